@@ -159,7 +159,7 @@ func (w *watch) pull(ctx context.Context, s *watchedSite, hinted bool) {
 	}
 	l := schedule.Scan{
 		Ended: w.now(), Hinted: hinted, Failed: err != nil, Refused: errors.Is(err, millrace.ErrForbidden),
-		Changed: r.Added+r.Updated+r.Deleted > 0, Doubted: r.UnconfirmedDeletions > 0 || r.Quota != "",
+		Changed: r.Added+r.Updated+r.Deleted > 0, Unconfirmed: r.UnconfirmedDeletions > 0 || r.Quota != "",
 	}
 	l.Took = max(0, l.Ended.Sub(began))
 	l.NotBefore, l.Gap = asked(r, err, l.Ended), w.gap(ctx, s, r)

@@ -19,7 +19,7 @@ func TestPrimaryRuleUnconfirmedAgain(t *testing.T) {
 		t.Helper()
 		src.pages = pages(left)
 		if r := run(t, src, to, nil); r.UnconfirmedDeletions != unconfirmed || r.Deleted != deleted {
-			t.Errorf("with %d pages left: doubted %d, deleted %d, want %d and %d", left, r.UnconfirmedDeletions, r.Deleted, unconfirmed, deleted)
+			t.Errorf("with %d pages left: unconfirmed %d, deleted %d, want %d and %d", left, r.UnconfirmedDeletions, r.Deleted, unconfirmed, deleted)
 		}
 	}
 	lose(75, 25, 0)

@@ -25,7 +25,7 @@ func TestRebuild(t *testing.T) {
 	}
 }
 
-// A loss that grows a little while it is doubted is believed.
+// A loss that grows a little is confirmed by the next run.
 func TestGrowingLoss(t *testing.T) {
 	src, to := &site{pages: pages(40)}, newSink()
 	run(t, src, to, nil)

@@ -310,11 +310,11 @@ func TestPrimaryRule(t *testing.T) {
 				return
 			}
 			if r.UnconfirmedDeletions != tt.remove || r.Deleted != 0 || len(to.titles) != 100 {
-				t.Fatalf("doubted %d, deleted %d, %d pages left: want it disbelieved", r.UnconfirmedDeletions, r.Deleted, len(to.titles))
+				t.Fatalf("unconfirmed %d, deleted %d, %d pages left: want it disbelieved", r.UnconfirmedDeletions, r.Deleted, len(to.titles))
 			}
 			r = run(t, src, to, nil)
 			if r.UnconfirmedDeletions != 0 || r.Deleted != tt.remove {
-				t.Fatalf("second run: doubted %d, deleted %d: want it believed", r.UnconfirmedDeletions, r.Deleted)
+				t.Fatalf("second run: unconfirmed %d, deleted %d: want it believed", r.UnconfirmedDeletions, r.Deleted)
 			}
 		})
 	}
@@ -329,7 +329,7 @@ func TestPrimaryComesBack(t *testing.T) {
 	wantCounts(t, run(t, src, to, nil), millrace.Counts{Unchanged: 10})
 	src.pages = nil // a new loss is a new doubt
 	if r := run(t, src, to, nil); r.UnconfirmedDeletions != 10 || len(to.titles) != 10 {
-		t.Errorf("doubted %d, %d pages left", r.UnconfirmedDeletions, len(to.titles))
+		t.Errorf("unconfirmed %d, %d pages left", r.UnconfirmedDeletions, len(to.titles))
 	}
 }
 

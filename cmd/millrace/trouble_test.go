@@ -146,7 +146,7 @@ func TestPullWrongHost(t *testing.T) {
 				t.Fatalf("exit %d, %v:\n%s%s", code, err, out, errs)
 			}
 			if code != 1 || r.Deleted != 0 || r.UnconfirmedDeletions != 0 || len(r.Skipped) == 0 || r.Code != "invalid" {
-				t.Errorf("%s: exit %d, %d deleted, %d doubted: %s: %q", via, code, r.Deleted, r.UnconfirmedDeletions, r.Code, r.Error)
+				t.Errorf("%s: exit %d, %d deleted, %d unconfirmed: %s: %q", via, code, r.Deleted, r.UnconfirmedDeletions, r.Code, r.Error)
 			}
 		}
 	}

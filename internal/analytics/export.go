@@ -66,7 +66,7 @@ type Exporter struct {
 	done  map[uint64]bool // later events that the receiver has, too
 	begun bool            // at is set
 
-	doubts map[uint64]int // how often each event failed while others were accepted
+	failures map[uint64]int // how often each event failed while others were accepted
 
 	mu  sync.Mutex
 	lag Lag // without the fields that the store knows
@@ -103,7 +103,7 @@ type Lag struct {
 func NewExporter(usage store.Usage, st store.State, site string, t *Target, client *http.Client, o *ExporterOptions) (*Exporter, error) {
 	e := &Exporter{
 		usage: usage, position: positionOf(st, site, t.Name()), site: site, target: t, kind: receivers[t.Kind],
-		done: make(map[uint64]bool), doubts: make(map[uint64]int),
+		done: make(map[uint64]bool), failures: make(map[uint64]int),
 	}
 	if o != nil {
 		e.o = *o

@@ -29,7 +29,7 @@ func (e *Exporter) round(ctx context.Context) (moved bool, err error) {
 	}
 	var todo, last []store.Event
 	for _, ev := range events {
-		if _, doubted := e.doubts[ev.Number]; doubted {
+		if _, failed := e.failures[ev.Number]; failed {
 			last = append(last, ev) // advance past a damaged event
 		} else if !e.done[ev.Number] {
 			todo = append(todo, ev)
@@ -132,9 +132,9 @@ func (e *Exporter) window(ctx context.Context, head uint64) (events []store.Even
 }
 
 const (
-	mostRefused = 8    // refused requests of a round in which none is accepted
-	mostDoubts  = 10   // failures of one event while others are accepted
-	mostAhead   = 4096 // events that may be exported ahead of a failed one
+	mostRefused  = 8    // refused requests of a round in which none is accepted
+	mostFailures = 10   // failures of one event while others are accepted
+	mostAhead    = 4096 // events that may be exported ahead of a failed one
 )
 
 // refusals are the statuses that reject the content of a request, not the sender.
@@ -145,7 +145,7 @@ var refusals = map[int]bool{
 
 // deliver posts groups one by one, until the receiver accepts none. It posts a
 // refused group again in halves. A single refused event is given up, but only if
-// the receiver accepts others. The same holds for an event that fails mostDoubts
+// the receiver accepts others. The same holds for an event that fails mostFailures
 // times.
 func (e *Exporter) deliver(ctx context.Context, groups [][]store.Event) error {
 	taken, tries := 0, 0
@@ -167,7 +167,7 @@ func (e *Exporter) deliver(ctx context.Context, groups [][]store.Event) error {
 		case code == http.StatusGone && e.target.Kind == Webhook:
 			return errGone
 		case code == http.StatusInternalServerError && e.kind.together == 1:
-			failed[group[0].Number] = mostDoubts
+			failed[group[0].Number] = mostFailures
 		case refusals[code] && len(group) == 1:
 			failed[group[0].Number] = 1
 		case refusals[code]:
@@ -190,7 +190,7 @@ func (e *Exporter) giveUp(ctx context.Context, taken int, failed map[uint64]int,
 	}
 	given := 0
 	for number, most := range failed {
-		if e.doubts[number]++; e.doubts[number] >= most {
+		if e.failures[number]++; e.failures[number] >= most {
 			e.finish(number)
 			given++
 		}
@@ -208,7 +208,7 @@ func (e *Exporter) giveUp(ctx context.Context, taken int, failed map[uint64]int,
 // finish marks an event as done.
 func (e *Exporter) finish(number uint64) {
 	e.done[number] = true
-	delete(e.doubts, number)
+	delete(e.failures, number)
 }
 
 // took records a group that the receiver has.

@@ -23,9 +23,9 @@ const (
 	lastCall  = 10 * time.Second // time to store the rest when Run ends
 	tidyFirst = time.Minute
 	tidyEvery = time.Hour
-	// tidyDoubt is the greatest change of the clock at which Tidy still deletes
+	// maxClockStep is the greatest change of the clock at which Tidy still deletes
 	// events.
-	tidyDoubt = 10 * time.Minute
+	maxClockStep = 10 * time.Minute
 )
 
 // Run stores events until the context ends, and then the rest. It retries with
@@ -168,7 +168,7 @@ func (r *Recorder) tidying(ctx context.Context) {
 		now := r.o.Now()
 		set := now.Round(0).Sub(wall.Round(0)) - time.Since(running)
 		wall, running = now, time.Now()
-		if set.Abs() > tidyDoubt {
+		if set.Abs() > maxClockStep {
 			r.o.Logger.Warn("clock was set; tidying events is paused for an hour", "shift", set.Round(time.Second).String())
 			continue
 		}

@@ -12,13 +12,13 @@ func TestAbsent(t *testing.T) {
 	site := newMemSite(0)
 	site.set("/1", "one")
 	proto := &memProtocol{}
-	p := newTestServer(t, site, proto, nil)
-	publish(t, p)
+	s := newTestServer(t, site, proto, nil)
+	publish(t, s)
 	finds := func(want int64, method, target string, fields ...string) {
 		t.Helper()
 		before := proto.finds.Load()
 		for range 3 {
-			if w := ask(t, p, method, target, fields...); w.Code != 0 {
+			if w := ask(t, s, method, target, fields...); w.Code != 0 {
 				t.Errorf("%s %s: %d", method, target, w.Code)
 			}
 		}
@@ -35,14 +35,14 @@ func TestAbsent(t *testing.T) {
 	finds(3, "POST", "/2.txt")
 	finds(3, "GET", "/"+strings.Repeat("x", maxTarget))
 	site.set("/2", "two")
-	publish(t, p)
-	if w := ask(t, p, "GET", "/2.txt"); w.Code != 200 {
+	publish(t, s)
+	if w := ask(t, s, "GET", "/2.txt"); w.Code != 200 {
 		t.Errorf("in the next edition: %d", w.Code)
 	}
 	for i := range 3 * maxTargets {
-		ask(t, p, "GET", fmt.Sprintf("/absent/%d", i))
+		ask(t, s, "GET", fmt.Sprintf("/absent/%d", i))
 	}
-	a := &p.Current().targets
+	a := &s.Current().targets
 	if n := len(a.young) + len(a.old); n > 2*maxTargets || n < maxTargets {
 		t.Errorf("%d targets are remembered, want at most %d", n, 2*maxTargets)
 	}
@@ -55,14 +55,14 @@ func TestIgnoredQuery(t *testing.T) {
 	for _, vary := range []string{"", "Accept"} {
 		site := newMemSite(4)
 		proto := &memProtocol{vary: vary}
-		p := newTestServer(t, site, proto, nil)
-		publish(t, p)
+		s := newTestServer(t, site, proto, nil)
+		publish(t, s)
 		for _, path := range []string{"/even.txt", "/1.txt"} {
-			want := ask(t, p, "GET", path)
-			bytes, rendered := p.cache.bytes(), proto.renders.Load()
+			want := ask(t, s, "GET", path)
+			bytes, rendered := s.cache.bytes(), proto.renders.Load()
 			for i := range 100 {
 				target := fmt.Sprintf("%s?x=%d", path, i)
-				w := ask(t, p, "GET", target)
+				w := ask(t, s, "GET", target)
 				if w.Code != 200 || w.Body.String() != want.Body.String() || w.Header().Get("Etag") != want.Header().Get("Etag") {
 					t.Fatalf("%s: %d %q", target, w.Code, w.Body)
 				}
@@ -70,19 +70,19 @@ func TestIgnoredQuery(t *testing.T) {
 					t.Errorf("%s: Link %q", target, link)
 				}
 			}
-			if n := p.cache.bytes(); n != bytes {
+			if n := s.cache.bytes(); n != bytes {
 				t.Errorf("%s: the cache grew from %d to %d bytes", path, bytes, n)
 			}
 			if n := proto.renders.Load(); vary == "" && n != rendered {
 				t.Errorf("%s was rendered %d times", path, n-rendered)
 			}
 			before := proto.finds.Load()
-			ask(t, p, "GET", path+"?x=7")
+			ask(t, s, "GET", path+"?x=7")
 			if n := proto.finds.Load() - before; vary == "" && n != 0 {
 				t.Errorf("%s?x=7 was looked up %d times again", path, n)
 			}
 		}
-		if w := ask(t, p, "GET", "/none.txt?x=1"); w.Code != 0 {
+		if w := ask(t, s, "GET", "/none.txt?x=1"); w.Code != 0 {
 			t.Errorf("what is not there: %d", w.Code)
 		}
 	}

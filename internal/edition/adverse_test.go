@@ -68,13 +68,13 @@ func wholeServer(site *memSite, artifacts artifact.Store) *Server {
 }
 
 // consistent checks that a server serves its list, and its files.
-func consistent(t *testing.T, p *Server, want ...string) {
+func consistent(t *testing.T, s *Server, want ...string) {
 	t.Helper()
-	if w := ask(t, p, "GET", "/list.txt"); w.Code != http.StatusOK || !slices.Contains(want, w.Body.String()) {
+	if w := ask(t, s, "GET", "/list.txt"); w.Code != http.StatusOK || !slices.Contains(want, w.Body.String()) {
 		t.Errorf("the list: %d, %d bytes", w.Code, w.Body.Len())
 	}
-	for _, path := range p.Current().Files() {
-		if w := ask(t, p, "GET", path); w.Code != http.StatusOK || w.Body.Len() == 0 {
+	for _, path := range s.Current().ArtifactPaths() {
+		if w := ask(t, s, "GET", path); w.Code != http.StatusOK || w.Body.Len() == 0 {
 			t.Errorf("%s: %d", path, w.Code)
 		}
 	}
@@ -88,8 +88,8 @@ func TestArtifactsFail(t *testing.T) {
 	for once, step := range map[bool]int{true: 1, false: 5} {
 		for n := 0; ; n += step {
 			site, artifacts := tall(), &hooked{Store: newArtifacts()}
-			p := wholeServer(site, artifacts)
-			publish(t, p)
+			s := wholeServer(site, artifacts)
+			publish(t, s)
 			before := listOf(t, site)
 			site.set("/x", strings.Repeat("another text ", 4000))
 			after := listOf(t, site)
@@ -100,20 +100,20 @@ func TestArtifactsFail(t *testing.T) {
 				}
 				return nil
 			}
-			_, err := p.Publish(t.Context())
+			_, err := s.Publish(t.Context())
 			artifacts.before = nil
 			if err == nil {
-				consistent(t, p, after)
+				consistent(t, s, after)
 			}
-			consistent(t, p, before, after)
+			consistent(t, s, before, after)
 			again := wholeServer(site, artifacts)
 			if err := again.Refresh(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			consistent(t, again, before, after)
-			for _, p := range []*Server{p, again} {
-				publish(t, p)
-				consistent(t, p, after)
+			for _, s := range []*Server{s, again} {
+				publish(t, s)
+				consistent(t, s, after)
 			}
 			if calls <= n {
 				if n < 10 {
@@ -130,48 +130,48 @@ func TestArtifactsFail(t *testing.T) {
 func TestLag(t *testing.T) {
 	site, artifacts := tall(), &hooked{Store: newArtifacts()}
 	var now time.Time
-	p := serverIn(t, site, listProtocol{}, artifacts, &Options{Now: func() time.Time { return now }})
-	publish(t, p)
+	s := serverIn(t, site, listProtocol{}, artifacts, &Options{Now: func() time.Time { return now }})
+	publish(t, s)
 	want := func(what string, last, waiting time.Duration) {
 		t.Helper()
-		if l, w := p.Lag(); l != last || w != waiting {
+		if l, w := s.Lag(); l != last || w != waiting {
 			t.Errorf("%s: the last took %v and one waits for %v, want %v and %v", what, l, w, last, waiting)
 		}
 	}
 	want("at first", 0, 0)
 	committed := timeOf(site.set("/x", "another text"))
 	now = committed.Add(time.Second)
-	p.look(t.Context())
+	s.look(t.Context())
 	want("committed", 0, time.Second)
 	artifacts.before = func() error { return millrace.ErrUnavailable }
-	if _, err := p.Publish(t.Context()); err == nil {
+	if _, err := s.Publish(t.Context()); err == nil {
 		t.Fatal("published")
 	}
 	site.set("/x", "another text again")
 	now = committed.Add(time.Minute)
-	p.look(t.Context())
+	s.look(t.Context())
 	want("failed", 0, time.Minute)
 	artifacts.before = nil
-	publish(t, p)
+	publish(t, s)
 	want("published", time.Minute, 0)
-	p.look(t.Context())
+	s.look(t.Context())
 	want("nothing new", time.Minute, 0)
 }
 
 // A site whose every page changes in one batch is published as from nothing.
 func TestEveryPageChanges(t *testing.T) {
 	site := tall()
-	p := newTestServer(t, site, listProtocol{}, nil)
-	publish(t, p)
+	s := newTestServer(t, site, listProtocol{}, nil)
+	publish(t, s)
 	for url := range site.view(uint64(len(site.states) - 1)).m {
 		site.set(url, strings.Repeat("other words for all of them ", 40+len(url)))
 	}
-	publish(t, p)
+	publish(t, s)
 	fresh := newTestServer(t, site, listProtocol{}, nil)
 	if err := fresh.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	got, want := ask(t, p, "GET", "/list.txt"), ask(t, fresh, "GET", "/list.txt")
+	got, want := ask(t, s, "GET", "/list.txt"), ask(t, fresh, "GET", "/list.txt")
 	if got.Body.String() != listOf(t, site) || got.Header().Get("ETag") != want.Header().Get("ETag") {
 		t.Errorf("%d bytes with %s, want %d with %s", got.Body.Len(), got.Header().Get("ETag"), want.Body.Len(), want.Header().Get("ETag"))
 	}
@@ -196,14 +196,14 @@ func TestSlowClient(t *testing.T) {
 		for i := range 40 { // more than the response cache takes
 			site.set("/"+strings.Repeat("x", i+1), strings.Repeat("the water comes down to the wheel ", 400))
 		}
-		p := newTestServer(t, site, listProtocol{}, nil)
-		publish(t, p)
+		s := newTestServer(t, site, listProtocol{}, nil)
+		publish(t, s)
 		want := listOf(t, site)
 		var all sync.WaitGroup
 		all.Go(func() {
 			begun := time.Now()
 			w := &slowClient{httptest.NewRecorder(), 12 * time.Minute}
-			_, err := p.Serve(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/list.txt", nil))
+			_, err := s.Serve(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/list.txt", nil))
 			if err != nil || w.Body.String() != want {
 				t.Errorf("%d of %d bytes: %v", w.Body.Len(), len(want), err)
 			}
@@ -216,9 +216,9 @@ func TestSlowClient(t *testing.T) {
 			for url := range site.view(uint64(len(site.states) - 1)).m {
 				site.set(url, strings.Repeat("other words for all of them ", 400+len(url)+i))
 			}
-			publish(t, p)
-			p.collected = time.Time{}
-			if err := p.collect(t.Context(), nil, time.Now()); err != nil {
+			publish(t, s)
+			s.collected = time.Time{}
+			if err := s.collect(t.Context(), nil, time.Now()); err != nil {
 				t.Fatal(err)
 			}
 		}

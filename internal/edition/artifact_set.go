@@ -46,7 +46,7 @@ func (f *storedArtifact) stored() *coded {
 func (f *storedArtifact) name() string { return f.stored().name() }
 
 // fileSuffix tells artifacts from those of documents.
-const fileSuffix = "-file"
+const artifactSuffix = "-file"
 
 // foreignGone is how long files of another configuration answer 410: as long as
 // a list that names them may be valid.
@@ -54,8 +54,8 @@ const foreignGone = 31 * 24 * time.Hour
 
 // files lets the protocols make their files, and completes m with them. Protocols with
 // other options have other files: those of a foreign prev are withdrawn.
-func (p *Server) files(ctx context.Context, view millrace.View, prev, m *manifest, made done) error {
-	now := p.time(view)
+func (s *Server) makeArtifacts(ctx context.Context, view millrace.View, prev, m *manifest, made done) error {
+	now := s.time(view)
 	if prev != nil {
 		for path, gone := range prev.Gone {
 			if now.Before(gone.Until) {
@@ -63,13 +63,13 @@ func (p *Server) files(ctx context.Context, view millrace.View, prev, m *manifes
 			}
 		}
 	}
-	for _, proto := range p.protocols {
-		filer, ok := proto.Publisher.(millrace.ArtifactPublisher)
+	for _, proto := range s.protocols {
+		publisher, ok := proto.Publisher.(millrace.ArtifactPublisher)
 		if !ok {
 			continue
 		}
-		s := &artifactSet{server: p, proto: proto.Name, held: p.held(ctx, prev, p.served(), made, proto.Name), view: view, prev: prev, m: m}
-		again, err := filer.Artifacts(ctx, view, now, s)
+		set := &artifactSet{server: s, proto: proto.Name, held: s.held(ctx, prev, s.served(), made, proto.Name), view: view, prev: prev, m: m}
+		again, err := publisher.Artifacts(ctx, view, now, set)
 		if err != nil {
 			return fmt.Errorf("files of %s: %w", proto.Name, err)
 		}
@@ -95,8 +95,8 @@ func (p *Server) files(ctx context.Context, view millrace.View, prev, m *manifes
 }
 
 // time returns when an edition of a view is made.
-func (p *Server) time(view millrace.View) time.Time {
-	now := p.now().UTC()
+func (s *Server) time(view millrace.View) time.Time {
+	now := s.now().UTC()
 	if site := view.Site(); now.Before(site.Time) {
 		now = site.Time // the clock was set back: changes are not later than files
 	}
@@ -136,7 +136,7 @@ func (m *manifest) due(now time.Time) bool {
 
 // entry makes the file ready to be answered with.
 // plain is its size without coding, 0 if that is not known.
-func (f *storedArtifact) entry(p *Server, plain int64, now time.Time) (key, *entry, error) {
+func (f *storedArtifact) entry(s *Server, plain int64, now time.Time) (key, *entry, error) {
 	u, err := url.Parse(f.Path)
 	if err != nil {
 		return key{}, nil, fmt.Errorf("file: %w: %w", millrace.ErrInvalid, err)
@@ -149,11 +149,11 @@ func (f *storedArtifact) entry(p *Server, plain int64, now time.Time) (key, *ent
 	if header["Content-Encoding"] = nil; f.Coding != "" {
 		header.Set("Content-Encoding", f.Coding)
 	}
-	e, err := prepare(&millrace.Document{Path: f.Path, ETag: f.ETag, Header: header}, p.guarded(f.Protocol), 0, now)
+	e, err := prepare(&millrace.Document{Path: f.Path, ETag: f.ETag, Header: header}, s.guarded(f.Protocol), 0, now)
 	if err != nil {
 		return key{}, nil, err
 	}
-	r, err := (&coded{f.Size, f.Sum}).rep(identity, p, plain)
+	r, err := (&coded{f.Size, f.Sum}).rep(identity, s, plain)
 	if err != nil {
 		return key{}, nil, err
 	}
@@ -162,7 +162,7 @@ func (f *storedArtifact) entry(p *Server, plain int64, now time.Time) (key, *ent
 		b.name, b.gzip = f.name(), true
 	}
 	e.about(&millrace.Subject{PageCount: f.PageCount}, f.Protocol)
-	e.key, e.large, e.signer = keyOf(u), true, p.sign
+	e.key, e.large, e.signer = keyOf(u), true, s.sign
 	e.reps[identity].Store(r)
 	return e.key, e, nil
 }
@@ -250,7 +250,7 @@ type artifactSet struct {
 
 // held returns the files of a protocol in a manifest, and the deferred ones that are not
 // published yet, as far as they are there. Those of there are.
-func (p *Server) held(ctx context.Context, prev, there *manifest, made done, proto string) (out []storedArtifact) {
+func (s *Server) held(ctx context.Context, prev, there *manifest, made done, proto string) (out []storedArtifact) {
 	var have []storedArtifact
 	if prev != nil && !prev.foreign {
 		have = prev.Artifacts
@@ -261,8 +261,8 @@ func (p *Server) held(ctx context.Context, prev, there *manifest, made done, pro
 			served[there.Artifacts[i].name()] = true
 		}
 	}
-	exists := p.exists(ctx)
-	have = slices.Concat(have, made.files)
+	exists := s.exists(ctx)
+	have = slices.Concat(have, made.artifacts)
 	seen := make(map[string]bool)
 	for i := range have {
 		if f := &have[i]; f.Protocol == proto && !seen[f.Path] && (served[f.name()] || exists(f.name(), f.stored().Size) == nil) {
@@ -402,10 +402,10 @@ type coded struct {
 	Sum  string `json:"sha256"` // lower-case hex
 }
 
-func (c *coded) name() string { return c.Sum + fileSuffix }
+func (c *coded) name() string { return c.Sum + artifactSuffix }
 
 // code stores what write writes in a coding, if keep, and returns its size and hash.
-func (p *Server) code(ctx context.Context, c coding, keep bool, write func(w io.Writer) error) (coded, error) {
+func (s *Server) code(ctx context.Context, c coding, keep bool, write func(w io.Writer) error) (coded, error) {
 	var body spool.Spool
 	defer body.Close()
 	sum := sha256.New()
@@ -433,17 +433,17 @@ func (p *Server) code(ctx context.Context, c coding, keep bool, write func(w io.
 	if err != nil {
 		return coded{}, err
 	}
-	return out, p.artifacts.Put(ctx, out.name(), r)
+	return out, s.artifacts.Put(ctx, out.name(), r)
 }
 
 // rep makes the bytes ready to be answered with.
-func (c *coded) rep(of coding, p *Server, plain int64) (*rep, error) {
+func (c *coded) rep(of coding, s *Server, plain int64) (*rep, error) {
 	sum, err := hex.DecodeString(c.Sum)
 	if err != nil {
 		return nil, err
 	}
 	return &rep{
-		coding: of, content: &blob{loss: loss{server: &p.damaged}, store: p.artifacts, name: c.name(), size: c.Size, sum: sum},
+		coding: of, content: &blob{loss: loss{server: &s.damaged}, store: s.artifacts, name: c.name(), size: c.Size, sum: sum},
 		size: c.Size, plain: plain, length: [1]string{strconv.FormatInt(c.Size, 10)},
 	}, nil
 }

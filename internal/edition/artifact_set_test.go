@@ -94,22 +94,22 @@ func (r *artifactProtocol) Artifacts(ctx context.Context, view millrace.View, no
 }
 
 // listed gives the paths of the files that the index names.
-func listed(t *testing.T, p *Server) []string {
+func listed(t *testing.T, s *Server) []string {
 	t.Helper()
-	return strings.Split(ask(t, p, "GET", "/index.txt").Body.String(), "\n")[1:]
+	return strings.Split(ask(t, s, "GET", "/index.txt").Body.String(), "\n")[1:]
 }
 
 func TestArtifactSet(t *testing.T) {
 	now := epochStart.Truncate(time.Hour).Add(time.Minute)
 	site, proto, dir := newMemSite(20), &artifactProtocol{}, newArtifacts()
 	o := &Options{Now: func() time.Time { return now }, Grace: time.Nanosecond}
-	p := serverIn(t, site, proto, dir, o)
-	publish(t, p)
-	first := listed(t, p)
+	s := serverIn(t, site, proto, dir, o)
+	publish(t, s)
+	first := listed(t, s)
 	if len(first) != 3 || proto.made != 1 {
 		t.Fatalf("files %q, made %d times", first, proto.made)
 	}
-	plain := ask(t, p, "GET", first[2], "Accept-Encoding", "gzip, br, zstd")
+	plain := ask(t, s, "GET", first[2], "Accept-Encoding", "gzip, br, zstd")
 	if !strings.HasPrefix(plain.Body.String(), "pages: 0020\n") {
 		t.Errorf("mended: %.20q", plain.Body)
 	}
@@ -119,30 +119,30 @@ func TestArtifactSet(t *testing.T) {
 		t.Errorf("header of the plain file: %v", h)
 	}
 	for i, coding := range []string{"zstd", "gzip"} {
-		w := ask(t, p, "GET", first[i], "Accept-Encoding", "identity")
+		w := ask(t, s, "GET", first[i], "Accept-Encoding", "identity")
 		if w.Header().Get("Content-Encoding") != coding || w.Header().Get("ETag") != `"seq20"` || w.Header().Get("Content-Length") == "" {
 			t.Errorf("header of the %s file: %v", coding, w.Header())
 		}
 		if got := decoded(t, coding, w.Body.Bytes()); got != plain.Body.String() {
 			t.Errorf("the %s file holds %q", coding, got)
 		}
-		if w := ask(t, p, "HEAD", first[i]); w.Code != 200 || w.Body.Len() != 0 || w.Header().Get("Content-Length") == "" || w.Header().Get("Content-Encoding") != coding {
+		if w := ask(t, s, "HEAD", first[i]); w.Code != 200 || w.Body.Len() != 0 || w.Header().Get("Content-Length") == "" || w.Header().Get("Content-Encoding") != coding {
 			t.Errorf("HEAD: %d %v", w.Code, w.Header())
 		}
-		if w := ask(t, p, "GET", first[i], "If-None-Match", `"seq20"`); w.Code != 304 || w.Header().Get("Cache-Control") == "" {
+		if w := ask(t, s, "GET", first[i], "If-None-Match", `"seq20"`); w.Code != 304 || w.Header().Get("Cache-Control") == "" {
 			t.Errorf("conditional: %d %v", w.Code, w.Header())
 		}
-		if w := ask(t, p, "GET", first[i], "Range", "bytes=2-5", "If-Range", `"seq20"`); w.Code != 206 || w.Body.Len() != 4 || w.Header().Get("Content-Encoding") != coding {
+		if w := ask(t, s, "GET", first[i], "Range", "bytes=2-5", "If-Range", `"seq20"`); w.Code != 206 || w.Body.Len() != 4 || w.Header().Get("Content-Encoding") != coding {
 			t.Errorf("range: %d %v", w.Code, w.Header())
 		}
-		if w := ask(t, p, "GET", first[i], "Range", "bytes=2-5", "If-Range", `"other"`); w.Code != 200 {
+		if w := ask(t, s, "GET", first[i], "Range", "bytes=2-5", "If-Range", `"other"`); w.Code != 200 {
 			t.Errorf("range of another state: %d", w.Code)
 		}
 	}
 
 	size := plain.Body.Len()
 	for _, span := range [][2]int{{0, 0}, {2, 5}, {7, size - 1}, {size - 3, size + 9}, {0, size - 1}} {
-		w := ask(t, p, "GET", first[2], "Range", fmt.Sprintf("bytes=%d-%d", span[0], span[1]))
+		w := ask(t, s, "GET", first[2], "Range", fmt.Sprintf("bytes=%d-%d", span[0], span[1]))
 		if w.Code != 206 || w.Body.String() != plain.Body.String()[span[0]:min(span[1]+1, size)] {
 			t.Errorf("range %d of the plain file: %d %q", span, w.Code, w.Body)
 		}
@@ -150,16 +150,16 @@ func TestArtifactSet(t *testing.T) {
 
 	// A change makes new files; the old ones stay as long as the protocol keeps them.
 	site.set("/1", "a longer text than before")
-	publish(t, p)
-	if got := listed(t, p); len(got) != 6 || !slices.Equal(got[:3], first) || proto.made != 2 {
+	publish(t, s)
+	if got := listed(t, s); len(got) != 6 || !slices.Equal(got[:3], first) || proto.made != 2 {
 		t.Errorf("files after a change: %q, made %d times", got, proto.made)
 	}
 	for i, coding := range []string{"zstd", "gzip", ""} {
-		if w := ask(t, p, "GET", first[i]); w.Code != 200 || decoded(t, coding, w.Body.Bytes()) != plain.Body.String() {
+		if w := ask(t, s, "GET", first[i]); w.Code != 200 || decoded(t, coding, w.Body.Bytes()) != plain.Body.String() {
 			t.Errorf("a file that was kept: %d", w.Code)
 		}
 	}
-	if changed, err := p.Publish(t.Context()); changed || err != nil {
+	if changed, err := s.Publish(t.Context()); changed || err != nil {
 		t.Errorf("nothing to publish: %t %v", changed, err)
 	}
 
@@ -170,31 +170,31 @@ func TestArtifactSet(t *testing.T) {
 	}
 
 	// Time alone makes a new edition, and it takes away what is over.
-	index := ask(t, p, "GET", "/index.txt").Header()
+	index := ask(t, s, "GET", "/index.txt").Header()
 	now = now.Add(time.Hour)
-	if changed, err := p.Publish(t.Context()); !changed || err != nil {
+	if changed, err := s.Publish(t.Context()); !changed || err != nil {
 		t.Fatalf("the hour is over: %t %v", changed, err)
 	}
-	if got := listed(t, p); len(got) != 3 || proto.made != 3 {
+	if got := listed(t, s); len(got) != 3 || proto.made != 3 {
 		t.Errorf("files after an hour: %q, made %d times", got, proto.made)
 	}
-	if h := ask(t, p, "GET", "/index.txt").Header(); h.Get("ETag") == index.Get("ETag") || h.Get("Last-Modified") <= index.Get("Last-Modified") {
+	if h := ask(t, s, "GET", "/index.txt").Header(); h.Get("ETag") == index.Get("ETag") || h.Get("Last-Modified") <= index.Get("Last-Modified") {
 		t.Errorf("the index after an hour: %v, before %v", h, index)
 	}
-	if w := ask(t, p, "GET", first[0]); w.Code != 0 {
+	if w := ask(t, s, "GET", first[0]); w.Code != 0 {
 		t.Errorf("a file that is over: %d", w.Code)
 	}
-	if err := p.collect(t.Context(), nil, time.Now().Add(time.Second)); err != nil {
+	if err := s.collect(t.Context(), nil, time.Now().Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	files := slices.DeleteFunc(stored(t, p), func(name string) bool { return !strings.HasSuffix(name, fileSuffix) })
+	files := slices.DeleteFunc(stored(t, s), func(name string) bool { return !strings.HasSuffix(name, artifactSuffix) })
 	if len(files) != 2 { // what has no coding is made of the file in gzip
 		t.Errorf("artifacts: %q", files)
 	}
 	if err := twin.follow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := listed(t, twin); !slices.Equal(got, listed(t, p)) {
+	if got := listed(t, twin); !slices.Equal(got, listed(t, s)) {
 		t.Errorf("the other process has %q", got)
 	}
 }
@@ -203,21 +203,21 @@ func TestArtifactSet(t *testing.T) {
 func TestFileLost(t *testing.T) {
 	for name, lose := range losses {
 		t.Run(name, func(t *testing.T) {
-			p := newTestServer(t, newMemSite(20), &artifactProtocol{}, nil)
-			publish(t, p)
-			lose(t, p, p.Current().manifest.Artifacts[0].name())
-			path := listed(t, p)[0]
+			s := newTestServer(t, newMemSite(20), &artifactProtocol{}, nil)
+			publish(t, s)
+			lose(t, s, s.Current().manifest.Artifacts[0].name())
+			path := listed(t, s)[0]
 			for range 2 {
-				_, err := p.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+				_, err := s.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 				if status := millrace.Status(err); err == nil || status != http.StatusServiceUnavailable && !errors.Is(err, ErrBroken) {
 					t.Errorf("an answer without a file: %v", err)
 				}
 			}
-			if w := ask(t, p, "GET", listed(t, p)[2]); w.Code != http.StatusOK {
+			if w := ask(t, s, "GET", listed(t, s)[2]); w.Code != http.StatusOK {
 				t.Errorf("another file: %d", w.Code)
 			}
-			publish(t, p)
-			w := ask(t, p, "GET", path)
+			publish(t, s)
+			w := ask(t, s, "GET", path)
 			if w.Code != http.StatusOK || !strings.HasPrefix(decoded(t, "zstd", w.Body.Bytes()), "pages: 0020") {
 				t.Errorf("made again: %d", w.Code)
 			}
@@ -229,24 +229,24 @@ func TestFileLost(t *testing.T) {
 func TestFileLostInGzip(t *testing.T) {
 	for name, lose := range losses {
 		t.Run(name, func(t *testing.T) {
-			p := newTestServer(t, newMemSite(20), &artifactProtocol{}, nil)
-			publish(t, p)
-			paths := listed(t, p)
-			plain := ask(t, p, "GET", paths[2]).Body.String()
-			lose(t, p, p.Current().manifest.Artifacts[1].name())
+			s := newTestServer(t, newMemSite(20), &artifactProtocol{}, nil)
+			publish(t, s)
+			paths := listed(t, s)
+			plain := ask(t, s, "GET", paths[2]).Body.String()
+			lose(t, s, s.Current().manifest.Artifacts[1].name())
 			for _, fields := range [][]string{nil, nil, {"Range", "bytes=40-41"}} {
 				r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, paths[2], nil)
 				if fields != nil {
 					r.Header.Set(fields[0], fields[1])
 				}
-				_, err := p.Serve(httptest.NewRecorder(), r)
+				_, err := s.Serve(httptest.NewRecorder(), r)
 				if status := millrace.Status(err); err == nil || status != http.StatusServiceUnavailable && !errors.Is(err, ErrBroken) {
 					t.Errorf("%q: an answer without a file: %v", fields, err)
 				}
 			}
-			publish(t, p)
+			publish(t, s)
 			for i, coding := range []string{"zstd", "gzip", ""} {
-				if w := ask(t, p, "GET", paths[i]); w.Code != http.StatusOK || decoded(t, coding, w.Body.Bytes()) != plain {
+				if w := ask(t, s, "GET", paths[i]); w.Code != http.StatusOK || decoded(t, coding, w.Body.Bytes()) != plain {
 					t.Errorf("made again: %d %s", w.Code, coding)
 				}
 			}
@@ -280,12 +280,12 @@ var errNoLuck = errors.New("no luck")
 
 // An artifact writer that is given up, or whose protocol fails, stores nothing.
 func TestArtifactSetFails(t *testing.T) {
-	p := newTestServer(t, newMemSite(3), &failingProtocol{}, nil)
-	if _, err := p.Publish(t.Context()); !errors.Is(err, errNoLuck) {
+	s := newTestServer(t, newMemSite(3), &failingProtocol{}, nil)
+	if _, err := s.Publish(t.Context()); !errors.Is(err, errNoLuck) {
 		t.Errorf("%v", err)
 	}
-	for _, name := range stored(t, p) {
-		if strings.HasSuffix(name, fileSuffix) {
+	for _, name := range stored(t, s) {
+		if strings.HasSuffix(name, artifactSuffix) {
 			t.Errorf("left behind: %s", name)
 		}
 	}

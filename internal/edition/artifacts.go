@@ -84,12 +84,12 @@ func unreadable(err error) bool {
 
 // exists returns a function that returns an error if an artifact is absent or has
 // another size. It deletes one that has another size, which Put would keep.
-func (p *Server) exists(ctx context.Context) func(name string, size int64) error {
+func (s *Server) exists(ctx context.Context) func(name string, size int64) error {
 	return func(name string, size int64) error {
-		info, err := p.artifacts.Stat(ctx, name)
+		info, err := s.artifacts.Stat(ctx, name)
 		if err == nil && size >= 0 && info.Size != size {
 			err = fmt.Errorf("%s has %d bytes, not %d: %w", name, info.Size, size, millrace.ErrInvalid)
-			err = errors.Join(err, p.artifacts.Delete(ctx, name))
+			err = errors.Join(err, s.artifacts.Delete(ctx, name))
 		}
 		return err
 	}
@@ -97,8 +97,8 @@ func (p *Server) exists(ctx context.Context) func(name string, size int64) error
 
 // served returns the manifest of the current edition. It returns nil if absent, or an
 // artifact of it is missing.
-func (p *Server) served() *manifest {
-	if ed := p.current.Load(); ed != nil && !p.unconfirmed {
+func (s *Server) served() *manifest {
+	if ed := s.current.Load(); ed != nil && !s.unconfirmed {
 		return ed.manifest
 	}
 	return nil
@@ -106,9 +106,9 @@ func (p *Server) served() *manifest {
 
 // touch begins the grace period of the artifacts that another manifest does not
 // have again.
-func (p *Server) touch(ctx context.Context, m, but *manifest) error {
-	return m.beyond(ctx, p.artifacts, but, func(name string, _ int64) error {
-		if err := artifact.Touch(ctx, p.artifacts, name); !errors.Is(err, millrace.ErrNotFound) {
+func (s *Server) touch(ctx context.Context, m, but *manifest) error {
+	return m.beyond(ctx, s.artifacts, but, func(name string, _ int64) error {
+		if err := artifact.Touch(ctx, s.artifacts, name); !errors.Is(err, millrace.ErrNotFound) {
 			return err
 		}
 		return nil
@@ -118,42 +118,42 @@ func (p *Server) touch(ctx context.Context, m, but *manifest) error {
 // collect deletes the artifacts that no manifest of the store names, after their
 // grace period. It looks for them once an hour. retired is the manifest that was
 // just superseded, nil if none was: the period of its artifacts begins.
-func (p *Server) collect(ctx context.Context, retired *manifest, now time.Time) error {
-	ed := p.current.Load()
+func (s *Server) collect(ctx context.Context, retired *manifest, now time.Time) error {
+	ed := s.current.Load()
 	if retired != nil {
-		if err := p.touch(ctx, retired, ed.manifest); err != nil && !errors.Is(err, millrace.ErrNotFound) {
+		if err := s.touch(ctx, retired, ed.manifest); err != nil && !errors.Is(err, millrace.ErrNotFound) {
 			return err
 		}
 	}
-	if now.Sub(p.collected) < min(time.Hour, p.grace) {
+	if now.Sub(s.collected) < min(time.Hour, s.grace) {
 		return nil
 	}
-	p.collected = now
-	return lease.Wait(ctx, p.from.Store.Leases(), artifactsLease, func(ctx context.Context, _ store.Lease) error {
+	s.collected = now
+	return lease.Wait(ctx, s.from.Store.Leases(), artifactsLease, func(ctx context.Context, _ store.Lease) error {
 		needed := make(map[string]bool)
 		need := func(name string, _ int64) error { //nolint:unparam // as beyond calls it
 			needed[name] = true
 			return nil
 		}
-		if err := ed.manifest.beyond(ctx, p.artifacts, nil, need); err != nil {
+		if err := ed.manifest.beyond(ctx, s.artifacts, nil, need); err != nil {
 			return err
 		}
-		for raw, err := range p.from.Store.Manifests(ctx) {
+		for raw, err := range s.from.Store.Manifests(ctx) {
 			m := new(manifest)
 			if err == nil {
 				err = json.Unmarshal(raw, m)
 			}
 			if err == nil && m.Format == manifestFormat {
 				m.index()
-				err = m.found(ctx, p.artifacts, ed.manifest, need)
+				err = m.found(ctx, s.artifacts, ed.manifest, need)
 			}
 			if err != nil {
 				return err
 			}
 		}
-		for info, err := range p.artifacts.List(ctx, "") {
-			if err == nil && !needed[info.Name] && now.Sub(info.Modified) >= p.grace {
-				err = p.artifacts.Delete(ctx, info.Name)
+		for info, err := range s.artifacts.List(ctx, "") {
+			if err == nil && !needed[info.Name] && now.Sub(info.Modified) >= s.grace {
+				err = s.artifacts.Delete(ctx, info.Name)
 			}
 			if err != nil {
 				return err
@@ -165,15 +165,15 @@ func (p *Server) collect(ctx context.Context, retired *manifest, now time.Time) 
 
 // keep renews the artifacts of the current edition if the store does not name its
 // manifest any more.
-func (p *Server) keep(ctx context.Context, now time.Time) error {
-	ed := p.current.Load()
-	if now.Sub(p.kept) < p.grace/2 {
+func (s *Server) keep(ctx context.Context, now time.Time) error {
+	ed := s.current.Load()
+	if now.Sub(s.kept) < s.grace/2 {
 		return nil
 	}
-	p.kept = now
-	_, stored, err := (*p.publication.Load()).Published(ctx)
+	s.kept = now
+	_, stored, err := (*s.publication.Load()).Published(ctx)
 	if err != nil && !errors.Is(err, millrace.ErrNotFound) || !ed.mended && stored.Number == ed.stored {
 		return err
 	}
-	return p.touch(ctx, ed.manifest, nil)
+	return s.touch(ctx, ed.manifest, nil)
 }

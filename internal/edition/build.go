@@ -15,9 +15,9 @@ import (
 // still right, and with what was made in the background. prev may be nil, or
 // foreign: then all are made, and a document that another configuration has changed
 // is later than it was.
-func (p *Server) build(ctx context.Context, view millrace.View, prev *manifest, made done) (*manifest, error) {
-	m := &manifest{Format: manifestFormat, Key: p.key, Version: p.version, Seq: view.Site().Seq}
-	all, err := p.largeDocuments(ctx, view)
+func (s *Server) build(ctx context.Context, view millrace.View, prev *manifest, made done) (*manifest, error) {
+	m := &manifest{Format: manifestFormat, Key: s.key, Version: s.version, Seq: view.Site().Seq}
+	all, err := s.largeDocuments(ctx, view)
 	if err != nil {
 		return nil, err
 	}
@@ -32,14 +32,14 @@ func (p *Server) build(ctx context.Context, view millrace.View, prev *manifest, 
 		return nil, err
 	}
 	for i, d := range docs {
-		next, err := p.chunk(ctx, d, prev, since[i], view, made)
+		next, err := s.chunk(ctx, d, prev, since[i], view, made)
 		if err != nil {
 			return nil, err
 		}
 		m.Documents = append(m.Documents, next)
 	}
 	m.name(all, docs)
-	return m, p.files(ctx, view, prev, m, made)
+	return m, s.makeArtifacts(ctx, view, prev, m, made)
 }
 
 // later gives t, or the next whole second after another time if t is not in a
@@ -64,10 +64,10 @@ func (d protocolDocument) alias(o protocolDocument) bool {
 
 // largeDocuments lists what has to be built. Protocols yield large documents
 // first, so that nothing else is made here.
-func (p *Server) largeDocuments(ctx context.Context, view millrace.View) ([]protocolDocument, error) {
+func (s *Server) largeDocuments(ctx context.Context, view millrace.View) ([]protocolDocument, error) {
 	var out []protocolDocument
 	seen := make(map[string]string)
-	for _, proto := range p.protocols {
+	for _, proto := range s.protocols {
 		for d, err := range proto.Publisher.All(ctx, view) {
 			if err != nil {
 				return nil, fmt.Errorf("large documents of %s: %w", proto.Name, err)
@@ -86,14 +86,14 @@ func (p *Server) largeDocuments(ctx context.Context, view millrace.View) ([]prot
 }
 
 // chunk makes a document from its earlier form.
-func (p *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, since changes, view millrace.View, made done) (large, error) {
+func (s *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, since changes, view millrace.View, made done) (large, error) {
 	next := large{Protocol: d.proto, Path: d.Path, OneTag: d.OneTag, Exact: d.Exact, Public: d.Public, Names: d.PageCount, Header: d.Header}
 	old := prev.document(d.Path)
 	if old != nil && old.Protocol != d.proto {
 		old = nil
 	}
-	reuse := old != nil && !prev.foreign && prev.Version == p.version && !since.unreachable && old.beyond(ctx, p.artifacts, p.served().document(d.Path), p.exists(ctx)) == nil
-	g := newGrower(ctx, p.artifacts)
+	reuse := old != nil && !prev.foreign && prev.Version == s.version && !since.unreachable && old.beyond(ctx, s.artifacts, s.served().document(d.Path), s.exists(ctx)) == nil
+	g := newGrower(ctx, s.artifacts)
 	one := func(parts *millrace.Parts, next, old *large, etag string, changed []string) error {
 		var earlier *chunked
 		if reuse && old != nil {
@@ -101,7 +101,7 @@ func (p *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, 
 		}
 		chunks, err := g.cut(parts, earlier, changed)
 		if earlier != nil && unreadable(err) { // no request has met the loss
-			g = newGrower(ctx, p.artifacts)
+			g = newGrower(ctx, s.artifacts)
 			chunks, err = g.cut(parts, nil, nil)
 		}
 		if err != nil {
@@ -115,11 +115,11 @@ func (p *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, 
 		case reuse && old != nil && old.Exact && old.Chunks.etag() == chunks.etag():
 			next.ETag = old.ETag
 		default:
-			if next.ETag, err = chunks.sum(ctx, p); err != nil {
+			if next.ETag, err = chunks.sum(ctx, s); err != nil {
 				return fmt.Errorf("building %s: %w", d.Path, err)
 			}
 		}
-		if c, ok := made.brotli[next.ETag]; ok && p.exists(ctx)(c.name(), c.Size) == nil {
+		if c, ok := made.brotli[next.ETag]; ok && s.exists(ctx)(c.name(), c.Size) == nil {
 			next.Brotli = &c
 		}
 		switch {

@@ -32,16 +32,16 @@ func bulkSite(n int) *memSite {
 func TestCacheBound(t *testing.T) {
 	const limit = 8 << 20
 	for _, pad := range []int{0, 4000} {
-		p := newTestServer(t, bulkSite(20_000), &memProtocol{pad: pad, oneTag: true}, &Options{CacheBytes: limit})
-		publish(t, p)
+		s := newTestServer(t, bulkSite(20_000), &memProtocol{pad: pad, oneTag: true}, &Options{CacheBytes: limit})
+		publish(t, s)
 		before := heap()
 		for i := range 20_000 {
 			r := httptest.NewRequest(http.MethodGet, "/"+strconv.Itoa(i)+".txt", nil)
-			if _, err := p.Serve(&nothing{h: make(http.Header)}, r); err != nil {
+			if _, err := s.Serve(&nothing{h: make(http.Header)}, r); err != nil {
 				t.Fatal(err)
 			}
 		}
-		held, counted := heap()-before, p.cache.bytes()
+		held, counted := heap()-before, s.cache.bytes()
 		t.Logf("%d bytes a page: %d counted, %d on the heap", pad, counted, held)
 		if counted > limit || counted < limit*3/4 {
 			t.Errorf("%d bytes counted, limit %d", counted, limit)
@@ -49,14 +49,14 @@ func TestCacheBound(t *testing.T) {
 		if held > limit*5/4 {
 			t.Errorf("%d bytes on the heap, limit %d", held, limit)
 		}
-		p.Forget()
-		if held, counted := heap()-before, p.cache.bytes(); counted != 0 || held > limit/8 {
+		s.Forget()
+		if held, counted := heap()-before, s.cache.bytes(); counted != 0 || held > limit/8 {
 			t.Errorf("after it has forgotten: %d bytes counted, %d on the heap", counted, held)
 		}
-		if w := ask(t, p, "GET", "/7.txt"); w.Code != 200 {
+		if w := ask(t, s, "GET", "/7.txt"); w.Code != 200 {
 			t.Errorf("after it has forgotten: %d", w.Code)
 		}
-		runtime.KeepAlive(p)
+		runtime.KeepAlive(s)
 	}
 }
 
@@ -100,12 +100,12 @@ func (n *nothing) Write(b []byte) (int, error) { return len(b), nil }
 // What is asked for often stays.
 func TestCacheKeepsTheHot(t *testing.T) {
 	proto := &memProtocol{pad: 4000, oneTag: true}
-	p := newTestServer(t, bulkSite(10_000), proto, &Options{CacheBytes: 4 << 20})
-	publish(t, p)
+	s := newTestServer(t, bulkSite(10_000), proto, &Options{CacheBytes: 4 << 20})
+	publish(t, s)
 	proto.renders.Store(0)
 	for i := range 10_000 {
-		ask(t, p, "GET", "/"+strconv.Itoa(i)+".txt")
-		ask(t, p, "GET", "/"+strconv.Itoa(i%50)+".txt")
+		ask(t, s, "GET", "/"+strconv.Itoa(i)+".txt")
+		ask(t, s, "GET", "/"+strconv.Itoa(i%50)+".txt")
 	}
 	if n := proto.renders.Load(); n > 10_500 {
 		t.Errorf("%d renderings of 10,000 pages, 50 of them hot", n)
@@ -114,15 +114,15 @@ func TestCacheKeepsTheHot(t *testing.T) {
 
 func TestHugeKeysAndBodies(t *testing.T) {
 	proto := &memProtocol{pad: 3 << 20}
-	p := newTestServer(t, newMemSite(3), proto, &Options{CacheBytes: 8 << 20})
-	publish(t, p)
+	s := newTestServer(t, newMemSite(3), proto, &Options{CacheBytes: 8 << 20})
+	publish(t, s)
 	for range 2 {
-		if w := ask(t, p, "GET", "/1.txt"); w.Body.Len() < 3<<20 {
+		if w := ask(t, s, "GET", "/1.txt"); w.Body.Len() < 3<<20 {
 			t.Errorf("%d bytes", w.Body.Len())
 		}
 	}
-	ask(t, p, "GET", "/2.txt?"+strings.Repeat("q", 5000))
-	if n := p.cache.bytes(); n > 10_000 {
+	ask(t, s, "GET", "/2.txt?"+strings.Repeat("q", 5000))
+	if n := s.cache.bytes(); n > 10_000 {
 		t.Errorf("%d bytes kept", n)
 	}
 }
@@ -133,8 +133,8 @@ func TestHugeKeysAndBodies(t *testing.T) {
 func TestHammer(t *testing.T) {
 	const pages = 20
 	site := newMemSite(pages)
-	p := newTestServer(t, site, &memProtocol{}, &Options{CacheBytes: 64 << 10})
-	publish(t, p)
+	s := newTestServer(t, site, &memProtocol{}, &Options{CacheBytes: 64 << 10})
+	publish(t, s)
 	stop := time.Now().Add(time.Second)
 	if testing.Short() {
 		stop = time.Now().Add(200 * time.Millisecond)
@@ -153,14 +153,14 @@ func TestHammer(t *testing.T) {
 				n := rnd.IntN(pages)
 				wrote[n] = site.set("/"+strconv.Itoa(n), "page "+strconv.Itoa(rnd.IntN(1000)))
 			}
-			if _, err := p.Publish(t.Context()); err != nil {
+			if _, err := s.Publish(t.Context()); err != nil {
 				t.Error(err)
 			}
 			for n, seq := range wrote {
 				newest[n].Store(seq)
 			}
 			if rnd.IntN(10) == 0 {
-				p.Forget()
+				s.Forget()
 			}
 		}
 	})
@@ -173,7 +173,7 @@ func TestHammer(t *testing.T) {
 				atLeast := newest[n].Load()
 				coding := []string{"", "gzip", "zstd"}[rnd.IntN(3)]
 				fields := []string{"Accept-Encoding", coding}
-				w := ask(t, p, "GET", "/"+strconv.Itoa(n)+".txt", fields...)
+				w := ask(t, s, "GET", "/"+strconv.Itoa(n)+".txt", fields...)
 				raw, err := io.ReadAll(w.Body)
 				if err != nil || w.Code != 200 {
 					t.Errorf("%d %v", w.Code, err)
@@ -192,7 +192,7 @@ func TestHammer(t *testing.T) {
 				if seq, _ := strconv.ParseUint(form.FindStringSubmatch(body)[1], 10, 64); seq < atLeast {
 					t.Errorf("state %d, %d was published", seq, atLeast)
 				}
-				not := ask(t, p, "GET", "/"+strconv.Itoa(n)+".txt", "If-None-Match", w.Header().Get("ETag"))
+				not := ask(t, s, "GET", "/"+strconv.Itoa(n)+".txt", "If-None-Match", w.Header().Get("ETag"))
 				if not.Code != 304 && not.Code != 200 {
 					t.Errorf("%d", not.Code)
 				}
@@ -200,8 +200,8 @@ func TestHammer(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	for i := range p.cache.shards {
-		s := &p.cache.shards[i]
+	for i := range s.cache.shards {
+		s := &s.cache.shards[i]
 		for name, c := range map[string]*clock{"bare": &s.bare, "bodies": &s.bodies} {
 			sum := int64(0)
 			for _, e := range c.ring {

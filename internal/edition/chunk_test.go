@@ -85,8 +85,8 @@ func TestChunks(t *testing.T) {
 	for i := range 4000 {
 		l[fmt.Sprintf("/%04d/", i)] = strings.Repeat("gate ", rng.IntN(100))
 	}
-	p := &Server{artifacts: artifacts.New(nil), cache: newCache(1 << 20)}
-	store := &counting{Store: p.artifacts}
+	s := &Server{artifacts: artifacts.New(nil), cache: newCache(1 << 20)}
+	store := &counting{Store: s.artifacts}
 	g := newGrower(t.Context(), store)
 	now, err := g.cut(l.parts(), nil, nil)
 	if err != nil {
@@ -115,7 +115,7 @@ func TestChunks(t *testing.T) {
 			t.Fatal(err)
 		}
 		written += store.puts
-		whole, err := newGrower(t.Context(), p.artifacts).cut(l.parts(), nil, nil)
+		whole, err := newGrower(t.Context(), s.artifacts).cut(l.parts(), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,13 +124,13 @@ func TestChunks(t *testing.T) {
 		}
 		for _, pair := range [][2]*tree{{&next.Tree, &now.Tree}, {&now.Tree, &next.Tree}} {
 			var want, got []string
-			other := names(t, p.artifacts, pair[1])
-			for _, name := range names(t, p.artifacts, pair[0]) {
+			other := names(t, s.artifacts, pair[1])
+			for _, name := range names(t, s.artifacts, pair[0]) {
 				if !slices.Contains(other, name) {
 					want = append(want, name)
 				}
 			}
-			if err := pair[0].beyond(t.Context(), p.artifacts, pair[1], func(b *branch, height int) error {
+			if err := pair[0].beyond(t.Context(), s.artifacts, pair[1], func(b *branch, height int) error {
 				got = append(got, b.name(height))
 				return nil
 			}); err != nil {
@@ -143,7 +143,7 @@ func TestChunks(t *testing.T) {
 		}
 		now = next
 		if round%10 == 0 || round == rounds-1 {
-			checkBodies(t, p, l, now, rng)
+			checkBodies(t, s, l, now, rng)
 		}
 	}
 	if mean := float64(written) / float64(rounds); mean > 20 {
@@ -166,14 +166,14 @@ func names(t *testing.T, store artifact.Store, of *tree) (out []string) {
 }
 
 // checkBodies checks the bytes of a document, whole and in ranges.
-func checkBodies(t *testing.T, p *Server, l lines, c *chunked, rng *rand.Rand) {
+func checkBodies(t *testing.T, s *Server, l lines, c *chunked, rng *rand.Rand) {
 	t.Helper()
 	var want bytes.Buffer
 	if err := l.parts().Write(t.Context(), &want); err != nil {
 		t.Fatal(err)
 	}
 	for _, coding := range []coding{identity, gzipCoding} {
-		b, err := c.in(coding, p)
+		b, err := c.in(coding, s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -257,14 +257,14 @@ func (o *opens) Open(ctx context.Context, name string, from, n int64) (io.ReadCl
 // read. Of another document nothing is taken.
 func TestShortDocumentsAreKept(t *testing.T) {
 	store := &opens{Store: artifacts.New(nil)}
-	p := &Server{artifacts: store, cache: newCache(1 << 20)}
+	s := &Server{artifacts: store, cache: newCache(1 << 20)}
 	for _, l := range []lines{{"/a/": "one", "/b/": "two"}, {"/a/": "one", "/b/": "three"}} {
 		c, err := newGrower(t.Context(), store).cut(l.parts(), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, coding := range []coding{identity, gzipCoding} {
-			b, err := c.in(coding, p)
+			b, err := c.in(coding, s)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -74,8 +74,8 @@ func (c *chunked) etag() string {
 }
 
 // sum returns "sha256-" and the SHA-256 of the identity bytes.
-func (c *chunked) sum(ctx context.Context, p *Server) (string, error) {
-	b, err := c.in(identity, p)
+func (c *chunked) sum(ctx context.Context, s *Server) (string, error) {
+	b, err := c.in(identity, s)
 	if err != nil {
 		return "", err
 	}
@@ -118,12 +118,12 @@ type bodies struct {
 }
 
 // in returns the bytes of the document in gzip or identity.
-func (c *chunked) in(coding coding, p *Server) (*bodies, error) {
-	b := &bodies{chunked: c, cache: p, name: c.etag(), loss: loss{server: &p.damaged}, store: p.artifacts, ask: p.wake, coded: coding == gzipCoding, head: c.Head, tail: c.Tail, between: c.Between}
+func (c *chunked) in(coding coding, s *Server) (*bodies, error) {
+	b := &bodies{chunked: c, cache: s, name: c.etag(), loss: loss{server: &s.damaged}, store: s.artifacts, ask: s.wake, coded: coding == gzipCoding, head: c.Head, tail: c.Tail, between: c.Between}
 	if !b.coded {
 		return b, nil
 	}
-	g := newGrower(context.Background(), p.artifacts)
+	g := newGrower(context.Background(), s.artifacts)
 	head, err := g.deflate(c.Head)
 	if err != nil {
 		return nil, err
@@ -338,8 +338,8 @@ func (o *window) Write(b []byte) (int, error) {
 }
 
 // rep makes the document in a coding ready to be answered with.
-func (c *chunked) rep(coding coding, p *Server) (*rep, error) {
-	b, err := c.in(coding, p)
+func (c *chunked) rep(coding coding, s *Server) (*rep, error) {
+	b, err := c.in(coding, s)
 	if err != nil {
 		return nil, err
 	}

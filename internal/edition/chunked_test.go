@@ -67,9 +67,9 @@ func listOf(t *testing.T, site *memSite) string {
 }
 
 // stored returns the names of the artifacts that a server has.
-func stored(t *testing.T, p *Server) (names []string) {
+func stored(t *testing.T, s *Server) (names []string) {
 	t.Helper()
-	for info, err := range p.artifacts.List(t.Context(), "") {
+	for info, err := range s.artifacts.List(t.Context(), "") {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,32 +79,32 @@ func stored(t *testing.T, p *Server) (names []string) {
 }
 
 // losses are what may happen to an artifact.
-var losses = map[string]func(t *testing.T, p *Server, name string){
-	"missing": func(t *testing.T, p *Server, name string) {
+var losses = map[string]func(t *testing.T, s *Server, name string){
+	"missing": func(t *testing.T, s *Server, name string) {
 		t.Helper()
-		if err := p.artifacts.Delete(t.Context(), name); err != nil {
+		if err := s.artifacts.Delete(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
 	},
-	"damaged": func(t *testing.T, p *Server, name string) {
+	"damaged": func(t *testing.T, s *Server, name string) {
 		t.Helper()
-		r, err := p.artifacts.Open(t.Context(), name, 0, -1)
+		r, err := s.artifacts.Open(t.Context(), name, 0, -1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		b, err := io.ReadAll(r)
-		if err := errors.Join(err, r.Close(), p.artifacts.Delete(t.Context(), name)); err != nil {
+		if err := errors.Join(err, r.Close(), s.artifacts.Delete(t.Context(), name)); err != nil {
 			t.Fatal(err)
 		}
 		b[len(b)/2] ^= 0xff
-		if err := p.artifacts.Put(t.Context(), name, bytes.NewReader(b)); err != nil {
+		if err := s.artifacts.Put(t.Context(), name, bytes.NewReader(b)); err != nil {
 			t.Fatal(err)
 		}
 	},
-	"cut": func(t *testing.T, p *Server, name string) {
+	"cut": func(t *testing.T, s *Server, name string) {
 		t.Helper()
-		err := p.artifacts.Delete(t.Context(), name)
-		if err := errors.Join(err, p.artifacts.Put(t.Context(), name, strings.NewReader("half"))); err != nil {
+		err := s.artifacts.Delete(t.Context(), name)
+		if err := errors.Join(err, s.artifacts.Put(t.Context(), name, strings.NewReader("half"))); err != nil {
 			t.Fatal(err)
 		}
 	},
@@ -116,28 +116,28 @@ func TestChunkLost(t *testing.T) {
 		for _, coding := range []string{"identity", "gzip"} {
 			t.Run(name+" "+coding, func(t *testing.T) {
 				site := tall()
-				p := newTestServer(t, site, listProtocol{}, nil)
-				publish(t, p)
-				chunks := slices.DeleteFunc(stored(t, p), func(n string) bool { return !strings.HasSuffix(n, chunkSuffix) })
+				s := newTestServer(t, site, listProtocol{}, nil)
+				publish(t, s)
+				chunks := slices.DeleteFunc(stored(t, s), func(n string) bool { return !strings.HasSuffix(n, chunkSuffix) })
 				if len(chunks) < 3 {
 					t.Fatalf("%d chunks", len(chunks))
 				}
-				lose(t, p, chunks[1])
+				lose(t, s, chunks[1])
 				for range 2 {
 					r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/list.txt", nil)
 					r.Header.Set("Accept-Encoding", coding)
-					if _, err := p.Serve(httptest.NewRecorder(), r); millrace.Status(err) != http.StatusServiceUnavailable {
+					if _, err := s.Serve(httptest.NewRecorder(), r); millrace.Status(err) != http.StatusServiceUnavailable {
 						t.Errorf("an answer without a chunk: %v", err)
 					}
 				}
-				if got := p.Damaged(); !slices.Equal(got, []string{"/list.txt"}) {
+				if got := s.Damaged(); !slices.Equal(got, []string{"/list.txt"}) {
 					t.Errorf("damaged: %q", got)
 				}
-				publish(t, p)
-				if got := p.Damaged(); len(got) > 0 {
+				publish(t, s)
+				if got := s.Damaged(); len(got) > 0 {
 					t.Errorf("damaged, made again: %q", got)
 				}
-				if got := ask(t, p, "GET", "/list.txt"); got.Body.String() != listOf(t, site) {
+				if got := ask(t, s, "GET", "/list.txt"); got.Body.String() != listOf(t, site) {
 					t.Errorf("%d bytes, made again", got.Body.Len())
 				}
 			})
@@ -148,15 +148,15 @@ func TestChunkLost(t *testing.T) {
 // Nothing of a damaged chunk is sent, not even where a response would end with it.
 func TestDamagedChunkIsNotSent(t *testing.T) {
 	site := tall()
-	p := newTestServer(t, site, listProtocol{}, nil)
-	publish(t, p)
+	s := newTestServer(t, site, listProtocol{}, nil)
+	publish(t, s)
 	want := listOf(t, site)
-	for _, name := range stored(t, p) {
+	for _, name := range stored(t, s) {
 		if strings.HasSuffix(name, chunkSuffix) {
-			losses["damaged"](t, p, name)
+			losses["damaged"](t, s, name)
 		}
 	}
-	b := p.Current().large[keyAt("/list.txt")].reps[identity].Load().content.(*bodies)
+	b := s.Current().large[keyAt("/list.txt")].reps[identity].Load().content.(*bodies)
 	for _, from := range []int{0, len(want) / 2, len(want) - 99} {
 		var sent bytes.Buffer
 		err := b.collect(t.Context(), &sent, int64(from), 99)
@@ -169,18 +169,18 @@ func TestDamagedChunkIsNotSent(t *testing.T) {
 // A process that starts finds out that a chunk is missing.
 func TestChunkLostAtStart(t *testing.T) {
 	site, dir := tall(), newArtifacts()
-	p := serverIn(t, site, listProtocol{}, dir, nil)
-	publish(t, p)
-	for _, name := range stored(t, p) {
-		if err := p.artifacts.Delete(t.Context(), name); err != nil {
+	s := serverIn(t, site, listProtocol{}, dir, nil)
+	publish(t, s)
+	for _, name := range stored(t, s) {
+		if err := s.artifacts.Delete(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p = serverIn(t, site, listProtocol{}, dir, nil)
-	if err := p.Refresh(t.Context()); err != nil {
+	s = serverIn(t, site, listProtocol{}, dir, nil)
+	if err := s.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := ask(t, p, "GET", "/list.txt", "Accept-Encoding", "identity"); got.Body.String() != listOf(t, site) {
+	if got := ask(t, s, "GET", "/list.txt", "Accept-Encoding", "identity"); got.Body.String() != listOf(t, site) {
 		t.Errorf("%d bytes", got.Body.Len())
 	}
 }
@@ -189,37 +189,37 @@ func TestChunkLostAtStart(t *testing.T) {
 // process that runs and by one that starts.
 func TestPublishAfterLoss(t *testing.T) {
 	for name, lose := range losses {
-		for _, suffix := range []string{chunkSuffix, nodeSuffix, fileSuffix} {
+		for _, suffix := range []string{chunkSuffix, nodeSuffix, artifactSuffix} {
 			for _, starts := range []bool{false, true} {
 				t.Run(fmt.Sprint(name, " ", suffix, " ", starts), func(t *testing.T) {
 					site, dir := tall(), newArtifacts()
-					p := wholeServer(site, dir)
-					publish(t, p)
-					i := slices.IndexFunc(stored(t, p), func(n string) bool { return strings.HasSuffix(n, suffix) })
+					s := wholeServer(site, dir)
+					publish(t, s)
+					i := slices.IndexFunc(stored(t, s), func(n string) bool { return strings.HasSuffix(n, suffix) })
 					if i < 0 {
 						t.Fatalf("no artifact %s", suffix)
 					}
-					lose(t, p, stored(t, p)[i])
+					lose(t, s, stored(t, s)[i])
 					if starts {
-						p = wholeServer(site, dir)
-						if err := p.Refresh(t.Context()); err != nil {
+						s = wholeServer(site, dir)
+						if err := s.Refresh(t.Context()); err != nil {
 							t.Fatal(err)
 						}
 					}
-					for _, path := range append(p.Current().Files(), p.Current().Large()...) {
+					for _, path := range append(s.Current().ArtifactPaths(), s.Current().Large()...) {
 						if starts && name != "damaged" { // which only a request finds
 							break
 						}
-						_, _ = p.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+						_, _ = s.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 					}
-					publish(t, p)
-					consistent(t, p, listOf(t, site))
-					if got := p.Damaged(); len(got) > 0 {
+					publish(t, s)
+					consistent(t, s, listOf(t, site))
+					if got := s.Damaged(); len(got) > 0 {
 						t.Errorf("damaged: %q", got)
 					}
 					site.set("/x", "another text")
-					publish(t, p)
-					consistent(t, p, listOf(t, site))
+					publish(t, s)
+					consistent(t, s, listOf(t, site))
 				})
 			}
 		}
@@ -232,10 +232,10 @@ func TestPublishAfterLostNode(t *testing.T) {
 	for name, lose := range losses {
 		t.Run(name, func(t *testing.T) {
 			site, dir := tall(), newArtifacts()
-			p := wholeServer(site, dir)
-			publish(t, p)
-			last := stored(t, p)
-			lose(t, p, last[slices.IndexFunc(last, func(n string) bool { return strings.HasSuffix(n, nodeSuffix) })])
+			s := wholeServer(site, dir)
+			publish(t, s)
+			last := stored(t, s)
+			lose(t, s, last[slices.IndexFunc(last, func(n string) bool { return strings.HasSuffix(n, nodeSuffix) })])
 			other := NewServer(site.source(), []Protocol{{Name: "other", Publisher: &artifactProtocol{}}}, dir, nil)
 			publish(t, other)
 			other.collected = time.Time{}
@@ -243,8 +243,8 @@ func TestPublishAfterLostNode(t *testing.T) {
 				t.Errorf("collection: %v", err)
 			}
 			site.set("/x", "another text")
-			publish(t, p)
-			consistent(t, p, listOf(t, site))
+			publish(t, s)
+			consistent(t, s, listOf(t, site))
 		})
 	}
 }
@@ -253,17 +253,17 @@ func TestPublishAfterLostNode(t *testing.T) {
 // never what a builder has found or made meanwhile.
 func TestCollectChunks(t *testing.T) {
 	site := tall()
-	p := newTestServer(t, site, listProtocol{}, nil)
-	publish(t, p)
-	first := stored(t, p)
+	s := newTestServer(t, site, listProtocol{}, nil)
+	publish(t, s)
+	first := stored(t, s)
 	site.set("/x", "another text")
-	publish(t, p)
-	second := stored(t, p)
+	publish(t, s)
+	second := stored(t, s)
 	if len(second) <= len(first) {
 		t.Fatalf("%d artifacts, then %d", len(first), len(second))
 	}
 	needed := map[string]bool{}
-	err := p.Current().manifest.beyond(t.Context(), p.artifacts, nil, func(name string, _ int64) error {
+	err := s.Current().manifest.beyond(t.Context(), s.artifacts, nil, func(name string, _ int64) error {
 		needed[name] = true
 		return nil
 	})
@@ -272,11 +272,11 @@ func TestCollectChunks(t *testing.T) {
 	}
 	collect := func(in time.Duration) []string {
 		t.Helper()
-		p.collected = time.Time{}
-		if err := p.collect(t.Context(), nil, time.Now().Add(in)); err != nil {
+		s.collected = time.Time{}
+		if err := s.collect(t.Context(), nil, time.Now().Add(in)); err != nil {
 			t.Fatal(err)
 		}
-		return stored(t, p)
+		return stored(t, s)
 	}
 	if got := collect(grace - time.Minute); !slices.Equal(got, second) {
 		t.Errorf("%d of %d artifacts are left within the grace", len(got), len(second))
@@ -286,8 +286,8 @@ func TestCollectChunks(t *testing.T) {
 	}
 	// An edition that says what an earlier one said makes again what is gone.
 	site.set("/x", strings.Repeat("the water comes down to the wheel ", 51))
-	publish(t, p)
-	if got := ask(t, p, "GET", "/list.txt"); got.Body.String() != listOf(t, site) {
+	publish(t, s)
+	if got := ask(t, s, "GET", "/list.txt"); got.Body.String() != listOf(t, site) {
 		t.Errorf("%d bytes", got.Body.Len())
 	}
 }
@@ -298,16 +298,16 @@ func TestLongDigest(t *testing.T) {
 	for i := range 40 {
 		site.set("/long"+strings.Repeat("x", i), strings.Repeat("the water comes down to the wheel ", 1000))
 	}
-	p := newTestServer(t, site, listProtocol{}, nil)
-	publish(t, p)
-	first := ask(t, p, "GET", "/list.txt", "Accept-Encoding", "identity")
+	s := newTestServer(t, site, listProtocol{}, nil)
+	publish(t, s)
+	first := ask(t, s, "GET", "/list.txt", "Accept-Encoding", "identity")
 	if first.Code != http.StatusOK || first.Body.Len() <= digestAtOnce || first.Header().Get("Content-Digest") != "" {
 		t.Fatalf("%d, %d bytes, %v", first.Code, first.Body.Len(), first.Header())
 	}
-	if err := p.deferDigests(t.Context()); err != nil {
+	if err := s.deferDigests(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	next := ask(t, p, "GET", "/list.txt", "Accept-Encoding", "identity")
+	next := ask(t, s, "GET", "/list.txt", "Accept-Encoding", "identity")
 	if digest := next.Header().Get("Content-Digest"); digest != canon.Digest(next.Body.Bytes()) {
 		t.Errorf("%q", digest)
 	}

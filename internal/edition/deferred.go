@@ -18,8 +18,8 @@ import (
 
 // done is deferred work that is not published yet.
 type done struct {
-	files  []storedArtifact
-	brotli map[string]coded // by the validators of documents
+	artifacts []storedArtifact
+	brotli    map[string]coded // by the validators of documents
 }
 
 // restPerWork is how many times its processor time passes after a job before the
@@ -27,35 +27,35 @@ type done struct {
 const restPerWork = 10
 
 // wake makes Run look for deferred work. It never waits.
-func (p *Server) wake() {
+func (s *Server) wake() {
 	select {
-	case p.asked <- struct{}{}:
+	case s.asked <- struct{}{}:
 	default:
 	}
 }
 
 // runDeferred does deferred work, with at most a tenth of a processor over time,
 // until the context ends.
-func (p *Server) runDeferred(ctx context.Context) {
+func (s *Server) runDeferred(ctx context.Context) {
 	for {
-		moved := p.Moved()
+		moved := s.Moved()
 		for _, job := range []func(context.Context) error{
-			func(ctx context.Context) error { return p.deferFiles(ctx, lease.Hold) }, p.deferBrotli, p.deferDigests,
+			func(ctx context.Context) error { return s.deferArtifacts(ctx, lease.Hold) }, s.deferBrotli, s.deferDigests,
 		} {
 			var err error
-			if p.alone != nil {
-				p.alone.Lock()
+			if s.alone != nil {
+				s.alone.Lock()
 			}
 			start := time.Now()
 			spent := processorTime(func() { err = job(ctx) })
-			if p.alone != nil {
-				p.alone.Unlock()
+			if s.alone != nil {
+				s.alone.Unlock()
 			}
 			rest := restPerWork*spent - time.Since(start)
 			if err != nil && ctx.Err() == nil && millrace.ErrorCode(err) != "lease-held" {
-				p.log.WarnContext(ctx, "deferred work failed; trying again", "err", err)
+				s.log.WarnContext(ctx, "deferred work failed; trying again", "err", err)
 				rest = max(rest, retryEvery)
-				p.wake()
+				s.wake()
 			}
 			select {
 			case <-ctx.Done():
@@ -67,50 +67,50 @@ func (p *Server) runDeferred(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-moved:
-		case <-p.asked:
+		case <-s.asked:
 		}
 	}
 }
 
 // add gives what was made to the next edition.
-func (p *Server) add(files []storedArtifact, tag string, brotli *coded) {
-	p.deferring.Lock()
-	defer p.deferring.Unlock()
-	p.done.files = append(p.done.files, files...)
+func (s *Server) add(artifacts []storedArtifact, tag string, brotli *coded) {
+	s.deferring.Lock()
+	defer s.deferring.Unlock()
+	s.done.artifacts = append(s.done.artifacts, artifacts...)
 	if brotli != nil {
-		p.done.brotli = maps.Clone(p.done.brotli)
-		if p.done.brotli == nil {
-			p.done.brotli = make(map[string]coded)
+		s.done.brotli = maps.Clone(s.done.brotli)
+		if s.done.brotli == nil {
+			s.done.brotli = make(map[string]coded)
 		}
-		p.done.brotli[tag] = *brotli
+		s.done.brotli[tag] = *brotli
 	}
-	p.Changed()
+	s.Changed()
 }
 
 // made returns the deferred work that is not published yet.
-func (p *Server) made() done {
-	p.deferring.Lock()
-	defer p.deferring.Unlock()
-	return p.done
+func (s *Server) made() done {
+	s.deferring.Lock()
+	defer s.deferring.Unlock()
+	return s.done
 }
 
 // published removes deferred work that the current edition has.
-func (p *Server) published(d done) {
-	p.deferring.Lock()
-	defer p.deferring.Unlock()
-	p.done.files = p.done.files[len(d.files):]
-	p.done.brotli = maps.Clone(p.done.brotli)
+func (s *Server) published(d done) {
+	s.deferring.Lock()
+	defer s.deferring.Unlock()
+	s.done.artifacts = s.done.artifacts[len(d.artifacts):]
+	s.done.brotli = maps.Clone(s.done.brotli)
 	for tag := range d.brotli {
-		delete(p.done.brotli, tag)
+		delete(s.done.brotli, tag)
 	}
 }
 
-func (d *done) empty() bool { return len(d.files)+len(d.brotli) == 0 }
+func (d *done) empty() bool { return len(d.artifacts)+len(d.brotli) == 0 }
 
 // deferFiles makes the deferred files of the current edition, unless another
 // process makes them for the same artifacts.
-func (p *Server) deferFiles(ctx context.Context, by holder) error {
-	ed := p.current.Load()
+func (s *Server) deferArtifacts(ctx context.Context, by holder) error {
+	ed := s.current.Load()
 	if ed == nil {
 		return nil
 	}
@@ -119,20 +119,20 @@ func (p *Server) deferFiles(ctx context.Context, by holder) error {
 			return f(ctx, store.Lease{})
 		}
 	}
-	return by(ctx, p.from.Store.Leases(), (*p.publication.Load()).Name()+" deferred", func(ctx context.Context, _ store.Lease) error {
-		for _, proto := range p.protocols {
-			filer, ok := proto.Publisher.(millrace.ArtifactPublisher)
+	return by(ctx, s.from.Store.Leases(), (*s.publication.Load()).Name()+" deferred", func(ctx context.Context, _ store.Lease) error {
+		for _, proto := range s.protocols {
+			publisher, ok := proto.Publisher.(millrace.ArtifactPublisher)
 			if !ok {
 				continue
 			}
-			made := p.made() // what is not in this is in the current edition
-			ed = p.current.Load()
-			s := &artifactSet{server: p, proto: proto.Name, held: p.held(ctx, ed.manifest, nil, made, proto.Name), view: ed.View, prev: ed.manifest, m: new(manifest)}
-			if err := filer.Deferred(ctx, ed.View, p.time(ed.View), s); err != nil {
+			made := s.made() // what is not in this is in the current edition
+			ed = s.current.Load()
+			set := &artifactSet{server: s, proto: proto.Name, held: s.held(ctx, ed.manifest, nil, made, proto.Name), view: ed.View, prev: ed.manifest, m: new(manifest)}
+			if err := publisher.Deferred(ctx, ed.View, s.time(ed.View), set); err != nil {
 				return err
 			}
-			if len(s.made) > 0 {
-				p.add(s.made, "", nil)
+			if len(set.made) > 0 {
+				s.add(set.made, "", nil)
 			}
 		}
 		return nil
@@ -141,24 +141,24 @@ func (p *Server) deferFiles(ctx context.Context, by holder) error {
 
 // deferBrotli codes the documents of the current edition that were asked for in
 // brotli.
-func (p *Server) deferBrotli(ctx context.Context) error {
-	for e, b := range p.chunked() {
+func (s *Server) deferBrotli(ctx context.Context) error {
+	for e, b := range s.chunked() {
 		if b.coded || !b.brotli.Load() || e.offer.has(brotliCoding) {
 			continue
 		}
-		c, err := p.code(ctx, brotliCoding, true, func(w io.Writer) error { return b.write(ctx, w, 0, b.length()) })
+		c, err := s.code(ctx, brotliCoding, true, func(w io.Writer) error { return b.write(ctx, w, 0, b.length()) })
 		if err != nil {
 			return err
 		}
-		p.add(nil, e.tag, &c)
+		s.add(nil, e.tag, &c)
 	}
 	return nil
 }
 
 // deferDigests computes the digests of the current edition that were asked for.
-func (p *Server) deferDigests(ctx context.Context) error {
+func (s *Server) deferDigests(ctx context.Context) error {
 	var errs []error
-	for _, b := range p.chunked() {
+	for _, b := range s.chunked() {
 		if b.wanted.Load() && b.known() == "" {
 			_, err := b.read(ctx)
 			errs = append(errs, err)
@@ -169,9 +169,9 @@ func (p *Server) deferDigests(ctx context.Context) error {
 
 // chunked yields the entries of the chunked documents of the current edition, with
 // the bytes of each of their codings.
-func (p *Server) chunked() func(yield func(*entry, *bodies) bool) {
+func (s *Server) chunked() func(yield func(*entry, *bodies) bool) {
 	return func(yield func(*entry, *bodies) bool) {
-		ed := p.current.Load()
+		ed := s.current.Load()
 		if ed == nil {
 			return
 		}

@@ -64,26 +64,26 @@ func (r *deferringProtocol) Deferred(ctx context.Context, view millrace.View, _ 
 func TestDeferredFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site, proto := newMemSite(4), &deferringProtocol{begun: make(chan struct{}), end: make(chan struct{})}
-		p := newTestServer(t, site, proto, nil)
-		run(t, p)
+		s := newTestServer(t, site, proto, nil)
+		run(t, s)
 		<-proto.begun // for the first edition
 		site.set("/1", "changed")
 		time.Sleep(5 * time.Second)
-		if w := ask(t, p, "GET", "/odd.txt"); !strings.Contains(w.Body.String(), "changed") {
+		if w := ask(t, s, "GET", "/odd.txt"); !strings.Contains(w.Body.String(), "changed") {
 			t.Error("a publication waits for a deferred file")
 		}
-		if w := ask(t, p, "GET", "/index.txt"); w.Body.Len() > 0 {
+		if w := ask(t, s, "GET", "/index.txt"); w.Body.Len() > 0 {
 			t.Errorf("named before it is made: %s", w.Body)
 		}
 		proto.end <- struct{}{}
 		<-proto.begun // for the second
 		time.Sleep(5 * time.Second)
-		if w := ask(t, p, "GET", "/index.txt"); w.Body.String() != "/files/4" || ask(t, p, "GET", "/files/4").Body.String() != "/files/4" {
+		if w := ask(t, s, "GET", "/index.txt"); w.Body.String() != "/files/4" || ask(t, s, "GET", "/files/4").Body.String() != "/files/4" {
 			t.Errorf("not published: %s", w.Body)
 		}
 		proto.end <- struct{}{}
 		time.Sleep(5 * time.Second)
-		if w := ask(t, p, "GET", "/index.txt"); w.Body.String() != "/files/5" {
+		if w := ask(t, s, "GET", "/index.txt"); w.Body.String() != "/files/5" {
 			t.Errorf("not replaced: %s", w.Body)
 		}
 	})
@@ -92,12 +92,12 @@ func TestDeferredFiles(t *testing.T) {
 // Publish returns with the deferred files.
 func TestPublishDeferred(t *testing.T) {
 	site := newMemSite(4)
-	p := newTestServer(t, site, &deferringProtocol{}, nil)
-	publish(t, p)
-	if w := ask(t, p, "GET", "/index.txt"); w.Body.String() != "/files/4" {
+	s := newTestServer(t, site, &deferringProtocol{}, nil)
+	publish(t, s)
+	if w := ask(t, s, "GET", "/index.txt"); w.Body.String() != "/files/4" {
 		t.Errorf("%q", w.Body)
 	}
-	if changed, err := p.Publish(t.Context()); changed || err != nil {
+	if changed, err := s.Publish(t.Context()); changed || err != nil {
 		t.Errorf("nothing to publish: %t %v", changed, err)
 	}
 }
@@ -106,22 +106,22 @@ func TestPublishDeferred(t *testing.T) {
 // published with the next.
 func TestDeferredBeforeFailure(t *testing.T) {
 	site := newMemSite(4)
-	p := newTestServer(t, site, &deferringProtocol{}, nil)
-	if _, err := p.publish(t.Context(), lease.Wait); err != nil {
+	s := newTestServer(t, site, &deferringProtocol{}, nil)
+	if _, err := s.publish(t.Context(), lease.Wait); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.deferFiles(t.Context(), lease.Hold); err != nil {
+	if err := s.deferArtifacts(t.Context(), lease.Hold); err != nil {
 		t.Fatal(err)
 	}
 	site.casHook = func() error { return errNoLuck }
-	if _, err := p.publish(t.Context(), lease.Wait); !errors.Is(err, errNoLuck) {
+	if _, err := s.publish(t.Context(), lease.Wait); !errors.Is(err, errNoLuck) {
 		t.Fatal(err)
 	}
 	site.casHook = nil
-	if _, err := p.publish(t.Context(), lease.Wait); err != nil {
+	if _, err := s.publish(t.Context(), lease.Wait); err != nil {
 		t.Fatal(err)
 	}
-	if w := ask(t, p, "GET", "/index.txt"); w.Body.String() != "/files/4" {
+	if w := ask(t, s, "GET", "/index.txt"); w.Body.String() != "/files/4" {
 		t.Errorf("%q", w.Body)
 	}
 }
@@ -130,11 +130,11 @@ func TestDeferredBeforeFailure(t *testing.T) {
 // changes; other processes offer it, too.
 func TestDeferredBrotli(t *testing.T) {
 	site, artifacts := tall(), newArtifacts()
-	p := serverIn(t, site, listProtocol{}, artifacts, nil)
-	publish(t, p)
-	coding := func(p *Server) string {
+	s := serverIn(t, site, listProtocol{}, artifacts, nil)
+	publish(t, s)
+	coding := func(s *Server) string {
 		t.Helper()
-		w := ask(t, p, "GET", "/list.txt", "Accept-Encoding", "gzip, br")
+		w := ask(t, s, "GET", "/list.txt", "Accept-Encoding", "gzip, br")
 		got := w.Header().Get("Content-Encoding")
 		if got == "br" {
 			body, err := io.ReadAll(brotli.NewReader(w.Body))
@@ -146,14 +146,14 @@ func TestDeferredBrotli(t *testing.T) {
 	}
 	work := func() {
 		t.Helper()
-		if err := p.deferBrotli(t.Context()); err != nil {
+		if err := s.deferBrotli(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		publish(t, p)
+		publish(t, s)
 	}
-	ask(t, p, "GET", "/list.txt", "Accept-Encoding", "gzip")
+	ask(t, s, "GET", "/list.txt", "Accept-Encoding", "gzip")
 	work()
-	if got := coding(p); got != "gzip" {
+	if got := coding(s); got != "gzip" {
 		t.Errorf("before it was asked for: %q", got)
 	}
 	work()
@@ -161,19 +161,19 @@ func TestDeferredBrotli(t *testing.T) {
 	if err := other.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if a, b := coding(p), coding(other); a != "br" || b != "br" {
+	if a, b := coding(s), coding(other); a != "br" || b != "br" {
 		t.Errorf("after: %q, and %q of another process", a, b)
 	}
-	p.collected = time.Time{}
-	if err := p.collect(t.Context(), nil, time.Now().Add(2*grace)); err != nil {
+	s.collected = time.Time{}
+	if err := s.collect(t.Context(), nil, time.Now().Add(2*grace)); err != nil {
 		t.Fatal(err)
 	}
-	if got := coding(p); got != "br" {
+	if got := coding(s); got != "br" {
 		t.Errorf("after collection: %q", got)
 	}
 	site.set("/x", "another text")
-	publish(t, p)
-	if got := coding(p); got != "gzip" {
+	publish(t, s)
+	if got := coding(s); got != "gzip" {
 		t.Errorf("of another document: %q", got)
 	}
 }
@@ -181,20 +181,20 @@ func TestDeferredBrotli(t *testing.T) {
 // Brotli that is lost before it is published stops no publication.
 func TestDeferredBrotliLost(t *testing.T) {
 	site := tall()
-	p := newTestServer(t, site, listProtocol{}, nil)
-	publish(t, p)
-	ask(t, p, "GET", "/list.txt", "Accept-Encoding", "gzip, br")
-	if err := p.deferBrotli(t.Context()); err != nil {
+	s := newTestServer(t, site, listProtocol{}, nil)
+	publish(t, s)
+	ask(t, s, "GET", "/list.txt", "Accept-Encoding", "gzip, br")
+	if err := s.deferBrotli(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range p.made().brotli {
-		losses["missing"](t, p, c.name())
+	for _, c := range s.made().brotli {
+		losses["missing"](t, s, c.name())
 	}
-	publish(t, p)
-	if w := ask(t, p, "GET", "/list.txt", "Accept-Encoding", "gzip, br"); w.Header().Get("Content-Encoding") != "gzip" {
+	publish(t, s)
+	if w := ask(t, s, "GET", "/list.txt", "Accept-Encoding", "gzip, br"); w.Header().Get("Content-Encoding") != "gzip" {
 		t.Errorf("%s", w.Header())
 	}
-	if made := p.made(); !made.empty() {
+	if made := s.made(); !made.empty() {
 		t.Error("it is still to be published")
 	}
 }
@@ -204,8 +204,8 @@ func TestDeferredPace(t *testing.T) {
 	var jobs []time.Time
 	synctest.Test(t, func(t *testing.T) {
 		site := newMemSite(4)
-		p := newTestServer(t, site, &pacedProtocol{jobs: &jobs}, nil)
-		run(t, p)
+		s := newTestServer(t, site, &pacedProtocol{jobs: &jobs}, nil)
+		run(t, s)
 		for range 12 {
 			time.Sleep(time.Second)
 			site.set("/1", fmt.Sprint(time.Now()))

@@ -54,7 +54,7 @@ type entry struct {
 	large    bool            // of the edition alone: a large document or a file
 	proto    string          // whose document it is
 	page     string          // see millrace.Document
-	aside    *aside          // nil = there is nothing else to say of it
+	extra    *extraSubject   // nil = there is nothing else to say of it
 
 	mu       sync.Mutex                 // one rendering at a time
 	lent     [codings]weak.Pointer[rep] // what responses under way are made of, kept or not; guarded by mu

@@ -41,9 +41,9 @@ func (h *headed) All(ctx context.Context, view millrace.View) iter.Seq2[*millrac
 // those who ask by date alone; one that it has left alone is as it was.
 func TestConfigurationMovesDates(t *testing.T) {
 	dir, site := newArtifacts(), newMemSite(6)
-	modified := func(p *Server, name string) string {
+	modified := func(s *Server, name string) string {
 		t.Helper()
-		rec := ask(t, p, "GET", name)
+		rec := ask(t, s, "GET", name)
 		if rec.Code != http.StatusOK {
 			t.Fatalf("%s: %d", name, rec.Code)
 		}
@@ -88,16 +88,16 @@ func TestConfigurationWithdrawsFiles(t *testing.T) {
 	var were []string
 	for i, key := range []string{"one", "two", "three"} {
 		site.set("/1", strings.Repeat("a text ", 3+i)) // a file is named by the lengths of its pages
-		p := serverIn(t, site, &artifactProtocol{}, dir, &Options{Key: key})
-		publish(t, p)
+		s := serverIn(t, site, &artifactProtocol{}, dir, &Options{Key: key})
+		publish(t, s)
 		for _, path := range were {
-			if _, err := p.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)); millrace.Status(err) != http.StatusGone {
+			if _, err := s.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)); millrace.Status(err) != http.StatusGone {
 				t.Errorf("%s of another configuration: %v", path, err)
 			}
 		}
-		is := listed(t, p)
+		is := listed(t, s)
 		for _, path := range is {
-			if rec := ask(t, p, http.MethodGet, path); rec.Code != http.StatusOK {
+			if rec := ask(t, s, http.MethodGet, path); rec.Code != http.StatusOK {
 				t.Errorf("%s: %d", path, rec.Code)
 			}
 		}
@@ -116,26 +116,26 @@ func TestVersionKeepsFiles(t *testing.T) {
 	if len(files) == 0 {
 		t.Fatal("no files")
 	}
-	p := serverIn(t, site, &artifactProtocol{}, dir, &Options{Version: "2"})
-	if err := p.Refresh(t.Context()); err != nil {
+	s := serverIn(t, site, &artifactProtocol{}, dir, &Options{Version: "2"})
+	if err := s.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if p.Current().manifest.Version != "2" || p.Current().stored != old.Current().stored {
-		t.Errorf("version %s of edition %d", p.Current().manifest.Version, p.Current().stored)
+	if s.Current().manifest.Version != "2" || s.Current().stored != old.Current().stored {
+		t.Errorf("version %s of edition %d", s.Current().manifest.Version, s.Current().stored)
 	}
 	site.set("/1", "another text")
-	publish(t, p)
+	publish(t, s)
 	if err := old.follow(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if old.Current().stored != p.Current().stored || old.Current().manifest.Version != "2" {
+	if old.Current().stored != s.Current().stored || old.Current().manifest.Version != "2" {
 		t.Errorf("the old version serves edition %d of version %s", old.Current().stored, old.Current().manifest.Version)
 	}
 	if changed, err := old.Publish(t.Context()); changed || err != nil {
 		t.Errorf("the old version publishes the same view again: %t %v", changed, err)
 	}
 	for _, path := range files {
-		for _, server := range []*Server{old, p} {
+		for _, server := range []*Server{old, s} {
 			if _, err := server.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)); millrace.Status(err) == http.StatusGone {
 				t.Errorf("%s is withdrawn", path)
 			}
@@ -152,21 +152,21 @@ func TestConfigurationsContinue(t *testing.T) {
 	publish(t, one)
 	publish(t, two)
 	even := map[*Server]string{}
-	for _, p := range []*Server{one, two} {
-		even[p] = ask(t, p, "GET", "/even.txt").Header().Get("Last-Modified")
+	for _, s := range []*Server{one, two} {
+		even[s] = ask(t, s, "GET", "/even.txt").Header().Get("Last-Modified")
 	}
 	for i := range 3 {
 		site.set("/1", strings.Repeat("a text ", 3+i))
-		for _, p := range []*Server{one, two} {
-			publish(t, p)
-			if err := p.follow(t.Context()); err != nil {
+		for _, s := range []*Server{one, two} {
+			publish(t, s)
+			if err := s.follow(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if p.Current().manifest.Key != p.key {
-				t.Errorf("%s serves the documents of %s", p.key, p.Current().manifest.Key)
+			if s.Current().manifest.Key != s.key {
+				t.Errorf("%s serves the documents of %s", s.key, s.Current().manifest.Key)
 			}
-			if got := ask(t, p, "GET", "/even.txt").Header().Get("Last-Modified"); got != even[p] {
-				t.Errorf("a list that has not changed is of %s, and was of %s", got, even[p])
+			if got := ask(t, s, "GET", "/even.txt").Header().Get("Last-Modified"); got != even[s] {
+				t.Errorf("a list that has not changed is of %s, and was of %s", got, even[s])
 			}
 		}
 	}

@@ -10,34 +10,34 @@ import (
 	"github.com/millrace/millrace"
 )
 
-func (p *Server) guarded(proto string) bool {
-	return slices.ContainsFunc(p.protocols, func(r Protocol) bool { return r.Guarded && r.Name == proto })
+func (s *Server) guarded(proto string) bool {
+	return slices.ContainsFunc(s.protocols, func(r Protocol) bool { return r.Guarded && r.Name == proto })
 }
 
 // Guarded reports whether the content of any protocol needs a key.
-func (p *Server) Guarded() bool {
-	return slices.ContainsFunc(p.protocols, func(r Protocol) bool { return r.Guarded })
+func (s *Server) Guarded() bool {
+	return slices.ContainsFunc(s.protocols, func(r Protocol) bool { return r.Guarded })
 }
 
 // Sealed reports whether what is at a path, percent-encoded, needs a key for
 // certain, whether there is something or not: no protocol is open, and none has
 // named it as public. Nothing is looked up for that, so that the time it takes
 // tells nothing either.
-func (p *Server) Sealed(path string) bool {
-	ed := p.current.Load()
-	return ed != nil && len(p.protocols) > 0 &&
-		!slices.ContainsFunc(p.protocols, func(r Protocol) bool { return !r.Guarded }) &&
+func (s *Server) Sealed(path string) bool {
+	ed := s.current.Load()
+	return ed != nil && len(s.protocols) > 0 &&
+		!slices.ContainsFunc(s.protocols, func(r Protocol) bool { return !r.Guarded }) &&
 		!slices.ContainsFunc(ed.Advertisements, func(n millrace.Advertisement) bool { return slices.Contains(n.Public, path) })
 }
 
 // Refuse gives the header and body of an error's response in the form of the
 // protocol that the path of r, relative to the documents' base, belongs to, and
 // whose that is: nil when it belongs to none that has a form of its own.
-func (p *Server) Refuse(r *http.Request, status int, err error) (header http.Header, body []byte, proto *Protocol) {
-	for i := range p.protocols {
-		if f, is := p.protocols[i].Publisher.(millrace.ErrorRenderer); is {
+func (s *Server) Refuse(r *http.Request, status int, err error) (header http.Header, body []byte, proto *Protocol) {
+	for i := range s.protocols {
+		if f, is := s.protocols[i].Publisher.(millrace.ErrorRenderer); is {
 			if header, body, ok := f.RenderError(r, status, err); ok {
-				return header, body, &p.protocols[i]
+				return header, body, &s.protocols[i]
 			}
 		}
 	}
@@ -46,11 +46,11 @@ func (p *Server) Refuse(r *http.Request, status int, err error) (header http.Hea
 
 // Handler returns who answers a request itself, nil if nobody does, what the
 // request is allowed by, and whose protocol it is.
-func (p *Server) Handler(r *http.Request) (s millrace.Handler, scope millrace.Scope, proto *Protocol) {
-	for i := range p.protocols {
-		if s, is := p.protocols[i].Publisher.(millrace.Handler); is {
-			if scope, ok := s.Scope(r); ok {
-				return s, scope, &p.protocols[i]
+func (s *Server) Handler(r *http.Request) (h millrace.Handler, scope millrace.Scope, proto *Protocol) {
+	for i := range s.protocols {
+		if h, is := s.protocols[i].Publisher.(millrace.Handler); is {
+			if scope, ok := h.Scope(r); ok {
+				return h, scope, &s.protocols[i]
 			}
 		}
 	}
@@ -58,8 +58,8 @@ func (p *Server) Handler(r *http.Request) (s millrace.Handler, scope millrace.Sc
 }
 
 // Serves reports whether any protocol answers requests itself.
-func (p *Server) Serves() bool {
-	return slices.ContainsFunc(p.protocols, func(r Protocol) bool { _, is := r.Publisher.(millrace.Handler); return is })
+func (s *Server) Serves() bool {
+	return slices.ContainsFunc(s.protocols, func(r Protocol) bool { _, is := r.Publisher.(millrace.Handler); return is })
 }
 
 // guard makes the entry's header that of a document for those who have a key:
@@ -142,7 +142,7 @@ type age struct {
 
 // tell says whether the body was made for an earlier request. A document
 // without a field for that costs nothing.
-func (e *entry) tell(h http.Header, r *rep, fresh bool) {
+func (e *entry) setCacheStatus(h http.Header, r *rep, fresh bool) {
 	switch {
 	case e.cached == "" || r != nil && r.made == 0:
 	case r == nil || fresh:

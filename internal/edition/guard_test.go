@@ -15,14 +15,14 @@ import (
 // Without a key, a guarded protocol opens nothing, warm or cold, large or small.
 func TestGuardedWithoutKey(t *testing.T) {
 	proto := &memProtocol{vary: "Accept"}
-	p := NewServer(newMemSite(4).source(), []Protocol{{Name: "mem", Publisher: proto, Guarded: true}}, newArtifacts(), &Options{Log: slog.New(slog.DiscardHandler)})
-	publish(t, p)
+	s := NewServer(newMemSite(4).source(), []Protocol{{Name: "mem", Publisher: proto, Guarded: true}}, newArtifacts(), &Options{Log: slog.New(slog.DiscardHandler)})
+	publish(t, s)
 	proto.renders.Store(0)
 	g, key := keyed(t)
 	for _, target := range []string{"/even.txt", "/1.txt", "/1.txt?x"} {
 		for _, q := range []*access.Request{nil, asking(t, g, key), nil} {
 			w := httptest.NewRecorder()
-			_, err := p.Answer(w, httptest.NewRequest(http.MethodGet, target, nil), q)
+			_, err := s.Answer(w, httptest.NewRequest(http.MethodGet, target, nil), q)
 			switch {
 			case q == nil && (millrace.Status(err) != http.StatusUnauthorized || len(w.Header()) > 0 || w.Body.Len() > 0):
 				t.Errorf("%s: %v, %v", target, err, w.Header())

@@ -54,26 +54,26 @@ func TestKeyedForm(t *testing.T) {
 
 func keyedForm(t *testing.T, own string) {
 	dir, site, proto := newArtifacts(), newMemSite(6), &twoForms{secret: "secret\n", own: own}
-	p := serverIn(t, site, proto, dir, nil)
-	publish(t, p)
+	s := serverIn(t, site, proto, dir, nil)
+	publish(t, s)
 	guard, key := keyed(t)
 	none, good, bad := asking(t, guard, ""), asking(t, guard, key), asking(t, guard, key+"x")
-	get := func(p *Server, path string, q *access.Request, fields ...string) (*httptest.ResponseRecorder, error) {
+	get := func(s *Server, path string, q *access.Request, fields ...string) (*httptest.ResponseRecorder, error) {
 		t.Helper()
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
 		for i := 0; i < len(fields); i += 2 {
 			r.Header.Set(fields[i], fields[i+1])
 		}
 		w := httptest.NewRecorder()
-		_, err := p.Answer(w, r, q)
+		_, err := s.Answer(w, r, q)
 		return w, err
 	}
-	check := func(p *Server) {
+	check := func(s *Server) {
 		t.Helper()
 		tags := map[string]string{}
 		for _, path := range []string{"/odd.txt", "/twin.txt"} {
 			for name, q := range map[string]*access.Request{"nil": nil, "without": none, "good": good} {
-				w, err := get(p, path, q)
+				w, err := get(s, path, q)
 				h := w.Header()
 				if err != nil || w.Code != http.StatusOK {
 					t.Fatalf("%s, %s: %d %v", path, name, w.Code, err)
@@ -94,50 +94,50 @@ func keyedForm(t *testing.T, own string) {
 					t.Errorf("%s, %s: two tags, %s and %s", path, name, tag, h.Get("ETag"))
 				}
 				tags[name] = h.Get("ETag")
-				if w, err := get(p, path, q, "If-None-Match", h.Get("ETag")); err != nil || w.Code != http.StatusNotModified {
+				if w, err := get(s, path, q, "If-None-Match", h.Get("ETag")); err != nil || w.Code != http.StatusNotModified {
 					t.Errorf("%s, %s: its own tag gives %d %v", path, name, w.Code, err)
 				}
 			}
-			if w, err := get(p, path, good, "If-None-Match", tags["without"]); err != nil || w.Code != http.StatusOK {
+			if w, err := get(s, path, good, "If-None-Match", tags["without"]); err != nil || w.Code != http.StatusOK {
 				t.Errorf("%s: everybody's tag stands for what a key opens: %d %v", path, w.Code, err)
 			}
-			if w, err := get(p, path, bad); millrace.Status(err) != http.StatusUnauthorized || w.Body.Len() > 0 {
+			if w, err := get(s, path, bad); millrace.Status(err) != http.StatusUnauthorized || w.Body.Len() > 0 {
 				t.Errorf("%s with a bad key: %v, %q", path, err, w.Body)
 			}
 		}
-		if w, err := get(p, "/even.txt", bad); err != nil || strings.Contains(w.Header().Get("Vary"), "Authorization") {
+		if w, err := get(s, "/even.txt", bad); err != nil || strings.Contains(w.Header().Get("Vary"), "Authorization") {
 			t.Errorf("a document with one form: %v, %v", err, w.Header())
 		}
 	}
-	check(p)
+	check(s)
 	proto.renders.Store(0)
 	site.set("/2", "even pages move nothing")
-	publish(t, p)
+	publish(t, s)
 	if n := proto.renders.Load(); n != 1 {
 		t.Errorf("one document changed, and %d were written", n)
 	}
-	check(p)
+	check(s)
 	again := serverIn(t, site, proto, dir, nil)
 	if err := again.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	check(again)
-	if err := p.collect(t.Context(), nil, epochStart.AddDate(90, 0, 0)); err != nil {
+	if err := s.collect(t.Context(), nil, epochStart.AddDate(90, 0, 0)); err != nil {
 		t.Fatal(err)
 	}
-	check(p)
+	check(s)
 }
 
 // Two forms that say the same are one artifact, and a document of several paths
 // is written once.
 func TestKeyedFormAlike(t *testing.T) {
 	proto := &twoForms{}
-	p := newTestServer(t, newMemSite(4), proto, nil)
-	publish(t, p)
+	s := newTestServer(t, newMemSite(4), proto, nil)
+	publish(t, s)
 	if n := proto.renders.Load(); n != 3 { // even, and odd in two forms
 		t.Errorf("documents were written %d times", n)
 	}
-	if n := len(stored(t, p)); n != 2 {
+	if n := len(stored(t, s)); n != 2 {
 		t.Errorf("two documents are %d artifacts", n)
 	}
 }

@@ -24,8 +24,8 @@ func (w slowWriter) Write(b []byte) (int, error) {
 // Slow clients of a document that is too large for the cache share one copy.
 func TestLargeBodiesAreShared(t *testing.T) {
 	proto := &memProtocol{pad: 1 << 20}
-	p := newTestServer(t, newMemSite(3), proto, &Options{CacheBytes: 64 << 10})
-	publish(t, p)
+	s := newTestServer(t, newMemSite(3), proto, &Options{CacheBytes: 64 << 10})
+	publish(t, s)
 	proto.renders.Store(0)
 	const clients = 20
 	var arrived, done sync.WaitGroup
@@ -34,7 +34,7 @@ func TestLargeBodiesAreShared(t *testing.T) {
 	for range clients {
 		done.Go(func() {
 			w := slowWriter{httptest.NewRecorder(), &arrived, release}
-			if ok, err := p.Serve(w, httptest.NewRequest(http.MethodGet, "/1.txt", nil)); !ok || err != nil || w.Body.Len() < 1<<20 {
+			if ok, err := s.Serve(w, httptest.NewRequest(http.MethodGet, "/1.txt", nil)); !ok || err != nil || w.Body.Len() < 1<<20 {
 				t.Errorf("%v %v, %d bytes", ok, err, w.Body.Len())
 			}
 		})

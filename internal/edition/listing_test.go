@@ -10,16 +10,16 @@ import (
 // The listing names what there is, with the sizes at which it is sent.
 func TestListing(t *testing.T) {
 	proto := &memProtocol{}
-	p := serverIn(t, newMemSite(300), proto, newArtifacts(), nil)
-	publish(t, p)
-	ed := p.Current()
+	s := serverIn(t, newMemSite(300), proto, newArtifacts(), nil)
+	publish(t, s)
+	ed := s.Current()
 	var paths []string
 	for _, l := range ed.Listing() {
 		paths = append(paths, l.Path)
 		for coding, want := range map[string]int64{"identity": l.Size, "gzip, br, zstd": l.Least} {
 			w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, l.Path, nil)
 			r.Header.Set("Accept-Encoding", coding)
-			if done, err := p.Serve(w, r); !done || err != nil {
+			if done, err := s.Serve(w, r); !done || err != nil {
 				t.Fatal(done, err)
 			}
 			if got := int64(w.Body.Len()); got != want && coding == "identity" || got < want || l.Protocol != ed.Protocol(l.Path) || l.Modified.IsZero() {
@@ -31,7 +31,7 @@ func TestListing(t *testing.T) {
 		}
 	}
 	slices.Sort(paths)
-	if want := slices.Sorted(slices.Values(append(ed.Large(), ed.Files()...))); !slices.Equal(paths, want) || len(paths) == 0 {
+	if want := slices.Sorted(slices.Values(append(ed.Large(), ed.ArtifactPaths()...))); !slices.Equal(paths, want) || len(paths) == 0 {
 		t.Errorf("%q, want %q", paths, want)
 	}
 }

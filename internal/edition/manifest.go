@@ -106,7 +106,7 @@ func readManifest(b []byte, key string) (*manifest, error) {
 }
 
 // entry makes the document ready to be answered with.
-func (d *large) entry(p *Server, guarded bool, now time.Time) (key, *entry, error) {
+func (d *large) entry(s *Server, guarded bool, now time.Time) (key, *entry, error) {
 	u, err := url.Parse(d.Path)
 	if err != nil {
 		return key{}, nil, fmt.Errorf("large document: %w: %w", millrace.ErrInvalid, err)
@@ -124,12 +124,12 @@ func (d *large) entry(p *Server, guarded bool, now time.Time) (key, *entry, erro
 		return key{}, nil, err
 	}
 	e.about(&millrace.Subject{PageCount: d.Names}, d.Protocol)
-	e.key, e.large, e.offer, e.signer = keyOf(u), true, 0, p.sign
+	e.key, e.large, e.offer, e.signer = keyOf(u), true, 0, s.sign
 	for _, c := range []coding{identity, gzipCoding} {
 		if d.Exact && c != identity {
 			continue
 		}
-		r, err := d.Chunks.rep(c, p)
+		r, err := d.Chunks.rep(c, s)
 		if err != nil {
 			return key{}, nil, err
 		}
@@ -140,7 +140,7 @@ func (d *large) entry(p *Server, guarded bool, now time.Time) (key, *entry, erro
 		e.reps[c].Store(r)
 	}
 	if d.Brotli != nil {
-		r, err := d.Brotli.rep(brotliCoding, p, d.Chunks.size())
+		r, err := d.Brotli.rep(brotliCoding, s, d.Chunks.size())
 		if err != nil {
 			return key{}, nil, err
 		}

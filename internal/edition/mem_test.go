@@ -309,22 +309,22 @@ func serverIn(t testing.TB, site *memSite, proto millrace.Publisher, artifacts a
 
 func newArtifacts() artifact.Store { return artifactmemory.New(nil) }
 
-func publish(t testing.TB, p *Server) {
+func publish(t testing.TB, s *Server) {
 	t.Helper()
-	if _, err := p.Publish(t.Context()); err != nil {
+	if _, err := s.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // ask sends one request to a server. Header fields come in pairs.
-func ask(t testing.TB, p *Server, method, target string, fields ...string) *httptest.ResponseRecorder {
+func ask(t testing.TB, s *Server, method, target string, fields ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(method, target, nil)
 	for i := 0; i < len(fields); i += 2 {
 		r.Header.Add(fields[i], fields[i+1])
 	}
 	w := httptest.NewRecorder()
-	done, err := p.Serve(w, r)
+	done, err := s.Serve(w, r)
 	refused(t, w, err)
 	if !done && err == nil {
 		w.Code = 0

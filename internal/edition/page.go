@@ -19,36 +19,36 @@ var ErrChanged = fmt.Errorf("%w: changed while it was read", millrace.ErrUnavail
 // one for a document, from the same cache. name and variant name the page, and
 // state what it is made of: document is called if the cache has the page in another
 // state, or if state is "".
-func (p *Server) Page(w http.ResponseWriter, r *http.Request, q *access.Request, name, variant, state string, document func() (*millrace.Document, error)) error {
+func (s *Server) Page(w http.ResponseWriter, r *http.Request, q *access.Request, name, variant, state string, document func() (*millrace.Document, error)) error {
 	const attempts = 3
 	var err error
 	for range attempts {
 		var e *entry
-		if e, err = p.page(key{path: name, raw: " page", query: variant}, state, document); err != nil {
+		if e, err = s.page(key{path: name, raw: " page", query: variant}, state, document); err != nil {
 			return err
 		}
-		if err = e.respond(w, r, &p.enc, p.cache, q); !errors.Is(err, ErrChanged) {
+		if err = e.respond(w, r, &s.enc, s.cache, q); !errors.Is(err, ErrChanged) {
 			return err
 		}
-		p.cache.remove(e)
+		s.cache.remove(e)
 	}
 	return err
 }
 
 // Prepared is [Server.Page] for a page that the cache has in this state. It reports
 // false, with nothing answered, if it does not.
-func (p *Server) Prepared(w http.ResponseWriter, r *http.Request, q *access.Request, name, variant, state string) (bool, error) {
-	e := p.cache.get(key{path: name, raw: " page", query: variant})
+func (s *Server) Prepared(w http.ResponseWriter, r *http.Request, q *access.Request, name, variant, state string) (bool, error) {
+	e := s.cache.get(key{path: name, raw: " page", query: variant})
 	if e == nil || state == "" || e.standing.Load().state != state {
 		return false, nil
 	}
-	err := e.respond(w, r, &p.enc, p.cache, q)
+	err := e.respond(w, r, &s.enc, s.cache, q)
 	return !errors.Is(err, ErrChanged), err
 }
 
 // page returns the entry of a page of the site itself.
-func (p *Server) page(k key, state string, document func() (*millrace.Document, error)) (*entry, error) {
-	old := p.cache.get(k)
+func (s *Server) page(k key, state string, document func() (*millrace.Document, error)) (*entry, error) {
+	old := s.cache.get(k)
 	if old != nil && state != "" && old.standing.Load().state == state {
 		return old, nil
 	}
@@ -67,17 +67,17 @@ func (p *Server) page(k key, state string, document func() (*millrace.Document, 
 		return old, nil
 	}
 	e.key = k.clone()
-	p.cache.intern(e)
+	s.cache.intern(e)
 	if old != nil {
 		e.adopt(old)
 	}
-	return p.cache.put(e, old), nil
+	return s.cache.put(e, old), nil
 }
 
 // Keep stores a body in the response cache under a name, in place of the one that
 // was there. state says what the body was made of. The caller must not change body.
-func (p *Server) Keep(name, variant, state string, body []byte) {
-	if int64(len(body)) > p.cache.limit/4 {
+func (s *Server) Keep(name, variant, state string, body []byte) {
+	if int64(len(body)) > s.cache.limit/4 {
 		return
 	}
 	k := key{path: name, raw: " body", query: variant}
@@ -86,12 +86,12 @@ func (p *Server) Keep(name, variant, state string, body []byte) {
 	if body != nil {
 		e.reps[identity].Store(&rep{body: body, size: int64(len(body))})
 	}
-	p.cache.put(e, p.cache.get(k))
+	s.cache.put(e, s.cache.get(k))
 }
 
 // Kept returns what [Server.Keep] has stored last, as far as the cache still has it.
-func (p *Server) Kept(name, variant string) (state string, body []byte) {
-	e := p.cache.get(key{path: name, raw: " body", query: variant})
+func (s *Server) Kept(name, variant string) (state string, body []byte) {
+	e := s.cache.get(key{path: name, raw: " body", query: variant})
 	if e == nil {
 		return "", nil
 	}

@@ -15,7 +15,7 @@ import (
 // A page of the site is read once for each state, rendered once for each content,
 // and takes one place in the cache.
 func TestPage(t *testing.T) {
-	p := newTestServer(t, newMemSite(0), &memProtocol{}, nil)
+	s := newTestServer(t, newMemSite(0), &memProtocol{}, nil)
 	var reads, renders int
 	get := func(state, content string, fields ...string) *httptest.ResponseRecorder {
 		t.Helper()
@@ -24,7 +24,7 @@ func TestPage(t *testing.T) {
 			r.Header.Set(fields[i], fields[i+1])
 		}
 		w := httptest.NewRecorder()
-		err := p.Page(w, r, nil, "/page", "", state, func() (*millrace.Document, error) {
+		err := s.Page(w, r, nil, "/page", "", state, func() (*millrace.Document, error) {
 			reads++
 			return &millrace.Document{Path: "/page", ETag: content, Write: func(_ context.Context, w io.Writer) error {
 				renders++
@@ -66,7 +66,7 @@ func TestPage(t *testing.T) {
 	if w := get("4", "c", "If-None-Match", `"c"`); w.Code != http.StatusNotModified || reads+renders > 0 {
 		t.Errorf("%d after %d reads and %d renderings", w.Code, reads, renders)
 	}
-	if n := p.cache.bytes(); n > 5000 {
+	if n := s.cache.bytes(); n > 5000 {
 		t.Errorf("one page takes %d bytes", n)
 	}
 }
@@ -74,11 +74,11 @@ func TestPage(t *testing.T) {
 // A page that changes between its validator and its bytes is looked at again, and
 // never answered with the bytes of one and the validator of the other.
 func TestPageChangesMeanwhile(t *testing.T) {
-	p := newTestServer(t, newMemSite(0), &memProtocol{}, nil)
+	s := newTestServer(t, newMemSite(0), &memProtocol{}, nil)
 	now := "a"
 	page := func(changes int) (*httptest.ResponseRecorder, error) {
 		w := httptest.NewRecorder()
-		err := p.Page(w, httptest.NewRequest(http.MethodGet, "/page", nil), nil, "/page", "", "", func() (*millrace.Document, error) {
+		err := s.Page(w, httptest.NewRequest(http.MethodGet, "/page", nil), nil, "/page", "", "", func() (*millrace.Document, error) {
 			read := now
 			if changes--; changes >= 0 {
 				now += "a"
@@ -96,7 +96,7 @@ func TestPageChangesMeanwhile(t *testing.T) {
 	if w, err := page(2); err != nil || w.Body.String() != "aaa" || w.Header().Get("ETag") != `"aaa"` {
 		t.Errorf("%v: %q %v", err, w.Body, w.Header())
 	}
-	p.Forget()
+	s.Forget()
 	if w, err := page(100); !errors.Is(err, ErrChanged) || w.Body.Len() > 0 {
 		t.Errorf("a page that never stands still: %v, %q", err, w.Body)
 	}

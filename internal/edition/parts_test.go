@@ -84,9 +84,9 @@ func batchServer(t *testing.T, st store.Store, site store.Site, proto *titleProt
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := NewServer(Source{Store: st, Site: site, Publication: pub}, []Protocol{{Name: "titles", Publisher: proto}}, artifacts, &Options{Log: slog.New(slog.DiscardHandler)})
-	p.part = 10
-	return p
+	s := NewServer(Source{Store: st, Site: site, Publication: pub}, []Protocol{{Name: "titles", Publisher: proto}}, artifacts, &Options{Log: slog.New(slog.DiscardHandler)})
+	s.part = 10
+	return s
 }
 
 // Many changed pages become visible in parts of whole batches, each change in one of
@@ -113,10 +113,10 @@ func publishInParts(t *testing.T, end int) {
 		}
 		site.apply(t, batch)
 	}
-	p := batchServer(t, st, in, proto, artifacts)
+	s := batchServer(t, st, in, proto, artifacts)
 	change(0, 20, "first")
 	change(20, 40, "first")
-	publish(t, p)
+	publish(t, s)
 	for i := range 6 { // 7 pages in each, of which it shares 3 with the last
 		change(4*i, 4*i+7, []string{"", "second", "third"}[i%3])
 		time.Sleep(time.Second)
@@ -124,32 +124,32 @@ func publishInParts(t *testing.T, end int) {
 	ctx, kill := context.WithCancel(t.Context())
 	defer kill()
 	proto.built = func() {
-		if _, waiting := p.Lag(); end == 0 && waiting == 0 {
+		if _, waiting := s.Lag(); end == 0 && waiting == 0 {
 			t.Error("nothing waits while a part is made")
 		}
 		if len(proto.views) == end+1 {
 			kill()
 		}
 	}
-	publishAll := func(ctx context.Context, p *Server) {
+	publishAll := func(ctx context.Context, s *Server) {
 		ctx, stop := context.WithTimeout(ctx, time.Minute)
 		defer stop()
-		p.Run(ctx)
+		s.Run(ctx)
 	}
 	if end > 0 {
-		publishAll(ctx, p)
+		publishAll(ctx, s)
 		proto.built = nil
-		p = batchServer(t, st, in, proto, artifacts)
-		if err := p.Refresh(t.Context()); err != nil {
+		s = batchServer(t, st, in, proto, artifacts)
+		if err := s.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	start := time.Now()
-	publishAll(t.Context(), p)
-	if _, waiting := p.Lag(); waiting != 0 {
+	publishAll(t.Context(), s)
+	if _, waiting := s.Lag(); waiting != 0 {
 		t.Errorf("something waits for %v", waiting)
 	}
-	if at := p.Current().View.Site().Time; at.Sub(start) >= time.Second {
+	if at := s.Current().View.Site().Time; at.Sub(start) >= time.Second {
 		t.Errorf("the last part came after %v", at.Sub(start))
 	}
 
@@ -191,14 +191,14 @@ func publishInParts(t *testing.T, end int) {
 	if !slices.EqualFunc(titles, whole, maps.Equal) {
 		t.Errorf("%d editions with\n%v\nwant\n%v", len(titles), titles, whole)
 	}
-	if n := p.Current().stored; end == 0 && n != 4 {
+	if n := s.Current().stored; end == 0 && n != 4 {
 		t.Errorf("edition %d, want 4", n)
 	}
 	var list bytes.Buffer
 	if err := lines(site.pages).parts().Write(t.Context(), &list); err != nil {
 		t.Fatal(err)
 	}
-	if got := ask(t, p, "GET", "/list.txt").Body.String(); got != list.String() {
+	if got := ask(t, s, "GET", "/list.txt").Body.String(); got != list.String() {
 		t.Errorf("the list at the end: %s\nwant %s", got, &list)
 	}
 }

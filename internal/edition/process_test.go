@@ -17,11 +17,11 @@ import (
 )
 
 // run runs a server until the test ends.
-func run(t *testing.T, p *Server) {
+func run(t *testing.T, s *Server) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
-	all.Go(func() { p.Run(ctx) })
+	all.Go(func() { s.Run(ctx) })
 	t.Cleanup(func() { cancel(); all.Wait() })
 }
 
@@ -31,18 +31,18 @@ func TestAnotherHolder(t *testing.T) {
 	dir := newArtifacts()
 	synctest.Test(t, func(t *testing.T) {
 		site := newMemSite(4)
-		p, other := serverIn(t, site, &memProtocol{}, dir, nil), serverIn(t, site, &memProtocol{}, dir, nil)
+		s, other := serverIn(t, site, &memProtocol{}, dir, nil), serverIn(t, site, &memProtocol{}, dir, nil)
 		err := lease.Hold(t.Context(), site.st.Leases(), site.Name(), func(ctx context.Context, l store.Lease) error {
-			run(t, p)
+			run(t, s)
 			time.Sleep(time.Minute)
-			if p.Current() != nil {
+			if s.Current() != nil {
 				t.Error("published without the lease")
 			}
 			if _, _, err := other.advance(ctx, l); err != nil {
 				return err
 			}
 			time.Sleep(2 * time.Second)
-			if p.Current() == nil || p.Current().View.Site().Seq != 4 {
+			if s.Current() == nil || s.Current().View.Site().Seq != 4 {
 				t.Error("another process is not followed")
 			}
 			site.set("/1", "changed")
@@ -52,7 +52,7 @@ func TestAnotherHolder(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		if seq := p.Current().View.Site().Seq; seq != 5 {
+		if seq := s.Current().View.Site().Seq; seq != 5 {
 			t.Errorf("published %d, want 5", seq)
 		}
 	})
@@ -66,20 +66,20 @@ func TestBusy(t *testing.T) {
 		var busy atomic.Bool
 		busy.Store(true)
 		site := newMemSite(4)
-		p := serverIn(t, site, &memProtocol{}, dir, &Options{Busy: busy.Load})
-		run(t, p)
+		s := serverIn(t, site, &memProtocol{}, dir, &Options{Busy: busy.Load})
+		run(t, s)
 		time.Sleep(time.Minute)
-		if p.Current() != nil {
+		if s.Current() != nil {
 			t.Error("published while busy")
 		}
-		p.Changed()
+		s.Changed()
 		time.Sleep(time.Second)
-		if p.Current() == nil {
+		if s.Current() == nil {
 			t.Fatal("not published")
 		}
 		site.set("/1", "changed")
 		time.Sleep(time.Minute)
-		if seq := p.Current().View.Site().Seq; seq != 5 {
+		if seq := s.Current().View.Site().Seq; seq != 5 {
 			t.Errorf("published %d, want 5: the next editions do not wait", seq)
 		}
 	})
@@ -88,9 +88,9 @@ func TestBusy(t *testing.T) {
 // Progress ends with each refresh, also with one that did less than it expected.
 func TestProgressEnds(t *testing.T) {
 	var got [][2]int
-	p := serverIn(t, newMemSite(4), &memProtocol{}, newArtifacts(), &Options{Progress: func(done, total int) { got = append(got, [2]int{done, total}) }})
-	publish(t, p)
-	publish(t, p)
+	s := serverIn(t, newMemSite(4), &memProtocol{}, newArtifacts(), &Options{Progress: func(done, total int) { got = append(got, [2]int{done, total}) }})
+	publish(t, s)
+	publish(t, s)
 	if want := [][2]int{{1, 2}, {0, 0}, {1, 2}, {0, 0}}; !slices.Equal(got, want) {
 		t.Errorf("progress %v, want %v", got, want)
 	}
@@ -105,21 +105,21 @@ func TestFork(t *testing.T) {
 	site.forked = true
 	site.set("/1", "")
 	proto.renders.Store(0)
-	p := serverIn(t, site, proto, dir, nil)
-	if err := p.Refresh(t.Context()); err == nil || p.Current() != nil {
+	s := serverIn(t, site, proto, dir, nil)
+	if err := s.Refresh(t.Context()); err == nil || s.Current() != nil {
 		t.Errorf("an edition of another generation is served: %v", err)
 	}
-	publish(t, p)
+	publish(t, s)
 	if n := proto.renders.Load(); n != 1 {
 		t.Errorf("%d renderings, want 1 list", n)
 	}
-	got := ask(t, p, "GET", "/even.txt").Header()
+	got := ask(t, s, "GET", "/even.txt").Header()
 	for _, field := range []string{"ETag", "Last-Modified"} {
 		if got.Get(field) != even.Get(field) {
 			t.Errorf("%s of an untouched list: %s, was %s", field, got.Get(field), even.Get(field))
 		}
 	}
-	if w := ask(t, p, "GET", "/odd.txt"); w.Code != http.StatusOK || strings.Contains(w.Body.String(), "page 1\n") {
+	if w := ask(t, s, "GET", "/odd.txt"); w.Code != http.StatusOK || strings.Contains(w.Body.String(), "page 1\n") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -145,13 +145,13 @@ func TestSharedFolder(t *testing.T) {
 	one, two := serverIn(t, open("one/"), &memProtocol{}, dir, nil), serverIn(t, open("two/"), &memProtocol{}, dir, nil)
 	publish(t, one)
 	publish(t, two)
-	for _, p := range []*Server{one, two} {
-		if err := p.collect(t.Context(), nil, time.Now().Add(2*grace)); err != nil {
+	for _, s := range []*Server{one, two} {
+		if err := s.collect(t.Context(), nil, time.Now().Add(2*grace)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, p := range []*Server{one, two} {
-		if w := ask(t, p, "GET", "/odd.txt"); w.Code != http.StatusOK || w.Body.Len() == 0 {
+	for _, s := range []*Server{one, two} {
+		if w := ask(t, s, "GET", "/odd.txt"); w.Code != http.StatusOK || w.Body.Len() == 0 {
 			t.Errorf("%d", w.Code)
 		}
 	}
@@ -185,21 +185,21 @@ func TestDropped(t *testing.T) {
 	for _, published := range []bool{false, true} {
 		first, second, dir := newMemSite(3), newMemSite(2), newArtifacts()
 		second.epoch = "second"
-		p := serverIn(t, first, &memProtocol{}, dir, nil)
-		publish(t, p)
+		s := serverIn(t, first, &memProtocol{}, dir, nil)
+		publish(t, s)
 		second.set("/0", "in the publication that was opened again")
 		if published {
 			publish(t, serverIn(t, second, &memProtocol{}, dir, nil))
 		}
 		first.dropped = second
-		p.look(t.Context())
+		s.look(t.Context())
 		select {
-		case <-p.changed:
-			publish(t, p)
+		case <-s.changed:
+			publish(t, s)
 		default:
 		}
-		if w := ask(t, p, "GET", "/0.txt"); !strings.Contains(w.Body.String(), "opened again") || p.Current().stored != 1 {
-			t.Errorf("published by another process: %t: edition %d has %d %q", published, p.Current().stored, w.Code, w.Body)
+		if w := ask(t, s, "GET", "/0.txt"); !strings.Contains(w.Body.String(), "opened again") || s.Current().stored != 1 {
+			t.Errorf("published by another process: %t: edition %d has %d %q", published, s.Current().stored, w.Code, w.Body)
 		}
 	}
 }

@@ -17,16 +17,16 @@ import (
 // are missing here, or that another version or configuration made, are built
 // first. ErrNotFound: no edition is published; then the publication is brought
 // up to the site, which discovery can use at once.
-func (p *Server) Refresh(ctx context.Context) error {
-	p.building.Lock()
-	defer p.building.Unlock()
-	_, _, err := p.load(ctx)
+func (s *Server) Refresh(ctx context.Context) error {
+	s.building.Lock()
+	defer s.building.Unlock()
+	_, _, err := s.load(ctx)
 	switch {
 	case errors.Is(err, millrace.ErrConflict):
-		return p.mend(ctx)
+		return s.mend(ctx)
 	case errors.Is(err, millrace.ErrNotFound):
-		_, failed := p.hold(ctx, lease.Hold, func(ctx context.Context, l store.Lease) error {
-			_, err := p.refresh(ctx, l)
+		_, failed := s.hold(ctx, lease.Hold, func(ctx context.Context, l store.Lease) error {
+			_, err := s.refresh(ctx, l)
 			return err
 		})
 		if failed != nil {
@@ -40,14 +40,14 @@ func (p *Server) Refresh(ctx context.Context) error {
 // It ignores an edition of another configuration, which has other documents. While
 // it builds what is missing here, another edition may be published: then it looks
 // again at once, but not often.
-func (p *Server) follow(ctx context.Context) error {
+func (s *Server) follow(ctx context.Context) error {
 	for range 3 {
-		_, _, err := p.load(ctx)
+		_, _, err := s.load(ctx)
 		switch {
 		case err == nil, errors.Is(err, errForeign):
 			return nil
 		case errors.Is(err, millrace.ErrConflict):
-			err = p.mend(ctx)
+			err = s.mend(ctx)
 		case errors.Is(err, millrace.ErrNotFound):
 			return nil
 		}
@@ -65,64 +65,64 @@ func (p *Server) follow(ctx context.Context) error {
 // forked from. ErrConflict: an artifact is missing, or, at start, another version
 // made the edition. errForeign: another configuration did; the manifest is that of
 // the current edition if there is one.
-func (p *Server) load(ctx context.Context) (number uint64, m *manifest, err error) {
-	view, stored, err := (*p.publication.Load()).Published(ctx)
-	if millrace.ErrorCode(err) == "log-dropped" && p.from.Reopen != nil {
+func (s *Server) load(ctx context.Context) (number uint64, m *manifest, err error) {
+	view, stored, err := (*s.publication.Load()).Published(ctx)
+	if millrace.ErrorCode(err) == "log-dropped" && s.from.Reopen != nil {
 		var again store.Publication
-		if again, err = p.from.Reopen(ctx); err == nil {
-			p.publication.Store(&again)
-			p.seen = ""
+		if again, err = s.from.Reopen(ctx); err == nil {
+			s.publication.Store(&again)
+			s.seen = ""
 			view, stored, err = again.Published(ctx)
 		}
 	}
 	if errors.Is(err, millrace.ErrNotFound) && stored.Number > 0 {
-		m, _ = readManifest(stored.Manifest, p.key)
+		m, _ = readManifest(stored.Manifest, s.key)
 	}
 	if err != nil {
 		return stored.Number, m, fmt.Errorf("published edition: %w", err)
 	}
-	if ed := p.current.Load(); ed != nil && ed.stored == stored.Number && ed.View.Site().Epoch == view.Site().Epoch {
+	if ed := s.current.Load(); ed != nil && ed.stored == stored.Number && ed.View.Site().Epoch == view.Site().Epoch {
 		return stored.Number, ed.manifest, nil
 	}
-	m, err = readManifest(stored.Manifest, p.key)
-	ed := p.current.Load()
+	m, err = readManifest(stored.Manifest, s.key)
+	ed := s.current.Load()
 	switch {
 	case errors.Is(err, errForeign) && ed != nil && ed.View.Site().Epoch == view.Site().Epoch:
 		m = ed.manifest
-	case err == nil && m.Version != p.version && ed == nil:
+	case err == nil && m.Version != s.version && ed == nil:
 		err = fmt.Errorf("made by another version: %w", millrace.ErrConflict)
 	}
 	if err != nil { // a manifest that is damaged is no reason to stop
 		return stored.Number, m, fmt.Errorf("published edition: %w", errors.Join(millrace.ErrConflict, err))
 	}
-	if err := m.beyond(ctx, p.artifacts, p.served(), p.exists(ctx)); err != nil {
-		p.log.Warn("artifact of the published edition is missing; rebuilding it", "edition", stored.Number, "err", err)
+	if err := m.beyond(ctx, s.artifacts, s.served(), s.exists(ctx)); err != nil {
+		s.log.Warn("artifact of the published edition is missing; rebuilding it", "edition", stored.Number, "err", err)
 		return stored.Number, m, fmt.Errorf("published edition: %w: %w", millrace.ErrConflict, err)
 	}
-	return stored.Number, m, p.put(view, m, stored.Number, false)
+	return stored.Number, m, s.put(view, m, stored.Number, false)
 }
 
 // mend builds what is missing here of the published edition, or what this
 // version or configuration makes otherwise, and serves that without publishing it.
-func (p *Server) mend(ctx context.Context) error {
-	view, stored, err := (*p.publication.Load()).Published(ctx)
+func (s *Server) mend(ctx context.Context) error {
+	view, stored, err := (*s.publication.Load()).Published(ctx)
 	if err != nil {
 		return fmt.Errorf("published edition: %w", err)
 	}
-	prev, _ := readManifest(stored.Manifest, p.key)
-	made := p.made()
+	prev, _ := readManifest(stored.Manifest, s.key)
+	made := s.made()
 	mine := made
-	if ed := p.current.Load(); ed != nil && ed.mended {
-		mine.files = slices.Concat(ed.manifest.Artifacts, made.files)
+	if ed := s.current.Load(); ed != nil && ed.mended {
+		mine.artifacts = slices.Concat(ed.manifest.Artifacts, made.artifacts)
 	}
-	next, err := p.build(ctx, view, prev, mine)
+	next, err := s.build(ctx, view, prev, mine)
 	if err != nil {
 		return fmt.Errorf("published edition: %w", err)
 	}
-	if err := p.put(view, next, stored.Number, true); err != nil {
+	if err := s.put(view, next, stored.Number, true); err != nil {
 		return err
 	}
-	p.published(made)
+	s.published(made)
 	return nil
 }
 
@@ -131,8 +131,8 @@ type holder func(ctx context.Context, leases store.Leases, name string, f func(c
 
 // hold calls f with the lease of the publication. If held is false, another
 // process has it.
-func (p *Server) hold(ctx context.Context, by holder, f func(ctx context.Context, l store.Lease) error) (held bool, err error) {
-	err = by(ctx, p.from.Store.Leases(), (*p.publication.Load()).Name(), func(ctx context.Context, l store.Lease) error {
+func (s *Server) hold(ctx context.Context, by holder, f func(ctx context.Context, l store.Lease) error) (held bool, err error) {
+	err = by(ctx, s.from.Store.Leases(), (*s.publication.Load()).Name(), func(ctx context.Context, l store.Lease) error {
 		held = true
 		return f(ctx, l)
 	})
@@ -142,20 +142,20 @@ func (p *Server) hold(ctx context.Context, by holder, f func(ctx context.Context
 // Publish makes the site's newest state the current edition, with its deferred
 // files, and reports whether that changed anything. It waits for another process
 // that builds an edition of the publication.
-func (p *Server) Publish(ctx context.Context) (changed bool, err error) {
+func (s *Server) Publish(ctx context.Context) (changed bool, err error) {
 	for more := true; more; {
 		var did progress
-		if did, err = p.publish(ctx, lease.Wait); err != nil {
+		if did, err = s.publish(ctx, lease.Wait); err != nil {
 			return changed, err
 		}
 		changed, more = changed || did.changed, did.more
 	}
-	if err := p.deferFiles(ctx, lease.Wait); err != nil {
+	if err := s.deferArtifacts(ctx, lease.Wait); err != nil {
 		return changed, fmt.Errorf("publish: %w", err)
 	}
-	if made := p.made(); !made.empty() {
+	if made := s.made(); !made.empty() {
 		changed = true
-		_, err = p.publish(ctx, lease.Wait)
+		_, err = s.publish(ctx, lease.Wait)
 	}
 	return changed, err
 }
@@ -167,11 +167,11 @@ type progress struct {
 	more    bool // the edition has a part of what was committed
 }
 
-func (p *Server) publish(ctx context.Context, by holder) (did progress, err error) {
-	p.building.Lock()
-	defer p.building.Unlock()
-	did.held, err = p.hold(ctx, by, func(ctx context.Context, l store.Lease) error {
-		did.changed, did.more, err = p.advance(ctx, l)
+func (s *Server) publish(ctx context.Context, by holder) (did progress, err error) {
+	s.building.Lock()
+	defer s.building.Unlock()
+	did.held, err = s.hold(ctx, by, func(ctx context.Context, l store.Lease) error {
+		did.changed, did.more, err = s.advance(ctx, l)
 		return err
 	})
 	if err != nil {
@@ -185,32 +185,32 @@ func (p *Server) publish(ctx context.Context, by holder) (did progress, err erro
 const partEntries = 10_000
 
 // refresh brings the publication up to the site, or takes the next part of it.
-func (p *Server) refresh(ctx context.Context, l store.Lease) (more bool, err error) {
-	if p.progress != nil {
-		defer p.progress(0, 0)
+func (s *Server) refresh(ctx context.Context, l store.Lease) (more bool, err error) {
+	if s.progress != nil {
+		defer s.progress(0, 0)
 	}
-	limit := p.part
-	if p.current.Load() == nil {
+	limit := s.part
+	if s.current.Load() == nil {
 		limit = 0
 	}
-	return (*p.publication.Load()).Refresh(ctx, l, limit, p.progress)
+	return (*s.publication.Load()).Refresh(ctx, l, limit, s.progress)
 }
 
 // place returns how far the site is. It notes when its oldest change was committed
 // that the current edition does not have; until the last part of it is published, that
 // of a long batch.
-func (p *Server) place(ctx context.Context) (at millrace.Cursor, err error) {
-	v, err := p.from.Site.Head(ctx)
+func (s *Server) place(ctx context.Context) (at millrace.Cursor, err error) {
+	v, err := s.from.Site.Head(ctx)
 	if err != nil {
 		return "", err
 	}
 	at = v.Site().At(v.Site().Seq)
-	if p.seen == "" || p.seen == at || p.waiting.Load() != nil {
+	if s.seen == "" || s.seen == at || s.waiting.Load() != nil {
 		return at, nil
 	}
-	for c, err := range v.Changes(ctx, p.seen) {
+	for c, err := range v.Changes(ctx, s.seen) {
 		if err == nil && c.Kind != millrace.KindCheckpoint {
-			p.waiting.Store(&c.Time)
+			s.waiting.Store(&c.Time)
 		}
 		break // compaction may have taken the entries: then it is not known
 	}
@@ -219,63 +219,63 @@ func (p *Server) place(ctx context.Context) (at millrace.Cursor, err error) {
 
 // advance brings the publication up to the site, or by a part if more is true, and
 // publishes it.
-func (p *Server) advance(ctx context.Context, l store.Lease) (changed, more bool, err error) {
-	at, err := p.place(ctx) // before Refresh: what comes meanwhile may be missing
+func (s *Server) advance(ctx context.Context, l store.Lease) (changed, more bool, err error) {
+	at, err := s.place(ctx) // before Refresh: what comes meanwhile may be missing
 	if err != nil {
 		return false, false, err
 	}
-	if more, err = p.refresh(ctx, l); err != nil {
+	if more, err = s.refresh(ctx, l); err != nil {
 		return false, false, err
 	}
 	if more {
-		at = p.seen
+		at = s.seen
 	}
-	old, prev, err := p.load(ctx)
+	old, prev, err := s.load(ctx)
 	complete := err == nil
 	if err != nil && !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrConflict) {
 		return false, false, err
 	}
-	head, err := (*p.publication.Load()).Head(ctx)
+	head, err := (*s.publication.Load()).Head(ctx)
 	if err != nil {
 		return false, false, err
 	}
-	p.unconfirmed = p.damaged.Swap(false) || p.unconfirmed
-	made := p.made()
-	if ed := p.current.Load(); complete && ed.mended && !made.empty() && ed.View.Site().Seq == head.Site().Seq {
-		return true, more, p.mend(ctx) // the edition is that of another process
+	s.unconfirmed = s.damaged.Swap(false) || s.unconfirmed
+	made := s.made()
+	if ed := s.current.Load(); complete && ed.mended && !made.empty() && ed.View.Site().Seq == head.Site().Seq {
+		return true, more, s.mend(ctx) // the edition is that of another process
 	}
-	if complete && !p.unconfirmed && made.empty() && p.current.Load().View.Site().Seq == head.Site().Seq && !prev.due(p.now()) {
-		p.seen = at
-		p.waiting.Store(nil)
+	if complete && !s.unconfirmed && made.empty() && s.current.Load().View.Site().Seq == head.Site().Seq && !prev.due(s.now()) {
+		s.seen = at
+		s.waiting.Store(nil)
 		return false, more, nil
 	}
 	start := time.Now()
 	var next *manifest
 	var stored store.Edition
 	for range 3 {
-		if next, err = p.build(ctx, head, prev, made); err != nil {
+		if next, err = s.build(ctx, head, prev, made); err != nil {
 			return false, false, err
 		}
-		if stored, err = p.swap(ctx, l, old, next); !errors.Is(err, errCollected) {
+		if stored, err = s.swap(ctx, l, old, next); !errors.Is(err, errCollected) {
 			break
 		}
-		p.unconfirmed = true
+		s.unconfirmed = true
 	}
 	if err != nil {
 		return false, false, err
 	}
-	if err := p.put(head, next, stored.Number, false); err != nil {
+	if err := s.put(head, next, stored.Number, false); err != nil {
 		return false, false, err
 	}
-	p.published(made)
-	p.seen, p.unconfirmed = at, false
-	if oldest := p.waiting.Swap(nil); oldest != nil {
-		p.lag.Store(int64(max(p.now().Sub(*oldest), 0)))
+	s.published(made)
+	s.seen, s.unconfirmed = at, false
+	if oldest := s.waiting.Swap(nil); oldest != nil {
+		s.lag.Store(int64(max(s.now().Sub(*oldest), 0)))
 	}
-	if err := p.collect(ctx, prev, time.Now()); err != nil && ctx.Err() == nil {
-		p.log.Warn("could not delete old artifacts", "err", err)
+	if err := s.collect(ctx, prev, time.Now()); err != nil && ctx.Err() == nil {
+		s.log.Warn("could not delete old artifacts", "err", err)
 	}
-	p.log.Info("published", "seq", head.Site().Seq, "pages", head.Site().Pages, "artifacts", len(next.Documents), "duration", time.Since(start).Round(time.Millisecond))
+	s.log.Info("published", "seq", head.Site().Seq, "pages", head.Site().Pages, "artifacts", len(next.Documents), "duration", time.Since(start).Round(time.Millisecond))
 	return true, more, nil
 }
 
@@ -287,16 +287,16 @@ const artifactsLease = "artifacts"
 var errCollected = errors.New("an artifact was deleted while the edition was made")
 
 // swap publishes a manifest if all of its artifacts are there.
-func (p *Server) swap(ctx context.Context, l store.Lease, old uint64, m *manifest) (stored store.Edition, err error) {
+func (s *Server) swap(ctx context.Context, l store.Lease, old uint64, m *manifest) (stored store.Edition, err error) {
 	raw, err := json.Marshal(m)
 	if err != nil {
 		return stored, err
 	}
-	err = lease.Wait(ctx, p.from.Store.Leases(), artifactsLease, func(ctx context.Context, _ store.Lease) error {
-		if err := m.beyond(ctx, p.artifacts, p.served(), p.exists(ctx)); err != nil {
+	err = lease.Wait(ctx, s.from.Store.Leases(), artifactsLease, func(ctx context.Context, _ store.Lease) error {
+		if err := m.beyond(ctx, s.artifacts, s.served(), s.exists(ctx)); err != nil {
 			return fmt.Errorf("%w: %w", errCollected, err)
 		}
-		stored, err = (*p.publication.Load()).Publish(ctx, l, old, m.Seq, raw)
+		stored, err = (*s.publication.Load()).Publish(ctx, l, old, m.Seq, raw)
 		return err
 	})
 	return stored, err

@@ -86,7 +86,7 @@ func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k
 	case http.StatusNotModified:
 		h := w.Header()
 		e.common(h, with)
-		e.tell(h, e.reps[with].Load(), false)
+		e.setCacheStatus(h, e.reps[with].Load(), false)
 		q.Sends(0, false)
 		w.WriteHeader(status)
 		return nil
@@ -133,7 +133,7 @@ func (e *entry) full(h http.Header, c coding) {
 func (e *entry) head(h http.Header, c coding) {
 	e.full(h, c)
 	r := e.reps[c].Load()
-	e.tell(h, r, false)
+	e.setCacheStatus(h, r, false)
 	if r != nil {
 		h["Content-Length"] = r.length[:]
 		if digest := r.known(); digest[0] != "" {
@@ -171,7 +171,7 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 	}
 	h := w.Header()
 	e.full(h, c)
-	e.tell(h, rp, fresh)
+	e.setCacheStatus(h, rp, fresh)
 	if rp.coding != identity {
 		h["Content-Encoding"] = codingValues[rp.coding]
 	}

@@ -141,12 +141,12 @@ func TestHeadersAgree(t *testing.T) {
 	for _, accept := range []string{"", "gzip", "br", "zstd"} {
 		for _, oneTag := range []bool{false, true} {
 			site := newMemSite(3)
-			p := newTestServer(t, site, &memProtocol{oneTag: oneTag, pad: 400}, nil)
-			publish(t, p)
+			s := newTestServer(t, site, &memProtocol{oneTag: oneTag, pad: 400}, nil)
+			publish(t, s)
 			for _, target := range []string{"/1.txt", "/odd.txt"} {
-				get := ask(t, p, "GET", target, "Accept-Encoding", accept).Header()
-				head := ask(t, p, "HEAD", target, "Accept-Encoding", accept).Header()
-				not := ask(t, p, "GET", target, "Accept-Encoding", accept, "If-None-Match", get.Get("ETag")).Header()
+				get := ask(t, s, "GET", target, "Accept-Encoding", accept).Header()
+				head := ask(t, s, "HEAD", target, "Accept-Encoding", accept).Header()
+				not := ask(t, s, "GET", target, "Accept-Encoding", accept, "If-None-Match", get.Get("ETag")).Header()
 				for name, value := range not {
 					if diff := cmp.Diff(get[name], value); diff != "" {
 						t.Errorf("%s %s: 304 differs in %s: %s", target, accept, name, diff)

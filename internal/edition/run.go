@@ -11,9 +11,9 @@ import (
 )
 
 // Changed makes [Server.Run] publish. It never waits.
-func (p *Server) Changed() {
+func (s *Server) Changed() {
 	select {
-	case p.changed <- struct{}{}:
+	case s.changed <- struct{}{}:
 	default:
 	}
 }
@@ -32,40 +32,40 @@ const (
 // or twice the processor time of the first if that is longer. The parts of a long
 // batch follow each other at once. While another process has the lease of the
 // publication, it follows the editions of that one. It returns when the context ends.
-func (p *Server) Run(ctx context.Context) {
+func (s *Server) Run(ctx context.Context) {
 	deferred := make(chan struct{})
 	go func() {
 		defer close(deferred)
-		p.runDeferred(ctx)
+		s.runDeferred(ctx)
 	}()
 	defer func() { <-deferred }()
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	changed := p.changed // nil while it rests
+	changed := s.changed // nil while it rests
 	lost := false        // another process was first
 	var rested <-chan time.Time
-	p.look(ctx)
+	s.look(ctx)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-look.C:
-			p.look(ctx)
+			s.look(ctx)
 		case <-rested:
-			changed = p.changed
+			changed = s.changed
 		case <-changed:
 			start := time.Now()
 			var did progress
 			var err error
-			spent := processorTime(func() { did, err = p.publish(ctx, lease.Hold) })
+			spent := processorTime(func() { did, err = s.publish(ctx, lease.Hold) })
 			rest := max(paceMin, pacePerWork*spent) - time.Since(start)
 			if !did.held && errors.Is(err, millrace.ErrConflict) {
-				p.log.DebugContext(ctx, "another process builds the edition")
-				p.Changed() // it may not have all
+				s.log.DebugContext(ctx, "another process builds the edition")
+				s.Changed() // it may not have all
 				rest, err = lookEvery, nil
 			}
 			if did.more {
-				p.Changed()
+				s.Changed()
 				rest = 0
 			}
 			if err != nil && ctx.Err() == nil {
@@ -73,9 +73,9 @@ func (p *Server) Run(ctx context.Context) {
 				if errors.Is(err, millrace.ErrConflict) && !lost {
 					level = slog.LevelInfo // another process was first, which may be
 				}
-				p.log.Log(ctx, level, "could not publish; trying again", "err", err)
+				s.log.Log(ctx, level, "could not publish; trying again", "err", err)
 				rest = max(retryEvery, min(rest, retryMost))
-				p.Changed()
+				s.Changed()
 			}
 			lost = errors.Is(err, millrace.ErrConflict)
 			changed, rested = nil, time.After(rest)
@@ -85,28 +85,28 @@ func (p *Server) Run(ctx context.Context) {
 
 // look follows another process, and calls Changed if there is something to
 // publish.
-func (p *Server) look(ctx context.Context) {
-	p.building.Lock()
-	defer p.building.Unlock()
-	err := p.follow(ctx)
-	if ed := p.current.Load(); ed != nil {
-		if err := p.keep(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			p.log.WarnContext(ctx, "could not keep artifacts", "err", err)
+func (s *Server) look(ctx context.Context) {
+	s.building.Lock()
+	defer s.building.Unlock()
+	err := s.follow(ctx)
+	if ed := s.current.Load(); ed != nil {
+		if err := s.keep(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "could not keep artifacts", "err", err)
 		}
-		if p.damaged.Load() {
-			p.Changed()
+		if s.damaged.Load() {
+			s.Changed()
 		}
-		if ed.manifest.due(p.now()) {
-			p.Changed()
+		if ed.manifest.due(s.now()) {
+			s.Changed()
 		}
 	}
-	if err == nil && (p.current.Load() != nil || p.busy == nil || !p.busy()) {
+	if err == nil && (s.current.Load() != nil || s.busy == nil || !s.busy()) {
 		var at millrace.Cursor
-		if at, err = p.place(ctx); err == nil && at != p.seen {
-			p.Changed()
+		if at, err = s.place(ctx); err == nil && at != s.seen {
+			s.Changed()
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		p.log.WarnContext(ctx, "could not look for changes", "err", err)
+		s.log.WarnContext(ctx, "could not look for changes", "err", err)
 	}
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // Serve is Answer for a request that has no key, and without limits.
-func (p *Server) Serve(w http.ResponseWriter, r *http.Request) (bool, error) {
-	return p.Answer(w, r, nil)
+func (s *Server) Serve(w http.ResponseWriter, r *http.Request) (bool, error) {
+	return s.Answer(w, r, nil)
 }
 
 // maxLink is the length in bytes of the longest Link with a document's own URL,
@@ -29,19 +29,19 @@ const maxLink = 1024
 // URL in Link. An error means that nothing has been answered, unless it wraps
 // [ErrBroken]; [millrace.Status] gives its status. If q is nil, the
 // request has no key, and nothing is limited.
-func (p *Server) Answer(w http.ResponseWriter, r *http.Request, q *access.Request) (bool, error) {
-	ed := p.current.Load()
+func (s *Server) Answer(w http.ResponseWriter, r *http.Request, q *access.Request) (bool, error) {
+	ed := s.current.Load()
 	if ed == nil {
-		return p.Discovery(w, r, q)
+		return s.Discovery(w, r, q)
 	}
-	e, err := p.lookUp(ed, r, q)
+	e, err := s.lookUp(ed, r, q)
 	if _, gone := ed.manifest.Gone[r.URL.Path]; gone && e == nil {
 		return true, errGone
 	}
 	if e == nil {
 		return false, err
 	}
-	bodies := keeper(p.cache)
+	bodies := keeper(s.cache)
 	if e.large {
 		bodies = nil
 	}
@@ -54,21 +54,21 @@ func (p *Server) Answer(w http.ResponseWriter, r *http.Request, q *access.Reques
 			w.Header()["Link"] = []string{own}
 		}
 	}
-	return p.give(w, r, e, bodies, q)
+	return s.give(w, r, e, bodies, q)
 }
 
 // Discovery answers a request for a document of discovery, before the first
 // edition as well. It reports false, with nothing answered, for others.
-func (p *Server) Discovery(w http.ResponseWriter, r *http.Request, q *access.Request) (bool, error) {
-	ed := p.current.Load()
+func (s *Server) Discovery(w http.ResponseWriter, r *http.Request, q *access.Request) (bool, error) {
+	ed := s.current.Load()
 	if ed == nil {
-		head, err := (*p.publication.Load()).Head(r.Context())
+		head, err := (*s.publication.Load()).Head(r.Context())
 		if err != nil {
 			return false, nil //nolint:nilerr // there is nothing yet to discover
 		}
-		ed = &Edition{View: p.view(head)}
+		ed = &Edition{View: s.view(head)}
 	}
-	d, proto, err := p.ask(ed, withoutQuery(r), nil)
+	d, proto, err := s.ask(ed, withoutQuery(r), nil)
 	if err != nil || d == nil || !d.Public || d.Variant != "" {
 		return false, nil //nolint:nilerr // it is not for those who have no key
 	}
@@ -78,49 +78,49 @@ func (p *Server) Discovery(w http.ResponseWriter, r *http.Request, q *access.Req
 	}
 	e.about(&d.Subject, proto.Name)
 	e.key = keyOf(r.URL)
-	return p.give(w, r, e, nil, q)
+	return s.give(w, r, e, nil, q)
 }
 
 // give answers with a document.
-func (p *Server) give(w http.ResponseWriter, r *http.Request, e *entry, bodies keeper, q *access.Request) (bool, error) {
+func (s *Server) give(w http.ResponseWriter, r *http.Request, e *entry, bodies keeper, q *access.Request) (bool, error) {
 	q.About(e.subject())
 	if !e.public {
 		if err := q.Content(e.guarded); err != nil {
 			return true, err
 		}
 	}
-	return true, e.respond(w, r, &p.enc, bodies, q)
+	return true, e.respond(w, r, &s.enc, bodies, q)
 }
 
 // lookUp finds the document that a request names, or nil. A query
 // that names none is ignored. So is any query where the document is not read:
 // which methods it has does not depend on parameters.
-func (p *Server) lookUp(ed *Edition, r *http.Request, q *access.Request) (*entry, error) {
+func (s *Server) lookUp(ed *Edition, r *http.Request, q *access.Request) (*entry, error) {
 	if r.URL.RawQuery == "" {
-		return p.at(ed, r, q)
+		return s.at(ed, r, q)
 	}
 	first, second := r, withoutQuery(r)
 	if !reads(r) {
 		first, second = second, first
 	}
-	e, err := p.at(ed, first, q)
+	e, err := s.at(ed, first, q)
 	if e != nil || err != nil {
 		return e, err
 	}
-	e, err = p.at(ed, second, q)
+	e, err = s.at(ed, second, q)
 	if e != nil && e.variant() {
 		return nil, err // the URL is that of a page of the site, whose server knows the query
 	}
-	if t, may := targetOf(keyOf(r.URL), r); e != nil && e.shared && may && !p.Guarded() {
+	if t, may := targetOf(keyOf(r.URL), r); e != nil && e.shared && may && !s.Guarded() {
 		ed.targets.add(t, e.key)
 	}
 	return e, err
 }
 
-// at finds the document of exactly the target of a request, or nil.
-func (p *Server) at(ed *Edition, r *http.Request, q *access.Request) (*entry, error) {
+// at finds the document of exactly the target of a request, nil if there is none.
+func (s *Server) at(ed *Edition, r *http.Request, q *access.Request) (*entry, error) {
 	k := keyOf(r.URL)
-	e := p.known(ed, k)
+	e := s.known(ed, k)
 	if e != nil && (e.large || e.standing.Load().number >= ed.number) {
 		return e, nil
 	}
@@ -130,40 +130,40 @@ func (p *Server) at(ed *Edition, r *http.Request, q *access.Request) (*entry, er
 		if known && of == (key{}) {
 			return nil, nil
 		}
-		if own := p.known(ed, of); known && own != nil && (own.large || own.standing.Load().number >= ed.number) {
+		if own := s.known(ed, of); known && own != nil && (own.large || own.standing.Load().number >= ed.number) {
 			return own, nil
 		}
 	}
 	// Of guarded protocols, what is there depends on who asks; what a query names
 	// may be work, which is counted.
-	none := may && e == nil && k.query == "" && !p.Guarded()
-	e, err := p.find(ed, k, e, r, q)
+	none := may && e == nil && k.query == "" && !s.Guarded()
+	e, err := s.find(ed, k, e, r, q)
 	switch {
 	case err != nil || e != nil && e.variant() && !reads(r):
 		return nil, err
 	case e == nil && none:
 		ed.targets.add(t, key{})
-	case e != nil && e.key != k && may && !p.Guarded():
+	case e != nil && e.key != k && may && !s.Guarded():
 		ed.targets.add(t, e.key)
 	}
 	return e, nil
 }
 
 // known returns the document that is remembered by a key.
-func (p *Server) known(ed *Edition, k key) *entry {
+func (s *Server) known(ed *Edition, k key) *entry {
 	if e := ed.large[k]; e != nil {
 		return e
 	}
-	return p.cache.get(k)
+	return s.cache.get(k)
 }
 
 // find asks the protocols for a target. old is the entry that an earlier edition
 // had there, or nil.
-func (p *Server) find(ed *Edition, k key, old *entry, r *http.Request, q *access.Request) (*entry, error) {
-	d, proto, err := p.ask(ed, r, q)
+func (s *Server) find(ed *Edition, k key, old *entry, r *http.Request, q *access.Request) (*entry, error) {
+	d, proto, err := s.ask(ed, r, q)
 	if err != nil || d == nil {
 		if old != nil && err == nil {
-			p.cache.remove(old)
+			s.cache.remove(old)
 		}
 		return nil, err
 	}
@@ -172,15 +172,15 @@ func (p *Server) find(ed *Edition, k key, old *entry, r *http.Request, q *access
 		return nil, err
 	}
 	e.about(&d.Subject, proto.Name)
-	e.signer = p.sign
+	e.signer = s.sign
 	if d.Variant != "" {
 		// The target is that of another document, or of the site's own page.
 		k = key{path: d.Path, raw: " " + d.Variant}
-		old = p.cache.get(k)
+		old = s.cache.get(k)
 	} else {
 		// However the request names it, it is kept once, by its own URL.
 		if own := keyAt(d.Path); own != k {
-			k, old = own, p.cache.get(own)
+			k, old = own, s.cache.get(own)
 		}
 		if !e.shared {
 			e.key = k
@@ -192,19 +192,19 @@ func (p *Server) find(ed *Edition, k key, old *entry, r *http.Request, q *access
 		return old, nil
 	}
 	e.key = k.clone()
-	p.cache.intern(e)
+	s.cache.intern(e)
 	if old != nil {
 		e.adopt(old)
 	}
-	return p.cache.put(e, old), nil
+	return s.cache.put(e, old), nil
 }
 
 // ask gives the first protocol's document, nil if no protocol has one. Those who may
 // not read a guarded protocol hear of it whether a path is discovery, and nothing
 // else.
-func (p *Server) ask(ed *Edition, r *http.Request, q *access.Request) (*millrace.Document, *Protocol, error) {
-	for i := range p.protocols {
-		proto := &p.protocols[i]
+func (s *Server) ask(ed *Edition, r *http.Request, q *access.Request) (*millrace.Document, *Protocol, error) {
+	for i := range s.protocols {
+		proto := &s.protocols[i]
 		req, denied := r, error(nil)
 		if proto.Guarded {
 			if denied = q.Key(); denied != nil {

@@ -84,7 +84,7 @@ type Edition struct {
 func (ed *Edition) Large() []string { return ed.manifest.paths() }
 
 // Files lists the paths of the files, in the order in which the protocols made them.
-func (ed *Edition) Files() []string { return ed.manifest.artifactPaths() }
+func (ed *Edition) ArtifactPaths() []string { return ed.manifest.artifactPaths() }
 
 // Protocol gives the name of the protocol whose large document or file a path is, "" if
 // it is none.
@@ -151,55 +151,55 @@ func NewServer(from Source, protocols []Protocol, artifacts artifact.Store, o *O
 	if o == nil {
 		o = new(Options)
 	}
-	p := &Server{
+	s := &Server{
 		artifacts: artifacts, from: from, protocols: protocols, progress: o.Progress, busy: o.Busy, alone: o.Alone, view: o.Search,
 		part: partEntries, key: o.Key, version: o.Version, grace: cmp.Or(o.Grace, grace), sign: o.Signer, now: o.Now, log: o.Log, kept: time.Now(),
 		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), asked: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
-	p.publication.Store(&from.Publication)
+	s.publication.Store(&from.Publication)
 	moved := make(chan struct{})
-	p.moved.Store(&moved)
-	if p.log == nil {
-		p.log = slog.Default()
+	s.moved.Store(&moved)
+	if s.log == nil {
+		s.log = slog.Default()
 	}
-	if p.view == nil {
-		p.view = func(v millrace.View) millrace.View { return v }
+	if s.view == nil {
+		s.view = func(v millrace.View) millrace.View { return v }
 	}
-	if p.now == nil {
-		p.now = time.Now
+	if s.now == nil {
+		s.now = time.Now
 	}
 	for _, proto := range protocols {
-		p.key += "\n" + proto.Name
+		s.key += "\n" + proto.Name
 	}
-	return p
+	return s
 }
 
 // Protocols gives what publishes here, which the caller must not change.
-func (p *Server) Protocols() []Protocol { return p.protocols }
+func (s *Server) Protocols() []Protocol { return s.protocols }
 
 // Current gives the newest edition, nil before the first.
-func (p *Server) Current() *Edition { return p.current.Load() }
+func (s *Server) Current() *Edition { return s.current.Load() }
 
 // Published reports whether there is an edition.
-func (p *Server) Published() bool { return p.Current() != nil }
+func (s *Server) Published() bool { return s.Current() != nil }
 
 // Ready is closed when there is a first edition.
-func (p *Server) Ready() <-chan struct{} { return p.ready }
+func (s *Server) Ready() <-chan struct{} { return s.ready }
 
 // Lag returns how long the oldest change of the last publication of this process
 // took from its commit to being visible, 0 = there was no publication yet; and how
 // long the oldest change that is not visible yet has waited, 0 = none waits.
-func (p *Server) Lag() (last, waiting time.Duration) {
-	if since := p.waiting.Load(); since != nil {
-		waiting = max(p.now().Sub(*since), 0)
+func (s *Server) Lag() (last, waiting time.Duration) {
+	if since := s.waiting.Load(); since != nil {
+		waiting = max(s.now().Sub(*since), 0)
 	}
-	return time.Duration(p.lag.Load()), waiting
+	return time.Duration(s.lag.Load()), waiting
 }
 
 // Damaged returns the paths of the documents and files that answer 503 because an
 // artifact of them is missing or damaged, until they are made again.
-func (p *Server) Damaged() (paths []string) {
-	if ed := p.current.Load(); ed != nil {
+func (s *Server) Damaged() (paths []string) {
+	if ed := s.current.Load(); ed != nil {
 		for _, entries := range []map[key]*entry{ed.large, ed.keyed} {
 			for k, e := range entries {
 				if e.err() != nil {
@@ -214,14 +214,14 @@ func (p *Server) Damaged() (paths []string) {
 
 // Moved is closed when there is another edition than the current one. Whoever
 // waits asks for it before it looks at the current one.
-func (p *Server) Moved() <-chan struct{} { return *p.moved.Load() }
+func (s *Server) Moved() <-chan struct{} { return *s.moved.Load() }
 
 // put makes an edition the current one; stored is its number in the store, and
 // mended says that its manifest is not the one in the store.
-func (p *Server) put(view millrace.View, m *manifest, stored uint64, mended bool) error {
-	view = p.view(view)
+func (s *Server) put(view millrace.View, m *manifest, stored uint64, mended bool) error {
+	view = s.view(view)
 	ed := &Edition{View: view, manifest: m, stored: stored, mended: mended, number: 1, large: make(map[key]*entry), keyed: make(map[key]*entry)}
-	last := p.current.Load()
+	last := s.current.Load()
 	if last == nil {
 		last = new(Edition)
 	}
@@ -230,51 +230,51 @@ func (p *Server) put(view millrace.View, m *manifest, stored uint64, mended bool
 	for i := range m.Documents {
 		d := &m.Documents[i]
 		before := last.manifest.document(d.Path)
-		if err := p.prepare(d, before, last.large, ed.large, p.guarded(d.Protocol)); err != nil {
+		if err := s.prepare(d, before, last.large, ed.large, s.guarded(d.Protocol)); err != nil {
 			return err
 		}
 		if d.Keyed != nil {
 			if before != nil {
 				before = before.Keyed
 			}
-			if err := p.prepare(d.Keyed, before, last.keyed, ed.keyed, true); err != nil {
+			if err := s.prepare(d.Keyed, before, last.keyed, ed.keyed, true); err != nil {
 				return err
 			}
 		}
 	}
 	plain := m.plainSizes()
 	for i := range m.Artifacts {
-		k, e, err := m.Artifacts[i].entry(p, plain[m.Artifacts[i].ETag], time.Now())
+		k, e, err := m.Artifacts[i].entry(s, plain[m.Artifacts[i].ETag], time.Now())
 		if err != nil {
 			return err
 		}
 		ed.large[k] = e
 	}
-	for _, proto := range p.protocols {
+	for _, proto := range s.protocols {
 		ed.Advertisements = append(ed.Advertisements, proto.Publisher.Advertise(view))
 	}
-	p.current.Store(ed)
+	s.current.Store(ed)
 	next := make(chan struct{})
-	close(*p.moved.Swap(&next))
+	close(*s.moved.Swap(&next))
 	if ed.number == 1 {
-		close(p.ready)
+		close(s.ready)
 	}
 	return nil
 }
 
 // prepare adds the entry of a document to those of an edition. It is the last one if
 // the document is the same, whose digests may be known.
-func (p *Server) prepare(d, before *large, last, entries map[key]*entry, guarded bool) error {
+func (s *Server) prepare(d, before *large, last, entries map[key]*entry, guarded bool) error {
 	if before != nil && reflect.DeepEqual(d, before) {
 		if k := keyAt(d.Path); last[k].err() == nil {
 			entries[k] = last[k]
 			return nil
 		}
 	}
-	k, e, err := d.entry(p, guarded, time.Now())
+	k, e, err := d.entry(s, guarded, time.Now())
 	entries[k] = e
 	return err
 }
 
 // Forget frees the response cache.
-func (p *Server) Forget() { p.cache.clear() }
+func (s *Server) Forget() { s.cache.clear() }

@@ -17,24 +17,24 @@ import (
 )
 
 func TestNothingPublished(t *testing.T) {
-	p := newTestServer(t, newMemSite(3), &memProtocol{}, nil)
-	if w := ask(t, p, "GET", "/1.txt"); w.Code != 0 || p.Current() != nil {
+	s := newTestServer(t, newMemSite(3), &memProtocol{}, nil)
+	if w := ask(t, s, "GET", "/1.txt"); w.Code != 0 || s.Current() != nil {
 		t.Errorf("answered %d before the first edition", w.Code)
 	}
-	if err := p.Refresh(t.Context()); !errors.Is(err, millrace.ErrNotFound) {
+	if err := s.Refresh(t.Context()); !errors.Is(err, millrace.ErrNotFound) {
 		t.Errorf("refresh: %v", err)
 	}
 	select {
-	case <-p.Ready():
+	case <-s.Ready():
 		t.Error("ready")
 	default:
 	}
-	publish(t, p)
-	<-p.Ready()
-	if w := ask(t, p, "GET", "/1.txt"); w.Code != 200 {
+	publish(t, s)
+	<-s.Ready()
+	if w := ask(t, s, "GET", "/1.txt"); w.Code != 200 {
 		t.Errorf("answered %d", w.Code)
 	}
-	if w := ask(t, p, "GET", "/missing.txt"); w.Code != 0 {
+	if w := ask(t, s, "GET", "/missing.txt"); w.Code != 0 {
 		t.Errorf("answered %d for what is not there", w.Code)
 	}
 }
@@ -43,24 +43,24 @@ func TestNothingPublished(t *testing.T) {
 // when it has.
 func TestReuse(t *testing.T) {
 	site, proto := newMemSite(10), &memProtocol{}
-	p := newTestServer(t, site, proto, nil)
-	publish(t, p)
-	even, odd := ask(t, p, "GET", "/even.txt").Header(), ask(t, p, "GET", "/odd.txt").Header()
+	s := newTestServer(t, site, proto, nil)
+	publish(t, s)
+	even, odd := ask(t, s, "GET", "/even.txt").Header(), ask(t, s, "GET", "/odd.txt").Header()
 	if even.Get("Last-Modified") != timeOf(10).Format(http.TimeFormat) {
 		t.Errorf("first build: %s", even.Get("Last-Modified"))
 	}
 	for _, target := range []string{"/1.txt", "/2.txt"} {
-		ask(t, p, "GET", target)
+		ask(t, s, "GET", target)
 	}
 	proto.renders.Store(0)
 	site.set("/1", "changed")
 	site.set("/2", "changed and")
 	site.set("/2", "page 2") // back to what it was
-	publish(t, p)
+	publish(t, s)
 	if n := proto.renders.Load(); n != 2 {
 		t.Errorf("%d renderings, want 2 lists", n)
 	}
-	odd2, even2 := ask(t, p, "GET", "/odd.txt").Header(), ask(t, p, "GET", "/even.txt").Header()
+	odd2, even2 := ask(t, s, "GET", "/odd.txt").Header(), ask(t, s, "GET", "/even.txt").Header()
 	if odd2.Get("ETag") == odd.Get("ETag") || odd2.Get("Last-Modified") != timeOf(13).Format(http.TimeFormat) {
 		t.Errorf("odd: %v", odd2)
 	}
@@ -69,15 +69,15 @@ func TestReuse(t *testing.T) {
 	}
 	proto.renders.Store(0)
 	site.set("/3", "changed")
-	publish(t, p)
+	publish(t, s)
 	if n := proto.renders.Load(); n != 1 {
 		t.Errorf("%d renderings, want 1 list", n)
 	}
-	if h := ask(t, p, "GET", "/even.txt").Header(); h.Get("Last-Modified") != even2.Get("Last-Modified") {
+	if h := ask(t, s, "GET", "/even.txt").Header(); h.Get("Last-Modified") != even2.Get("Last-Modified") {
 		t.Errorf("an untouched list has moved: %v", h)
 	}
 	proto.renders.Store(0)
-	if changed, err := p.Publish(t.Context()); changed || err != nil || proto.renders.Load() != 0 {
+	if changed, err := s.Publish(t.Context()); changed || err != nil || proto.renders.Load() != 0 {
 		t.Errorf("nothing to publish: %t %v", changed, err)
 	}
 }
@@ -86,13 +86,13 @@ func TestReuse(t *testing.T) {
 // but the date.
 func TestTwoEditionsInOneSecond(t *testing.T) {
 	site, proto := newMemSite(10), &memProtocol{}
-	p := newTestServer(t, site, proto, nil)
-	publish(t, p)
+	s := newTestServer(t, site, proto, nil)
+	publish(t, s)
 	for i, body := range []string{"changed", "changed again", "and again"} {
 		seq := site.set("/1", body)
 		site.log[seq].Time = timeOf(11).Add(time.Duration(i) * 300 * time.Millisecond)
-		publish(t, p)
-		got := ask(t, p, "GET", "/odd.txt").Header().Get("Last-Modified")
+		publish(t, s)
+		got := ask(t, s, "GET", "/odd.txt").Header().Get("Last-Modified")
 		if want := timeOf(uint64(11 + i)).Format(http.TimeFormat); got != want {
 			t.Errorf("edit %d: %s, want %s", i, got, want)
 		}
@@ -102,30 +102,30 @@ func TestTwoEditionsInOneSecond(t *testing.T) {
 // Bodies stay when the next edition has the same document.
 func TestBodiesSurviveEditions(t *testing.T) {
 	site, proto := newMemSite(4), &memProtocol{}
-	p := newTestServer(t, site, proto, nil)
-	publish(t, p)
-	ask(t, p, "GET", "/2.txt")
+	s := newTestServer(t, site, proto, nil)
+	publish(t, s)
+	ask(t, s, "GET", "/2.txt")
 	site.set("/1", "changed")
-	publish(t, p)
+	publish(t, s)
 	proto.renders.Store(0)
 	proto.finds.Store(0)
 	for range 5 {
-		ask(t, p, "GET", "/2.txt")
+		ask(t, s, "GET", "/2.txt")
 	}
 	if proto.renders.Load() != 0 || proto.finds.Load() != 1 {
 		t.Errorf("%d renderings and %d lookups, want 0 and 1", proto.renders.Load(), proto.finds.Load())
 	}
 	site.set("/2", "new words")
-	publish(t, p)
-	if w := ask(t, p, "GET", "/2.txt"); !strings.Contains(w.Body.String(), "new words") {
+	publish(t, s)
+	if w := ask(t, s, "GET", "/2.txt"); !strings.Contains(w.Body.String(), "new words") {
 		t.Errorf("old body %q", w.Body)
 	}
 	site.set("/2", "")
-	publish(t, p)
-	if w := ask(t, p, "GET", "/2.txt"); w.Code != 0 {
+	publish(t, s)
+	if w := ask(t, s, "GET", "/2.txt"); w.Code != 0 {
 		t.Errorf("a deleted page answers %d", w.Code)
 	}
-	if p.cache.get(key{path: "/2.txt"}) != nil {
+	if s.cache.get(key{path: "/2.txt"}) != nil {
 		t.Error("a deleted page is kept")
 	}
 }
@@ -134,15 +134,15 @@ func TestBodiesSurviveEditions(t *testing.T) {
 func TestNeverWrites(t *testing.T) {
 	for _, oneTag := range []bool{false, true} {
 		proto := &memProtocol{oneTag: oneTag}
-		p := newTestServer(t, newMemSite(20), proto, nil)
-		publish(t, p)
+		s := newTestServer(t, newMemSite(20), proto, nil)
+		publish(t, s)
 		proto.renders.Store(0)
-		for d, err := range proto.All(t.Context(), p.Current().View) {
+		for d, err := range proto.All(t.Context(), s.Current().View) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			head := ask(t, p, "HEAD", d.Path, "Accept-Encoding", "gzip")
-			not := ask(t, p, "GET", d.Path, "Accept-Encoding", "gzip", "If-None-Match", head.Header().Get("ETag"))
+			head := ask(t, s, "HEAD", d.Path, "Accept-Encoding", "gzip")
+			not := ask(t, s, "GET", d.Path, "Accept-Encoding", "gzip", "If-None-Match", head.Header().Get("ETag"))
 			if head.Code != 200 || not.Code != 304 || head.Body.Len()+not.Body.Len() > 0 {
 				t.Errorf("%s: %d %d", d.Path, head.Code, not.Code)
 			}
@@ -155,13 +155,13 @@ func TestNeverWrites(t *testing.T) {
 
 func TestSingleFlight(t *testing.T) {
 	proto := &memProtocol{slow: 20 * time.Millisecond}
-	p := newTestServer(t, newMemSite(3), proto, nil)
-	publish(t, p)
+	s := newTestServer(t, newMemSite(3), proto, nil)
+	publish(t, s)
 	proto.renders.Store(0)
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			if w := ask(t, p, "GET", "/1.txt", "Accept-Encoding", "gzip"); w.Code != 200 {
+			if w := ask(t, s, "GET", "/1.txt", "Accept-Encoding", "gzip"); w.Code != 200 {
 				t.Errorf("%d", w.Code)
 			}
 		})
@@ -174,56 +174,56 @@ func TestSingleFlight(t *testing.T) {
 
 // A client that goes away must not take the rendering from those who wait.
 func TestCancelledRendering(t *testing.T) {
-	p := newTestServer(t, newMemSite(3), &memProtocol{}, nil)
-	publish(t, p)
+	s := newTestServer(t, newMemSite(3), &memProtocol{}, nil)
+	publish(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	r := httptest.NewRequestWithContext(ctx, "GET", "/1.txt", nil)
 	w := httptest.NewRecorder()
-	if done, err := p.Serve(w, r); !done || !errors.Is(err, context.Canceled) || len(w.Header()) > 0 {
+	if done, err := s.Serve(w, r); !done || !errors.Is(err, context.Canceled) || len(w.Header()) > 0 {
 		t.Errorf("%t %v %v", done, err, w.Header())
 	}
-	if w := ask(t, p, "GET", "/1.txt"); w.Code != 200 {
+	if w := ask(t, s, "GET", "/1.txt"); w.Code != 200 {
 		t.Errorf("%d", w.Code)
 	}
 }
 
 func TestVaryingDocumentsAreNotKept(t *testing.T) {
 	proto := &memProtocol{vary: "Accept"}
-	p := newTestServer(t, newMemSite(3), proto, nil)
-	publish(t, p)
+	s := newTestServer(t, newMemSite(3), proto, nil)
+	publish(t, s)
 	for range 3 {
-		if h := ask(t, p, "GET", "/1.txt").Header(); h.Get("Vary") != "Accept, Accept-Encoding" {
+		if h := ask(t, s, "GET", "/1.txt").Header(); h.Get("Vary") != "Accept, Accept-Encoding" {
 			t.Error(h)
 		}
 	}
-	if proto.finds.Load() != 3 || p.cache.bytes() != 0 {
-		t.Errorf("%d lookups, %d bytes kept", proto.finds.Load(), p.cache.bytes())
+	if proto.finds.Load() != 3 || s.cache.bytes() != 0 {
+		t.Errorf("%d lookups, %d bytes kept", proto.finds.Load(), s.cache.bytes())
 	}
 }
 
 // What Vary names counts for caches alone when every client gets the same.
 func TestAlikeDocumentsAreKept(t *testing.T) {
 	proto := &memProtocol{vary: "Accept, Accept-Encoding", oneTag: true}
-	p := newTestServer(t, newMemSite(3), proto, nil)
-	publish(t, p)
+	s := newTestServer(t, newMemSite(3), proto, nil)
+	publish(t, s)
 	for range 3 {
-		if h := ask(t, p, "GET", "/1.txt").Header(); h.Get("Vary") != "Accept, Accept-Encoding" {
+		if h := ask(t, s, "GET", "/1.txt").Header(); h.Get("Vary") != "Accept, Accept-Encoding" {
 			t.Error(h)
 		}
 	}
-	if proto.finds.Load() != 1 || p.cache.bytes() == 0 {
-		t.Errorf("%d lookups, %d bytes kept", proto.finds.Load(), p.cache.bytes())
+	if proto.finds.Load() != 1 || s.cache.bytes() == 0 {
+		t.Errorf("%d lookups, %d bytes kept", proto.finds.Load(), s.cache.bytes())
 	}
 }
 
 func TestEscapedTargetsAreTheirOwn(t *testing.T) {
 	site := newMemSite(1)
 	site.set("/a/b", "slash")
-	p := newTestServer(t, site, &memProtocol{}, nil)
-	publish(t, p)
-	ask(t, p, "GET", "/a/b.txt")
-	if p.cache.get(keyOf(httptest.NewRequest(http.MethodGet, "/a%2Fb.txt", nil).URL)) != nil {
+	s := newTestServer(t, site, &memProtocol{}, nil)
+	publish(t, s)
+	ask(t, s, "GET", "/a/b.txt")
+	if s.cache.get(keyOf(httptest.NewRequest(http.MethodGet, "/a%2Fb.txt", nil).URL)) != nil {
 		t.Error("one entry for two targets")
 	}
 }
@@ -231,20 +231,20 @@ func TestEscapedTargetsAreTheirOwn(t *testing.T) {
 // Restart: the previous edition is served from its files, nothing is rendered.
 func TestRestart(t *testing.T) {
 	dir, site, proto := newArtifacts(), newMemSite(6), &memProtocol{}
-	p := serverIn(t, site, proto, dir, nil)
-	publish(t, p)
-	want := ask(t, p, "GET", "/odd.txt", "Accept-Encoding", "zstd")
+	s := serverIn(t, site, proto, dir, nil)
+	publish(t, s)
+	want := ask(t, s, "GET", "/odd.txt", "Accept-Encoding", "zstd")
 	site.set("/1", "not published yet")
 	proto.renders.Store(0)
-	p = serverIn(t, site, proto, dir, nil)
-	if err := p.Refresh(t.Context()); err != nil {
+	s = serverIn(t, site, proto, dir, nil)
+	if err := s.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	got := ask(t, p, "GET", "/odd.txt", "Accept-Encoding", "zstd")
+	got := ask(t, s, "GET", "/odd.txt", "Accept-Encoding", "zstd")
 	if got.Code != 200 || got.Body.String() != want.Body.String() || got.Header().Get("ETag") != want.Header().Get("ETag") || proto.renders.Load() != 0 {
 		t.Errorf("another edition after restart: %v", got.Header())
 	}
-	if w := ask(t, p, "GET", "/1.txt"); strings.Contains(w.Body.String(), "not published") {
+	if w := ask(t, s, "GET", "/1.txt"); strings.Contains(w.Body.String(), "not published") {
 		t.Error("a page of no edition")
 	}
 }
@@ -273,10 +273,10 @@ func TestManifestOfAnother(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		site.manifest = bad
-		p := serverIn(t, site, proto, dir, nil)
-		if err := p.Refresh(t.Context()); err != nil {
+		s := serverIn(t, site, proto, dir, nil)
+		if err := s.Refresh(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)
-		} else if w := ask(t, p, "GET", "/odd.txt"); w.Code != 200 {
+		} else if w := ask(t, s, "GET", "/odd.txt"); w.Code != 200 {
 			t.Errorf("%s: %d", name, w.Code)
 		}
 		publish(t, serverIn(t, site, proto, dir, nil))
@@ -309,9 +309,9 @@ func FuzzReadManifest(f *testing.F) {
 // files that are collected later.
 func TestCrashBeforeSwap(t *testing.T) {
 	dir, site := newArtifacts(), newMemSite(6)
-	p := serverIn(t, site, &memProtocol{}, dir, nil)
-	publish(t, p)
-	want := ask(t, p, "GET", "/odd.txt")
+	s := serverIn(t, site, &memProtocol{}, dir, nil)
+	publish(t, s)
+	want := ask(t, s, "GET", "/odd.txt")
 	site.set("/1", "changed")
 	killed := errors.New("killed")
 	site.casHook = func() error { return killed }
@@ -319,20 +319,20 @@ func TestCrashBeforeSwap(t *testing.T) {
 		t.Fatal(err)
 	}
 	site.casHook = nil
-	p = serverIn(t, site, &memProtocol{}, dir, nil)
-	if err := p.Refresh(t.Context()); err != nil {
+	s = serverIn(t, site, &memProtocol{}, dir, nil)
+	if err := s.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := ask(t, p, "GET", "/odd.txt"); got.Body.String() != want.Body.String() || got.Header().Get("ETag") != want.Header().Get("ETag") {
+	if got := ask(t, s, "GET", "/odd.txt"); got.Body.String() != want.Body.String() || got.Header().Get("ETag") != want.Header().Get("ETag") {
 		t.Errorf("another edition: %v", got.Header())
 	}
-	if got := stored(t, p); len(got) != 3 {
+	if got := stored(t, s); len(got) != 3 {
 		t.Errorf("artifacts of two documents, and one that nothing names: %q", got)
 	}
-	if err := p.collect(t.Context(), nil, time.Now().Add(grace)); err != nil {
+	if err := s.collect(t.Context(), nil, time.Now().Add(grace)); err != nil {
 		t.Fatal(err)
 	}
-	if got := stored(t, p); len(got) != 2 {
+	if got := stored(t, s); len(got) != 2 {
 		t.Errorf("after collection: %q", got)
 	}
 }
@@ -346,8 +346,8 @@ func TestFollow(t *testing.T) {
 	publish(t, old)
 	publish(t, a)
 	want := string(site.manifest)
-	for _, p := range []*Server{b, old} {
-		if err := p.follow(t.Context()); err != nil {
+	for _, s := range []*Server{b, old} {
+		if err := s.follow(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if string(site.manifest) != want {
@@ -363,18 +363,18 @@ func TestFollow(t *testing.T) {
 func TestGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newMemSite(6)
-		p := newTestServer(t, site, &memProtocol{}, nil)
-		publish(t, p)
+		s := newTestServer(t, site, &memProtocol{}, nil)
+		publish(t, s)
 		time.Sleep(2 * grace)
 		site.set("/1", "changed")
-		publish(t, p)
-		if n := len(stored(t, p)); n != 3 {
+		publish(t, s)
+		if n := len(stored(t, s)); n != 3 {
 			t.Errorf("%d artifacts: what was current a moment ago has to stay", n)
 		}
 		time.Sleep(2 * grace)
 		site.set("/1", "changed again")
-		publish(t, p)
-		if n := len(stored(t, p)); n != 3 {
+		publish(t, s)
+		if n := len(stored(t, s)); n != 3 {
 			t.Errorf("%d artifacts, want those of two editions", n)
 		}
 	})
@@ -386,9 +386,9 @@ func TestLogBeforeHorizon(t *testing.T) {
 	publish(t, serverIn(t, site, &memProtocol{}, dir, nil))
 	site.manifest = []byte(strings.Replace(string(site.manifest), `"cursor":"6"`, `"cursor":"gone"`, 1))
 	seq := site.set("/1", "changed")
-	p := serverIn(t, site, &memProtocol{}, dir, nil)
-	publish(t, p)
-	if got := ask(t, p, "GET", "/odd.txt"); got.Header().Get("Last-Modified") != timeOf(seq).Format(http.TimeFormat) || !strings.Contains(got.Body.String(), "changed") {
+	s := serverIn(t, site, &memProtocol{}, dir, nil)
+	publish(t, s)
+	if got := ask(t, s, "GET", "/odd.txt"); got.Header().Get("Last-Modified") != timeOf(seq).Format(http.TimeFormat) || !strings.Contains(got.Body.String(), "changed") {
 		t.Errorf("%v", got.Header())
 	}
 	if !strings.Contains(string(site.manifest), fmt.Sprintf(`"cursor":"%d"`, seq)) {
@@ -397,18 +397,18 @@ func TestLogBeforeHorizon(t *testing.T) {
 }
 
 func TestLargeRanges(t *testing.T) {
-	p := newTestServer(t, newMemSite(9), &memProtocol{}, nil)
-	publish(t, p)
-	whole := ask(t, p, "GET", "/odd.txt", "Accept-Encoding", "gzip")
+	s := newTestServer(t, newMemSite(9), &memProtocol{}, nil)
+	publish(t, s)
+	whole := ask(t, s, "GET", "/odd.txt", "Accept-Encoding", "gzip")
 	etag := whole.Header().Get("ETag")
 	if !strings.HasSuffix(etag, `-gzip"`) {
 		t.Fatal(etag)
 	}
-	part := ask(t, p, "GET", "/odd.txt", "Accept-Encoding", "gzip", "Range", "bytes=5-", "If-Range", etag)
+	part := ask(t, s, "GET", "/odd.txt", "Accept-Encoding", "gzip", "Range", "bytes=5-", "If-Range", etag)
 	if part.Code != 206 || part.Body.String() != whole.Body.String()[5:] || part.Header().Get("Repr-Digest") != whole.Header().Get("Content-Digest") {
 		t.Errorf("%d %v", part.Code, part.Header())
 	}
-	head := ask(t, p, "HEAD", "/odd.txt", "Accept-Encoding", "gzip")
+	head := ask(t, s, "HEAD", "/odd.txt", "Accept-Encoding", "gzip")
 	if head.Header().Get("Content-Length") != whole.Header().Get("Content-Length") || head.Body.Len() > 0 {
 		t.Errorf("HEAD: %v", head.Header())
 	}
@@ -419,22 +419,22 @@ func TestRun(t *testing.T) {
 	dir := newArtifacts()
 	synctest.Test(t, func(t *testing.T) {
 		site, proto := newMemSite(4), &memProtocol{slow: time.Second} // two lists: two seconds a build, and next to no processor time
-		p := serverIn(t, site, proto, dir, nil)
+		s := serverIn(t, site, proto, dir, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
-		wg.Go(func() { p.Run(ctx) })
+		wg.Go(func() { s.Run(ctx) })
 		time.Sleep(3 * time.Second)
-		if p.Current() == nil {
+		if s.Current() == nil {
 			t.Fatal("not published")
 		}
 		site.set("/1", "a")
 		site.set("/2", "b")
 		time.Sleep(2 * time.Second) // the build takes as long
-		if seq := p.Current().View.Site().Seq; seq != 4 {
+		if seq := s.Current().View.Site().Seq; seq != 4 {
 			t.Errorf("%d is published before it is built", seq)
 		}
 		time.Sleep(2 * time.Second)
-		if seq := p.Current().View.Site().Seq; seq != 6 {
+		if seq := s.Current().View.Site().Seq; seq != 6 {
 			t.Errorf("still %d after two seconds more", seq)
 		}
 		other := serverIn(t, site, proto, dir, nil)
@@ -443,7 +443,7 @@ func TestRun(t *testing.T) {
 			t.Error(err)
 		}
 		time.Sleep(1100 * time.Millisecond)
-		if seq := p.Current().View.Site().Seq; seq != 7 {
+		if seq := s.Current().View.Site().Seq; seq != 7 {
 			t.Errorf("does not follow another process: %d", seq)
 		}
 		cancel()

@@ -34,11 +34,11 @@ func TestSigned(t *testing.T) {
 	n := &notary{again: time.Hour}
 	site := newMemSite(4)
 	site.set("/a/b", "slash")
-	p := newTestServer(t, site, &memProtocol{}, &Options{Signer: n})
-	publish(t, p)
+	s := newTestServer(t, site, &memProtocol{}, &Options{Signer: n})
+	publish(t, s)
 	for i, target := range []string{"/1.txt", "/even.txt", "/a%2Fb.txt", "/a/b.txt"} {
 		for range 3 {
-			w := ask(t, p, "GET", target)
+			w := ask(t, s, "GET", target)
 			h := w.Header()
 			want := target + " 200 " + h.Get("Content-Digest") + " " + h.Get("Content-Type")
 			if w.Code == 0 && strings.Contains(target, "%") {
@@ -53,10 +53,10 @@ func TestSigned(t *testing.T) {
 	if first > 4 {
 		t.Errorf("%d signatures of 4 documents", first)
 	}
-	if h := ask(t, p, "GET", "/1.txt", "Accept-Encoding", "gzip").Header(); !strings.Contains(h.Get("Signature"), h.Get("Content-Digest")) || n.count != first+1 {
+	if h := ask(t, s, "GET", "/1.txt", "Accept-Encoding", "gzip").Header(); !strings.Contains(h.Get("Signature"), h.Get("Content-Digest")) || n.count != first+1 {
 		t.Errorf("coded: %v", h)
 	}
-	tag := ask(t, p, "GET", "/1.txt").Header().Get("Etag")
+	tag := ask(t, s, "GET", "/1.txt").Header().Get("Etag")
 	for _, fields := range [][]string{
 		{"GET", "/1.txt", "If-None-Match", tag},
 		{"GET", "/even.txt", "Range", "bytes=0-1"},
@@ -65,7 +65,7 @@ func TestSigned(t *testing.T) {
 		{"HEAD", "/1.txt"},
 		{"OPTIONS", "/1.txt"},
 	} {
-		w := ask(t, p, fields[0], fields[1], fields[2:]...)
+		w := ask(t, s, fields[0], fields[1], fields[2:]...)
 		if h := w.Header(); h["Signature"] != nil || h["Signature-Input"] != nil || w.Code == 200 && fields[0] == "GET" {
 			t.Errorf("%v: %d, %v", fields, w.Code, h)
 		}
@@ -74,10 +74,10 @@ func TestSigned(t *testing.T) {
 		t.Errorf("%d signatures for what is not signed", n.count-first-1)
 	}
 	// Other bytes have another signature.
-	was := ask(t, p, "GET", "/1.txt").Header().Get("Signature")
+	was := ask(t, s, "GET", "/1.txt").Header().Get("Signature")
 	site.set("/1", "changed")
-	publish(t, p)
-	if now := ask(t, p, "GET", "/1.txt").Header().Get("Signature"); now == was || now == "" {
+	publish(t, s)
+	if now := ask(t, s, "GET", "/1.txt").Header().Get("Signature"); now == was || now == "" {
 		t.Errorf("after a change: %q", now)
 	}
 }
@@ -85,8 +85,8 @@ func TestSigned(t *testing.T) {
 // An edition takes over the documents that are the same, while clients ask for them.
 func TestSignedWhileEditionsChange(t *testing.T) {
 	site := newMemSite(4)
-	p := newTestServer(t, site, &memProtocol{}, &Options{Signer: &notary{again: time.Hour}})
-	publish(t, p)
+	s := newTestServer(t, site, &memProtocol{}, &Options{Signer: &notary{again: time.Hour}})
+	publish(t, s)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	edited := make(chan struct{})
@@ -98,29 +98,29 @@ func TestSignedWhileEditionsChange(t *testing.T) {
 				return
 			default:
 			}
-			if h := ask(t, p, "GET", "/even.txt").Header(); h.Get("Signature") == "" {
+			if h := ask(t, s, "GET", "/even.txt").Header(); h.Get("Signature") == "" {
 				t.Errorf("not signed: %v", h)
 			}
 		}
 	})
 	for i := range 20 {
 		site.set("/1", fmt.Sprint("edit ", i))
-		publish(t, p)
+		publish(t, s)
 	}
 }
 
 // What has had its time is signed anew, and what cannot be signed is not sent.
 func TestSignedAgain(t *testing.T) {
 	n := &notary{again: -time.Second}
-	p := newTestServer(t, newMemSite(1), &memProtocol{}, &Options{Signer: n})
-	publish(t, p)
-	ask(t, p, "GET", "/0.txt")
-	if ask(t, p, "GET", "/0.txt"); n.count != 2 {
+	s := newTestServer(t, newMemSite(1), &memProtocol{}, &Options{Signer: n})
+	publish(t, s)
+	ask(t, s, "GET", "/0.txt")
+	if ask(t, s, "GET", "/0.txt"); n.count != 2 {
 		t.Errorf("%d signatures", n.count)
 	}
 	n.err = millrace.ErrUnavailable
 	w := httptest.NewRecorder()
-	if _, err := p.Serve(w, httptest.NewRequest(http.MethodGet, "/0.txt", nil)); !errors.Is(err, millrace.ErrUnavailable) || w.Body.Len() > 0 {
+	if _, err := s.Serve(w, httptest.NewRequest(http.MethodGet, "/0.txt", nil)); !errors.Is(err, millrace.ErrUnavailable) || w.Body.Len() > 0 {
 		t.Errorf("%v, %q", err, w.Body)
 	}
 }
@@ -151,15 +151,15 @@ func TestSignedTargets(t *testing.T) {
 func BenchmarkSigned(b *testing.B) {
 	for name, signer := range map[string]Signer{"not": nil, "signed": &notary{again: time.Hour}} {
 		b.Run(name, func(b *testing.B) {
-			p := newTestServer(b, newMemSite(3), &memProtocol{}, &Options{Signer: signer})
-			publish(b, p)
+			s := newTestServer(b, newMemSite(3), &memProtocol{}, &Options{Signer: signer})
+			publish(b, s)
 			r := httptest.NewRequest(http.MethodGet, "/1.txt", nil)
 			w := httptest.NewRecorder()
 			b.ReportAllocs()
 			for b.Loop() {
 				w.Body.Reset()
 				clear(w.Header())
-				if _, err := p.Serve(w, r); err != nil {
+				if _, err := s.Serve(w, r); err != nil {
 					b.Fatal(err)
 				}
 			}

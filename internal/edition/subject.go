@@ -9,7 +9,7 @@ import (
 )
 
 // aside is what few documents have to say of themselves.
-type aside struct {
+type extraSubject struct {
 	query string
 	names int64
 	rest  bool
@@ -20,14 +20,14 @@ func (e *entry) about(s *millrace.Subject, proto string) {
 	e.proto = proto
 	if s.Query != "" || s.PageCount > 0 || s.Continuation {
 		// A question may be a part of a long request.
-		e.aside = &aside{strings.Clone(s.Query), s.PageCount, s.Continuation}
+		e.extra = &extraSubject{strings.Clone(s.Query), s.PageCount, s.Continuation}
 	}
 }
 
 // subject gives what the entry is of.
 func (e *entry) subject() access.Subject {
 	s := access.Subject{Subject: millrace.Subject{Page: e.page, Public: e.public}, Protocol: e.proto, Found: true}
-	if a := e.aside; a != nil {
+	if a := e.extra; a != nil {
 		s.Query, s.PageCount, s.Search, s.Continuation = a.query, a.names, a.query != "", a.rest
 	}
 	return s
@@ -36,12 +36,12 @@ func (e *entry) subject() access.Subject {
 // Known gives what a request is for, as far as that is known without looking it
 // up: false for what nobody has asked for of late. The path of r is relative to
 // the documents' base.
-func (p *Server) Known(r *http.Request) (access.Subject, bool) {
-	ed := p.current.Load()
+func (s *Server) Known(r *http.Request) (access.Subject, bool) {
+	ed := s.current.Load()
 	if ed == nil {
 		return access.Subject{}, false
 	}
-	e := p.known(ed, keyOf(r.URL))
+	e := s.known(ed, keyOf(r.URL))
 	if e == nil {
 		return access.Subject{}, false
 	}

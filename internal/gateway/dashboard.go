@@ -75,7 +75,7 @@ func (g *Gateway) Hides(ctx context.Context) (string, error) {
 	}
 	ed := g.server.Current()
 	hides := func(p string) bool { return p == g.mount || strings.HasPrefix(p, g.mount+"/") }
-	for _, p := range slices.Concat(ed.Large(), ed.Files()) {
+	for _, p := range slices.Concat(ed.Large(), ed.ArtifactPaths()) {
 		if p = g.docs + p; hides(p) {
 			return p, nil
 		}

@@ -52,7 +52,7 @@ func everything(t *testing.T, o *Options) (g *Gateway, paths []string) {
 		t.Fatal(err)
 	}
 	ed := server.Current()
-	paths = append(append(g.SiteWidePaths(t.Context()), ed.Large()...), ed.Files()...)
+	paths = append(append(g.SiteWidePaths(t.Context()), ed.Large()...), ed.ArtifactPaths()...)
 	for _, proto := range protocols {
 		for d, err := range proto.Publisher.All(t.Context(), view) {
 			if err != nil {

@@ -143,12 +143,12 @@ func (o *Origin) Expect() { o.busy.Store(o.Source != nil) }
 
 // Intervals between scans.
 const (
-	rescan  = 5 * time.Minute  // of the whole source, in case a watch has missed a change
-	soonest = time.Minute      // between two scans of a live site
-	retry   = time.Minute      // after a failed scan
-	again   = 10 * time.Second // after another process held the lease
-	recheck = 30 * time.Second // before a folder's scan that must confirm deletions
-	doubt   = 10 * time.Minute // before a live site's scan that must confirm deletions
+	rescan      = 5 * time.Minute  // of the whole source, in case a watch has missed a change
+	soonest     = time.Minute      // between two scans of a live site
+	retry       = time.Minute      // after a failed scan
+	again       = 10 * time.Second // after another process held the lease
+	recheck     = 30 * time.Second // before a folder's scan that must confirm deletions
+	recheckLive = 10 * time.Minute // before a live site's scan that must confirm deletions
 )
 
 // Run keeps the site in sync with the source until the context ends. Only one process at
@@ -253,7 +253,7 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 			// confirm deletions later.
 			wait := recheck
 			if o.Live() {
-				wait = doubt
+				wait = recheckLive
 			}
 			select {
 			case <-ctx.Done():
@@ -356,8 +356,8 @@ func (o *Origin) take(ctx context.Context, site store.Site) (*mirror.Report, err
 		}
 	}
 	if report.UnconfirmedDeletions == 0 && report.Missed == 0 && (o.Complete == nil || o.Complete()) {
-		gone, doubted, err := Retire(ctx, o.Store.State(), site, o.From, Sources(o.Name)...)
-		report.Deleted, report.UnconfirmedDeletions = report.Deleted+gone, doubted
+		gone, unconfirmed, err := Retire(ctx, o.Store.State(), site, o.From, Sources(o.Name)...)
+		report.Deleted, report.UnconfirmedDeletions = report.Deleted+gone, unconfirmed
 		if err != nil {
 			return report, err
 		}

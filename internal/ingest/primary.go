@@ -33,8 +33,8 @@ func Sources(site string) []string {
 // record is valid while the source has no cursor: a source that is used again starts
 // over.
 type retirement struct {
-	Done    bool `json:"done"`
-	Doubted int  `json:"doubted,omitempty"` // pages whose deletion is not confirmed yet
+	Done        bool `json:"done"`
+	Unconfirmed int  `json:"unconfirmed,omitempty"` // pages whose deletion is not confirmed yet
 }
 
 // NoneRead returns the error of a source that lists n pages and returned none of them.
@@ -76,22 +76,22 @@ func BeginPartial(ctx context.Context, st store.State, site store.Site, name str
 // deletes pages that only the other sources list. It also forgets the versions that the
 // others have stored, because an unmodified page does not repeat its links. Retire
 // deletes a fifth of the pages or more only if the next call confirms it. Until then it
-// returns their number as doubted.
-func Retire(ctx context.Context, st store.State, site store.Site, from string, others ...string) (deleted, doubted int, err error) {
+// returns their number as unconfirmed.
+func Retire(ctx context.Context, st store.State, site store.Site, from string, others ...string) (deleted, unconfirmed int, err error) {
 	for _, other := range others {
 		if other == from {
 			continue
 		}
 		gone, lost, err := retire(ctx, st, site, from, other)
-		deleted, doubted = deleted+gone, doubted+lost
+		deleted, unconfirmed = deleted+gone, unconfirmed+lost
 		if err != nil {
-			return deleted, doubted, fmt.Errorf("retire %s: %w", other, err)
+			return deleted, unconfirmed, fmt.Errorf("retire %s: %w", other, err)
 		}
 	}
-	return deleted, doubted, nil
+	return deleted, unconfirmed, nil
 }
 
-func retire(ctx context.Context, st store.State, site store.Site, from, other string) (deleted, doubted int, err error) {
+func retire(ctx context.Context, st store.State, site store.Site, from, other string) (deleted, unconfirmed int, err error) {
 	cursor, err := site.Cursor(ctx, other)
 	if err != nil {
 		return 0, 0, err
@@ -113,8 +113,8 @@ func retire(ctx context.Context, st store.State, site store.Site, from, other st
 	if err != nil || held == 0 && cursor == "" {
 		return 0, 0, err
 	}
-	if lost*5 >= held && lost > 0 && was.Doubted != lost {
-		doubted = lost
+	if lost*5 >= held && lost > 0 && was.Unconfirmed != lost {
+		unconfirmed = lost
 	}
 	var batch []millrace.Change
 	apply := func() error {
@@ -123,7 +123,7 @@ func retire(ctx context.Context, st store.State, site store.Site, from, other st
 		batch = batch[:0]
 		return err
 	}
-	if doubted == 0 {
+	if unconfirmed == 0 {
 		err = compare(ctx, site, from, other, func(ref millrace.Ref, kept bool) error {
 			c := millrace.Change{Kind: millrace.Delete, Ref: ref}
 			if kept {
@@ -140,9 +140,9 @@ func retire(ctx context.Context, st store.State, site store.Site, from, other st
 	}
 	batch = append(batch, millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{}})
 	if err := apply(); err != nil {
-		return deleted, doubted, err
+		return deleted, unconfirmed, err
 	}
-	return deleted, doubted, stored.Save(ctx, retirement{Done: doubted == 0, Doubted: doubted})
+	return deleted, unconfirmed, stored.Save(ctx, retirement{Done: unconfirmed == 0, Unconfirmed: unconfirmed})
 }
 
 // compare calls each for every page that the source other lists. kept reports whether

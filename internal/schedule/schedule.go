@@ -41,13 +41,13 @@ type State struct {
 
 // Scan is the result of one scan of a site.
 type Scan struct {
-	Ended   time.Time
-	Took    time.Duration
-	Changed bool // the scan found changes
-	Failed  bool // the state of the site is unknown
-	Refused bool // with Failed: the site refuses scans
-	Hinted  bool // a hint caused the scan
-	Doubted bool // a second scan must confirm the result
+	Ended       time.Time
+	Took        time.Duration
+	Changed     bool // the scan found changes
+	Failed      bool // the state of the site is unknown
+	Refused     bool // with Failed: the site refuses scans
+	Hinted      bool // a hint caused the scan
+	Unconfirmed bool // a second scan must confirm the result
 	// NotBefore is when the site allows the next scan; zero = any time.
 	NotBefore time.Time
 	// Gap is the least pause that the site's rate limits require.
@@ -93,7 +93,7 @@ func (r *Rules) After(s State, l Scan) State {
 	if !l.Failed {
 		s.Failures, s.Interval, wait = 0, interval, interval
 	}
-	if l.Doubted {
+	if l.Unconfirmed {
 		wait = min(wait, max(least, retry))
 	}
 	wait += time.Duration((2*r.random() - 1) * float64(wait/tolerance))

@@ -85,7 +85,7 @@ func TestAsked(t *testing.T) {
 		{"a time that is over", Scan{NotBefore: noon.Add(-time.Hour)}, time.Hour, time.Second},
 		{"a rate", Scan{Gap: 2 * time.Hour}, 2 * time.Hour, 2 * time.Hour},
 		{"a long look", Scan{Took: 30 * time.Minute}, 2 * time.Hour, 2 * time.Hour},
-		{"a second look", Scan{Doubted: true}, time.Minute, time.Second},
+		{"a second look", Scan{Unconfirmed: true}, time.Minute, time.Second},
 	} {
 		tt.look.Ended = noon
 		s := r.After(State{Interval: 40 * time.Minute}, tt.look)
@@ -177,7 +177,7 @@ func TestAlwaysBounded(t *testing.T) {
 	yes := func() bool { return random.IntN(2) == 0 }
 	for i := range 10_000 {
 		l := Scan{
-			Ended: now, Took: time.Duration(random.IntN(600)) * time.Second, Changed: yes(), Failed: yes(), Hinted: yes(), Doubted: yes(), Refused: yes(),
+			Ended: now, Took: time.Duration(random.IntN(600)) * time.Second, Changed: yes(), Failed: yes(), Hinted: yes(), Unconfirmed: yes(), Refused: yes(),
 			Gap: time.Duration(random.IntN(7200)) * time.Second,
 		}
 		if random.IntN(9) == 0 {

@@ -185,7 +185,7 @@ func (s *Service) documents(ctx context.Context, add func(static.Item) error) er
 			return err
 		}
 	}
-	for _, file := range ed.Files() {
+	for _, file := range ed.ArtifactPaths() {
 		if err := add(static.Item{Path: file, Protocol: ed.Protocol(file), Immutable: true}); err != nil {
 			return err
 		}

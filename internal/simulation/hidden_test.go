@@ -109,7 +109,7 @@ func (c *closet) publish() {
 		c.t.Fatal(err)
 	}
 	ed := c.server.Current()
-	paths := append(ed.Large(), ed.Files()...)
+	paths := append(ed.Large(), ed.ArtifactPaths()...)
 	for _, proto := range c.protocols {
 		for d, err := range proto.Publisher.All(c.t.Context(), ed.View) {
 			if err != nil {

@@ -47,7 +47,7 @@ func (w *world) sync(l *life, site store.Site, faulty bool) bool {
 	for range 2 {
 		src := source{w.origin, w, l.rng, faulty}
 		report, err := mirror.Sync(l.ctx, "folder", src, site, &mirror.Options{Batch: 1 + l.rng.IntN(12), Concurrency: 1 + l.rng.IntN(3)})
-		w.logf("%s: %+v, skipped %d, doubted %d, %v", l.name, report.Counts, report.SkippedN, report.UnconfirmedDeletions, err)
+		w.logf("%s: %+v, skipped %d, unconfirmed %d, %v", l.name, report.Counts, report.SkippedN, report.UnconfirmedDeletions, err)
 		w.notify(l.rng)
 		if report.UnconfirmedDeletions == 0 || err != nil {
 			return err == nil && report.SkippedN == 0

@@ -213,7 +213,7 @@ func TestMaintenance(t *testing.T) {
 	s.set("/closed", html("Closed", words("closed")))
 	rep := m.run(m.open(Options{}))
 	if rep.UnconfirmedDeletions != 3 || len(m.pages()) != 5 {
-		t.Errorf("%d are doubted, the pages are %v", rep.UnconfirmedDeletions, m.pages())
+		t.Errorf("%d are unconfirmed, the pages are %v", rep.UnconfirmedDeletions, m.pages())
 	}
 	for _, p := range []string{"/a", "/b", "/c"} {
 		s.set(p, html(p, words(p)))

@@ -110,7 +110,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// Deletions are doubted when they are many.
+// Many deletions at once are unconfirmed.
 func TestMassLoss(t *testing.T) {
 	s := newSite(t)
 	chain(s, 30)
@@ -121,7 +121,7 @@ func TestMassLoss(t *testing.T) {
 	}
 	rep := m.run(m.open(Options{}))
 	if rep.UnconfirmedDeletions != 20 || len(m.pages()) != 30 {
-		t.Errorf("%d are doubted, %d pages are left", rep.UnconfirmedDeletions, len(m.pages()))
+		t.Errorf("%d are unconfirmed, %d pages are left", rep.UnconfirmedDeletions, len(m.pages()))
 	}
 	rep = m.run(m.open(Options{}))
 	if rep.Deleted != 20 || len(m.pages()) != 10 {
@@ -140,11 +140,11 @@ func TestBrokenLinks(t *testing.T) {
 	m := newMill(t, s.URL+"/")
 	rep := m.run(m.open(Options{}))
 	if rep.UnconfirmedDeletions > 0 || rep.SkippedN != 40 {
-		t.Errorf("%d are doubted, %d skipped", rep.UnconfirmedDeletions, rep.SkippedN)
+		t.Errorf("%d are unconfirmed, %d skipped", rep.UnconfirmedDeletions, rep.SkippedN)
 	}
 	rep = m.run(m.open(Options{}))
 	if rep.UnconfirmedDeletions > 0 || rep.SkippedN != 0 {
-		t.Errorf("%d are doubted, %d skipped", rep.UnconfirmedDeletions, rep.SkippedN)
+		t.Errorf("%d are unconfirmed, %d skipped", rep.UnconfirmedDeletions, rep.SkippedN)
 	}
 }
 

@@ -80,7 +80,7 @@ func lostAll(f *fixture) {
 	report := run()
 	_, pages := f.readStore(path)
 	if report.UnconfirmedDeletions < size || report.Deleted > 0 || len(pages) != size {
-		f.Fatalf("everything is gone, and that is believed at once: %d pages are doubted, %d deleted, %d left",
+		f.Fatalf("everything is gone, and that is believed at once: %d pages are unconfirmed, %d deleted, %d left",
 			report.UnconfirmedDeletions, report.Deleted, len(pages))
 	}
 	run()

@@ -40,7 +40,7 @@ func (p *published) folder(t *testing.T) (hosts []*static.Host) {
 	}
 	t.Cleanup(func() { _ = b.Close() })
 	ed := p.server.Current()
-	for _, path := range append(ed.Large(), ed.Files()...) {
+	for _, path := range append(ed.Large(), ed.ArtifactPaths()...) {
 		if err := b.Add(t.Context(), static.Item{Path: path, Protocol: Name}); err != nil {
 			t.Fatal(err)
 		}

@@ -42,7 +42,7 @@ func TestNoChecksum(t *testing.T) {
 	p.put(t, handbook()...)
 	text := p.publish(t)
 	tags := map[string]bool{}
-	for _, path := range p.server.Current().Files() {
+	for _, path := range p.server.Current().ArtifactPaths() {
 		code, h := p.status(t, path, "")
 		body := p.get(t, path)
 		if tag := `"sha256:` + canon.SHA256Hex([]byte(body)) + `"`; code != http.StatusOK || h.Get("ETag") != tag {
@@ -63,8 +63,8 @@ func TestNoChecksum(t *testing.T) {
 			t.Errorf("%s starts with %.200s", path, body)
 		}
 	}
-	if len(tags) != len(p.server.Current().Files()) || len(elements(text, "collection", "all")) == 0 {
-		t.Errorf("%d ETags of %d files", len(tags), len(p.server.Current().Files()))
+	if len(tags) != len(p.server.Current().ArtifactPaths()) || len(elements(text, "collection", "all")) == 0 {
+		t.Errorf("%d ETags of %d files", len(tags), len(p.server.Current().ArtifactPaths()))
 	}
 
 	client := clientOf(atServer{p, t})
@@ -100,11 +100,11 @@ func TestWithdrawn(t *testing.T) {
 	p := publishing(t, &protocol.PublisherOptions{Own: []any{&PublisherOptions{UpdateFrequency: daily}}})
 	p.put(t, handbook()...)
 	p.publish(t)
-	first := p.server.Current().Files()
+	first := p.server.Current().ArtifactPaths()
 	p.now = p.now.Add(time.Hour)
 	p.put(t, "/blog/0", "changed")
 	p.publish(t)
-	second := p.server.Current().Files()
+	second := p.server.Current().ArtifactPaths()
 	for _, path := range first {
 		if code, _ := p.status(t, path, ""); code != http.StatusOK {
 			t.Errorf("%s, which was replaced: %d", path, code)
@@ -115,7 +115,7 @@ func TestWithdrawn(t *testing.T) {
 	p.publish(t)
 	gone := 0
 	for _, path := range append(first, second...) {
-		if slices.Contains(p.server.Current().Files(), path) {
+		if slices.Contains(p.server.Current().ArtifactPaths(), path) {
 			continue
 		}
 		gone++

@@ -39,7 +39,7 @@ func TestReadShards(t *testing.T) {
 			for range 2 {
 				cp.now = cp.now.Add(time.Hour)
 				if rep, _ := cp.sync(t); rep.Deleted+rep.UnconfirmedDeletions > 0 {
-					t.Errorf("%d pages deleted, %d doubted", rep.Deleted, rep.UnconfirmedDeletions)
+					t.Errorf("%d pages deleted, %d unconfirmed", rep.Deleted, rep.UnconfirmedDeletions)
 				}
 				cp.holds(t)
 			}

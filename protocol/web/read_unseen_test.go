@@ -31,7 +31,7 @@ func TestReadFeedAhead(t *testing.T) {
 	s.lists["/sitemap.xml"] = []string{"/", "/a", "/b"} // and it has lost one that the feed has
 	for range 3 {
 		if rep, _ := c.sync(t); rep.Deleted+rep.UnconfirmedDeletions > 0 {
-			t.Errorf("%d deleted, %d doubted", rep.Deleted, rep.UnconfirmedDeletions)
+			t.Errorf("%d deleted, %d unconfirmed", rep.Deleted, rep.UnconfirmedDeletions)
 		}
 		c.holds(t)
 		later()
@@ -52,11 +52,11 @@ func TestReadUnseen(t *testing.T) {
 	c.sync(t)
 	c.holds(t)
 	s.feed = atom(map[string]time.Time{goodSite + "/b": otherDay.Add(50 * time.Hour), goodSite + "/c": otherDay.Add(50 * time.Hour)}, 10)
-	delete(s.pages, "/b") // of a fifth and more the absence alone would be doubted
+	delete(s.pages, "/b") // the absence of a fifth or more would be unconfirmed
 	delete(s.pages, "/c")
 	c.now = c.now.Add(72 * time.Hour)
 	if rep, _ := c.sync(t); rep.UnconfirmedDeletions > 0 {
-		t.Errorf("%d doubted", rep.UnconfirmedDeletions)
+		t.Errorf("%d unconfirmed", rep.UnconfirmedDeletions)
 	}
 	c.holds(t)
 }
