@@ -92,7 +92,7 @@ func (b *bench) scpDeltas(ctx context.Context, a *author, n int) error {
 	}
 	defer func() { _ = artifacts.Close() }()
 	server := edition.NewServer(from, []edition.Protocol{proto}, artifacts,
-		&edition.Options{Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler)})
+		&edition.Options{Now: func() time.Time { return now }, Logger: slog.New(slog.DiscardHandler)})
 	publish := func() (seconds float64, pages string, err error) {
 		seconds, _, err = measure(func() error {
 			_, err := server.Publish(ctx)

@@ -71,7 +71,7 @@ func (t *Task) Serve(ctx context.Context) (err error) {
 	}
 	served := &timed{Publication: pub, site: site}
 	log := slog.New(slog.DiscardHandler)
-	serverOptions := &edition.Options{Log: log}
+	serverOptions := &edition.Options{Logger: log}
 	if t.Index {
 		x, err := t.index(ctx, site)
 		if err != nil {

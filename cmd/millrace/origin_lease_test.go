@@ -64,7 +64,7 @@ func TestLeaseUnavailable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server := edition.NewServer(edition.Source{Store: st, Site: site, Publication: pub}, nil, artifactmemory.New(nil), &edition.Options{Log: p.log})
+		server := edition.NewServer(edition.Source{Store: st, Site: site, Publication: pub}, nil, artifactmemory.New(nil), &edition.Options{Logger: p.log})
 		st.full.Store(true)
 		if err := o.Run(t.Context(), site, server); err == nil {
 			t.Error("it continues without an edition")

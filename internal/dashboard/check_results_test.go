@@ -84,7 +84,7 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 		t.Fatal(err)
 	}
 	h.from = edition.Source{Store: h.store, Site: site, Publication: pub}
-	server := edition.NewServer(h.from, published, artifactmemory.New(nil), &edition.Options{Log: log, Now: now})
+	server := edition.NewServer(h.from, published, artifactmemory.New(nil), &edition.Options{Logger: log, Now: now})
 	h.take = func() {
 		t.Helper()
 		if err := backdate(h.dir, now()); err != nil {

@@ -93,7 +93,7 @@ func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
 		for _, l := range ed.Listing() {
 			if at := protocols[l.Protocol]; at != nil {
 				at.Files = append(at.Files, l)
-				at.FilesN, at.Size, at.Least = at.FilesN+1, at.Size+l.Size, at.Least+l.Least
+				at.FilesN, at.Size, at.Least = at.FilesN+1, at.Size+l.Size, at.Least+l.MinSize
 			}
 		}
 		for i, n := range ed.Advertisements {

@@ -64,7 +64,7 @@ func (h *hooked) Delete(ctx context.Context, name string) error {
 // wholeServer publishes a list of chunks and files.
 func wholeServer(site *memSite, artifacts artifact.Store) *Server {
 	protocols := []Protocol{{Name: "list", Publisher: listProtocol{}}, {Name: "files", Publisher: &artifactProtocol{}}}
-	return NewServer(site.source(), protocols, artifacts, &Options{Log: slog.New(slog.DiscardHandler)})
+	return NewServer(site.source(), protocols, artifacts, &Options{Logger: slog.New(slog.DiscardHandler)})
 }
 
 // consistent checks that a server serves its list, and its files.
@@ -141,7 +141,7 @@ func TestLag(t *testing.T) {
 	want("at first", 0, 0)
 	committed := timeOf(site.set("/x", "another text"))
 	now = committed.Add(time.Second)
-	s.look(t.Context())
+	s.checkForChanges(t.Context())
 	want("committed", 0, time.Second)
 	artifacts.before = func() error { return millrace.ErrUnavailable }
 	if _, err := s.Publish(t.Context()); err == nil {
@@ -149,12 +149,12 @@ func TestLag(t *testing.T) {
 	}
 	site.set("/x", "another text again")
 	now = committed.Add(time.Minute)
-	s.look(t.Context())
+	s.checkForChanges(t.Context())
 	want("failed", 0, time.Minute)
 	artifacts.before = nil
 	publish(t, s)
 	want("published", time.Minute, 0)
-	s.look(t.Context())
+	s.checkForChanges(t.Context())
 	want("nothing new", time.Minute, 0)
 }
 
@@ -217,7 +217,7 @@ func TestSlowClient(t *testing.T) {
 				site.set(url, strings.Repeat("other words for all of them ", 400+len(url)+i))
 			}
 			publish(t, s)
-			s.collected = time.Time{}
+			s.collectedAt = time.Time{}
 			if err := s.collect(t.Context(), nil, time.Now()); err != nil {
 				t.Fatal(err)
 			}
@@ -265,7 +265,7 @@ func TestCollectWhileBuilding(t *testing.T) {
 				}
 				return nil
 			}
-			one.collected = time.Time{}
+			one.collectedAt = time.Time{}
 			if err := one.collect(t.Context(), nil, time.Now()); err != nil {
 				t.Error(err)
 			}

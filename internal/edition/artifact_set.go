@@ -50,7 +50,7 @@ const artifactSuffix = "-file"
 
 // foreignGone is how long files of another configuration answer 410: as long as
 // a list that names them may be valid.
-const foreignGone = 31 * 24 * time.Hour
+const foreignWithdrawn = 31 * 24 * time.Hour
 
 // files lets the protocols make their files, and completes m with them. Protocols with
 // other options have other files: those of a foreign prev are withdrawn.
@@ -87,7 +87,7 @@ func (s *Server) makeArtifacts(ctx context.Context, view millrace.View, prev, m 
 	if prev != nil && prev.foreign {
 		for _, path := range prev.artifactPaths() {
 			if !seen[path] {
-				m.withdraw(path, withdrawn{Until: now.Add(foreignGone)})
+				m.withdraw(path, withdrawn{Until: now.Add(foreignWithdrawn)})
 			}
 		}
 	}
@@ -161,8 +161,8 @@ func (f *storedArtifact) entry(s *Server, plain int64, now time.Time) (key, *ent
 		b := r.content.(*blob)
 		b.name, b.gzip = f.name(), true
 	}
-	e.about(&millrace.Subject{PageCount: f.PageCount}, f.Protocol)
-	e.key, e.large, e.signer = keyOf(u), true, s.sign
+	e.setSubject(&millrace.Subject{PageCount: f.PageCount}, f.Protocol)
+	e.key, e.large, e.signer = keyOf(u), true, s.signer
 	e.reps[identity].Store(r)
 	return e.key, e, nil
 }
@@ -190,7 +190,7 @@ func (b *blob) write(ctx context.Context, w io.Writer, from, n int64) error {
 	}
 	r, err := b.store.Open(ctx, b.name, from, stored)
 	if err != nil {
-		return b.lost(ctx, b.name, err)
+		return b.fail(ctx, b.name, err)
 	}
 	defer r.Close()
 	in := io.Reader(r)
@@ -208,7 +208,7 @@ func (b *blob) write(ctx context.Context, w io.Writer, from, n int64) error {
 		err = fmt.Errorf("its bytes are others: %w", errors.Join(millrace.ErrInvalid, b.store.Delete(ctx, b.name)))
 	}
 	if err != nil {
-		return b.lost(ctx, b.name, err)
+		return b.fail(ctx, b.name, err)
 	}
 	return nil
 }

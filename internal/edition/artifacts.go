@@ -19,9 +19,9 @@ const grace = 2 * time.Hour
 
 // beyond calls f for every artifact of the manifest that another does not have,
 // with its size in bytes, -1 if the manifest does not have that.
-func (m *manifest) beyond(ctx context.Context, store artifact.Store, other *manifest, f func(name string, size int64) error) error {
+func (m *manifest) forEachNotIn(ctx context.Context, store artifact.Store, other *manifest, f func(name string, size int64) error) error {
 	for i := range m.Documents {
-		if err := m.Documents[i].beyond(ctx, store, other.document(m.Documents[i].Path), f); err != nil {
+		if err := m.Documents[i].forEachNotIn(ctx, store, other.document(m.Documents[i].Path), f); err != nil {
 			return err
 		}
 	}
@@ -43,21 +43,21 @@ func (m *manifest) beyond(ctx context.Context, store artifact.Store, other *mani
 
 // found is like beyond, but it leaves out documents of which a node is missing or
 // damaged: all of their artifacts are made again.
-func (m *manifest) found(ctx context.Context, store artifact.Store, other *manifest, f func(name string, size int64) error) error {
+func (m *manifest) forEachReadableNotIn(ctx context.Context, store artifact.Store, other *manifest, f func(name string, size int64) error) error {
 	for i := range m.Documents {
 		part := manifest{Documents: m.Documents[i : i+1]}
-		err := part.beyond(ctx, store, other, f)
+		err := part.forEachNotIn(ctx, store, other, f)
 		if err != nil && !unreadable(err) {
 			return err
 		}
 	}
-	return (&manifest{Artifacts: m.Artifacts}).beyond(ctx, store, other, f)
+	return (&manifest{Artifacts: m.Artifacts}).forEachNotIn(ctx, store, other, f)
 }
 
 // beyond calls f for every artifact of the document that another does not have.
-func (d *large) beyond(ctx context.Context, store artifact.Store, other *large, f func(name string, size int64) error) error {
+func (d *large) forEachNotIn(ctx context.Context, store artifact.Store, other *large, f func(name string, size int64) error) error {
 	for ; d != nil; d = d.Keyed {
-		err := d.Chunks.Tree.beyond(ctx, store, other.tree(), func(b *branch, height int) error {
+		err := d.Chunks.Tree.forEachNotIn(ctx, store, other.tree(), func(b *branch, height int) error {
 			if height > 0 {
 				return f(b.node(), -1)
 			}
@@ -107,7 +107,7 @@ func (s *Server) served() *manifest {
 // touch begins the grace period of the artifacts that another manifest does not
 // have again.
 func (s *Server) touch(ctx context.Context, m, but *manifest) error {
-	return m.beyond(ctx, s.artifacts, but, func(name string, _ int64) error {
+	return m.forEachNotIn(ctx, s.artifacts, but, func(name string, _ int64) error {
 		if err := artifact.Touch(ctx, s.artifacts, name); !errors.Is(err, millrace.ErrNotFound) {
 			return err
 		}
@@ -125,17 +125,17 @@ func (s *Server) collect(ctx context.Context, retired *manifest, now time.Time) 
 			return err
 		}
 	}
-	if now.Sub(s.collected) < min(time.Hour, s.grace) {
+	if now.Sub(s.collectedAt) < min(time.Hour, s.grace) {
 		return nil
 	}
-	s.collected = now
+	s.collectedAt = now
 	return lease.Wait(ctx, s.from.Store.Leases(), artifactsLease, func(ctx context.Context, _ store.Lease) error {
 		needed := make(map[string]bool)
 		need := func(name string, _ int64) error { //nolint:unparam // as beyond calls it
 			needed[name] = true
 			return nil
 		}
-		if err := ed.manifest.beyond(ctx, s.artifacts, nil, need); err != nil {
+		if err := ed.manifest.forEachNotIn(ctx, s.artifacts, nil, need); err != nil {
 			return err
 		}
 		for raw, err := range s.from.Store.Manifests(ctx) {
@@ -145,7 +145,7 @@ func (s *Server) collect(ctx context.Context, retired *manifest, now time.Time) 
 			}
 			if err == nil && m.Format == manifestFormat {
 				m.index()
-				err = m.found(ctx, s.artifacts, ed.manifest, need)
+				err = m.forEachReadableNotIn(ctx, s.artifacts, ed.manifest, need)
 			}
 			if err != nil {
 				return err
@@ -165,14 +165,14 @@ func (s *Server) collect(ctx context.Context, retired *manifest, now time.Time) 
 
 // keep renews the artifacts of the current edition if the store does not name its
 // manifest any more.
-func (s *Server) keep(ctx context.Context, now time.Time) error {
+func (s *Server) keepArtifacts(ctx context.Context, now time.Time) error {
 	ed := s.current.Load()
-	if now.Sub(s.kept) < s.grace/2 {
+	if now.Sub(s.checkedAt) < s.grace/2 {
 		return nil
 	}
-	s.kept = now
+	s.checkedAt = now
 	_, stored, err := (*s.publication.Load()).Published(ctx)
-	if err != nil && !errors.Is(err, millrace.ErrNotFound) || !ed.mended && stored.Number == ed.stored {
+	if err != nil && !errors.Is(err, millrace.ErrNotFound) || !ed.rebuilt && stored.Number == ed.stored {
 		return err
 	}
 	return s.touch(ctx, ed.manifest, nil)

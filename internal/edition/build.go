@@ -87,12 +87,12 @@ func (s *Server) largeDocuments(ctx context.Context, view millrace.View) ([]prot
 
 // chunk makes a document from its earlier form.
 func (s *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, since changes, view millrace.View, made done) (large, error) {
-	next := large{Protocol: d.proto, Path: d.Path, OneTag: d.OneTag, Exact: d.Exact, Public: d.Public, Names: d.PageCount, Header: d.Header}
+	next := large{Protocol: d.proto, Path: d.Path, OneTag: d.OneTag, Exact: d.Exact, Public: d.Public, PageCount: d.PageCount, Header: d.Header}
 	old := prev.document(d.Path)
 	if old != nil && old.Protocol != d.proto {
 		old = nil
 	}
-	reuse := old != nil && !prev.foreign && prev.Version == s.version && !since.unreachable && old.beyond(ctx, s.artifacts, s.served().document(d.Path), s.exists(ctx)) == nil
+	reuse := old != nil && !prev.foreign && prev.Version == s.version && !since.unreachable && old.forEachNotIn(ctx, s.artifacts, s.served().document(d.Path), s.exists(ctx)) == nil
 	g := newGrower(ctx, s.artifacts)
 	one := func(parts *millrace.Parts, next, old *large, etag string, changed []string) error {
 		var earlier *chunked

@@ -50,17 +50,17 @@ type cache struct {
 }
 
 type shard struct {
-	mu     sync.RWMutex
-	m      map[key]*entry
-	bare   clock // entries without a body
-	bodies clock // entries with one
+	mu       sync.RWMutex
+	m        map[key]*entry
+	bodyless clock // entries without a body
+	bodies   clock // entries with one
 
 	block   int    // bytes of a block
 	current *block // that takes bodies; nil = none yet
 }
 
 // bareShare is the part of the limit that entries without a body may take.
-const bareShare = 3
+const bodylessShare = 3
 
 // clock is a ring of entries with a hand.
 type clock struct {
@@ -161,24 +161,24 @@ func (c *cache) put(e, old *entry) *entry {
 	defer s.mu.Unlock()
 	if there := s.m[e.key]; there != nil {
 		if there != old && there.same(e) {
-			there.confirm(e.standing.Load())
+			there.confirm(e.state.Load())
 			return there
 		}
 		s.drop(there)
 	}
-	e.cost = e.weight()
+	e.cost = e.memory()
 	for at := range codings {
 		if r := e.reps[at].Load(); r != nil {
-			e.cost += r.weight()
+			e.cost += r.memory()
 			s.place(e, at, r)
 		}
 	}
 	e.touch(touched | e.bodies())
 	s.m[e.key] = e
-	if e.cost > e.weight() {
+	if e.cost > e.memory() {
 		s.bodies.add(e)
 	} else {
-		s.bare.add(e)
+		s.bodyless.add(e)
 	}
 	s.shrink(c.limit)
 	return e
@@ -200,11 +200,11 @@ func (c *cache) keep(e *entry, at coding, r *rep) {
 	s := c.shard(e.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.m[e.key] != e || r.weight() > c.limit/4 {
+	if s.m[e.key] != e || r.memory() > c.limit/4 {
 		return
 	}
 	e.clock.remove(e)
-	e.cost += r.weight()
+	e.cost += r.memory()
 	s.bodies.add(e)
 	e.touch(touched | 1<<at)
 	s.place(e, at, r)
@@ -214,10 +214,10 @@ func (c *cache) keep(e *entry, at coding, r *rep) {
 // shrink drops what was not used until the shard fits. The lock is held.
 func (s *shard) shrink(limit int64) {
 	for {
-		over := s.bare.bytes+s.bodies.bytes > limit
+		over := s.bodyless.bytes+s.bodies.bytes > limit
 		switch {
-		case s.bare.bytes > limit/bareShare, over && len(s.bodies.ring) == 0 && len(s.bare.ring) > 0:
-			e, _ := s.bare.next()
+		case s.bodyless.bytes > limit/bodylessShare, over && len(s.bodies.ring) == 0 && len(s.bodyless.ring) > 0:
+			e, _ := s.bodyless.next()
 			s.drop(e)
 		case over && len(s.bodies.ring) > 0:
 			s.strip(s.bodies.next())
@@ -232,8 +232,8 @@ func (s *shard) shrink(limit int64) {
 func (s *shard) strip(e *entry, but codingSet) {
 	for at := range codings {
 		if r := e.reps[at].Load(); r != nil && !but.has(at) {
-			e.cost -= r.weight()
-			s.bodies.bytes -= r.weight()
+			e.cost -= r.memory()
+			s.bodies.bytes -= r.memory()
 			s.release(r)
 			e.reps[at].Store(nil)
 		}
@@ -243,7 +243,7 @@ func (s *shard) strip(e *entry, but codingSet) {
 		return
 	}
 	s.bodies.remove(e)
-	s.bare.add(e)
+	s.bodyless.add(e)
 }
 
 func (s *shard) drop(e *entry) {
@@ -260,7 +260,7 @@ func (c *cache) clear() {
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.mu.Lock()
-		s.m, s.bare, s.bodies, s.current = make(map[key]*entry), clock{}, clock{}, nil
+		s.m, s.bodyless, s.bodies, s.current = make(map[key]*entry), clock{}, clock{}, nil
 		s.mu.Unlock()
 	}
 }
@@ -271,7 +271,7 @@ func (c *cache) bytes() int64 {
 	for i := range c.shards {
 		s := &c.shards[i]
 		s.mu.RLock()
-		n += s.bare.bytes + s.bodies.bytes
+		n += s.bodyless.bytes + s.bodies.bytes
 		s.mu.RUnlock()
 	}
 	return n
@@ -280,18 +280,18 @@ func (c *cache) bytes() int64 {
 // Weights in bytes: the structs with what the allocator rounds up, the protocol's
 // closure, the places in map and ring.
 const (
-	entryWeight = 740
-	repWeight   = 264
-	fieldWeight = 64
+	entryMemory = 740
+	repMemory   = 264
+	fieldMemory = 64
 )
 
-func (e *entry) weight() int64 {
-	n := entryWeight + len(e.key.path) + len(e.key.raw) + len(e.key.query) + len(e.tag) + len(e.tags[identity])
+func (e *entry) memory() int64 {
+	n := entryMemory + len(e.key.path) + len(e.key.raw) + len(e.key.query) + len(e.tag) + len(e.tags[identity])
 	if !e.oneTag {
 		n += int(codings) * len(e.tags[gzipCoding])
 	}
 	for _, f := range e.own {
-		n += fieldWeight
+		n += fieldMemory
 		for _, v := range f.value {
 			n += 16 + len(v)
 		}
@@ -299,7 +299,7 @@ func (e *entry) weight() int64 {
 	return int64(n)
 }
 
-func (r *rep) weight() int64 { return repWeight + int64(len(r.body)) }
+func (r *rep) memory() int64 { return repMemory + int64(len(r.body)) }
 
 // maxShapes bounds how many shapes are remembered; a protocol has a handful.
 const maxShapes = 256

@@ -49,7 +49,7 @@ func TestCacheBound(t *testing.T) {
 		if held > limit*5/4 {
 			t.Errorf("%d bytes on the heap, limit %d", held, limit)
 		}
-		s.Forget()
+		s.DropCache()
 		if held, counted := heap()-before, s.cache.bytes(); counted != 0 || held > limit/8 {
 			t.Errorf("after it has forgotten: %d bytes counted, %d on the heap", counted, held)
 		}
@@ -160,7 +160,7 @@ func TestHammer(t *testing.T) {
 				newest[n].Store(seq)
 			}
 			if rnd.IntN(10) == 0 {
-				s.Forget()
+				s.DropCache()
 			}
 		}
 	})
@@ -202,11 +202,11 @@ func TestHammer(t *testing.T) {
 	wg.Wait()
 	for i := range s.cache.shards {
 		s := &s.cache.shards[i]
-		for name, c := range map[string]*clock{"bare": &s.bare, "bodies": &s.bodies} {
+		for name, c := range map[string]*clock{"bare": &s.bodyless, "bodies": &s.bodies} {
 			sum := int64(0)
 			for _, e := range c.ring {
 				sum += e.cost
-				if bare := e.cost == e.weight(); e.clock != c || bare != (name == "bare") {
+				if bare := e.cost == e.memory(); e.clock != c || bare != (name == "bare") {
 					t.Errorf("shard %d: %s is on the wrong clock", i, e.key.path)
 				}
 			}
@@ -214,7 +214,7 @@ func TestHammer(t *testing.T) {
 				t.Errorf("shard %d: %s counts %d bytes, has %d", i, name, c.bytes, sum)
 			}
 		}
-		if n := len(s.bare.ring) + len(s.bodies.ring); n != len(s.m) {
+		if n := len(s.bodyless.ring) + len(s.bodies.ring); n != len(s.m) {
 			t.Errorf("shard %d has %d entries, %d on its clocks", i, len(s.m), n)
 		}
 	}

@@ -131,7 +131,7 @@ func (g *grower) grow(p *millrace.Parts, old *tree, changed []string) (*tree, er
 		if err := g.write(p, "", nil, nil); err != nil {
 			return nil, err
 		}
-		return g.plant()
+		return g.storeNodes()
 	}
 	at := 0
 	for len(changed) > 0 {
@@ -151,7 +151,7 @@ func (g *grower) grow(p *millrace.Parts, old *tree, changed []string) (*tree, er
 		at = len(have) - len(rest)
 	}
 	g.out = append(g.out, have[at:]...)
-	return g.plant()
+	return g.storeNodes()
 }
 
 // write writes the parts after a key into chunks. It ends where a chunk begins
@@ -249,7 +249,7 @@ func (g *grower) deflate(body []byte) ([]byte, error) {
 }
 
 // plant stores the nodes above the chunks, but those that the earlier tree has.
-func (g *grower) plant() (*tree, error) {
+func (g *grower) storeNodes() (*tree, error) {
 	t, level := new(tree), g.out
 	for ; len(level) > 1; t.Height++ {
 		var above []branch
@@ -406,7 +406,7 @@ func walk(ctx context.Context, store artifact.Store, b *branch, height int, f fu
 
 // beyond calls f for every branch that another tree does not have. It reads the
 // nodes that only one of the two has.
-func (t *tree) beyond(ctx context.Context, store artifact.Store, other *tree, f func(b *branch, height int) error) error {
+func (t *tree) forEachNotIn(ctx context.Context, store artifact.Store, other *tree, f func(b *branch, height int) error) error {
 	level := func(t *tree, height int) []branch {
 		if t.Root.Parts == 0 || t.Height != height {
 			return nil

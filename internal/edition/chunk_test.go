@@ -130,7 +130,7 @@ func TestChunks(t *testing.T) {
 					want = append(want, name)
 				}
 			}
-			if err := pair[0].beyond(t.Context(), s.artifacts, pair[1], func(b *branch, height int) error {
+			if err := pair[0].forEachNotIn(t.Context(), s.artifacts, pair[1], func(b *branch, height int) error {
 				got = append(got, b.name(height))
 				return nil
 			}); err != nil {

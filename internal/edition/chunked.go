@@ -50,7 +50,7 @@ func (g *grower) cut(p *millrace.Parts, old *chunked, changed []string) (*chunke
 
 // ETag returns the validator of a large document of parts without building it.
 func ETag(ctx context.Context, p *millrace.Parts) (string, error) {
-	c, err := newGrower(ctx, nowhere{}).cut(p, nil, nil)
+	c, err := newGrower(ctx, discardStore{}).cut(p, nil, nil)
 	if err != nil {
 		return "", err
 	}
@@ -58,10 +58,10 @@ func ETag(ctx context.Context, p *millrace.Parts) (string, error) {
 }
 
 // nowhere stores nothing.
-type nowhere struct{ artifact.Store }
+type discardStore struct{ artifact.Store }
 
 // Put implements [artifact.Store].
-func (nowhere) Put(context.Context, string, io.Reader) error { return nil }
+func (discardStore) Put(context.Context, string, io.Reader) error { return nil }
 
 // etag returns the validator of the identity bytes.
 func (c *chunked) etag() string {
@@ -111,15 +111,15 @@ type bodies struct {
 	head, tail []byte
 	between    []byte
 
-	sum    atomic.Pointer[string] // Content-Digest; nil = not known yet
-	ask    func()                 // of the server
-	wanted atomic.Bool            // a response would have had the digest
-	brotli atomic.Bool            // a request would have taken brotli; of identity alone
+	sum          atomic.Pointer[string] // Content-Digest; nil = not known yet
+	wake         func()                 // of the server
+	digestWanted atomic.Bool            // a response would have had the digest
+	brotli       atomic.Bool            // a request would have taken brotli; of identity alone
 }
 
 // in returns the bytes of the document in gzip or identity.
 func (c *chunked) in(coding coding, s *Server) (*bodies, error) {
-	b := &bodies{chunked: c, cache: s, name: c.etag(), loss: loss{server: &s.damaged}, store: s.artifacts, ask: s.wake, coded: coding == gzipCoding, head: c.Head, tail: c.Tail, between: c.Between}
+	b := &bodies{chunked: c, cache: s, name: c.etag(), loss: loss{server: &s.damaged}, store: s.artifacts, wake: s.wake, coded: coding == gzipCoding, head: c.Head, tail: c.Tail, between: c.Between}
 	if !b.coded {
 		return b, nil
 	}
@@ -163,8 +163,8 @@ func (b *bodies) digest(ctx context.Context) (string, error) {
 	case b.length() <= digestAtOnce:
 		return b.read(ctx)
 	}
-	if !b.wanted.Swap(true) {
-		b.ask()
+	if !b.digestWanted.Swap(true) {
+		b.wake()
 	}
 	return "", nil
 }
@@ -200,7 +200,7 @@ func (b *bodies) write(ctx context.Context, w io.Writer, from, n int64) error {
 		return b.collect(ctx, w, from, n)
 	}
 	variant := strconv.FormatBool(b.coded)
-	_, body := b.cache.Kept(b.name, variant)
+	_, body := b.cache.CachedBody(b.name, variant)
 	if body == nil {
 		var all bytes.Buffer
 		all.Grow(int(size))
@@ -208,7 +208,7 @@ func (b *bodies) write(ctx context.Context, w io.Writer, from, n int64) error {
 			return err
 		}
 		body = all.Bytes()
-		b.cache.Keep(b.name, variant, "", body)
+		b.cache.CacheBody(b.name, variant, "", body)
 	}
 	_, err := w.Write(body[from : from+n])
 	return err
@@ -240,7 +240,7 @@ func (b *bodies) branch(ctx context.Context, out *window, x *branch, height int)
 	}
 	below, err := children(ctx, b.store, x)
 	if err != nil {
-		return b.lost(ctx, x.node(), err)
+		return b.fail(ctx, x.node(), err)
 	}
 	for i := range below {
 		if i > 0 {
@@ -260,7 +260,7 @@ func (b *bodies) branch(ctx context.Context, out *window, x *branch, height int)
 func (b *bodies) chunk(ctx context.Context, out *window, x *branch) error {
 	r, err := b.store.Open(ctx, x.chunk(), 0, x.Coded)
 	if err != nil {
-		return b.lost(ctx, x.chunk(), err)
+		return b.fail(ctx, x.chunk(), err)
 	}
 	defer r.Close()
 	coded := make([]byte, x.Coded)
@@ -269,7 +269,7 @@ func (b *bodies) chunk(ctx context.Context, out *window, x *branch) error {
 		err = fmt.Errorf("the checksum of its %d bytes is %08x, not %08x", n, sum, x.CodedCRC)
 	}
 	if err != nil {
-		return b.lost(ctx, x.chunk(), errors.Join(err, b.store.Delete(ctx, x.chunk())))
+		return b.fail(ctx, x.chunk(), errors.Join(err, b.store.Delete(ctx, x.chunk())))
 	}
 	if b.coded {
 		_, err = out.Write(coded)
@@ -302,7 +302,7 @@ type loss struct {
 
 // lost makes the server write an artifact again that cannot be read, and returns
 // the error of the response.
-func (l *loss) lost(ctx context.Context, name string, err error) error {
+func (l *loss) fail(ctx context.Context, name string, err error) error {
 	if ctx.Err() == nil {
 		l.name.Store(&name)
 		l.server.Store(true)

@@ -238,7 +238,7 @@ func TestPublishAfterLostNode(t *testing.T) {
 			lose(t, s, last[slices.IndexFunc(last, func(n string) bool { return strings.HasSuffix(n, nodeSuffix) })])
 			other := NewServer(site.source(), []Protocol{{Name: "other", Publisher: &artifactProtocol{}}}, dir, nil)
 			publish(t, other)
-			other.collected = time.Time{}
+			other.collectedAt = time.Time{}
 			if err := other.collect(t.Context(), nil, time.Now().Add(grace+time.Minute)); err != nil {
 				t.Errorf("collection: %v", err)
 			}
@@ -263,7 +263,7 @@ func TestCollectChunks(t *testing.T) {
 		t.Fatalf("%d artifacts, then %d", len(first), len(second))
 	}
 	needed := map[string]bool{}
-	err := s.Current().manifest.beyond(t.Context(), s.artifacts, nil, func(name string, _ int64) error {
+	err := s.Current().manifest.forEachNotIn(t.Context(), s.artifacts, nil, func(name string, _ int64) error {
 		needed[name] = true
 		return nil
 	})
@@ -272,7 +272,7 @@ func TestCollectChunks(t *testing.T) {
 	}
 	collect := func(in time.Duration) []string {
 		t.Helper()
-		s.collected = time.Time{}
+		s.collectedAt = time.Time{}
 		if err := s.collect(t.Context(), nil, time.Now().Add(in)); err != nil {
 			t.Fatal(err)
 		}

@@ -24,12 +24,12 @@ type done struct {
 
 // restPerWork is how many times its processor time passes after a job before the
 // next.
-const restPerWork = 10
+const pausePerWork = 10
 
 // wake makes Run look for deferred work. It never waits.
 func (s *Server) wake() {
 	select {
-	case s.asked <- struct{}{}:
+	case s.deferredWork <- struct{}{}:
 	default:
 	}
 }
@@ -51,23 +51,23 @@ func (s *Server) runDeferred(ctx context.Context) {
 			if s.alone != nil {
 				s.alone.Unlock()
 			}
-			rest := restPerWork*spent - time.Since(start)
+			pause := pausePerWork*spent - time.Since(start)
 			if err != nil && ctx.Err() == nil && millrace.ErrorCode(err) != "lease-held" {
 				s.log.WarnContext(ctx, "deferred work failed; trying again", "err", err)
-				rest = max(rest, retryEvery)
+				pause = max(pause, retryEvery)
 				s.wake()
 			}
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(rest):
+			case <-time.After(pause):
 			}
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-moved:
-		case <-s.asked:
+		case <-s.deferredWork:
 		}
 	}
 }
@@ -109,12 +109,12 @@ func (d *done) empty() bool { return len(d.artifacts)+len(d.brotli) == 0 }
 
 // deferFiles makes the deferred files of the current edition, unless another
 // process makes them for the same artifacts.
-func (s *Server) deferArtifacts(ctx context.Context, by holder) error {
+func (s *Server) deferArtifacts(ctx context.Context, by leaseFunc) error {
 	ed := s.current.Load()
 	if ed == nil {
 		return nil
 	}
-	if ed.mended { // the files are of this process alone
+	if ed.rebuilt { // the files are of this process alone
 		by = func(ctx context.Context, _ store.Leases, _ string, f func(ctx context.Context, l store.Lease) error) error {
 			return f(ctx, store.Lease{})
 		}
@@ -159,7 +159,7 @@ func (s *Server) deferBrotli(ctx context.Context) error {
 func (s *Server) deferDigests(ctx context.Context) error {
 	var errs []error
 	for _, b := range s.chunked() {
-		if b.wanted.Load() && b.known() == "" {
+		if b.digestWanted.Load() && b.known() == "" {
 			_, err := b.read(ctx)
 			errs = append(errs, err)
 		}
@@ -196,6 +196,6 @@ func (e *entry) want(accept []string) {
 	}
 	b, ok := e.reps[identity].Load().content.(*bodies)
 	if ok && !b.brotli.Load() && negotiate(accept, e.offer|1<<brotliCoding) == brotliCoding && !b.brotli.Swap(true) {
-		b.ask()
+		b.wake()
 	}
 }

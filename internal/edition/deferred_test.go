@@ -164,7 +164,7 @@ func TestDeferredBrotli(t *testing.T) {
 	if a, b := coding(s), coding(other); a != "br" || b != "br" {
 		t.Errorf("after: %q, and %q of another process", a, b)
 	}
-	s.collected = time.Time{}
+	s.collectedAt = time.Time{}
 	if err := s.collect(t.Context(), nil, time.Now().Add(2*grace)); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestDeferredPace(t *testing.T) {
 		t.Fatalf("%d jobs", len(jobs))
 	}
 	for i := 1; i < len(jobs); i++ {
-		if rest := jobs[i].Sub(jobs[i-1]); rest < restPerWork*pacedWork {
+		if rest := jobs[i].Sub(jobs[i-1]); rest < pausePerWork*pacedWork {
 			t.Errorf("%v between two jobs of %v", rest, pacedWork)
 		}
 	}

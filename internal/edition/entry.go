@@ -56,10 +56,10 @@ type entry struct {
 	page     string          // see millrace.Document
 	extra    *extraSubject   // nil = there is nothing else to say of it
 
-	mu       sync.Mutex                 // one rendering at a time
-	lent     [codings]weak.Pointer[rep] // what responses under way are made of, kept or not; guarded by mu
-	standing atomic.Pointer[standing]
-	reps     [codings]atomic.Pointer[rep]
+	mu    sync.Mutex                 // one rendering at a time
+	inUse [codings]weak.Pointer[rep] // what responses under way are made of, kept or not; guarded by mu
+	state atomic.Pointer[entryState]
+	reps  [codings]atomic.Pointer[rep]
 
 	used  atomic.Uint32 // a codingSet of the bodies used since the cache looked last, and touched
 	cost  int64         // in bytes; guarded by the cache
@@ -69,10 +69,10 @@ type entry struct {
 
 // standing says in which edition an entry was found last, and how it is
 // rendered there.
-type standing struct {
-	number uint64
-	write  func(context.Context, io.Writer) error
-	state  string // see Server.Page and Server.Keep
+type entryState struct {
+	number    uint64
+	write     func(context.Context, io.Writer) error
+	pageState string // see Server.Page and Server.Keep
 }
 
 // rep is a representation: the bytes of a document in one coding. They are in
@@ -143,7 +143,7 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 	if d.CacheField != "" {
 		e.cached = http.CanonicalHeaderKey(d.CacheField)
 	}
-	e.standing.Store(&standing{number: number, write: d.Write})
+	e.state.Store(&entryState{number: number, write: d.Write})
 	// What the page is called lies beside what every condition is compared with, so
 	// that whoever takes it down does not wait for the memory.
 	quoted := `"` + d.ETag + `"` + d.Page
@@ -289,10 +289,10 @@ func (e *entry) err() error {
 
 // confirm says that the document stands in an edition; an older edition than
 // the last changes nothing.
-func (e *entry) confirm(in *standing) {
+func (e *entry) confirm(in *entryState) {
 	for {
-		last := e.standing.Load()
-		if in.number <= last.number || e.standing.CompareAndSwap(last, in) {
+		last := e.state.Load()
+		if in.number <= last.number || e.state.CompareAndSwap(last, in) {
 			return
 		}
 	}
@@ -316,7 +316,7 @@ func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (
 	if r := e.reps[c].Load(); r != nil {
 		return r, false, nil
 	}
-	if r := e.lent[c].Value(); r != nil {
+	if r := e.inUse[c].Value(); r != nil {
 		return r, false, nil // too large to keep: its readers share it, however slow they are
 	}
 	if err := ctx.Err(); err != nil {
@@ -328,7 +328,7 @@ func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (
 	} else {
 		buf := enc.buffer()
 		defer enc.free(buf)
-		if err := e.standing.Load().write(ctx, buf); err != nil {
+		if err := e.state.Load().write(ctx, buf); err != nil {
 			return nil, false, fmt.Errorf("rendering %s: %w", e.key.path, err)
 		}
 		body = buf.Bytes()
@@ -350,6 +350,6 @@ func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (
 			r = kept // what others get, with the signature of this response
 		}
 	}
-	e.lent[c] = weak.Make(r)
+	e.inUse[c] = weak.Make(r)
 	return r, true, nil
 }

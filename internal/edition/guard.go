@@ -23,7 +23,7 @@ func (s *Server) Guarded() bool {
 // certain, whether there is something or not: no protocol is open, and none has
 // named it as public. Nothing is looked up for that, so that the time it takes
 // tells nothing either.
-func (s *Server) Sealed(path string) bool {
+func (s *Server) KeyRequired(path string) bool {
 	ed := s.current.Load()
 	return ed != nil && len(s.protocols) > 0 &&
 		!slices.ContainsFunc(s.protocols, func(r Protocol) bool { return !r.Guarded }) &&
@@ -33,7 +33,7 @@ func (s *Server) Sealed(path string) bool {
 // Refuse gives the header and body of an error's response in the form of the
 // protocol that the path of r, relative to the documents' base, belongs to, and
 // whose that is: nil when it belongs to none that has a form of its own.
-func (s *Server) Refuse(r *http.Request, status int, err error) (header http.Header, body []byte, proto *Protocol) {
+func (s *Server) RenderError(r *http.Request, status int, err error) (header http.Header, body []byte, proto *Protocol) {
 	for i := range s.protocols {
 		if f, is := s.protocols[i].Publisher.(millrace.ErrorRenderer); is {
 			if header, body, ok := f.RenderError(r, status, err); ok {
@@ -58,7 +58,7 @@ func (s *Server) Handler(r *http.Request) (h millrace.Handler, scope millrace.Sc
 }
 
 // Serves reports whether any protocol answers requests itself.
-func (s *Server) Serves() bool {
+func (s *Server) HasHandlers() bool {
 	return slices.ContainsFunc(s.protocols, func(r Protocol) bool { _, is := r.Publisher.(millrace.Handler); return is })
 }
 

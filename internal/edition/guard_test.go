@@ -15,7 +15,7 @@ import (
 // Without a key, a guarded protocol opens nothing, warm or cold, large or small.
 func TestGuardedWithoutKey(t *testing.T) {
 	proto := &memProtocol{vary: "Accept"}
-	s := NewServer(newMemSite(4).source(), []Protocol{{Name: "mem", Publisher: proto, Guarded: true}}, newArtifacts(), &Options{Log: slog.New(slog.DiscardHandler)})
+	s := NewServer(newMemSite(4).source(), []Protocol{{Name: "mem", Publisher: proto, Guarded: true}}, newArtifacts(), &Options{Logger: slog.New(slog.DiscardHandler)})
 	publish(t, s)
 	proto.renders.Store(0)
 	g, key := keyed(t)

@@ -7,7 +7,7 @@ type Listed struct {
 	Protocol string
 	Path     string // under the documents' base, starting with "/"
 	Size     int64  // in bytes, of a document without coding
-	Least    int64  // the smallest that can be asked for
+	MinSize  int64  // the smallest that can be asked for
 	Modified time.Time
 	Keyed    bool // who has a key gets another form
 }
@@ -20,17 +20,17 @@ func (ed *Edition) Listing() []Listed {
 	for i := range m.Documents {
 		d := &m.Documents[i]
 		size := d.Chunks.size()
-		l := Listed{Protocol: d.Protocol, Path: d.Path, Size: size, Least: size, Modified: d.Modified, Keyed: d.Keyed != nil}
+		l := Listed{Protocol: d.Protocol, Path: d.Path, Size: size, MinSize: size, Modified: d.Modified, Keyed: d.Keyed != nil}
 		if e := ed.large[keyAt(d.Path)]; e != nil {
 			if r := e.reps[gzipCoding].Load(); r != nil {
-				l.Least = min(size, r.size)
+				l.MinSize = min(size, r.size)
 			}
 		}
 		out = append(out, l)
 	}
 	for i := range m.Artifacts {
 		f := &m.Artifacts[i]
-		out = append(out, Listed{Protocol: f.Protocol, Path: f.Path, Size: f.Size, Least: f.Size, Modified: f.Modified})
+		out = append(out, Listed{Protocol: f.Protocol, Path: f.Path, Size: f.Size, MinSize: f.Size, Modified: f.Modified})
 	}
 	return out
 }

@@ -16,7 +16,7 @@ func TestListing(t *testing.T) {
 	var paths []string
 	for _, l := range ed.Listing() {
 		paths = append(paths, l.Path)
-		for coding, want := range map[string]int64{"identity": l.Size, "gzip, br, zstd": l.Least} {
+		for coding, want := range map[string]int64{"identity": l.Size, "gzip, br, zstd": l.MinSize} {
 			w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, l.Path, nil)
 			r.Header.Set("Accept-Encoding", coding)
 			if done, err := s.Serve(w, r); !done || err != nil {
@@ -26,7 +26,7 @@ func TestListing(t *testing.T) {
 				t.Errorf("%s as %s has %d bytes: %+v", l.Path, coding, got, l)
 			}
 		}
-		if l.Least >= l.Size {
+		if l.MinSize >= l.Size {
 			t.Errorf("no coding makes it smaller: %+v", l)
 		}
 	}

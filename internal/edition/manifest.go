@@ -40,17 +40,17 @@ type manifest struct {
 
 // large is one large document as it was built.
 type large struct {
-	Protocol string      `json:"protocol"`
-	Path     string      `json:"path"`
-	ETag     string      `json:"etag"`
-	OneTag   bool        `json:"one_tag,omitempty"`
-	Exact    bool        `json:"exact,omitempty"`
-	Public   bool        `json:"public,omitempty"`
-	Names    int64       `json:"names,omitempty"` // see millrace.Document
-	Header   http.Header `json:"header"`
-	Modified time.Time   `json:"modified"` // of Last-Modified
-	Chunks   chunked     `json:"chunks"`
-	Brotli   *coded      `json:"br,omitempty"` // nil = not offered
+	Protocol  string      `json:"protocol"`
+	Path      string      `json:"path"`
+	ETag      string      `json:"etag"`
+	OneTag    bool        `json:"one_tag,omitempty"`
+	Exact     bool        `json:"exact,omitempty"`
+	Public    bool        `json:"public,omitempty"`
+	PageCount int64       `json:"names,omitempty"` // see millrace.Document
+	Header    http.Header `json:"header"`
+	Modified  time.Time   `json:"modified"` // of Last-Modified
+	Chunks    chunked     `json:"chunks"`
+	Brotli    *coded      `json:"br,omitempty"` // nil = not offered
 	// Keyed is the form for requests with a key, if it is another.
 	Keyed *large `json:"keyed,omitempty"`
 }
@@ -123,8 +123,8 @@ func (d *large) entry(s *Server, guarded bool, now time.Time) (key, *entry, erro
 	if err != nil {
 		return key{}, nil, err
 	}
-	e.about(&millrace.Subject{PageCount: d.Names}, d.Protocol)
-	e.key, e.large, e.offer, e.signer = keyOf(u), true, 0, s.sign
+	e.setSubject(&millrace.Subject{PageCount: d.PageCount}, d.Protocol)
+	e.key, e.large, e.offer, e.signer = keyOf(u), true, 0, s.signer
 	for _, c := range []coding{identity, gzipCoding} {
 		if d.Exact && c != identity {
 			continue

@@ -301,8 +301,8 @@ func serverIn(t testing.TB, site *memSite, proto millrace.Publisher, artifacts a
 	if o == nil {
 		o = new(Options)
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return NewServer(site.source(), []Protocol{{Name: "mem", Publisher: proto}}, artifacts, o)
 }

@@ -39,7 +39,7 @@ func (s *Server) Page(w http.ResponseWriter, r *http.Request, q *access.Request,
 // false, with nothing answered, if it does not.
 func (s *Server) Prepared(w http.ResponseWriter, r *http.Request, q *access.Request, name, variant, state string) (bool, error) {
 	e := s.cache.get(key{path: name, raw: " page", query: variant})
-	if e == nil || state == "" || e.standing.Load().state != state {
+	if e == nil || state == "" || e.state.Load().pageState != state {
 		return false, nil
 	}
 	err := e.respond(w, r, &s.enc, s.cache, q)
@@ -49,7 +49,7 @@ func (s *Server) Prepared(w http.ResponseWriter, r *http.Request, q *access.Requ
 // page returns the entry of a page of the site itself.
 func (s *Server) page(k key, state string, document func() (*millrace.Document, error)) (*entry, error) {
 	old := s.cache.get(k)
-	if old != nil && state != "" && old.standing.Load().state == state {
+	if old != nil && state != "" && old.state.Load().pageState == state {
 		return old, nil
 	}
 	d, err := document()
@@ -61,9 +61,9 @@ func (s *Server) page(k key, state string, document func() (*millrace.Document, 
 		return nil, err
 	}
 	e.private, e.shape.all = true, slices.DeleteFunc(e.shape.all, cors)
-	e.standing.Store(&standing{write: d.Write, state: state})
+	e.state.Store(&entryState{write: d.Write, pageState: state})
 	if old != nil && old.same(e) {
-		old.standing.Store(e.standing.Load())
+		old.state.Store(e.state.Load())
 		return old, nil
 	}
 	e.key = k.clone()
@@ -76,13 +76,13 @@ func (s *Server) page(k key, state string, document func() (*millrace.Document, 
 
 // Keep stores a body in the response cache under a name, in place of the one that
 // was there. state says what the body was made of. The caller must not change body.
-func (s *Server) Keep(name, variant, state string, body []byte) {
+func (s *Server) CacheBody(name, variant, state string, body []byte) {
 	if int64(len(body)) > s.cache.limit/4 {
 		return
 	}
 	k := key{path: name, raw: " body", query: variant}
 	e := &entry{key: k.clone(), shape: new(shape)}
-	e.standing.Store(&standing{state: state})
+	e.state.Store(&entryState{pageState: state})
 	if body != nil {
 		e.reps[identity].Store(&rep{body: body, size: int64(len(body))})
 	}
@@ -90,7 +90,7 @@ func (s *Server) Keep(name, variant, state string, body []byte) {
 }
 
 // Kept returns what [Server.Keep] has stored last, as far as the cache still has it.
-func (s *Server) Kept(name, variant string) (state string, body []byte) {
+func (s *Server) CachedBody(name, variant string) (state string, body []byte) {
 	e := s.cache.get(key{path: name, raw: " body", query: variant})
 	if e == nil {
 		return "", nil
@@ -99,5 +99,5 @@ func (s *Server) Kept(name, variant string) (state string, body []byte) {
 		e.touch(1 << identity)
 		body = r.body
 	}
-	return e.standing.Load().state, body
+	return e.state.Load().pageState, body
 }

@@ -96,7 +96,7 @@ func TestPageChangesMeanwhile(t *testing.T) {
 	if w, err := page(2); err != nil || w.Body.String() != "aaa" || w.Header().Get("ETag") != `"aaa"` {
 		t.Errorf("%v: %q %v", err, w.Body, w.Header())
 	}
-	s.Forget()
+	s.DropCache()
 	if w, err := page(100); !errors.Is(err, ErrChanged) || w.Body.Len() > 0 {
 		t.Errorf("a page that never stands still: %v, %q", err, w.Body)
 	}

@@ -84,8 +84,8 @@ func batchServer(t *testing.T, st store.Store, site store.Site, proto *titleProt
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := NewServer(Source{Store: st, Site: site, Publication: pub}, []Protocol{{Name: "titles", Publisher: proto}}, artifacts, &Options{Log: slog.New(slog.DiscardHandler)})
-	s.part = 10
+	s := NewServer(Source{Store: st, Site: site, Publication: pub}, []Protocol{{Name: "titles", Publisher: proto}}, artifacts, &Options{Logger: slog.New(slog.DiscardHandler)})
+	s.partEntries = 10
 	return s
 }
 

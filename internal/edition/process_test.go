@@ -168,7 +168,7 @@ func TestServedFilesStay(t *testing.T) {
 		publish(t, two)
 		for range 6 {
 			time.Sleep(grace / 2)
-			one.look(t.Context())
+			one.checkForChanges(t.Context())
 			if err := two.collect(t.Context(), nil, time.Now()); err != nil {
 				t.Fatal(err)
 			}
@@ -192,7 +192,7 @@ func TestDropped(t *testing.T) {
 			publish(t, serverIn(t, second, &memProtocol{}, dir, nil))
 		}
 		first.dropped = second
-		s.look(t.Context())
+		s.checkForChanges(t.Context())
 		select {
 		case <-s.changed:
 			publish(t, s)

@@ -23,7 +23,7 @@ func (s *Server) Refresh(ctx context.Context) error {
 	_, _, err := s.load(ctx)
 	switch {
 	case errors.Is(err, millrace.ErrConflict):
-		return s.mend(ctx)
+		return s.rebuild(ctx)
 	case errors.Is(err, millrace.ErrNotFound):
 		_, failed := s.hold(ctx, lease.Hold, func(ctx context.Context, l store.Lease) error {
 			_, err := s.refresh(ctx, l)
@@ -47,7 +47,7 @@ func (s *Server) follow(ctx context.Context) error {
 		case err == nil, errors.Is(err, errForeign):
 			return nil
 		case errors.Is(err, millrace.ErrConflict):
-			err = s.mend(ctx)
+			err = s.rebuild(ctx)
 		case errors.Is(err, millrace.ErrNotFound):
 			return nil
 		}
@@ -71,7 +71,7 @@ func (s *Server) load(ctx context.Context) (number uint64, m *manifest, err erro
 		var again store.Publication
 		if again, err = s.from.Reopen(ctx); err == nil {
 			s.publication.Store(&again)
-			s.seen = ""
+			s.publishedCursor = ""
 			view, stored, err = again.Published(ctx)
 		}
 	}
@@ -95,7 +95,7 @@ func (s *Server) load(ctx context.Context) (number uint64, m *manifest, err erro
 	if err != nil { // a manifest that is damaged is no reason to stop
 		return stored.Number, m, fmt.Errorf("published edition: %w", errors.Join(millrace.ErrConflict, err))
 	}
-	if err := m.beyond(ctx, s.artifacts, s.served(), s.exists(ctx)); err != nil {
+	if err := m.forEachNotIn(ctx, s.artifacts, s.served(), s.exists(ctx)); err != nil {
 		s.log.Warn("artifact of the published edition is missing; rebuilding it", "edition", stored.Number, "err", err)
 		return stored.Number, m, fmt.Errorf("published edition: %w: %w", millrace.ErrConflict, err)
 	}
@@ -104,7 +104,7 @@ func (s *Server) load(ctx context.Context) (number uint64, m *manifest, err erro
 
 // mend builds what is missing here of the published edition, or what this
 // version or configuration makes otherwise, and serves that without publishing it.
-func (s *Server) mend(ctx context.Context) error {
+func (s *Server) rebuild(ctx context.Context) error {
 	view, stored, err := (*s.publication.Load()).Published(ctx)
 	if err != nil {
 		return fmt.Errorf("published edition: %w", err)
@@ -112,7 +112,7 @@ func (s *Server) mend(ctx context.Context) error {
 	prev, _ := readManifest(stored.Manifest, s.key)
 	made := s.made()
 	mine := made
-	if ed := s.current.Load(); ed != nil && ed.mended {
+	if ed := s.current.Load(); ed != nil && ed.rebuilt {
 		mine.artifacts = slices.Concat(ed.manifest.Artifacts, made.artifacts)
 	}
 	next, err := s.build(ctx, view, prev, mine)
@@ -127,11 +127,11 @@ func (s *Server) mend(ctx context.Context) error {
 }
 
 // holder is [lease.Hold] or [lease.Wait].
-type holder func(ctx context.Context, leases store.Leases, name string, f func(ctx context.Context, l store.Lease) error) error
+type leaseFunc func(ctx context.Context, leases store.Leases, name string, f func(ctx context.Context, l store.Lease) error) error
 
 // hold calls f with the lease of the publication. If held is false, another
 // process has it.
-func (s *Server) hold(ctx context.Context, by holder, f func(ctx context.Context, l store.Lease) error) (held bool, err error) {
+func (s *Server) hold(ctx context.Context, by leaseFunc, f func(ctx context.Context, l store.Lease) error) (held bool, err error) {
 	err = by(ctx, s.from.Store.Leases(), (*s.publication.Load()).Name(), func(ctx context.Context, l store.Lease) error {
 		held = true
 		return f(ctx, l)
@@ -167,7 +167,7 @@ type progress struct {
 	more    bool // the edition has a part of what was committed
 }
 
-func (s *Server) publish(ctx context.Context, by holder) (did progress, err error) {
+func (s *Server) publish(ctx context.Context, by leaseFunc) (did progress, err error) {
 	s.building.Lock()
 	defer s.building.Unlock()
 	did.held, err = s.hold(ctx, by, func(ctx context.Context, l store.Lease) error {
@@ -182,14 +182,14 @@ func (s *Server) publish(ctx context.Context, by holder) (did progress, err erro
 
 // partEntries is how many changed pages an edition takes at least if more are
 // committed. The first edition takes all.
-const partEntries = 10_000
+const minPartEntries = 10_000
 
 // refresh brings the publication up to the site, or takes the next part of it.
 func (s *Server) refresh(ctx context.Context, l store.Lease) (more bool, err error) {
 	if s.progress != nil {
 		defer s.progress(0, 0)
 	}
-	limit := s.part
+	limit := s.partEntries
 	if s.current.Load() == nil {
 		limit = 0
 	}
@@ -199,18 +199,18 @@ func (s *Server) refresh(ctx context.Context, l store.Lease) (more bool, err err
 // place returns how far the site is. It notes when its oldest change was committed
 // that the current edition does not have; until the last part of it is published, that
 // of a long batch.
-func (s *Server) place(ctx context.Context) (at millrace.Cursor, err error) {
+func (s *Server) siteCursor(ctx context.Context) (at millrace.Cursor, err error) {
 	v, err := s.from.Site.Head(ctx)
 	if err != nil {
 		return "", err
 	}
 	at = v.Site().At(v.Site().Seq)
-	if s.seen == "" || s.seen == at || s.waiting.Load() != nil {
+	if s.publishedCursor == "" || s.publishedCursor == at || s.oldestChange.Load() != nil {
 		return at, nil
 	}
-	for c, err := range v.Changes(ctx, s.seen) {
+	for c, err := range v.Changes(ctx, s.publishedCursor) {
 		if err == nil && c.Kind != millrace.KindCheckpoint {
-			s.waiting.Store(&c.Time)
+			s.oldestChange.Store(&c.Time)
 		}
 		break // compaction may have taken the entries: then it is not known
 	}
@@ -220,7 +220,7 @@ func (s *Server) place(ctx context.Context) (at millrace.Cursor, err error) {
 // advance brings the publication up to the site, or by a part if more is true, and
 // publishes it.
 func (s *Server) advance(ctx context.Context, l store.Lease) (changed, more bool, err error) {
-	at, err := s.place(ctx) // before Refresh: what comes meanwhile may be missing
+	at, err := s.siteCursor(ctx) // before Refresh: what comes meanwhile may be missing
 	if err != nil {
 		return false, false, err
 	}
@@ -228,7 +228,7 @@ func (s *Server) advance(ctx context.Context, l store.Lease) (changed, more bool
 		return false, false, err
 	}
 	if more {
-		at = s.seen
+		at = s.publishedCursor
 	}
 	old, prev, err := s.load(ctx)
 	complete := err == nil
@@ -241,12 +241,12 @@ func (s *Server) advance(ctx context.Context, l store.Lease) (changed, more bool
 	}
 	s.unconfirmed = s.damaged.Swap(false) || s.unconfirmed
 	made := s.made()
-	if ed := s.current.Load(); complete && ed.mended && !made.empty() && ed.View.Site().Seq == head.Site().Seq {
-		return true, more, s.mend(ctx) // the edition is that of another process
+	if ed := s.current.Load(); complete && ed.rebuilt && !made.empty() && ed.View.Site().Seq == head.Site().Seq {
+		return true, more, s.rebuild(ctx) // the edition is that of another process
 	}
 	if complete && !s.unconfirmed && made.empty() && s.current.Load().View.Site().Seq == head.Site().Seq && !prev.due(s.now()) {
-		s.seen = at
-		s.waiting.Store(nil)
+		s.publishedCursor = at
+		s.oldestChange.Store(nil)
 		return false, more, nil
 	}
 	start := time.Now()
@@ -268,9 +268,9 @@ func (s *Server) advance(ctx context.Context, l store.Lease) (changed, more bool
 		return false, false, err
 	}
 	s.published(made)
-	s.seen, s.unconfirmed = at, false
-	if oldest := s.waiting.Swap(nil); oldest != nil {
-		s.lag.Store(int64(max(s.now().Sub(*oldest), 0)))
+	s.publishedCursor, s.unconfirmed = at, false
+	if oldest := s.oldestChange.Swap(nil); oldest != nil {
+		s.lastLag.Store(int64(max(s.now().Sub(*oldest), 0)))
 	}
 	if err := s.collect(ctx, prev, time.Now()); err != nil && ctx.Err() == nil {
 		s.log.Warn("could not delete old artifacts", "err", err)
@@ -293,7 +293,7 @@ func (s *Server) swap(ctx context.Context, l store.Lease, old uint64, m *manifes
 		return stored, err
 	}
 	err = lease.Wait(ctx, s.from.Store.Leases(), artifactsLease, func(ctx context.Context, _ store.Lease) error {
-		if err := m.beyond(ctx, s.artifacts, s.served(), s.exists(ctx)); err != nil {
+		if err := m.forEachNotIn(ctx, s.artifacts, s.served(), s.exists(ctx)); err != nil {
 			return fmt.Errorf("%w: %w", errCollected, err)
 		}
 		stored, err = (*s.publication.Load()).Publish(ctx, l, old, m.Seq, raw)

@@ -245,30 +245,30 @@ func (e *entry) sendLarge(w http.ResponseWriter, n int64, status int, write func
 	// in tests, has none to extend.
 	deadline := time.Now().Add(time.Minute + time.Duration(n/slowest)*time.Second)
 	_ = http.NewResponseController(w).SetWriteDeadline(deadline)
-	out := &late{w: w, status: status}
+	out := &headerWriter{w: w, status: status}
 	err := write(out)
 	switch {
-	case err != nil && !out.begun:
+	case err != nil && !out.started:
 		clear(w.Header())
 		return fmt.Errorf("large document %s: %w", e.key.path, err)
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrBroken, err)
-	case !out.begun: // it is empty
+	case !out.started: // it is empty
 		w.WriteHeader(status)
 	}
 	return nil
 }
 
 // late sends the header of a response with its first bytes.
-type late struct {
-	w      http.ResponseWriter
-	status int
-	begun  bool
+type headerWriter struct {
+	w       http.ResponseWriter
+	status  int
+	started bool
 }
 
-func (l *late) Write(b []byte) (int, error) {
-	if !l.begun {
-		l.begun = true
+func (l *headerWriter) Write(b []byte) (int, error) {
+	if !l.started {
+		l.started = true
 		l.w.WriteHeader(l.status)
 	}
 	return l.w.Write(b)

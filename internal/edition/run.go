@@ -20,11 +20,11 @@ func (s *Server) Changed() {
 
 // How often Run does what.
 const (
-	paceMin     = time.Second      // between the starts of two publications
-	pacePerWork = 2                // and at least so many times the processor time of the last
-	lookEvery   = time.Second      // whether the site has changed, or another process has published
-	retryEvery  = 10 * time.Second // after an error, and at most
-	retryMost   = 5 * time.Minute
+	minInterval     = time.Second      // between the starts of two publications
+	intervalPerWork = 2                // and at least so many times the processor time of the last
+	checkEvery      = time.Second      // whether the site has changed, or another process has published
+	retryEvery      = 10 * time.Second // after an error, and at most
+	retryMost       = 5 * time.Minute
 )
 
 // Run publishes when the site has changed, when the manifest is due, and when
@@ -39,34 +39,34 @@ func (s *Server) Run(ctx context.Context) {
 		s.runDeferred(ctx)
 	}()
 	defer func() { <-deferred }()
-	look := time.NewTicker(lookEvery)
-	defer look.Stop()
+	ticker := time.NewTicker(checkEvery)
+	defer ticker.Stop()
 	changed := s.changed // nil while it rests
 	lost := false        // another process was first
-	var rested <-chan time.Time
-	s.look(ctx)
+	var pauseEnded <-chan time.Time
+	s.checkForChanges(ctx)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-look.C:
-			s.look(ctx)
-		case <-rested:
+		case <-ticker.C:
+			s.checkForChanges(ctx)
+		case <-pauseEnded:
 			changed = s.changed
 		case <-changed:
 			start := time.Now()
 			var did progress
 			var err error
 			spent := processorTime(func() { did, err = s.publish(ctx, lease.Hold) })
-			rest := max(paceMin, pacePerWork*spent) - time.Since(start)
+			pause := max(minInterval, intervalPerWork*spent) - time.Since(start)
 			if !did.held && errors.Is(err, millrace.ErrConflict) {
 				s.log.DebugContext(ctx, "another process builds the edition")
 				s.Changed() // it may not have all
-				rest, err = lookEvery, nil
+				pause, err = checkEvery, nil
 			}
 			if did.more {
 				s.Changed()
-				rest = 0
+				pause = 0
 			}
 			if err != nil && ctx.Err() == nil {
 				level := slog.LevelError
@@ -74,23 +74,23 @@ func (s *Server) Run(ctx context.Context) {
 					level = slog.LevelInfo // another process was first, which may be
 				}
 				s.log.Log(ctx, level, "could not publish; trying again", "err", err)
-				rest = max(retryEvery, min(rest, retryMost))
+				pause = max(retryEvery, min(pause, retryMost))
 				s.Changed()
 			}
 			lost = errors.Is(err, millrace.ErrConflict)
-			changed, rested = nil, time.After(rest)
+			changed, pauseEnded = nil, time.After(pause)
 		}
 	}
 }
 
 // look follows another process, and calls Changed if there is something to
 // publish.
-func (s *Server) look(ctx context.Context) {
+func (s *Server) checkForChanges(ctx context.Context) {
 	s.building.Lock()
 	defer s.building.Unlock()
 	err := s.follow(ctx)
 	if ed := s.current.Load(); ed != nil {
-		if err := s.keep(ctx, time.Now()); err != nil && ctx.Err() == nil {
+		if err := s.keepArtifacts(ctx, time.Now()); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "could not keep artifacts", "err", err)
 		}
 		if s.damaged.Load() {
@@ -102,7 +102,7 @@ func (s *Server) look(ctx context.Context) {
 	}
 	if err == nil && (s.current.Load() != nil || s.busy == nil || !s.busy()) {
 		var at millrace.Cursor
-		if at, err = s.place(ctx); err == nil && at != s.seen {
+		if at, err = s.siteCursor(ctx); err == nil && at != s.publishedCursor {
 			s.Changed()
 		}
 	}

@@ -54,7 +54,7 @@ func (s *Server) Answer(w http.ResponseWriter, r *http.Request, q *access.Reques
 			w.Header()["Link"] = []string{own}
 		}
 	}
-	return s.give(w, r, e, bodies, q)
+	return s.respond(w, r, e, bodies, q)
 }
 
 // Discovery answers a request for a document of discovery, before the first
@@ -66,7 +66,7 @@ func (s *Server) Discovery(w http.ResponseWriter, r *http.Request, q *access.Req
 		if err != nil {
 			return false, nil //nolint:nilerr // there is nothing yet to discover
 		}
-		ed = &Edition{View: s.view(head)}
+		ed = &Edition{View: s.searchView(head)}
 	}
 	d, proto, err := s.ask(ed, withoutQuery(r), nil)
 	if err != nil || d == nil || !d.Public || d.Variant != "" {
@@ -76,13 +76,13 @@ func (s *Server) Discovery(w http.ResponseWriter, r *http.Request, q *access.Req
 	if err != nil {
 		return false, err
 	}
-	e.about(&d.Subject, proto.Name)
+	e.setSubject(&d.Subject, proto.Name)
 	e.key = keyOf(r.URL)
-	return s.give(w, r, e, nil, q)
+	return s.respond(w, r, e, nil, q)
 }
 
 // give answers with a document.
-func (s *Server) give(w http.ResponseWriter, r *http.Request, e *entry, bodies keeper, q *access.Request) (bool, error) {
+func (s *Server) respond(w http.ResponseWriter, r *http.Request, e *entry, bodies keeper, q *access.Request) (bool, error) {
 	q.About(e.subject())
 	if !e.public {
 		if err := q.Content(e.guarded); err != nil {
@@ -121,7 +121,7 @@ func (s *Server) lookUp(ed *Edition, r *http.Request, q *access.Request) (*entry
 func (s *Server) at(ed *Edition, r *http.Request, q *access.Request) (*entry, error) {
 	k := keyOf(r.URL)
 	e := s.known(ed, k)
-	if e != nil && (e.large || e.standing.Load().number >= ed.number) {
+	if e != nil && (e.large || e.state.Load().number >= ed.number) {
 		return e, nil
 	}
 	t, may := targetOf(k, r)
@@ -130,7 +130,7 @@ func (s *Server) at(ed *Edition, r *http.Request, q *access.Request) (*entry, er
 		if known && of == (key{}) {
 			return nil, nil
 		}
-		if own := s.known(ed, of); known && own != nil && (own.large || own.standing.Load().number >= ed.number) {
+		if own := s.known(ed, of); known && own != nil && (own.large || own.state.Load().number >= ed.number) {
 			return own, nil
 		}
 	}
@@ -171,8 +171,8 @@ func (s *Server) find(ed *Edition, k key, old *entry, r *http.Request, q *access
 	if err != nil {
 		return nil, err
 	}
-	e.about(&d.Subject, proto.Name)
-	e.signer = s.sign
+	e.setSubject(&d.Subject, proto.Name)
+	e.signer = s.signer
 	if d.Variant != "" {
 		// The target is that of another document, or of the site's own page.
 		k = key{path: d.Path, raw: " " + d.Variant}
@@ -188,7 +188,7 @@ func (s *Server) find(ed *Edition, k key, old *entry, r *http.Request, q *access
 		}
 	}
 	if old != nil && old.same(e) {
-		old.confirm(e.standing.Load())
+		old.confirm(e.state.Load())
 		return old, nil
 	}
 	e.key = k.clone()
@@ -213,15 +213,15 @@ func (s *Server) ask(ed *Edition, r *http.Request, q *access.Request) (*millrace
 		}
 		d, err := proto.find(r.Context(), ed.View, req, q)
 		switch {
-		case errors.Is(err, millrace.ErrNotFound) && !said(err):
+		case errors.Is(err, millrace.ErrNotFound) && !hasRequestError(err):
 			continue
 		case denied != nil && err == nil && d.Variant != "":
 			continue // whoever may not have it has the page
 		case denied != nil && (err != nil || !d.Public):
-			proto.failed(q, false, nil)
+			proto.setErrorSubject(q, false, nil)
 			return nil, nil, denied
 		case err != nil:
-			proto.failed(q, proto.works(r), err)
+			proto.setErrorSubject(q, proto.costly(r), err)
 			return nil, nil, fmt.Errorf("%s of %s: %w", r.URL.Path, proto.Name, err)
 		case d.Large:
 			// A large document is served from the edition or not at all.
@@ -234,7 +234,7 @@ func (s *Server) ask(ed *Edition, r *http.Request, q *access.Request) (*millrace
 
 // said reports whether a protocol has words of its own for what is wrong, as for
 // what is gone: then nobody else is asked.
-func said(err error) bool { return requestError(err) != nil }
+func hasRequestError(err error) bool { return requestError(err) != nil }
 
 // requestError gives what an error says to whoever asked, nil if it says nothing.
 func requestError(err error) *millrace.RequestError {
@@ -244,7 +244,7 @@ func requestError(err error) *millrace.RequestError {
 
 // find looks a document up, which may take work.
 func (proto *Protocol) find(ctx context.Context, v millrace.View, r *http.Request, q *access.Request) (*millrace.Document, error) {
-	if proto.works(r) {
+	if proto.costly(r) {
 		end, err := q.Work()
 		if err != nil {
 			return nil, err
@@ -255,7 +255,7 @@ func (proto *Protocol) find(ctx context.Context, v millrace.View, r *http.Reques
 }
 
 // works reports whether finding a document is expensive.
-func (proto *Protocol) works(r *http.Request) bool {
+func (proto *Protocol) costly(r *http.Request) bool {
 	p, ok := proto.Publisher.(millrace.ErrorRenderer)
 	return ok && r.URL.RawQuery != "" && p.Costly(r)
 }

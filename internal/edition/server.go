@@ -63,7 +63,7 @@ type Options struct {
 	// Now tells the time; nil = the system's.
 	Now func() time.Time
 	// Log is told of publishing; nil = slog.Default().
-	Log *slog.Logger
+	Logger *slog.Logger
 }
 
 // Edition is what is published at one sequence number. It does not change.
@@ -74,7 +74,7 @@ type Edition struct {
 	number   uint64 // counts the editions of this process, from 1
 	stored   uint64 // the edition's number in the store
 	manifest *manifest
-	mended   bool // the store has another manifest
+	rebuilt  bool // the store has another manifest
 	large    map[key]*entry
 	keyed    map[key]*entry // those of large that have another form for who has a key
 	targets  targets
@@ -105,20 +105,20 @@ func (ed *Edition) Protocol(path string) string {
 // Server publishes a site in every protocol. All methods are safe for concurrent
 // use.
 type Server struct {
-	from      Source
-	protocols []Protocol
-	key       string
-	version   string
-	grace     time.Duration
-	view      func(millrace.View) millrace.View // as protocols get it
-	sign      Signer
-	now       func() time.Time
-	log       *slog.Logger
+	from       Source
+	protocols  []Protocol
+	key        string
+	version    string
+	grace      time.Duration
+	searchView func(millrace.View) millrace.View // as protocols get it
+	signer     Signer
+	now        func() time.Time
+	log        *slog.Logger
 
-	progress func(done, total int)
-	busy     func() bool
-	alone    sync.Locker
-	part     int // entries of the site's log
+	progress    func(done, total int)
+	busy        func() bool
+	alone       sync.Locker
+	partEntries int // entries of the site's log
 
 	publication atomic.Pointer[store.Publication]
 
@@ -132,16 +132,16 @@ type Server struct {
 	ready   chan struct{}
 	moved   atomic.Pointer[chan struct{}] // closed with the next edition
 
-	asked       chan struct{}             // for deferred work
-	lag         atomic.Int64              // see Lag, in nanoseconds
-	waiting     atomic.Pointer[time.Time] // since when a change is not visible; nil = none is known
-	deferring   sync.Mutex                // guards done; held briefly
-	done        done                      // deferred work that is not published yet
-	building    sync.Mutex                // held while current changes; guards the fields below
-	unconfirmed bool                      // an artifact of current may be missing
-	kept        time.Time                 // when it was last checked that the store names current
-	collected   time.Time                 // when artifacts were last collected
-	seen        millrace.Cursor           // of the site, as far as current has it; "" = not known
+	deferredWork    chan struct{}             // for deferred work
+	lastLag         atomic.Int64              // see Lag, in nanoseconds
+	oldestChange    atomic.Pointer[time.Time] // since when a change is not visible; nil = none is known
+	deferring       sync.Mutex                // guards done; held briefly
+	done            done                      // deferred work that is not published yet
+	building        sync.Mutex                // held while current changes; guards the fields below
+	unconfirmed     bool                      // an artifact of current may be missing
+	checkedAt       time.Time                 // when it was last checked that the store names current
+	collectedAt     time.Time                 // when artifacts were last collected
+	publishedCursor millrace.Cursor           // of the site, as far as current has it; "" = not known
 }
 
 // NewServer returns a server that keeps what it makes in artifacts, which the caller
@@ -152,9 +152,9 @@ func NewServer(from Source, protocols []Protocol, artifacts artifact.Store, o *O
 		o = new(Options)
 	}
 	s := &Server{
-		artifacts: artifacts, from: from, protocols: protocols, progress: o.Progress, busy: o.Busy, alone: o.Alone, view: o.Search,
-		part: partEntries, key: o.Key, version: o.Version, grace: cmp.Or(o.Grace, grace), sign: o.Signer, now: o.Now, log: o.Log, kept: time.Now(),
-		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), asked: make(chan struct{}, 1), ready: make(chan struct{}),
+		artifacts: artifacts, from: from, protocols: protocols, progress: o.Progress, busy: o.Busy, alone: o.Alone, searchView: o.Search,
+		partEntries: minPartEntries, key: o.Key, version: o.Version, grace: cmp.Or(o.Grace, grace), signer: o.Signer, now: o.Now, log: o.Logger, checkedAt: time.Now(),
+		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), deferredWork: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	s.publication.Store(&from.Publication)
 	moved := make(chan struct{})
@@ -162,8 +162,8 @@ func NewServer(from Source, protocols []Protocol, artifacts artifact.Store, o *O
 	if s.log == nil {
 		s.log = slog.Default()
 	}
-	if s.view == nil {
-		s.view = func(v millrace.View) millrace.View { return v }
+	if s.searchView == nil {
+		s.searchView = func(v millrace.View) millrace.View { return v }
 	}
 	if s.now == nil {
 		s.now = time.Now
@@ -190,10 +190,10 @@ func (s *Server) Ready() <-chan struct{} { return s.ready }
 // took from its commit to being visible, 0 = there was no publication yet; and how
 // long the oldest change that is not visible yet has waited, 0 = none waits.
 func (s *Server) Lag() (last, waiting time.Duration) {
-	if since := s.waiting.Load(); since != nil {
+	if since := s.oldestChange.Load(); since != nil {
 		waiting = max(s.now().Sub(*since), 0)
 	}
-	return time.Duration(s.lag.Load()), waiting
+	return time.Duration(s.lastLag.Load()), waiting
 }
 
 // Damaged returns the paths of the documents and files that answer 503 because an
@@ -219,8 +219,8 @@ func (s *Server) Moved() <-chan struct{} { return *s.moved.Load() }
 // put makes an edition the current one; stored is its number in the store, and
 // mended says that its manifest is not the one in the store.
 func (s *Server) put(view millrace.View, m *manifest, stored uint64, mended bool) error {
-	view = s.view(view)
-	ed := &Edition{View: view, manifest: m, stored: stored, mended: mended, number: 1, large: make(map[key]*entry), keyed: make(map[key]*entry)}
+	view = s.searchView(view)
+	ed := &Edition{View: view, manifest: m, stored: stored, rebuilt: mended, number: 1, large: make(map[key]*entry), keyed: make(map[key]*entry)}
 	last := s.current.Load()
 	if last == nil {
 		last = new(Edition)
@@ -277,4 +277,4 @@ func (s *Server) prepare(d, before *large, last, entries map[key]*entry, guarded
 }
 
 // Forget frees the response cache.
-func (s *Server) Forget() { s.cache.clear() }
+func (s *Server) DropCache() { s.cache.clear() }

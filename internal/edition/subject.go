@@ -10,13 +10,13 @@ import (
 
 // aside is what few documents have to say of themselves.
 type extraSubject struct {
-	query string
-	names int64
-	rest  bool
+	query        string
+	pageCount    int64
+	continuation bool
 }
 
 // about notes what a document of a protocol is of, beside the page.
-func (e *entry) about(s *millrace.Subject, proto string) {
+func (e *entry) setSubject(s *millrace.Subject, proto string) {
 	e.proto = proto
 	if s.Query != "" || s.PageCount > 0 || s.Continuation {
 		// A question may be a part of a long request.
@@ -28,7 +28,7 @@ func (e *entry) about(s *millrace.Subject, proto string) {
 func (e *entry) subject() access.Subject {
 	s := access.Subject{Subject: millrace.Subject{Page: e.page, Public: e.public}, Protocol: e.proto, Found: true}
 	if a := e.extra; a != nil {
-		s.Query, s.PageCount, s.Search, s.Continuation = a.query, a.names, a.query != "", a.rest
+		s.Query, s.PageCount, s.Search, s.Continuation = a.query, a.pageCount, a.query != "", a.continuation
 	}
 	return s
 }
@@ -49,7 +49,7 @@ func (s *Server) Known(r *http.Request) (access.Subject, bool) {
 }
 
 // failed tells whose error an answer is.
-func (proto *Protocol) failed(q *access.Request, search bool, err error) {
+func (proto *Protocol) setErrorSubject(q *access.Request, search bool, err error) {
 	s := access.Subject{Subject: millrace.Subject{Search: search}, Protocol: proto.Name}
 	if said := requestError(err); said != nil {
 		s.Page = said.Page

@@ -117,7 +117,7 @@ func (g *Gateway) form(r *http.Request, status int, err error) (header http.Head
 			ok = false
 		}
 	}()
-	header, body, proto = g.server.Refuse(inner, status, err)
+	header, body, proto = g.server.RenderError(inner, status, err)
 	return header, body, proto, proto != nil
 }
 

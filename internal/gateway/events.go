@@ -28,7 +28,7 @@ func (g *Gateway) guess(w *response, r *http.Request) {
 	if inner := basepath.Under(r, g.docs); inner != nil {
 		if of, known := g.server.Known(inner); known {
 			w.Of = of
-		} else if _, _, proto := g.server.Refuse(inner, http.StatusForbidden, nil); proto != nil {
+		} else if _, _, proto := g.server.RenderError(inner, http.StatusForbidden, nil); proto != nil {
 			w.Of = access.Subject{Protocol: proto.Name}
 		}
 	}

@@ -168,7 +168,7 @@ func New(server *edition.Server, o *Options) (*Gateway, error) {
 	}
 	g.serves = o.Service != nil
 	if server != nil {
-		g.serves, g.guarded = g.serves || server.Serves(), server.Guarded()
+		g.serves, g.guarded = g.serves || server.HasHandlers(), server.Guarded()
 	}
 	if g.mount != "" {
 		if err := g.covered(); err != nil {

@@ -39,7 +39,7 @@ func everything(t *testing.T, o *Options) (g *Gateway, paths []string) {
 		p.URL = strings.TrimSuffix(base, "/") + p.URL
 	}
 	view := protocoltest.NewView(millrace.Site{Base: base, EndpointBase: base, Epoch: "e", Seq: 1, Time: past}, pages, taggers...)
-	server := edition.NewServer((&oneView{view: view}).source(), protocols, artifactmemory.New(nil), &edition.Options{Log: slog.New(slog.DiscardHandler)})
+	server := edition.NewServer((&oneView{view: view}).source(), protocols, artifactmemory.New(nil), &edition.Options{Logger: slog.New(slog.DiscardHandler)})
 	if _, err := server.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -137,7 +137,7 @@ func TestKeptPages(t *testing.T) {
 			}
 		}
 		host := strings.TrimPrefix(b.url, "http://")
-		if _, body := b.g.server.Kept(host+"/a/", mark); (body != nil) != c.kept {
+		if _, body := b.g.server.CachedBody(host+"/a/", mark); (body != nil) != c.kept {
 			t.Errorf("%s: %d bytes are kept, want %t", c.name, len(body), c.kept)
 		}
 		if held := b.g.pages.Held(); held != 0 {

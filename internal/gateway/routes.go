@@ -191,7 +191,7 @@ func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 	}
 	// On a mirror, public documents may be named.
 	hidden := g.guarded && g.origin == nil && inner.URL.Path != "/" && inner.URL.Path != "/robots.txt"
-	if hidden && g.server.Sealed(inner.URL.EscapedPath()) {
+	if hidden && g.server.KeyRequired(inner.URL.EscapedPath()) {
 		if err := w.Key(); err != nil {
 			return false, err
 		}
@@ -199,7 +199,7 @@ func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 	if done, err := g.server.Answer(w, inner, &w.Request); done || err != nil {
 		return done, err
 	}
-	_, _, proto := g.server.Refuse(inner, http.StatusNotFound, nil)
+	_, _, proto := g.server.RenderError(inner, http.StatusNotFound, nil)
 	if proto != nil && proto.Guarded || proto == nil && hidden {
 		// A client without a key must not learn which documents exist.
 		if err := w.Key(); err != nil {

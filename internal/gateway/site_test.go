@@ -142,7 +142,7 @@ func (s setup) gateway(t testing.TB) *Gateway {
 		log = slog.New(slog.NewTextHandler(s.log, nil))
 	}
 	protocols := append([]edition.Protocol{{Name: draft.Name, Publisher: draft.NewPublisher(nil), Guarded: s.guarded}}, s.protocols...)
-	eo := &edition.Options{Log: log, CacheBytes: s.cache}
+	eo := &edition.Options{Logger: log, CacheBytes: s.cache}
 	if s.files != nil {
 		origin, err := proxy.NewFiles(s.files, s.base, log)
 		if err != nil {

@@ -61,7 +61,7 @@ func TestFolderToClient(t *testing.T) {
 	newGateway := func() (*Gateway, *edition.Server) {
 		t.Helper()
 		server := edition.NewServer(edition.Source{Store: db, Site: site, Publication: pub}, []edition.Protocol{{Name: draft.Name, Publisher: draft.NewPublisher(nil)}},
-			artifacts, &edition.Options{Log: log})
+			artifacts, &edition.Options{Logger: log})
 		origin, err := proxy.NewFiles(f, base, log)
 		if err != nil {
 			t.Fatal(err)

@@ -79,7 +79,7 @@ func (p *Pages) recode(lw *linked, r, whole *http.Request) (_ *http.Request, don
 			done = func() { p.recodings.open.Add(-1) }
 			if p.recodings.open.Add(1) <= maxRecodings {
 				if a.keep {
-					a.state, a.kept = p.server.Kept(a.name, a.adds.mark)
+					a.state, a.kept = p.server.CachedBody(a.name, a.adds.mark)
 				}
 				if a.plain = a.state == plainState; !a.plain {
 					r.Header["Accept-Encoding"] = gzipped
@@ -132,7 +132,7 @@ func insert(resp *http.Response) {
 		if plain {
 			state = plainState
 		}
-		a.p.server.Keep(a.name, a.adds.mark, state, nil)
+		a.p.server.CacheBody(a.name, a.adds.mark, state, nil)
 	}
 	if !page {
 		return
@@ -162,7 +162,7 @@ func (a *recoding) complete(resp *http.Response) bool {
 			return false
 		}
 		if !strings.HasPrefix(a.state, validator) {
-			a.p.server.Keep(a.name, a.adds.mark, validator, nil)
+			a.p.server.CacheBody(a.name, a.adds.mark, validator, nil)
 			return false
 		}
 		size = maxWhole
@@ -188,7 +188,7 @@ func (a *recoding) complete(resp *http.Response) bool {
 		resp.Body.(*buffered).Reader = in
 		return false
 	} else if keep {
-		a.p.server.Keep(a.name, a.adds.mark, validator, bytes.Clone(out.Bytes()))
+		a.p.server.CacheBody(a.name, a.adds.mark, validator, bytes.Clone(out.Bytes()))
 	}
 	resp.ContentLength = int64(out.Len())
 	h["Content-Length"] = []string{strconv.Itoa(out.Len())}

@@ -111,7 +111,7 @@ func (s *Server) settle(ctx context.Context, next *Service) (err error) {
 	was := s.now
 	s.now = next
 	empty := s.Use(next.Gateway)
-	was.Server.Forget()
+	was.Server.DropCache()
 	s.group.Go(func() {
 		select {
 		case <-empty:

@@ -109,7 +109,7 @@ func (s *Service) Open(ctx context.Context, o *Options) error {
 		s.Usage, s.Recorder = usage, analytics.New(usage, o.Origin.Name, &events)
 	}
 	o.Origin.Expect()
-	o.Edition.Busy, o.Edition.Alone, o.Edition.Log = o.Origin.Busy, &s.alone, s.log
+	o.Edition.Busy, o.Edition.Alone, o.Edition.Logger = o.Origin.Busy, &s.alone, s.log
 	from := edition.Source{Store: o.Origin.Store, Site: o.Site, Publication: publication}
 	from.Reopen = func(ctx context.Context) (store.Publication, error) { return o.Site.Publication(ctx, o.Config) }
 	s.Server = edition.NewServer(from, s.Protocols, o.Artifacts, &o.Edition)

@@ -86,7 +86,7 @@ func (c *closet) open(v millrace.Visibility) {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { _ = artifacts.Close() })
-	c.server = edition.NewServer(edition.Source{Store: c.db, Site: c.site, Publication: pub}, c.protocols, artifacts, &edition.Options{Search: c.index.View, Log: slog.New(slog.DiscardHandler)})
+	c.server = edition.NewServer(edition.Source{Store: c.db, Site: c.site, Publication: pub}, c.protocols, artifacts, &edition.Options{Search: c.index.View, Logger: slog.New(slog.DiscardHandler)})
 	gate, err := gateway.New(c.server, &gateway.Options{Base: base, Visibility: v})
 	if err != nil {
 		c.t.Fatal(err)

@@ -94,7 +94,7 @@ func (w *world) replica(i int) func(l *life) error {
 		}
 		g := &gate{gen: pub.Name()}
 		via := &publishing{Publication: pub, w: w, l: l, g: g}
-		o := &edition.Options{Key: fmt.Sprint(w.items), Grace: time.Minute, Log: w.logger(l.name)}
+		o := &edition.Options{Key: fmt.Sprint(w.items), Grace: time.Minute, Logger: w.logger(l.name)}
 		artifacts, err := artifactdir.Open(dir)
 		if err != nil {
 			return err

@@ -44,7 +44,7 @@ func (p *published) another(t *testing.T, o *protocol.PublisherOptions, dir stri
 	}
 	t.Cleanup(func() { _ = artifacts.Close() })
 	return edition.NewServer(edition.Source{Store: p.site.Store, Site: p.site, Publication: p.site.Pub}, []edition.Protocol{{Name: Name, Publisher: NewPublisher(o)}}, artifacts,
-		&edition.Options{Now: func() time.Time { return p.now }, Log: slog.New(slog.DiscardHandler)})
+		&edition.Options{Now: func() time.Time { return p.now }, Logger: slog.New(slog.DiscardHandler)})
 }
 
 // put changes pages; a text of "" deletes one.
