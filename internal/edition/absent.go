@@ -6,17 +6,16 @@ import (
 	"sync"
 )
 
-// targets remembers which document a request target names, as long as an
-// edition stands: a page of the site itself, and a document that is named by
-// another URL than its own, then cost no lookup in the store. It has two
-// generations, so that its size is bounded.
+// targets caches which document a request target names in one edition. Pages of the site
+// itself, and other URLs of a document, then need no lookup in the store. Two
+// generations bound its size.
 type targets struct {
 	mu         sync.RWMutex
 	young, old map[target]key
 }
 
-// target is what decides which document a request names: its URL, and which
-// form of it the client accepts.
+// target is the URL and the Accept field of a request. Together they determine the
+// document.
 type target struct {
 	key
 	accept string
@@ -24,11 +23,10 @@ type target struct {
 
 const (
 	maxTargets = 4 << 10 // of one generation
-	maxTarget  = 512     // bytes of a target that is remembered
+	maxTarget  = 512     // bytes of a cached target
 )
 
-// targetOf returns the target of a request, false for one that is not
-// remembered.
+// targetOf returns the target of a request, and whether it can be cached.
 func targetOf(k key, r *http.Request) (target, bool) {
 	accept := r.Header["Accept"]
 	if len(accept) > 1 || !reads(r) {
@@ -41,8 +39,8 @@ func targetOf(k key, r *http.Request) (target, bool) {
 	return t, len(k.path)+len(k.raw)+len(k.query)+len(t.accept) <= maxTarget
 }
 
-// get returns the key of the document that a target names: the zero key if no
-// protocol has one, false if that is not known.
+// get returns the key of the document that a target names. The zero key means that no
+// protocol has one. If the target is not cached, known is false.
 func (ts *targets) get(t target) (of key, known bool) {
 	ts.mu.RLock()
 	defer ts.mu.RUnlock()

@@ -26,15 +26,15 @@ import (
 	"github.com/millrace/millrace/internal/spool"
 )
 
-// storedArtifact is one file of an edition. A file without coding that exists in gzip, too,
-// has no artifact of its own.
+// storedArtifact is an artifact of an edition. If it also exists in gzip, its identity
+// bytes are not stored.
 type storedArtifact struct {
 	Protocol string `json:"protocol"`
 	millrace.Artifact
-	Gzip *coded `json:"gzip,omitempty"` // that the file is decoded from; nil = its bytes are stored
+	Gzip *coded `json:"gzip,omitempty"` // source of the identity bytes; nil = they are stored
 }
 
-// stored returns the artifact.
+// stored returns the bytes that are in the store.
 func (f *storedArtifact) stored() *coded {
 	if f.Gzip != nil {
 		return f.Gzip
@@ -42,18 +42,18 @@ func (f *storedArtifact) stored() *coded {
 	return &coded{f.Size, f.Sum}
 }
 
-// name returns the name of the artifact.
+// name returns the name of the bytes in the store.
 func (f *storedArtifact) name() string { return f.stored().name() }
 
-// fileSuffix tells artifacts from those of documents.
+// artifactSuffix distinguishes these artifacts from chunks and nodes.
 const artifactSuffix = "-file"
 
-// foreignGone is how long files of another configuration answer 410: as long as
-// a list that names them may be valid.
+// foreignWithdrawn is how long artifacts of another configuration answer 410. Lists that
+// name them may be valid for as long.
 const foreignWithdrawn = 31 * 24 * time.Hour
 
-// files lets the protocols make their files, and completes m with them. Protocols with
-// other options have other files: those of a foreign prev are withdrawn.
+// makeArtifacts adds the artifacts of the protocols to m. Other options result in other
+// artifacts, so it withdraws those of a foreign prev.
 func (s *Server) makeArtifacts(ctx context.Context, view millrace.View, prev, m *manifest, made done) error {
 	now := s.time(view)
 	if prev != nil {
@@ -71,7 +71,7 @@ func (s *Server) makeArtifacts(ctx context.Context, view millrace.View, prev, m 
 		set := &artifactSet{server: s, proto: proto.Name, held: s.held(ctx, prev, s.served(), made, proto.Name), view: view, prev: prev, m: m}
 		again, err := publisher.Artifacts(ctx, view, now, set)
 		if err != nil {
-			return fmt.Errorf("files of %s: %w", proto.Name, err)
+			return fmt.Errorf("artifacts of %s: %w", proto.Name, err)
 		}
 		if !again.IsZero() && (m.Again.IsZero() || again.Before(m.Again)) {
 			m.Again = again
@@ -80,7 +80,7 @@ func (s *Server) makeArtifacts(ctx context.Context, view millrace.View, prev, m 
 	seen := make(map[string]bool)
 	for _, path := range append(m.artifactPaths(), m.documentPaths()...) {
 		if seen[path] {
-			return fmt.Errorf("two documents or files are %s", path)
+			return fmt.Errorf("two documents or artifacts have the path %s", path)
 		}
 		seen[path] = true
 	}
@@ -94,17 +94,17 @@ func (s *Server) makeArtifacts(ctx context.Context, view millrace.View, prev, m 
 	return nil
 }
 
-// time returns when an edition of a view is made.
+// time returns the time of an edition of a view.
 func (s *Server) time(view millrace.View) time.Time {
 	now := s.now().UTC()
 	if site := view.Site(); now.Before(site.Time) {
-		now = site.Time // the clock was set back: changes are not later than files
+		now = site.Time // the clock was set back: no change may be later than an artifact
 	}
 	return now
 }
 
-// plainSizes gives how large files are without coding, by their validators,
-// which all codings of one have.
+// plainSizes returns the identity sizes of artifacts by their validators, which all
+// codings of an artifact share.
 func (m *manifest) plainSizes() map[string]int64 {
 	sizes := make(map[string]int64)
 	for _, f := range m.Artifacts {
@@ -129,17 +129,17 @@ func (m *manifest) documentPaths() (paths []string) {
 	return paths
 }
 
-// due reports whether the files are to be made anew.
+// due reports whether the artifacts must be made again.
 func (m *manifest) due(now time.Time) bool {
 	return m != nil && !m.Again.IsZero() && !now.Before(m.Again)
 }
 
-// entry makes the file ready to be answered with.
-// plain is its size without coding, 0 if that is not known.
+// entry returns the key and the entry of the artifact. plain is its identity size, 0 if
+// unknown.
 func (f *storedArtifact) entry(s *Server, plain int64, now time.Time) (key, *entry, error) {
 	u, err := url.Parse(f.Path)
 	if err != nil {
-		return key{}, nil, fmt.Errorf("file: %w: %w", millrace.ErrInvalid, err)
+		return key{}, nil, fmt.Errorf("artifact: %w: %w", millrace.ErrInvalid, err)
 	}
 	header := f.Header.Clone()
 	if header == nil {
@@ -167,12 +167,12 @@ func (f *storedArtifact) entry(s *Server, plain int64, now time.Time) (key, *ent
 	return e.key, e, nil
 }
 
-// blob is the bytes of a file.
+// blob is the bytes of an artifact.
 type blob struct {
 	loss
 	store artifact.Store
 	name  string
-	gzip  bool // the artifact is coded, the bytes are not
+	gzip  bool // the stored bytes are gzip, those of the blob are not
 	size  int64
 	sum   []byte // SHA-256
 }
@@ -181,7 +181,7 @@ func (b *blob) known() string { return "sha-256=:" + base64.StdEncoding.EncodeTo
 
 func (b *blob) digest(context.Context) (string, error) { return b.known(), b.err() }
 
-// write implements [content]. It verifies the bytes of the whole file.
+// write implements [content]. It verifies the hash if all bytes are written.
 func (b *blob) write(ctx context.Context, w io.Writer, from, n int64) error {
 	out, sum := &window{w: w, left: n}, sha256.New()
 	stored := n
@@ -205,7 +205,7 @@ func (b *blob) write(ctx context.Context, w io.Writer, from, n int64) error {
 	case out.err != nil:
 		return out.err
 	case errors.Is(err, errCoded), err == nil && (out.left > 0 || n == b.size && !bytes.Equal(sum.Sum(nil), b.sum)):
-		err = fmt.Errorf("its bytes are others: %w", errors.Join(millrace.ErrInvalid, b.store.Delete(ctx, b.name)))
+		err = fmt.Errorf("the hash of its bytes does not match: %w", errors.Join(millrace.ErrInvalid, b.store.Delete(ctx, b.name)))
 	}
 	if err != nil {
 		return b.fail(ctx, b.name, err)
@@ -213,13 +213,13 @@ func (b *blob) write(ctx context.Context, w io.Writer, from, n int64) error {
 	return nil
 }
 
-// unzipped reads what r has in gzip.
+// unzipped decodes gzip from r.
 type unzipped struct {
 	r io.Reader
 	z *gzip.Reader
 }
 
-// errCoded is the error of bytes that are not gzip.
+// errCoded is the error of bytes that are not valid gzip.
 var errCoded = errors.New("damaged gzip")
 
 func (d *unzipped) Read(b []byte) (n int, err error) {
@@ -243,13 +243,13 @@ type artifactSet struct {
 	server  *Server
 	proto   string
 	held    []storedArtifact
-	made    []storedArtifact // those of m that are new
+	made    []storedArtifact // the new ones in m
 	view    millrace.View
 	prev, m *manifest
 }
 
-// held returns the files of a protocol in a manifest, and the deferred ones that are not
-// published yet, as far as they are there. Those of there are.
+// held returns the artifacts of a protocol in prev and the unpublished deferred ones, if
+// the store has their bytes. It does not check the artifacts in there.
 func (s *Server) held(ctx context.Context, prev, there *manifest, made done, proto string) (out []storedArtifact) {
 	var have []storedArtifact
 	if prev != nil && !prev.foreign {
@@ -307,7 +307,7 @@ func (s *artifactSet) Withdrawn() (notes []json.RawMessage) {
 	return notes
 }
 
-// withdrawn is a file whose path answers 410 until a time.
+// withdrawn is an artifact whose path answers 410 until a time.
 type withdrawn struct {
 	Until    time.Time       `json:"until"`
 	Protocol string          `json:"protocol,omitempty"`
@@ -321,7 +321,7 @@ func (m *manifest) withdraw(path string, gone withdrawn) {
 	m.Gone[path] = gone
 }
 
-// errGone is the answer to a request for a file that was withdrawn.
+// errGone is the response for a withdrawn artifact.
 var errGone = &millrace.RequestError{Status: http.StatusGone, Text: "this file was withdrawn: read the list that named it"}
 
 // Put implements [millrace.ArtifactSet].
@@ -363,7 +363,7 @@ func (d *artifactWriter) Finish(ctx context.Context, head []byte, f millrace.Art
 	for _, token := range codings {
 		c, ok := codingOf(cmp.Or(token, "identity"))
 		if !ok {
-			return nil, fmt.Errorf("%w: there is no coding %q", millrace.ErrInvalid, token)
+			return nil, fmt.Errorf("%w: unknown coding %q", millrace.ErrInvalid, token)
 		}
 		body, err := d.body.Reader()
 		if err != nil {
@@ -396,7 +396,7 @@ func (d *artifactWriter) Finish(ctx context.Context, head []byte, f millrace.Art
 // Discard implements [millrace.ArtifactWriter].
 func (d *artifactWriter) Discard() { d.body.Close() }
 
-// coded is bytes in a coding that are one artifact.
+// coded identifies stored bytes in one coding.
 type coded struct {
 	Size int64  `json:"size"`
 	Sum  string `json:"sha256"` // lower-case hex
@@ -404,7 +404,8 @@ type coded struct {
 
 func (c *coded) name() string { return c.Sum + artifactSuffix }
 
-// code stores what write writes in a coding, if keep, and returns its size and hash.
+// code encodes what write writes, and returns the size and the hash of the result. It
+// stores the result if keep is true.
 func (s *Server) code(ctx context.Context, c coding, keep bool, write func(w io.Writer) error) (coded, error) {
 	var body spool.Spool
 	defer body.Close()
@@ -423,7 +424,7 @@ func (s *Server) code(ctx context.Context, c coding, keep bool, write func(w io.
 		err = errors.Join(enc.Close(), buf.Flush())
 	}
 	if err != nil {
-		return coded{}, fmt.Errorf("coding as %s: %w", codingTable[c].name, err)
+		return coded{}, fmt.Errorf("encode as %s: %w", codingTable[c].name, err)
 	}
 	out := coded{int64(size), hex.EncodeToString(sum.Sum(nil))}
 	if !keep {
@@ -436,7 +437,7 @@ func (s *Server) code(ctx context.Context, c coding, keep bool, write func(w io.
 	return out, s.artifacts.Put(ctx, out.name(), r)
 }
 
-// rep makes the bytes ready to be answered with.
+// rep returns the representation of the bytes.
 func (c *coded) rep(of coding, s *Server, plain int64) (*rep, error) {
 	sum, err := hex.DecodeString(c.Sum)
 	if err != nil {
@@ -448,7 +449,7 @@ func (c *coded) rep(of coding, s *Server, plain int64) (*rep, error) {
 	}, nil
 }
 
-// length counts the bytes that are written to it.
+// length is an [io.Writer] that counts bytes.
 type length int64
 
 func (n *length) Write(b []byte) (int, error) {
@@ -456,7 +457,7 @@ func (n *length) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// stoppable ends a long coding soon after its context is cancelled.
+// stoppable is an [io.Writer] that fails after its context ends.
 type stoppable struct {
 	ctx context.Context
 	w   io.Writer

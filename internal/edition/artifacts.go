@@ -13,12 +13,12 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// grace is how long an artifact stays once no manifest of the store names it: for
-// responses that are under way, and for processes that serve the edition before.
+// grace is the default of Options.Grace. Responses in progress, and processes that
+// serve an earlier edition, still need superseded artifacts.
 const grace = 2 * time.Hour
 
-// beyond calls f for every artifact of the manifest that another does not have,
-// with its size in bytes, -1 if the manifest does not have that.
+// forEachNotIn calls f for every artifact of the manifest that is not in other. size is
+// in bytes, or -1 if the manifest does not have it.
 func (m *manifest) forEachNotIn(ctx context.Context, store artifact.Store, other *manifest, f func(name string, size int64) error) error {
 	for i := range m.Documents {
 		if err := m.Documents[i].forEachNotIn(ctx, store, other.document(m.Documents[i].Path), f); err != nil {
@@ -41,8 +41,8 @@ func (m *manifest) forEachNotIn(ctx context.Context, store artifact.Store, other
 	return nil
 }
 
-// found is like beyond, but it leaves out documents of which a node is missing or
-// damaged: all of their artifacts are made again.
+// forEachReadableNotIn is like forEachNotIn, but skips documents with a missing or
+// damaged node. All artifacts of such documents are built again.
 func (m *manifest) forEachReadableNotIn(ctx context.Context, store artifact.Store, other *manifest, f func(name string, size int64) error) error {
 	for i := range m.Documents {
 		part := manifest{Documents: m.Documents[i : i+1]}
@@ -54,7 +54,7 @@ func (m *manifest) forEachReadableNotIn(ctx context.Context, store artifact.Stor
 	return (&manifest{Artifacts: m.Artifacts}).forEachNotIn(ctx, store, other, f)
 }
 
-// beyond calls f for every artifact of the document that another does not have.
+// forEachNotIn calls f for every artifact of the document that is not in other.
 func (d *large) forEachNotIn(ctx context.Context, store artifact.Store, other *large, f func(name string, size int64) error) error {
 	for ; d != nil; d = d.Keyed {
 		err := d.Chunks.Tree.forEachNotIn(ctx, store, other.tree(), func(b *branch, height int) error {
@@ -76,14 +76,15 @@ func (d *large) forEachNotIn(ctx context.Context, store artifact.Store, other *l
 	return nil
 }
 
-// unreadable reports whether an error is that of an artifact that is missing or
-// damaged.
+// unreadable reports whether an artifact is missing or damaged, by the error of reading
+// it.
 func unreadable(err error) bool {
 	return errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrInvalid)
 }
 
 // exists returns a function that returns an error if an artifact is absent or has
-// another size. It deletes one that has another size, which Put would keep.
+// another size. The function deletes an artifact of another size, because Put would
+// keep it.
 func (s *Server) exists(ctx context.Context) func(name string, size int64) error {
 	return func(name string, size int64) error {
 		info, err := s.artifacts.Stat(ctx, name)
@@ -95,8 +96,8 @@ func (s *Server) exists(ctx context.Context) func(name string, size int64) error
 	}
 }
 
-// served returns the manifest of the current edition. It returns nil if absent, or an
-// artifact of it is missing.
+// served returns the manifest of the current edition. It returns nil before the first
+// edition, and if an artifact may be missing.
 func (s *Server) served() *manifest {
 	if ed := s.current.Load(); ed != nil && !s.unconfirmed {
 		return ed.manifest
@@ -104,8 +105,7 @@ func (s *Server) served() *manifest {
 	return nil
 }
 
-// touch begins the grace period of the artifacts that another manifest does not
-// have again.
+// touch restarts the grace period of the artifacts of m that are not in but.
 func (s *Server) touch(ctx context.Context, m, but *manifest) error {
 	return m.forEachNotIn(ctx, s.artifacts, but, func(name string, _ int64) error {
 		if err := artifact.Touch(ctx, s.artifacts, name); !errors.Is(err, millrace.ErrNotFound) {
@@ -115,9 +115,9 @@ func (s *Server) touch(ctx context.Context, m, but *manifest) error {
 	})
 }
 
-// collect deletes the artifacts that no manifest of the store names, after their
-// grace period. It looks for them once an hour. retired is the manifest that was
-// just superseded, nil if none was: the period of its artifacts begins.
+// collect deletes the artifacts that no manifest of the store names, after their grace
+// period. It searches at most once an hour. retired is the manifest that was just
+// superseded, or nil; the grace period of its artifacts begins now.
 func (s *Server) collect(ctx context.Context, retired *manifest, now time.Time) error {
 	ed := s.current.Load()
 	if retired != nil {
@@ -131,7 +131,7 @@ func (s *Server) collect(ctx context.Context, retired *manifest, now time.Time) 
 	s.collectedAt = now
 	return lease.Wait(ctx, s.from.Store.Leases(), artifactsLease, func(ctx context.Context, _ store.Lease) error {
 		needed := make(map[string]bool)
-		need := func(name string, _ int64) error { //nolint:unparam // as beyond calls it
+		need := func(name string, _ int64) error { //nolint:unparam // forEachNotIn requires the signature
 			needed[name] = true
 			return nil
 		}
@@ -163,8 +163,8 @@ func (s *Server) collect(ctx context.Context, retired *manifest, now time.Time) 
 	})
 }
 
-// keep renews the artifacts of the current edition if the store does not name its
-// manifest any more.
+// keepArtifacts renews the artifacts of the current edition if its manifest is no
+// longer in the store.
 func (s *Server) keepArtifacts(ctx context.Context, now time.Time) error {
 	ed := s.current.Load()
 	if now.Sub(s.checkedAt) < s.grace/2 {

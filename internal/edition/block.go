@@ -1,19 +1,19 @@
 package edition
 
-// block is memory that bodies share. A body with an allocation of its own leaves a
-// hole when it is dropped, which only bodies of about its size can fill: a cache of
-// 52 MB took 80 MB of the heap, and the collector ran all the time to stay within
-// its limit. Blocks are guarded by the lock of their shard.
+// block is memory that several bodies share. A separate allocation leaves a hole that
+// only bodies of about its size can fill. With separate allocations, a cache of 52 MB
+// took 80 MB of the heap, and the garbage collector ran all the time. The lock of the
+// shard guards its blocks.
 type block struct {
-	free []byte // the part that is not used yet
-	live int    // bytes of bodies that are in the cache
-	reps []*rep // that lie in it; nil = it is not in the cache any more
+	free []byte // the unused part
+	live int    // bytes of the bodies that are in the cache
+	reps []*rep // with bodies in the block; nil = dropped from the cache
 }
 
 const (
 	maxBlock   = 64 << 10
-	blockShare = 16 // of the limit of a shard is a block at most
-	bodyShare  = 4  // of a block is a body in it at most
+	blockShare = 16 // limit of a shard / maximum size of a block
+	bodyShare  = 4  // size of a block / maximum size of a body in it
 )
 
 // place stores a representation of an entry, in the current block if it is small.
@@ -39,7 +39,7 @@ func (s *shard) place(e *entry, at coding, r *rep) {
 	e.reps[at].Store(in)
 }
 
-// release gives the memory of a representation back, which may be nil.
+// release frees the memory of a representation, which may be nil.
 func (s *shard) release(r *rep) {
 	if r == nil || r.of == nil {
 		return
@@ -49,8 +49,8 @@ func (s *shard) release(r *rep) {
 	s.compact(r.block)
 }
 
-// compact moves what is in a block to another one, if a quarter of the block or
-// more is not needed. Responses may still be made of the old one.
+// compact moves the bodies of a block to the current one, if a quarter of the block or
+// more is unused. Responses in progress may still read the old block.
 func (s *shard) compact(b *block) {
 	if b == nil || b == s.current || b.reps == nil || b.live > s.block*3/4 {
 		return

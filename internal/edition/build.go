@@ -11,10 +11,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// build makes every large document and file of a view, from prev where that is
-// still right, and with what was made in the background. prev may be nil, or
-// foreign: then all are made, and a document that another configuration has changed
-// is later than it was.
+// build makes the manifest of a view. It reuses the documents of prev that are still
+// valid, and the results of deferred work. If prev is nil or foreign, it builds all. A
+// document that differs from that of a foreign prev gets a later time of modification.
 func (s *Server) build(ctx context.Context, view millrace.View, prev *manifest, made done) (*manifest, error) {
 	m := &manifest{Format: manifestFormat, Key: s.key, Version: s.version, Seq: view.Site().Seq}
 	all, err := s.largeDocuments(ctx, view)
@@ -42,8 +41,7 @@ func (s *Server) build(ctx context.Context, view millrace.View, prev *manifest, 
 	return m, s.makeArtifacts(ctx, view, prev, m, made)
 }
 
-// later gives t, or the next whole second after another time if t is not in a
-// later second.
+// later returns t, or the next whole second after other if t is not in a later second.
 func later(t, other time.Time) time.Time {
 	if t.Unix() > other.Unix() {
 		return t
@@ -57,13 +55,13 @@ type protocolDocument struct {
 	proto string
 }
 
-// alias reports whether two documents are one under two paths.
+// alias reports whether two documents are the same under two paths.
 func (d protocolDocument) alias(o protocolDocument) bool {
 	return d.proto == o.proto && d.Parts == o.Parts
 }
 
-// largeDocuments lists what has to be built. Protocols yield large documents
-// first, so that nothing else is made here.
+// largeDocuments returns the large documents of all protocols. Protocols yield them
+// first, so it ends at the first other document.
 func (s *Server) largeDocuments(ctx context.Context, view millrace.View) ([]protocolDocument, error) {
 	var out []protocolDocument
 	seen := make(map[string]string)
@@ -85,7 +83,7 @@ func (s *Server) largeDocuments(ctx context.Context, view millrace.View) ([]prot
 	return out, nil
 }
 
-// chunk makes a document from its earlier form.
+// chunk builds a document from its chunks in prev and the changes since.
 func (s *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, since changes, view millrace.View, made done) (large, error) {
 	next := large{Protocol: d.proto, Path: d.Path, OneTag: d.OneTag, Exact: d.Exact, Public: d.Public, PageCount: d.PageCount, Header: d.Header}
 	old := prev.document(d.Path)
@@ -100,12 +98,12 @@ func (s *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, 
 			earlier = &old.Chunks
 		}
 		chunks, err := g.cut(parts, earlier, changed)
-		if earlier != nil && unreadable(err) { // no request has met the loss
+		if earlier != nil && unreadable(err) { // no request has detected the loss yet
 			g = newGrower(ctx, s.artifacts)
 			chunks, err = g.cut(parts, nil, nil)
 		}
 		if err != nil {
-			return fmt.Errorf("building %s: %w", d.Path, err)
+			return fmt.Errorf("build %s: %w", d.Path, err)
 		}
 		next.Chunks, next.ETag, next.Modified = *chunks, etag, view.Site().Time
 		switch {
@@ -116,7 +114,7 @@ func (s *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, 
 			next.ETag = old.ETag
 		default:
 			if next.ETag, err = chunks.sum(ctx, s); err != nil {
-				return fmt.Errorf("building %s: %w", d.Path, err)
+				return fmt.Errorf("build %s: %w", d.Path, err)
 			}
 		}
 		if c, ok := made.brotli[next.ETag]; ok && s.exists(ctx)(c.name(), c.Size) == nil {
@@ -129,7 +127,7 @@ func (s *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, 
 			if reuse && next.Brotli == nil {
 				next.Brotli = old.Brotli
 			}
-		default: // Last-Modified has whole seconds, and some clients go by it alone.
+		default: // Last-Modified has whole seconds, and some clients compare nothing else
 			next.Modified = later(next.Modified, old.Modified)
 		}
 		return nil
@@ -148,19 +146,19 @@ func (s *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, 
 	return next, err
 }
 
-// changes is what has happened to a document since an edition.
+// changes has the changes of a document since an edition.
 type changes struct {
 	parts       []string // keys of the parts that may have changed
 	partsKeyed  []string
-	unreachable bool // the log does not reach back so far: everything may have changed
+	unreachable bool // the log starts later: every part may have changed
 }
 
-// maxKeys is how many keys of changed parts are held for a document: where more
-// have changed, all its parts are written again.
+// maxKeys is the maximum number of keys of changed parts. If more have changed, all
+// parts of the document are written again.
 const maxKeys = 100_000
 
-// touch reads the log since prev: it gives what has happened to every document,
-// and sets m.Cursor.
+// touch reads the log since prev. It returns the changes of every document and sets
+// m.Cursor.
 func (m *manifest) touch(ctx context.Context, view millrace.View, prev *manifest, docs []protocolDocument) ([]changes, error) {
 	out := make([]changes, len(docs))
 	var since millrace.Cursor
@@ -178,14 +176,14 @@ func (m *manifest) touch(ctx context.Context, view millrace.View, prev *manifest
 			}
 			return out, nil
 		case err != nil:
-			return nil, fmt.Errorf("reading the log: %w", err)
+			return nil, fmt.Errorf("read the log: %w", err)
 		}
 		if change.Kind == millrace.KindCheckpoint {
 			m.Cursor = change.Checkpoint.Cursor
 			continue
 		}
 		if since == "" {
-			continue // the state of the site, not what has happened to it
+			continue // the state of the site, not its changes
 		}
 		for i, d := range docs {
 			out[i].add(d.Document, change.URL)
@@ -194,7 +192,7 @@ func (m *manifest) touch(ctx context.Context, view millrace.View, prev *manifest
 	return out, nil
 }
 
-// add adds the change of a page to those of a document.
+// add adds the change of a page to the changes of a document.
 func (c *changes) add(d *millrace.Document, url string) {
 	if c.unreachable {
 		return
@@ -208,8 +206,8 @@ func (c *changes) add(d *millrace.Document, url string) {
 	}
 }
 
-// name adds the aliases of the documents that were built, which are the first of
-// the manifest.
+// name adds the aliases of the built documents. These come first in the manifest, in the
+// same order.
 func (m *manifest) name(all, built []protocolDocument) {
 	for _, d := range all {
 		i := slices.IndexFunc(built, d.alias)
@@ -226,7 +224,7 @@ func (m *manifest) name(all, built []protocolDocument) {
 	}
 }
 
-// paths lists the large documents of a manifest.
+// paths returns the sorted paths of the large documents.
 func (m *manifest) paths() []string {
 	set := make(map[string]bool)
 	for _, d := range m.Documents {

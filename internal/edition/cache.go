@@ -7,14 +7,13 @@ import (
 	"sync"
 )
 
-// key is a request target. The three parts are what net/url tells apart, so
-// that looking one up costs no allocation.
+// key is a request target. It has the three parts of a [url.URL], so a lookup does not
+// allocate.
 type key struct{ path, raw, query string }
 
 func keyOf(u *url.URL) key { return key{u.Path, u.RawPath, u.RawQuery} }
 
-// keyAt returns the key of a document by its path, which is percent-encoded and
-// may have a query.
+// keyAt returns the key of a percent-encoded path, which may have a query.
 func keyAt(path string) key {
 	u, err := url.Parse(path)
 	if err != nil {
@@ -23,23 +22,26 @@ func keyAt(path string) key {
 	return keyOf(u)
 }
 
-// clone cuts the key off the request that it came with.
+// clone copies the key, so that it does not keep the request in memory.
 func (k key) clone() key {
 	return key{strings.Clone(k.path), strings.Clone(k.raw), strings.Clone(k.query)}
 }
 
-// maxKey is the length in bytes of the longest request target that is kept.
+// maxKey is the maximum length in bytes of a cached request target.
 const maxKey = 2048
 
 const shards = 8
 
-// cache keeps entries and their bodies, bounded in bytes. Who is dropped is
-// decided by the clock algorithm: what was used since the hand passed is spared
-// once. An entry loses the bodies that were not, then goes. Entries without a body have
-// a clock of their own with a smaller bound: they are many small objects, which
-// cost the collector more than their bytes, and a 304 of a page that nobody asks
-// for twice must not fill the cache with them. A hit takes a read lock and writes
-// at most one flag. Small bodies share blocks of memory.
+// cache keeps entries and their bodies, bounded in bytes. It evicts by the clock
+// algorithm: an entry that was used since the hand passed it stays once more. An entry
+// first loses its unused bodies.
+//
+// Entries without a body have their own clock with a smaller limit. They are many small
+// objects, which cost the garbage collector more than their bytes. A crawler that gets
+// a 304 for every page once must not fill the cache with them.
+//
+// A hit takes a read lock and writes at most one flag. Small bodies share blocks of
+// memory.
 type cache struct {
 	seed   maphash.Seed
 	limit  int64 // of one shard
@@ -59,7 +61,7 @@ type shard struct {
 	current *block // that takes bodies; nil = none yet
 }
 
-// bareShare is the part of the limit that entries without a body may take.
+// bodylessShare is the share of the limit for entries without a body: a third.
 const bodylessShare = 3
 
 // clock is a ring of entries with a hand.
@@ -85,8 +87,8 @@ func (c *clock) remove(e *entry) {
 	e.clock = nil
 }
 
-// next moves the hand to an entry that was not used since it passed, or has a body
-// that was not. It returns the codings of the others.
+// next moves the hand to an entry that is unused since the last pass, or has an unused
+// body. It returns the codings of the used bodies.
 func (c *clock) next() (*entry, codingSet) {
 	for {
 		if c.hand >= len(c.ring) {
@@ -109,7 +111,8 @@ func newCache(limit int64) *cache {
 	return c
 }
 
-// shard spreads over all shards also what has one path and many queries.
+// shard returns the shard of a key. It hashes the query, too, because one path may have
+// many queries.
 func (c *cache) shard(k key) *shard {
 	h := maphash.String(c.seed, k.path)
 	if k.query != "" {
@@ -118,7 +121,7 @@ func (c *cache) shard(k key) *shard {
 	return &c.shards[h%shards]
 }
 
-// get gives the entry of a target, or nil.
+// get returns the entry of a target, or nil.
 func (c *cache) get(k key) *entry {
 	s := c.shard(k)
 	s.mu.RLock()
@@ -130,7 +133,7 @@ func (c *cache) get(k key) *entry {
 	return e
 }
 
-// touched is in entry.used as well as the codings of the bodies that were used.
+// touched is a bit of entry.used, beside the codings of the used bodies.
 const touched codingSet = 1 << codings
 
 func (e *entry) touch(what codingSet) {
@@ -149,9 +152,8 @@ func (e *entry) bodies() (has codingSet) {
 	return has
 }
 
-// put adds an entry in the place of old, which may be nil. When somebody else
-// has put an equal entry there meanwhile, that one is given back and e is
-// forgotten, so that one of them renders for both.
+// put replaces old, which may be nil, by e. If another goroutine has put an equal entry
+// meanwhile, put returns that one and drops e, so that only one of them renders.
 func (c *cache) put(e, old *entry) *entry {
 	if len(e.key.path)+len(e.key.raw)+len(e.key.query) > maxKey {
 		return e
@@ -194,8 +196,8 @@ func (c *cache) remove(e *entry) {
 	}
 }
 
-// keep implements keeper: a body stays when its entry is in the cache and it
-// would not push a good part of the others out.
+// keep implements keeper. It keeps a body if its entry is in the cache, and if the body
+// is at most a quarter of the shard's limit.
 func (c *cache) keep(e *entry, at coding, r *rep) {
 	s := c.shard(e.key)
 	s.mu.Lock()
@@ -211,7 +213,7 @@ func (c *cache) keep(e *entry, at coding, r *rep) {
 	s.shrink(c.limit)
 }
 
-// shrink drops what was not used until the shard fits. The lock is held.
+// shrink evicts until the shard fits. The caller holds the lock.
 func (s *shard) shrink(limit int64) {
 	for {
 		over := s.bodyless.bytes+s.bodies.bytes > limit
@@ -227,8 +229,8 @@ func (s *shard) shrink(limit int64) {
 	}
 }
 
-// strip takes the bodies of the entry at the hand away, but for those in some
-// codings. If one is left, the hand moves on, and spares the entry.
+// strip removes the bodies of the entry at the hand, except those in some codings. If a
+// body is left, the entry stays and the hand moves on.
 func (s *shard) strip(e *entry, but codingSet) {
 	for at := range codings {
 		if r := e.reps[at].Load(); r != nil && !but.has(at) {
@@ -255,7 +257,7 @@ func (s *shard) drop(e *entry) {
 	e.cost = 0
 }
 
-// clear lets go of everything.
+// clear drops all entries.
 func (c *cache) clear() {
 	for i := range c.shards {
 		s := &c.shards[i]
@@ -265,7 +267,7 @@ func (c *cache) clear() {
 	}
 }
 
-// bytes gives what the cache holds, by its own count.
+// bytes returns the size of the cache in bytes, as the cache counts it.
 func (c *cache) bytes() int64 {
 	n := int64(0)
 	for i := range c.shards {
@@ -277,8 +279,8 @@ func (c *cache) bytes() int64 {
 	return n
 }
 
-// Weights in bytes: the structs with what the allocator rounds up, the protocol's
-// closure, the places in map and ring.
+// Memory in bytes: the structs as the allocator rounds them up, the protocol's closure,
+// and the slots in map and ring.
 const (
 	entryMemory = 740
 	repMemory   = 264
@@ -301,10 +303,10 @@ func (e *entry) memory() int64 {
 
 func (r *rep) memory() int64 { return repMemory + int64(len(r.body)) }
 
-// maxShapes bounds how many shapes are remembered; a protocol has a handful.
+// maxShapes is the maximum number of shared shapes. A protocol has a few.
 const maxShapes = 256
 
-// intern lets entries that have the same common fields share them.
+// intern makes entries with the same common fields share them.
 func (c *cache) intern(e *entry) {
 	var b strings.Builder
 	for _, fields := range [][]field{e.shape.all, e.shape.full} {

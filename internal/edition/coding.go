@@ -26,14 +26,13 @@ const (
 	codings
 )
 
-// preference is the codings but identity, the one that the server likes best
-// first.
+// preference has the codings except identity, the preferred one first.
 var preference = [...]coding{brotliCoding, zstdCoding, gzipCoding}
 
-// codingTable names the codings. The suffix is part of the validator of a
-// coded representation and of its file's name. It moves when the encoder gives
-// other bytes for the same input ("-gzip2"), so that a range never joins two
-// encodings; a test holds the bytes.
+// codingTable names the codings. The suffix is part of the validator of a coded
+// representation, and of the name of its file. It must change when the encoder returns
+// other bytes for the same input, so that a range never joins two encodings. A test
+// compares the bytes.
 var codingTable = [codings]struct{ name, suffix string }{
 	identity:     {"identity", ""},
 	brotliCoding: {"br", "-br2"},
@@ -44,7 +43,7 @@ var codingTable = [codings]struct{ name, suffix string }{
 // codingValues are the Content-Encoding fields, made once.
 var codingValues = [codings][]string{brotliCoding: {"br"}, zstdCoding: {"zstd"}, gzipCoding: {"gzip"}}
 
-// codingOf gives the coding that a token names.
+// codingOf returns the coding that a token names.
 func codingOf(token string) (coding, bool) {
 	for c := range codings {
 		if strings.EqualFold(token, codingTable[c].name) {
@@ -61,10 +60,9 @@ const allCodings codingSet = 1<<codings - 1
 
 func (s codingSet) has(c coding) bool { return s&(1<<c) != 0 }
 
-// negotiate picks the coding that the Accept-Encoding fields of a request like
-// best among those on offer (RFC 9110, section 12.5.3). What is equally liked
-// goes by preference, identity last. Nothing acceptable gives identity: a client
-// that cannot read it loses no more than with a 406.
+// negotiate returns the offered coding with the highest weight in Accept-Encoding (RFC
+// 9110, section 12.5.3). Of equal weights, preference decides, and identity is last. If
+// none is acceptable, it returns identity, which serves the client no worse than a 406.
 func negotiate(fields []string, offer codingSet) coding {
 	if len(fields) == 0 || offer == 1<<identity {
 		return identity
@@ -80,14 +78,14 @@ func negotiate(fields []string, offer codingSet) coding {
 			best, most = c, weight
 		}
 	}
-	// An identity that is not named is acceptable, and liked least.
+	// An identity that is not listed is acceptable with the lowest weight.
 	if weights[identity] > most {
 		return identity
 	}
 	return best
 }
 
-// refuses reports whether Accept-Encoding fields do not accept the identity.
+// refuses reports whether Accept-Encoding fields exclude identity.
 func refuses(fields []string) bool {
 	weights, star := weighted(fields)
 	return weights[identity] == 0 || weights[identity] == unlisted && star == 0
@@ -96,8 +94,8 @@ func refuses(fields []string) bool {
 // unlisted is the weight of a coding that a field does not name.
 const unlisted = -1
 
-// weighted returns the weight of each coding in Accept-Encoding fields, in thousandths,
-// and that of "*".
+// weighted returns the weights of the codings and of "*" in Accept-Encoding fields, in
+// thousandths.
 func weighted(fields []string) (weights [codings]int, star int) {
 	weights, star = [codings]int{unlisted, unlisted, unlisted, unlisted}, unlisted
 	for _, field := range fields {
@@ -120,7 +118,7 @@ func weighted(fields []string) (weights [codings]int, star int) {
 	return weights, star
 }
 
-// quality reads the parameters of one element as a weight in thousandths.
+// quality parses the parameters of an element as a weight in thousandths.
 func quality(params string) (int, bool) {
 	params = strings.Trim(params, " \t;")
 	if params == "" {
@@ -143,36 +141,36 @@ func quality(params string) (int, bool) {
 	return weight, weight <= 1000
 }
 
-// encoders keeps encoders for reuse; the zero value is ready and safe for
+// encoders keeps encoders for reuse. The zero value is ready to use and safe for
 // concurrent use.
 type encoders struct {
 	turnsOnce             sync.Once
-	turns                 chan struct{} // as many encoders at once as there are processors
+	turns                 chan struct{} // one running encoder for each processor
 	gzip, brotli, buffers sync.Pool
 	zstdOnce              sync.Once
 	zstd                  *zstd.Encoder
 }
 
-// The settings of every encoder. Pages are coded on their first request, so
-// brotli stops at 5. The zstd window is what RFC 9659 lets every client expect.
+// Settings of the encoders. Pages are encoded on their first request, so the brotli level
+// is 5. The zstd window is the limit of RFC 9659.
 const (
 	gzipLevel   = 6
 	brotliLevel = 5
 	zstdLevel   = zstd.SpeedBetterCompression
 	zstdWindow  = 4 << 20
-	// A page is small, and a brotli encoder as large as its window.
+	// Pages are small, and a brotli encoder takes the memory of its window.
 	brotliPageWindow = 18
 )
 
-// turn waits until an encoder may run: each takes megabytes, and more of them
-// than processors are no faster. Call what it gives to make room.
+// turn waits until an encoder may run. Encoders take megabytes each, and more of them
+// than processors are no faster. The caller calls done after encoding.
 func (e *encoders) turn() (done func()) {
 	e.turnsOnce.Do(func() { e.turns = make(chan struct{}, runtime.GOMAXPROCS(0)) })
 	e.turns <- struct{}{}
 	return func() { <-e.turns }
 }
 
-// encode gives b in a coding, in a slice without spare protocol.
+// encode returns b in a coding, in a slice without spare capacity.
 func (e *encoders) encode(c coding, b []byte) ([]byte, error) {
 	if c == identity {
 		return bytes.Clone(b), nil
@@ -225,15 +223,14 @@ func writeClose(w io.WriteCloser, b []byte) error {
 	return w.Close()
 }
 
-// stream gives an encoder that codes into w; Close ends the coded form and
-// leaves w open.
+// stream returns an encoder that writes to w. Close ends the encoding and leaves w open.
 func stream(c coding, w io.Writer) (io.WriteCloser, error) {
 	switch c {
 	case gzipCoding:
 		return gzip.NewWriterLevel(w, gzipLevel)
 	case brotliCoding:
-		// Of lists of hashes it makes less than NewWriterLevel, in a seventh of
-		// the time; of prose the same.
+		// For lists of hashes, V2 is smaller than NewWriterLevel and takes a seventh
+		// of the time. For prose, both are equal.
 		return brotli.NewWriterV2(w, brotliLevel), nil
 	case zstdCoding:
 		return zstd.NewWriter(w, zstd.WithEncoderLevel(zstdLevel), zstd.WithEncoderConcurrency(1),
@@ -247,8 +244,8 @@ type plain struct{ io.Writer }
 
 func (plain) Close() error { return nil }
 
-// buffer gives an empty buffer; free takes it back, unless it has grown so
-// large that keeping it would hold memory that a page rarely needs.
+// buffer returns an empty buffer. free takes it back, unless it is larger than most
+// pages need.
 func (e *encoders) buffer() *bytes.Buffer {
 	if b, _ := e.buffers.Get().(*bytes.Buffer); b != nil {
 		return b

@@ -12,11 +12,11 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Deferred work is what no publication waits for: files of the whole site, brotli of
-// chunked documents and long digests. It is done for the current edition, and what
-// it makes is published with the next one.
+// Publication does not wait for deferred work: artifacts of the whole site, brotli of
+// chunked documents, and digests of long ones. The server does it for the current
+// edition and publishes the results with the next one.
 
-// done is deferred work that is not published yet.
+// done has the results of deferred work that are not published yet.
 type done struct {
 	artifacts []storedArtifact
 	brotli    map[string]coded // by the validators of documents
@@ -26,7 +26,7 @@ type done struct {
 // next.
 const pausePerWork = 10
 
-// wake makes Run look for deferred work. It never waits.
+// wake makes Run check for deferred work. It does not block.
 func (s *Server) wake() {
 	select {
 	case s.deferredWork <- struct{}{}:
@@ -72,7 +72,7 @@ func (s *Server) runDeferred(ctx context.Context) {
 	}
 }
 
-// add gives what was made to the next edition.
+// add adds results of deferred work to the next edition.
 func (s *Server) add(artifacts []storedArtifact, tag string, brotli *coded) {
 	s.deferring.Lock()
 	defer s.deferring.Unlock()
@@ -87,14 +87,14 @@ func (s *Server) add(artifacts []storedArtifact, tag string, brotli *coded) {
 	s.Changed()
 }
 
-// made returns the deferred work that is not published yet.
+// made returns the results of deferred work that are not published yet.
 func (s *Server) made() done {
 	s.deferring.Lock()
 	defer s.deferring.Unlock()
 	return s.done
 }
 
-// published removes deferred work that the current edition has.
+// published removes the results that the current edition has.
 func (s *Server) published(d done) {
 	s.deferring.Lock()
 	defer s.deferring.Unlock()
@@ -107,14 +107,14 @@ func (s *Server) published(d done) {
 
 func (d *done) empty() bool { return len(d.artifacts)+len(d.brotli) == 0 }
 
-// deferFiles makes the deferred files of the current edition, unless another
-// process makes them for the same artifacts.
+// deferArtifacts makes the deferred artifacts of the current edition, unless another
+// process with the same artifact store makes them.
 func (s *Server) deferArtifacts(ctx context.Context, by leaseFunc) error {
 	ed := s.current.Load()
 	if ed == nil {
 		return nil
 	}
-	if ed.rebuilt { // the files are of this process alone
+	if ed.rebuilt { // only this process has the artifacts
 		by = func(ctx context.Context, _ store.Leases, _ string, f func(ctx context.Context, l store.Lease) error) error {
 			return f(ctx, store.Lease{})
 		}
@@ -125,7 +125,7 @@ func (s *Server) deferArtifacts(ctx context.Context, by leaseFunc) error {
 			if !ok {
 				continue
 			}
-			made := s.made() // what is not in this is in the current edition
+			made := s.made() // before the current edition, which has all other results
 			ed = s.current.Load()
 			set := &artifactSet{server: s, proto: proto.Name, held: s.held(ctx, ed.manifest, nil, made, proto.Name), view: ed.View, prev: ed.manifest, m: new(manifest)}
 			if err := publisher.Deferred(ctx, ed.View, s.time(ed.View), set); err != nil {
@@ -139,7 +139,7 @@ func (s *Server) deferArtifacts(ctx context.Context, by leaseFunc) error {
 	})
 }
 
-// deferBrotli codes the documents of the current edition that were asked for in
+// deferBrotli encodes the documents of the current edition that clients requested in
 // brotli.
 func (s *Server) deferBrotli(ctx context.Context) error {
 	for e, b := range s.chunked() {
@@ -155,7 +155,7 @@ func (s *Server) deferBrotli(ctx context.Context) error {
 	return nil
 }
 
-// deferDigests computes the digests of the current edition that were asked for.
+// deferDigests computes the missing digests of documents that clients requested.
 func (s *Server) deferDigests(ctx context.Context) error {
 	var errs []error
 	for _, b := range s.chunked() {
@@ -167,8 +167,8 @@ func (s *Server) deferDigests(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// chunked yields the entries of the chunked documents of the current edition, with
-// the bytes of each of their codings.
+// chunked yields the chunked documents of the current edition with the bytes of each of
+// their codings.
 func (s *Server) chunked() func(yield func(*entry, *bodies) bool) {
 	return func(yield func(*entry, *bodies) bool) {
 		ed := s.current.Load()
@@ -189,7 +189,7 @@ func (s *Server) chunked() func(yield func(*entry, *bodies) bool) {
 	}
 }
 
-// want notes that a request would take brotli if the document was offered in it.
+// want schedules the brotli encoding of a large document if a request prefers brotli.
 func (e *entry) want(accept []string) {
 	if !e.large || e.offer.has(brotliCoding) || !e.offer.has(gzipCoding) {
 		return

@@ -19,10 +19,10 @@ func (s *Server) Guarded() bool {
 	return slices.ContainsFunc(s.protocols, func(r Protocol) bool { return r.Guarded })
 }
 
-// Sealed reports whether what is at a path, percent-encoded, needs a key for
-// certain, whether there is something or not: no protocol is open, and none has
-// named it as public. Nothing is looked up for that, so that the time it takes
-// tells nothing either.
+// KeyRequired reports whether every request for a percent-encoded path needs a key,
+// whether or not a document exists there. That holds if all protocols are guarded and
+// none advertises the path as public. KeyRequired looks nothing up, so its duration
+// reveals nothing.
 func (s *Server) KeyRequired(path string) bool {
 	ed := s.current.Load()
 	return ed != nil && len(s.protocols) > 0 &&
@@ -30,9 +30,9 @@ func (s *Server) KeyRequired(path string) bool {
 		!slices.ContainsFunc(ed.Advertisements, func(n millrace.Advertisement) bool { return slices.Contains(n.Public, path) })
 }
 
-// Refuse gives the header and body of an error's response in the form of the
-// protocol that the path of r, relative to the documents' base, belongs to, and
-// whose that is: nil when it belongs to none that has a form of its own.
+// RenderError returns the header and body of an error response in the format of the
+// protocol that the path of r belongs to, and that protocol. The path is relative to the
+// documents' base. proto is nil if no protocol renders the error.
 func (s *Server) RenderError(r *http.Request, status int, err error) (header http.Header, body []byte, proto *Protocol) {
 	for i := range s.protocols {
 		if f, is := s.protocols[i].Publisher.(millrace.ErrorRenderer); is {
@@ -44,8 +44,8 @@ func (s *Server) RenderError(r *http.Request, status int, err error) (header htt
 	return nil, nil, nil
 }
 
-// Handler returns who answers a request itself, nil if nobody does, what the
-// request is allowed by, and whose protocol it is.
+// Handler returns the handler of a request, the scope that the request needs, and the
+// protocol of the handler. h is nil if no protocol handles the request.
 func (s *Server) Handler(r *http.Request) (h millrace.Handler, scope millrace.Scope, proto *Protocol) {
 	for i := range s.protocols {
 		if h, is := s.protocols[i].Publisher.(millrace.Handler); is {
@@ -57,13 +57,13 @@ func (s *Server) Handler(r *http.Request) (h millrace.Handler, scope millrace.Sc
 	return nil, "", nil
 }
 
-// Serves reports whether any protocol answers requests itself.
+// HasHandlers reports whether any protocol handles requests itself.
 func (s *Server) HasHandlers() bool {
 	return slices.ContainsFunc(s.protocols, func(r Protocol) bool { _, is := r.Publisher.(millrace.Handler); return is })
 }
 
-// guard makes the entry's header that of a document for those who have a key:
-// no cache that others share may keep it, and no page of a browser reads it.
+// guard sets the header fields of a document that needs a key. Shared caches must not
+// store it, and scripts of other origins must not read it.
 func (e *entry) guard() {
 	e.guarded, e.private = true, true
 	e.own, e.shape.full = slices.DeleteFunc(e.own, cors), slices.DeleteFunc(e.shape.full, cors)
@@ -86,8 +86,8 @@ func (e *entry) guard() {
 // cors reports whether a field lets scripts of other origins read a response.
 func cors(f field) bool { return strings.HasPrefix(f.name, "Access-Control-") }
 
-// Private gives the Cache-Control of a response that one client alone may
-// have: what would let a shared cache keep it is left out (RFC 9111, section 3.5).
+// Private returns the Cache-Control of a response for a single client. It removes the
+// directives that let shared caches store the response (RFC 9111, section 3.5).
 func Private(control []string) string {
 	kept := []string{"private"}
 	for directive := range strings.SplitSeq(strings.Join(control, ","), ",") {
@@ -102,7 +102,7 @@ func Private(control []string) string {
 	return strings.Join(kept, ", ")
 }
 
-// varied adds Authorization to what a response depends on.
+// varied adds Authorization to a Vary field.
 func varied(vary []string) string {
 	joined := strings.Join(vary, ", ")
 	for token := range strings.SplitSeq(joined, ",") {
@@ -116,8 +116,8 @@ func varied(vary []string) string {
 	return joined + ", Authorization"
 }
 
-// withoutQuery gives the request without its query: discovery has none, and
-// what a query asks for may be work that nobody does for strangers.
+// withoutQuery returns the request without its query. Documents of discovery have no
+// query, and a query may cost work that needs a key.
 func withoutQuery(r *http.Request) *http.Request {
 	if r.URL.RawQuery == "" {
 		return r
@@ -134,14 +134,14 @@ var (
 	cacheMiss = []string{"MISS"}
 )
 
-// age is an Age that was written once for all responses of a second.
+// age is an Age field that all responses within one second share.
 type age struct {
 	seconds int64
 	value   [1]string
 }
 
-// tell says whether the body was made for an earlier request. A document
-// without a field for that costs nothing.
+// setCacheStatus sets the document's CacheField, which reports whether the body was
+// rendered for an earlier request.
 func (e *entry) setCacheStatus(h http.Header, r *rep, fresh bool) {
 	switch {
 	case e.cached == "" || r != nil && r.made == 0:

@@ -2,18 +2,18 @@ package edition
 
 import "time"
 
-// Listed is a large document or a file of an edition.
+// Listed describes a large document or an artifact of an edition.
 type Listed struct {
 	Protocol string
-	Path     string // under the documents' base, starting with "/"
-	Size     int64  // in bytes, of a document without coding
-	MinSize  int64  // the smallest that can be asked for
+	Path     string // relative to the documents' base, starting with "/"
+	Size     int64  // in bytes, without content coding
+	MinSize  int64  // in bytes, in the coding with the smallest size
 	Modified time.Time
-	Keyed    bool // who has a key gets another form
+	Keyed    bool // requests with a key get another form
 }
 
-// Listing gives the large documents and the files of the edition, in the order in
-// which the protocols made them.
+// Listing returns the large documents and the artifacts of the edition, in the order of
+// publication.
 func (ed *Edition) Listing() []Listed {
 	m := ed.manifest
 	out := make([]Listed, 0, len(m.Documents)+len(m.Artifacts))

@@ -12,11 +12,12 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// manifestFormat moves when a manifest is read in another way. One of another
-// format is not read: its documents are built anew.
+// manifestFormat is the version of the manifest's format. Documents of a manifest of
+// another format are built again.
 const manifestFormat = 5
 
-// manifest is what the store keeps of an edition's large documents, as JSON.
+// manifest lists the large documents and artifacts of an edition. The store keeps it as
+// JSON.
 type manifest struct {
 	Format    int              `json:"format"`
 	Key       string           `json:"key"`     // Options.Key of the process that built it
@@ -25,20 +26,19 @@ type manifest struct {
 	Cursor    millrace.Cursor  `json:"cursor"` // of the log at seq
 	Documents []large          `json:"documents,omitempty"`
 	Artifacts []storedArtifact `json:"artifacts,omitempty"`
-	// Gone are the files that were withdrawn, by their paths.
+	// Gone has the withdrawn artifacts by path.
 	Gone map[string]withdrawn `json:"gone,omitempty"`
-	// Again is when the files are to be made anew though no page has changed;
-	// zero = never.
+	// Again is when artifacts must be made again even if no page changes; zero = never.
 	Again time.Time `json:"again,omitzero"`
 
 	byPath map[string]*large // of Documents; see index
 
-	// foreign: it was made under another key. It tells how old its documents
-	// are, and nothing of it is served.
+	// foreign reports that another key made the manifest. Its documents are not served,
+	// but their times of modification are used.
 	foreign bool
 }
 
-// large is one large document as it was built.
+// large is a large document in a manifest.
 type large struct {
 	Protocol  string      `json:"protocol"`
 	Path      string      `json:"path"`
@@ -51,11 +51,11 @@ type large struct {
 	Modified  time.Time   `json:"modified"` // of Last-Modified
 	Chunks    chunked     `json:"chunks"`
 	Brotli    *coded      `json:"br,omitempty"` // nil = not offered
-	// Keyed is the form for requests with a key, if it is another.
+	// Keyed is the form for requests with a key; nil = the same.
 	Keyed *large `json:"keyed,omitempty"`
 }
 
-// index makes document fast. The documents must not change any more.
+// index builds the map that document uses. Documents must not change afterwards.
 func (m *manifest) index() {
 	m.byPath = make(map[string]*large, len(m.Documents))
 	for i := range m.Documents {
@@ -71,7 +71,7 @@ func (m *manifest) document(path string) *large {
 	return m.byPath[path]
 }
 
-// tree returns the chunks of the document. It has none if d is nil.
+// tree returns the chunks of the document. If d is nil, the tree is empty.
 func (d *large) tree() *tree {
 	if d == nil {
 		return new(tree)
@@ -79,12 +79,11 @@ func (d *large) tree() *tree {
 	return &d.Chunks.Tree
 }
 
-// errForeign is the error of a manifest that another configuration made, or that
-// has another format.
+// errForeign is the error of a manifest of another configuration or format.
 var errForeign = fmt.Errorf("made with another configuration: %w", millrace.ErrConflict)
 
-// readManifest decodes a manifest and checks that it can be served from. One
-// that was made under another key is given with the error.
+// readManifest decodes a manifest and checks that it can be served. With errForeign, it
+// also returns the manifest if the format is known.
 func readManifest(b []byte, key string) (*manifest, error) {
 	m := new(manifest)
 	if err := json.Unmarshal(b, m); err != nil {
@@ -105,7 +104,7 @@ func readManifest(b []byte, key string) (*manifest, error) {
 	return m, nil
 }
 
-// entry makes the document ready to be answered with.
+// entry returns the key and the entry of the document.
 func (d *large) entry(s *Server, guarded bool, now time.Time) (key, *entry, error) {
 	u, err := url.Parse(d.Path)
 	if err != nil {

@@ -11,14 +11,13 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// ErrChanged is the error of [millrace.Document.Write] when the bytes are no longer
-// those of the document's validator.
+// ErrChanged is the error of [millrace.Document.Write] if the bytes no longer match the
+// document's validator.
 var ErrChanged = fmt.Errorf("%w: changed while it was read", millrace.ErrUnavailable)
 
-// Page answers a GET or HEAD for a page of the site itself as [Server.Answer] answers
-// one for a document, from the same cache. name and variant name the page, and
-// state what it is made of: document is called if the cache has the page in another
-// state, or if state is "".
+// Page answers a GET or HEAD for a page of the site itself, like [Server.Answer] and from
+// the same cache. name and variant identify the page, and state its content. Page calls
+// document if the cache has another state of the page, or if state is empty.
 func (s *Server) Page(w http.ResponseWriter, r *http.Request, q *access.Request, name, variant, state string, document func() (*millrace.Document, error)) error {
 	const attempts = 3
 	var err error
@@ -35,8 +34,8 @@ func (s *Server) Page(w http.ResponseWriter, r *http.Request, q *access.Request,
 	return err
 }
 
-// Prepared is [Server.Page] for a page that the cache has in this state. It reports
-// false, with nothing answered, if it does not.
+// Prepared is [Server.Page] for a cached page. It returns false and writes nothing if
+// the cache does not have the page in this state.
 func (s *Server) Prepared(w http.ResponseWriter, r *http.Request, q *access.Request, name, variant, state string) (bool, error) {
 	e := s.cache.get(key{path: name, raw: " page", query: variant})
 	if e == nil || state == "" || e.state.Load().pageState != state {
@@ -74,8 +73,8 @@ func (s *Server) page(k key, state string, document func() (*millrace.Document, 
 	return s.cache.put(e, old), nil
 }
 
-// Keep stores a body in the response cache under a name, in place of the one that
-// was there. state says what the body was made of. The caller must not change body.
+// CacheBody stores a body in the response cache under a name. It replaces an earlier
+// one. state identifies the content. The caller must not modify body.
 func (s *Server) CacheBody(name, variant, state string, body []byte) {
 	if int64(len(body)) > s.cache.limit/4 {
 		return
@@ -89,7 +88,8 @@ func (s *Server) CacheBody(name, variant, state string, body []byte) {
 	s.cache.put(e, s.cache.get(k))
 }
 
-// Kept returns what [Server.Keep] has stored last, as far as the cache still has it.
+// CachedBody returns the state and the body of the last [Server.CacheBody], if they are
+// still in the cache. Otherwise it returns zero values.
 func (s *Server) CachedBody(name, variant string) (state string, body []byte) {
 	e := s.cache.get(key{path: name, raw: " body", query: variant})
 	if e == nil {

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// processorTime calls f and returns the processor time that it took in its own
-// goroutine.
+// processorTime calls f and returns the processor time that f used in this goroutine.
 func processorTime(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

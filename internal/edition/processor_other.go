@@ -4,8 +4,8 @@ package edition
 
 import "time"
 
-// processorTime calls f and returns how long it took: this system does not say
-// what a goroutine has used of a processor.
+// processorTime calls f and returns its duration, because this system does not report
+// the processor time of a goroutine.
 func processorTime(f func()) time.Duration {
 	start := time.Now()
 	f()

@@ -13,10 +13,10 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Refresh makes the published edition the current one, at start. Artifacts that
-// are missing here, or that another version or configuration made, are built
-// first. ErrNotFound: no edition is published; then the publication is brought
-// up to the site, which discovery can use at once.
+// Refresh makes the published edition the current one, at start. It first builds
+// artifacts that are missing, or that another version or configuration made.
+// ErrNotFound: no edition is published. Refresh then updates the publication from the
+// site, so that discovery works at once.
 func (s *Server) Refresh(ctx context.Context) error {
 	s.building.Lock()
 	defer s.building.Unlock()
@@ -36,10 +36,9 @@ func (s *Server) Refresh(ctx context.Context) error {
 	return err
 }
 
-// follow makes the edition that another process has published the current one.
-// It ignores an edition of another configuration, which has other documents. While
-// it builds what is missing here, another edition may be published: then it looks
-// again at once, but not often.
+// follow makes the edition that another process published the current one. It ignores
+// an edition of another configuration, which has other documents. Another edition may
+// be published while follow builds missing artifacts, so it tries up to three times.
 func (s *Server) follow(ctx context.Context) error {
 	for range 3 {
 		_, _, err := s.load(ctx)
@@ -58,13 +57,14 @@ func (s *Server) follow(ctx context.Context) error {
 	return nil
 }
 
-// load makes the published edition the current one, if it can be served from
-// here. It also returns the edition's number and manifest, with an error as far
-// as the next edition can use them. ErrNotFound: this generation of the
-// publication has no edition; the manifest is that of the one that it was
-// forked from. ErrConflict: an artifact is missing, or, at start, another version
-// made the edition. errForeign: another configuration did; the manifest is that of
-// the current edition if there is one.
+// load makes the published edition the current one, if this process can serve it. It
+// returns the edition's number and manifest. With an error, it returns those that the
+// next edition can build on.
+//
+// ErrNotFound: this generation of the publication has no edition; the manifest is that
+// of the generation that it was forked from. ErrConflict: an artifact is missing, or, at
+// start, another version made the edition. errForeign: another configuration made the
+// edition; the manifest is that of the current edition, if any.
 func (s *Server) load(ctx context.Context) (number uint64, m *manifest, err error) {
 	view, stored, err := (*s.publication.Load()).Published(ctx)
 	if millrace.ErrorCode(err) == "log-dropped" && s.from.Reopen != nil {
@@ -92,7 +92,7 @@ func (s *Server) load(ctx context.Context) (number uint64, m *manifest, err erro
 	case err == nil && m.Version != s.version && ed == nil:
 		err = fmt.Errorf("made by another version: %w", millrace.ErrConflict)
 	}
-	if err != nil { // a manifest that is damaged is no reason to stop
+	if err != nil { // a damaged manifest is built again
 		return stored.Number, m, fmt.Errorf("published edition: %w", errors.Join(millrace.ErrConflict, err))
 	}
 	if err := m.forEachNotIn(ctx, s.artifacts, s.served(), s.exists(ctx)); err != nil {
@@ -102,8 +102,8 @@ func (s *Server) load(ctx context.Context) (number uint64, m *manifest, err erro
 	return stored.Number, m, s.put(view, m, stored.Number, false)
 }
 
-// mend builds what is missing here of the published edition, or what this
-// version or configuration makes otherwise, and serves that without publishing it.
+// rebuild builds the published edition again, and serves the result without publishing
+// it. It builds missing artifacts, and all that differ in this version or configuration.
 func (s *Server) rebuild(ctx context.Context) error {
 	view, stored, err := (*s.publication.Load()).Published(ctx)
 	if err != nil {
@@ -126,11 +126,11 @@ func (s *Server) rebuild(ctx context.Context) error {
 	return nil
 }
 
-// holder is [lease.Hold] or [lease.Wait].
+// leaseFunc is [lease.Hold] or [lease.Wait].
 type leaseFunc func(ctx context.Context, leases store.Leases, name string, f func(ctx context.Context, l store.Lease) error) error
 
-// hold calls f with the lease of the publication. If held is false, another
-// process has it.
+// hold calls f with the lease of the publication. held reports whether this process got
+// the lease.
 func (s *Server) hold(ctx context.Context, by leaseFunc, f func(ctx context.Context, l store.Lease) error) (held bool, err error) {
 	err = by(ctx, s.from.Store.Leases(), (*s.publication.Load()).Name(), func(ctx context.Context, l store.Lease) error {
 		held = true
@@ -139,9 +139,8 @@ func (s *Server) hold(ctx context.Context, by leaseFunc, f func(ctx context.Cont
 	return held, err
 }
 
-// Publish makes the site's newest state the current edition, with its deferred
-// files, and reports whether that changed anything. It waits for another process
-// that builds an edition of the publication.
+// Publish publishes the newest state of the site with its deferred artifacts, and reports
+// whether that created an edition. It waits while another process builds one.
 func (s *Server) Publish(ctx context.Context) (changed bool, err error) {
 	for more := true; more; {
 		var did progress
@@ -160,11 +159,11 @@ func (s *Server) Publish(ctx context.Context) (changed bool, err error) {
 	return changed, err
 }
 
-// progress is what one call of publish has done.
+// progress is the result of one call of publish.
 type progress struct {
-	held    bool // no other process had the lease
-	changed bool // there is another edition
-	more    bool // the edition has a part of what was committed
+	held    bool // this process got the lease
+	changed bool // there is a new edition
+	more    bool // the edition has only a part of the committed changes
 }
 
 func (s *Server) publish(ctx context.Context, by leaseFunc) (did progress, err error) {
@@ -180,11 +179,12 @@ func (s *Server) publish(ctx context.Context, by leaseFunc) (did progress, err e
 	return did, nil
 }
 
-// partEntries is how many changed pages an edition takes at least if more are
-// committed. The first edition takes all.
+// minPartEntries is the least number of changed pages in an edition that does not take
+// all. The first edition takes all.
 const minPartEntries = 10_000
 
-// refresh brings the publication up to the site, or takes the next part of it.
+// refresh updates the publication from the site, by all changes or the next part of
+// them.
 func (s *Server) refresh(ctx context.Context, l store.Lease) (more bool, err error) {
 	if s.progress != nil {
 		defer s.progress(0, 0)
@@ -196,9 +196,8 @@ func (s *Server) refresh(ctx context.Context, l store.Lease) (more bool, err err
 	return (*s.publication.Load()).Refresh(ctx, l, limit, s.progress)
 }
 
-// place returns how far the site is. It notes when its oldest change was committed
-// that the current edition does not have; until the last part of it is published, that
-// of a long batch.
+// siteCursor returns the cursor of the site's newest state. It records when the oldest
+// change was committed that the current edition does not have.
 func (s *Server) siteCursor(ctx context.Context) (at millrace.Cursor, err error) {
 	v, err := s.from.Site.Head(ctx)
 	if err != nil {
@@ -212,15 +211,15 @@ func (s *Server) siteCursor(ctx context.Context) (at millrace.Cursor, err error)
 		if err == nil && c.Kind != millrace.KindCheckpoint {
 			s.oldestChange.Store(&c.Time)
 		}
-		break // compaction may have taken the entries: then it is not known
+		break // after compaction of the entries, the time is unknown
 	}
 	return at, nil
 }
 
-// advance brings the publication up to the site, or by a part if more is true, and
-// publishes it.
+// advance updates the publication from the site and publishes it. more reports that it
+// took only a part of the changes.
 func (s *Server) advance(ctx context.Context, l store.Lease) (changed, more bool, err error) {
-	at, err := s.siteCursor(ctx) // before Refresh: what comes meanwhile may be missing
+	at, err := s.siteCursor(ctx) // before refresh, which may miss later changes
 	if err != nil {
 		return false, false, err
 	}
@@ -242,7 +241,7 @@ func (s *Server) advance(ctx context.Context, l store.Lease) (changed, more bool
 	s.unconfirmed = s.damaged.Swap(false) || s.unconfirmed
 	made := s.made()
 	if ed := s.current.Load(); complete && ed.rebuilt && !made.empty() && ed.View.Site().Seq == head.Site().Seq {
-		return true, more, s.rebuild(ctx) // the edition is that of another process
+		return true, more, s.rebuild(ctx) // another process made the edition
 	}
 	if complete && !s.unconfirmed && made.empty() && s.current.Load().View.Site().Seq == head.Site().Seq && !prev.due(s.now()) {
 		s.publishedCursor = at
@@ -279,14 +278,13 @@ func (s *Server) advance(ctx context.Context, l store.Lease) (changed, more bool
 	return true, more, nil
 }
 
-// artifactsLease is the name of the lease that guards the artifacts of a store.
-// Collection has it, and a process that publishes, so that an edition names no
-// artifact that was deleted while it was made.
+// artifactsLease is the name of the lease that guards the artifacts of a store. Collection
+// and publication hold it, so that an edition never names a deleted artifact.
 const artifactsLease = "artifacts"
 
 var errCollected = errors.New("an artifact was deleted while the edition was made")
 
-// swap publishes a manifest if all of its artifacts are there.
+// swap publishes a manifest if all of its artifacts exist.
 func (s *Server) swap(ctx context.Context, l store.Lease, old uint64, m *manifest) (stored store.Edition, err error) {
 	raw, err := json.Marshal(m)
 	if err != nil {

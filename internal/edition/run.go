@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/lease"
 )
 
-// Changed makes [Server.Run] publish. It never waits.
+// Changed makes [Server.Run] publish. It does not block.
 func (s *Server) Changed() {
 	select {
 	case s.changed <- struct{}{}:
@@ -18,20 +18,20 @@ func (s *Server) Changed() {
 	}
 }
 
-// How often Run does what.
+// Intervals of Run.
 const (
-	minInterval     = time.Second      // between the starts of two publications
-	intervalPerWork = 2                // and at least so many times the processor time of the last
-	checkEvery      = time.Second      // whether the site has changed, or another process has published
-	retryEvery      = 10 * time.Second // after an error, and at most
+	minInterval     = time.Second      // minimum between the starts of two publications
+	intervalPerWork = 2                // minimum interval in multiples of the processor time of the last publication
+	checkEvery      = time.Second      // between checks for changes of the site and editions of other processes
+	retryEvery      = 10 * time.Second // minimum after an error
 	retryMost       = 5 * time.Minute
 )
 
-// Run publishes when the site has changed, when the manifest is due, and when
-// [Server.Changed] was called. Between the starts of two publications is a second,
-// or twice the processor time of the first if that is longer. The parts of a long
-// batch follow each other at once. While another process has the lease of the
-// publication, it follows the editions of that one. It returns when the context ends.
+// Run publishes when the site changes, when the manifest is due, and after
+// [Server.Changed]. The starts of two publications are at least a second apart, or twice
+// the processor time of the first. The parts of a long batch follow without a pause.
+// While another process holds the lease of the publication, Run loads the editions of
+// that process. It returns when the context ends.
 func (s *Server) Run(ctx context.Context) {
 	deferred := make(chan struct{})
 	go func() {
@@ -42,7 +42,7 @@ func (s *Server) Run(ctx context.Context) {
 	ticker := time.NewTicker(checkEvery)
 	defer ticker.Stop()
 	changed := s.changed // nil while it rests
-	lost := false        // another process was first
+	lost := false        // another process published first
 	var pauseEnded <-chan time.Time
 	s.checkForChanges(ctx)
 	for {
@@ -61,7 +61,7 @@ func (s *Server) Run(ctx context.Context) {
 			pause := max(minInterval, intervalPerWork*spent) - time.Since(start)
 			if !did.held && errors.Is(err, millrace.ErrConflict) {
 				s.log.DebugContext(ctx, "another process builds the edition")
-				s.Changed() // it may not have all
+				s.Changed() // that edition may not have all changes
 				pause, err = checkEvery, nil
 			}
 			if did.more {
@@ -71,7 +71,7 @@ func (s *Server) Run(ctx context.Context) {
 			if err != nil && ctx.Err() == nil {
 				level := slog.LevelError
 				if errors.Is(err, millrace.ErrConflict) && !lost {
-					level = slog.LevelInfo // another process was first, which may be
+					level = slog.LevelInfo // normal once: another process published first
 				}
 				s.log.Log(ctx, level, "could not publish; trying again", "err", err)
 				pause = max(retryEvery, min(pause, retryMost))
@@ -83,8 +83,8 @@ func (s *Server) Run(ctx context.Context) {
 	}
 }
 
-// look follows another process, and calls Changed if there is something to
-// publish.
+// checkForChanges loads an edition of another process, and calls Changed if the server
+// must publish.
 func (s *Server) checkForChanges(ctx context.Context) {
 	s.building.Lock()
 	defer s.building.Unlock()

@@ -12,23 +12,21 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// Serve is Answer for a request that has no key, and without limits.
+// Serve is [Server.Answer] for a request without a key and without limits.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request) (bool, error) {
 	return s.Answer(w, r, nil)
 }
 
-// maxLink is the length in bytes of the longest Link with a document's own URL,
-// which a long question has in it. nginx refuses responses whose fields have
-// more than 4 KiB in all.
+// maxLink is the maximum length in bytes of the Link with a document's own URL, which
+// may contain a long query. nginx refuses responses with more than 4 KiB of fields.
 const maxLink = 1024
 
-// Answer answers a request for a document of the current edition; the path of r
-// is relative to the documents' base. It reports false, with nothing answered,
-// when there is no such document. A query that the protocols do not define is
-// ignored, as hosts of files ignore it; the answer then names the document's own
-// URL in Link. An error means that nothing has been answered, unless it wraps
-// [ErrBroken]; [millrace.Status] gives its status. If q is nil, the
-// request has no key, and nothing is limited.
+// Answer answers a request for a document of the current edition. The path of r is
+// relative to the documents' base. Answer returns false and writes nothing if the
+// document does not exist. It ignores a query that no protocol defines, as static hosts
+// do; Link then has the document's own URL. After an error, nothing is written, unless
+// the error wraps [ErrBroken]; [millrace.Status] returns its status. If q is nil, the
+// request has no key and no limits.
 func (s *Server) Answer(w http.ResponseWriter, r *http.Request, q *access.Request) (bool, error) {
 	ed := s.current.Load()
 	if ed == nil {
@@ -57,20 +55,20 @@ func (s *Server) Answer(w http.ResponseWriter, r *http.Request, q *access.Reques
 	return s.respond(w, r, e, bodies, q)
 }
 
-// Discovery answers a request for a document of discovery, before the first
-// edition as well. It reports false, with nothing answered, for others.
+// Discovery answers a request for a document of discovery, even before the first
+// edition. It returns false and writes nothing for other documents.
 func (s *Server) Discovery(w http.ResponseWriter, r *http.Request, q *access.Request) (bool, error) {
 	ed := s.current.Load()
 	if ed == nil {
 		head, err := (*s.publication.Load()).Head(r.Context())
 		if err != nil {
-			return false, nil //nolint:nilerr // there is nothing yet to discover
+			return false, nil //nolint:nilerr // nothing can be discovered yet
 		}
 		ed = &Edition{View: s.searchView(head)}
 	}
 	d, proto, err := s.ask(ed, withoutQuery(r), nil)
 	if err != nil || d == nil || !d.Public || d.Variant != "" {
-		return false, nil //nolint:nilerr // it is not for those who have no key
+		return false, nil //nolint:nilerr // the document needs a key
 	}
 	e, err := prepare(d, proto.Guarded, ed.number, time.Now())
 	if err != nil {
@@ -81,7 +79,7 @@ func (s *Server) Discovery(w http.ResponseWriter, r *http.Request, q *access.Req
 	return s.respond(w, r, e, nil, q)
 }
 
-// give answers with a document.
+// respond checks access to a document and answers with it.
 func (s *Server) respond(w http.ResponseWriter, r *http.Request, e *entry, bodies keeper, q *access.Request) (bool, error) {
 	q.About(e.subject())
 	if !e.public {
@@ -92,9 +90,9 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request, e *entry, bodie
 	return true, e.respond(w, r, &s.enc, bodies, q)
 }
 
-// lookUp finds the document that a request names, or nil. A query
-// that names none is ignored. So is any query where the document is not read:
-// which methods it has does not depend on parameters.
+// lookUp returns the document that a request names, or nil. It ignores a query that
+// names no document. For methods that do not read, it ignores every query, because
+// the allowed methods do not depend on it.
 func (s *Server) lookUp(ed *Edition, r *http.Request, q *access.Request) (*entry, error) {
 	if r.URL.RawQuery == "" {
 		return s.at(ed, r, q)
@@ -117,7 +115,7 @@ func (s *Server) lookUp(ed *Edition, r *http.Request, q *access.Request) (*entry
 	return e, err
 }
 
-// at finds the document of exactly the target of a request, nil if there is none.
+// at returns the document of exactly the target of a request, or nil.
 func (s *Server) at(ed *Edition, r *http.Request, q *access.Request) (*entry, error) {
 	k := keyOf(r.URL)
 	e := s.known(ed, k)
@@ -134,8 +132,8 @@ func (s *Server) at(ed *Edition, r *http.Request, q *access.Request) (*entry, er
 			return own, nil
 		}
 	}
-	// Of guarded protocols, what is there depends on who asks; what a query names
-	// may be work, which is counted.
+	// Which documents of guarded protocols exist depends on the key. A query may cost
+	// work, which is counted.
 	none := may && e == nil && k.query == "" && !s.Guarded()
 	e, err := s.find(ed, k, e, r, q)
 	switch {
@@ -149,7 +147,7 @@ func (s *Server) at(ed *Edition, r *http.Request, q *access.Request) (*entry, er
 	return e, nil
 }
 
-// known returns the document that is remembered by a key.
+// known returns the large or cached document of a key, or nil.
 func (s *Server) known(ed *Edition, k key) *entry {
 	if e := ed.large[k]; e != nil {
 		return e
@@ -157,8 +155,8 @@ func (s *Server) known(ed *Edition, k key) *entry {
 	return s.cache.get(k)
 }
 
-// find asks the protocols for a target. old is the entry that an earlier edition
-// had there, or nil.
+// find looks a target up in the protocols. old is the entry of the target in an earlier
+// edition, or nil.
 func (s *Server) find(ed *Edition, k key, old *entry, r *http.Request, q *access.Request) (*entry, error) {
 	d, proto, err := s.ask(ed, r, q)
 	if err != nil || d == nil {
@@ -178,7 +176,7 @@ func (s *Server) find(ed *Edition, k key, old *entry, r *http.Request, q *access
 		k = key{path: d.Path, raw: " " + d.Variant}
 		old = s.cache.get(k)
 	} else {
-		// However the request names it, it is kept once, by its own URL.
+		// Cache the document once, under its own URL.
 		if own := keyAt(d.Path); own != k {
 			k, old = own, s.cache.get(own)
 		}
@@ -199,9 +197,8 @@ func (s *Server) find(ed *Edition, k key, old *entry, r *http.Request, q *access
 	return s.cache.put(e, old), nil
 }
 
-// ask gives the first protocol's document, nil if no protocol has one. Those who may
-// not read a guarded protocol hear of it whether a path is discovery, and nothing
-// else.
+// ask returns the document of the first protocol that has one, or nil. Of a guarded
+// protocol, a request without a valid key gets only documents of discovery.
 func (s *Server) ask(ed *Edition, r *http.Request, q *access.Request) (*millrace.Document, *Protocol, error) {
 	for i := range s.protocols {
 		proto := &s.protocols[i]
@@ -216,7 +213,7 @@ func (s *Server) ask(ed *Edition, r *http.Request, q *access.Request) (*millrace
 		case errors.Is(err, millrace.ErrNotFound) && !hasRequestError(err):
 			continue
 		case denied != nil && err == nil && d.Variant != "":
-			continue // whoever may not have it has the page
+			continue // the site's own page is not guarded
 		case denied != nil && (err != nil || !d.Public):
 			proto.setErrorSubject(q, false, nil)
 			return nil, nil, denied
@@ -224,7 +221,7 @@ func (s *Server) ask(ed *Edition, r *http.Request, q *access.Request) (*millrace
 			proto.setErrorSubject(q, proto.costly(r), err)
 			return nil, nil, fmt.Errorf("%s of %s: %w", r.URL.Path, proto.Name, err)
 		case d.Large:
-			// A large document is served from the edition or not at all.
+			// Large documents are served only from the edition.
 			return nil, nil, nil
 		}
 		return d, proto, nil
@@ -232,17 +229,17 @@ func (s *Server) ask(ed *Edition, r *http.Request, q *access.Request) (*millrace
 	return nil, nil, nil
 }
 
-// said reports whether a protocol has words of its own for what is wrong, as for
-// what is gone: then nobody else is asked.
+// hasRequestError reports whether an error has a protocol's own response, such as 410.
+// Other protocols are then not asked.
 func hasRequestError(err error) bool { return requestError(err) != nil }
 
-// requestError gives what an error says to whoever asked, nil if it says nothing.
+// requestError returns the RequestError in an error, or nil.
 func requestError(err error) *millrace.RequestError {
 	said, _ := errors.AsType[*millrace.RequestError](err)
 	return said
 }
 
-// find looks a document up, which may take work.
+// find looks a document up, and counts the work if that is costly.
 func (proto *Protocol) find(ctx context.Context, v millrace.View, r *http.Request, q *access.Request) (*millrace.Document, error) {
 	if proto.costly(r) {
 		end, err := q.Work()
@@ -254,7 +251,7 @@ func (proto *Protocol) find(ctx context.Context, v millrace.View, r *http.Reques
 	return proto.Publisher.Find(ctx, v, r)
 }
 
-// works reports whether finding a document is expensive.
+// costly reports whether finding a document is expensive.
 func (proto *Protocol) costly(r *http.Request) bool {
 	p, ok := proto.Publisher.(millrace.ErrorRenderer)
 	return ok && r.URL.RawQuery != "" && p.Costly(r)

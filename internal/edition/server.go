@@ -15,17 +15,17 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Protocol is a protocol that publishes, under its name.
+// Protocol is a protocol in which the server publishes.
 type Protocol struct {
 	Name      string // such as "tct-01"
 	Publisher millrace.Publisher
-	Guarded   bool // what it publishes needs a key, but for what is Public
+	Guarded   bool // its documents need a key, except those that are Public
 }
 
-// Source is what a server publishes.
+// Source is the publication that a server publishes, with its site and store.
 type Source struct {
 	Store       store.Store // has the leases and manifests
-	Site        store.Site  // whose log is followed
+	Site        store.Site  // has the log of changes
 	Publication store.Publication
 	// Reopen opens the publication again when the store has dropped it. May be nil.
 	Reopen func(ctx context.Context) (store.Publication, error)
@@ -33,45 +33,46 @@ type Source struct {
 
 // Options configure a [Server]. The zero value works.
 type Options struct {
-	// CacheBytes bounds the cache of page documents; 0 = 52 MB.
+	// CacheBytes is the limit of the response cache in bytes. If zero, 52 MiB.
 	CacheBytes int64
-	// Key names whatever decides about large documents beside the store and
-	// the names of the protocols, such as their options: a manifest that was made
-	// under another key is not served. "" is a key like any other.
+	// Key identifies the configuration that determines the large documents, such as
+	// the options of the protocols. The server does not serve a manifest that another
+	// key made. The empty string is a valid key.
 	Key string
-	// Version is that of the program, which decides about the bytes of documents as
-	// well. At start, the documents of another version are built again. While it
-	// runs, a process serves the editions that other versions publish.
+	// Version is the version of the program. At start, the server builds the documents
+	// of another version again. Later it serves the editions that other versions
+	// publish.
 	Version string
-	// Grace is how long the artifacts of a superseded edition stay; 0 = 2 hours.
+	// Grace is how long the artifacts of a superseded edition stay. If zero, 2 hours.
 	Grace time.Duration
-	// Progress receives the progress of bringing the publication up to the site,
-	// in pages, and 0 of 0 when that has ended, also by an error. May be nil.
+	// Progress receives the progress of updating the publication from the site, in
+	// pages. When the update ends or fails, Progress receives zeros. May be nil.
 	Progress func(done, total int)
-	// Busy reports whether the site is being read, at whose end [Server.Changed] is
-	// called: until then, [Server.Run] does not begin with a part of the site. If
-	// there is an edition, it does not wait. If nil, the site never is.
+	// Busy reports whether a source is being read. While it is, [Server.Run] does not
+	// publish the first edition. The caller calls [Server.Changed] when reading ends.
+	// If nil, the server assumes false.
 	Busy func() bool
-	// Alone is locked while deferred work is done, so that other work that takes much
-	// memory does not run beside it. If nil, nothing is locked.
+	// Alone is locked during deferred work, to exclude other work that takes much
+	// memory. May be nil.
 	Alone sync.Locker
-	// Search makes a view that can be searched of a published one; if nil, none can.
+	// Search returns a searchable view for a published one. If nil, views cannot be
+	// searched.
 	Search func(millrace.View) millrace.View
-	// Signer signs responses that have a document's bytes, whole; nil = nobody
-	// does.
+	// Signer signs responses with status 200 of documents and artifacts. If nil, they
+	// are not signed.
 	Signer Signer
-	// Now tells the time; nil = the system's.
+	// Now returns the time. If nil, time.Now.
 	Now func() time.Time
-	// Log is told of publishing; nil = slog.Default().
+	// Logger receives log messages about publishing. If nil, they are discarded.
 	Logger *slog.Logger
 }
 
-// Edition is what is published at one sequence number. It does not change.
+// Edition is the state of a publication at one sequence number. It is immutable.
 type Edition struct {
 	View           millrace.View
-	Advertisements []millrace.Advertisement // one per protocol, in the order of the protocols
+	Advertisements []millrace.Advertisement // one for each protocol, in their order
 
-	number   uint64 // counts the editions of this process, from 1
+	number   uint64 // of the edition in this process, from 1
 	stored   uint64 // the edition's number in the store
 	manifest *manifest
 	rebuilt  bool // the store has another manifest
@@ -80,14 +81,14 @@ type Edition struct {
 	targets  targets
 }
 
-// Large lists the paths of the large documents, sorted.
+// Large returns the sorted paths of the large documents.
 func (ed *Edition) Large() []string { return ed.manifest.paths() }
 
-// Files lists the paths of the files, in the order in which the protocols made them.
+// ArtifactPaths returns the paths of the artifacts, in the order of publication.
 func (ed *Edition) ArtifactPaths() []string { return ed.manifest.artifactPaths() }
 
-// Protocol gives the name of the protocol whose large document or file a path is, "" if
-// it is none.
+// Protocol returns the name of the protocol that publishes the large document or
+// artifact at a path. It returns "" for other paths.
 func (ed *Edition) Protocol(path string) string {
 	for i := range ed.manifest.Documents {
 		if d := &ed.manifest.Documents[i]; d.Path == path {
@@ -102,7 +103,7 @@ func (ed *Edition) Protocol(path string) string {
 	return ""
 }
 
-// Server publishes a site in every protocol. All methods are safe for concurrent
+// Server publishes a site in several protocols. All methods are safe for concurrent
 // use.
 type Server struct {
 	from       Source
@@ -123,7 +124,7 @@ type Server struct {
 	publication atomic.Pointer[store.Publication]
 
 	artifacts artifact.Store
-	damaged   atomic.Bool // one of them could not be read
+	damaged   atomic.Bool // an artifact could not be read
 
 	current atomic.Pointer[Edition]
 	cache   *cache
@@ -144,9 +145,9 @@ type Server struct {
 	publishedCursor millrace.Cursor           // of the site, as far as current has it; "" = not known
 }
 
-// NewServer returns a server that keeps what it makes in artifacts, which the caller
-// closes. Any number of publications of one store may share them. It serves nothing
-// before [Server.Refresh] or [Server.Publish].
+// NewServer returns a server that stores its artifacts in artifacts, which the caller
+// closes. All publications of one store may share artifacts. The server has no edition
+// until [Server.Refresh], [Server.Publish] or [Server.Run] creates one.
 func NewServer(from Source, protocols []Protocol, artifacts artifact.Store, o *Options) *Server {
 	if o == nil {
 		o = new(Options)
@@ -160,7 +161,7 @@ func NewServer(from Source, protocols []Protocol, artifacts artifact.Store, o *O
 	moved := make(chan struct{})
 	s.moved.Store(&moved)
 	if s.log == nil {
-		s.log = slog.Default()
+		s.log = slog.New(slog.DiscardHandler)
 	}
 	if s.searchView == nil {
 		s.searchView = func(v millrace.View) millrace.View { return v }
@@ -174,21 +175,21 @@ func NewServer(from Source, protocols []Protocol, artifacts artifact.Store, o *O
 	return s
 }
 
-// Protocols gives what publishes here, which the caller must not change.
+// Protocols returns the protocols of the server. The caller must not modify the slice.
 func (s *Server) Protocols() []Protocol { return s.protocols }
 
-// Current gives the newest edition, nil before the first.
+// Current returns the newest edition, or nil before the first one.
 func (s *Server) Current() *Edition { return s.current.Load() }
 
 // Published reports whether there is an edition.
 func (s *Server) Published() bool { return s.Current() != nil }
 
-// Ready is closed when there is a first edition.
+// Ready returns a channel that is closed when the first edition exists.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
-// Lag returns how long the oldest change of the last publication of this process
-// took from its commit to being visible, 0 = there was no publication yet; and how
-// long the oldest change that is not visible yet has waited, 0 = none waits.
+// Lag returns two durations. last is the time from the commit of the oldest change in
+// the last edition of this process to its publication; 0 = nothing was published.
+// waiting is the age of the oldest change that is not published; 0 = all are.
 func (s *Server) Lag() (last, waiting time.Duration) {
 	if since := s.oldestChange.Load(); since != nil {
 		waiting = max(s.now().Sub(*since), 0)
@@ -196,8 +197,8 @@ func (s *Server) Lag() (last, waiting time.Duration) {
 	return time.Duration(s.lastLag.Load()), waiting
 }
 
-// Damaged returns the paths of the documents and files that answer 503 because an
-// artifact of them is missing or damaged, until they are made again.
+// Damaged returns the sorted paths of documents and artifacts that are missing or
+// damaged. They answer 503 until the server rebuilds them.
 func (s *Server) Damaged() (paths []string) {
 	if ed := s.current.Load(); ed != nil {
 		for _, entries := range []map[key]*entry{ed.large, ed.keyed} {
@@ -212,12 +213,12 @@ func (s *Server) Damaged() (paths []string) {
 	return slices.Compact(paths)
 }
 
-// Moved is closed when there is another edition than the current one. Whoever
-// waits asks for it before it looks at the current one.
+// Moved returns a channel that is closed when the next edition exists. Call it before
+// [Server.Current], so that no edition is missed.
 func (s *Server) Moved() <-chan struct{} { return *s.moved.Load() }
 
-// put makes an edition the current one; stored is its number in the store, and
-// mended says that its manifest is not the one in the store.
+// put makes an edition the current one. stored is its number in the store. rebuilt
+// reports that its manifest is not the one in the store.
 func (s *Server) put(view millrace.View, m *manifest, stored uint64, mended bool) error {
 	view = s.searchView(view)
 	ed := &Edition{View: view, manifest: m, stored: stored, rebuilt: mended, number: 1, large: make(map[key]*entry), keyed: make(map[key]*entry)}
@@ -262,8 +263,8 @@ func (s *Server) put(view millrace.View, m *manifest, stored uint64, mended bool
 	return nil
 }
 
-// prepare adds the entry of a document to those of an edition. It is the last one if
-// the document is the same, whose digests may be known.
+// prepare adds the entry of a document to the entries of an edition. It reuses the last
+// entry of an unchanged document, because its digests may be known.
 func (s *Server) prepare(d, before *large, last, entries map[key]*entry, guarded bool) error {
 	if before != nil && reflect.DeepEqual(d, before) {
 		if k := keyAt(d.Path); last[k].err() == nil {
@@ -276,5 +277,5 @@ func (s *Server) prepare(d, before *large, last, entries map[key]*entry, guarded
 	return err
 }
 
-// Forget frees the response cache.
+// DropCache frees the response cache.
 func (s *Server) DropCache() { s.cache.clear() }

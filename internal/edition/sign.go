@@ -8,24 +8,22 @@ import (
 
 // Signer signs the responses of documents (RFC 9421).
 type Signer interface {
-	// Sign gives the fields Signature-Input and Signature of a response with a
-	// header to a GET of a target: path, percent-encoded and relative to the
-	// documents' base, and query. Until again others who ask for the same bytes
-	// may be given the same.
+	// Sign returns the fields Signature-Input and Signature of a response to a GET.
+	// target is the percent-encoded path below the documents' base with the query. The
+	// fields may be reused for the same bytes until the time again.
 	Sign(target string, status int, h http.Header) (input, signature string, again time.Time, err error)
 }
 
-// signed is a signature of a representation as the answer to one target.
+// signed is a signature of a representation for one target.
 type signed struct {
 	of               key
 	input, signature [1]string
 	again            int64 // Unix seconds
 }
 
-// sign adds a signature to the header of a 200 with the document's bytes, as the
-// answer to a target. It is made with the first response, and given to all who
-// ask for the same, until it is to be made anew: what it costs does not depend
-// on how many ask.
+// sign adds a signature for a target to the header of a 200. Responses with the same
+// bytes and target share one signature until it must be renewed, so the cost does not
+// depend on the number of requests.
 func (e *entry) sign(h http.Header, r *rep, k key) error {
 	if e.signer == nil {
 		return nil
@@ -43,7 +41,7 @@ func (e *entry) sign(h http.Header, r *rep, k key) error {
 	return nil
 }
 
-// target gives the request target that a key is of.
+// target returns the request target of a key.
 func (k key) target() string {
 	u := url.URL{Path: k.path, RawPath: k.raw, RawQuery: k.query}
 	return u.RequestURI()

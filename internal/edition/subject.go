@@ -8,23 +8,23 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// aside is what few documents have to say of themselves.
+// extraSubject has the fields of a subject that few documents set.
 type extraSubject struct {
 	query        string
 	pageCount    int64
 	continuation bool
 }
 
-// about notes what a document of a protocol is of, beside the page.
+// setSubject sets the protocol and the subject of the entry, except its page.
 func (e *entry) setSubject(s *millrace.Subject, proto string) {
 	e.proto = proto
 	if s.Query != "" || s.PageCount > 0 || s.Continuation {
-		// A question may be a part of a long request.
+		// The query may be part of a long string: clone it.
 		e.extra = &extraSubject{strings.Clone(s.Query), s.PageCount, s.Continuation}
 	}
 }
 
-// subject gives what the entry is of.
+// subject returns the subject of the entry.
 func (e *entry) subject() access.Subject {
 	s := access.Subject{Subject: millrace.Subject{Page: e.page, Public: e.public}, Protocol: e.proto, Found: true}
 	if a := e.extra; a != nil {
@@ -33,9 +33,8 @@ func (e *entry) subject() access.Subject {
 	return s
 }
 
-// Known gives what a request is for, as far as that is known without looking it
-// up: false for what nobody has asked for of late. The path of r is relative to
-// the documents' base.
+// Known returns the subject of a request if the cache or the edition has its document.
+// It never asks the protocols. The path of r is relative to the documents' base.
 func (s *Server) Known(r *http.Request) (access.Subject, bool) {
 	ed := s.current.Load()
 	if ed == nil {
@@ -48,7 +47,7 @@ func (s *Server) Known(r *http.Request) (access.Subject, bool) {
 	return e.subject(), true
 }
 
-// failed tells whose error an answer is.
+// setErrorSubject sets the protocol and the page of an error response.
 func (proto *Protocol) setErrorSubject(q *access.Request, search bool, err error) {
 	s := access.Subject{Subject: millrace.Subject{Search: search}, Protocol: proto.Name}
 	if said := requestError(err); said != nil {
