@@ -20,24 +20,23 @@ import (
 	"github.com/millrace/millrace/artifact"
 )
 
-// A chunked document is a tree. Its leaves are chunks: parts that follow each
-// other, as raw deflate that refers to nothing before itself and ends on a full
-// flush. Its nodes name their children. Both are artifacts. Where a chunk or a
-// node begins follows from the keys of the parts, so that a change of a part
-// changes its chunk, at most the chunk next to it, and the nodes above.
+// A chunked document is a tree of artifacts. Its leaves are chunks: consecutive parts as
+// raw deflate, which refers to no earlier bytes and ends on a full flush. Its nodes name
+// their children. The keys of the parts determine where chunks and nodes begin. A change
+// of a part therefore changes its chunk, at most one neighbor, and the nodes above.
 const (
-	chunkLeast = 32 << 10  // identity bytes, but of the last chunk
-	chunkMost  = 256 << 10 // identity bytes, but for the last part
+	chunkLeast = 32 << 10  // identity bytes, except the last chunk
+	chunkMost  = 256 << 10 // identity bytes before the last part
 	nodeMost   = 256       // children
 	chunkBits  = 4         // zero bits of the hash of a key that begins a chunk
 	nodeBits   = 6         // further zero bits for each level of nodes
 
-	chunkSuffix = ".chunk1" // moves with the encoder
-	nodeSuffix  = ".node2"  // moves with the format of nodes
+	chunkSuffix = ".chunk1" // changes with the encoder
+	nodeSuffix  = ".node2"  // changes with the format of nodes
 )
 
-// branch is a chunk or a node as its parent has it. Of a node, the sizes and the
-// checksum are those of all below, with what stands between chunks.
+// branch describes a chunk or a node in its parent. The sizes and the checksum of a node
+// are those of all chunks below, with the bytes between them.
 type branch struct {
 	First, Last string // keys of its parts
 	Parts       int64
@@ -48,7 +47,7 @@ type branch struct {
 	Sum         sum
 }
 
-// sum is a SHA-256.
+// sum is a SHA-256 hash.
 type sum [sha256.Size]byte
 
 // MarshalText implements [encoding.TextMarshaler].
@@ -63,16 +62,17 @@ func (s *sum) UnmarshalText(b []byte) error {
 	return err
 }
 
-// tree is the parts of a document. The zero value has none.
+// tree has the parts of a document. The zero value has no parts.
 type tree struct {
 	Height int    // 0: Root is a chunk
-	Root   branch // Parts 0 = there are none
+	Root   branch // Parts is 0 if the tree is empty
 }
 
 func (b *branch) chunk() string { return hex.EncodeToString(b.Sum[:]) + chunkSuffix }
 func (b *branch) node() string  { return hex.EncodeToString(b.Sum[:]) + nodeSuffix }
 
-// hashOf returns the hash of a key, by whose zero bits chunks and nodes begin.
+// hashOf returns the hash of a key. Its low zero bits determine where chunks and nodes
+// begin.
 func hashOf(key string) uint64 {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, key)
@@ -95,21 +95,21 @@ type grower struct {
 	gap     int64  // bytes of deflate of between
 	gapCRC  uint32 // of between
 
-	body  bytes.Buffer // of the chunk under way
+	body  bytes.Buffer // of the current chunk
 	next  branch
 	enc   *flate.Writer
 	coded bytes.Buffer
 	out   []branch
 
-	have map[sum]branch // what need not be written: of earlier trees, and of other forms
+	have map[sum]branch // already stored, by earlier trees and other forms
 }
 
 func newGrower(ctx context.Context, store artifact.Store) *grower {
 	return &grower{ctx: ctx, store: store, have: make(map[sum]branch)}
 }
 
-// grow returns the tree of a document whose parts with changed keys differ from
-// those of an earlier tree; without an earlier tree, all are written.
+// grow returns the tree of a document. Only the parts with changed keys differ from old.
+// If old is nil, grow writes all parts.
 func (g *grower) grow(p *millrace.Parts, old *tree, changed []string) (*tree, error) {
 	g.between, g.gap, g.gapCRC, g.out = p.Between, int64(len(segment(p.Between))), crc32.ChecksumIEEE(p.Between), nil
 	var have []branch
@@ -135,8 +135,8 @@ func (g *grower) grow(p *millrace.Parts, old *tree, changed []string) (*tree, er
 	}
 	at := 0
 	for len(changed) > 0 {
-		// The chunk that the key is in, or before: a key that begins a chunk
-		// may be gone, and its chunk with it.
+		// Start before the key's chunk: a deleted key may have begun a chunk, which
+		// then joins the one before.
 		i, _ := slices.BinarySearchFunc(have[at:], changed[0], func(b branch, key string) int { return strings.Compare(b.First, key) })
 		i = max(at+i-1, at)
 		g.out = append(g.out, have[at:i]...)
@@ -154,9 +154,9 @@ func (g *grower) grow(p *millrace.Parts, old *tree, changed []string) (*tree, er
 	return g.storeNodes()
 }
 
-// write writes the parts after a key into chunks. It ends where a chunk begins
-// that one of rest begins with and before which all changed keys are; it leaves
-// the chunks of rest and the keys that are still to be done.
+// write writes the parts after a key into chunks. It stops at the first chunk of rest
+// that begins like a new chunk, if no changed key comes before the next chunk. It leaves
+// the remaining chunks in rest and the remaining keys in changed.
 func (g *grower) write(p *millrace.Parts, after string, rest *[]branch, changed *[]string) error {
 	for part, err := range p.After(g.ctx, after) {
 		if err != nil {
@@ -191,7 +191,7 @@ func (g *grower) write(p *millrace.Parts, after string, rest *[]branch, changed 
 	return g.end()
 }
 
-// add adds a part to the chunk under way.
+// add adds a part to the current chunk.
 func (g *grower) add(part millrace.Part) {
 	if g.next.Parts == 0 {
 		g.next.First = part.Key
@@ -203,7 +203,7 @@ func (g *grower) add(part millrace.Part) {
 	g.next.Parts++
 }
 
-// end stores the chunk under way.
+// end stores the current chunk.
 func (g *grower) end() error {
 	if g.next.Parts == 0 {
 		return nil
@@ -228,7 +228,7 @@ func (g *grower) end() error {
 	return nil
 }
 
-// deflate returns the coded form of a chunk. It is valid until the next.
+// deflate returns a chunk as deflate. The result is valid until the next call.
 func (g *grower) deflate(body []byte) ([]byte, error) {
 	g.coded.Reset()
 	if g.enc == nil {
@@ -248,7 +248,7 @@ func (g *grower) deflate(body []byte) ([]byte, error) {
 	return g.coded.Bytes(), nil
 }
 
-// plant stores the nodes above the chunks, but those that the earlier tree has.
+// storeNodes stores the nodes above the chunks, except those of the earlier tree.
 func (g *grower) storeNodes() (*tree, error) {
 	t, level := new(tree), g.out
 	for ; len(level) > 1; t.Height++ {
@@ -277,7 +277,7 @@ func (g *grower) storeNodes() (*tree, error) {
 	return t, nil
 }
 
-// join returns what a node says of its children.
+// join returns the branch of a node with some children, without its hash.
 func (g *grower) join(children []branch) branch {
 	b := branch{First: children[0].First, Last: children[len(children)-1].Last}
 	for i, c := range children {
@@ -291,7 +291,7 @@ func (g *grower) join(children []branch) branch {
 	return b
 }
 
-// segment returns bytes as stored blocks of deflate, which end on a byte.
+// segment returns bytes as stored blocks of deflate, which end on a byte boundary.
 func segment(b []byte) []byte {
 	var out []byte
 	for block := range slices.Chunk(b, 1<<16-1) {
@@ -357,12 +357,12 @@ func decodeNode(raw []byte) ([]branch, error) {
 		out = append(out, c)
 	}
 	if !ok || len(out) == 0 {
-		return nil, fmt.Errorf("node of a document: %w: it is damaged", millrace.ErrInvalid)
+		return nil, fmt.Errorf("node of a document: %w: damaged", millrace.ErrInvalid)
 	}
 	return out, nil
 }
 
-// children reads a node. It deletes one that is damaged.
+// children reads a node. It deletes a damaged one.
 func children(ctx context.Context, store artifact.Store, b *branch) ([]branch, error) {
 	r, err := store.Open(ctx, b.node(), 0, -1)
 	if err != nil {
@@ -374,7 +374,7 @@ func children(ctx context.Context, store artifact.Store, b *branch) ([]branch, e
 		return nil, err
 	}
 	if sha256.Sum256(raw) != b.Sum {
-		err := fmt.Errorf("%s: %w: it is damaged", b.node(), millrace.ErrInvalid)
+		err := fmt.Errorf("%s: %w: damaged", b.node(), millrace.ErrInvalid)
 		return nil, errors.Join(err, store.Delete(ctx, b.node())) // else Put would keep it
 	}
 	return decodeNode(raw)
@@ -404,8 +404,8 @@ func walk(ctx context.Context, store artifact.Store, b *branch, height int, f fu
 	return nil
 }
 
-// beyond calls f for every branch that another tree does not have. It reads the
-// nodes that only one of the two has.
+// forEachNotIn calls f for every branch that is not in another tree. It reads only the
+// nodes that the trees do not share.
 func (t *tree) forEachNotIn(ctx context.Context, store artifact.Store, other *tree, f func(b *branch, height int) error) error {
 	level := func(t *tree, height int) []branch {
 		if t.Root.Parts == 0 || t.Height != height {
@@ -452,10 +452,9 @@ func (t *tree) forEachNotIn(ctx context.Context, store artifact.Store, other *tr
 	}
 }
 
-// combineCRC returns the checksum of two sequences of bytes that follow each
-// other, by their checksums and the length of the second: the checksum of the
-// first is multiplied by x to the number of bits of the second, modulo the
-// polynomial.
+// combineCRC returns the checksum of two concatenated sequences of bytes, from their
+// checksums a and b and the length n of the second. It multiplies a by x to the power 8n,
+// modulo the polynomial.
 func combineCRC(a, b uint32, n int64) uint32 {
 	power := uint32(1 << 23) // x to the 8th, bits reversed
 	product := uint32(1 << 31)

@@ -21,7 +21,7 @@ import (
 	"github.com/millrace/millrace/artifact"
 )
 
-// chunked is a chunked document as a manifest has it.
+// chunked is a chunked document in a manifest.
 type chunked struct {
 	Version string `json:"version"` // of its Parts
 	Head    []byte `json:"head"`
@@ -30,8 +30,8 @@ type chunked struct {
 	Tree    tree   `json:"tree"`
 }
 
-// cut makes a document of parts, from an earlier state of it where the parts with
-// changed keys are the only ones that differ.
+// cut makes a chunked document of parts. Only the parts with changed keys differ from
+// old, which may be nil.
 func (g *grower) cut(p *millrace.Parts, old *chunked, changed []string) (*chunked, error) {
 	var last *tree
 	if old != nil && old.Version == p.Version && bytes.Equal(old.Between, p.Between) {
@@ -57,7 +57,7 @@ func ETag(ctx context.Context, p *millrace.Parts) (string, error) {
 	return c.etag(), nil
 }
 
-// nowhere stores nothing.
+// discardStore stores nothing.
 type discardStore struct{ artifact.Store }
 
 // Put implements [artifact.Store].
@@ -84,7 +84,7 @@ func (c *chunked) sum(ctx context.Context, s *Server) (string, error) {
 	return "sha256-" + hex.EncodeToString(h.Sum(nil)), err
 }
 
-// digestOf returns the Content-Digest of bytes whose ETag is of [millrace.Document].Exact.
+// digestOf returns the Content-Digest for the ETag of a document with Exact.
 func digestOf(etag string) string {
 	sum, _ := hex.DecodeString(strings.TrimPrefix(etag, "sha256-"))
 	return "sha-256=:" + base64.StdEncoding.EncodeToString(sum) + ":"
@@ -93,14 +93,14 @@ func digestOf(etag string) string {
 // size returns the number of identity bytes.
 func (c *chunked) size() int64 { return int64(len(c.Head)+len(c.Tail)) + c.Tree.Root.Size }
 
-// The first and the last block of gzip. The header says nothing of the
-// file, its time and its system.
+// The first bytes and the last block of gzip. The header has no file name, time or
+// system.
 var (
 	gzipHead = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
 	gzipEnd  = []byte{3, 0} // an empty last block
 )
 
-// bodies is the bytes of a chunked document in one coding.
+// bodies has the bytes of a chunked document in one coding.
 type bodies struct {
 	*chunked
 	loss
@@ -111,10 +111,10 @@ type bodies struct {
 	head, tail []byte
 	between    []byte
 
-	sum          atomic.Pointer[string] // Content-Digest; nil = not known yet
-	wake         func()                 // of the server
-	digestWanted atomic.Bool            // a response would have had the digest
-	brotli       atomic.Bool            // a request would have taken brotli; of identity alone
+	sum          atomic.Pointer[string] // Content-Digest; nil = not computed yet
+	wake         func()                 // Server.wake
+	digestWanted atomic.Bool            // a response was sent without the digest
+	brotli       atomic.Bool            // a request preferred brotli; only for identity
 }
 
 // in returns the bytes of the document in gzip or identity.
@@ -135,7 +135,7 @@ func (c *chunked) in(coding coding, s *Server) (*bodies, error) {
 	crc = combineCRC(crc, crc32.ChecksumIEEE(c.Tail), int64(len(c.Tail)))
 	b.tail = append(segment(c.Tail), gzipEnd...)
 	b.tail = binary.LittleEndian.AppendUint32(b.tail, crc)
-	b.tail = binary.LittleEndian.AppendUint32(b.tail, uint32(c.size())) //nolint:gosec // modulo 2^32, as the format has it
+	b.tail = binary.LittleEndian.AppendUint32(b.tail, uint32(c.size())) //nolint:gosec // the format requires the size modulo 2^32
 	return b, nil
 }
 
@@ -150,10 +150,10 @@ func (b *bodies) of(x *branch) int64 {
 	return x.Size
 }
 
-// digestAtOnce is the number of bytes up to which a response waits for its digest.
+// digestAtOnce is the maximum size in bytes at which a response waits for its digest.
 const digestAtOnce = 1 << 20
 
-// digest implements [content]. That of a long document is deferred work.
+// digest implements [content]. The digest of a long document is deferred work.
 func (b *bodies) digest(ctx context.Context) (string, error) {
 	switch sum := b.known(); {
 	case b.err() != nil:
@@ -188,12 +188,11 @@ func (b *bodies) known() string {
 	return ""
 }
 
-// keptSize is the number of bytes up to which a document is kept in the response
-// cache.
+// keptSize is the maximum size in bytes of a document in the response cache.
 const keptSize = 256 << 10
 
-// write writes n bytes that begin at an offset. Those of a short document come from
-// the response cache.
+// write writes n bytes from an offset. It reads short documents from the response
+// cache.
 func (b *bodies) write(ctx context.Context, w io.Writer, from, n int64) error {
 	size := b.length()
 	if size > keptSize {
@@ -214,7 +213,7 @@ func (b *bodies) write(ctx context.Context, w io.Writer, from, n int64) error {
 	return err
 }
 
-// collect writes n bytes that begin at an offset from the chunks.
+// collect writes n bytes from an offset, which it reads from the chunks.
 func (b *bodies) collect(ctx context.Context, w io.Writer, from, n int64) error {
 	out := &window{w: w, skip: from, left: n}
 	if _, err := out.Write(b.head); err != nil {
@@ -229,7 +228,7 @@ func (b *bodies) collect(ctx context.Context, w io.Writer, from, n int64) error 
 	return err
 }
 
-// branch writes what the window shows of a branch.
+// branch writes the bytes of a branch that are in the window.
 func (b *bodies) branch(ctx context.Context, out *window, x *branch, height int) error {
 	if size := b.of(x); out.left == 0 || out.skip >= size {
 		out.skip -= min(out.skip, size)
@@ -255,8 +254,8 @@ func (b *bodies) branch(ctx context.Context, out *window, x *branch, height int)
 	return nil
 }
 
-// chunk writes what the window shows of a chunk. It writes nothing of one that is
-// damaged: a range, and the last bytes of a document, would look whole.
+// chunk writes the bytes of a chunk that are in the window. It writes nothing of a
+// damaged chunk, because a client could not detect the damage in a range.
 func (b *bodies) chunk(ctx context.Context, out *window, x *branch) error {
 	r, err := b.store.Open(ctx, x.chunk(), 0, x.Coded)
 	if err != nil {
@@ -281,33 +280,33 @@ func (b *bodies) chunk(ctx context.Context, out *window, x *branch) error {
 	return err
 }
 
-// content is the bytes of a representation that are artifacts.
+// content has the bytes of a representation in artifacts.
 type content interface {
-	// write writes n bytes that begin at an offset.
+	// write writes n bytes from an offset.
 	write(ctx context.Context, w io.Writer, from, n int64) error
-	// digest returns the Content-Digest, "" if it is not known yet. It returns an
-	// error if an artifact is known to be missing or damaged.
+	// digest returns the Content-Digest, or "" if it is not computed yet. It returns
+	// the error of err.
 	digest(ctx context.Context) (string, error)
-	// known returns the digest if it is known without reading the bytes.
+	// known returns the digest if it has been computed, or "".
 	known() string
-	// err returns an error if an artifact is known to be missing or damaged.
+	// err returns an error if a response has found an artifact missing or damaged.
 	err() error
 }
 
 // loss records that an artifact of a representation is missing or damaged.
 type loss struct {
-	server *atomic.Bool // that of the server
+	server *atomic.Bool // Server.damaged
 	name   atomic.Pointer[string]
 }
 
-// lost makes the server write an artifact again that cannot be read, and returns
-// the error of the response.
+// fail schedules the rebuilding of an unreadable artifact, and returns the error of the
+// response.
 func (l *loss) fail(ctx context.Context, name string, err error) error {
 	if ctx.Err() == nil {
 		l.name.Store(&name)
 		l.server.Store(true)
 	}
-	return fmt.Errorf("%s is missing or damaged: %w: %v", name, millrace.ErrUnavailable, err) //nolint:errorlint // it is not the document that is not found
+	return fmt.Errorf("%s is missing or damaged: %w: %v", name, millrace.ErrUnavailable, err) //nolint:errorlint // the document itself is not absent
 }
 
 func (l *loss) err() error {
@@ -317,7 +316,7 @@ func (l *loss) err() error {
 	return nil
 }
 
-// window writes some of the bytes that it gets.
+// window is an [io.Writer] that skips some bytes and writes a limited number of others.
 type window struct {
 	w          io.Writer
 	skip, left int64
@@ -337,7 +336,7 @@ func (o *window) Write(b []byte) (int, error) {
 	return n, o.err
 }
 
-// rep makes the document in a coding ready to be answered with.
+// rep returns the representation of the document in a coding.
 func (c *chunked) rep(coding coding, s *Server) (*rep, error) {
 	b, err := c.in(coding, s)
 	if err != nil {

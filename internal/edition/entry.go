@@ -17,82 +17,81 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// field is one header field, made once and shared by every response: nobody
-// writes to the slice.
+// field is a header field that all responses share. Its value is read-only.
 type field struct {
 	name  string // canonical
 	value []string
 }
 
-// shape is what many documents have in common.
+// shape has the header fields that many documents have in common.
 type shape struct {
 	all  []field // on 200, 206, 304 and HEAD
 	full []field // not on 304
 }
 
-// entry is a document made ready: a request is answered from it with a few
-// assignments. Everything but the atomics is written once.
+// entry is a document that is prepared for responses. All fields are written once,
+// except the atomics and the guarded ones.
 type entry struct {
 	key      key
 	shape    *shape
-	own      []field         // as shape.all, of this document alone
-	inline   [2]field        // where own lies if it is short: fewer objects for the collector
-	values   [2]string       // where the values of inline lie
+	own      []field         // like shape.all, for this document only
+	inline   [2]field        // memory of a short own: fewer objects for the garbage collector
+	values   [2]string       // memory of the values of inline
 	tag      string          // without quotes
 	tags     [codings]string // the validators, with quotes
 	modified int64           // of Last-Modified, in Unix seconds; 0 = none
-	ahead    bool            // modified lay in the future when the entry was made
+	ahead    bool            // modified was in the future when the entry was made
 	oneTag   bool            // see millrace.Document
-	exact    bool            // the same
-	private  bool            // for its client alone: no CORS
-	shared   bool            // the same for every client that may have it, but for the coding
+	exact    bool            // see millrace.Document
+	private  bool            // for a single client: no CORS
+	shared   bool            // equal for all clients with access, except the coding
 	public   bool            // see millrace.Document
-	guarded  bool            // for those who have a key
-	signer   Signer          // of its responses; nil = nobody
+	guarded  bool            // needs a key
+	signer   Signer          // of its responses; nil = they are not signed
 	cached   string          // millrace.Document.CacheField, canonical; "" = none
-	offer    codingSet       // in which codings it can be had
-	large    bool            // of the edition alone: a large document or a file
-	proto    string          // whose document it is
+	offer    codingSet       // offered codings
+	large    bool            // a large document or an artifact, which only the edition has
+	proto    string          // name of its protocol
 	page     string          // see millrace.Document
-	extra    *extraSubject   // nil = there is nothing else to say of it
+	extra    *extraSubject   // nil = all of its fields are zero
 
-	mu    sync.Mutex                 // one rendering at a time
-	inUse [codings]weak.Pointer[rep] // what responses under way are made of, kept or not; guarded by mu
+	mu    sync.Mutex                 // held while rendering
+	inUse [codings]weak.Pointer[rep] // of responses in progress, cached or not; guarded by mu
 	state atomic.Pointer[entryState]
 	reps  [codings]atomic.Pointer[rep]
 
-	used  atomic.Uint32 // a codingSet of the bodies used since the cache looked last, and touched
+	used  atomic.Uint32 // codingSet of the bodies used since the hand passed, and touched
 	cost  int64         // in bytes; guarded by the cache
-	clock *clock        // of the cache that it is in; guarded by the cache
+	clock *clock        // that has the entry; guarded by the cache
 	place int           // in the clock's ring; guarded by the cache
 }
 
-// standing says in which edition an entry was found last, and how it is
-// rendered there.
+// entryState is the last edition that has an entry, and the function that renders the
+// entry there.
 type entryState struct {
 	number    uint64
 	write     func(context.Context, io.Writer) error
-	pageState string // see Server.Page and Server.Keep
+	pageState string // see Server.Page and Server.CacheBody
 }
 
-// rep is a representation: the bytes of a document in one coding. They are in
-// body, or in artifacts.
+// rep is a representation: the bytes of a document in one coding, from body or from
+// artifacts.
 type rep struct {
-	coding  coding // what body is really in: identity when coding does not pay
+	coding  coding // of body; identity if encoding saves too little
 	body    []byte
 	content content // nil = body
 	size    int64
-	plain   int64     // without coding; 0 = not known
+	plain   int64     // identity size; 0 = unknown
 	digest  [1]string // Content-Digest or Repr-Digest of body
 	length  [1]string // Content-Length
 	made    int64     // Unix seconds; 0 for content
 	age     atomic.Pointer[age]
-	signed  atomic.Pointer[signed] // nil = not yet
+	signed  atomic.Pointer[signed] // nil = not signed yet
 
-	block *block // that body lies in; nil = body has an allocation of its own
-	of    *entry // that has it in the cache, for block; guarded by the cache
-	place int32  // of it in block
-	at    coding // where of has it
+	block *block // with the memory of body; nil = body has its own allocation
+	of    *entry // the cached entry that has it; guarded by the cache
+	place int32  // index in block.reps
+	at    coding // index in of.reps
 }
 
 func newRep(c coding, body []byte, plain int) *rep {
@@ -103,19 +102,18 @@ func newRep(c coding, body []byte, plain int) *rep {
 	}
 }
 
-// plainBelow is the size in bytes below which coding a document does not pay.
+// plainBelow is the size in bytes below which encoding saves too little.
 const plainBelow = 200
 
-// validating names the fields that a 304 repeats (RFC 9110, section 15.4.5)
-// beside ETag.
+// validating has the fields that a 304 repeats, except ETag (RFC 9110, section 15.4.5).
 var validating = map[string]bool{
 	"Cache-Control": true, "Content-Location": true, "Expires": true, "Last-Modified": true, "Link": true, "Vary": true,
 }
 
-// unique names the fields that nearly every document has for itself.
+// unique has the fields whose values most documents do not share.
 var unique = map[string]bool{"Content-Location": true, "Last-Modified": true, "Link": true}
 
-// reserved names the fields that are never the protocol's to say.
+// reserved has the fields that a protocol must not set.
 var reserved = map[string]bool{
 	"Etag": true, "Content-Length": true, "Content-Digest": true, "Repr-Digest": true, "Content-Range": true,
 	"Transfer-Encoding": true, "Connection": true, "Date": true,
@@ -130,22 +128,22 @@ var (
 	rangesNone  = []string{"none"}
 )
 
-// prepare makes an entry of a document that was found in an edition; guarded
-// says that the content of its protocol needs a key. It keeps d.Header's slices.
+// prepare returns the entry of a document in an edition. guarded reports whether its
+// protocol needs a key. prepare retains the slices of d.Header.
 func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (*entry, error) {
 	if d.ETag == "" {
 		return nil, fmt.Errorf("document %s: no validator", d.Path)
 	}
 	if strings.ContainsFunc(d.ETag, func(r rune) bool { return r == '"' || r <= ' ' || r == 0x7f }) {
-		return nil, fmt.Errorf("document %s: %q cannot be a validator", d.Path, d.ETag)
+		return nil, fmt.Errorf("document %s: invalid validator %q", d.Path, d.ETag)
 	}
 	e := &entry{tag: d.ETag, oneTag: d.OneTag || d.Exact, exact: d.Exact, offer: allCodings, shared: true, public: d.Public, shape: new(shape)}
 	if d.CacheField != "" {
 		e.cached = http.CanonicalHeaderKey(d.CacheField)
 	}
 	e.state.Store(&entryState{number: number, write: d.Write})
-	// What the page is called lies beside what every condition is compared with, so
-	// that whoever takes it down does not wait for the memory.
+	// Recording an event reads the page after a condition has read the tag. In one
+	// allocation, both are in the processor's cache.
 	quoted := `"` + d.ETag + `"` + d.Page
 	quoted, e.page = quoted[:len(quoted)-len(d.Page)], quoted[len(quoted)-len(d.Page):]
 	e.tag = quoted[1 : len(quoted)-1]
@@ -156,7 +154,7 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 		}
 	}
 	if _, final := d.Header["Content-Encoding"]; final || d.Exact {
-		// There is nothing to choose.
+		// The document has a single coding.
 		e.offer = 1 << identity
 		e.tags = [codings]string{quoted, quoted, quoted, quoted}
 	}
@@ -183,7 +181,7 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 		switch f := (field{name, value}); {
 		case unique[name]:
 			e.own = append(e.own, f)
-		case validating[name], strings.HasPrefix(name, "X-"): // a field of a protocol's own says what the server is
+		case validating[name], strings.HasPrefix(name, "X-"): // protocols describe the server in their own fields
 			e.shape.all = append(e.shape.all, f)
 		default:
 			e.shape.full = append(e.shape.full, f)
@@ -206,7 +204,7 @@ func (e *entry) canonical() bool {
 	})
 }
 
-// complete adds what every document of its kind has.
+// complete adds the fields that do not depend on the document, and sorts all fields.
 func (e *entry) complete(d *millrace.Document) {
 	if e.offer != 1<<identity {
 		e.shape.all = addVary(e.shape.all)
@@ -237,7 +235,7 @@ func (e *entry) complete(d *millrace.Document) {
 	e.own = e.inline[:len(e.own)]
 }
 
-// addVary makes sure that caches tell the codings apart.
+// addVary adds Accept-Encoding to Vary.
 func addVary(fields []field) []field {
 	for i, f := range fields {
 		if f.name != "Vary" {
@@ -255,7 +253,7 @@ func addVary(fields []field) []field {
 	return append(fields, field{"Vary", []string{"Accept-Encoding"}})
 }
 
-// same reports whether two entries answer alike, bodies apart.
+// same reports whether two entries give equal responses, apart from the bodies.
 func (e *entry) same(o *entry) bool {
 	return e.tag == o.tag && e.oneTag == o.oneTag && e.exact == o.exact && e.offer == o.offer && !e.ahead && !o.ahead &&
 		e.public == o.public && e.guarded == o.guarded && e.cached == o.cached &&
@@ -267,7 +265,7 @@ func equalFields(a, b []field) bool {
 	return slices.EqualFunc(a, b, func(a, b field) bool { return a.name == b.name && slices.Equal(a.value, b.value) })
 }
 
-// adopt takes the bodies of an earlier entry of the same bytes over.
+// adopt copies the representations of an earlier entry with the same bytes.
 func (e *entry) adopt(o *entry) {
 	if e.tag != o.tag || e.modified != o.modified || e.offer != o.offer {
 		return
@@ -287,8 +285,8 @@ func (e *entry) err() error {
 	return nil
 }
 
-// confirm says that the document stands in an edition; an older edition than
-// the last changes nothing.
+// confirm records that an edition has the document. It ignores older editions than the
+// last one.
 func (e *entry) confirm(in *entryState) {
 	for {
 		last := e.state.Load()
@@ -298,14 +296,14 @@ func (e *entry) confirm(in *entryState) {
 	}
 }
 
-// keeper is told when an entry has got a body, and stores it if it may stay.
+// keeper stores the rendered bodies of entries, if they fit.
 type keeper interface {
 	keep(e *entry, c coding, r *rep)
 }
 
-// render gives the document in a coding, from memory if it is there; fresh
-// says that it was not. Several callers wait for one of them to render; when
-// that one fails, the next tries.
+// render returns the document in a coding, from memory if possible. fresh reports that
+// it was rendered now. One caller renders while others wait. If it fails, the next one
+// tries.
 func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (rp *rep, fresh bool, err error) {
 	if r := e.reps[c].Load(); r != nil {
 		e.touch(1 << c)
@@ -317,7 +315,7 @@ func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (
 		return r, false, nil
 	}
 	if r := e.inUse[c].Value(); r != nil {
-		return r, false, nil // too large to keep: its readers share it, however slow they are
+		return r, false, nil // too large for the cache, but another response still reads it
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
@@ -335,8 +333,8 @@ func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (
 	}
 	real := c
 	if e.oneTag && len(body) < plainBelow {
-		// Only where the validator does not name the coding: a 304 has to
-		// know the validator without the body.
+		// Otherwise the validator names the coding, and a 304 must know the validator
+		// without the body.
 		real = identity
 	}
 	coded, err := enc.encode(real, body)
@@ -347,7 +345,7 @@ func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (
 	if k != nil {
 		k.keep(e, c, r)
 		if kept := e.reps[c].Load(); kept != nil {
-			r = kept // what others get, with the signature of this response
+			r = kept // the shared copy, which keeps the signature of this response
 		}
 	}
 	e.inUse[c] = weak.Make(r)

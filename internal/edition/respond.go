@@ -15,10 +15,10 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// Respond answers one request for a document, as RFC 9110 has it: GET, HEAD,
-// OPTIONS, codings, conditions, one range, digests, CORS. A 304 and a HEAD never
-// call d.Write. An error, such as that of another method, means that nothing has
-// been answered yet, unless it wraps [ErrBroken]. [Server.Serve] does the same with a cache.
+// Respond answers a request for a document (RFC 9110): GET, HEAD, OPTIONS, codings,
+// conditions, a single range, digests and CORS. For a 304 and a HEAD it never calls
+// d.Write. After an error, such as for another method, nothing is written, unless the
+// error wraps [ErrBroken]. [Server.Serve] does the same with a cache.
 func Respond(w http.ResponseWriter, r *http.Request, d *millrace.Document) error {
 	e, err := prepare(d, false, 0, time.Now())
 	if err != nil {
@@ -27,8 +27,8 @@ func Respond(w http.ResponseWriter, r *http.Request, d *millrace.Document) error
 	return e.respond(w, r, new(encoders), nil, nil)
 }
 
-// ErrBroken says that a response broke off after its header: the client is
-// gone, or a file could not be read to its end.
+// ErrBroken is the error of a response that ended after its header: the client closed
+// the connection, or reading an artifact failed.
 var ErrBroken = errors.New("response broken off")
 
 const (
@@ -37,18 +37,18 @@ const (
 	corsMaxAge  = "86400"
 )
 
-// Errors of requests for documents that are there.
+// Errors of requests for existing documents.
 var (
 	errMethod       = &millrace.RequestError{Status: http.StatusMethodNotAllowed, Text: "this method is not allowed here; see the field Allow"}
 	errCoding       = &millrace.RequestError{Status: http.StatusNotAcceptable, Text: "the document has no content coding, and the request accepts no document without one; see the field Accept-Encoding"}
-	errPrecondition = &millrace.RequestError{Status: http.StatusPreconditionFailed, Text: "the document is not as the request's condition wants it"}
+	errPrecondition = &millrace.RequestError{Status: http.StatusPreconditionFailed, Text: "the document does not meet the request's condition"}
 	errRange        = &millrace.RequestError{Status: http.StatusRequestedRangeNotSatisfiable, Text: "the document has no such range; see the field Content-Range"}
 )
 
-// Method answers a request by a method that reads nothing: it reports true
-// after an OPTIONS, and sets Allow and returns an error for a method that allow,
-// a value of that field, does not name. public: scripts of other origins may
-// ask, and the answer to an OPTIONS that has an Origin says so (CORS).
+// Method handles requests with other methods than the allowed ones. allow is a value of
+// the field Allow. Method answers OPTIONS and returns true. For a method that allow does
+// not list, it sets Allow and returns an error. If public, scripts of other origins may
+// send requests, and the response to OPTIONS allows it (CORS).
 func Method(w http.ResponseWriter, r *http.Request, allow string, public bool) (done bool, err error) {
 	h := w.Header()
 	switch {
@@ -69,7 +69,7 @@ func Method(w http.ResponseWriter, r *http.Request, allow string, public bool) (
 	return false, errMethod
 }
 
-// reads reports whether a request is for a document's bytes.
+// reads reports whether the method is GET or HEAD.
 func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
 func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k keeper, q *access.Request) error {
@@ -102,26 +102,26 @@ func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k
 	return e.get(w, r, c, enc, k, q)
 }
 
-// common sets what a 200 and a 304 both say.
+// common sets the fields of both 200 and 304.
 func (e *entry) common(h http.Header, c coding) {
 	for i := range e.shape.all {
 		h[e.shape.all[i].name] = e.shape.all[i].value
 	}
 	for i := range e.own {
 		if name := e.own[i].name; name == "Link" && h[name] != nil {
-			h[name] = append(slices.Clone(e.own[i].value), h[name]...) // it is asked for by another URL
+			h[name] = append(slices.Clone(e.own[i].value), h[name]...) // Answer has set the canonical link
 		} else {
 			h[name] = e.own[i].value
 		}
 	}
 	h["Etag"] = e.tags[c : c+1 : c+1]
 	if e.ahead && time.Now().Unix() < e.modified {
-		// RFC 9110, section 8.8.2.1: never later than Date.
+		// Last-Modified must not be later than Date (RFC 9110, section 8.8.2.1).
 		delete(h, "Last-Modified")
 	}
 }
 
-// full sets what a 200 says beyond common, but for the bytes.
+// full sets the fields of a 200 that do not depend on the bytes.
 func (e *entry) full(h http.Header, c coding) {
 	e.common(h, c)
 	for i := range e.shape.full {
@@ -129,7 +129,7 @@ func (e *entry) full(h http.Header, c coding) {
 	}
 }
 
-// head sets what a GET would say, as far as it is known without rendering.
+// head sets the fields of a HEAD, as far as they are known without rendering.
 func (e *entry) head(h http.Header, c coding) {
 	e.full(h, c)
 	r := e.reps[c].Load()
@@ -141,14 +141,14 @@ func (e *entry) head(h http.Header, c coding) {
 		}
 		c = r.coding
 	} else if e.oneTag {
-		return // whether coding pays is known with the body
+		return // the coding depends on the size of the body
 	}
 	if c != identity {
 		h["Content-Encoding"] = codingValues[c]
 	}
 }
 
-// known returns the digest, "" if nothing has read the representation yet.
+// known returns the digest, or "" if it has not been computed.
 func (r *rep) known() []string {
 	if r.content != nil {
 		return []string{r.content.known()}
@@ -186,7 +186,7 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 			h["Content-Digest"] = digest
 		}
 		if err := e.sign(h, rp, keyOf(r.URL)); err != nil {
-			return fmt.Errorf("signing %s: %w", e.key.path, err)
+			return fmt.Errorf("sign %s: %w", e.key.path, err)
 		}
 	case http.StatusPartialContent:
 		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, from+n-1, rp.size))
@@ -208,7 +208,7 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 	if rp.content == nil {
 		w.WriteHeader(status)
 		_, err := w.Write(rp.body[from : from+n])
-		runtime.KeepAlive(rp) // others share it as long as it lives
+		runtime.KeepAlive(rp) // so that render finds it in inUse
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrBroken, err)
 		}
@@ -222,8 +222,8 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 	return e.sendLarge(w, n, status, func(w io.Writer) error { return rp.content.write(r.Context(), w, from, n) })
 }
 
-// plainPart gives the size without coding of n bytes of the representation, 0
-// where that is not known.
+// plainPart returns the identity size of n bytes of the representation, or 0 if that is
+// unknown.
 func (r *rep) plainPart(n int64) int64 {
 	switch {
 	case r.coding == identity && r.plain == r.size:
@@ -234,15 +234,15 @@ func (r *rep) plainPart(n int64) int64 {
 	return 0
 }
 
-// slowest is the rate, in bytes per second, below which a client of a large
-// document is given up.
+// slowest is the minimum rate, in bytes per second, at which a client must read a large
+// document.
 const slowest = 16 << 10
 
-// sendLarge sends n bytes of a large document, which write writes. The header is
-// sent with the first of them, so that a missing artifact can be an error.
+// sendLarge sends n bytes of a large document, which write writes. It sends the header
+// with the first byte, so that a missing artifact can still result in an error response.
 func (e *entry) sendLarge(w http.ResponseWriter, n int64, status int, write func(io.Writer) error) error {
-	// The server's own limit is one for pages. A writer without deadlines, as
-	// in tests, has none to extend.
+	// The server's write timeout is for pages. Writers without deadlines, as in tests,
+	// return an error here.
 	deadline := time.Now().Add(time.Minute + time.Duration(n/slowest)*time.Second)
 	_ = http.NewResponseController(w).SetWriteDeadline(deadline)
 	out := &headerWriter{w: w, status: status}
@@ -253,13 +253,13 @@ func (e *entry) sendLarge(w http.ResponseWriter, n int64, status int, write func
 		return fmt.Errorf("large document %s: %w", e.key.path, err)
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrBroken, err)
-	case !out.started: // it is empty
+	case !out.started: // the document is empty
 		w.WriteHeader(status)
 	}
 	return nil
 }
 
-// late sends the header of a response with its first bytes.
+// headerWriter sends the header of a response with its first bytes.
 type headerWriter struct {
 	w       http.ResponseWriter
 	status  int
@@ -274,9 +274,9 @@ func (l *headerWriter) Write(b []byte) (int, error) {
 	return l.w.Write(b)
 }
 
-// condition evaluates the preconditions of a request in the order of RFC 9110,
-// section 13.2.2. It gives 0 when the method shall be done, else the status
-// and, for a 304, whose validator it carries: the one that the client holds.
+// condition evaluates the preconditions of a request (RFC 9110, section 13.2.2). It
+// returns 0 if the method must be performed, otherwise the status. For a 304, it also
+// returns the coding of the validator that the client has.
 func (e *entry) condition(h http.Header, c coding) (int, coding) {
 	if fields := h["If-None-Match"]; fields != nil {
 		if len(fields) == 1 && fields[0] == e.tags[c] && h["If-Match"] == nil && h["If-Unmodified-Since"] == nil {
@@ -304,9 +304,9 @@ func (e *entry) condition(h http.Header, c coding) (int, coding) {
 	return 0, c
 }
 
-// match looks for the document's validator in a list of entity tags, with the
-// suffix of any coding, and gives the coding whose validator is there: c if it
-// is one of several. A list that breaks off is read as far as it goes.
+// match searches a list of entity tags for the document's validator with the suffix of
+// any coding. It returns the coding of the validator it found, and prefers c. It stops
+// at a syntax error.
 func (e *entry) match(fields []string, c coding, strong bool) (bool, coding) {
 	found, with := false, c
 	for _, field := range fields {
@@ -344,15 +344,15 @@ func (e *entry) match(fields []string, c coding, strong bool) (bool, coding) {
 	return found, with
 }
 
-// ifRange reports whether a range may be cut from what the client would get
-// now. A date is never strong enough (RFC 9110, section 13.1.5).
+// ifRange reports whether If-Range allows a range of the current bytes. It never accepts
+// a date (RFC 9110, section 13.1.5).
 func (e *entry) ifRange(h http.Header, c coding) bool {
 	fields := h["If-Range"]
 	return fields == nil || len(fields) == 1 && fields[0] == e.tags[c]
 }
 
-// byteRange reads a Range field for size bytes. Other units, faulty fields and
-// several ranges mean the whole (RFC 9110, section 14.2).
+// byteRange parses a Range field for size bytes. It ignores other units, invalid fields
+// and several ranges (RFC 9110, section 14.2).
 func byteRange(fields []string, size int64) (from, n int64, status int) {
 	spec, ok := strings.CutPrefix(fields[0], "bytes=")
 	first, last, dash := strings.Cut(strings.Trim(spec, " \t"), "-")
