@@ -22,14 +22,14 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// BuildOptions are what a build has beside the documents. The zero value works.
+// BuildOptions configure [Service.Build]. The zero value is valid.
 type BuildOptions struct {
-	// Folder has the site's own files. If empty, the pages are elsewhere, and the home
-	// page of the build leads to the documents.
+	// Folder has the site's own files. If empty, the pages are elsewhere, and the build
+	// has a home page with links to the documents.
 	Folder string
-	// Read is called with the report of the source, if it is read.
+	// Read is called with the report after the source is read. May be nil.
 	Read func(*mirror.Report)
-	// Progress is called with the files that are written, and all of them.
+	// Progress is called with the number of written files and of all files. May be nil.
 	Progress func(done, total int)
 }
 
@@ -52,13 +52,12 @@ func (s *Service) Build(ctx context.Context, b *static.Build, o *BuildOptions) e
 	return s.write(ctx, own, b, o.Progress)
 }
 
-// once reads the source once, also while another process reads it again and again:
-// what that one has stored so far need not be all. The report is nil if there is no
-// source.
+// once reads the source once, even while another process reads it continuously, because
+// that process may not have stored all pages yet. The report is nil without a source.
 func (s *Service) once(ctx context.Context) (report *mirror.Report, err error) {
 	o := s.o.Origin
 	if o.Source == nil {
-		return nil, nil //nolint:nilnil // nothing is read
+		return nil, nil //nolint:nilnil // the site has no source
 	}
 	held := false
 	err = lease.Hold(ctx, o.Store.Leases(), o.Lease(), func(ctx context.Context, l store.Lease) error {
@@ -81,9 +80,9 @@ func (s *Service) once(ctx context.Context) (report *mirror.Report, err error) {
 	return report, nil
 }
 
-// own reserves the names of the site's own files, and returns the files. A site
-// whose pages are elsewhere has a page here that leads to the documents; if they
-// are on the same host, what is composed would replace its own.
+// own reserves the names of the site's own files, and returns the files. If the pages
+// are elsewhere, the only file is a home page with links to the documents. The composed
+// site-wide files are added unless they would replace those of the site's host.
 func (s *Service) own(ctx context.Context, folder string, b *static.Build) ([]static.Item, error) {
 	base, err := url.Parse(s.o.Config.Base)
 	if err != nil {
@@ -94,7 +93,7 @@ func (s *Service) own(ctx context.Context, folder string, b *static.Build) ([]st
 		b.Reserve(home)
 		items := []static.Item{home}
 		if docs, err := url.Parse(s.o.Config.EndpointBase); err == nil && docs.Host != "" && docs.Host != base.Host {
-			items = s.addSiteWide(ctx, b, items) // the host has none of them
+			items = s.addSiteWide(ctx, b, items) // the site's host does not have them
 		}
 		return items, nil
 	}
@@ -129,8 +128,8 @@ func (s *Service) own(ctx context.Context, folder string, b *static.Build) ([]st
 	return s.addSiteWide(ctx, b, items), nil
 }
 
-// siteFile names a file that visitors may see, whether it is a page or not, as a server
-// of the folder does; see [tree.Walker].
+// siteFile returns the URL segment of a public file in a folder; see [tree.Walker]. It
+// names pages and other files like a web server.
 func siteFile(name string, folder bool, list []fs.DirEntry) (key string, use bool, err error) {
 	name = path.Base(name)
 	has := func(name string) bool {
@@ -142,7 +141,7 @@ func siteFile(name string, folder bool, list []fs.DirEntry) (key string, use boo
 	return tree.Escape(name), true, nil
 }
 
-// addSiteWide adds to the files of a site what the gateway composes beside them.
+// addSiteWide adds the site-wide files that the gateway composes, such as robots.txt.
 func (s *Service) addSiteWide(ctx context.Context, b *static.Build, items []static.Item) []static.Item {
 	for _, path := range s.Gateway.SiteWidePaths(ctx) {
 		it := static.Item{Path: path, Protocol: access.SiteProtocol, Name: strings.TrimPrefix(path, "/")}
@@ -153,7 +152,7 @@ func (s *Service) addSiteWide(ctx context.Context, b *static.Build, items []stat
 	return items
 }
 
-// write writes every document of the edition, and the given files of the site, and
+// write writes all documents of the edition and the given files of the site, and
 // finishes the build.
 func (s *Service) write(ctx context.Context, own []static.Item, b *static.Build, progress func(done, total int)) error {
 	n, done := len(own), 0
@@ -177,7 +176,7 @@ func (s *Service) write(ctx context.Context, own []static.Item, b *static.Build,
 	return b.Finish(ctx)
 }
 
-// documents names every document and file of an edition.
+// documents calls add for every document and artifact of the current edition.
 func (s *Service) documents(ctx context.Context, add func(static.Item) error) error {
 	ed := s.Server.Current()
 	for _, large := range ed.Large() {

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// HostReport says what of the protocols a host cannot do with a folder.
+// HostReport lists the requirements of the protocols that a host of a build cannot meet.
 type HostReport struct {
 	Host   string      `json:"host"`   // name of the host, such as netlify
 	Unmet  []UnmetRule `json:"unmet"`  // MUST rules that the host cannot meet
@@ -27,11 +27,10 @@ type UnmetRule struct {
 	Sentence string `json:"sentence"` // what the rule demands
 }
 
-// AskHosts has the checker look at a finished build as each host would serve
-// it: what `millrace check` will find there is known before anything is
-// uploaded. Of what is fetched from elsewhere, below the URL files, nothing is
-// known here: no host is blamed for it. show is called with the number of hosts
-// that are done and of all.
+// AskHosts checks a finished build as each host would serve it. It finds what
+// `millrace check` would find after the upload. It ignores failures below the URL files,
+// which the host does not serve. show is called with the number of finished hosts and of
+// all hosts.
 func AskHosts(ctx context.Context, b *static.Build, base, files string, show func(done, total int)) ([]HostReport, error) {
 	var out []HostReport
 	found := make(map[string]bool)
@@ -64,14 +63,14 @@ func AskHosts(ctx context.Context, b *static.Build, base, files string, show fun
 		}
 		out = append(out, hr)
 	}
-	for i := range out { // what no host has, the site does not publish
+	for i := range out { // the site does not publish a protocol that no host has
 		out[i].Hidden = slices.DeleteFunc(out[i].Hidden, func(name string) bool { return !found[name] })
 		slices.Sort(out[i].Hidden)
 	}
 	return out, nil
 }
 
-// elsewhere reports whether a rule is broken below a URL alone.
+// elsewhere reports whether all findings of a rule are below a URL.
 func elsewhere(findings []check.Finding, rule, files string) bool {
 	if files == "" {
 		return false

@@ -10,9 +10,9 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// Protocols returns a publisher of every protocol that o asks for, and the key of the editions that
-// they make: it changes with every option. closed reports whether the content of a
-// protocol needs a key; nil = none does. The options Auth and Protocols are set here.
+// Protocols returns a publisher for every protocol that o selects, and the key of their
+// editions, which depends on every option. closed reports whether the content of a
+// protocol needs a key; nil means false. Protocols sets the options Auth and Protocols.
 func Protocols(o protocol.PublisherOptions, closed func(name string) bool) (published []edition.Protocol, key string, err error) {
 	if closed == nil {
 		closed = func(string) bool { return false }

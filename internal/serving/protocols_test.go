@@ -48,7 +48,7 @@ func changed(t *testing.T, of reflect.Type) reflect.Value {
 	return v
 }
 
-// No option is forgotten in the key of the editions that it changes.
+// The key of the editions depends on every option.
 func TestProtocolsKey(t *testing.T) {
 	key := func(o protocol.PublisherOptions, closed func(string) bool) string {
 		t.Helper()
@@ -97,7 +97,7 @@ func TestProtocolsKey(t *testing.T) {
 	note("a key that is needed", key(protocol.PublisherOptions{}, func(string) bool { return true }))
 }
 
-// With a key for everything, SCP is off, and so it is named nowhere.
+// If all content needs a key, SCP is not published.
 func TestProtocolsClosed(t *testing.T) {
 	name := scp.Protocol().Name
 	published, _, err := Protocols(protocol.PublisherOptions{}, func(string) bool { return true })

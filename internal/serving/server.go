@@ -11,22 +11,23 @@ import (
 	"github.com/millrace/millrace/internal/gateway"
 )
 
-// Server answers by one service at a time. Another one takes its place without a gap.
+// Server answers requests with one service at a time, and can replace it without an
+// interruption.
 type Server struct {
 	*gateway.Server
 	log    *slog.Logger
-	ctx    context.Context // of the work
+	ctx    context.Context // of the tasks
 	stop   context.CancelFunc
 	closed chan struct{}
-	group  sync.WaitGroup // of what waits for a service to begin, or to be left
+	group  sync.WaitGroup // of goroutines that wait for a service to begin or to become idle
 
 	mu     sync.Mutex
-	now    *Service           // answers
-	next   *Service           // is about to answer; nil = none is
+	now    *Service           // answers requests
+	next   *Service           // starts, and answers next; nil = none
 	cancel context.CancelFunc // ends the wait for next
 }
 
-// NewServer starts a service, and returns a server that it answers for. The work ends
+// NewServer starts a service, and returns a server that answers with it. Its tasks end
 // with ctx.
 func NewServer(ctx context.Context, first *Service, o *gateway.ServerOptions) *Server {
 	s := &Server{Server: gateway.NewServer(first.Gateway, o), log: first.log, closed: make(chan struct{}), now: first}
@@ -36,14 +37,14 @@ func NewServer(ctx context.Context, first *Service, o *gateway.ServerOptions) *S
 	return s
 }
 
-// Now returns the service that answers.
+// Now returns the service that answers requests.
 func (s *Server) Now() *Service {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now
 }
 
-// Ready waits for the first edition. It returns the error that prevents it.
+// Ready waits for the first edition. It returns the first error of a task.
 func (s *Server) Ready(ctx context.Context) error {
 	v := s.Now()
 	select {
@@ -59,10 +60,11 @@ func (s *Server) Ready(ctx context.Context) error {
 	}
 }
 
-// Replace starts another service, which answers once it has an edition, in place of
-// the service before and of one that has not begun. The result is sent once. After an
-// error of the service or the end of ctx, the service before works on. ErrConflict:
-// another one was given meanwhile. ErrUnavailable: the server is closed.
+// Replace starts another service, which answers requests once it has an edition. It
+// replaces the current service, and closes a service that has not begun. The channel
+// receives one result. After an error of the service or the end of ctx, the current
+// service continues. ErrConflict: Replace was called again meanwhile. ErrUnavailable:
+// the server is closed.
 func (s *Server) Replace(ctx context.Context, next *Service) <-chan error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +89,7 @@ func (s *Server) Replace(ctx context.Context, next *Service) <-chan error {
 	return done
 }
 
-// settle waits for the first edition of a service, and has it answer.
+// settle waits for the first edition of a service, and makes it the current service.
 func (s *Server) settle(ctx context.Context, next *Service) (err error) {
 	select {
 	case <-next.Server.Ready():
@@ -129,7 +131,7 @@ func (s *Server) close(v *Service) {
 	}
 }
 
-// Close ends the work, once no request is under way.
+// Close ends the tasks and closes the service. Call it when no request is in progress.
 func (s *Server) Close() error {
 	s.stop()
 	s.mu.Lock()

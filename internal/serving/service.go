@@ -1,4 +1,4 @@
-// Package serving publishes a site by one configuration: it keeps the site equal to
+// Package serving publishes a site with one configuration. It keeps the site in sync with
 // its source, builds editions, updates the search index, and answers requests.
 package serving
 
@@ -22,59 +22,61 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Options are what [Service.Open] publishes.
+// Options configure [Service.Open].
 type Options struct {
 	Origin    *ingest.Origin
 	Site      store.Site   // of the origin
-	Config    store.Config // of the publication, but for Taggers
+	Config    store.Config // of the publication, without Taggers
 	Publisher protocol.PublisherOptions
-	Closed    func(name string) bool // whether the content of a protocol needs a key; nil = none does
+	Closed    func(name string) bool // reports whether the content of a protocol needs a key; nil = false
 	Edition   edition.Options        // but for Key, Search, Busy, Alone and Log
 	Artifacts artifact.Store
-	Index     string         // file of the search index; "" = none is made
-	Embedder  index.Embedder // nil = vectors are fitted to the words of the site
+	Index     string         // file of the search index; "" = no index
+	Embedder  index.Embedder // nil = fit vectors to the words of the site
 
-	// Events records what machines ask for; its Weights, Leases and Logger are set
-	// here. Exporters hand that on. Push tells others of every edition: its Client,
-	// Hubs and IndexNow are set by the caller. nil = nothing is recorded, or told.
-	Events    *analytics.Options
+	// Events configures the recording of requests of bots. If nil, they are not
+	// recorded. Open sets HTMLSizes, Leases and Logger of it.
+	Events *analytics.Options
+	// Exporters send recorded events to other systems.
 	Exporters []*analytics.Exporter
-	Push      *push.Pusher
+	// Push notifies others of every edition. If nil, they are not notified. The caller
+	// sets its Client, Hubs and IndexNow.
+	Push *push.Pusher
 }
 
-// Service is a site that is published. A [Server] has it read, publish and answer.
+// Service publishes a site. A [Server] starts its tasks and answers requests with it.
 type Service struct {
 	Server    *edition.Server
 	Gateway   *gateway.Gateway
-	Protocols []edition.Protocol  // that it is published in
-	Usage     store.Usage         // has the events; nil = nothing is recorded
-	Recorder  *analytics.Recorder // of the events
+	Protocols []edition.Protocol  // in which the site is published
+	Usage     store.Usage         // has the recorded events; nil = not recorded
+	Recorder  *analytics.Recorder // records events; nil = not recorded
 
 	o     Options
 	log   *slog.Logger
 	index *index.Index
 
-	// tasks go on until their context ends, or fail for the whole service. They
-	// can be started again.
+	// tasks run until their context ends. An error of a task is an error of the
+	// service. Tasks can be started again.
 	tasks   []func(context.Context) error
-	closers []func() error // of what the gateway answers from
+	closers []func() error // see OnClose
 
-	alone   sync.Mutex // indexing and deferred work, one at a time: each takes much memory
+	alone   sync.Mutex // held by indexing and by deferred work, which take much memory
 	working sync.WaitGroup
 	rest    context.CancelFunc // ends the tasks
 	failed  chan error         // of a task
 	tending sync.WaitGroup
-	leave   context.CancelFunc // ends the tending of the gateway
+	leave   context.CancelFunc // ends tend
 }
 
-// New returns a service that publishes nothing yet.
+// New returns a service that publishes nothing. The caller calls Open next.
 func New(log *slog.Logger) *Service {
 	none := func() {}
 	return &Service{log: log, failed: make(chan error, 1), rest: none, leave: none}
 }
 
-// Open prepares the publication. Nothing is changed of what another service works
-// with. The caller calls Answer next.
+// Open prepares the publication. It does not affect another service for the same site.
+// The caller calls Answer next.
 func (s *Service) Open(ctx context.Context, o *Options) error {
 	s.o = *o
 	o = &s.o
@@ -116,16 +118,16 @@ func (s *Service) Open(ctx context.Context, o *Options) error {
 	return nil
 }
 
-// Answer makes the gateway. The options that the service knows itself are set here:
-// Base, Docs, Log, Policy, Visibility, Signer, Update, Events, those of the metrics but
-// for From, and Origin where the source has files.
+// Answer creates the gateway. It sets the options that the service knows: Base, Docs,
+// Log, Policy, Visibility, Signer, Update, Events, the MetricsOptions except From, and
+// Origin if the source has files.
 func (s *Service) Answer(g *gateway.Options) (err error) {
 	o := &s.o
 	g.Base, g.Docs, g.Log, g.Policy, g.Visibility, g.Signer = o.Config.Base, o.Config.EndpointBase, s.log, o.Publisher.Policy, o.Config.Visibility, o.Edition.Signer
 	if o.Origin.Files != nil && g.Origin == nil {
 		log := s.log
 		if o.Publisher.Static {
-			log = slog.New(slog.DiscardHandler) // the report of a build names the files that cannot be read
+			log = slog.New(slog.DiscardHandler) // the report of the build lists unreadable files
 		}
 		if g.Origin, err = proxy.NewFiles(o.Origin.Files, g.Base, log); err != nil {
 			return err
@@ -142,17 +144,17 @@ func (s *Service) Answer(g *gateway.Options) (err error) {
 	return err
 }
 
-// Task adds a task to those that Start starts.
+// Task adds a task. Call it before the service starts.
 func (s *Service) Task(f func(context.Context) error) { s.tasks = append(s.tasks, f) }
 
-// OnClose closes something with the service; nil = nothing.
+// OnClose makes Close call f, which may be nil.
 func (s *Service) OnClose(f func() error) {
 	if f != nil {
 		s.closers = append(s.closers, f)
 	}
 }
 
-// start reads and publishes, until ctx ends or pause is called.
+// start starts the tasks, which end with ctx or by pause.
 func (s *Service) start(ctx context.Context) {
 	ctx, s.rest = context.WithCancel(ctx)
 	for _, task := range s.tasks {
@@ -164,7 +166,7 @@ func (s *Service) start(ctx context.Context) {
 	}
 }
 
-// fail makes an error that of a task.
+// fail records the first error of a task.
 func (s *Service) fail(err error) {
 	select {
 	case s.failed <- err:
@@ -175,8 +177,8 @@ func (s *Service) fail(err error) {
 // Failed receives the first error of a task.
 func (s *Service) Failed() <-chan error { return s.failed }
 
-// pause stops reading and publishing. The service answers as before, and can be
-// started again.
+// pause ends the tasks, which read and publish. The service still answers requests, and
+// can be started again.
 func (s *Service) pause() {
 	s.rest()
 	s.working.Wait()
@@ -187,7 +189,7 @@ func (s *Service) pause() {
 	}
 }
 
-// tend looks after the gateway, and stores events, until Close is called.
+// tend runs the gateway's maintenance and the recorder until Close.
 func (s *Service) tend(ctx context.Context) {
 	ctx, s.leave = context.WithCancel(context.WithoutCancel(ctx))
 	s.tending.Go(func() { s.Gateway.Tend(ctx) })
@@ -196,8 +198,8 @@ func (s *Service) tend(ctx context.Context) {
 	}
 }
 
-// Close ends the work, stores what is recorded, and closes what the gateway answers
-// from. Nothing is answered any more.
+// Close ends the tasks, stores recorded events, and calls the functions of OnClose. The
+// service must not answer requests afterwards.
 func (s *Service) Close() error {
 	s.pause()
 	s.leave()

@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	recheck = time.Minute      // between two looks whether the index is up to date
-	refit   = 10 * time.Second // between two checks whether vectors are to be fitted
+	recheck = time.Minute      // between two checks whether the index is up to date
+	refit   = 10 * time.Second // between two checks whether to fit vectors
 )
 
-// updateIndex keeps the search index up to date with what is published. Publication
-// does not wait for it.
+// updateIndex updates the search index after each publication, which does not wait for
+// it.
 func (s *Service) updateIndex(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -36,14 +36,14 @@ func (s *Service) updateIndex(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-moved:
-		case <-time.After(recheck): // a search may have found it damaged
+		case <-time.After(recheck): // a search may have detected damage
 		}
 	}
 }
 
-// fitIndex fits vectors to the words of the site, or gets them from an embedder, so
-// that searches find by meaning. Until it is done, and when it fails, searches
-// compare words. It does nothing before the first search.
+// fitIndex fits vectors to the words of the site, or gets them from an embedder. Searches
+// then find by meaning; before, and after an error, they compare words. fitIndex waits
+// for the first search.
 func (s *Service) fitIndex(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -56,7 +56,7 @@ func (s *Service) fitIndex(ctx context.Context) error {
 		wait := refit
 		if v := s.Server.Current().View; s.index.Wanted() && v.Site().Seq != seq {
 			start := time.Now()
-			err := s.index.Update(ctx, v, nil) // after the one under way
+			err := s.index.Update(ctx, v, nil) // waits for an update in progress
 			if err == nil {
 				err = s.index.Fit(ctx, nil)
 			}
@@ -79,7 +79,7 @@ func (s *Service) fitIndex(ctx context.Context) error {
 	}
 }
 
-// tidy compacts the store now and then, and deletes old search indexes.
+// tidy periodically compacts the store and deletes old search indexes.
 func (s *Service) tidy(ctx context.Context) error {
 	for {
 		select {

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/gateway"
 )
 
-// export hands events on.
+// export runs the exporters.
 func (s *Service) export(ctx context.Context) error {
 	var all sync.WaitGroup
 	for _, e := range s.o.Exporters {
@@ -30,7 +30,7 @@ func (s *Service) Lags(ctx context.Context) []analytics.Lag {
 	return out
 }
 
-// behind is Lags as metrics have it.
+// behind returns the lags of the exporters for metrics.
 func (s *Service) behind() []gateway.Behind {
 	var out []gateway.Behind
 	for _, lag := range s.Lags(context.Background()) {
@@ -43,7 +43,7 @@ func (s *Service) behind() []gateway.Behind {
 	return out
 }
 
-// push tells others of every edition.
+// push notifies others of every edition.
 func (s *Service) push(ctx context.Context) error {
 	if s.o.Push == nil {
 		return nil
@@ -60,10 +60,10 @@ func (s *Service) push(ctx context.Context) error {
 	return nil
 }
 
-// Head implements [push.Pusher.Site]: the site as its current edition shows it.
+// Head returns the view of the current edition; see [push.Pusher.Site].
 func (s *Service) Head(context.Context) (millrace.View, error) { return s.Server.Current().View, nil }
 
-// topics returns the URLs of the documents that tell what has changed.
+// topics returns the URLs of the documents that list changes.
 func (s *Service) topics() (out []string) {
 	for _, n := range s.Server.Current().Advertisements {
 		for _, path := range n.Topics {
