@@ -19,8 +19,8 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// hooked is a store of artifacts that calls a function before each call. An error of
-// the function is that of the call.
+// hooked is a store of artifacts that calls a function before each call, and returns the
+// error of the function.
 type hooked struct {
 	artifact.Store
 	before func() error // may be nil
@@ -61,13 +61,13 @@ func (h *hooked) Delete(ctx context.Context, name string) error {
 	return h.Store.Delete(ctx, name)
 }
 
-// wholeServer publishes a list of chunks and files.
+// wholeServer returns a server with a chunked list and artifacts.
 func wholeServer(site *memSite, artifacts artifact.Store) *Server {
 	protocols := []Protocol{{Name: "list", Publisher: listProtocol{}}, {Name: "files", Publisher: &artifactProtocol{}}}
 	return NewServer(site.source(), protocols, artifacts, &Options{Logger: slog.New(slog.DiscardHandler)})
 }
 
-// consistent checks that a server serves its list, and its files.
+// consistent checks that a server serves its list and its artifacts.
 func consistent(t *testing.T, s *Server, want ...string) {
 	t.Helper()
 	if w := ask(t, s, "GET", "/list.txt"); w.Code != http.StatusOK || !slices.Contains(want, w.Body.String()) {
@@ -80,9 +80,9 @@ func consistent(t *testing.T, s *Server, want ...string) {
 	}
 }
 
-// A publication whose n-th call of the store fails, once or from then on, leaves the
-// edition before or the next one, for every n, also for a process that starts
-// then. The next publication has everything.
+// If the n-th call of the store fails, once or from then on, the edition is the previous
+// or the next one, for every n. The same holds for a process that starts then. The next
+// publication has all changes.
 func TestArtifactsFail(t *testing.T) {
 	full := millrace.Coded("disk-full", millrace.ErrUnavailable)
 	for once, step := range map[bool]int{true: 1, false: 5} {
@@ -125,8 +125,8 @@ func TestArtifactsFail(t *testing.T) {
 	}
 }
 
-// A change that cannot be published is said to wait, since its commit, also by another
-// attempt and another change; then how long it took.
+// Lag returns the age of a change that cannot be published, also after another attempt
+// and another change. After publication, it returns the delay.
 func TestLag(t *testing.T) {
 	site, artifacts := tall(), &hooked{Store: newArtifacts()}
 	var now time.Time
@@ -158,7 +158,7 @@ func TestLag(t *testing.T) {
 	want("nothing new", time.Minute, 0)
 }
 
-// A site whose every page changes in one batch is published as from nothing.
+// If all pages change in one batch, the edition is the same as a first one.
 func TestEveryPageChanges(t *testing.T) {
 	site := tall()
 	s := newTestServer(t, site, listProtocol{}, nil)
@@ -188,12 +188,12 @@ func (c *slowClient) Write(b []byte) (int, error) {
 	return c.ResponseRecorder.Write(b)
 }
 
-// A client that reads a list for an hour while all of it changes gets what it
-// began with: collection does not take its chunks.
+// A client that reads a list for an hour gets the edition of its start, although all of
+// it changes: collection does not delete its chunks.
 func TestSlowClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newMemSite(0)
-		for i := range 40 { // more than the response cache takes
+		for i := range 40 { // more than fits into the response cache
 			site.set("/"+strings.Repeat("x", i+1), strings.Repeat("the water comes down to the wheel ", 400))
 		}
 		s := newTestServer(t, site, listProtocol{}, nil)
@@ -226,9 +226,8 @@ func TestSlowClient(t *testing.T) {
 	})
 }
 
-// An edition that is made while another publication deletes artifacts, at any moment
-// of that, names none that is deleted, though all of them are old and nothing named
-// them before.
+// An edition names no deleted artifact, even if another publication collects old
+// artifacts at any moment while the edition is made.
 func TestCollectWhileBuilding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for n := 0; ; n++ {
@@ -261,7 +260,7 @@ func TestCollectWhileBuilding(t *testing.T) {
 			collector.before = func() error {
 				if calls++; calls == n+1 {
 					builder.Go(func() { publish(t, two) })
-					synctest.Wait() // it has made its artifacts, and waits for the lease
+					synctest.Wait() // until it has made its artifacts and waits for the lease
 				}
 				return nil
 			}

@@ -21,9 +21,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// artifactProtocol is a memProtocol with one file of the whole site in three codings, an
-// index of the files, and the hour in it. It keeps what it has superseded
-// until the hour is over.
+// artifactProtocol is a memProtocol with one artifact of the whole site in three codings,
+// an index of the artifacts, and the hour in it. It keeps superseded artifacts until the
+// end of the hour.
 type artifactProtocol struct {
 	memProtocol
 	made int
@@ -93,7 +93,7 @@ func (r *artifactProtocol) Artifacts(ctx context.Context, view millrace.View, no
 	})
 }
 
-// listed gives the paths of the files that the index names.
+// listed returns the paths of the artifacts that the index names.
 func listed(t *testing.T, s *Server) []string {
 	t.Helper()
 	return strings.Split(ask(t, s, "GET", "/index.txt").Body.String(), "\n")[1:]
@@ -148,7 +148,7 @@ func TestArtifactSet(t *testing.T) {
 		}
 	}
 
-	// A change makes new files; the old ones stay as long as the protocol keeps them.
+	// A change makes new artifacts; the old ones stay as long as the protocol keeps them.
 	site.set("/1", "a longer text than before")
 	publish(t, s)
 	if got := listed(t, s); len(got) != 6 || !slices.Equal(got[:3], first) || proto.made != 2 {
@@ -163,13 +163,13 @@ func TestArtifactSet(t *testing.T) {
 		t.Errorf("nothing to publish: %t %v", changed, err)
 	}
 
-	// Another process, with the same files, says the same.
+	// Another process with the same artifacts serves the same.
 	twin := serverIn(t, site, &artifactProtocol{}, dir, o)
 	if err := twin.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 
-	// Time alone makes a new edition, and it takes away what is over.
+	// Time makes a new edition, which drops the old artifacts.
 	index := ask(t, s, "GET", "/index.txt").Header()
 	now = now.Add(time.Hour)
 	if changed, err := s.Publish(t.Context()); !changed || err != nil {
@@ -188,7 +188,7 @@ func TestArtifactSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := slices.DeleteFunc(stored(t, s), func(name string) bool { return !strings.HasSuffix(name, artifactSuffix) })
-	if len(files) != 2 { // what has no coding is made of the file in gzip
+	if len(files) != 2 { // the identity bytes come from the gzip artifact
 		t.Errorf("artifacts: %q", files)
 	}
 	if err := twin.follow(t.Context()); err != nil {
@@ -199,7 +199,7 @@ func TestArtifactSet(t *testing.T) {
 	}
 }
 
-// A file that is missing or damaged is no answer, and is made again.
+// The server does not send a missing or damaged artifact, and makes it again.
 func TestFileLost(t *testing.T) {
 	for name, lose := range losses {
 		t.Run(name, func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestFileLost(t *testing.T) {
 	}
 }
 
-// A file without coding is lost with the one in gzip.
+// The identity artifact is lost with the gzip artifact.
 func TestFileLostInGzip(t *testing.T) {
 	for name, lose := range losses {
 		t.Run(name, func(t *testing.T) {
@@ -278,7 +278,7 @@ func decoded(t *testing.T, coding string, b []byte) string {
 
 var errNoLuck = errors.New("no luck")
 
-// An artifact writer that is given up, or whose protocol fails, stores nothing.
+// A discarded artifact writer stores nothing, also if its protocol fails.
 func TestArtifactSetFails(t *testing.T) {
 	s := newTestServer(t, newMemSite(3), &failingProtocol{}, nil)
 	if _, err := s.Publish(t.Context()); !errors.Is(err, errNoLuck) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Bodies in blocks stay what they are while others come and go, and blocks have
-// few holes.
+// Bodies in blocks do not change while others are added and dropped, and blocks have few
+// holes.
 func TestBlocks(t *testing.T) {
 	c := newCache(shards << 20)
 	s := &c.shards[0]

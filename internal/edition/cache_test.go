@@ -28,7 +28,7 @@ func bulkSite(n int) *memSite {
 	return s
 }
 
-// What the cache says it holds is what it holds, and it is bounded.
+// The cache counts its bytes correctly and keeps its limit.
 func TestCacheBound(t *testing.T) {
 	const limit = 8 << 20
 	for _, pad := range []int{0, 4000} {
@@ -60,7 +60,7 @@ func TestCacheBound(t *testing.T) {
 	}
 }
 
-// What one path has many queries for may take all of the cache.
+// Many queries of one path may fill the whole cache.
 func TestCacheQueries(t *testing.T) {
 	c := newCache(shards << 20)
 	var count [shards]int
@@ -87,7 +87,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// nothing is a ResponseWriter that keeps the header only.
+// nothing is a ResponseWriter that discards the body.
 type nothing struct {
 	h      http.Header
 	status int
@@ -97,7 +97,7 @@ func (n *nothing) Header() http.Header         { return n.h }
 func (n *nothing) WriteHeader(status int)      { n.status = status }
 func (n *nothing) Write(b []byte) (int, error) { return len(b), nil }
 
-// What is asked for often stays.
+// Documents with many requests stay in the cache.
 func TestCacheKeepsTheHot(t *testing.T) {
 	proto := &memProtocol{pad: 4000, oneTag: true}
 	s := newTestServer(t, bulkSite(10_000), proto, &Options{CacheBytes: 4 << 20})
@@ -127,9 +127,8 @@ func TestHugeKeysAndBodies(t *testing.T) {
 	}
 }
 
-// While editions move, no response is older than the edition that was
-// published when it was asked for, and validator, digest and body belong
-// together.
+// While editions change, no response is older than the edition at the time of its
+// request, and its validator, digest and body match.
 func TestHammer(t *testing.T) {
 	const pages = 20
 	site := newMemSite(pages)
@@ -139,7 +138,7 @@ func TestHammer(t *testing.T) {
 	if testing.Short() {
 		stop = time.Now().Add(200 * time.Millisecond)
 	}
-	// newest says, per page, which state is certainly published.
+	// newest has, for each page, a state that is certainly published.
 	newest := make([]atomic.Uint64, pages)
 	for i := range newest {
 		newest[i].Store(uint64(i + 1))
@@ -220,7 +219,7 @@ func TestHammer(t *testing.T) {
 	}
 }
 
-// Bodies in codings that are not asked for any more go first.
+// Bodies in unused codings are dropped first.
 func TestCacheCodings(t *testing.T) {
 	c := newCache(shards << 20)
 	add := func(i int, sizes map[coding]int) *entry {

@@ -39,7 +39,7 @@ func (l lines) parts() *millrace.Parts {
 	}
 }
 
-// edit changes some lines, and returns the keys of those.
+// edit changes some lines, and returns their keys.
 func (l lines) edit(rng *rand.Rand) (changed []string) {
 	keys := slices.Sorted(maps.Keys(l))
 	for range 1 + rng.IntN(4) {
@@ -54,7 +54,7 @@ func (l lines) edit(rng *rand.Rand) (changed []string) {
 		}
 		changed = append(changed, key)
 	}
-	if rng.IntN(20) == 0 { // a folder goes
+	if rng.IntN(20) == 0 { // delete a folder
 		from := rng.IntN(5000)
 		for _, k := range keys {
 			if k >= fmt.Sprintf("/%04d", from) && k < fmt.Sprintf("/%04d", from+rng.IntN(400)) {
@@ -66,7 +66,7 @@ func (l lines) edit(rng *rand.Rand) (changed []string) {
 	return append(changed, "/nothing") // a page without a part
 }
 
-// counting counts what is put.
+// counting counts calls of Put.
 type counting struct {
 	artifact.Store
 	puts int
@@ -77,8 +77,8 @@ func (c *counting) Put(ctx context.Context, name string, r io.Reader) error {
 	return c.Store.Put(ctx, name, r)
 }
 
-// A document that is grown from an earlier one is the one that is made anew, to
-// the last chunk, and what has not changed is not written.
+// A document that is built from an earlier one equals one that is built from nothing.
+// Unchanged chunks are not written.
 func TestChunks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	l := lines{}
@@ -228,7 +228,7 @@ func TestCombineCRC(t *testing.T) {
 	}
 }
 
-// A node that is damaged is an error.
+// A damaged node is an error.
 func FuzzNode(f *testing.F) {
 	f.Add(encodeNode([]branch{{First: "/a", Last: "/b", Parts: 2, Size: 100, Coded: 40, CRC: 7}}))
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -242,7 +242,7 @@ func FuzzNode(f *testing.F) {
 	})
 }
 
-// opens counts what is read of a store.
+// opens counts the artifacts that are read.
 type opens struct {
 	artifact.Store
 	n int
@@ -253,8 +253,8 @@ func (o *opens) Open(ctx context.Context, name string, from, n int64) (io.ReadCl
 	return o.Store.Open(ctx, name, from, n)
 }
 
-// A short document is read once, in each coding; a range of it is cut from what was
-// read. Of another document nothing is taken.
+// A short document is read once in each coding, also for ranges. Another document does
+// not use its bytes.
 func TestShortDocumentsAreKept(t *testing.T) {
 	store := &opens{Store: artifacts.New(nil)}
 	s := &Server{artifacts: store, cache: newCache(1 << 20)}

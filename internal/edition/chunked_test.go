@@ -22,7 +22,7 @@ import (
 // listProtocol has one list of the texts of a memSite.
 type listProtocol struct{ silent }
 
-// silent finds and announces nothing.
+// silent finds and advertises nothing.
 type silent struct{}
 
 func (silent) Find(context.Context, millrace.View, *http.Request) (*millrace.Document, error) {
@@ -78,7 +78,7 @@ func stored(t *testing.T, s *Server) (names []string) {
 	return names
 }
 
-// losses are what may happen to an artifact.
+// losses has the kinds of damage to an artifact.
 var losses = map[string]func(t *testing.T, s *Server, name string){
 	"missing": func(t *testing.T, s *Server, name string) {
 		t.Helper()
@@ -110,7 +110,7 @@ var losses = map[string]func(t *testing.T, s *Server, name string){
 	},
 }
 
-// A chunk that is missing or damaged is no answer, and is made again.
+// The server does not send a missing or damaged chunk, and makes it again.
 func TestChunkLost(t *testing.T) {
 	for name, lose := range losses {
 		for _, coding := range []string{"identity", "gzip"} {
@@ -145,7 +145,7 @@ func TestChunkLost(t *testing.T) {
 	}
 }
 
-// Nothing of a damaged chunk is sent, not even where a response would end with it.
+// The server sends no byte of a damaged chunk, not even of the last one.
 func TestDamagedChunkIsNotSent(t *testing.T) {
 	site := tall()
 	s := newTestServer(t, site, listProtocol{}, nil)
@@ -166,7 +166,7 @@ func TestDamagedChunkIsNotSent(t *testing.T) {
 	}
 }
 
-// A process that starts finds out that a chunk is missing.
+// A process detects a missing chunk at its start.
 func TestChunkLostAtStart(t *testing.T) {
 	site, dir := tall(), newArtifacts()
 	s := serverIn(t, site, listProtocol{}, dir, nil)
@@ -185,8 +185,8 @@ func TestChunkLostAtStart(t *testing.T) {
 	}
 }
 
-// Whichever artifact is missing or damaged, the next edition is published, by a
-// process that runs and by one that starts.
+// Whichever artifact is missing or damaged, a running and a starting process publish the
+// next edition.
 func TestPublishAfterLoss(t *testing.T) {
 	for name, lose := range losses {
 		for _, suffix := range []string{chunkSuffix, nodeSuffix, artifactSuffix} {
@@ -207,7 +207,7 @@ func TestPublishAfterLoss(t *testing.T) {
 						}
 					}
 					for _, path := range append(s.Current().ArtifactPaths(), s.Current().Large()...) {
-						if starts && name != "damaged" { // which only a request finds
+						if starts && name != "damaged" { // which only a request detects
 							break
 						}
 						_, _ = s.Serve(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
@@ -226,8 +226,8 @@ func TestPublishAfterLoss(t *testing.T) {
 	}
 }
 
-// A node that is missing or damaged, and that no request has found, stops neither the
-// next edition nor collection.
+// A missing or damaged node that no request has detected stops neither the next edition
+// nor collection.
 func TestPublishAfterLostNode(t *testing.T) {
 	for name, lose := range losses {
 		t.Run(name, func(t *testing.T) {
@@ -249,8 +249,8 @@ func TestPublishAfterLostNode(t *testing.T) {
 	}
 }
 
-// Collection deletes what no edition of the store needs, after its grace, and
-// never what a builder has found or made meanwhile.
+// Collection deletes artifacts that no edition of the store needs, after the grace
+// period. It never deletes one that a builder has found or made meanwhile.
 func TestCollectChunks(t *testing.T) {
 	site := tall()
 	s := newTestServer(t, site, listProtocol{}, nil)
@@ -284,7 +284,7 @@ func TestCollectChunks(t *testing.T) {
 	if got := collect(grace + time.Minute); !slices.Equal(got, slices.Sorted(maps.Keys(needed))) {
 		t.Errorf("%d artifacts are left, %d are needed", len(got), len(needed))
 	}
-	// An edition that says what an earlier one said makes again what is gone.
+	// An edition equal to an earlier one makes its deleted artifacts again.
 	site.set("/x", strings.Repeat("the water comes down to the wheel ", 51))
 	publish(t, s)
 	if got := ask(t, s, "GET", "/list.txt"); got.Body.String() != listOf(t, site) {
@@ -292,7 +292,7 @@ func TestCollectChunks(t *testing.T) {
 	}
 }
 
-// A long document comes without a digest until one has been computed.
+// A long document has no digest until deferred work has computed it.
 func TestLongDigest(t *testing.T) {
 	site := newMemSite(1)
 	for i := range 40 {

@@ -17,11 +17,12 @@ import (
 	"github.com/millrace/millrace/internal/lease"
 )
 
-// deferringProtocol is a memProtocol with a deferred file that names the pages of a view.
+// deferringProtocol is a memProtocol with a deferred artifact that names the pages of a
+// view.
 type deferringProtocol struct {
 	memProtocol
-	begun chan struct{} // if not nil, gets a value when a file is begun, and
-	end   chan struct{} // the file waits for one
+	begun chan struct{} // if not nil, receives a value when an artifact is begun
+	end   chan struct{} // sends a value to end the artifact
 }
 
 func (r *deferringProtocol) Artifacts(ctx context.Context, _ millrace.View, _ time.Time, s millrace.ArtifactSet) (time.Time, error) {
@@ -60,7 +61,7 @@ func (r *deferringProtocol) Deferred(ctx context.Context, view millrace.View, _ 
 	return err
 }
 
-// A deferred file holds up no publication, and is published once it is made.
+// A deferred artifact delays no publication, and is published when it is made.
 func TestDeferredFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site, proto := newMemSite(4), &deferringProtocol{begun: make(chan struct{}), end: make(chan struct{})}
@@ -89,7 +90,7 @@ func TestDeferredFiles(t *testing.T) {
 	})
 }
 
-// Publish returns with the deferred files.
+// Publish also publishes the deferred artifacts.
 func TestPublishDeferred(t *testing.T) {
 	site := newMemSite(4)
 	s := newTestServer(t, site, &deferringProtocol{}, nil)
@@ -102,8 +103,8 @@ func TestPublishDeferred(t *testing.T) {
 	}
 }
 
-// A deferred file that was made before its edition could be published is
-// published with the next.
+// A deferred artifact that was not published with its edition is published with the next
+// one.
 func TestDeferredBeforeFailure(t *testing.T) {
 	site := newMemSite(4)
 	s := newTestServer(t, site, &deferringProtocol{}, nil)
@@ -126,8 +127,8 @@ func TestDeferredBeforeFailure(t *testing.T) {
 	}
 }
 
-// A chunked document is offered in brotli once it was asked for in it, until it
-// changes; other processes offer it, too.
+// A chunked document is offered in brotli after a request for brotli, until it changes.
+// Other processes offer it, too.
 func TestDeferredBrotli(t *testing.T) {
 	site, artifacts := tall(), newArtifacts()
 	s := serverIn(t, site, listProtocol{}, artifacts, nil)
@@ -178,7 +179,7 @@ func TestDeferredBrotli(t *testing.T) {
 	}
 }
 
-// Brotli that is lost before it is published stops no publication.
+// The loss of unpublished brotli stops no publication.
 func TestDeferredBrotliLost(t *testing.T) {
 	site := tall()
 	s := newTestServer(t, site, listProtocol{}, nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// A document that is sent exactly as it is has one form, whatever is asked for.
+// An exact document has one form for all requests.
 func TestExact(t *testing.T) {
 	d := &millrace.Document{
 		Path: "/a.json", ETag: "sha256-" + canon.SHA256Hex([]byte(body)), Exact: true,

@@ -37,8 +37,8 @@ func (h *headed) All(ctx context.Context, view millrace.View) iter.Seq2[*millrac
 	}
 }
 
-// A document that another configuration has changed is later than it was, for
-// those who ask by date alone; one that it has left alone is as it was.
+// A document that another configuration changes gets a later date, for clients that
+// compare only dates. The date of an unchanged document stays.
 func TestConfigurationMovesDates(t *testing.T) {
 	dir, site := newArtifacts(), newMemSite(6)
 	modified := func(s *Server, name string) string {
@@ -71,7 +71,7 @@ func TestConfigurationMovesDates(t *testing.T) {
 	if rec := ask(t, second, "GET", "/odd.txt", "If-Modified-Since", odd); rec.Code != http.StatusOK {
 		t.Errorf("who has the old list gets %d", rec.Code)
 	}
-	// Another process with the same options says the same.
+	// Another process with the same options serves the same.
 	third := newTestServer(t, site, &headed{line: "a new option\n"}, &Options{Key: "two"})
 	if err := third.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
@@ -81,13 +81,13 @@ func TestConfigurationMovesDates(t *testing.T) {
 	}
 }
 
-// Files of another configuration are withdrawn, and what was withdrawn before
-// stays withdrawn.
+// Artifacts of another configuration are withdrawn, and withdrawn artifacts stay
+// withdrawn.
 func TestConfigurationWithdrawsFiles(t *testing.T) {
 	dir, site := newArtifacts(), newMemSite(6)
 	var were []string
 	for i, key := range []string{"one", "two", "three"} {
-		site.set("/1", strings.Repeat("a text ", 3+i)) // a file is named by the lengths of its pages
+		site.set("/1", strings.Repeat("a text ", 3+i)) // the name of an artifact has the lengths of its pages
 		s := serverIn(t, site, &artifactProtocol{}, dir, &Options{Key: key})
 		publish(t, s)
 		for _, path := range were {
@@ -105,9 +105,9 @@ func TestConfigurationWithdrawsFiles(t *testing.T) {
 	}
 }
 
-// Another version of the program builds the documents again, and publishes them
-// with the next change. The files stay. While both versions run, each serves what
-// the other publishes.
+// Another version of the program builds the documents again, and publishes them with the
+// next change. The artifacts stay. While both versions run, each serves the editions of
+// the other.
 func TestVersionKeepsFiles(t *testing.T) {
 	dir, site := newArtifacts(), newMemSite(6)
 	old := serverIn(t, site, &artifactProtocol{}, dir, &Options{Version: "1"})

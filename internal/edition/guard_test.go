@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// Without a key, a guarded protocol opens nothing, warm or cold, large or small.
+// Without a key, a guarded protocol returns no document, cached or not, large or small.
 func TestGuardedWithoutKey(t *testing.T) {
 	proto := &memProtocol{vary: "Accept"}
 	s := NewServer(newMemSite(4).source(), []Protocol{{Name: "mem", Publisher: proto, Guarded: true}}, newArtifacts(), &Options{Logger: slog.New(slog.DiscardHandler)})
@@ -33,7 +33,7 @@ func TestGuardedWithoutKey(t *testing.T) {
 	}
 }
 
-// asking is a request with a key, or without one if that is "".
+// asking returns a request with a key, or without one if the key is empty.
 func asking(t *testing.T, g *access.Guard, key string) *access.Request {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -44,7 +44,7 @@ func asking(t *testing.T, g *access.Guard, key string) *access.Request {
 	return &q
 }
 
-// keyed returns a guard and a key that may read.
+// keyed returns a guard and a key with the scope to read.
 func keyed(t *testing.T) (*access.Guard, string) {
 	t.Helper()
 	keys := memory.New(nil).Keys()

@@ -13,11 +13,11 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// twoForms is a protocol whose list of odd pages says more to those with a key,
-// and has two paths.
+// twoForms is a protocol whose list of odd pages has more for requests with a key, and
+// has two paths.
 type twoForms struct {
 	memProtocol
-	secret string // "" = nothing more to say
+	secret string // only for requests with a key
 	own    string // ETag
 }
 
@@ -128,8 +128,7 @@ func keyedForm(t *testing.T, own string) {
 	check(s)
 }
 
-// Two forms that say the same are one artifact, and a document of several paths
-// is written once.
+// Two equal forms are one artifact, and a document with several paths is written once.
 func TestKeyedFormAlike(t *testing.T) {
 	proto := &twoForms{}
 	s := newTestServer(t, newMemSite(4), proto, nil)

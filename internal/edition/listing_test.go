@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The listing names what there is, with the sizes at which it is sent.
+// The listing has the documents and artifacts with the sizes of their responses.
 func TestListing(t *testing.T) {
 	proto := &memProtocol{}
 	s := serverIn(t, newMemSite(300), proto, newArtifacts(), nil)

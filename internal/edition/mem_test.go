@@ -24,8 +24,8 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// memSite is a publication in memory that shows its site as it is, and whose
-// every state stays. Its pages are texts.
+// memSite is a publication in memory that has all states of its site. Its pages are
+// texts.
 type memSite struct {
 	st *memory.Store
 
@@ -40,12 +40,12 @@ type memSite struct {
 	manifest  []byte
 	casHook   func() error      // called before a compare-and-swap
 	durable   store.Publication // keeps the manifests too; may be nil
-	dropped   *memSite          // the publication that is opened again in place of this one; nil = this is there
+	dropped   *memSite          // the publication that replaces this dropped one; nil = not dropped
 }
 
 // memLog is the site of a memSite.
 type memLog struct {
-	store.Site // nil: what is not below is not called
+	store.Site // nil: the server calls only the methods below
 	of         *memSite
 }
 

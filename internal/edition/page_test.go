@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// A page of the site is read once for each state, rendered once for each content,
-// and takes one place in the cache.
+// A page of the site is read once for each state, rendered once for each content, and
+// cached once.
 func TestPage(t *testing.T) {
 	s := newTestServer(t, newMemSite(0), &memProtocol{}, nil)
 	var reads, renders int
@@ -46,9 +46,9 @@ func TestPage(t *testing.T) {
 	}{
 		{"1", "a", 1, 1},
 		{"1", "a", 0, 0},
-		{"2", "a", 1, 0}, // it was touched
+		{"2", "a", 1, 0}, // touched
 		{"2", "a", 0, 0},
-		{"", "a", 1, 0}, // it may change without a trace
+		{"", "a", 1, 0}, // without a state, always read
 		{"", "b", 1, 1},
 		{"3", "b", 1, 0},
 		{"4", "c", 1, 1},
@@ -71,8 +71,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// A page that changes between its validator and its bytes is looked at again, and
-// never answered with the bytes of one and the validator of the other.
+// A page that changes between its validator and its bytes is read again. The validator
+// always matches the bytes.
 func TestPageChangesMeanwhile(t *testing.T) {
 	s := newTestServer(t, newMemSite(0), &memProtocol{}, nil)
 	now := "a"

@@ -18,11 +18,11 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// batchSite is a site in a store whose states are known.
+// batchSite is a site in a store that records its states.
 type batchSite struct {
 	store.Site
 	pages  map[string]string
-	all    map[string]bool     // pages that there were
+	all    map[string]bool     // all pages of all states
 	states []map[string]string // after each batch
 }
 
@@ -47,11 +47,11 @@ func (s *batchSite) apply(t *testing.T, batch map[string]string) {
 	s.states = append(s.states, maps.Clone(s.pages))
 }
 
-// titleProtocol has one list of titles, and remembers the views that it was made of.
+// titleProtocol has one list of titles, and records the views that it was built from.
 type titleProtocol struct {
 	silent
 	views []millrace.View
-	built func() // called for each view; nil = nothing is
+	built func() // called for each view; may be nil
 }
 
 func (r *titleProtocol) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
@@ -89,8 +89,8 @@ func batchServer(t *testing.T, st store.Store, site store.Site, proto *titleProt
 	return s
 }
 
-// Many changed pages become visible in parts of whole batches, each change in one of
-// them, also if the process ends while it publishes any of them.
+// Many changed pages are published in parts of complete batches. Each change is in one
+// part, also if the process ends while it publishes any of them.
 func TestParts(t *testing.T) {
 	for end := range 4 { // 0 = it does not
 		t.Run(fmt.Sprint(end), func(t *testing.T) {
@@ -166,7 +166,7 @@ func publishInParts(t *testing.T, end int) {
 			continue
 		}
 		last := views[i-1].Site()
-		exp := make(map[string]string) // what has changed
+		exp := make(map[string]string) // changed pages
 		for url := range site.all {
 			if titles[i][url] != titles[i-1][url] {
 				exp[url] = titles[i][url]

@@ -25,8 +25,8 @@ func run(t *testing.T, s *Server) {
 	t.Cleanup(func() { cancel(); all.Wait() })
 }
 
-// While another process builds, its editions are followed; what it leaves is
-// published after it.
+// While another process builds, the server loads its editions. Afterwards it publishes
+// the remaining changes.
 func TestAnotherHolder(t *testing.T) {
 	dir := newArtifacts()
 	synctest.Test(t, func(t *testing.T) {
@@ -58,8 +58,7 @@ func TestAnotherHolder(t *testing.T) {
 	})
 }
 
-// The first edition waits until the site has been read; the next ones do not wait
-// for the end of a scan.
+// The first edition waits for the end of the first scan; later ones do not wait.
 func TestBusy(t *testing.T) {
 	dir := newArtifacts()
 	synctest.Test(t, func(t *testing.T) {
@@ -85,7 +84,7 @@ func TestBusy(t *testing.T) {
 	})
 }
 
-// Progress ends with each refresh, also with one that did less than it expected.
+// Progress ends with each refresh, also if the refresh did less than expected.
 func TestProgressEnds(t *testing.T) {
 	var got [][2]int
 	s := serverIn(t, newMemSite(4), &memProtocol{}, newArtifacts(), &Options{Progress: func(done, total int) { got = append(got, [2]int{done, total}) }})
@@ -96,7 +95,7 @@ func TestProgressEnds(t *testing.T) {
 	}
 }
 
-// The manifest of the generation before is built on, and not served.
+// The manifest of the previous generation is reused for building, and not served.
 func TestFork(t *testing.T) {
 	dir, site, proto := newArtifacts(), newMemSite(10), &memProtocol{}
 	first := serverIn(t, site, proto, dir, nil)
@@ -124,7 +123,7 @@ func TestFork(t *testing.T) {
 	}
 }
 
-// Two publications of a store share a folder of files.
+// Two publications of a store share a folder of artifacts.
 func TestSharedFolder(t *testing.T) {
 	dir, st := newArtifacts(), memory.New(nil)
 	site, err := st.Site(t.Context(), "site", "https://x.test/")
@@ -157,8 +156,8 @@ func TestSharedFolder(t *testing.T) {
 	}
 }
 
-// The files that a process serves stay while another one with other options
-// publishes and deletes old files.
+// The artifacts that a process serves stay while another one with other options publishes
+// and deletes old artifacts.
 func TestServedFilesStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, site := newArtifacts(), newMemSite(4)
@@ -179,7 +178,7 @@ func TestServedFilesStay(t *testing.T) {
 	})
 }
 
-// A publication that the store has dropped is opened again, whether or not
+// The server opens a publication again after the store has dropped it, whether or not
 // another process has published it meanwhile.
 func TestDropped(t *testing.T) {
 	for _, published := range []bool{false, true} {

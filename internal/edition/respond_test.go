@@ -23,7 +23,7 @@ import (
 
 var body = strings.Repeat("All work and no play makes Jack a dull boy. ", 20)
 
-// sample is a document that fails the test when it is written and may not be.
+// sample returns a document that fails the test if it must not be written.
 func sample(t *testing.T, oneTag, mayWrite bool) *millrace.Document {
 	return &millrace.Document{
 		Path: "/a.json", ETag: "x", OneTag: oneTag,
@@ -52,8 +52,8 @@ func send(t *testing.T, d *millrace.Document, method string, fields ...string) *
 	return w
 }
 
-// refused answers with the status of an error of a request, as callers of the
-// package do. Other errors end the test.
+// refused writes the status of a RequestError, like callers of the package. Other errors
+// fail the test.
 func refused(t testing.TB, w *httptest.ResponseRecorder, err error) {
 	t.Helper()
 	if said := requestError(err); said != nil {
@@ -135,8 +135,8 @@ func TestNotModifiedHeader(t *testing.T) {
 	}
 }
 
-// A 304 and a 200 agree on every field that a 304 has, and a HEAD on every
-// field of a GET but the digest's name.
+// A 304 has the same fields as the 200. A HEAD has the same fields as the GET, except
+// the name of the digest.
 func TestHeadersAgree(t *testing.T) {
 	for _, accept := range []string{"", "gzip", "br", "zstd"} {
 		for _, oneTag := range []bool{false, true} {
@@ -232,8 +232,8 @@ func TestCodings(t *testing.T) {
 	}
 }
 
-// The bytes of every encoder belong to its suffix: when this test fails after
-// an upgrade, the suffix in codingTable has to move, and then the sum here.
+// The suffix of a coding identifies the bytes of its encoder. If this test fails after an
+// upgrade, change the suffix in codingTable, then the sum here.
 func TestEncodersKeepTheirBytes(t *testing.T) {
 	got := map[coding]string{}
 	for c := identity; c < codings; c++ {

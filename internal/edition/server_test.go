@@ -39,8 +39,8 @@ func TestNothingPublished(t *testing.T) {
 	}
 }
 
-// A large document is built again only when it may have changed, and its date moves
-// when it has.
+// A large document is built again only if it may have changed, and its date changes only
+// with its bytes.
 func TestReuse(t *testing.T) {
 	site, proto := newMemSite(10), &memProtocol{}
 	s := newTestServer(t, site, proto, nil)
@@ -55,7 +55,7 @@ func TestReuse(t *testing.T) {
 	proto.renders.Store(0)
 	site.set("/1", "changed")
 	site.set("/2", "changed and")
-	site.set("/2", "page 2") // back to what it was
+	site.set("/2", "page 2") // the first text again
 	publish(t, s)
 	if n := proto.renders.Load(); n != 2 {
 		t.Errorf("%d renderings, want 2 lists", n)
@@ -82,8 +82,8 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// Two editions of one second have two dates: a client may have no validator
-// but the date.
+// Two editions within one second have two dates, because a client may use the date as
+// its only validator.
 func TestTwoEditionsInOneSecond(t *testing.T) {
 	site, proto := newMemSite(10), &memProtocol{}
 	s := newTestServer(t, site, proto, nil)
@@ -130,7 +130,7 @@ func TestBodiesSurviveEditions(t *testing.T) {
 	}
 }
 
-// No rendering for a 304 or a HEAD, over every document.
+// A 304 and a HEAD of any document render nothing.
 func TestNeverWrites(t *testing.T) {
 	for _, oneTag := range []bool{false, true} {
 		proto := &memProtocol{oneTag: oneTag}
@@ -172,7 +172,7 @@ func TestSingleFlight(t *testing.T) {
 	}
 }
 
-// A client that goes away must not take the rendering from those who wait.
+// A client that disconnects does not cancel the rendering for the others that wait.
 func TestCancelledRendering(t *testing.T) {
 	s := newTestServer(t, newMemSite(3), &memProtocol{}, nil)
 	publish(t, s)
@@ -202,7 +202,7 @@ func TestVaryingDocumentsAreNotKept(t *testing.T) {
 	}
 }
 
-// What Vary names counts for caches alone when every client gets the same.
+// A field in Vary matters only to caches if all clients get the same document.
 func TestAlikeDocumentsAreKept(t *testing.T) {
 	proto := &memProtocol{vary: "Accept, Accept-Encoding", oneTag: true}
 	s := newTestServer(t, newMemSite(3), proto, nil)
@@ -228,7 +228,7 @@ func TestEscapedTargetsAreTheirOwn(t *testing.T) {
 	}
 }
 
-// Restart: the previous edition is served from its files, nothing is rendered.
+// After a restart, the server serves the previous edition without rendering.
 func TestRestart(t *testing.T) {
 	dir, site, proto := newArtifacts(), newMemSite(6), &memProtocol{}
 	s := serverIn(t, site, proto, dir, nil)
@@ -305,8 +305,8 @@ func FuzzReadManifest(f *testing.F) {
 	})
 }
 
-// A build that ends before the compare-and-swap leaves the old edition, and
-// files that are collected later.
+// A build that ends before the compare-and-swap leaves the old edition, and artifacts
+// that are collected later.
 func TestCrashBeforeSwap(t *testing.T) {
 	dir, site := newArtifacts(), newMemSite(6)
 	s := serverIn(t, site, &memProtocol{}, dir, nil)
@@ -337,8 +337,8 @@ func TestCrashBeforeSwap(t *testing.T) {
 	}
 }
 
-// A process without the other's files builds them, and changes nothing else;
-// one of another version leaves the edition alone.
+// A process without the other's artifacts builds only those. A process of another version
+// does not change the edition.
 func TestFollow(t *testing.T) {
 	site := newMemSite(6)
 	a, b := newTestServer(t, site, &memProtocol{}, nil), newTestServer(t, site, &memProtocol{}, nil)
@@ -380,7 +380,7 @@ func TestGrace(t *testing.T) {
 	})
 }
 
-// After a log that no longer reaches back to the previous edition, all is built.
+// If the log starts after the previous edition, everything is built.
 func TestLogBeforeHorizon(t *testing.T) {
 	site, dir := newMemSite(6), newArtifacts()
 	publish(t, serverIn(t, site, &memProtocol{}, dir, nil))
@@ -414,11 +414,11 @@ func TestLargeRanges(t *testing.T) {
 	}
 }
 
-// Run publishes when the site has changed, not more often than its rests allow.
+// Run publishes when the site has changed, at most as often as its pauses allow.
 func TestRun(t *testing.T) {
 	dir := newArtifacts()
 	synctest.Test(t, func(t *testing.T) {
-		site, proto := newMemSite(4), &memProtocol{slow: time.Second} // two lists: two seconds a build, and next to no processor time
+		site, proto := newMemSite(4), &memProtocol{slow: time.Second} // two lists: two seconds a build, with little processor time
 		s := serverIn(t, site, proto, dir, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup

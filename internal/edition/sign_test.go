@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// notary signs by what it is told, and counts.
+// notary returns numbered signatures and the configured error.
 type notary struct {
 	mu    sync.Mutex
 	count int
@@ -28,8 +28,8 @@ func (n *notary) Sign(target string, status int, h http.Header) (input, signatur
 	return fmt.Sprint("input ", n.count), fmt.Sprint(target, " ", status, " ", h.Get("Content-Digest"), " ", h.Get("Content-Type")), time.Now().Add(n.again), n.err
 }
 
-// A response with the bytes of a document is signed, as long as they stand by
-// one signature; no other response is.
+// Only responses with the bytes of a document are signed. They share a signature until
+// it must be renewed.
 func TestSigned(t *testing.T) {
 	n := &notary{again: time.Hour}
 	site := newMemSite(4)
@@ -82,7 +82,7 @@ func TestSigned(t *testing.T) {
 	}
 }
 
-// An edition takes over the documents that are the same, while clients ask for them.
+// An edition takes over the entries of unchanged documents during requests.
 func TestSignedWhileEditionsChange(t *testing.T) {
 	site := newMemSite(4)
 	s := newTestServer(t, site, &memProtocol{}, &Options{Signer: &notary{again: time.Hour}})
@@ -109,7 +109,7 @@ func TestSignedWhileEditionsChange(t *testing.T) {
 	}
 }
 
-// What has had its time is signed anew, and what cannot be signed is not sent.
+// An expired signature is renewed. A response that cannot be signed is not sent.
 func TestSignedAgain(t *testing.T) {
 	n := &notary{again: -time.Second}
 	s := newTestServer(t, newMemSite(1), &memProtocol{}, &Options{Signer: n})
@@ -125,7 +125,7 @@ func TestSignedAgain(t *testing.T) {
 	}
 }
 
-// A representation that several targets have is signed for each.
+// A representation with several targets is signed for each of them.
 func TestSignedTargets(t *testing.T) {
 	n := &notary{again: time.Hour}
 	e, err := prepare(sample(t, true, true), false, 0, time.Now())

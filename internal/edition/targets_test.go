@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// What no protocol has is asked of the protocols once for an edition, by each form of it
-// that is wanted; a later edition may have it.
+// The server asks the protocols for an absent document once per edition and accepted
+// form. A later edition may have the document.
 func TestAbsent(t *testing.T) {
 	site := newMemSite(0)
 	site.set("/1", "one")
@@ -49,8 +49,8 @@ func TestAbsent(t *testing.T) {
 	finds(0, "GET", fmt.Sprintf("/absent/%d", 3*maxTargets-1))
 }
 
-// A query that no protocol defines names the same document as none: it is found
-// and kept once, answers with its own URL, and costs no lookup again.
+// A query that no protocol defines names the same document as no query. The document is
+// looked up and cached once, and its response has its own URL.
 func TestIgnoredQuery(t *testing.T) {
 	for _, vary := range []string{"", "Accept"} {
 		site := newMemSite(4)

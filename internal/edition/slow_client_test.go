@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// slowWriter takes no byte until it is told to.
+// slowWriter blocks until the test releases it.
 type slowWriter struct {
 	*httptest.ResponseRecorder
 	arrived *sync.WaitGroup
