@@ -274,11 +274,11 @@ func (s *Server) held(ctx context.Context, prev, there *manifest, made done, pro
 }
 
 // Held implements [millrace.ArtifactSet].
-func (s *artifactSet) Held() (files []millrace.Artifact) {
+func (s *artifactSet) Held() (held []millrace.Artifact) {
 	for i := range s.held {
-		files = append(files, s.held[i].Artifact)
+		held = append(held, s.held[i].Artifact)
 	}
-	return files
+	return held
 }
 
 // Keep implements [millrace.ArtifactSet].

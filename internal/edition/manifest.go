@@ -98,7 +98,7 @@ func readManifest(b []byte, key string) (*manifest, error) {
 	}
 	for _, f := range m.Artifacts {
 		if sum, err := hex.DecodeString(f.Sum); err != nil || len(sum) != sha256.Size || f.Size < 0 || f.ETag == "" {
-			return nil, fmt.Errorf("manifest: %w: the file %s", millrace.ErrInvalid, f.Path)
+			return nil, fmt.Errorf("manifest: %w: artifact %s", millrace.ErrInvalid, f.Path)
 		}
 	}
 	return m, nil
