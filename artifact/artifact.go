@@ -1,6 +1,6 @@
-// Package artifact is the contract of the stores of artifacts: the chunks,
-// manifests and files that an edition is made of. An artifact is a sequence of
-// bytes with a name. It is created once, never changed, and read in ranges.
+// Package artifact defines stores of artifacts: the chunks, nodes and files of an
+// edition. An artifact is a sequence of bytes with a name. It is created once, never
+// changed, and read in ranges.
 //
 // Engines are in packages of their own: artifact/dir keeps artifacts in a
 // folder, artifact/memory in the memory of the process. The suite in
@@ -8,9 +8,8 @@
 //
 // # Names
 //
-// A name stands for its bytes: it is the hash of the content, or it is used
-// once. Two processes that put the same name put the same bytes, so either of
-// the two may win.
+// A name identifies its bytes: it is the hash of the content, or it is used once. If two
+// processes put the same name, they put the same bytes, and either may win.
 //
 // A name has segments that are separated by "/". A segment has lower-case
 // letters, digits, "-", "." and "_", and begins and ends with a letter or a

@@ -1,5 +1,5 @@
-// Package artifacttest is the contract of package artifact as a suite: an engine
-// passes [Run], and [Crash] if it is durable.
+// Package artifacttest tests implementations of package artifact. Every implementation
+// must pass [Run], and durable ones must pass [Crash], too.
 package artifacttest
 
 import (
@@ -130,7 +130,7 @@ func (f *fixture) bytes() {
 		}
 	}
 	f.wantList("", "empty", "large", "zero")
-	// A buffer that the caller uses again is not the artifact.
+	// The caller may reuse its buffer without changing the artifact.
 	b := []byte("first")
 	if err := f.Put(f.Context(), "buffer", bytes.NewReader(b)); err != nil {
 		f.Fatal(err)
@@ -178,7 +178,8 @@ func (f *fixture) again() {
 	f.want("a", "third")
 }
 
-// touch waits until the clock of the store has moved: it may count seconds.
+// touch renews artifacts until their time changes, because the store may round it to
+// seconds.
 func (f *fixture) touch() {
 	ctx, cancel := context.WithTimeout(f.Context(), 10*time.Second)
 	defer cancel()
@@ -227,8 +228,8 @@ func (f *fixture) readers() {
 	f.wantAbsent("a/b")
 }
 
-// whole checks that an artifact appears when its Put ends, and that the Put that
-// ends first wins.
+// whole checks that an artifact appears when its Put ends, and that the first Put to end
+// wins.
 func (f *fixture) whole() {
 	slow, w := io.Pipe()
 	done := make(chan error)
@@ -320,7 +321,7 @@ func (f *fixture) lists() {
 		break
 	}
 	last := ""
-	for info, err := range f.List(f.Context(), "") { // which others are deleted from
+	for info, err := range f.List(f.Context(), "") { // while the loop deletes artifacts
 		if err != nil || info.Name <= last {
 			f.Fatalf("list has %+v after %s (%v)", info, last, err)
 		}
@@ -343,7 +344,7 @@ func (f *fixture) cancelled() {
 	}
 	ctx, cancel := context.WithCancel(f.Context())
 	defer cancel()
-	// In the middle of a Put, and of a listing.
+	// Cancel during a Put and during a listing.
 	first := func(p []byte) (int, error) { cancel(); return len(p), nil }
 	if err := f.Put(ctx, "new", readFunc(first)); !errors.Is(err, context.Canceled) {
 		f.Errorf("put: %v", err)

@@ -67,8 +67,8 @@ func crashContent(round string, step int) string {
 }
 
 // Crash kills processes of a test binary that put and delete artifacts in the
-// store at one place. It checks after each that every change that a process has
-// reported is there, and that the artifact it was putting is whole or absent.
+// store at one place. After each kill it checks that the store has every change that the
+// process reported, and that the last artifact is complete or absent.
 func Crash(t *testing.T, place string, open OpenFunc) {
 	rng := rand.New(rand.NewPCG(21, 2))
 	model := map[string]string{}

@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/artifact"
 )
 
-// putsOfOneName lets many put one name at once: all succeed, and what the first
-// reader sees stays.
+// putsOfOneName puts one name many times at once. All calls succeed, and all readers see
+// the same bytes.
 func (f *fixture) putsOfOneName() {
 	for round := range 10 {
 		name := fmt.Sprintf("round/%d", round)
@@ -105,8 +105,8 @@ func (f *fixture) allAtOnce() {
 	f.wantList("", names...)
 }
 
-// putsAndDeletes puts and deletes one small artifact at once. A Put succeeds
-// whatever a Delete removes while it works.
+// putsAndDeletes puts and deletes one small artifact at once. A Put succeeds even if a
+// Delete removes the artifact meanwhile.
 func (f *fixture) putsAndDeletes() {
 	var all sync.WaitGroup
 	for g := range 8 {

@@ -1,8 +1,7 @@
-// Package dir keeps artifacts in a folder: an engine of the contract in package
-// artifact.
+// Package dir implements [artifact.Store] in a folder.
 //
-// An artifact is a file, readable for its owner alone. The segments of its name
-// but the last are folders, whose names end in "_": a/b is the file a_/b. No
+// An artifact is a file that only its owner can read. The segments of its name
+// except the last are folders, whose names end in "_": a/b is the file a_/b. No
 // segment of a name ends in "_", so that a and a/b do not collide. Folders are
 // never removed. The file system must have hard links.
 //
@@ -44,14 +43,14 @@ const (
 // Store is an [artifact.Store].
 type Store struct {
 	root    *os.Root
-	folders sync.Map // set of the folders known to be durable
+	folders sync.Map // set of the folders that this process has made durable
 }
 
 var _ artifact.Store = (*Store)(nil)
 
-// Open opens the store in a folder. It creates the folder, but none above it,
-// and removes uploads without a write for 24 hours. Any number of processes may
-// have a folder open.
+// Open opens the store in a folder. It creates the folder, but no parent folder, and
+// removes uploads without a write for 24 hours. Any number of processes may open a
+// folder.
 //
 // ErrInvalid with the code no-folder: the folder above does not exist.
 // ErrForbidden: the folder cannot be written. ErrUnavailable: another error of
@@ -186,7 +185,7 @@ func (s *Store) create(file string, in io.Reader) error {
 	if err != nil {
 		return err
 	}
-	defer s.root.Remove(temp) //nolint:errcheck // Open does it later
+	defer s.root.Remove(temp) //nolint:errcheck // Open removes it later
 	_, err = io.Copy(f, in)
 	if err == nil {
 		err = f.Sync()
@@ -204,8 +203,8 @@ func (s *Store) create(file string, in io.Reader) error {
 	}
 }
 
-// input reads until its context ends, and keeps the error of reading, to tell it
-// from those of writing.
+// input reads until its context ends. It keeps the error of reading, to distinguish it
+// from an error of writing.
 type input struct {
 	ctx context.Context
 	r   io.Reader

@@ -45,7 +45,7 @@ func TestCrash(t *testing.T) {
 	artifacttest.Crash(t, filepath.Join(t.TempDir(), "artifacts"), openStore)
 }
 
-// TestTwoStores lets two stores over one folder see each other's artifacts.
+// TestTwoStores checks that two stores in one folder see each other's artifacts.
 func TestTwoStores(t *testing.T) {
 	one, folder := newStore(t)
 	two, err := Open(folder)
@@ -61,7 +61,7 @@ func TestTwoStores(t *testing.T) {
 	}
 }
 
-// TestPrivate checks that the owner alone has access.
+// TestPrivate checks that only the owner has access.
 func TestPrivate(t *testing.T) {
 	s, folder := newStore(t)
 	if err := s.Put(t.Context(), "a/b/c", strings.NewReader("x")); err != nil {
@@ -117,8 +117,8 @@ type readFunc func([]byte) (int, error)
 
 func (r readFunc) Read(p []byte) (int, error) { return r(p) }
 
-// TestForeign checks that files that no Put has made are not listed, and that
-// links out of the folder are not followed.
+// TestForeign checks that List skips files that Put did not create, and that the store
+// does not follow links out of the folder.
 func TestForeign(t *testing.T) {
 	s, folder := newStore(t)
 	outside := t.TempDir()
@@ -179,8 +179,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestReaderError checks that an error of the file system that a reader returns
-// is not taken for one of the store.
+// TestReaderError checks that Put does not report a reader's error as an error of the
+// store.
 func TestReaderError(t *testing.T) {
 	s, _ := newStore(t)
 	err := s.Put(t.Context(), "a", readFunc(func([]byte) (int, error) { return 0, fs.ErrNotExist }))

@@ -1,5 +1,5 @@
-// Package memory keeps artifacts in the memory of the process: an engine of the
-// contract in package artifact, for tests and for programs that keep nothing.
+// Package memory implements [artifact.Store] in the memory of the process, for tests and
+// for programs that store nothing.
 package memory
 
 import (
@@ -23,12 +23,12 @@ import (
 
 // Options are the options of [New].
 type Options struct {
-	// MaxBytes is how many bytes all artifacts may have together, and how many
-	// a Put reads at most. If zero, 256 MiB.
+	// MaxBytes is the maximum size in bytes of all artifacts together, and of what a
+	// Put reads. If zero, 256 MiB.
 	MaxBytes int64
 }
 
-// New returns an empty store. nil options are the defaults.
+// New returns an empty store. Nil options mean the defaults.
 func New(o *Options) *Store {
 	if o == nil {
 		o = new(Options)
@@ -48,11 +48,11 @@ type Store struct {
 var _ artifact.Store = (*Store)(nil)
 
 type entry struct {
-	data     []byte // never changed
+	data     []byte // immutable
 	modified time.Time
 }
 
-// lookup returns the entry of a name. ErrNotFound: the name has none.
+// lookup returns the entry of a name. ErrNotFound: the entry does not exist.
 func (s *Store) lookup(ctx context.Context, name string) (entry, error) {
 	if err := cmp.Or(artifact.CheckName(name), ctx.Err()); err != nil {
 		return entry{}, err
@@ -66,7 +66,7 @@ func (s *Store) lookup(ctx context.Context, name string) (entry, error) {
 	return e, nil
 }
 
-// touch renews the time of an entry. It reports whether there is one.
+// touch renews the time of an entry. It reports whether the entry exists.
 func (s *Store) touch(name string) bool {
 	e, ok := s.entries[name]
 	if ok {

@@ -120,7 +120,7 @@ func TestChunks(t *testing.T) {
 			t.Fatal(err)
 		}
 		if next.Tree != whole.Tree || next.etag() != whole.etag() {
-			t.Fatalf("round %d: %+v, made anew %+v", round, next.Tree, whole.Tree)
+			t.Fatalf("round %d: %+v, built from nothing %+v", round, next.Tree, whole.Tree)
 		}
 		for _, pair := range [][2]*tree{{&next.Tree, &now.Tree}, {&now.Tree, &next.Tree}} {
 			var want, got []string

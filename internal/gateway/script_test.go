@@ -9,23 +9,22 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 )
 
-// teller has JSON-LD for the home page.
-type teller struct {
+// rootData has JSON-LD for the home page.
+type rootData struct {
 	lister
 	data string
 }
 
-func (d teller) Advertise(millrace.View) millrace.Advertisement {
+func (d rootData) Advertise(millrace.View) millrace.Advertisement {
 	return millrace.Advertisement{RootData: []json.RawMessage{json.RawMessage(d.data)}}
 }
 
-// The home page has the elements in its head, other pages do not, and its
-// validator moves with them.
+// Only the home page has the elements in its head, and its validator changes with them.
 func TestRootData(t *testing.T) {
 	head := func(data, path string) (body, tag string) {
 		g := setup{
 			files:     inMemory("index.html", "<!DOCTYPE html><html><head><title>T</title></head><body>B</body></html>", "other.html", "<p>other"),
-			protocols: []edition.Protocol{{Name: "teller", Publisher: teller{data: data}}},
+			protocols: []edition.Protocol{{Name: "root-data", Publisher: rootData{data: data}}},
 		}.gateway(t)
 		w := ask(g, "GET", path)
 		if w.Code != 200 {
