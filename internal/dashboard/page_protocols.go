@@ -38,7 +38,7 @@ type protocolStatus struct {
 	Files        []edition.Listed // large documents and artifacts, largest first
 	FilesN       int              // all of them
 	Size         int64            // of all, uncompressed
-	Least        int64            // of all, in the smallest coding
+	MinSize      int64            // of all, in the smallest coding
 	Counts       store.Counts     // of the period
 	NotModified  int64            // of those, 304
 	Check        *checkResult     // nil = not checked
@@ -93,7 +93,7 @@ func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
 		for _, l := range ed.Listing() {
 			if at := protocols[l.Protocol]; at != nil {
 				at.Files = append(at.Files, l)
-				at.FilesN, at.Size, at.Least = at.FilesN+1, at.Size+l.Size, at.Least+l.MinSize
+				at.FilesN, at.Size, at.MinSize = at.FilesN+1, at.Size+l.Size, at.MinSize+l.MinSize
 			}
 		}
 		for i, n := range ed.Advertisements {
