@@ -201,11 +201,11 @@ func TestHammer(t *testing.T) {
 	wg.Wait()
 	for i := range s.cache.shards {
 		s := &s.cache.shards[i]
-		for name, c := range map[string]*clock{"bare": &s.bodyless, "bodies": &s.bodies} {
+		for name, c := range map[string]*clock{"bodyless": &s.bodyless, "bodies": &s.bodies} {
 			sum := int64(0)
 			for _, e := range c.ring {
 				sum += e.cost
-				if bare := e.cost == e.memory(); e.clock != c || bare != (name == "bare") {
+				if bodyless := e.cost == e.memory(); e.clock != c || bodyless != (name == "bodyless") {
 					t.Errorf("shard %d: %s is on the wrong clock", i, e.key.path)
 				}
 			}

@@ -327,7 +327,7 @@ func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (
 		buf := enc.buffer()
 		defer enc.free(buf)
 		if err := e.state.Load().write(ctx, buf); err != nil {
-			return nil, false, fmt.Errorf("rendering %s: %w", e.key.path, err)
+			return nil, false, fmt.Errorf("render %s: %w", e.key.path, err)
 		}
 		body = buf.Bytes()
 	}
@@ -339,7 +339,7 @@ func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (
 	}
 	coded, err := enc.encode(real, body)
 	if err != nil {
-		return nil, false, fmt.Errorf("rendering %s: %w", e.key.path, err)
+		return nil, false, fmt.Errorf("render %s: %w", e.key.path, err)
 	}
 	r := newRep(real, coded, len(body))
 	if k != nil {

@@ -172,7 +172,7 @@ func TestColdHead(t *testing.T) {
 		h := send(t, sample(t, oneTag, false), "HEAD", "Accept-Encoding", "gzip").Header()
 		for _, name := range []string{"Content-Length", "Content-Digest", "Repr-Digest"} {
 			if h[name] != nil {
-				t.Errorf("%s of a body that nobody has seen", name)
+				t.Errorf("%s of a body that was not rendered", name)
 			}
 		}
 		if h.Get("Content-Type") != "application/json" {
