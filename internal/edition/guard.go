@@ -31,7 +31,7 @@ func (s *Server) KeyRequired(path string) bool {
 }
 
 // RenderError returns the header and body of an error response in the format of the
-// protocol that the path of r belongs to, and that protocol. The path is relative to the
+// protocol that owns the path of r, and that protocol. The path is relative to the
 // documents' base. proto is nil if no protocol renders the error.
 func (s *Server) RenderError(r *http.Request, status int, err error) (header http.Header, body []byte, proto *Protocol) {
 	for i := range s.protocols {

@@ -22,8 +22,8 @@ type signed struct {
 }
 
 // sign adds a signature for a target to the header of a 200. Responses with the same
-// bytes and target share one signature until it must be renewed, so the cost does not
-// depend on the number of requests.
+// bytes and target share one signature until it must be renewed. The cost therefore does
+// not depend on the number of requests.
 func (e *entry) sign(h http.Header, r *rep, k key) error {
 	if e.signer == nil {
 		return nil
