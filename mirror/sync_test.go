@@ -327,7 +327,7 @@ func TestPrimaryComesBack(t *testing.T) {
 	run(t, src, to, nil)
 	src.pages = pages(10)
 	wantCounts(t, run(t, src, to, nil), millrace.Counts{Unchanged: 10})
-	src.pages = nil // a new loss is a new doubt
+	src.pages = nil // a new loss must be confirmed again
 	if r := run(t, src, to, nil); r.UnconfirmedDeletions != 10 || len(to.titles) != 10 {
 		t.Errorf("unconfirmed %d, %d pages left", r.UnconfirmedDeletions, len(to.titles))
 	}
