@@ -14,7 +14,7 @@ import (
 
 // gatekeeping are the flags for rules about bots, and for the rate of large files.
 type gatekeeping struct {
-	Bot            []string `placeholder:"NAME=ACTION" help:"Rule for bots: NAME is a bot's token, an operator, a purpose (training, search or user), bots for all bots, or unverified for bots that prove no identity; ACTION is allow, 402, 403, or a rate such as 2/s (default: allow). The most specific rule wins. What the policy refuses gets 403, or 402 if the policy names a price."`
+	Bot            []string `placeholder:"NAME=ACTION" help:"Rule for bots, such as training=403. NAME is a bot's token, an operator, a purpose (training, search or user), bots for all bots, or unverified for bots that prove no identity. ACTION is allow, 402, 403, or a rate such as 2/s (default: allow). The most specific rule wins. What the policy refuses gets 403, or 402 if the policy names a price."`
 	Bots           []string `placeholder:"FILE" help:"Files with more bots, one bot a line: token, operator, purpose (default: the built-in bots)." hidden:""`
 	BotRanges      []string `placeholder:"NAME=FILE" help:"Address ranges of a bot or of an operator's bots, in a file as the operator publishes them (default: none; the user agent is trusted). The file is read again when it changes." hidden:""`
 	FilesRate      string   `placeholder:"SIZE" help:"Maximum bytes a second of large files to one client, such as 2M (default: no limit)."`

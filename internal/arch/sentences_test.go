@@ -2,19 +2,12 @@ package arch
 
 import (
 	"fmt"
-	"maps"
-	"path"
 	"regexp"
-	"slices"
 	"strings"
 )
 
 // maxWords is the number of words that a sentence of the documentation may have.
 const maxWords = 35
-
-// longSentences are the numbers of longer sentences that folders may still have. Lower a number
-// when texts improve, never raise it.
-var longSentences = map[string]int{"docs": 1, "docs/adr": 33, "docs/reference": 1}
 
 var (
 	// blockStart matches the lines that begin a paragraph, beside those after an empty line.
@@ -25,7 +18,6 @@ var (
 // checkSentences finds long sentences in README and docs/, and cells of tables with more than one
 // sentence.
 func checkSentences(t *tree) []string {
-	long := map[string][]string{} // by folder
 	var problems []string
 	for name, text := range t.texts() {
 		if name != "README.md" && !(strings.HasPrefix(name, "docs/") && strings.HasSuffix(name, ".md")) {
@@ -34,8 +26,7 @@ func checkSentences(t *tree) []string {
 		for _, block := range blocks(text) {
 			for _, s := range sentenceEnd.Split(block, -1) {
 				if n := len(strings.Fields(s)); n > maxWords {
-					dir := path.Dir(name)
-					long[dir] = append(long[dir], fmt.Sprintf("%s: %d words: %.60s", name, n, strings.Join(strings.Fields(s), " ")))
+					problems = append(problems, fmt.Sprintf("%s: a sentence has %d words, at most %d: %.60s", name, n, maxWords, strings.Join(strings.Fields(s), " ")))
 				}
 			}
 		}
@@ -46,11 +37,6 @@ func checkSentences(t *tree) []string {
 			if m := twoSentences.FindString(line); m != "" && strings.HasPrefix(line, "|") {
 				problems = append(problems, fmt.Sprintf("%s:%d: a cell has more than one sentence: %q", name, i+1, m))
 			}
-		}
-	}
-	for _, dir := range slices.Sorted(maps.Keys(long)) {
-		if n, most := len(long[dir]), longSentences[dir]; n > most {
-			problems = append(problems, fmt.Sprintf("%s: %d sentences have over %d words, at most %d: %s", dir, n, maxWords, most, strings.Join(long[dir], "; ")))
 		}
 	}
 	return problems
