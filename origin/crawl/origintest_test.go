@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -151,9 +152,9 @@ func TestOrigin(t *testing.T) {
 				Open: func(t testing.TB, place string, held origintest.KnownRefs) (millrace.Source, error) {
 					c := fetch.New(&fetch.Options{AllowPrivate: true, Timeout: 20 * time.Second})
 					t.Cleanup(c.CloseIdleConnections)
-					// Everything is due in the next run of a process.
-					start := time.Now()
-					clock := func() time.Time { return start.Add(10_000_000 * time.Since(start)) }
+					// The clock moves on with each reading, so that the next run finds every page due.
+					start, readings := time.Now(), new(atomic.Int64)
+					clock := func() time.Time { return start.Add(time.Duration(readings.Add(1)) * 24 * time.Hour) }
 					return New(c.HTTP(), place, &Options{KnownRefs: held, Now: clock})
 				},
 			})
