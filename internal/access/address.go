@@ -49,15 +49,15 @@ func Sender(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	return from
 }
 
-// suspect logs once that a proxy may not be trusted. Behind one, all clients have
-// one address, and no bot has its own.
+// suspect logs once that a proxy may be untrusted. Behind such a proxy, all clients have one
+// address, so bots cannot be verified by address.
 func (q *Request) suspect() {
 	if (q.address.IsLoopback() || q.address.IsPrivate()) && q.r.Header["X-Forwarded-For"] != nil && !q.guard.suspected.Swap(true) {
 		q.guard.log.Warn("X-Forwarded-For from an untrusted address ignored; if it is your proxy, add it to proxies", "address", q.address)
 	}
 }
 
-// Trusted reports whether an address is that of a trusted proxy.
+// Trusted reports whether an address belongs to a trusted proxy.
 func (g *Guard) Trusted(a netip.Addr) bool { return trusts(g.proxies, a) }
 
 func trusts(proxies []netip.Prefix, a netip.Addr) bool {

@@ -13,9 +13,9 @@ import (
 
 // Agents checks the signatures of requests.
 type Agents interface {
-	// Verify returns the host whose keys signed a request, "" if unsigned.
-	// ErrUnavailable: the keys are not available now. Any other error says what is
-	// wrong with the signature.
+	// Verify returns the host whose keys signed a request, or "" if unsigned. ErrUnavailable:
+	// the keys are temporarily unavailable. Any other error describes what is wrong with the
+	// signature.
 	Verify(ctx context.Context, r *http.Request) (agent string, err error)
 }
 
@@ -27,7 +27,7 @@ type Identity struct {
 	Why     string // why the signature is not valid; "" = valid or absent
 }
 
-// mostWhy is the longest Identity.Why.
+// mostWhy is the maximum length of Identity.Why.
 const mostWhy = 300
 
 // Verify returns the sender of the request. It verifies the signature once, which
@@ -43,14 +43,14 @@ func (q *Request) Verify() Identity {
 	return q.locate()
 }
 
-// name identifies the sender by User-Agent.
+// name identifies the sender by its User-Agent.
 func (q *Request) name() {
 	if agents := q.r.Header["User-Agent"]; len(agents) > 0 {
 		q.id.Bot = q.guard.bots.Identify(agents[0])
 	}
 }
 
-// locate identifies the sender by address, too.
+// locate verifies the named bot by its address, if possible.
 func (q *Request) locate() Identity {
 	q.identified = true
 	if b := q.id.Bot; b != nil && b != bots.Other && q.id.Verdict == bots.Unknown && q.guard.bots.Located(b) {
@@ -59,7 +59,7 @@ func (q *Request) locate() Identity {
 	return q.id
 }
 
-// signed identifies the sender by signature, too.
+// signed verifies the signature, if any, and identifies the sender by it.
 func (q *Request) signed() {
 	table := q.guard.bots
 	agent, err := q.guard.agents.Verify(q.r.Context(), q.r)
@@ -77,14 +77,14 @@ func (q *Request) signed() {
 		case q.id.Bot == nil || q.id.Bot == bots.Other:
 			q.id.Bot = by
 		case by == bots.Other || by.Family != q.id.Bot.Family:
-			q.id.Verdict = bots.Forged // signed under another name
+			q.id.Verdict = bots.Forged // the key is not that of the named bot
 			q.id.Why = "the key is one of " + agent + ", and the name is another's"
 		}
 	}
 }
 
-// Identity returns the sender without waiting. pending: the signature is not
-// verified yet, see [Request.Verify].
+// Identity returns the sender without waiting. pending reports that the signature is not
+// verified yet; see [Request.Verify].
 func (q *Request) Identity() (_ Identity, pending bool) {
 	if q.identified || q.guard.bots == nil {
 		return q.id, false

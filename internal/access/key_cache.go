@@ -16,8 +16,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// keyCache caches the keys of a store for a moment, so that a revoked key stops
-// working at once, in every process.
+// keyCache caches the keys of a store for a moment. A revoked key stops working within that
+// time, in every process.
 type keyCache struct {
 	keys store.Keys
 	now  func() time.Time
@@ -26,16 +26,16 @@ type keyCache struct {
 	mu     sync.Mutex
 	read   time.Time // time of the last read
 	took   time.Duration
-	err    error // its error
+	err    error // error of the last read
 	byHash map[uint64][]store.Key
 	leases map[*lease]struct{}
 	failed int // failed reads in a row
 }
 
 const (
-	keysFor    = time.Second           // validity of a read
-	keysNew    = 50 * time.Millisecond // the same for an unknown key
-	keysShare  = 20                    // reads for unknown keys take at most one part of so many of the time
+	keysFor    = time.Second           // lifetime of the cached keys
+	keysNew    = 50 * time.Millisecond // lifetime for an unknown key, which may be new
+	keysShare  = 20                    // reads for unknown keys take at most one part in so many of the time
 	keysWait   = 5 * time.Second       // time limit of a read
 	keysFailed = 30                    // failed reads in a row that end all leases
 )
@@ -51,8 +51,8 @@ func newKeyCache(keys store.Keys) *keyCache {
 	return &keyCache{keys: keys, now: time.Now, leases: make(map[*lease]struct{})}
 }
 
-// bucket is the index of a hash. Its timing reveals only part of a hash, whose
-// digits a client cannot choose.
+// bucket returns the index of a hash. Its timing reveals only part of a hash, and a client
+// cannot choose the digits of a hash.
 func bucket(h store.KeyHash) (n uint64) {
 	for _, b := range h[:8] {
 		n = n<<8 | uint64(b)
@@ -88,14 +88,13 @@ func (k *keyCache) cached(hash store.KeyHash) (found *store.Key) {
 	return found
 }
 
-// refresh reads the store, unless the last read is at most that old. The lock is
-// held.
+// refresh reads the store, unless the last read is at most ago old. The lock is held.
 func (k *keyCache) refresh(ctx context.Context, ago time.Duration) error {
 	now := k.now()
 	if since := now.Sub(k.read); !k.read.IsZero() && since >= 0 && since < ago {
 		return k.err
 	}
-	// Other requests wait for the read, so it must not end with this one.
+	// Other requests wait for the same read, so it must not end with this request.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keysWait)
 	defer cancel()
 	keys, err := k.keys.List(ctx)
@@ -131,7 +130,7 @@ func (k *keyCache) lease(ctx context.Context, key *store.Key, scope millrace.Sco
 // ErrRevoked is the cause of a lease whose key is no longer valid.
 var ErrRevoked = fmt.Errorf("%w: the key is revoked or expired", millrace.ErrForbidden)
 
-// sweep ends the leases of keys that are no longer valid.
+// sweep ends the leases whose keys are no longer valid.
 func (k *keyCache) sweep(ctx context.Context) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -151,7 +150,7 @@ func (k *keyCache) sweep(ctx context.Context) {
 	}
 }
 
-// run sweeps until the context ends.
+// run calls sweep periodically until the context ends.
 func (k *keyCache) run(ctx context.Context) {
 	tick := time.NewTicker(keysFor)
 	defer tick.Stop()
@@ -168,8 +167,8 @@ func (k *keyCache) run(ctx context.Context) {
 // Refusal is an error with header fields for its response.
 type Refusal struct {
 	Err       millrace.RequestError
-	Challenge string // WWW-Authenticate
-	Retry     int    // Retry-After, in seconds; 0 = none
+	Challenge string // value of WWW-Authenticate
+	Retry     int    // value of Retry-After in seconds; 0 = none
 }
 
 // Error implements error.
@@ -209,7 +208,7 @@ var ErrInURL = &Refusal{Err: millrace.RequestError{
 	Text: "a key does not belong in a URL, which logs and caches keep: send it as Authorization: Bearer KEY, and have this one revoked",
 }}
 
-// bearer returns the key of a request, "" if absent.
+// bearer returns the key of a request, or "" if absent.
 func bearer(h http.Header) (string, error) {
 	fields := h["Authorization"]
 	if len(fields) == 0 {
@@ -220,13 +219,13 @@ func bearer(h http.Header) (string, error) {
 	case len(fields) > 1 || strings.ContainsRune(token, ','):
 		return "", errTwo
 	case !strings.EqualFold(scheme, "Bearer"):
-		return "", nil // another scheme, such as for a proxy
+		return "", nil // another scheme, possibly for a proxy
 	}
 	return strings.TrimLeft(token, " "), nil
 }
 
-// key returns the key of a request, or the error to respond with if one is needed.
-// owned: the request is the owner's.
+// key returns the valid key of a request. Otherwise, it returns the error to respond
+// with if a key is needed. owned reports that the owner sent the request.
 func (k *keyCache) key(ctx context.Context, h http.Header, owned bool) (*store.Key, error) {
 	token, err := bearer(h)
 	switch {
@@ -256,7 +255,7 @@ func (k *keyCache) key(ctx context.Context, h http.Header, owned bool) (*store.K
 	return key, nil
 }
 
-// lacking returns the error of a key without a scope.
+// lacking returns the error of a key that lacks a scope.
 func lacking(scope millrace.Scope) error {
 	return &Refusal{
 		Err:       millrace.RequestError{Status: http.StatusForbidden, Code: "AUTH_REQUIRED", Text: "the key has not the right to " + string(scope)},
@@ -264,10 +263,10 @@ func lacking(scope millrace.Scope) error {
 	}
 }
 
-// keyLike is the length from which a prefix of a key counts as a key.
+// keyLike is the minimum length at which a prefix of a key counts as a key.
 const keyLike = 24
 
-// HoldsKey reports whether part of a URL looks like a key, also if percent-encoded.
+// HoldsKey reports whether part of a URL looks like a key, plain or percent-encoded.
 func HoldsKey(s string) bool {
 	if len(s) < len(store.KeyPrefix)+keyLike {
 		return false
@@ -300,7 +299,7 @@ func isAlphanumeric(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// decode is [url.PathUnescape] that keeps invalid escapes.
+// decode is like [url.PathUnescape], but keeps invalid escapes.
 func decode(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -316,7 +315,7 @@ func decode(s string) string {
 	return b.String()
 }
 
-// Redact returns a path for a log, without keys.
+// Redact removes keys from a path, for logging.
 func Redact(part string) string {
 	if HoldsKey(part) {
 		return "/(a key)"
@@ -374,8 +373,8 @@ func (q *Request) Brings() bool {
 	return token != "" || err != nil
 }
 
-// Content returns an error if the request may not have the content of a protocol.
-// guarded: the content needs a key.
+// Content returns an error if the request may not read the content of a protocol. guarded
+// reports that the content needs a key.
 func (q *Request) Content(guarded bool) error {
 	if guarded {
 		if err := q.Key(); err != nil {
@@ -388,7 +387,7 @@ func (q *Request) Content(guarded bool) error {
 	return q.Charge()
 }
 
-// Work takes a slot for a search. Call end afterwards.
+// Work takes a slot for a search. Call end to release it.
 func (q *Request) Work() (end func(), err error) {
 	if q == nil {
 		return func() {}, nil
@@ -399,8 +398,8 @@ func (q *Request) Work() (end func(), err error) {
 	return q.guard.searches.enter(q.r.Context())
 }
 
-// OwnKey returns a key with the scope read that only requests of the owner can use;
-// "" = the site has no keys.
+// OwnKey returns a key with the scope read that only the owner's requests can use. It returns
+// "" if the site has no keys.
 func (g *Guard) OwnKey() (key string) {
 	if g.keys != nil {
 		own := &store.Key{Name: "the owner, in this process", Scopes: []millrace.Scope{millrace.ScopeRead}}

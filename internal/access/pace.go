@@ -9,16 +9,16 @@ import (
 
 // pacing limits the speed of large documents, per client and in total.
 type pacing struct {
-	each, all *quota // in bytes; nil = no limit
+	each, all *quota // limits in bytes; nil = no limit
 	chunk     int    // bytes per write
 	places    *Slots
 }
 
-// everybody is the client of the total limit.
+// everybody is the client that the total limit counts.
 var everybody = Client{bot: "everybody"}
 
-// newPacing returns nil without limits. Slow responses take at most part of the
-// slots, and one client only part of these.
+// newPacing returns the speed limits, or nil if both are zero. Slow responses take at most
+// part of the slots, and one client only part of these.
 func newPacing(each, all float64, places int64) *pacing {
 	if each <= 0 && all <= 0 {
 		return nil
@@ -43,8 +43,8 @@ func newPacing(each, all float64, places int64) *pacing {
 	return p
 }
 
-// Large begins a large document. Call end afterwards. [Request.Send] keeps to the
-// limits.
+// Large begins a large document, which [Request.Send] writes within the limits. Call end
+// afterwards.
 func (q *Request) Large() (end func(), err error) {
 	if q == nil || q.guard.pacing == nil {
 		return func() {}, nil
@@ -70,10 +70,10 @@ func (q *Request) Send(w http.ResponseWriter, b []byte) (sent int, err error) {
 	control := http.NewResponseController(w)
 	for chunk := range slices.Chunk(b, p.chunk) {
 		wait, undo := p.count(q.guard.limits, c, len(chunk))
-		// A writer without deadlines, as in tests, has none to move.
+		// Writers without deadlines, as in tests, return an error that does not matter.
 		_ = control.SetWriteDeadline(time.Now().Add(wait + stall))
 		if err := rest(ctx, wait); err != nil {
-			undo() // what is not sent is not counted
+			undo() // count only the bytes sent
 			return sent, err
 		}
 		n1, err := w.Write(chunk)

@@ -16,13 +16,13 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// mostBuckets is the most clients in memory, about 220 bytes each. The least recent
-// ones are dropped.
+// mostBuckets is the maximum number of buckets in memory, of about 220 bytes each. The least
+// recently used ones are dropped.
 const mostBuckets = 1 << 18
 
 const (
 	burstTime = 2  // seconds of the rate in one burst
-	wide      = 16 // a network may take so many times the rate of one client
+	wide      = 16 // limit of a network, as a multiple of the limit of one client
 )
 
 // limits holds the token buckets of clients.
@@ -38,9 +38,9 @@ type limits struct {
 type quota struct {
 	number int        // identifies the quota
 	rate   rate.Limit // units per second
-	burst  int        // most units at once, at least 1
-	name   string     // in RateLimit fields
-	policy string     // the value of RateLimit-Policy
+	burst  int        // maximum units at once, at least 1
+	name   string     // name in RateLimit fields
+	policy string     // value of RateLimit-Policy
 }
 
 // newQuota returns a quota of a rate per second.
@@ -52,7 +52,7 @@ func newQuota(number int, name string, perSecond float64) *quota {
 	return q
 }
 
-// Numbers of the quotas. Bot rules have the last one and up.
+// Numbers of the quotas. Those of bot rules start at the last one.
 const (
 	quotaContent = iota + 1
 	quotaGuesses
@@ -67,11 +67,11 @@ const (
 	guessesPerSecond = 0.5
 )
 
-// Client is what a limit counts: a key, a bot, or an address.
+// Client is the unit that a limit counts: a key, a bot, or an address.
 type Client struct {
 	key  string
 	bot  string
-	from netip.Addr // for IPv6 a network of one customer
+	from netip.Addr // address; for IPv6, the network of one customer
 }
 
 func newLimits() *limits {
@@ -79,8 +79,8 @@ func newLimits() *limits {
 	return &limits{now: time.Now, seed: maphash.MakeSeed(), buckets: buckets}
 }
 
-// of returns the bucket of a client, and of its network: a /24, or a /48 for IPv6,
-// which has sixteen times the limit of a client. around is nil for a key or a bot.
+// of returns the bucket of a client, and that of its network: a /24, or a /48 for IPv6. The
+// limit of a network is sixteen times that of a client. around is nil for a key or a bot.
 func (l *limits) of(q *quota, c Client) (one, around *rate.Limiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,9 +109,9 @@ func (l *limits) bucket(q *quota, c Client, network netip.Prefix, times int) *ra
 	return b
 }
 
-// take counts a request. If it is allowed, wait is 0, left is the number of further
-// requests allowed now, and full the time until the bucket is full. Else wait is
-// the time until the next request, and nothing is counted.
+// take counts a request. If it is allowed, wait is 0, left is the number of further requests
+// allowed now, and full is the time until the bucket is full. Otherwise, wait is the time
+// until the next request, and nothing is counted.
 func (l *limits) take(q *quota, c Client) (left int64, full, wait time.Duration) {
 	now := l.now()
 	one, around := l.of(q, c)
@@ -133,7 +133,7 @@ func until(b *rate.Limiter, now time.Time, n int) time.Duration {
 	return max(0, time.Duration(math.Ceil(lacking/float64(b.Limit())*float64(time.Second))))
 }
 
-// spent returns the time until the client may send a request, 0 if at once.
+// spent returns the time until the client may send a request, or 0 if it may now.
 func (l *limits) spent(q *quota, c Client) (wait time.Duration) {
 	now := l.now()
 	one, around := l.of(q, c)
@@ -165,7 +165,7 @@ func tooMany(text string, wait time.Duration) error {
 	}
 }
 
-// Charge counts the request against the content limit, once.
+// Charge counts the request once against the content limit.
 func (q *Request) Charge() error {
 	if q.guard.rate == nil || q.charged || q.Owned {
 		return nil
@@ -187,7 +187,7 @@ func (q *Request) count(of *quota, c Client) error {
 	return nil
 }
 
-// standing is the rest of a client's quota, and the time until it is full.
+// standing is the remaining quota of a client, and the time until it is full.
 type standing struct {
 	q    *quota
 	left int64
@@ -209,7 +209,7 @@ func (q *Request) SetRateLimit(h http.Header) {
 	h["Ratelimit-Policy"], h["Ratelimit"] = policies, limits
 }
 
-// who returns the client of a request: its key, valid or not, else its address.
+// who returns the client of a request: its key, valid or not, or its address.
 func (q *Request) who() Client {
 	if q.r.Header["Authorization"] != nil {
 		if _, err := q.may(millrace.ScopeRead); err == nil || q.key != nil {
@@ -227,7 +227,7 @@ func (q *Request) network() Client {
 	return ClientAt(q.Address())
 }
 
-// Network returns an address, for IPv6 the network of one customer.
+// Network returns an IPv4 address unchanged, and for IPv6 the network of one customer.
 func Network(a netip.Addr) netip.Addr {
 	if a.Is6() {
 		if p, err := a.Prefix(64); err == nil {
@@ -237,7 +237,7 @@ func Network(a netip.Addr) netip.Addr {
 	return a
 }
 
-// turns limits costly work that runs at once; others wait a little.
+// turns limits concurrent costly work. Further work waits a little.
 type turns struct {
 	places chan struct{}
 	wait   time.Duration

@@ -20,15 +20,14 @@ import (
 type Options struct {
 	// Keys are the valid keys; nil = none.
 	Keys store.Keys
-	// Rate is the content requests per second and client, a key or an address, with
-	// bursts of twice as many. Others get 429. 0 = no limit.
+	// Rate is the content requests per second and client, a key or an address, with bursts of
+	// twice as many; 0 = no limit. Further requests get 429.
 	Rate float64
 	// Proxies are the trusted proxies, whose X-Forwarded-For is used.
 	Proxies []netip.Prefix
 
-	// Bots recognises bots; nil = none. Rules are the action for each class of
-	// bots, in addition to Policy. Agents verifies signatures of bots and may be
-	// nil.
+	// Bots recognises bots; nil = none. Rules are the actions for classes of bots, in addition
+	// to Policy. Agents verifies signatures of bots and may be nil.
 	Bots   *bots.Table
 	Rules  []Rule
 	Agents Agents
@@ -41,12 +40,12 @@ type Options struct {
 	// block. nil = not called.
 	Streams func(open int)
 
-	MaxRequests int // at once, others get 503; 0 = 1024
-	MaxStreams  int // open streams, others get 503, or 429 for a client with many; 0 = 2048
-	MaxSearches int // at once, others wait and then get 429; 0 = twice the processors
+	MaxRequests int // concurrent; others get 503; 0 = 1024
+	MaxStreams  int // concurrent; others get 503, or 429 for a client with many; 0 = 2048
+	MaxSearches int // concurrent; others wait and then get 429; 0 = twice the processors
 
-	Now func() time.Time // the clock of the limits; nil = time.Now
-	Log *slog.Logger     // receives warnings; nil = slog.Default()
+	Now func() time.Time // clock of the limits; nil = time.Now
+	Log *slog.Logger     // logs warnings; nil = slog.Default()
 }
 
 // Guard decides which requests are allowed. Its methods are safe for concurrent
@@ -58,15 +57,15 @@ type Guard struct {
 	log      *slog.Logger
 	keys     *keyCache // nil = no keys
 	limits   *limits
-	rate     *quota    // of content requests; nil = no limit
-	guesses  *quota    // of wrong keys
+	rate     *quota    // limit of content requests; nil = none
+	guesses  *quota    // limit of wrong keys
 	classes  *botRules // nil = every bot is allowed
-	pacing   *pacing   // nil = no limit of speed
+	pacing   *pacing   // nil = unlimited speed
 	searches *turns
 
 	maxActive int64
 	active    atomic.Int64
-	crowd     *Slots // the second half of MaxRequests
+	crowd     *Slots // slots of the second half of MaxRequests
 	streams   *Slots
 	suspected atomic.Bool // an untrusted proxy was logged
 }
@@ -116,18 +115,18 @@ func (g *Guard) Signed(r *http.Request) bool {
 	return g.agents != nil && (h["Signature-Agent"] != nil || h["Signature"] != nil || h["Signature-Input"] != nil)
 }
 
-// Request is one request: its sender, its rights, and the record of its response.
+// Request is one request: its sender, its permissions, and the record of its response.
 type Request struct {
 	Record
 	guard *Guard
 	r     *http.Request
-	Owned bool // the owner's own: not limited, not recorded
+	Owned bool // sent by the owner: not limited, not recorded
 
 	asked      bool // key and keyErr are set
 	charged    bool // counted against the content limit
 	key        *store.Key
 	keyErr     error
-	inside     bool   // has a slot
+	inside     bool   // the request has a slot
 	crowded    func() // releases a slot of crowd; nil = none
 	located    bool   // address is set
 	address    netip.Addr
@@ -144,7 +143,7 @@ func (g *Guard) Request(r *http.Request) Request { return Request{guard: g, r: r
 // SiteProtocol is the protocol of site-wide documents, such as robots.txt.
 const SiteProtocol = "site"
 
-// Subject is what a response is about.
+// Subject identifies the content of a response.
 type Subject struct {
 	millrace.Subject
 	Protocol string // the protocol of the response
@@ -154,31 +153,31 @@ type Subject struct {
 // Record describes a response, for events and metrics.
 type Record struct {
 	Of       Subject
-	Size     int64 // of the uncompressed body; 0 = unknown
+	Size     int64 // size of the uncompressed body; 0 = unknown
 	Sized    bool  // Size and Made are set
 	Made     bool  // the body was made for this request
 	SitePage bool  // a page or file of the site itself; Of.Page is the path of a page
-	Broken   bool  // the response broke off
+	Broken   bool  // the response was interrupted
 	Quiet    bool  // not recorded
-	// Listens: the request is a stream, so its duration means nothing.
+	// Listens reports that the request is a stream, whose duration means nothing.
 	Listens bool
 }
 
-// About sets the subject of the response before it begins. An error may change it.
+// About sets the subject of the response before it begins. An error response may change it.
 func (q *Request) About(s Subject) {
 	if q != nil {
 		q.Of, q.SitePage = s, false
 	}
 }
 
-// SiteWide records a site-wide document of a size.
+// SiteWide records a site-wide document and its size.
 func (q *Request) SiteWide(size int) {
 	q.Sends(int64(size), true)
 	q.Of.Public, q.Of.Found = q.Of.Protocol == SiteProtocol, true
 }
 
-// Sends records the size of the uncompressed body, 0 = unknown or no body, and
-// whether it was made for this request. Errors are not recorded.
+// Sends records the size of the uncompressed body, and whether it was made for this request.
+// Size 0 means unknown or no body. The size of an error is not recorded.
 func (q *Request) Sends(size int64, made bool) {
 	if q != nil {
 		q.Size, q.Made, q.Sized = size, made, true

@@ -10,20 +10,20 @@ import (
 	"github.com/millrace/millrace/internal/bots"
 )
 
-// Action is the treatment of the requests of a class.
+// Action is the treatment of requests of a class of bots.
 type Action int
 
 // Actions.
 const (
 	Allow           Action = iota // allow all requests
-	Limit                         // allow so many per second; others get 429
-	PaymentRequired               // 402: the content has a price
-	Forbid                        // 403
+	Limit                         // allow a number per second; others get 429
+	PaymentRequired               // respond with 402: the content has a price
+	Forbid                        // respond with 403
 )
 
-// Classes that are not names in the table.
+// Classes that are not in the table of bots.
 const (
-	ClassBots       = "bots"       // any client that says it is a bot
+	ClassBots       = "bots"       // any client that identifies itself as a bot
 	ClassUnverified = "unverified" // a bot without proof of its name
 )
 
@@ -33,11 +33,11 @@ type Rule struct {
 	// purpose, [ClassBots] or [ClassUnverified]. Case does not matter.
 	Name   string
 	Action Action
-	Rate   float64 // of Limit: requests per second, above zero
+	Rate   float64 // requests per second of Limit, above zero
 }
 
-// ParseRule reads a rule of the form NAME=ACTION, where ACTION is allow, 402, 403, or a
-// rate such as 2/s. An error wraps [millrace.ErrInvalid].
+// ParseRule parses a rule of the form NAME=ACTION. ACTION is allow, 402, 403, or a rate such
+// as 2/s. An error wraps [millrace.ErrInvalid].
 func ParseRule(s string) (Rule, error) {
 	name, do, ok := strings.Cut(s, "=")
 	r := Rule{Name: strings.TrimSpace(name)}
@@ -63,26 +63,26 @@ func ParseRule(s string) (Rule, error) {
 	return r, nil
 }
 
-// leastRate is about one request in a quarter of an hour.
+// leastRate is the minimum rate, about one request in a quarter of an hour.
 const leastRate = 0.001
 
 // rule is a compiled Rule.
 type rule struct {
 	Rule
-	quota *quota // of Limit
+	quota *quota // quota of Limit
 }
 
-// botRules finds the rule of a bot.
+// botRules is an index of rules by bot.
 type botRules struct {
 	table      *bots.Table
-	byBot      map[*bots.Bot]*rule // the most specific rule of each
+	byBot      map[*bots.Bot]*rule // the most specific rule of each bot
 	bots       *rule               // nil = none
 	unverified *rule               // nil = none
-	hosts      map[string]*rule    // by host of the signature
+	hosts      map[string]*rule    // rules by the host of the signature
 }
 
-// byPolicy returns the rules of a policy: bots of a refused purpose get 403, or 402
-// if the policy has a price.
+// byPolicy returns the rules of a policy. Bots of a refused purpose get 403, or 402 if the
+// policy has a price.
 func byPolicy(p *millrace.Policy) []Rule {
 	if p == nil {
 		return nil
@@ -100,9 +100,8 @@ func byPolicy(p *millrace.Policy) []Rule {
 	return out
 }
 
-// newBotRules compiles rules; nil = all bots are allowed. No rule can allow what
-// the policy refuses, except for bots that the policy names. number is that of the
-// first quota.
+// newBotRules compiles rules; nil = all bots are allowed. Rules cannot allow requests that the
+// policy refuses, except for bots that the policy names. number is that of the first quota.
 func newBotRules(table *bots.Table, rules []Rule, p *millrace.Policy, number int) (*botRules, error) {
 	refused := byPolicy(p)
 	if table == nil || len(rules)+len(refused) == 0 {
@@ -112,7 +111,7 @@ func newBotRules(table *bots.Table, rules []Rule, p *millrace.Policy, number int
 		return nil, nil
 	}
 	c := &botRules{table: table, byBot: make(map[*bots.Bot]*rule), hosts: make(map[string]*rule)}
-	// From the least specific to the most, so that the last one applies.
+	// Ordered from the least specific to the most, so the last one applies.
 	bySpecificity := make([][]*rule, 4)
 	seen := make(map[string]bool)
 	for _, r := range rules {
@@ -200,7 +199,7 @@ func CheckRules(table *bots.Table, rules []Rule, p *millrace.Policy) error {
 	return err
 }
 
-// stricter returns the rule that allows less; nil is no rule.
+// stricter returns the rule that allows fewer requests. nil means no rule.
 func stricter(a, b *rule) *rule {
 	switch {
 	case a == nil:
@@ -213,7 +212,7 @@ func stricter(a, b *rule) *rule {
 	return b
 }
 
-// of returns the rule of a sender; nil if none.
+// of returns the rule of a sender, or nil if none.
 func (c *botRules) of(id Identity) *rule {
 	r := c.byBot[id.Bot]
 	if id.Bot == bots.Other {
@@ -231,7 +230,7 @@ func (c *botRules) of(id Identity) *rule {
 		r = stricter(r, c.unverified)
 	}
 	if id.Verdict == bots.Forged {
-		// A false name is no advantage.
+		// A false name must not bypass the rule for bots.
 		r = stricter(r, c.bots)
 	}
 	return r
@@ -247,9 +246,8 @@ type TurnedAway struct {
 // Error implements error.
 func (e *TurnedAway) Error() string { return e.Detail }
 
-// Bot returns an error if a rule refuses the bot that sends the request: a
-// [*TurnedAway], or that of too many requests. Requests with a valid key have no
-// class.
+// Bot returns an error if a rule refuses the bot that sent the request: a [*TurnedAway], or
+// the error of too many requests. No rule applies to requests with a valid key.
 func (q *Request) Bot() error {
 	g := q.guard
 	if g.classes == nil {
@@ -274,7 +272,7 @@ func (q *Request) Bot() error {
 			c.bot = id.Agent
 		}
 		if id.Verdict == bots.Forged || c.bot == "" {
-			c = q.network() // a forged name must not use up the quota of its owner
+			c = q.network() // a forged name must not use up the quota of the genuine bot
 		}
 		return q.count(at.quota, c)
 	}
@@ -288,7 +286,7 @@ func (q *Request) Bot() error {
 	return e
 }
 
-// whom returns the bots of a rule, in words.
+// whom describes the bots of a rule in words.
 func whom(id Identity, at *rule) string {
 	switch name := strings.ToLower(at.Name); {
 	case name == ClassBots:

@@ -9,9 +9,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Slots limit long requests: streams, slow responses, and the second half of all
-// requests. The first half of the slots is for any client, because all clients
-// behind an untrusted proxy are one. The rest is for clients with few requests.
+// Slots limits long requests: streams, slow responses, and the second half of all requests.
+// Any client can take slots of the first half, because all clients behind an untrusted proxy
+// count as one. The rest is for clients with few requests.
 type Slots struct {
 	most    int
 	changed func(open int) // nil = not called
@@ -21,17 +21,17 @@ type Slots struct {
 	each map[Client]int
 }
 
-// few is the most slots of one client once half of them are taken.
+// few returns the maximum slots of one client once half of all slots are taken.
 func (s *Slots) few() int { return max(4, s.most/16) }
 
-// NewSlots returns that many slots; 0 = 2048. It calls changed with the number of
-// slots taken whenever that changes; changed may be nil.
+// NewSlots returns a number of slots; 0 = 2048. It calls changed with the number of taken
+// slots at each change. changed may be nil.
 func NewSlots(most int, changed func(open int)) *Slots {
 	return &Slots{most: cmp.Or(most, 2048), changed: changed, each: make(map[Client]int)}
 }
 
-// ErrBusy is the error of a request that gets no slot. It has no code: each
-// protocol has its own.
+// ErrBusy is the error of a request that gets no slot. It has no code, because each protocol
+// has its own.
 var ErrBusy = &Refusal{Err: millrace.RequestError{
 	Status: http.StatusServiceUnavailable, Text: "too many requests at once",
 }, Retry: 1}
@@ -64,8 +64,8 @@ var errCrowd = &Refusal{Err: millrace.RequestError{
 	Status: http.StatusTooManyRequests, Code: "RATE_LIMITED", Text: "too many requests at once from one client",
 }, Retry: 1}
 
-// Enter takes a slot for the request. Once half are taken, one client gets few of
-// the rest, so that a slow reader cannot block others.
+// Enter takes a slot for the request. Once half are taken, each client gets few of the rest.
+// So a client that reads slowly cannot block others.
 func (q *Request) Enter() error {
 	g := q.guard
 	n := g.active.Add(1)
@@ -85,7 +85,7 @@ func (q *Request) Enter() error {
 	return nil
 }
 
-// Listen takes a slot of the streams. Call end to release it.
+// Listen takes a slot for a stream. Call end to release it.
 func (q *Request) Listen() (end func(), err error) { return q.guard.streams.Enter(q.who()) }
 
 // Leave releases the slot of the request. Only the first call has an effect.
@@ -122,16 +122,16 @@ func (s *Slots) count(c Client, n int) {
 	}
 }
 
-// Numbers of streams at which the garbage collector becomes eager, and lazy again.
+// Numbers of streams at which Collect makes the garbage collector eager, and lazy again.
 const (
 	manyStreams  = 256
 	fewerStreams = 128
 	eagerPercent = 100 // GOGC while eager
 )
 
-// Collect returns an [Options.Streams] that makes a lazy garbage collector eager
-// while many streams are open. lazy is the normal GOGC. Each stream holds some 25
-// kB, of which a lazy collector would accumulate several times as much.
+// Collect returns an [Options.Streams] that makes a lazy garbage collector eager while many
+// streams are open. lazy is the normal GOGC. Each stream allocates about 25 kB, and a lazy
+// collector would accumulate several times as much.
 func Collect(lazy int) func(open int) {
 	eager := false
 	return func(open int) {

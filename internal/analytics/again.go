@@ -9,16 +9,16 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// again finds bots that fetch whole answers again, although they have them.
+// again finds bots that fetch unchanged responses again.
 func again(events iter.Seq2[store.Event, error]) ([]Unusual, error) {
 	type subject struct {
 		who
 		path string
 	}
 	type state struct {
-		size   int64 // of all of them; -1 = the size has changed
-		asked  int64 // whole answers
-		bytes  int64 // of one
+		size   int64 // size of each response; -1 = the size has changed
+		asked  int64 // number of whole responses
+		bytes  int64 // bytes sent for one response
 		stands bool  // a conditional request got a 304
 		first  time.Time
 		last   time.Time
@@ -65,7 +65,7 @@ func again(events iter.Seq2[store.Event, error]) ([]Unusual, error) {
 		}
 		u := of(found, k.who)
 		u.note(s.first, s.last, s.asked-1, (s.asked-1)*s.bytes)
-		u.Against++ // whole answers that were pages or lists
+		u.Against++ // whole responses that were pages or lists
 		if n := most[k.who]; s.asked > n || s.asked == n && k.path < u.Path {
 			most[k.who], u.Path = s.asked, k.path
 		}

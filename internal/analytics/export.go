@@ -34,8 +34,8 @@ type ExporterOptions struct {
 	// store.
 	Leases store.Leases
 
-	Now    func() time.Time // nil = time.Now
-	Logger *slog.Logger     // gets failures, and their end; nil = discard
+	Now    func() time.Time // clock; nil = time.Now
+	Logger *slog.Logger     // logs failures, and their end; nil = discard
 }
 
 const (
@@ -45,14 +45,13 @@ const (
 	warnInterval = time.Hour      // interval of logs of a lasting failure
 )
 
-// NeutralName is the default User-Agent. Umami and Plausible take names like
-// "millrace/1.0" for bots and drop their requests.
+// NeutralName is the default User-Agent. Umami and Plausible treat names such as
+// "millrace/1.0" as bots and drop their requests.
 const NeutralName = "Mozilla/5.0 (Linux) millrace"
 
-// Exporter sends the events of a site to one receiver, in order and at least
-// once, in the background. The store keeps its position. While the receiver is
-// down, it falls behind; events that the store deletes meanwhile are lost, and
-// counted.
+// Exporter sends the events of a site to one receiver in the background, in order and at least
+// once. The store keeps its position. While the receiver is down, the backlog grows. Events
+// that the store deletes meanwhile are lost and counted.
 type Exporter struct {
 	usage    store.Usage
 	position state.JSON[*exportPosition]
@@ -69,7 +68,7 @@ type Exporter struct {
 	failures map[uint64]int // how often each event failed while others were accepted
 
 	mu  sync.Mutex
-	lag Lag // without the fields that the store knows
+	lag Lag // without the fields that are read from the store
 }
 
 // exportPosition is the stored position of an exporter.
@@ -90,16 +89,16 @@ type Lag struct {
 	Since    time.Time // time of the oldest of them; zero if none
 	Failing  string    // the current error; "" = none
 
-	// The counts since the exporter was made.
+	// Counts since the exporter was made.
 	Sent    uint64
 	Lost    uint64 // deleted or unreadable in the store, or too old for the receiver
-	Refused uint64 // rejected for good by the receiver
+	Refused uint64 // permanently rejected by the receiver
 	Ignored uint64 // accepted and not counted by the receiver
 }
 
-// NewExporter returns an exporter of a site. st stores its position. client must
-// refuse private addresses, since the target may be anywhere. o may be nil. Errors
-// are [millrace.ErrInvalid].
+// NewExporter returns an exporter of a site. st stores its position. client must refuse
+// private addresses, since the target may be any address. o may be nil. Errors wrap
+// [millrace.ErrInvalid].
 func NewExporter(usage store.Usage, st store.State, site string, t *Target, client *http.Client, o *ExporterOptions) (*Exporter, error) {
 	e := &Exporter{
 		usage: usage, position: positionOf(st, site, t.Name()), site: site, target: t, kind: receivers[t.Kind],
@@ -148,7 +147,7 @@ func (e *Exporter) Lag(ctx context.Context) Lag {
 	return l
 }
 
-// note changes the result of Lag.
+// note changes the backlog that Lag returns.
 func (e *Exporter) note(change func(*Lag)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

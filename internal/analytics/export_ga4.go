@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Longest values, in characters.
+// Maximum lengths of values, in characters.
 const (
 	ga4Value    = 100
 	ga4Location = 1000
@@ -36,8 +36,8 @@ type ga4Event struct {
 	Params    map[string]any `json:"params"` // at most 25, with names of at most 40 characters
 }
 
-// ga4 posts to /mp/collect by the Measurement Protocol of Google Analytics 4. The
-// response does not say whether the events were valid.
+// ga4 posts to /mp/collect by the Measurement Protocol of Google Analytics 4. The response
+// does not report whether the events were valid.
 // https://developers.google.com/analytics/devguides/collection/protocol/ga4/reference
 func (p *provider) ga4(ctx context.Context, group []store.Event) (string, error) {
 	m := ga4Message{Client: ga4Bot(p.site, group[0].Bot), Consent: ga4Consent{"DENIED", "DENIED"}}
@@ -63,8 +63,8 @@ func (p *provider) ga4(ctx context.Context, group []store.Event) (string, error)
 	return "", err
 }
 
-// ga4Bot returns the client ID of a bot: two numbers, as Google's script makes
-// them, derived from the site and the name of the bot.
+// ga4Bot returns the client ID of a bot: two numbers, in the form of Google's script. They are
+// derived from the site and the name of the bot.
 func ga4Bot(site, bot string) string {
 	sum := sha256.Sum256([]byte(site + "\n" + bot))
 	return fmt.Sprintf("%d.%d", binary.BigEndian.Uint32(sum[:4]), binary.BigEndian.Uint32(sum[4:8]))

@@ -16,8 +16,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// post posts a group of events once. If the receiver accepts but does not count it,
-// ignored says why. Errors wrap a [*fetch.StatusError] if there was a response.
+// post posts a group of events once. If the receiver accepts but does not count it, ignored is
+// the reason. Errors wrap a [*fetch.StatusError] if a response arrived.
 type post func(ctx context.Context, group []store.Event) (ignored string, err error)
 
 // newPost returns the post function of a target.
@@ -76,8 +76,8 @@ func (r *receiver) group(events []store.Event) (out [][]store.Event) {
 	return out
 }
 
-// properties returns the properties of an event, by the names of OpenFeeder 1.0,
-// section 12, where it has one.
+// properties returns the properties of an event. Those that OpenFeeder 1.0, section 12,
+// defines have its names.
 func properties(e *store.Event) map[string]any {
 	p := map[string]any{
 		"bot_name": e.Bot, "protocol": e.Protocol, "endpoint": string(e.Endpoint), "status": e.Status,
@@ -101,8 +101,8 @@ func eventName(e *store.Event) string {
 	return "bot_request"
 }
 
-// page returns the URL of an event, of at most most bytes. Clients choose the path,
-// and a receiver may fail on what it decodes.
+// page returns the URL of an event, of at most most bytes. It makes the path printable,
+// because clients choose it and a receiver may fail to decode it.
 func (p *provider) page(e *store.Event, most int) *url.URL {
 	asked, query, _ := strings.Cut(cut(e.Path), "?")
 	u, err := url.Parse(canon.Absolute(p.base, asked))

@@ -122,7 +122,7 @@ func (e *Exporter) window(ctx context.Context, head uint64) (events []store.Even
 		}
 		events = append(events, ev)
 	}
-	if len(events) < q.Limit { // events between the last one and head are lost
+	if len(events) < q.Limit { // the events between the last one and head are lost
 		end = head
 	}
 	if n := len(events); n > 0 {
@@ -211,7 +211,7 @@ func (e *Exporter) finish(number uint64) {
 	delete(e.failures, number)
 }
 
-// took records a group that the receiver has.
+// took marks a group as received.
 func (e *Exporter) took(ctx context.Context, group []store.Event, ignored string) {
 	for _, ev := range group {
 		e.finish(ev.Number)

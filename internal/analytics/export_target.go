@@ -24,7 +24,7 @@ const (
 	Webhook   = "webhook"
 )
 
-// receiver describes a kind of receivers.
+// receiver describes a kind of receiver.
 type receiver struct {
 	endpoint string   // path of its API; "" = the target's own
 	params   []string // required parameters in the query of a target
@@ -32,8 +32,8 @@ type receiver struct {
 	window   int      // events per read
 	together int      // most events per request
 	byBot    bool     // one request per bot
-	// maxAge is the greatest age of an event, for receivers that use the time of
-	// arrival; 0 = any age.
+	// maxAge is the maximum age of an event, for receivers that use the time of arrival; 0 =
+	// any age.
 	maxAge time.Duration
 }
 
@@ -44,10 +44,10 @@ var receivers = map[string]receiver{
 	Webhook:   {window: 400, together: 100},
 }
 
-// Target is the address of a receiver. Its text omits secrets.
+// Target is the address of a receiver. Its String omits secrets.
 type Target struct {
 	Kind string
-	url  *url.URL // of the API, with no query but GA4's and a webhook's
+	url  *url.URL // URL of the API; only ga4 and webhook URLs have a query
 	say  url.Values
 }
 
@@ -57,10 +57,10 @@ var (
 	domainForm      = regexp.MustCompile(`^[^\s,/:?#]+(/[^\s,:?#]*)?$`)
 )
 
-// ParseTarget parses KIND=URL. The query of the URL holds the parameters of the
-// service: website for umami (its ID there), domain for plausible (its name there),
-// measurement_id and api_secret for ga4. The URL of a service may omit the path of
-// its API. Errors are [millrace.ErrInvalid] and contain no secret.
+// ParseTarget parses KIND=URL. The query of the URL holds the parameters of the service:
+// website (the site's ID) for umami, domain (the site's name) for plausible, measurement_id
+// and api_secret for ga4. The URL of a service may omit the path of its API. Errors wrap
+// [millrace.ErrInvalid] and contain no secret.
 func ParseTarget(text string) (*Target, error) {
 	kind, raw, ok := strings.Cut(text, "=")
 	r, known := receivers[kind]
@@ -139,10 +139,10 @@ func (t *Target) String() string { return t.Kind + " " + fetch.HostOf(t.url.Stri
 // GoString returns String.
 func (t *Target) GoString() string { return t.String() }
 
-// Name identifies the receiver without its URL. It does not depend on secrets.
+// Name returns a name of the receiver without its URL. It does not depend on secrets.
 func (t *Target) Name() string {
 	u := *t.url
-	if t.Kind != Webhook { // the whole URL of a webhook is its name
+	if t.Kind != Webhook { // the whole URL of a webhook identifies it
 		say := maps.Clone(t.say)
 		for _, name := range receivers[t.Kind].secret {
 			say.Del(name)

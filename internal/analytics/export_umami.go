@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Most characters that Umami stores.
+// Maximum lengths that Umami stores, in characters.
 const (
 	umamiURL  = 500
 	umamiID   = 50

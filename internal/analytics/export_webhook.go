@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// hookMessage is one message. The same events make the same message.
+// hookMessage is one message. The same events always produce the same message.
 type hookMessage struct {
 	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp"` // of the last event

@@ -28,9 +28,8 @@ const (
 	maxClockStep = 10 * time.Minute
 )
 
-// Run stores events until the context ends, and then the rest. It retries with
-// growing pauses while the store fails. It also tidies the store. Run can be called
-// again.
+// Run stores events until the context ends, and then stores the rest. While the store fails,
+// it retries with growing pauses. It also tidies the store. Run can be called again.
 func (r *Recorder) Run(ctx context.Context) {
 	var background sync.WaitGroup
 	defer background.Wait()
@@ -118,7 +117,7 @@ func (r *Recorder) fill(ctx context.Context) {
 		if r.o.QueryKey != nil && e.Query != "" {
 			e.Query = hashed(r.o.QueryKey, e.Query)
 		}
-		if e.HTML < 0 { // a continuation of a page, which counts with its first part
+		if e.HTML < 0 { // a continuation of a page; the page counts with its first part
 			e.HTML = 0
 			continue
 		}
@@ -139,8 +138,8 @@ func (r *Recorder) fill(ctx context.Context) {
 	}
 }
 
-// whole reports whether a response is one whole page, or says that it is unchanged.
-// HEAD, partial and redirect responses are not.
+// whole reports whether a response is one whole page, or a 304 of one. HEAD, partial and
+// redirect responses are not.
 func whole(e *store.Event) bool {
 	return e.Endpoint == store.EndpointFetch && e.Path != "" && e.HTML >= 0 &&
 		(e.Status == http.StatusOK && e.Bytes > 0 || e.Status == http.StatusNotModified)
@@ -178,7 +177,7 @@ func (r *Recorder) tidying(ctx context.Context) {
 	}
 }
 
-// tidy tidies up once, unless another process does.
+// tidy tidies the store once, unless another process does.
 func (r *Recorder) tidy(ctx context.Context, now time.Time) error {
 	f := func(ctx context.Context, l store.Lease) error {
 		return r.usage.Tidy(ctx, l, r.site, now.Add(-r.o.Keep), now.Add(-r.o.KeepHours))

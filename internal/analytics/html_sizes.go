@@ -21,15 +21,14 @@ type htmlSizeCache struct {
 	seed  maphash.Seed
 	known map[uint64]millrace.HTMLSize
 	since time.Time // time of the oldest entry
-	keys  []uint64  // of the events in work
+	keys  []uint64  // hashes of the events being filled
 }
 
 func (c *htmlSizeCache) init() {
 	c.seed, c.known = maphash.MakeSeed(), make(map[uint64]millrace.HTMLSize)
 }
 
-// fill sets the HTML size of events of one page. After an error some events
-// lack it.
+// fill sets the HTML size of events with one page each. After an error, some events lack it.
 func (c *htmlSizeCache) fill(ctx context.Context, w HTMLSizes, pages []*store.Event, now time.Time) error {
 	if age := now.Sub(c.since); len(c.known) >= maxHTMLSizes || age < 0 || age > htmlSizesTTL {
 		clear(c.known)
@@ -47,7 +46,7 @@ func (c *htmlSizeCache) fill(ctx context.Context, w HTMLSizes, pages []*store.Ev
 			c.keys = append(c.keys, key)
 			size, ok := c.known[key]
 			if !ok {
-				c.known[key] = millrace.HTMLSize{} // do not ask again
+				c.known[key] = millrace.HTMLSize{} // cache unknown sizes, too
 				missing, keys = append(missing, e.Path), append(keys, key)
 			}
 			if e.HTML == 0 {
@@ -75,8 +74,8 @@ func (c *htmlSizeCache) fill(ctx context.Context, w HTMLSizes, pages []*store.Ev
 	return err
 }
 
-// setHTMLSize sets the HTML size of an event. A client without compression would get the
-// HTML uncompressed, too.
+// setHTMLSize sets the HTML size of an event. A client without compression would get the HTML
+// uncompressed, too.
 func setHTMLSize(e *store.Event, w millrace.HTMLSize) {
 	if w.Bytes == 0 {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace/internal/savings"
 )
 
-// Pages are average figures of a site's pages, used where a page has none.
+// Pages are average figures of a site's pages. They replace missing figures of a page.
 type Pages struct {
 	Count int64        `json:"pages"`
 	HTML  savings.HTML `json:"html"` // mean size of a page
@@ -23,8 +23,8 @@ type Measured interface {
 // textSample is the number of pages whose text Measure reads.
 const textSample = 200
 
-// Measure computes the average figures of a site's pages. v is a view of them.
-// Measure scans every page, so keep the result.
+// Measure computes the average figures of a site's pages. v is a view of them. Callers should
+// cache the result, because Measure scans every page.
 func Measure(ctx context.Context, site Measured, v millrace.View, c savings.Coefficients) (Pages, error) {
 	mean, n, err := site.MeanHTMLSize(ctx)
 	if err != nil {

@@ -20,7 +20,7 @@ type HTMLSizes interface {
 
 // Options configure a [Recorder]. The zero value works.
 type Options struct {
-	// HTMLSizes provides the HTML sizes of pages; nil = events keep what they have.
+	// HTMLSizes returns the HTML sizes of pages; nil = the sizes of events stay unchanged.
 	HTMLSizes HTMLSizes
 	// QueryKey replaces queries by keyed hashes, see [QueryKey]. nil = events keep
 	// the query.
@@ -29,13 +29,13 @@ type Options struct {
 	// sums are stored, before they become daily sums; 0 = 31 days.
 	Keep, KeepHours time.Duration
 
-	Buffer int           // most pending events, others are dropped; 0 = 16384
-	Every  time.Duration // greatest time between two batches; 0 = 2 s
+	Buffer int           // maximum of pending events; others are dropped; 0 = 16384
+	Every  time.Duration // maximum time between two batches; 0 = 2 s
 
 	// Leases allow only one process to tidy; nil = no other process uses the store.
 	Leases store.Leases
-	Now    func() time.Time // nil = time.Now
-	Logger *slog.Logger     // gets failures of the store; nil = discard
+	Now    func() time.Time // clock; nil = time.Now
+	Logger *slog.Logger     // logs failures of the store; nil = discard
 }
 
 const (
@@ -59,15 +59,15 @@ type Recorder struct {
 	recorded uint64
 	dropped  uint64
 
-	storing sync.Mutex // guards what follows: one batch at a time
+	storing sync.Mutex // guards the fields below: one batch at a time
 	spare   buffer     // an empty buffer to swap with coming
 	taken   []store.Event
 	weights htmlSizeCache
 }
 
-// buffer holds events in order. It copies their texts into one byte slice, since a
-// text of a request would keep the whole request in memory. Fields that many events
-// share are stored once. A record has no pointers for the garbage collector.
+// buffer holds events in order. It copies their texts into one byte slice, since a text of a
+// request would keep the whole request in memory. It stores fields that many events share
+// once. A record has no pointers for the garbage collector.
 type buffer struct {
 	records []record
 	text    []byte
@@ -166,12 +166,12 @@ func (r *Recorder) Record(e store.Event) {
 	if n == r.batch {
 		select {
 		case r.wake <- struct{}{}:
-		default: // already awake
+		default: // Run is already awake
 		}
 	}
 }
 
-// cut returns the part of a text that a store keeps, cut between characters.
+// cut shortens a text to the length that a store keeps, between two characters.
 func cut(s string) string {
 	if len(s) <= store.MaxEventText {
 		return s

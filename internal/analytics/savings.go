@@ -84,11 +84,11 @@ type DaySaved struct {
 	Saved
 }
 
-// listEntry is the size in bytes that a list needs at most to name a page. Larger
+// listEntry is the maximum size in bytes of a list entry that only names a page. Larger
 // entries have text of the page.
 const listEntry = 250
 
-// Values of Event.Protocol that are no protocols.
+// Values of Event.Protocol that do not name a protocol.
 const (
 	asHTML   = "html" // pages and files of the site
 	siteWide = "site" // site-wide documents, which every crawler fetches
@@ -102,8 +102,8 @@ func ByDay(sums iter.Seq2[store.Sum, error], pages Pages, c savings.Coefficients
 			day     []*tally // one tally per protocol, of one bot and day
 			current *tally
 		)
-		// Collections of these protocols contain all text of the pages. Feeds have
-		// summaries, and a file of all Markdown looks like them in sums.
+		// Collections of these protocols contain all text of the pages. Feeds have only
+		// summaries. In sums, a file of all Markdown cannot be distinguished from a feed.
 		collections := make(map[string]bool)
 		for _, p := range all.Protocols() {
 			collections[p.Name] = p.Collections
@@ -145,7 +145,7 @@ type tally struct {
 	collections       bool    // documents that name pages contain all their text
 	fetched           int64   // requests for pages
 	named             int64   // pages named in indexes
-	inWhole           int64   // of those, in documents that may contain their text
+	inWhole           int64   // pages named in documents that may contain their text
 	whole             float64 // bytes of that text
 }
 

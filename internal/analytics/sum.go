@@ -40,8 +40,8 @@ type DateSaved struct {
 	Saved
 }
 
-// Sum returns the savings between two times. If each is not nil, Sum also calls it
-// with every DaySaved. Errors are those of the store.
+// Sum returns the savings between two times. It also calls each with every DaySaved, unless
+// each is nil. Errors are those of the store.
 func Sum(ctx context.Context, usage store.Usage, site string, from, to time.Time, pages Pages, c savings.Coefficients, each func(DaySaved)) (*Savings, error) {
 	out := &Savings{From: from, To: to, Pages: pages, Bots: []BotSaved{}, Protocols: []ProtocolSaved{}, Days: []DateSaved{}}
 	sums := usage.Sums(ctx, site, store.SumQuery{From: from, To: to, Per: store.Day})

@@ -17,7 +17,7 @@ type Pattern string
 
 // Patterns of unusual traffic.
 const (
-	Again     Pattern = "again"       // fetches whole answers again that have not changed
+	Again     Pattern = "again"       // fetches unchanged whole responses again
 	AtOnce    Pattern = "all at once" // fetches, in one hour, half as many pages as the site has
 	Forged    Pattern = "forged"      // uses the name of another bot
 	NotThere  Pattern = "not there"   // requests many paths that do not exist
@@ -43,16 +43,16 @@ type Unusual struct {
 
 // Thresholds.
 const (
-	againTimes  = 10      // whole answers with the same content
+	againTimes  = 10      // whole responses with the same content
 	mostPaths   = 50_000  // paths counted separately
 	mostEvents  = 200_000 // events read, the newest
-	atOncePages = 100     // least pages in an hour
+	atOncePages = 100     // minimum number of pages in an hour
 	forgedTimes = 10
-	missing     = 50 // least number, and
-	missingPart = 5  // one part of so many
+	missing     = 50 // minimum number of requests for missing paths
+	missingPart = 5  // minimum share of all requests: one in so many
 	timesUsual  = 10
 	fewRequests = 500 // a day with fewer requests is never unusual
-	usualDays   = 3   // least days that define the usual
+	usualDays   = 3   // minimum number of days that define the usual
 	usualSpan   = 28 * 24 * time.Hour
 )
 
@@ -67,10 +67,9 @@ func FindUnusual(ctx context.Context, usage store.Usage, site string, since time
 		since, pages)
 }
 
-// Patterns finds unusual traffic since a time, in the hourly sums since then, the
-// daily sums until now, and events in any order. The days before since define what
-// is usual. The finding with most requests comes first. Errors are those of the
-// sources.
+// Patterns finds unusual traffic since a time. It reads the hourly sums since then, the daily
+// sums until now, and events in any order. The days before since define the usual traffic. The
+// finding with most requests is first. Errors are those of the sources.
 func Patterns(hours, days iter.Seq2[store.Sum, error], events iter.Seq2[store.Event, error], since time.Time, pages int64) ([]Unusual, error) {
 	var out []Unusual
 	for _, find := range []func() ([]Unusual, error){
@@ -90,7 +89,7 @@ func Patterns(hours, days iter.Seq2[store.Sum, error], events iter.Seq2[store.Ev
 	return out, nil
 }
 
-// who is a bot in a protocol; "" = in all protocols.
+// who identifies a bot in a protocol; protocol "" = in all protocols.
 type who struct{ bot, protocol string }
 
 // note adds unusual requests of a bot.
@@ -164,7 +163,7 @@ func byHour(hours iter.Seq2[store.Sum, error], pages int64) ([]Unusual, error) {
 			if s.Outcome == store.Refused {
 				turned[s.Bot] += s.Events
 			}
-			continue // the rest is for bots that are not forged
+			continue // the rest applies only to genuine bots
 		}
 		a := of(gone, s.Bot)
 		a.Bot, a.Family = s.Bot, cmp.Or(a.Family, s.Family)
@@ -207,8 +206,8 @@ func manyTimes(days iter.Seq2[store.Sum, error], since time.Time) ([]Unusual, er
 	type life struct {
 		family        string
 		day           time.Time // the day being read
-		events, bytes int64     // of the day
-		before, days  int64     // all events before since, and the number of days with some
+		events, bytes int64     // sums of the day
+		before, days  int64     // total of the events before since, and the number of days with events
 		worst         Unusual
 	}
 	bots := map[string]*life{}

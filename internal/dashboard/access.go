@@ -2,7 +2,7 @@ package dashboard
 
 import "github.com/millrace/millrace/internal/bots"
 
-// AccessSettings says who may read the site, and how often.
+// AccessSettings are the settings that control who may read the site, and how often.
 type AccessSettings struct {
 	RequireKey bool     // content needs a key
 	Open       []string // protocols that need no key
@@ -11,11 +11,11 @@ type AccessSettings struct {
 	// FilesRateTotal the total; 0 = no limit.
 	FilesRate, FilesRateTotal float64
 	BotRules                  []BotRule
-	Bots                      *bots.Table // nil = no bots are recognised
+	Bots                      *bots.Table // nil = the site recognises no bots
 }
 
-// BotRule is the action that some bots get.
+// BotRule is the action for some bots.
 type BotRule struct {
-	Name   string // a bot, an operator, a purpose, or bots, or unverified
+	Name   string // a bot, an operator, a purpose, "bots" or "unverified"
 	Action string // such as "403", or "2/s"
 }

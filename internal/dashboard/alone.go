@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// alone is a view with a single page. A protocol makes of it the part of its
-// documents that is about the page.
+// alone is a view with a single page. From it, a protocol builds only the parts of its
+// documents that are about the page.
 type alone struct {
 	millrace.View
 	page *millrace.Page // with its blocks
@@ -131,7 +131,7 @@ const noSum = "0000000000000000000000000000000000000000000000000000000000000000"
 
 var zeros = regexp.MustCompile(`0{8,}`)
 
-// limited keeps the start of what is written, and counts the rest.
+// limited buffers the start of the data written to it, and counts all bytes.
 type limited struct {
 	kept bytes.Buffer
 	size int64
@@ -144,14 +144,13 @@ func (l *limited) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// filer is a protocol that makes artifacts.
+// filer is a protocol that builds artifacts.
 type filer interface {
 	Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) error
 }
 
-// documents returns the paths, under Docs, of the documents that a protocol makes
-// of this page alone. If there are none, it returns the page's part of a document
-// of many pages.
+// documents returns the paths, under Docs, of the documents that a protocol builds from this
+// page alone. Without any, it returns the page's part of a document of many pages.
 func (a *alone) documents(ctx context.Context, proto millrace.Publisher, now time.Time) (paths []string, part *formBody, err error) {
 	pagePath := canon.Relative(a.site.Base, a.page.URL)
 	var large *millrace.Document

@@ -39,7 +39,7 @@ func (c *changed) Kind() string {
 	return ""
 }
 
-// history is a part of a site's log, newest first. Each page appears once, with its
+// history is a part of a site's change log, newest first. Each page appears once, with its
 // last change.
 type history struct {
 	Changes []changed
@@ -47,23 +47,23 @@ type history struct {
 	Cut     bool   // older changes are no longer in the log
 }
 
-// Bounds of one part of a log. Sequence numbers may have gaps, because only the
-// last change of a page is kept.
+// Bounds of one part of a log. Sequence numbers have gaps, because the log stores only the
+// last change of each page.
 const (
-	historyLeast = 50      // changes wanted
+	historyLeast = 50      // number of changes wanted
 	historyStep  = 100     // sequence numbers per read
-	historyStep2 = 1 << 20 // the same after an empty read
+	historyStep2 = 1 << 20 // sequence numbers per read after an empty one
 	historyReads = 60
 )
 
-// recall reads the log of a view backward from a sequence number. what = ""
+// recall reads the change log of a view backward from a sequence number. If what is "", it
 // includes every kind of change.
 func recall(ctx context.Context, v millrace.View, from uint64, what string) (*history, error) {
 	site, h := v.Site(), new(history)
 	to, step := min(from, site.Seq), uint64(historyStep)
 	for reads := 0; to > 0 && len(h.Changes) < historyLeast; reads++ {
 		if reads == historyReads {
-			break // the rest is the next part
+			break // the rest belongs to the next part
 		}
 		start := to - min(to, step)
 		part, whole, err := between(ctx, v, start, to)
@@ -96,11 +96,11 @@ func recall(ctx context.Context, v millrace.View, from uint64, what string) (*hi
 	return h, nil
 }
 
-// between returns the changes after one sequence number up to another; false if
-// there are too many.
+// between returns the changes after one sequence number up to another. whole is false if it
+// had to stop because of too many changes.
 func between(ctx context.Context, v millrace.View, after, to uint64) (part []changed, whole bool, err error) {
 	site := v.Site()
-	// A page appears once, so its first later change is where to stop.
+	// Stop at the first later change of the page, since a page appears once.
 	end := ""
 	if to < site.Seq {
 		for c, err := range v.Changes(ctx, site.At(to)) {

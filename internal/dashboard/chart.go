@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// chart is a table of figures over time. A script draws it. The table holds all
-// data, for readers without scripts and for screen readers.
+// chart is a table of figures over time. A script draws it. The table contains all data, for
+// browsers without scripts and for screen readers.
 type chart struct {
 	Title  string // the caption of the table
 	Unit   string // count, bytes or percent
-	Lines  bool   // drawn as lines; else as stacked bars
+	Lines  bool   // draw lines instead of stacked bars
 	Series []string
 	Rows   []chartRow
 }
 
 type chartRow struct {
 	Start  time.Time
-	Hour   bool      // the row is one hour, not one day
+	Hour   bool      // the row is one hour instead of one day
 	Values []float64 // one per series
 }
 
-// Label returns the time of a row.
+// Label returns the time of a row as text.
 func (r chartRow) Label() string {
 	if r.Hour {
 		return r.Start.UTC().Format("Mon 2 Jan 15:04")

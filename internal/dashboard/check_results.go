@@ -16,9 +16,9 @@ import (
 // Limits of one check of one protocol.
 const (
 	checkTime     = 30 * time.Second
-	checkBody     = 16 << 20 // bytes of one body; all bodies together may have eight times that
+	checkBody     = 16 << 20 // bytes of one body; eight times that for all bodies together
 	checkRequests = 500
-	checkFindings = 10 // per rule
+	checkFindings = 10 // findings per rule
 )
 
 var errSlow = fmt.Errorf("check took more than %s", checkTime)
@@ -30,7 +30,7 @@ type checkResult struct {
 	Config   int           // number of the configuration, from CheckResults
 	Edition  uint64        // sequence number of the edition
 	Report   *check.Report // nil: the check failed
-	Result   *check.Result // of the protocol; nil: the check failed
+	Result   *check.Result // result of the protocol; nil: the check failed
 	Err      error         // why the check failed
 	Requests int
 }
@@ -50,7 +50,7 @@ func NewCheckResults() *CheckResults {
 	return &CheckResults{turn: make(chan struct{}, 1), last: make(map[string]*checkResult), running: make(map[string]time.Time)}
 }
 
-// configured counts one more configuration and returns its number.
+// configured increments the number of configurations and returns it.
 func (v *CheckResults) configured() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -66,9 +66,8 @@ func (v *CheckResults) of(proto string) (*checkResult, time.Time) {
 	return v.last[proto], v.running[proto]
 }
 
-// run checks protocols in the background, one after the other, except those with a
-// running check. It closes the channel at the end. Checks continue if the request
-// is canceled.
+// run checks protocols in the background, one after the other, except those with a running
+// check. It closes the channel at the end. Checks continue if the request is canceled.
 func (v *CheckResults) run(ctx context.Context, config int, s *SiteOptions, protocols []protocol.Protocol) <-chan struct{} {
 	ctx = context.WithoutCancel(ctx)
 	var mine []protocol.Protocol

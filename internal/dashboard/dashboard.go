@@ -23,12 +23,11 @@ type Options struct {
 	Path string
 	// Password is the hash of the password ([HashPassword]).
 	Password string
-	// Sessions holds logins and counts attempts; nil = new ones. If the next
-	// dashboard of the site gets them, users stay logged in.
+	// Sessions holds logins and counts attempts; nil = new ones. Pass the same Sessions to the
+	// next dashboard of the site, so users stay logged in.
 	Sessions *Sessions
-	// CheckResults are the results of the checker; nil = new ones. If the next
-	// dashboard of the site gets them, it shows them as results of the previous
-	// configuration.
+	// CheckResults are the results of the checker; nil = new ones. The next dashboard of the
+	// site can reuse them. It then shows them as results of the previous configuration.
 	CheckResults *CheckResults
 	// Log receives logins and failures; nil = slog.Default().
 	Log *slog.Logger
@@ -52,11 +51,11 @@ type Dashboard struct {
 	files        map[string]*file
 	yard         yardsticks
 	checks       *CheckResults
-	config       int // number from checks
+	config       int // number of the configuration, from CheckResults
 	unusualCache unusualCache
 }
 
-// New returns a dashboard. The error is [millrace.ErrInvalid].
+// New returns a dashboard. An error wraps [millrace.ErrInvalid].
 func New(site *SiteOptions, o *Options) (*Dashboard, error) {
 	d := &Dashboard{
 		site: site, path: strings.TrimRight(o.Path, "/"), sessions: o.Sessions, log: o.Log, now: o.Now,
@@ -125,9 +124,9 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if d.file(w, r) {
 		return
 	}
-	// Scripts of the site share the origin. They must not fetch or frame a page,
-	// only navigate to it. A service worker would see these requests, so those
-	// without a document as destination are refused.
+	// Scripts of the site share the origin. They must not fetch or frame a page, only navigate
+	// to it. A service worker could read the responses, so requests without a document as
+	// destination are refused.
 	dest := r.Header.Get("Sec-Fetch-Dest")
 	if dest != "" && dest != "document" || r.Header["Service-Worker-Navigation-Preload"] != nil {
 		plain(w, http.StatusForbidden, "The pages of the dashboard are for a browser's own window. If this is one, a service worker of the site stands between: open the dashboard by another host, such as through a tunnel.\n")
@@ -140,8 +139,8 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.mux.ServeHTTP(w, r)
 }
 
-// own reports whether a host is a name of the site. Another name may point here by
-// DNS rebinding; an address cannot.
+// own reports whether a host is a name of the site. By DNS rebinding, a foreign name may point
+// to this server; an address cannot.
 func (d *Dashboard) own(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -157,7 +156,7 @@ func (d *Dashboard) own(host string) bool {
 	return err == nil || local(name)
 }
 
-// local reports whether a host name means this machine.
+// local reports whether a host name names this machine.
 func local(name string) bool {
 	if a, err := netip.ParseAddr(name); err == nil {
 		return a.IsLoopback()

@@ -6,13 +6,13 @@ import "slices"
 type diffLine struct {
 	Text    string
 	Other   bool // the other text lacks it
-	Omitted int  // instead of a line: number of equal lines omitted
+	Omitted int  // number of equal lines that this entry replaces
 }
 
 const (
 	// diffAround is the number of equal lines shown around different ones.
 	diffAround = 3
-	// diffWork bounds the comparison. Above it, all lines in the middle count as
+	// diffWork bounds the cost of a comparison. Above it, all lines in the middle count as
 	// different.
 	diffWork = 4_000_000
 )
@@ -66,7 +66,7 @@ func common(a, b []string) (inA, inB []bool) {
 	return inA, inB
 }
 
-// shortened omits equal lines, except some around different ones.
+// shortened omits equal lines, except those near different ones.
 func shortened(lines []string, common []bool) (out []diffLine) {
 	near := make([]bool, len(lines))
 	for i := range lines {

@@ -29,16 +29,16 @@ type figures struct {
 // group is the sum of some requests.
 type group struct {
 	Name   string
-	Family string // of a bot
+	Family string // operator of a bot
 	store.Counts
 	Unmodified, Missing, Refused, Mistaken, Failed int64
 	Verified, Forged                               int64
-	Saved                                          *analytics.Saved // nil = not for this kind of group
+	Saved                                          *analytics.Saved // nil = the group has no savings
 }
 
-// cell is a period of one series.
+// cell is the figures of one period in a series.
 type cell struct {
-	start int64 // seconds
+	start int64 // Unix time in seconds
 	name  string
 }
 
@@ -48,13 +48,13 @@ type question struct {
 	Per      store.Period
 	Bot      string // "" = all
 	Protocol string
-	By       string // what a series is: protocol, bot, outcome or endpoint
+	By       string // dimension of the series: protocol, bot, outcome or endpoint
 	Measure  string // requests or bytes
 	// Since excludes earlier sums from all but the cells; zero = none.
 	Since time.Time
 }
 
-// count sums the requests of a question.
+// count sums the requests that a question selects.
 func (d *Dashboard) count(ctx context.Context, q question) (*figures, error) {
 	f := &figures{From: q.From, To: q.To, Per: q.Per, cells: map[cell]float64{}}
 	bots, protocols, kinds, ends := map[string]*group{}, map[string]*group{}, map[string]*group{}, map[string]*group{}
@@ -85,7 +85,7 @@ func (d *Dashboard) count(ctx context.Context, q question) (*figures, error) {
 		bot.Family = cmp.Or(bot.Family, s.Family)
 	}
 	if q.Per == store.Hour {
-		// Savings are daily.
+		// Savings have daily sums only.
 		for s, err := range d.site.Usage.Sums(ctx, d.site.Name, store.SumQuery{From: q.From, To: q.To, Per: store.Hour}) {
 			if err != nil {
 				return nil, err
@@ -187,7 +187,7 @@ func (g *group) add(s *store.Sum) {
 	}
 }
 
-// Answered counts successful requests and 304.
+// Answered returns the number of successful requests, with those that got a 304.
 func (g *group) Answered() int64 { return g.Events - g.Missing - g.Refused - g.Mistaken - g.Failed }
 
 // Mean returns the mean duration.
@@ -198,7 +198,7 @@ func (g *group) Mean() time.Duration {
 	return g.Took / time.Duration(g.Events)
 }
 
-// series returns the series of all cells, largest first.
+// series returns the series of the chart, largest first.
 func (f *figures) series() []*group {
 	groups := map[string]*group{}
 	for at, n := range f.cells {
@@ -207,7 +207,7 @@ func (f *figures) series() []*group {
 	return most(groups)
 }
 
-// maxSeries is the most series in a chart; the others are joined.
+// maxSeries is the maximum number of series in a chart; the others are combined.
 const maxSeries = 7
 
 // chart returns a chart of a question, including periods without requests. step is

@@ -22,12 +22,12 @@ var embedded embed.FS
 // file is a style sheet, a script or a picture.
 type file struct {
 	kind    string // media type
-	version string // hash of the bytes, in its URL
+	version string // hash of the bytes, part of its URL
 	bytes   []byte
 	gzip    []byte
 }
 
-// readFiles reads the files of static, by name.
+// readFiles reads the files in the folder static, by name.
 func readFiles() (map[string]*file, error) {
 	entries, err := embedded.ReadDir("static")
 	if err != nil {
@@ -62,7 +62,7 @@ func readFiles() (map[string]*file, error) {
 	return files, nil
 }
 
-// file serves a file; false if the path names none.
+// file serves a static file. It returns false if the path names none.
 func (d *Dashboard) file(w http.ResponseWriter, r *http.Request) bool {
 	name, ok := strings.CutPrefix(r.URL.Path, "/static/")
 	f := d.files[name]
@@ -126,7 +126,7 @@ func readTemplates(files map[string]*file, label func(string) string) (templates
 	return all, nil
 }
 
-// write writes a page.
+// write renders a page.
 func (t templates) write(w io.Writer, page string, f *frame) error {
 	p := t[page]
 	if p == nil {

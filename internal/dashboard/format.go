@@ -99,7 +99,7 @@ func size(n any) string {
 	return sign + fmt.Sprintf(form, v) + " " + []string{"B", "kB", "MB", "GB", "TB", "PB"}[unit]
 }
 
-// percent formats a part of a whole, "–" of zero.
+// percent formats a part of a whole, or "–" if the whole is zero.
 func percent(part, all any) string {
 	p, w := float64(whole(part)), float64(whole(all))
 	if w == 0 {
@@ -117,7 +117,7 @@ func percent(part, all any) string {
 	}
 }
 
-// share returns a part of a whole in percent, for the width of a bar.
+// share returns a part of a whole in percent, as the width of a bar.
 func share(part, all any) string {
 	p, w := float64(whole(part)), float64(whole(all))
 	if w <= 0 || p <= 0 {
@@ -156,7 +156,7 @@ func timeElement(t time.Time, layout string) template.HTML {
 		return "–"
 	}
 	t = t.UTC()
-	// Neither has a special character of HTML.
+	// Neither text has a special character of HTML.
 	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `" title="` + t.Format("Mon 2 Jan 2006 15:04:05") + ` UTC">` + t.Format(layout) + `</time>`) //nolint:gosec // see above
 }
 
@@ -213,7 +213,7 @@ func readable(n int, path string) string {
 			continue
 		}
 		i += len(coded)
-		raw, _ := url.PathUnescape(coded) // it has only %XX
+		raw, _ := url.PathUnescape(coded) // coded contains only %XX
 		for raw != "" {
 			r, size := utf8.DecodeRuneInString(raw)
 			if r >= utf8.RuneSelf && r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r)) {
@@ -227,7 +227,7 @@ func readable(n int, path string) string {
 	return printable(cut(n, b.String()))
 }
 
-// codedBytes is what readable decodes.
+// codedBytes matches the percent-encoded bytes that readable decodes.
 var codedBytes = regexp.MustCompile(`^(?:%[0-9A-Fa-f]{2})+`)
 
 // cut returns at most n characters of a text.

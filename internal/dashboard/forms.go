@@ -20,10 +20,10 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// shownBody is the most bytes of a text that are shown.
+// shownBody is the maximum number of bytes shown of a text.
 const shownBody = 200_000
 
-// maxBody is the most bytes of a response that are read for its size.
+// maxBody is the maximum number of bytes read to determine the size of a response.
 const maxBody = 64 << 20
 
 // form is a page in one protocol.
@@ -37,15 +37,15 @@ type form struct {
 
 // formBody is one document as text.
 type formBody struct {
-	Path   string      // with the query, from the root of the origin; of an artifact, its name
+	Path   string      // from the root of the origin, with the query; for an artifact, its name
 	Part   bool        // the page's part of a document of many pages
-	Status int         // of the response; 0 with Part
+	Status int         // status of the response; 0 if Part is set
 	Type   string      // media type
 	Header [][2]string // all header fields, by name
 	Size   int64       // uncompressed bytes
 	Text   string
 	Cut    bool // the text is truncated
-	Spaced bool // spaces were added to make it readable
+	Spaced bool // spaces were added for readability
 }
 
 func newFormBody(path string, h http.Header, body *limited) *formBody {
@@ -54,7 +54,7 @@ func newFormBody(path string, h http.Header, body *limited) *formBody {
 	return f
 }
 
-// set sets the text and its size.
+// set sets the text and the size.
 func (f *formBody) set(body *limited) {
 	b := body.kept.Bytes()
 	f.Size, f.Cut = body.size, body.size > int64(len(b))
@@ -67,8 +67,8 @@ func (f *formBody) set(body *limited) {
 	f.Text = sourceText(b)
 }
 
-// sourceText returns bytes as text with its lines. Control and direction characters
-// become "\ufffd".
+// sourceText converts bytes to text and keeps the lines. It replaces control and direction
+// characters by "\ufffd".
 func sourceText(b []byte) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -149,7 +149,7 @@ func ask(ctx context.Context, in *loop, address string) (*formBody, error) {
 	return f, nil
 }
 
-// pathOf returns path and query of a URL.
+// pathOf returns the path and query of a URL.
 func pathOf(address string) string {
 	_, rest, _ := strings.Cut(address, "://")
 	if i := strings.IndexByte(rest, '/'); i >= 0 {

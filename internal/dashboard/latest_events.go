@@ -9,12 +9,12 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// maxLatestHours is the most hours that are read; each costs as much as its events.
+// maxLatestHours is the maximum number of hours to read. The cost of an hour grows with its
+// events.
 const maxLatestHours = 16
 
-// latest returns the newest events of a query with a limit, or fewer if they are
-// far apart. Matching events may be rare: the sums, filtered by takes, say which
-// hours have some.
+// latest returns the newest events that match q, up to its limit, or fewer if they are far
+// apart. Matching events may be rare, so it reads only the hours whose sums match takes.
 func (d *Dashboard) latest(ctx context.Context, span period, q store.EventQuery, takes func(*store.Sum) bool) ([]store.Event, error) {
 	q.Newest = true
 	var out []store.Event
@@ -47,8 +47,8 @@ func (d *Dashboard) latest(ctx context.Context, span period, q store.EventQuery,
 	return newestFirst(out), nil
 }
 
-// periods returns the start and length of periods with matching sums: an hour, or a
-// day where hours are gone.
+// periods returns the start and length of periods with matching sums: hours, or days where
+// hourly sums no longer exist.
 func (d *Dashboard) periods(ctx context.Context, q store.SumQuery, takes func(*store.Sum) bool) (map[time.Time]time.Duration, error) {
 	out := map[time.Time]time.Duration{}
 	for s, err := range d.site.Usage.Sums(ctx, d.site.Name, q) {
@@ -66,7 +66,8 @@ func newest(periods map[time.Time]time.Duration) []time.Time {
 	return slices.SortedFunc(maps.Keys(periods), func(a, b time.Time) int { return b.Compare(a) })
 }
 
-// newestFirst orders events by time. Their numbers follow the end of the responses.
+// newestFirst orders events by time. Their numbers are in the order in which the responses
+// ended.
 func newestFirst(events []store.Event) []store.Event {
 	slices.SortStableFunc(events, func(a, b store.Event) int { return b.Time.Compare(a.Time) })
 	return events

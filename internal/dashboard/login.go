@@ -11,21 +11,20 @@ import (
 	"time"
 )
 
-// Names of the cookies. Encrypted ones have a prefix that keeps other hosts and
-// plain HTTP from setting them. They are limited to the dashboard's path, so the
-// prefix cannot be __Host-.
+// Names of the cookies. Those for TLS have a prefix that keeps other hosts and plain HTTP from
+// setting them. They are limited to the dashboard's path, so the prefix cannot be __Host-.
 const (
 	sessionCookie = "millrace-session"
 	formCookie    = "millrace-login"
 	securePrefix  = "__Secure-"
 )
 
-// encrypted reports whether the browser uses TLS, perhaps to a proxy.
+// encrypted reports whether the browser uses TLS, possibly to a proxy.
 func (d *Dashboard) encrypted(r *http.Request) bool {
 	if r.TLS != nil {
 		return true
 	}
-	// The Origin of a form is that of its page; a proxy may have changed the host.
+	// The Origin of a form is that of its page. A proxy may have changed the host.
 	if u, err := url.Parse(r.Header.Get("Origin")); err == nil && u.Host != "" {
 		return u.Scheme == "https"
 	}
@@ -35,12 +34,12 @@ func (d *Dashboard) encrypted(r *http.Request) bool {
 	if d.near(r) {
 		return false
 	}
-	// Browsers send Sec-Fetch-Site over secure connections only.
+	// Browsers send Sec-Fetch-Site only over secure connections.
 	if r.Header.Get("Sec-Fetch-Site") != "" {
 		return true
 	}
-	// Old browsers do not. A request to the host and port of the site's HTTPS URL
-	// came by TLS.
+	// Old browsers do not send it. A request to the host and port of the site's HTTPS URL came
+	// over TLS.
 	for _, base := range []string{d.site.Docs, d.site.Base} {
 		if u, err := url.Parse(base); err == nil && u.Scheme == "https" && strings.EqualFold(strings.TrimSuffix(r.Host, ":443"), strings.TrimSuffix(u.Host, ":443")) {
 			return true
@@ -49,8 +48,7 @@ func (d *Dashboard) encrypted(r *http.Request) bool {
 	return false
 }
 
-// near reports whether the host of the request is this machine, perhaps through a
-// tunnel.
+// near reports whether the host of the request is this machine, possibly through a tunnel.
 func (d *Dashboard) near(r *http.Request) bool {
 	host := r.Host
 	if u, err := url.Parse(r.Header.Get("Origin")); err == nil && u.Host != "" {
@@ -59,8 +57,7 @@ func (d *Dashboard) near(r *http.Request) bool {
 	return local((&url.URL{Host: host}).Hostname())
 }
 
-// cookie returns a cookie of the dashboard. Without TLS it is only for this
-// machine.
+// cookie returns a cookie of the dashboard. Without TLS, it is sent only to this machine.
 func (d *Dashboard) cookie(r *http.Request, name, value string) *http.Cookie {
 	c := &http.Cookie{
 		Name: name, Value: value, Path: d.path, HttpOnly: true, SameSite: http.SameSiteStrictMode,
@@ -91,7 +88,7 @@ func (d *Dashboard) session(r *http.Request) *session {
 	return d.sessions.find(id, d.password.text, d.now())
 }
 
-// toLogin redirects to the login, which returns to the page.
+// toLogin redirects to the login page, which later redirects back.
 func (d *Dashboard) toLogin(w http.ResponseWriter, r *http.Request) {
 	to := ""
 	if r.Method == http.MethodGet && r.URL.Path != "/" {
@@ -104,7 +101,7 @@ func (d *Dashboard) toLogin(w http.ResponseWriter, r *http.Request) {
 type loginForm struct {
 	Token string
 	To    string // target after the login
-	// Plain: HTTP would send the password unencrypted, so no form.
+	// Plain omits the form, because HTTP would send the password unencrypted.
 	Plain bool
 }
 
@@ -174,15 +171,15 @@ func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
 	d.redirect(w, to)
 }
 
-// late refuses an attempt for a while.
+// late refuses an attempt until wait has passed.
 func (d *Dashboard) late(w http.ResponseWriter, r *http.Request, to string, wait time.Duration) {
 	seconds := int(math.Ceil(wait.Seconds()))
 	w.Header().Set("Retry-After", fmt.Sprint(seconds))
 	d.askLogin(w, r, http.StatusTooManyRequests, to, wrong(fmt.Sprintf("Too many attempts. Try again in %d s.", seconds)))
 }
 
-// hashed reports whether a password is right; !ok = too many requests wait. Only
-// one password is hashed at a time.
+// hashed reports whether a password is right. ok is false if too many requests wait, because
+// only one password is hashed at a time.
 func (d *Dashboard) hashed(r *http.Request, typed string) (right, ok bool) {
 	select {
 	case d.sessions.waiting <- struct{}{}:
@@ -197,7 +194,7 @@ func (d *Dashboard) hashed(r *http.Request, typed string) (right, ok bool) {
 		return false, false
 	}
 	if len(typed) > maxTyped {
-		typed = "" // never right, and takes as long
+		typed = "" // never right, but takes the same time
 	}
 	return d.password.is(typed), true
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/millrace/millrace/internal/pipenet"
 )
 
-// loop sends requests to a handler of this process over connections in memory, so
-// that a client sees the framing and fields that a server adds. A URL of another
-// origin fails with [check.ErrLimit].
+// loop sends requests to a handler in this process over connections in memory. So its client
+// receives the framing and fields that a server adds. A URL of another origin fails with
+// [check.ErrLimit].
 type loop struct {
 	origins   map[string]bool // such as "https://example.com"
 	key       string          // "" = none
@@ -23,8 +23,8 @@ type loop struct {
 	transport *http.Transport
 }
 
-// newLoop returns a loop for the origins of URLs. Requests carry the key where
-// machines do. Call Close.
+// newLoop returns a loop for the origins of URLs. It sends the key with each request, except
+// for public documents. Call Close.
 func newLoop(h http.Handler, key string, urls ...string) *loop {
 	l := &loop{
 		origins: make(map[string]bool), key: key,
@@ -36,7 +36,7 @@ func newLoop(h http.Handler, key string, urls ...string) *loop {
 	dial := pipenet.Serve(l.server).Dial // until Close
 	l.transport = &http.Transport{
 		DialContext: dial,
-		// The handler sees https as plain HTTP, as behind a proxy.
+		// The handler receives https as plain HTTP, as behind a proxy.
 		DialTLSContext: dial, DisableCompression: true, MaxResponseHeaderBytes: 1 << 20,
 	}
 	for _, u := range urls {

@@ -14,14 +14,13 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// handler returns the data of a page, or the result of a form. Errors have a page:
-// with the text of [millrace.ErrInvalid] and ErrConflict, 404 for ErrNotFound;
-// others are logged.
+// handler returns the data of a page, or the result of a form. Errors become error pages:
+// ErrInvalid and ErrConflict with their text, ErrNotFound as 404. Other errors are logged.
 type handler func(r *http.Request) (*reply, error)
 
 // reply is the result of a handler.
 type reply struct {
-	Data   any // of the template, as .Data
+	Data   any // data of the template, as .Data
 	Status int // 0 = 200
 	// Message is shown above the page, or above the page at To.
 	Message *message
@@ -30,13 +29,13 @@ type reply struct {
 	To string
 }
 
-// message is one sentence about what has just happened.
+// message is one sentence about the last action.
 type message struct {
 	Text string
-	Bad  bool // it failed
+	Bad  bool // reports a failure
 }
 
-// done and wrong return messages.
+// done and wrong return messages of success and failure.
 func done(text string) *message  { return &message{Text: text} }
 func wrong(text string) *message { return &message{Text: text, Bad: true} }
 
@@ -44,7 +43,7 @@ func wrong(text string) *message { return &message{Text: text, Bad: true} }
 type frame struct {
 	Site    string // display name
 	Page    string // name of the template
-	Path    string // of the dashboard
+	Path    string // path of the dashboard
 	Here    string // path and query of this page, relative to Path
 	CSRF    string // token of the session; "" without a session
 	Theme   string // light, dark, or "" for the system's
@@ -187,15 +186,15 @@ func (d *Dashboard) title() string {
 // nowhere serves unknown paths.
 func (d *Dashboard) nowhere(*http.Request) (*reply, error) { return nil, millrace.ErrNotFound }
 
-// inside returns a path in the dashboard that a form or link names; others become
-// the overview.
+// inside returns the path in the dashboard that a form or link names. For any other path, it
+// returns that of the overview.
 func inside(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(to, "/") ||
 		strings.HasPrefix(to, "//") || strings.ContainsAny(to, "\\\r\n\t") {
 		return "/"
 	}
-	// ".." leaves the dashboard, as does "%2e%2e" in browsers.
+	// "..", or "%2e%2e" in browsers, would lead out of the dashboard.
 	if p := path.Clean(u.Path); p != u.Path && p+"/" != u.Path {
 		return "/"
 	}
@@ -204,7 +203,7 @@ func inside(to string) string {
 
 const themeCookie = "millrace-theme"
 
-// themeOf returns the chosen theme, "" for the system's.
+// themeOf returns the selected theme, or "" for the system's.
 func themeOf(r *http.Request) string {
 	if c, err := r.Cookie(themeCookie); err == nil && (c.Value == "light" || c.Value == "dark") {
 		return c.Value
@@ -212,7 +211,7 @@ func themeOf(r *http.Request) string {
 	return ""
 }
 
-// theme stores the chosen theme.
+// theme stores the selected theme.
 func (d *Dashboard) theme(w http.ResponseWriter, r *http.Request) {
 	if s := d.session(r); s == nil || !s.validToken(r.PostFormValue("csrf")) {
 		d.redirect(w, "/login")

@@ -11,12 +11,12 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// changesPage is the log of the site.
+// changesPage is the change log of the site.
 type changesPage struct {
 	history
 	What   string // "" = every kind of change
 	Kinds  []string
-	Newest bool // it begins at the newest change
+	Newest bool // the list starts with the newest change
 	Site   millrace.Site
 	Days   []changeDay
 }
@@ -64,7 +64,8 @@ func (d *Dashboard) changes(r *http.Request) (*reply, error) {
 	return &reply{Data: p}, nil
 }
 
-// view returns the view of the edition, or of the store before the first one.
+// view returns the view of the edition. Before the first edition, it returns that of the
+// store.
 func (d *Dashboard) view(ctx context.Context) (millrace.View, error) {
 	if ed := d.site.Server.Current(); ed != nil {
 		return ed.View, nil

@@ -14,14 +14,14 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// errorsPage is the skipped pages and the failed requests.
+// errorsPage is the data about skipped pages and failed requests.
 type errorsPage struct {
 	Scan *SourceScan // nil: no scan yet
 
 	Reasons []skipReason
-	Reason  string // of the list; "" = all
+	Reason  string // reason to filter the list by; "" = all
 	Skipped []mirror.Skip
-	Part    int // of the list, from 1
+	Part    int // part of the list, from 1
 	Parts   int
 
 	Recorded bool
@@ -30,10 +30,10 @@ type errorsPage struct {
 	Missing  []store.TopItem
 	Failures []store.Event // newest first
 
-	Lags []analytics.Lag // the receivers of events
+	Lags []analytics.Lag // backlogs of the receivers of events
 }
 
-// skipReason is a reason with the number of pages skipped for it.
+// skipReason is a reason and the number of pages skipped for it.
 type skipReason struct {
 	Reason string
 	Pages  int
@@ -44,7 +44,7 @@ type skipReason struct {
 type outcomeCount struct {
 	Outcome  store.Outcome
 	Words    string
-	Kind     string // of the badge
+	Kind     string // kind of the badge
 	Requests int64
 	Of       int64
 }
@@ -62,7 +62,7 @@ const (
 	failuresShown = 30
 )
 
-// outcomes are the outcomes of requests in the order shown, with their meaning.
+// outcomes are the outcomes of requests with their meaning, in display order.
 var outcomes = []outcomeCount{
 	{Outcome: store.Sent, Words: "Document sent", Kind: "good"},
 	{Outcome: store.Unmodified, Words: "Not modified (304)", Kind: "good"},

@@ -18,7 +18,7 @@ import (
 type keyRow struct {
 	store.Key
 	State string
-	Kind  string // of the badge
+	Kind  string // kind of the badge
 }
 
 // madeKey is a new key, shown once.
@@ -26,7 +26,7 @@ type madeKey struct {
 	Name, Key string
 }
 
-// keyForm is the content of a form that failed.
+// keyForm is the input of a form that failed.
 type keyForm struct {
 	Name, Expires string
 	Update        bool

@@ -13,7 +13,7 @@ import (
 type overviewPage struct {
 	Tiles     []tile
 	Chart     *chart
-	Bots      []*group // the first of them
+	Bots      []*group // bots with the most requests
 	NBots     int
 	Protocols []*group
 	Most      int64 // requests of the first bot
@@ -21,8 +21,8 @@ type overviewPage struct {
 	Scan      *SourceScan
 	Edition   *editionState
 	Rows      int  // number of published protocols
-	Silent    bool // nothing is recorded
-	NoBots    bool // no bot has come
+	Silent    bool // requests are not recorded
+	NoBots    bool // no bot has sent a request
 	Estimate  bool // some savings are estimates
 }
 
@@ -31,13 +31,12 @@ type editionState struct {
 	Seq   uint64
 	Time  time.Time
 	Pages int
-	// Lag is the time from the last change to its edition, 0 = none by this
-	// process. Waiting is the age of the oldest change that is not published, 0 =
-	// none.
+	// Lag is the time from the last change to its edition; 0 = no edition by this process.
+	// Waiting is the age of the oldest unpublished change; 0 = none.
 	Lag, Waiting time.Duration
 }
 
-// notice is something that needs attention.
+// notice is a problem that needs attention.
 type notice struct {
 	Kind string // warn or bad
 	Word string
@@ -68,7 +67,7 @@ func (d *Dashboard) overview(r *http.Request) (*reply, error) {
 	return &reply{Data: p}, nil
 }
 
-// edition returns the state of the edition, nil before the first.
+// edition returns the state of the edition, or nil before the first one.
 func (d *Dashboard) edition() *editionState {
 	if d.site.Server == nil {
 		return nil
@@ -143,7 +142,7 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 	return nil
 }
 
-// notice adds the notices.
+// notice adds the notices to the page.
 func (p *overviewPage) notice(d *Dashboard) {
 	if p.Edition == nil {
 		p.Notices = append(p.Notices, notice{"bad", "Nothing published", "There is no edition yet: machines get nothing.", "", ""})

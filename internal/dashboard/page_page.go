@@ -17,7 +17,7 @@ import (
 
 // Tabs of a page.
 const (
-	asForms = ""     // in every protocol
+	asForms = ""     // the page in every protocol
 	asHTML  = "html" // the original and the extracted content
 	asRules = "rules"
 )
@@ -31,12 +31,12 @@ type onePage struct {
 	HasHTML  bool // the source has HTML
 	Words    int
 	HTMLSize millrace.HTMLSize
-	Asked    []store.Event // the last requests for it
-	Slow     bool          // the search for them timed out
+	Asked    []store.Event // the last requests for the page
+	Slow     bool          // the search for requests timed out
 
 	Forms  []*form
 	Shown  *form     // the selected form
-	Source *original // with HTML
+	Source *original // original HTML
 	Rules  *ruleForm
 }
 
@@ -45,7 +45,7 @@ type original struct {
 	Text    string
 	Size    int
 	Cut     bool
-	Err     string // why there is no result; "" = there is one
+	Err     string // reason for a missing result; "" = success
 	Result  *extract.Result
 	Content string // as Markdown
 	Fields  []foundField
@@ -59,7 +59,7 @@ type foundField struct{ Name, Value, From string }
 // droppedPart is a part of the HTML that was dropped.
 type droppedPart struct {
 	extract.Dropped
-	Keep string // selectors that keep it, one per line; "" = none can
+	Keep string // selectors that would keep it, one per line; "" = none possible
 }
 
 // page shows one page: its fields, and one tab.
@@ -86,7 +86,7 @@ func (d *Dashboard) page(r *http.Request) (*reply, error) {
 	return &reply{Data: p}, nil
 }
 
-// shown returns the form with a name, else the first with a document of this page.
+// shown returns the form with a name, or the first one with a document of this page.
 func shown(forms []*form, name string) *form {
 	for _, f := range forms {
 		if f.Name == name {
@@ -151,13 +151,12 @@ func (d *Dashboard) recent(ctx context.Context, p *onePage) error {
 		}
 		break
 	}
-	// Numbers follow the order of arrival, not the clock.
+	// Numbers are in the order of arrival, which may differ from the time.
 	slices.SortStableFunc(p.Asked, func(a, b store.Event) int { return b.Time.Compare(a.Time) })
 	return nil
 }
 
-// source returns the HTML of a page, and explains its extraction by the rules in
-// use.
+// source returns the HTML of a page and explains its extraction by the current rules.
 func (d *Dashboard) source(ctx context.Context, page *millrace.Page) *original {
 	out := new(original)
 	data, o, name, err := d.site.original(ctx, page)
@@ -192,7 +191,7 @@ func (d *Dashboard) source(ctx context.Context, page *millrace.Page) *original {
 	return out
 }
 
-// inForce returns the extraction rules in use.
+// inForce returns the current extraction rules.
 func (d *Dashboard) inForce() *extract.RulesOptions {
 	if d.site.Rules == nil {
 		return new(extract.RulesOptions)

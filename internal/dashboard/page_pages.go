@@ -17,16 +17,15 @@ import (
 
 const (
 	pagesShown = 50
-	// Up to this number of pages, the list scans all of them; larger sites use the
-	// search index.
+	// Maximum number of pages for a full scan. Larger sites use the search index.
 	pagesLooked = 20_000
-	// Most pages with read counts.
+	// Maximum number of pages with read counts.
 	pagesCounted = 5000
-	// trafficTime is the period of the traffic of pages.
+	// trafficTime is the period of the traffic counts.
 	trafficTime = 30 * 24 * time.Hour
 )
 
-// Orders of the list of pages.
+// Orders of the page list.
 const (
 	byAddress = ""
 	byChange  = "changed"
@@ -43,9 +42,9 @@ type pagesPage struct {
 	Site    millrace.Site
 	Rows    []pageRow
 	Counted bool   // traffic is recorded
-	First   bool   // it begins at the start
+	First   bool   // this is the first part
 	Next    string // path and query of the next part; "" = none
-	Words   bool   // found by the search index
+	Words   bool   // the search index found the pages
 	Found   int    // total number found
 	Note    string
 }
@@ -60,12 +59,13 @@ type pageRow struct {
 	Section    string
 	Modified   time.Time
 	HTML       int64 // bytes, 0 = unknown
-	Read       int64 // requests for it, in any protocol
-	Unmodified int64 // of them, 304
+	Read       int64 // requests for the page, by any protocol
+	Unmodified int64 // requests with a 304
 	Gone       bool  // deleted
 }
 
-// listed shows the pages of the site by URL, date, number of reads, or search.
+// listed shows the pages of the site, ordered by URL, date or number of reads, or found by a
+// search.
 func (d *Dashboard) listed(r *http.Request) (*reply, error) {
 	v, err := d.view(r.Context())
 	if err != nil {
@@ -152,7 +152,7 @@ func (p *pagesPage) add(page *millrace.Page) {
 	})
 }
 
-// scan adds the pages after one, in the order of the view.
+// scan adds the pages after the one named after, in the order of the view.
 func (p *pagesPage) scan(ctx context.Context, v millrace.View, after string) error {
 	order := map[string]millrace.Order{byChange: millrace.BySeq, byDate: millrace.ByPublished}[p.Order]
 	if order == millrace.ByURL {
@@ -166,7 +166,7 @@ func (p *pagesPage) scan(ctx context.Context, v millrace.View, after string) err
 			prefix = (&url.URL{Path: path}).EscapedPath() + "?" + query
 		}
 		if strings.Contains(p.Query, "%") {
-			prefix = p.Query // it is typed as the list shows it
+			prefix = p.Query // percent-encoded, as in the list
 		}
 		p.Order, scan.Order = byAddress, millrace.ByURL
 		if after == "" {

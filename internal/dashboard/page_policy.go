@@ -15,11 +15,10 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// policyPage is the usage policy, what machines read of it, and the access
-// settings.
+// policyPage is the usage policy, the policy that machines read, and the access settings.
 type policyPage struct {
 	Policy    *millrace.Policy // nil if none
-	Fields    []policyField    // its members, with what machines read by each protocol
+	Fields    []policyField    // members of the policy, each as published by the protocols
 	Published []publishedPolicy
 	Texts     []policyText
 	Signal    string          // Content-Signal of responses; "" = none
@@ -38,14 +37,14 @@ type policyText struct{ Path, Text string }
 // policyField is one member of a policy.
 type policyField struct {
 	Name      string
-	Says      string // "" = nothing
+	Says      string // value as text; "" = not set
 	Published []publishedField
 }
 
-// publishedField is one member of the policy as a protocol publishes it.
+// publishedField is one member of the policy, as published by a protocol.
 type publishedField struct {
 	Protocol string
-	Says     string // "" = not carried
+	Says     string // "" = the protocol does not carry it
 }
 
 // publishedPolicy is the policy that a reader of one protocol gets.
@@ -56,7 +55,7 @@ type publishedPolicy struct {
 	Err      string
 }
 
-// refusedPurpose is the bots of a purpose that the policy refuses.
+// refusedPurpose lists the bots of a purpose that the policy refuses.
 type refusedPurpose struct {
 	Purpose millrace.Purpose
 	Tokens  []string
@@ -64,7 +63,7 @@ type refusedPurpose struct {
 
 const (
 	policyTime = 10 * time.Second
-	maxSaid    = 64 << 10 // most bytes of a text that are shown
+	maxSaid    = 64 << 10 // maximum number of bytes shown of a text
 )
 
 // policy shows the policy and the keys.
@@ -91,7 +90,7 @@ func (d *Dashboard) policyPage(ctx context.Context) (*policyPage, error) {
 
 var purposes = []millrace.Purpose{millrace.Search, millrace.AIInput, millrace.AITrain}
 
-// hear reads the policy back from the protocols, as their clients do.
+// hear reads the policy from each protocol in the way its clients do.
 func (d *Dashboard) hear(ctx context.Context, p *policyPage) {
 	ctx, cancel := context.WithTimeout(ctx, policyTime)
 	defer cancel()
@@ -107,7 +106,7 @@ func (d *Dashboard) hear(ctx context.Context, p *policyPage) {
 			Policy: func(t protocol.Terms) error { at = t.URL; return nil },
 		}).(protocol.PolicyReader)
 		if !ok {
-			continue // the protocol has no document with it
+			continue // the protocol has no document with a policy
 		}
 		h := publishedPolicy{Protocol: proto.Name}
 		said, err := reader.Policy(ctx)
@@ -134,7 +133,7 @@ func (d *Dashboard) hear(ctx context.Context, p *policyPage) {
 	}
 }
 
-// said returns the text of a document, "" if none, and its preferences.
+// said returns the text of a document, or "" if it is missing, and its preferences.
 func said(ctx context.Context, client *http.Client, at string) (text, signal string) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
@@ -152,7 +151,7 @@ func said(ctx context.Context, client *http.Client, at string) (text, signal str
 	return string(b), resp.Header.Get("Content-Signal")
 }
 
-// compare compares the policy with what machines read of it.
+// compare compares the policy with the policies that machines read.
 func (p *policyPage) compare() {
 	if p.Policy == nil {
 		return

@@ -14,40 +14,40 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Off is a protocol in which the site is not published.
+// Off is a protocol that does not publish the site.
 type Off struct {
 	protocol.Protocol
-	Why string // for the owner
+	Why string // reason, for the owner
 }
 
-// protocolsPage is the protocols of the site.
+// protocolsPage is the data about the site's protocols.
 type protocolsPage struct {
-	Edition   *millrace.Site // the edition; nil: none yet
+	Edition   *millrace.Site // the edition's site; nil: no edition yet
 	Recorded  bool
 	Span      period
 	Protocols []*protocolStatus
 	Off       []Off
-	Checking  bool // any of them
+	Checking  bool // a check is running
 }
 
-// roomStatus is the state of one protocol.
+// protocolStatus is the state of one protocol.
 type protocolStatus struct {
 	protocol.Protocol
 	Guarded      bool
 	Entries      []millrace.Entry
 	Files        []edition.Listed // large documents and artifacts, largest first
-	FilesN       int              // all of them
-	Size         int64            // of all, uncompressed
-	MinSize      int64            // of all, in the smallest coding
-	Counts       store.Counts     // of the period
-	NotModified  int64            // of those, 304
+	FilesN       int              // total number of Files
+	Size         int64            // total size, uncompressed
+	MinSize      int64            // total size in the smallest coding
+	Counts       store.Counts     // requests in the period
+	NotModified  int64            // requests with a 304
 	Check        *checkResult     // nil = not checked
 	BeforeReload bool             // checked with the previous configuration
 	Old          bool             // checked with an earlier edition
 	Since        time.Time        // start of a running check; zero = none
 	Broken       []*brokenRule
 	NotRun       []check.Outcome
-	Absent       string // why the protocol was not found; "" = it was
+	Absent       string // why the check did not find the protocol; "" = it did
 }
 
 // MustAsked returns the number of MUST rules with a result.
@@ -97,7 +97,7 @@ func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
 			}
 		}
 		for i, n := range ed.Advertisements {
-			if i < len(p.Protocols) { // one per protocol, in order
+			if i < len(p.Protocols) { // one result per protocol, in order
 				p.Protocols[i].Entries = n.Entries
 			}
 		}
@@ -149,10 +149,10 @@ func (at *protocolStatus) judged(is *checkResult, since time.Time) {
 	slices.SortStableFunc(at.Broken, func(a, b *brokenRule) int { return cmp.Compare(a.Rule.Level, b.Rule.Level) }) // MUST before SHOULD
 }
 
-// Kind returns the kind of the badge of the result, Word its text.
+// Kind returns the kind of the badge of the result.
 func (at *protocolStatus) Kind() string { kind, _ := at.verdict(); return kind }
 
-// Word returns the result in a word or two.
+// Word returns the result in one or two words.
 func (at *protocolStatus) Word() string { _, word := at.verdict(); return word }
 
 func (at *protocolStatus) verdict() (kind, word string) {
@@ -176,8 +176,7 @@ func (at *protocolStatus) verdict() (kind, word string) {
 	return "good", "conforms"
 }
 
-// checkWait is how long a form waits for its check before it shows that it is
-// running.
+// checkWait is how long a form waits for its check. After that, it shows the check as running.
 const checkWait = 10 * time.Second
 
 // check checks one protocol, or all of them.
@@ -205,7 +204,7 @@ func (d *Dashboard) check(r *http.Request) (*reply, error) {
 	trouble := 0
 	for _, proto := range protocols {
 		is, since := d.checks.of(proto.Name)
-		if !since.IsZero() { // or another request has started it
+		if !since.IsZero() { // another request may have started it
 			return &reply{To: "/protocols", Message: done("The check is running. Reload this page for the result.")}, nil
 		}
 		if is != nil && (is.Err != nil || is.Result.Must.Fail > 0) {

@@ -15,15 +15,15 @@ import (
 // ruleForm is the form for trying rules.
 type ruleForm struct {
 	Keep, Drop string // one selector per line
-	InForce    bool   // the rules are in use
-	Wrong      string // what is wrong with them; "" = nothing
+	InForce    bool   // the rules are the current ones
+	Wrong      string // error in the rules; "" = none
 	Trial      *trial // nil = not tried
 	Took       time.Duration
 	CanSave    bool
-	Lines      string // of a configuration file
+	Lines      string // lines for a configuration file
 }
 
-// rules tries rules on a page and others. Without any, it shows those in use.
+// rules tries rules on this page and on others. Without rules, it shows the current ones.
 func (d *Dashboard) rules(ctx context.Context, v millrace.View, p *onePage, given bool, keep, drop string) error {
 	now := d.inForce()
 	f := &ruleForm{Keep: keep, Drop: drop, CanSave: d.site.SaveRules != nil}
@@ -94,7 +94,7 @@ func (d *Dashboard) saveRules(r *http.Request) (*reply, error) {
 	}, nil
 }
 
-// plainError returns an error for people, without the texts of sentinel errors.
+// plainError returns the text of an error without those of sentinel errors.
 func plainError(err error) string {
 	s := err.Error()
 	for _, word := range []error{millrace.ErrInvalid, millrace.ErrForbidden, millrace.ErrConflict, millrace.ErrUnavailable} {
@@ -103,7 +103,7 @@ func plainError(err error) string {
 	return s
 }
 
-// addLine adds a line to a text that lacks it.
+// addLine adds a line to a text unless it has it.
 func addLine(text, line string) string {
 	if text == "" {
 		return line
@@ -128,7 +128,7 @@ func ruleLines(keep, drop []string) string {
 		b.WriteString(list.key + ":\n")
 		for _, s := range list.selectors {
 			var text strings.Builder
-			e := json.NewEncoder(&text) // strings of JSON are valid in YAML
+			e := json.NewEncoder(&text) // a JSON string is valid YAML
 			e.SetEscapeHTML(false)
 			if e.Encode(s) == nil {
 				b.WriteString("  - " + text.String())

@@ -9,19 +9,19 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// searchesPage is the queries of machines.
+// searchesPage is the data about the queries of machines.
 type searchesPage struct {
 	Recorded bool
 	Span     period
 	Tiles    []tile
 	Hashed   bool // queries are stored as hashes
 	Top      []store.TopItem
-	Empty    []store.TopItem // without results, most frequent first
+	Empty    []store.TopItem // queries without results, most frequent first
 	Recent   []store.Event   // newest first
 }
 
 const (
-	searchesTop    = 1000 // queries searched for those without results
+	searchesTop    = 1000 // number of queries read to find those without results
 	searchesShown  = 50
 	searchesRecent = 30
 )

@@ -14,12 +14,12 @@ import (
 // trafficPage is the requests by sender, protocol and time.
 type trafficPage struct {
 	question
-	Range   string // "" = From and To
+	Range   string // name of a range; "" = From and To
 	Ranges  []choice
 	Bys     []choice
 	Choices []choice // of the measure
-	Filters []filter // those in use
-	First   string   // the first day, as a form has it
+	Filters []filter // active filters
+	First   string   // the first day, in the format of the form
 	Last    string
 	Figures *figures
 	Chart   *chart
@@ -27,13 +27,13 @@ type trafficPage struct {
 	Silent  bool
 }
 
-// choice is one of several.
+// choice is one of several options.
 type choice struct {
 	Value, Label string
-	Here         bool // it is selected
+	Here         bool // the choice is selected
 }
 
-// filter narrows the figures.
+// filter restricts the figures to one value.
 type filter struct{ Label, Value, Without string }
 
 // span is a period until now.
@@ -43,7 +43,7 @@ type span struct {
 	per         store.Period
 }
 
-// ranges are the periods with links. Hourly ones have no savings, which are daily.
+// ranges are the periods with links. Hourly ones have no savings, because savings are daily.
 var ranges = []span{
 	{"24h", "24 hours", 24 * time.Hour, store.Hour},
 	{"7d", "7 days", 7 * 24 * time.Hour, store.Day},
@@ -54,8 +54,8 @@ var ranges = []span{
 
 const (
 	defaultRange = "30d"
-	mostDays     = 5 * 366 // of a typed period
-	dayRows      = 100     // above it, a row is a week
+	mostDays     = 5 * 366 // maximum length of a typed period
+	dayRows      = 100     // maximum number of daily rows; longer periods have weekly rows
 )
 
 func (d *Dashboard) traffic(r *http.Request) (*reply, error) {

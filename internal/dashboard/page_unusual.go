@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/analytics"
 )
 
-// unusualPage is unusual traffic.
+// unusualPage is the data about unusual traffic.
 type unusualPage struct {
 	Recorded bool
 	Span     period
@@ -26,7 +26,7 @@ type unusualGroup struct {
 	Found  []analytics.Unusual
 }
 
-// patternTitles name the patterns.
+// patternTitles are the titles of the patterns.
 var patternTitles = map[analytics.Pattern]string{
 	analytics.Again:     "The same again and again",
 	analytics.AtOnce:    "Everything at once",
@@ -35,7 +35,7 @@ var patternTitles = map[analytics.Pattern]string{
 	analytics.ManyTimes: "Far more than usual",
 }
 
-// unusualFor is the lifetime of a cached result; computing one reads many events.
+// unusualFor is the lifetime of a cached result. Computing one reads many events.
 const unusualFor = 2 * time.Minute
 
 // unusualCache caches results by number of days.

@@ -23,7 +23,7 @@ type password struct {
 	hash    []byte
 }
 
-// Cost of new hashes: 19 MiB and two passes, the least that OWASP recommends.
+// Parameters of new hashes: 19 MiB and two passes, the minimum that OWASP recommends.
 // Generated passwords cannot be guessed, so more would only cost memory.
 const (
 	newTime    = 2
@@ -33,21 +33,21 @@ const (
 	newHash    = 32
 )
 
-// Greatest cost of a hash, since each attempt costs that.
+// Maximum parameters of a hash, because they determine the cost of each attempt.
 const (
 	maxTime    = 10
 	maxMemory  = 256 << 10 // KiB
 	maxThreads = 16
-	// maxTyped is the most bytes of a typed password.
+	// maxTyped is the maximum length of a typed password in bytes.
 	maxTyped = 1024
 )
 
 // NewPassword returns a password of 120 random bits, in groups that are easy to
 // type.
 func NewPassword() string {
-	const letters = "abcdefghijkmnpqrstuvwxyz23456789" // 32, all distinct in print
+	const letters = "abcdefghijkmnpqrstuvwxyz23456789" // 32 characters, distinct in print
 	var b [24]byte
-	_, _ = rand.Read(b[:]) // it never fails
+	_, _ = rand.Read(b[:]) // Read never fails
 	var out strings.Builder
 	for i, c := range b {
 		if i > 0 && i%6 == 0 {
@@ -58,14 +58,14 @@ func NewPassword() string {
 	return out.String()
 }
 
-// HashPassword returns the hash of a password as a PHC string with a new salt.
-// ErrInvalid: the password is empty or too long.
+// HashPassword returns the hash of a password as a PHC string with a new salt. It returns an
+// ErrInvalid if the password is empty or too long.
 func HashPassword(typed string) (string, error) {
 	if typed == "" || len(typed) > maxTyped {
 		return "", fmt.Errorf("password: %w: it has %d bytes; 1 to %d are allowed", millrace.ErrInvalid, len(typed), maxTyped)
 	}
 	p := password{time: newTime, memory: newMemory, threads: newThreads, salt: make([]byte, newSalt), hash: make([]byte, newHash)}
-	_, _ = rand.Read(p.salt) // it never fails
+	_, _ = rand.Read(p.salt) // Read never fails
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, p.memory, p.time, p.threads,
 		base64.RawStdEncoding.EncodeToString(p.salt), base64.RawStdEncoding.EncodeToString(p.of(typed))), nil
 }

@@ -13,7 +13,7 @@ import "net/http"
 //	GET  /pages        list of the pages, with search and traffic
 //	GET  /page         one page in each protocol, its HTML, and a trial of rules
 //	POST /page/rules   saves rules
-//	GET  /changes      the log of the site
+//	GET  /changes      the change log of the site
 //	GET  /searches     queries, and those without results
 //	GET  /protocols    published protocols, and results of checks; POST runs one
 //	GET  /policy       the policy, access settings, keys
@@ -21,8 +21,7 @@ import "net/http"
 //	GET  /errors       skipped pages, failed requests
 //	GET  /unusual      unusual traffic
 //
-// All but the first two need a session. A form is a POST with a token of its
-// session.
+// All but the first two need a session. A form is a POST with the token of its session.
 func (d *Dashboard) routes() *http.ServeMux {
 	m := http.NewServeMux()
 	m.HandleFunc("GET /login", d.showLogin)

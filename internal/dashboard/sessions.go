@@ -11,22 +11,21 @@ import (
 	"time"
 )
 
-// Sessions holds the sessions of a dashboard and counts login attempts. It is in
-// memory only: a restart ends all sessions. It outlives a dashboard that a reload
-// replaces.
+// Sessions holds the sessions of a dashboard and counts login attempts. It exists only in
+// memory, so a restart ends all sessions. It outlives a dashboard that a reload replaces.
 type Sessions struct {
-	key [32]byte // of the tokens of login forms
+	key [32]byte // key for the tokens of login forms
 
-	// hashing is held while a password is hashed, and waiting while a request waits
-	// for it. So only one hash needs memory at a time.
+	// hashing is held while a password is hashed, so only one hash needs memory at a time.
+	// waiting is held while a request waits for hashing.
 	hashing chan struct{}
 	waiting chan struct{}
 
 	mu       sync.Mutex
-	sessions map[[sha256.Size]byte]*session // by the hash of their IDs
-	attempts map[netip.Prefix]*bucket       // per client, without those that are full
+	sessions map[[sha256.Size]byte]*session // sessions by the hash of their IDs
+	attempts map[netip.Prefix]*bucket       // one bucket per client, except full ones
 	swept    time.Time                      // last removal of full buckets
-	all      bucket                         // of all unknown clients
+	all      bucket                         // limit of all unknown clients together
 	known    map[netip.Prefix]time.Time     // clients with a successful login, and its time
 }
 
@@ -60,18 +59,18 @@ func NewSessions() *Sessions {
 		hashing: make(chan struct{}, 1), waiting: make(chan struct{}, maxWaiting), sessions: map[[sha256.Size]byte]*session{},
 		attempts: map[netip.Prefix]*bucket{}, known: map[netip.Prefix]time.Time{},
 	}
-	_, _ = rand.Read(d.key[:]) // it never fails
+	_, _ = rand.Read(d.key[:]) // Read never fails
 	return d
 }
 
 // token returns 32 random bytes as text.
 func token() string {
 	var b [32]byte
-	_, _ = rand.Read(b[:]) // it never fails
+	_, _ = rand.Read(b[:]) // Read never fails
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// begin begins a session and returns its ID, which is stored nowhere.
+// begin begins a session and returns its ID, of which it stores only a hash.
 func (d *Sessions) begin(hash string, now time.Time) string {
 	id := token()
 	s := &session{id: sha256.Sum256([]byte(id)), csrf: token(), password: hash, created: now, seen: now}
@@ -142,13 +141,13 @@ func (d *Sessions) formToken(cookie string) string {
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
-// bucket is a rate limit: the time at which all attempts are available.
+// bucket is a rate limit. full is the time at which all attempts are available.
 type bucket struct{ full time.Time }
 
 // take counts an attempt, or returns the time until the next one.
 func (b *bucket) take(now time.Time, burst int, every time.Duration) time.Duration {
 	if b.full.Before(now) || b.full.Sub(now) > time.Duration(burst)*every {
-		b.full = now // or the clock was set back
+		b.full = now // full, or the clock was set back
 	}
 	if wait := b.full.Sub(now) - time.Duration(burst-1)*every; wait > 0 {
 		return wait
@@ -157,13 +156,13 @@ func (b *bucket) take(now time.Time, burst int, every time.Duration) time.Durati
 	return 0
 }
 
-// network returns the client of an address: the address, or its /64.
+// network returns the client of an address: the address itself, or its /64.
 func network(a netip.Addr) netip.Prefix {
 	bits := 64
 	if a = a.Unmap().WithZone(""); a.Is4() {
 		bits = 32
 	}
-	p, _ := a.Prefix(bits) // the zero address gives the zero prefix, one client
+	p, _ := a.Prefix(bits) // the zero address has the zero prefix and counts as one client
 	return p
 }
 
@@ -187,7 +186,7 @@ func (d *Sessions) attempt(from netip.Addr, now time.Time) time.Duration {
 		b = new(bucket)
 		if known || len(d.attempts) < maxClients {
 			d.attempts[client] = b
-		} // else only the total limit applies
+		} // otherwise only the total limit applies
 	}
 	if wait := b.take(now, clientBurst, clientEvery); wait > 0 {
 		return wait

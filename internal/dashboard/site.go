@@ -15,13 +15,13 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// SiteOptions is the data of the dashboard, and what it may change. Pages omit nil values,
-// or say so.
+// SiteOptions are the data sources of the dashboard and the functions that change the site.
+// Pages omit nil values, or report them as missing.
 type SiteOptions struct {
-	Name string // of the site in the store
+	Name string // name of the site in the store
 	Base string // base URL of the site's pages
-	Docs string // base URL of the machine documents
-	// ExternalPages: another server serves the pages, and passes on the requests of
+	Docs string // endpoint base URL
+	// ExternalPages reports that another server serves the pages and passes on the requests of
 	// machines.
 	ExternalPages bool
 
@@ -63,6 +63,6 @@ type SourceScan struct {
 	Tally     millrace.Counts
 	Requested int           // pages requested from the source
 	Skipped   []mirror.Skip // at most as many as in a report
-	SkippedN  int           // their total number
+	SkippedN  int           // total number of skipped pages
 	Err       error         // nil = the scan was complete
 }

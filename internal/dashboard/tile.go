@@ -4,7 +4,7 @@ package dashboard
 type tile struct {
 	Label  string
 	Figure string
-	Unit   string // after the figure
-	Note   string // below it
+	Unit   string // text after the figure
+	Note   string // text below the figure
 	Kind   string // good, warn, bad, or ""
 }

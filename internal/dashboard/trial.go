@@ -16,9 +16,9 @@ import (
 const (
 	// trialTime is the time limit of a trial on other pages.
 	trialTime = 4 * time.Second
-	// trialPages is the number of other pages in a trial.
+	// trialPages is the maximum number of other pages in a trial.
 	trialPages = 24
-	// maxSelectors is the most selectors of one kind.
+	// maxSelectors is the maximum number of selectors of one kind.
 	maxSelectors = 200
 )
 
@@ -41,7 +41,7 @@ func (s *SiteOptions) original(ctx context.Context, page *millrace.Page) (data [
 	return nil, nil, "", err
 }
 
-// trial is the effect of other rules.
+// trial compares the current rules with other rules.
 type trial struct {
 	Keep, Drop []string
 	Page       *compared // this page; nil = its HTML is missing
@@ -50,16 +50,16 @@ type trial struct {
 	Left       int // other pages not tried for lack of time
 }
 
-// compared is one page by the rules in use and by other rules.
+// compared is one page, extracted by the current rules and by other rules.
 type compared struct {
 	Path, Title   string
-	Now, Then     int // words of the content
+	Now, Then     int // number of words in the content
 	Same          bool
-	Reason        error // why there is no content by the other rules; nil = there is some
+	Reason        error // why the other rules find no content; nil = they find some
 	Before, After []diffLine
-	Result        *extract.Result // by the other rules
+	Result        *extract.Result // result of the other rules
 
-	now, then []string // lines of Markdown
+	now, then []string // lines of the content as Markdown
 }
 
 // Less reports whether a page loses words.
@@ -88,8 +88,7 @@ func (t *trial) Emptied() (n int) {
 	return n
 }
 
-// try compares the rules in use with other rules, on a page and on a sample of the
-// site.
+// try compares the current rules with other rules, on a page and on a sample of the site.
 func (s *SiteOptions) try(ctx context.Context, v millrace.View, page *millrace.Page, now *extract.RulesOptions, keep, drop []string) (*trial, error) {
 	other := *now
 	other.Keep, other.Drop = keep, drop
@@ -138,7 +137,7 @@ func (s *SiteOptions) try(ctx context.Context, v millrace.View, page *millrace.P
 	return t, nil
 }
 
-// difference is the difference in words.
+// difference returns the difference in words.
 func (c *compared) difference() int {
 	n := c.Now - c.Then
 	if n < 0 {
@@ -150,7 +149,7 @@ func (c *compared) difference() int {
 	return n
 }
 
-// compare extracts a page by both rules.
+// compare extracts a page by both sets of rules.
 func (s *SiteOptions) compare(ctx context.Context, page *millrace.Page, now, then *extract.Rules) (*compared, error) {
 	data, o, name, err := s.original(ctx, page)
 	if err != nil {
@@ -183,8 +182,8 @@ func markdownLines(p *millrace.Page) []string {
 	return strings.Split(text, "\n")
 }
 
-// sample selects pages: the last changed ones, and the first ones of each folder.
-// Its cost does not depend on the size of the site.
+// sample selects pages: the last changed ones, and the first ones of each folder. Its cost
+// does not depend on the size of the site.
 func sample(ctx context.Context, v millrace.View, n int, but string) ([]*millrace.Page, error) {
 	var out []*millrace.Page
 	base := v.Site().Base

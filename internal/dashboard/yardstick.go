@@ -8,23 +8,22 @@ import (
 	"github.com/millrace/millrace/internal/analytics"
 )
 
-// yardsticks caches the average figures of the pages: computing them scans every
-// page.
+// yardsticks caches the average figures of the pages, because computing them scans every page.
 type yardsticks struct {
 	mu     sync.Mutex
 	pages  analytics.Pages
-	at     time.Time     // of pages; zero = not computed yet
+	at     time.Time     // time of pages; zero = not computed yet
 	making chan struct{} // closed at the end of the computation; nil if none is running
 }
 
 const (
 	yardstickAge  = 10 * time.Minute
-	yardstickWait = 100 * time.Millisecond // wait of the first page
+	yardstickWait = 100 * time.Millisecond // how long the first page waits for the figures
 	yardstickMost = 2 * time.Minute
 )
 
-// yardstick returns the average figures of the site's pages, a few minutes old. The
-// first request waits a moment.
+// yardstick returns the average figures of the site's pages, at most a few minutes old. The
+// first request waits a moment for them.
 func (d *Dashboard) yardstick(ctx context.Context) analytics.Pages {
 	pages, first, making := d.prepare(ctx)
 	y := &d.yard
@@ -70,6 +69,6 @@ func (d *Dashboard) measure(ctx context.Context, done chan struct{}) {
 	} else {
 		d.log.Warn("measure pages failed", "err", err)
 	}
-	y.at, y.making = d.now(), nil // after an error, retry later
+	y.at, y.making = d.now(), nil // also after an error, to delay the next attempt
 	close(done)
 }

@@ -25,7 +25,7 @@ type accessLog struct {
 	to     io.Writer
 	out    *bufio.Writer
 	buf    []byte
-	second int64  // the time of stamp
+	second int64  // time of stamp, in seconds
 	stamp  []byte // "[21/Nov/2026:11:40:00 +0000]"
 }
 
@@ -65,7 +65,8 @@ func (l *accessLog) line(r *http.Request, host string, status int, bytes int64, 
 	_, _ = l.out.Write(b) // a full disk must not stop the site
 }
 
-// appendQuoted escapes what would break the line or its quotes.
+// appendQuoted appends s. It escapes quotes, backslashes, spaces, control characters and
+// non-ASCII bytes.
 func appendQuoted(b []byte, s string) []byte {
 	const hexDigits = "0123456789abcdef"
 	for i := range len(s) {

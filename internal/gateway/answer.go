@@ -12,19 +12,19 @@ import (
 	"github.com/millrace/millrace/internal/conns"
 )
 
-// response counts what is written. Requests reuse responses.
+// response records the status and size of a response. Requests reuse responses.
 type response struct {
 	http.ResponseWriter
 	status int // 0 = no response yet
 	bytes  int64
 	silent bool // the request is the owner's: no policy fields, not counted
-	keyed  bool // private caches only: the response depends on the key
+	keyed  bool // the response depends on the key, so only private caches may store it
 	start  time.Time
 	access.Request
 
 	g *Gateway
 	r *http.Request // the request as received
-	// inner is r with its path relative to Docs; nil = outside of Docs.
+	// inner is r with its path relative to Docs, or nil if r is outside of Docs.
 	inner *http.Request
 }
 
@@ -62,7 +62,8 @@ func (w *response) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// out records a response that ends early. Streams end this way.
+// out marks a response as broken after a write error. Streams are not marked: an error is
+// their normal end.
 func (w *response) out(err error) {
 	if err != nil && !w.Listens && !errors.Is(err, http.ErrBodyNotAllowed) && !errors.Is(err, http.ErrContentLength) {
 		w.Broken = true

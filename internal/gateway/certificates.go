@@ -29,7 +29,7 @@ type Certificates struct {
 	warned    time.Time
 }
 
-// stamp identifies a state of a file.
+// stamp identifies a version of a file.
 type stamp struct {
 	size     int64
 	modified time.Time
@@ -39,7 +39,7 @@ type stamp struct {
 // Intervals of Run.
 const (
 	certEvery = 5 * time.Second     // between two checks of the files
-	certWarn  = 14 * 24 * time.Hour // warn this long before the certificate expires
+	certWarn  = 14 * 24 * time.Hour // warnings start this long before the expiry
 	certAgain = 24 * time.Hour      // between two warnings
 )
 
@@ -122,8 +122,8 @@ func (c *Certificates) Run(ctx context.Context) {
 	}
 }
 
-// reload reads the files if they have changed or the last read failed: new
-// permissions change neither the size nor the time.
+// reload reads the files if they have changed or the last read failed. It retries after a
+// failure because new permissions change neither the size nor the time.
 func (c *Certificates) reload() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

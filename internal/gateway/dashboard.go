@@ -17,8 +17,7 @@ import (
 	"github.com/millrace/millrace/internal/sites"
 )
 
-// mount returns the percent-encoded path of the dashboard, without the "/" at its
-// end.
+// mount returns the percent-encoded path of the dashboard, without a trailing "/".
 func mount(at string) (string, error) {
 	p, err := basepath.Of(at)
 	switch {
@@ -91,8 +90,8 @@ func (g *Gateway) Hides(ctx context.Context) (string, error) {
 	in, ok := strings.CutPrefix(g.mount, g.base)
 	if site := ed.View.Site(); ok && canon.Origin(site.Base) == canon.Origin(site.EndpointBase) {
 		last := len(in) - 1
-		// The first URLs at or after the path itself, the path with "/", and
-		// everything below.
+		// The first URLs at or after the path itself, the path with "/", and all paths below
+		// it.
 		for _, before := range []string{in[:last] + string(in[last]-1), in + "."} {
 			for page, err := range ed.View.Scan(ctx, millrace.Scan{After: canon.Absolute(site.Base, before+"\x7f"), Limit: 1}) {
 				if err != nil {
@@ -107,7 +106,7 @@ func (g *Gateway) Hides(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// unread discards a response.
+// unread is a response writer that discards everything.
 type unread struct{}
 
 func (unread) Header() http.Header         { return http.Header{} }
@@ -141,7 +140,7 @@ func (g *Gateway) dashboard(w *response, r *http.Request) (bool, error) {
 		reply.NotFound(w, r)
 	default:
 		inner.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		inner.RemoteAddr = netip.AddrPortFrom(w.Address(), 0).String() // also behind a proxy
+		inner.RemoteAddr = netip.AddrPortFrom(w.Address(), 0).String() // the client's address, also behind a proxy
 		g.o.Dashboard.ServeHTTP(w, inner)
 	}
 	return true, nil

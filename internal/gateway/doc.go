@@ -1,16 +1,14 @@
-// Package gateway is the HTTP surface of a published site and its lifecycle.
+// Package gateway serves a published site over HTTP.
 //
-// What it answers is in routes.go. Machine documents come from the
-// [edition.Server]; everything else comes from the site's own pages, an
-// [http.Handler] such as [NewFiles] makes of a folder, to which the gateway
-// adds the links by which agents discover the documents: as Link fields, and
-// as elements in the head of the HTML, inserted while it streams through.
+// The file routes.go lists the steps of a request. Machine documents come from the
+// [edition.Server]. Everything else comes from the site's own pages, an [http.Handler] such as
+// the files of a folder. The gateway adds links to these pages, by which agents discover the
+// documents: Link fields, and elements in the head of the HTML, inserted while it streams.
 //
-// A [Proxy] is such a handler, too: then the gateway stands in front of the
-// site's own server, and passes on to it what is no machine document, as it has
-// come. Requests for a host that the site does not go by are refused then (421),
-// but for /healthz and /readyz.
+// The handler of the pages may be a proxy. Then the gateway runs in front of the site's own
+// server and passes on all requests that are not for machine documents. It refuses requests
+// for unknown hosts with 421, except for health checks, metrics and the dashboard. It uses the
+// Host field for nothing else.
 //
-// [Gateway.Run] serves a listener until its context ends. Nothing else
-// of a request's Host field is believed or used.
+// [Gateway.Run] serves a listener until its context ends.
 package gateway

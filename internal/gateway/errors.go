@@ -44,7 +44,7 @@ func (g *Gateway) fail(w *response, r *http.Request, err error) {
 	}
 	h := w.Header()
 	methods, size, vary := h["Allow"], h["Content-Range"], h["Vary"]
-	clear(h) // of the response that was begun
+	clear(h) // remove the fields of the abandoned response
 	if methods != nil {
 		h["Allow"] = methods
 	}
@@ -71,8 +71,8 @@ func (g *Gateway) fail(w *response, r *http.Request, err error) {
 	g.refuse(w, r, status, err)
 }
 
-// refuse responds with an error status, in the form of the protocol at the path,
-// else as plain text. Errors are never cached, because they may concern one client.
+// refuse responds with an error status, in the form of the protocol at the path, or as plain
+// text. Errors are never cached, because they may concern one client.
 func (g *Gateway) refuse(w *response, r *http.Request, status int, err error) {
 	h := w.Header()
 	said := requestError(err)
@@ -181,7 +181,7 @@ func (g *Gateway) turnAway(w *response, r *http.Request, e *access.TurnedAway) {
 		}
 	}
 	kind, b := "application/problem+json", append(b, "}\n"...)
-	if own, body, _, ok := g.form(r, status, &millrace.RequestError{Status: status, Text: e.Detail}); ok { // the form that clients of the protocol read
+	if own, body, _, ok := g.form(r, status, &millrace.RequestError{Status: status, Text: e.Detail}); ok { // the error form of the protocol
 		for name, values := range own {
 			h[http.CanonicalHeaderKey(name)] = values
 		}

@@ -41,8 +41,8 @@ func (w *response) setErrorProtocol(name string) {
 	}
 }
 
-// annotations are what a protocol says about a request that it handles, from any
-// goroutine.
+// annotations holds the subject that a protocol sets for its request. Any goroutine may set
+// it.
 type annotations struct {
 	mu      sync.Mutex
 	set     bool
@@ -76,7 +76,7 @@ const (
 	signTime = 10 * time.Second
 )
 
-// event counts a response, and records it if it went to a bot.
+// event counts a response, and records it if the client is a bot.
 func (g *Gateway) event(w *response, r *http.Request) {
 	if w.silent || w.Quiet || g.o.Access.Bots == nil && g.o.Metrics == nil {
 		return

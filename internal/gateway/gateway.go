@@ -54,10 +54,10 @@ type Options struct {
 	// than Bots cause no events. HTML is -1 for a continuation of a page, else 0.
 	Events interface{ Record(e store.Event) }
 
-	// Policy is the usage policy, which responses and robots.txt announce; nil =
-	// none. Robots.txt disallows the bots of the refused purposes.
+	// Policy is the usage policy, which responses and robots.txt announce; nil = none. The
+	// file robots.txt disallows the bots of the refused purposes.
 	Policy *millrace.Policy
-	// Visibility is the rule by which pages are hidden. They are also removed from
+	// Visibility decides which pages are hidden. The gateway also removes hidden pages from
 	// the site's own sitemap, by path.
 	Visibility millrace.Visibility
 
@@ -94,7 +94,7 @@ type Gateway struct {
 	docs     string
 	origin   http.Handler
 	front    *proxy.Proxy // the origin, if it is a proxy
-	mount    string       // of the dashboard; "" if none
+	mount    string       // path of the dashboard; "" if none
 	log      *slog.Logger
 	access   *accessLog
 	guard    *access.Guard
@@ -114,8 +114,8 @@ type Gateway struct {
 	signatures chan struct{} // limits the signatures verified after a response
 }
 
-// New returns a gateway of a server; nil = of the Service alone. An error wraps
-// [millrace.ErrInvalid].
+// New returns a gateway of a server. If server is nil, the gateway serves only the Service. An
+// error wraps [millrace.ErrInvalid].
 func New(server *edition.Server, o *Options) (*Gateway, error) {
 	if o == nil {
 		o = new(Options)
@@ -185,7 +185,8 @@ func New(server *edition.Server, o *Options) (*Gateway, error) {
 // ServeHTTP responds to one request. A panic becomes a 500.
 func (g *Gateway) ServeHTTP(to http.ResponseWriter, r *http.Request) { g.answer(to, r, false) }
 
-// answer implements ServeHTTP. owned: the request is the owner's, in this process.
+// answer implements ServeHTTP. owned reports that the owner sent the request, from this
+// process.
 func (g *Gateway) answer(to http.ResponseWriter, r *http.Request, owned bool) {
 	w, _ := g.responses.Get().(*response)
 	if w == nil {
@@ -248,8 +249,8 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener, o *ServerOptions) er
 	return NewServer(g, o).Run(ctx, ln)
 }
 
-// Publish serves the previous edition at once, and publishes at each change of
-// which the server is notified, until the context ends.
+// Publish serves the previous edition at once. It then publishes a new edition each time the
+// server is notified of a change, until the context ends.
 func (g *Gateway) Publish(ctx context.Context) {
 	if g.server == nil {
 		return

@@ -72,8 +72,7 @@ const maxServed = 2 << 20
 // site.
 const updateTime = 10 * time.Minute
 
-// handlerOf returns the handler of a request, or nil if none, with its scope and its
-// protocol.
+// handlerOf returns the handler of a request, or nil if none, with its scope and protocol.
 func (g *Gateway) handlerOf(inner *http.Request) (s millrace.Handler, scope millrace.Scope, proto edition.Protocol) {
 	if s = g.o.Service; s != nil {
 		if scope, ok := s.Scope(inner); ok {

@@ -22,11 +22,10 @@ import (
 // metricsPath is the path that Prometheus scrapes.
 const metricsPath = "/metrics"
 
-// MetricsOptions are values that a gateway does not know itself. nil values are
-// omitted.
+// MetricsOptions are values from outside the gateway. nil values are omitted.
 type MetricsOptions struct {
-	// From are networks whose clients may read the metrics, besides this machine
-	// and private networks.
+	// From are networks whose clients may read the metrics, in addition to this machine and
+	// private networks.
 	From []netip.Prefix
 	// LastScan returns the time of the last scan of the source, zero for never, and
 	// whether it failed.
@@ -41,7 +40,7 @@ type MetricsOptions struct {
 type Behind struct {
 	Name   string
 	Events uint64        // waiting events
-	Age    time.Duration // of the oldest of them
+	Age    time.Duration // age of the oldest waiting event
 }
 
 // Metrics count the requests of a site, across the gateways that replace each
@@ -51,7 +50,7 @@ type Metrics struct {
 	requests, bytes *prometheus.CounterVec
 	durations       *prometheus.HistogramVec
 
-	series sync.Map   // of seriesName to *series
+	series sync.Map   // map of seriesName to *series
 	more   sync.Mutex // held while a series is added
 	have   int        // number of series
 }
@@ -61,7 +60,7 @@ type seriesName struct {
 	protocol string
 	endpoint store.Endpoint
 	outcome  store.Outcome
-	bot      string // the family; "none" = not a bot
+	bot      string // operator of the bot; "none" = not a bot
 }
 
 type series struct {
@@ -71,7 +70,7 @@ type series struct {
 
 const (
 	noBot     = "none"
-	others    = "other" // unknown families, and all above maxSeries
+	others    = "other" // unknown operators, and all series above maxSeries
 	maxSeries = 2000    // bounds the cost of a scrape
 )
 
@@ -101,7 +100,7 @@ func NewMetrics() *Metrics {
 	}
 }
 
-// count counts one request. lasting: its duration means nothing.
+// count counts one request. If lasting is set, it omits the duration.
 func (m *Metrics) count(e *store.Event, bot string, lasting bool) {
 	name := seriesName{e.Protocol, e.Endpoint, store.OutcomeOf(e.Status), bot}
 	found, ok := m.series.Load(name)
@@ -238,14 +237,15 @@ func (g *Gateway) metrics(w *response, r *http.Request) (bool, error) {
 	return true, nil
 }
 
-// passed are the header fields of proxies.
+// passed are the header fields that proxies add.
 var passed = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via", "Cdn-Loop"}
 
-// near reports whether a request comes from this machine, a private network or
-// one of those that may read the metrics, and by no way round: a trusted proxy
-// names its client, any other proxy stands for the whole world. Many proxies do
-// not announce themselves unless configured to; HTTP/1.0 reveals these. A
-// request by a page in a browser does not count.
+// near reports whether a request comes from this machine, a private network or a network that
+// may read the metrics.
+//
+// Requests through untrusted proxies are never near, because the client is unknown. A proxy
+// that adds no header fields is often recognizable by HTTP/1.0. Requests that a page in a
+// browser makes are not near either.
 func (w *response) near() bool {
 	r := w.r
 	if !r.ProtoAtLeast(1, 1) || r.Header["Origin"] != nil || r.Header["Sec-Fetch-Mode"] != nil && r.Header.Get("Sec-Fetch-Mode") != "navigate" {

@@ -159,7 +159,7 @@ func (g *Gateway) isTerms(r *http.Request) bool {
 	return false
 }
 
-// enter takes a slot for the request, which its end releases.
+// enter takes a slot for the request. The end of the request releases it.
 func (g *Gateway) enter(w *response, r *http.Request) (bool, error) {
 	if err := w.Enter(); err != nil {
 		return false, err
@@ -189,7 +189,7 @@ func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 	if g.server == nil || inner == nil || g.site.Own(inner) {
 		return false, nil
 	}
-	// On a mirror, public documents may be named.
+	// On a mirror, errors may name public documents.
 	hidden := g.guarded && g.origin == nil && inner.URL.Path != "/" && inner.URL.Path != "/robots.txt"
 	if hidden && g.server.KeyRequired(inner.URL.EscapedPath()) {
 		if err := w.Key(); err != nil {

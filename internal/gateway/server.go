@@ -25,19 +25,19 @@ type ServerOptions struct {
 	// Log receives failures; nil = slog.Default().
 	Log *slog.Logger
 
-	MaxConnections int           // at once, others get 503, or are closed under TLS; 0 = 4096
+	MaxConnections int           // concurrent; others get 503, or are closed under TLS; 0 = 4096
 	ReadTimeout    time.Duration // for a request's header; twice that for the body; 0 = 10 s
 	WriteTimeout   time.Duration // for a response, more for large documents; 0 = 60 s
 	StopTimeout    time.Duration // for pending requests at the end; 0 = 10 s
 }
 
-// Limits of HTTP/2. net/http closes connections that flood the server with reset
-// streams or control frames, by the first of these.
+// Limits of HTTP/2. With maxConcurrent, net/http closes connections that flood the server with
+// reset streams or control frames.
 const (
 	maxConcurrent = 128              // streams of one connection
-	pingAfter     = 30 * time.Second // of silence
-	pingTimeout   = 15 * time.Second // for the response to a ping
-	stallTimeout  = 30 * time.Second // without progress of a pending write
+	pingAfter     = 30 * time.Second // silence before a ping
+	pingTimeout   = 15 * time.Second // time limit for the response to a ping
+	stallTimeout  = 30 * time.Second // time limit of a pending write without progress
 )
 
 // Server listens and passes requests to a [Gateway]. Another gateway can replace it
@@ -72,9 +72,9 @@ func NewServer(g *Gateway, o *ServerOptions) *Server {
 
 func newPost(g *Gateway) *post { return &post{g: g, empty: make(chan struct{})} }
 
-// Use makes g handle new requests. Pending requests of the previous gateway finish
-// there; its streams end, and clients reconnect to g. empty is closed when the last
-// request has ended.
+// Use makes g handle new requests. Pending requests of the previous gateway finish there. Its
+// streams end, and clients reconnect to g. Use returns a channel that is closed when the last
+// request of the previous gateway has ended.
 func (s *Server) Use(g *Gateway) (empty <-chan struct{}) {
 	was := s.now.Swap(newPost(g))
 	was.left.Store(true)
@@ -116,7 +116,8 @@ func (p *post) check() {
 	}
 }
 
-// Listen opens a TCP listener. Its error says what to do if the address is in use.
+// Listen opens a TCP listener. Its error explains an address in use and a port that needs a
+// privilege.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	switch {

@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/internal/reply"
 )
 
-// welcome serves "/" of a site without a home page: a page with the name of the
-// site and links to its documents. Other paths are 404, once there is an edition.
+// welcome serves "/" of a site without a home page: a page with the name of the site and links
+// to its documents. Once an edition is published, other paths are 404.
 type welcome struct{ g *Gateway }
 
 var welcomePage = template.Must(template.New("welcome").Parse(`<!DOCTYPE html>
@@ -48,7 +48,7 @@ li { padding: .5rem 0; border-bottom: 1px solid #8885; overflow-wrap: anywhere; 
 </html>
 `))
 
-// ServeHTTP answers with the page.
+// ServeHTTP serves the page.
 func (p welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ed := p.g.server.Current()
 	switch {

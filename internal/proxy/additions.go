@@ -18,11 +18,11 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 )
 
-// additions are the links and elements that a page gets.
+// additions are the links and elements that are added to a page.
 type additions struct {
 	fields   []string // values of Link
 	vary     []string // request fields that choose between the page and a link's target
-	elements []byte   // for the head of its HTML; nil = none
+	elements []byte   // elements for the head of the HTML; nil = none
 	mark     string   // hash of the elements, "" if none
 	sum      string   // hash of everything
 }
@@ -38,7 +38,7 @@ func newAdditions(links []millrace.Link, data []json.RawMessage) *additions {
 	a := new(additions)
 	h, all := fnv.New64a(), fnv.New64a()
 	mark := func(s string) {
-		_, _ = io.WriteString(h, s+"\n") // a hash takes everything
+		_, _ = io.WriteString(h, s+"\n") // writing to a hash never fails
 		a.mark = "~" + strconv.FormatUint(h.Sum64(), 36)
 	}
 	defer func() { a.sum = a.mark + "/" + strconv.FormatUint(all.Sum64(), 36) }()
@@ -65,7 +65,7 @@ func newAdditions(links []millrace.Link, data []json.RawMessage) *additions {
 	return a
 }
 
-// size is about the bytes of memory that the additions take.
+// size returns the approximate size of the additions in memory, in bytes.
 func (a *additions) size() int {
 	n := 64 + len(a.elements)
 	for _, f := range a.fields {
@@ -74,17 +74,17 @@ func (a *additions) size() int {
 	return n
 }
 
-// additionsCache caches the additions of requested pages for one edition, so that a
-// page needs no read of the store. It drops entries in generations, so its size is
-// bounded.
+// additionsCache caches the additions of requested pages for one edition, to avoid reading the
+// store for each request. It drops entries in generations, so its size is bounded.
 type additionsCache struct {
 	mu         sync.Mutex
 	at         *home // the edition and home page of the entries
 	young, old map[string]*additions
-	bytes      int // of young
+	bytes      int // size of young
 }
 
-// maxAdditions is the size in bytes of one generation, of which there are two.
+// maxAdditions is the maximum size in bytes of the entries in one generation. The cache has
+// two generations.
 const maxAdditions = 4 << 20
 
 func (c *additionsCache) get(at *home, page string) *additions {
@@ -145,8 +145,8 @@ func (p *Pages) additions(ed *edition.Edition, at *home, r *http.Request) *addit
 	return a
 }
 
-// links returns the links of a page, those of the site first, and the JSON-LD for
-// its head. Errors are logged, and some links are then missing.
+// links returns the links of a page, those of the site first, and the JSON-LD for its head. It
+// logs errors and omits the links that failed.
 func (p *Pages) links(ctx context.Context, ed *edition.Edition, at *home, page, query string) (out []millrace.Link, data []json.RawMessage, failed error) {
 	here := page
 	if p.front != nil && query != "" {
@@ -176,8 +176,9 @@ func (p *Pages) links(ctx context.Context, ed *edition.Edition, at *home, page, 
 	return out, data, failed
 }
 
-// pageLinks returns the links of the page with its query, then without: a file is
-// the same page under any query. A page of a server is not.
+// pageLinks returns the links of the page with its query. If it finds none and made is not
+// set, it returns those without the query. A query does not change a file, but it may change a
+// page of a server.
 func pageLinks(ctx context.Context, n millrace.Advertisement, pagePath, query string, made bool) ([]millrace.Link, error) {
 	if query != "" {
 		links, err := n.Page(ctx, pagePath+"?"+query)

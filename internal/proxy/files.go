@@ -30,7 +30,7 @@ type Files interface {
 	// Lookup returns the file for a path, percent-encoded and relative to the base,
 	// or a redirect. ErrNotFound: no file.
 	Lookup(urlPath string) (file, redirect string, err error)
-	// Peek returns the state of a file by its name, for comparison only. It follows
+	// Peek returns the state of a file by its name. Use it for comparison only: it follows
 	// links that must not be served.
 	Peek(name string) (fs.FileInfo, error)
 }
@@ -69,7 +69,7 @@ func (s *static) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if r.URL.RawQuery != "" {
 			redirect += "?" + r.URL.RawQuery
 		}
-		// Two slashes would name another host.
+		// A path that starts with two slashes would name another host.
 		reply.Redirect(w, r, s.prefix+"/"+strings.TrimLeft(redirect, "/"))
 		return
 	case err == nil:
@@ -99,7 +99,7 @@ func (s *static) serve(w http.ResponseWriter, r *http.Request, name string, stat
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // the file was only read
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (s *static) serve(w http.ResponseWriter, r *http.Request, name string, stat
 	}
 	tag := `"` + strconv.FormatInt(info.Size(), 36) + "-" + strconv.FormatInt(info.ModTime().UnixNano(), 36) + `"`
 	if time.Since(info.ModTime()) < 2*time.Second {
-		tag = "W/" + tag // it may change again within the same time
+		tag = "W/" + tag // weak, because the file may change again without a later time
 	}
 	h.Set("Etag", tag)
 	modified := info.ModTime()
@@ -144,8 +144,8 @@ func (s *static) serve(w http.ResponseWriter, r *http.Request, name string, stat
 // maxPrepared is the size in bytes of the largest page in the response cache.
 const maxPrepared = 4 << 20
 
-// page serves an HTML file with its links from the response cache. It reports
-// false, without a response, for anything else.
+// page serves an HTML file with its links from the response cache. For any other file it
+// returns false and sends no response.
 func (s *static) page(w http.ResponseWriter, r *http.Request, q *access.Request, server *edition.Server, adds *additions) (bool, error) {
 	at := r.URL.EscapedPath()
 	if file := preferred(at); file != "" {
@@ -191,8 +191,8 @@ func (s *static) page(w http.ResponseWriter, r *http.Request, q *access.Request,
 	})
 }
 
-// preferred returns the file that Lookup prefers for a path, "" if that depends on
-// other files.
+// preferred returns the file that Lookup prefers for a path, or "" if that depends on other
+// files.
 func preferred(urlPath string) string {
 	name := strings.TrimPrefix(urlPath, "/")
 	switch base := path.Base(name); {
@@ -211,7 +211,7 @@ func (s *static) read(file string) (html []byte, modified time.Time, err error) 
 	if err != nil {
 		return nil, modified, err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // the file was only read
 	info, err := f.Stat()
 	if err == nil {
 		modified = info.ModTime()
@@ -229,7 +229,7 @@ func isPage(name string) bool {
 	return kind == ".html" || kind == ".htm"
 }
 
-// typeLength is the number of bytes of a page that decide its media type.
+// typeLength is the number of bytes of a page that htmlType reads.
 const typeLength = 1024
 
 // htmlType returns the media type of a page by its first bytes. It adds a character

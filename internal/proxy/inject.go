@@ -2,22 +2,21 @@ package proxy
 
 import "io"
 
-// injector inserts bytes into the head of an HTML page while it streams: before the
-// first tag that may end the head or is not a simple element of it. That position
-// is valid with or without head tags, and after an early character set. It buffers
-// only the start of one tag. Pages in encodings incompatible with ASCII pass
-// unchanged.
+// injector inserts bytes into the head of an HTML page while it streams. It inserts them
+// before the first tag that may end the head or is not a simple head element. That position is
+// valid with or without head tags, and after an early character set. It buffers only the start
+// of one tag. Pages in encodings incompatible with ASCII pass unchanged.
 type injector struct {
 	w      io.Writer
 	insert []byte
 	state  state
 	offset int64
-	held   []byte // of the current tag: "<" and its name
-	raw    string // the element whose text is read, "" for others
+	held   []byte // start of the current tag: "<" and its name
+	raw    string // name of the element whose text is read; "" = none
 	match  int    // length of the match of "</" and raw
-	dashes int    // at the end of a comment so far
-	bang   bool   // after the dashes
-	quote  byte   // of an attribute value
+	dashes int    // number of dashes that may end a comment
+	bang   bool   // "!" follows the dashes
+	quote  byte   // quote character of an attribute value
 }
 
 // state is the state of the parser. The names are those of the HTML standard,
@@ -33,8 +32,8 @@ const (
 	inQuoted
 	inDeclaration // <!DOCTYPE, <?xml, until ">"
 	inComment
-	inRaw // of title and style
-	over  // inserted or given up
+	inRaw // text of title and style
+	over  // elements inserted, or insertion impossible
 )
 
 // longestName is the length of the longest tag start that matters, "</title".
@@ -77,7 +76,7 @@ func (in *injector) Write(p []byte) (int, error) {
 				return len(p), in.end(in.insert, p[i:])
 			}
 			if in.state == inTagOpen {
-				from = i + 1 // buffered
+				from = i + 1 // the byte is buffered
 			} else {
 				from = i
 			}
@@ -118,9 +117,9 @@ func (in *injector) end(insert, rest []byte) error {
 	return nil
 }
 
-// tagOpen reads one byte after "<". It reports true if the links belong before the
-// tag. Else it has buffered the byte, or has changed the state and the caller
-// writes the byte.
+// tagOpen reads one byte after "<". It returns true if the elements belong before the tag.
+// Otherwise it has buffered the byte, or it has changed the state and the caller writes the
+// byte.
 func (in *injector) tagOpen(c byte) (bool, error) {
 	name := in.held[1:]
 	letter := 'a' <= c|0x20 && c|0x20 <= 'z'

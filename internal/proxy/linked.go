@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// linked adds links to a response with a page.
+// linked is a response writer that adds links to a page.
 type linked struct {
 	to    http.ResponseWriter
 	head  bool // the request is a HEAD
@@ -22,9 +22,9 @@ type linked struct {
 	find  func() *additions
 	// without adds the reason why the page has no other form, if one was requested.
 	without func(h http.Header)
-	adds    *additions // nil: find was not called
+	adds    *additions // nil = find was not called yet
 	in      *injector
-	again   *recoding // of a page of the site's server; nil = none
+	again   *recoding // recoding of a page of the site's server; nil = none
 	wrote   bool
 }
 
@@ -39,10 +39,9 @@ func (lw *linked) load() *additions {
 	return lw.adds
 }
 
-// prepare rewrites the conditions of a request for the page without links. A
-// validator of the page with the current links becomes that of the plain page;
-// others never match. prepare reports whether a page will get elements, if it had
-// to find that out.
+// prepare rewrites the conditions of a request for the page without links. A validator of the
+// page with the current links becomes that of the plain page; others never match. prepare
+// reports whether the page will get elements, as far as it had to load them.
 func (lw *linked) prepare(r *http.Request) bool {
 	held := r.Header["If-None-Match"]
 	if held == nil && r.Header["Range"] == nil {
@@ -72,7 +71,7 @@ func (lw *linked) prepare(r *http.Request) bool {
 	return true
 }
 
-// Header returns the header of the answer.
+// Header implements [http.ResponseWriter].
 func (lw *linked) Header() http.Header { return lw.to.Header() }
 
 // WriteHeader adds the links to the header.
@@ -143,8 +142,8 @@ func element(l millrace.Link) string {
 	return b.String()
 }
 
-// script returns a JSON-LD object as a script element in ASCII, "" if it is not a
-// JSON object. Nothing in it can end the element or start a comment.
+// script returns a JSON-LD object as a script element in ASCII, or "" if data is not a JSON
+// object. Its escapes prevent data from ending the element or starting a comment.
 func script(data json.RawMessage) string {
 	var flat bytes.Buffer
 	if json.Compact(&flat, data) != nil || flat.Bytes()[0] != '{' {

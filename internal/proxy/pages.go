@@ -23,8 +23,8 @@ import (
 // PagesOptions configure [Pages].
 type PagesOptions struct {
 	Base string // URL of the site's pages; "" = the root, without a host
-	// Origin serves the site's own pages and files, with paths relative to Base; a
-	// [Proxy] gets the paths of the host. nil = none.
+	// Origin serves the site's own pages and files, with paths relative to Base. A [Proxy]
+	// gets the original paths. nil = none.
 	Origin http.Handler
 	// Welcome serves what the site does not have, such as a home page.
 	Welcome http.Handler
@@ -40,8 +40,8 @@ type PagesOptions struct {
 type Pages struct {
 	server    *edition.Server
 	o         PagesOptions
-	base      string // path
-	front     *Proxy // the origin, if it is one
+	base      string // path of the base URL
+	front     *Proxy // Origin as a [Proxy]; nil = it is another handler
 	ending    context.Context
 	home      atomic.Pointer[home]
 	homing    sync.Mutex // guards a search for home
@@ -71,7 +71,7 @@ func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.R
 	case origin == nil:
 		origin = p.o.Welcome
 	case ed == nil && subrequest.File(origin, inner, http.MethodGet, inner.URL.Path, 0).Missing():
-		origin = p.o.Welcome // it may be a document of the first edition
+		origin = p.o.Welcome // the path may be a document of the first edition
 	}
 	if ed == nil || inner.Method != http.MethodGet && inner.Method != http.MethodHead || inner.Header["Upgrade"] != nil || !MayBePage(inner.URL.Path) {
 		origin.ServeHTTP(w, whole)
@@ -102,10 +102,10 @@ func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.R
 	if inner.Header["Accept"] != nil {
 		lw.without = func(h http.Header) { p.otherForms(h, ed, inner) }
 	}
-	// HTTP/1.0 clients would take an interrupted page for a complete one.
+	// HTTP/1.0 clients cannot detect an interrupted page without a length.
 	lw.plain = p.front != nil && !inner.ProtoAtLeast(1, 1)
 	if lw.prepare(inner) {
-		// A range would be cut from the page without links.
+		// The range would be of the page without links.
 		inner.Header.Del("Range")
 		inner.Header.Del("If-Range")
 	}
@@ -129,7 +129,7 @@ func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.R
 	return nil
 }
 
-// MayBePage reports whether a path may be an HTML page: other files need no lookup.
+// MayBePage reports whether a path may be an HTML page. Other files need no lookup.
 func MayBePage(p string) bool {
 	switch strings.ToLower(path.Ext(p)) {
 	case ".css", ".js", ".mjs", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".webp", ".avif", ".ico", ".woff", ".woff2", ".ttf",
@@ -157,16 +157,16 @@ func (p *Pages) pagePath(r *http.Request, query bool) string {
 // home is the final target of "/".
 type home struct {
 	ed   *edition.Edition
-	path string // percent-encoded, after redirects; in front of a server, with the query
-	none bool   // there is no home page
+	path string // percent-encoded path after redirects; for a server, with the query
+	none bool   // the site has no home page
 }
 
-// homeTime is the time limit of finding the home page of a server.
+// homeTime is the time limit for finding the home page of a server.
 const homeTime = 30 * time.Second
 
-// homeOf follows the redirects of "/" once per edition: the site's links belong on
-// the final response (TCT draft-01, section 1.4.1). For a server, it works in the
-// background; until then the previous result counts, at first "/".
+// homeOf follows the redirects of "/" once per edition, because the site's links belong on the
+// final response (TCT draft-01, section 1.4.1). For a server, it works in the background.
+// Until then it returns the previous result, initially "/".
 func (p *Pages) homeOf(ed *edition.Edition) *home {
 	if at := p.home.Load(); at != nil && at.ed == ed {
 		return at

@@ -22,7 +22,7 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 	out.URL.Scheme, out.URL.Host, out.URL.User = p.target.Scheme, p.target.Host, nil
 	out.URL.RawQuery = in.URL.RawQuery // unchanged
 	out.Host = in.Host
-	out.Trailer = in.Trailer // filled while the body is read
+	out.Trailer = in.Trailer // set while the body is read
 	from := access.ParseAddress(in.RemoteAddr)
 	trusted := p.trusts(from)
 	for name := range out.Header {
@@ -55,8 +55,8 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 	out.Header["Cdn-Loop"] = append(out.Header["Cdn-Loop"], p.loop)
 }
 
-// forwarding reports whether a field is one that only proxies may set. Servers may
-// treat "_" like "-".
+// forwarding reports whether only proxies may set a field. It treats "_" as "-", because
+// servers may do so.
 func forwarding(name string) bool {
 	if len(name) > 1 && name[0] != 'X' && name[0] != 'F' && name[0] != 'T' && name[0] != 'C' {
 		return false
@@ -69,8 +69,8 @@ func forwarding(name string) bool {
 	return strings.HasPrefix(name, "X-Forwarded-")
 }
 
-// modify rewrites internal addresses in a response. It logs when the server works
-// again.
+// modify rewrites internal addresses in a response. It logs the first response after a failure
+// of the server.
 func (p *Proxy) modify(resp *http.Response) error {
 	if p.failing.Load() && p.failing.CompareAndSwap(true, false) {
 		p.log.Info("origin server responds again", "origin", p.target.Host)
@@ -86,8 +86,8 @@ func (p *Proxy) modify(resp *http.Response) error {
 	return nil
 }
 
-// public returns the public URL for an internal URL of the site's server, such as
-// in redirects.
+// public returns the public URL for an internal URL of the site's server, for example in a
+// redirect.
 func (p *Proxy) public(raw string, r *http.Request) (string, bool) {
 	scheme, rest, ok := strings.Cut(raw, "://")
 	if !ok || !strings.EqualFold(scheme, p.target.Scheme) {
@@ -116,8 +116,8 @@ func portOf(u *url.URL) string {
 	return "80"
 }
 
-// deadlineWriter is a response without a total time limit. Each piece has a limit,
-// and waiting for the site's server has none.
+// deadlineWriter writes a response with a time limit for each piece. The response as a whole
+// has none, nor has the wait for the site's server.
 type deadlineWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -125,9 +125,9 @@ type deadlineWriter struct {
 	until   time.Time   // the current deadline
 	strict  bool        // an expired deadline ends an idle response, too
 	slow    bool        // the client is slow
-	kept    http.Header // header set before; interim responses clear it
+	kept    http.Header // header set earlier; interim responses clear it
 	body    *upload
-	conn    *conns.Conn // of the client; nil = pieces are sent as the server writes them
+	conn    *conns.Conn // connection of the client; nil = pieces are sent as the server writes them
 }
 
 func newDeadlineWriter(w http.ResponseWriter, r *http.Request, each time.Duration) *deadlineWriter {
@@ -142,7 +142,7 @@ func newDeadlineWriter(w http.ResponseWriter, r *http.Request, each time.Duratio
 	return to
 }
 
-// moves starts the time limit of a piece. It returns the time.
+// moves starts the time limit of a piece. It returns the current time.
 func (to *deadlineWriter) moves() (now time.Time) {
 	now = time.Now()
 	if to.strict || to.until.Sub(now) < to.each/2 {
@@ -223,8 +223,7 @@ func (to *deadlineWriter) FlushError() error {
 // Unwrap implements [http.ResponseController].
 func (to *deadlineWriter) Unwrap() http.ResponseWriter { return to.ResponseWriter }
 
-// close gives the end of the response, which the server still buffers, the time of
-// one piece.
+// close starts the time limit of the last piece, which the HTTP server still buffers.
 func (to *deadlineWriter) close() {
 	if to.body != nil {
 		to.body.end()
@@ -271,8 +270,8 @@ func (u *upload) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// limit sets the deadline of the next piece. After the end of the request, the
-// connection belongs to the next one.
+// limit sets the deadline of the next piece, except after the end of the request: then the
+// connection belongs to the next request.
 func (u *upload) limit(until time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

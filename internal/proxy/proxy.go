@@ -24,21 +24,20 @@ import (
 
 // Options configure a [Proxy]. The zero value works.
 type Options struct {
-	// Base is the base URL of the site. Its path precedes the paths of requests,
-	// and its scheme is that of requests by a trusted proxy. If empty, the root, by
-	// http.
+	// Base is the base URL of the site. Its path precedes the paths of requests. Its scheme is
+	// the scheme of requests from trusted proxies. If empty, "http" and the root.
 	Base string
-	// Hosts are the host names of the site, with unusual ports; requests for others
+	// Hosts are the host names of the site, with nonstandard ports. Requests for other hosts
 	// get 421, because the server may trust the name. nil = any.
 	Hosts []string
-	// Timeout is the time limit for the start of the server's response; then the
-	// client gets 504. 0 = 1 min. The rest has no limit.
+	// Timeout is the time limit for the start of the server's response, after which the client
+	// gets 504; 0 = 1 min. The rest of the response has no limit.
 	Timeout time.Duration
 	// ClientTimeout is the time limit of a client for each piece of a response or a
 	// request's body; 0 = 1 min.
 	ClientTimeout time.Duration
-	// MaxOpen is the most concurrent requests; others get 503, or 429 for a client
-	// with many. 0 = 4096.
+	// MaxOpen is the maximum number of concurrent requests; 0 = 4096. Other requests get 503,
+	// or 429 if their client has many.
 	MaxOpen int
 	// Proxies are the trusted proxies, whose X-Forwarded fields are passed on; nil
 	// = none.
@@ -50,10 +49,10 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// Proxy passes requests to the site's own server and streams its responses:
-// methods, bodies, codings, ranges, cookies, trailers, interim responses and
-// WebSockets. Paths stay byte for byte. As an Origin, it serves the whole host, and
-// Base only says which paths are pages.
+// Proxy passes requests to the site's own server and streams its responses. It supports all
+// methods, bodies, codings, ranges, cookies, trailers, interim responses and WebSockets. Paths
+// stay byte for byte. As an Origin, it serves the whole host; Base only determines which paths
+// are pages.
 type Proxy struct {
 	target        *url.URL
 	base          string
@@ -70,8 +69,8 @@ type Proxy struct {
 	idle          func()
 }
 
-// New returns a proxy of the server at a URL without a path, such as
-// http://127.0.0.1:8000. The error is [millrace.ErrInvalid].
+// New returns a proxy of the server at a URL without a path, such as http://127.0.0.1:8000. An
+// error wraps [millrace.ErrInvalid].
 func New(target string, o *Options) (*Proxy, error) {
 	if o == nil {
 		o = new(Options)
@@ -102,7 +101,7 @@ func New(target string, o *Options) (*Proxy, error) {
 	if transport == nil {
 		uo := &fetch.UpstreamOptions{Timeout: o.Timeout}
 		if _, err := netip.ParseAddr(at.Hostname()); err == nil && len(p.hosts) > 0 {
-			uo.ServerName = (&url.URL{Host: p.hosts[0]}).Hostname() // an address has no certificate
+			uo.ServerName = (&url.URL{Host: p.hosts[0]}).Hostname() // certificates name hosts, not addresses
 		}
 		t, err := fetch.Upstream(at, uo)
 		if err != nil {
@@ -157,8 +156,7 @@ var (
 	errUpload  = &millrace.RequestError{Status: http.StatusRequestTimeout, Text: "the request's body did not come in time"}
 )
 
-// Misdirected returns the error of a request for an unknown host, nil for a known
-// one.
+// Misdirected returns the error of a request for an unknown host, or nil.
 func (p *Proxy) Misdirected(r *http.Request) *millrace.RequestError {
 	if p.hosts == nil || slices.Contains(p.hosts, r.Host) || slices.Contains(p.hosts, authority(r.Host)) {
 		return nil
@@ -177,8 +175,7 @@ func authority(host string) string {
 	return strings.TrimSuffix(host, ".")
 }
 
-// refused returns the error of a request that no proxy should pass on, nil for
-// others.
+// refused returns the error of a request that no proxy should pass on, or nil.
 func (p *Proxy) refused(r *http.Request) *millrace.RequestError {
 	switch {
 	case r.Method == http.MethodConnect, r.Method == http.MethodTrace:
@@ -231,7 +228,7 @@ func (p *Proxy) trusts(a netip.Addr) bool {
 	return slices.ContainsFunc(p.proxies, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// trouble responds after a failure of the server.
+// trouble responds with an error after a failure of the server.
 func (p *Proxy) trouble(w http.ResponseWriter, r *http.Request, err error) {
 	to, _ := w.(*deadlineWriter)
 	switch {
@@ -267,17 +264,17 @@ func (p *Proxy) logFailure(r *http.Request, err error) {
 	}
 }
 
-// buffers are buffers for copying responses. They are large while few are in use,
-// because most pages then need one read and one write.
+// buffers is a pool of buffers for copying responses. A buffer is large while few are in use,
+// so most pages need one read and one write.
 type buffers struct {
 	large, small sync.Pool
-	out          atomic.Int64 // large ones in use
+	out          atomic.Int64 // large buffers in use
 }
 
 const (
 	largeBuffer  = 128 << 10
 	smallBuffer  = 32 << 10
-	largeBuffers = 64 // in use at most
+	largeBuffers = 64 // large buffers in use at most
 )
 
 // Get implements [httputil.BufferPool].

@@ -18,39 +18,41 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// recoding is a page of the site's server that gets elements. A short page is
-// completed before it is sent; if it came compressed, the result is cached. Others
-// stream: each piece is decoded and compressed again. The next request for a page
-// that must not be cached asks for no compression, if the server is near (plain
-// HTTP): decoding costs more than reading more bytes.
+// recoding is a page of the site's server that gets elements.
+//
+// A short page is completed before it is sent. If it arrived compressed, the result is cached.
+// Other pages stream: each piece is decoded and compressed again.
+//
+// If a page must not be cached and the server is near (plain HTTP), the next request for it
+// asks for no compression. Decoding costs more than reading more bytes.
 type recoding struct {
 	p     *Pages
 	adds  *additions
-	name  string // of the page in the response cache
-	keep  bool   // the request allows to store the response
+	name  string // name of the page in the response cache
+	keep  bool   // the request allows storing the response
 	state string // state in the response cache
 	kept  []byte
 	plain bool // requested uncompressed, to be compressed here
-	zip   bool // the page came compressed
+	zip   bool // the server sent the page compressed
 	coded bool // the client gets the page compressed
 	whole bool // the body is complete, in the client's coding
 	out   *gzip.Writer
 }
 
-// Held returns the bytes of memory of the pages in work.
+// Held returns the memory in bytes of the pages being recoded.
 func (p *Pages) Held() int64 { return p.recodings.held.Load() }
 
-// plainState is the state in the response cache of a page to request uncompressed.
-// No validator equals it: each ends with a space or a sum.
+// plainState is the cached state of a page that is to be requested uncompressed. It equals no
+// validator, because each validator ends with a space or a sum.
 const plainState = "identity"
 
-// recodings limits the memory of recoded pages. Beyond it, pages are requested
+// recodings limits the memory of recoded pages. Above the limit, pages are requested
 // uncompressed, or stream.
 type recodings struct {
-	open    atomic.Int64 // pages that may come compressed
+	open    atomic.Int64 // pages that may arrive compressed
 	held    atomic.Int64 // bytes of completed pages
-	writers sync.Pool    // for pages that are not cached
-	best    sync.Pool    // for cached pages
+	writers sync.Pool    // encoders for pages that are not cached
+	best    sync.Pool    // encoders for cached pages
 	readers sync.Pool
 	buffers sync.Pool
 }
@@ -58,9 +60,9 @@ type recodings struct {
 const (
 	maxRecodings = 32
 	maxWhole     = 1 << 20  // compressed bytes of a page that is completed
-	maxDecoded   = 8 << 20  // uncompressed bytes of it
-	maxHeld      = 64 << 20 // bytes of all of them
-	keptLevel    = 6        // of gzip
+	maxDecoded   = 8 << 20  // uncompressed bytes of such a page
+	maxHeld      = 64 << 20 // bytes of all such pages
+	keptLevel    = 6        // gzip level of cached pages
 )
 
 type recodingKey struct{}
@@ -150,8 +152,8 @@ func insert(resp *http.Response) {
 	}
 }
 
-// complete completes a page if its length is known, or if the last page with its
-// validator was complete. Else it reports false and leaves the body unchanged.
+// complete completes a page if its length is known, or if the last page with its validator was
+// complete. Otherwise it returns false and leaves the body unchanged.
 func (a *recoding) complete(resp *http.Response) bool {
 	all, h, from := &a.p.recodings, resp.Header, resp.Body
 	keep := a.zip && a.keep && storable(h)
@@ -195,8 +197,8 @@ func (a *recoding) complete(resp *http.Response) bool {
 	return true
 }
 
-// storable reports whether a shared cache may store a response (RFC 9111, section
-// 3), which depends only on URL and coding.
+// storable reports whether a shared cache may store a response (RFC 9111, section 3). The
+// response must depend only on the URL and the coding.
 func storable(h http.Header) bool {
 	if h["Set-Cookie"] != nil {
 		return false
@@ -222,7 +224,7 @@ func (a *recoding) make(out *bytes.Buffer, page []byte, best bool) error {
 	all := &a.p.recodings
 	in := &injector{w: out, insert: a.adds.elements}
 	if !a.coded {
-		_, _ = in.Write(page) // a buffer never fails
+		_, _ = in.Write(page) // a write to a buffer never fails
 		return in.Close()
 	}
 	z := all.writer(best)
@@ -250,7 +252,7 @@ func (a *recoding) make(out *bytes.Buffer, page []byte, best bool) error {
 type buffered struct {
 	io.Reader
 	from  io.Closer
-	leave func() // nil = closed
+	leave func() // releases the memory; nil = closed
 }
 
 // Close frees the memory.
@@ -263,16 +265,16 @@ func (b *buffered) Close() error {
 	return b.from.Close()
 }
 
-// failing is an error at the end of a body; nil = the next one follows.
+// failing is a reader that returns err, or EOF if err is nil.
 type failing struct{ err error }
 
 // Read returns the error.
 func (f failing) Read([]byte) (int, error) { return 0, cmp.Or(f.err, io.EOF) }
 
-// seeds make sums unpredictable for clients.
+// seeds make the sums unpredictable for clients.
 var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
-// sum identifies pages within this process.
+// sum returns a hash of a page, for use within this process.
 func (*recodings) sum(page []byte) string {
 	return strconv.FormatUint(maphash.Bytes(seeds[0], page), 36) + "-" + strconv.FormatUint(maphash.Bytes(seeds[1], page), 36) + "-" + strconv.Itoa(len(page))
 }
@@ -327,7 +329,7 @@ func (d *decoded) Read(b []byte) (int, error) {
 			z = new(gzip.Reader)
 		}
 		if err := z.Reset(d.from); err != nil {
-			return 0, err // an empty body is an empty page
+			return 0, err // treat an empty body as an empty page
 		}
 		d.z = z
 	}
@@ -348,7 +350,7 @@ func (lw *linked) encode(h http.Header) {
 	h["Content-Encoding"] = gzipped
 	addVary(h, "Accept-Encoding")
 	if lw.in == nil {
-		return // a HEAD, or complete
+		return // a HEAD request, or a complete body
 	}
 	z := lw.again.p.recodings.writer(false)
 	z.Reset(lw.to)

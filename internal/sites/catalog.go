@@ -9,12 +9,12 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// The catalogue of machine documents (RFC 9727), in the format of RFC 9264.
+// Format of the catalogue of machine documents (RFC 9727, RFC 9264).
 const (
 	catalogRel     = "api-catalog"
 	catalogProfile = "https://www.rfc-editor.org/info/rfc9727"
 	linksetType    = "application/linkset+json"
-	maxCatalog     = 1 << 20 // most bytes of the site's own
+	maxCatalog     = 1 << 20 // maximum size of the site's own catalogue
 )
 
 // linkTarget is the target of a link in a link set.
@@ -23,7 +23,7 @@ type linkTarget struct {
 	Type string `json:"type,omitempty"`
 }
 
-// linkContext is the links of one document in a link set.
+// linkContext lists the links of one document in a link set.
 type linkContext struct {
 	Anchor  string       `json:"anchor"`
 	Item    []linkTarget `json:"item,omitempty"`
@@ -32,8 +32,8 @@ type linkContext struct {
 	Doc     []linkTarget `json:"service-doc,omitempty"`
 }
 
-// catalog serves the catalogue: that of the site, if any, plus the entry points of
-// the protocols. It reports false if there are none, or if the site serves its own.
+// catalog serves the catalogue: that of the site, if any, plus the entry points of the
+// protocols. It returns false without entry points, or if the site serves its own.
 func (d *Documents) catalog(w *response, r *http.Request, ed *edition.Edition) (bool, error) {
 	entries := Entries(ed)
 	if len(entries) == 0 {

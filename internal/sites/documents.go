@@ -20,8 +20,8 @@ import (
 	"github.com/millrace/millrace/policy"
 )
 
-// Names of site-wide documents, which a site may have, too. All but the sitemap are
-// at the root of the host.
+// Names of site-wide documents. A site may have its own. All except the sitemap are at the
+// root of the host.
 const (
 	RobotsPath  = "/robots.txt"
 	catalogPath = "/.well-known/api-catalog"
@@ -32,11 +32,10 @@ const (
 
 // Options configure [Documents].
 type Options struct {
-	Base string // path of the site's pages, without "/" at its end
-	Docs string // URL of the machine documents
-	// Origin serves the site's own files, with paths relative to Base; nil = none.
-	// Host serves paths of the host, if the site has all of it; nil = the site has
-	// only what is below Base.
+	Base string // path of the site's pages, without a trailing "/"
+	Docs string // endpoint base URL
+	// Origin serves the site's own files, with paths relative to Base; nil = none. Host serves
+	// paths of the host; nil = the site has only the paths below Base.
 	Origin, Host http.Handler
 	Policy       *millrace.Policy
 	Robots       *policy.Robots // policy in robots.txt; nil = none
@@ -50,7 +49,7 @@ type Options struct {
 type Documents struct {
 	server *edition.Server
 	o      Options
-	docs   string // path of the machine documents, without "/" at its end
+	docs   string // path of the endpoint base URL, without a trailing "/"
 	maps   siteMaps
 	names  ownNames
 	seals  seals
@@ -70,15 +69,15 @@ func New(server *edition.Server, o *Options) (*Documents, error) {
 	return d, nil
 }
 
-// Serve serves a site-wide document. It reports false, without a response, if the
-// path names none, or the site's own needs no additions. The path of inner is
-// relative to Docs, nil if outside. After an error, no response has begun.
+// Serve serves a site-wide document. It returns false, without a response, if the path names
+// none or the site's own document needs no additions. The path of inner is relative to Docs;
+// inner is nil for other paths. After an error, no response has begun.
 func (d *Documents) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.Request) (bool, error) {
 	ed := d.server.Current()
 	if ed == nil {
 		return false, nil
 	}
-	root := d.o.Base == "" || d.o.Host != nil // the host belongs to the site
+	root := d.o.Base == "" || d.o.Host != nil // the site has the root of the host
 	switch {
 	case root && r.URL.Path == RobotsPath:
 		return d.robots(d.response(w, r, q), r, ed)
@@ -158,8 +157,8 @@ func (w *response) small(r *http.Request, contentType, maxAge string, body []byt
 // ownMap describes the site's own sitemap.
 type ownMap struct {
 	ed       *edition.Edition
-	separate bool   // it could not be merged
-	moved    string // its redirect target, "" = none
+	separate bool   // the sitemap could not be merged
+	moved    string // target of its redirect; "" = none
 }
 
 // siteMaps caches the site's own sitemap and the merged one.
@@ -168,7 +167,7 @@ type siteMaps struct {
 	last atomic.Pointer[mergedMap]
 }
 
-// originOf returns scheme and host of the documents, "" if unknown.
+// originOf returns the scheme and host of the documents, or "" if unknown.
 func originOf(base string) string {
 	i := strings.Index(base, "://")
 	if i < 0 {

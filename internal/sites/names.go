@@ -13,21 +13,21 @@ import (
 	"github.com/millrace/millrace/internal/subrequest"
 )
 
-// Names that a site may use itself and that are not merged: lists for language
-// models, feeds, and Markdown. The site's own file takes precedence.
+// Names of documents that are not merged: lists for language models, feeds, and Markdown. If
+// the site has its own file, that file takes precedence.
 const (
 	ownNameAge  = time.Minute      // lifetime of a result
 	ownNameTime = 2 * time.Second  // time limit of the request
 	ownNameRest = 10 * time.Second // pause after a failure
-	maxOwnNames = 10_000           // most cached names
+	maxOwnNames = 10_000           // maximum number of cached names
 )
 
-// ownNames caches which names the site uses itself.
+// ownNames caches whether the site has files at these names.
 type ownNames struct {
 	mu    sync.Mutex
-	known map[string]ownName // by path
+	known map[string]ownName // names by path
 	rest  time.Time          // no request before this time
-	said  map[string]bool    // logged kinds
+	said  map[string]bool    // kinds of names that were logged
 }
 
 type ownName struct {
@@ -35,8 +35,8 @@ type ownName struct {
 	until time.Time
 }
 
-// Own reports whether a request is for a file of the site at a name that a machine
-// document may have, too. r is relative to the base.
+// Own reports whether a request is for a file of the site whose name a machine document may
+// have, too. r is relative to the base.
 func (d *Documents) Own(r *http.Request) bool {
 	if d.o.Origin == nil || d.docs != d.o.Base || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
@@ -58,10 +58,10 @@ func (d *Documents) Own(r *http.Request) bool {
 	})
 }
 
-// hasFile requests a file of the site by HEAD. HTML does not count, because a site
-// may send a page for every path. An error means unknown.
+// hasFile requests a file of the site by HEAD. It ignores HTML, because a site may send a page
+// for every path. After an error, the result is unknown.
 func (d *Documents) hasFile(r *http.Request) (there, known bool) {
-	// The result is for all clients, so the request must not end with this one.
+	// All clients share the result, so the request must not end with this one.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), ownNameTime)
 	defer cancel()
 	own := subrequest.File(d.o.Origin, r.WithContext(ctx), http.MethodHead, r.URL.Path, 0)
@@ -70,8 +70,8 @@ func (d *Documents) hasFile(r *http.Request) (there, known bool) {
 	return there, ctx.Err() == nil && own.Status != 0 && own.Status < 500 && own.Status != http.StatusTooManyRequests
 }
 
-// there returns the cached result of a path, else that of ask. ask gets the
-// previous value, which stays valid if ask fails.
+// there returns the cached result of a path, or calls ask. ask gets the previous result, which
+// stays valid if ask fails.
 func (n *ownNames) there(at string, ask func(was bool) (there, known bool)) bool {
 	now := time.Now()
 	n.mu.Lock()

@@ -14,7 +14,7 @@ import (
 type response struct {
 	http.ResponseWriter
 	d    *Documents
-	r    *http.Request // as it has come
+	r    *http.Request // the request as received
 	q    *access.Request
 	body []byte
 }
@@ -44,7 +44,7 @@ func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // seals caches the last signature of each site-wide document.
 type seals struct {
 	mu   sync.Mutex
-	last map[string]seal // by path
+	last map[string]seal // signatures by path
 }
 
 type seal struct {
@@ -52,7 +52,7 @@ type seal struct {
 	again                    time.Time
 }
 
-// add signs a response, if there is a Signer.
+// add signs a response if a Signer is set.
 func (s *seals) add(w *response, digest string) error {
 	target, ok := strings.CutPrefix(w.r.URL.EscapedPath(), w.d.docs)
 	if w.d.o.Signer == nil || !ok || !strings.HasPrefix(target, "/") {
@@ -61,7 +61,7 @@ func (s *seals) add(w *response, digest string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last, known := s.last[target]
-	// A path has too many percent-encoded forms to cache.
+	// Do not cache escaped paths, because a path has too many percent-encoded forms.
 	if plain := w.r.URL.RawQuery == "" && w.r.URL.RawPath == ""; !known || !plain || last.digest != digest || !time.Now().Before(last.again) {
 		full := target
 		if w.r.URL.RawQuery != "" {
@@ -72,7 +72,7 @@ func (s *seals) add(w *response, digest string) error {
 		if last.input, last.signature, last.again, err = w.d.o.Signer.Sign(full, http.StatusOK, w.Header()); err != nil {
 			return err
 		}
-		if plain { // only a few paths
+		if plain { // the number of plain paths is small
 			if s.last == nil {
 				s.last = make(map[string]seal)
 			}

@@ -10,13 +10,13 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// maxRobots is the most bytes of a site's own robots.txt: as much as crawlers read
-// (RFC 9309, section 2.5).
+// maxRobots is the maximum size in bytes of a site's own robots.txt: the part that crawlers
+// read (RFC 9309, section 2.5).
 const maxRobots = 512 << 10
 
-// robotsLines returns the lines that the protocols add to a robots.txt. A protocol
-// whose documents the text disallows adds none, because a comment must not permit
-// them.
+// robotsLines returns the lines that the protocols add to a robots.txt. If the text disallows
+// the documents of a protocol, it omits the lines of that protocol, because a comment must not
+// permit them.
 func (d *Documents) robotsLines(ed *edition.Edition, text string) []string {
 	var lines []string
 	file := fetch.ParseRobots([]byte(text), "")
@@ -27,10 +27,9 @@ func (d *Documents) robotsLines(ed *edition.Edition, text string) []string {
 	return lines
 }
 
-// robots serves the site's own robots.txt, or one that disallows nothing. It adds
-// the policy to each group, allows the documents of the protocols (see allowing),
-// and adds the lines of the protocols. It reports false if there is nothing to add:
-// then the site serves its own.
+// robots serves the site's own robots.txt, or one that disallows nothing. It adds the policy
+// to each group, allows the documents of the protocols (see allowing), and adds the lines of
+// the protocols. Without additions it returns false, and the site serves its own.
 func (d *Documents) robots(w *response, r *http.Request, ed *edition.Edition) (bool, error) {
 	patterns := d.patterns(ed)
 	if len(d.robotsLines(ed, ""))+len(patterns) == 0 && d.o.Robots == nil {
@@ -58,8 +57,8 @@ func (d *Documents) robots(w *response, r *http.Request, ed *edition.Edition) (b
 	return w.small(r, "text/plain; charset=utf-8", "max-age=3600", []byte(withLines(text, lines)))
 }
 
-// withLines adds missing lines. A License line for the whole site comes before all
-// groups (RSL 1.0, section 4.4.2).
+// withLines adds missing lines. A License line for the whole site precedes all groups (RSL
+// 1.0, section 4.4.2).
 func withLines(text string, lines []string) string {
 	have := strings.FieldsFunc(text, func(c rune) bool { return c == '\n' || c == '\r' })
 	for i := range have {

@@ -15,23 +15,23 @@ import (
 )
 
 const (
-	maxOwnMap  = 4 << 20 // most bytes of a site's own sitemap that is merged
-	maxMapHead = 1 << 20 // bytes of ours that are searched for elements
+	maxOwnMap  = 4 << 20 // maximum size of a site's own sitemap to merge
+	maxMapHead = 1 << 20 // maximum number of bytes of the protocols' sitemap to search for elements
 )
 
-// sitemap serves the site's own sitemap, with the elements of the protocols and
-// without hidden pages. It reports false if ours is served unchanged: the site has
-// none, or one that is not a list of pages; see mapOf.
+// sitemap serves the site's own sitemap, with the elements of the protocols and without hidden
+// pages. It returns false if the protocols' sitemap is served unchanged: the site has none, or
+// one that is not a list of pages; see mapOf.
 func (d *Documents) sitemap(w *response, r *http.Request, ed *edition.Edition) (bool, error) {
 	ours, there, err := d.ours(r, w.q)
 	if !there && err == nil {
-		return false, nil // only the site has one
+		return false, nil // only the site has a sitemap
 	}
 	own := d.own(r, sitemapPath, maxOwnMap)
 	if own.Status != http.StatusOK {
 		return false, nil
 	}
-	if err != nil { // ours needs a key, theirs does not
+	if err != nil { // the protocols' sitemap needs a key, the site's own does not
 		w.q.Of = access.Subject{Protocol: access.SiteProtocol}
 		d.o.Origin.ServeHTTP(w.ResponseWriter, r)
 		return true, nil //nolint:nilerr // the site has responded
@@ -43,7 +43,7 @@ func (d *Documents) sitemap(w *response, r *http.Request, ed *edition.Edition) (
 	return w.small(r, "application/xml; charset=utf-8", "max-age=0, must-revalidate", body)
 }
 
-// ours returns the start of our sitemap; the path of r is relative to Docs.
+// ours returns the start of the protocols' sitemap. The path of r is relative to Docs.
 func (d *Documents) ours(r *http.Request, q *access.Request) (beginning []byte, there bool, err error) {
 	ask := r.Clone(r.Context())
 	ask.Method, ask.Header = http.MethodGet, http.Header{"Range": {"bytes=0-1048575"}}
@@ -55,11 +55,11 @@ func (d *Documents) ours(r *http.Request, q *access.Request) (beginning []byte, 
 // mergedMap is the last merged sitemap.
 type mergedMap struct {
 	ed   *edition.Edition
-	sum  [sha256.Size]byte // of the site's own
+	sum  [sha256.Size]byte // hash of the site's own sitemap
 	body []byte
 }
 
-// merged returns a merged sitemap, cached if unchanged.
+// merged returns a merged sitemap. It returns the cached one if nothing has changed.
 func (d *Documents) merged(ed *edition.Edition, own *subrequest.Response, ours []byte) ([]byte, bool) {
 	if own.Cut {
 		return nil, false
@@ -80,7 +80,7 @@ func (d *Documents) merged(ed *edition.Edition, own *subrequest.Response, ours [
 func (d *Documents) hides(loc string) bool {
 	u, err := url.Parse(strings.TrimSpace(loc))
 	if err != nil {
-		return true // unknown
+		return true // treat invalid URLs as hidden
 	}
 	identity, ok := strings.CutPrefix(u.EscapedPath(), d.o.Base)
 	if !ok {
@@ -92,7 +92,7 @@ func (d *Documents) hides(loc string) bool {
 	return d.o.Visibility.Excluded(identity)
 }
 
-// mapHead returns the extra namespaces of our sitemap, and the elements before its
+// mapHead returns the extra namespaces of the protocols' sitemap, and the elements before its
 // pages.
 func mapHead(ours []byte) (namespaces []xml.Attr, elements string) {
 	d := xml.NewDecoder(bytes.NewReader(ours))
@@ -119,14 +119,14 @@ func mapHead(ours []byte) (namespaces []xml.Attr, elements string) {
 	}
 }
 
-// mergeMap returns a list of pages (sitemaps.org) with additional elements before
-// them and without hidden pages; all other bytes are unchanged. It reports false if
-// it is not such a list in UTF-8, or if an element has one of the prefixes.
+// mergeMap inserts elements before the pages of a sitemap and removes hidden pages. All other
+// bytes are unchanged. It returns false if own is not a list of pages (sitemaps.org) in UTF-8,
+// or if an element uses one of the prefixes.
 func mergeMap(own []byte, namespaces []xml.Attr, elements string, hidden func(string) bool) ([]byte, bool) {
 	d := xml.NewDecoder(bytes.NewReader(own))
 	var out bytes.Buffer
-	var from int64  // everything before is written or dropped
-	var start int64 // of the current entry
+	var from int64  // all bytes before it are written or dropped
+	var start int64 // start of the current entry
 	var loc strings.Builder
 	depth, inLoc := 0, false
 	for {
@@ -151,7 +151,7 @@ func mergeMap(own []byte, namespaces []xml.Attr, elements string, hidden func(st
 				out.Write(own[:end-1])
 				for _, n := range namespaces {
 					out.WriteString(" xmlns:" + n.Name.Local + `="`)
-					_ = xml.EscapeText(&out, []byte(n.Value)) // a buffer never fails
+					_ = xml.EscapeText(&out, []byte(n.Value)) // a write to a buffer never fails
 					out.WriteString(`"`)
 				}
 				out.WriteString(">")
@@ -163,7 +163,7 @@ func mergeMap(own []byte, namespaces []xml.Attr, elements string, hidden func(st
 				start = before
 				loc.Reset()
 			case 3:
-				inLoc = t.Name.Local == "loc" && !strings.Contains(t.Name.Space, "/sitemap-") // not the loc of images and videos
+				inLoc = t.Name.Local == "loc" && !strings.Contains(t.Name.Space, "/sitemap-") // not the loc of an image or a video
 			}
 		case xml.EndElement:
 			if depth == 2 && t.Name.Local == "url" && hidden(loc.String()) {
@@ -182,7 +182,7 @@ func mergeMap(own []byte, namespaces []xml.Attr, elements string, hidden func(st
 	}
 }
 
-// isMap reports whether a response is a sitemap, not a page sent for every path.
+// isMap reports whether a response is a sitemap, and not a page sent for every path.
 func isMap(own *subrequest.Response) bool {
 	if own.Header.Get("Content-Encoding") != "" {
 		return strings.Contains(own.Header.Get("Content-Type"), "xml")
@@ -211,8 +211,8 @@ func binds(root xml.StartElement, namespaces []xml.Attr) bool {
 	return false
 }
 
-// mapOf finds the site's own sitemap once per edition. A redirect, or an index, is
-// not merged: robots.txt names its target, or a separate path.
+// mapOf finds the site's own sitemap once per edition. It does not merge a redirect or an
+// index; robots.txt names the redirect target, or a separate path.
 func (d *Documents) mapOf(ed *edition.Edition, r *http.Request) *ownMap {
 	if at := d.maps.own.Load(); at != nil && at.ed == ed {
 		return at
@@ -228,7 +228,7 @@ func (d *Documents) mapOf(ed *edition.Edition, r *http.Request) *ownMap {
 	case own.Status >= 300 && own.Status <= 399:
 		at.moved = own.Header.Get("Location")
 	case !own.Missing():
-		return at // it may exist the next time
+		return at // it may exist at the next attempt
 	}
 	d.maps.own.Store(at)
 	return at
