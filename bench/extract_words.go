@@ -20,8 +20,8 @@ func (p *part) add(yes bool) {
 
 func (p part) share() float64 { return float64(p.n) / float64(max(p.of, 1)) }
 
-// tally sums up one extractor on the pages of one kind.
-type tally struct {
+// scores sums up one extractor on the pages of one kind.
+type scores struct {
 	pages                         int
 	f1                            float64 // sum over pages
 	with, without                 part    // snippets: present, and rightly absent
@@ -30,7 +30,7 @@ type tally struct {
 }
 
 // note adds a page.
-func (y *tally) note(p *goldPage, got *extracted) {
+func (y *scores) note(p *goldPage, got *extracted) {
 	y.pages++
 	y.f1 += f1(p.Text, got.text)
 	line, folded := oneLine(got.text), fold(got.text)
@@ -65,11 +65,11 @@ var kinds = []string{"all", "article", "documentation", "service", "forum", "pro
 
 // words measures text and fields on wcxb.
 func (x *extraction) words(ctx context.Context, pages []goldPage) error {
-	var tallies [3]map[string]*tally
-	for i := range tallies {
-		tallies[i] = map[string]*tally{"fields": {}}
+	var byKind [3]map[string]*scores
+	for i := range byKind {
+		byKind[i] = map[string]*scores{"fields": {}}
 		for _, k := range kinds {
-			tallies[i][k] = &tally{}
+			byKind[i][k] = &scores{}
 		}
 	}
 	for k := range pages {
@@ -86,41 +86,41 @@ func (x *extraction) words(ctx context.Context, pages []goldPage) error {
 			if err != nil {
 				return fmt.Errorf("page %s: %w", p.ID, err)
 			}
-			tallies[i]["all"].note(p, got)
-			tallies[i][p.Kind].note(p, got)
+			byKind[i]["all"].note(p, got)
+			byKind[i][p.Kind].note(p, got)
 			if p.Kind == "article" || p.Kind == "documentation" {
-				tallies[i]["fields"].note(p, got)
+				byKind[i]["fields"].note(p, got)
 			}
 		}
 	}
-	row := func(what, kind string, reach float64, f func(*tally) (float64, int)) {
+	row := func(what, kind string, reach float64, f func(*scores) (float64, int)) {
 		var v [3]float64
 		n := 0
 		for i := range v {
-			v[i], n = f(tallies[i][kind])
+			v[i], n = f(byKind[i][kind])
 		}
 		x.atLeast(what, n, v, reach)
 	}
 	reach := map[string]float64{"all": .87, "article": .95, "documentation": .95, "service": .85, "forum": .77}
 	for _, k := range kinds {
-		row("word F1, "+k, k, reach[k], func(y *tally) (float64, int) { return y.f1 / float64(max(y.pages, 1)), y.pages })
+		row("word F1, "+k, k, reach[k], func(y *scores) (float64, int) { return y.f1 / float64(max(y.pages, 1)), y.pages })
 	}
-	row("wanted snippets present, quotes and dashes exact, all", "all", 0, func(y *tally) (float64, int) { return y.withExact.share(), y.withExact.of })
-	row("unwanted snippets absent, quotes and dashes exact, all", "all", 0, func(y *tally) (float64, int) { return y.withoutExact.share(), y.withoutExact.of })
+	row("wanted snippets present, quotes and dashes exact, all", "all", 0, func(y *scores) (float64, int) { return y.withExact.share(), y.withExact.of })
+	row("unwanted snippets absent, quotes and dashes exact, all", "all", 0, func(y *scores) (float64, int) { return y.withoutExact.share(), y.withoutExact.of })
 	for _, k := range kinds {
 		to := 0.
 		if k == "all" {
 			to = .90
 		}
-		row("wanted snippets present, "+k, k, to, func(y *tally) (float64, int) { return y.with.share(), y.with.of })
-		row("unwanted snippets absent, "+k, k, to, func(y *tally) (float64, int) { return y.without.share(), y.without.of })
+		row("wanted snippets present, "+k, k, to, func(y *scores) (float64, int) { return y.with.share(), y.with.of })
+		row("unwanted snippets absent, "+k, k, to, func(y *scores) (float64, int) { return y.without.share(), y.without.of })
 	}
 	const where = " (articles and documentation)"
-	row("title exact"+where, "fields", .85, func(y *tally) (float64, int) { return y.title.share(), y.title.of })
-	row("author exact"+where, "fields", .68, func(y *tally) (float64, int) { return y.author.share(), y.author.of })
-	row("date exact to the day"+where, "fields", .80, func(y *tally) (float64, int) { return y.date.share(), y.date.of })
-	row("date given where the page has none"+where, "fields", 0, func(y *tally) (float64, int) { return y.invented.share(), y.invented.of })
+	row("title exact"+where, "fields", .85, func(y *scores) (float64, int) { return y.title.share(), y.title.of })
+	row("author exact"+where, "fields", .68, func(y *scores) (float64, int) { return y.author.share(), y.author.of })
+	row("date exact to the day"+where, "fields", .80, func(y *scores) (float64, int) { return y.date.share(), y.date.of })
+	row("date given where the page has none"+where, "fields", 0, func(y *scores) (float64, int) { return y.invented.share(), y.invented.of })
 	last := &x.rows[len(x.rows)-1]
-	last.reach, last.good = "below 0.03", tallies[oursAt]["fields"].invented.share() < .03
+	last.reach, last.good = "below 0.03", byKind[oursAt]["fields"].invented.share() < .03
 	return nil
 }

@@ -110,12 +110,12 @@ const (
 
 func TestGold(t *testing.T) {
 	dir := testkit.Data(t, "MILLRACE_TEST_DATA")
-	type tally struct {
+	type scores struct {
 		f1                                                 float64
 		n, with, withN, without, withoutN, title, titleN   int
 		author, authorN, date, dateN, invented, inventedOf int
 	}
-	tallies := map[string]*tally{}
+	byKind := map[string]*scores{}
 	var lines []string
 	pages, slack := goldPages(t, dir), 0.
 	if testing.Short() {
@@ -137,10 +137,10 @@ func TestGold(t *testing.T) {
 		lines = append(lines, fmt.Sprintf("%s %-13s %.3f gold %6d got %6d %-14s root %s %s", p.ID, p.Kind, score, len(p.Text), len(text), res.Page.Kind, res.Root, p.URL))
 		folded := strings.Join(strings.Fields(text), " ")
 		for _, kind := range []string{p.Kind, "all"} {
-			y := tallies[kind]
+			y := byKind[kind]
 			if y == nil {
-				y = &tally{}
-				tallies[kind] = y
+				y = &scores{}
+				byKind[kind] = y
 			}
 			y.n++
 			y.f1 += score
@@ -185,8 +185,8 @@ func TestGold(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range slices.Sorted(maps.Keys(tallies)) {
-		y := tallies[kind]
+	for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+		y := byKind[kind]
 		mean := y.f1 / float64(y.n)
 		t.Logf("%-13s n %3d F1 %.4f with %.3f without %.3f title %d/%d author %d/%d date %d/%d given without %d/%d", kind, y.n, mean,
 			share(y.with, y.withN), share(y.without, y.withoutN), y.title, y.titleN, y.author, y.authorN, y.date, y.dateN, y.invented, y.inventedOf)
@@ -195,7 +195,7 @@ func TestGold(t *testing.T) {
 		}
 	}
 	// The fields of articles and documentation, as the floors above.
-	a, d := tallies["article"], tallies["documentation"]
+	a, d := byKind["article"], byKind["documentation"]
 	for _, f := range []struct {
 		name  string
 		n, of int

@@ -55,11 +55,11 @@ func TestPagesNames(t *testing.T) {
 	var pages mirror.Pages
 	apply := func(from string, batch ...millrace.Change) millrace.Counts {
 		t.Helper()
-		tally, err := pages.Apply(context.Background(), from, batch)
+		counts, err := pages.Apply(context.Background(), from, batch)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return tally
+		return counts
 	}
 	put := func(name, url, title string) millrace.Change {
 		p := &millrace.Page{URL: url, Title: title, Known: millrace.FieldTitle, Version: "v-" + title}

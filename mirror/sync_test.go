@@ -215,7 +215,7 @@ func run(t *testing.T, src millrace.Source, to millrace.Sink, o *mirror.Options)
 func wantCounts(t *testing.T, r *mirror.Report, want millrace.Counts) {
 	t.Helper()
 	if d := cmp.Diff(want, r.Counts); d != "" {
-		t.Errorf("tally (-want +got):\n%s", d)
+		t.Errorf("counts (-want +got):\n%s", d)
 	}
 }
 

@@ -34,7 +34,7 @@ func TestKeyForm(t *testing.T) {
 	}
 }
 
-// Errors of typing are told, and say nothing of the key.
+// A mistyped key is an error whose text does not contain the key.
 func TestMistypedKeys(t *testing.T) {
 	key, right := NewKey()
 	var wrong []string

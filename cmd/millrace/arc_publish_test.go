@@ -10,7 +10,7 @@ import (
 const signup = `<!DOCTYPE html><html lang="en"><head><title>Sign up</title></head><body><main data-ai-page="signup">
 <h1 data-ai-heading="title">Create your account</h1><p data-ai-summary="summary">What an account of the shop is good for.</p>
 <section data-ai-section="form" data-ai-context="personal"><label for="e">Mail</label><input id="e" type="email" data-ai-field="mail-of-yours"></section>
-<p>An account keeps your orders together, and nobody else sees them.</p></main></body></html>`
+<p>An account keeps your orders together, and no one else sees them.</p></main></body></html>`
 
 // Personalized parts of a page are sent only to partners, at the same URL. The list
 // shows the values of the ARC flags.

@@ -44,7 +44,7 @@ func TestPolicyEverywhere(t *testing.T) {
 	} {
 		t.Run(how, func(t *testing.T) {
 			h, robots := get(t, "robots.txt")
-			for token, want := range map[string]bool{"GPTBot": false, "Google-Extended": false, "ChatGPT-User": false, "Googlebot": true, "CCBot": true, "Nobody": true} {
+			for token, want := range map[string]bool{"GPTBot": false, "Google-Extended": false, "ChatGPT-User": false, "Googlebot": true, "CCBot": true, "OtherBot": true} {
 				if fetch.ParseRobots([]byte(robots), token).Allowed("/about/") != want {
 					t.Errorf("robots.txt allows %s: %t\n%s", token, !want, robots)
 				}

@@ -120,7 +120,7 @@ func (o *source) lastScan() *dashboard.SourceScan {
 	l := &dashboard.SourceScan{As: o.Kind}
 	if last != nil {
 		r := last.Report
-		l.Time, l.As, l.Tally, l.Requested, l.Skipped, l.SkippedN = last.Time, last.Kind, r.Counts, r.Asked, r.Skipped, r.SkippedN
+		l.Time, l.As, l.Counts, l.Requested, l.Skipped, l.SkippedN = last.Time, last.Kind, r.Counts, r.Asked, r.Skipped, r.SkippedN
 	}
 	if failure != nil {
 		l.Time, l.Err = failure.Time, failure.Err
@@ -155,7 +155,7 @@ func (c *keysPasswordCommand) Run(p *process) error {
 	}
 	return p.report(r, func(w *bytes.Buffer) {
 		if !c.Quiet {
-			fmt.Fprintln(p.stderr, "This is the only time that the password is shown. The line below it belongs in millrace.yaml; a server that runs takes it with SIGHUP, and whoever is logged in has to log in again.")
+			fmt.Fprintln(p.stderr, "The password is shown only this once. Put the line below it in millrace.yaml. A running server loads it on SIGHUP; everyone has to log in again.")
 		}
 		fmt.Fprintf(w, "%s\ndashboard-password: '%s'\n", r.Password, r.Hash)
 	})

@@ -54,7 +54,7 @@ func TestGatekeeperUsage(t *testing.T) {
 	}{
 		{[]string{"--bot", "training"}, 2, "usage/bot"},
 		{[]string{"--bot", "training=404"}, 2, "usage/bot"},
-		{[]string{"--bot", "nobody=403"}, 2, "usage/bot"},
+		{[]string{"--bot", "unknown=403"}, 2, "usage/bot"},
 		{[]string{"--bot", "GPTBot=allow", "--config", conf}, 2, "usage/bot"},
 		{[]string{"--bot", "openai.com=403"}, 2, "usage/bot"},
 		{[]string{"--bot-ranges", "GPTBot"}, 2, "usage/bot-ranges"},

@@ -99,8 +99,8 @@ const (
 func ByDay(sums iter.Seq2[store.Sum, error], pages Pages, c savings.Coefficients) iter.Seq2[DaySaved, error] {
 	return func(yield func(DaySaved, error) bool) {
 		var (
-			day     []*tally // one tally per protocol, of one bot and day
-			current *tally
+			day     []*daySum // one daySum per protocol, of one bot and day
+			current *daySum
 		)
 		// Collections of these protocols contain all text of the pages. Feeds have only
 		// summaries. In sums, a file of all Markdown cannot be distinguished from a feed.
@@ -127,7 +127,7 @@ func ByDay(sums iter.Seq2[store.Sum, error], pages Pages, c savings.Coefficients
 				return
 			}
 			if current == nil || current.Protocol != s.Protocol {
-				current = &tally{DaySaved: DaySaved{Day: s.Start, Bot: s.Bot, Protocol: s.Protocol}, basis: savings.Measured, collections: collections[s.Protocol]}
+				current = &daySum{DaySaved: DaySaved{Day: s.Start, Bot: s.Bot, Protocol: s.Protocol}, basis: savings.Measured, collections: collections[s.Protocol]}
 				day = append(day, current)
 			}
 			current.add(&s, pages, c)
@@ -136,8 +136,8 @@ func ByDay(sums iter.Seq2[store.Sum, error], pages Pages, c savings.Coefficients
 	}
 }
 
-// tally sums one bot, protocol and day.
-type tally struct {
+// daySum sums one bot, protocol and day.
+type daySum struct {
 	DaySaved
 	sent, instead     float64 // bytes on the wire
 	read, insteadRead float64 // uncompressed bytes of readable content
@@ -149,7 +149,7 @@ type tally struct {
 	whole             float64 // bytes of that text
 }
 
-func (t *tally) add(s *store.Sum, pages Pages, c savings.Coefficients) {
+func (t *daySum) add(s *store.Sum, pages Pages, c savings.Coefficients) {
 	t.Family = cmp.Or(t.Family, s.Family)
 	t.Requests += s.Events
 	there := s.Outcome == store.Sent || s.Outcome == store.Unmodified
@@ -203,7 +203,7 @@ func (t *tally) add(s *store.Sum, pages Pages, c savings.Coefficients) {
 }
 
 // estimate adds n pages of average size.
-func (t *tally) estimate(n int64, pages Pages) {
+func (t *daySum) estimate(n int64, pages Pages) {
 	if n <= 0 {
 		return
 	}
@@ -214,14 +214,14 @@ func (t *tally) estimate(n int64, pages Pages) {
 
 // settle computes the figures of one bot and day. Each page of the site counts at
 // most once, in a collection or as needless.
-func settle(day []*tally, pages Pages, c savings.Coefficients) {
+func settle(day []*daySum, pages Pages, c savings.Coefficients) {
 	var html int64
 	for _, t := range day {
 		if t.Protocol == asHTML {
 			html = t.fetched
 		}
 	}
-	most := slices.SortedStableFunc(slices.Values(day), func(a, b *tally) int { return cmp.Compare(b.named, a.named) })
+	most := slices.SortedStableFunc(slices.Values(day), func(a, b *daySum) int { return cmp.Compare(b.named, a.named) })
 	left := pages.Count
 	for _, t := range most {
 		t.read += t.whole

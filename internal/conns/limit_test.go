@@ -61,11 +61,11 @@ func TestLimitOfOneAddress(t *testing.T) {
 	come("a network", 2*few, few, func(i int) string { return fmt.Sprintf("2001:db8::%x", i) })
 	come("several", 10, 10, func(i int) string { return fmt.Sprintf("198.51.100.%d", i) })
 	come("a proxy", most, most/2-2*few-10, func(int) string { return proxy.String() })
-	come("nobody else", 1, 0, func(int) string { return "203.0.113.1" })
+	come("no other client", 1, 0, func(int) string { return "203.0.113.1" })
 	for _, c := range open {
 		_, _ = c.Close(), c.Close() // once is enough
 	}
 	if own := l.(*limited); own.open != 0 || len(own.each) != 0 {
-		t.Errorf("%d places of %d addresses are taken by nobody", own.open, len(own.each))
+		t.Errorf("%d slots of %d addresses are not released", own.open, len(own.each))
 	}
 }

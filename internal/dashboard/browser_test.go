@@ -296,7 +296,7 @@ func seeded(t *testing.T) *SiteOptions {
 	seed(t, h, 35)
 	h.LastScan = func() *SourceScan {
 		return &SourceScan{
-			Time: seedTime.Add(-4 * time.Minute), As: "folder", Tally: millrace.Counts{}, Requested: 7, SkippedN: 2,
+			Time: seedTime.Add(-4 * time.Minute), As: "folder", Counts: millrace.Counts{}, Requested: 7, SkippedN: 2,
 			Skipped: []mirror.Skip{{URL: "https://handbook.test/draft.html", Reason: "noindex"}, {URL: "https://handbook.test/<b>x.html", Reason: "no content"}},
 		}
 	}

@@ -60,7 +60,7 @@ type SiteOptions struct {
 type SourceScan struct {
 	Time      time.Time // end of the scan
 	As        string    // kind of the source: folder, crawl, …
-	Tally     millrace.Counts
+	Counts    millrace.Counts
 	Requested int           // pages requested from the source
 	Skipped   []mirror.Skip // at most as many as in a report
 	SkippedN  int           // total number of skipped pages

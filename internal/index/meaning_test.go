@@ -182,7 +182,7 @@ func embedding(t *testing.T, f *fixture) {
 	f.reopen(func() { f.options.Embedder = other })
 	ask("another model", "otter", "other-model", "/otter")
 	fit(nil)
-	want(f, "asked anew", other.asked, 4)
+	want(f, "asked again", other.asked, 4)
 	ask("by another model", "bird", "", "/owl")
 }
 

@@ -172,7 +172,7 @@ func (u *update) add(w *work, page int64, ord int, l *leaf, it *item) error {
 		return err
 	}
 	w.next++
-	w.tally(1, int64(e.Length))
+	w.adjust(1, int64(e.Length))
 	if w.stage < comparing {
 		return nil
 	}
@@ -209,13 +209,13 @@ func (u *update) drop(w *work, page int64, passages map[string]kept) error {
 		if err != nil {
 			return err
 		}
-		w.tally(-1, -k.length)
+		w.adjust(-1, -k.length)
 	}
 	return nil
 }
 
-// tally adds to the number of passages and to their length.
-func (w *work) tally(n, length int64) {
+// adjust adds to the number of passages and to their length.
+func (w *work) adjust(n, length int64) {
 	w.passages += n
 	w.length += length
 	w.moved++

@@ -74,7 +74,7 @@ func searchCases() []testCase {
 			f.reopen(nil)
 			want(f, "after a restart", f.search(f.head(), "kingfisher"), set("/a"))
 		}},
-		{"what nobody may see is not found", func(t *testing.T, f *fixture) {
+		{"a hidden page is not found", func(t *testing.T, f *fixture) {
 			hidden := article("/hidden", "A secret sluice")
 			hidden.Access.NoIndex = true
 			list := article("/list", "A list of every sluice")

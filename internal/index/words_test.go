@@ -97,7 +97,7 @@ func wordCases() []testCase {
 				p.Blocks = append(p.Blocks, millrace.Block{Type: millrace.HeadingBlock, Level: 2, Text: fmt.Sprint("Part ", i)},
 					millrace.Block{Type: millrace.TextBlock, Text: strings.Repeat(fmt.Sprintf("The water wheel%d is a water wheel, and a wheel in water. ", i), 12)})
 			}
-			short := article("/short", "How it is cleaned, greased, and kept from ice in winter, when nobody comes to the mill for weeks.")
+			short := article("/short", "How it is cleaned, greased, and kept from ice in winter, when no one comes to the mill for weeks.")
 			short.Title = "Care of the water wheel"
 			f.apply(put(p), put(short))
 			f.update()

@@ -95,7 +95,7 @@ policy:
 # How many requests for content a second one client may make.
 # rate: 10
 
-# Who is told when something has changed: hubs of feeds, and search engines.
+# Hubs of feeds, and search engines, to notify of changes.
 # hub: ["https://hub.example.com/"]
 # indexnow: true
 

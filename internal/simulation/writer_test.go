@@ -128,8 +128,8 @@ func (w *world) apiWriter(l *life) error {
 			return errDone
 		}
 		sleep(l.ctx, pause(l.rng))
-		tally, err := site.Apply(l.ctx, "api", a.batch())
-		w.logf("%s: %+v, %v", l.name, tally, err)
+		counts, err := site.Apply(l.ctx, "api", a.batch())
+		w.logf("%s: %+v, %v", l.name, counts, err)
 		if err != nil {
 			return err
 		}

@@ -22,8 +22,8 @@ func (r *rule) matches(p string) bool {
 	return len(p) >= len(before)+len(after) && strings.HasPrefix(p, before) && strings.HasSuffix(p, after)
 }
 
-// tally describes the paths that a pattern matches.
-type tally struct {
+// matched describes the paths that a pattern matches.
+type matched struct {
 	n         int
 	common    []field // fields that all of them have
 	immutable bool    // all of them are immutable
@@ -52,12 +52,12 @@ func patterns(prefix, p string) (out []string) {
 // wildcards returns the patterns that set the most common fields of documents and match
 // no other file.
 func (b *Build) wildcards() ([]rule, error) {
-	known := make(map[string]*tally)
+	known := make(map[string]*matched)
 	err := b.each(func(l *line) error {
 		if l.Set > 0 {
 			for _, p := range patterns(b.prefix, l.Path) {
 				if known[p] == nil && len(known) < maxPatterns {
-					known[p] = new(tally)
+					known[p] = new(matched)
 				}
 			}
 		}
@@ -119,7 +119,7 @@ func (b *Build) wildcards() ([]rule, error) {
 	return out, nil
 }
 
-func immutableLast(t *tally) int {
+func immutableLast(t *matched) int {
 	if t.immutable {
 		return 1
 	}

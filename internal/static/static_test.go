@@ -259,7 +259,7 @@ func TestUnfinished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Its process is gone: nobody closes but the system, and the last line of the journal is cut.
+	// Its process was killed: the system closes the files, and the last line of the journal is cut.
 	if err := killed.lock.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func FuzzPointers(f *testing.F) {
 	})
 }
 
-// Whatever a list is, it is refused without a page, or read to its milestone;
+// Whatever a list is, it is refused without a page, or read to its checkpoint;
 // pages are those of the site, each is there once, and what the cursor says is
 // accepted.
 func FuzzChanges(f *testing.F) {

@@ -22,7 +22,7 @@ import (
 // The lines of a script:
 //
 //	changes        read the stream from the last cursor
-//	anew           read the stream from the start
+//	restart        read the stream from the start
 //	page URL       ask for a page as the stream or the last answer named it
 //	single URL     ask for a page without a list
 //	show URL       print what the last page of that URL says
@@ -79,7 +79,7 @@ func (c *conversation) run(t *testing.T) {
 		switch verb {
 		case "changes":
 			c.changes(t, src)
-		case "anew":
+		case "restart":
 			c.cursor = ""
 			c.changes(t, src)
 		case "page":

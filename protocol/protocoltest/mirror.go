@@ -43,7 +43,7 @@ func (m *mirror) sync(t *testing.T, src millrace.Source) {
 		}
 	}
 	if marks == 0 {
-		t.Error("the stream has no milestone")
+		t.Error("the stream has no checkpoint")
 	}
 }
 

@@ -137,8 +137,8 @@ func (v *view) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, err
 }
 
 // Changes implements [millrace.Source]: the log since a cursor, each page once
-// with its latest change, and a milestone. From the start ("") it is every
-// page, and the milestone is whole.
+// with its latest change, and a checkpoint. From the start ("") it yields every
+// page, and the checkpoint is complete.
 func (v *view) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return list(ctx, v.site.store, "changes of site "+v.site.name, func() (all []millrace.Change, err error) {
 		var from uint64

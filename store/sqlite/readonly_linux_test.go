@@ -24,7 +24,7 @@ func TestOpenReadOnly(t *testing.T) {
 		}
 		defer os.Chmod(filepath.Dir(path), 0o755)
 	}
-	if os.Geteuid() == 0 { // root may write everywhere: look at files as nobody
+	if os.Geteuid() == 0 { // root may write everywhere: read the files as an ordinary user
 		for d := filepath.Dir(path); d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
 			if err := os.Chmod(d, 0o755); err != nil {
 				t.Fatal(err)

@@ -54,7 +54,7 @@ func titlesOf(t *testing.T, s *Store) (n int) {
 		}
 		n++
 	}
-	if _, err := site.Cursor(t.Context(), "nobody"); err != nil {
+	if _, err := site.Cursor(t.Context(), "unknown"); err != nil {
 		t.Error(err)
 	}
 	_, err = site.Apply(t.Context(), "me", []millrace.Change{{Ref: millrace.Ref{URL: "/x"}, Page: &millrace.Page{URL: "/x", Title: "x", Known: millrace.FieldTitle}}})
@@ -93,7 +93,7 @@ func TestReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := titlesOf(t, s)
-	put("/two") // nobody is in the way
+	put("/two") // no reader blocks it
 	if n := titlesOf(t, s); n != first+1 {
 		t.Errorf("%d pages, then %d", first, n)
 	}

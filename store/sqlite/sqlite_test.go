@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// TestBodies counts the bodies: each content has one, whoever shows it, and
-// none is left that nobody shows.
+// TestBodies counts the bodies: each content has one, shared by all publications, and a body
+// without a publication is deleted.
 func TestBodies(t *testing.T) {
 	ctx := t.Context()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Whoever writes for long, such as an index, lets others write meanwhile: they
-// wait no longer than they are told to.
+// A long writer, such as an index, gives way to other writers: they wait no longer than
+// their timeout.
 func TestWritersTakeTurns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	site := benchSite(t, path)

@@ -23,7 +23,7 @@ func applyCases() []testCase {
 			in.Schema = append(in.Schema, []byte(`{"@type":"Article"}`))
 			in.Extra = map[string]rawJSON{"arc": rawJSON(`{"x":1}`)}
 			in.Known = millrace.AllFields
-			want(f, "tally", f.apply(put(in)), millrace.Counts{Added: 1})
+			want(f, "counts", f.apply(put(in)), millrace.Counts{Added: 1})
 			got := f.page(f.siteHead(), "/full")
 			exp := in.Clone()
 			exp.Version = got.Version
@@ -41,7 +41,7 @@ func applyCases() []testCase {
 			title.Title, title.Known = "Another", millrace.FieldTitle
 			f.apply(put(title))
 			want(f, "the mark after a page without content", f.page(f.siteHead(), "/a").Unconfirmed, true)
-			want(f, "tally", f.apply(put(article("/a", "same"))), millrace.Counts{Updated: 1})
+			want(f, "counts", f.apply(put(article("/a", "same"))), millrace.Counts{Updated: 1})
 			want(f, "the mark of the confirmed page", f.page(f.siteHead(), "/a").Unconfirmed, false)
 		}},
 		{"a page without a date gets the time of its arrival", func(t *testing.T, f *fixture) {
@@ -61,7 +61,7 @@ func applyCases() []testCase {
 			f.apply(put(p), put(article("/b", "other")))
 			seq, rows := f.siteHead().Site().Seq, f.engine.Writes(t, f.store)
 			f.pass(time.Hour)
-			want(f, "tally", f.apply(put(p.Clone()), put(article("/b", "other"))), millrace.Counts{Unchanged: 2})
+			want(f, "counts", f.apply(put(p.Clone()), put(article("/b", "other"))), millrace.Counts{Unchanged: 2})
 			want(f, "sequence number", f.siteHead().Site().Seq, seq)
 			want(f, "rows written", f.engine.Writes(t, f.store), rows)
 		}},
@@ -72,14 +72,14 @@ func applyCases() []testCase {
 			seq := f.siteHead().Site().Seq
 			p = p.Clone()
 			p.Version = "v2"
-			want(f, "tally", f.apply(put(p)), millrace.Counts{Unchanged: 1})
+			want(f, "counts", f.apply(put(p)), millrace.Counts{Unchanged: 1})
 			want(f, "sequence number", f.siteHead().Site().Seq, seq)
 			want(f, "held", f.held(origin), set("/a=v2"))
 		}},
-		{"the tally counts what became visible", func(t *testing.T, f *fixture) {
+		{"the counts are of what became visible", func(t *testing.T, f *fixture) {
 			f.puts("/a", "/b", "/c")
-			tally := f.apply(put(article("/a", "new")), put(article("/b", "Text of /b")), put(article("/d", "d")), gone("/c"), gone("/never"))
-			want(f, "tally", tally, millrace.Counts{Added: 1, Updated: 1, Deleted: 1, Unchanged: 2})
+			counts := f.apply(put(article("/a", "new")), put(article("/b", "Text of /b")), put(article("/d", "d")), gone("/c"), gone("/never"))
+			want(f, "counts", counts, millrace.Counts{Added: 1, Updated: 1, Deleted: 1, Unchanged: 2})
 		}},
 		{"the last change of a URL in a batch wins", func(t *testing.T, f *fixture) {
 			f.apply(put(article("/a", "one")), put(article("/a", "two")), gone("/b"), put(article("/b", "kept")), put(article("/c", "c")), gone("/c"))
@@ -115,7 +115,7 @@ func applyCases() []testCase {
 			seq := f.siteHead().Site().Seq
 			f.apply(put(dated("/a", "three", d)))
 			want(f, "earlier, same content", f.siteHead().Site().Seq, seq)
-			want(f, "tally", f.apply(put(dated("/a", "three", d.Add(2*time.Hour)))), millrace.Counts{Updated: 1})
+			want(f, "counts", f.apply(put(dated("/a", "three", d.Add(2*time.Hour)))), millrace.Counts{Updated: 1})
 			want(f, "later, same content", f.page(f.siteHead(), "/a").Modified, d.Add(2*time.Hour))
 		}},
 		{"a date that the source does not speak for is a hint", func(t *testing.T, f *fixture) {
@@ -125,7 +125,7 @@ func applyCases() []testCase {
 			want(f, "modified", f.page(f.siteHead(), "/a").Modified, p.Modified)
 			p = p.Clone()
 			p.Modified = p.Modified.Add(time.Hour)
-			want(f, "tally", f.apply(put(p)), millrace.Counts{Unchanged: 1})
+			want(f, "counts", f.apply(put(p)), millrace.Counts{Unchanged: 1})
 		}},
 		{"a date in the future is the present", func(t *testing.T, f *fixture) {
 			f.apply(put(dated("/a", "one", f.clock().Add(240*time.Hour))))
@@ -227,7 +227,7 @@ func applyCases() []testCase {
 			for _, u := range odd {
 				batch = append(batch, put(article(u, "Text of "+u)))
 			}
-			want(f, "tally", f.apply(batch...), millrace.Counts{Added: len(odd)})
+			want(f, "counts", f.apply(batch...), millrace.Counts{Added: len(odd)})
 			v := f.siteHead()
 			for _, u := range odd {
 				want(f, u, f.page(v, base+u[1:]).Blocks[1].Text, "Text of "+u)

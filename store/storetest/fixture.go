@@ -43,11 +43,11 @@ func (f *fixture) apply(batch ...millrace.Change) millrace.Counts {
 
 func (f *fixture) from(from string, batch ...millrace.Change) millrace.Counts {
 	f.Helper()
-	tally, err := f.site.Apply(f.Context(), from, batch)
+	counts, err := f.site.Apply(f.Context(), from, batch)
 	if err != nil {
 		f.Fatalf("apply: %v", err)
 	}
-	return tally
+	return counts
 }
 
 // puts applies pages with one text each.

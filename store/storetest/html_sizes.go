@@ -69,8 +69,8 @@ func weightCases() []testCase {
 				t.Helper()
 				c := put(in)
 				c.URL = p.URL
-				if tally := f.from(other, c); tally != (millrace.Counts{Unchanged: 1}) {
-					t.Errorf("%s: %+v", what, tally)
+				if counts := f.from(other, c); counts != (millrace.Counts{Unchanged: 1}) {
+					t.Errorf("%s: %+v", what, counts)
 				}
 				if got := f.htmlSizes("/a")[0]; got != "/a "+want {
 					t.Errorf("%s: %s, want %s", what, got, want)

@@ -18,7 +18,7 @@ func mergeCases() []testCase {
 			p.Author = "Ada"
 			p.Known |= millrace.FieldAuthor
 			f.apply(put(p))
-			want(f, "tally", f.from(other, put(&millrace.Page{URL: base + "a", Title: "New", Known: millrace.FieldTitle})), millrace.Counts{Updated: 1})
+			want(f, "counts", f.from(other, put(&millrace.Page{URL: base + "a", Title: "New", Known: millrace.FieldTitle})), millrace.Counts{Updated: 1})
 			got := f.page(f.siteHead(), "/a")
 			want(f, "fields", []string{got.Title, got.Author, got.Blocks[1].Text}, []string{"New", "Ada", "text"})
 			f.from(other, put(&millrace.Page{URL: base + "a", Known: millrace.FieldAuthor}))
@@ -42,7 +42,7 @@ func mergeCases() []testCase {
 		}},
 		{"a source without title and content makes no page", func(t *testing.T, f *fixture) {
 			p := &millrace.Page{URL: base + "a", Section: "docs", Known: millrace.FieldSection, Version: "v"}
-			want(f, "tally", f.apply(put(p)), millrace.Counts{Unchanged: 1})
+			want(f, "counts", f.apply(put(p)), millrace.Counts{Unchanged: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set())
 			want(f, "held", f.held(origin), set("/a=v"))
 			f.from(other, put(article("/a", "text")))
@@ -54,7 +54,7 @@ func mergeCases() []testCase {
 			before := f.siteHead()
 			p := article("/a", "Text of /a")
 			p.Title = "Another"
-			want(f, "tally", f.apply(put(p)), millrace.Counts{Updated: 1})
+			want(f, "counts", f.apply(put(p)), millrace.Counts{Updated: 1})
 			want(f, "old view", f.page(before, "/a").Title, "Title of /a")
 			got := f.page(f.siteHead(), "/a")
 			want(f, "new view", []string{got.Title, got.Blocks[1].Text}, []string{"Another", "Text of /a"})
@@ -63,7 +63,7 @@ func mergeCases() []testCase {
 			p := article("/a", "text")
 			p.Schema = []rawJSON{rawJSON(`{broken`)}
 			p.Known |= millrace.FieldSchema
-			want(f, "tally", f.apply(put(p)), millrace.Counts{Added: 1})
+			want(f, "counts", f.apply(put(p)), millrace.Counts{Added: 1})
 			want(f, "again", f.apply(put(p)), millrace.Counts{Unchanged: 1})
 			want(f, "schema", len(f.page(f.siteHead(), "/a").Schema), 0)
 		}},

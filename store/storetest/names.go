@@ -22,7 +22,7 @@ func nameCases() []testCase {
 		{"a duplicate is remembered and no page", func(t *testing.T, f *fixture) {
 			f.puts("/main")
 			dup := &millrace.Page{URL: base + "main", Version: "d1"}
-			want(f, "tally", f.apply(alias(base+"dup", dup)), millrace.Counts{Unchanged: 1})
+			want(f, "counts", f.apply(alias(base+"dup", dup)), millrace.Counts{Unchanged: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/main"))
 			want(f, "held", f.held(origin), set("/dup=d1", "/main="))
 			want(f, "without the duplicate", f.apply(gone("/dup")), millrace.Counts{Unchanged: 1})
@@ -85,13 +85,13 @@ func nameCases() []testCase {
 		}},
 		{"a name that moves to another page leaves the old one", func(t *testing.T, f *fixture) {
 			f.apply(alias(base+"file.html", article("/old", "text")))
-			want(f, "tally", f.apply(alias(base+"file.html", article("/new", "text"))), millrace.Counts{Added: 1, Deleted: 1})
+			want(f, "counts", f.apply(alias(base+"file.html", article("/new", "text"))), millrace.Counts{Added: 1, Deleted: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/new"))
 		}},
 		{"two names that change places delete nothing", func(t *testing.T, f *fixture) {
 			f.apply(alias(base+"1.html", article("/a", "a")), alias(base+"2.html", article("/b", "b")))
 			seq := f.siteHead().Site().Seq
-			want(f, "tally", f.apply(alias(base+"1.html", article("/b", "b")), alias(base+"2.html", article("/a", "a"))), millrace.Counts{Unchanged: 2})
+			want(f, "counts", f.apply(alias(base+"1.html", article("/b", "b")), alias(base+"2.html", article("/a", "a"))), millrace.Counts{Unchanged: 2})
 			want(f, "sequence number", f.siteHead().Site().Seq, seq)
 		}},
 		{"a canonical URL on another host stays absolute", func(t *testing.T, f *fixture) {
@@ -137,7 +137,7 @@ func nameCases() []testCase {
 			f.puts("/a")
 			seq := f.siteHead().Site().Seq
 			c := millrace.Change{Ref: millrace.Ref{URL: base + "a", Version: "304", Location: base + "a.json", Section: "s1"}}
-			want(f, "tally", f.apply(c), millrace.Counts{Unchanged: 1})
+			want(f, "counts", f.apply(c), millrace.Counts{Unchanged: 1})
 			want(f, "sequence number", f.siteHead().Site().Seq, seq)
 			for r, err := range f.site.KnownRefs(t.Context(), origin) {
 				want(f, "held", r, c.Ref)

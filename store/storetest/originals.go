@@ -74,7 +74,7 @@ func originalCases() []testCase {
 			p := article("/a", "text")
 			f.apply(put(made(p, "first")))
 			seq := f.siteHead().Site().Seq
-			want(f, "tally", f.apply(put(made(p, "second"))), millrace.Counts{Unchanged: 1})
+			want(f, "counts", f.apply(put(made(p, "second"))), millrace.Counts{Unchanged: 1})
 			want(f, "the second", f.original(origin, p.URL), "second")
 			f.apply(millrace.Change{Ref: millrace.Ref{URL: p.URL, Version: "304"}})
 			want(f, "a Put without a page leaves it", f.original(origin, p.URL), "second")

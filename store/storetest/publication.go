@@ -147,7 +147,7 @@ func publicationCases() []testCase {
 			f.pass(time.Hour)
 			p, future = p.Clone(), future.Clone()
 			p.Author, future.Author = "Bob", "Bob"
-			want(f, "tally", f.apply(put(p), put(future)), millrace.Counts{Updated: 2})
+			want(f, "counts", f.apply(put(p), put(future)), millrace.Counts{Updated: 2})
 			list, _ := f.changes(f.head(), f.cursor(before))
 			want(f, "changes", slices.Contains(list, "~/a"), false)
 			want(f, "page", f.page(f.head(), "/a"), f.page(before, "/a"))

@@ -117,8 +117,8 @@ func describe(p *millrace.Page) string {
 	return string(c.Canonical())
 }
 
-// glance is a view with its content.
-type glance struct {
+// viewContent is a view with its content.
+type viewContent struct {
 	cursor millrace.Cursor
 	look   look
 }
@@ -189,7 +189,7 @@ func randomChanges(t *testing.T, f *fixture, seed uint64) {
 	f.taggers(slashes())
 	m := newModel()
 	modified, atSite := make(map[string]time.Time), make(map[string]time.Time)
-	var past, pastOfSite []glance
+	var past, pastOfSite []viewContent
 	for step := range 120 {
 		switch op := rng.IntN(20); {
 		case op < 16:
@@ -287,17 +287,17 @@ func (f *fixture) compareTags(what string, v millrace.View, exp look, modified m
 }
 
 // followAll follows the changes from earlier views to v, and appends v.
-func (f *fixture) followAll(past []glance, v millrace.View, exp look) []glance {
+func (f *fixture) followAll(past []viewContent, v millrace.View, exp look) []viewContent {
 	f.Helper()
 	for _, g := range past {
 		f.follow(v, g, exp)
 	}
-	past = append(past, glance{f.cursor(v), exp})
+	past = append(past, viewContent{f.cursor(v), exp})
 	return past[max(0, len(past)-6):]
 }
 
 // follow follows the changes from an earlier view to v.
-func (f *fixture) follow(v millrace.View, g glance, exp look) {
+func (f *fixture) follow(v millrace.View, g viewContent, exp look) {
 	f.Helper()
 	list, _ := f.changes(v, g.cursor)
 	seen := make(map[string]bool)

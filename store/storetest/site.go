@@ -93,7 +93,7 @@ func siteCases() []testCase {
 		}},
 		{"a site without a URL of its own has the URLs of its reader", func(t *testing.T, f *fixture) {
 			f.site = f.openSite(folder, baseA)
-			want(f, "tally", f.apply(named("/p", linked(baseA))), millrace.Counts{Added: 1})
+			want(f, "counts", f.apply(named("/p", linked(baseA))), millrace.Counts{Added: 1})
 			check := func(what string, v millrace.View, base string) {
 				t.Helper()
 				for _, url := range []string{"/p", base + "p"} {
@@ -149,7 +149,7 @@ func siteCases() []testCase {
 			secret.Access.NoIndex, secret.Access.Auth = true, true
 			secret.Author = "Ada <ada@example.com>"
 			secret.Known |= millrace.FieldAuthor
-			want(f, "tally", f.apply(put(secret)), millrace.Counts{Added: 1})
+			want(f, "counts", f.apply(put(secret)), millrace.Counts{Added: 1})
 			got := f.page(f.siteHead(), "/cart/secret")
 			want(f, "author", got.Author, secret.Author)
 			want(f, "access", got.Access, secret.Access)

@@ -76,7 +76,7 @@ func (a *application) apply(c *millrace.Change) error {
 	case c.Kind == millrace.KindCheckpoint && c.Checkpoint != nil:
 		return a.SetCursor(c.Checkpoint.Cursor)
 	case c.Kind >= millrace.KindCheckpoint || c.URL == "":
-		return fmt.Errorf("%w: a change of kind %d without a URL or a milestone", millrace.ErrInvalid, c.Kind)
+		return fmt.Errorf("%w: change of kind %d: neither a URL nor a checkpoint", millrace.ErrInvalid, c.Kind)
 	}
 	a.tally.Unchanged++ // until a change is counted
 	return a.Remember(c.URL, func(old Ref) (Ref, error) {
