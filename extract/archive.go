@@ -63,7 +63,7 @@ func bodyEvidence(class string) evidence {
 	return noList
 }
 
-// pathEvidence recognizes the paths of lists by tag, category, author and date, of search
+// pathEvidence recognises the paths of lists by tag, category, author and date, of search
 // results, and of further pages of lists.
 func pathEvidence(path string) evidence {
 	segments := strings.Split(strings.Trim(strings.ToLower(path), "/"), "/")
@@ -144,7 +144,7 @@ func between(s string, low, high int) bool {
 	return err == nil && n >= low && n <= high
 }
 
-// queryEvidence recognizes the query parameters that WordPress and MediaWiki use for lists
+// queryEvidence recognises the query parameters that WordPress and MediaWiki use for lists
 // without pretty addresses, and page numbers.
 func queryEvidence(u *url.URL) evidence {
 	if u.RawQuery == "" {

@@ -31,7 +31,7 @@ func (l *located) editions(page *url.URL) {
 	root := &boxes[l.at]
 	own := strings.Split(page.Path, "/")
 	if own[len(own)-1] == "" {
-		return // the first page of a folder: neighbors are different pages
+		return // the first page of a folder: neighbours are different pages
 	}
 	for i := l.at + 1; i < root.end; {
 		b := &boxes[i]

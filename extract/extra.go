@@ -178,4 +178,4 @@ func hasPrefix(n *html.Node, prefix string) bool {
 	return false
 }
 
-var errNoMake = errors.New("Make is nil")
+var errNoMake = errors.New("option Make is nil")

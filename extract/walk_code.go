@@ -27,7 +27,7 @@ func (w *walker) code(n *html.Node) {
 
 // isPlayed reports whether a script plays a code block as a terminal session: termynal, as
 // FastAPI and related tools use it. The script treats the text of the block as HTML with
-// terminal colors.
+// terminal colours.
 func isPlayed(n *html.Node) bool {
 	for steps := 0; n != nil && steps < 4; n, steps = n.Parent, steps+1 {
 		if hasClass(n, "termy") {
@@ -378,7 +378,7 @@ func knownLanguage(prefix, lang string) bool {
 	return prefix == "language-" || prefix == "lang-" || prefix == "mw-highlight-lang-" || prefix == "highlight-source-" || languages[lang]
 }
 
-// languages are the names that are recognized without a prefix.
+// languages are the names that are recognised without a prefix.
 var languages = func() map[string]bool {
 	m := map[string]bool{}
 	for l := range strings.FieldsSeq(`ada agda apache applescript asciidoc asm assembly awk bash basic bat batch c c# c++ clojure clj cmake cobol coffeescript

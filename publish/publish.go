@@ -82,7 +82,7 @@ type Server struct {
 	wake   chan struct{} // the source may have changed
 	named  chan []string // pages that have changed
 
-	mu      sync.Mutex // serializes Reload and Close
+	mu      sync.Mutex // serialises Reload and Close
 	o       Options
 	closed  bool
 	closers []func() error

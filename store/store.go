@@ -125,7 +125,7 @@ type Config struct {
 	Base         string              // of the C-URLs: absolute, ends with "/"
 	EndpointBase string              // of the machine documents. If empty, Base
 	Visibility   millrace.Visibility // the same for every protocol
-	Taggers      []millrace.Tagger   // one per protocol with tags; they use only Base and Docs of the Site
+	Taggers      []millrace.Tagger   // one per protocol with tags; they use only Base and EndpointBase of the Site
 }
 
 // Publication is the view of a site for one configuration. All methods are safe for

@@ -12,7 +12,7 @@ const signup = `<!DOCTYPE html><html lang="en"><head><title>Sign up</title></hea
 <section data-ai-section="form" data-ai-context="personal"><label for="e">Mail</label><input id="e" type="email" data-ai-field="mail-of-yours"></section>
 <p>An account keeps your orders together, and no one else sees them.</p></main></body></html>`
 
-// Personalized parts of a page are sent only to partners, at the same URL. The list
+// Personalised parts of a page are sent only to partners, at the same URL. The list
 // shows the values of the ARC flags.
 func TestARCForms(t *testing.T) {
 	t.Parallel()

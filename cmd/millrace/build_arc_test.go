@@ -9,7 +9,7 @@ import (
 
 // A built folder links to its ARC sitemap from the home page's head and from
 // robots.txt. A folder at the root of its host has a robots.txt, even if the site has
-// none. The folder excludes personalized parts, because static hosts check no keys.
+// none. The folder excludes personalised parts, because static hosts check no keys.
 func TestBuildARC(t *testing.T) {
 	t.Parallel()
 	for _, base := range []string{"https://example.com/", "https://example.com/shop/"} {

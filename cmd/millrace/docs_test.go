@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -180,7 +181,7 @@ func (d *docsPage) millrace(t *testing.T, args ...string) {
 	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		select {
 		case code := <-done:
-			if code != exitGood || ctx.Err() != nil && context.Cause(ctx) == context.DeadlineExceeded {
+			if code != exitGood || ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 				t.Errorf("millrace %s: exit %d\n%s%s", strings.Join(args, " "), code, out.String(), errs.String())
 			}
 			return
@@ -213,7 +214,7 @@ var shellWord = regexp.MustCompile(`'[^']*'|"[^"]*"|[|<>&;]|[^\s|<>&;'"]+`)
 func shellWords(line string) []string {
 	var out []string
 	for _, w := range shellWord.FindAllString(line, -1) {
-		if strings.Contains("|<>&;", w) {
+		if slices.Contains([]string{"|", "<", ">", "&", ";"}, w) {
 			break
 		}
 		names, _ := filepath.Glob(w)

@@ -54,7 +54,7 @@ func TestPublishingKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		data, err := json.Marshal(config)
+		data, err := json.Marshal([]any{config.Base, config.EndpointBase, config.Visibility})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -131,7 +131,8 @@ segment that starts with ` + "`~`" + `. Errors have a body in JSON with a code, 
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", a.method, path, a.returns, a.kind, a.when)
 		sample := cmp.Or(a.sample, samples[a.path])
 		if a.of == "SCP" { // the names are those of the edition
-			suffix := regexp.QuoteMeta(a.path[strings.Index(a.path, "."):])
+			_, suffix, _ := strings.Cut(a.path, ".")
+			suffix = regexp.QuoteMeta("." + suffix)
 			m := regexp.MustCompile(`https://example\.com(/scp/[^"<]+` + suffix + `)["<]`).FindStringSubmatch(sitemap)
 			if m == nil {
 				t.Errorf("the sitemap has no collection in %s", suffix)

@@ -59,7 +59,7 @@ func (c *searchCommand) Run(ctx context.Context, p *process) error {
 	return p.report(r, func(w *bytes.Buffer) { _ = r.WriteText(w, bold) })
 }
 
-// noColor reports whether the user has turned colors off (no-color.org).
+// noColor reports whether the user has turned colours off (no-color.org).
 func noColor(lookup func(string) (string, bool)) bool {
 	v, ok := lookup("NO_COLOR")
 	return ok && v != ""

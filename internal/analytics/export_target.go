@@ -69,7 +69,7 @@ func ParseTarget(text string) (*Target, error) {
 	case !ok || strings.ContainsAny(kind, ":/?"):
 		return nil, fmt.Errorf("receiver has no kind: %[2]w; write KIND=URL, with one of %[1]s", kinds, millrace.Coded("target-kind", millrace.ErrInvalid))
 	case !known:
-		return nil, fmt.Errorf("unknown kind of receiver %[1].20q: %[3]w; use one of %[2]s", kind, kinds, millrace.Coded("target-kind", millrace.ErrInvalid))
+		return nil, fmt.Errorf("unknown kind of receiver %.20[1]q: %[3]w; use one of %[2]s", kind, kinds, millrace.Coded("target-kind", millrace.ErrInvalid))
 	}
 	u, err := fetch.Endpoint(raw)
 	if err != nil {

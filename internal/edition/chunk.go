@@ -23,7 +23,7 @@ import (
 // A chunked document is a tree of artifacts. Its leaves are chunks: consecutive parts as
 // raw deflate, which refers to no earlier bytes and ends on a full flush. Its nodes name
 // their children. The keys of the parts determine where chunks and nodes begin. A change
-// of a part therefore changes its chunk, at most one neighbor, and the nodes above.
+// of a part therefore changes its chunk, at most one neighbour, and the nodes above.
 const (
 	chunkLeast = 32 << 10  // identity bytes, except the last chunk
 	chunkMost  = 256 << 10 // identity bytes before the last part

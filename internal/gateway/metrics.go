@@ -244,7 +244,7 @@ var passed = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Rea
 // may read the metrics.
 //
 // Requests through untrusted proxies are never near, because the client is unknown. A proxy
-// that adds no header fields is often recognizable by HTTP/1.0. Requests that a page in a
+// that adds no header fields is often recognisable by HTTP/1.0. Requests that a page in a
 // browser makes are not near either.
 func (w *response) near() bool {
 	r := w.r

@@ -5,7 +5,7 @@
 // The site is the folder of the root: all URLs of the same origin whose path is under that of
 // the root. The crawl follows links, sitemaps (those of robots.txt, else those at the usual
 // paths) and the feeds that the home page links to. It removes fragments, tracking parameters
-// and session IDs from addresses, and ignores the order of parameters. It recognizes images,
+// and session IDs from addresses, and ignores the order of parameters. It recognises images,
 // scripts, archives and office files by their extensions and does not fetch them.
 //
 // # The stream

@@ -51,7 +51,7 @@ func (r *run) readLists(ctx context.Context, feeds []string) error {
 		if err != nil || sitemap.IsOther(u) {
 			continue
 		}
-		// robots.txt authorizes lists on other hosts (sitemaps.org, "Sitemaps & Cross
+		// robots.txt authorises lists on other hosts (sitemaps.org, "Sitemaps & Cross
 		// Submits"). Their addresses must still belong to the site.
 		r.trusted[canon.Origin(u)] = true
 		todo = append(todo, list{URL: u})

@@ -190,7 +190,7 @@ func (o *order) next(number int) int {
 	return sort.Search(len(o.places), func(i int) bool { return o.places[i].number > number })
 }
 
-// note caches a place that is far enough from its neighbors.
+// note caches a place that is far enough from its neighbours.
 func (o *order) note(at spot) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 
 // Advertise returns the links to a site's lists and M-URLs. If lists have no fixed path, the
 // root links to each of them. Two drafts may both link to an M-URL in the HTML of a page: a
-// client recognizes its own by the document.
+// client recognises its own by the document.
 func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	site := v.Site()
 	a := millrace.Advertisement{Public: p.Public, Page: p.alternate(v)}

@@ -1,5 +1,5 @@
 // Package memory is an engine of package store that stores everything in memory:
-// the reference for other engines, and the store of most tests. It favors
+// the reference for other engines, and the store of most tests. It favours
 // readability: a scan costs as much as the site has pages.
 //
 // A transaction copies the newest state of a log, changes the copy and commits it.
