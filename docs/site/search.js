@@ -19,7 +19,7 @@ function show({ items, chunks }) {
   form.hidden = false;
   if (!query) return;
   form.q.value = query;
-  add(results, "h1", { textContent: (items.length ? "Results for " : "Nothing found for ") + query });
+  add(results, "h1", { textContent: (items.length ? "Results for “" : "Nothing found for “") + query + "”" });
   for (const { url, title } of items) {
     const passage = chunks.find((c) => new URL(c.url).pathname === new URL(url, location).pathname);
     add(add(results, "h3", {}), "a", { href: url, textContent: title });
