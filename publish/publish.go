@@ -96,7 +96,7 @@ type Server struct {
 func New(ctx context.Context, source millrace.Source, o *Options) (*Server, error) {
 	s, first, err := newServer(ctx, source, o, false)
 	if err == nil {
-		s.server = serving.NewServer(context.WithoutCancel(ctx), first, &gateway.ServerOptions{Log: s.log})
+		s.server = serving.NewServer(context.WithoutCancel(ctx), first, &gateway.ServerOptions{Logger: s.log})
 	}
 	return s, err
 }
@@ -168,7 +168,7 @@ func (s *Server) prepare(ctx context.Context, o *Options, static bool) (_ *servi
 		return nil, err
 	}
 	origin := &ingest.Origin{
-		Name: base, From: "program", Title: base, Base: base, Store: o.Store, Source: s.source, Watch: s.watch, Log: s.log,
+		Name: base, From: "program", Title: base, Base: base, Store: o.Store, Source: s.source, Watch: s.watch, Logger: s.log,
 	}
 	so := &serving.Options{
 		Origin: origin, Site: site, Config: store.Config{Base: base, Visibility: o.Visibility}, Artifacts: o.Artifacts,
@@ -182,7 +182,7 @@ func (s *Server) prepare(ctx context.Context, o *Options, static bool) (_ *servi
 		return nil, err
 	}
 	v.Task(func(ctx context.Context) error { return s.update(ctx, origin, site, v) })
-	table, err := bots.New(&bots.Options{Log: s.log})
+	table, err := bots.New(&bots.Options{Logger: s.log})
 	if err != nil {
 		return nil, err
 	}

@@ -87,7 +87,7 @@ func (t *Task) Serve(ctx context.Context) (err error) {
 	}
 	defer func() { _ = artifacts.Close() }()
 	server := edition.NewServer(edition.Source{Store: st, Site: site, Publication: served}, []edition.Protocol{proto}, artifacts, serverOptions)
-	o := &gateway.Options{Base: t.Base, Log: log}
+	o := &gateway.Options{Base: t.Base, Logger: log}
 	if t.Memory == 0 { // like `millrace serve`
 		o.Access.Streams = access.Collect(400)
 	}
@@ -102,7 +102,7 @@ func (t *Task) Serve(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := g.Run(ctx, ln, &gateway.ServerOptions{Log: log}); err != nil {
+		if err := g.Run(ctx, ln, &gateway.ServerOptions{Logger: log}); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 		}
 	})

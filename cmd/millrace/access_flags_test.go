@@ -36,7 +36,7 @@ func TestServeRequiresKey(t *testing.T) {
 	t.Parallel()
 	db := filepath.Join(t.TempDir(), "site.db")
 	read := keys(t, "add", "reader", "--store", db)
-	update := keys(t, "add", "cms", "--store", db, "--right", "update", "--expires", "90d")
+	update := keys(t, "add", "cms", "--store", db, "--scope", "update", "--expires", "90d")
 	s := serve(t, copySite(t, "handbook"), "--store", db, "--require-key")
 	status := func(path string, header ...string) (int, http.Header) {
 		t.Helper()
@@ -118,7 +118,7 @@ func TestKeysCommands(t *testing.T) {
 	if exit, code, out := refused("list", dir); exit != 1 || code != "not-found" {
 		t.Errorf("no store: %d %s: %s", exit, code, out)
 	}
-	code, out, errs := run("add", "Ann's agent", dir, "--json", "--right", "read,update", "--expires", "2h")
+	code, out, errs := run("add", "Ann's agent", dir, "--json", "--scope", "read,update", "--expires", "2h")
 	var made keyReport
 	if err := json.Unmarshal([]byte(out), &made); code != 0 || err != nil || made.Name != "Ann's agent" || len(made.Rights) != 2 || !made.Holds || made.Expires == nil {
 		t.Fatalf("%d %s %s %v", code, out, errs, err)
@@ -132,7 +132,7 @@ func TestKeysCommands(t *testing.T) {
 		code string
 	}{
 		{[]string{"add", "Ann's agent", dir}, 1, "conflict"},
-		{[]string{"add", "b", dir, "--right", "write"}, 2, "usage"},
+		{[]string{"add", "b", dir, "--scope", "write"}, 2, "usage"},
 		{[]string{"add", "b", dir, "--expires", "soon"}, 2, "usage/expires"},
 		{[]string{"add", "b", dir, "--expires", "-1d"}, 2, "usage/expires"},
 		{[]string{"add", "b", dir, "--expires", "2020-01-01"}, 2, "usage/expires"},

@@ -49,7 +49,7 @@ func (s *service) board(so *serving.Options, o *gateway.Options) error {
 		return nil
 	}
 	site := &dashboard.SiteOptions{
-		Name: from.Name, Base: from.Base, Docs: s.docs, ExternalPages: o.Origin == nil && from.Files == nil, Pages: s.site, Server: s.Server,
+		Name: from.Name, Base: from.Base, EndpointBase: s.docs, ExternalPages: o.Origin == nil && from.Files == nil, Pages: s.site, Server: s.Server,
 		LastScan: from.lastScan, SaveRules: s.saveRules(), Policy: so.Publisher.Policy, Keys: from.Store.Keys(), Coefficients: savings.Default(),
 		Access: &dashboard.AccessSettings{
 			RequireKey: c.RequireKey, Open: c.Open, Rate: c.Rate, FilesRate: o.Access.FilesRate, FilesRateTotal: o.Access.FilesRateTotal, Bots: o.Access.Bots,
@@ -83,7 +83,7 @@ func (s *service) board(so *serving.Options, o *gateway.Options) error {
 		site.Original = from.original
 		site.Rules = &extract.RulesOptions{Keep: c.Keep, Drop: c.Drop, Comments: c.Comments}
 	}
-	board, err := dashboard.New(site, &dashboard.Options{Path: c.Dashboard, Password: c.DashboardPassword, Sessions: s.sessions, CheckResults: s.checks, Log: p.log})
+	board, err := dashboard.New(site, &dashboard.Options{Path: c.Dashboard, Password: c.DashboardPassword, Sessions: s.sessions, CheckResults: s.checks, Logger: p.log})
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ func (c *serveCommand) pass(p *process, base, docs string) (*proxy.Proxy, error)
 		return nil, err
 	}
 	return proxy.New(c.Origin, &proxy.Options{
-		Base: base, Hosts: proxy.Hosts(c.Hosts, base, docs), Timeout: c.OriginTimeout, Proxies: trusted, Log: p.log,
+		Base: base, Hosts: proxy.Hosts(c.Hosts, base, docs), Timeout: c.OriginTimeout, Proxies: trusted, Logger: p.log,
 	})
 }
 

@@ -81,7 +81,7 @@ func (c *gatekeeping) keep(p *process, o *gateway.Options) error {
 	if err != nil {
 		return err
 	}
-	if o.Access.Bots, err = bots.New(&bots.Options{Files: c.Bots, Ranges: ranges, Log: p.log}); err != nil {
+	if o.Access.Bots, err = bots.New(&bots.Options{Files: c.Bots, Ranges: ranges, Logger: p.log}); err != nil {
 		return err
 	}
 	if o.Access.Rules, err = c.botRules(); err != nil {

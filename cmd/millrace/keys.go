@@ -95,7 +95,7 @@ func reportOf(k store.Key, now time.Time) keyReport {
 type keysAddCommand struct {
 	Name string `arg:"" help:"Name of the key's holder."`
 	keyStore
-	Right   []string `default:"read" placeholder:"RIGHT" help:"Scopes of the key: read content, update changed pages (default: ${default})."`
+	Scope   []string `default:"read" placeholder:"SCOPE" help:"Scopes of the key: read content, update changed pages (default: ${default})."`
 	KeyFile string   `placeholder:"FILE" help:"File with your own key in its first line, at least 32 random characters; - is standard input (default: a new key)."`
 	Expires string   `placeholder:"WHEN" help:"When the key expires: after a time, such as 90d or 12h, or on a day, such as 2027-01-31 (default: never)."`
 }
@@ -107,7 +107,7 @@ func (c *keysAddCommand) Run(ctx context.Context, p *process) (err error) {
 	if k.Expires, err = parseExpiry(c.Expires, now); err != nil {
 		return err
 	}
-	for _, r := range c.Right {
+	for _, r := range c.Scope {
 		k.Scopes = append(k.Scopes, millrace.Scope(r))
 	}
 	key, own := "", c.KeyFile != ""

@@ -76,7 +76,7 @@ func (c *mcpCommand) listen(ctx context.Context, p *process, st store.Store, lib
 	}
 	// With a key, DNS rebinding gives no access.
 	o.Local = !c.RequireKey
-	gateO := &gateway.Options{Log: p.log, Service: mcp.New(lib, o), ServiceGuarded: c.RequireKey}
+	gateO := &gateway.Options{Logger: p.log, Service: mcp.New(lib, o), ServiceGuarded: c.RequireKey}
 	if err := access.apply(ctx, p, st.Keys(), gateO); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (c *mcpCommand) listen(ctx context.Context, p *process, st store.Store, lib
 			return err
 		}
 	}
-	return g.Run(ctx, ln, &gateway.ServerOptions{Log: p.log})
+	return g.Run(ctx, ln, &gateway.ServerOptions{Logger: p.log})
 }
 
 // agents are the flags of a server with an MCP endpoint.

@@ -42,7 +42,7 @@ func (r *running) until(ctx context.Context, ln net.Listener, asked <-chan os.Si
 	p := r.now.p
 	secure(p, r.now.docs, r.certs)
 	ctx, cancel := context.WithCancel(ctx)
-	r.Server = serving.NewServer(ctx, r.now.Service, &gateway.ServerOptions{TLS: r.certs, Log: p.log})
+	r.Server = serving.NewServer(ctx, r.now.Service, &gateway.ServerOptions{TLS: r.certs, Logger: p.log})
 	served := make(chan error, 1)
 	go func() {
 		served <- r.Run(ctx, ln)

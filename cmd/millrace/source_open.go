@@ -18,7 +18,7 @@ type source struct {
 // newSource returns a source of a kind. base is the base URL of the machine documents.
 func (p *process) newSource(kind, base string, rules ingest.Rules) *source {
 	return &source{Origin: ingest.Origin{
-		Kind: kind, Base: base, Rules: rules, Log: p.log,
+		Kind: kind, Base: base, Rules: rules, Logger: p.log,
 		Progress: func(title string) ingest.Progress { return p.progress(title) },
 	}}
 }

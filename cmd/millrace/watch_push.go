@@ -38,11 +38,11 @@ func (c *watchCommand) subscriber(ctx context.Context, a *agent.Agent) (*agent.S
 
 // answerHubs serves requests of hubs until the context ends.
 func answerHubs(ctx context.Context, p *process, s *agent.Subscriber, ln net.Listener) error {
-	g, err := gateway.New(nil, &gateway.Options{Log: p.log, Service: s})
+	g, err := gateway.New(nil, &gateway.Options{Logger: p.log, Service: s})
 	if err != nil {
 		_ = ln.Close()
 		return err
 	}
 	p.log.Info("listening for hubs", "address", ln.Addr())
-	return g.Run(ctx, ln, &gateway.ServerOptions{Log: p.log})
+	return g.Run(ctx, ln, &gateway.ServerOptions{Logger: p.log})
 }

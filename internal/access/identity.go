@@ -21,10 +21,10 @@ type Agents interface {
 
 // Identity is the sender of a request.
 type Identity struct {
-	Bot     *bots.Bot // nil = the request names no bot
-	Agent   string    // the host whose keys signed the request; "" = none
-	Verdict bots.Identity
-	Why     string // why the signature is not valid; "" = valid or absent
+	Bot            *bots.Bot // nil = the request names no bot
+	Agent          string    // the host whose keys signed the request; "" = none
+	Identification bots.Identity
+	Why            string // why the signature is not valid; "" = valid or absent
 }
 
 // mostWhy is the maximum length of Identity.Why.
@@ -53,8 +53,8 @@ func (q *Request) name() {
 // locate verifies the named bot by its address, if possible.
 func (q *Request) locate() Identity {
 	q.identified = true
-	if b := q.id.Bot; b != nil && b != bots.Other && q.id.Verdict == bots.Unknown && q.guard.bots.Located(b) {
-		q.id.Verdict = q.guard.bots.Verify(b, q.Address())
+	if b := q.id.Bot; b != nil && b != bots.Other && q.id.Identification == bots.Unknown && q.guard.bots.Located(b) {
+		q.id.Identification = q.guard.bots.Verify(b, q.Address())
 	}
 	return q.id
 }
@@ -67,17 +67,17 @@ func (q *Request) signed() {
 	case errors.Is(err, millrace.ErrUnavailable):
 		q.id.Why = "the directory of its keys cannot be had for now"
 	case err != nil:
-		q.id.Bot, q.id.Verdict = cmp.Or(q.id.Bot, bots.Other), bots.Forged
+		q.id.Bot, q.id.Identification = cmp.Or(q.id.Bot, bots.Other), bots.Forged
 		q.id.Why = err.Error()
 		q.id.Why = strings.ToValidUTF8(q.id.Why[:min(len(q.id.Why), mostWhy)], "")
 	case agent != "":
-		q.id.Agent, q.id.Verdict = agent, bots.Verified
+		q.id.Agent, q.id.Identification = agent, bots.Verified
 		by := cmp.Or(table.Agent(agent), bots.Other)
 		switch {
 		case q.id.Bot == nil || q.id.Bot == bots.Other:
 			q.id.Bot = by
 		case by == bots.Other || by.Family != q.id.Bot.Family:
-			q.id.Verdict = bots.Forged // the key is not that of the named bot
+			q.id.Identification = bots.Forged // the key is not that of the named bot
 			q.id.Why = "the key is one of " + agent + ", and the name is another's"
 		}
 	}

@@ -44,8 +44,8 @@ type Options struct {
 	MaxStreams  int // concurrent; others get 503, or 429 for a client with many; 0 = 2048
 	MaxSearches int // concurrent; others wait and then get 429; 0 = twice the processors
 
-	Now func() time.Time // clock of the limits; nil = time.Now
-	Log *slog.Logger     // logs warnings; nil = slog.Default()
+	Now    func() time.Time // clock of the limits; nil = time.Now
+	Logger *slog.Logger     // logs warnings; nil = slog.Default()
 }
 
 // Guard decides which requests are allowed. Its methods are safe for concurrent
@@ -72,7 +72,7 @@ type Guard struct {
 
 // New returns a guard. An error wraps [millrace.ErrInvalid].
 func New(o *Options) (*Guard, error) {
-	g := &Guard{bots: o.Bots, agents: o.Agents, proxies: o.Proxies, log: o.Log}
+	g := &Guard{bots: o.Bots, agents: o.Agents, proxies: o.Proxies, log: o.Logger}
 	if g.log == nil {
 		g.log = slog.Default()
 	}

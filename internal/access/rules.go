@@ -220,16 +220,16 @@ func (c *botRules) of(id Identity) *rule {
 	}
 	if id.Agent != "" {
 		if own := c.hosts[id.Agent]; own != nil {
-			if id.Verdict == bots.Forged {
+			if id.Identification == bots.Forged {
 				own = stricter(r, own)
 			}
 			r = own
 		}
 	}
-	if id.Verdict != bots.Verified {
+	if id.Identification != bots.Verified {
 		r = stricter(r, c.unverified)
 	}
-	if id.Verdict == bots.Forged {
+	if id.Identification == bots.Forged {
 		// A false name must not bypass the rule for bots.
 		r = stricter(r, c.bots)
 	}
@@ -271,7 +271,7 @@ func (q *Request) Bot() error {
 		if id.Agent != "" {
 			c.bot = id.Agent
 		}
-		if id.Verdict == bots.Forged || c.bot == "" {
+		if id.Identification == bots.Forged || c.bot == "" {
 			c = q.network() // a forged name must not use up the quota of the genuine bot
 		}
 		return q.count(at.quota, c)
@@ -280,7 +280,7 @@ func (q *Request) Bot() error {
 	if at.Action == PaymentRequired {
 		e.Detail = "this site asks for payment by "
 	}
-	if e.Detail += whom(id, at); at.Name == ClassUnverified || id.Verdict == bots.Forged && at == g.classes.bots {
+	if e.Detail += whom(id, at); at.Name == ClassUnverified || id.Identification == bots.Forged && at == g.classes.bots {
 		e.Detail += "; sign your requests, or come from an address that your operator publishes"
 	}
 	return e

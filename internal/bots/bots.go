@@ -76,7 +76,7 @@ var Other = &Bot{Name: "other", index: -1}
 type Options struct {
 	Files  []string    // additional bots, or replacements by token; see [Read]
 	Ranges []RangeFile // addresses of bots
-	Log    *slog.Logger
+	Logger *slog.Logger
 }
 
 // Table identifies bots. It is safe for concurrent use.
@@ -101,7 +101,7 @@ func New(o *Options) (*Table, error) {
 	if o == nil {
 		o = new(Options)
 	}
-	t := &Table{seed: maphash.MakeSeed(), tokens: make(map[string]*Bot), agents: make(map[string]*Bot), log: o.Log}
+	t := &Table{seed: maphash.MakeSeed(), tokens: make(map[string]*Bot), agents: make(map[string]*Bot), log: o.Logger}
 	if t.log == nil {
 		t.log = slog.Default()
 	}

@@ -280,7 +280,7 @@ func TestReread(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "a", "192.0.2.0/24\n")
 	var log strings.Builder
-	b := table(t, &Options{Ranges: []RangeFile{{"GPTBot", file}}, Log: logTo(&log)})
+	b := table(t, &Options{Ranges: []RangeFile{{"GPTBot", file}}, Logger: logTo(&log)})
 	lost := make(map[string]bool)
 	at := time.Now()
 	change := func(text string) {

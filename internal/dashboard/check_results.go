@@ -117,7 +117,7 @@ func runCheck(ctx context.Context, s *SiteOptions, proto protocol.Protocol) (is 
 	if s.Server.Guarded() {
 		key = s.Key()
 	}
-	in := newLoop(s.Gateway(), key, s.Docs)
+	in := newLoop(s.Gateway(), key, s.EndpointBase)
 	defer in.Close()
 	o := &check.TargetOptions{MaxRequests: checkRequests, MaxBody: checkBody, Decode: fetch.Decode, Keyed: key != ""}
 	if s.ExternalPages {
@@ -126,7 +126,7 @@ func runCheck(ctx context.Context, s *SiteOptions, proto protocol.Protocol) (is 
 			return err == nil
 		}
 	}
-	target, err := check.NewTarget(s.Docs, in.client(), o)
+	target, err := check.NewTarget(s.EndpointBase, in.client(), o)
 	if err != nil {
 		is.Err = err
 		return is

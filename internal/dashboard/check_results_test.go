@@ -102,7 +102,7 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gateO := &gateway.Options{Base: base, Docs: base, Origin: files, Log: log, Access: access.Options{Rate: 1}, Policy: policy}
+	gateO := &gateway.Options{Base: base, EndpointBase: base, Origin: files, Logger: log, Access: access.Options{Rate: 1}, Policy: policy}
 	if guarded {
 		gateO.Access.Keys = h.store.Keys()
 	}
@@ -110,7 +110,7 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.SiteOptions = &SiteOptions{Name: "handbook", Base: base, Docs: base, Pages: site, Server: server, Protocols: protocols, Policy: policy}
+	h.SiteOptions = &SiteOptions{Name: "handbook", Base: base, EndpointBase: base, Pages: site, Server: server, Protocols: protocols, Policy: policy}
 	inside, key := g.Inside()
 	h.Gateway, h.Key = func() http.Handler { return inside }, func() string { return key }
 	return h
@@ -133,7 +133,7 @@ func backdate(dir string, now time.Time) error {
 
 // Every protocol of a site is checked in process, and keeps what its specification
 // wants: with https, below a path, and where content needs a key.
-func TestVerdicts(t *testing.T) {
+func TestCheckResults(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, base string
@@ -171,10 +171,10 @@ func TestVerdicts(t *testing.T) {
 
 // Where another server answers for the pages, it is no fault of theirs that they
 // are not here. What is here is held to its rules as ever.
-func TestVerdictsBeside(t *testing.T) {
+func TestCheckResultsBeside(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
-	g, err := gateway.New(h.Server, &gateway.Options{Base: h.Base, Docs: h.Docs, Log: slog.New(slog.DiscardHandler), Policy: h.Policy})
+	g, err := gateway.New(h.Server, &gateway.Options{Base: h.Base, EndpointBase: h.EndpointBase, Logger: slog.New(slog.DiscardHandler), Policy: h.Policy})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestVerdictsBeside(t *testing.T) {
 
 // A handler that hangs, fails or sends without end takes no longer, and no more,
 // than a check may.
-func TestVerdictsOfBrokenSites(t *testing.T) {
+func TestCheckResultsOfBrokenSites(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
 	for name, broken := range map[string]http.HandlerFunc{

@@ -29,8 +29,8 @@ type Options struct {
 	// CheckResults are the results of the checker; nil = new ones. The next dashboard of the
 	// site can reuse them. It then shows them as results of the previous configuration.
 	CheckResults *CheckResults
-	// Log receives logins and failures; nil = slog.Default().
-	Log *slog.Logger
+	// Logger receives logins and failures; nil = slog.Default().
+	Logger *slog.Logger
 	// Now returns the time; nil = time.Now.
 	Now func() time.Time
 }
@@ -58,7 +58,7 @@ type Dashboard struct {
 // New returns a dashboard. An error wraps [millrace.ErrInvalid].
 func New(site *SiteOptions, o *Options) (*Dashboard, error) {
 	d := &Dashboard{
-		site: site, path: strings.TrimRight(o.Path, "/"), sessions: o.Sessions, log: o.Log, now: o.Now,
+		site: site, path: strings.TrimRight(o.Path, "/"), sessions: o.Sessions, log: o.Logger, now: o.Now,
 		crossing: http.NewCrossOriginProtection(), checks: o.CheckResults,
 	}
 	if site.Coefficients == (savings.Coefficients{}) {
@@ -84,7 +84,7 @@ func New(site *SiteOptions, o *Options) (*Dashboard, error) {
 	if d.now == nil {
 		d.now = time.Now
 	}
-	for _, base := range []string{site.Base, site.Docs} {
+	for _, base := range []string{site.Base, site.EndpointBase} {
 		u, err := url.Parse(base)
 		if err != nil || u.Host == "" {
 			return nil, fmt.Errorf("dashboard: base URL %q: %w", base, millrace.ErrInvalid)

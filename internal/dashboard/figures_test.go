@@ -27,8 +27,8 @@ func counted(t *testing.T, events []store.Event) *guest {
 	if err := s.Record(t.Context(), "s", events); err != nil {
 		t.Fatal(err)
 	}
-	d, err := New(&SiteOptions{Name: "s", Base: base, Docs: base, Pages: site, Usage: s, Protocols: all.Protocols()}, &Options{
-		Path: boardPath, Password: cheap(), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return seedTime },
+	d, err := New(&SiteOptions{Name: "s", Base: base, EndpointBase: base, Pages: site, Usage: s, Protocols: all.Protocols()}, &Options{
+		Path: boardPath, Password: cheap(), Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return seedTime },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -86,7 +86,7 @@ func sourceText(b []byte) string {
 // forms returns a page in every protocol: the response of the gateway, or the
 // page's part of documents of many pages.
 func (d *Dashboard) forms(ctx context.Context, v millrace.View, page *millrace.Page) []*form {
-	in := newLoop(d.site.Gateway(), d.site.Key(), d.site.Docs)
+	in := newLoop(d.site.Gateway(), d.site.Key(), d.site.EndpointBase)
 	defer in.Close()
 	a := newAlone(v, page)
 	var out []*form
@@ -111,11 +111,11 @@ func (d *Dashboard) forms(ctx context.Context, v millrace.View, page *millrace.P
 			continue
 		}
 		if part != nil {
-			part.Path = pathOf(canon.Absolute(d.site.Docs, part.Path))
+			part.Path = pathOf(canon.Absolute(d.site.EndpointBase, part.Path))
 			f.Bodies = append(f.Bodies, part)
 		}
 		for _, path := range paths {
-			b, err := ask(ctx, in, canon.Absolute(d.site.Docs, path))
+			b, err := ask(ctx, in, canon.Absolute(d.site.EndpointBase, path))
 			if err != nil {
 				f.Err = errors.Join(f.Err, err)
 				continue

@@ -40,7 +40,7 @@ func (d *Dashboard) encrypted(r *http.Request) bool {
 	}
 	// Old browsers do not send it. A request to the host and port of the site's HTTPS URL came
 	// over TLS.
-	for _, base := range []string{d.site.Docs, d.site.Base} {
+	for _, base := range []string{d.site.EndpointBase, d.site.Base} {
 		if u, err := url.Parse(base); err == nil && u.Scheme == "https" && strings.EqualFold(strings.TrimSuffix(r.Host, ":443"), strings.TrimSuffix(u.Host, ":443")) {
 			return true
 		}

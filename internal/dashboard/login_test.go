@@ -31,8 +31,8 @@ type clock struct{ now time.Time }
 func newGuest(t *testing.T, sessions *Sessions, hash string) (*guest, *clock) {
 	t.Helper()
 	c := &clock{seedTime}
-	d, err := New(&SiteOptions{Name: "s", Base: "https://example.com/", Docs: "https://example.com/"}, &Options{
-		Path: boardPath, Password: hash, Sessions: sessions, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return c.now },
+	d, err := New(&SiteOptions{Name: "s", Base: "https://example.com/", EndpointBase: "https://example.com/"}, &Options{
+		Path: boardPath, Password: hash, Sessions: sessions, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return c.now },
 	})
 	if err != nil {
 		t.Fatal(err)

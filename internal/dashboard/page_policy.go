@@ -98,11 +98,11 @@ func (d *Dashboard) hear(ctx context.Context, p *policyPage) {
 	if d.site.Server.Guarded() {
 		key = d.site.Key()
 	}
-	l := newLoop(d.site.Gateway(), key, d.site.Docs)
+	l := newLoop(d.site.Gateway(), key, d.site.EndpointBase)
 	defer l.Close()
 	for _, proto := range d.site.Protocols {
 		var at string
-		reader, ok := proto.NewReader(l.client(), d.site.Docs, &protocol.ReaderOptions{
+		reader, ok := proto.NewReader(l.client(), d.site.EndpointBase, &protocol.ReaderOptions{
 			Policy: func(t protocol.Terms) error { at = t.URL; return nil },
 		}).(protocol.PolicyReader)
 		if !ok {
@@ -124,10 +124,10 @@ func (d *Dashboard) hear(ctx context.Context, p *policyPage) {
 		h.URL = at
 		p.Published = append(p.Published, h)
 	}
-	for _, u := range []string{originOf(d.site.Docs) + "/robots.txt", d.site.Docs + "license.xml"} {
+	for _, u := range []string{originOf(d.site.EndpointBase) + "/robots.txt", d.site.EndpointBase + "license.xml"} {
 		text, signal := said(ctx, l.client(), u)
 		if text != "" {
-			p.Texts = append(p.Texts, policyText{strings.TrimPrefix(u, originOf(d.site.Docs)), text})
+			p.Texts = append(p.Texts, policyText{strings.TrimPrefix(u, originOf(d.site.EndpointBase)), text})
 		}
 		p.Signal = cmp.Or(p.Signal, signal)
 	}

@@ -20,7 +20,7 @@ import (
 // owner is somebody who is logged in to the dashboard of a site.
 func owner(t *testing.T, s *SiteOptions) *guest {
 	t.Helper()
-	d, err := New(s, &Options{Path: boardPath, Password: cheap(), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return seedTime }})
+	d, err := New(s, &Options{Path: boardPath, Password: cheap(), Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return seedTime }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestServicePagesOfNothing(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
 	server := edition.NewServer(h.from, nil, artifactmemory.New(nil), nil)
-	s := &SiteOptions{Name: h.Name, Base: h.Base, Docs: h.Docs, Pages: h.Pages, Server: server, Gateway: h.Gateway, Key: h.Key}
+	s := &SiteOptions{Name: h.Name, Base: h.Base, EndpointBase: h.EndpointBase, Pages: h.Pages, Server: server, Gateway: h.Gateway, Key: h.Key}
 	v := owner(t, s)
 	for path, want := range map[string]string{
 		"/changes": "added", "/searches": emptyList, "/protocols": "<h1>", "/policy": emptyList,
@@ -222,7 +222,7 @@ func TestCheckGoesOn(t *testing.T) {
 
 // A dashboard that takes the place of another one has its verdicts, and says of
 // each that it is from before until the protocol is checked again.
-func TestVerdictsOutliveConfiguration(t *testing.T) {
+func TestCheckResultsOutliveConfiguration(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
 	h.Protocols = h.Protocols[:2]
@@ -250,7 +250,7 @@ func TestVerdictsOutliveConfiguration(t *testing.T) {
 	before(0)
 	next, err := New(h.SiteOptions, &Options{
 		Path: boardPath, Password: cheap(), Sessions: v.d.sessions, CheckResults: v.d.checks,
-		Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return seedTime },
+		Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return seedTime },
 	})
 	if err != nil {
 		t.Fatal(err)

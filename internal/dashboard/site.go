@@ -18,9 +18,9 @@ import (
 // SiteOptions are the data sources of the dashboard and the functions that change the site.
 // Pages omit nil values, or report them as missing.
 type SiteOptions struct {
-	Name string // name of the site in the store
-	Base string // base URL of the site's pages
-	Docs string // endpoint base URL
+	Name         string // name of the site in the store
+	Base         string // base URL of the site's pages
+	EndpointBase string // endpoint base URL
 	// ExternalPages reports that another server serves the pages and passes on the requests of
 	// machines.
 	ExternalPages bool

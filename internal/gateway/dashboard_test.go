@@ -92,7 +92,7 @@ func TestDashboardCovers(t *testing.T) {
 		"/mcp": true, "/docs/machines/mcp2": true, "/docs/board": true, "/doc": true, "/sites/docs/board": true,
 	} {
 		_, err := gateway.New(nil, &gateway.Options{
-			Base: "https://example.com/sites/docs/", Docs: "https://example.com/docs/machines/",
+			Base: "https://example.com/sites/docs/", EndpointBase: "https://example.com/docs/machines/",
 			Service: service("/mcp"), ServiceName: "mcp", Dashboard: http.NotFoundHandler(), DashboardPath: at,
 		})
 		if err == nil != want || err != nil && !errors.Is(err, millrace.ErrInvalid) {

@@ -153,7 +153,7 @@ func (g *Gateway) turnAway(w *response, r *http.Request, e *access.TurnedAway) {
 	}
 	h := w.Header()
 	clear(h)
-	if g.o.Access.Agents != nil && e.Verdict != bots.Verified {
+	if g.o.Access.Agents != nil && e.Identification != bots.Verified {
 		h.Set("Accept-Signature", askToSign)
 	}
 	b := canon.AppendString([]byte(`{"title":`), http.StatusText(status))

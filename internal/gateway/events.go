@@ -124,7 +124,7 @@ func by(e *store.Event, id access.Identity) {
 	if e.Bot == "" {
 		e.Bot = id.Bot.Name
 	}
-	switch id.Verdict {
+	switch id.Identification {
 	case bots.Verified:
 		e.Identity = store.Verified
 	case bots.Forged:

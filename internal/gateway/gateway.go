@@ -27,15 +27,15 @@ type Options struct {
 	// Base is the base URL of the site's pages. Only its path matters, as requests
 	// include it. If empty, the root.
 	Base string
-	// Docs is the base URL of the machine documents. If empty, Base.
-	Docs string
+	// EndpointBase is the base URL of the machine documents. If empty, Base.
+	EndpointBase string
 	// Origin serves the site's own pages and files, with paths relative to Base.
 	// nil = none (a mirror).
 	Origin http.Handler
 	// AccessLog gets one line per request; nil = none.
 	AccessLog io.Writer
-	// Log receives failures; nil = slog.Default().
-	Log *slog.Logger
+	// Logger receives failures; nil = slog.Default().
+	Logger *slog.Logger
 
 	// Access limits requests. New sets its Policy and Log.
 	Access access.Options
@@ -120,13 +120,13 @@ func New(server *edition.Server, o *Options) (*Gateway, error) {
 	if o == nil {
 		o = new(Options)
 	}
-	g := &Gateway{server: server, origin: o.Origin, log: o.Log, o: *o, signatures: make(chan struct{}, signing)}
+	g := &Gateway{server: server, origin: o.Origin, log: o.Logger, o: *o, signatures: make(chan struct{}, signing)}
 	g.front, _ = o.Origin.(*proxy.Proxy)
 	var err error
 	if g.base, err = basepath.Of(o.Base); err != nil {
 		return nil, err
 	}
-	if g.docs, err = basepath.Of(cmp.Or(o.Docs, o.Base)); err != nil {
+	if g.docs, err = basepath.Of(cmp.Or(o.EndpointBase, o.Base)); err != nil {
 		return nil, err
 	}
 	if o.Dashboard != nil {
@@ -142,7 +142,7 @@ func New(server *edition.Server, o *Options) (*Gateway, error) {
 	}
 	g.ending, g.end = context.WithCancel(context.Background())
 	allowed := o.Access
-	allowed.Policy, allowed.Log = o.Policy, g.log
+	allowed.Policy, allowed.Logger = o.Policy, g.log
 	if g.guard, err = access.New(&allowed); err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func New(server *edition.Server, o *Options) (*Gateway, error) {
 	g.header = policy.NewHeader(o.Policy)
 	if server != nil {
 		so := &sites.Options{
-			Base: g.base, Docs: cmp.Or(o.Docs, o.Base), Origin: o.Origin, Policy: o.Policy, Robots: policy.NewRobots(o.Policy, crawlers, g.guard.Refused()), Visibility: o.Visibility, Signer: o.Signer, Log: g.log,
+			Base: g.base, EndpointBase: cmp.Or(o.EndpointBase, o.Base), Origin: o.Origin, Policy: o.Policy, Robots: policy.NewRobots(o.Policy, crawlers, g.guard.Refused()), Visibility: o.Visibility, Signer: o.Signer, Logger: g.log,
 		}
 		if g.front != nil {
 			so.Host = http.HandlerFunc(g.front.Pass)
@@ -161,7 +161,7 @@ func New(server *edition.Server, o *Options) (*Gateway, error) {
 		if g.site, err = sites.New(server, so); err != nil {
 			return nil, err
 		}
-		po := &proxy.PagesOptions{Base: o.Base, Origin: o.Origin, Welcome: welcome{g}, Home: g.homeLinks, Signed: g.guard.Signed, Log: g.log}
+		po := &proxy.PagesOptions{Base: o.Base, Origin: o.Origin, Welcome: welcome{g}, Home: g.homeLinks, Signed: g.guard.Signed, Logger: g.log}
 		if g.pages, err = proxy.NewPages(g.ending, server, po); err != nil {
 			return nil, err
 		}

@@ -129,7 +129,7 @@ func TestProxySmuggling(t *testing.T) {
 	var through []string
 	origin := httptest.NewServer(site)
 	t.Cleanup(origin.Close)
-	p, err := proxy.New(origin.URL, &proxy.Options{Hosts: []string{"x.test"}, Log: slog.New(slog.NewTextHandler(log, nil))})
+	p, err := proxy.New(origin.URL, &proxy.Options{Hosts: []string{"x.test"}, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func TestProxyDiesMidPage(t *testing.T) {
 			}()
 		}
 	}()
-	p, err := proxy.New("http://"+ln.Addr().String(), &proxy.Options{Log: slog.New(slog.DiscardHandler)})
+	p, err := proxy.New("http://"+ln.Addr().String(), &proxy.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +343,7 @@ func TestProxyDiesMidPage(t *testing.T) {
 // A server in front of itself would ask itself for ever.
 func TestProxyLoop(t *testing.T) {
 	front := httptest.NewUnstartedServer(nil)
-	p, err := proxy.New("http://"+front.Listener.Addr().String(), &proxy.Options{Log: slog.New(slog.DiscardHandler)})
+	p, err := proxy.New("http://"+front.Listener.Addr().String(), &proxy.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

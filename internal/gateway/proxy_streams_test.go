@@ -226,7 +226,7 @@ func TestProxyStreamsHTTP2(t *testing.T) {
 		}
 	}))
 	t.Cleanup(origin.Close)
-	p, err := proxy.New(origin.URL, &proxy.Options{Log: slog.New(slog.DiscardHandler)})
+	p, err := proxy.New(origin.URL, &proxy.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

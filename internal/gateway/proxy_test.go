@@ -39,7 +39,7 @@ func inFront(t *testing.T, site http.Handler, o proxy.Options, s setup, so *Serv
 func inFrontOf(t *testing.T, origin string, o proxy.Options, s setup, so *ServerOptions) *behind {
 	t.Helper()
 	b := &behind{log: new(bytes.Buffer)}
-	o.Log = slog.New(slog.NewTextHandler(b.log, nil))
+	o.Logger = slog.New(slog.NewTextHandler(b.log, nil))
 	p, err := proxy.New(origin, &o)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func inFrontOf(t *testing.T, origin string, o proxy.Options, s setup, so *Server
 	if so == nil {
 		so = new(ServerOptions)
 	}
-	so.StopTimeout, so.Log = time.Second, o.Log
+	so.StopTimeout, so.Logger = time.Second, o.Logger
 	go func() { done <- NewServer(b.g, so).Run(ctx, ln) }()
 	t.Cleanup(func() {
 		cancel()

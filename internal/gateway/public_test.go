@@ -43,7 +43,7 @@ func everything(t *testing.T, o *Options) (g *Gateway, paths []string) {
 	if _, err := server.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	o.Base, o.Docs = base, base
+	o.Base, o.EndpointBase = base, base
 	var err error
 	if o.Origin, err = proxy.NewFiles(site(), base, nil); err != nil {
 		t.Fatal(err)

@@ -22,8 +22,8 @@ import (
 type ServerOptions struct {
 	// TLS holds the certificate; nil = HTTP without TLS.
 	TLS *Certificates
-	// Log receives failures; nil = slog.Default().
-	Log *slog.Logger
+	// Logger receives failures; nil = slog.Default().
+	Logger *slog.Logger
 
 	MaxConnections int           // concurrent; others get 503, or are closed under TLS; 0 = 4096
 	ReadTimeout    time.Duration // for a request's header; twice that for the body; 0 = 10 s
@@ -62,7 +62,7 @@ func NewServer(g *Gateway, o *ServerOptions) *Server {
 	if o == nil {
 		o = new(ServerOptions)
 	}
-	s := &Server{o: *o, log: o.Log}
+	s := &Server{o: *o, log: o.Logger}
 	if s.log == nil {
 		s.log = slog.Default()
 	}

@@ -163,7 +163,7 @@ func (s setup) gateway(t testing.TB) *Gateway {
 			t.Fatal(err)
 		}
 	}
-	s.o.Base, s.o.Docs, s.o.Log = s.base, s.docs, log
+	s.o.Base, s.o.EndpointBase, s.o.Logger = s.base, s.docs, log
 	g, err := New(server, &s.o)
 	if err != nil {
 		t.Fatal(err)

@@ -206,7 +206,7 @@ func TestComposedInFront(t *testing.T) {
 		_ = z.Close()
 	}))
 	t.Cleanup(origin.Close)
-	front, err := proxy.New(origin.URL, &proxy.Options{Base: "https://x.test/blog/", Log: slog.New(slog.DiscardHandler)})
+	front, err := proxy.New(origin.URL, &proxy.Options{Base: "https://x.test/blog/", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

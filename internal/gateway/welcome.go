@@ -71,7 +71,7 @@ func (p welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for i, d := range data.Documents {
 		data.Documents[i] = p.g.docs + d
 	}
-	here := strings.TrimSuffix(cmp.Or(p.g.o.Docs, p.g.o.Base), "/")
+	here := strings.TrimSuffix(cmp.Or(p.g.o.EndpointBase, p.g.o.Base), "/")
 	for _, n := range ed.Advertisements { // entry points of the protocols
 		for _, l := range n.Root {
 			at := l.URL

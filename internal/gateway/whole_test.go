@@ -66,7 +66,7 @@ func TestFolderToClient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := New(server, &Options{Base: base, Origin: origin, Log: log})
+		g, err := New(server, &Options{Base: base, Origin: origin, Logger: log})
 		if err != nil {
 			t.Fatal(err)
 		}

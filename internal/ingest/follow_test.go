@@ -23,7 +23,7 @@ func TestFollowFirstScan(t *testing.T) {
 		st, name, end := memory.New(nil), "https://follow.test/", make(chan bool)
 		start := func() *ingest.Origin {
 			source := onePage{name + "a", end}
-			o := &ingest.Origin{Store: st, Name: name, From: name + " test", Base: name, Source: source, Log: slog.New(slog.DiscardHandler)}
+			o := &ingest.Origin{Store: st, Name: name, From: name + " test", Base: name, Source: source, Logger: slog.New(slog.DiscardHandler)}
 			site, err := st.Site(t.Context(), name, name)
 			if err != nil {
 				t.Fatal(err)

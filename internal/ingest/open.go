@@ -92,7 +92,7 @@ func (o *Origin) Open(ctx context.Context, site store.Site, folder string, optio
 	switch {
 	case o.Source != nil || o.Kind == Mirror:
 	case way == nil:
-		found, err := Choose(ctx, live, options.Client, site, o.Name, o.Log)
+		found, err := Choose(ctx, live, options.Client, site, o.Name, o.Logger)
 		if err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (o *Origin) Open(ctx context.Context, site store.Site, folder string, optio
 	if o.Source != nil || o.Kind == Mirror {
 		return nil
 	}
-	options.Base, options.Logger, options.Progress = o.Base, o.Log, o.show
+	options.Base, options.Logger, options.Progress = o.Base, o.Logger, o.show
 	open := func(way origin.Origin) error {
 		source := folder
 		if o.From = o.Name; !way.Folder {
@@ -119,13 +119,13 @@ func (o *Origin) Open(ctx context.Context, site store.Site, folder string, optio
 		return err
 	}
 	if !way.Folder && way.Detect != nil {
-		o.Log.Info("reading site", "site", o.Name, "protocol", way.Name)
+		o.Logger.Info("reading site", "site", o.Name, "protocol", way.Name)
 		o.Fallback = func(err error) bool {
 			if !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrForbidden) || len(options.ExcludeTypes) > 0 {
 				return false // another origin does not know the types
 			}
 			last := live[len(live)-1]
-			o.Log.Warn("read site failed; trying the next protocol", "protocol", way.Name, "next", last.Name, "err", err)
+			o.Logger.Warn("read site failed; trying the next protocol", "protocol", way.Name, "next", last.Name, "err", err)
 			o.Fallback = nil
 			return open(last) == nil
 		}

@@ -87,7 +87,7 @@ func TestChoose(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := &ingest.Origin{Store: st, Name: name, From: name + " toy", Base: name, Log: slog.New(slog.DiscardHandler)}
+		o := &ingest.Origin{Store: st, Name: name, From: name + " toy", Base: name, Logger: slog.New(slog.DiscardHandler)}
 		o.Use(way, src)
 		if r, err := o.Sync(t.Context(), site); err != nil || r.Added != 1 || !o.Live() {
 			t.Errorf("%+v, %v", r, err)

@@ -45,7 +45,7 @@ type Origin struct {
 	Rules    Rules // of extraction; tried on some pages to warn of rules that match nothing
 	// Progress shows how far a long step is. Nil: progress is not shown.
 	Progress func(title string) Progress
-	Log      *slog.Logger
+	Logger   *slog.Logger
 
 	// Files are the site's own files, if they can be served unchanged, else nil.
 	Files origin.Files
@@ -178,11 +178,11 @@ func (o *Origin) Run(ctx context.Context, site store.Site, to Publisher) error {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // stopping is not a failure
 		case conflict && !held:
-			o.Log.Info("another process reads the source; publishing its pages", "source", o.Title)
+			o.Logger.Info("another process reads the source; publishing its pages", "source", o.Title)
 		case err != nil && !conflict && !to.Published():
 			return err
 		default:
-			o.Log.Warn("lost the lease to read the source; trying again", "source", o.Title, "err", err)
+			o.Logger.Warn("lost the lease to read the source; trying again", "source", o.Title, "err", err)
 			if conflict {
 				break // Wait polls
 			}
@@ -208,7 +208,7 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 		go func() {
 			// Watch calls back at once, which starts the first scan too.
 			if err := o.Watch(ctx, func() { notify(wake) }); err != nil && ctx.Err() == nil {
-				o.Log.Error("watch source failed", "err", err)
+				o.Logger.Error("watch source failed", "err", err)
 				notify(wake)
 			}
 		}()
@@ -233,7 +233,7 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 		case err != nil:
 			failing = true
 			o.failure.Store(&Failure{err, time.Now()})
-			o.Log.Error("read source failed; keeping stored pages", "err", err)
+			o.Logger.Error("read source failed; keeping stored pages", "err", err)
 			if !to.Published() {
 				to.Changed() // publish what an earlier run has completed
 			}
@@ -243,7 +243,7 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 		}
 		if failing {
 			failing = false
-			o.Log.Info("reading source works again")
+			o.Logger.Info("reading source works again")
 		}
 		o.failure.Store(nil)
 		o.last.Store(&Scan{o.Kind, report, time.Now()})
@@ -325,7 +325,7 @@ func notify(c chan<- struct{}) {
 func (o *Origin) read(ctx context.Context, site store.Site) (*mirror.Report, error) {
 	bar := o.Bar("reading " + o.Title)
 	defer bar.End()
-	mo := &mirror.Options{Logger: o.Log}
+	mo := &mirror.Options{Logger: o.Logger}
 	if o.way.Progress {
 		o.shown = bar
 	} else {
@@ -351,7 +351,7 @@ func (o *Origin) take(ctx context.Context, site store.Site) (*mirror.Report, err
 		return report, err
 	}
 	if src, ok := o.Source.(Originals); ok && !o.tried {
-		if o.tried, err = o.Rules.Try(ctx, o.Log, site, o.From, src); err != nil {
+		if o.tried, err = o.Rules.Try(ctx, o.Logger, site, o.From, src); err != nil {
 			return report, err
 		}
 	}
@@ -366,9 +366,9 @@ func (o *Origin) take(ctx context.Context, site store.Site) (*mirror.Report, err
 		report.Unchanged = max(0, v.Site().Pages-report.Added-report.Updated)
 	}
 	if old := o.skipped.Swap(int64(report.SkippedN)); report.Added+report.Updated+report.Deleted > 0 || int64(report.SkippedN) != old {
-		o.Log.Info("ingested", "added", report.Added, "updated", report.Updated, "deleted", report.Deleted,
+		o.Logger.Info("ingested", "added", report.Added, "updated", report.Updated, "deleted", report.Deleted,
 			"unchanged", report.Unchanged, "skipped", report.SkippedN, "duration", time.Since(start).Round(time.Millisecond))
-		LogSkips(o.Log, GroupSkips(report.Skipped))
+		LogSkips(o.Logger, GroupSkips(report.Skipped))
 	}
 	return report, nil
 }
@@ -402,15 +402,15 @@ func (o *Origin) Update(ctx context.Context, site store.Site, to Publisher, urls
 		}
 		fallthrough
 	default:
-		report, err = mirror.Update(ctx, o.From, o.Source, site, names, gone, &mirror.Options{Logger: o.Log})
+		report, err = mirror.Update(ctx, o.From, o.Source, site, names, gone, &mirror.Options{Logger: o.Logger})
 	}
 	t := report.Counts
 	if t.Added+t.Updated+t.Deleted > 0 {
 		to.Changed()
 	}
-	o.Log.Info("changed URLs read", "urls", len(urls), "added", t.Added, "updated", t.Updated, "deleted", t.Deleted,
+	o.Logger.Info("changed URLs read", "urls", len(urls), "added", t.Added, "updated", t.Updated, "deleted", t.Deleted,
 		"unchanged", t.Unchanged, "skipped", report.SkippedN)
-	LogSkips(o.Log, GroupSkips(report.Skipped))
+	LogSkips(o.Logger, GroupSkips(report.Skipped))
 	if err == nil && report.Missed > 0 {
 		err = fmt.Errorf("update: %w: %d of %d pages are unavailable now", millrace.ErrUnavailable, report.Missed, len(urls))
 	}

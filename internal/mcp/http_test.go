@@ -26,8 +26,8 @@ import (
 func listen(t testing.TB, s *Server, o gateway.Options) string {
 	t.Helper()
 	o.Service = s
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	g, err := gateway.New(nil, &o)
 	if err != nil {

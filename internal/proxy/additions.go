@@ -168,7 +168,7 @@ func (p *Pages) links(ctx context.Context, ed *edition.Edition, at *home, page, 
 			failed = err
 			if ctx.Err() == nil {
 				// Serve the page without its links.
-				p.o.Log.Error("read links of page failed", "path", access.Redact(page), "err", err)
+				p.o.Logger.Error("read links of page failed", "path", access.Redact(page), "err", err)
 			}
 		}
 		out = append(out, links...)

@@ -45,13 +45,13 @@ func (p *Pages) otherForms(h http.Header, ed *edition.Edition, r *http.Request) 
 		switch {
 		case err != nil:
 			if r.Context().Err() == nil {
-				p.o.Log.Error("read other forms of page failed", "path", access.Redact(r.URL.Path), "err", err)
+				p.o.Logger.Error("read other forms of page failed", "path", access.Redact(r.URL.Path), "err", err)
 			}
 		case field != "":
 			h.Set(field, why)
 			addVary(h, "Accept")
 			if p.without.first(ed, r.URL.EscapedPath()) {
-				p.o.Log.Info("page has no other form", "path", access.Redact(r.URL.Path), "field", field, "reason", why)
+				p.o.Logger.Info("page has no other form", "path", access.Redact(r.URL.Path), "field", field, "reason", why)
 			}
 		}
 	}

@@ -33,7 +33,7 @@ type PagesOptions struct {
 	// Signed reports whether a request has a signature, which changed header fields
 	// would break.
 	Signed func(r *http.Request) bool
-	Log    *slog.Logger
+	Logger *slog.Logger
 }
 
 // Pages serves the site's own pages and files, with links to the machine documents.

@@ -44,9 +44,9 @@ type Options struct {
 	Proxies []netip.Prefix
 	// Transport sends the requests; nil = [fetch.Upstream].
 	Transport http.RoundTripper
-	// Log receives an entry when the server fails and when it works again; nil =
+	// Logger receives an entry when the server fails and when it works again; nil =
 	// slog.Default().
-	Log *slog.Logger
+	Logger *slog.Logger
 }
 
 // Proxy passes requests to the site's own server and streams its responses. It supports all
@@ -89,7 +89,7 @@ func New(target string, o *Options) (*Proxy, error) {
 	p := &Proxy{
 		target: at, base: strings.TrimRight(base.EscapedPath(), "/"), scheme: cmp.Or(base.Scheme, "http"),
 		clientTimeout: cmp.Or(o.ClientTimeout, time.Minute), proxies: o.Proxies, loop: "millrace;id=" + rand.Text()[:12],
-		log: o.Log, slots: access.NewSlots(cmp.Or(o.MaxOpen, 4096), nil),
+		log: o.Logger, slots: access.NewSlots(cmp.Or(o.MaxOpen, 4096), nil),
 	}
 	if p.log == nil {
 		p.log = slog.Default()

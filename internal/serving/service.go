@@ -123,7 +123,7 @@ func (s *Service) Open(ctx context.Context, o *Options) error {
 // Origin if the source has files.
 func (s *Service) Answer(g *gateway.Options) (err error) {
 	o := &s.o
-	g.Base, g.Docs, g.Log, g.Policy, g.Visibility, g.Signer = o.Config.Base, o.Config.EndpointBase, s.log, o.Publisher.Policy, o.Config.Visibility, o.Edition.Signer
+	g.Base, g.EndpointBase, g.Logger, g.Policy, g.Visibility, g.Signer = o.Config.Base, o.Config.EndpointBase, s.log, o.Publisher.Policy, o.Config.Visibility, o.Edition.Signer
 	if o.Origin.Files != nil && g.Origin == nil {
 		log := s.log
 		if o.Publisher.Static {

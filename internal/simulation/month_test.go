@@ -89,7 +89,7 @@ func (m *month) open(base string, rule millrace.Visibility) *showing {
 	files, err := artifactdir.Open(filepath.Join(m.dir, "files"))
 	m.must(err)
 	s.server = edition.NewServer(edition.Source{Store: s.db, Site: s.site, Publication: pub}, protocols, files, &edition.Options{Now: m.now, Logger: log})
-	handler, err := gateway.New(s.server, &gateway.Options{Base: base, Visibility: rule, Log: log})
+	handler, err := gateway.New(s.server, &gateway.Options{Base: base, Visibility: rule, Logger: log})
 	m.must(err)
 	s.files, s.http = files, &http.Client{Transport: protocoltest.Answer(handler)}
 	s.publish()

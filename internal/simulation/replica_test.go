@@ -101,7 +101,7 @@ func (w *world) replica(i int) func(l *life) error {
 		}
 		defer func() { _ = artifacts.Close() }()
 		g.server = edition.NewServer(edition.Source{Store: db, Site: site, Publication: via}, w.published(l, g), artifacts, o)
-		surface, err := gateway.New(g.server, &gateway.Options{Base: base, Log: w.logger(l.name)})
+		surface, err := gateway.New(g.server, &gateway.Options{Base: base, Logger: w.logger(l.name)})
 		if err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (w *world) replica(i int) func(l *life) error {
 		w.mu.Unlock()
 		undo := context.AfterFunc(l.ctx, conns.kill)
 		defer undo()
-		err = surface.Run(l.ctx, ln, &gateway.ServerOptions{Log: w.logger(l.name), StopTimeout: time.Millisecond})
+		err = surface.Run(l.ctx, ln, &gateway.ServerOptions{Logger: w.logger(l.name), StopTimeout: time.Millisecond})
 		w.mu.Lock()
 		l.gate = nil
 		w.mu.Unlock()

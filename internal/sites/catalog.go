@@ -66,7 +66,7 @@ func (d *Documents) catalog(w *response, r *http.Request, ed *edition.Edition) (
 
 // contexts returns the catalogue and its documents as link contexts.
 func (d *Documents) contexts(ed *edition.Edition, entries []millrace.Entry) []linkContext {
-	root := originOf(d.o.Docs)
+	root := originOf(d.o.EndpointBase)
 	all := linkContext{Anchor: root + catalogPath}
 	var each []linkContext
 	for _, e := range entries {
@@ -94,5 +94,5 @@ func (d *Documents) contexts(ed *edition.Edition, entries []millrace.Entry) []li
 
 // CatalogLink returns the link to the catalogue.
 func (d *Documents) CatalogLink() millrace.Link {
-	return millrace.Link{URL: originOf(d.o.Docs) + catalogPath, Rel: catalogRel, Type: linksetType}
+	return millrace.Link{URL: originOf(d.o.EndpointBase) + catalogPath, Rel: catalogRel, Type: linksetType}
 }

@@ -32,8 +32,8 @@ const (
 
 // Options configure [Documents].
 type Options struct {
-	Base string // path of the site's pages, without a trailing "/"
-	Docs string // endpoint base URL
+	Base         string // path of the site's pages, without a trailing "/"
+	EndpointBase string // endpoint base URL
 	// Origin serves the site's own files, with paths relative to Base; nil = none. Host serves
 	// paths of the host; nil = the site has only the paths below Base.
 	Origin, Host http.Handler
@@ -41,7 +41,7 @@ type Options struct {
 	Robots       *policy.Robots // policy in robots.txt; nil = none
 	Visibility   millrace.Visibility
 	Signer       edition.Signer // nil = unsigned
-	Log          *slog.Logger
+	Logger       *slog.Logger
 }
 
 // Documents serves the site-wide documents. Its methods are safe for concurrent
@@ -58,7 +58,7 @@ type Documents struct {
 // New returns the site-wide documents of the editions of a publisher. An error
 // wraps [millrace.ErrInvalid].
 func New(server *edition.Server, o *Options) (*Documents, error) {
-	u, err := url.Parse(o.Docs)
+	u, err := url.Parse(o.EndpointBase)
 	if err != nil {
 		return nil, fmt.Errorf("documents: %w: %w", millrace.ErrInvalid, err)
 	}
@@ -145,7 +145,7 @@ func (w *response) small(r *http.Request, contentType, maxAge string, body []byt
 	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", maxAge)
 	if r.URL.RawQuery != "" {
-		h.Add("Link", millrace.Link{URL: originOf(w.d.o.Docs) + w.r.URL.EscapedPath(), Rel: "canonical"}.String())
+		h.Add("Link", millrace.Link{URL: originOf(w.d.o.EndpointBase) + w.r.URL.EscapedPath(), Rel: "canonical"}.String())
 	}
 	h.Set("Etag", `"`+canon.SHA256Hex(body)[:32]+`"`)
 	w.q.SiteWide(len(body))

@@ -52,7 +52,7 @@ func (d *Documents) Own(r *http.Request) bool {
 	return d.names.there(r.URL.Path, func(was bool) (there, known bool) {
 		there, known = d.hasFile(r)
 		if there && !was && d.names.first(kind) {
-			d.o.Log.Info("site's own file takes precedence over a document", "path", access.Redact(r.URL.Path), "kind", kind)
+			d.o.Logger.Info("site's own file takes precedence over a document", "path", access.Redact(r.URL.Path), "kind", kind)
 		}
 		return there, known
 	})

@@ -236,7 +236,7 @@ func (d *Documents) mapOf(ed *edition.Edition, r *http.Request) *ownMap {
 
 // lines returns the lines of robots.txt for the site's own sitemap.
 func (m *ownMap) lines(d *Documents, r *http.Request) []string {
-	docs := strings.TrimSuffix(d.o.Docs, "/")
+	docs := strings.TrimSuffix(d.o.EndpointBase, "/")
 	if docs == "" {
 		return nil
 	}

@@ -76,7 +76,7 @@ type Options struct {
 	Writer   io.Writer
 	Terminal bool // Writer is a terminal, see [Is]
 	Quiet    bool // nothing is shown
-	Log      *slog.Logger
+	Logger   *slog.Logger
 }
 
 // Step starts to show a step.
@@ -144,7 +144,7 @@ func (g *Step) draw() {
 	if !g.o.Terminal {
 		if time.Since(g.logged) >= progressEvery {
 			g.logged = time.Now()
-			g.o.Log.LogAttrs(context.Background(), slog.LevelInfo, "in progress", g.attrs(time.Since(g.start))...)
+			g.o.Logger.LogAttrs(context.Background(), slog.LevelInfo, "in progress", g.attrs(time.Since(g.start))...)
 		}
 		return
 	}
