@@ -111,7 +111,7 @@ func (c *arcLintCommand) Run(ctx context.Context, p *process) error {
 	if c.URL != "" && len(c.Pages) > 1 {
 		return usageError("--url: it is the address of one page")
 	}
-	var verdicts []arcLintResult
+	var results []arcLintResult
 	failed := false
 	for _, name := range c.Pages {
 		v := arcLintResult{Page: name, Findings: []snapshot.Finding{}}
@@ -124,11 +124,11 @@ func (c *arcLintCommand) Run(ctx context.Context, p *process) error {
 		}
 		v.Findings = append(v.Findings, list...)
 		failed = failed || err != nil || len(list) > 0
-		verdicts = append(verdicts, v)
+		results = append(results, v)
 	}
-	err := p.report(oneOrAll(verdicts), func(w *bytes.Buffer) {
-		for i := range verdicts {
-			verdicts[i].text(w)
+	err := p.report(oneOrAll(results), func(w *bytes.Buffer) {
+		for i := range results {
+			results[i].text(w)
 		}
 	})
 	if err == nil && failed {

@@ -94,7 +94,7 @@ type hookEvent struct {
 	Time     time.Time `json:"time"`
 	Bot      string    `json:"bot_name"`
 	Family   string    `json:"bot_family"`
-	Verdict  string    `json:"verdict"`
+	Identity string    `json:"identity"`
 	Protocol string    `json:"protocol"`
 	Endpoint string    `json:"endpoint"`
 	Path     string    `json:"path"`

@@ -84,7 +84,7 @@ func properties(e *store.Event) map[string]any {
 		"outcome": string(store.OutcomeOf(e.Status)), "cached": e.Cached, "results": e.Results, "bytes": e.Bytes, "size": e.Size, "html": e.HTML,
 		"response_ms": float64(e.Took.Microseconds()) / 1000,
 	}
-	for name, value := range map[string]string{"bot_family": e.Family, "verdict": string(e.Identity), "query": e.Query, "intent": e.Intent} {
+	for name, value := range map[string]string{"bot_family": e.Family, "identity": string(e.Identity), "query": e.Query, "intent": e.Intent} {
 		if value != "" {
 			p[name] = value
 		}

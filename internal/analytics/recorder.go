@@ -78,7 +78,7 @@ type buffer struct {
 // kind holds the fields that many events share.
 type kind struct {
 	bot, family, protocol string
-	verdict               store.BotIdentity
+	identity              store.BotIdentity
 	endpoint              store.Endpoint
 	status                int
 	cached                bool
@@ -220,7 +220,7 @@ func (r *Recorder) take() {
 		rec := &full.records[i]
 		k := &full.kinds[rec.kind]
 		r.taken = append(r.taken, store.Event{
-			Time: time.UnixMilli(rec.time), Bot: k.bot, Family: k.family, Identity: k.verdict, Protocol: k.protocol, Endpoint: k.endpoint,
+			Time: time.UnixMilli(rec.time), Bot: k.bot, Family: k.family, Identity: k.identity, Protocol: k.protocol, Endpoint: k.endpoint,
 			Path: next(rec.path), Query: next(rec.query), Intent: next(rec.intent),
 			Results: rec.results, Status: k.status, Cached: k.cached, Bytes: rec.bytes, Size: rec.size,
 			HTML: rec.html, Received: rec.onWire, Took: rec.took,
