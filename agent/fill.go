@@ -45,7 +45,7 @@ func (s *sitePull) filler(names []string) filler {
 		for _, f := range fills {
 			p, err := f.page(ctx, ref.URL)
 			if err == nil && p.Detail == millrace.DetailSummary && f.name != Crawl {
-				err = fmt.Errorf("page %s: %w: %s has no content of it", ref.URL, millrace.ErrNotFound, f.name)
+				err = fmt.Errorf("page %s: %w: %s returned only a summary", ref.URL, millrace.ErrNotFound, f.name)
 			}
 			if err == nil {
 				return p, f.name, nil

@@ -263,7 +263,7 @@ func (s *sitePull) done(ctx context.Context, site store.Site, name, root string,
 	case w.Pages == 0 && rep.SkippedN > 0:
 		err = ingest.NoneRead(rep.SkippedN)
 	case rep.Missed > 0 && name != Crawl: // on a site of many pages one is always broken
-		err = fmt.Errorf("%w: %d pages could not be had; pull again", millrace.ErrUnavailable, rep.Missed)
+		err = fmt.Errorf("%w: %d pages could not be fetched; pull again", millrace.ErrUnavailable, rep.Missed)
 	default:
 		err = ingest.Partial(s.store.State(), root).Save(ctx, false)
 	}

@@ -37,8 +37,8 @@ type watchedSite struct {
 // watchRecord is what the State of a store has of the watch of a site.
 type watchRecord struct {
 	schedule.State
-	// Site is the site of the store that the last pull has come into: that of
-	// the origin, or that of the folder; "" = none has.
+	// Site is the site in the store that the last pull wrote to: that of the origin, or that
+	// of the folder; "" = no pull yet.
 	Site string `json:"site,omitempty"`
 	// Event is the last event that was received before the last pull began.
 	Event string `json:"event,omitempty"`
@@ -286,7 +286,7 @@ func (e *listener) book(ctx context.Context, w *watch, site string) {
 	}
 	if e.booked = total; ctx.Err() == nil {
 		if err := w.a.store.Costs().Add(ctx, site, e.name, more); err != nil {
-			w.a.o.Logger.Warn("could not save statistics of listening", "err", err)
+			w.a.o.Logger.Warn("could not save event stream statistics", "err", err)
 		}
 	}
 }

@@ -185,7 +185,7 @@ func (w *ways) awaited(previous []string) error {
 		if _, failed := w.found.Failed[name]; failed {
 			continue
 		}
-		err := fmt.Errorf("%w: %s, by which the site was read before, is out of reach: %s; pull again", millrace.ErrUnavailable, name, way.Reason)
+		err := fmt.Errorf("%w: %s, the previous protocol of the site, is unavailable: %s; pull again", millrace.ErrUnavailable, name, way.Reason)
 		w.fail(name, err)
 		if w.before[name].Times < 2 {
 			w.r.Ways = append(w.r.Ways, failedWay(name, "all", err))

@@ -23,7 +23,7 @@ type monthState struct {
 	sums  map[string]map[string][sha256.Size]byte // by protocol: hash of the carried page, by URL
 }
 
-// open opens the site of a store; "" is its only one.
+// open opens the named site of a store. If name is "", it opens the only site.
 func (m *month) open(ctx context.Context, file, name string) (*monthState, error) {
 	db, err := stores.Open(ctx, file, nil)
 	if err != nil {

@@ -95,8 +95,8 @@ func (b *bench) feederPages(ctx context.Context, s *server) error {
 	return nil
 }
 
-// feederSince requests the changes since the newest change of a site of n short pages,
-// and compares with a 304 of a page.
+// feederSince compares requests for the changes since the newest change with a 304 of a page,
+// on a site of n short pages.
 func (b *bench) feederSince(ctx context.Context, n int) error {
 	file := filepath.Join(b.dir, fmt.Sprintf("openfeeder-%d.db", n))
 	err := openfeederFill(ctx, file, n, func(i int, u string) *millrace.Page {

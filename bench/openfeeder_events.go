@@ -45,7 +45,7 @@ func (b *bench) feederEvents(ctx context.Context, file string, memory int) error
 	if err := s.do("change", &changes); err != nil {
 		return err
 	}
-	time.AfterFunc(10*time.Second, cancel) // for those that still wait
+	time.AfterFunc(10*time.Second, cancel) // ends the listeners that still wait
 	done.Wait()
 	var published, written time.Duration
 	missing := 0

@@ -8,8 +8,8 @@ import "context"
 type State interface {
 	// Value returns the value of a key, nil if absent.
 	Value(ctx context.Context, namespace, key string) ([]byte, error)
-	// Swap replaces the value old of a key by new. The change is durable when
-	// Swap returns. An empty value is no value. ErrConflict: the key has another
-	// value. ErrInvalid: the namespace or the key is empty.
+	// Swap replaces the value old of a key with new. The change is durable when Swap returns.
+	// An empty value means that the key is absent. ErrConflict: the current value is not old.
+	// ErrInvalid: the namespace or the key is empty.
 	Swap(ctx context.Context, namespace, key string, old, new []byte) error
 }

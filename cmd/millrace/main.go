@@ -100,8 +100,8 @@ type process struct {
 	// file.
 	again func() (*commands, *config.Config, error)
 	conf  *config.Config // source of flags besides the command line; nil = none
-	// reloads makes a server reload its configuration, and sends the result to the channel.
-	// Nil: there is no such server.
+	// reloads carries requests to reload the configuration of a server. The server sends the
+	// result to the channel in the request. If nil, no server runs.
 	reloads chan chan<- error
 }
 

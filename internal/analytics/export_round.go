@@ -106,7 +106,7 @@ func (e *Exporter) begin(ctx context.Context) error {
 	return nil
 }
 
-// window reads the next events, and the number at which they end. head is the
+// window returns the next events and the number of the last event that it covers. head is the
 // newest number.
 func (e *Exporter) window(ctx context.Context, head uint64) (events []store.Event, end uint64, err error) {
 	q := store.EventQuery{After: e.at, Limit: e.kind.window + min(len(e.done), mostAhead)}

@@ -68,8 +68,8 @@ func FindUnusual(ctx context.Context, usage store.Usage, site string, since time
 }
 
 // Patterns finds unusual traffic since a time. It reads the hourly sums since then, the daily
-// sums until now, and events in any order. The days before since define the usual traffic. The
-// finding with most requests is first. Errors are those of the sources.
+// sums until now, and events in any order. The days before that time define the usual traffic.
+// The finding with the most requests is first. Errors are those of the sources.
 func Patterns(hours, days iter.Seq2[store.Sum, error], events iter.Seq2[store.Event, error], since time.Time, pages int64) ([]Unusual, error) {
 	var out []Unusual
 	for _, find := range []func() ([]Unusual, error){

@@ -130,7 +130,7 @@ func lineRanges(text string) ([]netip.Prefix, error) {
 		p, err := network(line)
 		country, _, _ := strings.Cut(more, ",")
 		if _, another := network(strings.TrimSpace(country)); another == nil {
-			err = fmt.Errorf("%q is followed by another address: write one a line: %w", line, millrace.Coded("range-line", millrace.ErrInvalid))
+			err = fmt.Errorf("%q is followed by another address: %w; write one per line", line, millrace.Coded("range-line", millrace.ErrInvalid))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
@@ -150,7 +150,7 @@ func network(s string) (netip.Prefix, error) {
 	case err != nil:
 		return p, fmt.Errorf("%q is no network, such as 192.0.2.0/24: %w", s, millrace.Coded("bad-network", millrace.ErrInvalid))
 	case p.Bits() == 0:
-		return p, fmt.Errorf("%q is every address there is: %w", s, millrace.Coded("every-address", millrace.ErrInvalid))
+		return p, fmt.Errorf("%q contains every address: %w", s, millrace.Coded("every-address", millrace.ErrInvalid))
 	case p.Addr().Is4In6():
 		return p, fmt.Errorf("%q: write it as a network of IPv4: %w", s, millrace.Coded("mapped-network", millrace.ErrInvalid))
 	}

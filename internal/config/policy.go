@@ -153,7 +153,7 @@ func textValue(n ast.Node) (string, error) {
 	case *ast.LiteralNode:
 		s = strings.TrimSuffix(n.Value.Value, "\n")
 	default:
-		return "", errors.New("not a text; put it in quotes")
+		return "", errors.New("not a string; put it in quotes")
 	}
 	if strings.TrimSpace(s) == "" {
 		return "", errors.New("the text is empty; remove the key")
@@ -241,7 +241,7 @@ func timeValue(n ast.Node) (time.Time, error) {
 func pastValue(n ast.Node) (time.Time, error) {
 	t, err := timeValue(n)
 	if err == nil && t.After(time.Now()) {
-		return t, fmt.Errorf("%s is in the future; without this key, it is the time when the block was changed", t.Format(time.RFC3339))
+		return t, fmt.Errorf("%s is in the future; omit this key to use the time when the block was changed", t.Format(time.RFC3339))
 	}
 	return t, err
 }

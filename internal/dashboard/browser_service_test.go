@@ -101,7 +101,7 @@ func TestRealBrowserService(t *testing.T) {
 			checked("protocols-mended", "#tct-01 form button", "tct-01", "conforms")
 
 			w.open(at + "/policy")
-			look("policy", "Refused by the policy", "Attribution", "the same")
+			look("policy", "https://handbook.test/terms", "ai-train")
 			name := "reader " + view.name + " <b>"
 			w.do(chromedp.SendKeys(chromedp.CSS("#key-name"), name))
 			w.send("form[action$='/policy/keys'] button")
@@ -120,9 +120,9 @@ func TestRealBrowserService(t *testing.T) {
 			look("key-refused")
 			w.open(at + "/policy")
 			w.do(chromedp.Click(chromedp.CSS("#keys table summary")))
-			look("key-revoke", "Revoke it for good")
+			look("key-revoke", name)
 			w.send("#keys table button")
-			look("key-revoked", "is revoked")
+			look("key-revoked", name)
 			if keys, err = h.Keys.List(t.Context()); err != nil || slices.ContainsFunc(keys, func(k store.Key) bool { return k.Name == name && k.Revoked.IsZero() }) {
 				t.Errorf("the key holds: %v, %v", keys, err)
 			}

@@ -177,27 +177,27 @@ var policyMembers = []struct {
 	name string
 	says func(*millrace.Policy) string
 }{
-	{"To be found by search", func(p *millrace.Policy) string { return allowed(p, millrace.Search) }},
-	{"To answer with", func(p *millrace.Policy) string { return allowed(p, millrace.AIInput) }},
-	{"To train on", func(p *millrace.Policy) string { return allowed(p, millrace.AITrain) }},
+	{"Search", func(p *millrace.Policy) string { return allowed(p, millrace.Search) }},
+	{"AI answers", func(p *millrace.Policy) string { return allowed(p, millrace.AIInput) }},
+	{"AI training", func(p *millrace.Policy) string { return allowed(p, millrace.AITrain) }},
 	{"Attribution", func(p *millrace.Policy) string { return required(p.Requirements.Attribution) }},
-	{"A link back", func(p *millrace.Policy) string { return required(p.Requirements.LinkBack) }},
+	{"Link back", func(p *millrace.Policy) string { return required(p.Requirements.LinkBack) }},
 	{"Notice of commercial use", func(p *millrace.Policy) string { return required(p.Requirements.Notice) }},
 	{"Terms", func(p *millrace.Policy) string { return p.Terms }},
 	{"Payment", func(p *millrace.Policy) string { return p.Payment }},
 	{"Contact", func(p *millrace.Policy) string { return p.Contact }},
-	{"Requests a second", func(p *millrace.Policy) string { return number(p.Rate.PerSecond) }},
-	{"Requests a day", func(p *millrace.Policy) string { return number(float64(p.Rate.PerDay)) }},
-	{"About the rate", func(p *millrace.Policy) string { return p.Rate.Note }},
-	{"Copies may be kept", func(p *millrace.Policy) string {
+	{"Requests per second", func(p *millrace.Policy) string { return number(p.Rate.PerSecond) }},
+	{"Requests per day", func(p *millrace.Policy) string { return number(float64(p.Rate.PerDay)) }},
+	{"Note on the rate", func(p *millrace.Policy) string { return p.Rate.Note }},
+	{"Retention", func(p *millrace.Policy) string {
 		if p.Retention == 0 {
 			return ""
 		}
 		return took(p.Retention)
 	}},
 	{"Access", func(p *millrace.Policy) string { return p.Access }},
-	{"Approved by name", func(p *millrace.Policy) string { return strings.Join(p.Consumers, ", ") }},
-	{"Holds since", func(p *millrace.Policy) string { return date(p.Effective) }},
+	{"Approved consumers", func(p *millrace.Policy) string { return strings.Join(p.Consumers, ", ") }},
+	{"Effective since", func(p *millrace.Policy) string { return date(p.Effective) }},
 	{"Last changed", func(p *millrace.Policy) string { return date(p.Updated) }},
 	{"Revision", func(p *millrace.Policy) string { return number(float64(p.Revision)) }},
 }

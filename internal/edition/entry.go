@@ -60,7 +60,7 @@ type entry struct {
 	state atomic.Pointer[entryState]
 	reps  [codings]atomic.Pointer[rep]
 
-	used  atomic.Uint32 // codingSet of the bodies used since the hand passed, and touched
+	used  atomic.Uint32 // coding bits of the bodies used since the clock hand last passed, and the touched bit
 	cost  int64         // in bytes; guarded by the cache
 	clock *clock        // that has the entry; guarded by the cache
 	place int           // in the clock's ring; guarded by the cache

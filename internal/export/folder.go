@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// mostLeft is the length of Counts.Left.
+// mostLeft is the maximum length of Counts.Left.
 const mostLeft = 100
 
 // output is a folder of files that an export owns.

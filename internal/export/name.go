@@ -43,14 +43,14 @@ func Folders(bases []string) map[string]string {
 	return out
 }
 
-// fileName gives the name of the file of a page below its site's folder, with
-// slashes. It depends on the page's URL alone: two pages can have names that
-// are alike, or that some file systems do not tell apart.
+// fileName returns the slash-separated name of a page's file below its site's folder. The name
+// depends only on the page's URL. Two pages can get the same name, or names that some file
+// systems do not distinguish.
 //
-// The path of the URL is the path of the file. A path that ends with "/" is an
-// index.md in its folder, a query follows an "@". What a file system could take
-// for something else, or not at all, becomes "_", and such a part of the path
-// has a hash of what it was at its end.
+// The name is the path of the URL with the extension .md. A path that ends with "/" becomes
+// index.md in its folder. A query follows an "@". Characters and names that a file system
+// could reject or misread are replaced by or prefixed with "_". A changed part of the path
+// ends with a hash of the original part.
 func fileName(base, pageURL string) string {
 	identity := canon.Relative(base, pageURL)
 	rest, inside := strings.CutPrefix(identity, "/")

@@ -69,9 +69,9 @@ func Endpoint(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("it is no URL: %w", millrace.Coded("bad-url", millrace.ErrInvalid))
+		return nil, fmt.Errorf("not a URL: %w", millrace.Coded("bad-url", millrace.ErrInvalid))
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return nil, fmt.Errorf("it is no URL of a server; write http:// or https:// in front of a host: %w", millrace.Coded("bad-scheme", millrace.ErrInvalid))
+		return nil, fmt.Errorf("not the URL of a server: %w; start it with http:// or https://", millrace.Coded("bad-scheme", millrace.ErrInvalid))
 	case u.User != nil:
 		return nil, fmt.Errorf("%s: a URL that carries credentials is not posted to: %w", u.Host, millrace.Coded("url-credentials", millrace.ErrInvalid))
 	}

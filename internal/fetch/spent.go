@@ -6,8 +6,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// SpentError is a request of a client that has received [Options.MaxReceived] bytes. It wraps
-// [millrace.ErrUnavailable]: another client may repeat it.
+// SpentError is the error of a request whose client has received [Options.MaxReceived] bytes.
+// It wraps [millrace.ErrUnavailable], because the request may succeed with another client.
 type SpentError struct{ Limit int64 }
 
 // Error returns "1000 bytes were received, which is the limit".

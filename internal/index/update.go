@@ -278,6 +278,6 @@ func (w *work) count() error {
 
 // when returns an error that says how far the index is.
 func (s *state) when() error {
-	return millrace.Coded("index-behind", fmt.Errorf("the search index is of %s: what has changed since is not found yet",
+	return millrace.Coded("index-behind", fmt.Errorf("the search index is from %s; later changes are not searched yet",
 		time.UnixMilli(s.time).UTC().Format(time.RFC3339)))
 }

@@ -20,7 +20,7 @@ var (
 
 	errBOM   = millrace.Coded("json-bom", errors.New("the input starts with a byte order mark"))
 	errCut   = millrace.Coded("json-cut", errors.New("the input ends too early"))
-	errTwice = millrace.Coded("json-duplicate", errors.New("the name is there twice"))
+	errTwice = millrace.Coded("json-duplicate", errors.New("duplicate name"))
 )
 
 const bom = "\uFEFF"

@@ -222,7 +222,7 @@ func (s *Subscriber) ask(ctx context.Context, held *Subscription, sub *subscript
 		return nil
 	case <-time.After(answerTime):
 		// The full URL is a capability: do not log it.
-		return fmt.Errorf("hub %s has not asked below %s whether the subscription was meant: %w", held.Hub, s.callback, millrace.Coded("hub-silent", millrace.ErrUnavailable))
+		return fmt.Errorf("hub %s sent no verification request below %s: %w", held.Hub, s.callback, millrace.Coded("hub-silent", millrace.ErrUnavailable))
 	case <-ctx.Done():
 		return ctx.Err()
 	}

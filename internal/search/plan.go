@@ -116,7 +116,7 @@ func newPlan(q Query, a *Analyzer, st Statistics, ix Index, trial Trial) (*plan,
 	}
 	slices.SortStableFunc(p.words, func(x, y *wanted) int { return cmp.Compare(x.n, y.n) })
 	if n := len(p.words); n > maxAsked {
-		p.note = millrace.Coded("query-words", fmt.Errorf("the question has %d words: the %d rarest count", n, maxAsked))
+		p.note = millrace.Coded("query-words", fmt.Errorf("the question has %d words; only the %d rarest are used", n, maxAsked))
 		weight := func(w *wanted) float64 {
 			if w.n == 0 {
 				return 0

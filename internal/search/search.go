@@ -83,7 +83,7 @@ func cutNote(text string) error {
 	if head(text, millrace.MaxQuery) == text {
 		return nil
 	}
-	return millrace.Coded("query-cut", fmt.Errorf("the first %d characters of the question count", millrace.MaxQuery))
+	return millrace.Coded("query-cut", fmt.Errorf("only the first %d characters of the question are used", millrace.MaxQuery))
 }
 
 // Run answers a question. The package comment defines the relevance.

@@ -221,8 +221,8 @@ func (r *Report) readPurposes(site *discover.SiteReport, text []byte) error {
 				away = append(away, t)
 			}
 		}
-		// One blocked search engine is a refusal, and one blocked training crawler represents
-		// the others.
+		// One blocked training crawler refuses training. Any other purpose is refused only if
+		// all of its crawlers are blocked.
 		if len(away) == 0 || purpose != millrace.AITrain && len(away) < len(tokens) {
 			continue
 		}

@@ -142,7 +142,7 @@ func (in *input) fail(line int, err error) error {
 
 var (
 	errLong  = millrace.Coded("url-size", errors.New("its URL is too long"))
-	errURL   = millrace.Coded("bad-url", errors.New("it is no URL"))
+	errURL   = millrace.Coded("bad-url", errors.New("not a URL"))
 	errNoURL = millrace.Coded("no-url", errors.New("it has no URL"))
 )
 

@@ -87,7 +87,7 @@ func Annotate(ctx context.Context, data []byte, pageURL string) ([]byte, []Addit
 		_, err = Of(d.Tree, d.options())
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("annotate: with the attributes: %w", err)
+		return nil, nil, fmt.Errorf("annotate: check the result: %w", err)
 	}
 	return out, a.added, nil
 }

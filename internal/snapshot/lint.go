@@ -61,7 +61,7 @@ type around struct {
 
 // Lint checks the attributes of an HTML document. It returns at most 1,000 findings, in
 // document order. pageURL is absolute. A document without attributes can only have findings
-// for inputs that are no fields.
+// for inputs that are not fields.
 //
 // The errors are those of [extract.HTML], and [millrace.ErrInvalid] for UTF-16.
 func Lint(ctx context.Context, data []byte, pageURL string) ([]Finding, error) {

@@ -253,7 +253,7 @@ func TestValidate(t *testing.T) {
 		`{"page":"x","ai_context":["a",1]}`:                   "/ai_context/1: it is a number, not a string",
 		`[]`:                                                  ": a snapshot is an object, not an array",
 		`{"page":"x",}`:                                       `: JSON at line 1, byte 12: invalid character '}' at start of string (expecting '"')`,
-		`{"page":"x","page":"y"}`:                             ": JSON at line 1, byte 12 (/page): the name is there twice",
+		`{"page":"x","page":"y"}`:                             ": JSON at line 1, byte 12 (/page): duplicate name",
 	} {
 		got := ""
 		if f := Validate([]byte(source)); len(f) > 0 {

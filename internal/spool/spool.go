@@ -83,7 +83,7 @@ type bounded struct {
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.r.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return 0, fmt.Errorf("it is longer than it may be: %w", millrace.ErrTooLarge)
+		return 0, fmt.Errorf("exceeds the size limit: %w", millrace.ErrTooLarge)
 	}
 	return n, err
 }

@@ -2,9 +2,8 @@
 // files. Their header fields become the configuration of the hosts: a _headers file for
 // Netlify and Cloudflare Pages, and snippets for nginx and Caddy.
 //
-// Most files have the names of their request paths. The hidden folder .millrace contains
-// the record of the build, the snippets, and temporary files. A file is renamed to its
-// name when it is complete, and only if its bytes have changed. After a crash, the next
-// build completes the work.
-// that was killed is completed by the next one.
+// Most files have the names of their request paths. The hidden folder .millrace contains the
+// record of the build, the snippets, and temporary files. A file is renamed to its name when
+// it is complete, and only if its bytes have changed. After a crash, the next build completes
+// the work.
 package static

@@ -12,7 +12,7 @@ type Report struct {
 	RemovedFiles []string `json:"removed_files"`  // names of removed files, at most 1000
 	LeftOut      []Left   `json:"left_out"`       // documents without a file, at most 1000
 	LeftOutCount int      `json:"left_out_count"` // number of documents without a file
-	Separate     int      `json:"separate"`       // documents that need rules of the server to be found
+	Separate     int      `json:"separate"`       // documents that a server finds only by an additional rule
 	Rules        int      `json:"header_rules"`   // rules in the _headers file
 	Unsaid       int      `json:"headers_unsaid"` // documents for which the _headers file cannot set every field
 }

@@ -234,8 +234,8 @@ func (d *directories) fetch(ctx context.Context, url string) (_ []PublicKey, age
 	return d.proven(keys, req, resp), ageOf(resp.Header, d.now()), nil
 }
 
-// proven returns keys without those that have an invalid signature of the directory, and
-// without the published test key.
+// proven drops each key whose signature of the directory is invalid, and the published test
+// key unless d.test is set.
 func (d *directories) proven(keys []PublicKey, req *http.Request, resp *http.Response) []PublicKey {
 	now := d.now()
 	signed, err := signatures(resp.Header, directoryTag)

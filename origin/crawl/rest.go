@@ -101,8 +101,8 @@ func (r *run) consider(ref millrace.Ref) (t task, ask bool, err error) {
 	case r.reread:
 		ask = true
 	case t.state == muted && !t.version.stale:
-		// The page that the alias means is checked separately. The keys spread the aliases
-		// over a week.
+		// The target of the alias is checked separately. The keys spread the aliases over a
+		// week.
 		ask = (today(r.now())+int64(k%7))/7 != (t.version.day+int64(k%7))/7
 	case t.state == had && t.knownVersion == "":
 		ask = true

@@ -186,7 +186,7 @@ func (f *fixture) speaks(p *millrace.Page, when string) {
 		}
 	}
 	if w := p.HTMLSize; w.Bytes < 0 || w.Received < 0 || w.Bytes == 0 && w.Received > 0 || p.Known == 0 && w != (millrace.HTMLSize{}) {
-		f.Errorf("%s: %s weighs %+v", when, p.URL, w)
+		f.Errorf("%s: %s has the invalid HTML size %+v", when, p.URL, w)
 	}
 	if p.Title == "" && len(p.Blocks) == 0 && p.Known != 0 && !p.Access.NoIndex && !p.Access.Auth {
 		f.Errorf("%s: %s speaks and says nothing", when, p.URL)

@@ -46,7 +46,7 @@ type publisher struct {
 	o      protocol.PublisherOptions
 	own    PublisherOptions
 	paths  []priority
-	most   int // most changes of a day that has a delta
+	most   int // maximum number of changes of a day that has a delta
 	counts dayChanges
 	now    func() time.Time // clock for the days that may have a delta
 }

@@ -53,9 +53,10 @@ type counted struct {
 // maxHeld limits the cached pages of all days.
 const maxHeld = 200_000
 
-// of returns the days that have deltas, in order. They end with the day of the newest change
-// and begin after the first entry of the log: no log has the earlier state of the site, and a
-// client from that time must read the list. most is the limit of the changes in a delta.
+// of returns the days that have deltas, in order, up to the day of the newest change. They
+// begin after the first entry of the log: the log does not contain the earlier state of the
+// site, and a client with that state must read the list. most is the maximum number of changes
+// in a delta.
 func (h *dayChanges) of(ctx context.Context, v millrace.View, most int) ([]*day, error) {
 	site := v.Site()
 	if site.Volatile || site.Time.IsZero() {

@@ -38,7 +38,7 @@ func On[S, T any](of func(S) *T, f func(t *T, fail check.Fail)) check.SiteCheck[
 	}
 }
 
-// SiteContext is what the rules of all protocols share of a site.
+// SiteContext is the data about a site that the rules of all protocols share.
 type SiteContext struct {
 	*check.Target
 	Hosts []string // known hosts of the site

@@ -42,7 +42,7 @@ func (s *site) documents(t *testing.T) {
 		}
 		body := write(t, d)
 		if again := write(t, d); !bytes.Equal(body, again) {
-			t.Errorf("%s: written twice it is %q and %q", path, body, again)
+			t.Errorf("%s: two writes differ: %q and %q", path, body, again)
 		}
 		other := twins[path]
 		if other == nil {
@@ -64,7 +64,7 @@ func (s *site) documents(t *testing.T) {
 			continue
 		}
 		if found.Path != path || found.Page != d.Page || found.Query != d.Query || found.PageCount != d.PageCount || found.ETag != d.ETag || !cmp.Equal(found.Header, d.Header) || !bytes.Equal(write(t, found), body) {
-			t.Errorf("Find of %s gives %s with tag %s, All %s with %s", path, found.Path, found.ETag, d.Path, d.ETag)
+			t.Errorf("Find of %s returns %s with tag %s, All returns %s with %s", path, found.Path, found.ETag, d.Path, d.ETag)
 		}
 	}
 	s.linked(t, pub, docs)
@@ -154,7 +154,7 @@ func (s *site) files(t *testing.T, twin *View) {
 	}
 	for _, f := range one.Files {
 		if !strings.HasPrefix(f.Path, "/") || f.ETag == "" || f.Sum != canon.SHA256Hex(one.Bodies[f.Path]) {
-			t.Errorf("a file is %+v", f)
+			t.Errorf("artifact with an invalid path, ETag or sum: %+v", f)
 		}
 	}
 }

@@ -159,7 +159,7 @@ func probeCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions)
 	first, still := sync(), sync()
 	t.Logf("a probe takes %+v and finds %+v", took, *offer)
 	if took.Requests > probeRequests || took.Bytes > first.Bytes/2 {
-		t.Errorf("a probe takes %+v, reading everything %+v", took, first)
+		t.Errorf("the probe used %+v; a full read used %+v", took, first)
 	}
 	known, carried := millrace.Fields(0), 0
 	for _, page := range copied.pages {
@@ -175,7 +175,7 @@ func probeCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions)
 		off = carried / 10
 	}
 	if offer.Pages < carried-off || offer.Pages > carried+off || offer.WithoutContent != 0 || offer.Fields != known {
-		t.Errorf("it names %d pages, %d of them bare, with the fields %b; there are %d, with %b", offer.Pages, offer.WithoutContent, offer.Fields, carried, known)
+		t.Errorf("the offer has %d pages, %d without content, and the fields %b; want %d pages with the fields %b", offer.Pages, offer.WithoutContent, offer.Fields, carried, known)
 	}
 	near(t, "First", offer.First, first)
 	near(t, "Still", offer.Still, still)
@@ -275,10 +275,10 @@ func probeHostile(t *testing.T, p protocol.Protocol, h hostileServer) {
 		t.Fatalf("it finds %+v", *offer)
 	}
 	if h.err != nil && !errors.Is(err, h.err) {
-		t.Errorf("the error is %v", err)
+		t.Errorf("Probe returned an unexpected error: %v", err)
 	}
 	if took := client.Stats(); took.Requests > 40 || took.BodyBytes > 8<<20 {
-		t.Errorf("it takes %d requests and %d bytes", took.Requests, took.BodyBytes)
+		t.Errorf("Probe exceeds its limits: %d requests and %d bytes", took.Requests, took.BodyBytes)
 	}
 }
 

@@ -501,7 +501,7 @@ func (p *parser) late() bool {
 	return now.After(p.until) && !p.limit("the page takes too long to read")
 }
 
-// limit fails at a limit that the specification does not define.
+// limit fails because of a limit of this parser that the specification does not define.
 func (p *parser) limit(reason string) bool {
 	return p.fail(issue{at: p.pos, rule: noteRefused, section: sectionLimits, reason: reason})
 }

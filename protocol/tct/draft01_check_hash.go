@@ -129,7 +129,8 @@ func checkNoSpace(p *seenPage, fail check.Fail) bool {
 	return ok
 }
 
-// checkWireForm leaves a tag over the publisher's own form to checkJCS.
+// checkWireForm checks documents whose tag is the hash of the canonical form (RFC 8785).
+// checkJCS checks tags over the publisher's own form.
 func checkWireForm(p *seenPage, fail check.Fail) bool {
 	f := formsOf(p)
 	if p.Fields == nil || f.jcsErr != nil || !claims(p, f.sumJCS) {

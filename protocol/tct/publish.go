@@ -157,7 +157,7 @@ func (d *draft) write(w io.Writer, doc *document, url, want string) error {
 	}
 	body, hash := d.Encode(doc)
 	if tagOf(hash) != want {
-		return fmt.Errorf("%s: document of %s: it has become %s, its tag is %s", d.Name, url, hash, want)
+		return fmt.Errorf("%s: document of %s: its hash is %s, but its tag is %s", d.Name, url, hash, want)
 	}
 	_, err := w.Write(body)
 	return err
