@@ -23,45 +23,45 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Crawl is the way to read a site that speaks no protocol: by its HTML pages and
-// their links. See [Options.Via] and [Report.Via].
+// Crawl names the way that reads the HTML pages of a site and follows their links. It is for
+// sites without a protocol. See [Options.Via] and [Report.Via].
 const Crawl = discover.Web
 
-// Coefficients are what savings are computed with.
+// Coefficients are the coefficients that savings are computed with.
 type Coefficients = savings.Coefficients
 
-// Savings is what a pull has saved against fetching every page as HTML.
+// Savings describes what a pull saved compared with fetching every page as HTML.
 type Savings = savings.Saved
 
-// Options are what an [Agent] works with. The zero value is ready to use.
+// Options are the options of an [Agent]. The zero value is ready to use.
 type Options struct {
-	// Via is the name of the protocol to read sites by, or [Crawl]. If empty, the
-	// cheapest way that a site offers.
+	// Via is the name of the protocol to read sites by, or [Crawl]. If empty, the agent
+	// chooses the cheapest way that a site offers.
 	Via string
-	// Purpose is what the content is for. If empty, [millrace.AIInput].
+	// Purpose is the intended use of the content. If empty, [millrace.AIInput].
 	Purpose millrace.Purpose
 	// IgnorePolicy reads sites against their policy and robots.txt.
 	IgnorePolicy bool
-	// Parallel is the number of sites that are pulled at once. If zero, 4. The
-	// sites of one host are pulled one after the other.
+	// Parallel is the number of sites that are pulled at once. If zero, 4. Sites on the same
+	// host are pulled one after the other.
 	Parallel int
 
-	// MaxPages limits the pages that one pull requests of a site, and MaxBytes the
-	// bytes that it receives, headers included. The next pull continues. Files of
-	// many pages are read whole, or not at all. If zero, there is no limit.
+	// MaxPages limits the pages that one pull requests from a site. MaxBytes limits the bytes
+	// that it receives, including headers. The next pull continues. A file of many pages is
+	// read completely or not at all. If zero, there is no limit.
 	MaxPages int
 	MaxBytes int64
-	// MaxDepth limits the links between the start of a crawl and a page. If zero,
-	// 30. MaxTime limits the time of one crawl; the next one continues. If zero,
-	// there is no limit.
+	// MaxDepth limits the number of links between the start of a crawl and a page. If zero,
+	// 30. MaxTime limits the time of one crawl; the next one continues. If zero, there is no
+	// limit.
 	MaxDepth int
 	MaxTime  time.Duration
-	// MaxList and Handshake are those of [protocol.ReaderOptions].
+	// MaxList and Handshake are passed to [protocol.ReaderOptions].
 	MaxList   int64
 	Handshake bool
 
-	// Keep, Drop and Comments correct the extraction of pages that are crawled, as
-	// those of [extract.RulesOptions] do.
+	// Keep, Drop and Comments correct the extraction of crawled pages. See
+	// [extract.RulesOptions].
 	Keep, Drop []string
 	Comments   bool
 
@@ -74,20 +74,20 @@ type Options struct {
 	// UserAgent names the agent to servers. If empty, millrace/VERSION with
 	// Contact, an address or URL for the owners of sites.
 	UserAgent, Contact string
-	// Delay is the least time between two requests to one host. If zero, 250 ms,
-	// and none on loopback; a negative value is none.
+	// Delay is the minimum time between two requests to one host. If zero, 250 ms, or no delay
+	// on loopback. If negative, there is no delay.
 	Delay time.Duration
 	// AllowPrivate allows loopback and private addresses.
 	AllowPrivate bool
-	// Dial connects in place of the network. If nil, the network.
+	// Dial opens connections. If nil, the network is used.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
-	// Coefficients are those of [Report.Savings]. If zero, the default ones.
+	// Coefficients are used to compute [Report.Savings]. If zero, the defaults.
 	Coefficients Coefficients
 	// Progress receives the progress of pulls. It is called from several
 	// goroutines at once, and must not block. If nil, progress is not reported.
 	Progress func(Progress)
-	// Logger receives what happens. If nil, nothing is logged.
+	// Logger receives log messages. If nil, nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -97,11 +97,11 @@ type Agent struct {
 	o        Options
 	rules    *extract.Rules
 	shared   *fetch.Client             // the clients of all sites share its queues
-	verifier *webauth.ResponseVerifier // has the keys of sites
+	verifier *webauth.ResponseVerifier // caches the keys of sites
 }
 
-// New returns an agent that mirrors sites into st. nil options are the zero
-// value. An option that cannot be used is [millrace.ErrInvalid].
+// New returns an agent that mirrors sites into st. Nil options are the zero value. If an
+// option is invalid, the error is [millrace.ErrInvalid].
 func New(st store.Store, o *Options) (*Agent, error) {
 	a := &Agent{store: st}
 	if o != nil {
@@ -138,7 +138,7 @@ func (a *Agent) corrections() ingest.Rules {
 	return ingest.Rules{Keep: a.o.Keep, Drop: a.o.Drop, Comments: a.o.Comments}
 }
 
-// named returns the protocol of a name.
+// named returns the protocol with the given name.
 func named(name string) (p protocol.Protocol, ok bool) {
 	for _, p := range all.Protocols() {
 		if p.Name == name {
@@ -148,7 +148,7 @@ func named(name string) (p protocol.Protocol, ok bool) {
 	return p, false
 }
 
-// protocols returns those that sites may be read by.
+// protocols returns the protocols that sites may be read by.
 func (a *Agent) protocols() []protocol.Protocol {
 	if a.o.Via == "" {
 		return all.Protocols()
@@ -159,11 +159,12 @@ func (a *Agent) protocols() []protocol.Protocol {
 	return nil
 }
 
-// Pull mirrors the site of each URL once, by the cheapest way that it offers. A
-// site that speaks no protocol is crawled in the folder of the URL. Pull returns
-// a report for each site that was begun, in the order of urls, and the errors of
-// all sites that could not be pulled, which do not stop the others. What was
-// read before an error is in the store.
+// Pull mirrors the site of each URL once, by the cheapest way that it offers. If a site has no
+// protocol, Pull crawls the folder of the URL.
+//
+// Pull returns a report for each site that it started, in the order of urls. An error of one
+// site does not stop the others; Pull returns the errors of all sites. Pages that were read
+// before an error are in the store.
 func (a *Agent) Pull(ctx context.Context, urls ...string) ([]*Report, error) {
 	all := make([]*Report, len(urls))
 	jobs := make(chan []int)
@@ -195,8 +196,7 @@ func (a *Agent) Pull(ctx context.Context, urls ...string) ([]*Report, error) {
 	return reports, errors.Join(errs...)
 }
 
-// byHost returns the indexes of URLs in groups of one host each, in the order of
-// their first ones.
+// byHost groups the indexes of URLs by host, in the order in which the hosts first appear.
 func byHost(urls []string) (groups [][]int) {
 	at := map[string]int{}
 	for i, raw := range urls {

@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// budgetError is a limit of the options that a pull has reached. It is no
-// failure: what was read is in the store, and the next pull continues.
+// budgetError is a limit of the options that a pull has reached. It is not a failure: the
+// pages read so far are in the store, and the next pull continues.
 type budgetError struct{ quota string }
 
 // Error names the limit, such as "Options.MaxPages 100".
@@ -24,11 +24,11 @@ type budget struct {
 	maxPages int
 	maxBytes int64
 	client   *fetch.Client
-	over     func() error // reports that the site allows no more; nil = never
-	asked    atomic.Int64 // pages
+	over     func() error // reports that the site allows no more requests; nil = never
+	asked    atomic.Int64 // pages requested
 }
 
-// enough returns an error if the next page is too much.
+// enough returns an error if the next page would exceed a limit.
 func (b *budget) enough() error {
 	if err := b.full(); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (b *budget) enough() error {
 	return nil
 }
 
-// full returns an error if the bytes are used up, or the site allows no more.
+// full returns an error if the byte limit is reached or the site allows no more requests.
 func (b *budget) full() error {
 	if b.over != nil {
 		if err := b.over(); err != nil {
@@ -52,23 +52,23 @@ func (b *budget) full() error {
 	return nil
 }
 
-// ended returns the limit that caused an error, nil if none did.
+// ended returns the limit that caused an error, or nil if no limit did.
 func (b *budget) ended(err error) *budgetError {
 	if e, ok := errors.AsType[*budgetError](err); ok {
 		return e
 	}
-	// What fails when nothing more is received, fails for that.
+	// If the budget is used up, it is the cause of every failure.
 	if full, ok := errors.AsType[*budgetError](b.full()); err != nil && ok {
 		return full
 	}
 	return nil
 }
 
-// refuse returns an error for an offer of many pages in few files that are more
-// than what is left: no pull could finish them.
+// refuse returns an error if an offer packs many pages into few files and exceeds the
+// remaining budget. No pull could finish such an offer.
 func (b *budget) refuse(name string, o *protocol.Offer) error {
 	if o == nil || o.First.Requests*2 > int64(o.Pages) {
-		return nil // page by page
+		return nil // is read page by page
 	}
 	left := b.maxBytes - b.client.Stats().Received()
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace/internal/webauth"
 )
 
-// clientOptions returns the options of every client. Those of a nil robots fetch
-// what robots.txt disallows.
+// clientOptions returns the options of every client. If robots is nil, the client ignores
+// robots.txt.
 func (a *Agent) clientOptions(robots fetch.RobotsMemory) *fetch.Options {
 	return &fetch.Options{
 		AllowPrivate: a.o.AllowPrivate, UserAgent: a.o.UserAgent, Contact: a.o.Contact, Delay: a.o.Delay,
@@ -17,7 +17,7 @@ func (a *Agent) clientOptions(robots fetch.RobotsMemory) *fetch.Options {
 	}
 }
 
-// robots is nil if the agent ignores robots.txt.
+// robots returns nil if the agent ignores robots.txt.
 func (a *Agent) robots() fetch.RobotsMemory {
 	if a.o.IgnorePolicy {
 		return nil
@@ -25,8 +25,8 @@ func (a *Agent) robots() fetch.RobotsMemory {
 	return ingest.Robots{State: a.store.State()}
 }
 
-// siteClient returns the client of one pull. All pulls share the queues of hosts,
-// and are together as polite as one. If verifier is not nil, it verifies responses.
+// siteClient returns the client of one pull. All pulls share the queues of hosts, so that
+// limits apply to all of them together. If verifier is not nil, it verifies responses.
 func (a *Agent) siteClient(verifier *webauth.ResponseVerifier) *fetch.Client {
 	o := a.clientOptions(a.robots())
 	o.SharedQueues, o.MaxReceived = a.shared, a.o.MaxBytes
@@ -39,8 +39,7 @@ func (a *Agent) siteClient(verifier *webauth.ResponseVerifier) *fetch.Client {
 // showing returns a client that sends the keys of origins.
 func (a *Agent) showing(c *fetch.Client) *http.Client { return fetch.WithKeys(c.HTTP(), a.o.Key) }
 
-// checkSignatures returns an error if more signatures of the site are wrong than
-// before.
+// checkSignatures returns an error if the number of invalid signatures exceeds before.
 func (s *sitePull) checkSignatures(before int64) error {
 	if s.verifier.Counts().Wrong > before {
 		return s.verifier.Err()

@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// costsEvery is how often a running pull adds its costs to the store. If it is
-// killed, the rest is lost.
+// costsEvery is how often a running pull adds its costs to the store. If the pull is killed,
+// costs since the last time are lost.
 const costsEvery = 2 * time.Second
 
 // costMeter adds the costs of one pull to the store, in parts.
@@ -29,7 +29,7 @@ type costMeter struct {
 	site     string // in the store
 	protocol string
 	booked   store.Traffic
-	pages    store.Traffic // what is known of pages when the pull ends
+	pages    store.Traffic // page counts, set when the pull ends
 	html     bool          // pages came as HTML
 }
 
@@ -51,29 +51,29 @@ func measure(ctx context.Context, st store.Costs, client *fetch.Client, site str
 	return m
 }
 
-// begin says by which protocol a site is pulled from now on.
+// begin sets the site and the protocol that later costs belong to.
 func (m *costMeter) begin(site, protocol string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.site, m.protocol = site, protocol
 }
 
-// sawHTML says that pages came as HTML, whatever the protocol.
+// sawHTML records that pages were received as HTML, whatever the protocol.
 func (m *costMeter) sawHTML() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.html = true
 }
 
-// wire is what the client has counted so far. Whether HTML that came was that
-// of pages is known at the end.
+// wire returns the traffic that the client has counted so far. Only at the end is it known
+// whether the received HTML was HTML of pages.
 func (m *costMeter) wire() store.Traffic {
 	s := m.client.Stats()
 	return store.Traffic{Requests: s.Requests, Conditional: s.Conditional, NotModified: s.NotModified, Received: s.Received()}
 }
 
-// book adds the part of a total that was not added before. A failure is not
-// retried, so nothing counts twice, and does not stop the pull.
+// book adds to the store the part of total that was not added before. A failure is not
+// retried, so that nothing counts twice, and does not stop the pull.
 func (m *costMeter) book(ctx context.Context, total store.Traffic) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,26 +88,26 @@ func (m *costMeter) book(ctx context.Context, total store.Traffic) {
 	}
 }
 
-// see counts what one way has brought. known is how many pages it vouches for,
-// -1 if it did not see the whole site.
+// see counts the pages of one way. known is the number of pages that the way confirms, or -1
+// if it did not read the whole site.
 func (m *costMeter) see(name string, known int, rep *mirror.Report) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.html = m.html || name == Crawl || len(rep.Fallbacks) > 0
 	t := &m.pages
 	t.Fetched, t.Unmodified, t.Text = t.Fetched+int64(rep.Fetched), t.Unmodified+int64(rep.Unmodified), t.Text+rep.Text
-	if name == Crawl { // it does not ask for pages, it names those that it has looked at
+	if name == Crawl { // a crawl names only pages that it has fetched
 		t.Unmodified += max(0, int64(rep.Unchanged-(rep.Fetched-rep.Added-rep.Updated)))
 	}
 	if t.Pages = t.Fetched + t.Unmodified; known >= 0 {
 		t.Pages = max(int64(known), t.Fetched)
 		if rest := max(0, t.Pages-t.Fetched); name == Crawl || t.Unmodified > rest {
-			t.Unmodified = rest // a crawl looks at every page
+			t.Unmodified = rest // a crawl requests every page
 		}
 	}
 }
 
-// end adds the rest. It returns the costs of the pull and those of the site.
+// end adds the remaining costs. It returns the costs of the pull and of the site.
 func (m *costMeter) end(ctx context.Context, failed bool) (total, site store.Traffic) {
 	close(m.stop)
 	m.ended.Wait()
@@ -137,7 +137,7 @@ func (m *costMeter) end(ctx context.Context, failed bool) (total, site store.Tra
 	return total, site
 }
 
-// settle ends the meter of a pull, and reports what was saved.
+// settle ends the meter of a pull and reports the savings.
 func (s *sitePull) settle(ctx context.Context, failed bool) {
 	ctx = context.WithoutCancel(ctx) // the costs of an interrupted pull count, too
 	total, known := s.costs.end(ctx, failed)

@@ -15,21 +15,21 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// observed is a source whose stream is observed while it is read.
+// observed is a source that records which kinds of changes it yields.
 type observed struct {
 	millrace.Source
-	// full ends the stream at the first thing that could not be had any more:
-	// what is under way comes home before. nil = nothing does.
+	// full is called when a page is skipped. If it returns an error, the stream ends with it.
+	// If nil, skipped pages do not end the stream.
 	full func() error
 	// marked, if not nil, is called with each checkpoint before it is applied.
 	// Its error ends the stream.
 	marked func(ctx context.Context, at time.Time) error
 
-	changes  bool // there were other changes than Marks
-	complete bool // everything was named
+	changes  bool // the source yielded changes other than checkpoints
+	complete bool // a checkpoint was complete for the whole site
 }
 
-// Changes yields those of the source.
+// Changes yields the changes of the source.
 func (w *observed) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		for c, err := range w.Source.Changes(ctx, since) {
@@ -62,11 +62,11 @@ func (w *observed) observe(ctx context.Context, c millrace.Change) error {
 	return nil
 }
 
-// deletionsAge is how long an unmodified primary source is enough to know that no
-// page was deleted.
+// deletionsAge is how long an unmodified primary source is sufficient evidence that no page
+// was deleted.
 const deletionsAge = 24 * time.Hour
 
-// deletionsRecord is what a store has of the deletions of a primary source.
+// deletionsRecord is the stored state of the deletions of a primary source.
 type deletionsRecord struct {
 	Cursor millrace.Cursor `json:"cursor,omitempty"` // of the way
 	Asked  time.Time       `json:"asked"`            // when it has answered last
@@ -75,19 +75,19 @@ type deletionsRecord struct {
 	Owed time.Time `json:"owed,omitzero"`
 }
 
-// deletions asks another way which pages of the primary source are deleted.
+// deletions reads the deletions of a primary source from another way.
 type deletions struct {
 	*sitePull
 	w       *ways
-	name    string // the way
+	name    string // name of the other way
 	primary string // protocol of the primary source
 	reader  protocol.DeletionReader
 	record  deletionsRecord
-	way     *Way // of the report; nil = it was not asked
+	way     *Way // row of the report; nil = deletions were not requested
 }
 
-// deletions returns what reports the deletions of a primary source; nil = the
-// source itself.
+// deletions returns the reader of the deletions of a primary source. It returns nil if the
+// source reports them itself.
 func (s *sitePull) deletions(ctx context.Context, w *ways, primary, name string) (*deletions, error) {
 	if name == "" || name == primary {
 		return nil, nil //nolint:nilnil // no way reports deletions
@@ -112,8 +112,8 @@ func (d *deletions) stored() state.JSON[deletionsRecord] {
 
 func (d *deletions) save(ctx context.Context) error { return d.stored().Save(ctx, d.record) }
 
-// owe stores that the primary source has given a state of the site, before that
-// is stored: after a pull that was killed in between, the next one asks.
+// owe records a state of the primary source before the pages of that state are stored. If the
+// pull is killed in between, the next pull requests the deletions.
 func (d *deletions) owe(ctx context.Context, at time.Time) error {
 	if at.IsZero() || !d.record.Owed.IsZero() && !at.Before(d.record.Owed) {
 		return nil
@@ -122,8 +122,8 @@ func (d *deletions) owe(ctx context.Context, at time.Time) error {
 	return d.save(ctx)
 }
 
-// sync reads the primary source, and then deletes what the other way reports. If
-// that fails, or reports too many deletions, the source is read whole.
+// sync reads the primary source, and then deletes the pages that the other way reports. If
+// that fails, or too many pages are reported, sync reads the whole source.
 func (d *deletions) sync(
 	ctx context.Context, proto protocol.Protocol, from string, sync func(millrace.Source, *observed) (*mirror.Report, error),
 ) (*mirror.Report, error) {
@@ -147,9 +147,9 @@ func (d *deletions) sync(
 	if err != nil {
 		return rep, err
 	}
-	// A source that was read whole may name pages that were deleted when its
-	// cursor was made, so deletions are requested then, too. They are not if the
-	// source is unmodified.
+	// A complete reading may list pages that were deleted while its cursor was made. Deletions
+	// are therefore requested after it, too. They are not requested if the source is
+	// unmodified.
 	if age := began.Sub(d.record.Asked); before == after && d.record.Owed.IsZero() && age >= 0 && age < deletionsAge {
 		return rep, nil
 	}
@@ -174,7 +174,7 @@ func (d *deletions) sync(
 	owed := d.record.Owed
 	d.record = deletionsRecord{}
 	if seen.complete && !errors.Is(err, millrace.ErrConflict) {
-		d.record.Owed = owed // the next pull asks again
+		d.record.Owed = owed // the next pull requests them again
 	}
 	if err := d.save(ctx); err != nil || seen.complete {
 		return rep, err
@@ -186,11 +186,11 @@ func (d *deletions) sync(
 	return joinReports(rep, complete), err
 }
 
-// manyGone is how many names of pages are kept until it is known whether to
-// believe that they are gone.
+// manyGone is the maximum number of reported deletions. They are kept in memory until all have
+// been received and checked.
 const manyGone = 100_000
 
-// ask applies what is gone, and gives how many pages that were.
+// ask applies the reported deletions and returns their number.
 func (d *deletions) ask(ctx context.Context, from string, rep *mirror.Report) (int, error) {
 	var urls []string
 	var next *millrace.Checkpoint
@@ -233,8 +233,8 @@ func (d *deletions) ask(ctx context.Context, from string, rep *mirror.Report) (i
 	return len(gone), d.save(ctx)
 }
 
-// believe refuses the loss of a fifth of the pages: as everywhere, that is
-// believed when it is seen a second time, by the primary source.
+// believe returns an error if a fifth of the pages or more would be deleted. Such a loss must
+// be confirmed by the primary source.
 func (d *deletions) believe(ctx context.Context, from string, lost int) error {
 	if lost == 0 {
 		return nil
@@ -254,7 +254,7 @@ func (d *deletions) believe(ctx context.Context, from string, lost int) error {
 	return fmt.Errorf("%w: %d of %d pages are said to be gone", millrace.ErrInvalid, lost, held)
 }
 
-// joinReports adds up what two readings of one source have done.
+// joinReports adds up the reports of two readings of one source.
 func joinReports(a, b *mirror.Report) *mirror.Report {
 	b.Added, b.Updated, b.Deleted = a.Added+b.Added, a.Updated+b.Updated, a.Deleted+b.Deleted
 	b.Asked, b.Unmodified = a.Asked+b.Asked, a.Unmodified+b.Unmodified

@@ -25,10 +25,10 @@ const (
 type deliveries struct {
 	w     *watch
 	yield func(*Event) bool
-	boxes map[string]*outbox.Outbox // by the names of sites; of run alone
+	boxes map[string]*outbox.Outbox // by the names of sites; used only by run
 	bell  chan struct{}
 	ended bool // the loop has ended
-	gone  bool // the receiver is gone
+	gone  bool // the receiver has reported that it no longer exists
 
 	mu      sync.Mutex
 	pending map[string]bool // sites that may have changed
@@ -39,7 +39,7 @@ func newDeliveries(w *watch) *deliveries {
 	return &deliveries{w: w, boxes: make(map[string]*outbox.Outbox), bell: make(chan struct{}, 1), pending: make(map[string]bool), busy: make(map[string]int)}
 }
 
-// wake notifies of a site that may have changed.
+// wake reports that a site may have changed.
 func (t *deliveries) wake(name string) {
 	t.mu.Lock()
 	t.pending[name] = true
@@ -50,7 +50,7 @@ func (t *deliveries) wake(name string) {
 	}
 }
 
-// follow notifies that sites are being pulled, until release is called.
+// follow reports that sites are being pulled, until release is called.
 func (t *deliveries) follow(names ...string) (release func()) {
 	add := func(n int) {
 		t.mu.Lock()
@@ -80,7 +80,7 @@ func (t *deliveries) take() []string {
 	return names
 }
 
-// run delivers until ctx or the loop ends, or an error makes delivery impossible.
+// run delivers changes until ctx or the loop ends, or an error makes delivery impossible.
 func (t *deliveries) run(ctx context.Context, yield func(*Event) bool) error {
 	t.yield = yield
 	tick := time.NewTicker(deliverEvery)
@@ -111,7 +111,7 @@ func (t *deliveries) run(ctx context.Context, yield func(*Event) bool) error {
 	}
 }
 
-// refusal is the error that a receiver has refused an event with.
+// refusal is the error with which a receiver refused an event.
 type refusal struct{ error }
 
 // Unwrap returns the error of the receiver.
@@ -151,7 +151,7 @@ func (t *deliveries) box(ctx context.Context, name string) (*outbox.Outbox, erro
 	return t.boxes[name], nil
 }
 
-// terms returns what a site says about the use of its content, as exports have it.
+// terms returns the terms of use of a site, in the format of exports.
 func (t *deliveries) terms(ctx context.Context, name string) (json.RawMessage, error) {
 	u, err := url.Parse(name)
 	if err != nil {
@@ -168,8 +168,7 @@ func (t *deliveries) terms(ctx context.Context, name string) (json.RawMessage, e
 	return json.Marshal(policy.Statements(r.Terms))
 }
 
-// skip marks the present state of a site as delivered to a new receiver with
-// FromNow.
+// skip marks the current state of a site as delivered. It is for a new receiver with FromNow.
 func (t *deliveries) skip(ctx context.Context, name string) error {
 	b, err := t.box(ctx, name)
 	if err != nil || !t.w.o.FromNow {
@@ -178,7 +177,7 @@ func (t *deliveries) skip(ctx context.Context, name string) error {
 	return b.Skip(ctx)
 }
 
-// flush delivers the changes of a site. If that fails, it is retried.
+// flush delivers the changes of a site. If it fails, it is retried.
 func (t *deliveries) flush(ctx context.Context, name string) error {
 	b, err := t.box(ctx, name)
 	if err == nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// Discovery is the ways into a site and its rules. In JSON it is what
-// `millrace discover --json` prints.
+// Discovery describes the ways into a site and its rules. Its JSON form is the output of
+// `millrace discover --json`.
 type Discovery struct {
 	Site     string             `json:"site"`
 	Moved    string             `json:"moved,omitempty"` // where the root redirects to, if that is another site
@@ -35,8 +35,8 @@ type Discovery struct {
 	Seconds  float64            `json:"seconds"`
 }
 
-// DiscoveredWay is one row. Figures of a way that has nothing to offer are 0,
-// its pages -1.
+// DiscoveredWay describes one way into a site. If the way offers nothing, its figures are 0
+// and its Pages is -1.
 type DiscoveredWay struct {
 	Protocol        string `json:"protocol"`
 	Entry           string `json:"entry"`            // URL of the first document
@@ -54,14 +54,14 @@ type DiscoveredWay struct {
 	Basis           string `json:"basis,omitempty"`  // what the figures are estimated from; absent if all is counted
 }
 
-// DiscoveredPolicy is what one document says about the use of the content.
+// DiscoveredPolicy describes the rules of one document on the use of the content.
 type DiscoveredPolicy struct {
 	Document string                    `json:"document"` // URL of the document
 	Purposes map[millrace.Purpose]bool `json:"purposes"` // whether each purpose is allowed
 	*Policy
 }
 
-// DiscoveredRobots is what robots.txt says.
+// DiscoveredRobots describes the robots.txt of a site.
 type DiscoveredRobots struct {
 	Root       bool            `json:"root_allowed"`   // robots.txt allows the root
 	Closed     string          `json:"rule,omitempty"` // rule that disallows the root
@@ -69,8 +69,8 @@ type DiscoveredRobots struct {
 	Said       []discover.Said `json:"statements"`     // lines about the use of the content
 }
 
-// NewDiscovery describes a site that was probed. The plan is that of a pull, which
-// does not look at a site as far.
+// NewDiscovery describes a site that was probed. Its plan is the plan of a pull, which probes
+// less of the site.
 func NewDiscovery(site *discover.SiteReport, purpose millrace.Purpose) *Discovery {
 	plan := site.Plan(nil)
 	if short := site.Short(all.Protocols()); short != nil {
@@ -107,7 +107,7 @@ func NewDiscovery(site *discover.SiteReport, purpose millrace.Purpose) *Discover
 	return r
 }
 
-// carriesText names how rich the content is that a way brings.
+// carriesText names the detail of the content that a way provides.
 func carriesText(d millrace.Detail) string {
 	switch d {
 	case millrace.DetailBlocks:
@@ -118,7 +118,7 @@ func carriesText(d millrace.Detail) string {
 	return "summaries"
 }
 
-// WriteText writes the discovery for people.
+// WriteText writes the discovery as text for people.
 func (r *Discovery) WriteText(w io.Writer) error {
 	b := new(bytes.Buffer)
 	fmt.Fprintf(b, "%s: looked at with %s, %s received, %.1f s\n", r.Site, humanize.Quantity(r.Requests, "request"), humanize.Bytes(r.Received), r.Seconds)
@@ -189,7 +189,7 @@ func (r *Discovery) WriteText(w io.Writer) error {
 	return err
 }
 
-// rules says in lines what the site says about the use of its content.
+// rules returns lines of text about the site's rules for its content.
 func (r *Discovery) rules() (lines []string) {
 	for _, d := range r.Policies {
 		var said []string

@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// errorText returns the text of an error for a report that names the site and
-// the ways already: they are not repeated.
+// errorText returns the text of an error without the names of the site and the ways. The
+// report names them already.
 func errorText(err error, root string, ways ...string) string {
 	text := err.Error()
 	if file, ok := errors.AsType[*fs.PathError](err); ok && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)) {
@@ -32,8 +32,8 @@ func errorText(err error, root string, ways ...string) string {
 	return text
 }
 
-// given reports whether others than a crawl have given the pages of a site that
-// is about to be crawled without having been asked to be.
+// given reports whether the site has pages from another source than a crawl, although the user
+// has not asked for a crawl.
 func (s *sitePull) given(ctx context.Context, site store.Site, from string) (bool, error) {
 	if s.o.Via == Crawl {
 		return false, nil

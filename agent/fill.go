@@ -15,11 +15,12 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// filler returns a page by one of some ways, and the name of that way.
+// filler fetches a page by the first way that has it, and returns the page and the name of
+// that way.
 type filler func(ctx context.Context, ref millrace.Ref) (p *millrace.Page, way string, err error)
 
-// filler returns what gives pages one by one, by the ways that can, the best first. Their
-// own HTML is the last one.
+// filler returns a function that fetches single pages. It tries the named ways in order, and
+// then the HTML of the page.
 func (s *sitePull) filler(names []string) filler {
 	type fill struct {
 		name string
@@ -58,27 +59,27 @@ func (s *sitePull) filler(names []string) filler {
 	}
 }
 
-// filled is a source whose pages come as summaries, and get their content from
-// elsewhere: a page that stands as the source has said it last is not asked for
-// again. It is safe as a [millrace.Source] is.
+// filled is a source of summaries whose content is fetched from elsewhere. The content is not
+// fetched again while the version of the source is unchanged. It is as safe for concurrent use
+// as a [millrace.Source].
 type filled struct {
 	millrace.Source
 	fill filler
 
 	mu        sync.Mutex
-	summaries map[string]*millrace.Page // as the source has them, by its names
-	ring      []string                  // those names, the oldest first
-	by        map[string]int            // pages that were filled, by the way
+	summaries map[string]*millrace.Page // summaries of the source, by its page names
+	ring      []string                  // keys of summaries, oldest first
+	by        map[string]int            // number of filled pages, by way
 }
 
-// maxSummaries is how many summaries wait for their content: more than are named
-// before the first of them is asked for.
+// maxSummaries is the maximum number of summaries that wait for their content. It exceeds the
+// number of pages that a source names before the first is requested.
 const maxSummaries = 1024
 
-// filledVersion marks a version of which the content came from elsewhere.
+// filledVersion is the suffix of a version whose content came from elsewhere.
 const filledVersion = " filled"
 
-// Changes yields those of the source, without the pages that are summaries.
+// Changes yields the changes of the source without their summaries.
 func (f *filled) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		for c, err := range f.Source.Changes(ctx, since) {
@@ -93,8 +94,8 @@ func (f *filled) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 	}
 }
 
-// needsContent reports whether a page is to be filled. Of one that has parts which are
-// not for everybody, what its source says is all.
+// needsContent reports whether the content of a page is to be fetched. If access to parts of a
+// page is restricted, the summary of its source is sufficient.
 func needsContent(p *millrace.Page) bool {
 	return p != nil && p.Known != 0 && p.Detail == millrace.DetailSummary && !p.Access.NoIndex && !p.Access.Auth &&
 		!slices.ContainsFunc(all.Protocols(), func(proto protocol.Protocol) bool { return proto.Partial != nil && proto.Partial(p) })
@@ -116,8 +117,8 @@ func (f *filled) keep(name string, p *millrace.Page) {
 	}
 }
 
-// Page gives the summary of a page with content from elsewhere; the summary
-// alone, if the content is nowhere.
+// Page returns a page with its summary from the source and its content from elsewhere. If no
+// way has the content, Page returns the summary alone.
 func (f *filled) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	f.mu.Lock()
 	summary := f.summaries[have.URL]

@@ -20,17 +20,17 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// policyAge is how long it is remembered what a site's policy says.
+// policyAge is how long a stored policy of a site is used.
 const policyAge = 24 * time.Hour
 
-// forbiddenError is a purpose that a site does not allow.
+// forbiddenError reports a purpose that a site does not allow.
 type forbiddenError struct {
 	purpose          millrace.Purpose
 	document, member string
-	contact          string // whom to ask; "" = unknown
+	contact          string // address for permission; "" = unknown
 }
 
-// Error names the document, the member, and the way past.
+// Error names the document, the member, and the option that overrides the policy.
 func (e *forbiddenError) Error() string {
 	leave := ""
 	if e.contact != "" {
@@ -47,11 +47,10 @@ func (e *forbiddenError) Error() string {
 // ErrorCode returns "policy-refuses".
 func (e *forbiddenError) ErrorCode() string { return "policy-refuses" }
 
-// Unwrap gives [millrace.ErrForbidden].
+// Unwrap returns [millrace.ErrForbidden].
 func (e *forbiddenError) Unwrap() error { return millrace.ErrForbidden }
 
-// policyEnforcer keeps one pull to what the site says about the use of its content. It is
-// safe for concurrent use.
+// policyEnforcer enforces a site's policy during one pull. It is safe for concurrent use.
 type policyEnforcer struct {
 	purpose millrace.Purpose
 	state   store.State
@@ -65,14 +64,14 @@ type policyEnforcer struct {
 	terms   []protocol.Terms
 	changed bool // terms are newer than the record in the store
 	quota   *quota
-	refusal error // that ends the pull
+	refusal error // error that ends the pull
 
-	noting  sync.Mutex                 // of the report's notes
-	options protocol.ReaderOptions     // of readers
-	readers map[string]millrace.Source // of protocols; those that have read a policy have it still
+	noting  sync.Mutex                 // protects the notes of the report
+	options protocol.ReaderOptions     // for all readers
+	readers map[string]millrace.Source // by protocol name; a reader caches the policy it has read
 }
 
-// enforcer returns what enforces the policy of one site. stop ends the pull.
+// enforcer returns the policyEnforcer of one site. The function stop ends the pull.
 func (a *Agent) enforcer(client *fetch.Client, root *url.URL, r *Report, stop context.CancelCauseFunc) *policyEnforcer {
 	g := &policyEnforcer{
 		purpose: a.o.Purpose, state: a.store.State(), root: root, client: client, stop: stop, log: a.o.Logger, now: time.Now,
@@ -92,7 +91,7 @@ func (a *Agent) enforcer(client *fetch.Client, root *url.URL, r *Report, stop co
 	return g
 }
 
-// reader returns the reader of a protocol, one for the whole pull.
+// reader returns the reader of a protocol. Each pull has one reader per protocol.
 func (g *policyEnforcer) reader(proto protocol.Protocol) millrace.Source {
 	r, ok := g.readers[proto.Name]
 	if !ok {
@@ -102,24 +101,24 @@ func (g *policyEnforcer) reader(proto protocol.Protocol) millrace.Source {
 	return r
 }
 
-// undeleting returns a reader of a protocol for a site whose deletions another way
-// reports.
+// undeleting returns a reader of a protocol that does not need to report deletions, because
+// another way reports them.
 func (g *policyEnforcer) undeleting(proto protocol.Protocol) millrace.Source {
 	o := g.options
 	o.Deletions = true
 	return proto.NewReader(g.client.HTTP(), g.root.String(), &o)
 }
 
-// open reads the site's policy before anything else, unless a copy of the store is
-// new enough, and returns an error if it does not allow the purpose. A policy
-// that cannot be parsed is an error, too. If it cannot be fetched, an older copy
-// is used. A site that is down is no error here: the ways report it.
+// open reads the site's policy before anything else, unless the stored copy is recent enough.
+// It returns an error if the policy does not allow the purpose or cannot be parsed. If the
+// policy cannot be fetched, open uses an older copy. If the site is down, open returns nil,
+// and the ways report the error.
 func (g *policyEnforcer) open(ctx context.Context, via string) error {
 	was, err := g.load(ctx)
 	if err != nil {
 		return err
 	}
-	// A policy that forbids what is wanted may have been changed.
+	// A stored policy that forbids the purpose is fetched again: it may have changed.
 	if age := g.now().Sub(was.Time); age >= 0 && age < policyAge && g.forbidden(was.Terms) == nil {
 		return g.recall(was.Terms)
 	}
@@ -157,7 +156,7 @@ func (g *policyEnforcer) open(ctx context.Context, via string) error {
 	g.mu.Lock()
 	others := slices.Clone(g.terms)
 	g.mu.Unlock()
-	// The other documents are newer, as a robots.txt counts for a day, and say more.
+	// The other documents take precedence: robots.txt may be a day old, and is less specific.
 	t := protocol.Terms{URL: g.root.Scheme + "://" + g.root.Host + "/robots.txt", Policy: policy.ReadRobots(robots), Names: policy.RobotsNames}
 	for _, o := range others {
 		for purpose := range o.Policy.Purposes {
@@ -173,12 +172,14 @@ func (g *policyEnforcer) open(ctx context.Context, via string) error {
 	return nil
 }
 
-// unreachable decides about a policy that could not be had.
+// unreachable returns an error if the server has refused to send the policy. If the site is
+// down, it returns nil and blocks further requests.
 func (g *policyEnforcer) unreachable(err error) error {
 	if _, answered := errors.AsType[*fetch.StatusError](err); answered {
 		return fmt.Errorf("the site's policy is out of reach, so that it is unknown what it allows; pull again later, or use Options.IgnorePolicy: %w", err)
 	}
-	// The site is down. Should it come back now, nothing is read without its policy.
+	// The site is down. If it recovers during the pull, nothing may be read without its
+	// policy.
 	g.client.SetLimit(g.root.Hostname(), fetch.Limit{Take: func(context.Context) error { return innermost(err) }})
 	return nil
 }
@@ -191,8 +192,8 @@ func innermost(err error) error {
 	return err
 }
 
-// forbidden returns the error of the first document that does not allow the
-// purpose. What is not said is not forbidden.
+// forbidden returns an error for the first document that does not allow the purpose. A purpose
+// that no document mentions is allowed.
 func (g *policyEnforcer) forbidden(terms []protocol.Terms) error {
 	for _, t := range terms {
 		if t.Policy.Refuses(g.purpose) {
@@ -237,15 +238,15 @@ func (g *policyEnforcer) end(err error) {
 	}
 }
 
-// ended returns the refusal that has ended the pull, nil if none has.
+// ended returns the error that ended the pull, or nil.
 func (g *policyEnforcer) ended() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.refusal
 }
 
-// longGap is the least gap between requests that is a warning, and maxGap the
-// longest gap that is obeyed, as of a Crawl-delay.
+// longGap is the minimum gap between requests that is logged as a warning. maxGap is the
+// longest gap that is obeyed, and also limits a Crawl-delay.
 const (
 	longGap = 10 * time.Second
 	maxGap  = time.Minute
@@ -282,8 +283,8 @@ func (g *policyEnforcer) limit() error {
 			}
 			err := g.quota.take(ctx)
 			if _, over := errors.AsType[*quotaError](err); over {
-				// What has been asked for is counted, and comes home: the pull ends
-				// by asking for nothing more.
+				// Requests already sent are counted, and their responses are still read: the
+				// pull ends by sending no further requests.
 				g.mu.Lock()
 				defer g.mu.Unlock()
 				g.refusal = cmp.Or(g.refusal, err)
@@ -295,8 +296,7 @@ func (g *policyEnforcer) limit() error {
 	return nil
 }
 
-// load returns the stored terms, with a zero time if there are none that can be
-// used.
+// load returns the stored terms. If they are absent or invalid, their time is zero.
 func (g *policyEnforcer) load(ctx context.Context) (ingest.TermsRecord, error) {
 	r, err := ingest.LoadTerms(ctx, g.state, g.root)
 	if errors.Is(err, millrace.ErrInvalid) {
@@ -306,7 +306,7 @@ func (g *policyEnforcer) load(ctx context.Context) (ingest.TermsRecord, error) {
 	return r, err
 }
 
-// close returns the rest of the quota, stores the terms, and reports them.
+// close returns the unused part of the quota, stores the terms, and reports them.
 func (g *policyEnforcer) close(ctx context.Context, r *Report) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -320,7 +320,7 @@ func (g *policyEnforcer) close(ctx context.Context, r *Report) {
 	}
 	r.Policy = PolicyOf(g.terms)
 	if _, no := errors.AsType[*forbiddenError](g.refusal); no {
-		return // what forbids is looked at again each time
+		return // a refusal is not cached
 	}
 	err := g.remember(ctx)
 	if err != nil {
@@ -328,8 +328,8 @@ func (g *policyEnforcer) close(ctx context.Context, r *Report) {
 	}
 }
 
-// keep stores the terms so far: other programs may read the pages before the
-// pull ends.
+// keep stores the terms read so far, because other programs may read the pages before the pull
+// ends.
 func (g *policyEnforcer) keep(ctx context.Context) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -338,7 +338,7 @@ func (g *policyEnforcer) keep(ctx context.Context) {
 	}
 }
 
-// remember stores the terms, if they are new. The caller holds mu.
+// remember stores the terms if they have changed. The caller holds mu.
 func (g *policyEnforcer) remember(ctx context.Context) error {
 	if !g.changed {
 		return nil

@@ -24,8 +24,8 @@ import (
 // sitePull is the pull of one site.
 type sitePull struct {
 	*Agent
-	root     string // of the site
-	folder   string // that is crawled if the site speaks no protocol
+	root     string // root URL of the site
+	folder   string // folder to crawl if the site has no protocol
 	site     store.Site
 	client   *fetch.Client
 	verifier *webauth.ResponseVerifier
@@ -102,7 +102,7 @@ func (a *Agent) pullInto(ctx context.Context, r *Report, pageURL string) (err er
 	return err
 }
 
-// run reads the site's policy, and then what it allows.
+// run reads the site's policy, and then the content that it allows.
 func (s *sitePull) run(ctx context.Context) error {
 	if !s.o.IgnorePolicy {
 		if err := s.policy.open(ctx, s.o.Via); err != nil {
@@ -121,7 +121,7 @@ func (s *sitePull) run(ctx context.Context) error {
 		if is, err := ingest.IsPrimary(ctx, s.site, s.root+" "+proto.Name); err != nil {
 			return err
 		} else if !is {
-			// Its reader reports what is wrong with it.
+			// An error of the probe is ignored: the reader reports it.
 			offer, _ := proto.Probe(ctx, s.client.HTTP(), s.root, &s.policy.options)
 			if err := s.budget.refuse(proto.Name, offer); err != nil {
 				return err
@@ -131,7 +131,7 @@ func (s *sitePull) run(ctx context.Context) error {
 	return s.by(ctx, nil, proto, &discover.Route{Primary: proto.Name, Fill: []string{Crawl}}, 0)
 }
 
-// crawl mirrors one site, or a folder of it, by its pages and their links.
+// crawl mirrors a site, or a folder of it, by following the links of its pages.
 func (s *sitePull) crawl(ctx context.Context, expected int) error {
 	root, site := s.folder, s.site
 	var err error
@@ -174,8 +174,8 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 // received returns the bytes that the pull has received so far.
 func (s *sitePull) received() int64 { return s.client.Stats().Received() }
 
-// by mirrors the site by one protocol, and what that does not give by those
-// that fill it.
+// by mirrors the site by one protocol. It fetches missing pages and content by the other ways
+// of the route.
 func (s *sitePull) by(ctx context.Context, w *ways, proto protocol.Protocol, route *discover.Route, expected int) error {
 	from := s.root + " " + proto.Name
 	s.costs.begin(s.root, proto.Name)
@@ -231,8 +231,8 @@ func (s *sitePull) by(ctx context.Context, w *ways, proto protocol.Protocol, rou
 	return err
 }
 
-// fills reports whether the pages of a route come as summaries, and their
-// content from elsewhere.
+// fills reports whether the source of a route has only summaries, so that their content is
+// fetched by other ways.
 func fills(w *ways, route *discover.Route) bool {
 	if w == nil || len(route.Fill) == 0 {
 		return false
@@ -241,8 +241,8 @@ func fills(w *ways, route *discover.Route) bool {
 	return is != nil && is.Offer != nil && is.Offer.Detail == millrace.DetailSummary
 }
 
-// done reports what one way has read, and returns the error that the pull ends
-// with. complete: the way has seen the whole site.
+// done adds the result of one way to the report, and returns the error that the pull ends
+// with. complete reports whether the way has read the whole site.
 func (s *sitePull) done(ctx context.Context, site store.Site, name, root string, complete bool, rep *mirror.Report, err error) error {
 	r, from := s.r, root+" "+name
 	if err == nil && rep.SkippedN > 0 {
@@ -255,14 +255,14 @@ func (s *sitePull) done(ctx context.Context, site store.Site, name, root string,
 	}
 	w := Way{Protocol: name, Part: "all"}
 	if v, headErr := site.Head(context.WithoutCancel(ctx)); headErr == nil && !errors.Is(err, millrace.ErrNotFound) {
-		// A list that is not modified names no page.
+		// An unmodified list names no pages, so they are counted in the store.
 		w.Pages = v.Site().Pages
 	}
 	switch {
 	case err != nil:
 	case w.Pages == 0 && rep.SkippedN > 0:
 		err = ingest.NoneRead(rep.SkippedN)
-	case rep.Missed > 0 && name != Crawl: // on a site of many pages one is always broken
+	case rep.Missed > 0 && name != Crawl: // in a crawl of many pages, some always fail
 		err = fmt.Errorf("%w: %d pages could not be fetched; pull again", millrace.ErrUnavailable, rep.Missed)
 	default:
 		err = ingest.Partial(s.store.State(), root).Save(ctx, false)
@@ -274,26 +274,26 @@ func (s *sitePull) done(ctx context.Context, site store.Site, name, root string,
 		r.Via = name
 	}
 	if over != nil {
-		w.Part = "some" // the rest is left for the next pull
+		w.Part = "some" // the next pull reads the rest
 	}
 	r.Ways = append(r.Ways, w)
-	known := max(0, w.Pages-rep.UnconfirmedDeletions) // those may be deleted
+	known := max(0, w.Pages-rep.UnconfirmedDeletions) // unconfirmed deletions may be real
 	if err != nil || !complete {
 		known = -1
 	}
 	s.costs.see(name, known, rep)
 	r.Added, r.Updated, r.Deleted = r.Added+rep.Added, r.Updated+rep.Updated, r.Deleted+rep.Deleted
 	if r.Unchanged = max(0, w.Pages-r.Added-r.Updated); err != nil {
-		r.Unchanged = min(r.Unchanged, rep.Unchanged) // of the others nothing is known
+		r.Unchanged = min(r.Unchanged, rep.Unchanged) // the state of other pages is unknown
 	}
 	r.Missed, r.Unconfirmed = rep.Missed, r.Unconfirmed+rep.Unconfirmed
 	r.UnconfirmedDeletions, r.SkippedN = rep.UnconfirmedDeletions, rep.SkippedN
-	r.Skipped = append([]mirror.Skip{}, rep.Skipped...) // what the way before has skipped, this one may have taken
+	r.Skipped = append([]mirror.Skip{}, rep.Skipped...) // this way may have read pages that the previous one skipped
 	return err
 }
 
-// progress reports that a way is being read. show reports how many pages are
-// done, and end that all are.
+// progress reports that reading a way has begun. show reports the number of pages that are
+// done, and end reports that reading has ended.
 func (s *sitePull) progress(p Progress) (show func(done, named int), end func()) {
 	report := s.o.Progress
 	if report == nil {

@@ -12,23 +12,22 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// quota counts the requests to a host in a day of UTC, over all pulls into one
-// store. It takes them from the store in blocks, before they are made: a pull
-// that is killed counts a few that it has not made, and never makes one that it
-// has not counted.
+// quota counts the requests to a host in one UTC day, over all pulls into one store. It
+// reserves requests in the store in blocks before they are sent. A killed pull may therefore
+// count requests that it has not sent, but never sends one that is not counted.
 type quota struct {
 	requests state.JSON[quotaRecord]
 	now      func() time.Time
 
 	mu    sync.Mutex
 	limit int
-	terms protocol.Terms // that have the limit
+	terms protocol.Terms // document that sets the limit
 	spent int            // requests of this pull that are not counted yet
-	day   string         // of left
-	left  int            // taken from the store and not used
+	day   string         // UTC date that left belongs to
+	left  int            // reserved requests that are not used yet
 }
 
-// quotaError is a site that wants no more requests today. It is
+// quotaError reports that a site accepts no more requests today. It is
 // [millrace.ErrUnavailable].
 type quotaError struct {
 	document, member string
@@ -36,22 +35,22 @@ type quotaError struct {
 	again            time.Time
 }
 
-// Error says when to go on.
+// Error states the limit and the time to continue.
 func (e *quotaError) Error() string {
 	return fmt.Sprintf("%s asks for at most %d requests a day (%s), which were made: what was read is kept; go on after %s, or at once with Options.IgnorePolicy",
 		e.document, e.limit, e.member, e.again.Format(time.RFC3339))
 }
 
-// Unwrap gives [millrace.ErrUnavailable].
+// Unwrap returns [millrace.ErrUnavailable].
 func (e *quotaError) Unwrap() error { return millrace.ErrUnavailable }
 
-// quotaRecord is what the State of a store has of it.
+// quotaRecord is the stored count of requests.
 type quotaRecord struct {
 	Day  string `json:"day"`
 	Used int    `json:"used"`
 }
 
-// quotaBlock is the most requests that are taken at once.
+// quotaBlock is the maximum number of requests that are reserved at once.
 const quotaBlock = 100
 
 // bound sets the limit.
@@ -61,7 +60,7 @@ func (q *quota) bound(t protocol.Terms) {
 	q.terms, q.limit = t, t.Policy.Rate.PerDay
 }
 
-// take counts one request, or says that it would be one too many.
+// take counts one request, or returns a quotaError if it would exceed the limit.
 func (q *quota) take(ctx context.Context) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -88,13 +87,13 @@ func (q *quota) take(ctx context.Context) error {
 	return nil
 }
 
-// close gives back what was not used.
+// close returns unused requests to the store.
 func (q *quota) close(ctx context.Context) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	today := q.now().UTC().Format(time.DateOnly)
 	if q.day != "" && q.day != today {
-		q.left = 0 // of a day that is over
+		q.left = 0 // the day of the reservation is over
 	}
 	if q.left == 0 && q.spent == 0 {
 		return nil
@@ -107,8 +106,8 @@ func (q *quota) close(ctx context.Context) error {
 	return err
 }
 
-// change sets how many requests of q.day are counted, by how many were.
-// Several pulls may do so at once.
+// change updates the number of counted requests of q.day. next computes the new number from
+// the old one. Concurrent pulls may call change.
 func (q *quota) change(ctx context.Context, next func(used int) int) error {
 	return q.requests.Update(ctx, func(r *quotaRecord) error {
 		if r.Day != q.day {
@@ -119,7 +118,7 @@ func (q *quota) change(ctx context.Context, next func(used int) int) error {
 	})
 }
 
-// requestsTo is where the State of a store counts the requests to a host.
+// requestsTo returns the record that counts the requests to a host.
 func requestsTo(st store.State, host string) state.JSON[quotaRecord] {
 	return state.JSON[quotaRecord]{State: st, Namespace: host, Key: "requests"}
 }

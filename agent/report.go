@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// Report is the result of one pull of one site. In JSON it is what
-// `millrace pull --json` prints.
+// Report is the result of one pull of one site. Its JSON form is the output of `millrace pull
+// --json`.
 type Report struct {
 	Site                 string                `json:"site"`
 	Via                  string                `json:"via,omitempty"`                   // protocols that the pages came by
@@ -64,19 +64,19 @@ type Note struct {
 
 const maxNotes = 1000
 
-// Progress is how far one way of the pull of one site has come.
+// Progress describes the progress of one way in the pull of one site.
 type Progress struct {
 	Site string
-	Via  string // protocol, or Crawl
-	// Done is how many pages are done of the Named ones. Named grows.
+	Via  string // name of a protocol, or Crawl
+	// Done is the number of pages that are done, and Named the number of pages found so far.
+	// Both grow.
 	Done, Named int
-	// Expected is how many pages the site is expected to have at least, 0 if
-	// that is unknown.
+	// Expected is the expected minimum number of pages of the site. If unknown, 0.
 	Expected int
-	Ended    bool // nothing follows
+	Ended    bool // reading has ended; no progress follows
 
 	received func() int64
 }
 
-// Received returns how many bytes the pull has received by now.
+// Received returns the number of bytes that the pull has received so far.
 func (p Progress) Received() int64 { return p.received() }

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// WriteText writes reports for people, and their sums if there are several.
+// WriteText writes reports as text for people. If there are several, it adds their totals.
 func WriteText(w io.Writer, reports []*Report) error {
 	b := new(bytes.Buffer)
 	for _, r := range reports {
@@ -68,7 +68,7 @@ func (r *Report) writeText(w *bytes.Buffer) {
 	}
 }
 
-// writeSums writes what all sites have come to.
+// writeSums writes the totals of all sites.
 func writeSums(w *bytes.Buffer, reports []*Report) {
 	var sum Report
 	failed, ended := 0, 0
@@ -93,8 +93,7 @@ func writeSums(w *bytes.Buffer, reports []*Report) {
 	w.WriteByte('\n')
 }
 
-// policyText says in a line what a person has to know of the policy, if
-// anything.
+// policyText returns a line about the parts of the policy that a user must know, or "".
 func policyText(r *Report) string {
 	if r.PolicyIgnored {
 		return "  the site's policy and robots.txt were not asked for and not kept to (Options.IgnorePolicy)\n"
@@ -118,7 +117,7 @@ func policyText(r *Report) string {
 	return "  the site asks for " + strings.Join(asked, "; ") + " (" + strings.Join(r.Policy.Documents, ", ") + ")\n"
 }
 
-// signedText says in a line what the site has signed, if anything.
+// signedText returns a line about the verified signatures of the site, or "".
 func signedText(r *Report) string {
 	if r.Signed == nil {
 		return ""
@@ -133,7 +132,7 @@ func signedText(r *Report) string {
 	return text + "\n"
 }
 
-// retentionText gives seconds as an owner would say them.
+// retentionText formats a number of seconds as days if possible.
 func retentionText(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second))
 	switch {

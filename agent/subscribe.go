@@ -12,13 +12,13 @@ import (
 	"github.com/millrace/millrace/internal/state"
 )
 
-// hubTimeout is for one request to a hub.
+// hubTimeout limits the time of one request to a hub.
 const hubTimeout = 30 * time.Second
 
-// NewSubscriber returns what subscribes to the hubs of sites. callback is a URL by
-// which hubs reach its handler.
+// NewSubscriber returns a subscriber to the hubs of sites. callback is the URL by which hubs
+// reach its handler.
 func (a *Agent) NewSubscriber(callback string) (*Subscriber, error) {
-	o := a.clientOptions(nil) // a hub is there to be asked, which is no crawling
+	o := a.clientOptions(nil) // robots.txt does not apply: requests to a hub are not crawling
 	o.Sign, o.Delay, o.Timeout = nil, -1, hubTimeout
 	return push.NewSubscriber(fetch.New(o).HTTP(), callback, &push.SubscriberOptions{Logger: a.o.Logger})
 }
@@ -28,10 +28,10 @@ type pushed struct {
 	tasks   sync.WaitGroup
 	mu      sync.Mutex
 	running bool
-	quiet   time.Time // until then there is no search for a hub
+	quiet   time.Time // no search for a hub before this time
 }
 
-// subscribe subscribes to the hub of a site that can be read, if it has one.
+// subscribe subscribes to the hub of a site, if the site is readable and has a hub.
 func (w *watch) subscribe(ctx context.Context, s *watchedSite) {
 	s.pushed.mu.Lock()
 	defer s.pushed.mu.Unlock()
@@ -46,7 +46,7 @@ func (w *watch) subscribe(ctx context.Context, s *watchedSite) {
 		}
 		level := w.a.o.Logger.Warn
 		if errors.Is(err, millrace.ErrNotFound) {
-			level = w.a.o.Logger.Debug // most sites have none
+			level = w.a.o.Logger.Debug // most sites have no hub
 		}
 		level("not subscribed to a hub", "site", s.folder, "reason", err)
 		s.pushed.mu.Lock()
@@ -55,7 +55,7 @@ func (w *watch) subscribe(ctx context.Context, s *watchedSite) {
 	})
 }
 
-// keepSubscribed keeps a subscription, which is in the store.
+// keepSubscribed keeps the subscription to a site active, and stores it.
 func (w *watch) keepSubscribed(ctx context.Context, s *watchedSite) error {
 	stored := state.JSON[push.Subscription]{State: w.a.store.State(), Namespace: s.folder, Key: "watch/subscription"}
 	held, err := stored.Load(ctx)
@@ -71,10 +71,10 @@ func (w *watch) keepSubscribed(ctx context.Context, s *watchedSite) error {
 	}, s.nudge)
 }
 
-// nudge receives a notification of a hub: the site has changed.
+// nudge handles a notification of a hub that the site has changed.
 func (s *watchedSite) nudge() {
 	select {
 	case s.hints <- struct{}{}:
-	default: // one waits already
+	default: // a notification is already pending
 	}
 }

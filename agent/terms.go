@@ -5,7 +5,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Policy is what a pull says of the policy that it has kept to.
+// Policy describes the policy that a pull has obeyed.
 type Policy struct {
 	Documents    []string `json:"documents"`                     // URLs of the documents
 	Terms        string   `json:"terms,omitempty"`               // URL of the terms of use
@@ -18,7 +18,7 @@ type Policy struct {
 	Approved     []string `json:"approved_consumers,omitempty"`  // agents that are approved by name
 }
 
-// PolicyOf sums up documents. It returns nil if there are none.
+// PolicyOf summarizes documents. If docs is empty, it returns nil.
 func PolicyOf(docs []protocol.Terms) *Policy {
 	if len(docs) == 0 {
 		return nil

@@ -17,43 +17,43 @@ import (
 	"github.com/millrace/millrace/internal/schedule"
 )
 
-// Change is one change of a site. Its Change is "added", "updated", "deleted", or
-// "reset": drop what was received of the site, all pages follow as added.
+// Change is one change of a site. Its Change is "added", "updated", "deleted" or "reset". On
+// "reset", the receiver deletes all pages of the site; all pages follow as added.
 type Change = outbox.Event
 
-// Subscriber subscribes to the hubs of sites (WebSub). It is the
-// [millrace.Handler] of their callbacks.
+// Subscriber subscribes to the hubs of sites (WebSub). It is the [millrace.Handler] for the
+// callbacks of hubs.
 type Subscriber = push.Subscriber
 
 // WatchOptions are the options of [Agent.Watch]. The zero value is ready to use.
 type WatchOptions struct {
-	// MinInterval and MaxInterval are the least and the longest time between two
-	// pulls of a site. If zero, 5 minutes and 24 hours. In between, the interval is
-	// learned from how often the site changes.
+	// MinInterval and MaxInterval are the minimum and maximum time between two pulls of a
+	// site. If zero, 5 minutes and 24 hours. Between them, the interval depends on how often
+	// the site changes.
 	MinInterval, MaxInterval time.Duration
-	// NoListen does not connect to the event streams of sites.
+	// NoListen disables connections to the event streams of sites.
 	NoListen bool
 	// Subscriber receives the notifications of hubs. If nil, there are no
 	// subscriptions.
 	Subscriber *Subscriber
 
-	// Receiver names the receiver of the events. The store has how far each
-	// receiver has come. If empty, "default".
+	// Receiver names the receiver of the events. The store records the progress of each
+	// receiver. If empty, "default".
 	Receiver string
-	// FromNow starts a new receiver with the changes from now on. If false, it
-	// receives all that the store has.
+	// FromNow starts a new receiver with future changes only. If false, a new receiver first
+	// receives all pages in the store.
 	FromNow bool
-	// Content returns what changes have in Content, such as [millrace.Page.Text].
-	// If nil, they have no content.
+	// Content returns the Content of the change of a page, such as [millrace.Page.Text]. If
+	// nil, changes have no content.
 	Content func(*millrace.Page) string
-	// MaxChanges limits the changes of an event. If zero, 100.
+	// MaxChanges limits the number of changes in an event. If zero, 100.
 	MaxChanges int
 }
 
-// Event is some changes of one site, in order.
+// Event is a batch of changes of one site, in order.
 type Event struct {
 	Site  string
-	Lines [][]byte // each change as a line of JSON; see [Change]
+	Lines [][]byte // one JSON line per change; see [Change]
 
 	refused error
 }
@@ -69,7 +69,7 @@ func (e *Event) Changes() ([]Change, error) {
 	return out, nil
 }
 
-// Message is the body of a request to a webhook. A retry sends the same bytes.
+// Message is the body of a webhook request. A retry sends the same bytes.
 type Message struct {
 	Type      string      `json:"type"`      // "site.changed"
 	Timestamp time.Time   `json:"timestamp"` // time of the last change
@@ -101,17 +101,17 @@ func (e *Event) Message() ([]byte, error) {
 	return bytes.TrimSuffix(body.Bytes(), []byte("\n")), nil
 }
 
-// Refuse reports that the event could not be delivered. It is delivered again
-// later. After [millrace.ErrTooLarge] that is at once, in smaller events. After
-// [millrace.ErrNotFound], the receiver is gone: no event follows, but sites are
-// still pulled.
+// Refuse reports that the event could not be delivered. It is delivered again later. After
+// [millrace.ErrTooLarge], it is delivered again at once, in smaller events.
+// [millrace.ErrNotFound] means that the receiver no longer exists: no event follows, but sites
+// are still pulled.
 func (e *Event) Refuse(err error) { e.refused = err }
 
 const (
-	listenAgain = 24 * time.Hour // after a site was found to have no events
+	listenAgain = 24 * time.Hour // delay after a site was found to have no event stream
 )
 
-// watch is one call of Watch.
+// watch is the state of one call of [Agent.Watch].
 type watch struct {
 	a     *Agent
 	o     WatchOptions
@@ -121,7 +121,7 @@ type watch struct {
 	deliveries *deliveries
 	slots      chan struct{}
 	mu         sync.Mutex
-	hosts      map[string]chan struct{} // each is full while one of its sites is pulled
+	hosts      map[string]chan struct{} // semaphore of each host; full while a site of it is pulled
 }
 
 func (a *Agent) newWatch(o *WatchOptions) *watch {
@@ -143,13 +143,13 @@ func (a *Agent) newWatch(o *WatchOptions) *watch {
 	return w
 }
 
-// Watch keeps mirrors of sites current until ctx ends, and yields what changes in
-// them. It pulls each site when it is due, or when the site or a hub notifies of
-// a change. nil options are the zero value.
+// Watch keeps mirrors of sites current until ctx ends, and yields their changes. It pulls each
+// site when it is due, or when the site or a hub notifies of a change. Nil options are the
+// zero value.
 //
-// An event is delivered when the body of the loop has ended without
-// [Event.Refuse]: after a crash, it comes again. An error ends the sequence; that
-// of a pull is logged instead, and the pull is retried.
+// An event is delivered when the loop body has ended without a call of [Event.Refuse]. After a
+// crash, an undelivered event is yielded again. An error ends the sequence. An error of a pull
+// is only logged, and the pull is retried.
 func (a *Agent) Watch(ctx context.Context, urls []string, o *WatchOptions) iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		w := a.newWatch(o)
@@ -181,8 +181,8 @@ func (a *Agent) Watch(ctx context.Context, urls []string, o *WatchOptions) iter.
 	}
 }
 
-// turn waits until a site may be pulled: one at a time of a host, and
-// [Options.Parallel] in all. done ends the turn.
+// turn waits until a site may be pulled. At most one site of a host is pulled at a time, and
+// [Options.Parallel] sites in total. done ends the turn.
 func (w *watch) turn(ctx context.Context, root string) (done func(), err error) {
 	u, err := url.Parse(root)
 	if err != nil {

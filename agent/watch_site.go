@@ -19,22 +19,22 @@ import (
 
 // watchedSite is one site that is watched.
 type watchedSite struct {
-	url    string // as it was given
-	root   string // of its origin
-	folder string // that the URL is of
+	url    string // URL passed to Watch
+	root   string // root URL of its origin
+	folder string // folder of the URL
 	stored state.JSON[watchRecord]
 	record watchRecord
-	hints  chan struct{} // one waits there, if the site has changed
-	fresh  bool          // no pull has completed; with FromNow, no change is sent before one has
+	hints  chan struct{} // holds one element if the site has changed
+	fresh  bool          // no pull has completed; with FromNow, changes are not sent yet
 	pushed pushed
 
 	mu       sync.Mutex
-	eventID  string    // of the last event
+	eventID  string    // ID of the last event
 	listener *listener // nil = not connected to an event stream
-	quiet    time.Time // until then there is no attempt to listen
+	quiet    time.Time // no attempt to listen before this time
 }
 
-// watchRecord is what the State of a store has of the watch of a site.
+// watchRecord is the stored state of the watch of a site.
 type watchRecord struct {
 	schedule.State
 	// Site is the site in the store that the last pull wrote to: that of the origin, or that
@@ -46,7 +46,7 @@ type watchRecord struct {
 	Quiet time.Time `json:"quiet,omitzero"`
 }
 
-// open takes up a site where it was left.
+// open resumes the watch of a site from its stored state.
 func (w *watch) open(ctx context.Context, u string) (*watchedSite, error) {
 	s := &watchedSite{url: u, hints: make(chan struct{}, 1)}
 	var err error
@@ -87,11 +87,11 @@ func (w *watch) open(ctx context.Context, u string) (*watchedSite, error) {
 	return s, nil
 }
 
-// suppressed reports whether changes of the site are not sent yet: with FromNow,
-// the pages of the first pull are not changes.
+// suppressed reports whether changes of the site are not sent yet. With FromNow, the pages of
+// the first pull are not sent as changes.
 func (s *watchedSite) suppressed(w *watch) bool { return s.fresh && w.o.FromNow }
 
-// keep keeps the record.
+// keep stores the record.
 func (s *watchedSite) keep(ctx context.Context) error { return s.stored.Save(ctx, s.record) }
 
 // watch pulls a site whenever it is due, until the context ends.
@@ -116,7 +116,7 @@ func (w *watch) watch(ctx context.Context, s *watchedSite) {
 	}
 }
 
-// wait waits for the next pull. hinted reports whether it is due to a hint.
+// wait waits until the next pull is due. hinted reports whether a hint has caused it.
 func (s *watchedSite) wait(ctx context.Context, now func() time.Time) (hinted bool, err error) {
 	due := time.NewTimer(s.record.Due(now()))
 	defer due.Stop()
@@ -136,9 +136,9 @@ func (s *watchedSite) wait(ctx context.Context, now func() time.Time) (hinted bo
 	}
 }
 
-// pull pulls a site once, and settles when to do so again.
+// pull pulls a site once, and schedules its next pull.
 func (w *watch) pull(ctx context.Context, s *watchedSite, hinted bool) {
-	select { // what the pull is going to see
+	select { // this pull covers a pending hint
 	case <-s.hints:
 	default:
 	}
@@ -155,7 +155,7 @@ func (w *watch) pull(ctx context.Context, s *watchedSite, hinted bool) {
 		w.deliveries.wake(r.Site)
 	}
 	if err != nil && ctx.Err() != nil {
-		return // it is due still
+		return // the pull is still due
 	}
 	l := schedule.Scan{
 		Ended: w.now(), Hinted: hinted, Failed: err != nil, Refused: errors.Is(err, millrace.ErrForbidden),
@@ -191,7 +191,8 @@ func (w *watch) pull(ctx context.Context, s *watchedSite, hinted bool) {
 	}
 }
 
-// asked returns when the site allows the next pull, as far as it states that.
+// asked returns the earliest time of the next pull that the site allows. If the site states
+// none, the time is zero.
 func asked(r *Report, err error, now time.Time) time.Time {
 	var at time.Time
 	if r.GoOn != nil {
@@ -204,7 +205,7 @@ func asked(r *Report, err error, now time.Time) time.Time {
 	return at
 }
 
-// gap returns the least time between two pulls by the limits of requests of a site.
+// gap returns the minimum time between two pulls under the rate limits of a site.
 func (w *watch) gap(ctx context.Context, s *watchedSite, r *Report) time.Duration {
 	if w.a.o.IgnorePolicy {
 		return 0
@@ -214,11 +215,11 @@ func (w *watch) gap(ctx context.Context, s *watchedSite, r *Report) time.Duratio
 		gap = time.Duration(min(float64(time.Second)/r.Policy.PerSecond, float64(maxGap)))
 	}
 	if r.Policy != nil && r.Policy.PerDay > 0 {
-		// All pulls of a day get by on the requests of a day.
+		// All pulls of a day share the daily quota.
 		gap = max(gap, time.Duration(min(1, float64(r.Requests)/float64(r.Policy.PerDay))*float64(24*time.Hour)))
 	}
 	if u, err := url.Parse(s.root); err == nil && r.Error == "" {
-		// The pull has asked for it, or knows it from before.
+		// The pull has fetched robots.txt or has used a cached copy.
 		if robots, err := w.a.siteClient(nil).Robots(ctx, u); err == nil {
 			gap = max(gap, min(robots.CrawlDelay(), maxGap))
 		}
@@ -231,22 +232,22 @@ type listener struct {
 	stop   context.CancelFunc
 	ended  chan struct{}
 	client *fetch.Client
-	name   string // of the protocol
+	name   string // name of the protocol
 	booked store.Traffic
 }
 
-// listen connects to the event stream of a site that can be read, if it has one.
+// listen connects to the event stream of a site, if the site is readable and has one.
 func (w *watch) listen(ctx context.Context, s *watchedSite) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.listener != nil {
 		s.listener.book(ctx, w, s.root)
 	}
-	if w.o.NoListen || ctx.Err() != nil || s.listener != nil || w.now().Before(s.quiet) && w.now().Add(listenAgain).After(s.quiet) { // if the clock is right
+	if w.o.NoListen || ctx.Err() != nil || s.listener != nil || w.now().Before(s.quiet) && w.now().Add(listenAgain).After(s.quiet) { // ignores times too far in the future: the clock may have been wrong
 		return
 	}
 	for _, proto := range w.a.protocols() {
-		// The client has queues of its own and no MaxBytes: its request runs all the time.
+		// The client has its own queues and no MaxBytes, because its request stays open.
 		client := fetch.New(w.a.clientOptions(w.a.robots()))
 		src := proto.NewReader(client.HTTP(), s.root, &protocol.ReaderOptions{Key: w.a.o.Key, Note: func(n protocol.Note) {
 			w.a.o.Logger.Debug("violation", "rule", n.Rule, "url", n.URL, "text", n.Text)
@@ -275,7 +276,7 @@ func (w *watch) listen(ctx context.Context, s *watchedSite) {
 	}
 }
 
-// book adds what listening has cost to the store.
+// book adds the costs of listening to the store.
 func (e *listener) book(ctx context.Context, w *watch, site string) {
 	stats := e.client.Stats()
 	total := store.Traffic{Requests: stats.Requests, Received: stats.Received()}
@@ -291,7 +292,7 @@ func (e *listener) book(ctx context.Context, w *watch, site string) {
 	}
 }
 
-// disconnect ends the listening.
+// disconnect closes the event stream.
 func (s *watchedSite) disconnect() {
 	s.mu.Lock()
 	e := s.listener
@@ -303,7 +304,7 @@ func (s *watchedSite) disconnect() {
 	}
 }
 
-// hint receives an event: the site has changed.
+// hint handles an event that reports a change of the site.
 func (s *watchedSite) hint(eventID string) {
 	s.mu.Lock()
 	s.eventID = eventID
@@ -311,14 +312,14 @@ func (s *watchedSite) hint(eventID string) {
 	s.nudge()
 }
 
-// lastEvent returns the place of the last event.
+// lastEvent returns the ID of the last event.
 func (s *watchedSite) lastEvent() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.eventID
 }
 
-// compact compacts the sites once an hour.
+// compact compacts the stored sites once an hour.
 func (w *watch) compact(ctx context.Context, sites []*watchedSite) {
 	tick := time.NewTicker(ingest.CompactEvery)
 	defer tick.Stop()

@@ -18,16 +18,16 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// waysAge is how long it is remembered what ways a site has, and laterAge if one
-// of them was out of reach. After that they are only asked whether they are
-// still there, as long as none has failed, until the figures are of figuresAge.
+// waysAge is how long the ways of a site are cached. It is laterAge if one of them was
+// unavailable. After that, a pull only checks that the ways still exist, if none has failed.
+// The figures of the ways expire after figuresAge.
 const (
 	waysAge    = 7 * 24 * time.Hour
 	laterAge   = time.Hour
 	figuresAge = 60 * 24 * time.Hour
 )
 
-// waysRecord is what a store has of the ways into a site.
+// waysRecord is the stored state of the ways into a site.
 type waysRecord struct {
 	Site *discover.SiteReport `json:"site"` // nil = nothing is remembered
 	// For whom they were looked for: another one may be let in elsewhere.
@@ -37,16 +37,15 @@ type waysRecord struct {
 	Failed map[string]wayFailure `json:"failed,omitempty"`
 }
 
-// wayFailure is a way that was of no use.
+// wayFailure is the failure of a way.
 type wayFailure struct {
 	Why   string    `json:"why"`
 	Time  time.Time `json:"time"`
 	Times int       `json:"times"` // in a row
 }
 
-// rests reports whether a way that has failed is left alone: what has failed
-// twice may cost as much each time. It is tried again after an hour, two
-// hours, and so on to a day.
+// rests reports whether a failed way is not tried for now. After two failures in a row, it is
+// tried again after an hour. The time doubles with each failure, to at most a day.
 func (f wayFailure) rests(now time.Time) bool {
 	if f.Times < 2 || now.Before(f.Time) {
 		return false
@@ -54,21 +53,21 @@ func (f wayFailure) rests(now time.Time) bool {
 	return now.Sub(f.Time) < min(time.Hour<<min(f.Times-2, 8), 24*time.Hour)
 }
 
-// waysOf is where the State of a store has the ways into a site.
+// waysOf returns the stored record of the ways into a site.
 func waysOf(st store.State, root string) state.JSON[waysRecord] {
 	return state.JSON[waysRecord]{State: st, Namespace: root, Key: "ways"}
 }
 
-// ways are those into the site of one pull.
+// ways are the ways into the site of one pull.
 type ways struct {
 	*sitePull
 	found  waysRecord
 	fresh  bool                  // found in this pull
-	was    *discover.SiteReport  // what is remembered for too long to count, and has not failed
-	before map[string]wayFailure // as they were when the pull began
+	was    *discover.SiteReport  // expired ways without a failure, to be checked
+	before map[string]wayFailure // failures before the pull began
 }
 
-// recall takes up what is remembered, if it is of use.
+// recall loads the stored ways, if they are still valid.
 func (w *ways) recall(ctx context.Context) error {
 	r, err := waysOf(w.store.State(), w.root).Load(ctx)
 	if err != nil || r.Site == nil || r.Site.URL == "" {
@@ -98,12 +97,12 @@ func (w *ways) recall(ctx context.Context) error {
 	return nil
 }
 
-// probe finds out what ways there are; brief: unless the best one is clear before.
+// probe finds the ways of the site. If quick, it stops when the best way is certain.
 func (w *ways) probe(ctx context.Context, quick bool) error {
 	options := w.policy.options
 	site, err := discover.Probe(ctx, w.showing(w.client), w.root, &discover.Options{
 		Previous: w.was, Protocols: all.Protocols(), Reader: &options, Purpose: w.r.Purpose, IgnorePolicy: w.o.IgnorePolicy, Logger: w.o.Logger,
-		MaxBytes: w.o.MaxBytes / 4, // of a quota, most is for the pages
+		MaxBytes: w.o.MaxBytes / 4, // most of a quota is for the pages
 		Quick:    quick, PolicyKnown: true,
 	})
 	if err = cmp.Or(w.policy.ended(), err); err != nil {
@@ -119,8 +118,8 @@ func (w *ways) probe(ctx context.Context, quick bool) error {
 	return w.save(ctx)
 }
 
-// find finds out what ways there are, in brief if nothing has failed before
-// and the ways by which the site was read before are among them.
+// find finds the ways of the site. It probes quickly if nothing has failed before, and probes
+// again if a way of an earlier pull was not found.
 func (w *ways) find(ctx context.Context, previous []string) error {
 	if err := w.probe(ctx, len(w.before) == 0); err != nil || !w.found.Site.Quick {
 		return err
@@ -133,12 +132,12 @@ func (w *ways) find(ctx context.Context, previous []string) error {
 	return nil
 }
 
-// save remembers what was found, and what of it has failed.
+// save stores the ways and their failures.
 func (w *ways) save(ctx context.Context) error {
 	return waysOf(w.store.State(), w.root).Save(ctx, w.found)
 }
 
-// fail remembers that a way is of no use for now.
+// fail records that a way has failed.
 func (w *ways) fail(name string, err error) {
 	if w.found.Failed == nil {
 		w.found.Failed = map[string]wayFailure{}
@@ -158,7 +157,7 @@ func (w *ways) plan(previous []string) *discover.Plan {
 	return site.Plan(&discover.Model{Previous: previous})
 }
 
-// deciding returns the ways that were the last to decide which pages the site has.
+// deciding returns the ways that are the primary sources of the site.
 func (s *sitePull) deciding(ctx context.Context) (names []string, err error) {
 	every := all.Protocols()
 	for _, proto := range append(every[:len(every):len(every)], protocol.Protocol{Name: Crawl}) {
@@ -173,9 +172,9 @@ func (s *sitePull) deciding(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// awaited gives an error if the way by which the site was read before is out of
-// reach for now: what may pass is waited for, for two pulls, since to go another
-// way means to read the whole site.
+// awaited returns an error if a way of the previous pull is temporarily unavailable. After two
+// such pulls it returns nil, so that another way may be used. Another way must read the whole
+// site.
 func (w *ways) awaited(previous []string) error {
 	for _, name := range previous {
 		way := w.found.Site.Way(name)
@@ -195,8 +194,7 @@ func (w *ways) awaited(previous []string) error {
 	return nil
 }
 
-// reportBroken adds the ways to the report that the site has, and that cannot be
-// read.
+// reportBroken reports the ways that the site offers but that cannot be read.
 func (w *ways) reportBroken() {
 	for _, is := range w.found.Site.Ways {
 		if is.Offer == nil && is.Allowed && !is.Later && is.Reason != "" {
@@ -215,7 +213,7 @@ func (s *sitePull) choose(ctx context.Context) error {
 	if err := w.recall(ctx); err != nil {
 		return err
 	}
-	var first error // why the best way did not do
+	var first error // error of the best way
 	for {
 		previous, err := s.deciding(ctx)
 		if err != nil {
@@ -235,7 +233,7 @@ func (s *sitePull) choose(ctx context.Context) error {
 		if len(previous) > 0 {
 			route, refresh = plan.Refresh, slices.Contains(previous, plan.Refresh.Primary)
 		} else if plan.Refresh.Primary == route.Primary {
-			route.Deletions = plan.Refresh.Deletions // from now on
+			route.Deletions = plan.Refresh.Deletions // for later pulls
 		}
 		if route.Primary == "" && first != nil {
 			return first
@@ -248,8 +246,9 @@ func (s *sitePull) choose(ctx context.Context) error {
 			return err
 		}
 		if !errors.Is(err, millrace.ErrNotFound) && !refused(err) {
-			// What may pass is waited for; but the site answers, so that the next
-			// pull looks again, and the one after that may go another way.
+			// The error may be temporary, so that no other way is tried in this pull. As the
+			// site responds, the failure is recorded: the next pull probes again, and the one
+			// after it may use another way.
 			if _, answers := errors.AsType[*fetch.StatusError](err); answers && s.budget.ended(err) == nil {
 				w.fail(route.Primary, err)
 				err = errors.Join(err, w.save(ctx))
@@ -258,7 +257,7 @@ func (s *sitePull) choose(ctx context.Context) error {
 		}
 		first = cmp.Or(first, err)
 		w.o.Logger.Warn("read site failed; trying the next protocol", "site", s.root, "protocol", route.Primary, "err", errorText(err, s.root, route.Primary))
-		if !w.fresh || w.was != nil || w.found.Site.Quick { // things may not be as they were, or as they seemed
+		if !w.fresh || w.was != nil || w.found.Site.Quick { // the result may be outdated or incomplete
 			w.was = nil
 			if err := w.probe(ctx, false); err != nil {
 				return s.unseen(ctx, cmp.Or(first, err))
@@ -271,8 +270,8 @@ func (s *sitePull) choose(ctx context.Context) error {
 	}
 }
 
-// unseen is what is left of a site that cannot be looked at: what a folder of
-// it needs is there even if its root is closed.
+// unseen crawls the folder of the URL if the site could not be probed: a folder may be
+// readable even if the root is not.
 func (s *sitePull) unseen(ctx context.Context, err error) error {
 	if no := s.policy.ended(); no != nil || ctx.Err() != nil || s.folder == s.root {
 		return cmp.Or(no, err)
@@ -280,13 +279,14 @@ func (s *sitePull) unseen(ctx context.Context, err error) error {
 	return s.crawl(ctx, 0)
 }
 
-// refused reports whether a site has a protocol, but nothing that can be taken:
-// the next one may have it.
+// refused reports whether a site has a protocol whose content is invalid or too large. Another
+// way may work.
 func refused(err error) bool {
 	return errors.Is(err, millrace.ErrInvalid) || errors.Is(err, millrace.ErrTooLarge)
 }
 
-// take mirrors a site by one route. refresh: its primary source was read before.
+// take mirrors a site by one route. refresh reports whether its primary source was read
+// before.
 func (s *sitePull) take(ctx context.Context, w *ways, route *discover.Route, refresh bool) error {
 	var offer *protocol.Offer
 	if way := w.found.Site.Way(route.Primary); way != nil {
@@ -313,12 +313,12 @@ func (s *sitePull) take(ctx context.Context, w *ways, route *discover.Route, ref
 	return s.by(ctx, w, proto, route, expected)
 }
 
-// overBudgetError is a way that is larger than what the user allows. Others are
-// not tried for that: they may cost more.
+// overBudgetError reports a way that exceeds the limits of the user. No other way is tried
+// after it, because it may cost more.
 type overBudgetError struct{ err error }
 
-// Error gives what is too large.
+// Error returns the text of the wrapped error.
 func (e *overBudgetError) Error() string { return e.err.Error() }
 
-// ErrorCode returns that of what is too large.
+// ErrorCode returns the code of the wrapped error.
 func (e *overBudgetError) ErrorCode() string { return millrace.ErrorCode(e.err) }

@@ -48,7 +48,7 @@ func decodeNames(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// validate rejects values whose misreading would make private content public.
+// validate rejects invalid values. A misread value could make private content public.
 func (c *accessFlags) validate() error {
 	if !(c.Rate >= 0) || math.IsInf(c.Rate, 0) || c.Rate > 0 && c.Rate < 0.001 {
 		return usageError(fmt.Sprintf("--rate %v: write how many requests a second one client may make, such as 10; leave it out for no limit", c.Rate))

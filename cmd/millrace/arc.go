@@ -50,7 +50,7 @@ func arcRead(ctx context.Context, p *process, r *remote, name, address string) (
 	return page, err
 }
 
-// named replaces the placeholder address in an error by the name of the page.
+// named replaces the placeholder address in an error with the name of the page.
 func (g *arcPage) named(name string, err error) error {
 	if err == nil || !strings.HasPrefix(g.address, nowhere) {
 		return err
@@ -87,7 +87,7 @@ func (c *arcSnapshotCommand) Run(ctx context.Context, p *process) error {
 	if len(s) == 0 {
 		return page.named(c.Page, fmt.Errorf("extract %s: %w: the page has no snapshot", page.address, millrace.ErrNotFound))
 	}
-	_, err = p.stdout.Write(append(bytes.Clone(s), '\n')) // canonical in any case
+	_, err = p.stdout.Write(append(bytes.Clone(s), '\n')) // always canonical JSON
 	return err
 }
 
@@ -98,7 +98,7 @@ type arcLintCommand struct {
 	URL   string   `name:"url" placeholder:"URL" help:"URL of a page that is read from a file."`
 }
 
-// arcLintResult is what `millrace arc lint --json` prints of a page.
+// arcLintResult is the report of `millrace arc lint --json` for a page.
 type arcLintResult struct {
 	Page     string             `json:"page"`
 	Findings []snapshot.Finding `json:"findings"` // places that break a rule
@@ -178,7 +178,7 @@ type arcAnnotateCommand struct {
 	Out  string `placeholder:"FILE" help:"File to write the page to, which may be the file that is read (default: standard output)."`
 }
 
-// arcAdditions is what `millrace arc annotate --json` prints.
+// arcAdditions is the report of `millrace arc annotate --json`.
 type arcAdditions struct {
 	Page  string              `json:"page"`
 	Out   string              `json:"out,omitempty"` // file that was written

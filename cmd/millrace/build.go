@@ -31,11 +31,11 @@ type buildCommand struct {
 	Store     string   `placeholder:"FILE" help:"Store of the source (default: a file in the user's state folder, named after the source)."`
 	Site      string   `placeholder:"URL" help:"Site to publish, if the mirror has several."`
 	Bots      []string `placeholder:"FILE" help:"Files with more bots, one bot a line: token, operator, purpose (default: the built-in bots). The robots.txt refuses to them what the policy refuses." hidden:""`
-	// RequireKey is set by a configuration that serve uses, too.
+	// RequireKey has no flag, but a configuration file that serve shares may set it.
 	RequireKey bool `hidden:""`
 }
 
-// buildReport is what `millrace build --json` prints.
+// buildReport is the report of `millrace build --json`.
 type buildReport struct {
 	Site     string        `json:"site"`
 	URL      string        `json:"url"`                 // base URL of the folder
@@ -116,7 +116,7 @@ func (c *buildCommand) apart(kind string) error {
 	return nil
 }
 
-// realPath resolves the links in a path, as far as the path exists.
+// realPath resolves the symbolic links in the existing part of a path.
 func realPath(name string) string {
 	abs, err := filepath.Abs(name)
 	if err != nil {
@@ -140,7 +140,7 @@ func (c *buildCommand) build(ctx context.Context, p *process, plan *plan, r *bui
 	}
 	o := s.source
 	defer func() { err = errors.Join(err, s.Close(), o.Store.Close()) }()
-	// Open the folder first: reading a site may take an hour.
+	// Open the folder first, because reading a site may take an hour.
 	b, err := static.Open(c.Out, r.URL, s.Gateway, &static.Options{Force: c.Force, HeadersFor: c.HeadersOf})
 	if errors.Is(err, millrace.ErrInvalid) {
 		return usageError(err.Error() + "; use --force to write to it")

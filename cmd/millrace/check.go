@@ -17,8 +17,7 @@ type checkCommand struct {
 	KeyFile  string `placeholder:"FILE" help:"File with the key for the site in its first line. The key is sent only to the site's own origin, and not to documents that must be public. Without the flag, the key is read from MILLRACE_KEY."`
 }
 
-// Run checks a site. A violated MUST is a failure, and so is the absence of a requested
-// protocol.
+// Run checks a site. It fails if the site violates a MUST or lacks a requested protocol.
 func (c *checkCommand) Run(ctx context.Context, p *process) error {
 	ways, err := protocols(c.Protocol)
 	if err != nil {

@@ -22,7 +22,7 @@ type configCommand struct {
 	Command []string `arg:"" optional:"" help:"Command to show, such as pull or keys add (default: serve)."`
 }
 
-// secrets are the environment variables without a flag.
+// secrets lists the environment variables without a flag.
 var secrets = []string{"MILLRACE_KEY", "MILLRACE_WEBHOOK_SECRET"}
 
 // Run shows the configuration. If the command would reject it, Run returns an error.
@@ -93,8 +93,8 @@ func commandNamed(node *kong.Node, words []string) (*kong.Node, error) {
 	return at, nil
 }
 
-// refuses returns the error with which serve would reject the configuration, without a look
-// at its source.
+// refuses returns the error with which serve would reject the configuration. It does not read
+// the source.
 func (c *configCommand) refuses(p *process) error {
 	args := []string{"serve", "."}
 	if c.Config != "" {
@@ -186,8 +186,8 @@ func load(conf *config.Config, args []string, env func(string) (string, bool), k
 	return nil
 }
 
-// configPath finds --config before the command line is parsed, because parsing needs the
-// file.
+// configPath finds the value of --config or MILLRACE_CONFIG. It runs before the command line
+// is parsed, because parsing needs the file.
 func configPath(args []string, lookup func(string) (string, bool)) (path string, named bool) {
 	for i, a := range args {
 		if v, ok := strings.CutPrefix(a, "--config="); ok {
@@ -209,7 +209,8 @@ func configPath(args []string, lookup func(string) (string, bool)) (path string,
 // flagName matches the flag in the text of an error.
 var flagName = regexp.MustCompile(`(?:^|\s)--([a-z0-9-]+)`)
 
-// explain adds the origin of an invalid value to an error, unless it is the command line.
+// explain adds the origin of an invalid value to an error, unless the value is from the
+// command line.
 func explain(conf *config.Config, err error) error {
 	m := flagName.FindStringSubmatch(err.Error())
 	if m == nil || strings.HasPrefix(err.Error(), "unknown flag") {

@@ -42,7 +42,7 @@ func (c *boarding) validate() error {
 	return nil
 }
 
-// board makes the dashboard of a service. The gateway that contains it is made later.
+// board creates the dashboard of a service. The gateway that contains it is created later.
 func (s *service) board(so *serving.Options, o *gateway.Options) error {
 	c, p, from := s.c, s.p, s.source
 	if c.Dashboard == "" {
@@ -91,7 +91,7 @@ func (s *service) board(so *serving.Options, o *gateway.Options) error {
 	return nil
 }
 
-// overlook logs a warning if the dashboard's path hides a page of the site.
+// overlook logs a warning if the path of the dashboard hides a page of the site.
 func (s *service) overlook(ctx context.Context) {
 	path, err := s.Gateway.Hides(ctx)
 	switch {
@@ -102,8 +102,8 @@ func (s *service) overlook(ctx context.Context) {
 	}
 }
 
-// original returns the HTML that a page was made of. If the source has no HTML any more, it
-// returns ErrNotFound.
+// original returns the HTML from which a page was extracted. If the source no longer has the
+// HTML, it returns ErrNotFound.
 func (o *source) original(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {
 	if o.Files != nil { // a scan of the source may take long, but Files is never replaced
 		return o.Files.Original(ctx, ref)
@@ -111,7 +111,8 @@ func (o *source) original(ctx context.Context, ref millrace.Ref) ([]byte, *extra
 	return o.Origin.Original(ctx, ref)
 }
 
-// lastScan returns the last scan of the source, and whether a later one failed; nil = none.
+// lastScan returns the last scan of the source, and whether a later one failed. It returns nil
+// before the first scan.
 func (o *source) lastScan() *dashboard.SourceScan {
 	last, failure := o.Last(), o.Failure()
 	if last == nil && failure == nil {
@@ -128,12 +129,12 @@ func (o *source) lastScan() *dashboard.SourceScan {
 	return l
 }
 
-// keysPasswordCommand makes a password for the dashboard.
+// keysPasswordCommand creates a password for the dashboard.
 type keysPasswordCommand struct {
 	common
 }
 
-// passwordReport is what `millrace keys password --json` prints.
+// passwordReport is the report of `millrace keys password --json`.
 type passwordReport struct {
 	Password string `json:"password"` // the password, which is shown only now
 	Hash     string `json:"hash"`     // value for the key dashboard-password

@@ -23,7 +23,7 @@ type discoverCommand struct {
 	IgnorePolicy bool   `help:"Also offer ways that the site's policy and robots.txt do not allow."`
 }
 
-// Run probes a site. If no way to read it is found, the command fails.
+// Run probes a site. It fails if it finds no way to read the site.
 func (c *discoverCommand) Run(ctx context.Context, p *process) error {
 	if err := c.listing.validate(); err != nil {
 		return err

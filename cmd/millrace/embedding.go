@@ -6,7 +6,7 @@ import (
 )
 
 // embedding are the flags of commands that search: a model for the meaning of passages.
-// Without one, the meaning is learned from the site's own words.
+// Without a model, the index learns the meaning from the site's own words.
 type embedding struct {
 	EmbedURL            string `name:"embed-url" placeholder:"URL" help:"Base URL of a server for text embeddings with OpenAI's /v1/embeddings, such as http://localhost:11434/v1 (default: vectors are computed from the site's own words)."`
 	EmbedModel          string `placeholder:"NAME" help:"Name of the embedding model."`
@@ -15,8 +15,8 @@ type embedding struct {
 	EmbedQueryPrefix    string `placeholder:"TEXT" help:"Prefix that the model expects before each query, such as \"search_query: \"." hidden:""`
 }
 
-// embedder returns the client that the flags configure, nil if they do not. retries is the
-// number of retries: 0 = the default, -1 = none.
+// embedder returns the client that the flags configure, or nil. retries is the number of
+// retries: 0 = the default, -1 = none.
 func (c *embedding) embedder(retries int) (index.Embedder, error) {
 	switch {
 	case c.EmbedURL == "" && c.EmbedModel == "":
@@ -29,8 +29,8 @@ func (c *embedding) embedder(retries int) (index.Embedder, error) {
 	case c.EmbedModel == "":
 		return nil, usageError("--embed-url: name the model to ask for with --embed-model")
 	}
-	// The user has configured this address, which may be on this machine. A model may need
-	// longer for its first byte than a site: do not use a client of fetch.
+	// The user has configured this address, which may be on this machine, and a model may take
+	// longer for its first byte than a site. So do not use a client of fetch.
 	e, err := search.NewEmbedder(nil, c.EmbedURL, c.EmbedModel, &search.EmbedderOptions{
 		Key: c.EmbedKey, DocumentPrefix: c.EmbedDocumentPrefix, QueryPrefix: c.EmbedQueryPrefix, Retries: retries,
 	})

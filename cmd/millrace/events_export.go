@@ -70,7 +70,7 @@ func (s *service) exporters() (out []*analytics.Exporter, err error) {
 		if alike[name]++; alike[name] > 1 {
 			name = fmt.Sprintf("%s (%d)", name, alike[name])
 		}
-		// Each exporter has its own queue, so none waits for another one.
+		// Each exporter has its own queue, so it does not wait for the others.
 		client := c.poster(s.p)
 		s.OnClose(func() error { client.CloseIdleConnections(); return nil })
 		e, err := analytics.NewExporter(usage, st.State(), s.source.Name, t, client.HTTP(), &analytics.ExporterOptions{

@@ -30,7 +30,7 @@ type extractCommand struct {
 	Explain  bool   `help:"Explain by selector what was kept, what was dropped and why."`
 }
 
-// extractReport is what `millrace extract --json` prints.
+// extractReport is the report of `millrace extract --json`.
 type extractReport struct {
 	*millrace.Page
 	Text      string            `json:"text"`                // plain text of the page

@@ -19,7 +19,7 @@ type fronting struct {
 	OriginTimeout time.Duration `default:"1m" placeholder:"DURATION" help:"With --origin: maximum time until the server begins a response (default: ${default})." hidden:""`
 }
 
-// validate rejects an invalid server behind.
+// validate rejects an invalid URL of the server behind.
 func (c *fronting) validate() error {
 	if c.Origin == "" {
 		if len(c.Hosts) > 0 {
@@ -46,7 +46,7 @@ func (c *fronting) validate() error {
 }
 
 // front returns the public URL of the site behind this server, if SOURCE is that URL. It
-// returns "" if SOURCE is no site or is the server behind.
+// returns "" if SOURCE is not a site or is the server behind.
 func (c *serveCommand) front() string {
 	if c.Origin == "" || !strings.Contains(c.Source, "://") {
 		return ""
@@ -93,7 +93,7 @@ func (c *serveCommand) reached(base, docs string) []string {
 	return slices.Compact(out)
 }
 
-// pass returns the proxy to the server behind; nil = there is no such server.
+// pass returns the proxy to the server behind, or nil if no such server is configured.
 func (c *serveCommand) pass(p *process, base, docs string) (*proxy.Proxy, error) {
 	if c.Origin == "" {
 		return nil, nil //nolint:nilnil // optional

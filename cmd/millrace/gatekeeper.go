@@ -101,7 +101,7 @@ func (c *gatekeeping) keep(p *process, o *gateway.Options) error {
 	return nil
 }
 
-// believed logs bots that a rule allows by name only, although their operators publish
+// believed logs bots that a rule allows by name only, although their operators publish IP
 // addresses.
 func believed(p *process, table *bots.Table, rules []access.Rule) {
 	for _, r := range rules {

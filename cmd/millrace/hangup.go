@@ -42,6 +42,6 @@ func atTerminal() bool {
 	if err != nil {
 		return false
 	}
-	_ = f.Close() // only opened to test it
+	_ = f.Close() // opened only as a test
 	return true
 }

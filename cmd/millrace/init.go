@@ -51,7 +51,7 @@ func (c *initCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	// The file has the hash of a password, and will have secrets.
+	// The file contains the hash of a password, and may get secrets.
 	if err := writeNew(c.File, []byte(text)); err != nil {
 		return err
 	}

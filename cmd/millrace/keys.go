@@ -71,7 +71,7 @@ func (c *keyStore) open(ctx context.Context, p *process, create bool) (store.Sto
 	return p.openStore(ctx, path)
 }
 
-// keyReport is what `millrace keys --json` prints of a key.
+// keyReport is the report of `millrace keys --json` for a key.
 type keyReport struct {
 	Name    string           `json:"name"`              // name of the key
 	Rights  []millrace.Scope `json:"scopes"`            // scopes of the key
@@ -216,7 +216,7 @@ func (c *keysListCommand) Run(ctx context.Context, p *process) (err error) {
 			for j, r := range k.Scopes {
 				rights[j] = string(r)
 			}
-			expires, state := "never", "holds"
+			expires, state := "never", "valid"
 			if !k.Expires.IsZero() {
 				expires = k.Expires.Format("2006-01-02 15:04Z")
 			}
@@ -256,7 +256,7 @@ func (c *keysRevokeCommand) Run(ctx context.Context, p *process) (err error) {
 	})
 }
 
-// revokeReport is what `millrace keys revoke --json` prints.
+// revokeReport is the report of `millrace keys revoke --json`.
 type revokeReport struct {
 	Revoked string `json:"revoked"` // the name of the key
 }

@@ -23,7 +23,7 @@ type keysSignCommand struct {
 	File string `arg:"" help:"File to write the private key to, as PEM. It must not exist."`
 }
 
-// Run creates a key.
+// Run creates a signing key.
 func (c *keysSignCommand) Run(_ context.Context, p *process) error {
 	key, err := webauth.NewKey(nil)
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *keysSignCommand) Run(_ context.Context, p *process) error {
 	})
 }
 
-// signKeyReport is what `millrace keys sign --json` prints.
+// signKeyReport is the report of `millrace keys sign --json`.
 type signKeyReport struct {
 	File string `json:"file"`  // the file of the private key
 	ID   string `json:"keyid"` // the thumbprint of the public key, which signatures name
@@ -61,7 +61,7 @@ type keysDirectoryCommand struct {
 	Holds   string   `default:"90d" placeholder:"SPAN" help:"How long the signatures are valid (default: ${default})."`
 }
 
-// directoryReport is what `millrace keys directory --json` prints.
+// directoryReport is the report of `millrace keys directory --json`.
 type directoryReport struct {
 	Path    string      `json:"path"`              // path to publish the directory at
 	Type    string      `json:"type"`              // media type of the directory
@@ -141,7 +141,7 @@ func (c *keysDirectoryCommand) Run(_ context.Context, p *process) error {
 // maxKeysFile is the maximum size of a file with keys in bytes.
 const maxKeysFile = 64 << 10
 
-// readKeys reads the keys of a file. own is the private key, or nil.
+// readKeys reads the keys of a file. own is nil if the file has no private key.
 func readKeys(file string) (own *webauth.Key, public []webauth.PublicKey, err error) {
 	b, err := readStart(file, maxKeysFile)
 	if err != nil {

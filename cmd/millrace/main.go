@@ -36,7 +36,7 @@ const (
 )
 
 func main() {
-	log.SetOutput(io.Discard) // net/http logs text from clients there
+	log.SetOutput(io.Discard) // net/http logs text from clients to this logger
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	p := &process{lookup: os.LookupEnv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, hangups: hangups}
 	code := p.run(ctx, os.Args[1:])
@@ -77,8 +77,8 @@ type common struct {
 
 func (c *common) flags() *common { return c }
 
-// process is the environment of a command. Commands use nothing else of the process, so tests
-// can run them as functions.
+// process is the environment of a command. Commands use no other state of the operating
+// system's process, so tests can run them as functions.
 type process struct {
 	lookup   func(string) (string, bool) // the environment
 	stdin    io.Reader
@@ -90,22 +90,22 @@ type process struct {
 	log      *slog.Logger
 	policy   *millrace.Policy // from the configuration; nil = none
 	board    terminal.Screen  // the progress bars
-	// dial replaces connections to the network in tests. The guard applies to it. Nil: the
-	// network.
+	// dial replaces connections to the network in tests. The guard applies to it. If nil,
+	// commands use the network.
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// hangups returns the signals that make a server reload its configuration, until stop is
-	// called. Nil: no signals. A closed channel ends the server.
+	// called. If nil, there are no signals. A closed channel ends the server.
 	hangups func() (signals <-chan os.Signal, stop func())
 	// again parses the command line again, with the current environment and configuration
 	// file.
 	again func() (*commands, *config.Config, error)
-	conf  *config.Config // source of flags besides the command line; nil = none
+	conf  *config.Config // source of flags in addition to the command line; nil = none
 	// reloads carries requests to reload the configuration of a server. The server sends the
 	// result to the channel in the request. If nil, no server runs.
 	reloads chan chan<- error
 }
 
-// errReported ends a command that has reported its failure already.
+// errReported ends a command that has already reported its failure.
 var errReported = errors.New("reported")
 
 // exited carries an exit code of kong through its call stack.
@@ -231,7 +231,7 @@ type usageError string
 
 func (e usageError) Error() string { return string(e) }
 
-// ErrorCode returns "usage/FLAG", of the first flag that the text names, or "usage".
+// ErrorCode returns "usage/FLAG" for the first flag in the text, or "usage".
 func (e usageError) ErrorCode() string {
 	if m := flagName.FindStringSubmatch(string(e)); m != nil {
 		return "usage/" + m[1]
@@ -287,7 +287,7 @@ func withCode(_ []string, a slog.Attr) slog.Attr {
 	return slog.Attr{Value: slog.GroupValue(slog.Attr{Key: a.Key, Value: slog.StringValue(optionFlags.Replace(err.Error()))}, slog.String("code", millrace.ErrorCode(err)))}
 }
 
-// report prints a report: as JSON with --json, else with text.
+// report prints a report: as JSON with --json, otherwise as text.
 func (p *process) report(v any, text func(w *bytes.Buffer)) error {
 	p.reported = true
 	if !p.common.JSON {
@@ -325,7 +325,7 @@ func writeNew(file string, data []byte) error {
 	return nil
 }
 
-// helpCommand is handled before the command line is parsed. It is here for the list of
+// helpCommand is handled before the command line is parsed. It exists only for the list of
 // commands.
 type helpCommand struct {
 	Command []string `arg:"" optional:"" help:"Command to explain."`

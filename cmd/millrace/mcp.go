@@ -25,7 +25,7 @@ type mcpCommand struct {
 	Rate       float64 `placeholder:"N" help:"With --listen: maximum requests a second from one key or address; bursts may be twice as large (default: no limit)."`
 }
 
-// mcpReport is what `millrace mcp --listen --json` prints once it is ready.
+// mcpReport is the report of `millrace mcp --listen --json` when the server is ready.
 type mcpReport struct {
 	URL string `json:"url"` // URL of the endpoint
 }
@@ -74,7 +74,7 @@ func (c *mcpCommand) listen(ctx context.Context, p *process, st store.Store, lib
 	if a, ok := ln.Addr().(*net.TCPAddr); !c.RequireKey && (!ok || !a.IP.IsLoopback()) {
 		return usageError(fmt.Sprintf("--listen %s: all clients that reach this address could read the whole mirror; add --require-key, or publish a site of it with millrace serve", c.Listen))
 	}
-	// With a key, DNS rebinding gives no access.
+	// DNS rebinding gets no access to a server that requires a key.
 	o.Local = !c.RequireKey
 	gateO := &gateway.Options{Logger: p.log, Service: mcp.New(lib, o), ServiceGuarded: c.RequireKey}
 	if err := access.apply(ctx, p, st.Keys(), gateO); err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// memoryLimit is the soft limit of the Go heap: the cache of bodies, the memory of a few
-// requests, and as much again for garbage. The caches of the store are not included.
+// memoryLimit is the soft limit of the Go heap in bytes: the cache of bodies, the memory of a
+// few requests, and the same amount of garbage. It does not include the caches of the store.
 const memoryLimit = 98 << 20
 
 // lazily is the value of GOGC far from the limit.

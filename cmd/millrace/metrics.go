@@ -17,7 +17,7 @@ func (c *metering) validate() error {
 	return err
 }
 
-// readers parses the flag. off says that metrics are off.
+// readers parses the flag. off reports whether metrics are off.
 func (c *metering) readers() (from []netip.Prefix, off bool, err error) {
 	for _, s := range c.Metrics {
 		if s == "off" {

@@ -34,7 +34,7 @@ func (p *process) steps() func(title, unit string, done, total int) {
 }
 
 // refreshing returns a function that shows the progress of a step, counted in unit. The step
-// may come again or never. A total of 0 ends it.
+// may run again or never. A total of 0 ends it.
 func (p *process) refreshing(title, unit string) func(done, total int) {
 	show := p.steps()
 	return func(done, total int) {

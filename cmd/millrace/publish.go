@@ -36,7 +36,8 @@ var hideable = []millrace.PageKind{
 	millrace.Listing, millrace.Collection, millrace.Archive,
 }
 
-// validate rejects invalid values. A slip in a flag that hides pages would publish them.
+// validate rejects invalid values. A typing error in a flag that hides pages would publish
+// them.
 func (c *publishing) validate() error {
 	if c.ListItems < 1 {
 		return usageError(fmt.Sprintf("--list-items %d: must be at least 1", c.ListItems))

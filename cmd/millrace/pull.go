@@ -122,13 +122,13 @@ func (c *pullCommand) agentOptions(p *process) *agent.Options {
 	}
 }
 
-// optionFlags replaces names of an agent's options by the flags that set them.
+// optionFlags replaces the names of an agent's options with the flags that set them.
 var optionFlags = strings.NewReplacer(
 	"Options.IgnorePolicy", "--ignore-policy", "Options.MaxBytes", "--max-bytes", "Options.MaxPages", "--max-pages",
 	"Options.Purpose", "--purpose", "Options.Via", "--via",
 )
 
-// nameFlags names flags in the texts of a report.
+// nameFlags replaces option names in the texts of a report with flags.
 func nameFlags(r *agent.Report) {
 	r.Quota, r.Error = optionFlags.Replace(r.Quota), optionFlags.Replace(r.Error)
 	for i := range r.Ways {

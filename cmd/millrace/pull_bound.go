@@ -19,7 +19,7 @@ func (c *bounding) validate() error {
 	return nil
 }
 
-// byteSize is a number of bytes, written such as 500000, 500kB, 20MB or 1.5GiB.
+// byteSize is a number of bytes in forms such as 500000, 500kB, 20MB or 1.5GiB.
 type byteSize int64
 
 // UnmarshalText parses a size.

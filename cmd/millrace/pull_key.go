@@ -16,7 +16,7 @@ type keyed struct {
 	key    string
 }
 
-// keyOf returns the key for an origin, "" if it has none.
+// keyOf returns the key for an origin, or "".
 func (k keyed) keyOf(origin string) string {
 	if k.key == "" || origin != k.origin {
 		return ""
@@ -28,8 +28,8 @@ func (k keyed) keyOf(origin string) string {
 // documents of protocols.
 func (k keyed) showing(c *fetch.Client) *http.Client { return fetch.WithKeys(c.HTTP(), k.keyOf) }
 
-// visitor returns a client that sends the key, except to URLs that must be public. A checker
-// sees there what clients without a key see.
+// visitor returns a client that sends the key, except to URLs that must be public. For those,
+// a checker gets the response for clients without a key.
 func (k keyed) visitor(c *fetch.Client) *http.Client {
 	if k.key == "" {
 		return c.HTTP()
@@ -56,7 +56,7 @@ const maxKeyFile = 4096
 func (c *pullCommand) loadKey(p *process) error { return c.load(p, c.KeyFile, c.URL...) }
 
 // load reads the key from a file or the environment. A key belongs to one origin, so load
-// rejects several.
+// rejects sites of several origins.
 func (k *keyed) load(p *process, file string, sites ...string) error {
 	key, _ := p.lookup("MILLRACE_KEY")
 	from := "MILLRACE_KEY"

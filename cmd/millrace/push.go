@@ -20,7 +20,7 @@ type pushing struct {
 	IndexNowURL string `name:"indexnow-url" placeholder:"URL" help:"IndexNow endpoint (default: https://api.indexnow.org/indexnow)." hidden:""`
 }
 
-// sound rejects notifications that receivers could not follow, or that contradict the policy.
+// sound rejects notifications that receivers cannot follow, or that contradict the policy.
 func (c *serveCommand) sound(policy *millrace.Policy) error {
 	switch {
 	case !c.IndexNow && (c.IndexNowKey != "" || c.IndexNowURL != ""):
@@ -60,8 +60,8 @@ func (c *serveCommand) reachable(docs string, o *source) error {
 	return nil
 }
 
-// pusher returns the pusher of editions, or nil. It makes the gateway serve the
-// key file of IndexNow.
+// pusher returns the pusher of editions, or nil. It adds the key file of IndexNow to the
+// gateway.
 func (s *service) pusher(ctx context.Context, g *gateway.Options) (*push.Pusher, error) {
 	c, o := s.c, s.source
 	if len(c.Web.Hub) == 0 && !c.IndexNow {

@@ -19,7 +19,7 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// webCrawl is the way to read a site without a protocol.
+// webCrawl is the agent's name for reading a site without a protocol.
 const webCrawl = agent.Crawl
 
 // remote are the flags of commands that fetch.
@@ -49,13 +49,13 @@ func (r *remote) validate() error {
 }
 
 // client returns the guarded client that the flags configure. It obeys robots.txt and stores
-// it in robots. If robots is nil, the client ignores robots.txt: it fetches only what a user
-// has named.
+// it in robots. If robots is nil, the client ignores robots.txt, because it fetches only URLs
+// that a user has named.
 func (r *remote) client(p *process, robots fetch.RobotsMemory) *fetch.Client {
 	return fetch.New(r.clientOptions(p, robots))
 }
 
-// postLimit is the timeout of a request of a poster.
+// postLimit is the timeout of each request of a poster.
 const postLimit = 30 * time.Second
 
 // poster returns a client for webhooks and pings. It ignores robots.txt and does not log,
@@ -79,8 +79,8 @@ func (r *remote) clientOptions(p *process, robots fetch.RobotsMemory) *fetch.Opt
 	return o
 }
 
-// protocols returns the protocols with a name, or all of them. also are other valid names for
-// the error text.
+// protocols returns the protocols with a name, or all of them. also lists other valid names
+// for the error text.
 func protocols(name string, also ...string) ([]protocol.Protocol, error) {
 	every := all.Protocols()
 	if name == "" {
@@ -130,7 +130,7 @@ func (p *process) storePath(source string) (string, error) {
 		}
 		return '_'
 	}, strings.Trim(source, "/"))
-	// The hash distinguishes long names that are cut.
+	// The hash distinguishes truncated names.
 	name = name[max(0, len(name)-60):] + "-" + canon.SHA256Hex([]byte(source))[:8]
 	file := filepath.Join(dir, "millrace", name+".db")
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {

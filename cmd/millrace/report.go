@@ -21,7 +21,7 @@ type reportCommand struct {
 	CSV    bool   `name:"csv" help:"Print a table for spreadsheets, with a line for each day, bot and protocol."`
 }
 
-// Run prints what the pulls into a mirror have saved, or the machine traffic of a site that is
+// Run prints the savings of the pulls into a mirror, or the machine traffic of a site that is
 // served from a store.
 func (c *reportCommand) Run(ctx context.Context, p *process) error {
 	if err := c.validate(); err != nil {

@@ -14,7 +14,7 @@ type correcting struct {
 	Comments bool     `help:"Also keep readers' comments outside forums." hidden:""`
 }
 
-// Validate is called by kong, so that an error says where a selector was written.
+// Validate checks the selectors. kong calls it, so errors name the origin of the selector.
 func (c *correcting) Validate() error {
 	for i, s := range append(c.Keep[:len(c.Keep):len(c.Keep)], c.Drop...) {
 		flag := "--drop"

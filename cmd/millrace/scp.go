@@ -60,7 +60,7 @@ func (c *scpVerifyCommand) Run(ctx context.Context, p *process) error {
 	return err
 }
 
-// openSCP opens a collection and shows its progress.
+// openSCP opens a collection and shows its progress bar.
 func (r *remote) openSCP(ctx context.Context, p *process, name string) (*scp.File, error) {
 	if strings.Contains(name, "://") {
 		address, err := siteURL(name)
@@ -112,7 +112,7 @@ type scpCatCommand struct {
 	File string `arg:"" help:"Collection: a FILE, a URL, or - for standard input."`
 }
 
-// Run verifies a file, then prints its pages. It prints no pages of an invalid file.
+// Run verifies a file, then prints its pages. It prints no pages if the file is invalid.
 func (c *scpCatCommand) Run(ctx context.Context, p *process) error {
 	err := c.cat(ctx, p)
 	if _, usage := errors.AsType[usageError](err); err == nil || usage {

@@ -38,7 +38,7 @@ type serveCommand struct {
 	AccessLog   string `placeholder:"FILE" help:"File to log each request to, one a line; - is standard error." group:"Server"`
 }
 
-// serveReport is what `millrace serve --json` prints once it is ready.
+// serveReport is the report of `millrace serve --json` when the server is ready.
 type serveReport struct {
 	Site    string        `json:"site"`
 	URL     string        `json:"url"`          // base URL of the machine documents
@@ -104,7 +104,7 @@ func (c *serveCommand) validate() error {
 	return errors.Join(c.crawling.validate(), c.publishing.validate(), c.accessFlags.validate(), c.transport.validate(), c.fronting.validate(), c.stamping.validate(), c.recording.validate(), c.exporting.validate(c.Events > 0), c.metering.validate(), c.boarding.validate(), err)
 }
 
-// accessLog opens the access log; nil = off, or nothing to close.
+// accessLog opens the access log. Its results are nil if the log is off or needs no closing.
 func (c *serveCommand) accessLog(p *process) (io.Writer, func() error, error) {
 	switch c.AccessLog {
 	case "":

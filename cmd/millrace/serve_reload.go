@@ -16,20 +16,20 @@ import (
 	"github.com/millrace/millrace/internal/serving"
 )
 
-// running is a running server that can reload its configuration. A valid configuration takes
-// over when it has an edition. An invalid one changes nothing.
+// running is a running server that can reload its configuration. A valid configuration
+// replaces the old one when it has an edition. An invalid one changes nothing.
 type running struct {
 	*serving.Server
-	now     *service // serves now
-	next    *service // will take over
+	now     *service // the current service
+	next    *service // replaces now when it is ready
 	settled <-chan error
 	at      net.Addr
 	certs   *gateway.Certificates    // nil = no TLS
-	ready   func(now *service) error // called after the first edition was published
+	ready   func(now *service) error // called after the first edition is published
 }
 
-// asked returns the signals to reload the configuration; nil = none. It also holds signals
-// that come before the server runs, which would otherwise end the process.
+// asked returns the signals to reload the configuration, or nil. It also holds signals that
+// arrive before the server runs, which would otherwise end the process.
 func (p *process) asked() (signals <-chan os.Signal, deaf func()) {
 	if p.hangups == nil || p.again == nil {
 		return nil, func() {}
@@ -87,7 +87,7 @@ func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan o
 			if !more {
 				return nil
 			}
-			_ = r.reload(ctx) // logs its errors
+			_ = r.reload(ctx) // reload logs its errors
 		case done := <-r.now.p.reloads:
 			done <- r.reload(ctx)
 		case err := <-r.settled:
@@ -120,7 +120,7 @@ func (r *running) reload(ctx context.Context) error {
 	return nil
 }
 
-// renew makes a service of the current configuration.
+// renew creates a service from the current configuration.
 func (r *running) renew(ctx context.Context) (*service, error) {
 	old := r.now
 	line, conf, err := old.p.again()
@@ -153,13 +153,14 @@ func (r *running) renew(ctx context.Context) (*service, error) {
 	return s, nil
 }
 
-// reloading is the timeout of a reload after rules were saved.
+// reloading is the timeout of a reload after the dashboard saves rules.
 const reloading = 30 * time.Second
 
 // saveRules returns a function that writes extraction rules to the configuration file and
-// reloads it; nil = there is no file. If it fails, the file is unchanged. It returns
-// ErrInvalid for invalid rules, and ErrConflict if the file has changed since it was loaded.
-// If the file does not set the rules, or is read-only, it returns ErrForbidden.
+// reloads it. Without a file, saveRules returns nil. If the function fails, the file is
+// unchanged. It returns ErrInvalid for invalid rules, and ErrConflict if the file has changed
+// since it was loaded. If the file does not set the rules, or is read-only, it returns
+// ErrForbidden.
 func (s *service) saveRules() func(ctx context.Context, keep, drop []string) error {
 	conf, p := s.p.conf, s.p
 	if conf == nil || conf.Path == "" || p.reloads == nil {

@@ -48,11 +48,11 @@ func (c *serveCommand) plan(p *process) (*plan, error) {
 	return &plan{c: c, p: p, kind: kind, embedder: embedder}, nil
 }
 
-// lasting is what a new configuration takes over from the old one.
+// lasting has the state that a new configuration inherits from the old one.
 type lasting struct {
 	metrics  *gateway.Metrics
 	sessions *dashboard.Sessions     // logins
-	checks   *dashboard.CheckResults // of the checker, for the dashboard
+	checks   *dashboard.CheckResults // results of the checker, for the dashboard
 	agents   *webauth.Verifier       // verifies signatures; nil = off
 }
 
@@ -67,8 +67,8 @@ type service struct {
 	site   store.Site
 }
 
-// prepare makes a service of a plan. The service does not run yet, and does not affect a
-// running one. was is the running service, whose store is shared; nil = none.
+// prepare creates a service from a plan. The service does not run yet, and does not affect a
+// running one. was is the running service, whose store is shared, or nil.
 func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *service, err error) {
 	c, p := l.c, l.p
 	s := &service{Service: serving.New(p.log), c: c, p: p}
@@ -89,7 +89,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		if last := was.source.Last(); last != nil {
 			o.Continue(last)
 			if o.Kind == "live" {
-				o.Kind = last.Kind // as the last probe of the site has found
+				o.Kind = last.Kind // found by the last probe of the site
 			}
 		}
 	} else {
@@ -166,7 +166,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	return s, s.surface(ctx, so, g)
 }
 
-// surface makes the gateway.
+// surface creates the gateway.
 func (s *service) surface(ctx context.Context, so *serving.Options, g *gateway.Options) (err error) {
 	c, p, o := s.c, s.p, s.source
 	front, err := c.pass(p, o.Base, s.docs)

@@ -29,8 +29,8 @@ func (c *stamping) validate() error {
 	return err
 }
 
-// keys reads the keys of the flags: the key that signs responses (nil = none), those that sign
-// the directory, and the other keys of the directory.
+// keys reads the keys of the flags. stamp signs responses, or is nil. signers sign the
+// directory. others are the other keys of the directory.
 func (c *stamping) keys() (stamp *webauth.Key, signers []*webauth.Key, others []webauth.PublicKey, err error) {
 	if c.SignResponses != "" {
 		if stamp, err = readSigningKey("--sign-responses", c.SignResponses); err != nil {
@@ -64,7 +64,7 @@ func (c *stamping) stamp(docs string) (edition.Signer, error) {
 	return webauth.NewStamp(key, strings.TrimRight(u.EscapedPath(), "/")), nil
 }
 
-// directory returns the handler of the key directory, nil if there are no keys.
+// directory returns the handler of the key directory, or nil if there are no keys.
 func (c *stamping) directory(docs string) (http.Handler, error) {
 	_, signers, others, err := c.keys()
 	if err != nil || len(signers)+len(others) == 0 {
@@ -73,8 +73,8 @@ func (c *stamping) directory(docs string) (http.Handler, error) {
 	return webauth.NewDirectory(docs, signers, others)
 }
 
-// verifier makes the gateway verify the signatures of bots. bases are scheme and authority of
-// the site's URLs. was is the verifier of the previous configuration, nil if it had none.
+// verifier makes the gateway verify the signatures of bots. bases are the schemes and
+// authorities of the site's URLs. was is the verifier of the previous configuration, or nil.
 func (c *stamping) verifier(p *process, r *remote, g *gateway.Options, was *webauth.Verifier, bases ...string) (now *webauth.Verifier, err error) {
 	if !c.WebBotAuth {
 		for _, r := range g.Access.Rules {

@@ -17,7 +17,7 @@ type transport struct {
 	TLSKey  string `name:"tls-key" placeholder:"FILE" help:"PEM file with the private key of the certificate."`
 }
 
-// validate rejects a certificate without a key, and the reverse.
+// validate rejects a certificate without a key, and a key without a certificate.
 func (c *transport) validate() error {
 	switch {
 	case c.TLSCert == "" && c.TLSKey != "":
@@ -36,7 +36,7 @@ func (c *transport) scheme() string {
 	return "https"
 }
 
-// certificates reads the certificate; nil = none.
+// certificates reads the certificate. It returns nil if none is configured.
 func (c *transport) certificates(p *process) (*gateway.Certificates, error) {
 	if c.TLSCert == "" {
 		return nil, nil //nolint:nilnil // http
@@ -88,7 +88,7 @@ func secure(p *process, docs string, certs *gateway.Certificates) {
 	}
 }
 
-// loopback reports whether a host name is this machine.
+// loopback reports whether a host name refers to this machine.
 func loopback(host string) bool {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return a.Unmap().IsLoopback()
@@ -96,7 +96,8 @@ func loopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// checkImmutable rejects a configuration that changes what a running server cannot change.
+// checkImmutable rejects a configuration that changes settings that are fixed while a server
+// runs.
 func (c *serveCommand) checkImmutable(next *serveCommand) error {
 	for _, f := range []struct{ flag, was, is string }{
 		{"--listen", c.Listen, next.Listen},

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/internal/setup"
 )
 
-// snippetCommand prints configuration for other servers.
+// snippetCommand prints the configuration for other servers.
 type snippetCommand struct {
 	common
 	For       string `arg:"" enum:"nginx,caddy,systemd" help:"Program to configure: nginx or caddy in front of serve, or systemd."`

@@ -18,8 +18,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// kind returns the kind of the source: folder, markdown, mirror, wordpress, crawl, or live for
-// a URL that must be probed.
+// kind returns the kind of the source: folder, markdown, mirror, wordpress or crawl. It
+// returns live for a URL that must be probed.
 func (c *serveCommand) kind() (string, error) {
 	if c.Source == "" {
 		return "", usageError("the source is empty; name a folder, a URL or a mirror FILE")
@@ -65,7 +65,7 @@ func names(ways []origin.Origin) string {
 	return strings.Join(out, " or ")
 }
 
-// storeName returns the name for the store of a source that is not a mirror.
+// storeName returns the name of the store for a source that is not a mirror.
 func (c *serveCommand) storeName(kind string) (string, error) {
 	if way := all.ByName(kind); way == nil || !way.Folder {
 		return siteFolder(c.Source)
@@ -77,7 +77,7 @@ func (c *serveCommand) storeName(kind string) (string, error) {
 	return dir, err
 }
 
-// open names the site and its store, and opens the store of a mirror.
+// open sets the names of the site and its store, and opens the store of a mirror.
 func (o *source) open(ctx context.Context, c *serveCommand, p *process) error {
 	if c.Rehost && o.Kind != ingest.Mirror {
 		return usageError(fmt.Sprintf("--rehost is for mirrors, but %s is read as %s", c.Source, o.Kind))
@@ -97,7 +97,7 @@ func (o *source) open(ctx context.Context, c *serveCommand, p *process) error {
 	case c.Origin != "" && c.front() == "":
 		name = o.Base // SOURCE is the server behind
 		fallthrough
-	default: // the pages are served elsewhere; only the documents are here
+	default: // another server has the pages; this one has only the documents
 		o.Name, o.Title, o.Base = name, name, name
 	}
 	if o.path = c.Store; o.path == "" {
@@ -111,7 +111,7 @@ func (o *source) open(ctx context.Context, c *serveCommand, p *process) error {
 	return nil
 }
 
-// exposed reports whether a file is in a folder, and not hidden from visitors there.
+// exposed reports whether a file is in a folder and not hidden from its visitors.
 func exposed(dir, file string) bool {
 	var names [2]string
 	for i, name := range []string{dir, filepath.Dir(file)} {
@@ -206,7 +206,7 @@ type crawling struct {
 	reaching
 }
 
-// reaching are the flags about what a crawl may reach.
+// reaching are the flags that limit the URLs of a crawl.
 type reaching struct {
 	MaxDepth int           `placeholder:"N" help:"Maximum links between the start of a crawl and a page (default: 30)." hidden:""`
 	MaxTime  time.Duration `placeholder:"DURATION" help:"Maximum duration of a crawl; the next crawl continues (default: no limit)." hidden:""`

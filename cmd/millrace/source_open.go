@@ -11,7 +11,7 @@ import (
 // source is the source of the pages, and their store.
 type source struct {
 	ingest.Origin
-	path   string        // of the store
+	path   string        // path of the store
 	client *fetch.Client // reads a live site; nil = not connected
 }
 

@@ -13,12 +13,12 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// openStore opens a store, or creates it.
+// openStore opens a store. It creates the store if it does not exist.
 func (p *process) openStore(ctx context.Context, dsn string) (store.Store, error) {
 	return stores.Open(ctx, dsn, &store.Options{Logger: p.log})
 }
 
-// openToRead opens an existing store for reading. It may be read-only.
+// openToRead opens an existing store for reading. The file may be read-only.
 func (p *process) openToRead(ctx context.Context, dsn string) (store.Store, error) {
 	if _, err := os.Stat(dsn); err != nil {
 		return nil, fmt.Errorf("store %s: %w: write one with millrace pull URL --store %s", dsn, millrace.ErrNotFound, dsn)
@@ -30,8 +30,8 @@ func (p *process) openToRead(ctx context.Context, dsn string) (store.Store, erro
 	return st, err
 }
 
-// besides returns the path prefix of the files next to a store. remove deletes them if they
-// are temporary.
+// besides returns the path prefix of the files next to a store. remove deletes temporary
+// files.
 func besides(dsn string) (path string, remove func() error, err error) {
 	if dsn != stores.Memory {
 		return dsn, nil, nil
@@ -40,7 +40,7 @@ func besides(dsn string) (path string, remove func() error, err error) {
 	return filepath.Join(dir, "store"), func() error { return os.RemoveAll(dir) }, err
 }
 
-// sitesOf returns the names of all sites of a store, and those that --site selects: all, or
+// sitesOf returns the names of all sites of a store, and the names that --site selects: all or
 // one.
 func sitesOf(ctx context.Context, st store.Store, file, want string) (selected, all []string, err error) {
 	if all, err = ingest.SiteNames(ctx, st); err != nil || want == "" && len(all) > 0 {

@@ -12,7 +12,7 @@ type versionCommand struct {
 	common
 }
 
-// versionReport is what `millrace version --json` prints.
+// versionReport is the report of `millrace version --json`.
 type versionReport struct {
 	Version  string `json:"version"`            // version of millrace
 	Revision string `json:"revision,omitempty"` // revision of the source

@@ -33,9 +33,9 @@ type watchCommand struct {
 }
 
 const (
-	leaveTime  = 2 * time.Second // timeout for standard output at the end
-	maxPrinted = 1000            // maximum number of changes to print at once
-	maxPosted  = 100             // maximum number of changes to post at once
+	leaveTime  = 2 * time.Second // timeout for writing to standard output at the end
+	maxPrinted = 1000            // maximum number of changes per printed batch
+	maxPosted  = 100             // maximum number of changes per posted batch
 
 	longestInterval = 365 * 24 * time.Hour
 )
@@ -50,7 +50,7 @@ func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 	if err != nil {
 		return err
 	}
-	// Several sites log their progress instead of showing bars.
+	// With several sites, log progress instead of showing bars.
 	st, a, err := c.open(ctx, p, c.agentOptions(&process{
 		lookup: p.lookup, stderr: struct{ io.Writer }{p.stderr}, common: p.common, log: p.log, dial: p.dial,
 	}))
@@ -158,10 +158,10 @@ func (c *watchCommand) prepare(p *process) error {
 	return c.pullCommand.prepare(p)
 }
 
-// secretAdvice says how to make a secret.
+// secretAdvice explains how to create a secret.
 const secretAdvice = `make one with: (printf whsec_; openssl rand -base64 32) > webhook.secret; give it to the receiver, and to --webhook-secret-file`
 
-// sender returns the sender of the webhook, or nil.
+// sender returns the sender of the webhook, or nil if none is configured.
 func (c *watchCommand) sender(p *process) (*webhook.Sender, error) {
 	if c.Webhook == "" {
 		return nil, nil

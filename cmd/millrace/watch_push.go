@@ -16,7 +16,7 @@ type subscribing struct {
 	CallbackListen string `default:"127.0.0.1:8081" placeholder:"ADDRESS" help:"With --callback: address to listen on for hubs (default: ${default})."`
 }
 
-// subscriber returns the subscriber and the listener for hubs; nil = WebSub is off.
+// subscriber returns the subscriber and the listener for hubs. Both are nil if WebSub is off.
 func (c *watchCommand) subscriber(ctx context.Context, a *agent.Agent) (*agent.Subscriber, net.Listener, error) {
 	if c.Callback == "" {
 		return nil, nil, nil

@@ -43,7 +43,7 @@ func (d *Dashboard) listKeys(ctx context.Context, p *policyPage) error {
 	}
 	now := d.now()
 	for _, k := range keys {
-		row := keyRow{Key: k, State: "holds", Kind: "good"}
+		row := keyRow{Key: k, State: "valid", Kind: "good"}
 		switch {
 		case !k.Revoked.IsZero():
 			row.State, row.Kind = "revoked", ""

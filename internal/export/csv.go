@@ -23,9 +23,9 @@ var columns = []string{
 // purposes are the purposes of policies, in the order of columns.
 var purposes = []millrace.Purpose{millrace.AIInput, millrace.AITrain, millrace.Search}
 
-// CSV writes the metadata of each page as a record (RFC 4180, UTF-8), after a
-// header record. Each cell is quoted and on one line. A cell that a spreadsheet
-// would take for a formula gets an apostrophe in front: see [cell].
+// CSV writes the metadata of each page as a record (RFC 4180, UTF-8), after a header record.
+// Each cell is quoted and on one line. A cell that a spreadsheet would treat as a formula
+// starts with an apostrophe: see [cell].
 func CSV(ctx context.Context, w io.Writer, sites []Site, o *Options) (Counts, error) {
 	out := newCounter(w)
 	var c Counts
@@ -79,7 +79,7 @@ func termCells(docs []protocol.Terms) []string {
 	return append(cells, m.Contact, m.Payment, strings.Join(m.Documents, " "))
 }
 
-// appendRecord appends a record. All cells are quoted, for programs with another
+// appendRecord appends a record. All cells are quoted, because some programs use another
 // separator than the comma.
 func appendRecord(b []byte, cells []string) []byte {
 	for i, s := range cells {
@@ -93,11 +93,10 @@ func appendRecord(b []byte, cells []string) []byte {
 	return append(b, '\r', '\n')
 }
 
-// cell makes a text safe for a cell: valid, on one line, without control
-// characters, and not a formula. Spreadsheets execute cells that begin with = + -
-// or @, also in their wide forms; a leading apostrophe prevents that. Apostrophes
-// before such a start get one more, so that a reader can restore every text by
-// removing one.
+// cell makes a text safe for a cell: valid, on one line, without control characters, and not a
+// formula. Spreadsheets execute cells that begin with = + - or @, also in their wide forms. A
+// leading apostrophe prevents that. Apostrophes before such a start get one more, so a reader
+// restores every text by removing one.
 func cell(s string) string {
 	s = strings.Join(strings.FieldsFunc(valid(s), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	if r, n := utf8.DecodeRuneInString(strings.TrimLeft(s, "'")); n > 0 && strings.ContainsRune("=+-@＝＋－＠−", r) {
@@ -106,7 +105,7 @@ func cell(s string) string {
 	return s
 }
 
-// date returns a time as RFC 3339, "" for none.
+// date formats a time as RFC 3339. It returns "" for the zero time.
 func date(t time.Time) string {
 	if t.IsZero() {
 		return ""

@@ -16,14 +16,14 @@ type Site struct {
 	View  millrace.View
 	Terms []protocol.Terms // documents with terms of use; nil = none
 
-	Name    string // of the site in its store
+	Name    string // name of the site in its store
 	Partial bool   // no pull of the site is complete yet
 }
 
 // Options configure an export. The zero value works.
 type Options struct {
-	// Progress is called after each page with the number of finished pages of all
-	// sites; it may be nil.
+	// Progress, if not nil, is called after each page with the number of finished pages of all
+	// sites.
 	Progress func(done int)
 }
 
@@ -87,5 +87,5 @@ func sound(p *millrace.Page) *millrace.Page {
 	return p
 }
 
-// valid replaces invalid UTF-8 by U+FFFD.
+// valid replaces invalid UTF-8 with U+FFFD.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }

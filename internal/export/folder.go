@@ -81,7 +81,7 @@ func openFolder(dir string) (_ *output, err error) {
 	return o, o.say(record{Format: format})
 }
 
-// ours returns an error if the folder has files and is not from an export.
+// ours returns an error if the folder has files and does not come from an export.
 func (o *output) ours() error {
 	for _, name := range []string{manifestName, journalName} {
 		if _, err := o.root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
@@ -105,8 +105,8 @@ func (o *output) ours() error {
 	return nil
 }
 
-// unique returns a name that is unique in this export on any file system. The first
-// of similar names stays as it is.
+// unique returns a name that is unique in this export on any file system. The first of similar
+// names is unchanged.
 func (o *output) unique(name, pageURL string) string {
 	stem := strings.TrimSuffix(name, ".md")
 	for salt := pageURL; ; salt += "~" {
@@ -168,8 +168,8 @@ func (o *output) same(name string, b []byte) (bool, error) {
 	return n == len(b) && bytes.Equal(o.old, b), err
 }
 
-// finish removes files of earlier exports, except those of sites that stay, and
-// makes the journal the manifest.
+// finish removes files of earlier exports, except those of sites for which stays returns true.
+// Then it makes the journal the manifest.
 func (o *output) finish(stays func(site string) bool) error {
 	m, err := o.root.Open(manifestName)
 	if err != nil {
@@ -237,7 +237,7 @@ func (o *output) sweep(r record, changed map[string]bool) error {
 	return nil
 }
 
-// listed reports whether a folder has a file by exactly this name.
+// listed reports whether a folder has a file with exactly this name.
 func (o *output) listed(name string) bool {
 	d, err := o.root.Open(path.Dir(name))
 	if err != nil {

@@ -31,8 +31,7 @@ type record struct {
 	Sum    string `json:"sum,omitempty"`  // hex SHA-256
 }
 
-// recover adds the journal of an export that was killed to the manifest, and reads
-// it.
+// recover adds the journal of a killed export to the manifest, and reads the manifest.
 func (o *output) recover() error {
 	m, err := o.root.OpenFile(manifestName, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
@@ -54,7 +53,7 @@ func (o *output) recover() error {
 		return err
 	}
 	defer j.Close()
-	// What was cut off is still in the journal.
+	// The journal still has the record that is cut off here.
 	if err := m.Truncate(whole); err != nil {
 		return err
 	}
@@ -83,8 +82,8 @@ func (o *output) recover() error {
 	return o.root.Remove(journalName)
 }
 
-// records calls f with each file of a manifest and returns the length of its
-// complete lines: an export that was killed may leave a partial one.
+// records calls f with each file of a manifest. It returns the length of the complete lines: a
+// killed export may leave a partial one.
 func records(r io.Reader, f func(record) error) (whole int64, err error) {
 	in := bufio.NewReader(r)
 	for n := 1; ; n++ {

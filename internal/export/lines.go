@@ -52,9 +52,10 @@ type gone struct {
 	Deleted bool   `json:"deleted"`
 }
 
-// Changes writes the changes of a site since a cursor, each page once, in order:
-// the current page, or that it is gone. In the counts, Pages are present pages and
-// Removed deleted ones. ErrConflict: the cursor is of another store, or too old.
+// Changes writes the changes of a site since a cursor, each page once, in order: the current
+// page, or a record of its deletion. Counts.Pages is the number of present pages, and
+// Counts.Removed that of deleted ones. If the cursor is too old or from another store, Changes
+// returns ErrConflict.
 func Changes(ctx context.Context, w io.Writer, site Site, since millrace.Cursor, o *Options) (Counts, error) {
 	out := newCounter(w)
 	enc := json.NewEncoder(out)
@@ -74,7 +75,7 @@ func Changes(ctx context.Context, w io.Writer, site Site, since millrace.Cursor,
 			c.Pages++
 			p = sound(p)
 			return enc.Encode(line{Page: p, Text: p.Text(), Site: base, Revision: p.Version, Terms: said})
-		case ch.Kind != millrace.KindCheckpoint && !ch.New: // else it came and went in between
+		case ch.Kind != millrace.KindCheckpoint && !ch.New: // skip pages that were added and deleted in between
 			c.Removed++
 			return enc.Encode(gone{ch.URL, base, true})
 		}

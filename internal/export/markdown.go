@@ -9,27 +9,26 @@ import (
 	"github.com/millrace/millrace/policy"
 )
 
-// Tree is the target of Markdown.
+// Tree is the target of [Markdown].
 type Tree struct {
 	Dir string // created if absent
-	// Folders are the folders of the sites by base: see [Folders].
+	// Folders maps the base of a site to its folder: see [Folders].
 	Folders map[string]string
-	// Part keeps the files of sites that are not in this export. Otherwise they are
-	// removed.
+	// Part keeps the files of sites that are not in this export. If false, Markdown removes
+	// them.
 	Part bool
 }
 
-// Markdown writes each page as a file, in a folder for each site. A file that
-// is there with the same bytes is left alone; files that an earlier export has
-// written, and this one has not, are removed. Each file is whole at any time,
-// and an export that was killed is completed by the next one.
+// Markdown writes each page as a file, in a folder for each site. It does not touch files with
+// unchanged bytes. It removes files of earlier exports that are not in this one. Each file is
+// complete at any time. The next export completes one that was killed.
 //
-// ErrInvalid: the folder is not empty and not from an export. ErrConflict:
-// another export is writing to it, or it needs the name of a file that no
-// export has written. Markdown never changes such files.
+// Markdown returns ErrInvalid if the folder is neither empty nor from an export. It returns
+// ErrConflict if another export is writing to the folder, or if a file that no export has
+// written has a needed name. Markdown never changes such files.
 func Markdown(ctx context.Context, to Tree, sites []Site, o *Options) (c Counts, err error) {
 	if err := os.MkdirAll(to.Dir, 0o777); err != nil {
-		return c, err // it names the folder
+		return c, err // the error names the folder
 	}
 	out, err := openFolder(to.Dir)
 	if err != nil {

@@ -111,9 +111,8 @@ func appendList(b []byte, name string, list []string) []byte {
 	return append(b, "]\n"...)
 }
 
-// appendQuoted appends a text as a double-quoted scalar on one line (YAML
-// 1.2.2, section 7.3.1), so that nothing in it can end the scalar, the line or
-// the front matter.
+// appendQuoted appends a text as a double-quoted scalar on one line (YAML 1.2.2, section
+// 7.3.1). The text cannot end the scalar, the line or the front matter.
 func appendQuoted(b []byte, s string) []byte {
 	b = append(b, '"')
 	for _, r := range valid(s) {

@@ -12,16 +12,15 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Limits of names, in bytes. With what is added to it, a part stays below the
-// 255 that file systems take, and a path below the 1,024 of the narrowest.
+// Limits of names in bytes. Suffixes keep a part below the 255 bytes that file systems allow,
+// and a path below 1,024, the smallest limit of all systems.
 const (
 	maxPart = 100
 	maxPath = 800
 )
 
-// Folders returns the folders in which Markdown puts sites, by their bases:
-// host, port and path. They depend on all bases together, as two could be
-// alike.
+// Folders returns the folders in which Markdown puts sites, by their bases: host, port and
+// path. The result depends on all bases, because two of them may have similar names.
 func Folders(bases []string) map[string]string {
 	out, used := make(map[string]string, len(bases)), make(map[string]bool, len(bases))
 	for _, base := range bases {
@@ -55,7 +54,7 @@ func fileName(base, pageURL string) string {
 	identity := canon.Relative(base, pageURL)
 	rest, inside := strings.CutPrefix(identity, "/")
 	var parts []string
-	if !inside { // a page that is elsewhere
+	if !inside { // a page outside the base
 		_, rest, _ = strings.Cut(identity, "://")
 		parts = append(parts, "_elsewhere")
 	}
@@ -80,7 +79,7 @@ func fileName(base, pageURL string) string {
 	return name
 }
 
-// stem takes off the extensions of pages.
+// stem removes the extensions of pages from a name.
 func stem(name string) string {
 	ext := path.Ext(name)
 	switch strings.ToLower(ext) {
@@ -92,7 +91,8 @@ func stem(name string) string {
 	return name
 }
 
-// folder is part for a folder, which never has the name of a file of ours.
+// folder is like part, for a folder. The result is never the name of a page's file, which ends
+// with ".md".
 func folder(raw string) string {
 	name := part(raw)
 	if strings.HasSuffix(strings.ToLower(name), ".md") {
@@ -101,7 +101,7 @@ func folder(raw string) string {
 	return name
 }
 
-// part makes the name of a file or a folder of a part of a URL.
+// part converts a part of a URL into the name of a file or folder.
 func part(raw string) string {
 	name := raw
 	if s, err := url.PathUnescape(raw); err == nil && utf8.ValidString(s) {
@@ -133,8 +133,7 @@ func part(raw string) string {
 	return name
 }
 
-// device reports whether a name is that of a device on Windows, whatever its
-// extension.
+// device reports whether a name, without its extension, is a device on Windows.
 func device(name string) bool {
 	stem, _, _ := strings.Cut(strings.ToUpper(name), ".")
 	switch stem = strings.TrimRight(stem, " "); stem {
@@ -149,7 +148,7 @@ func device(name string) bool {
 	return ok && n == len(number) && strings.ContainsRune("123456789¹²³", r)
 }
 
-// short is a hash of a text, for names.
+// short returns a short hash of a text, for names.
 func short(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return letters.EncodeToString(sum[:5])
@@ -157,6 +156,6 @@ func short(s string) string {
 
 var letters = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
-// fold returns what is the same for names that some file systems do not tell
-// apart. It goes further than any of them.
+// fold returns the same text for names that some file system treats as equal. It folds more
+// than any of them.
 func fold(name string) string { return canon.Normalize(name) }

@@ -21,20 +21,20 @@ import (
 	"github.com/millrace/millrace/policy"
 )
 
-// The files of Parquet.
+// Names of the Parquet files.
 const (
 	pagesName  = "pages.parquet"
 	chunksName = "chunks.parquet"
 )
 
-// A group of rows is complete with so many bytes of values, or so many rows:
-// that is what a writer holds, compressed, at a time.
+// A row group ends at this size of its values in bytes, or at this number of rows. A writer
+// holds one compressed group in memory.
 const (
 	groupBytes = 16 << 20
 	groupRows  = 100_000
 )
 
-// pageRow is a row of pages.parquet. Fields that a page does not have are null.
+// pageRow is a row of pages.parquet. Absent fields are null.
 type pageRow struct {
 	Site        string   `parquet:"site,dict"`
 	URL         string   `parquet:"url"`
@@ -50,35 +50,34 @@ type pageRow struct {
 	Kind        string   `parquet:"kind,optional,dict"`
 	Detail      string   `parquet:"detail,dict"` // summary, text or blocks
 	Revision    string   `parquet:"revision"`
-	Unconfirmed bool     `parquet:"unconfirmed"`     // it does not match the hash that it came with
+	Unconfirmed bool     `parquet:"unconfirmed"`     // content does not match the hash in its source
 	Schema      string   `parquet:"schema,optional"` // a JSON array of JSON-LD objects
-	Extra       string   `parquet:"extra,optional"`  // JSON: what one protocol alone says, by its name
+	Extra       string   `parquet:"extra,optional"`  // JSON: fields of a single protocol, by the protocol's name
 	Text        string   `parquet:"text"`
 	Markdown    string   `parquet:"markdown"`
 	License     string   `parquet:"license,optional,dict"`
-	Attribution bool     `parquet:"attribution"` // a credit is asked for
+	Attribution bool     `parquet:"attribution"` // the site asks for attribution
 	LinkBack    bool     `parquet:"link_back"`
 	Notice      bool     `parquet:"notice"`
-	AIInput     *bool    `parquet:"ai_input"` // whether the site allows it; null = it does not say
+	AIInput     *bool    `parquet:"ai_input"` // whether the site allows it; null = unknown
 	AITrain     *bool    `parquet:"ai_train"`
 	Search      *bool    `parquet:"search"`
-	Terms       string   `parquet:"terms,optional,dict"` // JSON: all that the site says, as in JSON Lines
+	Terms       string   `parquet:"terms,optional,dict"` // JSON: all terms of the site, as in JSON Lines
 }
 
-// chunkRow is a row of chunks.parquet: a passage of a page, of a length that
-// models take.
+// chunkRow is a row of chunks.parquet: a passage of a page, of a length that fits models.
 type chunkRow struct {
 	Site        string   `parquet:"site,dict"`
 	URL         string   `parquet:"url,dict"`
-	ID          string   `parquet:"chunk"`    // unique in the page; it stays when others change
-	Position    int32    `parquet:"position"` // in the page, from 0
+	ID          string   `parquet:"chunk"`    // unique in the page; stable if other passages change
+	Position    int32    `parquet:"position"` // position in the page, from 0
 	Type        string   `parquet:"type,dict"`
-	Title       string   `parquet:"title,optional,dict"` // of the page
-	Headings    []string `parquet:"headings,list"`       // above the passage, the outermost first
+	Title       string   `parquet:"title,optional,dict"` // title of the page
+	Headings    []string `parquet:"headings,list"`       // headings above the passage, the outermost first
 	Text        string   `parquet:"text"`
 	Language    string   `parquet:"language,optional,dict"`
 	Modified    int64    `parquet:"modified,optional,timestamp(millisecond)"`
-	Revision    string   `parquet:"revision,dict"` // of the page
+	Revision    string   `parquet:"revision,dict"` // revision of the page
 	License     string   `parquet:"license,optional,dict"`
 	Attribution bool     `parquet:"attribution"`
 	AIInput     *bool    `parquet:"ai_input"`
@@ -86,9 +85,9 @@ type chunkRow struct {
 	Search      *bool    `parquet:"search"`
 }
 
-// Parquet writes pages.parquet and chunks.parquet into a folder, which it makes
-// if need be: a row for each page and for each of its passages that has text.
-// Both are made whole before they take the places of those that are there.
+// Parquet writes pages.parquet and chunks.parquet into a folder, and creates the folder if
+// needed. They have a row for each page, and for each passage with text. Parquet replaces
+// existing files only when both new files are complete.
 func Parquet(ctx context.Context, dir string, sites []Site, o *Options) (c Counts, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return c, err
@@ -136,7 +135,7 @@ func rows(ctx context.Context, sites []Site, o *Options, c *Counts, pages *table
 		}
 		for i, q := range chunk.Passages(p) {
 			if q.Text == "" {
-				continue // a page with a title alone
+				continue // a page with only a title
 			}
 			c.Chunks++
 			err := chunks.write(&chunkRow{
@@ -178,7 +177,8 @@ func allowed(m *policy.Merged, p millrace.Purpose) *bool {
 	return nil
 }
 
-// instant returns a time in milliseconds since 1970, 0 for none, which is null.
+// instant returns a time in milliseconds since 1970. It returns 0, which becomes null, for the
+// zero time.
 func instant(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -209,13 +209,13 @@ func plain(v any) (string, error) {
 type table[T any] struct {
 	out  *counter
 	w    *parquet.GenericWriter[T]
-	size int // of the group
+	size int // bytes in the current group
 	rows int
 }
 
-// codec is zstd by one encoder for all columns, with a window of what the pages
-// of a column have at most, but for single values that are longer. The library's
-// own takes one of 8 MB for each of several encoders.
+// codec compresses all columns with a single zstd encoder. Its window has the usual maximum
+// size of a column's page; only long single values are larger. The codec of the library uses
+// several encoders with windows of 8 MB each.
 type codec struct {
 	zstd.Codec
 	encoder *kzstd.Encoder
@@ -237,13 +237,13 @@ func newTable[T any](w io.Writer, name string, codec *codec) *table[T] {
 	return &table[T]{out: out, w: parquet.NewGenericWriter[T](out,
 		parquet.NewSchema(name, parquet.SchemaOf(row)),
 		parquet.Compression(codec),
-		parquet.CreatedBy("millrace", "1", "0"), // the form of the tables, not the program's version: the same bytes for the same pages
+		parquet.CreatedBy("millrace", "1", "0"), // version of the schema, not of the program, so equal pages produce equal bytes
 		parquet.DataPageStatistics(false),
 		parquet.SkipPageBounds("text"), parquet.SkipPageBounds("markdown"),
 	)}
 }
 
-// write adds a row with about so many bytes, and ends the group if it is full.
+// write adds a row of about size bytes, and ends the group if it is full.
 func (t *table[T]) write(row *T, size int) error {
 	if _, err := t.w.Write([]T{*row}); err != nil {
 		return err
@@ -256,7 +256,7 @@ func (t *table[T]) write(row *T, size int) error {
 	return t.w.Flush()
 }
 
-// close ends the file, or gives it up.
+// close completes the file if whole is set; otherwise it discards the file.
 func (t *table[T]) close(whole bool) error {
 	if !whole {
 		t.w.Reset(io.Discard)

@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Report is what an export has written.
+// Report describes the result of an export.
 type Report struct {
 	Store  string         `json:"store"`  // the store
 	Format string         `json:"format"` // the format
@@ -27,7 +27,7 @@ type Report struct {
 	Counts
 }
 
-// ReportedSite is the state of a site that was exported.
+// ReportedSite is the state of an exported site.
 type ReportedSite struct {
 	Site    string   `json:"site"`
 	Pages   int      `json:"pages"`
@@ -36,8 +36,8 @@ type ReportedSite struct {
 	Terms   []string `json:"terms,omitempty"`   // documents about the use of the content
 }
 
-// Select opens sites of a store: those of names, which are one or all. bases are the
-// bases of all sites, or their names where they cannot be read.
+// Select opens the sites of a store that names lists: all sites or one. bases has the base of
+// each site in the store, or its name if the site is unreadable.
 func Select(ctx context.Context, st store.Store, names, all []string) (sites []Site, bases []string, err error) {
 	for _, name := range all {
 		selected := len(names) == len(all) || name == names[0]
@@ -83,22 +83,21 @@ func NewReport(sites []Site) *Report {
 	return r
 }
 
-// CursorOf returns a place in the log of a site, with the site's mark at its end:
-// all sites of a store count from 1, so that a place in one would be taken for
-// a place in another.
+// CursorOf returns a cursor with a suffix that identifies the site. Every site of a store
+// counts from 1, so a plain cursor would also be valid for other sites.
 func CursorOf(name string, c millrace.Cursor) string {
 	sum := sha256.Sum256([]byte(name))
 	return string(c) + ":" + hex.EncodeToString(sum[:4])
 }
 
-// IsSince reports whether a text can be a place for Since: a time or a cursor.
+// IsSince reports whether a text is a valid argument of Since: a time or a cursor.
 func IsSince(s string) bool {
 	_, err := time.Parse(time.RFC3339, s)
 	return err == nil || strings.Count(s, ":") == 2
 }
 
-// Since returns the place in the log of a site that a time is, or a cursor of a
-// report. ErrConflict: it is the cursor of another site.
+// Since returns the position in the log of a site for a time, or for a cursor of a report. If
+// the cursor belongs to another site, it returns ErrConflict.
 func (s *Site) Since(ctx context.Context, text string) (millrace.Cursor, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		seq, err := s.View.SeqAt(ctx, t)
@@ -108,11 +107,11 @@ func (s *Site) Since(ctx context.Context, text string) (millrace.Cursor, error) 
 	if CursorOf(s.Name, c) != text {
 		return "", fmt.Errorf("--since %s: %w: it is the cursor of another site", text, millrace.ErrConflict)
 	}
-	return c, nil // whether it is of this store, the log says
+	return c, nil // the log checks whether the cursor is of this store
 }
 
-// termsOf returns the terms of a site, which are those of where it was pulled
-// from, wherever it has been published since.
+// termsOf returns the terms of the site that a mirror was pulled from, wherever it is
+// published now.
 func termsOf(ctx context.Context, st store.State, site store.Site, name string) ([]protocol.Terms, error) {
 	if u, err := url.Parse(name); err == nil && u.Host != "" {
 		r, err := ingest.LoadTerms(ctx, st, u)

@@ -1,4 +1,4 @@
-// Package library searches the sites of a store, each by its own index next to the
+// Package library searches the sites of a store. Each site has its own index next to the
 // store.
 package library
 
@@ -25,8 +25,8 @@ type Options struct {
 	Progress func(title, unit string, done, total int)
 }
 
-// Library is the sites of a store with their indexes. It implements [mcp.Library]
-// and [mcp.Indexer]. Its methods are safe for concurrent use.
+// Library provides the sites of a store with their indexes. It implements [mcp.Library] and
+// [mcp.Indexer]. Its methods are safe for concurrent use.
 type Library struct {
 	store store.Store
 	path  string
@@ -34,7 +34,7 @@ type Library struct {
 	turn  chan struct{} // holds a token while an index is updated
 
 	mu      sync.Mutex
-	indexes map[string]*index.Index // by site
+	indexes map[string]*index.Index // by name of the site
 }
 
 // New returns the library of a store at a path. The caller closes the store.
@@ -65,7 +65,7 @@ func (l *Library) Close() error {
 }
 
 const (
-	openIndexes = 100              // most open indexes
+	openIndexes = 100              // maximum number of open indexes
 	refresh     = 10 * time.Minute // interval of updates
 )
 
@@ -132,7 +132,7 @@ func (l *Library) Index(ctx context.Context, name string, progress func(done, to
 	return l.update(ctx, x, v, progress)
 }
 
-// update brings an index up to a view. Only one index is updated at a time.
+// update updates an index to a view. Only one index is updated at a time.
 func (l *Library) update(ctx context.Context, x *index.Index, v millrace.View, progress func(done, total int)) error {
 	select {
 	case l.turn <- struct{}{}:
@@ -143,9 +143,9 @@ func (l *Library) update(ctx context.Context, x *index.Index, v millrace.View, p
 	return x.Update(ctx, v, progress)
 }
 
-// prepare updates the index of a site and its model to a view. If another process
-// locks the index, it is used as it is. note is why a search by meaning is not
-// possible.
+// prepare updates the index of a site and its model to a view. If another process locks the
+// index, prepare leaves it unchanged. note is the reason why a search by meaning is
+// impossible.
 func (l *Library) prepare(ctx context.Context, name string, x *index.Index, v millrace.View) (note, err error) {
 	step := func(title, unit string) func(done, total int) {
 		return func(done, total int) { l.o.Progress(title+" "+name, unit, done, total) }
@@ -167,8 +167,8 @@ func (l *Library) prepare(ctx context.Context, name string, x *index.Index, v mi
 	return err, nil
 }
 
-// Follow updates the indexes of changed sites at once and then every ten minutes,
-// until the context ends.
+// Follow updates the indexes of changed sites immediately and then every ten minutes, until
+// the context ends.
 func (l *Library) Follow(ctx context.Context) {
 	seen := make(map[string]uint64)
 	for {
@@ -179,7 +179,7 @@ func (l *Library) Follow(ctx context.Context) {
 			}
 			_, v, err := ingest.Head(ctx, l.store, name)
 			if err != nil || v.Site().Seq == seen[name] {
-				continue // one that was never complete will be, or not
+				continue // unchanged, or not complete yet
 			}
 			seen[name] = v.Site().Seq
 			x, err := l.index(ctx, name)

@@ -42,8 +42,8 @@ type Hit struct {
 	Marks     [][2]int `json:"marks,omitempty"`    // matches in the snippet, as byte offsets [start, end]
 }
 
-// Search searches sites one by one after updating their indexes. The report names
-// sites that cannot be searched; the search fails only if there is no other site.
+// Search updates the indexes of sites and searches them one by one. The report names sites
+// that cannot be searched. Search fails only if it can search no site.
 func (l *Library) Search(ctx context.Context, names []string, q millrace.Query) (*Report, error) {
 	r := &Report{Query: q.Text, Hits: []Hit{}}
 	var missed []error
@@ -63,7 +63,7 @@ func (l *Library) Search(ctx context.Context, names []string, q millrace.Query) 
 	for _, err := range missed {
 		r.note(fmt.Errorf("not searched: %w", err))
 	}
-	// Relevance is comparable between sites.
+	// Relevance is comparable across sites.
 	slices.SortStableFunc(r.Hits, func(a, b Hit) int {
 		return cmp.Or(cmp.Compare(b.Relevance, a.Relevance), cmp.Compare(a.URL, b.URL))
 	})
@@ -71,7 +71,7 @@ func (l *Library) Search(ctx context.Context, names []string, q millrace.Query) 
 	return r, nil
 }
 
-// search adds the hits of a site. If a view is gone, it uses a newer one.
+// search adds the hits of a site. If a view has expired, it uses a newer one.
 func (l *Library) search(ctx context.Context, name string, q millrace.Query, r *Report) error {
 	x, err := l.index(ctx, name)
 	if err != nil {
@@ -140,7 +140,7 @@ func (r *Report) add(ctx context.Context, x *index.Index, v millrace.View, q mil
 	return nil
 }
 
-// WriteText writes the report for people, optionally with titles and marks in bold.
+// WriteText writes the report as text for people. If bold is set, titles and marks are bold.
 func (r *Report) WriteText(w io.Writer, bold bool) error {
 	strong := func(s string) string {
 		if !bold || s == "" {

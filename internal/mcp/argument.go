@@ -20,7 +20,7 @@ type argument struct {
 // required reports whether the argument is required: a string that must not be empty.
 func (a argument) required() bool { return !a.integer && a.least > 0 }
 
-// schema returns the JSON Schema of arguments.
+// schema returns the JSON Schema of a tool's arguments.
 func schema(args []argument) json.RawMessage {
 	properties, required := map[string]any{}, []string{}
 	for _, a := range args {
@@ -43,8 +43,8 @@ func schema(args []argument) json.RawMessage {
 	return b
 }
 
-// arguments checks the arguments of a call. It returns them without null members, which
-// clients send for absent ones. Errors name the argument, its value and the limit.
+// arguments checks the arguments of a call. It returns them without null members, because
+// clients send null for absent arguments. Errors name the argument, its value and the limit.
 func arguments(args []argument, raw json.RawMessage) (json.RawMessage, error) {
 	in := map[string]any{}
 	d := json.NewDecoder(bytes.NewReader(raw))

@@ -88,7 +88,7 @@ func start(site *Site) mark {
 	return mark{Site: sum(site.Name), Epoch: info.Epoch, Seq: info.Seq}
 }
 
-// markOf returns the position from which to continue.
+// markOf returns the position at which the list continues.
 func markOf(ctx context.Context, site *Site, since string) (mark, error) {
 	here := start(site)
 	since = strings.TrimSpace(since)
@@ -155,8 +155,8 @@ func (s *Server) changes(ctx context.Context, c *call, in changesIn) (*changesOu
 	return out, out.text(), nil
 }
 
-// every lists all pages after a URL. The cursor of the last part leads to the changes made
-// meanwhile.
+// every lists all pages after a URL. The cursor of the last part continues with the changes
+// since the start of the list.
 func (o *changesOut) every(ctx context.Context, site *Site, m mark, limit int) error {
 	for p, err := range site.View.Scan(ctx, millrace.Scan{Order: millrace.ByURL, After: m.After, Limit: limit + 1}) {
 		if err != nil {
@@ -171,15 +171,15 @@ func (o *changesOut) every(ctx context.Context, site *Site, m mark, limit int) e
 	}
 	if !o.More {
 		m.All, m.After = false, ""
-		o.More = m.Seq < site.View.Site().Seq // changes made meanwhile
+		o.More = m.Seq < site.View.Site().Seq // changes since the start of the list
 	}
 	o.Cursor = m.String()
 	return nil
 }
 
-// since lists the changes of the log after a position. Entries of one transaction share
-// their time, and views do not show their numbers. So the cursor of a part that ends among
-// them has the last URL sent.
+// since lists the changes of the log after a position. Entries of one transaction share their
+// time, and views do not show their numbers. So a cursor inside a transaction contains the
+// last URL sent.
 func (o *changesOut) since(ctx context.Context, site *Site, m mark, limit int) error {
 	info := site.View.Site()
 	skip, err := known(ctx, site, m)
@@ -229,9 +229,9 @@ func (o *changesOut) since(ctx context.Context, site *Site, m mark, limit int) e
 	return nil
 }
 
-// known reports whether the last entry of a mark is still in the log: then it and the
-// entries before it were sent. If its page has changed since, the whole transaction is
-// sent again.
+// known reports whether the last entry of a mark is still in the log. If so, it and the
+// entries before it were sent. If its page has changed since, the whole transaction is sent
+// again.
 func known(ctx context.Context, site *Site, m mark) (bool, error) {
 	if m.Last == "" {
 		return false, nil

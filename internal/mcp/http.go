@@ -36,7 +36,7 @@ type requestKey struct{}
 func (s *Server) handler() http.Handler {
 	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody, PropagateRequestCancellation: true,
-		DisableLocalhostProtection: true, // a proxy on the same machine has another Host; see Server.local
+		DisableLocalhostProtection: true, // a proxy on the same machine has another Host; see Options.Local
 	})
 }
 
@@ -49,7 +49,7 @@ func (s *Server) Scope(r *http.Request) (scope millrace.Scope, ok bool) {
 	switch r.Method {
 	case http.MethodPost, http.MethodDelete:
 		return millrace.ScopeRead, true
-	case http.MethodGet: // the response says that there is no stream
+	case http.MethodGet: // the response reports that no stream exists
 		return millrace.ScopeRead, strings.Contains(r.Header.Get("Accept"), "text/event-stream")
 	}
 	return "", false
@@ -61,9 +61,9 @@ func (s *Server) Serve(w http.ResponseWriter, r *http.Request, live millrace.Liv
 		return err
 	}
 	if r.Method == http.MethodPost {
-		// Slow clients get this time for the request and the response.
+		// Slow clients get this much time for the request and the response.
 		control := http.NewResponseController(w)
-		_ = control.SetReadDeadline(time.Now().Add(s.o.Time)) // writers of tests have no deadlines
+		_ = control.SetReadDeadline(time.Now().Add(s.o.Time)) // ignore the error: writers of tests have no deadlines
 		body, err := s.body(r)
 		if err != nil {
 			return err
@@ -81,7 +81,7 @@ func refuse(status int, code, text string) error {
 	return &millrace.RequestError{Status: status, Code: code, Text: text}
 }
 
-// admit rejects requests that a browser sends for a page of another site (DNS rebinding).
+// admit rejects requests from a browser page of another site (DNS rebinding).
 func (s *Server) admit(r *http.Request) error {
 	if origins := r.Header["Origin"]; len(origins) > 0 && (len(origins) > 1 || !own(origins[0], r.Host)) {
 		return refuse(http.StatusForbidden, "ORIGIN", "pages of another origin may not ask here")
@@ -98,7 +98,7 @@ func own(origin, host string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && strings.EqualFold(u.Host, host)
 }
 
-// local reports whether a Host names this machine.
+// local reports whether a Host refers to this machine.
 func local(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -122,7 +122,7 @@ func (s *Server) body(r *http.Request) ([]byte, error) {
 	case err != nil:
 		return nil, refuse(http.StatusBadRequest, "INVALID_REQUEST", "the body of the request does not come to its end")
 	case bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte{'['}):
-		// A batch costs as much as many requests, and would bypass every limit.
+		// A batch costs as much as many requests, and would bypass the limits.
 		return nil, refuse(http.StatusBadRequest, "INVALID_REQUEST", "send messages one by one: batches are none since revision 2025-06-18 of the protocol")
 	}
 	return b, nil

@@ -30,8 +30,8 @@ type Indexer interface {
 
 // Site is one site of a [Library].
 type Site struct {
-	Name  string           // as list_sites returns it and the other tools accept it
-	View  millrace.View    // its current state; a [millrace.Searcher] if it can be searched
+	Name  string           // name in list_sites and in the arguments of other tools
+	View  millrace.View    // current state; a [millrace.Searcher] if searchable
 	Terms []protocol.Terms // terms of use; nil = unknown
 }
 
@@ -69,7 +69,7 @@ const (
 	maxURL  = 4096
 )
 
-// site opens the site with a name; "" = the only site.
+// site opens the site with a name. For "", it opens the only site.
 func (c *call) site(ctx context.Context, name string) (*Site, error) {
 	names, err := c.library.Names(ctx)
 	switch {
@@ -148,7 +148,7 @@ func (c *call) page(ctx context.Context, where, site string) (*Site, *millrace.P
 	return nil, nil, missing(millrace.ErrNotFound, where)
 }
 
-// missing replaces the error of an absent page by one for the client. It returns other
+// missing replaces the error of an absent page with one for the client. It returns other
 // errors unchanged.
 func missing(err error, where string) error {
 	if errors.Is(err, millrace.ErrNotFound) {
@@ -165,7 +165,7 @@ func above(name, url string) int {
 	return 0
 }
 
-// spellings returns the names that a page with a URL may have: the URL itself and common
+// spellings returns the possible names of a page with a URL: the URL itself and common
 // variants.
 func (c *call) spellings(where string) ([]string, error) {
 	if len(where) > maxURL {
@@ -189,7 +189,7 @@ func (c *call) spellings(where string) ([]string, error) {
 	return out, nil
 }
 
-// slashes returns a URL with and without a slash at its end.
+// slashes returns a URL with and without a trailing slash.
 func slashes(where string) []string {
 	path, query, asks := strings.Cut(where, "?")
 	other, cut := strings.CutSuffix(path, "/")

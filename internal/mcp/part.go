@@ -19,15 +19,15 @@ func (b budget) holds(markdown string) bool {
 	return utf8.RuneCountInString(markdown) <= b.characters && (b.bytes == 0 || len(markdown) <= b.bytes)
 }
 
-// blockPath is the position in a page at which a part starts. It has the number of a block,
-// then the position inside it: of an item or a row, and at last a byte of a text. As the
-// start, nil is the start of the page; as the rest, it is the end.
+// blockPath is the position in a page at which a part starts. Its first element is the number
+// of a block. The next ones are positions inside it, of an item or a row. The last may be a
+// byte offset in a text. As a start, nil is the start of the page; as a rest, it is the end.
 type blockPath []int
 
 // part returns the Markdown of as many blocks after a position as the budget allows, and the
 // position of the rest. It cuts between blocks. It splits a block that is too large between
-// its items, rows, lines or sentences; each piece is a whole block. If the page has no such
-// position, part returns ErrInvalid.
+// its items, rows, lines or sentences; each piece is a whole block. If the position is not in
+// the page, part returns ErrInvalid.
 func part(blocks []millrace.Block, at blockPath, most budget) (markdown string, rest blockPath, err error) {
 	room := most.characters
 	if most.bytes > 0 {
@@ -41,7 +41,7 @@ func part(blocks []millrace.Block, at blockPath, most budget) (markdown string, 
 		if s := millrace.Markdown(out); most.holds(s) || room <= 1 {
 			return s, rest, nil
 		}
-		// The Markdown has become larger than estimated.
+		// The Markdown is larger than estimated.
 		room = room * 3 / 4
 	}
 }
@@ -50,8 +50,8 @@ func errBlockPath(at blockPath) error {
 	return fmt.Errorf("%w: there is no place %v", millrace.ErrInvalid, []int(at))
 }
 
-// from returns the first number of the position, which must be below n, and the rest of the
-// position.
+// from returns the first number of the position and the rest of the position. The number must
+// be below n.
 func (p blockPath) from(n int) (i int, sub blockPath, err error) {
 	if len(p) == 0 {
 		return 0, nil, nil
@@ -105,7 +105,7 @@ func takeBlocks(blocks []millrace.Block, at blockPath, room int) (out []millrace
 	return out, nil, nil
 }
 
-// back ends a part before block i, and before the headings right above it, which belong to
+// back ends a part before block i, and before the headings directly above it. They belong to
 // the next part.
 func back(out []millrace.Block, i int) ([]millrace.Block, blockPath, error) {
 	n := len(out)
@@ -118,8 +118,8 @@ func back(out []millrace.Block, i int) ([]millrace.Block, blockPath, error) {
 	return out[:n], blockPath{i - (len(out) - n)}, nil
 }
 
-// takeBlock returns the start of a block that is too large, from a position on, and the
-// position of the rest.
+// takeBlock returns the first part of an oversized block after a position, and the position of
+// the rest.
 func takeBlock(b millrace.Block, at blockPath, room int) (head millrace.Block, rest blockPath, err error) {
 	if oversized(b) {
 		return takeText(plain(b), at, room, false)
@@ -155,13 +155,14 @@ func plain(b millrace.Block) millrace.Block {
 	return millrace.Block{Type: millrace.TextBlock, Text: millrace.Text([]millrace.Block{b})}
 }
 
-// mostAround is the maximum size of the markup around a text in each part: marks, titles,
-// labels, terms of items. The smallest budget has space for it, even if all is escaped.
+// mostAround is the maximum size in bytes of the markup around a text in each part: marks,
+// titles, labels, terms of items. The smallest budget has space for it, even if all of it is
+// escaped.
 const mostAround = 200
 
-// oversized reports whether the markup around a block's text is too large for a part. Then
-// only the text is used. It does not depend on the budget, so that positions stay valid
-// under another budget.
+// oversized reports whether the markup around a block's text is too large for a part. Such a
+// block is reduced to its text. The result does not depend on the budget, so positions stay
+// valid under another budget.
 func oversized(b millrace.Block) bool { return around(b) > mostAround }
 
 // around returns the size of the markup around the innermost text of a block in bytes. Inner
@@ -191,8 +192,8 @@ func aroundOf(blocks []millrace.Block) (most int) {
 	return most
 }
 
-// takeItems returns the first items of a list. An item that is too large and oversized is
-// returned as text.
+// takeItems returns the first items of a list. It returns an item with too much markup as
+// text.
 func takeItems(b millrace.Block, at blockPath, room int) (head millrace.Block, rest blockPath, err error) {
 	i, sub, err := at.from(len(b.Items))
 	if err != nil {
@@ -245,8 +246,8 @@ func takeItems(b millrace.Block, at blockPath, room int) (head millrace.Block, r
 	return b, nil, nil
 }
 
-// takeRows returns the first rows of a table, with its header. A row that is too large is
-// returned as text.
+// takeRows returns the first rows of a table, with its header. It returns a row that is too
+// large as text.
 func takeRows(b millrace.Block, at blockPath, room int) (head millrace.Block, rest blockPath, err error) {
 	i, sub, err := at.from(len(b.Rows))
 	if err != nil {

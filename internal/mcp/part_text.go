@@ -8,7 +8,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// takeText cuts the text of a block.
+// takeText returns the first part of a block's text after a position, and the position of the
+// rest.
 func takeText(b millrace.Block, at blockPath, room int, lines bool) (head millrace.Block, rest blockPath, err error) {
 	from := 0
 	if len(at) > 0 {
@@ -29,7 +30,7 @@ func takeText(b millrace.Block, at blockPath, room int, lines bool) (head millra
 		if to < len(whole) {
 			rest = blockPath{to}
 		}
-		// Marks and escapes take more characters. Code is unchanged.
+		// Marks and escapes take more characters, except in code.
 		if lines || n <= 1 || size(millrace.Block{Type: millrace.TextBlock, Text: b.Text, Spans: b.Spans}) <= room+2 {
 			return b, rest, nil
 		}
@@ -64,9 +65,9 @@ func spansIn(spans []millrace.Span, from, to int) (out []millrace.Span) {
 	return out
 }
 
-// cut returns where to cut a text to have at most most characters. It prefers the end of a
-// line, a sentence or a word in the second half, and never splits a visible character. It
-// returns 0 only for an empty text.
+// cut returns the offset at which to cut a text so that it has at most most characters. It
+// prefers the end of a line, a sentence or a word in the second half. It never splits a
+// visible character, and returns 0 only for an empty text.
 func cut(s string, most int, lines bool) int {
 	end, half := len(s), 0
 	n := 0
@@ -112,7 +113,7 @@ func edge(s string, at int) int {
 
 const joiner = '\u200d'
 
-// whole reports whether a text can be cut at a byte.
+// whole reports whether a text can be cut at byte i.
 func whole(s string, i int) bool {
 	if i >= len(s) {
 		return true

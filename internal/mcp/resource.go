@@ -48,7 +48,7 @@ func (s *Server) addResources() {
 	})
 }
 
-// addResource adds a kind of resource. Its URIs are prefix and the argument of read.
+// addResource adds a kind of resource. A URI consists of the prefix and the argument of read.
 func (s *Server) addResource(prefix string, t *sdk.ResourceTemplate, read func(ctx context.Context, c *call, rest string) (string, error)) {
 	t.URITemplate = prefix + "{+" + t.Name + "}"
 	s.sdk.AddResourceTemplate(t, func(ctx context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
@@ -64,8 +64,8 @@ func (s *Server) addResource(prefix string, t *sdk.ResourceTemplate, read func(c
 	})
 }
 
-// listResources lists the sites. Pages are too many for a list; search and list_changes
-// return them.
+// listResources lists the sites. It does not list pages, because there may be too many; search
+// and list_changes return them.
 func (s *Server) listResources(ctx context.Context, r *sdk.ListResourcesRequest) (*sdk.ListResourcesResult, error) {
 	var in sitesIn
 	if r.Params != nil {

@@ -114,7 +114,7 @@ func (s *Server) search(ctx context.Context, c *call, in searchIn) (*searchOut, 
 	return out, out.text(), nil
 }
 
-// found searches the current state of a site. It updates an old index first.
+// found searches the current state of a site. It updates an outdated index first.
 func (c *call) found(ctx context.Context, name string, q millrace.Query) (*Site, *millrace.Found, error) {
 	const tries = 3
 	for try := 1; ; try++ {
@@ -162,7 +162,7 @@ func (o *searchOut) take(site *Site, found *millrace.Found) {
 	if len(found.Hits) == 0 {
 		return
 	}
-	// If other sites match the original question, drop results of a corrected one.
+	// If other sites match the original question, drop results of a corrected question.
 	switch first := len(o.Hits) == 0; {
 	case !first && o.Corrected == "" && found.Corrected != "":
 		return
@@ -185,7 +185,7 @@ func (o *searchOut) take(site *Site, found *millrace.Found) {
 	}
 }
 
-// note adds a note, unless it is a repetition.
+// note adds a note, unless the result already has it.
 func (o *searchOut) note(text string) {
 	switch {
 	case text == "" || strings.Contains(o.Note, text):

@@ -42,7 +42,7 @@ func unseen(r rune) bool {
 // line returns untrusted text as one line of limited length.
 func line(s string) string { return cutTo(strings.Join(strings.Fields(clean(s)), " "), 500) }
 
-// short is line for text that a caller has sent.
+// short is like line, for text from a caller.
 func short(s string) string { return cutTo(strings.Join(strings.Fields(clean(s)), " "), 200) }
 
 // cutTo returns the first characters of a text, with an ellipsis if there are more.
@@ -62,8 +62,8 @@ func cutTo(s string, most int) string {
 // address returns a URL without characters that end a line or are invisible.
 func address(u string) string { return strings.Join(strings.Fields(clean(u)), "%20") }
 
-// fenced puts content of a site between two lines that it cannot contain, and says what it
-// is.
+// fenced puts the content of a site between two marker lines that the content cannot contain.
+// what describes the content.
 func fenced(what, content string) string {
 	content = strings.TrimRight(content, "\n")
 	mark := ""
@@ -75,7 +75,7 @@ func fenced(what, content string) string {
 		mark + " ---\n" + content + "\n--- " + mark + " ---\n"
 }
 
-// date formats a time for answers; "" for the zero time.
+// date formats a time for answers. It returns "" for the zero time.
 func date(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -93,8 +93,8 @@ type TermsOut struct {
 	Documents    []string                  `json:"documents,omitempty" jsonschema:"the documents that say so"`
 }
 
-// termsOf returns the terms of a site for an answer: the strictest of all its documents. If
-// they are unknown, it returns nil.
+// termsOf returns the terms of a site for an answer: the strictest terms of all its documents.
+// If they are unknown, it returns nil.
 func termsOf(docs []protocol.Terms) *TermsOut {
 	if len(docs) == 0 {
 		return nil
@@ -109,7 +109,7 @@ func termsOf(docs []protocol.Terms) *TermsOut {
 	return out
 }
 
-// sentence returns the terms as a sentence, "" for nil.
+// sentence returns the terms as a sentence. It returns "" for nil.
 func (t *TermsOut) sentence() string {
 	if t == nil {
 		return ""
