@@ -5,16 +5,15 @@ import (
 	"time"
 )
 
-// Costs stores what the mirrors of a store's sites have cost. All methods are safe
-// for concurrent use.
+// Costs stores the costs of mirroring the sites of a store. All methods are safe for
+// concurrent use.
 type Costs interface {
-	// Add adds to the sums of a site and a protocol, durably and atomically. The
-	// store need not have the site. After an error, the traffic may or may not have
-	// been added: do not add it again. ErrInvalid: the name of the site or the
-	// protocol is empty, or a number is negative.
+	// Add adds traffic to the sums of a site and a protocol, durably and atomically. The store
+	// need not have the site. After an error, the traffic may or may not have been added: do
+	// not add it again. If the name of the site or the protocol is empty, or a number is
+	// negative, Add returns ErrInvalid.
 	Add(ctx context.Context, site, protocol string, t Traffic) error
-	// List returns all sums, also those of other processes, ordered by site and
-	// protocol.
+	// List returns all sums, including those of other processes, ordered by site and protocol.
 	List(ctx context.Context) ([]SiteCost, error)
 }
 
@@ -27,21 +26,22 @@ type SiteCost struct {
 
 // Traffic is the work and cost of one or more pulls of a site.
 type Traffic struct {
-	Pulls  int64 // that have ended
-	Failed int64 // of those
+	Pulls  int64 // finished pulls
+	Failed int64 // pulls that failed
 
-	Pages      int64 // pages whose current state the pulls know, each once per pull
-	Fetched    int64 // of those, fetched
-	Unmodified int64 // of those, confirmed one by one
+	Pages      int64 // pages whose current state the pulls have established, once per pull
+	Fetched    int64 // fetched pages
+	Unmodified int64 // pages confirmed as unchanged one by one
 	Text       int64 // bytes of text in the fetched pages
 
-	Requests    int64 // sent, with redirects and retries
-	Conditional int64 // of those, conditional ones
-	NotModified int64 // of those, answered with 304
+	Requests    int64 // requests sent, including redirects and retries
+	Conditional int64 // conditional requests
+	NotModified int64 // conditional requests answered with 304
 	Received    int64 // bytes of header fields and coded bodies
 
-	// HTML that was fetched instead of machine documents: its number, its part of
-	// Received, and its content in bytes.
+	// HTML, HTMLReceived and HTMLBytes count the HTML that was fetched instead of machine
+	// documents: the number of documents, their part of Received, and the size of their
+	// content in bytes.
 	HTML, HTMLReceived, HTMLBytes int64
 }
 

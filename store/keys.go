@@ -17,19 +17,19 @@ import (
 // Keys stores the hashes of the access keys of a store. All methods are safe for
 // concurrent use.
 type Keys interface {
-	// Add stores a key. It sets Created and ignores Revoked. ErrConflict: the
-	// store has a key of the same name that is not revoked, or of the same
-	// hash. ErrInvalid: see [Key.Validate].
+	// Add stores a key. It sets Created and ignores Revoked. If the store has an unrevoked key
+	// of the same name, or any key of the same hash, Add returns ErrConflict. If the key is
+	// invalid, it returns ErrInvalid: see [Key.Validate].
 	Add(ctx context.Context, k Key) error
-	// List returns all keys, also expired and revoked ones and those of other
-	// processes, ordered by name, the oldest of a name first.
+	// List returns all keys, including expired and revoked ones and those of other processes.
+	// It orders them by name, and keys of the same name by age, oldest first.
 	List(ctx context.Context) ([]Key, error)
-	// Revoke revokes the key of a name permanently. ErrNotFound: no valid key has
-	// the name.
+	// Revoke revokes the key of a name permanently. If no valid key has the name, it returns
+	// ErrNotFound.
 	Revoke(ctx context.Context, name string) error
 }
 
-// MaxKeyName is the length of the longest name of a key, in bytes.
+// MaxKeyName is the maximum length of the name of a key in bytes.
 const MaxKeyName = 100
 
 // Key describes an access key. Its times have whole seconds.
@@ -38,12 +38,12 @@ type Key struct {
 	Hash    KeyHash
 	Scopes  []millrace.Scope
 	Created time.Time
-	Expires time.Time // first moment at which it is invalid; zero = never
+	Expires time.Time // time from which the key is invalid; zero = never
 	Revoked time.Time // zero = not revoked
 }
 
-// KeyHash is the SHA-256 of the random bytes of a key, or of an owner's key. Both
-// have too much entropy to be guessed from a fast hash.
+// KeyHash is the SHA-256 of the random bytes of a generated key, or of an owner's key. Both
+// have too much entropy to be guessed, so a fast hash is safe.
 type KeyHash [sha256.Size]byte
 
 // Holds reports whether a key is valid at a time.
@@ -88,7 +88,7 @@ const (
 // NewKey returns a new key and its hash. Store only the hash.
 func NewKey() (string, KeyHash) {
 	var b [keySize]byte
-	_, _ = rand.Read(b[:]) // it never fails
+	_, _ = rand.Read(b[:]) // Read never fails.
 	return writeKey(b)
 }
 
@@ -98,8 +98,8 @@ func writeKey(b [keySize]byte) (string, KeyHash) {
 	return text, sha256.Sum256(b[:])
 }
 
-// Lengths of an owner's key, in characters. It must be a random string of another
-// program: the hash of a word could be guessed.
+// Limits for the length of an owner's key in characters. The key must be a random string from
+// another program: the hash of a word could be guessed.
 const (
 	minOwnKey      = 32
 	maxOwnKey      = 256
@@ -120,8 +120,8 @@ func ownKey(key string) (KeyHash, error) {
 	return sha256.Sum256([]byte("own key\n" + key)), nil
 }
 
-// ReadKey returns the hash of a key of [NewKey] or of an owner. ErrInvalid: the key
-// is malformed; the error does not contain it.
+// ReadKey returns the hash of a key from [NewKey] or from an owner. If the key is malformed,
+// it returns ErrInvalid; the error does not contain the key.
 func ReadKey(key string) (KeyHash, error) {
 	body, ok := strings.CutPrefix(key, KeyPrefix)
 	switch {
@@ -156,7 +156,7 @@ func digits(n *big.Int, count int) string {
 	return string(out)
 }
 
-// number parses the result of digits.
+// number is the inverse of digits. It reports whether s is valid.
 func number(s string) (*big.Int, bool) {
 	n, base := new(big.Int), big.NewInt(int64(len(keyDigits)))
 	for i := range len(s) {

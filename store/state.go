@@ -2,11 +2,10 @@ package store
 
 import "context"
 
-// State keeps small values of a store by namespace and key. The values of a
-// site have the site's name as their namespace. All methods are safe for
-// concurrent use, also by several processes.
+// State stores small values by namespace and key. The values of a site have the site's name as
+// their namespace. All methods are safe for concurrent use, also by several processes.
 type State interface {
-	// Value returns the value of a key, nil if absent.
+	// Value returns the value of a key, or nil if it is absent.
 	Value(ctx context.Context, namespace, key string) ([]byte, error)
 	// Swap replaces the value old of a key with new. The change is durable when Swap returns.
 	// An empty value means that the key is absent. ErrConflict: the current value is not old.

@@ -1,10 +1,9 @@
-// Package store defines the interface of the engines that store sites. The packages
-// below it are engines. storetest is the test suite of every engine.
+// Package store defines the interface of the engines that store sites. The engines are in the
+// packages below it. Package storetest is the test suite of every engine.
 //
-// A [Site] is the log of the pages that sources gave. It has no configuration. A
-// [Publication] is what one configuration shows of a site: a log of its own, with
-// tags and editions. Any number of publications, of any number of processes, follow
-// one site.
+// A [Site] is the log of the pages from its sources. It has no configuration. A [Publication]
+// is the view of a site for one configuration. It has a log of its own, with tags and
+// editions. Any number of publications, of any number of processes, follow one site.
 package store
 
 import (
@@ -16,10 +15,10 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Store keeps sites. All methods are safe for concurrent use, also by several
-// processes. An engine that can store the requests of machines is also a [Usage].
+// Store stores sites. All methods are safe for concurrent use, also by several processes. An
+// engine that can store the requests of machines also implements [Usage].
 type Store interface {
-	// Sites yields the names of all sites that ever had a page, in order.
+	// Sites yields the names of all sites that have ever had a page, in order.
 	Sites(ctx context.Context) iter.Seq2[string, error]
 	// Site opens the site with a name, or creates it. base is the absolute URL, ending with
 	// "/", below which the caller reads and writes the pages of the site. If base is empty,
@@ -31,8 +30,8 @@ type Store interface {
 	// its pages and their links are stored without base, so callers with different bases
 	// share the pages. Its sources name pages by their paths: names are stored unchanged.
 	Site(ctx context.Context, name, base string) (Site, error)
-	// Manifests yields the manifest of the newest edition of each generation of
-	// each publication of every site.
+	// Manifests yields the manifest of the newest edition of each generation of each
+	// publication of all sites.
 	Manifests(ctx context.Context) iter.Seq2[[]byte, error]
 	// State returns the small values of the store.
 	State() State
@@ -46,12 +45,12 @@ type Store interface {
 	Close() error
 }
 
-// Options configure a store. The zero value works.
+// Options configures a store. The zero value is valid.
 type Options struct {
 	Logger *slog.Logger     // nil = discard
 	Now    func() time.Time // the clock; nil = time.Now
-	// ReadOnly opens an existing store that only other processes write. Writes
-	// return ErrForbidden.
+	// ReadOnly opens an existing store for reading only. Only other processes write to it.
+	// Writes return ErrForbidden.
 	ReadOnly bool
 }
 
@@ -91,8 +90,8 @@ type Site interface {
 	// The zero Lease is not checked.
 	Fenced(l Lease) Site
 
-	// Head returns the newest view of the site: all pages, as the sources gave them. It has
-	// no tags, and publications do not accept its cursors.
+	// Head returns the newest view of the site: all pages, as received from the sources. It
+	// has no tags, and publications do not accept its cursors.
 	Head(ctx context.Context) (millrace.View, error)
 
 	// Publication opens the publication of a configuration, or creates it. If a base of c is
@@ -103,46 +102,46 @@ type Site interface {
 	// HTMLSizes returns the HTML sizes of pages by path or C-URL, in the order of
 	// urls. The size is zero if it is unknown or the page is absent.
 	HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSize, error)
-	// MeanHTMLSize returns the mean HTML size of the pages whose Bytes are known, and their
-	// number. Received is the mean of the known values, 0 if there are none. It reads every
-	// page.
+	// MeanHTMLSize returns the mean HTML size of the pages whose Bytes are known, and the
+	// number of those pages. Received is the mean of the known values, or 0 if no value is
+	// known. MeanHTMLSize reads every page.
 	MeanHTMLSize(ctx context.Context) (mean millrace.HTMLSize, pages int64, err error)
 
-	// Compact deletes superseded rows that no view needs, and log entries and tombstones
-	// older than horizon, from the site and all its publications. It keeps what views need
-	// that were the head or the published view in the last keep. Older views return
-	// ErrConflict for missing rows, and so do cursors from before horizon. The cursor of the
-	// published view stays valid. Tombstones of a site stay for at least 400 days.
+	// Compact deletes superseded rows that no view needs. It also deletes log entries and
+	// tombstones older than horizon, from the site and all its publications. It keeps the rows
+	// of each view that was the head or the published view within the last keep. Older views
+	// return ErrConflict for missing rows, and so do cursors from before horizon. The cursor
+	// of the published view stays valid. Tombstones of a site are kept for at least 400 days.
 	//
 	// Compact also drops publications that were not used for 400 days. It drops generations
-	// that were forked and not used for a day, except the one that published last. Users of
-	// a dropped one get ErrConflict. Compact never waits for a publication.
+	// that were forked and not used for a day, except the one that published last. Users of a
+	// dropped generation get ErrConflict. Compact never waits for a publication.
 	Compact(ctx context.Context, keep, horizon time.Duration) error
 }
 
 // Config is the configuration of a publication.
 type Config struct {
-	Base         string              // of the C-URLs: absolute, ends with "/"
-	EndpointBase string              // of the machine documents. If empty, Base
+	Base         string              // base of the C-URLs; absolute, ends with "/"
+	EndpointBase string              // base of the machine documents; if empty, Base
 	Visibility   millrace.Visibility // the same for every protocol
-	Taggers      []millrace.Tagger   // one per protocol with tags; they use only Base and EndpointBase of the Site
+	Taggers      []millrace.Tagger   // one per protocol with tags; each uses only Base and EndpointBase of the Site
 }
 
-// Publication is the view of a site for one configuration. All methods are safe for
-// concurrent use.
+// Publication is the view of a site for one configuration. All methods are safe for concurrent
+// use.
 //
 // The site, Base and EndpointBase identify a publication. It has a generation for each
-// Visibility and set of taggers. A new generation is forked from the one that published
-// last, and continues its log. So hidden pages appear as deleted, and cursors stay valid. A
-// configuration opens its newest generation again. The exception: if the generation that
-// published last continues all that it published, it is forked. So two processes with two
-// configurations each keep their generation.
+// Visibility and set of taggers. A new generation is forked from the one that published last,
+// and continues its log. So hidden pages appear as deleted, and cursors stay valid. A
+// configuration opens its newest generation again, with one exception. If the generation that
+// published last continues everything that the newest one published, the generation that
+// published last is forked. So two processes with two configurations each keep their
+// generation.
 //
 // The log of a publication has its own sequence numbers. The time of an entry is when its
-// Refresh was completed, and strictly rises. Modified of a page is the time of the last
-// change that the publication shows. If the page changes and the site's page does not, it is
-// a second later than before.
-// and the site's page does not, it is a second later than before.
+// Refresh was completed, and strictly rises. Modified of a page is the time of the last change
+// that the publication shows. If the published page changes and the site's page does not,
+// Modified rises by one second.
 type Publication interface {
 	// Name returns the name of this generation, for example for a lease. It is unique in the
 	// store.
@@ -176,6 +175,6 @@ type Publication interface {
 
 // Edition is a published edition. The zero Edition is absent.
 type Edition struct {
-	Number   uint64 // number of the edition, from 1; a fork continues the count
+	Number   uint64 // from 1; a fork continues the count
 	Manifest []byte // from the caller
 }

@@ -6,61 +6,60 @@ import (
 	"time"
 )
 
-// Usage stores the requests of machines: single events for a while, and their sums
-// for longer. All methods are safe for concurrent use.
+// Usage stores the requests of machines: events for a limited time, and sums of the events for
+// longer. All methods are safe for concurrent use.
 type Usage interface {
-	// Record stores events of a site, and adds them to its sums and tops, in one
-	// transaction. The events get the next numbers, in order, whatever their times
-	// are: the clock may have been set. Texts become valid UTF-8 without control
-	// characters and are cut to [MaxEventText] bytes. ErrNotFound: the store does
-	// not have the site.
+	// Record stores events of a site, and adds them to its sums and tops, in one transaction.
+	// It numbers the events in the order of the slice, regardless of their times: the clock
+	// may have been set. It converts texts to valid UTF-8, removes control characters, and
+	// cuts them to [MaxEventText] bytes. If the store does not have the site, Record returns
+	// ErrNotFound.
 	Record(ctx context.Context, site string, events []Event) error
 	// Events yields the events of a query. An unknown site has no events, sums or
 	// tops.
 	Events(ctx context.Context, site string, q EventQuery) iter.Seq2[Event, error]
-	// Sums yields the sums of a site, ordered by Start, Bot, Protocol, Endpoint,
-	// Outcome and Identity. Where hours are gone, it yields the day. A period has a
-	// few thousand sums. Further events count as those of the bot "other", without
-	// family and [Unverified].
+	// Sums yields the sums of a site, ordered by Start, Bot, Protocol, Endpoint, Outcome and
+	// Identity. Where the hours were deleted, it yields the day. A period has at most a few
+	// thousand sums. Further events are counted under the bot "other", without family and as
+	// [Unverified].
 	Sums(ctx context.Context, site string, q SumQuery) iter.Seq2[Sum, error]
-	// Top returns the most requested items on the days in UTC that begin at or
-	// after from and before to, most first: at most limit items, 0 = all. A zero
-	// time is no bound. [Usage.Tidy] keeps a few thousand items per day and drops
-	// the rest.
+	// Top returns the most requested items of the days in UTC that begin at or after from and
+	// before to, in descending order. It returns at most limit items; 0 = all. A zero time is
+	// no bound. [Usage.Tidy] keeps a few thousand items per day and deletes the rest.
 	Top(ctx context.Context, site string, of Topic, from, to time.Time, limit int) ([]TopItem, error)
-	// Tidy drops events before a time, and the sums of the hours of days that end
-	// before another. An event whose time is still to come, by the store's clock,
-	// goes with the next event whose time is not. Tidy works in small transactions,
-	// so that others can write in between. ErrNotFound: the store has no site of the
-	// name. ErrConflict: the lease has expired or another holder has it. The zero
-	// Lease is not checked.
+	// Tidy deletes the events before a time, and the hourly sums of the days that end before
+	// another time. An event whose time is in the future by the store's clock is deleted with
+	// the next event whose time is not. Tidy uses small transactions, so other processes can
+	// write in between. If the store does not have the site, Tidy returns ErrNotFound. If the
+	// lease has expired or has another holder, it returns ErrConflict. The zero Lease is not
+	// checked.
 	Tidy(ctx context.Context, l Lease, site string, events, hours time.Time) error
 }
 
-// MaxEventText is the most bytes of each text of an event.
+// MaxEventText is the maximum length of each text of an event in bytes.
 const MaxEventText = 256
 
 // Event is one response to a machine. It contains no personal data: no address and
 // no key (OpenFeeder 1.0, section 12).
 type Event struct {
-	Number   uint64        // of the site's events, from 1; set by the store
-	Time     time.Time     // of the request; milliseconds
-	Bot      string        // its token, such as "GPTBot"; "other" = an unknown machine
-	Family   string        // its operator, such as "openai"; "" = unknown
-	Identity BotIdentity   // whether the name is genuine
+	Number   uint64        // number among the site's events, from 1; set by the store
+	Time     time.Time     // time of the request, in milliseconds
+	Bot      string        // token of the bot, such as "GPTBot"; "other" = an unknown machine
+	Family   string        // operator of the bot, such as "openai"; "" = unknown
+	Identity BotIdentity   // whether the bot's name is genuine
 	Protocol string        // such as "tct-01"; "html" = a page or file of the site; "site" = a site-wide document, such as robots.txt
-	Endpoint Endpoint      // the kind of document
-	Path     string        // path of the page, else of the document, without the query
-	Query    string        // of a search
-	Intent   string        // X-OpenFeeder-Intent
-	Results  int64         // of a search, the hits; of an index, the pages that it names; of one page, 1 if it was sent in full or unchanged; else 0
-	Status   int           // of the answer
-	Cached   bool          // a 304, or stored bytes
-	Bytes    int64         // of the body on the wire
-	Size     int64         // of the uncompressed body, 0 for a 304; 0 = unknown
-	HTML     int64         // bytes of the page's uncompressed HTML; 0 = unknown, or no page
-	Received int64         // the same on the wire; 0 = not known
-	Took     time.Duration // until the response was sent; microseconds
+	Endpoint Endpoint      // kind of document
+	Path     string        // path of the page or document, without the query
+	Query    string        // search query
+	Intent   string        // value of X-OpenFeeder-Intent
+	Results  int64         // hits of a search, or pages in an index; for one page, 1 if it was sent in full or unchanged; else 0
+	Status   int           // status of the response
+	Cached   bool          // the response was a 304 or came from stored bytes
+	Bytes    int64         // bytes of the body on the wire
+	Size     int64         // bytes of the uncompressed body, 0 for a 304; 0 = unknown
+	HTML     int64         // bytes of the page's uncompressed HTML; 0 = unknown, or not a page
+	Received int64         // bytes of the page's HTML on the wire; 0 = unknown
+	Took     time.Duration // time until the response was sent, in microseconds
 }
 
 // Endpoint is the kind of a document.
@@ -70,9 +69,9 @@ type Endpoint string
 const (
 	EndpointSearch    Endpoint = "search"
 	EndpointFetch     Endpoint = "fetch"     // one page
-	EndpointIndex     Endpoint = "index"     // lists, deltas, snapshots, feeds: names of many pages
-	EndpointDiscovery Endpoint = "discovery" // entry points, and terms of use
-	EndpointFile      Endpoint = "file"      // a file of the site: an image, a script
+	EndpointIndex     Endpoint = "index"     // lists of pages: indexes, deltas, snapshots and feeds
+	EndpointDiscovery Endpoint = "discovery" // entry points and terms of use
+	EndpointFile      Endpoint = "file"      // a file of the site, such as an image or a script
 )
 
 // BotIdentity is the result of checking the name of a machine.
@@ -81,11 +80,11 @@ type BotIdentity string
 // Values of BotIdentity.
 const (
 	Unverified BotIdentity = ""         // unknown
-	Verified   BotIdentity = "verified" // by its address or its signature
-	Forged     BotIdentity = "forged"   // the name is another's
+	Verified   BotIdentity = "verified" // verified by address or signature
+	Forged     BotIdentity = "forged"   // the name belongs to another machine
 )
 
-// Outcome is the result of a request, by the status of the response.
+// Outcome is the result of a request, derived from the status of the response.
 type Outcome string
 
 // Values of Outcome.
@@ -117,7 +116,7 @@ func OutcomeOf(status int) Outcome {
 
 // EventQuery selects events. The zero value selects all, oldest first.
 type EventQuery struct {
-	After    uint64    // with higher numbers; with Newest, with lower ones, 0 = from the end
+	After    uint64    // only higher numbers; with Newest, only lower ones, 0 = from the end
 	Newest   bool      // newest first
 	From, To time.Time // at or after From, before To; zero = no bound
 	Bot      string    // "" = all
@@ -137,14 +136,14 @@ type SumQuery struct {
 // Period is the length of a sum.
 type Period time.Duration
 
-// Lengths of a sum. Sums begin with hours and days in UTC.
+// Lengths of a sum. Sums begin at full hours and days in UTC.
 const (
 	Hour = Period(time.Hour)
 	Day  = Period(24 * time.Hour)
 )
 
-// Sum is the counts of one period, bot with its family, protocol, endpoint, outcome
-// and identity.
+// Sum is the counts of the events with the same period, bot, family, protocol, endpoint,
+// outcome and identity.
 type Sum struct {
 	Start    time.Time
 	Per      Period
@@ -160,32 +159,32 @@ type Sum struct {
 // Counts are counts of events.
 type Counts struct {
 	Events    int64
-	Cached    int64 // of them
+	Cached    int64 // cached responses
 	Results   int64
 	Bytes     int64
 	Size      int64
 	HTML      int64
 	Received  int64
-	HTMLKnown int64         // events whose HTML is known
-	Wired     int64         // HTML of the events whose Received is known
-	Took      time.Duration // in total
+	HTMLKnown int64         // events with known HTML
+	Wired     int64         // HTML of the events with known Received
+	Took      time.Duration // total time
 }
 
-// Topic is what [Usage.Top] counts.
+// Topic is a kind of item that [Usage.Top] counts.
 type Topic string
 
 // Topics.
 const (
-	TopPages   Topic = "pages"   // successful fetches and 304, by page
+	TopPages   Topic = "pages"   // successful fetches and 304 responses, by page
 	TopQueries Topic = "queries" // successful searches, by query
 	TopMissing Topic = "missing" // requests for missing paths
 )
 
 // TopItem is one requested item.
 type TopItem struct {
-	Name   string // path, or query
+	Name   string // path or query
 	Events int64
-	Empty  int64     // searches without results; of pages, 304
-	Bytes  int64     // sent
-	Last   time.Time // the last day; on that day, the time
+	Empty  int64     // searches without results; for pages, 304 responses
+	Bytes  int64     // bytes sent
+	Last   time.Time // day of the last request; its time if the day is not over
 }

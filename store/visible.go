@@ -8,15 +8,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Visible returns a view of a site without hidden pages, and without what
-// [millrace.Visibility] removes from every page. [millrace.Site.Pages], Sections
-// and Changes still include all pages: the log does not say which are visible. Page
-// returns ErrNotFound for hidden pages.
+// Visible returns a view of a site without hidden pages, and without the fields that
+// [millrace.Visibility] removes from every page. [millrace.Site.Pages], Sections and Changes
+// still include all pages, because the log does not record which are visible. Page returns
+// ErrNotFound for hidden pages.
 func Visible(v millrace.View) millrace.View { return visible{v} }
 
 type visible struct{ millrace.View }
 
-// everything is the rule that hides only what is always hidden.
+// everything is the Visibility that hides only the pages that are always hidden.
 var everything = millrace.Visibility{Exclude: []string{}}
 
 // Page implements [millrace.Source].

@@ -1,9 +1,9 @@
-// Package bots identifies the bots that visit sites by their user agents. Its table has the
-// operator and the purpose of each bot.
+// Package bots identifies the bots that visit sites by their user agents. Its table contains
+// the operator and the purpose of each bot.
 //
-// Any client can send any user agent. [Table.Verify] therefore checks the address against
-// those that the operator publishes, if they are configured. Another package verifies
-// signatures.
+// Any client can send any user agent. If the published addresses of an operator are
+// configured, [Table.Verify] therefore checks the client's address against them. Another
+// package verifies signatures.
 package bots
 
 import (
@@ -20,17 +20,17 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Purpose is what a bot fetches pages for.
+// Purpose is the purpose for which a bot fetches pages.
 type Purpose string
 
 // Purposes of bots.
 const (
-	Training Purpose = "training" // to train a model, or to sell the pages for that
+	Training Purpose = "training" // to train a model, or to sell the pages for training
 	Search   Purpose = "search"   // to index the pages
-	User     Purpose = "user"     // because a user asked for the page, or about it
+	User     Purpose = "user"     // because a user requested the page, or asked about it
 )
 
-// Of returns the purpose of the policy for a bot's purpose.
+// Of returns the purpose in the policy that corresponds to p.
 func (p Purpose) Of() millrace.Purpose {
 	switch p {
 	case Training:
@@ -43,25 +43,25 @@ func (p Purpose) Of() millrace.Purpose {
 	return ""
 }
 
-// Bot is one machine, or one name in robots.txt.
+// Bot is one bot, or one name in robots.txt.
 type Bot struct {
 	Token   string // its product token, in User-Agent and robots.txt, such as "GPTBot"
-	Name    string // display name; mostly the token
+	Name    string // display name; usually the token
 	Family  string // its operator, such as "openai"
 	Purpose Purpose
-	Agents  []string // hosts in Signature-Agent of its signed requests
+	Agents  []string // hosts in the Signature-Agent field of its signed requests
 	Ranges  string   // URL of its published addresses; "" = none
-	// RobotsOnly: the token is only for robots.txt, where it controls the use of
-	// pages that another bot fetches.
+	// RobotsOnly reports whether the token is only for robots.txt. There it controls the use
+	// of pages that another bot fetches.
 	RobotsOnly bool
-	// People: the pages are shown to people, as they are or as a link preview,
-	// without a model.
+	// People reports whether people read the pages, unchanged or as a link preview, without a
+	// model.
 	People bool
 
 	index int // in the table
 }
 
-// Of returns the purpose of the policy for a bot, "" if none.
+// Of returns the purpose in the policy for a bot, or "" if it has no purpose.
 func (b *Bot) Of() millrace.Purpose {
 	if b.People {
 		return ""
@@ -69,7 +69,7 @@ func (b *Bot) Of() millrace.Purpose {
 	return b.Purpose.Of()
 }
 
-// Other is every bot that declares itself and is in no table.
+// Other represents all bots that declare themselves but are not in the table.
 var Other = &Bot{Name: "other", index: -1}
 
 // Options configure a [Table].
@@ -83,7 +83,7 @@ type Options struct {
 type Table struct {
 	bots   []*Bot
 	tokens map[string]*Bot // in lower case, without robots-only tokens
-	// lengths has a bit for each length of a token, to reject most words fast.
+	// lengths has a bit for each length of a token, to reject most words quickly.
 	lengths uint64
 	agents  map[string]*Bot // by host of the signature
 	log     *slog.Logger
@@ -95,7 +95,7 @@ type Table struct {
 	files  []*rangeFile
 }
 
-// New returns the table of the built-in bots and those of the files. Errors wrap
+// New returns the table of the built-in bots and the bots in the files. Errors wrap
 // [millrace.ErrInvalid] and name the line.
 func New(o *Options) (*Table, error) {
 	if o == nil {
@@ -149,7 +149,7 @@ func readFile(name string) ([]*Bot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("bots: %w", err)
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // opened only for reading
 	all, err := Read(f)
 	if err != nil {
 		return nil, fmt.Errorf("bots: %s:%w", name, err)
@@ -160,8 +160,8 @@ func readFile(name string) ([]*Bot, error) {
 // All returns every bot, in the order of the table.
 func (t *Table) All() iter.Seq[*Bot] { return slices.Values(t.bots) }
 
-// Crawlers returns the tokens of the bots of a purpose of the policy for
-// robots.txt, with robots-only tokens.
+// Crawlers returns the tokens for robots.txt of the bots with a purpose of the policy. It
+// includes robots-only tokens.
 func (t *Table) Crawlers(p millrace.Purpose) []string {
 	var tokens []string
 	for _, b := range t.bots {
@@ -172,8 +172,8 @@ func (t *Table) Crawlers(p millrace.Purpose) []string {
 	return tokens
 }
 
-// Named returns the bots with a name: a token, a bot's name, a family or a purpose.
-// Case does not matter. It returns nil if no bot has the name.
+// Named returns the bots with a name: a token, a bot's name, a family or a purpose. It ignores
+// case. If no bot has the name, Named returns nil.
 func (t *Table) Named(name string) []*Bot {
 	for _, is := range []func(b *Bot) bool{
 		func(b *Bot) bool { return strings.EqualFold(b.Token, name) },
@@ -194,12 +194,12 @@ func (t *Table) Named(name string) []*Bot {
 	return nil
 }
 
-// Agent returns the bot that signs with the keys of a host, nil if unknown.
+// Agent returns the bot that signs with the keys of a host, or nil if unknown.
 func (t *Table) Agent(host string) *Bot { return t.agents[strings.ToLower(host)] }
 
 const (
-	longestAgent = 1 << 10 // most bytes of a user agent that are read
-	longestToken = 48      // bytes of a token
+	longestAgent = 1 << 10 // maximum number of bytes of a user agent to read
+	longestToken = 48      // maximum size of a token in bytes
 )
 
 // known is a cached result.
@@ -208,12 +208,12 @@ type known struct {
 	bot   *Bot
 }
 
-// remembered is the size of the cache: a site has few user agents at a time.
+// remembered is the size of the cache. A site has few different user agents at a time.
 const remembered = 1024
 
-// Identify returns the bot that a user agent names, [Other] if it declares another
-// bot, nil for a browser. The first name counts, except after "like". Names of
-// Android devices do not count. Identify caches results.
+// Identify returns the bot that a user agent names. If the user agent declares another bot,
+// Identify returns [Other]; for a browser, it returns nil. It uses the first name, except
+// after "like", and ignores names of Android devices. Identify caches results.
 func (t *Table) Identify(userAgent string) *Bot {
 	if userAgent == "" {
 		return nil
@@ -228,7 +228,7 @@ func (t *Table) Identify(userAgent string) *Bot {
 	return b
 }
 
-// identify is Identify without the cache.
+// identify is like Identify, without the cache.
 func (t *Table) identify(userAgent string) *Bot {
 	var found *Bot
 	var word [longestToken]byte
@@ -304,12 +304,12 @@ func tokenByte(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.'
 }
 
-// inAddress reports whether a byte continues a URL or a mail address, which names
-// no bot.
+// inAddress reports whether a byte continues a URL or a mail address. Words in these do not
+// name a bot.
 func inAddress(c byte) bool { return c == '/' || c == '@' || c == '?' || c == '=' || c == '#' }
 
-// declares reports whether a word in lower case declares a bot: it contains "bot"
-// or "er".
+// declares reports whether a word in lower case declares a bot. Such a word contains "bot" or
+// "er".
 func declares(word string) bool {
 	if strings.HasPrefix(word, "cubot") {
 		return false // a brand of phones

@@ -18,7 +18,7 @@ import (
 
 // RangeFile is a file of addresses of a bot, or of each bot of a family.
 type RangeFile struct {
-	Name string // a token, a name or a family
+	Name string // token, name or family of the bots
 	File string // in a format of [ReadRanges]
 }
 
@@ -29,11 +29,11 @@ type Identity int
 const (
 	Unknown  Identity = iota // no proof
 	Verified                 // the name is genuine
-	Forged                   // the name is another's
+	Forged                   // the name belongs to another bot
 )
 
-// Verify checks an address against those of the bot. It returns Unknown if these
-// are unknown. It allocates nothing.
+// Verify checks an address against those of the bot. If these are unknown, Verify returns
+// Unknown. It does not allocate.
 func (t *Table) Verify(b *Bot, from netip.Addr) Identity {
 	if b == nil || b == Other {
 		return Unknown
@@ -57,10 +57,13 @@ const (
 	maxPrefixes  = 500_000
 )
 
-// ReadRanges parses the formats in which operators publish addresses: a JSON object
-// with an array of prefixes, each with an ipv4Prefix, an ipv6Prefix or an
-// ip_prefix; or one network or address per line, up to a comma (RFC 8805) or #. An
-// error wraps [millrace.ErrInvalid] and names the line.
+// ReadRanges parses the formats in which operators publish addresses:
+//
+//   - a JSON object with an array of prefixes, each with an ipv4Prefix, an ipv6Prefix or an
+//     ip_prefix;
+//   - one network or address per line, up to a comma (RFC 8805) or #.
+//
+// An error wraps [millrace.ErrInvalid] and names the line.
 func ReadRanges(r io.Reader) ([]netip.Prefix, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxRangeFile+1))
 	if err != nil {
@@ -188,7 +191,7 @@ func last(p netip.Prefix) netip.Addr {
 	for i := p.Bits(); i < len(b)*8; i++ {
 		b[i/8] |= 1 << (7 - i%8)
 	}
-	a, _ := netip.AddrFromSlice(b) // as long as the address was
+	a, _ := netip.AddrFromSlice(b) // b has the length of the address
 	return a
 }
 
@@ -236,7 +239,7 @@ func (f *rangeFile) read() (changed bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("addresses of %s: %w", f.Name, err)
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // opened only for reading
 	info, err := file.Stat()
 	if err != nil {
 		return false, fmt.Errorf("addresses of %s: %w", f.Name, err)
@@ -244,7 +247,7 @@ func (f *rangeFile) read() (changed bool, err error) {
 	if info.Size() == f.size && info.ModTime().Equal(f.modified) && f.networks != nil {
 		return false, nil
 	}
-	// Log an error of the file once.
+	// Set these first, so that an error of the file is logged once.
 	f.size, f.modified = info.Size(), info.ModTime()
 	networks, err := ReadRanges(file)
 	if err != nil {
@@ -254,7 +257,7 @@ func (f *rangeFile) read() (changed bool, err error) {
 	return true, nil
 }
 
-// publish applies the addresses of the files to some bots.
+// publish applies the addresses of the files to the given bots.
 func (t *Table) publish(some []*Bot) {
 	for _, b := range some {
 		var networks []netip.Prefix
@@ -267,8 +270,8 @@ func (t *Table) publish(some []*Bot) {
 	}
 }
 
-// Run reloads the files of addresses when they change, until the context ends. If a
-// file is unreadable or invalid, it logs that and keeps the previous addresses.
+// Run reloads the files of addresses when they change, until the context ends. If a file is
+// unreadable or invalid, Run logs the error and keeps the previous addresses.
 func (t *Table) Run(ctx context.Context) {
 	if len(t.files) == 0 {
 		return
@@ -286,7 +289,7 @@ func (t *Table) Run(ctx context.Context) {
 	}
 }
 
-// reload checks the files once; lost are those with a logged error.
+// reload checks the files once. lost contains the files with a logged error.
 func (t *Table) reload(lost map[string]bool) {
 	for _, f := range t.files {
 		changed, err := f.read()

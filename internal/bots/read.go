@@ -17,7 +17,7 @@ const (
 	maxBots = 10_000
 )
 
-// reserved are the words that rules use for other things.
+// reserved contains the words with another meaning in rules.
 var reserved = []string{string(Training), string(Search), string(User), "bots", "unverified", "other", "all"}
 
 // Read reads bots, one per line: token, family and purpose (training, search or user), then
@@ -29,9 +29,9 @@ var reserved = []string{string(Training), string(Search), string(User), "bots", 
 //	bingbot          microsoft search  name=Bingbot
 //	ExampleReader    example user      people
 //
-// The option people says that people read what the bot fetches, and no model does. Spaces
-// or tabs separate words; # starts a comment. Errors wrap [millrace.ErrInvalid] and start
-// with the line number.
+// The option people means that people, not models, read the pages that the bot fetches. Spaces
+// or tabs separate words; # starts a comment. Errors wrap [millrace.ErrInvalid] and start with
+// the line number.
 func Read(r io.Reader) ([]*Bot, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)

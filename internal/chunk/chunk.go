@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// maxPart is the most code points of a part. Longer headings are cut; other text is
-// divided. With a heading, a part still fits in a passage.
+// maxPart is the maximum number of code points of a part. Longer headings are truncated; other
+// text is divided. With a heading, a part still fits in a passage.
 const maxPart = 1800
 
 // Types of parts and passages.
@@ -21,7 +21,7 @@ const (
 	Quote     = "quote"
 )
 
-// Part is a piece of a page at the level of blocks.
+// Part is a block of a page, or a piece of a block.
 type Part struct {
 	Type  string // Paragraph, Heading, List, Code or Quote
 	Text  string // plain text, not empty, trimmed; code keeps its first indent
@@ -37,7 +37,7 @@ func Parts(page *millrace.Page) []Part {
 	return out
 }
 
-// namer returns the IDs of the passages of one page.
+// namer generates the IDs of the passages of one page.
 type namer struct {
 	count map[string]int
 	used  map[string]bool

@@ -3,21 +3,21 @@ package chunk
 import "unicode/utf8"
 
 const (
-	gap    = 300 // most code points between two possible cuts
+	gap    = 300 // maximum number of code points between two possible cuts
 	nearby = 24  // bytes of text that the hash of a cut covers
 )
 
 // cut is a position where a text, or a list of parts, may be cut.
 type cut struct {
 	at   int    // offset of the first byte, or part, after the cut
-	size int    // code points before it
-	key  uint64 // its class, then a hash of the text near it; the least is best
+	size int    // number of code points before it
+	key  uint64 // its class, then a hash of the text near it; the lowest is best
 }
 
-// divide returns the ends of the parts of a text, the last of which is its
-// length. A text of up to maxPart is one part. Others are cut at the ends of
-// lines if byLine is set, else at the ends of sentences; where these are
-// missing, between clauses, words, or characters.
+// divide returns the ends of the parts of a text. The last end is the length of the text. A
+// text of up to maxPart is one part. divide cuts a longer text at the ends of lines if byLine
+// is set, else at the ends of sentences. If these are missing, it cuts between clauses, words,
+// or characters.
 func divide(text string, byLine bool) []int {
 	if len(text) <= maxPart {
 		return []int{len(text)}
@@ -47,7 +47,7 @@ func cuts(text string, byLine bool) []cut {
 		best = afterLine
 	}
 	var out []cut
-	// last holds, for each class, the last cut seen since the last one taken.
+	// last holds, for each class, the last possible cut after the last selected one.
 	var last [classes]cut
 	taken := 0
 	take := func(p cut, class int) {
@@ -76,7 +76,7 @@ func cuts(text string, byLine bool) []cut {
 			switch {
 			case c < classes:
 				take(last[c], c)
-			case size-taken > 2*gap && s.at < len(text): // a character with endless marks
+			case size-taken > 2*gap && s.at < len(text): // a character with very many marks
 				take(cut{at: s.at, size: size}, afterRune)
 				continue
 			}
@@ -92,16 +92,16 @@ func cuts(text string, byLine bool) []cut {
 	return out
 }
 
-// near hashes the last bytes before a cut.
+// near returns a hash of the last bytes before a cut.
 func near(before string) uint64 {
 	before = before[max(0, len(before)-nearby):]
 	return mix(fnv(offset64, before))
 }
 
-// offset64 is where FNV-1a begins.
+// offset64 is the initial value of FNV-1a.
 const offset64 = 14695981039346656037
 
-// fnv adds a text to a hash by FNV-1a.
+// fnv returns the FNV-1a hash h continued with a text.
 func fnv(h uint64, text string) uint64 {
 	for i := range len(text) {
 		h = (h ^ uint64(text[i])) * 1099511628211
@@ -109,21 +109,20 @@ func fnv(h uint64, text string) uint64 {
 	return h
 }
 
-// mix spreads a hash over all its bits, since hashes of similar texts share upper
-// bits.
+// mix spreads a hash over all its bits, because hashes of similar texts share upper bits.
 func mix(h uint64) uint64 {
 	h = (h ^ h>>33) * 0xff51afd7ed558ccd
 	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
 	return h ^ h>>33
 }
 
-// never is the class of cuts that are a last resort.
+// never is the class of cuts to use only as a last resort.
 const never = 12
 
-// pack selects cuts so that no part is longer than most and parts are few: each
-// ends at the best cut in its last quarter, else at the last cut that fits. The
-// last two parts share the rest. A long text is cut in the last half of a part, so
-// that an edit changes few later cuts.
+// pack selects cuts so that no part is longer than most and parts are few. Each part ends at
+// the best cut in its last quarter, else at the last cut that fits. The last two parts divide
+// the remaining text between them. A long text is cut in the last half of a part, so that an
+// edit changes few later cuts.
 func pack(ps []cut, size, most int) []int {
 	early := most * 3 / 4
 	if size > long*most {
@@ -157,10 +156,10 @@ func pack(ps []cut, size, most int) []int {
 	return out
 }
 
-// long is the number of parts from which their number may grow.
+// long is the length of a text, in parts, above which pack may cut more parts than necessary.
 const long = 10
 
-// runeOffset returns the offset of a code point, or the length of a shorter text.
+// runeOffset returns the offset of code point n, or the length of a shorter text.
 func runeOffset(text string, n int) int {
 	if len(text) <= n {
 		return len(text)

@@ -8,11 +8,11 @@ import (
 // scanner reads code points of a text and classifies the positions after them.
 type scanner struct {
 	text string
-	at   int  // after the current one
-	r    rune // the current one
-	// ended: a sentence has ended, and only closing marks followed.
+	at   int  // offset after the current code point
+	r    rune // the current code point
+	// ended reports whether a sentence has ended and only closing marks followed.
 	ended bool
-	stop  rune // what ended it
+	stop  rune // the character that ended the sentence
 }
 
 func (s *scanner) next() bool {
@@ -75,7 +75,7 @@ func (s *scanner) afterSpace(next rune) int {
 		}
 		before = before[:len(before)-n]
 	}
-	// Closing marks may stand between the end of the sentence and the space.
+	// Closing marks may be between the end of the sentence and the space.
 	end := before
 	r, n := utf8.DecodeLastRuneInString(end)
 	for range 4 {
@@ -118,8 +118,8 @@ func abbreviation(end string) bool {
 	return n == len(word) && n > 0 && unicode.IsUpper(r)
 }
 
-// ender reports whether a character ends sentences (UAX 29, STerm and ATerm,
-// of the scripts that web pages are written in).
+// ender reports whether a character ends sentences (UAX 29, STerm and ATerm, of the scripts in
+// use on web pages).
 func ender(r rune) bool {
 	switch r {
 	case '.', '!', '?', '…', '。', '！', '？', '｡', '．', '։', '؟', '۔', '।', '॥', '።', '፧', '။', '။' + 1, '។', '៕', '჻', '‼', '⁇', '⁈', '⁉':
@@ -137,7 +137,7 @@ func clause(r rune) bool {
 	return false
 }
 
-// wide reports whether a mark needs no space after it.
+// wide reports whether a punctuation mark needs no space after it.
 func wide(r rune) bool {
 	switch r {
 	case '。', '！', '？', '｡', '．', '、', '，', '；', '：', '။', '၊', '។', '៕':
@@ -146,8 +146,7 @@ func wide(r rune) bool {
 	return false
 }
 
-// closing reports whether a character may follow the end of a sentence and
-// belongs to it.
+// closing reports whether a character after the end of a sentence belongs to it.
 func closing(r rune) bool {
 	switch r {
 	case '"', '\'', ')', ']', '}', '”', '’', '»', '›', '」', '』', '）', '】', '》', '〉', '］':

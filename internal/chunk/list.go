@@ -7,8 +7,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// lines collects the items of a list, one per line. Blocks with a form of their
-// own, such as code, become separate pieces.
+// lines collects the items of a list, one per line. Blocks of another form, such as code,
+// become separate pieces.
 type lines struct {
 	w *walker
 	b strings.Builder
@@ -39,8 +39,7 @@ func (l *lines) list(b *millrace.Block, indent string) {
 	}
 }
 
-// inside adds what follows the text of an item; first is what its first line
-// begins with.
+// inside adds the blocks after the text of an item. first is the prefix of the first line.
 func (l *lines) inside(blocks []millrace.Block, first, indent string) {
 	for i := range blocks {
 		switch b := &blocks[i]; b.Type {
@@ -61,11 +60,11 @@ func (l *lines) inside(blocks []millrace.Block, first, indent string) {
 	}
 }
 
-// maxIndent limits the indent of nested lists, so that text stays linear in its
-// content.
+// maxIndent limits the indent of nested lists, so that the size of the text is linear in that
+// of the content.
 const maxIndent = 16
 
-// line adds a text, and reports whether there was one.
+// line adds a text, and reports whether the text has content.
 func (l *lines) line(first, indent, text string) bool {
 	text = strings.TrimSpace(text)
 	if text == "" {

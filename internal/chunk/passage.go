@@ -14,23 +14,23 @@ const MaxPassage = 2000
 
 // Passage is the unit of a search result: consecutive parts of a page.
 type Passage struct {
-	// ID is unique in the page: 13 letters and digits, made of Type, Text and a
-	// counter among equal passages of the page.
+	// ID is unique in the page: 13 letters and digits, derived from Type, Text and a counter
+	// among equal passages of the page.
 	ID   string
-	Type string // of most of its text, headings not counted; Heading if it has nothing else
-	// Headings is the path of headings to its first text, the outermost first,
-	// without the page's title; Inside are those further down in it.
+	Type string // type of most of its text except headings; Heading if it has only headings
+	// Headings is the path of headings to the first text of the passage, the outermost first,
+	// without the page's title. Inside are the headings further down in the passage.
 	Headings, Inside []string
-	// Text is the text of its parts: the headings too, a line end after a
-	// heading and an empty line between two other parts.
+	// Text is the text of the parts, including headings. A line end follows a heading, and an
+	// empty line separates two other parts.
 	Text  string
 	Parts []Part // nil: Text is a summary
 	Start []int  // offset in Text of each part, in bytes
 }
 
-// Passages returns the content of a page as passages, in document order. A page
-// without content is one passage of its summary or description, else with an
-// empty text; a page that has no title either has no passages.
+// Passages returns the content of a page as passages, in document order. A page without
+// content has one passage of its summary or description, else with an empty text. If it also
+// has no title, it has no passages.
 func Passages(page *millrace.Page) []Passage {
 	parts := walk(page.Blocks)
 	if len(parts) == 0 {
@@ -66,7 +66,7 @@ func fieldsOnly(page *millrace.Page) []Passage {
 type outline struct {
 	title string
 	open  []Part
-	begun bool // a heading was found
+	begun bool // a heading has been found
 }
 
 // head sets the headings of the next passage.
@@ -80,7 +80,7 @@ func (o *outline) head(p *Passage) {
 			leading = false
 			continue
 		}
-		// The title above the content is the path of everything.
+		// A first heading equal to the title applies to the whole page.
 		title := !o.begun && canon.Normalize(part.Text) == o.title
 		o.begun = true
 		if title && len(p.Parts) > 1 {
@@ -107,8 +107,8 @@ func (o *outline) path() []string {
 	return out
 }
 
-// runs divides the parts of a page into passages: few ones, cut above headings
-// where possible.
+// runs divides the parts of a page into as few passages as possible, cut above headings where
+// possible.
 func runs(parts []piece) func(yield func([]piece) bool) {
 	return func(yield func([]piece) bool) {
 		size := 0
@@ -133,8 +133,8 @@ func runs(parts []piece) func(yield func([]piece) bool) {
 	}
 }
 
-// between returns the key of the cut between two parts: parts that belong together
-// are cut last.
+// between returns the key of the cut between two parts. Cuts between related parts are the
+// last choice.
 func between(a, b *piece) uint64 {
 	class := uint64(7)
 	switch last, _ := utf8.DecodeLastRuneInString(a.Text); {
@@ -142,7 +142,7 @@ func between(a, b *piece) uint64 {
 		class = never
 	case b.Type == Heading:
 		class = uint64(b.Level - 1)
-	case last == ':' || last == '：': // it introduces what follows
+	case last == ':' || last == '：': // it introduces the next part
 		class = 9
 	case b.Type == Code || b.Type == List && a.Type == Paragraph:
 		class = 8
@@ -152,7 +152,7 @@ func between(a, b *piece) uint64 {
 	return class<<60 | mix(a.hash^b.hash>>1)>>4
 }
 
-// compose joins parts to a passage.
+// compose joins parts into a passage.
 func compose(parts []piece) Passage {
 	p := Passage{Type: Heading}
 	var text strings.Builder

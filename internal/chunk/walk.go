@@ -14,7 +14,7 @@ type piece struct {
 	size int    // of Text, in code points
 	hash uint64 // of Type and Text, independent of the position
 	glue string // text between it and the previous piece of the same block; else ""
-	cont bool   // it continues the block of the previous piece
+	cont bool   // reports whether it continues the block of the previous piece
 }
 
 // walker collects the pieces of a page.
@@ -22,7 +22,7 @@ type walker struct {
 	pieces []piece
 	lead   string // start of the next text: the title of a call-out, the label of a footnote
 	inside string // type of texts: Paragraph, or Quote in a quotation
-	nested int    // number of open blocks; headings count only at 0
+	nested int    // number of open blocks; headings are used only at 0
 }
 
 // walk returns the pieces of a page's content.
@@ -82,7 +82,7 @@ func (w *walker) block(b *millrace.Block) {
 	}
 }
 
-// heading adds a heading of the page. In another block it is text.
+// heading adds a heading of the page. A heading in another block is added as text.
 func (w *walker) heading(b *millrace.Block) {
 	if w.nested > 0 {
 		w.add(w.inside, b.Text)
@@ -153,7 +153,7 @@ func (w *walker) flushLead() {
 	}
 }
 
-// add adds a text, divided if it is too long.
+// add adds a text, and divides it if it is too long.
 func (w *walker) add(kind, text string) {
 	if text = trim(kind, text); text == "" {
 		return
@@ -198,7 +198,7 @@ func (w *walker) put(p piece) {
 	w.pieces = append(w.pieces, p)
 }
 
-// trim trims white space; code keeps the indent of its first line.
+// trim trims white space. It keeps the indent of the first line of code.
 func trim(kind, text string) string {
 	text = strings.TrimRightFunc(text, unicode.IsSpace)
 	if kind != Code {

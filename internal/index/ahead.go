@@ -28,8 +28,8 @@ type item struct {
 type leaf struct {
 	chunk.Passage
 	hash int64
-	// What is written, once ready is set. For a page in the index, only changed passages
-	// are analysed.
+	// The following fields are valid if ready is set. For a page in the index, only changed
+	// passages are analysed.
 	ready bool
 	entry search.Entry
 	print int64
@@ -38,7 +38,7 @@ type leaf struct {
 // cut divides the page into passages.
 func (it *item) cut() {
 	if it.page.Kind == millrace.Archive {
-		return // the page only points at other pages
+		return // the page only links to other pages
 	}
 	list := chunk.Passages(it.page)
 	it.list = make([]leaf, len(list))
@@ -55,7 +55,7 @@ func (it *item) text(l *leaf) search.Text {
 	return search.Text{Title: it.page.Title, Language: it.page.Language, Headings: slices.Concat(l.Headings, l.Inside), Text: l.Text}
 }
 
-// analyse computes what is written of a passage.
+// analyse computes the data of a passage that the index stores.
 func (l *leaf) analyse(x *search.Indexer, t search.Text) {
 	l.entry, l.print, l.ready = x.Entry(t), int64(search.Fingerprint(t.Text)), true
 }
@@ -76,13 +76,13 @@ func (it *item) whole(x *search.Indexer) {
 // Limits of the items that wait to be written.
 const (
 	aheadPages   = 64
-	aheadUnit    = 16 << 10 // bytes; there are as many units as pages
-	aheadWorkers = 3        // goroutines besides the writer
+	aheadUnit    = 16 << 10 // bytes; the number of units equals that of pages
+	aheadWorkers = 3        // goroutines in addition to the writer
 )
 
-// ahead reads and analyses pages on other processors while one writes, because analysis
-// takes as long as writing. It continues between transactions. The result depends only on
-// the page, not on who analysed it.
+// ahead reads and analyses pages on other processors while the caller writes, because analysis
+// takes as long as writing. It continues between transactions. The result depends only on the
+// page, not on the goroutine that analysed it.
 func ahead(ctx context.Context, pages iter.Seq2[*item, error]) iter.Seq2[*item, error] {
 	return func(yield func(*item, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)

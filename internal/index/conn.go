@@ -38,7 +38,8 @@ func (c *conn) close() error {
 	return c.c.Close()
 }
 
-// within runs f in a transaction, which begin opens. If f fails, within undoes all changes.
+// within runs f in a transaction that the statement begin opens. If f fails, within rolls back
+// all changes.
 func (c *conn) within(ctx context.Context, begin string, f func() error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -1,20 +1,19 @@
-// Package index is the search index of a site: a [millrace.Searcher] over any
-// [millrace.View].
+// Package index is the search index of a site: a [millrace.Searcher] over any [millrace.View].
 //
-// An [Index] is one SQLite file. [Index.Update] follows the log of a view. The index holds
-// one state of the site: the passages of each page, their words, and vectors of their
-// meaning ([Index.Fit]). It may be older or newer than the view that is searched.
-// [Index.Search] therefore looks up the page of each hit in the view. It leaves out pages
-// that are absent or have another version, so it returns nothing that the view lacks.
+// An [Index] is one SQLite file. [Index.Update] follows the log of a view. The index holds one
+// state of the site: the passages of each page, their words, and vectors of their meaning
+// ([Index.Fit]). It may be older or newer than the searched view. [Index.Search] therefore
+// looks up the page of each hit in the view. It omits pages that are absent or have another
+// version, so it returns only pages of the view.
 //
-// The file can always be rebuilt from a view. [Open] deletes a damaged file and one of
+// Update can always rebuild the file from a view. [Open] deletes a file that is damaged or has
 // another format.
 //
 // The first Update reads the pages in the order of their URLs, counts the terms, and then
-// replays the changes logged meanwhile. Later calls replay the log from the index's
-// cursor. If the view rejects the cursor, Update reads all pages again and replaces those
-// whose version differs. It works in small transactions and continues after a crash.
+// replays the changes logged meanwhile. Later calls replay the log from the index's cursor. If
+// the view rejects the cursor, Update reads all pages again and replaces those whose version
+// differs. It works in small transactions and continues after a crash.
 //
-// Several processes may use one file. Readers never wait. If two processes update the
-// index, each notices the other's transactions and continues after them.
+// Several processes may use one file. Readers never wait. If two processes update the index,
+// each detects the other's transactions and continues after them.
 package index

@@ -58,7 +58,7 @@ var schema = []string{
 		profile BLOB NOT NULL
 	)`,
 	"CREATE INDEX passage_page ON passage (page)",
-	"CREATE TABLE texts (id INTEGER PRIMARY KEY, data BLOB NOT NULL)", // of the passages of a page, a zdict frame
+	"CREATE TABLE texts (id INTEGER PRIMARY KEY, data BLOB NOT NULL)", // texts of the passages of a page, a zdict frame
 	zdict.Schema,
 	"CREATE VIRTUAL TABLE words USING fts5(body, headings, title, content = '', contentless_delete = 1, tokenize = 'ascii')",
 	"CREATE TABLE term (term TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID", // number of passages with the term
@@ -74,8 +74,8 @@ var schema = []string{
 	fmt.Sprintf("PRAGMA user_version = %d", format),
 }
 
-// Errors of a file of another format, with texts that cannot be decoded, or that is not
-// the open one any more.
+// Errors of a file that has another format, contains texts that cannot be decoded, or was
+// replaced since it was opened.
 var (
 	errFormat  = errors.New("the file has another format")
 	errDamaged = errors.New("the text is damaged")
@@ -123,7 +123,7 @@ func (x *Index) connect(ctx context.Context) error {
 	return nil
 }
 
-// disconnect closes the file. The caller makes sure that it is not in use.
+// disconnect closes the file, which must not be in use.
 func (x *Index) disconnect() error {
 	var errs []error
 	for range x.opened.Swap(0) {
@@ -149,7 +149,7 @@ func (x *Index) rebuild(ctx context.Context) error {
 	x.broken.Store(true)
 	made := x.file
 	if x.db != nil {
-		_ = x.disconnect() // the content is not needed
+		_ = x.disconnect() // its content is not needed
 	}
 	err := x.open(ctx)
 	if err == nil && x.file == made && !x.another.Load() {
@@ -200,8 +200,8 @@ const unused = 7 * 24 * time.Hour
 // touch records that the index is in use.
 func (x *Index) touch() error { return os.Chtimes(x.path, time.Time{}, time.Now()) }
 
-// Tidy deletes the indexes in the folder of this one that were not used for a week. Open
-// and Tidy record that an index is in use.
+// Tidy deletes the indexes in the folder of x that were unused for a week. Open and Tidy
+// record that an index is in use.
 func (x *Index) Tidy() error {
 	errs := []error{x.touch()}
 	files, err := os.ReadDir(filepath.Dir(x.path))
@@ -212,7 +212,7 @@ func (x *Index) Tidy() error {
 		if err != nil || filepath.Ext(path) != ".db" || time.Since(info.ModTime()) < unused {
 			continue
 		}
-		if _, err := os.Stat(path + "-shm"); errors.Is(err, fs.ErrNotExist) { // with this file, a process has the index open
+		if _, err := os.Stat(path + "-shm"); errors.Is(err, fs.ErrNotExist) { // this file exists while a process has the index open
 			errs = append(errs, remove(path))
 		}
 	}
@@ -248,8 +248,8 @@ func (x *Index) read(ctx context.Context, do func(c *conn) error) (err error) {
 	return c.within(ctx, "BEGIN", func() error { return do(c) })
 }
 
-// reader opens a connection for reading. If the file was replaced, connections that are
-// open keep the old one.
+// reader opens a connection for reading. If the file is replaced, open connections keep the
+// old file.
 func (x *Index) reader(ctx context.Context) (*conn, error) {
 	c, err := connect(ctx, x.db, "query_only = 1", "cache_size = -2000")
 	if err == nil {
@@ -265,7 +265,7 @@ func (x *Index) reader(ctx context.Context) (*conn, error) {
 	case err == nil, code == sqlite3.SQLITE_CANTOPEN, code == sqlite3.SQLITE_ERROR: // the table is missing
 		return nil, errors.Join(errAnother, err)
 	}
-	return nil, err // an error that is not about the file, or says that it is damaged
+	return nil, err // the error is not about the file, or reports damage
 }
 
 // change runs do in a transaction and writes the state back.
@@ -328,7 +328,7 @@ func readOnly(err error) bool {
 	return ok || sqlitefile.Code(err) == sqlite3.SQLITE_READONLY || sqlitefile.Code(err) == sqlite3.SQLITE_CANTOPEN || sqlitefile.Code(err) == sqlite3.SQLITE_PERM
 }
 
-// explain adds the operation to an error, and the meaning to an error of SQLite.
+// explain adds the operation to an error, and an explanation to an error of SQLite.
 func explain(what string, err error) error {
 	if errors.Is(err, errAnother) {
 		return millrace.Coded("index-damaged", fmt.Errorf("%s: %w: %w", what, millrace.ErrUnavailable, err))

@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// fitAgain: a new model is fitted after 1/fitAgain of the passages have changed.
+	// fitAgain is the inverse share of changed passages after which Fit fits a new model.
 	fitAgain = 5
 	// fitBatch is the number of passages that get vectors in one transaction.
 	fitBatch = 500
 )
 
-// vectorID returns the key of the vector that a model has for a passage.
+// vectorID returns the key of a model's vector of a passage.
 func vectorID(model, passage int64) int64 { return model<<32 | passage }
 
-// Fit learns from the passages which words have similar meanings, or gets the vectors of
-// the passages from the embedder. Searches then also find passages by meaning. Fit does
-// nothing if less than a fifth of the passages have changed since the last call; new
-// passages get vectors of the old model meanwhile. The same passages give the same result.
-// Searches use the last result until Fit is done. After a crash, the next Fit continues.
+// Fit learns from the passages which words have similar meanings, or requests the vectors of
+// the passages from the embedder. Searches then also find passages by meaning. If less than a
+// fifth of the passages have changed since the last call, Fit does nothing. Meanwhile, new
+// passages get vectors of the old model. The same passages produce the same result. Searches
+// use the last result until Fit returns. After a crash, the next Fit continues.
 //
-// progress receives the number of passages; it may be nil. If the index is not complete
-// yet, or the embedder does not answer, Fit returns ErrUnavailable.
+// progress receives the number of passages; it may be nil. If the index is not complete yet,
+// or the embedder does not respond, Fit returns ErrUnavailable.
 func (x *Index) Fit(ctx context.Context, progress func(done, total int)) error {
 	err := x.fit(ctx, progress)
 	x.rest()
@@ -37,8 +37,8 @@ func (x *Index) Fit(ctx context.Context, progress func(done, total int)) error {
 	return nil
 }
 
-// Wanted reports whether Fit is worth its cost, which is that of building the index: the
-// index was searched since Open, or it has an embedder.
+// Wanted reports whether Fit is worth its cost, which equals that of building the index. It
+// returns true if the index was searched since Open, or has an embedder.
 func (x *Index) Wanted() bool { return x.used.Load() || x.embedder != nil }
 
 func (x *Index) fit(ctx context.Context, progress func(done, total int)) error {
@@ -66,8 +66,8 @@ func (x *Index) fit(ctx context.Context, progress func(done, total int)) error {
 	if f.id != 0 && f.name == name && f.id == f.model && name == "" && f.moved*fitAgain < f.passages {
 		return nil
 	}
-	// A model that is not in use yet has no vectors. The embedder's model has none for new
-	// passages.
+	// A model that is not in use yet has no vectors. The embedder's model has no vectors of
+	// new passages.
 	if f.id == 0 || f.name != name || f.id == f.model && name == "" {
 		if err := f.begin(ctx, name); err != nil || f.id == 0 {
 			return err
@@ -191,8 +191,8 @@ func (f *fitting) contents(ctx context.Context) iter.Seq2[[]string, error] {
 	}
 }
 
-// assignVectors computes vectors of the model for passages that have none. Then it makes
-// the model the one in use.
+// assignVectors computes the missing vectors of the model. Then it sets the model as the one
+// in use.
 func (f *fitting) assignVectors(ctx context.Context, progress func(done, total int)) error {
 	var model *search.Model
 	if f.name == "" {
@@ -225,7 +225,7 @@ func (f *fitting) assignVectors(ctx context.Context, progress func(done, total i
 				// they are added.
 				some, err := f.textsAfter(w.conn, f.after)
 				if finished = len(some) == 0; finished {
-					w.model = max(w.model, f.id) // another process may have been faster
+					w.model = max(w.model, f.id) // another process may have set a newer model
 				}
 				return err
 			}
@@ -254,7 +254,7 @@ func (f *fitting) assignVectors(ctx context.Context, progress func(done, total i
 	}
 }
 
-// embed gets the vectors of passages from the embedder.
+// embed requests the vectors of passages from the embedder.
 func (f *fitting) embed(ctx context.Context, list []indexedText) ([]search.Vector, error) {
 	if len(list) == 0 {
 		return nil, nil

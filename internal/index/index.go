@@ -68,11 +68,11 @@ func File(store, site string) string {
 	return filepath.Join(store+".index", strings.Trim(name[:min(len(name), 40)], "-.")+"-"+hex.EncodeToString(sum[:6])+".db")
 }
 
-// Open opens the index in a file. It creates the file and its folder if they are absent,
-// and replaces a damaged file or one of another format. If the file cannot be written,
-// Open logs that and creates the index in a temporary folder, which Close removes. If
-// another process keeps the file locked, or the disk is full, Open returns ErrUnavailable.
-// If o is nil, Open uses the zero value.
+// Open opens the index in a file. It creates the file and its folder if they are absent, and
+// replaces a file that is damaged or has another format. If the file is not writable, Open
+// logs the error and creates the index in a temporary folder, which Close removes. If another
+// process keeps the file locked, or the disk is full, Open returns ErrUnavailable. If o is
+// nil, Open uses the zero value.
 func Open(ctx context.Context, path string, o *Options) (*Index, error) {
 	if o == nil {
 		o = new(Options)
@@ -92,7 +92,7 @@ func Open(ctx context.Context, path string, o *Options) (*Index, error) {
 	if err != nil {
 		return nil, errors.Join(explain("index "+path, err), os.RemoveAll(x.temp))
 	}
-	_ = x.touch() // tells Tidy of other processes that the index is in use
+	_ = x.touch() // Tidy of other processes keeps an index in use
 	return x, nil
 }
 
@@ -127,7 +127,7 @@ func (s searchable) Search(ctx context.Context, q millrace.Query) (*millrace.Fou
 	return s.index.Search(ctx, s.View, q)
 }
 
-// Stages of an index. It can be searched from comparing on.
+// Stages of an index. Searches work from comparing on.
 const (
 	filling   = iota // Update reads all pages
 	counting         // Update counts the terms

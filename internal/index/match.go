@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace/internal/search"
 )
 
-// expression returns the FTS5 expression of m, "" if m has no words. Terms consist of
-// letters and digits, so it only needs to quote them.
+// expression returns the FTS5 expression of m, or "" if m has no words. Terms consist of
+// letters and digits, so expression only quotes them.
 func expression(m search.Match) string {
 	var b strings.Builder
 	for i, group := range m.All {

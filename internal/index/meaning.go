@@ -10,7 +10,8 @@ import (
 	"github.com/millrace/millrace/internal/search"
 )
 
-// Weight of meaning in the relevance: lower if it was learned from the site's own words.
+// Weights of meaning in the relevance. The weight is lower for a model that was fitted to the
+// site's own words.
 const (
 	fittedWeight   = 0.3
 	embeddedWeight = 0.5
@@ -25,8 +26,8 @@ type question struct {
 	err    error
 }
 
-// ask embeds a question. It runs before a connection is taken, because the embedder may
-// be slow.
+// ask embeds a question. The caller runs it before it takes a connection, because the embedder
+// may be slow.
 func (x *Index) ask(ctx context.Context, text string) (q question) {
 	e := x.embedder
 	if e == nil || search.Parse(text).Empty() {
@@ -66,8 +67,8 @@ func (s *searches) load(c *conn, made string, id int64) (*search.Model, error) {
 	return last.model, nil
 }
 
-// fold adds the vector of a new passage by the model in use. For the embedder's model,
-// Fit adds it.
+// fold adds the vector of a new passage by the model in use. Fit adds the vectors of the
+// embedder's model.
 func (w *work) fold(x *search.Indexer, id int64, t search.Text) error {
 	if w.model == 0 {
 		return nil
@@ -118,7 +119,7 @@ func (x *searching) Meaning(terms []string) (m search.Meaning, err error) {
 	return m, nil
 }
 
-// nearestPassages is the maximum number of passages for which all vectors are compared.
+// nearestPassages is the maximum number of passages for which Nearest compares all vectors.
 const nearestPassages = 20_000
 
 // Nearest implements [search.Index].

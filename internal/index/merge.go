@@ -13,30 +13,31 @@ import (
 const (
 	// mergePages is the number of 4 kB pages that one transaction merges.
 	mergePages = 64
-	// fillPages is the same while an index is filled.
+	// fillPages is the same limit during the first fill.
 	fillPages = 1000
-	// crisisSegments is the number of segments of a level from which FTS5 merges during
-	// writes, because many updates had no time to merge.
+	// crisisSegments is the number of segments of a level at which FTS5 merges during writes.
+	// It is reached if many updates had no time to merge.
 	crisisSegments = 64
-	// manySegments is the number of segments from which FTS5 merges fillMerge segments of
-	// similar size while an index is filled. With more than 2,000 it reports a full disk.
+	// manySegments is the number of segments at which FTS5 merges fillMerge segments of
+	// similar size during the first fill. With more than 2,000 segments FTS5 reports a full
+	// disk.
 	manySegments = 500
 	fillMerge    = 16
 )
 
-// tune turns automatic merging off.
+// tune disables automatic merging.
 func (c *conn) tune(fillBytes int) error {
 	return errors.Join(c.set("automerge", 0), c.set("crisismerge", 1999), c.set("hashsize", fillBytes))
 }
 
-// raise moves the segments of the first fill a few levels up. FTS5 merges four segments of
-// a level whatever their size, so without this a few edits would write the whole index
-// again. Each merge of all segments ends two levels higher if they are not of one level.
-// So raise merges a few times while there is little data, but more than one transaction
-// writes: FTS5 moves smaller segments down again. before is the id of the next passage
-// when the transaction began.
+// raise moves the segments of the first fill a few levels up. FTS5 merges four segments of a
+// level regardless of their size. Without raise, a few edits would rewrite the whole index. A
+// merge of all segments ends two levels higher if the segments are on different levels. So
+// raise merges a few times while there is little data, but after more than one transaction,
+// because FTS5 moves smaller segments down again. before is the id of the next passage when
+// the transaction began.
 func (w *work) raise(before int64) error {
-	const from, to = 4, 7 // transactions
+	const from, to = 4, 7 // numbers of transactions
 	if n := w.next / indexPassages; n == before/indexPassages || n < from || n > to {
 		return nil
 	}
@@ -47,18 +48,18 @@ func (w *work) raise(before int64) error {
 	return err
 }
 
-// limitSegments makes FTS5 merge during writes once there are many segments. Below that
-// number, filling an index of 100,000 passages takes a quarter less time without merging.
+// limitSegments enables merging during writes once there are many segments. Without merging
+// below that number, filling an index of 100,000 passages takes a quarter less time.
 func (w *work) limitSegments() error {
-	var segments int // the highest number; FTS5 takes the lowest free one
+	var segments int // the highest segment number; FTS5 uses the lowest free one
 	if err := w.row("SELECT coalesce(max(segid), 0) FROM words_idx", nil, &segments); err != nil || segments < manySegments {
 		return err
 	}
 	return w.set("automerge", fillMerge)
 }
 
-// mergeWords merges up to the number of pages, if there are four segments of similar size.
-// A negative number merges all segments into one. more reports whether work is left.
+// mergeWords merges up to the given number of pages, if there are four segments of similar
+// size. A negative number merges all segments into one. more reports whether work remains.
 func (c *conn) mergeWords(pages int) (more bool, err error) {
 	var before, after int
 	if err := c.row("SELECT total_changes()", nil, &before); err != nil {
@@ -88,8 +89,8 @@ func (x *Index) merge(ctx context.Context, steps int) error {
 // shrinkPages is the maximum number of 4 kB pages that one transaction frees.
 const shrinkPages = 1000
 
-// shrink returns free pages to the file system if they are more than a sixteenth of the
-// file. It leaves fewer for the next merge. A file without auto_vacuum keeps its pages.
+// shrink returns free pages to the file system if they exceed a sixteenth of the file. It
+// keeps fewer free pages for the next merge. A file without auto_vacuum keeps its pages.
 func (x *Index) shrink(ctx context.Context) error {
 	before := math.MaxInt
 	for more := true; more; {

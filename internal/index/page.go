@@ -84,7 +84,7 @@ func (u *update) take(ctx context.Context, w *work, it *item) (err error) {
 	case page != 0:
 		_, err = w.exec("UPDATE page SET title = ?, language = ?, version = ? WHERE id = ?", it.page.Title, it.page.Language, it.page.Version, page)
 	default:
-		page = w.next // RETURNING would make FTS5 flush its words
+		page = w.next // with RETURNING, FTS5 would flush its words
 		w.next++
 		_, err = w.exec("INSERT INTO page (id, url, title, language, version) VALUES (?, ?, ?, ?, ?)",
 			page, it.url, it.page.Title, it.page.Language, it.page.Version)
@@ -144,7 +144,7 @@ func (u *update) removeBetween(w *work, after, before string) error {
 	return err
 }
 
-// hashOf returns a hash of all that is stored of a passage.
+// hashOf returns a hash of all stored data of a passage.
 func hashOf(t search.Text, kind string) int64 {
 	h := sha256.New()
 	var size [4]byte
@@ -156,7 +156,7 @@ func hashOf(t search.Text, kind string) int64 {
 	return int64(binary.BigEndian.Uint64(h.Sum(nil)))
 }
 
-// add writes a passage. After the first fill, passages are not analysed before, because
+// add writes a passage. After the first fill, the passage must not be analysed before, because
 // add counts the terms of the last entry.
 func (u *update) add(w *work, page int64, ord int, l *leaf, it *item) error {
 	if !l.ready {
@@ -214,7 +214,7 @@ func (u *update) drop(w *work, page int64, passages map[string]kept) error {
 	return nil
 }
 
-// adjust adds to the number of passages and to their length.
+// adjust adds n and length to the number of passages and to their total length.
 func (w *work) adjust(n, length int64) {
 	w.passages += n
 	w.length += length

@@ -30,9 +30,9 @@ type searches struct {
 
 var errBuilding = fmt.Errorf("%w: the index is still being built", millrace.ErrUnavailable)
 
-// Search answers a question about a view. It finds only pages that the view has in the
-// indexed version. If the index is older than the view, Found.Note says so. If the index
-// is not complete yet, Search returns ErrUnavailable.
+// Search answers a question about a view. It finds only pages that the view has in the indexed
+// version. If the index is older than the view, Found.Note reports it. If the index is not
+// complete yet, Search returns ErrUnavailable.
 func (x *Index) Search(ctx context.Context, v millrace.View, q millrace.Query) (*millrace.Found, error) {
 	x.used.Store(true)
 	found, err := x.search(ctx, v, q)
@@ -91,8 +91,8 @@ type searching struct {
 
 var _ search.Index = (*searching)(nil)
 
-// maxLanguages is the maximum number of languages in which a word is read. A page is found
-// only by words read in its language.
+// maxLanguages is the maximum number of languages in which a search reads a word. A word finds
+// only pages of a language in which it is read.
 const maxLanguages = 40
 
 func (x *searching) open() (err error) {

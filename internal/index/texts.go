@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/internal/sqlitefile"
 )
 
-// texts are the texts of a page's passages for hits, in order. Each passage has its type,
-// its headings, the headings inside it, and its text. Lists and strings start with their
+// texts is the encoded texts of a page's passages for hits, in order. Each passage has its
+// type, its headings, the headings inside it, and its text. Lists and strings start with their
 // length.
 type texts struct {
 	page int64

@@ -47,7 +47,7 @@ func (x *Index) Update(ctx context.Context, v millrace.View, progress func(done,
 		}
 	}
 	if err == nil && u.taken > 0 {
-		// The more was added, the more there is to merge.
+		// The number of merge steps grows with the number of indexed pages.
 		if err = x.merge(ctx, u.taken); err == nil {
 			err = x.shrink(ctx)
 		}
@@ -74,7 +74,7 @@ type update struct {
 // errMoved reports that another process has updated the index.
 var errMoved = errors.New("another process updates the index")
 
-// run runs one stage after the other until the index covers the view.
+// run runs the stages in order until the index covers the view.
 func (u *update) run(ctx context.Context) error {
 	if u.entries == nil {
 		u.entries = search.NewIndexer()
@@ -103,7 +103,7 @@ func (u *update) run(ctx context.Context) error {
 		switch {
 		case err == nil, errors.Is(err, errMoved):
 		case sqlitefile.Code(err) == sqlite3.SQLITE_BUSY && others:
-			u.progress(min(s.done, u.site.Pages), u.site.Pages) // as another process reports it
+			u.progress(min(s.done, u.site.Pages), u.site.Pages) // the progress that another process stored
 		default:
 			return err
 		}
@@ -148,7 +148,7 @@ func (u *update) sweep(ctx context.Context, s state) error {
 		})
 	}
 	err := u.step(ctx, func(w *work) error {
-		// follow replays changes made during the sweep, from this cursor.
+		// The stage follow replays changes made during the sweep, from this cursor.
 		if w.after == "" || w.epoch == u.site.Epoch && w.seq > int64(u.site.Seq) {
 			w.come(&u.site)
 		}
@@ -249,7 +249,7 @@ func (u *update) write(ctx context.Context, items iter.Seq2[*item, error], finis
 	return nil
 }
 
-// count counts the passages of each term after all passages were added.
+// count counts the passages of each term after all passages are added.
 func (w *work) count() error {
 	if w.after == "" {
 		if more, err := w.mergeWords(-fillPages); err != nil || more {
@@ -276,7 +276,7 @@ func (w *work) count() error {
 	return nil
 }
 
-// when returns an error that says how far the index is.
+// when returns an error that reports the progress of the index.
 func (s *state) when() error {
 	return millrace.Coded("index-behind", fmt.Errorf("the search index is from %s; later changes are not searched yet",
 		time.UnixMilli(s.time).UTC().Format(time.RFC3339)))

@@ -20,7 +20,7 @@ import (
 
 var _ millrace.Handler = (*Subscriber)(nil)
 
-// maxChallenge is the most bytes of a hub's challenge.
+// maxChallenge is the maximum size of a hub's challenge in bytes.
 const maxChallenge = 4 << 10
 
 // tokenLength is the length of the last segment of a callback.
@@ -30,7 +30,8 @@ func isToken(s string) bool {
 	return len(s) == tokenLength && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// token returns the last segment of a path: a proxy may have removed the rest.
+// token returns the last segment of a path. It ignores the other segments, which a proxy may
+// have removed.
 func token(r *http.Request) string {
 	path := r.URL.Path
 	return path[strings.LastIndexByte(path, '/')+1:]
@@ -48,7 +49,7 @@ func (s *Subscriber) Serve(w http.ResponseWriter, r *http.Request, _ millrace.Li
 	s.mu.Unlock()
 	switch {
 	case sub == nil:
-		// A hub that gets this may drop the subscription (WebSub, section 7).
+		// After this response a hub may delete the subscription (WebSub, section 7).
 		text(w, http.StatusGone, "there is no such subscription\n")
 		return nil
 	case r.Method == http.MethodGet:
@@ -58,8 +59,8 @@ func (s *Subscriber) Serve(w http.ResponseWriter, r *http.Request, _ millrace.Li
 	return s.receive(w, r, sub)
 }
 
-// asked responds to a hub that verifies a subscription (WebSub, section 5.3) or
-// denies it (5.2). This program never unsubscribes.
+// asked responds to a hub that verifies a subscription (WebSub, section 5.3) or denies it
+// (section 5.2). A Subscriber never unsubscribes.
 func (s *Subscriber) asked(w http.ResponseWriter, r *http.Request, sub *subscription) {
 	q := r.URL.Query()
 	challenge := q.Get("hub.challenge")
@@ -79,8 +80,8 @@ func (s *Subscriber) asked(w http.ResponseWriter, r *http.Request, sub *subscrip
 	text(w, http.StatusNotFound, "unknown subscription\n")
 }
 
-// receive handles a notification. An invalid one is acknowledged, too, and has no
-// effect (WebSub, section 8).
+// receive handles a notification. It also acknowledges an invalid one, but otherwise ignores
+// it (WebSub, section 8).
 func (s *Subscriber) receive(w http.ResponseWriter, r *http.Request, sub *subscription) error {
 	good := true
 	if sub.secret != "" {
@@ -113,7 +114,7 @@ func tooLong(err error) error {
 	return fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
 }
 
-// digests are the hash functions of hubs (WebSub, section 8.1).
+// digests contains the hash functions of hubs (WebSub, section 8.1).
 var digests = map[string]func() hash.Hash{
 	"sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New,
 }
@@ -125,7 +126,7 @@ func text(w http.ResponseWriter, status int, body string) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, body) // the hub may be gone
+	_, _ = io.WriteString(w, body) // the hub may have disconnected
 }
 
 // shown returns untrusted text for a log.

@@ -5,17 +5,16 @@
 // # Sending
 //
 // A [Pusher] follows the editions of a site. After each edition it pings the hubs once for
-// each topic; topics are the documents that list changes. WebSub leaves the form of the ping
-// open. The Pusher uses that of its predecessor, which all hubs accept: hub.mode=publish,
-// hub.url=TOPIC. It also submits the URLs of changed pages to IndexNow, up to 10,000 at
-// once. The store keeps the position of each receiver. So changes are sent later if the
-// receiver is down, or no process runs. Changes during a pause are sent together with later
+// each topic; topics are the documents that list changes. WebSub does not define the form of
+// the ping. The Pusher uses that of PubSubHubbub, which all hubs accept: hub.mode=publish,
+// hub.url=TOPIC. It also submits the URLs of changed pages to IndexNow, up to 10,000 at once.
+// The store keeps the position of each receiver. If the receiver is down, or no process runs,
+// the Pusher sends the changes later. It sends changes during a pause together with later
 // ones.
 //
 // # Receiving
 //
-// A [Subscriber] finds the hub of a site ([Find]), requests a subscription, confirms it to
-// the hub, and renews it before it expires. It checks a notification's signature with the
-// secret of the subscription. A notification is only a hint: the reader then fetches the
-// site.
+// A [Subscriber] finds the hub of a site ([Find]), requests a subscription, confirms it to the
+// hub, and renews it before it expires. It verifies a notification's signature with the secret
+// of the subscription. A notification is only a hint, after which the reader fetches the site.
 package push

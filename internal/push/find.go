@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	maxStart  = 256 << 10 // most compressed bytes of a document in which its hub is searched
-	maxFeeds  = 3         // most feeds of a site that are fetched
-	maxTokens = 20_000    // most tokens of a feed that are read
+	maxStart  = 256 << 10 // maximum compressed size of the part of a document to search for a hub, in bytes
+	maxFeeds  = 3         // maximum number of feeds of a site to fetch
+	maxTokens = 20_000    // maximum number of tokens to read from a feed
 	maxURL    = 2048      // bytes
 )
 
@@ -30,10 +30,10 @@ type Topic struct {
 	Hub string `json:"hub"`
 }
 
-// Find finds the topic of a site: a feed that its root names and that has a hub,
-// else the root itself. It makes one request, and one for each of at most three
-// feeds. ErrNotFound: the site has no hub. Errors of the root are those of
-// [fetch.Do] and [fetch.CheckStatus].
+// Find finds the topic of a site: a feed that the root page links and that has a hub, else the
+// root itself. It sends one request, and one for each of at most three feeds. If the site has
+// no hub, Find returns ErrNotFound. If the root fails, it returns an error of [fetch.Do] or
+// [fetch.CheckStatus].
 func Find(ctx context.Context, client *http.Client, root string) (Topic, error) {
 	home, err := start(ctx, client, root, "text/html, application/xhtml+xml, */*;q=0.1")
 	if err != nil {
@@ -62,7 +62,7 @@ func Find(ctx context.Context, client *http.Client, root string) (Topic, error) 
 	return Topic{}, fmt.Errorf("%s has no hub that tells of its changes: %w", root, millrace.ErrNotFound)
 }
 
-// feedTypes are the media types of feeds.
+// feedTypes contains the media types of feeds.
 var feedTypes = map[string]bool{
 	"application/atom+xml": true, "application/rss+xml": true, "application/feed+json": true,
 }
@@ -70,7 +70,7 @@ var feedTypes = map[string]bool{
 // page is the start of a document.
 type page struct {
 	url   string
-	links []weblink.Link // those of the header first (WebSub, section 4)
+	links []weblink.Link // those of the header are first (WebSub, section 4)
 }
 
 // start fetches a document and parses its start.
@@ -102,8 +102,8 @@ func start(ctx context.Context, client *http.Client, target, accept string) (*pa
 	return p, nil
 }
 
-// topic returns the topic of a document with a hub. The first usable hub counts.
-// The topic of an https document must be https.
+// topic returns the topic of a document with a hub. It uses the first valid hub. The topic of
+// an https document must be https.
 func (p *page) topic() (t Topic, ok bool) {
 	t.URL = p.url
 	for _, l := range slices.Backward(p.links) {

@@ -8,17 +8,17 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// CheckHub returns the canonical URL of a hub. Errors are [millrace.ErrInvalid].
+// CheckHub returns the canonical URL of a hub. If raw is invalid, it returns
+// [millrace.ErrInvalid].
 func CheckHub(raw string) (string, error) { return checkEndpoint("hub", raw) }
 
-// hub is a receiver that is a WebSub hub.
+// hub is a receiver of pings: a WebSub hub.
 type hub struct {
 	pusher *Pusher
 	url    string
 }
 
-// flush pings the hub for every topic, if an edition was published since the last
-// ping.
+// flush pings the hub for every topic, if an edition was published since the last ping.
 func (h *hub) flush(ctx context.Context) (sent bool, err error) {
 	p, key := h.pusher, "push to hub "+h.url
 	v, err := p.Site.Head(ctx)

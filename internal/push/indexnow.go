@@ -27,21 +27,22 @@ const DefaultIndexNow = "https://api.indexnow.org/indexnow"
 const (
 	mostURLs         = 10_000
 	minKey, maxKey   = 8, 128
-	mostBytes        = 8 << 20 // of the events of one submission
+	mostBytes        = 8 << 20 // maximum size of the events of one submission, in bytes
 	indexNowReceiver = "indexnow "
 )
 
-// IndexNow is an endpoint that is notified of changed pages.
+// IndexNow is an endpoint that receives the URLs of changed pages.
 type IndexNow struct {
 	url  string
 	key  string
-	base string // of the pages; others are not submitted
-	most int    // pages per submission
+	base string // base URL of the pages; other pages are not submitted
+	most int    // maximum number of pages per submission
 }
 
-// NewIndexNow returns an IndexNow with its endpoint ("" = [DefaultIndexNow]), the
-// key of the site, and the base URL of its pages, where the key file is served
-// ([IndexNow.Path]). Errors are [millrace.ErrInvalid].
+// NewIndexNow returns an IndexNow for an endpoint. If endpoint is empty, it uses
+// [DefaultIndexNow]. key is the key of the site. base is the base URL of its pages, where the
+// site serves the key file ([IndexNow.Path]). If an argument is invalid, NewIndexNow returns
+// [millrace.ErrInvalid].
 func NewIndexNow(endpoint, key, base string) (*IndexNow, error) {
 	if endpoint == "" {
 		endpoint = DefaultIndexNow
@@ -68,7 +69,7 @@ func NewKey(random io.Reader) (string, error) {
 	return hex.EncodeToString(b[:]), nil
 }
 
-// StoredKey returns the key of a site, and makes it on first use.
+// StoredKey returns the key of a site. It creates the key on first use.
 func StoredKey(ctx context.Context, s store.State, site string) (string, error) {
 	key, err := state.Make(ctx, s, site, "indexnow/key",
 		func(key []byte) bool { return CheckKey(string(key)) == nil },
@@ -82,8 +83,8 @@ func StoredKey(ctx context.Context, s store.State, site string) (string, error) 
 	return string(key), nil
 }
 
-// CheckKey returns an error unless the key is 8 to 128 letters, digits and dashes.
-// The error is [millrace.ErrInvalid].
+// CheckKey returns [millrace.ErrInvalid] unless the key consists of 8 to 128 letters, digits
+// and dashes.
 func CheckKey(key string) error {
 	good := len(key) >= minKey && len(key) <= maxKey
 	for _, c := range []byte(key) {
@@ -95,10 +96,10 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// Path is the path of the key file under the base URL.
+// Path returns the path of the key file under the base URL.
 func (n *IndexNow) Path() string { return "/" + n.key + ".txt" }
 
-// Text is the content of the key file.
+// Text returns the content of the key file.
 func (n *IndexNow) Text() string { return n.key }
 
 // submission is the body of a request.
@@ -123,7 +124,7 @@ func (n *IndexNow) submit(ctx context.Context, client *http.Client, urls []strin
 	return post(ctx, client, n.url, "application/json; charset=utf-8", body)
 }
 
-// engine is a receiver that is an IndexNow.
+// engine is a receiver of submissions: an IndexNow endpoint.
 type engine struct {
 	pusher *Pusher
 	*IndexNow
@@ -175,7 +176,7 @@ func (e *engine) deliver(ctx context.Context, lines [][]byte) error {
 	case http.StatusRequestEntityTooLarge:
 		return fmt.Errorf("%w: %w", millrace.ErrTooLarge, err)
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		// Skip them: they would be refused again and block the rest.
+		// Skip them: the endpoint would reject them again, and they would block later pages.
 		log.ErrorContext(ctx, "changed pages refused; skipping them", "url", urls[0], "err", err,
 			"reason", "pages are outside the folder of the key file, or the key belongs to another site")
 		return nil

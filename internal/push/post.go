@@ -13,8 +13,8 @@ const (
 	formType = "application/x-www-form-urlencoded"
 )
 
-// post posts a body and follows redirects 307 and 308 (WebSub, section 5.1.1).
-// Errors are those of [fetch.Post].
+// post posts a body and follows redirects 307 and 308 (WebSub, section 5.1.1). It returns the
+// errors of [fetch.Post].
 func post(ctx context.Context, client *http.Client, target, contentType string, body []byte) error {
 	c := *client
 	c.CheckRedirect = func(r *http.Request, via []*http.Request) error {

@@ -18,35 +18,34 @@ import (
 const (
 	hubGap    = 5 * time.Second  // between two pings of a hub
 	engineGap = 30 * time.Second // between two submissions
-	firstWait = time.Second      // after a failure, doubled by each further one
+	firstWait = time.Second      // after a failure, doubled after each further one
 	mostWait  = time.Hour
 	refused   = 10 * time.Minute // after a permanent error
 	tooOften  = time.Minute      // after a 429 without a Retry-After
 )
 
-// Pusher notifies hubs and a search engine of the changes of a site, at least
-// once.
+// Pusher notifies hubs and a search engine of each change of a site at least once.
 type Pusher struct {
-	// Site is the published site. Its Head returns the view that receivers of a
-	// notification find.
+	// Site is the published site. Its Head returns the view that receivers see after a
+	// notification.
 	Site outbox.Site
-	// State keeps the position of each receiver, Name is the namespace in it.
+	// State stores the position of each receiver. Name is the namespace in State.
 	State store.State
 	Name  string
-	// Leases allow only one process to push; nil = no other process uses the store.
+	// Leases allow only one process to push. If nil, no other process uses the store.
 	Leases store.Leases
 	// Moved returns a channel that closes when Head changes.
 	Moved func() <-chan struct{}
 	// Topics returns the URLs of the documents that announce changes.
 	Topics func() []string
-	// Client posts. It ignores robots.txt.
+	// Client sends the notifications. It ignores robots.txt.
 	Client   *http.Client
 	Hubs     []string  // their URLs; see [CheckHub]
 	IndexNow *IndexNow // nil = no search engine
 	Logger   *slog.Logger
 }
 
-// receiver gets notifications.
+// receiver is a recipient of notifications.
 type receiver struct {
 	url   string
 	name  string // for the log
@@ -76,13 +75,13 @@ func (p *Pusher) Run(ctx context.Context) {
 	all.Wait()
 }
 
-// alone calls f with the lease of a receiver.
+// alone calls f while it holds the lease of a receiver.
 func (p *Pusher) alone(ctx context.Context, url string, f func(ctx context.Context)) {
 	lease.Keep(ctx, p.Leases, "push "+p.Name+" to "+url, p.Logger, f)
 }
 
-// follow notifies one receiver: of the first change at once, of later ones together
-// after a pause.
+// follow notifies one receiver. It sends the first change immediately, and later changes
+// together after a pause.
 func (p *Pusher) follow(ctx context.Context, r receiver) {
 	fails := 0
 	var last time.Time // time of the last notification

@@ -24,7 +24,7 @@ const (
 	leastLease = time.Minute
 	mostLease  = 30 * 24 * time.Hour
 	answerTime = 10 * time.Minute // time for the hub to verify
-	askAgain   = time.Minute      // after a failure, doubled by each further one
+	askAgain   = time.Minute      // after a failure, doubled after each further one
 	mostAgain  = 6 * time.Hour
 )
 
@@ -42,10 +42,10 @@ type SubscriberOptions struct {
 	Logger *slog.Logger // nil = discard
 }
 
-// Subscriber keeps subscriptions, and is the [millrace.Handler] of their
-// callbacks. All methods are safe for concurrent use.
+// Subscriber maintains subscriptions, and is the [millrace.Handler] of their callbacks. All
+// methods are safe for concurrent use.
 type Subscriber struct {
-	callback string // URL without "/" at its end
+	callback string // URL without a final "/"
 	client   *http.Client
 	log      *slog.Logger
 
@@ -53,7 +53,7 @@ type Subscriber struct {
 	subs map[string]*subscription // by the last segment of their callbacks
 }
 
-// subscription is one that is active or requested.
+// subscription is an active or requested subscription.
 type subscription struct {
 	topic, secret string
 	hint          func()
@@ -62,12 +62,12 @@ type subscription struct {
 
 // answer is the response of a hub to a subscription.
 type answer struct {
-	until  time.Time // the end of its lease
-	denied string    // why the hub denied it; "" if it did not
+	until  time.Time // end of its lease
+	denied string    // the hub's reason to deny it; "" if not denied
 }
 
-// NewSubscriber returns a subscriber with callbacks below a public URL. The client
-// ignores robots.txt. Errors are [millrace.ErrInvalid].
+// NewSubscriber returns a Subscriber with callbacks below a public URL. The client must ignore
+// robots.txt. If callback is invalid, NewSubscriber returns [millrace.ErrInvalid].
 func NewSubscriber(client *http.Client, callback string, o *SubscriberOptions) (*Subscriber, error) {
 	callback, err := checkEndpoint("callback", callback)
 	if err != nil {
@@ -86,15 +86,15 @@ func NewSubscriber(client *http.Client, callback string, o *SubscriberOptions) (
 	return s, nil
 }
 
-// Keep keeps a subscription to the changes of a site until its context ends, and returns
-// the context's error. held is the subscription of an earlier process, or zero. Until it
-// expires, Keep sends no request. Keep calls kept with every confirmed subscription, and
-// with one that ends without a lease. It calls hint when the hub reports a change. Both
-// must return soon. The client fetches from the site and obeys its robots.txt.
+// Keep maintains a subscription to the changes of a site until its context ends, and returns
+// the context's error. held is the subscription of an earlier process, or zero. Until held
+// expires, Keep sends no request. Keep calls kept with every confirmed subscription, and with
+// one that ends without a lease. It calls hint when the hub reports a change. Both must return
+// soon. The client fetches from the site and obeys its robots.txt.
 //
 // If the site has no hub, Keep returns [millrace.ErrNotFound]. If the hub rejects the
-// subscription, or its address is refused, Keep returns [millrace.ErrForbidden]. It retries
-// after other failures.
+// subscription, or its address is not allowed, Keep returns [millrace.ErrForbidden]. It
+// retries after other failures.
 func (s *Subscriber) Keep(ctx context.Context, client *http.Client, site string, held Subscription, kept func(Subscription), hint func()) error {
 	token, known := strings.CutPrefix(held.Callback, s.callback+"/")
 	var sub *subscription
@@ -150,9 +150,9 @@ func rest(ctx context.Context, sub *subscription, held *Subscription, kept func(
 			return nil
 		}
 		select {
-		case <-time.After(left - left/5): // a fifth of the time is for failed attempts
+		case <-time.After(left - left/5): // Reserve a fifth of the time for failed attempts.
 			return nil
-		case a := <-sub.answers: // a hub may renew by itself
+		case a := <-sub.answers: // a hub may renew without a request
 			held.Until = a.until
 		case <-ctx.Done():
 			return ctx.Err()
@@ -160,8 +160,8 @@ func rest(ctx context.Context, sub *subscription, held *Subscription, kept func(
 	}
 }
 
-// fresh returns a new subscription. Without https, a secret would be useless
-// (WebSub, section 5.1).
+// fresh returns a new subscription. It has a secret only if the hub uses https or is on the
+// local host; otherwise a secret would be useless (WebSub, section 5.1).
 func (s *Subscriber) fresh(t Topic) (token string, out Subscription, err error) {
 	var b [48]byte
 	if _, err := rand.Read(b[:]); err != nil {
@@ -200,7 +200,7 @@ func (s *Subscriber) drop(token string) {
 // confirmation.
 func (s *Subscriber) ask(ctx context.Context, held *Subscription, sub *subscription) error {
 	select {
-	case <-sub.answers: // to an earlier request
+	case <-sub.answers: // answer to an earlier request
 	default:
 	}
 	form := url.Values{

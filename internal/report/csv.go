@@ -9,16 +9,16 @@ import (
 	"github.com/millrace/millrace/internal/savings"
 )
 
-// csvColumns are the columns of [Report.CSV]. Rows of pulls have no day and no bot;
-// unknown values are empty.
+// csvColumns are the columns of [Report.CSV]. Rows of pulls have no day and no bot. Unknown
+// values are empty.
 var csvColumns = []string{
 	"kind", "site", "day", "bot", "family", "protocol", "requests", "pages", "carried", "measured", "answered", "not_modified",
 	"bytes", "bytes_instead_of", "bytes_saved", "bytes_basis", "tokens", "tokens_instead_of", "tokens_saved",
 	"kwh", "kwh_instead_of", "kwh_saved", "zero_fetch_pages", "zero_fetch_bytes", "zero_fetch_tokens", "zero_fetch_kwh", "lists_bytes",
 }
 
-// CSV prints a row for each site, day, bot and protocol that was served, and one
-// for each site and protocol that was pulled.
+// CSV writes a row for the requests to each site by day, bot and protocol, and a row for the
+// pulls of each site by protocol.
 func (r *Report) CSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	_ = out.Write(csvColumns) // Flush returns the error

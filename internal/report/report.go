@@ -1,5 +1,5 @@
-// Package report sums up what machines requested from the sites of a store, and what
-// pulls into it saved.
+// Package report summarises the requests of machines to the sites of a store, and the savings
+// of pulls into it.
 package report
 
 import (
@@ -18,7 +18,7 @@ import (
 
 // Options select the contents of a report.
 type Options struct {
-	Store        string    // its name
+	Store        string    // name of the store
 	Since        time.Time // first day of the requests of machines
 	Coefficients savings.Coefficients
 	Logger       *slog.Logger // receives read errors
@@ -36,7 +36,7 @@ type Report struct {
 	first time.Time // first day of Served
 }
 
-// Pulled has the savings of one site.
+// Pulled contains the savings of one site.
 type Pulled struct {
 	Site      string         `json:"site"`
 	Since     time.Time      `json:"since"`     // time of the first pull
@@ -47,7 +47,7 @@ type Pulled struct {
 	Total     *savings.Saved `json:"total"`     // sum of the site
 }
 
-// PulledBy has the savings of one site by one protocol.
+// PulledBy contains the savings of one site by one protocol.
 type PulledBy struct {
 	Protocol string         `json:"protocol"`
 	Since    time.Time      `json:"since"`  // time of the first pull
@@ -57,7 +57,7 @@ type PulledBy struct {
 	Saved    *savings.Saved `json:"saved"`  // what the pulls have cost and saved
 }
 
-// Of creates the report on a store.
+// Of returns the report on a store.
 func Of(ctx context.Context, st store.Store, o *Options) (*Report, error) {
 	costs, err := st.Costs().List(ctx)
 	if err != nil {
@@ -86,7 +86,7 @@ func Of(ctx context.Context, st store.Store, o *Options) (*Report, error) {
 	return r, err
 }
 
-// pulled sums up the saved costs of one site.
+// pulled returns the sums of the stored costs of one site.
 func (o *Options) pulled(ctx context.Context, st store.Store, costs []store.SiteCost) *Pulled {
 	s := &Pulled{Site: costs[0].Site, Since: costs[0].Since, Last: costs[0].Last}
 	var known store.Traffic
@@ -119,7 +119,7 @@ func (o *Options) pulled(ctx context.Context, st store.Store, costs []store.Site
 	return s
 }
 
-// Text prints the report for people.
+// Text writes the report for people.
 func (r *Report) Text(w *bytes.Buffer) {
 	for _, s := range r.Sites {
 		fmt.Fprintf(w, "%s since %s\n", s.Site, s.Since.Format(time.DateOnly))

@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Served has the requests of machines to one site, and their savings.
+// Served contains the requests of machines to one site, and their savings.
 type Served struct {
 	Site string `json:"site"`
 	*analytics.Savings
@@ -26,10 +26,10 @@ type Served struct {
 	Unusual []analytics.Unusual  `json:"unusual"` // unusual patterns
 }
 
-// unusualSpan is the maximum time to search for unusual patterns.
+// unusualSpan is the maximum period to search for unusual patterns.
 const unusualSpan = 7 * 24 * time.Hour
 
-// served reports on the sites of a store that machines requested.
+// served returns the reports on the sites of a store that machines requested.
 func (o *Options) served(ctx context.Context, st store.Store) ([]*Served, error) {
 	usage, ok := st.(store.Usage)
 	if !ok {
@@ -64,7 +64,7 @@ func (o *Options) served(ctx context.Context, st store.Store) ([]*Served, error)
 	return out, nil
 }
 
-// yardstick measures the pages of a site. It logs what is unknown.
+// yardstick measures the pages of a site. It logs errors, and leaves these sizes unknown.
 func (o *Options) yardstick(ctx context.Context, st store.Store, name string) analytics.Pages {
 	site, v, err := ingest.Head(ctx, st, name)
 	var pages analytics.Pages
@@ -77,7 +77,7 @@ func (o *Options) yardstick(ctx context.Context, st store.Store, name string) an
 	return pages
 }
 
-// text prints it for people.
+// text writes r for people.
 func (r *Served) text(w *bytes.Buffer) {
 	t := &r.Total
 	fmt.Fprintf(w, "%s: %s of %s since %s, the first on %s\n", humanize.Printable(r.Site), humanize.Quantity(t.Requests, "request"),
@@ -123,7 +123,7 @@ func (r *Served) text(w *bytes.Buffer) {
 	}
 }
 
-// listsText describes the part of the traffic that was lists.
+// listsText describes the share of lists in the traffic.
 func listsText(s *analytics.Saved) string {
 	switch {
 	case s.Lists == 0:

@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Coefficients are factors that pulls cannot measure.
+// Coefficients are factors that cannot be measured during pulls.
 type Coefficients struct {
 	KWhPerGB        float64 // energy of the network for 10^9 bytes
 	BytesPerToken   float64 // bytes of text or markup per token of a model
@@ -28,8 +28,8 @@ func Default() Coefficients {
 	return Coefficients{KWhPerGB: 0.06, BytesPerToken: 4, HTMLPerText: 14.8, HTMLCompression: 5.1}
 }
 
-// List returns the coefficients with their sources. A value other than the default
-// is the owner's.
+// List returns the coefficients with their sources. If a value is not the default, its source
+// is the owner.
 func (c Coefficients) List() []Coefficient {
 	d := Default()
 	list := []Coefficient{
@@ -58,8 +58,8 @@ func (c Coefficients) List() []Coefficient {
 	return list
 }
 
-// Validate returns ErrInvalid unless each coefficient is finite and above 0; the
-// energy may be 0.
+// Validate returns ErrInvalid unless each coefficient is finite and positive. The energy may
+// also be 0.
 func (c Coefficients) Validate() error {
 	for _, k := range c.List() {
 		if k.Value < 0 || math.IsNaN(k.Value) || math.IsInf(k.Value, 0) || k.Value == 0 && k.Name != "kwh-per-gb" {

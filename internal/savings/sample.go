@@ -10,8 +10,8 @@ import (
 // sampleSize is the number of pages that [Sample] reads.
 const sampleSize = 200
 
-// Sample estimates the text of a site's pages from some of them, and adds it to the
-// costs. It is for sites whose pages were fetched before text was counted.
+// Sample estimates the size of the text of a site's pages from a sample, and adds it to the
+// costs. Use it for sites whose pages were fetched before text was counted.
 func Sample(ctx context.Context, v millrace.View, site store.Traffic) (store.Traffic, error) {
 	for p, err := range v.Scan(ctx, millrace.Scan{Limit: sampleSize, Bodies: true}) {
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Basis says how a figure was obtained.
+// Basis is the method by which a figure was obtained.
 type Basis string
 
 // Values of Basis.
@@ -22,12 +22,12 @@ type Origin string
 // Values of Origin.
 const (
 	FromHTML   Origin = "html"   // as many HTML documents as the site has pages
-	FromSample Origin = "sample" // the mean of fewer documents
+	FromSample Origin = "sample" // the mean of a sample of HTML documents
 	FromText   Origin = "text"   // the text of the pages
 	FromNone   Origin = "none"   // unknown
 )
 
-// sampled is the least number of HTML documents for a mean.
+// sampled is the minimum number of HTML documents for a mean.
 const sampled = 10
 
 // Figure is the amount spent, the amount of the baseline, and the difference.
@@ -51,7 +51,7 @@ func Round(f float64) float64 {
 	return f
 }
 
-// Add returns the sum of two figures; with an estimate, it is one.
+// Add returns the sum of two figures. If either is an estimate, the sum is an estimate.
 func (f Figure) Add(g Figure) Figure {
 	if g.Basis == Estimate {
 		f.Basis = Estimate
@@ -87,9 +87,9 @@ type Saved struct {
 	KWh      Figure `json:"kwh"`            // energy of the transfer in kWh
 }
 
-// Mean returns the mean size of a site's HTML pages in bytes: measured if enough
-// pages were, else from the mean of their text; 0 = unknown. Without the size on
-// the wire, it is an estimate.
+// Mean returns the mean size of a site's HTML pages in bytes. If enough pages were measured,
+// it uses these; otherwise it uses the mean size of the pages' text. 0 means unknown. If the
+// size on the wire was not measured, it is an estimate.
 func (c Coefficients) Mean(measured HTML, all bool, text float64) HTML {
 	h := HTML{Documents: measured.Documents, From: FromNone}
 	switch {
@@ -107,8 +107,8 @@ func (c Coefficients) Mean(measured HTML, all bool, text float64) HTML {
 	return h
 }
 
-// Of returns the savings by pulls of one site. site is the traffic of all its
-// pulls, used for HTML and text only.
+// Of returns the savings by pulls of one site. site is the traffic of all its pulls; Of uses
+// only its HTML and text.
 func Of(t, site store.Traffic, c Coefficients) *Saved {
 	s := &Saved{
 		Pages: t.Pages, Brought: t.Fetched, Stand: t.Unmodified, Skipped: max(0, t.Pages-t.Fetched-t.Unmodified),
@@ -134,7 +134,7 @@ func Of(t, site store.Traffic, c Coefficients) *Saved {
 	return s.rate()
 }
 
-// Add adds the savings of another site.
+// Add adds the savings u of another site to s.
 func (s *Saved) Add(u *Saved) {
 	s.Pages, s.Brought, s.Stand, s.Skipped = s.Pages+u.Pages, s.Brought+u.Brought, s.Stand+u.Stand, s.Skipped+u.Skipped
 	s.Conditional, s.NotModified = s.Conditional+u.Conditional, s.NotModified+u.NotModified
@@ -143,13 +143,13 @@ func (s *Saved) Add(u *Saved) {
 	s.rate()
 }
 
-// rate sets the rates.
+// rate computes the rates of s and returns s.
 func (s *Saved) rate() *Saved {
 	s.SkipRate, s.NotModifiedRate = Share(s.Skipped, s.Pages), Share(s.NotModified, s.Conditional)
 	return s
 }
 
-// Share returns n/of; nil if of is 0.
+// Share returns n/of, or nil if of is 0.
 func Share(n, of int64) *float64 {
 	if of == 0 {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace/internal/humanize"
 )
 
-// Text describes savings and extra costs, both as positive numbers. It omits
-// requests if nil.
+// Text describes savings and extra costs, both as positive numbers. If requests is nil, Text
+// omits them.
 func Text(bytes, tokens, kwh Figure, requests *Figure) string {
 	var saved, cost []string
 	add := func(f Figure, text string) {
@@ -35,7 +35,7 @@ func Text(bytes, tokens, kwh Figure, requests *Figure) string {
 	return strings.Join(out, ", ")
 }
 
-// listText joins words, such as "a, b and c".
+// listText joins words into a list, such as "a, b and c".
 func listText(words []string) string {
 	last := len(words) - 1
 	if last == 0 {
@@ -44,8 +44,8 @@ func listText(words []string) string {
 	return strings.Join(words[:last], ", ") + " and " + words[last]
 }
 
-// Text describes the savings in one line and the counts in another. Both are ""
-// without pages.
+// Text describes the savings in one line and the counts in another. If s has no pages, both
+// are "".
 func (s *Saved) Text() (saved, counted string) {
 	if s.Pages == 0 {
 		return "", ""
@@ -70,7 +70,7 @@ func (s *Saved) Text() (saved, counted string) {
 	return saved, counted
 }
 
-// Lines returns both texts as indented lines; "" without pages.
+// Lines returns both texts as indented lines. If s has no pages, it returns "".
 func (s *Saved) Lines(indent string) string {
 	if s == nil || s.Pages == 0 {
 		return ""

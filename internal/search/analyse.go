@@ -9,17 +9,17 @@ import (
 type Token struct {
 	// Term is the normalised form: letters, digits and marks only, at most MaxTerm bytes.
 	Term string
-	// Stop says that the word is a stop word of its language.
+	// Stop reports whether the word is a stop word of its language.
 	Stop bool
-	// Extra says that the term is another form of the tokens before it: the whole of a
-	// compound such as max_connections, or the last character of a run of Chinese. An
-	// index stores it; a question does not require it.
+	// Extra reports whether the term is another form of the preceding tokens: the whole of a
+	// compound such as max_connections, or the last character of a run of Chinese. An index
+	// stores it; a question does not require it.
 	Extra      bool
 	Start, End int // byte offsets in the text
 }
 
-// MaxTerm is the maximum length of a term in bytes. A longer word is cut and ends in a hash
-// of the whole.
+// MaxTerm is the maximum length of a term in bytes. A longer word is truncated and ends in a
+// hash of the whole word.
 const MaxTerm = 64
 
 // Analyzer extracts terms from texts. It caches a limited number of words. It is not safe
@@ -31,8 +31,8 @@ type Analyzer struct {
 // NewAnalyzer returns an Analyzer with an empty cache.
 func NewAnalyzer() *Analyzer { return &Analyzer{lexicons: map[string]*lexicon{}} }
 
-// Tokens yields the terms of a text in order. lang is a BCP 47 tag, of which the first
-// subtag counts; "" is English.
+// Tokens yields the terms of a text in order. lang is a BCP 47 tag, of which Tokens uses the
+// first subtag. If lang is empty, the language is English.
 func (a *Analyzer) Tokens(text, lang string) iter.Seq[Token] {
 	return func(yield func(Token) bool) {
 		s := segmenter{text: text, lex: a.lexicon(lang), yield: yield}

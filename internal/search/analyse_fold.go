@@ -46,8 +46,8 @@ func (l *lexicon) fold(raw string) string {
 func isVariation(r rune) bool { return 0xFE00 <= r && r <= 0xFE0F || 0xE0100 <= r && r <= 0xE01EF }
 
 // plain removes marks that people omit when they type: accents of Latin and Greek letters,
-// stress and the dots of ё in Cyrillic, and vowel signs of Hebrew and Arabic. It keeps
-// others, which are part of the spelling.
+// stress and the dots of ё in Cyrillic, and vowel signs of Hebrew and Arabic. It keeps all
+// other marks, which are part of the spelling.
 func plain(s string) string {
 	if isASCII(s) {
 		return s
@@ -74,7 +74,7 @@ func plain(s string) string {
 	return s
 }
 
-// dropped reports whether plain removes a mark on a letter.
+// dropped reports whether plain removes the mark from the base letter.
 func dropped(base, mark rune) bool {
 	switch {
 	case 0x0300 <= mark && mark <= 0x036F:

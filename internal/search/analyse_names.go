@@ -44,9 +44,9 @@ func (s *segmenter) url(start int) int {
 	return end
 }
 
-// camel yields the words of a name such as getElementById, and reports whether it is one.
-// Names of two words with a capital at the start, such as JavaScript, are one word, and so
-// are names like iPhone.
+// camel yields the words of a name such as getElementById, and reports whether the word is
+// such a name. Names like iPhone, and names of two words with an initial capital, such as
+// JavaScript, are one word.
 func (s *segmenter) camel(start, end int) bool {
 	const longest = 64
 	if end-start > longest || end-start < 4 {

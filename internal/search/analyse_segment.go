@@ -136,8 +136,8 @@ func (s *segmenter) compound(start int) int {
 	}
 }
 
-// atom returns two ends of the word at i: of the part that its term contains, and of the
-// part that belongs to it in the text.
+// atom returns two ends of the word at i. raw is the end of the part that its term contains;
+// end is the end of the part that belongs to it in the text.
 func (s *segmenter) atom(i int) (raw, end int) {
 	start, digits := i, true
 	for i < len(s.text) {
@@ -176,8 +176,8 @@ func (s *segmenter) atom(i int) (raw, end int) {
 	return i, i
 }
 
-// apostrophe ends a word before an apostrophe. A final 's is not part of the term, but the
-// end of a contraction is.
+// apostrophe returns the ends of a word that contains an apostrophe. A final 's is not part of
+// the term, but the end of a contraction is.
 func (s *segmenter) apostrophe(start, i, n int) (raw, end int) {
 	tail := i + n
 	for tail < len(s.text) && isAlnum(s.text[tail]) {

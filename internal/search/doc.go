@@ -1,60 +1,59 @@
-// Package search implements full-text search except for storage. It extracts terms from
-// texts, parses questions, gathers and ranks candidates, and renders snippets. A store
-// keeps the index and provides it as an [Index]; [Run] answers a question from it. The
-// package does no I/O, except for the client of an embedder.
+// Package search implements full-text search except for storage. It extracts terms from texts,
+// parses questions, collects and ranks candidates, and renders snippets. A store keeps the
+// index and provides it as an [Index]; [Run] answers a question from it. The package does no
+// I/O, except for the client of an embedder.
 //
 // # Terms
 //
-// An [Analyzer] extracts terms from a text. It finds the words, normalises Unicode and
-// case, stems them in the language of the text, and removes accents. So "Häuser" is found
-// by "haus", and "café" by "cafe". A name such as max_connections is found as a whole and
-// by its parts. In scripts without spaces, pairs of letters are the terms. Stop words are
-// marked but kept, because phrases need them.
+// An [Analyzer] extracts terms from a text. It finds the words, normalises Unicode and case,
+// stems the words in the language of the text, and removes accents. For example, "haus" finds
+// "Häuser", and "cafe" finds "café". A question finds a name such as max_connections as a
+// whole and by its parts. In scripts without spaces, pairs of letters are the terms. Stop
+// words are marked but kept, because phrases need them.
 //
-// Terms consist of letters, digits and marks. Joined by spaces, they suit any full-text
-// index that splits at ASCII characters other than letters and digits. [Format] is the
-// version of the analysis; an index of another version is rebuilt.
+// Terms consist of letters, digits and marks. Joined by spaces, they suit any full-text index
+// that splits at ASCII characters other than letters and digits. [Format] is the version of
+// the analysis. The store rebuilds an index of another version.
 //
 // # Questions
 //
-// [Parse] reads what a person types: words, "phrases", -without, title: and url:. It has
-// no errors; other syntax is read as words. A question without a letter or digit finds
+// [Parse] reads what a person types: words, "phrases", -without, title: and url:. It returns
+// no errors and reads other syntax as words. A question without a letter or digit finds
 // nothing.
 //
-// Run first looks for passages with every word except stop words. If these are few,
-// passages with some of the words follow. Phrases, exclusions and fields always apply. On
-// a site of several languages, Run looks for the stems of a word in each of them. The whole
-// of a name that the site contains counts as another word. A single Chinese letter also
-// finds the pairs that start with it. If nothing is found, Run replaces words that the
-// site does not contain by words with a similar spelling, and the answer says so.
+// Run first searches for passages with every word except stop words. If these are few, it adds
+// passages with some of the words. Phrases, exclusions and fields always apply. On a site with
+// several languages, Run searches for the stems of a word in each language. If the site
+// contains a whole name, Run treats it as another word. A single Chinese letter also finds the
+// pairs that start with it. If nothing is found, Run replaces words that the site does not
+// contain with words of similar spelling, and the answer reports it.
 //
 // # Relevance
 //
-// A hit's relevance is from 0 to 1. It measures how much of the question the passage
-// contains:
+// A hit's relevance is from 0 to 1. It measures how much of the question the passage contains:
 //
 //	lexical   = Σ w·f/(f+k) / Σ w     over the words of the question
 //	k         = 1.2·(0.25 + 0.75·length/average length)
 //	w         = times in the question · ln(1 + (N-n+0.5)/(n+0.5))
 //
-// N is the number of passages of the site, n the number that contain the word. f is the
-// number of times that the passage contains it; the title counts three times, headings
-// twice. This is BM25 divided by its maximum, so 0.8 means the same on every site and for
-// questions of any length. With vectors the relevance is
+// N is the number of passages of the site, and n is the number that contain the word. f is the
+// number of occurrences of the word in the passage. Occurrences in the title count three
+// times, and in headings twice. This is BM25 divided by its maximum, so 0.8 means the same on
+// every site and for questions of any length. With vectors the relevance is
 //
 //	relevance = (1-v)·lexical + v·max(0, cosine of question and passage)
 //
-// v is 0 without vectors and for passages of under 30 words. Relevance has four decimals.
-// Hits of equal relevance are sorted by URL, then by their order in the page.
+// v is 0 without vectors and for passages of under 30 words. Relevance has four decimals. Hits
+// of equal relevance are sorted by URL, then by their order in the page.
 //
 // # Meaning
 //
 // [Fit] learns a [Model] from the texts of a site: words in similar passages get similar
-// directions (latent semantic analysis). The same texts always give the same model. An
+// directions (latent semantic analysis). The same texts always produce the same model. An
 // [Embedder] uses an external model over the API that most model servers have.
 //
 // # Output
 //
-// [Analyzer.Snippet] returns the part of a passage with most of the terms, and marks them.
+// [Analyzer.Snippet] returns the part of a passage with the most terms, and marks them.
 // [Fingerprint] and [Near] detect near-duplicate passages, of which Run returns one.
 package search

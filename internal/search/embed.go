@@ -18,11 +18,11 @@ import (
 // EmbedderOptions are the options of [NewEmbedder]. The zero value works.
 type EmbedderOptions struct {
 	Key string // bearer token; "" = none. Errors and logs never contain it
-	// DocumentPrefix and QueryPrefix are put before passages and questions. Some models
-	// need them, such as "search_query: ".
+	// DocumentPrefix and QueryPrefix are prepended to passages and questions. Some models need
+	// them, such as "search_query: ".
 	DocumentPrefix, QueryPrefix string
-	// Dimensions is the size of vectors to request. Other sizes are errors. If zero, the
-	// model decides.
+	// Dimensions is the size of vectors to request. A vector of another size is an error. If
+	// zero, the model chooses the size.
 	Dimensions int
 	Batch      int           // maximum number of texts in a request; 0 = 32
 	Timeout    time.Duration // of a request for passages; 0 = 60 s
@@ -43,21 +43,21 @@ type Embedder struct {
 	name      string
 	o         EmbedderOptions                                  // without Key
 	authorize func(*http.Request)                              // a closure, so printing the struct does not show the key
-	hide      func(string) string                              // removes the key from a text
+	hide      func(string) string                              // removes the key from a string
 	wait      func(ctx context.Context, d time.Duration) error // between attempts
 }
 
 // NewEmbedder returns a client for one model. endpoint is the base of the API, such as
 // "http://localhost:11434/v1", or its URL that ends with "/embeddings". If client is nil,
-// NewEmbedder makes one. Redirects are never followed. If the endpoint is not an absolute
-// HTTP URL, or model is empty, NewEmbedder returns ErrInvalid.
+// NewEmbedder creates one. The client never follows redirects. If the endpoint is not an
+// absolute HTTP URL, or model is empty, NewEmbedder returns ErrInvalid.
 func NewEmbedder(client *http.Client, endpoint, model string, o *EmbedderOptions) (*Embedder, error) {
 	if o == nil {
 		o = &EmbedderOptions{}
 	}
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		// Do not repeat the text, which may contain a password.
+		// Omit the URL from the error: it may contain a password.
 		return nil, fmt.Errorf("embedder: the endpoint is no absolute URL of http or https: %w", millrace.ErrInvalid)
 	}
 	if model == "" {
@@ -108,8 +108,8 @@ func shownURL(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// embedderName returns a name that differs if vectors cannot be compared. Vectors of
-// passages depend on their prefix and the size too. The prefix of questions may change.
+// embedderName returns a name that differs if vectors are not comparable. Vectors of passages
+// also depend on their prefix and size. The prefix of questions may change.
 func embedderName(model string, o *EmbedderOptions) string {
 	name := model
 	if o.Dimensions > 0 {
@@ -125,9 +125,9 @@ func embedderName(model string, o *EmbedderOptions) string {
 // Model returns the name of the model, with the size and the prefix of documents.
 func (e *Embedder) Model() string { return e.name }
 
-// Embed returns the vectors of texts in order; see index.Embedder. A text of white space
-// gets nil and is not sent. If the server finds a batch too large, Embed sends halves. It
-// cuts a single text that the server finds too long.
+// Embed returns the vectors of texts in order; see index.Embedder. Embed does not send texts
+// of white space; their vector is nil. If the server rejects a batch as too large, Embed sends
+// halves. It truncates a single text that the server rejects as too long.
 func (e *Embedder) Embed(ctx context.Context, query bool, texts []string) ([][]float32, error) {
 	prefix := e.o.DocumentPrefix
 	if query {

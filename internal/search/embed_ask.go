@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// maxCuts is the maximum number of times that a long text is halved: an eighth of the
+	// maxCuts is the maximum number of times that Embed halves a long text. An eighth of the
 	// longest passage fits every model.
 	maxCuts = 3
 	// maxEmbedRetryAfter is the maximum wait that a server can request.
@@ -107,7 +107,7 @@ func (e *Embedder) attempts(ctx context.Context, j *job, input []string) ([][]fl
 		if after > maxEmbedRetryAfter {
 			return nil, millrace.Coded("retry-after", fmt.Errorf("it wants to be left alone for %s: %w", after, err))
 		}
-		// Jitter of up to a half keeps clients from returning at the same time.
+		// Jitter of up to half the wait keeps clients from retrying at the same time.
 		pause := wait - time.Duration(rand.Int64N(int64(wait/2)+1))
 		if err := e.wait(ctx, max(after, pause)); err != nil {
 			return nil, err

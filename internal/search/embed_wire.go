@@ -26,7 +26,7 @@ type embeddingsAnswer struct {
 	} `json:"data"`
 }
 
-// finite is a finite number. Servers encode others as null.
+// finite is a finite number. Servers encode infinities and NaN as null.
 type finite float32
 
 // UnmarshalJSON rejects null and numbers that a float32 cannot hold.
@@ -77,7 +77,7 @@ func decodeEmbeddings(r io.Reader, n int, size *int) ([][]float32, error) {
 	return out, nil
 }
 
-// unitVector returns x scaled to length 1, nil if that is impossible.
+// unitVector returns x scaled to length 1, or nil if that is impossible.
 func unitVector(x []finite) []float32 {
 	sum := 0.0
 	for _, f := range x {

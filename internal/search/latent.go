@@ -13,45 +13,45 @@ import (
 // FitOptions are the options of [Fit]. The zero value works.
 type FitOptions struct {
 	Dimensions int // maximum size of vectors; 0 = 128
-	Vocabulary int // maximum number of terms with a meaning; 0 = 30,000, at most 65,535
-	// Entries is the maximum number of pairs of a passage and one of its terms. A larger
-	// site is sampled. An entry takes 5 bytes and about 2 µs. If zero, 8,000,000, which is
-	// about 100,000 passages.
+	Vocabulary int // maximum number of terms with a vector; 0 = 30,000, at most 65,535
+	// Entries is the maximum number of pairs of a passage and one of its terms. Fit samples a
+	// larger site. An entry takes 5 bytes and about 2 µs. If zero, 8,000,000, which is about
+	// 100,000 passages.
 	Entries int
 }
 
 const (
-	// On Cranfield, 96 to 192 dimensions are equally good; 48 and 64 are worse. Scaling
-	// them by powers of the singular values made it worse.
+	// On Cranfield, 96 to 192 dimensions are equally good; 48 and 64 are worse. Scaling the
+	// dimensions by powers of the singular values is worse too.
 	defaultDimensions = 128
 	defaultVocabulary = 30_000
 	defaultEntries    = 8_000_000
 
-	// minFit is the minimum number of different passages for a model. With fewer, words
-	// occur together by chance.
+	// minFit is the minimum number of different passages for a model. With fewer passages,
+	// words occur together by chance.
 	minFit = 100
 	// perDimension is the number of passages needed for each dimension. On parts of the
-	// Cranfield collection with 150 to 1,000 passages, 8 was never worse than 4, 2 and 1
-	// for weights up to 0.2. Above, results were mixed.
+	// Cranfield collection with 150 to 1,000 passages, 8 was never worse than 4, 2 and 1 for
+	// weights up to 0.2. For higher weights, results were mixed.
 	perDimension = 8
-	// oversampling is the number of extra dimensions that are computed and dropped. rounds
-	// of the iteration bring the others close to the largest singular values. With 1 and 2
-	// rounds nDCG@10 on Cranfield is .011 and .005 lower; 3 and 7 are equal.
+	// oversampling is the number of extra dimensions that Fit computes and drops. The
+	// iteration's rounds bring the other dimensions close to the largest singular values. With
+	// 1 and 2 rounds nDCG@10 on Cranfield is .011 and .005 lower; 3 and 7 are equal.
 	oversampling = 16
 	rounds       = 4
 	// maxDistinct is the maximum number of different terms of one passage.
 	maxDistinct = 4096
 )
 
-// Fit learns from passages which terms have similar meanings: those in similar company. It
-// uses latent semantic analysis, a truncated singular value decomposition of the matrix of
-// passages and terms.
+// Fit learns from passages which terms have similar meanings: terms that occur with similar
+// other terms. It uses latent semantic analysis, a truncated singular value decomposition of
+// the matrix of passages and terms.
 //
-// A passage is given by the terms from the Analyzer, with repeats and without stop words.
-// Fit does not keep the slices and ranges over passages once. The same passages give the
-// same model in any order and on any number of cores. Passages with equal terms count
-// once. o limits time and memory. If there are too few passages, Fit returns
-// ErrUnavailable. If passages yields an error, Fit returns it.
+// Each passage is the slice of its terms from the Analyzer, with repeats and without stop
+// words. Fit does not keep the slices and ranges over passages once. The same passages produce
+// the same model in any order and on any number of cores. Fit uses passages with equal terms
+// once. o limits time and memory. If there are too few passages, Fit returns ErrUnavailable.
+// If passages yields an error, Fit returns it.
 func Fit(ctx context.Context, passages iter.Seq2[[]string, error], o *FitOptions) (*Model, error) {
 	if o == nil {
 		o = &FitOptions{}

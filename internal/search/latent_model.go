@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Model knows which terms have similar meanings; [Fit] makes it. It is immutable and safe
+// Model stores which terms have similar meanings; [Fit] creates it. It is immutable and safe
 // for concurrent use.
 type Model struct {
 	width  int
@@ -48,9 +48,9 @@ func (m *Model) Known(term string) bool {
 	return ok
 }
 
-// Vector returns the direction of a passage or a question. terms are its terms in any
-// order, with repeats and without stop words. known is the number of different terms that m
-// knows. If it is 0, the vector is nil.
+// Vector returns the direction of a passage or a question. terms are its terms in any order,
+// with repeats and without stop words. known is the number of different terms that have a
+// vector in m. If known is 0, v is nil.
 func (m *Model) Vector(terms []string) (v Vector, known int) {
 	sum := make([]float32, m.width)
 	for _, o := range countTerms(terms, nil) {
@@ -93,8 +93,8 @@ func (m *Model) MarshalBinary() ([]byte, error) {
 	return b, nil
 }
 
-// UnmarshalBinary decodes a Model. If data is no Model, or has another version, it returns
-// a *[millrace.FormatError]; fit again.
+// UnmarshalBinary decodes a Model. If data is not a Model, or has another version, it returns
+// a *[millrace.FormatError]; call Fit again.
 func (m *Model) UnmarshalBinary(data []byte) error {
 	broken := func(format string, args ...any) error {
 		return &millrace.FormatError{Reason: "latent model: " + fmt.Sprintf(format, args...)}

@@ -6,9 +6,8 @@ import (
 	"slices"
 )
 
-// sample holds a limited number of passages. Their terms alone decide which ones, so the
-// order of passages does not matter: if the sample is full, it drops half of the range of
-// hashes.
+// sample holds a limited number of passages. The terms of passages alone decide which ones it
+// holds, so their order does not matter. A full sample drops half of the range of hashes.
 type sample struct {
 	entries int    // maximum number
 	level   uint   // number of zero bits at the start of a held passage's hash
@@ -39,8 +38,8 @@ func newSample(entries int) *sample {
 	return &sample{entries: entries, ids: newIDMap(), seen: newIDMap()}
 }
 
-// termHash identifies a term: with 64 bits, terms of a site do not collide in practice. It
-// is FNV-1a followed by spread, and is the same in every process.
+// termHash identifies a term. With 64 bits, terms of a site do not collide in practice. The
+// hash is FNV-1a followed by spread, and is the same in every process.
 func termHash(term string) uint64 {
 	h := uint64(0xcbf29ce484222325)
 	for i := 0; i < len(term); i++ {

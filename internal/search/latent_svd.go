@@ -18,7 +18,7 @@ func (a *matrix) decompose(ctx context.Context, k int) (*block, []float64, error
 	width := min(k+oversampling, len(a.terms), len(a.rows))
 	q, z := newBlock(len(a.terms), width), newBlock(len(a.terms), width)
 	for r, h := range a.terms {
-		// Random signs that are the same every time and depend on the term, not its column.
+		// The random signs are the same every time and depend on the term, not its column.
 		row := q.row(r)
 		for j := range row {
 			row[j] = float32(1 - 2*int(spread(h+uint64(j))>>63))
@@ -39,7 +39,7 @@ func (a *matrix) decompose(ctx context.Context, k int) (*block, []float64, error
 	if err := a.gram(ctx, q, z); err != nil {
 		return nil, nil, err
 	}
-	// The best vectors of this subspace (Rayleigh and Ritz).
+	// These are the best vectors of this subspace (Rayleigh and Ritz).
 	values, vectors, err := eigen(q.inner(z), q.width)
 	if err != nil {
 		return nil, nil, err

@@ -6,9 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// A fingerprint is a simhash: every three consecutive words vote on each of its 64 bits.
-// Texts that share most of these have most of the bits in common. If one word in a hundred
-// differs in long texts, five bits differ on average; in unrelated texts, half of them do.
+// A fingerprint is a simhash: every three consecutive words vote on each of its 64 bits. Texts
+// with most of these triples in common have most of the bits in common. If one word in a
+// hundred differs in long texts, five bits differ on average. In unrelated texts, half of the
+// bits differ.
 const (
 	shingle   = 3 // words that vote together
 	fewWords  = 8 // shorter texts are near only if equal
@@ -16,9 +17,8 @@ const (
 	laneLimit = 255
 )
 
-// Fingerprint returns a number with which [Near] compares texts by their words and their
-// order. It ignores capitals, punctuation and white space. It is 0 for a text without
-// words.
+// Fingerprint returns a hash of the words of a text and their order, which [Near] compares. It
+// ignores capitals, punctuation and white space. The fingerprint of a text without words is 0.
 func Fingerprint(text string) uint64 {
 	var (
 		v     votes
@@ -65,8 +65,8 @@ const (
 	prime64  = 1099511628211
 )
 
-// wordHash returns a hash of the word at i, without regard to capitals, and the end of the
-// word. The hash is 0 if there is no word. A letter of a script without spaces is a word.
+// wordHash returns a hash of the word at i, ignoring case, and the end of the word. If there
+// is no word, the hash is 0. A letter of a script without spaces is a word.
 func wordHash(text string, i int) (hash uint64, end int) {
 	start := i
 	hash = offset64
@@ -101,11 +101,11 @@ func wordHash(text string, i int) (hash uint64, end int) {
 	return 0, i + n
 }
 
-// votes counts how often each bit was set. It first counts in lanes of eight bits, which
-// takes 8 additions instead of 64.
+// votes counts how often each bit was set. It first adds in lanes of eight bits, which takes 8
+// additions instead of 64.
 type votes struct {
 	lanes [8]uint64
-	n     int // additions since the lanes were emptied
+	n     int // additions since the lanes were cleared
 	total int
 	count [64]int32
 }

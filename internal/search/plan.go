@@ -18,14 +18,14 @@ type Phrase struct {
 
 // Match is a condition on passages.
 type Match struct {
-	All    [][]Phrase // at least one of each list
+	All    [][]Phrase // the passage contains at least one of each list
 	Head   bool       // those of All with AnyField must be in the title or a heading
-	Not    []Phrase   // none of them
+	Not    []Phrase   // the passage contains none of them
 	URL    []string   // each is part of the page's URL path, in lower case
-	NotURL []string   // none is part of it
+	NotURL []string   // none is part of the page's URL path
 }
 
-// none reports whether the match has no condition to look up.
+// none reports whether m has no condition that an index can look up.
 func (m Match) none() bool { return len(m.All) == 0 && len(m.URL) == 0 }
 
 // wanted is a word of a question.
@@ -41,8 +41,8 @@ type wanted struct {
 	letter string  // the term of a single letter that has been replaced by pairs, else ""
 }
 
-// count looks up the number of passages with a word. It drops forms that none has, but
-// keeps at least one.
+// count looks up the number of passages with a word. It drops forms that no passage has, but
+// keeps at least one form.
 func (w *wanted) count(ix Index, passages int) error {
 	terms, hashes := w.terms[:0:0], w.hashes[:0:0]
 	for i, t := range w.terms {
@@ -70,9 +70,9 @@ func (w *wanted) phrases() []Phrase {
 	return p
 }
 
-// plan is how to answer a question.
+// plan describes how to answer a question.
 type plan struct {
-	words  []*wanted // without repeats; stop words only if there is nothing else
+	words  []*wanted // without repeats; stop words only if there are no other words
 	filter Match     // required of every passage
 	terms  []string
 	total  float64 // sum of the weights
@@ -80,16 +80,16 @@ type plan struct {
 	note   error // a part of the question that is ignored; nil = none
 }
 
-// maxAsked is the maximum number of words of a question. The rarest words that the site
-// has are kept; a repeated word counts more.
+// maxAsked is the maximum number of words of a question. The plan keeps the rarest words that
+// the site contains and prefers repeated words.
 const maxAsked = 64
 
-// common is the share of passages from which a stop word of another language than the
-// site's main one is a stop word on this site. "die" is a stop word in German, but not in
-// English.
+// common is a share of passages. A stop word of another language than the site's main one is a
+// stop word only if more passages than this share contain it. "die" is a stop word in German,
+// but not in English.
 const common = 0.02
 
-// newPlan returns a plan of a question for a site.
+// newPlan returns the plan of a question for a site.
 func newPlan(q Query, a *Analyzer, st Statistics, ix Index, trial Trial) (*plan, error) {
 	p := &plan{trial: trial}
 	b := planner{plan: p, analyzer: a, index: ix, languages: a.distinct(languagesOf(st)), seen: make(map[string]*wanted), stops: make(map[*wanted]stopping)}
@@ -110,7 +110,7 @@ func newPlan(q Query, a *Analyzer, st Statistics, ix Index, trial Trial) (*plan,
 		if err := w.count(ix, st.Passages); err != nil {
 			return nil, err
 		}
-		if w.n > 0 { // else the site spells it in another way
+		if w.n > 0 { // otherwise the site spells the word differently
 			p.words = append(p.words, w)
 		}
 	}
@@ -130,14 +130,14 @@ func newPlan(q Query, a *Analyzer, st Statistics, ix Index, trial Trial) (*plan,
 	for _, w := range p.words {
 		w.weight = float64(w.times) * rarity(w.n, st.Passages)
 		p.total += w.weight
-		if !w.whole { // meaning does not know wholes
+		if !w.whole { // the model has no vectors of whole compounds
 			p.terms = append(p.terms, w.terms...)
 		}
 	}
 	return p, nil
 }
 
-// languagesOf returns the languages that a question is read in.
+// languagesOf returns the languages in which Run reads a question.
 func languagesOf(st Statistics) []string {
 	if len(st.Languages) == 0 {
 		return []string{""}
@@ -145,13 +145,13 @@ func languagesOf(st Statistics) []string {
 	return st.Languages
 }
 
-// rarity returns the weight of a word that n of all passages have.
+// rarity returns the weight of a word that n of all passages contain.
 func rarity(n, passages int) float64 {
 	return math.Log1p((float64(passages-n) + 0.5) / (float64(n) + 0.5))
 }
 
-// stopping says on which stop lists a word is: on that of the site's most common language,
-// or on another one.
+// stopping is the stop list that contains a word: that of the site's most common language, or
+// that of another language.
 type stopping uint8
 
 const (
@@ -166,7 +166,7 @@ type planner struct {
 	index     Index
 	languages []string
 	seen      map[string]*wanted
-	wholes    []*wanted // compounds, which count besides their words
+	wholes    []*wanted // compounds, in addition to their words
 	stops     map[*wanted]stopping
 }
 
@@ -203,11 +203,12 @@ func (b *planner) part(p Part) error {
 	return nil
 }
 
-// maxPairs is the maximum number of pairs for a single letter; the most common are used.
+// maxPairs is the maximum number of pairs for a single letter. The plan uses the most common
+// pairs.
 const maxPairs = 64
 
-// letter replaces a part that is a single letter of a script without spaces by the pairs
-// that start with it. Texts have single letters only at the end of a run.
+// letter replaces a single letter of a script without spaces with the pairs that start with
+// it. Texts have single letters only at the end of a run.
 func (b *planner) letter(forms [][]Token) ([][]Token, error) {
 	if len(forms[0]) != 1 || !isLetter(forms[0][0].Term) {
 		return forms, nil
@@ -237,7 +238,7 @@ func (b *planner) letter(forms [][]Token) ([][]Token, error) {
 	return forms, nil
 }
 
-// phrasesOf returns the part as a phrase in each language that gives another one.
+// phrasesOf returns the part as a phrase in each language, without duplicates.
 func phrasesOf(forms [][]Token, field Field) (phrases []Phrase) {
 	for _, tokens := range forms {
 		ph := Phrase{Field: field}
@@ -306,7 +307,7 @@ func (b *planner) take(p Part, forms [][]Token, filter bool) {
 	}
 }
 
-// dropStops removes stop words, unless there is nothing else.
+// dropStops removes stop words, unless the question has no other words.
 func (b *planner) dropStops(st Statistics) {
 	kept := slices.DeleteFunc(slices.Clone(b.words), func(w *wanted) bool {
 		s := b.stops[w]
@@ -321,7 +322,7 @@ func (b *planner) dropStops(st Statistics) {
 func (p *plan) weights() map[string]float64 {
 	m := make(map[string]float64)
 	for _, w := range p.words {
-		if w.letter != "" { // of the pairs, the snippet marks only the letter
+		if w.letter != "" { // the snippet marks only the letter of each pair
 			m[w.letter] = max(m[w.letter], w.weight)
 			continue
 		}

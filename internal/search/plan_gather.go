@@ -8,18 +8,18 @@ import (
 
 // Limits of the cost of a question.
 const (
-	enough   = 100    // candidates to stop at, if they have every word
-	most     = 1000   // candidates to rank, if they have every word
-	mostAny  = 800    // candidates to rank, if they do not
+	enough   = 100    // number of candidates with every word at which the search ends
+	most     = 1000   // maximum number of candidates to rank, if they have every word
+	mostAny  = 800    // maximum number of candidates to rank, if they lack some words
 	postings = 12_000 // maximum number of entries to read from the lists of words, repeats included
 )
 
-// gather returns the candidates of a plan: the passages with every word. If these are too
-// few, it adds those with most of the words by rarity. It does not look up common words
-// that would only change the order; rank considers them.
+// gather returns the candidates of a plan: the passages with every word. If these are too few,
+// it adds the passages with most of the words by rarity. It does not look up common words that
+// would only change the order; rank considers them.
 func (p *plan) gather(ctx context.Context, ix Index) ([]int64, error) {
 	m := p.filter
-	lost := false // the site does not have some word
+	lost := false // the site lacks a word
 	wanted := 0
 	for _, w := range p.words {
 		if w.filter {
@@ -48,8 +48,8 @@ func (p *plan) gather(ctx context.Context, ix Index) ([]int64, error) {
 	return p.gatherAny(ctx, ix, ids)
 }
 
-// gatherBest selects among too many passages that have every word. Those with the words in
-// the title or a heading come first.
+// gatherBest selects candidates if too many passages have every word. Passages with the words
+// in the title or a heading come first.
 func (p *plan) gatherBest(ix Index, m Match) ([]int64, error) {
 	head := m
 	head.Head = true
@@ -139,7 +139,7 @@ func merge(found []candidate, ids []int64, weight float64) []candidate {
 func heaviest(found []candidate) []int64 {
 	least, ties := math.Inf(-1), mostAny
 	if len(found) > mostAny {
-		count := make(map[float64]int) // there are as many weights as sets of words
+		count := make(map[float64]int) // the number of different weights is at most the number of sets of words
 		for _, c := range found {
 			count[c.weight]++
 		}

@@ -16,9 +16,9 @@ const (
 	maxForms    = 8      // maximum number of passages to read for a form of a word
 )
 
-// correct replaces words that the site does not have by words with a similar spelling that
-// most passages have. It does not change numbers or quoted words. It returns the corrected
-// question; ok reports whether anything was replaced.
+// correct replaces words that the site does not contain. The replacement has a similar
+// spelling and is in the most passages. correct does not change numbers or quoted words. It
+// returns the corrected question; ok reports whether it replaced a word.
 func (p *plan) correct(ix Index, a *Analyzer, text string) (corrected string, ok bool, err error) {
 	looks := maxLooks
 	for _, w := range p.words {
@@ -46,9 +46,9 @@ func (p *plan) correct(ix Index, a *Analyzer, text string) (corrected string, ok
 	return text, ok, nil
 }
 
-// slip finds the term of a word with two letters swapped or one too many, and the number of
-// passages with it; "" if there is no such term. The stems of the misspelled and the right
-// word may be far apart: standnig, stand.
+// slip finds the term of a word that has two letters swapped or one letter too many. It
+// returns the term and the number of passages with it, or "" if no term is found. The stems of
+// the misspelled and the correct word may differ much: standnig, stand.
 func slip(ix Index, a *Analyzer, text string) (term string, best int, err error) {
 	r := []rune(text)
 	if len(r) < minMisspelt || len(r) > MaxTerm {
@@ -84,8 +84,8 @@ func slip(ix Index, a *Analyzer, text string) (term string, best int, err error)
 	return term, best, nil
 }
 
-// neighbour finds the term nearest to another one, their distance, and the number of
-// passages with it; "" if there is no such term.
+// neighbour finds the term nearest to another term. It returns the term, their distance and
+// the number of passages with it. If no term is found, best is "".
 func neighbour(ix Index, term string, looks *int) (best string, far, n int, err error) {
 	r := []rune(term)
 	if len(r) < minMisspelt {
@@ -121,8 +121,8 @@ func neighbour(ix Index, term string, looks *int) (best string, far, n int, err 
 	return best, far, n, nil
 }
 
-// replace puts a word with the given term into the question in place of another word. Terms
-// are stems, so it reads a few passages and takes the nearest form.
+// replace replaces a word of the question with a word of the given term. Terms are stems, so
+// replace reads a few passages and uses the nearest form in them.
 func replace(ix Index, a *Analyzer, text, old, term string, done bool) (string, bool, error) {
 	ids, err := ix.Match(Match{All: [][]Phrase{{{Terms: []string{term}}}}}, maxForms)
 	if err != nil {
@@ -155,7 +155,7 @@ func replace(ix Index, a *Analyzer, text, old, term string, done bool) (string, 
 	return reword(text, old, word), true, nil
 }
 
-// reword replaces a word wherever it stands alone. If it is always part of a longer word,
+// reword replaces every occurrence of a separate word. If it is always part of a longer word,
 // reword replaces it once.
 func reword(text, old, word string) string {
 	var b strings.Builder

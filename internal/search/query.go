@@ -34,11 +34,11 @@ type Query struct {
 // Empty reports whether the question has no parts.
 func (q Query) Empty() bool { return len(q.Parts) == 0 }
 
-// Parse reads what a person types: words, "phrases", -without, -"without a phrase",
-// title:word and url:part. It accepts any text. Other syntax is read as words, such as AND,
-// an unclosed quotation mark, or "title:" with nothing after it. Parts without a letter or
-// digit are dropped. If all parts are exclusions, Parse reads them as words: a person who
-// types "-Wall" wants that word. Only the first [millrace.MaxQuery] code points count.
+// Parse reads what a person types: words, "phrases", -without, -"without a phrase", title:word
+// and url:part. It accepts any text. It reads other syntax as words, such as AND, an unclosed
+// quotation mark, or "title:" with nothing after it. It drops parts without a letter or digit.
+// If all parts are exclusions, Parse reads them as words, because a person who types "-Wall"
+// wants that word. Parse ignores the text after the first [millrace.MaxQuery] code points.
 func Parse(text string) Query {
 	p := parser{rest: []rune(strings.ToValidUTF8(head(text, millrace.MaxQuery), " "))}
 	var q Query
@@ -80,7 +80,7 @@ func (p *parser) space() {
 	}
 }
 
-// part reads one part; there is no white space before it.
+// part reads one part. No white space precedes it.
 func (p *parser) part() Part {
 	var part Part
 	if len(p.rest) > 1 && p.rest[0] == '-' && p.rest[1] != '-' && !isGap(p.rest[1]) {

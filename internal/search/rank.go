@@ -17,13 +17,14 @@ const (
 	lengthPart = 0.75
 )
 
-// few is the number of candidates below which meaning looks for more.
+// few is a number of passages. If fewer are found, the search uses meaning to find more, and
+// rank considers more candidates.
 const few = 10
 
-// deep is the number of passages, the best by words, that are ranked closely.
+// deep is the number of the best passages by words that are also ranked by meaning.
 const deep = 400
 
-// ranked is a passage with its relevance.
+// ranked is a passage and its relevance.
 type ranked struct {
 	Detail
 	length    int
@@ -34,7 +35,7 @@ type ranked struct {
 // maximum.
 func (p *plan) lexical(pa *Passage, average float64) float64 {
 	if p.total == 0 {
-		return 1 // there were only filters, which the passage meets
+		return 1 // the question has only filters, which the passage meets
 	}
 	norm := saturation
 	if average > 0 {
@@ -53,8 +54,8 @@ func (p *plan) lexical(pa *Passage, average float64) float64 {
 	return sum / p.total
 }
 
-// rank returns the chosen candidates with their relevance, the best first. If the best by
-// words leave too few, because they are on a few pages, rank adds the next ones.
+// rank returns the chosen candidates with their relevance, the best first. If the best
+// candidates by words are on so few pages that too few remain, rank adds the next ones.
 func (p *plan) rank(ctx context.Context, c *chooser, st Statistics, ids []int64, m Meaning) ([]ranked, error) {
 	byWords := make([]ranked, 0, len(ids))
 	err := c.Passages(ids, func(pa Passage) error {
@@ -83,8 +84,8 @@ func (p *plan) rank(ctx context.Context, c *chooser, st Statistics, ids []int64,
 	}
 }
 
-// closely ranks passages by words and meaning, adds them to others, and returns the best
-// first.
+// closely ranks passages by words and meaning, adds them to all, and returns the result, the
+// best first.
 func closely(ix Index, all, byWords []ranked, m Meaning) ([]ranked, error) {
 	slices.SortFunc(byWords, func(a, b ranked) int { return cmp.Compare(a.ID, b.ID) })
 	ids := make([]int64, len(byWords))
@@ -121,11 +122,11 @@ type chooser struct {
 	perPage    int
 	least      float64
 	duplicates bool // keep near-duplicates
-	sure       int  // number of passages to look up in the view; the others are only counted
+	sure       int  // number of passages to look up in the view; the rest is only counted
 }
 
 // choose drops passages that are not relevant enough, near-duplicates of a better passage,
-// those above the limit of their page, and those that the view does not have.
+// passages above the limit of their page, and passages that the view lacks.
 func (c *chooser) choose(ctx context.Context, all []ranked) ([]ranked, error) {
 	kept := all[:0]
 	pages := make(map[int64]int)

@@ -15,13 +15,14 @@ const (
 	textWeight    = 1
 )
 
-// Profile is the encoded list of a passage's terms with their weights, for ranking. A term
-// is a hash of 19 bits and a weight of at most 31; together they take two bytes in an
-// average passage. One term in 4,000 collides with another one of an average passage. A
-// higher weight than 31 would add 2 % to the score.
+// Profile is the encoded list of a passage's terms with their weights, for ranking. A term is
+// a hash of 19 bits and a weight of at most 31. Together they take two bytes in an average
+// passage. One term in 4,000 collides with another one of an average passage. A weight above
+// 31 would add at most 2 % to the score.
 //
-// A profile starts with the number of terms as a varint. Then follow bits, the lowest of a
-// byte first, in which any term is found without reading the others (Elias and Fano):
+// A profile starts with the number of terms as a varint. The rest is a sequence of bits, the
+// lowest of a byte first. The encoding of Elias and Fano finds a term without decoding the
+// others:
 //
 //   - the low bits of each hash, [lowBits] of them;
 //   - for each value of the high bits, a one for every hash with it, and a zero;
@@ -37,7 +38,7 @@ const (
 // lowBits returns the number of low bits of each of n hashes.
 func lowBits(n int) int { return max(0, bits.Len(uint(1<<hashBits/max(n, 1)))-1) }
 
-// profiler makes the profiles of passages, one at a time.
+// profiler encodes the profiles of passages, one at a time.
 type profiler struct {
 	list []uint64 // hash << 32 | weight
 }
@@ -48,7 +49,7 @@ func (p *profiler) add(term string, weight uint32) {
 	p.list = append(p.list, uint64(profileHash(term))<<32|uint64(weight))
 }
 
-// profile returns the profile of what was added.
+// profile returns the profile of the added terms.
 func (p *profiler) profile() Profile {
 	slices.Sort(p.list)
 	n := 0
@@ -91,7 +92,7 @@ func (p *profiler) profile() Profile {
 // bitWriter appends bits to bytes.
 type bitWriter struct {
 	bytes []byte
-	bits  uint64 // n bits that are not written yet
+	bits  uint64 // the n bits that are not written yet
 	n     int
 }
 

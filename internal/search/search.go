@@ -22,12 +22,12 @@ type Index interface {
 	Terms(prefix string, f func(term string, n int) bool) error
 	// Match returns at most limit passages, sorted by id.
 	Match(m Match, limit int) ([]int64, error)
-	// Best is like Match, but returns those with the highest rank by BM25.
+	// Best is like Match, but returns the passages with the highest rank by BM25.
 	Best(m Match, limit int) ([]int64, error)
-	// Passages calls f with what ranking by words needs of passages. The slices are only
-	// valid until f returns.
+	// Passages calls f with the data of passages for ranking by words. The slices are valid
+	// only until f returns.
 	Passages(ids []int64, f func(p Passage) error) error
-	// Details calls f with the rest, for the passages that are left then.
+	// Details calls f with the remaining data of passages for ranking.
 	Details(ids []int64, f func(d Detail) error) error
 	// Shown reports whether the searched view has a page in the indexed version.
 	Shown(ctx context.Context, page int64) (bool, error)
@@ -44,7 +44,7 @@ type Index interface {
 // Meaning is the meaning of a question.
 type Meaning struct {
 	Vector Vector  // nil: meaning is not used
-	Weight float64 // of similarity, from 0 to 1; words have the rest
+	Weight float64 // weight of similarity, from 0 to 1; words have the rest
 	Short  int     // passages with fewer words are ranked by words only
 	Note   error   // why meaning is not used, if the user should know
 }
@@ -56,14 +56,14 @@ type Statistics struct {
 	Languages []string // of the pages, the most common first
 }
 
-// Passage is what ranking by words needs of a passage.
+// Passage is the data of a passage for ranking by words.
 type Passage struct {
 	ID      int64
 	Length  int // as in [Entry]
 	Profile Profile
 }
 
-// Detail is what ranking needs in addition.
+// Detail is the remaining data of a passage for ranking.
 type Detail struct {
 	ID     int64
 	Page   int64  // id of the page
@@ -78,7 +78,7 @@ const (
 	defaultPerPage = 3
 )
 
-// cutNote returns an error if the end of a question is ignored, else nil.
+// cutNote returns an error if Parse ignores the end of a question, else nil.
 func cutNote(text string) error {
 	if head(text, millrace.MaxQuery) == text {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Format is the version of the content of an [Entry]: analysis, weights, profiles. An index
-// of another version is rebuilt.
+// Format is the version of the content of an [Entry]: analysis, weights, profiles. A store
+// rebuilds an index of another version.
 const Format = 4
 
 // Text is the searchable text of a passage.
@@ -18,7 +18,7 @@ type Text struct {
 	Text     string
 }
 
-// Whole returns all of t as one text, for an embedder.
+// Whole returns all fields of t as one text, for an embedder.
 func (t Text) Whole() string {
 	return strings.TrimSpace(strings.Join(append([]string{t.Title}, t.Headings...), "\n") + "\n\n" + t.Text)
 }
@@ -31,12 +31,12 @@ type Entry struct {
 	Length                int // number of words in headings and text, without stop words
 }
 
-// Indexer makes the entries of passages. It is fastest page after page. It is not safe for
+// Indexer creates the entries of passages. It is fastest page after page. It is not safe for
 // concurrent use.
 type Indexer struct {
 	analyzer *Analyzer
 	profiler profiler
-	title    field // of the last passage: the next one usually has the same
+	title    field // of the last passage; the next one usually has the same title
 	headings field
 	text     field
 	seen     map[string]bool
@@ -55,7 +55,7 @@ type field struct {
 // NewIndexer returns an Indexer.
 func NewIndexer() *Indexer { return &Indexer{analyzer: NewAnalyzer(), seen: make(map[string]bool)} }
 
-// Entry makes the entry of a passage.
+// Entry returns the entry of a passage.
 func (x *Indexer) Entry(t Text) Entry {
 	x.analyse(&x.title, t.Title, t.Language)
 	x.analyse(&x.headings, strings.Join(t.Headings, "\n"), t.Language)
@@ -102,7 +102,7 @@ func (x *Indexer) analyse(f *field, raw, language string) {
 			f.length++
 		}
 	}
-	// Extra forms follow all words, where they do not split phrases.
+	// Put extra forms after all words, where they do not split phrases.
 	f.terms = append(f.terms, x.extra...)
 	f.joined = strings.Join(f.terms, " ")
 }

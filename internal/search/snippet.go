@@ -22,11 +22,11 @@ type match struct {
 	weight     float64
 }
 
-// Snippet returns the part of a text with most of the terms by weight. It starts and ends
-// at a sentence if one is near, else between words, with "…" where text is left out. White
-// space becomes single spaces. marks are pairs of byte offsets in the snippet of the words
-// found, in order and without overlaps. terms are terms of [Analyzer.Tokens] in the
-// language of the text. If none occurs, the snippet is the start of the text.
+// Snippet returns the part of a text with most of the terms by weight. The part starts and
+// ends at a sentence if one is near, else between words. "…" replaces omitted text, and white
+// space becomes single spaces. marks are pairs of byte offsets of the found words in the
+// snippet, in order and without overlaps. terms are terms of [Analyzer.Tokens] in the language
+// of the text. If none occurs, the snippet is the start of the text.
 func (a *Analyzer) Snippet(text, lang string, terms map[string]float64) (snippet string, marks [][2]int) {
 	found := a.matches(text, lang, terms)
 	slices.SortStableFunc(found, func(a, b match) int { return cmp.Compare(a.start, b.start) })
@@ -77,8 +77,9 @@ func (a *Analyzer) matches(text, lang string, terms map[string]float64) []match 
 	return found
 }
 
-// bestWindow returns the first and the last match of the best part of limited length; of
-// equal ones, the earliest. A term counts once, and each repeat a little.
+// bestWindow returns the first and the last match of the best part of limited length. Of
+// equally good parts it returns the earliest. A term adds its weight once, and a little for
+// each repeat.
 func bestWindow(found []match) (first, last int) {
 	const again = 0.05
 	times := map[string]int{}
@@ -116,7 +117,7 @@ func bestWindow(found []match) (first, last int) {
 	return first, last
 }
 
-// extend extends a part of a text to the length of a snippet: back to the start of its
+// extend extends a part of a text to the length of a snippet. It goes back to the start of the
 // sentence, if that is near, then forward over sentences, else over words.
 func extend(text string, start, end int) (int, int) {
 	if head(text, SnippetLength) == text {
@@ -129,16 +130,16 @@ func extend(text string, start, end int) (int, int) {
 	back, used := backward(text, start, room, room/3, 1)
 	start, room = back, room-used
 	end = forward(text, end, room)
-	if end == len(text) && start > 0 { // the space that the end has left
+	if end == len(text) && start > 0 { // use the space that the end does not need
 		room = SnippetLength - utf8.RuneCountInString(text[start:end])
 		start, _ = backward(text, start, room, 0, room)
 	}
 	return start, end
 }
 
-// backward returns where to start a snippet whose words start at i, at most most characters
-// before. It goes back to the start of a sentence, over up to sentences of them, else by at
-// most few characters to the start of a word.
+// backward returns the start of a snippet whose words start at i. The start is at most most
+// characters before i. It is the start of a sentence, at most sentences of them back. If there
+// is no such start, it is that of a word at most few characters before i.
 func backward(text string, i, most, few, sentences int) (start, used int) {
 	start = i
 	for at, n, found := i, 0, 0; ; n++ {
@@ -159,8 +160,8 @@ func backward(text string, i, most, few, sentences int) (start, used int) {
 	}
 }
 
-// forward returns where to end a snippet that may grow by most characters. It ends at a
-// sentence that ends in the second half of these, else at the end of a word.
+// forward returns the end of a snippet that may grow by most characters. The end is that of a
+// sentence in the second half of these characters, else the end of a word.
 func forward(text string, i, most int) int {
 	word, sentence := i, 0
 	for at, n := i, 0; ; n++ {

@@ -30,10 +30,10 @@ import (
 	"github.com/blevesearch/snowballstem/turkish"
 )
 
-// lexicon makes the terms of one language's words, and caches them.
+// lexicon analyses and caches the words of one language.
 type lexicon struct {
 	lang  string
-	stem  func(*snowballstem.Env) bool // nil = light
+	stem  func(*snowballstem.Env) bool // nil = use light
 	latin bool                         // the language is written in Latin letters, or may be
 	stops map[string]bool
 	env   *snowballstem.Env
@@ -44,7 +44,7 @@ type lexicon struct {
 }
 
 type analysed struct {
-	raw  string // the word, of its own memory
+	raw  string // the word, in its own memory
 	term string // "" for a word without letters and digits
 	stop bool
 }
@@ -68,11 +68,11 @@ const (
 	recentBits  = 12
 	maxRecent   = 1 << recentBits
 	maxCached   = 32  // maximum size of a cached word
-	maxAnalysed = 512 // maximum size of an analysed word; longer ones are cut
+	maxAnalysed = 512 // maximum size of an analysed word; longer words are truncated
 )
 
-// Names for languages without a stemmer or stop list: those in Latin letters, and others,
-// in which a word in Latin letters is probably English.
+// Names for languages without a stemmer or stop list. A language is written in Latin letters,
+// or in another script, where a word in Latin letters is probably English.
 const (
 	otherLatin   = "latin"
 	otherScripts = "scripts"
@@ -115,7 +115,7 @@ func newLexicon(lang string) *lexicon {
 	return l
 }
 
-// stemmer returns the Snowball stemmer of a language, or nil if none.
+// stemmer returns the Snowball stemmer of a language, or nil if it has none.
 func stemmer(lang string) func(*snowballstem.Env) bool {
 	switch lang {
 	case "ar":
@@ -170,7 +170,7 @@ func (l *lexicon) word(raw string) analysed {
 	return *r
 }
 
-// wordOf is word for bytes that are not part of a text.
+// wordOf is like word, for bytes that are not part of a text.
 func (l *lexicon) wordOf(raw []byte) analysed {
 	if len(raw) <= maxCached {
 		if r := &l.recent[recentPlace(string(raw))]; r.raw == string(raw) {
@@ -197,8 +197,8 @@ func (l *lexicon) remembered(raw string) analysed {
 	return w
 }
 
-// analyse makes the term of a word: NFKC and case folding, then stemming, then removal of
-// diacritics, which stemmers need.
+// analyse returns the term of a word. It applies NFKC and case folding, stems the word, and
+// then removes diacritics, which stemmers need.
 func (l *lexicon) analyse(raw string) analysed {
 	whole := raw
 	if len(raw) > maxAnalysed {
@@ -216,7 +216,7 @@ func (l *lexicon) analyse(raw string) analysed {
 	return w
 }
 
-// cutTerm cuts a term that is too long, and appends a hash of the whole.
+// cutTerm truncates a term that is too long, and appends a hash of the whole word.
 func cutTerm(term, whole string) string {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(strings.ToLower(whole)))
@@ -228,8 +228,8 @@ func cutTerm(term, whole string) string {
 	return term[:cut] + sum
 }
 
-// stemmed returns the stem of a folded word. Words with digits have no stem, and neither
-// have words in other scripts than those of the stemmer.
+// stemmed returns the stem of a folded word. It does not change words with digits, or words in
+// a script that the stemmer does not support.
 func (l *lexicon) stemmed(folded string) string {
 	script := scriptOf(folded)
 	switch {
@@ -239,7 +239,7 @@ func (l *lexicon) stemmed(folded string) string {
 		return l.snowball(english.Stem, folded)
 	case l.stem != nil && (script == latinScript) == l.latin:
 		if l.lang == "ru" {
-			folded = plain(folded) // the stemmer does not know that ё is a vowel
+			folded = plain(folded) // the stemmer does not treat ё as a vowel
 		}
 		return l.snowball(l.stem, folded)
 	case l.stem != nil:
@@ -282,8 +282,8 @@ func scriptOf(folded string) script {
 	return found
 }
 
-// light is the stemmer for languages without one. It removes common endings: up to two
-// times one or two vowels and one of a few consonants. It leaves at least four letters.
+// light is the stemmer for languages without one. It removes common endings: up to two times
+// one or two vowels and one of a few consonants. At least four letters remain.
 func light(folded string) string {
 	runes := []rune(plain(folded))
 	for range 2 {

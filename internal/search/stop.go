@@ -1,7 +1,7 @@
 package search
 
-// stopWords returns the stop words of a language, "" for a language without a list. Words
-// that end in an apostrophe are listed without it.
+// stopWords returns the stop words of a language, or "" for a language without a list. The
+// list omits the final apostrophe of words that end in one.
 func stopWords(lang string) string {
 	switch lang {
 	case "en":

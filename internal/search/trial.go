@@ -2,8 +2,8 @@ package search
 
 import "context"
 
-// Trial turns parts of the search off, so that benchmarks can measure each of them. The
-// zero value turns nothing off.
+// Trial disables parts of the search, so that benchmarks can measure each part. The zero value
+// disables nothing.
 type Trial struct {
 	AnyOnly    bool    // skip the search for passages with every word
 	EveryOnly  bool    // search only for passages with every word

@@ -6,20 +6,20 @@ import (
 )
 
 // Vector is the encoded direction of a text in a space of meaning: one signed byte for each
-// dimension, then the inverse of their Euclidean length as a little-endian float32. Vectors
-// of different models cannot be compared; those of different sizes are never similar. Nil
-// has no direction.
+// dimension, then the inverse of their Euclidean length as a little-endian float32. Vectors of
+// different models are not comparable. The similarity of vectors of different sizes is zero.
+// Nil has no direction.
 type Vector []byte
 
-// vectorTail is the size of what follows the dimensions.
+// vectorTail is the size of the float32 after the dimensions.
 const vectorTail = 4
 
 // NewVector returns the direction of x. It returns nil if x is empty, has only zeros, or
-// has a number that is not finite.
+// contains a NaN or an infinity.
 func NewVector(x []float32) Vector {
 	var top float64
 	for _, f := range x {
-		// A NaN compares false with anything.
+		// Every comparison with a NaN is false.
 		if f != f || math.IsInf(float64(f), 0) {
 			return nil
 		}
@@ -41,7 +41,7 @@ func NewVector(x []float32) Vector {
 	return v
 }
 
-// Dimensions returns the number of dimensions, 0 for nil.
+// Dimensions returns the number of dimensions, or 0 for nil.
 func (v Vector) Dimensions() int { return max(0, len(v)-vectorTail) }
 
 // Similarity returns the cosine of the angle between a and b, from -1 to 1. It returns 0 if

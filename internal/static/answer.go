@@ -45,9 +45,9 @@ func (b *Build) take200(ctx context.Context, it Item, name string) error {
 		return nil
 	}
 	e := b.entryOf(it, a.header)
-	modified, _ := http.ParseTime(a.header.Get("Last-Modified")) // absent = zero
+	modified, _ := http.ParseTime(a.header.Get("Last-Modified")) // zero if absent
 	if it.Protocol == "" {
-		modified = time.Time{} // the links of a file can change when the file does not
+		modified = time.Time{} // the links of a file can change without the file
 	}
 	if err := o.finish(modified, e); err != nil {
 		return fmt.Errorf("build: %s: %w", name, err)
@@ -87,8 +87,8 @@ func (a *answer) Write(p []byte) (int, error) {
 	return n, a.err
 }
 
-// entryOf returns the header fields that a server should send with a file. For the site's
-// own files these are only the links: servers know the rest.
+// entryOf returns the header fields that a server should send with a file. For the site's own
+// files these are only the links, because servers set the other fields.
 func (b *Build) entryOf(it Item, h http.Header) *entry {
 	e := &entry{Path: it.Path, Protocol: it.Protocol, Link: strings.Join(h.Values("Link"), ", "), Immutable: it.Immutable}
 	if it.Protocol == "" {
@@ -109,7 +109,7 @@ func (b *Build) entryOf(it Item, h http.Header) *entry {
 	return e
 }
 
-// ofServers are the fields that a server sets itself, or that are in an entry.
+// ofServers contains the fields that a server sets itself, or that are in an entry.
 var ofServers = map[string]bool{
 	"Content-Digest": true, "Content-Length": true, "Date": true, "Etag": true,
 	"Last-Modified": true, "Link": true, "Repr-Digest": true, "Server": true,

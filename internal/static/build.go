@@ -23,11 +23,11 @@ import (
 
 // Options are the options of [Open]. The zero value works.
 type Options struct {
-	// Force allows a folder that is not empty and that no build has made. Files of the build
-	// replace existing files of the same name.
+	// Force allows a folder that is not empty and was not created by a build. Files of the
+	// build replace existing files of the same name.
 	Force bool
 	// HeadersFor is the host of the _headers file: "netlify" (many rules), "cloudflare" (few
-	// rules, with placeholders), or "" for a file that both can read.
+	// rules, with placeholders), or "" for a file that both hosts can read.
 	HeadersFor string
 }
 
@@ -37,14 +37,14 @@ type Build struct {
 
 	root    *os.Root
 	dir     string
-	made    bool         // this build made the folder
+	made    bool         // this build created the folder
 	lock    *flock.Flock // held until Close
 	handler http.Handler
 	base    *url.URL
 	prefix  string // path of base without the slash at its end, percent-encoded
 	force   bool
 	most    int  // maximum number of rules in the _headers file
-	splats  bool // values may use ":splat" for what a "*" matches
+	splats  bool // values may use ":splat" for the characters that a "*" matches
 
 	found      bool         // the folder has the record of an earlier build
 	owned      map[key]bool // files written by earlier builds or this one
@@ -56,13 +56,13 @@ type Build struct {
 	sets      map[string]int
 	lists     [][]field // headers that files have in common
 	immutable []bool    // whether the files of a list are immutable
-	said      int       // number of lists that are in the record
+	said      int       // number of lists already in the record
 	record    *os.File
 	temp      string                   // name of the record until it is complete
 	out       *bufio.Writer            // writes to record
 	at        int64                    // number of bytes written to out
-	late      []*output                // files to place after Finish has removed what is in their way
-	own       map[string]*bytes.Buffer // the site's own text of files that the build extends
+	late      []*output                // files to place after Finish has removed files in their way
+	own       map[string]*bytes.Buffer // the site's own text in files that the build extends
 }
 
 // nameEntry describes a name in the folder.
@@ -78,15 +78,15 @@ type Item struct {
 	Protocol string // "" = the site's own file
 	Name     string // name of the file; "" = derived from Path
 	Ask      string // request path for the handler, from the root of the host; "" = Path below base
-	// Immutable says that the file never changes, because its name contains a hash.
+	// Immutable reports whether the file never changes, because its name contains a hash.
 	Immutable bool
 }
 
-// Open opens a folder for the responses of a handler, and creates it if it is missing.
-// The folder stands for the base URL. If the folder is not empty and no build has made it,
-// Open returns [millrace.ErrInvalid]. If another build is writing to it, Open returns
-// [millrace.ErrConflict]. Call Close at the end. If nothing was added, Close leaves the
-// folder as it was.
+// Open opens a folder for the responses of a handler, and creates it if it is missing. The
+// folder corresponds to the base URL. If the folder is not empty and was not created by a
+// build, Open returns [millrace.ErrInvalid]. If another build is writing to it, Open returns
+// [millrace.ErrConflict]. Call Close at the end. If no file was added, Close leaves the folder
+// unchanged.
 func Open(dir, base string, handler http.Handler, o *Options) (*Build, error) {
 	if o == nil {
 		o = new(Options)
@@ -180,12 +180,12 @@ func (b *Build) write(l *line) error {
 		return err
 	}
 	b.at += int64(len(text)) + 1
-	_, _ = b.out.Write(text) // the error is returned by Flush
+	_, _ = b.out.Write(text) // Flush returns the error
 	return b.out.WriteByte('\n')
 }
 
-// Reserve reserves the name of one of the site's own files. Documents in its way are put
-// elsewhere or left out. Reserve reports whether the name is free.
+// Reserve reserves the name of one of the site's own files. A document of that name gets
+// another name or is omitted. Reserve reports whether the name is free.
 func (b *Build) Reserve(it Item) bool {
 	if err := checkName(it.Name); err != nil {
 		b.Report.leave(it.Path, it.Protocol, "file-name", err.Error())
@@ -227,14 +227,14 @@ const (
 	errForeign = "there is a file of its name that no build has written"
 )
 
-// there reports whether a file has the name.
+// there reports whether a file of that name exists.
 func (b *Build) there(name string) bool {
 	info, err := b.root.Lstat(name)
 	return err == nil && !info.IsDir()
 }
 
-// Add writes the handler's response for an item if its status is 200. It reports what a
-// static host cannot have as left out. Errors are those of the handler and the file
+// Add writes the handler's response for an item if its status is 200. It reports a document
+// that a static host cannot serve as left out. It returns errors of the handler and the file
 // system.
 func (b *Build) Add(ctx context.Context, it Item) error {
 	name := it.Name
@@ -272,7 +272,8 @@ func (b *Build) Add(ctx context.Context, it Item) error {
 	return b.take200(ctx, it, name)
 }
 
-// blocked returns the code of the reason why a file or folder prevents a name, else "".
+// blocked returns the code of the reason why an existing file or folder prevents a name, or ""
+// if the name is possible.
 func (b *Build) blocked(name string) string {
 	if p, taken := b.names[keyOf(fold(name))]; taken && !p.file {
 		return errFolder
@@ -291,8 +292,8 @@ func (b *Build) free(name string) bool { return checkName(name) == nil && b.bloc
 // separateSuffix is the suffix of folders for documents whose path is below a file.
 const separateSuffix = ".docs"
 
-// separateName returns another name for a document whose path is below a file. Only
-// servers with rules find it there.
+// separateName returns another name for a document whose path is below a file. Only servers
+// with rules can map the path to that name.
 func (b *Build) separateName(name string) string {
 	for _, dir := range parents(name) {
 		if p, taken := b.names[keyOf(fold(dir))]; taken && p.file {

@@ -71,7 +71,7 @@ func caddyRoute(w *bufio.Writer, set int, fields []field, immutable bool) {
 @millrace_d%[1]d expression `+"`{millrace_kind} == \"d%[1]d\"`"+`
 route @millrace_d%[1]d {
 `, set)
-	coding := "" // set last, because the file server would otherwise send no Content-Length
+	coding := "" // set last, because otherwise the file server sends no Content-Length
 	for _, f := range fields {
 		if f.Name == acceptRanges {
 			continue
@@ -104,7 +104,7 @@ route @millrace_d%[1]d {
 		fmt.Fprintf(w, "\theader {\n\t\t%s %s\n\t\tdefer\n\t}\n", contentEncoding, coding)
 	}
 	if immutable {
-		// The file server has another validator for the file.
+		// The file server uses another validator for the file.
 		fmt.Fprintf(w, `	@millrace_rest%[1]d expression `+"`{millrace_tag} != \"\" && {http.request.header.If-Range} == {millrace_tag}`"+`
 	request_header @millrace_rest%[1]d -If-Range
 `, set)

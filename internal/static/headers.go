@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The files that Netlify and Cloudflare Pages read.
+// Names of the files that Netlify and Cloudflare Pages read.
 const (
 	headersName   = "_headers"
 	redirectsName = "_redirects"
@@ -23,7 +23,7 @@ const (
 	maxRedirects    = 2000
 )
 
-// unsayable are the fields that a _headers file must not set. Netlify ignores
+// unsayable contains the fields that a _headers file must not set. Netlify ignores
 // Content-Encoding, and Cloudflare would compress the bytes again.
 var unsayable = map[string]bool{contentEncoding: true, acceptRanges: true}
 
@@ -154,10 +154,10 @@ func (b *Build) headers() ([]rule, error) {
 			}
 			switch {
 			case len(r.fields) == 0:
-			case len(rules) < place && !strings.Contains(r.path, ":"): // a ":" starts a placeholder
+			case len(rules) < place && !strings.Contains(r.path, ":"): // a ":" would start a placeholder
 				rules = append(rules, r)
 			case l.Protocol != "":
-				b.Report.Unsaid++ // a page of the site has the links in its head, too
+				b.Report.Unsaid++ // pages of the site also have the links in their head
 			}
 			return nil
 		})

@@ -16,8 +16,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Host is an [http.RoundTripper] that simulates a static host with the folder of a build.
-// It answers requests to that host only.
+// Host is an [http.RoundTripper] that simulates a static host with the folder of a build. It
+// answers only requests to that host.
 type Host struct {
 	Name     string // such as "netlify"
 	build    *Build
@@ -26,7 +26,7 @@ type Host struct {
 	splat    bool   // it replaces ":splat"
 	separate bool   // it finds documents with a separate name
 	dates    bool   // a 304 of a document has Last-Modified in addition to ETag
-	strict   bool   // a 304 needs every condition of the request, as with nginx by default
+	strict   bool   // a 304 requires every condition of the request, as with nginx by default
 }
 
 // Hosts that read a _headers file.
@@ -35,8 +35,8 @@ const (
 	cloudflare = "cloudflare"
 )
 
-// Hosts returns the hosts for which a finished build has configuration, and one that uses
-// none. Use them before Close.
+// Hosts returns the hosts for which a finished build has configuration, and one host without
+// configuration. Use them before Close.
 func (b *Build) Hosts() []*Host {
 	return []*Host{
 		{Name: netlify, build: b, rules: b.rules, separate: true},
@@ -90,7 +90,7 @@ func (w *reply) WriteHeader(status int) {
 	}
 }
 
-// Write implements [http.ResponseWriter]. It drops what exceeds maxReply.
+// Write implements [http.ResponseWriter]. It drops bytes above maxReply.
 func (w *reply) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	if w.body.Len()+len(p) > maxReply {
@@ -99,7 +99,7 @@ func (w *reply) Write(p []byte) (int, error) {
 	return w.body.Write(p)
 }
 
-// ServeHTTP answers a request whatever its host.
+// ServeHTTP answers a request regardless of its host.
 func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b := h.build
 	p, ok := strings.CutPrefix(r.URL.EscapedPath(), b.prefix)
@@ -195,7 +195,7 @@ func (w dated) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// find returns the record of the file for a path, nil if there is no file.
+// find returns the record of the file for a path, or nil if there is no file.
 func (h *Host) find(p string) (*line, error) {
 	b := h.build
 	name, err := fileOf(p)

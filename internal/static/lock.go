@@ -12,9 +12,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// lockFolder locks the folder for this build until the lock is closed. The system
-// releases the lock when the process ends. On a file system without locks, builds are not
-// kept apart.
+// lockFolder locks the folder for this build until the lock is closed. The system releases the
+// lock when the process ends. On a file system without locks, several builds can run at the
+// same time.
 func (b *Build) lockFolder() (*flock.Flock, error) {
 	name := filepath.Join(b.dir, filepath.FromSlash(lockName))
 	for {

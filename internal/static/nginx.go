@@ -25,7 +25,7 @@ func quoted(s string) (string, bool) {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`, true
 }
 
-// uri returns a request path as servers compare it: decoded.
+// uri returns a request path in the decoded form that servers compare.
 func (b *Build) uri(escapedPath string) string {
 	p, err := url.PathUnescape(b.prefix + escapedPath)
 	if err != nil {
@@ -37,8 +37,8 @@ func (b *Build) uri(escapedPath string) string {
 // nginxMaps writes the snippet for the http block. It maps each document to its location,
 // file, validator and links.
 //
-// A validator is only sent if the file has the date from the build. So new bytes never
-// get an old tag between a build and the next reload.
+// nginx sends a validator only if the file has the date from the build. So new bytes never get
+// an old tag between a build and the next reload.
 func (b *Build) nginxMaps(w *bufio.Writer) error {
 	longest, n := 0, 0
 	err := b.each(func(l *line) error {
@@ -227,8 +227,8 @@ func (b *Build) nginxLocation(w *bufio.Writer, set int, fields []field) {
 	fmt.Fprint(w, "\tadd_header Last-Modified $millrace_modified;\n\tadd_header ETag $millrace_etag;\n\tadd_header Link $millrace_doclink;\n}\n")
 }
 
-// mustQuote quotes a value that protocols send with all documents. It replaces a dollar
-// sign, which no such value has.
+// mustQuote quotes a value that protocols send with all documents. It replaces a dollar sign,
+// but no such value contains one.
 func mustQuote(s string) string {
 	q, ok := quoted(s)
 	if !ok {

@@ -28,8 +28,8 @@ const (
 // recordFormat is the version of the record's format.
 const recordFormat = 1
 
-// line is one line of a record. The first line has the format. Then follow a line for each
-// file, and a line for each common header before its first file.
+// line is one line of a record. The first line contains the format. A line for each file
+// follows, and a line for each common header before its first file.
 type line struct {
 	Format int `json:"format,omitempty"` // on the first line
 
@@ -92,7 +92,7 @@ func lines(r io.Reader, f func(l *line) error) error {
 	})
 }
 
-// linesFrom calls f for every line that r still has.
+// linesFrom calls f for every remaining line of r.
 func linesFrom(r io.Reader, f func(l *line) error) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	for n := 1; ; n++ {
@@ -117,7 +117,7 @@ func linesFrom(r io.Reader, f func(l *line) error) error {
 	}
 }
 
-// ours returns an error if the folder is not empty and no build has made it.
+// ours returns an error if the folder is not empty and was not created by a build.
 func (b *Build) ours() error {
 	for _, name := range []string{recordName, journalName} {
 		if _, err := b.root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
@@ -222,7 +222,7 @@ func (b *Build) sweep() error {
 			return err
 		}
 	}
-	// A build that crashed leaves files that only the journal names.
+	// Only the journal contains the files of a build that crashed.
 	journal, err := b.root.ReadFile(journalName)
 	if err != nil {
 		return err
@@ -235,7 +235,7 @@ func (b *Build) sweep() error {
 	return nil
 }
 
-// prune removes the folders of a file that are empty.
+// prune removes the empty folders of a file.
 func (b *Build) prune(name string) {
 	for _, dir := range slices.Backward(parents(name)) {
 		if b.root.Remove(dir) != nil {

@@ -40,7 +40,7 @@ func some(names []string, name string) []string {
 	return names
 }
 
-// Leave reports one of the site's own files that is not added.
+// Leave reports one of the site's own files that the build omits.
 func (r *Report) Leave(path string, err error) {
 	r.leave(path, "", millrace.ErrorCode(err), err.Error())
 }

@@ -25,15 +25,15 @@ func (r *rule) matches(p string) bool {
 // matched describes the paths that a pattern matches.
 type matched struct {
 	n         int
-	common    []field // fields that all of them have
-	immutable bool    // all of them are immutable
+	common    []field // fields in common
+	immutable bool    // all paths are immutable
 }
 
 // maxPatterns is the maximum number of patterns to try.
 const maxPatterns = 4096
 
-// patterns returns the patterns below a prefix that match a path: by extension, by
-// extension in one folder, and by the last segment. None matches paths outside the prefix.
+// patterns returns the patterns below a prefix that match a path: by extension, by extension
+// in one folder, and by the last segment. No pattern matches paths outside the prefix.
 func patterns(prefix, p string) (out []string) {
 	dir, base := path.Split(p)
 	first, _, _ := strings.Cut(strings.TrimPrefix(dir, "/"), "/")
@@ -89,7 +89,8 @@ func (b *Build) wildcards() ([]rule, error) {
 	}
 	var found []rule
 	for p, t := range known {
-		// An immutable file gets another name at the next change, and so would its rule.
+		// An immutable file gets another name at the next change. A rule for its name would
+		// change too.
 		if (t.n > 1 || t.immutable) && len(t.common) > 0 {
 			found = append(found, rule{p, t.common})
 		}
@@ -98,7 +99,7 @@ func (b *Build) wildcards() ([]rule, error) {
 		x, y := known[a.path], known[b.path]
 		switch {
 		case x.immutable != y.immutable:
-			return cmp.Compare(immutableLast(x), immutableLast(y)) // the number of such files is no measure
+			return cmp.Compare(immutableLast(x), immutableLast(y)) // the number of paths with immutable files is not meaningful
 		case x.immutable:
 			return cmp.Compare(a.path, b.path)
 		}
@@ -108,7 +109,7 @@ func (b *Build) wildcards() ([]rule, error) {
 	for _, r := range found {
 		for _, other := range out {
 			if path.Ext(other.path) == path.Ext(r.path) {
-				// Both rules may match a path, which would get the field twice.
+				// If both rules match a path, the host would send the field twice.
 				r.fields = without(r.fields, other.fields)
 			}
 		}
@@ -126,7 +127,8 @@ func immutableLast(t *matched) int {
 	return 0
 }
 
-// splat is the placeholder for what a "*" matches, in values of Cloudflare Pages.
+// splat is the placeholder, in values of Cloudflare Pages, for the characters that a "*"
+// matches.
 const splat = ":splat"
 
 // splatted returns the Link field of a file in a form that fits all files of the pattern.
@@ -144,7 +146,7 @@ func (b *Build) splatted(pattern string, l *line) string {
 	return link
 }
 
-// star returns what the "*" of a rule matches in a path.
+// star returns the part of a path that the "*" of a rule matches.
 func (r *rule) star(p string) string {
 	before, after, wild := strings.Cut(r.path, "*")
 	if !wild {

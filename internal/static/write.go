@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// output is a file that is being written. It writes nothing as long as the bytes equal
-// those of the existing file.
+// output is a file being written. It writes nothing as long as the bytes equal those of the
+// existing file.
 type output struct {
 	build *Build
 	name  string
@@ -91,8 +91,8 @@ func (o *output) divert() (err error) {
 	return err
 }
 
-// commit places the file unless it is unchanged. modified is its modification time; zero
-// is the current time. commit reports whether the file was changed.
+// commit places the file unless it is unchanged. modified is its modification time; if zero,
+// the current time. commit reports whether the file has changed.
 func (o *output) commit(modified time.Time) (bool, error) {
 	if err := o.begin(); err != nil {
 		return false, err
@@ -109,7 +109,7 @@ func (o *output) commit(modified time.Time) (bool, error) {
 	switch {
 	case !modified.IsZero():
 		if !o.mod.IsZero() && modified.Unix() <= o.mod.Unix() {
-			// Clients that compare dates must see that the bytes have changed.
+			// Clients that compare dates must detect the change.
 			modified = o.mod.Truncate(time.Second).Add(time.Second)
 		}
 		o.mod = modified
@@ -126,8 +126,8 @@ func (o *output) commit(modified time.Time) (bool, error) {
 	return true, o.place()
 }
 
-// place renames the file. If something that Finish will remove is in the way, place
-// postpones that.
+// place renames the file. If a file that Finish will remove is in the way, place postpones the
+// rename.
 func (o *output) place() error {
 	b := o.build
 	if path.Dir(o.name) != hidden {

@@ -1,5 +1,4 @@
-// Package all opens a store by its name. It is the only package that knows the
-// engines.
+// Package all opens a store by its name. It is the only package that imports the engines.
 package all
 
 import (
@@ -13,15 +12,15 @@ import (
 	"github.com/millrace/millrace/store/sqlite"
 )
 
-// Memory names a store that is lost when it is closed. Its publications give no
-// date of a page that the source has not given, and no tokens and deltas, which the
-// next store would not know.
+// Memory names a store in memory, which is lost when it is closed. Its publications show only
+// the dates that the sources have set. They have no tokens and no deltas, because the next
+// store could not continue them.
 const Memory = "memory:"
 
-// Open opens the store that dsn names: [Memory], or a file, which it creates
-// if need be. ErrInvalid: dsn is a URL, or the file is not a store; ErrForbidden:
-// the file cannot be written; ErrNotFound: a read-only store does not exist. o
-// may be nil.
+// Open opens the store that dsn names: [Memory], or a file, which Open creates if it does not
+// exist. If dsn is a URL, or the file is not a store, Open returns ErrInvalid. If the file
+// cannot be written, it returns ErrForbidden. If a read-only store does not exist, it returns
+// ErrNotFound. o may be nil.
 func Open(ctx context.Context, dsn string, o *store.Options) (store.Store, error) {
 	if dsn == Memory {
 		st := memory.New(o)
@@ -33,7 +32,7 @@ func Open(ctx context.Context, dsn string, o *store.Options) (store.Store, error
 	}
 	st, err := sqlite.Open(ctx, dsn, o)
 	if err != nil {
-		return nil, err // not a nil *sqlite.Store, which is not a nil Store
+		return nil, err // a nil *sqlite.Store would be a non-nil Store
 	}
 	return st, nil
 }

@@ -11,20 +11,20 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// log is the log of a site or of a generation of a publication: its state after
-// each transaction.
+// log is the log of a site or of a generation of a publication. It stores the state after each
+// transaction.
 type log struct {
 	epoch   string
 	earlier []millrace.Epoch
 	states  []*state // oldest first; never empty
-	horizon uint64   // earlier cursors are refused, and earlier states dropped
+	horizon uint64   // earlier cursors are rejected, and earlier states are dropped
 }
 
 // state is a log after a transaction. It is immutable once committed.
 type state struct {
-	seq   uint64                     // of the newest entry
-	time  *time.Time                 // of the newest entry; set by commit
-	pages *btree.Map[string, *entry] // the newest entry of each page, by path
+	seq   uint64                     // number of the newest entry
+	time  *time.Time                 // time of the newest entry; set by commit
+	pages *btree.Map[string, *entry] // newest entry of each page, by path
 }
 
 // entry is the entry of a page in a log. It is immutable.
@@ -33,7 +33,7 @@ type entry struct {
 	url  string // path
 	seq  uint64
 	time *time.Time
-	tags map[string]string // values by protocol
+	tags map[string]string // tag values by protocol
 }
 
 func newLog() *log {
@@ -64,14 +64,14 @@ func (l *log) seqAt(limit uint64, t time.Time) (seq uint64) {
 	return seq
 }
 
-// begin returns a copy of the newest state for a transaction.
+// begin returns a copy of the newest state, for use by a transaction.
 func (l *log) begin() *state {
 	last := l.head()
 	return &state{last.seq, new(time.Time), last.pages.Copy()}
 }
 
-// commit makes the state of a transaction the newest one. The time of its entries
-// is later than all before.
+// commit makes the state of a transaction the newest one. The time of its entries is later
+// than the times of all earlier entries.
 func (l *log) commit(s *state, now time.Time) {
 	last := l.head()
 	if s.seq == last.seq { // no visible change
@@ -83,7 +83,7 @@ func (l *log) commit(s *state, now time.Time) {
 	l.states = append(l.states, s)
 }
 
-// entry returns the entry of a page. A page without one has the zero entry.
+// entry returns the entry of a page, or the zero entry if the page has no entry.
 func (s *state) entry(url string) *entry {
 	if e, ok := s.pages.Get(url); ok {
 		return e
@@ -91,7 +91,7 @@ func (s *state) entry(url string) *entry {
 	return &entry{url: url}
 }
 
-// enter adds an entry of a page.
+// enter adds an entry for a page.
 func (s *state) enter(url string, e record.Entry, tags map[string]string) {
 	s.seq++
 	s.pages.Set(url, &entry{e, url, s.seq, s.time, tags})
@@ -102,8 +102,8 @@ func (s *state) amend(old *entry, e record.Entry, tags map[string]string) {
 	s.pages.Set(old.url, &entry{e, old.url, old.seq, old.time, tags})
 }
 
-// compact drops what no cursor since a time needs, but nothing from limit on.
-// Tombstones stay longer.
+// compact drops the entries that cursors since a time do not need. It drops no entry from
+// limit on. Tombstones are kept longer.
 func (l *log) compact(limit uint64, logged, tombstones time.Time) {
 	l.horizon = max(l.horizon, min(limit, l.seqAt(l.head().seq, logged)))
 	next := l.begin()
@@ -125,7 +125,7 @@ func (l *log) fork(seq uint64) *log {
 	return f
 }
 
-// continues reports whether l continues another log, directly or through others.
+// continues reports whether l continues another log, directly or through other logs.
 func (l *log) continues(other *log) bool {
 	return slices.ContainsFunc(l.earlier, func(e millrace.Epoch) bool { return e.Name == other.epoch })
 }

@@ -1,9 +1,9 @@
-// Package memory is an engine of package store that stores everything in memory:
-// the reference for other engines, and the store of most tests. It favours
-// readability: a scan costs as much as the site has pages.
+// Package memory is an engine of package store that stores everything in memory. It is the
+// reference for other engines, and the store of most tests. It favours readability over speed:
+// the cost of a scan grows with the number of pages of the site.
 //
-// A transaction copies the newest state of a log, changes the copy and commits it.
-// The maps of states are trees that share nodes.
+// A transaction copies the newest state of a log, changes the copy and commits it. The maps of
+// states are trees that share nodes.
 package memory
 
 import (
@@ -23,28 +23,27 @@ import (
 
 // Store is a store in memory. Its methods are safe for concurrent use.
 type Store struct {
-	Volatile bool // set before use: publications have no fixed dates and tokens
+	Volatile bool // publications have no fixed dates and no tokens; set before use
 
 	options store.Options
-	mu      sync.Mutex // guards all below, and the data of sites
+	mu      sync.Mutex // guards the fields below, and the data of sites
 	sites   map[string]*siteData
-	values  map[[2]string][]byte // of State
+	values  map[[2]string][]byte // values of State, by namespace and key
 }
 
 var _ store.Usage = (*Store)(nil)
 
-// New returns an empty store. nil options are the zero value.
+// New returns an empty store. o may be nil.
 func New(o *store.Options) *Store {
 	return &Store{options: record.Options(o), sites: make(map[string]*siteData), values: make(map[[2]string][]byte)}
 }
 
-// Close implements [store.Store]. It changes nothing.
+// Close implements [store.Store]. It does nothing.
 func (s *Store) Close() error { return nil }
 
 func (s *Store) now() time.Time { return s.options.Now().UTC() }
 
-// get runs f under the lock and returns its results. what describes the operation
-// for errors.
+// get runs f under the lock and returns its results. what describes the operation in errors.
 func get[T any](ctx context.Context, s *Store, what string, f func() (T, error)) (v T, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +56,7 @@ func get[T any](ctx context.Context, s *Store, what string, f func() (T, error))
 	return v, err
 }
 
-// list yields the results of get without the lock.
+// list gets a list under the lock, and yields its elements without the lock.
 func list[T any](ctx context.Context, s *Store, what string, f func() ([]T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		all, err := get(ctx, s, what, f)
@@ -72,7 +71,7 @@ func list[T any](ctx context.Context, s *Store, what string, f func() ([]T, erro
 	}
 }
 
-// change runs f if a lease is valid. f may change the store only if it returns nil.
+// change runs f if a lease is valid. If f returns an error, f must not change the store.
 func (s *Store) change(ctx context.Context, l store.Lease, what string, f func() error) error {
 	_, err := get(ctx, s, what, func() (struct{}, error) {
 		if s.options.ReadOnly {

@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// generation is one generation of a publication. Its head is the newest entry of
-// its log, once it was refreshed.
+// generation is one generation of a publication. After the first Refresh, its head is the
+// newest entry of its log.
 type generation struct {
 	log               *log
 	name, fingerprint string
@@ -22,16 +22,16 @@ type generation struct {
 	dropped           bool
 	editions          []edition // oldest first
 	refreshed         uint64    // number of Refresh calls
-	position          uint64    // in the site's log
+	position          uint64    // position in the site's log
 }
 
-// edition is an edition of a generation, or of one that it was forked from.
+// edition is an edition of a generation, or of one from which it was forked.
 type edition struct {
 	store.Edition
 	view *view
 }
 
-// edition returns the newest edition. Before the first one, its number is 0 and its view
+// edition returns the newest edition. Before the first edition, its number is 0 and its view
 // has the newest state.
 func (g *generation) edition() edition {
 	if n := len(g.editions); n > 0 {
@@ -40,7 +40,7 @@ func (g *generation) edition() edition {
 	return edition{view: &view{state: g.log.head()}}
 }
 
-// compact drops what is older than a time, but nothing since the newest edition.
+// compact drops entries older than a time, but nothing since the newest edition.
 func (g *generation) compact(logged, now time.Time) {
 	g.log.compact(g.edition().view.seq, logged, now)
 	g.editions = slices.DeleteFunc(g.editions, func(e edition) bool { return e.view.seq < g.log.horizon })
@@ -77,7 +77,7 @@ func (s *site) Publication(ctx context.Context, c store.Config) (store.Publicati
 		last := s.last[name]
 		for _, g := range s.generations {
 			if g.name == name && g.fingerprint == fingerprint {
-				p.generation = g // the newest one
+				p.generation = g // use the newest generation
 			}
 		}
 		if g := p.generation; g != nil && last != nil && record.Continues(last.log.earlier, g.log.epoch, g.edition().view.seq) {
@@ -100,7 +100,7 @@ func (s *site) Publication(ctx context.Context, c store.Config) (store.Publicati
 
 func (p *publication) Name() string { return "publication " + p.log.epoch }
 
-// use marks the generation as used. ErrConflict: it was dropped.
+// use marks the generation as used. If the generation was dropped, use returns ErrConflict.
 func (p *publication) use() error {
 	if p.dropped {
 		return millrace.Coded("log-dropped", fmt.Errorf("%w: it was not open for long and was dropped; open it again", millrace.ErrConflict))
@@ -169,12 +169,12 @@ func (p *publication) Publish(ctx context.Context, l store.Lease, old, seq uint6
 	return e, err
 }
 
-// Refresh implements [store.Publication]. It makes the next state outside of a
-// transaction and commits it in one, so that its entries get the time at which they
+// Refresh implements [store.Publication]. It computes the next state outside of a transaction
+// and commits it in one transaction. So the time of its entries is the time at which they
 // become visible.
 func (p *publication) Refresh(ctx context.Context, l store.Lease, limit int, progress func(done, total int)) (more bool, err error) {
 	var next *state
-	var pages []*entry // of the site
+	var pages []*entry // pages of the site
 	var place, refreshed uint64
 	err = p.change(ctx, l, "refresh", func() error {
 		site := p.part(limit)
@@ -186,7 +186,7 @@ func (p *publication) Refresh(ctx context.Context, l store.Lease, limit int, pro
 		return false, err
 	}
 	if refreshed == 0 && len(p.log.earlier) > 0 {
-		next.seq++ // the configuration
+		next.seq++ // entry for the configuration
 	}
 	for i, page := range pages {
 		if err := cmp.Or(ctx.Err(), p.show(next, page, refreshed == 0)); err != nil {
@@ -218,8 +218,9 @@ func (p *publication) part(limit int) *state {
 	return p.site.log.head()
 }
 
-// changed returns the entries of pages that may have changed: those in the site's
-// log since the last Refresh, or all if there was none or it is before the horizon.
+// changed returns the entries of pages that may have changed: those in the site's log since
+// the last Refresh. If there was no Refresh, or it is before the horizon, changed returns all
+// entries.
 func (p *publication) changed(site *state) []*entry {
 	since := p.position
 	if since < p.site.log.horizon {
@@ -235,7 +236,7 @@ func (p *publication) changed(site *state) []*entry {
 	return pages
 }
 
-// show adds the entry of a page of the site. With all, it computes the tags of
+// show adds the entry of a page of the site. If all is set, show also computes the tags of
 // unchanged pages.
 func (p *publication) show(next *state, of *entry, all bool) error {
 	old := next.entry(of.url)

@@ -19,18 +19,18 @@ import (
 // siteData is the data of one site.
 type siteData struct {
 	name        string
-	base        string // of the newest edition, "" if the site has none
+	base        string // base of the newest edition; "" = no edition
 	log         *log
 	sources     map[string]*source
 	generations []*generation          // oldest first
-	last        map[string]*generation // the last published ones, by name of the publication
+	last        map[string]*generation // last published generations, by name of the publication
 	usage       *usage
 }
 
 // source is the sync state of one source.
 type source struct {
 	cursor millrace.Cursor
-	refs   *btree.Map[string, record.Ref] // by the source's name for a page
+	refs   *btree.Map[string, record.Ref] // refs by the source's name for a page
 }
 
 // site is a site for callers with one base.
@@ -114,8 +114,7 @@ func (s *site) MeanHTMLSize(ctx context.Context) (mean millrace.HTMLSize, pages 
 	return mean, pages, err
 }
 
-// Compact implements [store.Site]. A view has a state of its own, so it stays
-// complete.
+// Compact implements [store.Site]. Each view has its own state, so it stays complete.
 func (s *site) Compact(ctx context.Context, keep, horizon time.Duration) error {
 	return s.store.change(ctx, s.lease, "compact site "+s.name, func() error {
 		now := s.store.now()
@@ -155,8 +154,8 @@ func (s *site) Apply(ctx context.Context, from string, batch []millrace.Change) 
 // transaction implements [record.Transaction].
 type transaction struct {
 	*siteData
-	*source // as it will be
-	*state  // of the log
+	*source // state of the source after the transaction
+	*state  // state of the log
 }
 
 func (t *transaction) SetCursor(c millrace.Cursor) error {

@@ -16,16 +16,16 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// usage is what the store has of the requests to one site.
+// usage is the stored usage of one site.
 type usage struct {
 	events []store.Event
 	next   uint64                                // number of the newest event
-	sums   map[period]map[store.Sum]store.Counts // by what is counted
-	whole  map[time.Time]bool                    // days without sums of hours
+	sums   map[period]map[store.Sum]store.Counts // sums by period and by kind of event
+	whole  map[time.Time]bool                    // days without hourly sums
 	asked  map[period]items
 }
 
-// period is an hour or a day of UTC, or what was asked for of a topic on a day.
+// period is an hour or a day in UTC, or a topic on a day.
 type period struct {
 	start time.Time
 	per   store.Period
@@ -34,8 +34,8 @@ type period struct {
 
 const (
 	day       = time.Duration(store.Day)
-	maxSums   = 4096 // of a period: the bots of further ones are "other"
-	keptAsked = 2048 // that Tidy keeps of a topic and a day
+	maxSums   = 4096 // per period; the bots of further sums are "other"
+	keptAsked = 2048 // items that Tidy keeps per topic and day
 )
 
 func newUsage() *usage {
@@ -94,7 +94,7 @@ func (u *usage) sum(e *store.Event, p period) {
 	sums[key] = c
 }
 
-// items are what was asked for, by name.
+// items are the requested items, by name.
 type items map[string]store.TopItem
 
 func (m items) add(item store.TopItem) {
@@ -103,7 +103,7 @@ func (m items) add(item store.TopItem) {
 	m[item.Name] = sum
 }
 
-// most returns at most limit items, what was asked for most first.
+// most returns the most requested items in descending order, at most limit.
 func (m items) most(limit int) []store.TopItem {
 	all := slices.SortedFunc(maps.Values(m), func(a, b store.TopItem) int {
 		return cmp.Or(cmp.Compare(b.Events, a.Events), b.Last.Compare(a.Last), strings.Compare(a.Name, b.Name))
@@ -193,8 +193,8 @@ func (s *Store) Tidy(ctx context.Context, l store.Lease, site string, events, ho
 	return s.change(ctx, l, "tidy events", func() error {
 		u, err := s.usageOf(site)
 		today := s.now().Truncate(day)
-		future := s.now().Add(day) // that no right clock gives to an event
-		gone := false              // the next event that is not of the future
+		future := s.now().Add(day) // later than any correct clock
+		gone := false              // the next event that is not in the future is deleted
 		slices.Reverse(u.events)
 		u.events = slices.DeleteFunc(u.events, func(e store.Event) bool {
 			if !e.Time.After(future) {

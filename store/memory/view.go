@@ -17,7 +17,7 @@ import (
 // view is a state of a log.
 type view struct {
 	site  *site
-	of    *publication // nil: the log is the site's
+	of    *publication // nil = the log is the site's
 	log   *log
 	names record.Names
 	*state
@@ -36,7 +36,7 @@ func (v *view) describe(docs string) error {
 			}
 		}
 	}
-	// The home page is "/", or the page that a source has found where "/" redirects to.
+	// The home page is "/", or the page to which a source has found that "/" redirects.
 	home := v.entry("/")
 	for i := 0; i < record.MaxRedirects && !home.Present; i++ {
 		to := ""
@@ -61,7 +61,7 @@ func (v *view) Site() millrace.Site {
 	return info
 }
 
-// entries returns the entries of the pages that the view has, in an order.
+// entries returns the entries of the pages of the view, in the given order.
 func (v *view) entries(section string, order func(a, b *entry) int) (all []*entry) {
 	for _, e := range v.pages.Values() {
 		if e.Present && (section == "" || e.Section == section) {
@@ -83,8 +83,8 @@ var orders = map[millrace.Order]func(a, b *entry) int{
 	millrace.BySeq:       func(a, b *entry) int { return bySeq(b, a) },
 }
 
-// Scan implements [millrace.View]. ErrNotFound: the view has no page with the
-// URL After, and the order is not by URL.
+// Scan implements [millrace.View]. If the order is not by URL, and the view has no page with
+// the URL After, Scan yields ErrNotFound.
 func (v *view) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Page, error] {
 	return func(yield func(*millrace.Page, error) bool) {
 		entries, err := get(ctx, v.site.store, "scan site "+v.site.name, func() ([]*entry, error) { return v.scan(s) })
@@ -136,9 +136,9 @@ func (v *view) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, err
 	})
 }
 
-// Changes implements [millrace.Source]: the log since a cursor, each page once
-// with its latest change, and a checkpoint. From the start ("") it yields every
-// page, and the checkpoint is complete.
+// Changes implements [millrace.Source]. It yields the log since a cursor, each page once with
+// its latest change, and then a checkpoint. From the start ("") it yields every page, and the
+// checkpoint is complete.
 func (v *view) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return list(ctx, v.site.store, "changes of site "+v.site.name, func() (all []millrace.Change, err error) {
 		var from uint64

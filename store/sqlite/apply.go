@@ -40,16 +40,16 @@ func (s *Site) Apply(ctx context.Context, from string, batch []millrace.Change) 
 	return tally, nil
 }
 
-// application is one batch being applied. It implements [record.Transaction].
+// application is one call of Apply. It implements [record.Transaction].
 type application struct {
 	*work
 	from   string
 	source int64 // 0 = new
 	cursor string
-	packed []byte // the last frame
+	packed []byte // last compressed frame
 }
 
-// register gives the source its number on the first write.
+// register assigns the source its number on the first write.
 func (a *application) register() error {
 	if a.source != 0 {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// decode decodes a body, an original or a tag. No rows may be open: it may read
-// a dictionary.
+// decode decodes a body, an original or a tag. No rows may be open, because decode may read a
+// dictionary.
 func (s *Store) decode(q querier, frame []byte) ([]byte, error) {
 	data, err := s.bodies.Decode(q.row, frame)
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *Store) body(q querier, id int64) (frame []byte, err error) {
 	return s.decode(q, frame)
 }
 
-// addBody stores blocks and returns the number of the body, 0 if there are none.
+// addBody stores blocks and returns the number of the body, or 0 if there are no blocks.
 func (a *application) addBody(blocks []byte) (id int64, err error) {
 	if len(blocks) == 0 {
 		return 0, nil
@@ -38,7 +38,7 @@ func (a *application) addBody(blocks []byte) (id int64, err error) {
 	return id, err
 }
 
-// keepOriginal stores what a page was made of in row id, 0 = none yet, and returns
+// keepOriginal stores the original of a page in row id, or in a new row if id is 0. It returns
 // the row's number. It does not rewrite an equal value.
 func (a *application) keepOriginal(id int64, original []byte) (int64, error) {
 	if len(original) == 0 || len(original) > millrace.MaxOriginal {

@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// compactRows is the most rows of one step of Compact, so that others can write in
-// between.
+// compactRows is the maximum number of rows in one step of Compact, so that other transactions
+// can run in between.
 const compactRows = 500
 
 // Compact implements [store.Site].
@@ -64,8 +64,8 @@ func (s *Site) compact(ctx context.Context, keep, horizon time.Duration) error {
 	return nil
 }
 
-// markDropped marks generations that were unused for long. The newest published
-// generation stays until the publication is deleted.
+// markDropped marks generations that were unused for a long time. The newest published
+// generation is kept until the publication is deleted.
 func (s *Site) markDropped(ctx context.Context) error {
 	return s.store.change(ctx, s.lease, func(t *tx, now time.Time) error {
 		return t.exec(`UPDATE publication SET stage = 4 WHERE site = ?1 AND (opened < ?2 OR forked = 1 AND opened < ?3 AND published <
@@ -74,7 +74,7 @@ func (s *Site) markDropped(ctx context.Context) error {
 	})
 }
 
-// dropLog deletes the next rows of a generation, and finally the generation.
+// dropLog deletes the next rows of a generation, and finally the generation itself.
 func (w *work) dropLog() (more bool, err error) {
 	n, err := w.count(`DELETE FROM tag WHERE (log, protocol, url, seq) IN (SELECT log, protocol, url, seq FROM tag WHERE log = ? LIMIT ?)`, w.id, compactRows)
 	if err != nil || n > 0 {
@@ -102,7 +102,7 @@ func (w *work) dropLog() (more bool, err error) {
 	return false, nil
 }
 
-// bound raises the floor and the horizon to what views and cursors still need.
+// bound raises the floor and the horizon as far as views and cursors allow.
 func (w *work) bound(keep, horizon time.Duration) error {
 	since := w.now.Add(-keep)
 	floor, err := w.seqAt(w, w.seq, since)
@@ -161,7 +161,7 @@ func (w *work) dead(where string, args ...any) (rows []deadEntry, err error) {
 	return rows, err
 }
 
-// strip drops the content of superseded entries; the log keeps the rest.
+// strip drops the content of superseded entries. The log keeps their other columns.
 func (w *work) strip() (more bool, err error) {
 	rows, err := w.dead("log = ? AND until < 1099511627775 AND until <= ? AND meta IS NOT NULL", w.id, w.floor)
 	if err != nil {
@@ -178,8 +178,8 @@ func (w *work) strip() (more bool, err error) {
 	return len(rows) == compactRows, nil
 }
 
-// dropTags drops ended tags. A published last tag of a page stays as long as the
-// log, because it says that the page is gone.
+// dropTags drops ended tags. The last published tag of a page is kept as long as the log,
+// because it records that the page is gone.
 func (w *work) dropTags() (more bool, err error) {
 	n, err := w.count(`DELETE FROM tag WHERE (log, protocol, url, seq) IN
 		(SELECT log, protocol, url, seq FROM tag AS t WHERE log = ? AND until < 1099511627775 AND until <= ? AND (named = 0 OR until < ?
@@ -196,8 +196,8 @@ func (w *work) dropSuperseded() (more bool, err error) {
 	return n == compactRows, err
 }
 
-// dropGone drops tombstones and configuration entries from before the horizon.
-// Those of a site stay longer, so that a page that returns gets a later time.
+// dropGone drops tombstones and configuration entries from before the horizon. Those of a site
+// are kept longer, so that a page that returns gets a later time.
 func (w *work) dropGone() (more bool, err error) {
 	before := w.logState.horizon
 	if w.id == w.site {
@@ -221,7 +221,7 @@ func (w *work) dropMoments() (more bool, err error) {
 	return n == compactRows, err
 }
 
-// shrink gives free pages back to the file system, a few at a time.
+// shrink returns free pages to the file system, a few at a time.
 func (s *Store) shrink(ctx context.Context, l store.Lease) error {
 	for {
 		var free int

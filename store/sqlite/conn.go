@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// scanner copies the columns of one row.
+// scanner copies the columns of one row to dest.
 type scanner func(dest ...any) error
 
 // writer is the only connection that writes. Statements run without the caller's
@@ -23,19 +23,19 @@ type writer struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
 
-	// The holder of the turn owns:
+	// Only the holder of the turn uses the following fields:
 	most  time.Duration // longest use of the lock without a pause
-	held  time.Duration // time of use so far
-	ended time.Time     // the last transaction
+	held  time.Duration // time for which the lock was in use so far
+	ended time.Time     // end of the last transaction
 
 	idle *time.Timer // calls rest
 }
 
-// poll is how often SQLite checks for the lock of another process.
+// poll is the interval at which SQLite checks for the lock of another process.
 const poll = 100 * time.Millisecond
 
-// pause lets other processes write after a long use of the lock. Without it, this
-// process would have the lock again before they check.
+// pause allows other processes to write after a long use of the lock. Without the pause, this
+// process would acquire the lock again before they check it.
 func (w *writer) pause(ctx context.Context) error {
 	switch {
 	case time.Since(w.ended) > poll:
@@ -53,7 +53,7 @@ func (w *writer) pause(ctx context.Context) error {
 // tx is one write transaction.
 type tx struct{ w *writer }
 
-// do runs f in a transaction, which is atomic.
+// do runs f in an atomic transaction.
 func (w *writer) do(ctx context.Context, f func(t *tx) error) error {
 	if w.db == nil {
 		return fmt.Errorf("%w: the store is open for reading only", millrace.ErrForbidden)
@@ -101,8 +101,8 @@ func (w *writer) pragma(ctx context.Context, p string) error {
 	return err
 }
 
-// restAfter is the time after a publication in which another is likely to use the
-// writer's cache.
+// restAfter is the time from a publication until the memory of the writer's cache is released.
+// Another publication within this time is likely to use the cache.
 const restAfter = 2 * time.Second
 
 // rest releases the memory of the writer's cache, unless a transaction runs.
@@ -168,7 +168,7 @@ func (t *tx) count(query string, args ...any) (int64, error) {
 	return r.RowsAffected()
 }
 
-// row reads one row; the error is errNoRow if absent.
+// row reads one row. If no row is found, it returns errNoRow.
 func (t *tx) row(query string, args []any, dest ...any) error {
 	st, err := t.stmt(query) //nolint:sqlclosecheck // kept until the store closes
 	if err != nil {
@@ -177,7 +177,7 @@ func (t *tx) row(query string, args []any, dest ...any) error {
 	return st.QueryRowContext(context.Background(), args...).Scan(dest...)
 }
 
-// rows reads rows. f must not use the transaction: the rows are open.
+// rows reads rows. f must not use the transaction, because the rows are open.
 func (t *tx) rows(query string, args []any, f func(scan scanner) error) error {
 	st, err := t.stmt(query)
 	if err != nil {
@@ -186,7 +186,7 @@ func (t *tx) rows(query string, args []any, f func(scan scanner) error) error {
 	return each(st, args, f)
 }
 
-// errEnough ends a reading of rows early, without an error.
+// errEnough stops the reading of rows early. Callers do not return it.
 var errEnough = errors.New("enough rows")
 
 func each(st *sql.Stmt, args []any, f func(scan scanner) error) error {
@@ -205,11 +205,10 @@ func each(st *sql.Stmt, args []any, f func(scan scanner) error) error {
 	return rows.Err()
 }
 
-// reader is the pool of read connections. Each statement is a transaction of its
-// own.
+// reader is the pool of read connections. Each statement runs in its own transaction.
 type reader struct {
 	db    *sql.DB
-	stmts sync.Map // query -> *sql.Stmt
+	stmts sync.Map // query to *sql.Stmt
 }
 
 func (r *reader) close() error { return r.db.Close() }
@@ -229,7 +228,7 @@ func (r *reader) stmt(query string) (*sql.Stmt, error) {
 	return st, nil
 }
 
-// row reads one row; the error is errNoRow if absent.
+// row reads one row. If no row is found, it returns errNoRow.
 func (r *reader) row(ctx context.Context, query string, args []any, dest ...any) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -241,7 +240,7 @@ func (r *reader) row(ctx context.Context, query string, args []any, dest ...any)
 	return st.QueryRowContext(context.Background(), args...).Scan(dest...)
 }
 
-// rows reads few rows: the connection is busy until f has seen the last.
+// rows reads a small number of rows. The connection is busy until f has handled the last row.
 func (r *reader) rows(ctx context.Context, query string, args []any, f func(scan scanner) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -267,7 +266,7 @@ func (r *reader) snapshot(ctx context.Context, f func(q querier) error) error {
 	return f(connQuerier{c})
 }
 
-// querier reads, in a write transaction or a snapshot.
+// querier reads rows in a write transaction or a snapshot.
 type querier interface {
 	row(query string, args []any, dest ...any) error
 	rows(query string, args []any, f func(scan scanner) error) error

@@ -34,7 +34,7 @@ func explain(what string, err error) error {
 		return nil
 	}
 	if a, ok := advice[sqlitefile.Code(err)]; ok {
-		// Only the text, so that an error that is wrapped again is explained once.
+		// Wrap only the text, so that an error that is wrapped again is explained once.
 		return millrace.Coded(a.code, fmt.Errorf("%s: %w: %s (%s)", what, a.sentinel, a.text, err.Error()))
 	}
 	return fmt.Errorf("%s: %w", what, err)

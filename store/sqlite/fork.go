@@ -11,11 +11,11 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// copyRows is the number of rows that one transaction copies.
+// copyRows is the maximum number of rows that one transaction copies.
 const copyRows = 2000
 
-// copy copies the next rows of the generation that this one was forked from:
-// first its entries, then its tags.
+// copy copies the next rows of the generation from which this one was forked: first its
+// entries, then its tags.
 func (r *refresh) copy(ctx context.Context, was *generation) error {
 	g := *was
 	parent := &log{store: r.store, id: g.parent}
@@ -63,12 +63,12 @@ func (g *generation) parentLeft(q querier) (left bool, err error) {
 	return left, err
 }
 
-// errForkLost is the error of a generation whose parent is gone before the copy is
+// errForkLost is the error of a generation whose parent was deleted before the copy was
 // complete.
 var errForkLost = millrace.Coded("log-dropped", fmt.Errorf("%w: the generation that it was forked from is gone; open it again", millrace.ErrConflict))
 
-// copyTags copies the next tags of the publication's protocols. After the last one,
-// the fork's own log begins.
+// copyTags copies the next tags of the publication's protocols. After the last tag, the fork's
+// own log begins.
 func (r *refresh) copyTags(w *work, g *generation, proto, url string) error {
 	protocols := make([]string, 0, len(r.protocols))
 	for name := range r.protocols {

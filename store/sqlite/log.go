@@ -10,21 +10,21 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// log is the log of a site or of one generation of a publication. Each of its
-// entries is one state of one page; views read them by sequence number.
+// log is the log of a site or of one generation of a publication. Each entry is one state of
+// one page. Views read entries by sequence number.
 type log struct {
 	store     *Store
 	id        int64
-	site      int64 // log of the site
+	site      int64 // number of the site's log
 	what      string
 	names     record.Names
 	docs      string
 	epoch     string
 	earlier   []millrace.Epoch
-	protocols map[string]bool // that have tags
+	protocols map[string]bool // protocols with tags
 }
 
-// logState is a log's row.
+// logState is the row of a log.
 type logState struct{ seq, time, floor, horizon int64 }
 
 func (l *log) state(q querier) (st logState, err error) {
@@ -44,12 +44,12 @@ type work struct {
 	*log
 	logState
 	now      time.Time
-	sections map[string]int // by how much they have grown
-	tagged   map[string]int // likewise, the pages that have a tag of a protocol
+	sections map[string]int // growth in pages, by section
+	tagged   map[string]int // growth in tagged pages, by protocol
 }
 
-// change runs f in a transaction. It returns ErrConflict unless the lease is
-// zero or its holder has it.
+// change runs f in a transaction. If the lease has expired or has another holder, it returns
+// ErrConflict. The zero Lease is not checked.
 func (s *Store) change(ctx context.Context, l store.Lease, f func(t *tx, now time.Time) error) error {
 	return s.writer.do(ctx, func(t *tx) error {
 		now := s.now().UTC()
@@ -66,8 +66,8 @@ func (s *Store) change(ctx context.Context, l store.Lease, f func(t *tx, now tim
 	})
 }
 
-// change runs f in a transaction and writes the log's row back if it moved. It
-// fails unless the lease holds.
+// change runs f in a transaction, and writes the log's row if it has changed. If the lease has
+// expired or has another holder, it returns an error.
 func (l *log) change(ctx context.Context, lease store.Lease, f func(w *work) error) error {
 	return l.store.change(ctx, lease, func(t *tx, now time.Time) error {
 		old, err := l.state(t)
@@ -95,8 +95,8 @@ func (l *log) change(ctx context.Context, lease store.Lease, f func(w *work) err
 	})
 }
 
-// mark makes the entries that were written visible. Their time is strictly later
-// than that of all entries before, whatever the clock does.
+// mark makes the written entries visible. Their time is strictly later than the times of all
+// earlier entries, even if the clock was set back.
 func (w *work) mark() error {
 	w.time = max(w.now.UnixMilli(), w.time+1)
 	return w.exec("INSERT INTO moment (log, seq, time) VALUES (?, ?, ?)", w.id, w.seq, w.time)
@@ -110,7 +110,7 @@ const (
 	configured
 )
 
-// row is an entry as it is stored.
+// row is a stored entry.
 type row struct {
 	record.Entry
 	seq, rank int64
@@ -119,8 +119,8 @@ type row struct {
 	url       string
 }
 
-// current returns the newest entry of a page without its blocks, the zero one if
-// the page never was.
+// current returns the newest entry of a page without its blocks, or the zero row if the page
+// has never existed.
 func (l *log) current(q querier, url string) (r row, err error) {
 	err = q.row(`SELECT id, kind, modified, body, section, revision, meta, hint, html_bytes, html_received FROM entry
 		WHERE log = ? AND url = ? AND until = 1099511627775`, []any{l.id, url},
@@ -174,8 +174,7 @@ func (w *work) enter(url string, old row, e *row) error {
 	return nil
 }
 
-// configure appends the entry of no page that says that the configuration has
-// changed.
+// configure appends an entry without a page, which records that the configuration has changed.
 func (w *work) configure() error {
 	w.seq++
 	return w.exec(`INSERT INTO entry (id, log, kind, prev, until, modified, rank, body, section, url)

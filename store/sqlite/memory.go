@@ -49,8 +49,8 @@ func (a *application) Remember(name string, f func(old record.Ref) (record.Ref, 
 		a.source, name, path, r.Alias, r.Version, r.Location, r.Section, original)
 }
 
-// Names implements [record.Transaction]. The plus keeps SQLite from scanning all
-// names of the source.
+// Names implements [record.Transaction]. The unary plus in the query keeps SQLite from
+// scanning all names of the source.
 func (a *application) Names(urls []string) (map[string][]string, error) {
 	all := make(map[string][]string)
 	for _, url := range urls {

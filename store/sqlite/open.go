@@ -25,14 +25,14 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// settings are the options of a file.
+// settings are the options for opening a file.
 type settings struct {
 	store.Options
-	wait     time.Duration // how long to wait for the lock of another process; 0 = 5 s
-	maxPages int           // of the file, 0 = no limit: tests fill a disk with it
+	wait     time.Duration // timeout for the lock of another process; 0 = 5 s
+	maxPages int           // maximum size of the file in pages, for tests of a full disk; 0 = no limit
 }
 
-// readers is the most read connections, each with a cache of 2 MB.
+// readers is the maximum number of read connections. Each has a cache of 2 MB.
 const readers = 4
 
 // Store is a store in one file. Its methods are safe for concurrent use.
@@ -53,11 +53,11 @@ var (
 	_ store.Usage = (*Store)(nil)
 )
 
-// Open opens the store in a file, or creates it with access for the owner only. The
-// folder must exist. ErrInvalid: the file is not a store, damaged, or of another
-// version; ErrUnavailable: another process locks it; ErrForbidden: it is not
-// writable. With ReadOnly, ErrNotFound: the file is absent. nil options are the
-// zero value.
+// Open opens the store in a file, or creates it with access for the owner only. The folder
+// must exist. If the file is not a store, is damaged or has another version, Open returns
+// ErrInvalid. If another process locks it, Open returns ErrUnavailable. If it is not writable,
+// Open returns ErrForbidden. With ReadOnly, if the file is absent, Open returns ErrNotFound. o
+// may be nil.
 func Open(ctx context.Context, path string, o *store.Options) (*Store, error) {
 	return openFile(ctx, path, settings{Options: record.Options(o)})
 }
@@ -102,7 +102,7 @@ func (s *Store) open(ctx context.Context, o settings) error {
 		return err
 	}
 	if version == 0 {
-		// It applies only to a file without tables and not yet in WAL mode.
+		// The pragma applies only to a file without tables that is not yet in WAL mode.
 		if err := s.writer.pragma(ctx, "auto_vacuum = INCREMENTAL"); err != nil {
 			return err
 		}
@@ -133,9 +133,9 @@ func (s *Store) open(ctx context.Context, o settings) error {
 	return nil
 }
 
-// openReader opens a store without changing it. The log of a writer that was killed
-// stays. Without one, the last process that closes the store removes SQLite's files
-// next to it. If these cannot be created, no process can be writing.
+// openReader opens a store without changing it. It keeps the log of a writer that was killed.
+// Without such a log, the last process that closes the store removes SQLite's files next to
+// it. If these files cannot be created, no process can be writing.
 func (s *Store) openReader(ctx context.Context, wait string) error {
 	s.writer = &writer{turn: make(chan struct{}, 1)}
 	modes := []string{"mode=rw", "mode=ro&immutable=1"}
@@ -159,9 +159,9 @@ func (s *Store) openReader(ctx context.Context, wait string) error {
 	return nil
 }
 
-// inspectFile refuses a file that is not a store of this version, over a read-only
-// connection: opening a file to write replays the log of a killed process. Files
-// that SQLite cannot read this way are left to the writer.
+// inspectFile rejects a file that is not a store of this version. It uses a read-only
+// connection, because opening a file for writing replays the log of a killed process. It
+// accepts files that SQLite cannot read this way; the writer checks them.
 func (s *Store) inspectFile(ctx context.Context, wait string) error {
 	mode := "mode=ro&immutable=1"
 	if info, err := os.Stat(s.path + "-wal"); err == nil && info.Size() > 0 {
@@ -183,7 +183,7 @@ func (s *Store) inspectFile(ctx context.Context, wait string) error {
 	return err
 }
 
-// isSideFileError reports whether an error of SQLite says that it cannot create its
+// isSideFileError reports whether an error code of SQLite means that it cannot create its
 // files next to a store.
 func isSideFileError(code int) bool {
 	return code == sqlite3.SQLITE_CANTOPEN || code == sqlite3.SQLITE_READONLY
@@ -205,8 +205,7 @@ func (s *Store) inspect(ctx context.Context) error {
 	return c.QueryRowContext(ctx, "SELECT epoch FROM store").Scan(&s.epoch)
 }
 
-// connect makes a pool of connections with the given parameters, none of them
-// open yet.
+// connect returns a pool of connections with the given parameters. It opens no connection yet.
 func connect(path string, size int, parameters ...string) (*sql.DB, error) {
 	db, err := sqlitefile.Open(path, parameters...)
 	if err != nil {
@@ -217,7 +216,7 @@ func connect(path string, size int, parameters ...string) (*sql.DB, error) {
 	return db, nil
 }
 
-// usable returns clear errors for what SQLite reports only by number.
+// usable returns clear errors for conditions that SQLite reports only by number.
 func usable(path string, readOnly bool) error {
 	if path == "" {
 		return fmt.Errorf("%w: the path is empty", millrace.Coded("no-path", millrace.ErrInvalid))
@@ -251,7 +250,7 @@ func usable(path string, readOnly bool) error {
 		return err
 	}
 	defer f.Close()
-	// SQLite takes a file shorter than its header for an empty one.
+	// SQLite treats a file shorter than its header as empty.
 	head := make([]byte, 16)
 	if n, err := io.ReadFull(f, head); n > 0 && (err != nil || string(head) != "SQLite format 3\x00") {
 		return fmt.Errorf("%w: it is not a store: choose another file, or restore a backup", millrace.Coded("no-store", millrace.ErrInvalid))

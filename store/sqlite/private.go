@@ -9,10 +9,10 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// private creates the file of a new store with access for the owner only, since it
-// holds hidden pages, hashes of keys and requests. SQLite gives its other files the
-// same mode. An existing file keeps its mode; it is not opened, because closing it
-// would drop the locks of this process.
+// private creates the file of a new store with access for the owner only, because the store
+// contains hidden pages, hashes of keys, and requests. SQLite creates its other files with the
+// same mode. An existing file keeps its mode. private does not open it, because closing it
+// would release the locks of this process.
 func private(path string) error {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return nil //nolint:nilerr // SQLite reports it again

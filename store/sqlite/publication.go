@@ -17,10 +17,10 @@ import (
 
 // Stages of a generation.
 const (
-	copying   = iota + 1 // the log of the parent
-	comparing            // every page of the site with its own
-	replaying            // the log of the site
-	dropping             // Compact deletes it
+	copying   = iota + 1 // copies the log of the parent
+	comparing            // compares every page of the site with its own
+	replaying            // applies the log of the site
+	dropping             // being deleted by Compact
 )
 
 // Publication is one generation of a publication. It implements
@@ -28,7 +28,7 @@ const (
 type Publication struct {
 	*log
 	config  store.Config
-	touched atomic.Int64 // last write of opened, Unix ms
+	touched atomic.Int64 // time of the last write of opened, Unix ms
 }
 
 var _ store.Publication = (*Publication)(nil)
@@ -48,7 +48,8 @@ type generation struct {
 
 const generationColumns = "id, epoch, earlier, parent, fork, stage, after, position, head, opened"
 
-// readGeneration reads the first row of a query; where follows FROM publication.
+// readGeneration reads the first row of a query. where is the part of the query after FROM
+// publication.
 func readGeneration(q querier, where string, args ...any) (*generation, error) {
 	g := new(generation)
 	var earlier []byte
@@ -106,7 +107,7 @@ func (s *Site) generation(t *tx, c store.Config, now int64) (*generation, error)
 		return nil, err
 	}
 	if own != nil && own.stage == copying {
-		// The parent may be gone.
+		// The parent may have been deleted.
 		left, err := own.parentLeft(t)
 		if err != nil {
 			return nil, err
@@ -157,7 +158,7 @@ func (s *Site) generation(t *tx, c store.Config, now int64) (*generation, error)
 // Name implements [store.Publication].
 func (p *Publication) Name() string { return "publication " + p.epoch }
 
-// touchEvery is the interval at which a generation in use says so.
+// touchEvery is the interval at which a generation in use is marked as used.
 const touchEvery = time.Hour
 
 // touch marks the generation as used.

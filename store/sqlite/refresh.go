@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// refreshPages and refreshBytes limit one transaction of Refresh, so that others
-// can write in between.
+// refreshPages and refreshBytes limit one transaction of Refresh, so that other transactions
+// can run in between.
 const (
 	refreshPages = 200
 	refreshBytes = 4 << 20
@@ -57,8 +57,8 @@ func (p *Publication) refresh(ctx context.Context, l store.Lease, limit int, pro
 			if r.done == 0 && limit > 0 {
 				err = q.row("SELECT coalesce(min(seq), ?) FROM moment WHERE log = ? AND seq >= ?", []any{site.seq, r.site.id, g.position + int64(limit)}, &r.target)
 			}
-			// Another Refresh may have skipped part of the log; its pages are
-			// compared up to there.
+			// Another Refresh may have skipped part of the log. Its pages are compared up to
+			// that position.
 			before, _ := strconv.ParseInt(g.after, 10, 64)
 			r.target = max(r.target, before)
 			if r.done == 0 {
@@ -69,7 +69,7 @@ func (p *Publication) refresh(ctx context.Context, l store.Lease, limit int, pro
 			}
 		}
 		if errors.Is(err, errStale) && stale < 3 {
-			// Begin with what is there now.
+			// Start again from the current state.
 			stale++
 			limit, more = 0, false
 			if r.target = site.seq; g.stage == comparing {
@@ -88,8 +88,7 @@ func (p *Publication) refresh(ctx context.Context, l store.Lease, limit int, pro
 	return more, nil
 }
 
-// errStale is the error of reading rows that Compact has dropped from the site's
-// log.
+// errStale is the error of reading rows of the site's log that Compact has dropped.
 var errStale = millrace.Coded("store-damaged", fmt.Errorf("%w: the content of an entry is missing", millrace.ErrInvalid))
 
 // refresh is one call of Refresh.
@@ -98,7 +97,7 @@ type refresh struct {
 	site     *log
 	lease    store.Lease
 	target   int64 // target in the site's log, -1 = unknown
-	done     int   // pages
+	done     int   // finished pages
 	complete bool
 }
 
@@ -107,11 +106,11 @@ type item struct {
 	old  row
 	new  row
 	out  record.Outcome
-	tags map[string]string // values by protocol; nil = unchanged
+	tags map[string]string // tag values by protocol; nil = unchanged
 }
 
-// write runs f in a transaction if the generation is unchanged since it was read,
-// and writes its row.
+// write runs f in a transaction if the generation has not changed since it was read. It then
+// writes the generation's row.
 func (r *refresh) write(ctx context.Context, was generation, g *generation, f func(w *work) error) error {
 	return r.change(ctx, r.lease, func(w *work) error {
 		is, err := r.row(w)
@@ -223,8 +222,8 @@ func (r *refresh) replay(ctx context.Context, q querier, was *generation) error 
 	return r.take(ctx, q, was, &g, rows)
 }
 
-// siteRows reads the entries of the site at a sequence number, with the frames of
-// their blocks. full: there may be more.
+// siteRows reads the entries of the site at a sequence number, with the frames of their
+// blocks. full reports whether more entries may follow.
 func (r *refresh) siteRows(q querier, at int64, where, index string, args ...any) (rows []row, full bool, err error) {
 	size := 0
 	err = q.rows(`SELECT id, kind, modified, body, url, meta, hint, (SELECT data FROM body WHERE id = entry.body) FROM entry `+index+`
@@ -256,7 +255,7 @@ func (r *refresh) siteRows(q querier, at int64, where, index string, args ...any
 	return rows, full || len(rows) == refreshPages, err
 }
 
-// take computes rows of the site in the publication, and writes them in one
+// take computes the publication's entries for rows of the site, and writes them in one
 // transaction.
 func (r *refresh) take(ctx context.Context, q querier, was, g *generation, rows []row) error {
 	items := make([]item, 0, len(rows))
@@ -289,7 +288,7 @@ func (r *refresh) take(ctx context.Context, q querier, was, g *generation, rows 
 	})
 }
 
-// show computes the new entry of one page, nil if unchanged.
+// show computes the new entry of one page, or nil if it is unchanged.
 func (r *refresh) show(q querier, site *row, comparing bool) (*item, error) {
 	old, err := r.current(q, site.url)
 	if err == nil && len(site.Blocks) > 0 {

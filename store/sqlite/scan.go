@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// Scan implements [millrace.View]. An After that the view does not have is
-// ErrNotFound, except in the order of URLs.
+// Scan implements [millrace.View]. If the order is not by URL, and the view does not have the
+// page After, Scan yields ErrNotFound.
 func (v *view) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Page, error] {
 	return func(yield func(*millrace.Page, error) bool) {
 		if err := v.scan(ctx, s, yield); err != nil {
@@ -21,9 +21,9 @@ func (v *view) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Pa
 	}
 }
 
-// The statements of a scan, for each order. They begin with the argument of
-// rowColumns and end with the same arguments: the view's sequence number twice, as
-// an until and as an id, the section, and the number of rows.
+// Statements of a scan, for each order. Their first argument is that of rowColumns. Their last
+// arguments are the view's sequence number as an until, the same number as an id, the section,
+// and the number of rows.
 const (
 	scanByURL = "SELECT " + rowColumns + ` FROM entry INDEXED BY entry_url
 		WHERE log = ? AND url > ? AND until > ? AND id <= ? AND kind < 3 AND ? IN ('', section) ORDER BY url LIMIT ?`
@@ -157,9 +157,9 @@ func (v *view) Tags(ctx context.Context, proto, after string) iter.Seq2[millrace
 	}
 }
 
-// Changes implements [millrace.Source]: the log since a cursor, each page once with
-// its latest change, and a checkpoint. From the start ("") it is every page, and
-// the checkpoint is complete.
+// Changes implements [millrace.Source]. It yields the log since a cursor, each page once with
+// its latest change, and then a checkpoint. From the start ("") it yields every page, and the
+// checkpoint is complete.
 func (v *view) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		mark := millrace.Change{Kind: millrace.KindCheckpoint, Time: v.info.Time, Checkpoint: &millrace.Checkpoint{Cursor: v.info.At(uint64(v.seq))}}
@@ -235,7 +235,7 @@ func (v *view) since(ctx context.Context, c millrace.Cursor, yield func(millrace
 	}
 	last := since
 	for n := firstChunk; ; n = min(2*n, chunk) {
-		// Read it before the rows, to notice what Compact drops meanwhile.
+		// Read the state before the rows, to detect rows that Compact drops meanwhile.
 		rows, err := v.logRows(ctx, "SELECT "+logColumns+` FROM entry
 			WHERE id > ? AND id <= ? AND until > ? AND kind < 4 ORDER BY id LIMIT ?`,
 			v.log.entryID(last), v.log.entryID(v.seq), v.seq, n)
@@ -256,7 +256,7 @@ func (v *view) since(ctx context.Context, c millrace.Cursor, yield func(millrace
 				return false, err
 			}
 			c := l.change(v.log.names)
-			c.New = unknown // of a deletion: the page came and went in between
+			c.New = unknown // for a deletion: the page was created and deleted in between
 			if !yield(c, nil) {
 				return false, nil
 			}
@@ -267,8 +267,8 @@ func (v *view) since(ctx context.Context, c millrace.Cursor, yield func(millrace
 	}
 }
 
-// unknownAt reports whether the page of an entry was absent at an earlier sequence
-// number, by the first of its changes since then.
+// unknownAt reports whether the page of an entry was absent at an earlier sequence number. It
+// uses the first change of the page since then.
 func (v *view) unknownAt(ctx context.Context, l logged, since int64) (bool, error) {
 	for l.prev > since {
 		err := v.log.store.read.row(ctx, "SELECT prev, kind FROM entry WHERE id = ?", []any{v.log.entryID(l.prev)}, &l.prev, &l.kind)

@@ -14,16 +14,16 @@ import (
 // applicationID marks a file as a store ("mill").
 const applicationID = 0x6D696C6C
 
-// forever is the until of a current entry or tag. It is a literal in statements,
-// because a partial index needs one.
+// forever is the value of until in a current entry or tag. Statements contain it as a literal,
+// because a partial index requires one.
 const forever = 1<<40 - 1
 
-// logBits is the shift of the log's number in entry.id: the rows of a log are one
-// range of the table, in order.
+// logBits is the number of bits by which entry.id shifts the number of the log. So the rows of
+// a log are one range of the table, in order.
 const logBits = 40
 
-// schemaVersion is the version of the tables. Until the first release, every change
-// of them is a new version, and other versions are refused.
+// schemaVersion is the version of the tables. Until the first release, every change of the
+// tables increments it, and other versions are rejected.
 const schemaVersion = 20
 
 // tables are the tables of a store.
@@ -170,8 +170,8 @@ CREATE TABLE published (
 `, zdict.Schema, usageTables, stateTable,
 }
 
-// prepareFile makes an empty file a store and refuses other versions. A file that
-// is a store needs no lock.
+// prepareFile turns an empty file into a store, and rejects other versions. If the file is a
+// store already, it takes no lock.
 func prepareFile(ctx context.Context, c *sql.Conn) error {
 	version, err := fileVersion(ctx, c)
 	if err != nil || version != 0 {
@@ -180,8 +180,8 @@ func prepareFile(ctx context.Context, c *sql.Conn) error {
 	if _, err := c.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	defer func() { _, _ = c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }() // of uncommitted changes
-	// Another process may have done it meanwhile.
+	defer func() { _, _ = c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }() // roll back uncommitted changes
+	// Another process may have created the tables meanwhile.
 	if version, err = fileVersion(ctx, c); err != nil || version != 0 {
 		return err
 	}
@@ -197,8 +197,8 @@ func prepareFile(ctx context.Context, c *sql.Conn) error {
 	return nil
 }
 
-// fileVersion returns schemaVersion for a store, 0 for an empty file, else an
-// error.
+// fileVersion returns schemaVersion for a store, and 0 for an empty file. For any other file,
+// it returns an error.
 func fileVersion(ctx context.Context, c *sql.Conn) (int, error) {
 	var app, version, tables int
 	err := c.QueryRowContext(ctx, `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)
@@ -222,5 +222,5 @@ func fileVersion(ctx context.Context, c *sql.Conn) (int, error) {
 
 var errNoRow = sql.ErrNoRows
 
-// absent reports whether an error says that no row was found.
+// absent reports whether err means that no row was found.
 func absent(err error) bool { return errors.Is(err, errNoRow) }

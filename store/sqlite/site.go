@@ -74,7 +74,7 @@ func (s *Store) site(ctx context.Context, name, base string) (*Site, error) {
 	return site, err
 }
 
-// newLog creates a log of a site, or that of a new site if site is 0.
+// newLog creates a log of a site, or the log of a new site if site is 0.
 func newLog(t *tx, site int64) (id int64, err error) {
 	if err = t.row("INSERT INTO log (site) VALUES (?) RETURNING id", []any{site}, &id); err == nil && site == 0 {
 		err = t.exec("UPDATE log SET site = id WHERE id = ?", id)
@@ -101,7 +101,7 @@ func (s *Store) publishedBase(ctx context.Context, site int64) (string, error) {
 type Site struct {
 	*log
 	name  string
-	lease store.Lease // that Apply needs; zero = none
+	lease store.Lease // required by Apply; zero = not checked
 }
 
 var _ store.Site = (*Site)(nil)

@@ -6,15 +6,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// longTag is the size in bytes from which a tag is compressed.
+// longTag is the minimum size in bytes of a tag that is compressed.
 const longTag = 128
 
 // isCoded reports whether the stored value of a tag is a frame. No plain value
 // begins like a frame.
 func isCoded(value []byte) bool { return bytes.HasPrefix(value, []byte("\x28\xb5\x2f\xfd")) }
 
-// learnTags prepares the compression of tags. The first transaction with many tags
-// makes their dictionary.
+// learnTags prepares the compression of tags. The first transaction with many tags creates
+// their dictionary.
 func (w *work) learnTags(items []item) error {
 	if err := w.store.tags.Begin(w.row); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (s *Store) decodeTag(q querier, stored []byte) (string, error) {
 type tagRow struct {
 	seq, until, modified int64
 	n                    int
-	named                bool // an edition has shown it, or an earlier one of the page
+	named                bool // an edition has shown this or an earlier tag of the page
 	value                string
 }
 
@@ -68,9 +68,9 @@ func (w *work) tagOf(proto, url string) (t tagRow, ok bool, err error) {
 	return t, err == nil && t.until == forever, err
 }
 
-// setTag makes t the tag of a page from t.seq on; an empty value removes it. It
-// writes nothing if unchanged. It overwrites what the running Refresh wrote since
-// t.seq, which no view has seen.
+// setTag sets the tag of a page from t.seq on; an empty value removes it. If the tag is
+// unchanged, setTag writes nothing. It overwrites the tags that the running Refresh has
+// written since t.seq, because no view has read them.
 func (w *work) setTag(proto, url string, t tagRow) error {
 	old, ok, err := w.tagOf(proto, url)
 	switch {
@@ -101,7 +101,7 @@ func (w *work) setTag(proto, url string, t tagRow) error {
 	return w.addTag(proto, url, t)
 }
 
-// addTag adds the tag of a page that has none, unless its value is empty.
+// addTag adds a tag to a page without a tag, unless the value is empty.
 func (w *work) addTag(proto, url string, t tagRow) error {
 	if t.value == "" {
 		return nil
@@ -111,8 +111,8 @@ func (w *work) addTag(proto, url string, t tagRow) error {
 		w.id, proto, url, t.seq, t.n, t.modified, t.named, w.encodeTag(t.value))
 }
 
-// endTag ends the tag of a page, which the published view may have shown. Publish
-// marks it for later views.
+// endTag ends the tag of a page. The published view may have shown the tag. Publish marks it
+// for later views.
 func (w *work) endTag(proto, url string, seq int64) error {
 	n, err := w.count(`UPDATE tag SET until = ?1, named = named OR seq <= coalesce((SELECT seq FROM published WHERE log = ?2 ORDER BY number DESC LIMIT 1), 0)
 		WHERE log = ?2 AND protocol = ?3 AND url = ?4 AND until = 1099511627775`, seq, w.id, proto, url)
@@ -120,7 +120,7 @@ func (w *work) endTag(proto, url string, seq int64) error {
 	return err
 }
 
-// countTags adds to the numbers of pages with a tag. With complete, these are the
+// countTags adds to the numbers of pages with a tag. If complete is set, these become the
 // numbers of the newest moment.
 func (w *work) countTags(complete bool) error {
 	for proto, n := range w.tagged {

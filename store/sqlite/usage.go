@@ -110,16 +110,16 @@ type usageKind struct {
 	outcome     store.Outcome
 }
 
-// usageTexts caches the IDs of texts that a site used today.
+// usageTexts caches the IDs of the texts that a site has used today.
 type usageTexts struct {
 	site, today, dropped int64
 	ids                  map[string]int64
 }
 
-// mostTexts is the size of the cache.
+// mostTexts is the maximum number of texts in the cache.
 const mostTexts = 1 << 14
 
-// topics are the topics by their number in the store, from 1.
+// topics lists the topics by their number in the store, from 1.
 var topics = [...]store.Topic{"", store.TopPages, store.TopQueries, store.TopMissing}
 
 // usageSite returns the ID of a site and the number of its next event.
@@ -139,7 +139,8 @@ const (
 	maxTime    = 1 << 62
 )
 
-// floorDiv returns the period of length d that n lies in; before 1970, too.
+// floorDiv returns n/d rounded down. For a time n, this is its period of length d, also before
+// 1970.
 func floorDiv(n, d int64) int64 {
 	q := n / d
 	if n%d < 0 {

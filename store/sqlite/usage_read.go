@@ -99,8 +99,7 @@ func (s *Store) events(ctx context.Context, site string, q store.EventQuery, yie
 	return nil
 }
 
-// numbers returns bounds of the numbers of the events of a site between two
-// times, in Unix ms.
+// numbers returns the bounds of the event numbers of a site between two times, in Unix ms.
 func numbers(q querier, site, from, to int64) (low, high int64, err error) {
 	var first, last, least *int64
 	err = q.row(`SELECT (SELECT min(first) FROM usage_hour WHERE site = ?1 AND hour >= ?2), (SELECT max(last) FROM usage_hour WHERE site = ?1 AND hour <= ?3),
@@ -188,7 +187,7 @@ func (s *Store) sums(ctx context.Context, site string, q store.SumQuery, yield f
 	return nil
 }
 
-// selectTop adds days. A sum above the greatest number becomes that number.
+// selectTop adds the sums of several days. It limits each sum to the maximum number.
 const selectTop = `SELECT text, events, empty, bytes, last FROM (
 	SELECT text AS id, sum(events) AS events, sum(empty) AS empty, CAST(total(bytes) AS INTEGER) AS bytes, max(day * 86400000 + last) AS last
 	FROM usage_top WHERE site = ? AND topic = ? AND day >= ? AND day < ? GROUP BY text ORDER BY 2 DESC, 5 DESC LIMIT ?

@@ -15,20 +15,20 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// maxSums is the most kinds of events in a period. Further events count as those of
-// the bot "other".
+// maxSums is the maximum number of kinds of events in a period. Further events are counted
+// under the bot "other".
 const maxSums = 4096
 
 // recording is one call of [Store.Record].
 type recording struct {
 	*tx
 	texts *usageTexts
-	kinds map[usageKind]int64 // ids
+	kinds map[usageKind]int64 // kind to its ID
 	site  int64
 	today int64                              // days since 1970
-	sums  map[period]map[int64]*store.Counts // by kind
+	sums  map[period]map[int64]*store.Counts // sums by period and ID of the kind
 	tops  map[topKey]*store.TopItem
-	hours map[int64]*[2]int64 // lowest and highest number
+	hours map[int64]*[2]int64 // hour to the lowest and highest number of its events
 }
 
 // period is one hour or day of sums.
@@ -102,7 +102,7 @@ func (r *recording) events(events []store.Event, number int64) error {
 	return r.bulk("INSERT INTO usage_event VALUES ", "", 14, args)
 }
 
-// bulk runs an INSERT of rows that have width columns each.
+// bulk inserts rows of width columns each.
 func (t *tx) bulk(insert, conflict string, width int, args []any) error {
 	for len(args) > 0 {
 		n := chunkOf(len(args) / width)
@@ -115,8 +115,8 @@ func (t *tx) bulk(insert, conflict string, width int, args []any) error {
 	return nil
 }
 
-// chunkOf returns the number of rows per statement: a power of two, so that there
-// are few statements.
+// chunkOf returns the number of rows per statement. It is a power of two, so that the number
+// of different statements is small.
 func chunkOf(n int) int { return min(1<<(bits.Len(uint(n))-1), 64) }
 
 // kind returns the ID of a kind, and adds it if it is new.
@@ -219,7 +219,7 @@ func (r *recording) sum(p period, kind int64, e *store.Event) {
 // counters are the summed columns of usage_sum, in the order of record.Numbers.
 var counters = []string{"took", "events", "cached", "results", "bytes", "size", "html", "received", "html_known", "wired"}
 
-// adding is the end of an INSERT that adds to an existing row.
+// adding returns the end of an INSERT that adds to an existing row.
 func adding(columns ...string) string {
 	for i, c := range columns {
 		columns[i] = fmt.Sprintf("%s = min(%[1]s, 9223372036854775807 - excluded.%[1]s) + excluded.%[1]s", c)
@@ -233,7 +233,7 @@ var (
 	addTops    = adding("events", "empty", "bytes") + ", last = max(last, excluded.last)"
 )
 
-// keepSums adds to the sums of hours, if available, and of days.
+// keepSums adds to the sums of days, and to the sums of hours if they still exist.
 func (r *recording) keepSums() error {
 	for _, h := range slices.Sorted(maps.Keys(r.hours)) {
 		err := r.exec(`INSERT INTO usage_hour (site, hour, first, last) VALUES (?, ?, ?, ?)

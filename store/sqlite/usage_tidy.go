@@ -10,10 +10,10 @@ import (
 const (
 	// tidyRows is the number of rows that one transaction deletes.
 	tidyRows = 5000
-	// slack is how far in the future a correct clock may put an event.
+	// slack is the maximum time by which an event with a correct clock is in the future.
 	slack = 24 * time.Hour
-	// liveTops is the most items of a topic on the current day, and keptTops on
-	// earlier days.
+	// liveTops is the maximum number of items of a topic on the current day. keptTops is the
+	// maximum on earlier days.
 	liveTops = 8192
 	keptTops = 2048
 )
@@ -54,8 +54,8 @@ func (s tidying) tidy(ctx context.Context, site string, events, hours int64) err
 	return nil
 }
 
-// dropEvents drops events before a time, in Unix ms. It drops an event after future
-// with the next event that is not.
+// dropEvents deletes events before a time, in Unix ms. It deletes an event after future
+// together with the next event that is not after future.
 func (s tidying) dropEvents(ctx context.Context, site, before, future int64) error {
 	r := readQuerier{ctx, s.read}
 	low, high, err := numbers(r, site, minTime, before)
@@ -115,8 +115,8 @@ func (s tidying) dropEvents(ctx context.Context, site, before, future int64) err
 	})
 }
 
-// dropHours drops hourly sums of days that end before a time, in Unix ms, and of
-// days after future.
+// dropHours deletes the hourly sums of days that end before a time, in Unix ms, and of days
+// after future.
 func (s tidying) dropHours(ctx context.Context, site, before, future int64) error {
 	days, err := column[int64](readQuerier{ctx, s.read}, "SELECT day FROM usage_day WHERE site = ? AND hours = 1 AND (day < ? OR day > ?)",
 		site, floorDiv(before, dayMillis), floorDiv(future, dayMillis))
@@ -142,8 +142,8 @@ const (
 	markCut   = "UPDATE usage_day SET cut = 1 WHERE site = ? AND day = ?"
 )
 
-// cutTops keeps the most requested items of each day. The texts of past days then
-// stay permanently.
+// cutTops keeps the most requested items of each day. After that, the texts of past days are
+// kept permanently.
 func (s tidying) cutTops(ctx context.Context, site, today int64) error {
 	days, err := column[int64](readQuerier{ctx, s.read}, "SELECT day FROM usage_day WHERE site = ? AND cut = 0", site)
 	if err != nil {
@@ -174,7 +174,7 @@ func (s tidying) cutTops(ctx context.Context, site, today int64) error {
 	return nil
 }
 
-// dropTexts drops texts whose events are gone.
+// dropTexts deletes texts whose events were deleted.
 func (s tidying) dropTexts(ctx context.Context, site, day int64) error {
 	for n := int64(tidyRows); n == tidyRows; {
 		err := s.do(ctx, func(t *tx) (err error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// firstChunk is the number of rows of the first read, since many callers want few;
-// chunk is the most, and chunkBytes a limit of size.
+// firstChunk is the number of rows of the first read; it is small, because many callers need
+// few rows. chunk is the maximum number of rows, and chunkBytes the maximum size.
 const (
 	firstChunk = 32
 	chunk      = 256
@@ -29,8 +29,8 @@ type view struct {
 
 var _ millrace.View = (*view)(nil)
 
-// view returns the view of a sequence number, at or above the floor. Its cost grows
-// with the changes since then.
+// view returns the view at a sequence number, which must not be below the floor. The cost
+// grows with the number of changes since then.
 func (l *log) view(q querier, seq int64) (*view, error) {
 	st, err := l.state(q)
 	if err != nil {
@@ -40,7 +40,7 @@ func (l *log) view(q querier, seq int64) (*view, error) {
 	return &view{l, seq, info}, err
 }
 
-// describe describes the site at a sequence number.
+// describe returns the description of the site at a sequence number.
 func (l *log) describe(q querier, st logState, seq int64) (millrace.Site, error) {
 	info := millrace.Site{Base: l.names.Base, EndpointBase: l.docs, Epoch: l.epoch, Earlier: l.earlier, Seq: uint64(seq)}
 	counts := make(map[string]int)
@@ -87,8 +87,8 @@ func (l *log) describe(q querier, st logState, seq int64) (millrace.Site, error)
 	return info, err
 }
 
-// home finds the home page at a sequence number: the page at "/", or the page to
-// which a source says that "/" redirects. "" = none.
+// home returns the home page at a sequence number: the page at "/", or the page to which a
+// source reports that "/" redirects. If there is no home page, path is "".
 func (l *log) home(q querier, seq int64) (path string, meta []byte, err error) {
 	path = "/"
 	for range record.MaxRedirects {
@@ -116,7 +116,7 @@ func (v *view) Site() millrace.Site {
 	return info
 }
 
-// rowColumns begins with an argument: whether to read the frame of the blocks.
+// rowColumns has one argument: whether to read the frame of the blocks.
 const rowColumns = "(SELECT data FROM body WHERE body.id = entry.body AND ?), id, rank, modified, body, url, revision, meta"
 
 func (r *row) scan(scan scanner) error {
@@ -126,8 +126,8 @@ func (r *row) scan(scan scanner) error {
 	return err
 }
 
-// entry finds the entry of a page in the view, with the frame of its blocks if
-// bodies is set.
+// entry returns the entry of a page in the view. If bodies is set, the entry has the frame of
+// its blocks.
 func (v *view) entry(ctx context.Context, path string, bodies bool) (r row, err error) {
 	q := "SELECT " + rowColumns + " FROM entry WHERE log = ? AND url = ? AND until > ? AND id <= ? AND kind < 3 ORDER BY until LIMIT 1"
 	err = r.scan(func(dest ...any) error {
@@ -145,13 +145,13 @@ func (v *view) entry(ctx context.Context, path string, bodies bool) (r row, err 
 	return r, err
 }
 
-// gone is the error of a view that is older than what Compact keeps.
+// gone returns the error of a view that Compact has made incomplete.
 func (v *view) gone() error {
 	return fmt.Errorf("%w: the view of sequence number %d has been compacted away", millrace.ErrConflict, v.seq)
 }
 
-// whole returns an error if Compact may have dropped something from the view: a
-// missing row may then be such a row.
+// whole returns an error if Compact may have dropped rows of the view. Callers use it to find
+// out whether a missing row was dropped.
 func (v *view) whole(ctx context.Context) error {
 	var floor int64
 	err := v.log.store.read.row(ctx, "SELECT floor FROM log WHERE id = ?", []any{v.log.id}, &floor)

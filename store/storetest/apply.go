@@ -247,7 +247,7 @@ func dated(path, text string, modified time.Time) *millrace.Page {
 	return p
 }
 
-// ending is a context that ends after its error was read a number of times.
+// ending is a context that ends after its error was read a given number of times.
 type ending struct {
 	context.Context
 	cancel context.CancelFunc

@@ -17,12 +17,12 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// CrashPlace is an environment variable for [Crash]. If it is set, TestMain of a test binary
-// calls [WriteForever] on the store at the place that it names.
+// CrashPlace is the name of an environment variable for [Crash]. If it is set, TestMain of a
+// test binary calls [WriteForever] with the store at the place in its value.
 const CrashPlace = "MILLRACE_TEST_CRASH_PLACE"
 
 // WriteForever applies batches to a store under a lease, and prints the number of each
-// acknowledged batch. It compacts and publishes in between. It returns only if something
+// acknowledged batch. It compacts and publishes in between. It returns only if an operation
 // fails.
 func WriteForever(ctx context.Context, s store.Store) error {
 	site, err := s.Site(ctx, siteName, base)
@@ -97,14 +97,14 @@ func crashBatch(k int) (batch []millrace.Change) {
 }
 
 // Crash repeatedly kills processes that write to a store. Each time it checks that the
-// acknowledged batches are complete, that any other batch is complete or absent, and that
-// the lease of the killed process ends. check has further checks of the engine; it may be
+// acknowledged batches are complete, that any other batch is complete or absent, and that the
+// lease of the killed process ends. check performs further checks of the engine; it may be
 // nil.
 func Crash(t *testing.T, e Engine, rounds int, check func(s store.Store)) {
 	f := &fixture{T: t, engine: e, name: siteName, config: crashConfig()}
 	f.setPlace()
 	rng := rand.New(rand.NewPCG(7, 11))
-	pages := make(map[string]string) // versions by path
+	pages := make(map[string]string) // path to version
 	done := 0
 	for round := range rounds {
 		acked := Kill(t, CrashPlace, f.place, time.Duration(rng.IntN(25_000))*time.Microsecond)
@@ -127,8 +127,8 @@ func Crash(t *testing.T, e Engine, rounds int, check func(s store.Store)) {
 	}
 }
 
-// verifyCrash compares the store with the versions of pages, and updates them from batch done
-// to the batch in the store.
+// verifyCrash compares the store with the versions of pages. It updates pages from batch done
+// to the last batch in the store.
 func (f *fixture) verifyCrash(pages map[string]string, done, acked int) int {
 	f.Helper()
 	c, err := f.site.Cursor(f.Context(), origin)
@@ -185,8 +185,8 @@ func (f *fixture) verifyLease() {
 	}
 }
 
-// Kill starts the test binary with an environment variable, kills it some time after its
-// first number, and returns the last number that it printed.
+// Kill starts the test binary with an environment variable. It kills the binary some time
+// after the first number that it prints, and returns the last number.
 func Kill(t testing.TB, variable, value string, after time.Duration) (last int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])

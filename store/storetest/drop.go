@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// manifestsAre checks the manifests in the store.
+// manifestsAre checks that the store has the manifests of the given editions.
 func (f *fixture) manifestsAre(what string, editions ...store.Edition) {
 	f.Helper()
 	exp := []string{}

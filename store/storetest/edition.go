@@ -53,8 +53,8 @@ func (f *fixture) published(p store.Publication) (millrace.View, store.Edition) 
 	return v, e
 }
 
-// unpublished checks that a publication has no edition of its own, and returns
-// the one that it was forked from.
+// unpublished checks that a publication has no edition of its own. It returns the edition from
+// which the publication was forked.
 func (f *fixture) unpublished(p store.Publication) store.Edition {
 	f.Helper()
 	v, e, err := p.Published(f.Context())

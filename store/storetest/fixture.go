@@ -35,7 +35,7 @@ func gone(path string) millrace.Change {
 	return millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: base + strings.TrimPrefix(path, "/")}}
 }
 
-// apply applies changes that must be accepted.
+// apply applies changes that the store must accept.
 func (f *fixture) apply(batch ...millrace.Change) millrace.Counts {
 	f.Helper()
 	return f.from(origin, batch...)
@@ -50,7 +50,7 @@ func (f *fixture) from(from string, batch ...millrace.Change) millrace.Counts {
 	return counts
 }
 
-// puts applies pages with one text each.
+// puts applies pages, each with its own text.
 func (f *fixture) puts(paths ...string) {
 	f.Helper()
 	var batch []millrace.Change
@@ -95,7 +95,7 @@ func (f *fixture) held(from string, urls ...string) []string {
 	return list
 }
 
-// relative shortens the URLs of the suite.
+// relative shortens the URLs that the suite uses.
 func relative(url string) string {
 	for _, b := range []string{base, localBase} {
 		if rest, ok := strings.CutPrefix(url, b); ok {
@@ -105,8 +105,8 @@ func relative(url string) string {
 	return url
 }
 
-// changes returns the changes of a view since a cursor: "+/a" is new, "~/a" changed, "-/a"
-// deleted, "±/a" new and deleted. It also returns the next cursor.
+// changes returns the changes of a view since a cursor. "+/a" is a new page, "~/a" a changed
+// one, "-/a" a deleted one, and "±/a" a new and deleted one. It also returns the next cursor.
 func (f *fixture) changes(v millrace.View, since millrace.Cursor) (list []string, next millrace.Cursor) {
 	f.Helper()
 	list = []string{}
@@ -149,7 +149,7 @@ func (f *fixture) cursor(v millrace.View) millrace.Cursor {
 	return c
 }
 
-// refusal returns the error of a cursor.
+// refusal returns the error of a view for a cursor.
 func (f *fixture) refusal(v millrace.View, since millrace.Cursor) error {
 	for _, err := range v.Changes(f.Context(), since) {
 		return err
@@ -165,5 +165,5 @@ func want[T any](f *fixture, what string, got, want T) {
 	}
 }
 
-// set returns a slice that is not nil.
+// set returns its arguments as a slice that is not nil.
 func set(s ...string) []string { return append([]string{}, s...) }

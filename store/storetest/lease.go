@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// acquire acquires a lease for a minute, which must be free or the holder's.
+// acquire acquires a lease for a minute. The lease must be free or belong to the holder.
 func (f *fixture) acquire(name, holder string) store.Lease {
 	f.Helper()
 	l, err := f.store.Leases().Acquire(f.Context(), name, holder, time.Minute)

@@ -42,7 +42,7 @@ func lifeCases() []testCase {
 			f.apply(put(article("/a", "edited")), gone("/b"))
 			f.head()
 			f.pass(time.Hour)
-			old, _ := f.published(f.pub) // used just before the next one
+			old, _ := f.published(f.pub) // used just before the next publication
 			before := f.everything(old, "/a")
 			f.publish(f.pub)
 			f.pass(time.Second)
@@ -60,7 +60,7 @@ func lifeCases() []testCase {
 			check()
 			f.pass(time.Hour)
 			f.compact(time.Minute, 240*time.Hour)
-			for range 2 { // entries first lose their content, then are deleted
+			for range 2 { // the first pass drops the content of entries, the second deletes them
 				f.checkGone(old, "/a", before)
 				f.compact(time.Minute, time.Minute)
 			}
@@ -193,8 +193,8 @@ func (f *fixture) checkGone(v millrace.View, path string, before map[string]any)
 	}
 }
 
-// concurrency runs writers, readers, publishers and a compaction at once. A batch gives all
-// pages of a group the same text, so that an incomplete batch is visible.
+// concurrency runs writers, readers, publishers and a compaction concurrently. Each batch sets
+// the same text in all pages of a group, so that an incomplete batch is visible.
 func concurrency(t *testing.T, f *fixture) {
 	f.taggers(tagger("one"))
 	const groups, pages, rounds = 3, 5, 25

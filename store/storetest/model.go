@@ -22,13 +22,13 @@ type generations struct {
 	*model
 	rng     *rand.Rand
 	configs []store.Config
-	open    []*generation // by configuration; nil = not open
+	open    []*generation // open generations by configuration; nil = not open
 	known   map[string]*generation
 	last    map[string]*generation // the generation that published last, by base
-	clients map[string]*follower   // of the published views below a base
+	clients map[string]*follower   // clients of the published views below a base
 	cut     atomic.Int64           // number of pages after which a tagger cancels Refresh, 0 = never
 	cancel  context.CancelFunc
-	horizon time.Time // of the compactions so far
+	horizon time.Time // horizon of the compactions so far
 	born    int       // number of generations
 }
 
@@ -42,9 +42,9 @@ type generation struct {
 	fork     uint64 // last entry of the parent before the fork
 	children int
 	used     time.Time
-	inherits store.Edition // of the parent
-	edition  store.Edition // of its own
-	seq      uint64        // of the published view
+	inherits store.Edition // edition of the parent
+	edition  store.Edition // newest edition of its own
+	seq      uint64        // sequence number of the published view
 	head     *seen         // nil = none
 	before   *seen         // an earlier head that may be in use, nil = none
 	looks    map[uint64]look
@@ -178,7 +178,7 @@ func (g *generations) openConfig(what string, config int) {
 	if p == nil {
 		g.born++
 		if newest != nil && newest.head == nil {
-			newest.replaced = true // it had no edition
+			newest.replaced = true // the replaced generation had no edition
 		}
 		p = &generation{config: config, born: g.born, parent: last, looks: make(map[uint64]look), reader: new(follower)}
 		g.known[pub.Name()] = p
@@ -202,7 +202,7 @@ func (g *generations) openConfig(what string, config int) {
 }
 
 // continues reports whether a generation was forked from another one, directly or indirectly,
-// after all that the other one published.
+// after everything that the other one has published.
 func (p *generation) continues(other *generation) bool {
 	for ; p.parent != nil; p = p.parent {
 		if p.parent == other {
@@ -251,7 +251,7 @@ func (g *generations) update(what string, p *generation) {
 	p.before, p.head = p.head, now
 }
 
-// cutOffAfter cancels a Refresh after a number of tags.
+// cutOffAfter cancels a Refresh after it has computed a number of tags.
 func (g *generations) cutOffAfter(p *generation, pages int64) {
 	g.Helper()
 	ctx, cancel := context.WithCancel(g.Context())
@@ -263,7 +263,7 @@ func (g *generations) cutOffAfter(p *generation, pages int64) {
 	p.used = g.clock()
 	switch {
 	case err == nil:
-		g.update("", p) // it was complete
+		g.update("", p) // the Refresh was complete
 	case !errors.Is(err, context.Canceled):
 		g.Fatalf("a canceled refresh: %v", err)
 	}
@@ -286,7 +286,8 @@ func (g *generations) publishNext(what string, p *generation) {
 	g.last[g.configs[p.config].Base] = p
 }
 
-// compactAfter compacts after some time. Open publications are used meanwhile, or closed.
+// compactAfter advances the clock and compacts. Meanwhile, open publications are used or
+// closed.
 func (g *generations) compactAfter(what string) string {
 	g.Helper()
 	const day = 24 * time.Hour

@@ -7,16 +7,16 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// follower reads a log from cursor to cursor.
+// follower reads a log step by step, from one cursor to the next.
 type follower struct {
 	cursor   millrace.Cursor
-	at       time.Time // of the cursor's view
+	at       time.Time // time of the cursor's view
 	look     look
 	modified map[string]time.Time
 	deleted  map[string]time.Time
 }
 
-// follow updates a follower to a view by the changes since its cursor.
+// follow updates a follower to a view, using the changes since the follower's cursor.
 func (g *generations) follow(what string, r *follower, v millrace.View, exp look, p *generation) {
 	g.Helper()
 	if r.cursor == "" {

@@ -17,7 +17,7 @@ func made(p *millrace.Page, original string) *millrace.Page {
 	return p
 }
 
-// original returns the stored original of a name, or "".
+// original returns the stored original of a name, or "" if it is absent.
 func (f *fixture) original(from, ref string) string {
 	f.Helper()
 	return f.originalOf(f.site, from, ref)

@@ -104,7 +104,7 @@ func partCases() []testCase {
 			batch(0, 300, "new")
 			batch(300, 600, "new")
 			batch(0, 1, "newer")
-			f.cutOff(f.config, 250) // skips the older change of the first page
+			f.cutOff(f.config, 250) // the Refresh skips the older change of the first page
 			v, more := f.part(1)
 			if one, two := f.page(v, "/p0000").Text(), f.page(v, "/p0299").Text(); one == "Heading\n\nold" || two == "Heading\n\nold" {
 				t.Errorf("one page has %q, and one of the same batch %q", one, two)

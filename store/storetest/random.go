@@ -13,16 +13,16 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// model is the model of a site: the pages from the sources, and their names.
+// model is the model of a site. It has the pages from the sources, and their names.
 type model struct {
-	raw   map[string]*millrace.Page  // with their HTML sizes
-	names map[string]map[string]name // by source and by name
+	raw   map[string]*millrace.Page  // pages with their HTML sizes
+	names map[string]map[string]name // names by source and by name
 }
 
 // name is the model of a source's name for a page.
 type name struct {
 	id       string
-	mute     bool   // an alias
+	mute     bool   // the name is an alias
 	original string // original of the page
 }
 
@@ -70,7 +70,7 @@ func (m *model) remove(from, ref string) {
 	}
 }
 
-// drop removes a name of a page. brought is the page that the batch has.
+// drop removes a name of a page. brought is the page in the batch.
 func (m *model) drop(from, id, brought string) {
 	left := false
 	for ref, claimed := range m.names[from] {
@@ -126,8 +126,8 @@ type viewContent struct {
 // randomURLs are the paths of the pages in random models.
 var randomURLs = []string{"/", "/a", "/a/", "/b", "/b/", "/private/c", "/private/d", "/e"}
 
-// mutate applies a random change to the site and the model. A batch has one name, because the
-// contract does not define the order inside a batch.
+// mutate applies a random change to the site and the model. A batch has only one name, because
+// the contract does not define the order within a batch.
 func (m *model) mutate(f *fixture, rng *rand.Rand) {
 	pick := func() string { return randomURLs[rng.IntN(len(randomURLs))] }
 	from := fmt.Sprint("s", rng.IntN(2))

@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// cutOff refreshes the publication of a configuration, and cancels the Refresh when a tagger
-// gets its n-th page.
+// cutOff refreshes the publication of a configuration. It cancels the Refresh when a tagger
+// receives its n-th page.
 func (f *fixture) cutOff(c store.Config, n int) {
 	f.Helper()
 	ctx, cancel := context.WithCancel(f.Context())
@@ -195,7 +195,7 @@ func refreshCases() []testCase {
 			want(f, "tags", f.tags(v, "one", ""), set("/back 1", "/edited 1", "/new 1", "/new/ 2", "/r/ 1", "/same 1", "/same/ 2"))
 			list, _ := f.changes(v, cursor)
 			slices.Sort(list)
-			same := func(c string) bool { return c == "~/back" } // whether it is a change is not defined
+			same := func(c string) bool { return c == "~/back" } // the contract does not define whether this is a change
 			want(f, "changes", slices.DeleteFunc(slices.Clone(list), same), set("+/new", "+/new/", "-/deleted", "-/hidden", "-/r", "-/twice", "~/edited"))
 			for path, date := range dates {
 				if p, err := v.Page(f.Context(), millrace.Ref{URL: path}); err == nil {
@@ -255,9 +255,9 @@ func refreshCases() []testCase {
 			var between millrace.Cursor
 			c.Taggers = []millrace.Tagger{slashes()}
 			c.Taggers[0].Tag = func(s millrace.Site, p *millrace.Page) (string, error) {
-				if pages++; pages%5 == 3 { // in the middle of the first one
+				if pages++; pages%5 == 3 { // in the middle of the first Refresh
 					f.puts("/late/", fmt.Sprint("/late", pages))
-					f.apply(put(article("/0/0", fmt.Sprint("edited ", pages)))) // after its tag was computed
+					f.apply(put(article("/0/0", fmt.Sprint("edited ", pages)))) // after the tag of the page was computed
 					if _, err := second.Refresh(t.Context(), store.Lease{}, 0, nil); err != nil && !errors.Is(err, millrace.ErrConflict) {
 						t.Errorf("the second refresh: %v", err)
 					}

@@ -16,15 +16,15 @@ import (
 
 // Engine describes an engine. Only Open is required.
 type Engine struct {
-	// Open opens the store at a place, or creates it. now is its clock.
+	// Open opens the store at a place, or creates it. now is the clock of the store.
 	Open func(t testing.TB, place string, now func() time.Time) store.Store
-	// Place returns a place without a store: a path or a DSN. If nil, a path in a temporary
-	// folder.
+	// Place returns a place without a store: a path or a DSN. If nil, the suite uses a path in
+	// a temporary folder.
 	Place func(t testing.TB) string
-	// Durable says that a closed store can be opened again.
+	// Durable means that a closed store can be opened again.
 	Durable bool
-	// Writes returns a counter of the rows that the store writes. If nil, its test cases
-	// are skipped.
+	// Writes returns the number of rows that the store has written. If nil, the suite skips
+	// the test cases that need it.
 	Writes func(t testing.TB, s store.Store) int64
 }
 
@@ -70,7 +70,7 @@ func Run(t *testing.T, e Engine) {
 
 const (
 	base      = "https://example.com/"
-	localBase = "http://localhost:8080/" // of a second publication
+	localBase = "http://localhost:8080/" // base of a second publication
 	siteName  = base
 	origin    = "folder:/srv/site" // default source of changes
 )
@@ -80,10 +80,10 @@ type fixture struct {
 	*testing.T
 	engine Engine
 	place  string
-	name   string       // of the site
-	config store.Config // of pub
+	name   string       // name of the site
+	config store.Config // configuration of pub
 	store  store.Store
-	usage  store.Usage // the store; nil if it is not one
+	usage  store.Usage // the store; nil if it does not implement Usage
 	site   store.Site
 	pub    store.Publication
 	ofSite bool // head returns the view of the site
@@ -109,7 +109,8 @@ func (f *fixture) setPlace() {
 	}
 }
 
-// both runs cases about views with the views of a publication and of its site.
+// both returns the cases about views twice: for views of a publication, and for views of its
+// site.
 func both(cases []testCase) []testCase {
 	all := slices.Clone(cases)
 	for _, c := range cases {
@@ -133,7 +134,7 @@ func (f *fixture) pass(d time.Duration) {
 	f.now = f.now.Add(d)
 }
 
-// open opens the store, the site and the publication. The store may be open.
+// open opens the store, the site and the publication. The store may already be open.
 func (f *fixture) open() {
 	f.Helper()
 	if f.store == nil {
@@ -144,7 +145,7 @@ func (f *fixture) open() {
 	f.pub = f.publication(f.config)
 }
 
-// reopen opens the site and the publication again. If the engine is durable, it also opens
+// reopen opens the site and the publication again. If the engine is durable, reopen also opens
 // the store again.
 func (f *fixture) reopen() {
 	f.Helper()
@@ -188,7 +189,8 @@ func (f *fixture) publication(c store.Config) store.Publication {
 	return p
 }
 
-// head returns the newest view of the site, or of the publication, which it refreshes first.
+// head returns the newest view of the site or of the publication. It refreshes the publication
+// first.
 func (f *fixture) head() millrace.View {
 	f.Helper()
 	if f.ofSite {

@@ -11,7 +11,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// tagger returns a tagger whose tags are the page that it got. Archives have no tags.
+// tagger returns a tagger whose tags describe the page that it receives. Archives have no
+// tags.
 func tagger(proto string) millrace.Tagger {
 	return millrace.Tagger{Protocol: proto, Tag: func(s millrace.Site, p *millrace.Page) (string, error) {
 		switch {
@@ -139,7 +140,7 @@ func tagCases() []testCase {
 				}
 			}
 			all("at once")
-			publish(late) // includes what ended meanwhile
+			publish(late) // the edition includes tags that ended meanwhile
 			want["/late"], want["/unseen"] = true, true
 			all("after an edition that was under way")
 			publish(f.head())

@@ -302,7 +302,7 @@ func usageCases() []testCase {
 					}
 				}
 			})
-			wg.Go(func() { // readers see no event twice, and no incomplete batch
+			wg.Go(func() { // readers must not see an event twice or an incomplete batch
 				for range batches {
 					n := 0
 					for e, err := range f.usage.Events(t.Context(), siteName, store.EventQuery{}) {

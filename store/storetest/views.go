@@ -29,7 +29,7 @@ func library(f *fixture) {
 		a.Section, a.Published = p.section, p.published
 		a.Known |= millrace.FieldSection | millrace.FieldPublished
 		f.apply(put(a))
-		f.head() // gives the publication the order of the site
+		f.head() // copies the order of the site to the publication
 	}
 }
 
@@ -76,7 +76,7 @@ func viewCases() []testCase {
 			testCase{"a scan " + name + " stands still", func(t *testing.T, f *fixture) {
 				var paths []string
 				var batch []millrace.Change
-				for i := range 700 { // more than one read
+				for i := range 700 { // more pages than one read returns
 					p := article(fmt.Sprintf("/p%03d", i), "first")
 					p.Published = time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC)
 					p.Known |= millrace.FieldPublished
@@ -92,7 +92,7 @@ func viewCases() []testCase {
 					if text := p.Blocks[1].Text; text != "first" {
 						t.Fatalf("%s says %q", p.URL, text)
 					}
-					if n++; n%100 == 0 { // pages change, and are deleted and created, during the scan
+					if n++; n%100 == 0 { // pages are changed, deleted and created during the scan
 						f.head()
 						f.apply(put(article(paths[(n*7)%700], fmt.Sprint("second ", n))), gone(paths[(n*11)%700]), put(article(fmt.Sprint("/p", n, "x"), "new")))
 					}

@@ -11,14 +11,14 @@ import (
 
 // Ref is the stored record of a source's name for a page. The zero Ref is absent.
 type Ref struct {
-	Path                       string // of the page
+	Path                       string // path of the page
 	Alias                      bool   // the page came with an empty Known
 	Version, Location, Section string
-	Original                   []byte // only set to store it; see KeepOriginal
+	Original                   []byte // set only to be stored; see KeepOriginal
 	KeepOriginal               bool   // keep the stored original
 }
 
-// Equal reports whether two refs are equal except for their originals.
+// Equal reports whether two refs are equal, ignoring their originals.
 func (r *Ref) Equal(o *Ref) bool {
 	return r.Path == o.Path && r.Alias == o.Alias && r.Version == o.Version && r.Location == o.Location && r.Section == o.Section
 }
@@ -26,12 +26,12 @@ func (r *Ref) Equal(o *Ref) bool {
 // Transaction is a transaction of an engine on a site, for one source. The engine rolls it
 // back if Apply returns an error.
 type Transaction interface {
-	// Remember replaces the Ref of a name of the source by the result of f. f gets a Ref
-	// with KeepOriginal.
+	// Remember replaces the Ref of a name of the source by the result of f. It calls f with
+	// the stored Ref and KeepOriginal set.
 	Remember(name string, f func(old Ref) (Ref, error)) error
-	// Update replaces the newest entry of a page by the result of f, as its Outcome says.
+	// Update replaces the newest entry of a page by the result of f, according to the Outcome.
 	Update(path string, f func(old Entry) (Entry, Outcome, error)) error
-	// Names returns the names that the source has for pages, without aliases.
+	// Names returns the source's names for pages, without aliases.
 	Names(paths []string) (map[string][]string, error)
 	// Forget deletes all names of pages, of every source.
 	Forget(paths []string) error
@@ -64,8 +64,8 @@ type application struct {
 	names Names
 	now   time.Time
 	tally millrace.Counts
-	// orphans are pages that lost a name, with the number of Delete changes that removed
-	// one. settle checks whether another name is left.
+	// orphans are pages that lost a name, with the number of Delete changes that removed one.
+	// settle checks whether each page has another name.
 	orphans map[string]int
 	order   []string
 	brought map[string]bool // names whose page is in the batch
@@ -146,7 +146,7 @@ func (a *application) orphan(path string, deletes int) {
 	a.orphans[path] += deletes
 }
 
-// settle deletes the pages for which the source has no name left.
+// settle deletes the pages that have no name left in the source.
 func (a *application) settle() error {
 	if len(a.order) == 0 {
 		return nil

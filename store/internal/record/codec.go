@@ -18,7 +18,7 @@ func EncodeMeta(p *millrace.Page) []byte {
 	return c.Canonical()
 }
 
-// EncodeBlocks returns the encoding of blocks, nil for none.
+// EncodeBlocks returns the encoding of blocks, or nil if there are no blocks.
 func EncodeBlocks(blocks []millrace.Block) ([]byte, error) {
 	if len(blocks) == 0 {
 		return nil, nil
@@ -57,7 +57,7 @@ func Revision(meta, blocks []byte, modified int64) []byte {
 	return h.Sum(nil)
 }
 
-// Unix returns a time in seconds since 1970, 0 for the zero time.
+// Unix returns a time in seconds since 1970, or 0 for the zero time.
 func Unix(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

@@ -23,8 +23,8 @@ func decodeBlocks(data []byte) ([]millrace.Block, error) {
 }
 
 // blockReader decodes the output of EncodeBlocks several times as fast as encoding/json. It
-// sets strange on any other input, and on media, which are rare. Then decodeBlocks uses
-// encoding/json.
+// sets strange on any other input, and on media, which are rare. In that case, decodeBlocks
+// uses encoding/json.
 type blockReader struct {
 	text    string
 	at      int
@@ -89,7 +89,7 @@ func (r *blockReader) raw() string {
 	return s
 }
 
-// plain are the ASCII characters without an escape in a string.
+// plain contains the ASCII characters that need no escape in a string.
 var plain = func() (t [256]bool) {
 	for c := ' '; c < utf8.RuneSelf; c++ {
 		t[c] = c != '"' && c != '\\'
@@ -97,7 +97,7 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
-// plain reads characters without escapes.
+// plain reads characters that are not escaped.
 func (r *blockReader) plain() string {
 	at := r.at
 	for at < len(r.text) && plain[r.text[at]] {
@@ -204,7 +204,7 @@ func (r *blockReader) int() int {
 	return n
 }
 
-// yes reads a member that is omitted if false.
+// yes reads a Boolean member that is omitted if false.
 func (r *blockReader) yes() bool {
 	if !strings.HasPrefix(r.text[r.at:], "true") {
 		r.strange = true

@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Costs implements [store.Costs] in the State of a store: a value per site, and one that
-// lists the sites.
+// Costs implements [store.Costs] in the State of a store. It stores one value per site, and
+// one value with the list of sites.
 type Costs struct {
 	State store.State
 	Now   func() time.Time

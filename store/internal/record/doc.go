@@ -1,4 +1,4 @@
-// Package record has what the engines of package store share: the encoding of pages, the
-// effect of changes on a site and on the log of a publication, and keys, costs and leases as
-// values of a [store.State]. It stores nothing itself.
+// Package record implements the common parts of the engines of package store. It encodes
+// pages, and computes the effect of changes on the logs of sites and publications. It stores
+// keys, costs and leases as values of a [store.State]. It does no I/O of its own.
 package record

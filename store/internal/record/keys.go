@@ -18,7 +18,7 @@ type Keys struct {
 	Now   func() time.Time
 }
 
-// list is the stored list of keys, in the order of their creation.
+// list returns the stored list of keys, in the order of their creation.
 func (k Keys) list() state.JSON[[]store.Key] {
 	return state.JSON[[]store.Key]{State: k.State, Namespace: "access", Key: "keys", Strict: true}
 }

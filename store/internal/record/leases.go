@@ -15,8 +15,8 @@ import (
 // LeaseNamespace is the namespace of the leases in the State of a store.
 const LeaseNamespace = "leases"
 
-// Leases implements [store.Leases] in the State of a store: a value per lease. The value
-// stays after the lease ends, so that fences keep rising.
+// Leases implements [store.Leases] in the State of a store, with one value per lease. The
+// value is kept after the lease ends, so that fences keep rising.
 type Leases struct {
 	State store.State
 	Now   func() time.Time
@@ -31,7 +31,7 @@ type lease struct {
 }
 
 // holds reports whether the lease has a holder. A lease that expires later than its duration
-// from now has none, because the clock was set back.
+// from now has no holder, because the clock was set back.
 func (l *lease) holds(now time.Time) bool {
 	return now.Before(l.Expires) && !l.Expires.After(now.Add(l.Duration))
 }

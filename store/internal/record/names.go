@@ -18,10 +18,10 @@ import (
 // ownBase replaces the base URL in the stored pages of a site without a URL.
 const ownBase = "http://site.invalid/"
 
-// Names converts between the URLs of a caller of a site and those that are stored.
+// Names converts between the URLs of a site's caller and the stored URLs.
 type Names struct {
-	Base string // of the caller's URLs
-	// Volatile publications show only dates that the source has given.
+	Base string // base of the caller's URLs
+	// Volatile means that publications show only dates that the source has set.
 	Volatile bool
 	own      bool // the site has a URL, so stored URLs are complete
 }
@@ -50,7 +50,7 @@ func (n Names) Store(b []byte) []byte { return n.replace(b, n.Base, ownBase) }
 // Show is the inverse of Store, for the caller's base.
 func (n Names) Show(b []byte) []byte { return n.replace(b, ownBase, n.Base) }
 
-// replace replaces the base of all URLs in JSON: of strings that start with it.
+// replace replaces the base of all URLs in JSON, in each string that starts with it.
 func (n Names) replace(b []byte, from, to string) []byte {
 	if n.own {
 		return b
@@ -69,7 +69,7 @@ func (n Names) replace(b []byte, from, to string) []byte {
 }
 
 // Generation returns the name of a publication and the fingerprint of its generation. The
-// fingerprint covers everything except the site that affects the published bytes.
+// fingerprint covers everything that affects the published bytes, except the site.
 func Generation(c store.Config) (name, fingerprint string) {
 	type format struct {
 		Protocol string

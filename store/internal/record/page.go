@@ -8,27 +8,27 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Format is the version of Show: it changes when Show returns other bytes for a page.
+// Format is the version of Show. It changes when Show returns different bytes for a page.
 const Format = 1
 
 // Entry is the entry of a page in a log.
 type Entry struct {
-	Present  bool  // false: the page is deleted; the zero Entry: it never existed
-	Modified int64 // Unix s; for a deletion, its time
+	Present  bool  // false = the page is deleted; in the zero Entry, it never existed
+	Modified int64 // Unix seconds; for a deletion, the time of deletion
 	Meta     []byte
 	Blocks   []byte // encoded; nil = none
-	Undated  bool   // in a publication: Modified is not shown
-	// Revision, Section and Published are only set if the page is present.
+	Undated  bool   // in a publication: Modified is hidden
+	// Revision, Section and Published are set only if the page is present.
 	Revision  []byte
 	Section   string
-	Published int64 // Unix s, 0 = undated
-	// Hint is the date of a site's page without a date of the source.
+	Published int64 // Unix seconds; 0 = undated
+	// Hint is the date of a page of a site if the source has set no date.
 	Hint int64
-	// HTMLSize is set for present pages of a site.
+	// HTMLSize is set for the present pages of a site.
 	HTMLSize millrace.HTMLSize
 }
 
-// Date returns the date of a page in a view, zero if the view shows none.
+// Date returns the date of a page in a view, or the zero time if the view shows no date.
 func (e *Entry) Date() time.Time {
 	if e.Undated {
 		return time.Time{}
@@ -36,7 +36,7 @@ func (e *Entry) Date() time.Time {
 	return Instant(e.Modified)
 }
 
-// Page decodes a page of a site, with the date that its sources gave.
+// Page decodes a page of a site, with the date that its sources have set.
 func (e *Entry) Page() (*millrace.Page, error) {
 	p, err := Decode(e.Meta, e.Blocks)
 	if err == nil && p.Modified.IsZero() {
@@ -45,19 +45,19 @@ func (e *Entry) Page() (*millrace.Page, error) {
 	return p, err
 }
 
-// Outcome says how an entry of a log changes.
+// Outcome is the kind of change to an entry of a log.
 type Outcome uint8
 
 // Values of Outcome.
 const (
 	Same    Outcome = iota // no change
-	Amended                // another Meta, Hint or HTMLSize, which no view shows
+	Amended                // a different Meta, Hint or HTMLSize, which views do not show
 	Changed                // a new entry
 )
 
-// Take returns the new entry of a site when a source gives a page. in.URL is the path. If
-// newer is set, the page is ignored unless it has a later date. names are the names of the
-// site's caller.
+// Take returns the new entry of a site for a page from a source. in.URL is the path. If newer
+// is set, Take ignores the page unless it has a later date. names are the names of the site's
+// caller.
 func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) (Entry, Outcome, error) {
 	blocks, err := EncodeBlocks(in.Blocks)
 	if err != nil {
@@ -73,11 +73,11 @@ func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) 
 	}
 	given := Entry{Meta: names.Store(EncodeMeta(in)), Blocks: names.Store(blocks), HTMLSize: size}
 	if old.Present && string(given.Meta) == string(old.Meta) && string(given.Blocks) == string(old.Blocks) {
-		return stays(old) // found without decoding the stored page
+		return stays(old) // unchanged, without decoding the stored page
 	}
 	if !old.Present {
 		if in.Known&(millrace.FieldTitle|millrace.FieldContent) == 0 {
-			return old, Same, nil // not enough for a page
+			return old, Same, nil // too little content for a page
 		}
 		given.describe(in)
 		given.Modified = modifiedAt(in.Modified, old.Modified, now)
@@ -121,7 +121,7 @@ func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) 
 	return e, Changed, nil
 }
 
-// describe sets the fields of an entry that describe the page besides its content.
+// describe sets the fields of an entry that are derived from the page.
 func (e *Entry) describe(p *millrace.Page) {
 	e.Present, e.Section, e.Published = true, p.Section, Unix(p.Published)
 	if !p.Known.Has(millrace.FieldModified) {
@@ -135,7 +135,7 @@ func Remove(old Entry, now time.Time) Entry {
 }
 
 // Show returns the new entry of a page in a publication, from the entry of the site. It also
-// returns the page for taggers, nil if the publication does not show it.
+// returns the page for taggers, or nil if the publication does not show it.
 func Show(old, site Entry, c *store.Config, names Names, path string, now time.Time) (Entry, *millrace.Page, Outcome, error) {
 	var v *millrace.Page
 	if site.Present {
@@ -176,7 +176,7 @@ func Show(old, site Entry, c *store.Config, names Names, path string, now time.T
 	return e, v, out, nil
 }
 
-// View returns the page of an entry as a view gives it.
+// View returns the page of an entry as it appears in a view.
 func (e *Entry) View(names Names, path string) (*millrace.Page, error) {
 	p, err := Decode(names.Show(e.Meta), names.Show(e.Blocks))
 	if err != nil {
@@ -204,7 +204,7 @@ func encodeContent(p *millrace.Page) []byte {
 }
 
 // modifiedAt returns the date of a page that changes now: the date of the source if it has
-// one, else now. The date is never in the future and always later than before.
+// one, else now. The date is never in the future, and always later than before.
 func modifiedAt(source time.Time, before int64, now time.Time) int64 {
 	m := now.Unix()
 	if !source.IsZero() {

@@ -62,7 +62,7 @@ func Numbers(c *store.Counts) [10]*int64 {
 	return [10]*int64{(*int64)(&c.Took), &c.Events, &c.Cached, &c.Results, &c.Bytes, &c.Size, &c.HTML, &c.Received, &c.HTMLKnown, &c.Wired}
 }
 
-// AddCounts adds c to a sum, up to the maximum number.
+// AddCounts adds c to a sum. Each number is limited to the maximum of its type.
 func AddCounts(sum *store.Counts, c store.Counts) {
 	more := Numbers(&c)
 	for i, n := range Numbers(sum) {
@@ -70,11 +70,11 @@ func AddCounts(sum *store.Counts, c store.Counts) {
 	}
 }
 
-// Add adds two nonnegative numbers, up to the maximum number.
+// Add adds a nonnegative number to a sum. The sum is limited to the maximum int64.
 func Add(sum *int64, n int64) { *sum = min(*sum, math.MaxInt64-n) + n }
 
-// Asked returns the topic and the item of a stored event; see [store.TopItem]. The topic ""
-// means none.
+// Asked returns the topic and the item of a stored event; see [store.TopItem]. If the event
+// has no topic, Asked returns "".
 func Asked(e *store.Event) (of store.Topic, item store.TopItem) {
 	outcome := store.OutcomeOf(e.Status)
 	answered, empty := outcome == store.Sent || outcome == store.Unmodified, false

@@ -15,19 +15,19 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// How long Compact keeps what is not used.
+// Time for which Compact keeps unused objects.
 const (
-	DropAfter       = 400 * 24 * time.Hour // a publication; also tombstones of a site
-	DropForkedAfter = 24 * time.Hour       // a generation that another one was forked from
+	DropAfter       = 400 * 24 * time.Hour // publications, and tombstones of a site
+	DropForkedAfter = 24 * time.Hour       // generations from which another one was forked
 )
 
 // Continues reports whether a log was forked from another log at a sequence number or later.
-// Then it accepts all cursors of that log up to the number.
+// If it was, it accepts all cursors of that log up to the number.
 func Continues(earlier []millrace.Epoch, epoch string, seq uint64) bool {
 	return slices.ContainsFunc(earlier, func(e millrace.Epoch) bool { return e.Name == epoch && e.Last >= seq })
 }
 
-// Options returns o with defaults. o may be nil.
+// Options returns o with its defaults set. o may be nil.
 func Options(o *store.Options) store.Options {
 	if o == nil {
 		o = new(store.Options)
@@ -42,7 +42,7 @@ func Options(o *store.Options) store.Options {
 	return out
 }
 
-// CheckSwap returns the error of [store.State].Swap for a key whose value is is.
+// CheckSwap returns the error of [store.State].Swap for a key whose current value is is.
 func CheckSwap(namespace, key string, is, old []byte) error {
 	if namespace == "" || key == "" {
 		return millrace.Coded("state-name", fmt.Errorf("%w: the namespace or the key is empty", millrace.ErrInvalid))
@@ -52,7 +52,8 @@ func CheckSwap(namespace, key string, is, old []byte) error {
 	return nil
 }
 
-// Rank orders pages by publication date: the newest first, those without a date last.
+// Rank returns the sort key for the order by publication date: the newest pages first, and
+// pages without a date last.
 func (e *Entry) Rank() int64 {
 	if e.Published == 0 {
 		return 1 << 60
@@ -60,12 +61,12 @@ func (e *Entry) Rank() int64 {
 	return -e.Published
 }
 
-// MaxRedirects is the maximum number of redirects to a home page.
+// MaxRedirects is the maximum number of redirects from "/" to a home page.
 const MaxRedirects = 5
 
-// Describe completes the description of a view: the number of pages by section and by
-// protocol, and the fields from the home page. home is the path of that page, "" if the view
-// has none; meta is the stored page.
+// Describe completes the description of a view. It sets the number of pages by section and by
+// protocol, and the fields from the home page. home is the path of that page, or "" if the
+// view has no home page. meta is the stored page.
 func Describe(info *millrace.Site, pages, tagged map[string]int, home string, meta []byte) error {
 	if maps.DeleteFunc(tagged, func(_ string, n int) bool { return n == 0 }); len(tagged) > 0 {
 		info.Tagged = tagged
@@ -90,7 +91,7 @@ func Describe(info *millrace.Site, pages, tagged map[string]int, home string, me
 }
 
 // Tags returns the tags of a page by protocol. If a tagger fails, Tags logs the error and
-// leaves out the tag.
+// omits the tag.
 func Tags(c *store.Config, p *millrace.Page, log *slog.Logger) map[string]string {
 	tags := make(map[string]string)
 	for _, t := range c.Taggers {
