@@ -135,7 +135,7 @@ func (c *keysAddCommand) Run(ctx context.Context, p *process) (err error) {
 	r.Key = key
 	return p.report(r, func(w *bytes.Buffer) {
 		if own {
-			fmt.Fprintf(w, "%s: the key of %s holds\n", k.Name, c.KeyFile)
+			fmt.Fprintf(w, "%s: the key of %s is valid\n", k.Name, c.KeyFile)
 			return
 		}
 		if !c.Quiet {
@@ -252,7 +252,7 @@ func (c *keysRevokeCommand) Run(ctx context.Context, p *process) (err error) {
 		return err
 	}
 	return p.report(revokeReport{c.Name}, func(w *bytes.Buffer) {
-		fmt.Fprintf(w, "%s is revoked: a server that runs lets it in no more\n", c.Name)
+		fmt.Fprintf(w, "%s is revoked; running servers reject it at once\n", c.Name)
 	})
 }
 

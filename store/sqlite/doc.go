@@ -19,7 +19,7 @@
 // them to the sums of their hour and day (usage_sum), and to the requested items of the day
 // (usage_top). Texts are replaced by numbers (usage_kind, usage_text), which keeps rows small.
 //
-// All writes use one connection, one transaction at a time, with full synchronization. Changes
+// All writes use one connection, one transaction at a time, with full synchronisation. Changes
 // that Apply has acknowledged survive kill -9 and a power cut. Each read is limited: no
 // statement stays open while a caller handles a page.
 package sqlite
