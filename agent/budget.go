@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// budgetError is a limit of the options that a pull has reached. It is not a failure: the
+// budgetError reports that a pull reached a limit of its options. It is not a failure: the
 // pages read so far are in the store, and the next pull continues.
 type budgetError struct{ quota string }
 

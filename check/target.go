@@ -44,8 +44,8 @@ type TargetOptions struct {
 	MaxRequests int   // most requests, redirects included; 0 means 1,000
 	MaxBody     int64 // most bytes of a body, coded and decoded; 0 means 64 MiB. All bodies together: eight times that
 	Keyed       bool  // the client sends an API key, so that responses may be private
-	// Elsewhere reports whether another server than the one under test serves the URL of a
-	// page. Such pages are not checked. If nil, there are none.
+	// Elsewhere reports whether a server other than the one under test serves the URL of a
+	// page. Such pages are not checked. If nil, the server under test serves every page.
 	Elsewhere func(url string) bool
 	// Decode removes the content codings of a response. If nil, only gzip is supported.
 	Decode func(*http.Response) (io.ReadCloser, error)

@@ -129,9 +129,9 @@ func (m *meta) mayBeDated() bool {
 	return (m.guess == millrace.Article || m.guess == millrace.Collection || m.guess == "") && !m.isHome()
 }
 
-// datesCount reports whether a declared date that the page does not show may be its own: true
-// for a text that is published once. On other pages it is the time when somebody created the
-// page in a CMS.
+// datesCount reports whether a declared date that the page does not show may be its
+// publication date: true for a text that is published once. On other pages, such a date is the
+// time when the page was created in a CMS.
 func (m *meta) datesCount() bool {
 	if m.guess != millrace.Article && m.guess != millrace.Forum && m.guess != "" {
 		return false

@@ -39,7 +39,7 @@ func (m *meta) title() {
 	text, source := "", ""
 	for _, level := range []int{1, 2} {
 		if level == 2 && best != 0 && best != 2 {
-			break // a heading that is only the beginning or the end of a claim may be the site's
+			break // a heading that matches only the beginning or the end of a claim may be the site's name
 		}
 		for _, h := range m.c.headings {
 			if headingLevel(h) != level || inFurniture(h) {

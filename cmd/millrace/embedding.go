@@ -5,8 +5,8 @@ import (
 	"github.com/millrace/millrace/internal/search"
 )
 
-// embedding are the flags of commands that search: a model for the meaning of passages.
-// Without a model, the index learns the meaning from the site's own words.
+// embedding holds the flags of the embedding model that search commands use. Without a model,
+// the index computes vectors from the site's own words.
 type embedding struct {
 	EmbedURL            string `name:"embed-url" placeholder:"URL" help:"Base URL of a server for text embeddings with OpenAI's /v1/embeddings, such as http://localhost:11434/v1 (default: vectors are computed from the site's own words)."`
 	EmbedModel          string `placeholder:"NAME" help:"Name of the embedding model."`

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/proxy"
 )
 
-// fronting are the flags of a server in front of a site.
+// fronting holds the flags of a server in front of a site.
 type fronting struct {
 	Origin        string        `placeholder:"URL" help:"Run in front of the site's own server at this URL, such as http://127.0.0.1:8000 (default: no). Requests that are not for machine documents are passed to it, and the source is read from it. SOURCE is the public URL."`
 	Hosts         []string      `placeholder:"NAME" help:"With --origin: more host names of the site (default: the host of SOURCE, with and without www). Requests for other hosts get 421." hidden:""`
@@ -67,7 +67,7 @@ func (c *serveCommand) behind() string {
 	return canon.Origin(u)
 }
 
-// together rejects a base of documents that is not on the site behind this server.
+// together rejects an endpoint base that is not on the site that this server runs in front of.
 func (c *serveCommand) together(docs string) error {
 	if c.Origin == "" {
 		return nil

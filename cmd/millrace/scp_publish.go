@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/protocol/scp"
 )
 
-// scpPublishing are the flags of SCP.
+// scpPublishing holds the flags of SCP.
 type scpPublishing struct {
 	Sections        []string `placeholder:"PATH" help:"Paths that get their own collections (default: the first segments of all paths)." hidden:""`
 	UpdateFrequency string   `enum:",hourly,daily,weekly,monthly" default:"" placeholder:"WORD" help:"Update frequency that collections declare: hourly, daily, weekly or monthly (default: by how often the site changes)." hidden:""`

@@ -116,8 +116,8 @@ func varied(vary []string) string {
 	return joined + ", Authorization"
 }
 
-// withoutQuery returns the request without its query. Documents of discovery have no
-// query, and a query may cost work that needs a key.
+// withoutQuery returns the request without its query. Discovery documents have no query, and a
+// query may start costly work that requires a key.
 func withoutQuery(r *http.Request) *http.Request {
 	if r.URL.RawQuery == "" {
 		return r

@@ -36,7 +36,7 @@ type Outbox struct {
 	Most  int // most events of one delivery; 0 = 100
 	Bytes int // size from which a delivery takes no more events; 0 = 256 KiB
 
-	known bool   // last is
+	known bool   // last is set
 	last  []byte // the stored value, unless another process has replaced it
 	small int    // how often Most and Bytes are halved, after ErrTooLarge
 }

@@ -136,8 +136,8 @@ func (m *markup) root(name xml.Name, space string, ours bool, line int) error {
 	return formatError(line, "xml-root", fmt.Sprintf("its root is <%.100s>, not <urlset> or <sitemapindex>", name.Local), nil)
 }
 
-// namespace returns the namespace of a prefix, and whether it is one of the protocol,
-// or none. It ignores hosts, because many sites misspell them.
+// namespace returns the namespace of a prefix, and reports whether it is a sitemap namespace
+// or empty. It ignores the host in a namespace, because many sites misspell it.
 func (m *markup) namespace(prefix string) (string, bool) {
 	for i := len(m.bindings) - 1; i >= 0; i-- {
 		if m.bindings[i].prefix == prefix {

@@ -37,7 +37,7 @@ func requestMessage(r *http.Request, base string) *message {
 	case strings.HasPrefix(r.RequestURI, "/"):
 		m.target = r.RequestURI // URL encodes characters such as | differently
 	case r.URL.Host != "":
-		// RequestURI of an absolute URL is path and query too, unless it is opaque.
+		// Omit Opaque: RequestURI of an opaque URL is not its path and query.
 		u := url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery, ForceQuery: r.URL.ForceQuery}
 		m.target = u.RequestURI()
 	}

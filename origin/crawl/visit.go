@@ -136,9 +136,9 @@ func (c *Crawl) fetch(ctx context.Context, r *result, buf *bytes.Buffer) error {
 	return c.extract(ctx, r, resp, data)
 }
 
-// target returns the canonical URL of a redirect, "" if the response is none. Servers behind a
-// TLS proxy often redirect to their own http URLs. The crawl fetches those pages of the site
-// by https.
+// target returns the canonical URL of a redirect, or "" if the response is not a redirect.
+// Servers behind a TLS proxy often redirect to their own http URLs. The crawl fetches those
+// pages of the site by https.
 func (c *Crawl) target(resp *http.Response) (string, error) {
 	to, err := fetch.RedirectTarget(resp)
 	if refused, ok := errors.AsType[*fetch.RedirectError](err); ok {

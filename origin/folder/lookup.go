@@ -88,7 +88,7 @@ func (t *snapshot) regular(name string) bool {
 }
 
 // Open opens a regular file by its name under the folder. It makes a Folder an [fs.FS] for
-// [net/http.ServeFileFS]. It does not open directories and hidden names.
+// [net/http.ServeFileFS]. It does not open directories or files with hidden names.
 func (f *Folder) Open(name string) (fs.File, error) {
 	h, err := f.openNamed(name)
 	if err != nil {

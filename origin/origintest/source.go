@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// notes holds the refs that a sink stores of a source, in memory.
+// notes holds in memory the refs that a sink stores for a source.
 type notes struct {
 	mu   sync.Mutex
 	refs map[string]millrace.Ref
@@ -29,7 +29,8 @@ func blank(refs map[string]millrace.Ref) *notes {
 	return n
 }
 
-// knownRefs returns the refs of URLs like a sink.
+// knownRefs returns the stored refs of the URLs, as a sink does. Without URLs, it returns all
+// refs.
 func (n *notes) knownRefs(_ context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
 	return func(yield func(millrace.Ref, error) bool) {
 		n.mu.Lock()

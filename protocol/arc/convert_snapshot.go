@@ -252,7 +252,8 @@ func (n node) blocks(dst []millrace.Block, level int) []millrace.Block {
 	return dst
 }
 
-// sensitive returns how any node is sensitive, by context or ai_context.
+// sensitive returns the words "personal" and "sensitive" that occur in the context or
+// ai_context of any node, sorted.
 func (n node) sensitive() []string {
 	found := map[string]bool{}
 	n.contexts(found)

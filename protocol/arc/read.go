@@ -41,13 +41,13 @@ type reader struct {
 	policy kit.Policy
 }
 
-// NewReader returns a source that reads the site at an endpoint, any URL of it. A nil client
-// is the guarded default; nil options mean the zero value.
+// NewReader returns a source that reads the site at an endpoint, which is any URL of the site.
+// A nil client is the guarded default; nil options mean the zero value.
 //
-// Changes yields pages with a snapshot with their content, as in the list. It fetches a page
-// without one from its own URL, no faster than the list allows (E.7), and again when its entry
-// in the list changes. It skips pages of other origins, and those that the list, the page or
-// robots.txt closes to agents.
+// If the list has a snapshot of a page, Changes yields the page with the content of the
+// snapshot. It fetches any other page from the page's own URL, no faster than the list allows
+// (E.7), and again when its entry in the list changes. It skips pages of other origins, and
+// those that the list, the page or robots.txt closes to agents.
 func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source {
 	return newReader(client, endpoint, o)
 }

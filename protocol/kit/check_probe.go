@@ -63,7 +63,8 @@ func (p *Probe) ask(ctx context.Context, fields ...string) (*check.Response, err
 	return p.Do(ctx, http.MethodGet, p.URL, h)
 }
 
-// Holds returns the 304 to the fields, or nil if the server sends another status.
+// Holds sends a conditional request with the fields. It returns the response if its status is
+// 304, otherwise nil.
 func (p *Probe) Holds(ctx context.Context, fields ...string) (*check.Response, error) {
 	resp, err := p.ask(ctx, fields...)
 	if resp == nil || resp.Status != http.StatusNotModified {

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/commonmark"
 )
 
-// carried are the fields that are known of a page whose front matter has a URL.
+// carried is the set of fields that are known if the front matter names the page's URL.
 const carried = millrace.FieldTitle | millrace.FieldDescription | millrace.FieldAuthor | millrace.FieldPublished |
 	millrace.FieldModified | millrace.FieldLanguage | millrace.FieldSection | millrace.FieldTags | millrace.FieldKind |
 	millrace.FieldContent

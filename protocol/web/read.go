@@ -172,7 +172,7 @@ func (r *run) settle() (mismatch uint64, err error) {
 	return mismatch, nil
 }
 
-// behind records a page that is older than in a list.
+// behind records that a page is older than its entry in a list.
 func (r *reader) behind(page, state string, got *twin) {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, page+"\x00"+state+"\x00"+got.ETag+"\x00"+got.modified.String())
@@ -181,7 +181,7 @@ func (r *reader) behind(page, state string, got *twin) {
 	r.mismatch += h.Sum64() // in any order
 }
 
-// put yields a present page, with its state in a list.
+// put yields a present page and records its state in the list.
 func (r *run) put(u, section, state string, at time.Time) error {
 	if state != "" {
 		r.listed.Add(u, state)
