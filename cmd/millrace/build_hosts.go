@@ -26,7 +26,7 @@ func printBuild(w *bytes.Buffer, r *buildReport) {
 		fmt.Fprintf(w, "  %s\n", g.Text("left out", "files"))
 	}
 	if r.Separate > 0 {
-		fmt.Fprintf(w, "  %d documents have a page of the site for a folder, and lie aside: hosts find them by %s\n", r.Separate, "_redirects, .millrace/nginx.conf or .millrace/Caddyfile")
+		fmt.Fprintf(w, "  %d documents are stored separately, because a page of the site has the name of their folder; hosts map them by %s\n", r.Separate, "_redirects, .millrace/nginx.conf or .millrace/Caddyfile")
 	}
 	if r.Unsaid > 0 {
 		fmt.Fprintf(w, "  _headers has %d rules and no place for all that should be said of %d documents\n", r.Rules, r.Unsaid)
