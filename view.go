@@ -43,7 +43,7 @@ type Site struct {
 	Base         string         // base of the C-URLs: absolute, ends with "/"
 	EndpointBase string         // base of the protocol documents: absolute, ends with "/"
 	Home         string         // identity of the home page: "/", or the page that "/" redirects to; "" = not visible
-	Title        string         // title of the home page, else the host
+	Title        string         // title that the source gives the site, else of the home page, else the host
 	Language     string         // language of the home page, else ""
 	Epoch        string         // random name of the view's log
 	Volatile     bool           // the log ends with the process; documents offer no tokens or dates of it

@@ -60,6 +60,7 @@ func (o *Options) nodes() int {
 // Result is the page extracted from a document, and how it was found.
 type Result struct {
 	Page      *millrace.Page
+	SiteName  string            // name of the site that the page declares; "" = none
 	Canonical string            // the page's rel=canonical, absolute; "" = none
 	Sources   map[string]string // JSON name of a field to its source, such as "meta og:title"
 	Root      string            // selector of the root of the content
@@ -88,6 +89,8 @@ type Result struct {
 	// Login is set if the page is a login form or asks for a password, with little other
 	// content.
 	Login bool
+
+	titleEnds []string // first and last part of the title element, for [SiteNames]
 }
 
 // Dropped is a subtree that was left out of the content.

@@ -74,6 +74,7 @@ func (m *meta) read() {
 	m.guess = m.guessKind()
 	m.language()
 	m.title()
+	m.names()
 	m.page.Description = m.first("description", "json-ld description", "meta description", "meta og:description", "meta twitter:description")
 	m.author()
 	m.dates()

@@ -65,6 +65,9 @@ type Source struct {
 	Watch func(ctx context.Context, changed func()) error
 	// Next returns the time of the next useful scan; nil = any time.
 	Next func() time.Time
+	// SiteTitle returns the title that the site gives itself, after a scan; "" = unknown. If
+	// nil, it is unknown.
+	SiteTitle func(ctx context.Context) (string, error)
 	// Complete reports whether the last scan covered the whole site; nil = always.
 	Complete func() bool
 	// Files are the site's own pages and files, if they can be served unchanged; nil = they

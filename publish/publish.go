@@ -34,6 +34,8 @@ type Options struct {
 	// BaseURL is the URL of the site, such as https://example.com/. Pages with other
 	// URLs are not published.
 	BaseURL string
+	// Title is the title of the site. If empty, it is the title of the home page.
+	Title string
 	// Next handles the requests for other paths than machine documents, with unchanged
 	// paths. If nil, they get 404.
 	Next http.Handler
@@ -168,7 +170,7 @@ func (s *Server) prepare(ctx context.Context, o *Options, static bool) (_ *servi
 		return nil, err
 	}
 	origin := &ingest.Origin{
-		Name: base, From: "program", Title: base, Base: base, Store: o.Store, Source: s.source, Watch: s.watch, Logger: s.log,
+		Name: base, From: "program", Title: base, SiteTitle: o.Title, Base: base, Store: o.Store, Source: s.source, Watch: s.watch, Logger: s.log,
 	}
 	so := &serving.Options{
 		Origin: origin, Site: site, Config: store.Config{Base: base, Visibility: o.Visibility}, Artifacts: o.Artifacts,

@@ -33,7 +33,8 @@ type Store interface {
 	// Manifests yields the manifest of the newest edition of each generation of each
 	// publication of all sites.
 	Manifests(ctx context.Context) iter.Seq2[[]byte, error]
-	// State returns the small values of the store.
+	// State returns the small values of the store. Its value of a site's name and [TitleKey]
+	// is the Title of the site in all views from then on.
 	State() State
 	// Leases returns the leases of the store.
 	Leases() Leases
@@ -44,6 +45,9 @@ type Store interface {
 	// Close closes the store. Everything opened from it then returns errors.
 	Close() error
 }
+
+// TitleKey is the key of a site's title in the State of a store. The namespace is the site's name.
+const TitleKey = "title"
 
 // Options configures a store. The zero value is valid.
 type Options struct {

@@ -22,6 +22,7 @@ type publishing struct {
 	Authors         string   `enum:"name,hidden" default:"name" help:"How authors appear: ${enum}."`
 	ListItems       int      `default:"50000" placeholder:"N" help:"Maximum pages in one list; longer lists are split (default: ${default})." hidden:""`
 	Also            []string `type:"names" placeholder:"PROTOCOL,..." help:"Also publish in protocols whose specification is not settled: tct-03 (default: none)." hidden:""`
+	SiteTitle       string   `placeholder:"TEXT" help:"Title of the site in lists and feeds (default: the title that the site gives itself)." hidden:""`
 	SiteContact     string   `placeholder:"ADDRESS" help:"URL or e-mail address for operators of bots. It is published (default: none)."`
 	Rehost          bool     `help:"Publish the pages of a mirror under the base URL instead of their original URLs, so that every protocol can have them."`
 

@@ -79,6 +79,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		return nil, err
 	}
 	o := p.newSource(l.kind, s.docs, ingest.Rules(c.correcting))
+	o.SiteTitle = c.SiteTitle
 	s.source = o
 	if was != nil {
 		s.lasting = was.lasting

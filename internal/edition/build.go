@@ -15,7 +15,7 @@ import (
 // valid, and the results of deferred work. If prev is nil or foreign, it builds all. A
 // document that differs from that of a foreign prev gets a later time of modification.
 func (s *Server) build(ctx context.Context, view millrace.View, prev *manifest, made done) (*manifest, error) {
-	m := &manifest{Format: manifestFormat, Key: s.key, Version: s.version, Seq: view.Site().Seq}
+	m := &manifest{Format: manifestFormat, Key: s.key, Version: s.version, Seq: view.Site().Seq, Title: view.Site().Title}
 	all, err := s.largeDocuments(ctx, view)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (s *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, 
 	if old != nil && old.Protocol != d.proto {
 		old = nil
 	}
-	reuse := old != nil && !prev.foreign && prev.Version == s.version && !since.unreachable && old.forEachNotIn(ctx, s.artifacts, s.served().document(d.Path), s.exists(ctx)) == nil
+	reuse := old != nil && !prev.foreign && prev.Version == s.version && prev.Title == view.Site().Title && !since.unreachable && old.forEachNotIn(ctx, s.artifacts, s.served().document(d.Path), s.exists(ctx)) == nil
 	g := newGrower(ctx, s.artifacts)
 	one := func(parts *millrace.Parts, next, old *large, etag string, changed []string) error {
 		var earlier *chunked

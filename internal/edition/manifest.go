@@ -24,6 +24,7 @@ type manifest struct {
 	Version   string           `json:"version"` // Options.Version of that process
 	Seq       uint64           `json:"seq"`
 	Cursor    millrace.Cursor  `json:"cursor"` // of the log at seq
+	Title     string           `json:"title"`  // of the site
 	Documents []large          `json:"documents,omitempty"`
 	Artifacts []storedArtifact `json:"artifacts,omitempty"`
 	// Gone has the withdrawn artifacts by path.

@@ -243,7 +243,7 @@ func (s *Server) advance(ctx context.Context, l store.Lease) (changed, more bool
 	if ed := s.current.Load(); complete && ed.rebuilt && !made.empty() && ed.View.Site().Seq == head.Site().Seq {
 		return true, more, s.rebuild(ctx) // another process made the edition
 	}
-	if complete && !s.unconfirmed && made.empty() && s.current.Load().View.Site().Seq == head.Site().Seq && !prev.due(s.now()) {
+	if complete && !s.unconfirmed && made.empty() && s.current.Load().View.Site().Seq == head.Site().Seq && prev.Title == head.Site().Title && !prev.due(s.now()) {
 		s.publishedCursor = at
 		s.oldestChange.Store(nil)
 		return false, more, nil

@@ -83,8 +83,8 @@ var ErrTypes = fmt.Errorf("%w: only the REST API of WordPress has types of pages
 
 // Open opens the source: the folder if it is not empty, else the site whose URL is Name.
 // It uses the origin that Kind names or, if Kind is empty, the first one that can read the
-// site. Open sets Base, Held, Original and Progress of the options. It does nothing if
-// there is a source already, or for a mirror. If the origin does not know ExcludeTypes,
+// site. Open sets Base, Held, Original and Progress of the options. If there is a source
+// already, and for a mirror, it only stores SiteTitle. If the origin does not know ExcludeTypes,
 // Open returns ErrTypes.
 func (o *Origin) Open(ctx context.Context, site store.Site, folder string, options origin.Options) error {
 	way := all.ByName(o.Kind)
@@ -100,6 +100,11 @@ func (o *Origin) Open(ctx context.Context, site store.Site, folder string, optio
 	}
 	if len(options.ExcludeTypes) > 0 && (way == nil || !way.Types) {
 		return ErrTypes
+	}
+	if o.SiteTitle != "" {
+		if err := o.saveTitle(ctx); err != nil {
+			return err
+		}
 	}
 	if o.Source != nil || o.Kind == Mirror {
 		return nil
@@ -144,5 +149,5 @@ func (o *Origin) Close() error {
 // Use sets the source and the origin that opened it.
 func (o *Origin) Use(way origin.Origin, s *origin.Source) {
 	o.Kind, o.way, o.Files = way.Name, way, s.Files
-	o.Source, o.Watch, o.Next, o.Complete, o.close = s.Source, s.Watch, s.Next, s.Complete, s.Close
+	o.Source, o.Watch, o.Next, o.Complete, o.siteTitle, o.close = s.Source, s.Watch, s.Next, s.Complete, s.SiteTitle, s.Close
 }

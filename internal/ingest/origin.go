@@ -42,13 +42,17 @@ type Origin struct {
 	// Fallback replaces a source that failed with an error, and reports whether it did.
 	// Nil: it never does.
 	Fallback func(error) bool
-	Rules    Rules // of extraction; tried on some pages to warn of rules that match nothing
+	// SiteTitle is the title of the site. If empty, it is the source's.
+	SiteTitle string
+	Rules     Rules // of extraction; tried on some pages to warn of rules that match nothing
 	// Progress shows how far a long step is. Nil: progress is not shown.
 	Progress func(title string) Progress
 	Logger   *slog.Logger
 
 	// Files are the site's own files, if they can be served unchanged, else nil.
 	Files origin.Files
+
+	siteTitle func(ctx context.Context) (string, error) // see origin.Source; nil = unknown
 
 	close   func() error  // closes the source; nil = nothing to close
 	way     origin.Origin // the origin of the source; without a name = none
@@ -348,6 +352,9 @@ func (o *Origin) take(ctx context.Context, site store.Site) (*mirror.Report, err
 	start := time.Now()
 	report, err := o.read(ctx, site)
 	if err != nil {
+		return report, err
+	}
+	if err := o.saveTitle(ctx); err != nil {
 		return report, err
 	}
 	if src, ok := o.Source.(Originals); ok && !o.tried {

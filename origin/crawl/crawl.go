@@ -74,6 +74,7 @@ type Crawl struct {
 	running  sync.Mutex
 	table    table
 	soft     atomic.Pointer[soft]
+	names    extract.SiteNames
 	home     atomic.Pointer[string] // canonical URL of the root on another host; nil = not known, "" = none
 	next     atomic.Int64           // time of the next run, seconds since 1970
 	complete atomic.Bool
@@ -122,6 +123,9 @@ func (c *Crawl) Next() time.Time {
 	}
 	return time.Time{}
 }
+
+// SiteTitle returns the name of the site, from the pages that were read; "" = unknown.
+func (c *Crawl) SiteTitle(context.Context) (string, error) { return c.names.Name(), nil }
 
 // Complete reports whether the last run covered the whole site: it reached its end, no page or
 // list was unavailable, and no limit cut it off. No limit may have excluded an address in this

@@ -14,7 +14,7 @@ func Origin() origin.Origin {
 			if err != nil {
 				return nil, err
 			}
-			return &origin.Source{Source: c, Next: c.Next, Complete: c.Complete}, nil
+			return &origin.Source{Source: c, Next: c.Next, Complete: c.Complete, SiteTitle: c.SiteTitle}, nil
 		},
 	}
 }

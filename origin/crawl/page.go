@@ -21,6 +21,7 @@ func (c *Crawl) extract(ctx context.Context, r *result, resp *http.Response, dat
 	}
 	res, err := c.make(ctx, r, &o)
 	if res != nil {
+		c.names.Add(res, r.url == c.scope.base)
 		r.feeds = res.Feeds
 		if r.url == c.scope.base {
 			c.learnHome(res.Canonical)

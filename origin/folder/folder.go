@@ -64,7 +64,8 @@ type snapshot struct {
 	home  string      // canonical, ends with "/"; "" = unknown
 	base  string      // base for resolving links
 	rules string      // prefix of every version: fingerprint of all inputs except the file
-	// probes are the files that determined home.
+	title string      // of the site; "" = unknown
+	// probes are the files that determined home and title.
 	probes []probe
 }
 
@@ -212,6 +213,9 @@ func (f *Folder) refresh(ctx context.Context) (*snapshot, error) {
 	f.present.Store(next)
 	return next, nil
 }
+
+// SiteTitle returns the title of the site, from its first pages; "" = unknown.
+func (f *Folder) SiteTitle(context.Context) (string, error) { return f.present.Load().title, nil }
 
 // version returns the validator of a file, or "" if the file may still change without a trace.
 func (t *snapshot) version(info fs.FileInfo, now time.Time) string {

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// maxProbes is the maximum number of pages that are read to find the home of a folder.
+// maxProbes is the maximum number of pages that are read to find the home and the title of a folder.
 const maxProbes = 8
 
 // probe is a page that determined the home, with its state at that time.
@@ -20,12 +20,13 @@ type probe struct {
 	sure  bool // a change would be noticed
 }
 
-// learn determines where the folder is deployed, from the canonical links of its first pages
-// in the order of the walk. The page at "/" decides alone if it has one; otherwise the
-// majority of the others decides. The result depends on the files only, never on the order of
+// learn determines where the folder is deployed, and the title of the site. For the first it
+// uses the canonical links of the first pages in the order of the walk. The page at "/"
+// decides alone if it has one; otherwise the majority of the others decides. The result depends on the files only, never on the order of
 // requests.
 func (f *Folder) learn(ctx context.Context, t *snapshot) error {
-	votes, best := map[string]int{}, ""
+	votes, best, settled := map[string]int{}, "", false
+	var names extract.SiteNames
 	for e := range f.pages(ctx, t) {
 		s, sure := tree.StampOf(e.Info, f.now())
 		t.probes = append(t.probes, probe{e.File, s, sure})
@@ -34,18 +35,22 @@ func (f *Folder) learn(ctx context.Context, t *snapshot) error {
 			continue // Page reports the error
 		}
 		res, err := extract.HTML(ctx, data, e.URL, &extract.Options{Base: t.base})
-		if err == nil && res.Canonical != "" {
+		if err == nil {
+			names.Add(res, e.URL == "/")
+		}
+		if err == nil && res.Canonical != "" && !settled {
 			if h := t.homeBy(e.URL, res.Canonical); h != "" {
 				if votes[h]++; votes[h] > votes[best] {
 					best = h
 				}
 			}
 		}
-		if len(t.probes) == maxProbes || e.URL == "/" && best != "" {
+		settled = settled || e.URL == "/" && best != ""
+		if len(t.probes) == maxProbes || settled && names.Name() != "" {
 			break
 		}
 	}
-	t.home = best
+	t.home, t.title = best, names.Name()
 	return ctx.Err()
 }
 

@@ -11,7 +11,7 @@ func Origin() origin.Origin {
 			if err != nil {
 				return nil, err
 			}
-			return &origin.Source{Source: f, Files: f, Watch: f.Watch, Close: f.Close}, nil
+			return &origin.Source{Source: f, Files: f, Watch: f.Watch, SiteTitle: f.SiteTitle, Close: f.Close}, nil
 		},
 	}
 }

@@ -130,6 +130,9 @@ func (f *Folder) Base() string {
 	return ""
 }
 
+// SiteTitle returns the title of the site in the configuration; "" = none.
+func (f *Folder) SiteTitle(context.Context) (string, error) { return f.newest().title, nil }
+
 // newest returns the latest snapshot.
 func (f *Folder) newest() *snapshot {
 	return cmp.Or(f.present.Load(), f.first)

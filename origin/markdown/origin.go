@@ -25,7 +25,7 @@ func Origin() origin.Origin {
 			if err != nil {
 				return nil, err
 			}
-			return &origin.Source{Source: f, Watch: f.Watch, Close: f.Close}, nil
+			return &origin.Source{Source: f, Watch: f.Watch, SiteTitle: f.SiteTitle, Close: f.Close}, nil
 		},
 	}
 }

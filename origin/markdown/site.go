@@ -57,6 +57,7 @@ type site struct {
 	kind     Kind
 	base     string // base in the configuration, canonical, ends with "/"; "" = none
 	language string
+	title    string // of the site; "" = none
 	// authors maps the keys of authors in pages to names; nil = none.
 	authors map[string]string
 	// drafts, future and expired publish such pages, too.

@@ -34,7 +34,7 @@ func loadMkDocs(p *project) (*site, error) {
 		return nil, millrace.Coded("folder-outside", fmt.Errorf("%w: the folder %q of %s is not in the project", millrace.ErrInvalid, m.docs, p.file))
 	}
 	m.navigation(c["nav"])
-	return &site{convention: m, base: baseOf(c.text("site_url")), language: c.under("theme").text("language", "locale")}, nil
+	return &site{convention: m, title: c.text("site_name"), base: baseOf(c.text("site_url")), language: c.under("theme").text("language", "locale")}, nil
 }
 
 func lines(v any) []string {
@@ -140,6 +140,7 @@ type docusaurusRoot struct{ name, route string }
 
 var (
 	jsURL     = regexp.MustCompile(`(?m)^\s*["']?url["']?\s*:\s*["'\x60]([^"'\x60$]+)["'\x60]`)
+	jsTitle   = regexp.MustCompile(`(?m)^\s*["']?title["']?\s*:\s*["'\x60]([^"'\x60$]+)["'\x60]`)
 	jsBase    = regexp.MustCompile(`(?m)^\s*["']?baseUrl["']?\s*:\s*["'\x60]([^"'\x60$]+)["'\x60]`)
 	jsSlash   = regexp.MustCompile(`(?m)^\s*["']?trailingSlash["']?\s*:\s*(true|false)`)
 	jsLocale  = regexp.MustCompile(`["']?defaultLocale["']?\s*:\s*["']([A-Za-z-]+)["']`)
@@ -186,7 +187,7 @@ func loadDocusaurus(p *project) (*site, error) {
 	if u := baseOf(firstMatch(jsURL, text)); u != "" {
 		base = asFolder(u + strings.Trim(firstMatch(jsBase, text), "/"))
 	}
-	return &site{convention: d, base: baseOf(base), language: firstMatch(jsLocale, text), authors: authors}, nil
+	return &site{convention: d, title: firstMatch(jsTitle, text), base: baseOf(base), language: firstMatch(jsLocale, text), authors: authors}, nil
 }
 
 func firstMatch(re *regexp.Regexp, text string) string {

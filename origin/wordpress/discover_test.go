@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/millrace/millrace"
 )
@@ -165,5 +166,32 @@ func TestNewRefuses(t *testing.T) {
 		if _, err := New(nil, root, nil); !errors.Is(err, millrace.ErrInvalid) {
 			t.Errorf("New(%q): %v", root, err)
 		}
+	}
+}
+
+// The title is fetched after the first run, and again a day later.
+func TestSiteTitle(t *testing.T) {
+	f := newFake(t)
+	f.fill(1)
+	now := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
+	site, err := New(&http.Client{}, f.Address(), &Options{Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	title := func(want string) {
+		t.Helper()
+		if got, err := site.SiteTitle(t.Context()); got != want || err != nil {
+			t.Errorf("%q, %v; want %q", got, err, want)
+		}
+	}
+	title("")
+	for range site.Changes(t.Context(), "") {
+	}
+	title("Tom & Jerry")
+	f.Server.Close()
+	title("Tom & Jerry")
+	now = now.Add(24 * time.Hour)
+	if _, err := site.SiteTitle(t.Context()); err == nil {
+		t.Error("not fetched after a day")
 	}
 }

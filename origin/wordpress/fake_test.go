@@ -185,7 +185,7 @@ func (f *fake) api(w http.ResponseWriter, route string, q url.Values) {
 	var answer any
 	switch id, isItem := strings.CutPrefix(route, "wp/v2/posts/"); {
 	case route == "":
-		answer = map[string]any{"home": f.Server.URL, "namespaces": []string{"oembed/1.0", "wp/v2"}}
+		answer = map[string]any{"home": f.Server.URL, "name": "Tom &#038; Jerry", "namespaces": []string{"oembed/1.0", "wp/v2"}}
 	case route == "wp/v2/types":
 		types := map[string]map[string]string{
 			"post":       {"slug": "post", "name": "Posts", "rest_base": "posts", "rest_namespace": "wp/v2"},

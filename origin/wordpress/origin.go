@@ -11,7 +11,7 @@ func Origin() origin.Origin {
 			if err != nil {
 				return nil, err
 			}
-			return &origin.Source{Source: s}, nil
+			return &origin.Source{Source: s, SiteTitle: s.SiteTitle}, nil
 		},
 	}
 }

@@ -3,6 +3,7 @@ package wordpress
 import (
 	"context"
 	"fmt"
+	"html"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -47,6 +48,7 @@ type Site struct {
 	log    *slog.Logger
 	known  atomic.Pointer[site]   // last known properties; nil = none yet
 	warned atomic.Pointer[string] // types in the last warning of unread
+	title  atomic.Pointer[title]  // last known title; nil = none yet
 }
 
 // New returns the WordPress site whose root is the URL of its home, such as
@@ -143,4 +145,30 @@ func (s *Site) place(f *site, link string) (string, error) {
 		return "", fmt.Errorf("%w: not under %s", millrace.ErrNotFound, s.root)
 	}
 	return c, nil
+}
+
+// title is the title of the site at a time.
+type title struct {
+	text string
+	at   time.Time
+}
+
+// SiteTitle returns the title in the settings of WordPress. It fetches the title at most once
+// a day.
+func (s *Site) SiteTitle(ctx context.Context) (string, error) {
+	if t := s.title.Load(); t != nil && s.now().Sub(t.at) < 24*time.Hour {
+		return t.text, nil
+	}
+	f := s.known.Load()
+	if f == nil {
+		return "", nil
+	}
+	var index struct {
+		Name string `json:"name"`
+	}
+	if _, err := s.get(ctx, f.route("", url.Values{"_fields": {"name"}}), &index); err != nil {
+		return "", fmt.Errorf("title of %s: %w", s.root, err)
+	}
+	s.title.Store(&title{html.UnescapeString(index.Name), s.now()})
+	return s.title.Load().text, nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/internal/record"
 )
 
@@ -52,7 +53,7 @@ func (v *view) describe(docs string) error {
 	if !home.Present {
 		home = new(entry)
 	}
-	return record.Describe(&v.info, pages, tagged, home.url, home.Meta)
+	return record.Describe(&v.info, pages, tagged, home.url, home.Meta, v.site.store.values[[2]string{v.site.name, store.TitleKey}])
 }
 
 func (v *view) Site() millrace.Site {

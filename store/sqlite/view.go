@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/internal/record"
 )
 
@@ -81,8 +82,12 @@ func (l *log) describe(q querier, st logState, seq int64) (millrace.Site, error)
 		info.Time = time.UnixMilli(at).UTC()
 	}
 	page, meta, err := l.home(q, seq)
+	var title []byte
 	if err == nil {
-		err = record.Describe(&info, counts, tagged, page, meta)
+		err = q.row("SELECT value FROM state JOIN site ON namespace = name WHERE site.id = ? AND key = ?", []any{l.site, store.TitleKey}, &title)
+	}
+	if err == nil || absent(err) {
+		err = record.Describe(&info, counts, tagged, page, meta, title)
 	}
 	return info, err
 }

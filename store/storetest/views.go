@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
 )
 
 // library applies pages whose sections and dates distinguish all orders.
@@ -194,6 +195,20 @@ func viewCases() []testCase {
 			moved.Known |= millrace.FieldSection
 			f.apply(put(moved), gone("/b"))
 			want(f, "sections", f.head().Site().Sections, []millrace.Section{{Name: "blog", Pages: 4}})
+		}},
+		{"a title in the state is that of the site", func(t *testing.T, f *fixture) {
+			title := func() []string {
+				f.publish(f.publication(f.config))
+				v, _ := f.published(f.publication(f.config))
+				return []string{f.head().Site().Title, f.siteHead().Site().Title, v.Site().Title}
+			}
+			f.puts("/a")
+			f.swap(siteName, store.TitleKey, "", "Its name", nil)
+			want(f, "without a home page", title(), []string{"Its name", "Its name", "Its name"})
+			f.puts("/")
+			want(f, "with one", title(), []string{"Its name", "Its name", "Its name"})
+			f.swap(siteName, store.TitleKey, "Its name", "", nil)
+			want(f, "no longer", title(), []string{"Title of /", "Title of /", "Title of /"})
 		}},
 		{"the page that the home page redirects to describes the site", func(t *testing.T, f *fixture) {
 			f.puts("/en/", "/de/")

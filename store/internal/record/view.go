@@ -66,8 +66,8 @@ const MaxRedirects = 5
 
 // Describe completes the description of a view. It sets the number of pages by section and by
 // protocol, and the fields from the home page. home is the path of that page, or "" if the
-// view has no home page. meta is the stored page.
-func Describe(info *millrace.Site, pages, tagged map[string]int, home string, meta []byte) error {
+// view has no home page. meta is the stored page. title is the value of store.TitleKey.
+func Describe(info *millrace.Site, pages, tagged map[string]int, home string, meta, title []byte) error {
 	if maps.DeleteFunc(tagged, func(_ string, n int) bool { return n == 0 }); len(tagged) > 0 {
 		info.Tagged = tagged
 	}
@@ -78,14 +78,14 @@ func Describe(info *millrace.Site, pages, tagged map[string]int, home string, me
 	}
 	slices.SortFunc(info.Sections, func(a, b millrace.Section) int { return strings.Compare(a.Name, b.Name) })
 	if u, err := url.Parse(info.Base); err == nil {
-		info.Title = u.Host
+		info.Title = cmp.Or(string(title), u.Host)
 	}
 	if home == "" {
 		return nil
 	}
 	p, err := Decode(meta, nil)
 	if err == nil {
-		info.Home, info.Title, info.Language = home, cmp.Or(p.Title, info.Title), p.Language
+		info.Home, info.Title, info.Language = home, cmp.Or(string(title), p.Title, info.Title), p.Language
 	}
 	return err
 }

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The title of a site comes from its source, and heads lists, feeds and descriptors. A new
+// title builds them again, although no page has changed.
+func TestSiteTitle(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	config := filepath.Join(dir, "hugo.toml")
+	write(t, config, "title = 'Old Mill'\n")
+	if err := os.Mkdir(filepath.Join(dir, "content"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "content", "_index.md"), "---\ntitle: Welcome\n---\nHello.\n")
+	write(t, filepath.Join(dir, "content", "a.md"), "---\ntitle: A\n---\nText of a.\n")
+	s := serve(t, dir)
+	titled := func(want string) bool {
+		for path, text := range map[string]string{
+			"/llms.txt": "# " + want + "\n", "/feed.json": `"title":"` + want + `"`, "/feed.atom": ">" + want + "</title>",
+			"/.well-known/openfeeder.json": `"` + want + `"`,
+		} {
+			if _, _, body := get(t, strings.TrimSuffix(s.url, "/")+path); !strings.Contains(strings.ReplaceAll(body, `": "`, `":"`), text) {
+				t.Logf("%s has no %q", path, text)
+				return false
+			}
+		}
+		return true
+	}
+	if !titled("Old Mill") {
+		t.Error("title is not that of hugo.toml")
+	}
+	write(t, config, "title = 'New Mill'\n")
+	eventually(t, "the new title", func() bool { return titled("New Mill") })
+}
+
+// The title of a folder of HTML is what its pages have in common. site-title overrides it.
+func TestSiteTitleOfHTML(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"index", "about", "contact"} {
+		write(t, filepath.Join(dir, name+".html"), "<html><head><title>"+name+" – Old Mill</title></head><body><main><h1>"+name+
+			"</h1><p>Some text of this page, long enough to be its content.</p></main></body></html>")
+	}
+	for _, c := range []struct {
+		want string
+		args []string
+	}{{"# Old Mill\n", nil}, {"# The Mill\n", []string{"--site-title", "The Mill"}}} {
+		s := serve(t, append([]string{dir}, c.args...)...)
+		if _, _, body := get(t, strings.TrimSuffix(s.url, "/")+"/llms.txt"); !strings.HasPrefix(body, c.want) {
+			t.Errorf("llms.txt begins with %q, want %q", body[:min(len(body), 40)], c.want)
+		}
+	}
+}
