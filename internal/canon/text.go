@@ -1,6 +1,7 @@
 package canon
 
 import (
+	"net/url"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -150,4 +151,19 @@ func ValidUTF8(s string) string {
 		return s
 	}
 	return string([]rune(s))
+}
+
+// FolderName returns the name of a folder, as a URL has it, for people: "getting-started" is
+// "Getting started".
+func FolderName(segment string) string {
+	s := segment
+	if plain, err := url.PathUnescape(s); err == nil {
+		s = plain
+	}
+	s = strings.Join(strings.FieldsFunc(ValidUTF8(s), func(r rune) bool { return r == '-' || r == '_' || unicode.IsSpace(r) }), " ")
+	if s == "" {
+		return segment
+	}
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:]
 }

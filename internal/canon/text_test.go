@@ -185,3 +185,14 @@ func FuzzNormalizeLower(f *testing.F) {
 		}
 	})
 }
+
+func TestFolderName(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"docs": "Docs", "getting-started": "Getting started", "a_b--c": "A b c", "%C3%A9t%C3%A9": "Été", "v1.2": "V1.2", "-": "-", "": "", "%zz": "%zz",
+	} {
+		if got := FolderName(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}

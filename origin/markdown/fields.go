@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 )
 
 // speaks are the fields that front matter provides. A field that is missing in it is empty.
@@ -41,7 +42,7 @@ func (s *snapshot) fields(p *millrace.Page, sp spot, h *head) {
 		p.Known |= millrace.FieldModified
 	}
 	p.Language = languageTag(cmp.Or(m.text("lang", "language", "locale"), sp.language, s.language))
-	p.Section = cmp.Or(m.text("section"), sp.section)
+	p.Section = cmp.Or(m.text("section"), canon.FolderName(sp.section))
 	for _, name := range []string{"tags", "tag", "categories", "category", "keywords"} {
 		for _, t := range m.list(name, s.kind == Jekyll && name != "keywords" && name != "category") {
 			if len(t) <= 80 && len(p.Tags) < 50 && !slices.Contains(p.Tags, t) {

@@ -23,7 +23,7 @@ import (
 
 // format is the version of this package in the versions of pages. Increase it when the same
 // files may result in another page or another identity.
-const format = 1
+const format = 2
 
 // noBase is the base of links if the site's URL is unknown. The name never resolves (RFC 6761,
 // section 6.4). Package folder uses the same, so that a site keeps its links when it is built.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -10,7 +11,6 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -82,6 +82,7 @@ func (p *publisher) writeList(ctx context.Context, v millrace.View, l *index, w 
 	}
 	pages, more := heading{name: "Pages"}, heading{name: "More lists"}
 	var folders []heading
+	titles := make(map[string]string) // of the index pages of folders
 	for i, next := range l.parts {
 		first, last := next.bounds()
 		more.items = append(more.items, item(docs+next.path, fmt.Sprintf("Part %d of %d", i+1, len(l.parts)),
@@ -97,7 +98,10 @@ func (p *publisher) writeList(ctx context.Context, v millrace.View, l *index, w 
 				return err
 			}
 			rest := strings.TrimPrefix(e.identity, l.dir)
-			folder, _, inside := strings.Cut(rest, "/")
+			folder, below, inside := strings.Cut(rest, "/")
+			if below == "" && e.page.Title != "" { // the index page of the folder
+				titles[folder] = e.page.Title
+			}
 			if !inside {
 				pages.items = append(pages.items, e.item(docs))
 				continue
@@ -115,10 +119,7 @@ func (p *publisher) writeList(ctx context.Context, v millrace.View, l *index, w 
 			pages.items = append(pages.items, f.items[0])
 			continue
 		}
-		if plain, err := url.PathUnescape(f.name); err == nil {
-			f.name = plain
-		}
-		f.name = cut(cleanLine(f.name), 60)
+		f.name = cut(cleanLine(cmp.Or(titles[f.name], canon.FolderName(f.name))), 60)
 		named = append(named, f)
 	}
 	named = append(append([]heading{pages}, named...), more)

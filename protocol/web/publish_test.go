@@ -368,7 +368,9 @@ func TestListsStay(t *testing.T) {
 func TestOneList(t *testing.T) {
 	home := textPage("/", "x")
 	home.Title, home.Summary = "Mill & *Race*", "Wheels."
-	v := viewOf(home, textPage("/docs/a", "x"), textPage("/docs/b", "x"), textPage("/c/", "x"), textPage("/empty", ""))
+	guides := textPage("/guides/", "x")
+	guides.Title = "All guides"
+	v := viewOf(home, textPage("/docs/a", "x"), textPage("/docs/b", "x"), textPage("/c/", "x"), textPage("/empty", ""), guides, textPage("/guides/a", "x"))
 	var texts []string
 	for d, err := range NewPublisher(nil).All(t.Context(), v) {
 		if err != nil {
@@ -390,10 +392,15 @@ Each link leads to the Markdown of a page. The page's own address gives it, too,
 - [Mill \& \*Race\*](https://example.com/index.md): Wheels.
 - [Title of /c/](https://example.com/c/index.md)
 
-## docs
+## Docs
 
 - [Title of /docs/a](https://example.com/docs/a.md)
 - [Title of /docs/b](https://example.com/docs/b.md)
+
+## All guides
+
+- [All guides](https://example.com/guides/index.md)
+- [Title of /guides/a](https://example.com/guides/a.md)
 
 ## Optional
 
