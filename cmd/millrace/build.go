@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/serving"
+	"github.com/millrace/millrace/internal/sites"
 	"github.com/millrace/millrace/internal/static"
 	"github.com/millrace/millrace/mirror"
 	origins "github.com/millrace/millrace/origin/all"
@@ -57,7 +58,7 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 	p.limitMemory()
 	s := &serveCommand{
 		common: c.common, remote: c.remote, crawling: c.crawling, correcting: c.correcting, publishing: c.publishing,
-		accessFlags: accessFlags{gatekeeping: gatekeeping{Bots: c.Bots}}, metering: metering{Metrics: []string{"off"}}, agents: agents{NoMCP: true},
+		accessFlags: accessFlags{gatekeeping: gatekeeping{Bots: c.Bots}}, fronting: fronting{Place: sites.Standalone}, metering: metering{Metrics: []string{"off"}}, agents: agents{NoMCP: true},
 		Source: c.Source, Listen: "nowhere", BaseURL: c.BaseURL, As: c.As, Store: c.Store, Site: c.Site,
 	}
 	plan, err := s.plan(p)

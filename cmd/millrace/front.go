@@ -10,10 +10,12 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/proxy"
+	"github.com/millrace/millrace/internal/sites"
 )
 
 // fronting holds the flags of a server in front of a site.
 type fronting struct {
+	Place         sites.Place   `enum:",alongside,front,standalone" default:"" placeholder:"PLACE" help:"Where this server runs, as seen from the site's own server: alongside, front or standalone (default: front with --origin, alongside if SOURCE is a URL, else standalone)." hidden:""`
 	Origin        string        `placeholder:"URL" help:"Run in front of the site's own server at this URL, such as http://127.0.0.1:8000 (default: no). Requests that are not for machine documents are passed to it, and the source is read from it. SOURCE is the public URL."`
 	Hosts         []string      `placeholder:"NAME" help:"With --origin: more host names of the site (default: the host of SOURCE, with and without www). Requests for other hosts get 421." hidden:""`
 	OriginTimeout time.Duration `default:"1m" placeholder:"DURATION" help:"With --origin: maximum time until the server begins a response (default: ${default})." hidden:""`
@@ -43,6 +45,15 @@ func (c *fronting) validate() error {
 		return usageError("--" + err.Error())
 	}
 	return nil
+}
+
+// place returns where this server runs.
+func (c *serveCommand) place() (sites.Place, error) {
+	at, err := sites.PlaceOf(c.Place, c.Source, c.Origin)
+	if err != nil {
+		return "", usageError("--" + err.Error())
+	}
+	return at, nil
 }
 
 // front returns the public URL of the site behind this server, if SOURCE is that URL. It

@@ -101,7 +101,8 @@ func (c *serveCommand) validate() error {
 		return usageError(fmt.Sprintf("--origin %s: this is the address of this server; name the server behind it", c.Origin))
 	}
 	_, err := c.rules()
-	return errors.Join(c.crawling.validate(), c.publishing.validate(), c.accessFlags.validate(), c.transport.validate(), c.fronting.validate(), c.stamping.validate(), c.recording.validate(), c.exporting.validate(c.Events > 0), c.metering.validate(), c.boarding.validate(), err)
+	_, wrong := c.place()
+	return errors.Join(wrong, c.crawling.validate(), c.publishing.validate(), c.accessFlags.validate(), c.transport.validate(), c.fronting.validate(), c.stamping.validate(), c.recording.validate(), c.exporting.validate(c.Events > 0), c.metering.validate(), c.boarding.validate(), err)
 }
 
 // accessLog opens the access log. Its results are nil if the log is off or needs no closing.

@@ -36,8 +36,11 @@ const initYAML = `# What millrace does with {{line .R.Site}}, by "millrace init"
 # Where visitors find the site. What machines read is below it.
 base-url: {{quoted .R.Site}}
 
-# Where millrace itself listens. The server of the site passes on to it what
-# machines ask for: see "millrace snippet nginx", or caddy.
+# The server of the site serves the pages, and asks millrace what machines get:
+# see "millrace snippet nginx", or caddy.
+place: alongside
+
+# Where millrace itself listens, for that server.
 listen: "127.0.0.1:8080"
 
 # Whose X-Forwarded-For is believed: that server.
@@ -47,7 +50,7 @@ proxies: ["127.0.0.1", "::1"]
 allow-private: true
 {{end}}
 # Stand in front of the site instead: visitors connect to millrace, and the site's
-# own server listens here. Then leave proxies out.
+# own server listens here. Then the place is front; leave proxies out.
 # origin: "http://127.0.0.1:8000"
 # listen: ":443"
 # tls-cert: /etc/ssl/site.pem

@@ -1,0 +1,38 @@
+package sites
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/millrace/millrace"
+)
+
+// Place is where millrace runs, as seen from the site's own server. Documents describe only
+// what works at their place.
+type Place string
+
+// Places.
+const (
+	Alongside  Place = "alongside"  // the site's server serves the pages, and asks millrace about each
+	Front      Place = "front"      // millrace passes requests for pages on to the site's server
+	Standalone Place = "standalone" // no other server is involved
+)
+
+// PlaceOf returns the place that the owner names. If said is empty, it is Front with an
+// origin, Alongside if the source is a URL, and otherwise Standalone. An error wraps
+// [millrace.ErrInvalid].
+func PlaceOf(said Place, source, origin string) (Place, error) {
+	switch {
+	case said == Front && origin == "":
+		return "", fmt.Errorf("place %s: %w: it needs origin, the URL of the site's own server", said, millrace.ErrInvalid)
+	case said != "" && said != Front && origin != "":
+		return "", fmt.Errorf("place %s: %w: with origin %s, the place is %s; omit one of them", said, millrace.ErrInvalid, origin, Front)
+	case said != "":
+		return said, nil
+	case origin != "":
+		return Front, nil
+	case strings.Contains(source, "://"):
+		return Alongside, nil
+	}
+	return Standalone, nil
+}
