@@ -96,7 +96,7 @@ func TestRealBrowserService(t *testing.T) {
 			checked("protocols-checked", "form.row button", "tct-01", "conforms")
 			checked("protocols-one", "#openfeeder form button", "openfeeder", "conforms")
 			broken.Store(true)
-			checked("protocols-broken", "#tct-01 form button", "tct-01", "broken")
+			checked("protocols-broken", "#tct-01 form button", "tct-01", "failed")
 			broken.Store(false)
 			checked("protocols-mended", "#tct-01 form button", "tct-01", "conforms")
 

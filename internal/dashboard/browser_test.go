@@ -37,11 +37,11 @@ var browserPages = []struct {
 	{"changes-none", "/changes?what=removed", "No changes"},
 	{"searches", "/searches?days=30", "undershot wheel"},
 	{"protocols", "/protocols", "Check all"},
-	{"policy", "/policy", "the same"},
+	{"policy", "/policy", "as configured"},
 	{"errors", "/errors?days=30", "no content"},
 	{"errors-reason", "/errors?reason=noindex", "Skipped for this reason"},
 	{"unusual", "/unusual?days=30", "Under a false name"},
-	{"missing", "/no-such-page", "That did not work"},
+	{"missing", "/no-such-page", "Back to the overview"},
 }
 
 const (

@@ -114,7 +114,7 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 	if s := t.Saved; s != nil {
 		saved := tile{Label: "Saved", Figure: size(s.Bytes.Saved), Note: "compared with HTML"}
 		if s.Bytes.Saved < 0 {
-			saved.Label, saved.Figure = "Cost more", size(-s.Bytes.Saved)
+			saved.Label, saved.Figure = "Extra cost", size(-s.Bytes.Saved)
 		} else if s.Bytes.Saved > 0 {
 			saved.Kind = "good"
 		}

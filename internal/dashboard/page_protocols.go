@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -163,15 +162,15 @@ func (at *protocolStatus) verdict() (kind, word string) {
 	case is.Err != nil:
 		return "bad", "could not be checked"
 	case !is.Result.Found && len(at.Entries) == 0 && at.FilesN == 0:
-		return "", "publishes nothing"
+		return "", "no documents"
 	case !is.Result.Found:
 		return "bad", "not found"
 	case is.Result.Must.Fail > 0:
-		return "bad", fmt.Sprintf("%s broken", plural(is.Result.Must.Fail, "MUST", "MUSTs"))
+		return "bad", plural(is.Result.Must.Fail, "MUST rule", "MUST rules") + " failed"
 	case len(at.NotRun) > 0:
 		return "warn", "partly checked"
 	case is.Result.Should.Fail > 0:
-		return "good", "conforms, with advice"
+		return "good", "conforms, with warnings"
 	}
 	return "good", "conforms"
 }

@@ -108,7 +108,7 @@ func (d *Dashboard) trafficQuestion(r *http.Request) (*trafficPage, error) {
 		all[i].Here = true
 		return all[i].Value, all
 	}
-	p.By, p.Bys = one("by", choice{"protocol", "Protocol", false}, choice{"bot", "Machine", false}, choice{"endpoint", "Kind", false}, choice{"outcome", "Outcome", false})
+	p.By, p.Bys = one("by", choice{"protocol", "Protocol", false}, choice{"bot", "Machine", false}, choice{"endpoint", "Document type", false}, choice{"outcome", "Outcome", false})
 	p.Measure, p.Choices = one("measure", choice{"requests", "Requests", false}, choice{"bytes", "Bytes", false})
 	tomorrow := midnight(d.now()).AddDate(0, 0, 1)
 	p.From, p.To, p.Per = tomorrow.AddDate(0, 0, -30), tomorrow, store.Day

@@ -170,7 +170,7 @@ func TestPages(t *testing.T) {
 	if got := append(rows(all), rows(rest)...); len(got) != o.Server.Current().View.Site().Pages {
 		t.Errorf("%d pages in two parts: %q", len(got), got)
 	}
-	v.holds(rest, "To the start")
+	v.holds(rest, "Back to the start")
 	for query, want := range map[string]string{"/many-0": "/many-00.html", "/promo.html": "/promo.html", "many 07": "/many-07.html", "PROMO": "/promo.html"} {
 		got := rows(v.get("pages", "q", query))
 		if len(got) == 0 || got[0] != want || query == "/many-0" && len(got) != 10 || query == "/promo.html" && len(got) != 1 {
@@ -232,7 +232,7 @@ func TestPageRules(t *testing.T) {
 	t.Parallel()
 	o := newOwned(t)
 	v := newSurfer(t, newBoard(t, o.SiteOptions, seedTime))
-	v.holds(v.get("page", "url", "/hostile.html", "as", asHTML), "&lt;script&gt;alert(1)&lt;/script&gt;", "Origin of the fields")
+	v.holds(v.get("page", "url", "/hostile.html", "as", asHTML), "&lt;script&gt;alert(1)&lt;/script&gt;", "Sources of the fields")
 	v.holds(v.get("page", "url", "/about/", "as", asHTML), "site-footer", "tag footer", "Try to keep")
 	tried := v.get("page", "url", "/promo.html", "as", asRules, "keep", "", "drop", ".promo\n\n .nowhere ")
 	v.holds(tried, "<del>Buy a wheel of ours today, and get a second one for nothing at all.</del>", "<code>drop .nowhere</code>", "Save rules", "  - &#34;.promo&#34;")

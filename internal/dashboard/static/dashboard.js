@@ -58,7 +58,7 @@
 		plot.hidden = false;
 		plot.tabIndex = 0;
 		plot.setAttribute("role", "img");
-		plot.setAttribute("aria-label", figure.querySelector("figcaption").textContent + ". The figures are in the table below; arrow keys go through them.");
+		plot.setAttribute("aria-label", figure.querySelector("figcaption").textContent + ". The figures are in the table below; use the arrow keys to step through them.");
 		const tip = element("div", "tip");
 		tip.hidden = true;
 		tip.setAttribute("aria-live", "polite");
