@@ -16,12 +16,11 @@ const (
 
 // purposes are the words for each purpose, in the order of writing: first the words of
 // Content-Signal, which are those of the vocabulary, then those of Content-Usage
-// (draft-ietf-aipref-vocab, which has no word for answering yet; readers ignore unknown
-// words).
+// (draft-ietf-aipref-vocab-08, section 4).
 var purposes = []struct {
 	purpose millrace.Purpose
 	usage   string
-}{{millrace.Search, "search"}, {millrace.AIInput, "ai-input"}, {millrace.AITrain, "train-ai"}}
+}{{millrace.Search, "search"}, {millrace.AIInput, "ai-use"}, {millrace.AITrain, "train-ai"}}
 
 // Header writes a policy as header fields; nil writes none. It is safe for concurrent use.
 type Header struct {
@@ -115,7 +114,7 @@ func (p preferences) words() (signal, usage string) {
 	return strings.Join(s, ", "), strings.Join(u, ", ")
 }
 
-// unknown returns the preferences with unknown words from values of Content-Usage.
+// unknown returns the preferences with words of neither field from values of Content-Usage.
 func unknown(lists ...string) string {
 	var b strings.Builder
 	for pref := range strings.SplitSeq(strings.Join(lists, ","), ",") {
@@ -123,7 +122,7 @@ func unknown(lists ...string) string {
 		name, _, _ := strings.Cut(pref, "=")
 		known := false
 		for _, w := range purposes {
-			known = known || strings.EqualFold(name, w.usage)
+			known = known || strings.EqualFold(name, w.usage) || strings.EqualFold(name, string(w.purpose))
 		}
 		if pref != "" && !known {
 			b.WriteString(", " + pref)

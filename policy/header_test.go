@@ -22,7 +22,7 @@ func TestSignals(t *testing.T) {
 		if d := cmp.Diff(purposes, ReadHeader(h).Purposes); d != "" {
 			t.Errorf("%v (-written +read):\n%s", h, d)
 		}
-		text := NewRobots(p, nil, nil).Write("")
+		text := NewRobots(p, new(RobotsOptions)).Write("")
 		if d := cmp.Diff(purposes, ReadRobots(fetch.ParseRobots([]byte(text), "millrace")).Purposes); d != "" {
 			t.Errorf("%s (-written +read):\n%s", text, d)
 		}

@@ -28,13 +28,29 @@ type Robots struct {
 	refused map[string]bool // product tokens, in lower case, of crawlers for refused purposes
 	tokens  []string        // the same as written, in order
 	delay   float64         // seconds between two requests; 0 = none
+	lines   RobotsLines
 }
 
-// NewRobots returns the policy for robots.txt, nil if it has no rules. crawlers, which
-// may be nil, returns the product tokens of the crawlers for a purpose. refused are the
-// tokens of crawlers that are always refused.
-func NewRobots(p *millrace.Policy, crawlers func(millrace.Purpose) []string, refused []string) *Robots {
-	u := &Robots{refused: make(map[string]bool)}
+// RobotsLines chooses the lines of a policy that robots.txt has. Validators of robots.txt
+// report lines that they do not know as errors, so the zero value leaves out all but
+// Content-Signal. A group that already has such a line keeps it, merged with the policy.
+type RobotsLines struct {
+	NoSignal bool // leave out Content-Signal
+	Usage    bool // write Content-Usage
+	License  bool // write License (RSL)
+}
+
+// RobotsOptions are the options of [NewRobots]. The zero value works.
+type RobotsOptions struct {
+	// Crawlers returns the product tokens of the crawlers for a purpose; nil = none.
+	Crawlers func(millrace.Purpose) []string
+	Refused  []string // product tokens of crawlers that are always refused
+	Lines    RobotsLines
+}
+
+// NewRobots returns the policy for robots.txt, nil if it has no rules.
+func NewRobots(p *millrace.Policy, o *RobotsOptions) *Robots {
+	u := &Robots{refused: make(map[string]bool), lines: o.Lines}
 	if p != nil {
 		u.says = p.Purposes
 		if r := p.Rate.PerSecond; r > 0 && r <= 1 {
@@ -42,11 +58,11 @@ func NewRobots(p *millrace.Policy, crawlers func(millrace.Purpose) []string, ref
 		}
 	}
 	for _, w := range purposes {
-		if crawlers != nil && p.Refuses(w.purpose) {
-			u.refuse(slices.DeleteFunc(slices.Clone(crawlers(w.purpose)), p.Approves))
+		if o.Crawlers != nil && p.Refuses(w.purpose) {
+			u.refuse(slices.DeleteFunc(slices.Clone(o.Crawlers(w.purpose)), p.Approves))
 		}
 	}
-	u.refuse(refused)
+	u.refuse(o.Refused)
 	if len(u.says) == 0 && u.delay == 0 && len(u.tokens) == 0 {
 		return nil
 	}
@@ -65,7 +81,7 @@ func (u *Robots) refuse(tokens []string) {
 
 // RobotsNames name the records that bind readers.
 var RobotsNames = protocol.MemberNames{Purposes: map[millrace.Purpose]string{
-	millrace.AIInput: "ai-input of Content-Signal or Content-Usage", millrace.AITrain: "ai-train of Content-Signal or Content-Usage",
+	millrace.AIInput: "ai-input of Content-Signal or ai-use of Content-Usage", millrace.AITrain: "ai-train of Content-Signal or Content-Usage",
 	millrace.Search: "search of Content-Signal or Content-Usage",
 }}
 
@@ -116,9 +132,10 @@ const recordAgent = "user-agent"
 
 // groupWords are the usage rules in a crawler's own groups.
 type groupWords struct {
-	says  preferences
-	other []string // preferences in other words
-	delay float64  // seconds
+	says          preferences
+	other         []string // preferences in other words
+	delay         float64  // seconds
+	signal, usage bool     // the group has such a line
 }
 
 // ofAll reports whether a record belongs to no group, wherever it is.
@@ -168,6 +185,7 @@ func (own *groupWords) add(r record) {
 	switch r.name {
 	case "content-signal", "content-usage":
 		own.says = own.says.and(ReadSignals(r.value))
+		own.signal, own.usage = own.signal || r.name == "content-signal", own.usage || r.name == "content-usage"
 		if r.name == "content-usage" && !strings.HasPrefix(r.value, "/") { // of the whole site
 			own.other = append(own.other, r.value)
 		}
@@ -180,7 +198,7 @@ func (own *groupWords) add(r record) {
 
 // and merges the usage rules of two crawlers that share a group.
 func (own *groupWords) and(o *groupWords) *groupWords {
-	out := &groupWords{own.says.and(o.says), slices.Clone(own.other), max(own.delay, o.delay)}
+	out := &groupWords{own.says.and(o.says), slices.Clone(own.other), max(own.delay, o.delay), own.signal || o.signal, own.usage || o.usage}
 	for _, v := range o.other {
 		if !slices.Contains(out.other, v) {
 			out.other = append(out.other, v)
@@ -262,8 +280,12 @@ func (u *Robots) Write(text string) string {
 func (u *Robots) group(own *groupWords) string {
 	var b strings.Builder
 	if signal, usage := u.says.and(own.says).words(); signal != "" {
-		b.WriteString(fieldSignal + ": " + signal + "\n")
-		b.WriteString(fieldUsage + ": " + usage + unknown(own.other...) + "\n")
+		if !u.lines.NoSignal || own.signal {
+			b.WriteString(fieldSignal + ": " + signal + "\n")
+		}
+		if u.lines.Usage || own.usage {
+			b.WriteString(fieldUsage + ": " + usage + unknown(own.other...) + "\n")
+		}
 	}
 	if delay := max(u.delay, own.delay); delay > 0 {
 		b.WriteString("Crawl-delay: " + strconv.FormatFloat(delay, 'f', -1, 64) + "\n")

@@ -12,12 +12,12 @@ import (
 func TestRobotsAllow(t *testing.T) {
 	t.Parallel()
 	patterns := []string{"/.well-known/openfeeder.json", "/openfeeder", "/*/llm.json", "/$"}
-	training := NewRobots(&millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false}}, func(p millrace.Purpose) []string {
+	training := NewRobots(&millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false}}, &RobotsOptions{Crawlers: func(p millrace.Purpose) []string {
 		if p == millrace.AITrain {
 			return []string{"GPTBot"}
 		}
 		return nil
-	}, nil)
+	}})
 	const entries = "/.well-known/openfeeder.json /openfeeder?page=2 /openfeeder/events /a/llm.json /"
 	for _, c := range []struct {
 		name, own     string
@@ -35,8 +35,8 @@ func TestRobotsAllow(t *testing.T) {
 		{"refused by name", "User-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nDisallow: /\n", nil, "GPTBot", "", entries + " /a/"},
 		{"others", "User-agent: GPTBot\nDisallow: /\n\nUser-agent: *\nDisallow: /\n", nil, "Other", entries, "/a/"},
 		{"refused by the policy", "User-agent: *\nDisallow: /\n", training, "GPTBot", "", entries + " /a/"},
-		{"refused by --bot", "User-agent: *\nDisallow: /\n", NewRobots(nil, nil, []string{"BadBot"}), "BadBot", "", entries},
-		{"everybody refused by --bot", "User-agent: *\nDisallow: /\n", NewRobots(nil, nil, []string{"*"}), "", "", entries},
+		{"refused by --bot", "User-agent: *\nDisallow: /\n", NewRobots(nil, &RobotsOptions{Refused: []string{"BadBot"}}), "BadBot", "", entries},
+		{"everybody refused by --bot", "User-agent: *\nDisallow: /\n", NewRobots(nil, &RobotsOptions{Refused: []string{"*"}}), "", "", entries},
 		{"not refused by the policy", "User-agent: *\nDisallow: /\n", training, "Other", entries, "/a/"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

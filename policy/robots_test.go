@@ -19,7 +19,7 @@ func crawlers(p millrace.Purpose) []string {
 
 func TestRobots(t *testing.T) {
 	noTrain := &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false, millrace.Search: true}}
-	const says = "Content-Signal: search=yes, ai-train=no\nContent-Usage: search=y, train-ai=n\n"
+	const says = "Content-Signal: search=yes, ai-train=no\n"
 	const refused = "\n# These come for what the policy of this site refuses.\nUser-agent: TrainBot\nUser-agent: Both-Bot\n" + says + "Disallow: /\n"
 	for _, c := range []struct {
 		name      string
@@ -47,7 +47,7 @@ func TestRobots(t *testing.T) {
 		{
 			"what a group refuses stays refused", noTrain,
 			"User-agent: *\nContent-Signal: search=no, ai-input=yes, ai-train=yes\nContent-Usage: bots=n\nContent-Usage: /poems train-ai=y, search=n\nContent-Signal: /essays ai-input=no\nCrawl-delay: 7\nDisallow:\n",
-			"User-agent: *\nContent-Signal: search=no, ai-input=yes, ai-train=no\nContent-Usage: search=n, ai-input=y, train-ai=n, bots=n\nCrawl-delay: 7\n" +
+			"User-agent: *\nContent-Signal: search=no, ai-input=yes, ai-train=no\nContent-Usage: search=n, ai-use=y, train-ai=n, bots=n\nCrawl-delay: 7\n" +
 				"Content-Usage: /poems search=n, train-ai=n\nContent-Signal: /essays search=yes, ai-input=no, ai-train=no\nDisallow:\n" + refused,
 		},
 		{
@@ -61,11 +61,11 @@ func TestRobots(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := NewRobots(c.policy, crawlers, nil).Write(c.own)
+			got := NewRobots(c.policy, &RobotsOptions{Crawlers: crawlers}).Write(c.own)
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Errorf("-want +got\n%s", d)
 			}
-			if again := NewRobots(c.policy, crawlers, nil).Write(got); again != got && c.policy.Consumers == nil && len(c.policy.Purposes) > 0 {
+			if again := NewRobots(c.policy, &RobotsOptions{Crawlers: crawlers}).Write(got); again != got && c.policy.Consumers == nil && len(c.policy.Purposes) > 0 {
 				// Writing is idempotent: a site may publish our output as its own file.
 				for _, token := range []string{"TrainBot", "Both-Bot", "FindBot", "*"} {
 					if a, b := fetch.ParseRobots([]byte(got), token), fetch.ParseRobots([]byte(again), token); a.Allowed("/a") != b.Allowed("/a") {
@@ -75,8 +75,31 @@ func TestRobots(t *testing.T) {
 			}
 		})
 	}
-	if NewRobots(&millrace.Policy{Terms: "https://x.test/terms"}, crawlers, nil) != nil || NewRobots(nil, crawlers, nil) != nil {
+	if NewRobots(&millrace.Policy{Terms: "https://x.test/terms"}, &RobotsOptions{Crawlers: crawlers}) != nil || NewRobots(nil, &RobotsOptions{Crawlers: crawlers}) != nil {
 		t.Error("a policy without purposes and rates has output")
+	}
+}
+
+// Each line has a switch. A line that a group has already is merged, whatever the switch is.
+func TestRobotsLines(t *testing.T) {
+	t.Parallel()
+	p := &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AIInput: true, millrace.AITrain: false}}
+	const signal, usage = "Content-Signal: ai-input=yes, ai-train=no\n", "Content-Usage: ai-use=y, train-ai=n\n"
+	for _, c := range []struct {
+		lines     RobotsLines
+		own, want string
+	}{
+		{RobotsLines{}, "", signal},
+		{RobotsLines{NoSignal: true}, "", ""},
+		{RobotsLines{Usage: true}, "", signal + usage},
+		{RobotsLines{NoSignal: true, Usage: true}, "", usage},
+		{RobotsLines{NoSignal: true}, "Content-Signal: ai-train=yes\n", signal},
+		{RobotsLines{}, "Content-Usage: train-ai=y\n", signal + usage},
+	} {
+		want := "User-agent: *\n" + c.want + "Disallow:\n"
+		if got := NewRobots(p, &RobotsOptions{Lines: c.lines}).Write("User-agent: *\n" + c.own + "Disallow:\n"); got != want {
+			t.Errorf("%+v, own %q: %q, want %q", c.lines, c.own, got, want)
+		}
 	}
 }
 
@@ -87,7 +110,7 @@ func FuzzRobots(f *testing.F) {
 	f.Add("User-agent: FindBot\nCrawl-delay: 5\nUser-agent: TrainBot\nDisallow: /a\n")
 	f.Add("Disallow: /\nuser-agent : trainbot\nallow:/a\n\n\nContent-Signal: search=no\nUser-agent: *")
 	f.Add("\uFEFFUser-agent: *\r\rDisallow: /a # b\rContent-Usage: /a train-ai=y\n")
-	u := NewRobots(&millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false}}, crawlers, nil)
+	u := NewRobots(&millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false}}, &RobotsOptions{Crawlers: crawlers})
 	f.Fuzz(func(t *testing.T, own string) {
 		if len(own) > 10_000 || strings.ContainsRune(own, 0) {
 			return

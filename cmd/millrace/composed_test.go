@@ -49,11 +49,14 @@ func TestPolicyEverywhere(t *testing.T) {
 					t.Errorf("robots.txt allows %s: %t\n%s", token, !want, robots)
 				}
 			}
-			const signal, usage = "search=yes, ai-input=no, ai-train=no", "search=y, ai-input=n, train-ai=n"
-			for _, line := range []string{"Content-Signal: " + signal, "Content-Usage: " + usage, "Disallow: /private/", "/sitemap.xml", "License: http"} {
+			const signal, usage = "search=yes, ai-input=no, ai-train=no", "search=y, ai-use=n, train-ai=n"
+			for _, line := range []string{"Content-Signal: " + signal, "Disallow: /private/", "/sitemap.xml"} {
 				if !strings.Contains(robots, line) {
 					t.Errorf("no %q in robots.txt:\n%s", line, robots)
 				}
+			}
+			if strings.Contains(robots, "Content-Usage:") || strings.Contains(robots, "License:") {
+				t.Errorf("robots.txt has lines that validators do not know:\n%s", robots)
 			}
 			if strings.Contains(robots, "ai-train=yes") {
 				t.Errorf("robots.txt allows training:\n%s", robots)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/policy"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/protocol/openfeeder"
@@ -24,6 +25,9 @@ type publishing struct {
 	Also            []string `type:"names" placeholder:"PROTOCOL,..." help:"Also publish in protocols whose specification is not settled: tct-03 (default: none)." hidden:""`
 	SiteTitle       string   `placeholder:"TEXT" help:"Title of the site in lists and feeds (default: the title that the site gives itself)." hidden:""`
 	SiteContact     string   `placeholder:"ADDRESS" help:"URL or e-mail address for operators of bots. It is published (default: none)."`
+	RobotsSignal    bool     `name:"robots-content-signal" negatable:"" default:"true" help:"Write Content-Signal lines to robots.txt, if there is a policy (default: yes)." hidden:""`
+	RobotsUsage     bool     `name:"robots-content-usage" help:"Write Content-Usage lines to robots.txt, if there is a policy. Validators that do not know them report errors." hidden:""`
+	RobotsLicense   bool     `name:"robots-license" help:"Write a License line to robots.txt, if there is a licence. Validators that do not know it report errors." hidden:""`
 	Rehost          bool     `help:"Publish the pages of a mirror under the base URL instead of their original URLs, so that every protocol can have them."`
 
 	SCP scpPublishing `embed:""`
@@ -93,9 +97,14 @@ func (c *publishing) configure(base, docs string) (store.Config, error) {
 
 // publisher returns the options of every protocol. embeddings reports whether
 // searches compare vectors of a model.
-func (c *publishing) publisher(policy *millrace.Policy, static, embeddings bool) protocol.PublisherOptions {
+func (c *publishing) publisher(says *millrace.Policy, static, embeddings bool) protocol.PublisherOptions {
 	return protocol.PublisherOptions{
-		ListItems: c.ListItems, Also: c.Also, Static: static, Contact: c.SiteContact, Policy: policy,
+		ListItems: c.ListItems, Also: c.Also, Static: static, Contact: c.SiteContact, Policy: says,
 		Own: []any{c.SCP.options(), c.ARC.options(), c.Web.options(), &openfeeder.PublisherOptions{Embeddings: embeddings}},
 	}
+}
+
+// robotsLines returns the lines of the policy for robots.txt.
+func (c *publishing) robotsLines() policy.RobotsLines {
+	return policy.RobotsLines{NoSignal: !c.RobotsSignal, Usage: c.RobotsUsage, License: c.RobotsLicense}
 }

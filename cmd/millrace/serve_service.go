@@ -157,7 +157,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if l.out == "" {
 		so.Index = path
 	}
-	g := &gateway.Options{Access: access.Options{Streams: p.listening()}}
+	g := &gateway.Options{Access: access.Options{Streams: p.listening()}, RobotsLines: c.robotsLines()}
 	if so.Push, err = s.pusher(ctx, g); err != nil {
 		return nil, err
 	}

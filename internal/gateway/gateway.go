@@ -57,6 +57,8 @@ type Options struct {
 	// Policy is the usage policy, which responses and robots.txt announce; nil = none. The
 	// file robots.txt disallows the bots of the refused purposes.
 	Policy *millrace.Policy
+	// RobotsLines chooses the lines of robots.txt that announce the policy.
+	RobotsLines policy.RobotsLines
 	// Visibility decides which pages are hidden. The gateway also removes hidden pages from
 	// the site's own sitemap, by path.
 	Visibility millrace.Visibility
@@ -153,8 +155,10 @@ func New(server *edition.Server, o *Options) (*Gateway, error) {
 	g.header = policy.NewHeader(o.Policy)
 	if server != nil {
 		so := &sites.Options{
-			Base: g.base, EndpointBase: cmp.Or(o.EndpointBase, o.Base), Origin: o.Origin, Policy: o.Policy, Robots: policy.NewRobots(o.Policy, crawlers, g.guard.Refused()), Visibility: o.Visibility, Signer: o.Signer, Logger: g.log,
+			Base: g.base, EndpointBase: cmp.Or(o.EndpointBase, o.Base), Origin: o.Origin, Policy: o.Policy, Visibility: o.Visibility, Signer: o.Signer, Logger: g.log,
 		}
+		so.Lines = o.RobotsLines
+		so.Robots = policy.NewRobots(o.Policy, &policy.RobotsOptions{Crawlers: crawlers, Refused: g.guard.Refused(), Lines: o.RobotsLines})
 		if g.front != nil {
 			so.Host = http.HandlerFunc(g.front.Pass)
 		}

@@ -221,7 +221,7 @@ func TestComposedInFront(t *testing.T) {
 		g.ServeHTTP(w, r)
 		return w.Body.String()
 	}
-	if got := get("/robots.txt"); got != "User-agent: *\nContent-Signal: ai-train=no\nContent-Usage: train-ai=n\nDisallow: /mine\n" {
+	if got := get("/robots.txt"); got != "User-agent: *\nContent-Signal: ai-train=no\nDisallow: /mine\n" {
 		t.Errorf("robots.txt: %s", got)
 	}
 	if got := get("/blog/sitemap.xml"); !strings.Contains(got, "<x:version>1</x:version><url><loc>https://x.test/blog/a/</loc><priority>0.1</priority>") {

@@ -39,6 +39,7 @@ type Options struct {
 	Origin, Host http.Handler
 	Policy       *millrace.Policy
 	Robots       *policy.Robots // policy in robots.txt; nil = none
+	Lines        policy.RobotsLines
 	Visibility   millrace.Visibility
 	Signer       edition.Signer // nil = unsigned
 	Logger       *slog.Logger

@@ -21,6 +21,11 @@ func (d *Documents) robotsLines(ed *edition.Edition, text string) []string {
 	var lines []string
 	file := fetch.ParseRobots([]byte(text), "")
 	for _, n := range ed.Advertisements {
+		for _, l := range n.Root {
+			if d.o.Lines.License && l.Rel == "license" {
+				lines = append(lines, "License: "+l.URL)
+			}
+		}
 		refused := slices.ContainsFunc(n.Allow, func(p string) bool { return !file.Allowed(d.docs + p) })
 		lines = append(lines, slices.DeleteFunc(slices.Clone(n.Robots), func(line string) bool { return refused && strings.HasPrefix(line, "#") })...)
 	}

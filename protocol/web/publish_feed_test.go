@@ -338,13 +338,13 @@ func TestLicense(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("-want +got\n%s", d)
 	}
-	if !slices.Contains(n.Robots, "License: https://x.test/blog/license.xml") || !slices.Contains(n.Public, "/license.xml") ||
+	if !slices.Contains(n.Public, "/license.xml") ||
 		!slices.Contains(n.Root, millrace.Link{URL: "https://x.test/blog/license.xml", Rel: "license", Type: "application/rsl+xml"}) {
 		t.Errorf("%+v", n)
 	}
 	for _, silent := range []*millrace.Policy{nil, {Terms: "https://x.test/terms"}} {
-		if got, n := ask(silent); got != "" || slices.ContainsFunc(n.Robots, func(s string) bool { return strings.HasPrefix(s, "License") }) {
-			t.Errorf("%+v: %s, %q", silent, got, n.Robots)
+		if got, n := ask(silent); got != "" || slices.ContainsFunc(n.Root, func(l millrace.Link) bool { return l.Rel == "license" }) {
+			t.Errorf("%+v: %s, %v", silent, got, n.Root)
 		}
 	}
 }

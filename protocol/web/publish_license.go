@@ -38,13 +38,13 @@ func (d *once) licenseDocument(site millrace.Site) *millrace.Document {
 	}
 }
 
-// announceLicense adds links to the licence: in robots.txt (4.4), and on the home page (4.5).
+// announceLicense adds a link to the licence to the home page (4.5). The robots.txt of a site
+// may name it, too (4.4).
 func (d *once) announceLicense(site millrace.Site, n *millrace.Advertisement) {
 	if d.licenseDocument(site) == nil {
 		return
 	}
 	at := strings.TrimSuffix(site.EndpointBase, "/") + licensePath
-	n.Robots = append(n.Robots, "License: "+at)
 	n.Root = append(n.Root, millrace.Link{URL: at, Rel: "license", Type: policy.RSLType})
 	n.Public = append(n.Public, licensePath)
 }
