@@ -154,7 +154,6 @@ func TestBlocks(t *testing.T) {
 				"{{< highlight sh >}}\n```\n{{ f }}\n{{< /highlight >}}\n\n{{< youtube abc >}}\n\n{{< figure src=\"/p.png\" alt=\"P\" caption=\"C\" >}}\n\n[g]({{< ref \"b.md#h\" >}}) {{ kept }}\n\n[TOC]\n{: .gone}\n",
 			[]block{
 				{Type: millrace.CalloutBlock, Kind: "note", Title: "T", Blocks: []block{para("a b {{< c >}} {{< d >}}", span{Type: millrace.CodeSpan, Start: 4, End: 13})}},
-				para("e"),
 				{Type: millrace.CodeBlock, Text: "```\n{{ f }}\n", Language: "sh"},
 				{Type: millrace.EmbedBlock, URL: "https://www.youtube.com/embed/abc", Kind: "youtube"},
 				{Type: millrace.ImageBlock, URL: noBase + "p.png", Alt: "P", Caption: "C"},
@@ -185,7 +184,7 @@ func TestTitles(t *testing.T) {
 
 func TestComponents(t *testing.T) {
 	f, _ := made(t, map[string]string{"a.mdx": "import A from './a'\nimport {\n  B,\n} from 'b'\n\nexport const c = {\n\n  d: 1,\n}\n\nimport duties were paid.\n\n" +
-		"<A x={{y: '>'}} />\n<B>\n  <C label=\"L\">\n\n    ```js\n    x\n      y\n    ```\n\n    * e\n\n  </C>\n</B>\n\nf {g} {'h'} {/* i */}<>j</> $a_{k}$ `{l}`\n\n<Admonition type=\"tip\" title=\"M\">\nn\n</Admonition>\n\n      o\n"})
+		"<A x={{y: '>'}} />\n<B>\n  <C label=\"L\">\n\n    ```js\n    x\n      y\n    ```\n\n    * e\n\n  </C>\n</B>\n\nf {'h'} {/* i */}<>j</> $a_{k}$ `{l}`\n\n<Admonition type=\"tip\" title=\"M\">\nn\n</Admonition>\n\n      o\n"})
 	want := []block{
 		para("import duties were paid."),
 		{Type: millrace.CodeBlock, Text: "x\n  y\n", Language: "js"},

@@ -29,6 +29,7 @@ type cleaner struct {
 	raw    bool     // inside {% raw %}
 	hidden string   // tag that ends the omitted text; "" = none is omitted
 	absent map[string]int
+	lost   holes // values that are left out
 
 	depth  int // number of open components
 	indent int // columns removed from the fence of a code block
@@ -36,8 +37,9 @@ type cleaner struct {
 
 func (s *snapshot) cleaner(l *linker, m matter) *cleaner {
 	mdx := strings.EqualFold(path.Ext(l.file), ".mdx")
+	jinja := s.kind == Jekyll || s.macros
 	return &cleaner{
-		l: l, m: m, hugo: s.kind == Hugo || s.kind == Plain, liquid: s.kind == Jekyll || s.kind == Plain, values: s.kind == Jekyll,
+		l: l, m: m, hugo: s.kind == Hugo || s.kind == Plain, liquid: jinja || s.kind == Plain, values: jinja,
 		script: mdx || s.kind == Docusaurus, braces: mdx, attrs: s.kind != Hugo && s.kind != Docusaurus,
 	}
 }

@@ -23,6 +23,8 @@ func (c *cleaner) component(s string, i int) int {
 		c.label(cmp.Or(a["label"], a["title"], a["value"]))
 	case name == "Admonition":
 		c.callout(name, arguments(strings.TrimPrefix(inner, name)), s, i)
+	case strings.HasSuffix(s[i:i+end], "/>") && name != "":
+		c.lose(s, i, i+end, false)
 	}
 	return end
 }

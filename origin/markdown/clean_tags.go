@@ -173,7 +173,7 @@ func (c *cleaner) brace(s string, i int) int {
 		if inner := s[i+3 : end]; strings.HasPrefix(inner, "/*") && strings.HasSuffix(inner, "*/") && len(inner) >= 4 {
 			c.out = append(append(append(c.out, s[i:i+3]...), inner[2:len(inner)-2]...), s[end:end+3]...)
 		} else {
-			c.tag(strings.Trim(inner, "- \t\n"), s, i)
+			c.tag(strings.Trim(inner, "- \t\n"), s, i, end+3)
 		}
 		return end + 3 - i
 	case c.hugo && strings.HasPrefix(rest, "{{/*"), c.hugo && strings.HasPrefix(rest, "{{- /*"):
@@ -185,11 +185,15 @@ func (c *cleaner) brace(s string, i int) int {
 		if end < 0 {
 			return 0
 		}
-		c.liquidTag(strings.Trim(s[i+2:end], "- \t\n"), s, i)
+		c.liquidTag(strings.Trim(s[i+2:end], "- \t\n"), s, i, end+2)
 		return end + 2 - i
 	case c.values && strings.HasPrefix(rest, "{{"):
 		if end := c.find(s, i+2, "}}"); end >= 0 {
-			c.out = append(c.out, c.value(strings.Trim(s[i+2:end], "- \t\n"))...)
+			if v, ok := c.value(strings.Trim(s[i+2:end], "- \t\n")); ok {
+				c.out = append(c.out, v...)
+			} else {
+				c.lose(s, i, end+2, false)
+			}
 			return end + 2 - i
 		}
 	case c.script && strings.HasPrefix(rest, "{/*"):
@@ -201,6 +205,8 @@ func (c *cleaner) brace(s string, i int) int {
 			inner := strings.TrimSpace(rest[1 : end-1])
 			if n := len(inner); n >= 2 && strings.IndexByte("'\"`", inner[0]) >= 0 && inner[n-1] == inner[0] {
 				c.out = append(c.out, inner[1:n-1]...)
+			} else if !strings.HasPrefix(inner, "/*") {
+				c.lose(s, i, i+end, false)
 			}
 			return end
 		}
@@ -209,7 +215,7 @@ func (c *cleaner) brace(s string, i int) int {
 }
 
 // tag replaces a shortcode that starts at s[from].
-func (c *cleaner) tag(inner, s string, from int) {
+func (c *cleaner) tag(inner, s string, from, end int) {
 	if name, ok := strings.CutPrefix(inner, "/"); ok {
 		c.close(strings.TrimSpace(name))
 		return
@@ -241,13 +247,26 @@ func (c *cleaner) tag(inner, s string, from int) {
 		c.label(args.first("header", "name", "title", "tabname"))
 	case "details", "expand", "collapse", "spoiler":
 		c.label(args.first("summary", "title", "text"))
+	case "param":
+		name := args.first("name")
+		v, ok := valueOf(c.m, name)
+		if !ok {
+			v, ok = valueOf(c.l.s.values, name)
+		}
+		if ok {
+			c.out = append(c.out, v...)
+			break
+		}
+		fallthrough
 	default:
-		c.callout(name, args, s, from)
+		if c.callout(name, args, s, from); c.ends[name] == 0 && !strings.HasSuffix(inner, "/") {
+			c.lose(s, from, end, false)
+		}
 	}
 }
 
 // liquidTag replaces a Liquid tag.
-func (c *cleaner) liquidTag(inner, s string, from int) {
+func (c *cleaner) liquidTag(inner, s string, from, to int) {
 	name := tagName.FindString(inner)
 	rest := strings.TrimSpace(strings.TrimPrefix(inner, name))
 	switch name {
@@ -263,33 +282,42 @@ func (c *cleaner) liquidTag(inner, s string, from int) {
 		c.label(arguments(rest).first("title"))
 	case "hint", "note", "tip", "warning":
 		c.callout(name, arguments(rest), s, from)
+	case "for", "capture", "tablerow", "macro":
+		if c.ends[name] > 0 {
+			c.hidden = name
+		}
+		c.lose(s, from, to, name != "for")
+	case "if", "unless", "case", "when", "else", "elsif", "elif", "assign", "set", "break", "continue", "import", "from":
+		c.lose(s, from, to, true)
 	default:
 		if end, ok := strings.CutPrefix(name, "end"); ok {
 			c.close(end)
+		} else if c.ends[name] == 0 {
+			c.lose(s, from, to, false)
 		}
 	}
 }
 
-// value returns the result of a Liquid expression, as far as it is known.
-func (c *cleaner) value(expr string) string {
+// value returns the result of a Liquid expression, if it is known.
+func (c *cleaner) value(expr string) (v string, ok bool) {
 	base, _ := url.Parse(c.l.s.base)
 	prefix, origin := strings.TrimSuffix(base.EscapedPath(), "/"), ""
 	if c.l.s.base != noBase {
 		origin = base.Scheme + "://" + base.Host
 	}
 	parts := strings.Split(expr, "|")
-	v := strings.TrimSpace(parts[0])
-	switch {
+	v = strings.TrimSpace(parts[0])
+	switch name, site := strings.CutPrefix(v, "site."); {
 	case len(v) >= 2 && (v[0] == '"' || v[0] == '\'') && v[len(v)-1] == v[0]:
-		v = v[1 : len(v)-1]
+		v, ok = v[1:len(v)-1], true
 	case v == "site.baseurl":
-		v = prefix
+		v, ok = prefix, true
 	case v == "site.url":
-		v = origin
+		v, ok = origin, true
 	case strings.HasPrefix(v, "page."):
-		v = c.m.text(strings.ToLower(strings.TrimPrefix(v, "page.")))
-	default:
-		v = ""
+		v, ok = valueOf(c.m, strings.TrimPrefix(v, "page."))
+	case site || c.l.s.macros:
+		v, ok = valueOf(c.l.s.values, name)
 	}
 	for _, f := range parts[1:] {
 		switch f = strings.TrimSpace(f); f {
@@ -297,9 +325,12 @@ func (c *cleaner) value(expr string) string {
 			v = prefix + "/" + strings.TrimPrefix(v, "/")
 		case "absolute_url":
 			v = canon.Absolute(c.l.s.base, "/"+strings.TrimPrefix(v, "/"))
+		case "escape", "xml_escape", "strip", "markdownify":
+		default:
+			return "", false
 		}
 	}
-	return v
+	return v, ok
 }
 
 // address writes the URL of a link. Before Jekyll 4, link tags returned paths, so many texts

@@ -26,7 +26,8 @@
 // Themes, templates, data files, cascades and includes are not evaluated. Shortcodes, Liquid
 // tags and components are replaced by their inner text. The package supports those that every
 // site of a generator has: ref, figure, highlight, youtube, notices, tabs, link, post_url.
-// Code stays unchanged.
+// Code stays unchanged. Values of the configuration and the front matter are filled in. If a
+// value is unknown, its sentence is left out, and the log has the number of such sentences.
 //
 // Drafts, future pages and expired pages are not pages, and neither is the second of two files
 // with one URL. The source reports them as absent, and their stored pages are deleted. It also

@@ -79,7 +79,8 @@ func dialects(t testing.TB) []*snapshot {
 func convertIn(t testing.TB, s *snapshot, file, in string) ([]millrace.Block, error) {
 	l, err := s.linker(path.Join(s.roots()[0], file), "/a/")
 	must(t, err)
-	return s.blocks(context.Background(), lineEnds([]byte(in)), l, matter{})
+	blocks, _, err := s.blocks(context.Background(), lineEnds([]byte(in)), l, matter{})
+	return blocks, err
 }
 
 // FuzzConvert: any text gives blocks that are whole, in every dialect, and the

@@ -1,6 +1,7 @@
 package markdown
 
 import (
+	"bytes"
 	"context"
 	"net/url"
 	"strings"
@@ -11,19 +12,19 @@ import (
 	"github.com/millrace/millrace/internal/commonmark"
 )
 
-// blocks returns the blocks of a text. Errors: [millrace.ErrTooLarge] and the
+// blocks returns the blocks of a text, and how many values are lost. It leaves out the
+// sentences that have them. Errors: [millrace.ErrTooLarge] and the
 // context's own.
-func (s *snapshot) blocks(ctx context.Context, src []byte, l *linker, m matter) ([]millrace.Block, error) {
+func (s *snapshot) blocks(ctx context.Context, src []byte, l *linker, m matter) (list []millrace.Block, lost int, err error) {
 	c := s.cleaner(l, m)
-	src, err := c.clean(src)
-	if err != nil {
-		return nil, err
+	if src, err = c.clean(src); err != nil {
+		return nil, 0, err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	slugs := slugger{kind: s.kind}
-	return commonmark.Blocks(ctx, src, &commonmark.Options{
+	blocks, err := commonmark.Blocks(ctx, src, &commonmark.Options{
 		Link: l.link, Resource: l.resource, HTML: l.fragment,
 		Anchor: func(text, own string) string {
 			if own == "" {
@@ -34,6 +35,10 @@ func (s *snapshot) blocks(ctx context.Context, src []byte, l *linker, m matter) 
 		},
 		Attributes: s.kind != Hugo, Components: c.script,
 	})
+	if bytes.ContainsRune(src, hole) {
+		blocks = c.lost.blocks(blocks)
+	}
+	return blocks, int(c.lost), err
 }
 
 // fragment returns the blocks of HTML.

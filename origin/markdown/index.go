@@ -113,7 +113,7 @@ func (s *snapshot) walker() *tree.Walker {
 // old.
 func (s *snapshot) learn(ctx context.Context, old *snapshot) error {
 	x := &index{lost: map[string]string{}}
-	x.setup = hash(fmt.Sprint(format, extract.Version, s.kind, s.base, s.language, s.drafts, s.future, s.expired, s.authors, s.rules.Fingerprint()), fmt.Sprintf("%+v", s.convention))
+	x.setup = hash(fmt.Sprint(format, extract.Version, s.kind, s.base, s.language, s.drafts, s.future, s.expired, s.authors, s.values, s.macros, s.rules.Fingerprint()), fmt.Sprintf("%+v", s.convention))
 	s.index = &index{setup: x.setup}
 	if old != nil && old.index.setup == x.setup {
 		s.index.known = old.index.known

@@ -54,6 +54,9 @@ func (l *linker) link(ref string) string {
 		}
 		return ""
 	}
+	if hasHole(ref) {
+		return ""
+	}
 	target, fragment, _ := strings.Cut(ref, "#")
 	if fragment != "" {
 		fragment = "#" + escapeFragment(fragment)
@@ -74,7 +77,7 @@ func (l *linker) link(ref string) string {
 // resource returns the absolute URL of a reference without a fragment, or "" if it is not
 // allowed.
 func (l *linker) resource(ref string) string {
-	if ref = strings.TrimSpace(ref); ref == "" {
+	if ref = strings.TrimSpace(ref); ref == "" || hasHole(ref) {
 		return ""
 	}
 	p, query, _ := strings.Cut(ref, "?")

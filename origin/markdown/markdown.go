@@ -61,6 +61,7 @@ type Folder struct {
 	first   *snapshot  // snapshot of New; closed
 	mu      sync.Mutex // held by refresh
 	present atomic.Pointer[snapshot]
+	lost    atomic.Int64 // values left out since the last walk
 }
 
 // snapshot is one state of the folder: its open root, its configuration and its pages. It
@@ -188,6 +189,9 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 			Cursor:   "walked", // every walk is complete: it never resumes
 			Complete: w.failed == nil,
 		}}, nil)
+		if n := f.lost.Swap(0); n > 0 {
+			f.log.Warn("sentences left out; only the generator knows a value in them; publish the built site to have them", "count", n)
+		}
 	}
 }
 

@@ -77,8 +77,13 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 		return nil, err
 	}
 	text := lineEnds(data[h.body:])
-	if p.Blocks, err = s.blocks(ctx, text, l, h.matter); err != nil {
+	blocks, lost, err := s.blocks(ctx, text, l, h.matter)
+	if err != nil {
 		return nil, err
+	}
+	if p.Blocks = blocks; lost > 0 {
+		f.lost.Add(int64(lost))
+		f.log.Debug("values that only the generator knows; their sentences left out", "url", have.URL, "count", lost)
 	}
 	s.fields(p, sp, &h)
 	title(p, sp, h.matter, file)

@@ -58,6 +58,8 @@ type site struct {
 	base     string // base in the configuration, canonical, ends with "/"; "" = none
 	language string
 	title    string // of the site; "" = none
+	values   matter // values of the configuration that pages may use
+	macros   bool   // pages are templates
 	// authors maps the keys of authors in pages to names; nil = none.
 	authors map[string]string
 	// drafts, future and expired publish such pages, too.

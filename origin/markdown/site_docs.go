@@ -34,7 +34,22 @@ func loadMkDocs(p *project) (*site, error) {
 		return nil, millrace.Coded("folder-outside", fmt.Errorf("%w: the folder %q of %s is not in the project", millrace.ErrInvalid, m.docs, p.file))
 	}
 	m.navigation(c["nav"])
-	return &site{convention: m, title: c.text("site_name"), base: baseOf(c.text("site_url")), language: c.under("theme").text("language", "locale")}, nil
+	return &site{
+		convention: m, title: c.text("site_name"), values: c.under("extra"), macros: hasPlugin(c["plugins"], "macros"),
+		base: baseOf(c.text("site_url")), language: c.under("theme").text("language", "locale"),
+	}, nil
+}
+
+// hasPlugin reports whether MkDocs uses a plugin.
+func hasPlugin(v any, name string) bool {
+	list, _ := v.([]any)
+	for _, e := range list {
+		options, _ := e.(map[string]any)
+		if _, ok := options[name]; ok || e == name {
+			return true
+		}
+	}
+	return false
 }
 
 func lines(v any) []string {

@@ -106,7 +106,7 @@ func loadHugo(p *project) (*site, error) {
 	}
 	h.fileDates = slices.Contains(c.under("frontmatter").list("date", false), ":filename")
 	return &site{
-		convention: h, title: cmp.Or(languages.under(h.main).text("title"), c.text("title")), base: baseOf(c.text("baseurl")), language: h.codes[h.main], shortNames: true,
+		convention: h, title: cmp.Or(languages.under(h.main).text("title"), c.text("title")), values: c.under("params"), base: baseOf(c.text("baseurl")), language: h.codes[h.main], shortNames: true,
 		drafts: c.is("builddrafts"), future: c.is("buildfuture"), expired: c.is("buildexpired"),
 	}, nil
 }

@@ -74,7 +74,7 @@ func loadJekyll(p *project) (*site, error) {
 		base = asFolder(u + strings.Trim(c.text("baseurl"), "/"))
 	}
 	return &site{
-		convention: j, title: c.text("title", "name"), base: baseOf(base), language: c.text("lang", "locale"), shortNames: true,
+		convention: j, title: c.text("title", "name"), values: c, base: baseOf(base), language: c.text("lang", "locale"), shortNames: true,
 		drafts: c.is("unpublished"), future: c.is("future"),
 	}, nil
 }

@@ -1,0 +1,150 @@
+package markdown
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/millrace/millrace"
+)
+
+// hole marks a place in a text whose value only the generator knows. It is not a character.
+const hole = '\uFDD0'
+
+// escapedHole is a hole in a URL.
+const escapedHole = "%EF%B7%90"
+
+// lose writes a hole for the tag s[from:end], unless the tag is a paragraph of its own.
+// Tags that only control others may also be a line of their own.
+func (c *cleaner) lose(s string, from, end int, control bool) {
+	before, after := strings.TrimRight(s[:from], " \t"), strings.TrimLeft(s[end:], " \t")
+	line := (before == "" || strings.HasSuffix(before, "\n")) && (after == "" || after[0] == '\n')
+	paragraph := line && (before == "" || strings.HasSuffix(before, "\n\n")) && (len(after) < 2 || after[1] == '\n')
+	switch {
+	case control && line:
+	case paragraph:
+		c.lost++
+	default:
+		c.out = utf8.AppendRune(c.out, hole)
+	}
+}
+
+// valueOf returns a value by a name such as "a.b".
+func valueOf(m matter, name string) (string, bool) {
+	first, rest, more := strings.Cut(strings.ToLower(name), ".")
+	if more {
+		return valueOf(m.under(first), rest)
+	}
+	switch v := m[first].(type) {
+	case string, bool, int, int64, uint64, float64:
+		return valid(fmt.Sprint(v)), true
+	}
+	return "", false
+}
+
+// holes leaves out the sentences that have holes, and counts them.
+type holes int
+
+// hasHole reports whether a text or a URL has a hole.
+func hasHole(s string) bool { return strings.ContainsRune(s, hole) || strings.Contains(s, escapedHole) }
+
+func (h *holes) blocks(list []millrace.Block) []millrace.Block {
+	var out []millrace.Block
+	for i := range list {
+		if !h.block(&list[i]) {
+			out = append(out, list[i])
+		}
+	}
+	return out
+}
+
+// block leaves out the sentences of a block, and reports whether nothing is left.
+func (h *holes) block(b *millrace.Block) (empty bool) {
+	whole := b.Type == millrace.HeadingBlock || b.Type == millrace.CodeBlock || b.Type == millrace.MathBlock
+	if whole && hasHole(b.Text) || hasHole(b.URL) {
+		*h++
+		return true
+	}
+	before := *h
+	h.text(&b.Text, &b.Spans)
+	for _, s := range []*string{&b.Caption, &b.Title, &b.Cite, &b.Alt} {
+		h.text(s, nil)
+	}
+	b.Blocks = h.blocks(b.Blocks)
+	var items []millrace.Item
+	for _, it := range b.Items {
+		before := *h
+		h.text(&it.Text, &it.Spans)
+		h.text(&it.Term, nil)
+		if it.Blocks = h.blocks(it.Blocks); *h == before || it.Text != "" || len(it.Blocks) > 0 {
+			items = append(items, it)
+		}
+	}
+	b.Items = items
+	for _, row := range b.Rows {
+		for i := range row {
+			h.text(&row[i].Text, &row[i].Spans)
+		}
+	}
+	return *h > before && b.Text == "" && len(b.Blocks) == 0 && len(b.Items) == 0 && len(b.Rows) == 0 && b.URL == ""
+}
+
+// text leaves out the sentences of a text, and the targets of links that have holes.
+func (h *holes) text(text *string, spans *[]millrace.Span) {
+	if spans != nil {
+		*spans = slices.DeleteFunc(*spans, func(s millrace.Span) bool { return s.Type == millrace.LinkSpan && hasHole(s.URL) })
+	}
+	for {
+		at := strings.IndexRune(*text, hole)
+		if at < 0 {
+			return
+		}
+		*h++
+		from, to := sentence(*text, at)
+		s := (*text)[:from] + (*text)[to:]
+		if to == len(*text) {
+			s = strings.TrimRightFunc(s, unicode.IsSpace)
+		}
+		*text = s
+		if spans == nil {
+			continue
+		}
+		for i := range *spans {
+			span := &(*spans)[i]
+			for _, end := range []*int{&span.Start, &span.End} {
+				*end = min(*end-max(0, min(*end, to)-from), len(s))
+			}
+		}
+		*spans = slices.DeleteFunc(*spans, func(s millrace.Span) bool { return s.Start >= s.End })
+	}
+}
+
+// sentence returns the bounds of the sentence that contains text[at:].
+func sentence(text string, at int) (from, to int) {
+	for i, r := range text {
+		end := i + utf8.RuneLen(r)
+		space := len(text[end:]) - len(strings.TrimLeftFunc(text[end:], unicode.IsSpace))
+		if end += space; r == '\n' || isStop(r, space > 0, text[end:]) {
+			if i >= at {
+				return from, end
+			}
+			from = end
+		}
+	}
+	return from, len(text)
+}
+
+// isStop reports whether a character ends a sentence. Before a lower-case letter, it belongs
+// to an abbreviation.
+func isStop(r rune, space bool, next string) bool {
+	switch r {
+	case '。', '！', '？':
+		return true
+	case '.', '!', '?', '…':
+		first, _ := utf8.DecodeRuneInString(next)
+		return next == "" || space && first != hole && !unicode.IsLower(first)
+	}
+	return false
+}
