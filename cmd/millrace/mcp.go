@@ -110,6 +110,7 @@ func (c *agents) answer(p *process, policy *millrace.Policy, access *accessFlags
 	if policy != nil {
 		mo.Terms = []protocol.Terms{{Policy: policy}}
 	}
+	o.ServiceVersion = mo.Version
 	o.ServiceName = strings.TrimPrefix(mcp.Path, "/")
 	o.Service, o.ServiceGuarded = mcp.New(nil, mo), access.needsKey(o.ServiceName)
 }

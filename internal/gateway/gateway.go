@@ -44,10 +44,11 @@ type Options struct {
 
 	// Service handles requests before the protocols do; nil = none. ServiceGuarded:
 	// it needs a key with the scope read. ServiceName is its protocol, such as
-	// "mcp".
+	// "mcp", and its path. ServiceVersion is its version.
 	Service        millrace.Handler
 	ServiceGuarded bool
 	ServiceName    string
+	ServiceVersion string
 
 	// Events receives one event per response to a bot, after the response is sent;
 	// nil = none. Record must not block. Requests of the owner and of other clients
@@ -158,6 +159,9 @@ func New(server *edition.Server, o *Options) (*Gateway, error) {
 			Base: g.base, EndpointBase: cmp.Or(o.EndpointBase, o.Base), Origin: o.Origin, Policy: o.Policy, Visibility: o.Visibility, Signer: o.Signer, Logger: g.log,
 		}
 		so.Lines = o.RobotsLines
+		if o.Service != nil {
+			so.MCP = sites.MCP{Path: "/" + o.ServiceName, Version: o.ServiceVersion, Key: o.ServiceGuarded}
+		}
 		so.Robots = policy.NewRobots(o.Policy, &policy.RobotsOptions{Crawlers: crawlers, Refused: g.guard.Refused(), Lines: o.RobotsLines})
 		if g.front != nil {
 			so.Host = http.HandlerFunc(g.front.Pass)
@@ -286,7 +290,7 @@ func (g *Gateway) SiteWidePaths(ctx context.Context) []string { return g.site.Si
 // homeLinks returns the site-wide links of the home page.
 func (g *Gateway) homeLinks(ed *edition.Edition) []millrace.Link {
 	if (g.base == "" || g.front != nil) && len(sites.Entries(ed)) > 0 {
-		return []millrace.Link{g.site.CatalogLink()}
+		return g.site.CatalogLinks()
 	}
 	return nil
 }

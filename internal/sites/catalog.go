@@ -29,6 +29,7 @@ type linkContext struct {
 	Item    []linkTarget `json:"item,omitempty"`
 	License []linkTarget `json:"license,omitempty"`
 	Terms   []linkTarget `json:"terms-of-service,omitempty"`
+	Desc    []linkTarget `json:"service-desc,omitempty"`
 	Doc     []linkTarget `json:"service-doc,omitempty"`
 }
 
@@ -59,7 +60,7 @@ func (d *Documents) catalog(w *response, r *http.Request, ed *edition.Edition) (
 	body := jsonio.Encode(struct {
 		Linkset []json.RawMessage `json:"linkset"`
 	}{set})
-	w.Header().Set("Link", d.CatalogLink().String())
+	w.Header().Set("Link", d.catalogLink().String())
 	w.Header().Set("Access-Control-Allow-Origin", "*")
 	return w.small(r, linksetType+`; profile="`+catalogProfile+`"`, "max-age=3600", body)
 }
@@ -79,6 +80,9 @@ func (d *Documents) contexts(ed *edition.Edition, entries []millrace.Entry) []li
 			each = append(each, linkContext{Anchor: u, Doc: []linkTarget{{Href: e.Spec}}})
 		}
 	}
+	for _, c := range d.mcpContexts() {
+		all.Item, each = append(all.Item, linkTarget{Href: c.Anchor}), append(each, c)
+	}
 	for _, n := range ed.Advertisements {
 		for _, l := range n.Root {
 			if l.Rel == "license" {
@@ -92,7 +96,7 @@ func (d *Documents) contexts(ed *edition.Edition, entries []millrace.Entry) []li
 	return append([]linkContext{all}, each...)
 }
 
-// CatalogLink returns the link to the catalogue.
-func (d *Documents) CatalogLink() millrace.Link {
+// catalogLink returns the link to the catalogue.
+func (d *Documents) catalogLink() millrace.Link {
 	return millrace.Link{URL: originOf(d.o.EndpointBase) + catalogPath, Rel: catalogRel, Type: linksetType}
 }

@@ -40,6 +40,7 @@ type Options struct {
 	Policy       *millrace.Policy
 	Robots       *policy.Robots // policy in robots.txt; nil = none
 	Lines        policy.RobotsLines
+	MCP          MCP
 	Visibility   millrace.Visibility
 	Signer       edition.Signer // nil = unsigned
 	Logger       *slog.Logger
@@ -84,6 +85,8 @@ func (d *Documents) Serve(w http.ResponseWriter, r, inner *http.Request, q *acce
 		return d.robots(d.response(w, r, q), r, ed)
 	case root && r.URL.Path == catalogPath:
 		return d.catalog(d.response(w, r, q), r, ed)
+	case d.o.MCP.Path != "" && (root && (r.URL.Path == cardWellKnown || r.URL.Path == aiCatalogPath) || inner != nil && inner.URL.Path == d.o.MCP.Path+cardPath):
+		return d.about(d.response(w, r, q), r, ed)
 	case inner == nil || d.o.Origin == nil || d.docs != d.o.Base:
 	case inner.URL.Path == sitemapPath:
 		return d.sitemap(d.response(w, r, q), inner, ed)

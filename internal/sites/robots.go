@@ -102,6 +102,9 @@ func (d *Documents) patterns(ed *edition.Edition) (patterns []string) {
 	}
 	if patterns != nil {
 		patterns = append(patterns, catalogPath)
+		if d.o.MCP.Path != "" {
+			patterns = append(patterns, cardWellKnown, aiCatalogPath, d.docs+d.o.MCP.Path)
+		}
 	}
 	slices.Sort(patterns)
 	return slices.Compact(patterns)
