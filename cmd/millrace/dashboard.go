@@ -12,6 +12,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/dashboard"
+	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/savings"
@@ -58,6 +59,8 @@ func (s *service) board(so *serving.Options, o *gateway.Options) error {
 	inside := sync.OnceValues(func() (http.Handler, string) { return s.Gateway.Inside() })
 	site.Gateway = func() http.Handler { h, _ := inside(); return h }
 	site.Key = func() string { _, key := inside(); return key }
+	site.Public = &fetch.Options{AllowPrivate: true, UserAgent: c.UserAgent, Contact: c.Contact, IgnoreRobots: true, Delay: -1, Dial: p.dial}
+	site.OwnRequests = func() (func(http.Header), func()) { return s.Gateway.OwnRequests() }
 	if s.Recorder != nil {
 		site.Usage, site.Dropped = s.Usage, s.Recorder.Dropped
 	}
@@ -88,6 +91,7 @@ func (s *service) board(so *serving.Options, o *gateway.Options) error {
 		return err
 	}
 	o.Dashboard, o.DashboardPath = board, c.Dashboard
+	s.Task(board.Run)
 	return nil
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -15,7 +17,7 @@ import (
 
 // Limits of one check of one protocol.
 const (
-	checkTime     = 30 * time.Second
+	checkTime     = 2 * time.Minute
 	checkBody     = 16 << 20 // bytes of one body; eight times that for all bodies together
 	checkRequests = 500
 	checkFindings = 10 // findings per rule
@@ -33,6 +35,9 @@ type checkResult struct {
 	Result   *check.Result // result of the protocol; nil: the check failed
 	Err      error         // why the check failed
 	Requests int
+	// Unreached is why the check ran inside this process instead of at the public address; nil =
+	// it ran at the public address.
+	Unreached error
 }
 
 // CheckResults checks the protocols of a site, one at a time, and keeps the last
@@ -96,7 +101,8 @@ func (v *CheckResults) run(ctx context.Context, config int, s *SiteOptions, prot
 	return done
 }
 
-// runCheck checks one protocol of the current edition, without the network.
+// runCheck checks one protocol at the public address. If that cannot be reached, it checks inside
+// this process.
 func runCheck(ctx context.Context, s *SiteOptions, proto protocol.Protocol) (is *checkResult) {
 	is = &checkResult{At: time.Now()}
 	defer func() {
@@ -117,16 +123,21 @@ func runCheck(ctx context.Context, s *SiteOptions, proto protocol.Protocol) (is 
 	if s.Server.Guarded() {
 		key = s.Key()
 	}
-	in := newLoop(s.Gateway(), key, s.EndpointBase)
-	defer in.Close()
 	o := &check.TargetOptions{MaxRequests: checkRequests, MaxBody: checkBody, Decode: fetch.Decode, Keyed: key != ""}
-	if s.ExternalPages {
-		o.Elsewhere = func(pageURL string) bool {
-			_, err := ed.View.Page(ctx, millrace.Ref{URL: pageURL})
-			return err == nil
+	client, release, err := s.public(ctx, key)
+	defer release()
+	if is.Unreached = err; err != nil {
+		in := newLoop(s.Gateway(), key, s.EndpointBase)
+		defer in.Close()
+		client = in.client()
+		if s.ExternalPages {
+			o.Elsewhere = func(pageURL string) bool {
+				_, err := ed.View.Page(ctx, millrace.Ref{URL: pageURL})
+				return err == nil
+			}
 		}
 	}
-	target, err := check.NewTarget(s.EndpointBase, in.client(), o)
+	target, err := check.NewTarget(s.EndpointBase, client, o)
 	if err != nil {
 		is.Err = err
 		return is
@@ -138,4 +149,61 @@ func runCheck(ctx context.Context, s *SiteOptions, proto protocol.Protocol) (is 
 		is.Result = is.Report.Protocols[proto.Name]
 	}
 	return is
+}
+
+// public returns a client for the public address, or the reason why it cannot be used. Call
+// release after the last request.
+func (s *SiteOptions) public(ctx context.Context, key string) (client *http.Client, release func(), err error) {
+	release = func() {}
+	if s.Public == nil {
+		return nil, release, errors.New("this server does not request it")
+	}
+	if u, err := url.Parse(s.EndpointBase); err != nil || key != "" && u.Scheme != "https" && !local(u.Hostname()) {
+		return nil, release, errors.New("content needs a key, and this address is not encrypted")
+	}
+	client = fetch.New(s.Public).HTTP()
+	own := newOwnRequests(client.Transport, key, s.Base, s.EndpointBase)
+	client.Transport = own
+	own.mark, release = s.OwnRequests()
+	ctx, cancel := context.WithTimeout(ctx, reachTime)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodHead, s.EndpointBase, http.NoBody)
+	if err != nil {
+		return nil, release, err
+	}
+	resp, err := client.Do(r)
+	if err != nil {
+		return nil, release, err
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode >= http.StatusInternalServerError {
+		return nil, release, fmt.Errorf("HEAD %s: %s", s.EndpointBase, resp.Status)
+	}
+	return client, release, nil
+}
+
+// reachTime is the time limit to find out whether the public address can be reached.
+const reachTime = 15 * time.Second
+
+// When checks run without a request of the owner.
+const (
+	firstCheck = time.Minute // after the first edition of a configuration
+	recheck    = 6 * time.Hour
+)
+
+// Run checks all protocols on a schedule until the context ends.
+func (d *Dashboard) Run(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-d.site.Server.Ready():
+	}
+	for wait := firstCheck; ; wait = recheck {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(wait):
+		}
+		<-d.checks.run(ctx, d.config, d.site, d.site.Protocols)
+	}
 }

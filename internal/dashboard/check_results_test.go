@@ -6,10 +6,12 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/proxy"
 	"github.com/millrace/millrace/mirror"
@@ -36,6 +39,8 @@ type handbook struct {
 	store *memory.Store
 	from  edition.Source
 	take  func() // what is in the folder into the store
+
+	public http.Handler // the site for everyone
 }
 
 func newHandbook(t testing.TB, base string, guarded bool) *handbook {
@@ -111,6 +116,7 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 		t.Fatal(err)
 	}
 	h.SiteOptions = &SiteOptions{Name: "handbook", Base: base, EndpointBase: base, Pages: site, Server: server, Protocols: protocols, Policy: policy}
+	h.public, h.OwnRequests = g, g.OwnRequests
 	inside, key := g.Inside()
 	h.Gateway, h.Key = func() http.Handler { return inside }, func() string { return key }
 	return h
@@ -199,6 +205,44 @@ func TestCheckResultsBeside(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A check requests the public address, as the owner: with the key, and without limits. What a server
+// on the way breaks is found. Where the address cannot be reached, the check runs inside this
+// process and says so.
+func TestCheckResultsPublic(t *testing.T) {
+	t.Parallel()
+	var site atomic.Pointer[http.Handler]
+	var weak atomic.Bool
+	public := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if weak.Load() { // as a cache that drops validators
+			w = dropsTags{w}
+		}
+		(*site.Load()).ServeHTTP(w, r)
+	}))
+	h := newHandbook(t, public.URL+"/", true)
+	site.Store(&h.public)
+	h.Public = &fetch.Options{AllowPrivate: true, IgnoreRobots: true, Delay: -1}
+	proto := h.Protocols[slices.IndexFunc(h.Protocols, func(p protocol.Protocol) bool { return p.Name == "tct-01" })]
+	if is := runCheck(t.Context(), h.SiteOptions, proto); is.Err != nil || is.Unreached != nil || !is.Result.Found || is.Result.Must.Fail > 0 {
+		t.Errorf("%+v, %+v", is, is.Report)
+	}
+	weak.Store(true)
+	if is := runCheck(t.Context(), h.SiteOptions, proto); is.Err != nil || is.Unreached != nil || is.Result.Must.Fail == 0 {
+		t.Errorf("without validators: %+v", is)
+	}
+	public.Close()
+	if is := runCheck(t.Context(), h.SiteOptions, proto); is.Err != nil || is.Unreached == nil || is.Result.Must.Fail > 0 {
+		t.Errorf("unreachable: %+v", is)
+	}
+}
+
+// dropsTags is a response without ETag.
+type dropsTags struct{ http.ResponseWriter }
+
+func (w dropsTags) WriteHeader(status int) {
+	w.Header().Del("ETag")
+	w.ResponseWriter.WriteHeader(status)
 }
 
 // A handler that hangs, fails or sends without end takes no longer, and no more,

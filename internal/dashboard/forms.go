@@ -132,7 +132,7 @@ func ask(ctx context.Context, in *loop, address string) (*formBody, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
 	}
-	resp, err := in.RoundTrip(req)
+	resp, err := in.own.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}

@@ -14,11 +14,9 @@ import (
 )
 
 // loop sends requests to a handler in this process over connections in memory. So its client
-// receives the framing and fields that a server adds. A URL of another origin fails with
-// [check.ErrLimit].
+// receives the framing and fields that a server adds.
 type loop struct {
-	origins   map[string]bool // such as "https://example.com"
-	key       string          // "" = none
+	own       *ownRequests
 	server    *http.Server
 	transport *http.Transport
 }
@@ -27,7 +25,6 @@ type loop struct {
 // for public documents. Call Close.
 func newLoop(h http.Handler, key string, urls ...string) *loop {
 	l := &loop{
-		origins: make(map[string]bool), key: key,
 		server: &http.Server{
 			Handler: h, ReadHeaderTimeout: 10 * time.Second,
 			ErrorLog: log.New(io.Discard, "", 0), // the handler logs its own failures
@@ -39,9 +36,7 @@ func newLoop(h http.Handler, key string, urls ...string) *loop {
 		// The handler receives https as plain HTTP, as behind a proxy.
 		DialTLSContext: dial, DisableCompression: true, MaxResponseHeaderBytes: 1 << 20,
 	}
-	for _, u := range urls {
-		l.origins[originOf(u)] = true
-	}
+	l.own = newOwnRequests(l.transport, key, urls...)
 	return l
 }
 
@@ -52,19 +47,40 @@ func (l *loop) Close() {
 }
 
 // client returns an HTTP client.
-func (l *loop) client() *http.Client { return &http.Client{Transport: l} }
+func (l *loop) client() *http.Client { return &http.Client{Transport: l.own} }
 
-// RoundTrip implements [http.RoundTripper].
-func (l *loop) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !l.origins[r.URL.Scheme+"://"+strings.ToLower(r.URL.Host)] {
+// ownRequests sends requests of the owner to the site. A URL of another origin fails with
+// [check.ErrLimit].
+type ownRequests struct {
+	origins map[string]bool   // such as "https://example.com"
+	key     string            // "" = none
+	mark    func(http.Header) // marks requests as the owner's; nil = they need no mark
+	next    http.RoundTripper
+}
+
+// newOwnRequests returns requests to the origins of URLs.
+func newOwnRequests(next http.RoundTripper, key string, urls ...string) *ownRequests {
+	o := &ownRequests{origins: make(map[string]bool), key: key, next: next}
+	for _, u := range urls {
+		o.origins[originOf(u)] = true
+	}
+	return o
+}
+
+// RoundTrip implements [http.RoundTripper]. It sends the key except with requests for public
+// documents.
+func (o *ownRequests) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !o.origins[r.URL.Scheme+"://"+strings.ToLower(r.URL.Host)] {
 		return nil, fmt.Errorf("fetch %s://%s: not this site: %w", r.URL.Scheme, r.URL.Host, check.ErrLimit)
 	}
-	// Public documents are requested without the key.
-	if l.key != "" && !strings.HasPrefix(r.URL.Path, "/.well-known/") {
-		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer "+l.key)
+	r = r.Clone(r.Context())
+	if o.key != "" && !strings.HasPrefix(r.URL.Path, "/.well-known/") {
+		r.Header.Set("Authorization", "Bearer "+o.key)
 	}
-	return l.transport.RoundTrip(r)
+	if o.mark != nil {
+		o.mark(r.Header)
+	}
+	return o.next.RoundTrip(r)
 }
 
 // originOf returns the scheme and the host of a URL.

@@ -26,6 +26,7 @@ type protocolsPage struct {
 	Span      period
 	Protocols []*protocolStatus
 	Off       []Off
+	PublicAt  string
 	Checking  bool // a check is running
 }
 
@@ -77,7 +78,7 @@ const filesShown = 8
 
 // protocols shows the protocols and the results of their checks.
 func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
-	p := &protocolsPage{Recorded: d.site.Usage != nil, Span: d.period(r), Off: d.site.Off}
+	p := &protocolsPage{Recorded: d.site.Usage != nil, Span: d.period(r), Off: d.site.Off, PublicAt: d.site.EndpointBase}
 	protocols := map[string]*protocolStatus{}
 	for _, proto := range d.site.Protocols {
 		at := &protocolStatus{Protocol: proto}
@@ -169,6 +170,8 @@ func (at *protocolStatus) verdict() (kind, word string) {
 		return "bad", plural(is.Result.Must.Fail, "MUST rule", "MUST rules") + " failed"
 	case len(at.NotRun) > 0:
 		return "warn", "partly checked"
+	case is.Unreached != nil:
+		return "warn", "conforms inside this server"
 	case is.Result.Should.Fail > 0:
 		return "good", "conforms, with warnings"
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/analytics"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/savings"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/protocol"
@@ -30,11 +31,15 @@ type SiteOptions struct {
 	Server *edition.Server
 	// Gateway returns the handler of the site in this process, and Key a key for
 	// it. Neither is called before the first request.
-	Gateway   func() http.Handler
-	Key       func() string
-	Protocols []protocol.Protocol // published protocols, in the order of the edition
-	Off       []Off               // protocols that are off
-	Access    *AccessSettings     // nil = unknown
+	Gateway func() http.Handler
+	Key     func() string
+	// Public configures the client for the site's public address; nil = protocols are checked
+	// only inside this process. OwnRequests returns a function that marks such requests.
+	Public      *fetch.Options
+	OwnRequests func() (mark func(http.Header), release func())
+	Protocols   []protocol.Protocol // published protocols, in the order of the edition
+	Off         []Off               // protocols that are off
+	Access      *AccessSettings     // nil = unknown
 
 	// LastScan returns the last scan of the source; nil = none yet.
 	LastScan func() *SourceScan

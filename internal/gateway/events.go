@@ -76,9 +76,10 @@ const (
 	signTime = 10 * time.Second
 )
 
-// event counts a response, and records it if the client is a bot.
+// event counts a response, and records it if the client is a bot. It ignores the owner's own
+// requests.
 func (g *Gateway) event(w *response, r *http.Request) {
-	if w.silent || w.Quiet || g.o.Access.Bots == nil && g.o.Metrics == nil {
+	if w.silent || w.Quiet || g.o.Access.Bots == nil && g.o.Metrics == nil || w.fromNearby(r) {
 		return
 	}
 	id, wait := w.Identity()

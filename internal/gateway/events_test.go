@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -164,8 +165,49 @@ func TestNoEvents(t *testing.T) {
 	}
 	inside, _ := g.Inside()
 	ask(inside, "GET", "/a/llm.json", "User-Agent", gptBot)
+	mark, release := g.OwnRequests()
+	own := http.Header{}
+	mark(own)
+	ask(g, "GET", "/a/llm.json", "User-Agent", gptBot, ownerField, own.Get(ownerField))
 	if got := kept.last(); len(got) != 0 {
 		t.Errorf("%+v", got)
+	}
+	release()
+	ask(g, "GET", "/a/llm.json", "User-Agent", gptBot, ownerField, own.Get(ownerField))
+	if got := kept.last(); len(got) != 1 {
+		t.Errorf("%d events with a mark that has ended", len(got))
+	}
+}
+
+// A millrace client on this machine is the owner's. One elsewhere, or behind a proxy that is not
+// trusted, is like any other.
+func TestEventsOfOwnClients(t *testing.T) {
+	for name, c := range map[string]struct {
+		from, agent, forwarded, trusted string
+		events                          int
+	}{
+		"here":            {from: "127.0.0.1:7", agent: "millrace/1"},
+		"another client":  {from: "127.0.0.1:7", agent: gptBot, events: 1},
+		"elsewhere":       {from: "192.0.2.1:7", agent: "millrace/1 (bot)", events: 1},
+		"untrusted proxy": {from: "127.0.0.1:7", agent: "millrace/1 (bot)", forwarded: "192.0.2.1", events: 1},
+		"behind a proxy":  {from: "127.0.0.1:7", agent: "millrace/1 (bot)", forwarded: "192.0.2.1", trusted: "127.0.0.0/8", events: 1},
+		"own proxy":       {from: "127.0.0.1:7", agent: "millrace/1", forwarded: "10.0.0.9", trusted: "127.0.0.0/8"},
+	} {
+		o := Options{}
+		if c.trusted != "" {
+			o.Access.Proxies = []netip.Prefix{netip.MustParsePrefix(c.trusted)}
+		}
+		g, kept := recorded(t, o)
+		r := httptest.NewRequest(http.MethodGet, "/a/llm.json", nil)
+		r.RemoteAddr = c.from
+		r.Header.Set("User-Agent", c.agent)
+		if c.forwarded != "" {
+			r.Header.Set("X-Forwarded-For", c.forwarded)
+		}
+		g.ServeHTTP(httptest.NewRecorder(), r)
+		if got := len(kept.last()); got != c.events {
+			t.Errorf("%s: %d events, want %d", name, got, c.events)
+		}
 	}
 }
 

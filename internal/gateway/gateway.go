@@ -115,6 +115,7 @@ type Gateway struct {
 	responses sync.Pool
 
 	signatures chan struct{} // limits the signatures verified after a response
+	tokens     sync.Map      // see OwnRequests
 }
 
 // New returns a gateway of a server. If server is nil, the gateway serves only the Service. An
@@ -193,7 +194,7 @@ func New(server *edition.Server, o *Options) (*Gateway, error) {
 // ServeHTTP responds to one request. A panic becomes a 500.
 func (g *Gateway) ServeHTTP(to http.ResponseWriter, r *http.Request) { g.answer(to, r, false) }
 
-// answer implements ServeHTTP. owned reports that the owner sent the request, from this
+// answer implements ServeHTTP. owned reports that the owner sent the request from this
 // process.
 func (g *Gateway) answer(to http.ResponseWriter, r *http.Request, owned bool) {
 	w, _ := g.responses.Get().(*response)
@@ -201,7 +202,7 @@ func (g *Gateway) answer(to http.ResponseWriter, r *http.Request, owned bool) {
 		w = new(response)
 	}
 	*w = response{ResponseWriter: to, g: g, r: r, Request: g.guard.Request(r)}
-	w.Owned = owned
+	w.Owned = owned || g.marked(r)
 	if g.timed {
 		w.start = time.Now()
 	}
