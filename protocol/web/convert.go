@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -100,7 +101,7 @@ func settle(p *millrace.Page) (*millrace.Page, []byte) {
 }
 
 // format is part of every tag. It changes when the same page gets other Markdown.
-const format = "2"
+const format = "3"
 
 // hashLen is the length of a tag's hash. A tag consists of the hash of the page, an estimate
 // of its tokens, and the length of its line in llms.txt, separated by "-".
@@ -119,7 +120,7 @@ func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	if revision == "" {
 		revision = p.Revision()
 	}
-	hash := canon.SHA256Hex([]byte(format + "\n" + kept.URL + "\n" + revision))[:hashLen]
+	hash := canon.SHA256Hex([]byte(format + "\n" + site.EndpointBase + "\n" + kept.URL + "\n" + revision))[:hashLen]
 	return fmt.Sprintf("%s-%d-%d", hash, tokens(kept), lineOf(p, canon.Relative(site.Base, kept.URL))), nil
 }
 
@@ -157,5 +158,7 @@ func markdownOf(site millrace.Site, p *millrace.Page, want string) ([]byte, erro
 		return nil, fmt.Errorf("%s: Markdown of %s: it has become %s, its tag is %s", Name, p.URL, is, want)
 	}
 	_, body := settle(reduce(site, p))
-	return body, nil
+	// An agent that starts at this page finds the others. Readers skip the name.
+	index := "---\nindex: " + strings.TrimSuffix(site.EndpointBase, "/") + listPath + "\n"
+	return append([]byte(index), bytes.TrimPrefix(body, []byte("---\n"))...), nil
 }

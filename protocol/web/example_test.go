@@ -22,6 +22,7 @@ func ExampleNewPublisher() {
 	_ = doc.Write(context.Background(), os.Stdout)
 	// Output:
 	// ---
+	// index: https://example.com/llms.txt
 	// title: "Hello World"
 	// url: "https://example.com/hello-world/"
 	// ---

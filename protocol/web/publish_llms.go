@@ -123,8 +123,8 @@ func (p *publisher) writeList(ctx context.Context, v millrace.View, l *index, w 
 		named = append(named, f)
 	}
 	named = append(append([]heading{pages}, named...), more)
-	if l.path == listPath {
-		named = append(named, heading{name: "Optional", items: p.optional(docs)})
+	if l.path == listPath && p.full {
+		named = append(named, heading{name: "Optional", items: []millrace.Item{item(docs+fullPath, "All pages in one file", "")}})
 	}
 	for _, f := range named {
 		if len(f.items) > 0 {
@@ -167,18 +167,12 @@ func (p *publisher) head(ctx context.Context, v millrace.View, l *index) ([]mill
 	if len(l.parts) > 0 {
 		note = "The pages are listed in several files."
 	}
+	if l.path == listPath {
+		// No links: a feed is not Markdown, and agents take what is linked for pages.
+		docs := strings.TrimSuffix(site.EndpointBase, "/")
+		note += " Changes: " + docs + feedForms[0].path(1) + " and " + docs + feedForms[1].path(1)
+	}
 	return append(blocks, millrace.Block{Type: millrace.TextBlock, Text: note}), nil
-}
-
-// optional returns the items that a reader with little space can skip.
-func (p *publisher) optional(docs string) (items []millrace.Item) {
-	for _, form := range feedForms {
-		items = append(items, item(docs+form.path(1), "What has changed, "+form.path(1), ""))
-	}
-	if p.full {
-		items = append(items, item(docs+fullPath, "All pages in one file", ""))
-	}
-	return items
 }
 
 // bounds returns the first and the last page that a file leads to.

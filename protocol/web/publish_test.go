@@ -385,7 +385,7 @@ func TestOneList(t *testing.T) {
 
 > Wheels.
 
-Each link leads to the Markdown of a page. The page's own address gives it, too, to a request with Accept: text/markdown.
+Each link leads to the Markdown of a page. The page's own address gives it, too, to a request with Accept: text/markdown. Changes: https://example.com/feed.atom and https://example.com/feed.json
 
 ## Pages
 
@@ -401,11 +401,6 @@ Each link leads to the Markdown of a page. The page's own address gives it, too,
 
 - [All guides](https://example.com/guides/index.md)
 - [Title of /guides/a](https://example.com/guides/a.md)
-
-## Optional
-
-- [What has changed, /feed.atom](https://example.com/feed.atom)
-- [What has changed, /feed.json](https://example.com/feed.json)
 `}
 	if diff := cmp.Diff(want, texts); diff != "" {
 		t.Error(diff)
@@ -438,6 +433,7 @@ func TestMarkdown(t *testing.T) {
 		{Type: millrace.TextBlock, Text: "See it.", Spans: []millrace.Span{{Type: millrace.LinkSpan, Start: 4, End: 6, URL: "https://example.com/it#x"}}},
 	}
 	const want = `---
+index: https://example.com/llms.txt
 title: "A \"mill\""
 description: "It turns."
 url: "https://example.com/post/"
