@@ -23,7 +23,7 @@ type buildCommand struct {
 	crawling
 	correcting
 	publishing
-	Source    string   `arg:"" help:"Source: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE."`
+	Source    string   `arg:"" optional:"" help:"Source: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE. If omitted, the key source of millrace.yaml."`
 	Out       string   `required:"" placeholder:"DIR" help:"Folder to write to, which --base-url will serve. It is created if necessary."`
 	BaseURL   string   `required:"" name:"base-url" placeholder:"URL" help:"URL that will serve the folder."`
 	HeadersOf string   `name:"headers-for" enum:",netlify,cloudflare" default:"" placeholder:"HOST" help:"Write the _headers file for netlify, which allows more rules, or for cloudflare, whose rules can do more (default: one file that both accept)."`

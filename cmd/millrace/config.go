@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/millrace/millrace/internal/config"
+	"github.com/millrace/millrace/internal/ingest"
 )
 
 // configCommand shows the configuration of a command.
@@ -96,7 +97,7 @@ func commandNamed(node *kong.Node, words []string) (*kong.Node, error) {
 // refuses returns the error with which serve would reject the configuration. It does not read
 // the source.
 func (c *configCommand) refuses(p *process) error {
-	args := []string{"serve", "."}
+	args := []string{"serve"}
 	if c.Config != "" {
 		args = append(args, "--config="+c.Config)
 	}
@@ -109,6 +110,13 @@ func (c *configCommand) refuses(p *process) error {
 		s.validate,
 		func() error { return s.checkPolicy(conf.Policy) },
 		func() error { return s.sound(conf.Policy) },
+		func() error {
+			if s.Source == "" {
+				return nil
+			}
+			_, err := s.kind()
+			return err
+		},
 	} {
 		if err := check(); err != nil {
 			return explain(conf, err)
@@ -169,8 +177,33 @@ func flagsOf(commands ...*kong.Node) map[string]*kong.Flag {
 				}
 			}
 		}
+		if arg := argument(command); arg != nil {
+			flags[sourceKey] = &kong.Flag{Value: arg, PlaceHolder: "SOURCE"}
+		}
 	}
 	return flags
+}
+
+// sourceKey is the key that sets SOURCE, the only argument that the configuration can set.
+const sourceKey = "source"
+
+// argument returns the argument SOURCE of a command, or nil.
+func argument(command *kong.Node) *kong.Value {
+	if i := slices.IndexFunc(command.Positional, func(v *kong.Value) bool { return v.Name == sourceKey }); i >= 0 {
+		return command.Positional[i]
+	}
+	return nil
+}
+
+// setSource completes the SOURCE of a command.
+func setSource(conf *config.Config, command *kong.Node) {
+	if arg := argument(command); arg != nil {
+		s := arg.Target.String()
+		if s == "" {
+			s, _ = conf.Resolve(sourceKey).(string)
+		}
+		arg.Target.SetString(ingest.Source(s))
+	}
 }
 
 // load reads the file that --config names, or millrace.yaml if it exists.

@@ -214,6 +214,7 @@ func (p *process) parse(args []string) (*commands, *config.Config, *kong.Context
 	if err != nil {
 		return nil, conf, nil, explain(conf, err)
 	}
+	setSource(conf, kctx.Selected())
 	return line, conf, kctx, nil
 }
 

@@ -29,7 +29,7 @@ type serveCommand struct {
 	exporting   `group:"Analytics and dashboard"`
 	metering    `group:"Analytics and dashboard"`
 	boarding    `group:"Analytics and dashboard"`
-	Source      string `arg:"" help:"Source: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE."`
+	Source      string `arg:"" optional:"" help:"Source: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE. If omitted, the key source of millrace.yaml."`
 	Listen      string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on (default: ${default})." group:"Server"`
 	BaseURL     string `name:"base-url" placeholder:"URL" help:"Base URL of the machine documents, and of the pages of a folder (default: the listen address, or SOURCE with --origin)." group:"Server"`
 	As          string `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror." group:"Reading the source"`

@@ -22,7 +22,7 @@ import (
 // returns live for a URL that must be probed.
 func (c *serveCommand) kind() (string, error) {
 	if c.Source == "" {
-		return "", usageError("the source is empty; name a folder, a URL or a mirror FILE")
+		return "", usageError("SOURCE is missing; name a folder, a URL or a mirror FILE, or set source in millrace.yaml")
 	}
 	way := all.ByName(c.As)
 	if strings.Contains(c.Source, "://") {

@@ -3,7 +3,11 @@ package ingest
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/millrace/millrace"
@@ -42,6 +46,25 @@ func URL(raw string) (string, error) {
 		err = fmt.Errorf("URL \"%s://…@%.100s\": %w", scheme, shown, errors.Unwrap(err))
 	}
 	return "", err
+}
+
+// host matches a host name with an optional port and path.
+var host = regexp.MustCompile(`^(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+([A-Za-z]{2,})(?::\d+)?(?:/.*)?$`)
+
+// Source returns a source that a person has typed. The name of a host, which is neither a
+// file nor a folder, becomes its URL with https.
+func Source(raw string) string {
+	m := host.FindStringSubmatch(raw)
+	if m == nil || slices.Contains([]string{"html", "htm", "xhtml", "md", "db"}, strings.ToLower(m[1])) {
+		return raw
+	}
+	if _, err := os.Lstat(raw); !errors.Is(err, fs.ErrNotExist) {
+		return raw
+	}
+	if !strings.Contains(raw, "/") {
+		raw += "/"
+	}
+	return "https://" + raw
 }
 
 // Folder returns the URL's folder: the URL itself if its last segment has no ".", else
