@@ -24,7 +24,10 @@ type Origin struct {
 	// [millrace.ErrNotFound]: this origin cannot read the site. If nil, it can read every
 	// site.
 	Detect func(ctx context.Context, client *http.Client, source string) (home string, err error)
-	Open   func(source string, o *Options) (*Source, error)
+	// Built returns the folder of the site that a generator has built from a folder, if there
+	// is one. It may be nil.
+	Built func(dir string) (built string, ok bool)
+	Open  func(source string, o *Options) (*Source, error)
 
 	Types        bool // it supports Options.ExcludeTypes
 	ByFile       bool // URLs of its pages are paths relative to the base

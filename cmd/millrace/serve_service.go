@@ -28,9 +28,13 @@ type plan struct {
 
 // plan validates the flags and the policy without opening anything.
 func (c *serveCommand) plan(p *process) (*plan, error) {
+	given := c.Source
 	kind, err := c.kind()
 	if err != nil {
 		return nil, err
+	}
+	if c.Source != given {
+		p.log.Info("reading the built site; --as markdown reads its sources", "source", c.Source)
 	}
 	if err := c.validate(); err != nil {
 		return nil, err

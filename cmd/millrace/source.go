@@ -19,7 +19,8 @@ import (
 )
 
 // kind returns the kind of the source: folder, markdown, mirror, wordpress or crawl. It
-// returns live for a URL that must be probed.
+// returns live for a URL that must be probed. If the source has a built site in it, kind
+// replaces the source by that.
 func (c *serveCommand) kind() (string, error) {
 	if c.Source == "" {
 		return "", usageError("SOURCE is missing; name a folder, a URL or a mirror FILE, or set source in millrace.yaml")
@@ -49,7 +50,9 @@ func (c *serveCommand) kind() (string, error) {
 	case info.IsDir() && way != nil && way.Folder:
 		return way.Name, nil
 	case info.IsDir() && c.As == "":
-		return ingest.ChooseFolder(context.Background(), all.Origins(true), c.Source).Name, nil
+		way, folder := ingest.ChooseFolder(context.Background(), all.Origins(true), c.Source)
+		c.Source = folder
+		return way.Name, nil
 	case info.IsDir():
 		return "", usageError(fmt.Sprintf("--as %s: %s is a folder; it can be read as %s", c.As, c.Source, names(all.Origins(true))))
 	}

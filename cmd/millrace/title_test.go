@@ -57,3 +57,31 @@ func TestSiteTitleOfHTML(t *testing.T) {
 		}
 	}
 }
+
+// A generator's tree with a built site is read as that. Its sources are read on request, or
+// refused with the command that builds the site.
+func TestServeBuilt(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"content", "public"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config := filepath.Join(dir, "hugo.toml")
+	write(t, config, "title = 'Old Mill'\n")
+	write(t, filepath.Join(dir, "content", "a.md"), "Wheels.\n")
+	write(t, filepath.Join(dir, "public", "index.html"), "<html><body><main><p>Gears.</p></main></body></html>")
+	s := serve(t, dir)
+	if _, _, body := get(t, s.url+"index.md"); !strings.Contains(body, "Gears.") || !strings.Contains(s.out.String(), "source="+filepath.Join(dir, "public")) {
+		t.Errorf("built site is not read: %q\n%s", body, s.out.String())
+	}
+	s = serve(t, dir, "--as", "markdown")
+	if _, _, body := get(t, s.url+"a/index.md"); !strings.Contains(body, "Wheels.") {
+		t.Errorf("source is not read: %q", body)
+	}
+	write(t, config, "removePathAccents = true\n")
+	if exit, code, output := failure(t, nil, "build", dir, "--as", "markdown", "--out", t.TempDir(), "--base-url", "https://example.com/"); exit != 1 || code != "addresses-unknown" {
+		t.Errorf("exit %d, %q:\n%s", exit, code, output)
+	}
+}

@@ -65,17 +65,24 @@ func Choose(ctx context.Context, origins []origin.Origin, client *http.Client, s
 }
 
 // ChooseFolder returns the first of the origins that can read a folder, or the last one
-// if none can.
-func ChooseFolder(ctx context.Context, origins []origin.Origin, dir string) origin.Origin {
+// if none can. If the folder is the source of a site that was built in it, ChooseFolder
+// returns the folder of the built site.
+func ChooseFolder(ctx context.Context, origins []origin.Origin, dir string) (way origin.Origin, folder string) {
 	for _, way := range origins {
+		if way.Built != nil {
+			if built, ok := way.Built(dir); ok {
+				way, _ := ChooseFolder(ctx, origins, built)
+				return way, built
+			}
+		}
 		if way.Detect == nil {
-			return way
+			return way, dir
 		}
 		if _, err := way.Detect(ctx, nil, dir); err == nil {
-			return way
+			return way, dir
 		}
 	}
-	return origins[len(origins)-1]
+	return origins[len(origins)-1], dir
 }
 
 // ErrTypes reports that ExcludeTypes is set for a source that does not know page types.

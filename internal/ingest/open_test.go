@@ -60,8 +60,8 @@ func TestChooseFolder(t *testing.T) {
 	t.Parallel()
 	toys := toy()
 	toys.Folder = true
-	for dir, want := range map[string]string{"https://toy.test/": "toy", t.TempDir(): "folder"} {
-		if way := ingest.ChooseFolder(t.Context(), append([]origin.Origin{toys}, all.Origins(true)...), dir); way.Name != want {
+	for source, want := range map[string]string{"https://toy.test/": "toy", t.TempDir(): "folder"} {
+		if way, dir := ingest.ChooseFolder(t.Context(), append([]origin.Origin{toys}, all.Origins(true)...), source); way.Name != want || dir != source {
 			t.Errorf("%s: %s, want %s", dir, way.Name, want)
 		}
 	}

@@ -135,14 +135,23 @@ func load(dir string, kind Kind, force bool) (*site, string, error) {
 		if p.file == "" && !force {
 			continue
 		}
+		if s := other(root, p.conf); s != nil && kind == "" && (s.name == "Zola" || s.name == "Hexo") { // with a file of the same name
+			return s, "", nil
+		}
 		s, err := c.load(p)
 		if err != nil {
 			return nil, "", err
 		}
 		s.kind = c.kind
+		if s.name == "" {
+			s.generator = generators[s.kind]
+		}
 		return s, p.file, nil
 	}
-	if kind != "" && force {
+	if kind == "" {
+		return other(root, nil), "", nil
+	}
+	if force {
 		return nil, "", millrace.Coded("bad-kind", fmt.Errorf("%w: unknown kind %q", millrace.ErrInvalid, kind))
 	}
 	return nil, "", nil

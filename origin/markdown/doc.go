@@ -14,7 +14,7 @@
 // name in the project. Its identity is the path at which the generator would publish it:
 //
 //   - Hugo: pretty and ugly URLs, permalinks, url and slug, bundles, section
-//     pages, languages by suffix and by folder;
+//     pages, languages by suffix and by folder, mounts, cascades;
 //   - Jekyll: posts, pages and collections with their permalinks, defaults,
 //     exclude and include. HTML pages and the output of templates are missing;
 //   - MkDocs: docs_dir, use_directory_urls, index and README, exclude_docs;
@@ -23,7 +23,9 @@
 //     program; the package reads only literal values in it;
 //   - plain: a.md is /a/, index.md and README.md are the page of their folder.
 //
-// Themes, templates, data files, cascades and includes are not evaluated. Shortcodes, Liquid
+// [New] refuses a project whose addresses depend on more, such as a plugin that moves pages.
+//
+// Themes, templates, data files and includes are not evaluated. Shortcodes, Liquid
 // tags and components are replaced by their inner text. The package supports those that every
 // site of a generator has: ref, figure, highlight, youtube, notices, tabs, link, post_url.
 // Code stays unchanged. Values of the configuration and the front matter are filled in. If a

@@ -103,6 +103,9 @@ func New(dir string, o *Options) (*Folder, error) {
 		return nil, fmt.Errorf("markdown %s: %w", dir, err)
 	}
 	s, err := f.openFolder()
+	if err == nil {
+		err = s.refusal()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("markdown %s: %w", dir, err)
 	}

@@ -13,7 +13,7 @@ import (
 // single pages cannot be read.
 func Origin() origin.Origin {
 	return origin.Origin{
-		Name: "markdown", Title: "a folder of Markdown", Folder: true, SingleStream: true,
+		Name: "markdown", Title: "a folder of Markdown", Folder: true, SingleStream: true, Built: Built,
 		Detect: func(_ context.Context, _ *http.Client, dir string) (string, error) {
 			if !Is(dir) {
 				return "", fmt.Errorf("%s: %w: not a Markdown site", dir, millrace.ErrNotFound)

@@ -60,6 +60,8 @@ type site struct {
 	title    string // of the site; "" = none
 	values   matter // values of the configuration that pages may use
 	macros   bool   // pages are templates
+	generator
+	unsure string // what the addresses depend on that is not computed; "" = nothing
 	// authors maps the keys of authors in pages to names; nil = none.
 	authors map[string]string
 	// drafts, future and expired publish such pages, too.

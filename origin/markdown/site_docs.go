@@ -34,7 +34,13 @@ func loadMkDocs(p *project) (*site, error) {
 		return nil, millrace.Coded("folder-outside", fmt.Errorf("%w: the folder %q of %s is not in the project", millrace.ErrInvalid, m.docs, p.file))
 	}
 	m.navigation(c["nav"])
+	hooks := c.list("hooks", false)
+	unsure := cmp.Or(mover(MkDocs, c["plugins"]), p.script(hooks...))
+	if c["inherit"] != nil {
+		unsure = "another configuration file (INHERIT)"
+	}
 	return &site{
+		generator: generator{generators[MkDocs].name, generators[MkDocs].command, cmp.Or(c.text("site_dir"), generators[MkDocs].out)}, unsure: unsure,
 		convention: m, title: c.text("site_name"), values: c.under("extra"), macros: hasPlugin(c["plugins"], "macros"),
 		base: baseOf(c.text("site_url")), language: c.under("theme").text("language", "locale"),
 	}, nil
@@ -202,7 +208,11 @@ func loadDocusaurus(p *project) (*site, error) {
 	if u := baseOf(firstMatch(jsURL, text)); u != "" {
 		base = asFolder(u + strings.Trim(firstMatch(jsBase, text), "/"))
 	}
-	return &site{convention: d, title: firstMatch(jsTitle, text), base: baseOf(base), language: firstMatch(jsLocale, text), authors: authors}, nil
+	unsure := ""
+	if data, _, _, err := tree.Read(p.root, "versions.json", maxConfig); err == nil && strings.ContainsRune(string(data), '"') {
+		unsure = "the versions in versions.json"
+	}
+	return &site{convention: d, unsure: unsure, title: firstMatch(jsTitle, text), base: baseOf(base), language: firstMatch(jsLocale, text), authors: authors}, nil
 }
 
 func firstMatch(re *regexp.Regexp, text string) string {

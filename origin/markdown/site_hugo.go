@@ -3,6 +3,7 @@ package markdown
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path"
 	"regexp"
@@ -29,25 +30,65 @@ type hugoSite struct {
 	permalinks map[string]string // URL pattern of pages, by section
 	sections   map[string]string // URL pattern of section pages, by section
 	fileDates  bool              // use dates in file names
+	cascades   map[string]matter // front matter for the pages below a folder of the content
+	indexed    map[string]bool   // folders of the content that have a page
+	targeted   bool              // a cascade is for some pages only, and decides where or whether they are
+	ignored    []string          // patterns of files that are no pages
 }
 
-type hugoRoot struct{ name, language string }
+// hugoRoot is a folder of pages. at is its place in the content, "" = the top.
+type hugoRoot struct{ name, language, at string }
+
+// hugoConfig returns the configuration file, merged with those in the folder config.
+func (p *project) hugoConfig() (matter, error) {
+	c := p.conf
+	for _, dir := range []string{"config/_default", "config/production"} {
+		list, err := fs.ReadDir(p.root.FS(), dir)
+		if err != nil {
+			continue // a project needs none
+		}
+		for _, e := range list {
+			name := path.Join(dir, e.Name())
+			part := strings.ToLower(stemOf(e.Name()))
+			if !slices.Contains([]string{".toml", ".yaml", ".yml", ".json"}, path.Ext(name)) || name == p.file {
+				continue
+			}
+			m, err := p.read(name)
+			if err != nil {
+				return nil, err
+			}
+			part, language, translated := strings.Cut(part, ".")
+			if part != "hugo" && part != "config" {
+				m = matter{part: map[string]any(m)}
+			}
+			if translated {
+				m = matter{"languages": map[string]any{language: map[string]any(m)}}
+			}
+			c = merged(c, m)
+		}
+	}
+	return c, nil
+}
+
+// merged returns the values of two maps; those of the second one win.
+func merged(a, b matter) matter {
+	out := maps.Clone(a)
+	if out == nil {
+		out = matter{}
+	}
+	for k, v := range b {
+		if under, ok := v.(map[string]any); ok {
+			v = map[string]any(merged(out.under(k), lowered(under)))
+		}
+		out[k] = v
+	}
+	return out
+}
 
 func loadHugo(p *project) (*site, error) {
-	c := p.conf
-	if path.Dir(p.file) == "config/_default" {
-		for _, part := range []string{"languages", "permalinks", "frontmatter"} {
-			for _, ending := range []string{".toml", ".yaml", ".yml", ".json"} {
-				m, err := p.read("config/_default/" + part + ending)
-				if err != nil {
-					return nil, err
-				}
-				if m != nil {
-					c[part] = map[string]any(m)
-					break
-				}
-			}
-		}
+	c, err := p.hugoConfig()
+	if err != nil {
+		return nil, err
 	}
 	h := &hugoSite{prefixes: map[string]string{}, codes: map[string]string{}, main: cmp.Or(c.text("defaultcontentlanguage"), "en")}
 	content := cmp.Or(c.text("contentdir"), "content")
@@ -69,13 +110,16 @@ func loadHugo(p *project) (*site, error) {
 			h.prefixes[l] = l
 		}
 		if dir := conf.text("contentdir"); dir != "" {
-			h.folders = append(h.folders, hugoRoot{path.Clean(dir), l})
+			h.folders = append(h.folders, hugoRoot{name: path.Clean(dir), language: l})
 		}
 	}
 	if len(h.folders) < max(len(h.languages), 1) || slices.Contains(h.roots(), path.Clean(content)) {
 		if !slices.Contains(h.roots(), path.Clean(content)) {
-			h.folders = append(h.folders, hugoRoot{path.Clean(content), h.main})
+			h.folders = append(h.folders, hugoRoot{name: path.Clean(content), language: h.main})
 		}
+	}
+	if mounts := h.mounts(c.under("module")["mounts"]); len(mounts) > 0 {
+		h.folders = mounts
 	}
 	for _, r := range h.folders {
 		if !p.isFolder(r.name) {
@@ -104,11 +148,113 @@ func loadHugo(p *project) (*site, error) {
 			}
 		}
 	}
+	if h.cascades, err = h.readCascades(p, c["cascade"]); err != nil {
+		return nil, err
+	}
+	h.ignored = c.list("ignorefiles", false)
+	unsure := unknownToken(hugoAny, hugoTokens, append(slices.Collect(maps.Values(h.permalinks)), slices.Collect(maps.Values(h.sections))...)...)
+	switch {
+	case unsure != "":
+	case h.targeted:
+		unsure = "a cascade with a target"
+	case c.is("removepathaccents"):
+		unsure = "removePathAccents"
+	case slices.ContainsFunc(c.list("disablekinds", true), func(k string) bool { return k == "page" || k == "section" || k == "home" }):
+		unsure = "disableKinds"
+	}
+	for l := range languages {
+		if languages.under(l).text("baseurl") != "" {
+			unsure = "languages with a baseURL"
+		}
+	}
 	h.fileDates = slices.Contains(c.under("frontmatter").list("date", false), ":filename")
 	return &site{
-		convention: h, title: cmp.Or(languages.under(h.main).text("title"), c.text("title")), values: c.under("params"), base: baseOf(c.text("baseurl")), language: h.codes[h.main], shortNames: true,
+		convention: h, title: cmp.Or(languages.under(h.main).text("title"), c.text("title")), values: c.under("params"),
+		generator: generator{generators[Hugo].name, generators[Hugo].command, cmp.Or(c.text("publishdir"), generators[Hugo].out)}, unsure: unsure,
+		base: baseOf(c.text("baseurl")), language: h.codes[h.main], shortNames: true,
 		drafts: c.is("builddrafts"), future: c.is("buildfuture"), expired: c.is("buildexpired"),
 	}, nil
+}
+
+// mounts returns the folders that the configuration mounts as content. They replace all
+// others.
+func (h *hugoSite) mounts(list any) (out []hugoRoot) {
+	all, _ := list.([]any)
+	for _, e := range all {
+		m, _ := e.(map[string]any)
+		mount := lowered(m)
+		rest, ok := strings.CutPrefix(path.Clean(mount.text("target"))+"/", "content/")
+		if ok && mount.text("source") != "" {
+			out = append(out, hugoRoot{path.Clean(mount.text("source")), cmp.Or(mount.text("lang"), h.main), strings.Trim(rest, "/")})
+		}
+	}
+	return out
+}
+
+// readCascades returns the front matter that the configuration and section pages give to the
+// pages below them. It also finds all section pages.
+func (h *hugoSite) readCascades(p *project, own any) (map[string]matter, error) {
+	out := map[string]matter{}
+	h.indexed = map[string]bool{}
+	add := func(dir string, v any) {
+		list, ok := v.([]any)
+		if !ok {
+			list = []any{v}
+		}
+		for _, e := range list {
+			e, _ := e.(map[string]any)
+			m := lowered(e)
+			if m["target"] == nil && m["_target"] == nil {
+				out[dir] = merged(out[dir], m)
+			} else {
+				h.targeted = h.targeted || slices.ContainsFunc(slices.Collect(maps.Keys(m)), decides)
+			}
+		}
+	}
+	add("", own)
+	for _, r := range h.folders {
+		err := fs.WalkDir(p.root.FS(), r.name, func(name string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() || !strings.HasPrefix(e.Name(), "_index.") || !isMarkdown(name) {
+				return nil //nolint:nilerr // a walk over the pages reports it
+			}
+			_, rel := below([]string{r.name}, name)
+			dir := strings.Trim(path.Join(r.at, path.Dir(rel)), "./")
+			h.indexed[dir] = true
+			data, _, _, err := tree.Read(p.root, name, maxMatter)
+			if err != nil {
+				return nil //nolint:nilerr // likewise
+			}
+			if hd, err := parseHead(data); err == nil && hd.matter["cascade"] != nil {
+				add(dir, hd.matter["cascade"])
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// decides reports whether a field of front matter decides where or whether a page is.
+func decides(field string) bool {
+	return slices.Contains([]string{"url", "slug", "build", "_build", "draft", "headless", "publishdate", "expirydate", "date"}, field)
+}
+
+// fill adds the cascades of the folders above a file to its front matter.
+func (h *hugoSite) fill(m matter, dir string) matter {
+	for len(h.cascades) > 0 {
+		if c := h.cascades[dir]; c != nil {
+			m = merged(c, m)
+		}
+		if dir == "" {
+			break
+		}
+		if dir = path.Dir(dir); dir == "." {
+			dir = ""
+		}
+	}
+	return m
 }
 
 func (h *hugoSite) roots() []string {
@@ -130,6 +276,11 @@ func (h *hugoSite) entry(name string, folder bool, has func(string) bool) (bool,
 	}
 	if !isMarkdown(base) || path.Ext(base) == ".mdx" {
 		return false, nil
+	}
+	for _, pattern := range h.ignored {
+		if re, err := regexp.Compile(pattern); err == nil && re.MatchString("/"+name) {
+			return true, unpublished{"excluded", "excluded by the configuration"}
+		}
 	}
 	if stem, _ := h.language(stemOf(base), ""); leaf && stem != "index" {
 		return true, unpublished{"bundle", "part of a page's bundle"}
@@ -153,11 +304,13 @@ func (h *hugoSite) spot(name string, hd *head) (spot, error) {
 	def := h.main
 	for _, r := range h.folders {
 		if r.name == root {
-			def = r.language
+			def, rel = r.language, path.Join(r.at, rel)
 		}
 	}
 	dir, file := path.Split(rel)
 	dir = strings.TrimSuffix(dir, "/")
+	m = h.fill(m, dir)
+	hd.matter = m
 	stem, lang := h.language(stemOf(file), def)
 	section, _, _ := strings.Cut(dir, "/")
 	sp := spot{section: section, language: h.codes[lang]}
@@ -239,6 +392,12 @@ type hugoValues struct {
 	date                   time.Time
 }
 
+// hugoTokens are the tokens of permalinks that expand knows, and hugoAny matches all.
+const hugoTokens = "year month monthname day weekday weekdayname yearday section sections title slug filename contentbasename " +
+	"slugorfilename slugorcontentbasename"
+
+var hugoAny = regexp.MustCompile(`:\w+`)
+
 var hugoToken = regexp.MustCompile(`:[a-z]+(\[[^\]]*\])?`)
 
 // expand fills a pattern: https://gohugo.io/configuration/permalinks/.
@@ -264,7 +423,7 @@ func (h *hugoSite) expand(pattern string, v hugoValues) string {
 			s, _, _ := strings.Cut(v.dir, "/")
 			return h.clean(s)
 		case "sections":
-			return h.clean(strings.Join(slice(strings.Split(v.dir, "/"), strings.TrimSuffix(part, "]")), "/"))
+			return h.clean(strings.Join(slice(h.sectionsOf(v.dir), strings.TrimSuffix(part, "]")), "/"))
 		case "title":
 			return h.clean(cmp.Or(v.title, v.stem))
 		case "slug":
@@ -276,6 +435,17 @@ func (h *hugoSite) expand(pattern string, v hugoValues) string {
 		}
 		return token
 	})
+}
+
+// sectionsOf returns the sections that contain a folder: the top one, and those with a page.
+func (h *hugoSite) sectionsOf(dir string) (out []string) {
+	at := ""
+	for i, name := range strings.Split(dir, "/") {
+		if at = path.Join(at, name); i == 0 || h.indexed[at] {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // slice returns the part of a list that "1:", "last" or "0" selects.

@@ -3,6 +3,7 @@ package markdown
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -69,12 +70,17 @@ func loadJekyll(p *project) (*site, error) {
 			j.defaults = append(j.defaults, jekyllDefault{scope.text("path"), scope.text("type"), lowered(d).under("values")})
 		}
 	}
+	patterns := append(slices.Collect(maps.Values(j.permalinks)), jekyllStyle(j.style))
+	unsure := cmp.Or(mover(Jekyll, c["plugins"]), mover(Jekyll, c["gems"]), p.script(path.Join(j.source, "_plugins/*.rb"), path.Join(j.source, "_plugins/*/*.rb")),
+		unknownToken(jekyllToken, jekyllTokens, patterns...))
 	base := ""
 	if u := baseOf(c.text("url")); u != "" {
 		base = asFolder(u + strings.Trim(c.text("baseurl"), "/"))
 	}
 	return &site{
-		convention: j, title: c.text("title", "name"), values: c, base: baseOf(base), language: c.text("lang", "locale"), shortNames: true,
+		convention: j, title: c.text("title", "name"), values: c,
+		generator: generator{generators[Jekyll].name, generators[Jekyll].command, cmp.Or(c.text("destination"), generators[Jekyll].out)}, unsure: unsure,
+		base: baseOf(base), language: c.text("lang", "locale"), shortNames: true,
 		drafts: c.is("unpublished"), future: c.is("future"),
 	}, nil
 }
@@ -265,6 +271,10 @@ type jekyllValues struct {
 	date                         time.Time
 	categories                   []string
 }
+
+// jekyllTokens are the tokens of permalinks that expand knows.
+const jekyllTokens = "year short_year month i_month short_month long_month day i_day y_day short_day long_day week w_day hour minute second " +
+	"title slug name basename path collection categories slugified_categories output_ext"
 
 var jekyllToken = regexp.MustCompile(`:[a-z_]+`)
 

@@ -47,7 +47,7 @@ func TestPlaces(t *testing.T) {
 		{"config.yaml", "baseURL: https://mill.example/\npermalinks:\n  page: {posts: '/:sections[1:]/:year/:monthname/:day/:slugorfilename', '/': '/top/:filename/'}\n  section: {posts: /letters/}\n" +
 			"frontmatter: {date: [':filename', ':default']}\ndefaultContentLanguageInSubdir: true\nlanguages: {en: {weight: 1}, de: {contentDir: inhalt}}\n", rows{
 			{"content/posts/_index.md", "title: x", "/en/letters/"},
-			{"content/posts/deep/2024-03-09-x.md", "title: x", "/en/deep/2024/march/09/x/"},
+			{"content/posts/deep/2024-03-09-x.md", "title: x", "/en/2024/march/09/x/"},
 			{"content/a.md", "title: x", "/en/top/a/"},
 			{"content/a.de.md", "title: x", "/de/top/a/"},
 			{"inhalt/b.md", "url: /c/", "/c/"},
