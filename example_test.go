@@ -34,7 +34,7 @@ func ExamplePage_Text() {
 	// 2. Wait *here*.
 }
 
-// A source that knows only the title takes nothing else away.
+// A source that provides only the title does not change other fields.
 func ExampleMerge() {
 	held := &millrace.Page{URL: "/gate/", Title: "Gate", Author: "Ada", Known: millrace.FieldTitle | millrace.FieldAuthor}
 	in := &millrace.Page{URL: "/gate/", Title: "The gate", Known: millrace.FieldTitle}
@@ -51,7 +51,7 @@ func ExampleVisibility_Apply() {
 	// Output: false "Gate" ""
 }
 
-// An error says what a caller can do about it.
+// The sentinel of an error shows what a caller can do about it.
 func ExampleStatusErr() {
 	err := fmt.Errorf("page /gate/: %w", millrace.StatusErr(410))
 	fmt.Println(millrace.ErrorCode(err), errors.Is(err, millrace.ErrNotFound), millrace.Status(err))

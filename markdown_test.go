@@ -126,7 +126,7 @@ func TestMarkdownEscapes(t *testing.T) {
 	}
 }
 
-// What a table costs grows with its cells, not with rows times columns.
+// The size of a table grows with its cells, not with rows times columns.
 func TestMarkdownTableSize(t *testing.T) {
 	wide := make([]millrace.Cell, 10_000)
 	short := []millrace.Cell{{Text: "a"}}
@@ -139,8 +139,8 @@ func TestMarkdownTableSize(t *testing.T) {
 	}
 }
 
-// What a list costs grows with its lines: each item is written once, not once
-// more with every level.
+// The size of a list grows with its lines: each item is written once, not once for every
+// level.
 func TestMarkdownDeepList(t *testing.T) {
 	var b millrace.Block
 	for range 200 {

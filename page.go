@@ -162,7 +162,7 @@ func (p *Page) Canonical() []byte {
 		maps.DeleteFunc(c.Extra, func(_ string, m json.RawMessage) bool { return !json.Valid(m) })
 		b.Reset()
 		if err := e.Encode(&c); err != nil {
-			panic("millrace: a page of plain values does not encode: " + err.Error())
+			panic("millrace: cannot encode page: " + err.Error())
 		}
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))

@@ -148,7 +148,7 @@ func TestVisibility(t *testing.T) {
 	if !hidden(millrace.Visibility{Exclude: []string{"/caf%c3%a9"}}, "/caf%C3%A9") || !hidden(millrace.Visibility{Exclude: []string{"/"}}, "/x") {
 		t.Error("an escaped path, or the root, hides nothing")
 	}
-	// Whatever some server takes for a hidden path is hidden.
+	// A path that some server resolves to a hidden path is hidden.
 	v = millrace.Visibility{Exclude: []string{"/private/area"}}
 	for url, want := range map[string]bool{
 		"//private//area/x": true, "/./private/./area": true, "/x/../private/area": true, "/../private/area": true,

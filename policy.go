@@ -78,7 +78,7 @@ func (v Visibility) Excluded(identity string) bool {
 // after they check it.
 const decodings = 3
 
-// spellings returns the segments of every path as which a server may read path.
+// spellings returns the segments of every path that a server may resolve path to.
 func spellings(path string) (out [][]string) {
 	for range decodings {
 		out = append(out, segments(path, false))
@@ -146,7 +146,7 @@ func (v Visibility) Fingerprint() string {
 	const format = "visibility 5\n" // changes with the code of Apply
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic("millrace: strings do not encode: " + err.Error())
+		panic("millrace: cannot encode strings: " + err.Error())
 	}
 	sum := sha256.Sum256(append([]byte(format), b...))
 	return hex.EncodeToString(sum[:8])

@@ -63,7 +63,7 @@ func TestPolicyValidate(t *testing.T) {
 			t.Errorf("%s: %v", c.member, err)
 		}
 	}
-	// Every fault is named at once.
+	// All invalid members are reported together.
 	bad := millrace.Policy{Terms: "x", Revision: -1}
 	if err := bad.Validate(); len(err.(interface{ Unwrap() []error }).Unwrap()) != 2 {
 		t.Error(err)

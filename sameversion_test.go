@@ -6,7 +6,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Entity tags compare weakly, whatever a server or a proxy has added.
+// Entity tags compare weakly. The affixes that servers and proxies add are ignored.
 func TestSameVersion(t *testing.T) {
 	t.Parallel()
 	for _, v := range []string{`"sha256-ab"`, `W/"sha256-ab"`, `"ab"`, `sha256-ab`, `ab`, `"sha256-ab-gzip"`, `W/"sha256-ab-br"`, `W/"ab"`} {

@@ -136,7 +136,7 @@ func FuzzFold(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		// A line end in front takes the slow way, and changes nothing else.
+		// A line end at the start selects the slow path, and changes nothing else.
 		fast, slow := millrace.TextBlocks(s), millrace.TextBlocks("\n"+s)
 		if d := cmp.Diff(slow, fast); d != "" {
 			t.Errorf("%q: (-slow +fast) %s", s, d)
@@ -144,7 +144,7 @@ func FuzzFold(f *testing.F) {
 	})
 }
 
-// What is said in a video or an audio is a part of the text.
+// The transcript of a video or an audio is part of the text.
 func TestMediaText(t *testing.T) {
 	blocks := []millrace.Block{{
 		Type: millrace.AudioBlock, URL: "https://example.com/a.ogg", Title: "Episode 1", Caption: "About leats",

@@ -152,7 +152,7 @@ type Publisher interface {
 	Find(ctx context.Context, v View, r *http.Request) (*Document, error)
 	// All yields every document, large ones first.
 	All(ctx context.Context, v View) iter.Seq2[*Document, error]
-	// Advertise returns the links with which the site leads to the protocol's documents.
+	// Advertise returns the links by which clients find the protocol's documents.
 	Advertise(v View) Advertisement
 }
 
@@ -185,7 +185,8 @@ type Document struct {
 	CacheField string
 	// Variant distinguishes several documents of one URL, such as by the media type that the
 	// request accepts; "" = the URL has one document. A request that asks for no variant gets
-	// another protocol's document or the page. Path is the URL of the same bytes alone.
+	// another protocol's document or the page. Path is the URL that always returns the same
+	// bytes.
 	Variant string
 	// Write writes the identity bytes. It may be called more than once.
 	Write func(ctx context.Context, w io.Writer) error
@@ -199,7 +200,7 @@ type Document struct {
 	PartsKeyed *Parts
 }
 
-// Advertisement holds the links with which a site leads to the documents of one protocol. The
+// Advertisement holds the links by which clients find the documents of one protocol. The
 // gateway combines the advertisements of all protocols.
 type Advertisement struct {
 	Root []Link // links in the response to the origin's root, after redirects

@@ -40,7 +40,7 @@ type Options struct {
 	Via string
 	// Purpose is the intended use of the content. If empty, [millrace.AIInput].
 	Purpose millrace.Purpose
-	// IgnorePolicy reads sites against their policy and robots.txt.
+	// IgnorePolicy makes the agent ignore the policies and robots.txt of sites.
 	IgnorePolicy bool
 	// Parallel is the number of sites that are pulled at once. If zero, 4. Sites on the same
 	// host are pulled one after the other.

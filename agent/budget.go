@@ -68,7 +68,7 @@ func (b *budget) ended(err error) *budgetError {
 // remaining budget. No pull could finish such an offer.
 func (b *budget) refuse(name string, o *protocol.Offer) error {
 	if o == nil || o.First.Requests*2 > int64(o.Pages) {
-		return nil // is read page by page
+		return nil // read page by page
 	}
 	left := b.maxBytes - b.client.Stats().Received()
 	switch {

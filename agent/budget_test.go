@@ -18,7 +18,7 @@ func TestBudgetRefuses(t *testing.T) {
 		pages  int
 		bytes  int64
 		offer  *protocol.Offer
-		option string // "" = it may be read
+		option string // "" = the offer is accepted
 	}{
 		{99, 0, snapshot, "Options.MaxPages"},
 		{100, 1e6, snapshot, ""},

@@ -26,11 +26,11 @@ type costMeter struct {
 	ended  sync.WaitGroup
 
 	mu       sync.Mutex
-	site     string // in the store
+	site     string // name in the store
 	protocol string
 	booked   store.Traffic
 	pages    store.Traffic // page counts, set when the pull ends
-	html     bool          // pages came as HTML
+	html     bool          // pages were received as HTML
 }
 
 // measure starts to add the costs of a client to the store.

@@ -27,7 +27,7 @@ type spent struct {
 func (l *spent) Add(_ context.Context, _, _ string, t store.Traffic) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sum.Add(t) // also with an error: it may have been durable
+	l.sum.Add(t) // even on error: the write may have been durable
 	l.times++
 	return l.err
 }
@@ -44,8 +44,8 @@ func (l *spent) so() (store.Traffic, int) {
 	return l.sum, l.times
 }
 
-// A pull books in parts as it goes on, so that one that is killed has been
-// booked but for the last; and no part twice, whatever becomes of a booking.
+// A running pull adds its costs to the store in parts. A killed pull loses only the last part,
+// and a failed write does not add a part twice.
 func TestMeterBooksOnce(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "body") }))

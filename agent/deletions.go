@@ -69,9 +69,9 @@ const deletionsAge = 24 * time.Hour
 // deletionsRecord is the stored state of the deletions of a primary source.
 type deletionsRecord struct {
 	Cursor millrace.Cursor `json:"cursor,omitempty"` // of the way
-	Asked  time.Time       `json:"asked"`            // when it has answered last
-	// Owed is the oldest state that the primary source has given and whose
-	// deletions have not been requested yet; zero = none.
+	Asked  time.Time       `json:"asked"`            // time of the last successful request
+	// Owed is the time of the oldest state of the primary source whose deletions have not been
+	// requested yet; zero = none.
 	Owed time.Time `json:"owed,omitzero"`
 }
 
@@ -161,9 +161,9 @@ func (d *deletions) sync(
 	if end := d.budget.ended(err); end != nil || d.policy.ended() != nil {
 		return rep, err
 	}
-	d.way.Code, d.way.Error = millrace.ErrorCode(err), fmt.Sprintf("%v; %s is read whole for them", err, d.primary)
+	d.way.Code, d.way.Error = millrace.ErrorCode(err), fmt.Sprintf("%v; reading all of %s instead", err, d.primary)
 	if seen.complete {
-		d.way.Error = fmt.Sprintf("%v; %s was read whole", err, d.primary)
+		d.way.Error = fmt.Sprintf("%v; all of %s was read", err, d.primary)
 	}
 	if !errors.Is(err, millrace.ErrConflict) && d.w != nil {
 		d.w.fail(d.name, err)
@@ -201,14 +201,14 @@ func (d *deletions) ask(ctx context.Context, from string, rep *mirror.Report) (i
 			return 0, err
 		case c.Kind == millrace.Delete:
 			if urls = append(urls, c.URL); len(urls) > manyGone {
-				return 0, fmt.Errorf("%w: more than %d pages are said to be gone", millrace.ErrInvalid, manyGone)
+				return 0, fmt.Errorf("%w: more than %d pages reported as deleted", millrace.ErrInvalid, manyGone)
 			}
 		case c.Kind == millrace.KindCheckpoint:
 			next = c.Checkpoint
 		}
 	}
 	if next == nil {
-		return 0, fmt.Errorf("%w: what is gone has no end", millrace.ErrInvalid)
+		return 0, fmt.Errorf("%w: incomplete list of deletions", millrace.ErrInvalid)
 	}
 	var gone []millrace.Change
 	for some := range slices.Chunk(urls, 200) {
@@ -251,7 +251,7 @@ func (d *deletions) believe(ctx context.Context, from string, lost int) error {
 	if held < 5 {
 		return nil
 	}
-	return fmt.Errorf("%w: %d of %d pages are said to be gone", millrace.ErrInvalid, lost, held)
+	return fmt.Errorf("%w: %d of %d pages reported as deleted", millrace.ErrInvalid, lost, held)
 }
 
 // joinReports adds up the reports of two readings of one source.

@@ -29,7 +29,7 @@ type Discovery struct {
 	Purpose  millrace.Purpose   `json:"purpose"`         // purpose of the content
 	Policies []DiscoveredPolicy `json:"policies"`        // documents about the use of the content
 	Licenses []discover.License `json:"licenses"`        // licence documents
-	Robots   DiscoveredRobots   `json:"robots"`          // what robots.txt says
+	Robots   DiscoveredRobots   `json:"robots"`          // rules of robots.txt
 	Requests int64              `json:"requests"`        // number of requests of the probe
 	Received int64              `json:"bytes_received"`  // bytes received, with header fields
 	Seconds  float64            `json:"seconds"`
@@ -51,7 +51,7 @@ type DiscoveredWay struct {
 	Allowed         bool   `json:"allowed"`          // the policy and robots.txt allow it
 	Reason          string `json:"reason"`           // why it is not allowed or not usable; "" if it is
 	Code            string `json:"code,omitempty"`   // of the reason
-	Basis           string `json:"basis,omitempty"`  // what the figures are estimated from; absent if all is counted
+	Basis           string `json:"basis,omitempty"`  // basis of estimated figures; absent if all are counted
 }
 
 // DiscoveredPolicy describes the rules of one document on the use of the content.
@@ -75,7 +75,7 @@ func NewDiscovery(site *discover.SiteReport, purpose millrace.Purpose) *Discover
 	plan := site.Plan(nil)
 	if short := site.Short(all.Protocols()); short != nil {
 		will := short.Plan(nil)
-		will.First.Why += "; pull looks no further, since that would take more than another way saves"
+		will.First.Why += "; pull stops probing here, because more probes would cost more than another way saves"
 		plan.First, plan.Refresh = will.First, will.Refresh
 	}
 	r := &Discovery{
@@ -121,9 +121,9 @@ func carriesText(d millrace.Detail) string {
 // WriteText writes the discovery as text for people.
 func (r *Discovery) WriteText(w io.Writer) error {
 	b := new(bytes.Buffer)
-	fmt.Fprintf(b, "%s: looked at with %s, %s received, %.1f s\n", r.Site, humanize.Quantity(r.Requests, "request"), humanize.Bytes(r.Received), r.Seconds)
+	fmt.Fprintf(b, "%s: probed with %s, %s received, %.1f s\n", r.Site, humanize.Quantity(r.Requests, "request"), humanize.Bytes(r.Received), r.Seconds)
 	if r.Moved != "" {
-		fmt.Fprintf(b, "its root leads to another site; look at that as well: %s\n", r.Moved)
+		fmt.Fprintf(b, "the root redirects to another site; probe that site, too: %s\n", r.Moved)
 	}
 	b.WriteByte('\n')
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
@@ -151,7 +151,7 @@ func (r *Discovery) WriteText(w io.Writer) error {
 			notes = append(notes, name+": "+row.Reason)
 		}
 		if row.WithoutContent > 0 && row.Carries != "summaries" {
-			notes = append(notes, fmt.Sprintf("%s: %d of its pages come without their content", name, row.WithoutContent))
+			notes = append(notes, fmt.Sprintf("%s: %d pages without content", name, row.WithoutContent))
 		}
 		if row.Basis != "" {
 			basis = append(basis, name+" by "+row.Basis)
@@ -163,7 +163,7 @@ func (r *Discovery) WriteText(w io.Writer) error {
 		for i, name := range r.Absent {
 			absent[i] = all.Label(name)
 		}
-		fmt.Fprintf(b, "not there: %s\n", strings.Join(absent, ", "))
+		fmt.Fprintf(b, "absent: %s\n", strings.Join(absent, ", "))
 	}
 	for _, n := range append(entries, notes...) {
 		b.WriteString(humanize.Printable(n) + "\n")

@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// mill is a site that speaks no protocol.
+// mill is a site without a protocol.
 var mill = fstest.MapFS{
 	"index.html": {Data: []byte(`<title>Mill</title><p>The mill has <a href="wheel.html">a wheel</a>, which turns the stone day and night.</p>`)},
 	"wheel.html": {Data: []byte(`<title>Wheel</title><p>The wheel has forty buckets, each of which holds eight litres of water.</p>`)},
@@ -76,7 +76,7 @@ func ExampleAgent_Pull() {
 	//  <nil>
 }
 
-// Watch yields what changes in sites. Here every page is new.
+// Watch yields the changes of sites. Here every page is new.
 func ExampleAgent_Watch() {
 	a, url, stop := start()
 	defer stop()

@@ -34,13 +34,13 @@ type forbiddenError struct {
 func (e *forbiddenError) Error() string {
 	leave := ""
 	if e.contact != "" {
-		leave = "ask " + e.contact + " for leave, or "
+		leave = "ask " + e.contact + " for permission, or "
 	}
 	member := e.member
 	if member == "" {
 		member = string(e.purpose)
 	}
-	return fmt.Sprintf("%s does not allow the content to be used for %s (%s is false): %spull for another Options.Purpose; Options.IgnorePolicy is the only way past it",
+	return fmt.Sprintf("%s does not allow use of the content for %s (%s is false); %suse another Options.Purpose; Options.IgnorePolicy ignores the policy",
 		e.document, e.purpose, member, leave)
 }
 
@@ -143,7 +143,7 @@ func (g *policyEnforcer) open(ctx context.Context, via string) error {
 		case ctx.Err() != nil:
 			return err
 		case errors.Is(err, millrace.ErrInvalid), errors.Is(err, millrace.ErrTooLarge):
-			return fmt.Errorf("the site has a policy that cannot be read, so that no program could obey it; Options.IgnorePolicy is the only way past it: %w", err)
+			return fmt.Errorf("cannot read the site's policy; to pull without it, use Options.IgnorePolicy: %w", err)
 		case was.Time.IsZero():
 			return g.unreachable(err)
 		}
@@ -176,7 +176,7 @@ func (g *policyEnforcer) open(ctx context.Context, via string) error {
 // down, it returns nil and blocks further requests.
 func (g *policyEnforcer) unreachable(err error) error {
 	if _, answered := errors.AsType[*fetch.StatusError](err); answered {
-		return fmt.Errorf("the site's policy is out of reach, so that it is unknown what it allows; pull again later, or use Options.IgnorePolicy: %w", err)
+		return fmt.Errorf("cannot fetch the site's policy; pull again later, or use Options.IgnorePolicy: %w", err)
 	}
 	// The site is down. If it recovers during the pull, nothing may be read without its
 	// policy.

@@ -96,7 +96,7 @@ func (a *Agent) pullInto(ctx context.Context, r *Report, pageURL string) (err er
 	if end := s.budget.ended(err); end != nil && ctx.Err() == nil {
 		r.Quota, err = end.quota, nil
 		if r.Added+r.Updated+r.Deleted+r.Unchanged == 0 && a.o.MaxBytes > 0 {
-			err = fmt.Errorf("%w: %s has ended the pull before anything could be read; allow more", millrace.ErrTooLarge, end.quota)
+			err = fmt.Errorf("%w: %s ended the pull before any page was read; raise the limit", millrace.ErrTooLarge, end.quota)
 		}
 	}
 	return err
@@ -217,10 +217,10 @@ func (s *sitePull) by(ctx context.Context, w *ways, proto protocol.Protocol, rou
 	}
 	err = s.done(ctx, s.site, proto.Name, s.root, true, rep, err)
 	for _, name := range slices.Sorted(maps.Keys(summaries.by)) {
-		s.r.Ways = append(s.r.Ways, Way{Protocol: name, Part: "content of pages that " + proto.Label + " sums up", Pages: summaries.by[name]})
+		s.r.Ways = append(s.r.Ways, Way{Protocol: name, Part: "content of pages that " + proto.Label + " summarises", Pages: summaries.by[name]})
 	}
 	for _, name := range slices.Sorted(maps.Keys(rep.Fallbacks)) {
-		s.r.Ways = append(s.r.Ways, Way{Protocol: name, Part: "pages that " + proto.Label + " did not give", Pages: rep.Fallbacks[name], Error: rep.Fallback.Error(), Code: millrace.ErrorCode(rep.Fallback)})
+		s.r.Ways = append(s.r.Ways, Way{Protocol: name, Part: "pages that " + proto.Label + " did not provide", Pages: rep.Fallbacks[name], Error: rep.Fallback.Error(), Code: millrace.ErrorCode(rep.Fallback)})
 	}
 	if d != nil && d.way != nil {
 		s.r.Ways = append(s.r.Ways, *d.way)

@@ -37,7 +37,7 @@ type quotaError struct {
 
 // Error states the limit and the time to continue.
 func (e *quotaError) Error() string {
-	return fmt.Sprintf("%s asks for at most %d requests a day (%s), which were made: what was read is kept; go on after %s, or at once with Options.IgnorePolicy",
+	return fmt.Sprintf("%s allows at most %d requests a day (%s), and all of them were sent; pages read so far are kept; continue after %s, or at once with Options.IgnorePolicy",
 		e.document, e.limit, e.member, e.again.Format(time.RFC3339))
 }
 

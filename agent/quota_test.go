@@ -26,8 +26,7 @@ func perDay(n int) protocol.Terms {
 	}
 }
 
-// However many pulls there are at once, and whatever each gives back, a day has
-// so many requests.
+// Concurrent pulls share the daily quota, and unused requests are returned to it.
 func TestQuotaShared(t *testing.T) {
 	t.Parallel()
 	requests := requestsTo(quotaState(t), "example.com")
@@ -70,7 +69,7 @@ func TestQuotaShared(t *testing.T) {
 	if !errors.As(err, &over) || !errors.Is(err, millrace.ErrUnavailable) || !over.again.Equal(time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)) {
 		t.Errorf("at the end: %v", err)
 	}
-	// What is made before the limit is known may be more than it, and nothing else.
+	// Only requests sent before the limit was known may exceed it.
 	if n := int(made.Load()) + rest; n < 250 || n > 250+30 {
 		t.Errorf("%d requests of 250", n)
 	}
@@ -88,7 +87,7 @@ func TestQuotaShared(t *testing.T) {
 	}
 }
 
-// A pull over midnight gives nothing back of the day that is over.
+// A pull over midnight does not return unused requests of the previous day.
 func TestQuotaMidnight(t *testing.T) {
 	t.Parallel()
 	requests := requestsTo(quotaState(t), "example.com")

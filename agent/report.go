@@ -12,7 +12,7 @@ import (
 // --json`.
 type Report struct {
 	Site                 string                `json:"site"`
-	Via                  string                `json:"via,omitempty"`                   // protocols that the pages came by
+	Via                  string                `json:"via,omitempty"`                   // protocols by which the pages were read
 	Ways                 []Way                 `json:"ways"`                            // ways that were tried
 	Why                  string                `json:"why,omitempty"`                   // why the way was chosen; absent if it was named
 	Added                int                   `json:"added"`                           // number of new pages
@@ -20,7 +20,7 @@ type Report struct {
 	Deleted              int                   `json:"deleted"`                         // number of deleted pages
 	Unchanged            int                   `json:"unchanged"`                       // number of unchanged pages
 	UnconfirmedDeletions int                   `json:"unconfirmed_deletions,omitempty"` // pages that were absent once and are deleted if they are absent again
-	Missed               int                   `json:"unavailable,omitempty"`           // pages that could not be fetched for now
+	Missed               int                   `json:"unavailable,omitempty"`           // pages that are temporarily unavailable
 	Unconfirmed          int                   `json:"unconfirmed,omitempty"`           // fetched pages that do not match their hash
 	Skipped              []mirror.Skip         `json:"skipped"`                         // pages that were skipped
 	Notes                []Note                `json:"notes,omitempty"`                 // violations that did not stop the pull
@@ -28,7 +28,7 @@ type Report struct {
 	BytesReceived        int64                 `json:"bytes_received"`                  // bytes received, with header fields
 	BytesSaved           int64                 `json:"bytes_saved"`                     // bytes saved against fetching HTML
 	TokensSaved          int64                 `json:"tokens_saved"`                    // tokens saved against fetching HTML
-	Savings              *Savings              `json:"savings,omitempty"`               // what the pull has cost and saved
+	Savings              *Savings              `json:"savings,omitempty"`               // costs and savings of the pull
 	Summary              string                `json:"savings_summary,omitempty"`       // the savings in a sentence
 	Seconds              float64               `json:"seconds"`
 	Purpose              millrace.Purpose      `json:"purpose"`                  // purpose of the content
@@ -40,8 +40,8 @@ type Report struct {
 	Error                string                `json:"error,omitempty"`
 	Code                 string                `json:"code,omitempty"`
 
-	Err      error `json:"-"` // that the pull ended with; nil = none
-	SkippedN int   `json:"-"` // all pages that were skipped; Skipped has the first of them
+	Err      error `json:"-"` // error that ended the pull; nil = none
+	SkippedN int   `json:"-"` // number of skipped pages; Skipped lists the first of them
 }
 
 // Way is one protocol that was tried for a part of a site.

@@ -39,16 +39,16 @@ func (r *Report) writeText(w *bytes.Buffer) {
 	w.WriteString(policyText(r))
 	w.WriteString(signedText(r))
 	if r.Quota != "" {
-		fmt.Fprintf(w, "  ended by %s: what was taken is kept, and the next pull goes on\n", r.Quota)
+		fmt.Fprintf(w, "  ended by %s: pages read so far are kept, and the next pull continues\n", r.Quota)
 	}
 	if r.UnconfirmedDeletions > 0 {
-		fmt.Fprintf(w, "  %d pages are suddenly missing from the list; they are kept until the next pull says the same\n", r.UnconfirmedDeletions)
+		fmt.Fprintf(w, "  %d pages are suddenly missing from the list; they are kept until the next pull confirms it\n", r.UnconfirmedDeletions)
 	}
 	if r.Missed > 0 && r.Error == "" && r.Quota == "" {
-		fmt.Fprintf(w, "  %d pages could not be had; pull again\n", r.Missed)
+		fmt.Fprintf(w, "  %d pages could not be fetched; pull again\n", r.Missed)
 	}
 	if r.Unconfirmed > 0 {
-		fmt.Fprintf(w, "  %s unconfirmed: accepted, though not matching the hash or ETag that the site gives, twice\n", humanize.Quantity(int64(r.Unconfirmed), "page"))
+		fmt.Fprintf(w, "  %s unconfirmed: stored, although the hash or ETag of the site did not match in two fetches\n", humanize.Quantity(int64(r.Unconfirmed), "page"))
 	}
 	said := r.Error == ""
 	for _, way := range r.Ways {
@@ -64,7 +64,7 @@ func (r *Report) writeText(w *bytes.Buffer) {
 		fmt.Fprintf(w, "  %s\n", g.Text("skipped", "pages"))
 	}
 	if n := len(r.Notes); n > 0 {
-		fmt.Fprintf(w, "  %d things were odd but no reason to stop, the first: %s: %s (%s)\n", n, r.Notes[0].URL, r.Notes[0].Text, r.Notes[0].Rule)
+		fmt.Fprintf(w, "  %d violations did not stop the pull; the first: %s: %s (%s)\n", n, r.Notes[0].URL, r.Notes[0].Text, r.Notes[0].Rule)
 	}
 }
 
@@ -96,20 +96,20 @@ func writeSums(w *bytes.Buffer, reports []*Report) {
 // policyText returns a line about the parts of the policy that a user must know, or "".
 func policyText(r *Report) string {
 	if r.PolicyIgnored {
-		return "  the site's policy and robots.txt were not asked for and not kept to (Options.IgnorePolicy)\n"
+		return "  the site's policy and robots.txt were ignored (Options.IgnorePolicy)\n"
 	}
 	if r.Policy == nil || r.Error != "" {
 		return ""
 	}
 	var asked []string
 	if n := len(r.Policy.Requirements); n > 0 {
-		asked = append(asked, strings.Join(r.Policy.Requirements, ", ")+" of those who use the content")
+		asked = append(asked, strings.Join(r.Policy.Requirements, ", ")+" from users of the content")
 	}
 	if r.Policy.Retention > 0 {
-		asked = append(asked, "copies to be kept for "+retentionText(r.Policy.Retention)+" at most")
+		asked = append(asked, "deletion of copies after "+retentionText(r.Policy.Retention)+" at the latest")
 	}
 	if r.Policy.Terms != "" {
-		asked = append(asked, "its terms to be kept: "+r.Policy.Terms)
+		asked = append(asked, "compliance with its terms: "+r.Policy.Terms)
 	}
 	if len(asked) == 0 {
 		return ""
@@ -122,9 +122,9 @@ func signedText(r *Report) string {
 	if r.Signed == nil {
 		return ""
 	}
-	text := fmt.Sprintf("  %s signed by the site, and right", humanize.Quantity(r.Signed.Verified, "answer"))
+	text := fmt.Sprintf("  %s with a valid signature of the site", humanize.Quantity(r.Signed.Verified, "answer"))
 	if n := r.Signed.Wrong; n > 0 {
-		text += fmt.Sprintf("; %d wrong, which were not taken", n)
+		text += fmt.Sprintf("; %d rejected for an invalid signature", n)
 	}
 	if n := r.Signed.Unverified; n > 0 {
 		text += fmt.Sprintf("; %d by a key that the site does not publish", n)

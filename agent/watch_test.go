@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// What a site says of requests keeps two pulls apart.
+// The rate limits of a site set the minimum time between two pulls.
 func TestWatchGap(t *testing.T) {
 	t.Parallel()
 	robots := "User-agent: *\nCrawl-delay: 20\n"
@@ -57,8 +57,8 @@ func TestWatchGap(t *testing.T) {
 	}
 }
 
-// An event comes again until the body of the loop has taken it, in parts if it is
-// too large; after that, the next Watch of the same receiver has only what is new.
+// An event is repeated until the loop body accepts it, in parts if it is too large. The next
+// Watch of the same receiver yields only new changes.
 func TestWatchDelivers(t *testing.T) {
 	t.Parallel()
 	mill := fstest.MapFS{

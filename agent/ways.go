@@ -30,10 +30,11 @@ const (
 // waysRecord is the stored state of the ways into a site.
 type waysRecord struct {
 	Site *discover.SiteReport `json:"site"` // nil = nothing is remembered
-	// For whom they were looked for: another one may be let in elsewhere.
+	// Purpose and IgnorePolicy are the options of the pull that found the ways. A pull with
+	// other options probes again.
 	Purpose      millrace.Purpose `json:"purpose"`
 	IgnorePolicy bool             `json:"ignore_policy,omitempty"`
-	// Failed are the ways that have failed since: the next pull looks again.
+	// Failed are the ways that have failed since the probe; the next pull probes again.
 	Failed map[string]wayFailure `json:"failed,omitempty"`
 }
 
@@ -41,7 +42,7 @@ type waysRecord struct {
 type wayFailure struct {
 	Why   string    `json:"why"`
 	Time  time.Time `json:"time"`
-	Times int       `json:"times"` // in a row
+	Times int       `json:"times"` // failures in a row
 }
 
 // rests reports whether a failed way is not tried for now. After two failures in a row, it is

@@ -41,10 +41,10 @@ func (b *bench) crawl(ctx context.Context, pages int) error {
 		return err
 	}
 	if r.Added != pages {
-		return fmt.Errorf("%d of %d generated pages were found", r.Added, pages)
+		return fmt.Errorf("found %d of %d generated pages", r.Added, pages)
 	}
 	b.add(row{
-		what:  fmt.Sprintf("most resident memory of a crawl of %d generated pages", pages),
+		what:  fmt.Sprintf("peak resident memory of a crawl of %d generated pages", pages),
 		limit: "150 MB", ours: fmt.Sprintf("%.0f MB", rss),
 		ratio: fmt.Sprintf("%.2f", rss/150), reach: "at most 1", good: rss <= 150,
 	})
@@ -91,13 +91,13 @@ func (b *bench) versusWget(ctx context.Context, site peerTask, name string, reac
 	if err != nil {
 		return err
 	}
-	b.add(found.row(fmt.Sprintf("crawl of %s, %d pages on loopback, --delay 0", name, first.Added), "pages", "wget --mirror, which extracts nothing", reach))
+	b.add(found.row(fmt.Sprintf("crawl of %s, %d pages on loopback, --delay 0", name, first.Added), "pages", "wget --mirror, without extraction", reach))
 	second, _, _, err := b.pull(ctx, s.url, store)
 	if err != nil {
 		return err
 	}
 	if second.Added+second.Updated+second.Deleted > 0 {
-		return fmt.Errorf("nothing changed, and the second crawl found %+v", second)
+		return fmt.Errorf("the second crawl found changes without any: %+v", second)
 	}
 	serving, err := b.startServer(ctx, store)
 	if err != nil {
@@ -114,7 +114,7 @@ func (b *bench) versusWget(ctx context.Context, site peerTask, name string, reac
 		what:  fmt.Sprintf("second crawl of it: %d requests for %d pages", second.Requests, first.Added),
 		limit: "400 bytes a page", ours: fmt.Sprintf("%.0f bytes a page", each),
 		ratio: fmt.Sprintf("%.2f", each/400), reach: "at most 1",
-		// The lists are robots.txt and two sitemaps, all absent.
+		// The extra requests are for robots.txt and two sitemaps, all absent.
 		good: each <= 400 && second.Requests <= int64(first.Added)+5,
 	})
 	return nil
@@ -139,8 +139,8 @@ func (b *bench) pull(ctx context.Context, url, store string) (r pullReport, w wo
 	return r, w, mostMemory(c), json.Unmarshal(out.Bytes(), &r)
 }
 
-// generated serves n pages of 4 kB of text: / and /p/1 to /p/n-1. Each page links to
-// ten others, so that every page is few links away.
+// generated serves n pages of 4 kB of text: / and /p/1 to /p/n-1. Each page links to ten
+// others, so every page is within a few links.
 func generated(n int) http.Handler {
 	modified := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	// Pages are generated beforehand, so that the server costs little.
@@ -168,7 +168,7 @@ func generated(n int) http.Handler {
 	})
 }
 
-// generate makes page i of n, each paragraph of some 600 bytes.
+// generate returns page i of n, with paragraphs of about 600 bytes.
 func generate(i, n, paragraphs int) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "<!doctype html><html lang=en><head><title>Page %d of the generated site</title></head><body><nav><ul>", i)

@@ -31,7 +31,7 @@ func (b *bench) dashboard(ctx context.Context) error {
 		}
 	}
 	if path == "" {
-		return errors.New("there is no Chromium")
+		return errors.New("Chromium not found")
 	}
 	file, err := b.fill(ctx, 2000)
 	if err != nil {
@@ -72,7 +72,7 @@ func (b *bench) dashboard(ctx context.Context) error {
 		ours: fmt.Sprintf("%.0f ms (with the chart drawn %.0f)", median(content), median(whole)), ratio: fmt.Sprintf("%.2f", median(content)/300), reach: "below 1", good: median(content) < 300,
 	})
 	b.add(row{
-		what: "what that view transfers, with header fields", limit: "150 kB",
+		what: "bytes of that view, with header fields", limit: "150 kB",
 		ours: fmt.Sprintf("%.0f kB", median(wire)/1000), ratio: fmt.Sprintf("%.2f", median(wire)/150_000), reach: "below 1", good: median(wire) < 150_000,
 	})
 	return nil
@@ -82,7 +82,7 @@ func (b *bench) dashboard(ctx context.Context) error {
 // its size in bytes.
 type firstSeen struct {
 	First   float64 `json:"first"`   // text was painted
-	Answer  float64 `json:"answer"`  // the answer began
+	Answer  float64 `json:"answer"`  // the response began
 	Content float64 `json:"content"` // the largest text or picture was painted
 	Whole   float64 `json:"whole"`   // the chart is drawn
 	Bytes   float64 `json:"bytes"`

@@ -28,15 +28,14 @@ type figures struct {
 	Each float64 // seconds of processor time per unit
 }
 
-// score is the result of a duel. The ratios are medians of the ratios of neighbouring
-// turns, which other load slows equally. Above 1, ours is better.
+// score is the result of a duel. The ratios are medians of the ratios of adjacent turns, which
+// other load slows down equally. Above 1, ours is better.
 type score struct {
 	Peer, Ours figures
 	Rate, Cost float64 // by wall clock, and by processor time
 }
 
-// duel runs the peer and ours in alternating turns; each goes first in every other
-// pair.
+// duel runs the peer and ours in alternating turns. The side that starts alternates, too.
 func duel(ctx context.Context, turns int, peer, ours side) (s score, err error) {
 	var rates, costs [2][]float64
 	for i := range turns {
@@ -44,7 +43,7 @@ func duel(ctx context.Context, turns int, peer, ours side) (s score, err error) 
 			at := (i + k) % 2
 			w, err := [2]side{peer, ours}[at](ctx)
 			if err == nil && (w.units == 0 || w.passed == 0 || w.spent == 0) {
-				err = errors.New("a turn did nothing")
+				err = errors.New("a turn did no work")
 			}
 			if err != nil {
 				return s, err
@@ -164,8 +163,8 @@ func quiet(ctx context.Context, pid int) (time.Duration, error) {
 	return last, nil
 }
 
-// against compares a server with one that only writes the same status, header fields
-// and body, those of the path in the middle.
+// against compares a server with one that only writes the same status, header fields and body.
+// These are the response to the middle path.
 func (b *bench) against(ctx context.Context, s *server, what string, paths []string, header http.Header, status int, reach float64) error {
 	q, sample, err := b.warm(ctx, s, paths, header, status)
 	if err != nil {

@@ -68,7 +68,7 @@ func (b *bench) edits(ctx context.Context, large bool) error {
 			ratio: fmt.Sprintf("%.2f", float64(cost.written)/float64(l.written)), reach: "at most 1", good: cost.written <= l.written,
 		})
 		b.add(row{
-			what:  fmt.Sprintf("work besides, share of a processor over %s with an edit a minute, of %d pages", deferring, l.pages),
+			what:  fmt.Sprintf("deferred work, share of a processor over %s with an edit a minute, of %d pages", deferring, l.pages),
 			limit: "10 %", ours: fmt.Sprintf("%.1f %% (after a single edit, until it is idle: %s, %s)", 100*share, short(cost.deferred), megabytes(cost.deferredWritten)),
 			ratio: fmt.Sprintf("%.2f", share/0.1), reach: "at most 1", good: share <= 0.1,
 		})
@@ -93,7 +93,7 @@ type editing struct {
 	site  store.Site
 }
 
-// startEditing serves n pages as those of the server.
+// startEditing starts a server of n pages, which the bench edits.
 func (b *bench) startEditing(ctx context.Context, pages int) (e *editing, err error) {
 	e = &editing{pages: pages}
 	if e.file, err = b.fill(ctx, pages); err != nil {
@@ -266,8 +266,8 @@ func (b *bench) clocked(ctx context.Context) (*bench, error) {
 	return &fast, nil
 }
 
-// deferred returns the share of a processor that a server uses with an edit a minute,
-// besides making the edits visible.
+// deferred returns the share of a processor that a server uses for the deferred work of an
+// edit a minute.
 func (b *bench) deferred(ctx context.Context, pages int, visible time.Duration) (share float64, err error) {
 	fast, err := b.clocked(ctx)
 	if err != nil {

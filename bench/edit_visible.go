@@ -25,7 +25,7 @@ type lags struct {
 
 func (l *lags) at(part float64) time.Duration { return l.all[int(part*float64(len(l.all)-1)+0.5)] }
 
-// last returns the document that was most often the last.
+// last returns the document that was most often the last to show an edit.
 func (l *lags) last() (name string) {
 	for n, times := range l.latest {
 		if name == "" || times > l.latest[name] {
@@ -114,7 +114,7 @@ func (e *editing) everySecond(ctx context.Context) (*lags, error) {
 	pages.Wait()
 	asking.Wait()
 	if missing := s.missing(); missing != "" {
-		return nil, errors.Join(append(s.errs, fmt.Errorf("a minute after the last edit: %s", missing))...)
+		return nil, errors.Join(append(s.errs, fmt.Errorf("not visible a minute after the last edit: %s", missing))...)
 	}
 	return s.lags(), errors.Join(s.errs...)
 }

@@ -64,7 +64,7 @@ func (b *bench) recording(ctx context.Context, paths []string, none *server, nam
 	}
 	b.add(found.row(fmt.Sprintf("M-URL 304 to a bot, warm, %d pages, with %s, wrk -t1 -c16", len(paths), name), "requests", "the same without", reach))
 	if now, err := metric(ctx, s.url, dropped); err == nil && counted {
-		b.add(row{what: "of these requests, not recorded because they came too fast", ours: fmt.Sprintf("%.0f", now-lost)})
+		b.add(row{what: "of these requests, dropped because the store was too slow", ours: fmt.Sprintf("%.0f", now-lost)})
 	}
 	return nil
 }

@@ -23,8 +23,8 @@ type extraction struct {
 	rows    []extractRow
 }
 
-// extractRow is one line of the table. Cells are readability's, trafilatura's and ours;
-// "" if the row does not apply to a peer.
+// extractRow is one line of the table. The cells are those of readability, trafilatura and
+// millrace; "" if the row does not apply to a peer.
 type extractRow struct {
 	what  string
 	count int
@@ -37,7 +37,7 @@ const oursAt = 2 // index in cells
 
 func (x *extraction) run(ctx context.Context) error {
 	if x.data == "" {
-		return errors.New("name the folder of gold data with -data or MILLRACE_TEST_DATA")
+		return errors.New("missing folder of gold data; set -data or MILLRACE_TEST_DATA")
 	}
 	// Unlike a server, an extractor is measured with Go's default settings.
 	debug.SetGCPercent(100)

@@ -164,10 +164,10 @@ func (x *extraction) blocks(ctx context.Context) error {
 		reach int
 		of    func(*kept) part
 	}{
-		{"code blocks byte for byte", 44, func(k *kept) part { return k.code }},
+		{"identical code blocks", 44, func(k *kept) part { return k.code }},
 		{"language of code blocks", 16, func(k *kept) part { return k.language }},
 		{"tables with all cells", 15, func(k *kept) part { return k.table }},
-		{fmt.Sprintf("headings with level (%d where h1 may not stand for the gold's ##)", all[oursAt].strict.n), 170, func(k *kept) part { return k.heading }},
+		{fmt.Sprintf("headings with level (%d if h1 does not match the gold's ##)", all[oursAt].strict.n), 170, func(k *kept) part { return k.heading }},
 		{"images", 32, func(k *kept) part { return k.image }},
 	} {
 		r := extractRow{what: c.what, reach: fmt.Sprint(c.reach), good: c.of(&all[oursAt]).n >= c.reach, count: c.of(&all[oursAt]).of}

@@ -21,9 +21,9 @@ type listed struct {
 	missing, surplus []passage
 }
 
-// list prints the worst results, as a help to improve extraction: by kind the missing
-// and surplus words and the worst pages, then wrong fields and lost structure; or one
-// page word by word.
+// list prints the worst results, as a help to improve extraction. By kind, it prints missing
+// and surplus words and the worst pages, then wrong fields and lost structure. Or it prints
+// one page word by word.
 func (x *extraction) list(ctx context.Context, pages []goldPage) error {
 	byKind := map[string][]listed{}
 	for i := range pages {
@@ -93,12 +93,12 @@ func (l *listed) print() {
 	}
 	for _, s := range l.With {
 		if !strings.Contains(fold(l.got.text), fold(s)) {
-			fmt.Printf("wanted, absent: %q\n", s)
+			fmt.Printf("missing: %q\n", s)
 		}
 	}
 	for _, s := range l.Without {
 		if strings.Contains(fold(l.got.text), fold(s)) {
-			fmt.Printf("unwanted, present: %q\n", s)
+			fmt.Printf("surplus: %q\n", s)
 		}
 	}
 	for _, side := range []struct {
@@ -208,7 +208,7 @@ func (l *listed) gain(missing bool, n int) float64 {
 	return 2*float64(common)/float64(want+have) - l.f1
 }
 
-// lead returns at most so many lines, each with its line end.
+// lead returns at most most lines, each with its line end.
 func lead(lines []string, most int) string {
 	var w strings.Builder
 	for _, l := range lines[:min(most, len(lines))] {

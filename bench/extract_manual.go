@@ -14,9 +14,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// manualWords compares the PostgreSQL manual with the body of its pages without
-// navigation: a missing word is lost, a surplus word has leaked. Words of the title
-// count as kept, because the title is a field.
+// manualWords compares the PostgreSQL manual with the body of its pages without navigation. A
+// missing word is lost; a surplus word comes from the navigation. Words of the title are
+// treated as kept, because the title is a field.
 func (x *extraction) manualWords(ctx context.Context) error {
 	names, err := x.manualPages()
 	if err != nil {

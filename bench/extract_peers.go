@@ -51,8 +51,8 @@ func (e extractor) try(ctx context.Context, data []byte, pageURL string) (got *e
 	return e.run(ctx, data, pageURL)
 }
 
-// parsePeer parses a document for a peer. The peers' own readers guess the character
-// set by statistics, which takes longer than parsing; this is their best case.
+// parsePeer parses a document for a peer. The peers' own readers guess the character set by
+// statistics, which takes longer than parsing. parsePeer measures their best case.
 func parsePeer(data []byte, pageURL string) (*html.Node, *url.URL, error) {
 	u, err := url.Parse(pageURL)
 	if err != nil {

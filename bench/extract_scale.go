@@ -26,9 +26,8 @@ func ordinaryPage(n int) string {
 // usual is the size of the reference page.
 const usual = 200 << 10
 
-// scaleDocuments are pages that provoke quadratic work. The nested tags are inside an
-// ordinary page, because alone they take no measurable time: the parser rejects such a
-// page, and only at its end.
+// scaleDocuments are pages that provoke quadratic work. The nested tags are inside an ordinary
+// page. Alone, they take no measurable time, because the parser rejects such a page.
 var scaleDocuments = []struct {
 	what string
 	make func() string

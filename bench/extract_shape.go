@@ -145,13 +145,13 @@ var (
 	goldBars    = regexp.MustCompile(`^\|([ :]*-+[ :]*\|)+\s*$`)
 )
 
-// ofMarkdown adds the structure of a gold text. Fences and tables count at the left
-// edge only: the 45 and the 16 exclude those in lists and quotes. inCode receives the
-// lines of code that start like a heading.
+// ofMarkdown adds the structure of a gold text. It counts fences and tables only at the left
+// edge: the 45 and the 16 exclude those in lists and quotes. inCode receives the lines of code
+// that start like a heading.
 func (s *shape) ofMarkdown(text string) (inCode []string) {
 	fence, info, from := "", "", 0
 	var table []string
-	bars := false // the delimiter row was seen: it is a table
+	bars := false // the delimiter row was found, so it is a table
 	lines := append(strings.Split(text, "\n"), "")
 	for i, line := range lines {
 		ticks := line[:len(line)-len(strings.TrimLeft(line, "`"))]
@@ -191,7 +191,7 @@ func (s *shape) ofMarkdown(text string) (inCode []string) {
 	return inCode
 }
 
-// plain takes the markup out of a line of Markdown, as far as letters go.
+// plain removes the markup from a line of Markdown; only its letters matter.
 func plain(s string) string {
 	return goldTag.ReplaceAllString(goldLink.ReplaceAllString(goldImage.ReplaceAllString(s, ""), "$1"), "")
 }

@@ -20,7 +20,7 @@ func TestF1(t *testing.T) {
 		{"", "", 1},
 		{"", "a", 0},
 		{"a", "", 0},
-		{"—", "", 1}, // no word
+		{"—", "", 1}, // not a word
 		{"One two two", "two ONE, two!", 1},
 		{"a b c d", "a b", 2. / 3},
 		{"a a a", "a", .5},
@@ -60,7 +60,8 @@ func TestPlaces(t *testing.T) {
 	for _, p := range got {
 		all = append(all, p.text+"/"+p.cause+"/"+p.landmark)
 	}
-	// Passages without a shared word between them are one, named by its start.
+	// Adjacent passages without a shared word between them are merged. The start sets the
+	// cause.
 	want := []string{"all the menu words/dropped: tag nav/nav", "and a list item at the very end never written anywhere/inside the root/li"}
 	if !slices.Equal(all, want) {
 		t.Errorf("%q", all)

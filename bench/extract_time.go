@@ -18,8 +18,8 @@ func parseAlone(data []byte) error {
 	return err
 }
 
-// time compares time and allocation per page with html.Parse alone, in turns, page by
-// page. The median of a page's rounds counts.
+// time compares time and allocation per page with html.Parse alone, in turns, page by page. It
+// uses the median of a page's rounds.
 func (x *extraction) time(ctx context.Context, pages []goldPage) error {
 	// On one core, the collector cannot use idle time of other cores.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))

@@ -20,7 +20,7 @@ func (p *part) add(yes bool) {
 
 func (p part) share() float64 { return float64(p.n) / float64(max(p.of, 1)) }
 
-// scores sums up one extractor on the pages of one kind.
+// scores sums the results of one extractor on the pages of one kind.
 type scores struct {
 	pages                         int
 	f1                            float64 // sum over pages
@@ -60,7 +60,7 @@ func sameDay(gold string, got time.Time) bool {
 	return !got.IsZero() && got.Format(time.DateOnly) == gold
 }
 
-// kinds are those of wcxb; the first five have a target.
+// kinds are the kinds of wcxb; the first five have a target.
 var kinds = []string{"all", "article", "documentation", "service", "forum", "product", "listing", "collection"}
 
 // words measures text and fields on wcxb.
@@ -75,7 +75,7 @@ func (x *extraction) words(ctx context.Context, pages []goldPage) error {
 	for k := range pages {
 		p := &pages[k]
 		if !slices.Contains(kinds, p.Kind) {
-			return fmt.Errorf("page %s is of the unknown kind %q", p.ID, p.Kind)
+			return fmt.Errorf("page %s: unknown kind %q", p.ID, p.Kind)
 		}
 		data, err := p.html()
 		if err != nil {
@@ -119,7 +119,7 @@ func (x *extraction) words(ctx context.Context, pages []goldPage) error {
 	row("title exact"+where, "fields", .85, func(y *scores) (float64, int) { return y.title.share(), y.title.of })
 	row("author exact"+where, "fields", .68, func(y *scores) (float64, int) { return y.author.share(), y.author.of })
 	row("date exact to the day"+where, "fields", .80, func(y *scores) (float64, int) { return y.date.share(), y.date.of })
-	row("date given where the page has none"+where, "fields", 0, func(y *scores) (float64, int) { return y.invented.share(), y.invented.of })
+	row("date reported for a page without one"+where, "fields", 0, func(y *scores) (float64, int) { return y.invented.share(), y.invented.of })
 	last := &x.rows[len(x.rows)-1]
 	last.reach, last.good = "below 0.03", byKind[oursAt]["fields"].invented.share() < .03
 	return nil

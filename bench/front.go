@@ -84,7 +84,7 @@ func (b *bench) front(ctx context.Context) error {
 			return err
 		}
 		if now, err := inserted.decoded(); err != nil || len(now) <= len(was) {
-			return fmt.Errorf("nothing was inserted: %d bytes, %d from the origin: %w", len(now), len(was), err)
+			return fmt.Errorf("no links were inserted: %d bytes, %d from the origin: %w", len(now), len(was), err)
 		}
 		what := fmt.Sprintf("%d bytes of HTML through serve --origin with links inserted, %s", len(was), k.what)
 		found, err := duel(ctx, b.turns, q.of(proxy), q.of(s))

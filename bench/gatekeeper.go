@@ -52,12 +52,12 @@ func (b *bench) limits(ctx context.Context, networks int) error {
 	}
 	grown := most - before
 	b.add(row{
-		what:  fmt.Sprintf("most memory over the idle server (%.0f MB) with a request from each of %d networks, limits of clients and of bots", before, networks),
+		what:  fmt.Sprintf("peak memory over the idle server (%.0f MB) with a request from each of %d networks, limits of clients and of bots", before, networks),
 		limit: "100 MB", ours: fmt.Sprintf("%.0f MB", grown), ratio: fmt.Sprintf("%.2f", grown/100), reach: "at most 1",
 		good: grown <= 100 && refused == 0,
 	})
 	b.add(row{
-		what:  fmt.Sprintf("of %d of these networks that ask again, refused with 429", sample),
+		what:  fmt.Sprintf("of %d of these networks that send another request, refused with 429", sample),
 		limit: fmt.Sprint(sample), ours: fmt.Sprint(again), ratio: fmt.Sprintf("%.3f", float64(again)/sample), reach: "at least 0.99",
 		good: float64(again) >= 0.99*sample,
 	})
@@ -143,8 +143,8 @@ func answered(in *bufio.Reader) (status int, err error) {
 	}
 }
 
-// middleware compares the 304 responses of a server that identifies and counts clients
-// with those of the same server without that, and of a handler that only writes.
+// middleware compares the 304 responses of a server that identifies and counts clients with
+// those of two others: the same server without these checks, and a handler that only writes.
 func (b *bench) middleware(ctx context.Context, n int) error {
 	file, err := b.fill(ctx, n)
 	if err != nil {
@@ -167,7 +167,7 @@ func (b *bench) middleware(ctx context.Context, n int) error {
 	defer none.stop()
 	paths := murls(n)
 	for _, who := range []struct{ name, agent string }{
-		{"a bot that is limited, and verified by its address", "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)"},
+		{"a bot with a limit, verified by its address", "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)"},
 		{"a browser", "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36"},
 	} {
 		header := http.Header{"User-Agent": {who.agent}, "X-Forwarded-For": {"203.0.113.9"}}

@@ -47,7 +47,7 @@ func (b *bench) html(ctx context.Context, data string) error {
 		perText, perCoded = append(perText, h/t), append(perCoded, h/c)
 	}
 	if len(perText) == 0 {
-		return fmt.Errorf("no article is in %s", data)
+		return fmt.Errorf("no articles in %s", data)
 	}
 	slices.Sort(perText)
 	slices.Sort(perCoded)
@@ -57,8 +57,8 @@ func (b *bench) html(ctx context.Context, data string) error {
 		ours, used float64
 		all        []float64
 	}{
-		{"bytes of HTML for a byte of text", html / text, used.HTMLPerText, perText},
-		{"bytes of HTML for a byte of gzip -6", html / coded, used.HTMLCompression, perCoded},
+		{"bytes of HTML per byte of text", html / text, used.HTMLPerText, perText},
+		{"bytes of HTML per byte of gzip -6", html / coded, used.HTMLCompression, perCoded},
 	} {
 		off := r.ours / r.used
 		b.add(row{

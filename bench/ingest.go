@@ -63,9 +63,9 @@ func (b *bench) ingest(ctx context.Context) error {
 // ingests is the number of turns of each side.
 const ingests = 3
 
-// indexing measures the work of serve after the first edition is published: the index,
-// the vectors and deferred documents. It fits the vectors again in this process,
-// because no server runs without them. Then it restarts a server with nothing changed.
+// indexing measures the work of serve after the first edition is published: the index, the
+// vectors and deferred documents. It fits the vectors again in this process, because no server
+// runs without them. Then it restarts a server without changes.
 func (b *bench) indexing(ctx context.Context, manual string) error {
 	file := filepath.Join(b.dir, "indexed.db")
 	idle := func() (s *server, end time.Duration, most float64, err error) {
@@ -113,11 +113,11 @@ func (b *bench) indexing(ctx context.Context, manual string) error {
 	b.add(row{what: "the same, from the first edition until it is idle: index, vectors, deferred documents", ours: short(end-s.spent).String() + " of processor time"})
 	b.add(row{what: "of that, fitting vectors", ours: short(fit.spent).String() + " of processor time"})
 	b.add(row{
-		what:  "the same, started again with nothing changed, until it is idle",
+		what:  "the same, restarted without changes, until it is idle",
 		limit: short(s.spent).String() + " of processor time (first edition)", ours: short(again).String(), ratio: fmt.Sprintf("%.2f", again.Seconds()/s.spent.Seconds()),
 	})
 	b.add(row{
-		what: "most resident memory of all of it", limit: "150 MB", ours: fmt.Sprintf("%.0f MB", most), ratio: fmt.Sprintf("%.2f", most/150),
+		what: "peak resident memory of all these", limit: "150 MB", ours: fmt.Sprintf("%.0f MB", most), ratio: fmt.Sprintf("%.2f", most/150),
 		reach: "at most 1", good: most <= 150,
 	})
 	return nil

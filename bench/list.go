@@ -34,7 +34,7 @@ func (b *bench) lists(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	s.stop() // the memory of publishing does not count
+	s.stop() // exclude the memory of publishing
 	if s, err = b.startServer(ctx, file, "--listen", address); err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ var (
 	collection = regexp.MustCompile(`/scp/[^"<\s]+\.zst`)
 )
 
-// listPaths finds one list of each protocol, the first of many parts.
+// listPaths finds one list of each protocol, or the first part of a list in parts.
 func listPaths(ctx context.Context, url string) ([]string, error) {
 	header, _, err := fetch(ctx, url)
 	if err != nil {
@@ -140,7 +140,7 @@ func (b *bench) list(ctx context.Context, s *server, n int, path string) error {
 	over := peak - idle
 	what := fmt.Sprintf("%s of %d pages (%.0f MB), %d clients at once, in each coding", path, n, float64(size)/1e6, clients)
 	b.add(row{
-		what: what + ": most memory over the idle server (" + fmt.Sprintf("%.0f MB)", idle), limit: "64 MB",
+		what: what + ": peak memory over the idle server (" + fmt.Sprintf("%.0f MB)", idle), limit: "64 MB",
 		ours: fmt.Sprintf("%.0f MB", over), ratio: fmt.Sprintf("%.2f", over/64), reach: "at most 1", good: over <= 64,
 	})
 	slices.Sort(first)

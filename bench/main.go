@@ -1,12 +1,12 @@
-// Command bench measures millrace beside its peers and limits, in one run, and
-// prints a table of what it found. See README.md for the figures so far.
+// Command bench measures millrace against its peers and limits, in one run, and prints a table
+// of the results. README.md has the current figures.
 //
 //	go run .                 what fits in a few minutes
 //	go run . -large          with a million pages
 //	go run . -only serve     one part: serve, front, ingest, crawl, edit, pull, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage
 //	go run . -only search    search, with each part switched off, on the gold data and over Debian's manuals
-//	go run . -only month     mirrors of a site that lives, for a month of daily rounds, some minutes
-//	go run . -only extract   extraction beside its peers, on the gold data that -data names
+//	go run . -only month     mirrors of a changing site, for a month of daily rounds, some minutes
+//	go run . -only extract   extraction compared with its peers, on the gold data that -data names
 package main
 
 import (
@@ -38,7 +38,7 @@ func main() {
 		scpOnce(task)
 		return
 	}
-	// Like `millrace serve`; the peers in this process profit too.
+	// Like `millrace serve`; the peers in this process benefit too.
 	debug.SetGCPercent(400)
 	debug.SetMemoryLimit(104 << 20)
 	if file := os.Getenv("MILLRACE_BENCH_INDEX"); file != "" {
@@ -52,13 +52,13 @@ func main() {
 	short := flag.Bool("short", false, "month: four days")
 	only := flag.String("only", "", "one part: serve, front, ingest, crawl, edit, pull, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, search, extract")
 	manual := flag.String("manual", "/usr/share/doc/postgresql-doc-15/html", "the folder of Debian's postgresql-doc-15")
-	turns := flag.Int("turns", 9, "how many turns each side of a comparison has, of a second where wrk asks")
+	turns := flag.Int("turns", 9, "number of turns of each side of a comparison; a turn of wrk takes a second")
 	x := &extraction{}
 	flag.StringVar(&x.data, "data", os.Getenv("MILLRACE_TEST_DATA"), "extract, search, html: the folder of gold data")
-	flag.BoolVar(&x.verbose, "v", false, "extract: list what is worst instead")
-	flag.StringVar(&x.kind, "kind", "", "extract -v: pages of this kind only")
-	flag.StringVar(&x.page, "page", "", "extract -v: this page only, with the text that is missing or too much")
-	flag.IntVar(&x.lines, "lines", 15, "extract -v: the most lines of a list")
+	flag.BoolVar(&x.verbose, "v", false, "extract: list the worst results instead")
+	flag.StringVar(&x.kind, "kind", "", "extract -v: only pages of this kind")
+	flag.StringVar(&x.page, "page", "", "extract -v: only this page, with its missing and surplus text")
+	flag.IntVar(&x.lines, "lines", 15, "extract -v: maximum number of lines of a list")
 	flag.Parse()
 	x.manual = *manual
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -159,7 +159,7 @@ func run(ctx context.Context, large, short bool, only, manual, data string, turn
 			continue
 		}
 		if err := part.run(ctx); err != nil {
-			b.print() // what was measured
+			b.print() // print the rows measured so far
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// month keeps mirrors of a changing site for a month of daily rounds, each mirror in
-// another way.
+// month keeps mirrors of a changing site for a month of daily rounds. Each mirror uses another
+// way to read the site.
 type month struct {
 	*bench
 	binary string // of millrace, with a clock of its own
@@ -39,7 +39,7 @@ type monthLeast struct {
 type monthWay struct {
 	name   string
 	choice bool // pull decides
-	lean   bool // only the pages are fetched, from the lean server
+	lean   bool // fetches only the pages, from the lean server
 	sync   func(ctx context.Context, at time.Time) error
 	check  func(ctx context.Context, truth *monthState) (wrong int, left []string, err error)
 
@@ -91,7 +91,7 @@ func (b *bench) month(ctx context.Context, short bool) (err error) {
 	if short {
 		days, redesigns = 4, map[int]bool{2: true, 3: true}
 	}
-	// The month begins after the files were packed, whenever this runs.
+	// The month starts in the future, after the times of all files of the manual.
 	noon := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 3).Add(12 * time.Hour)
 	for day := range days + 1 {
 		// One minute later each day: records that last 24 hours expire.
@@ -111,7 +111,7 @@ func (m *month) chooseWays() {
 	}{
 		{"HTML, every page again", pageCrawler{}},
 		{"HTML, conditional requests", pageCrawler{conditional: true}},
-		{"HTML, what a sitemap.xml says is new", pageCrawler{conditional: true, sitemap: true}},
+		{"HTML, pages that sitemap.xml lists as changed", pageCrawler{conditional: true, sitemap: true}},
 	} {
 		c := &peer.crawler
 		c.base = m.base

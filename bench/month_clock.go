@@ -59,10 +59,9 @@ func faster(sec int64, nsec int32, mono int64) (int64, int32, int64) {
 }
 `
 
-// buildClocked builds millrace with another clock: package time of the standard library
-// adds the seconds from the environment, and runs faster. There is no other way: the
-// command reads the kernel's clock directly, and a month does not pass in a benchmark.
-// Deadlines of connections stay real.
+// buildClocked builds millrace with another clock: package time of the standard library adds
+// the seconds from the environment, and runs faster. The command reads the kernel's clock
+// directly, so no other way exists. Deadlines of connections use the real clock.
 func (b *bench) buildClocked(ctx context.Context) (binary string, err error) {
 	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
@@ -103,7 +102,7 @@ func (b *bench) buildClocked(ctx context.Context) (binary string, err error) {
 	c := exec.CommandContext(ctx, "go", "build", "-overlay", file, "-o", binary, "./cmd/millrace")
 	c.Dir = ".."
 	if out, err := c.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building millrace with a clock of its own: %w\n%s", err, out)
+		return "", fmt.Errorf("building millrace with its own clock: %w\n%s", err, out)
 	}
 	return binary, nil
 }
@@ -148,7 +147,7 @@ func (m *month) publish(ctx context.Context, at time.Time) (*publisher, error) {
 // were due, and now pauses. A restart is faster than waiting.
 var errResting = errors.New("millrace serve pauses publishing")
 
-// start is publish with one server. again: the folder was ingested, and only the
+// start is publish with one server. again is true if the folder was ingested, and only the
 // edition may be missing.
 func (m *month) start(ctx context.Context, at time.Time, again bool) (_ *publisher, err error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -177,7 +176,7 @@ func (m *month) start(ctx context.Context, at time.Time, again bool) (_ *publish
 			case <-ready:
 			}
 		}
-		_, _ = io.Copy(io.Discard, stderr) // a line that is too long
+		_, _ = io.Copy(io.Discard, stderr) // discards a line that is too long
 	}()
 	var seen []string
 	taken := again

@@ -39,7 +39,7 @@ func (m *month) open(ctx context.Context, file, name string) (*monthState, error
 			names = append(names, name)
 		}
 		if len(names) != 1 {
-			return nil, errors.Join(fmt.Errorf("%s has the sites %q, not one", file, names), db.Close())
+			return nil, errors.Join(fmt.Errorf("%s has the sites %q, want one", file, names), db.Close())
 		}
 		name = names[0]
 	}
@@ -66,9 +66,9 @@ func (s *monthState) read(ctx context.Context) error {
 	return nil
 }
 
-// said returns the content of a page: without its dates, which a store sets by its own
-// rules, and without transfer data. If the content is present, metadata of the content
-// is left out, because another way may have reported it.
+// said returns the content of a page without its dates, which a store sets by its own rules,
+// and without transfer data. If the content is present, it omits metadata of the content,
+// because another way may have reported it.
 func said(p *millrace.Page) []byte {
 	c := p.Clone()
 	c.Modified, c.Known, c.Version = time.Time{}, 0, ""
@@ -92,7 +92,7 @@ func protocolOf(name string) protocol.Protocol {
 	return protocol.Protocol{Carry: func(_ millrace.Site, p *millrace.Page) *millrace.Page { return p }}
 }
 
-// carry returns what a protocol carries of the site, by URL.
+// carry returns a hash of each page as the protocol carries it, by URL.
 func (s *monthState) carry(name string) map[string][sha256.Size]byte {
 	if s.sums[name] != nil {
 		return s.sums[name]
@@ -108,8 +108,8 @@ func (s *monthState) carry(name string) map[string][sha256.Size]byte {
 	return sums
 }
 
-// compare compares a mirror with the carried pages of the way that it first used. wrong
-// is the number of stale or lost pages, left are pages deleted from the site.
+// compare compares a mirror with the pages as carried by the way that it first used. wrong is
+// the number of stale or lost pages; left lists pages that the site has deleted.
 func (w *monthWay) compare(ctx context.Context, truth, got *monthState) (wrong int, left []string, err error) {
 	want, proto := truth.carry(w.level), protocolOf(w.level)
 	found := 0
@@ -118,13 +118,13 @@ func (w *monthWay) compare(ctx context.Context, truth, got *monthState) (wrong i
 			return 0, nil, err
 		}
 		sum, there := want[p.URL]
-		// A page that came another way may have more than this one carries.
+		// A page read in another way may have more content than this one carries.
 		if c := proto.Carry(truth.view.Site(), p); c != nil {
 			p = c
 		}
 		switch {
 		case !there && truth.pages[p.URL] != nil:
-			// More than the way carries is no fault.
+			// More content than the way carries is not a fault.
 		case !there:
 			left = append(left, p.URL)
 		case sha256.Sum256(said(p)) != sum:

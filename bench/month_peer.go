@@ -35,12 +35,11 @@ type servedPage struct {
 	tag         string
 }
 
-// sitemapPath is known only to the crawler that uses it: for all others the site has no
-// sitemap.
+// sitemapPath is used only by one crawler; for all others, the site has no sitemap.
 const sitemapPath = "/pages-sitemap.xml"
 
-// take makes the server serve the folder. Its sitemap is ideal: it names every page,
-// and a page's date changes with its own words, but not with the template.
+// take makes the server serve the folder. Its sitemap is ideal: it lists every page, and a
+// page's date changes with its own words, but not with the template.
 func (s *pageServer) take(shown, words map[string]string, at time.Time) error {
 	if s.words == nil {
 		s.words, s.dates = map[[sha256.Size]byte]string{}, map[string]string{}
@@ -128,7 +127,7 @@ func (s *pageServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Length", fmt.Sprint(len(body)))
-	_, _ = w.Write(body) // a client that has left needs no answer
+	_, _ = w.Write(body) // ignore the error: the client has disconnected
 }
 
 // pageCrawler keeps a copy of the site's HTML with the fewest requests: it follows
@@ -151,7 +150,7 @@ type crawledPage struct {
 
 var href = regexp.MustCompile(`href="([^"#?:]+\.html)["#]`)
 
-// round requests every known page, and those that it finds.
+// round requests every known page, and the pages that they link.
 func (c *pageCrawler) round(ctx context.Context) error {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4, MaxConnsPerHost: 4, DisableCompression: true}}
 	defer client.CloseIdleConnections()
@@ -217,8 +216,8 @@ func (c *pageCrawler) round(ctx context.Context) error {
 
 var listedPage = regexp.MustCompile(`<loc>([^<]+)</loc><lastmod>([^<]+)</lastmod>`)
 
-// listed reads the sitemap, drops the pages that it does not name, and returns those
-// whose date changed.
+// listed reads the sitemap, drops the pages that it does not list, and returns those whose
+// date changed.
 func (c *pageCrawler) listed(ctx context.Context, client *http.Client) (todo []string, err error) {
 	p, err := c.get(ctx, client, sitemapPath, c.pages[sitemapPath])
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // end prints the results of the month.
 func (m *month) end(days int, looks map[int]bool) {
 	html := m.ways[1]
-	fmt.Printf("%d days of the manual; %s pages changed or new, of which each compressed by itself (brotli) takes: what it says, as JSON, "+
+	fmt.Printf("%d days of the manual; %s pages changed or new. Compressed one by one (brotli), they take: content as JSON, "+
 		"%s bytes; its Markdown %s; its HTML %s.\n\n",
 		days, bytesOf(m.least.pages), bytesOf(m.least.content), bytesOf(m.least.text), bytesOf(m.least.document))
 	fmt.Println("| refreshes | requests | bodies | header fields | of the minimum | of the same pages' HTML | of conditional HTML | stale or lost | gone, still there | at most for | time |")
@@ -51,7 +51,7 @@ func (m *month) aims(days int, looks map[int]bool) {
 	})
 	named := m.ways[2].rest.total()
 	m.add(row{
-		what: "the same", limit: bytesOf(named) + " bytes (HTML, by a sitemap.xml whose dates are right)", ours: bytesOf(w.rest.total()) + " bytes",
+		what: "the same", limit: bytesOf(named) + " bytes (HTML, by a sitemap.xml with correct dates)", ours: bytesOf(w.rest.total()) + " bytes",
 		ratio: fmt.Sprintf("1/%.1f", float64(named)/float64(w.rest.total())),
 	})
 	of := float64(w.rest.total()) / float64(m.least.content)
@@ -60,8 +60,8 @@ func (m *month) aims(days int, looks map[int]bool) {
 		ours: bytesOf(w.rest.total()) + " bytes", ratio: fmt.Sprintf("%.2f", of), reach: "at most 1.5", good: of <= 1.5,
 	})
 	m.add(row{
-		what: "the same: pages that were stale or lost at the end of a day, or gone and still there", limit: "0",
-		ours: fmt.Sprintf("%d and %d, a page that is gone at most for %d days", w.wrong, w.lingered, w.worst), reach: "0", good: w.wrong+w.lingered == 0,
+		what: "the same: pages that were stale or lost at the end of a day, or deleted but still in the mirror", limit: "0",
+		ours: fmt.Sprintf("%d and %d, a deleted page at most for %d days", w.wrong, w.lingered, w.worst), reach: "0", good: w.wrong+w.lingered == 0,
 	})
 	var sum, count [2]int64 // of days without and with another template
 	for i, c := range w.days {
@@ -91,10 +91,10 @@ func (w *monthWay) title() string {
 	return w.name
 }
 
-// quotient prints a/b.
+// quotient formats a/b.
 func quotient(a, b int64) string { return fmt.Sprintf("%.2f", float64(a)/float64(b)) }
 
-// bytesOf prints a count with thousands separators.
+// bytesOf formats a count with thousands separators.
 func bytesOf(n int64) string {
 	s := fmt.Sprint(n)
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -103,7 +103,7 @@ func bytesOf(n int64) string {
 	return s
 }
 
-// profile prints the purposes of a way's bytes on the standard error.
+// profile prints a way's bytes by purpose on the standard error.
 func (w *monthWay) profile() {
 	fmt.Fprintf(os.Stderr, "\n%s: %d requests, bodies %d, headers %d; wrong on days %v\n", w.title(), w.rest.requests, w.rest.bodies, w.rest.headers, w.wrongDays)
 	for _, kind := range slices.Sorted(maps.Keys(w.rest.parts)) {

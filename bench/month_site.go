@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// manualSite is the PostgreSQL manual as a changing site: every day some of its pages
-// are edited, a few are added and removed, and now and then the template changes. A day
-// depends on the seed alone.
+// manualSite is the PostgreSQL manual as a changing site. Every day some of its pages are
+// edited, and a few are added and removed. From time to time the template changes. A day
+// depends only on the seed.
 type manualSite struct {
 	folder   string
 	rng      *rand.Rand
@@ -92,7 +92,7 @@ const (
 	removedADay = 0.001
 )
 
-// next runs one day. look: it ends with another template.
+// next runs one day. If redesign is set, the template changes at its end.
 func (s *manualSite) next(redesign bool) (d monthDay, err error) {
 	n := len(s.pages)
 	names := slices.Sorted(maps.Keys(s.pages))
@@ -100,7 +100,7 @@ func (s *manualSite) next(redesign bool) (d monthDay, err error) {
 	s.owed[0] += float64(n) * addedADay
 	s.owed[1] += float64(n) * removedADay
 	for ; s.owed[1] >= 1; s.owed[1]-- {
-		// Pages with links to added pages stay, so that a crawler finds all pages.
+		// Keep pages with links to added pages, so that a crawler finds all pages.
 		i := slices.IndexFunc(names, func(name string) bool {
 			return name != "index.html" && name != "bookindex.html" && !strings.Contains(s.pages[name], `class="toc"`) && !strings.HasPrefix(name, "added-")
 		})
@@ -129,7 +129,7 @@ func (s *manualSite) next(redesign bool) (d monthDay, err error) {
 		}
 	}
 	if len(d.edited) < len(d.added) {
-		return d, fmt.Errorf("%d pages can be edited, and %d are new", len(d.edited), len(d.added))
+		return d, fmt.Errorf("cannot make the day's changes: %d pages edited, %d added", len(d.edited), len(d.added))
 	}
 	if redesign {
 		s.template++
@@ -178,7 +178,7 @@ func (s *manualSite) edit(name, link string) bool {
 	return true
 }
 
-// add makes a page that looks like its neighbour, with paragraphs of three pages.
+// add adds a page that looks like its neighbor, with paragraphs of three pages.
 func (s *manualSite) add(names []string) (name, title, html string) {
 	var prose []string
 	like := ""

@@ -165,7 +165,7 @@ func TestSitemapCrawler(t *testing.T) {
 		{func() {}, "", 3},
 		{func() {}, "", 0},
 		{func() { pages["a.html"] = "changed" }, "", 1},
-		{func() {}, "bar", 0}, // another template is no change
+		{func() {}, "bar", 0}, // a new template is not a change
 		{func() { delete(pages, "b.html") }, "bar", 0},
 		{func() { pages["c.html"] = "third" }, "bar", 1},
 	} {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// junction is the address at which all clients of the month know the site. It forwards
-// each connection to the server of the day, and keeps the transferred bytes.
+// junction is the address that all clients of the month use for the site. It forwards each
+// connection to the server of the day, and records the transferred bytes.
 type junction struct {
 	listener net.Listener
 	mu       sync.Mutex
@@ -125,8 +125,8 @@ func (c *carried) part(kind string) *carriedPart {
 	return p
 }
 
-// add parses a connection. If the client left in the middle of a body, the received
-// part counts.
+// add parses a connection. If the client disconnected in the middle of a body, it counts the
+// received part.
 func (c *carried) add(t *tapped) error {
 	c.headers += int64(t.sent.Len() + t.received.Len())
 	sent, received := int64(t.sent.Len()), int64(t.received.Len())
@@ -138,7 +138,7 @@ func (c *carried) add(t *tapped) error {
 		if errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
-			return fmt.Errorf("a request: %w", err)
+			return fmt.Errorf("parse request: %w", err)
 		}
 		c.requests++
 		resp, err := http.ReadResponse(answered, req)
@@ -146,7 +146,7 @@ func (c *carried) add(t *tapped) error {
 			if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 				return nil // the client did not wait for it
 			}
-			return fmt.Errorf("the response of %s: %w", req.URL, err)
+			return fmt.Errorf("parse response of %s: %w", req.URL, err)
 		}
 		n, err := io.Copy(io.Discard, resp.Body)
 		_ = resp.Body.Close()
@@ -165,7 +165,7 @@ func (c *carried) add(t *tapped) error {
 			if errors.Is(err, io.ErrUnexpectedEOF) {
 				return nil
 			}
-			return fmt.Errorf("the body of %s: %w", req.URL, err)
+			return fmt.Errorf("read body of %s: %w", req.URL, err)
 		}
 	}
 }

@@ -128,15 +128,15 @@ func (b *bench) feederSince(ctx context.Context, n int) error {
 		reach  float64
 	}{
 		{"with nothing new", http.StatusOK, false, 0.5},
-		{"with nothing new, asked with its ETag", http.StatusNotModified, false, 0.5},
-		{"with nothing new, each request another one that is in no cache", http.StatusOK, true, 0},
+		{"with nothing new, conditional by ETag", http.StatusNotModified, false, 0.5},
+		{"with nothing new, each request different and uncached", http.StatusOK, true, 0},
 	} {
 		since, sample, err := b.warm(ctx, s, []string{"openfeeder?since=" + url.QueryEscape(token)}, http.Header{}, kind.status)
 		if err != nil {
 			return err
 		}
 		if strings.Contains(string(sample.Body), `"url"`) {
-			return fmt.Errorf("something is new: %s", sample.Body)
+			return fmt.Errorf("unexpected changes: %s", sample.Body)
 		}
 		since.fresh = kind.fresh
 		found, err := duel(ctx, b.turns, page.of(s), since.of(s))

@@ -19,7 +19,7 @@ import (
 
 const feederListeners = 1000
 
-// feederEvents measures many listening clients while pages change.
+// feederEvents measures many clients of the event stream while pages change.
 func (b *bench) feederEvents(ctx context.Context, file string, memory int) error {
 	s, err := b.startFeeder(ctx, feeder.Task{File: file, Base: benchSite, Memory: memory})
 	if err != nil {
@@ -51,7 +51,7 @@ func (b *bench) feederEvents(ctx context.Context, file string, memory int) error
 	missing := 0
 	for _, l := range heard {
 		if l.err != nil && ctx.Err() == nil {
-			return fmt.Errorf("a listener: %w", l.err)
+			return fmt.Errorf("listener: %w", l.err)
 		}
 		for i, at := range l.at {
 			if at == 0 {
@@ -75,13 +75,13 @@ func (b *bench) feederEvents(ctx context.Context, file string, memory int) error
 		what = fmt.Sprintf("with GOMEMLIMIT=%dMiB, ", memory) + what
 	}
 	b.add(row{
-		what: what + "the latest of all deliveries after its edition was published", limit: "1 s",
+		what: what + "the slowest delivery after its edition was published", limit: "1 s",
 		ours: fmt.Sprintf("%.2f s", published.Seconds()), ratio: fmt.Sprintf("%.2f", published.Seconds()),
 		reach: "at most 1", good: published <= time.Second,
 	})
 	b.add(row{what: what + "the same after the page was written", ours: fmt.Sprintf("%.2f s", written.Seconds())})
 	b.add(row{
-		what: what + fmt.Sprintf("most resident memory of the server (%.0f MB before the first change)", idle), limit: "100 MB",
+		what: what + fmt.Sprintf("peak resident memory of the server (%.0f MB before the first change)", idle), limit: "100 MB",
 		ours: fmt.Sprintf("%.0f MB", peak), ratio: fmt.Sprintf("%.2f", peak/100), reach: "below 1", good: peak < 100,
 	})
 	return nil

@@ -53,7 +53,7 @@ func (b *bench) feederSearch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.add(found.row(fmt.Sprintf("OpenFeeder ?q=, %d questions, none in a cache, to %d pages of manuals, wrk -t1 -c2", len(targets), pages),
+	b.add(found.row(fmt.Sprintf("OpenFeeder ?q=, %d uncached questions, %d pages of manuals, wrk -t1 -c2", len(targets), pages),
 		"requests", "the search call alone", 0.8))
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/bench/feeder"
 )
 
-// feederServer is a process that serves one site in OpenFeeder alone.
+// feederServer is a process that serves one site only in OpenFeeder.
 type feederServer struct {
 	*server
 	in  io.Writer
@@ -25,7 +25,7 @@ func (b *bench) startFeeder(ctx context.Context, t feeder.Task) (*feederServer, 
 	exe := filepath.Join(b.dir, "feederd")
 	if _, err := os.Stat(exe); err != nil {
 		if out, err := exec.CommandContext(ctx, "go", "build", "-o", exe, "./feeder/feederd").CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("building the server of OpenFeeder: %w\n%s", err, out)
+			return nil, fmt.Errorf("build OpenFeeder server: %w\n%s", err, out)
 		}
 	}
 	t.CPU = os.Getenv("MILLRACE_BENCH_CPU")
@@ -46,7 +46,7 @@ func (b *bench) startFeeder(ctx context.Context, t feeder.Task) (*feederServer, 
 	if err := c.Start(); err != nil {
 		return nil, err
 	}
-	// It ends with its standard input.
+	// The process ends when its standard input is closed.
 	s := &feederServer{&server{pid: c.Process.Pid, stop: func() { _ = in.Close(); _ = c.Wait() }}, in, bufio.NewReader(out)}
 	if err := s.read(&s.url); err != nil {
 		s.stop()
@@ -66,7 +66,7 @@ func (s *feederServer) do(command string, answer any) error {
 func (s *feederServer) read(answer any) error {
 	line, err := s.out.ReadBytes('\n')
 	if err != nil {
-		return fmt.Errorf("the server of OpenFeeder has ended: %w", err)
+		return fmt.Errorf("OpenFeeder server ended: %w", err)
 	}
 	return json.Unmarshal(line, answer)
 }

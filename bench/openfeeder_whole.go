@@ -21,8 +21,8 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// wholeManuals are manuals of Debian, with the target share of pages that a default
-// response contains whole.
+// wholeManuals are manuals of Debian, with the target share of pages that fit into a default
+// response.
 var wholeManuals = []struct {
 	name, dir string
 	reach     float64
@@ -32,8 +32,8 @@ var wholeManuals = []struct {
 	{"Python", "/usr/share/doc/python3.11/html", 0.65},
 }
 
-// whole measures how much of a page the default response to ?url= has: for each page of
-// the manuals, by the protocol's publisher.
+// whole measures what share of a page the default response to ?url= contains. It asks the
+// protocol's publisher for each page of the manuals.
 func (b *bench) whole(ctx context.Context) error {
 	for _, m := range wholeManuals {
 		pages, whole, median, err := wholeShare(ctx, filepath.Join(b.dir, m.name+".db"), m.dir)
@@ -41,7 +41,7 @@ func (b *bench) whole(ctx context.Context) error {
 			return err
 		}
 		b.add(row{
-			what:  fmt.Sprintf("OpenFeeder ?url= of the %d pages of %s's manual, without limit: pages whose reply is whole", pages, m.name),
+			what:  fmt.Sprintf("OpenFeeder ?url= of the %d pages of %s's manual, without limit: pages with a complete reply", pages, m.name),
 			limit: fmt.Sprintf("%.0f %%", 100*m.reach), ours: fmt.Sprintf("%.1f %%; the median reply has %.0f %% of the page's text", 100*whole, 100*median),
 			ratio: fmt.Sprintf("%.2f", whole/m.reach), reach: "1, and a median of 100 %", good: whole >= m.reach && median == 1,
 		})

@@ -26,7 +26,7 @@ import (
 	"github.com/millrace/millrace/publish"
 )
 
-// peerTask says what a child process of this program serves: the field that is set.
+// peerTask selects what a child process of this program serves, by the field that is set.
 type peerTask struct {
 	Answer    *response // always this response
 	Proxy     string    // the site at this URL, by httputil.ReverseProxy
@@ -43,8 +43,8 @@ type response struct {
 	Body   []byte
 }
 
-// startPeer starts this program as a web server: a process of its own, like millrace,
-// that ends with its standard input.
+// startPeer starts this program as a web server: a separate process, like millrace, that ends
+// with its standard input.
 func startPeer(ctx context.Context, t peerTask) (*server, error) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -70,7 +70,7 @@ func startPeer(ctx context.Context, t peerTask) (*server, error) {
 	}
 	if err != nil {
 		s.stop()
-		return nil, fmt.Errorf("the process beside millrace: %w", err)
+		return nil, fmt.Errorf("peer process: %w", err)
 	}
 	return s, nil
 }

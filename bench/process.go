@@ -140,7 +140,7 @@ func statusMB(pid int, name string) (float64, error) {
 	return 0, fmt.Errorf("process %d has no %s", pid, name)
 }
 
-// start measures a restart until the server answers from its published edition.
+// start measures the time from a restart to the first response from the published edition.
 func (b *bench) start(ctx context.Context, n int) error {
 	file, err := b.fill(ctx, n)
 	if err != nil {
@@ -167,7 +167,7 @@ func (b *bench) start(ctx context.Context, n int) error {
 	}
 	m := median(spent)
 	b.add(row{
-		what: fmt.Sprintf("start over a store of %d pages, to the published edition", n), limit: "0.5 s of processor time",
+		what: fmt.Sprintf("restart with a store of %d pages, until the published edition", n), limit: "0.5 s of processor time",
 		ours: fmt.Sprintf("%.2f s, after %.2f s", m, median(took)), ratio: fmt.Sprintf("%.2f", m/0.5), reach: "at most 1", good: m < 0.5,
 	})
 	return nil

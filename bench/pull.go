@@ -47,7 +47,7 @@ func (b *bench) pulls(ctx context.Context, n int) error {
 		if _, rep, err := m.sync(ctx); err != nil {
 			return err
 		} else if rep.Added != n {
-			return fmt.Errorf("%s: %d of %d pages came: %+v", proto.Name, rep.Added, n, rep)
+			return fmt.Errorf("%s: pulled %d of %d pages: %+v", proto.Name, rep.Added, n, rep)
 		}
 		if err := b.unchanged(ctx, m, n); err != nil {
 			return err
@@ -145,7 +145,7 @@ func openMirror(ctx context.Context, file, url string, proto protocol.Protocol) 
 
 func (m *mirrorOf) close() { _ = m.store.Close() }
 
-// sync pulls once, like a process of its own.
+// sync pulls once, like a separate process.
 func (m *mirrorOf) sync(ctx context.Context) (traffic, *mirror.Report, error) {
 	w := new(wire)
 	client := fetching.New(&fetching.Options{AllowPrivate: true, Delay: -1, Robots: &m.robots, Dial: w.dial})
@@ -158,7 +158,7 @@ func (m *mirrorOf) sync(ctx context.Context) (traffic, *mirror.Report, error) {
 	return t, rep, err
 }
 
-// robots remembers robots.txt from one pull to the next.
+// robots stores robots.txt between pulls.
 type robots struct {
 	mu    sync.Mutex
 	files map[string][]byte
@@ -186,7 +186,7 @@ func (b *bench) unchanged(ctx context.Context, m *mirrorOf, n int) error {
 		return err
 	}
 	if rep.Added+rep.Updated+rep.Deleted+rep.Fetched > 0 {
-		return fmt.Errorf("%s: nothing has changed, and a pull found %+v", m.proto.Name, rep)
+		return fmt.Errorf("%s: a pull found changes without any: %+v", m.proto.Name, rep)
 	}
 	m.lists = make(map[string]bool)
 	not := 0
@@ -213,11 +213,11 @@ func (b *bench) changed(ctx context.Context, m *mirrorOf, n, edited int) error {
 	}
 	what := fmt.Sprintf("pull after %d of %d pages changed, by %s", edited, n, m.proto.Name)
 	if rep.Fetched == 0 {
-		b.add(row{what: what, ours: "nothing yet: its files are rebuilt less often"})
+		b.add(row{what: what, ours: "no changes yet: its files are rebuilt less often"})
 		return nil
 	}
 	if rep.Updated != edited || rep.Added+rep.Deleted > 0 {
-		return fmt.Errorf("%s: %d pages have changed, and a pull found %+v", m.proto.Name, edited, rep)
+		return fmt.Errorf("%s: %d pages have changed, but a pull found %+v", m.proto.Name, edited, rep)
 	}
 	type part struct{ bodies, alone, count int64 }
 	var parts [2]part // documents, lists

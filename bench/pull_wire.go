@@ -78,16 +78,16 @@ func (w *wire) read() (t traffic, err error) {
 			if errors.Is(err, io.EOF) {
 				break
 			} else if err != nil {
-				return t, fmt.Errorf("a request: %w", err)
+				return t, fmt.Errorf("parse request: %w", err)
 			}
 			resp, err := http.ReadResponse(answered, req)
 			if err != nil {
-				return t, fmt.Errorf("the response of %s: %w", req.URL, err)
+				return t, fmt.Errorf("parse response of %s: %w", req.URL, err)
 			}
 			body, err := io.ReadAll(resp.Body)
 			_ = resp.Body.Close()
 			if err != nil {
-				return t, fmt.Errorf("the body of %s: %w", req.URL, err)
+				return t, fmt.Errorf("read body of %s: %w", req.URL, err)
 			}
 			t.bodies += int64(len(body))
 			t.exchanges = append(t.exchanges, exchange{req.URL.RequestURI(), resp.StatusCode, resp.Header.Get("Content-Encoding"), body})

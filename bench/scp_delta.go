@@ -28,7 +28,7 @@ var (
 type timedFiler struct {
 	millrace.ArtifactPublisher
 	start, seconds float64
-	rests          bool // it makes no more snapshots
+	rests          bool // creates no more snapshots
 }
 
 // Deferred implements [millrace.ArtifactPublisher].
@@ -108,7 +108,7 @@ func (b *bench) scpDeltas(ctx context.Context, a *author, n int) error {
 		}
 		text := w.Body.String()
 		if !snapshotURL.MatchString(text) {
-			return 0, "", fmt.Errorf("the sitemap names no snapshot")
+			return 0, "", fmt.Errorf("the sitemap lists no snapshot")
 		}
 		if d := deltaPages.FindStringSubmatch(text); d != nil {
 			pages = d[1]
@@ -134,7 +134,7 @@ func (b *bench) scpDeltas(ctx context.Context, a *author, n int) error {
 			return err
 		}
 		if pages != fmt.Sprint(changed) {
-			return fmt.Errorf("the delta has %s pages of %d", pages, changed)
+			return fmt.Errorf("the delta has %s pages, want %d", pages, changed)
 		}
 		each = append(each, timed.seconds/float64(changed))
 		if i == 0 {

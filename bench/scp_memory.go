@@ -34,7 +34,7 @@ type scpPeak struct {
 	Idle    float64
 	Most    float64
 	Largest int      // bytes of the longest line
-	Rates   [2]score // in MB: one pass, and all of reading
+	Rates   [2]score // in MB: one verifying pass, and a whole read
 }
 
 // scpMemory measures the peak memory of writing and of reading.
@@ -66,7 +66,7 @@ func (b *bench) scpMemory(ctx context.Context, words string, sizes []int) error 
 			limit := 64 + 3*float64(wrote.Largest)/(1<<20)
 			over := side.peak.Most - side.peak.Idle
 			b.add(row{
-				what: fmt.Sprintf("most memory of %s %d pages, the largest of %.1f kB, over the idle process (%.0f MB)",
+				what: fmt.Sprintf("peak memory of %s %d pages, the largest of %.1f kB, over the idle process (%.0f MB)",
 					side.what, t.Pages, float64(wrote.Largest)/1e3, side.peak.Idle),
 				limit: fmt.Sprintf("%.0f MB", limit), ours: fmt.Sprintf("%.0f MB", over),
 				ratio: fmt.Sprintf("%.2f", over/limit), reach: "at most 1", good: over <= limit,
@@ -95,7 +95,7 @@ func scpChild(ctx context.Context, t scpTask) (p scpPeak, err error) {
 	c.Stderr = &errs
 	out, err := c.Output()
 	if err != nil {
-		return p, fmt.Errorf("a process of SCP: %w\n%s", err, errs.String())
+		return p, fmt.Errorf("SCP process: %w\n%s", err, errs.String())
 	}
 	return p, json.Unmarshal(out, &p)
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/millrace/millrace/extract"
 )
 
-// author writes pages like those of a manual: words follow each other as in the
-// PostgreSQL manual, in prose and in code, so that pages compress like such a text
-// without repeating. The same number and edition give the same page.
+// author writes pages like those of a manual. Words follow each other as in the PostgreSQL
+// manual, in prose and in code, so that pages compress like such a text without repeating. The
+// same number and edition produce the same page.
 type author struct {
 	prose, code chain
 	most        int // bytes of text of the largest page; 0 = as in manuals
@@ -218,8 +218,8 @@ func (a *author) words(r *rand.Rand, least, most int) string {
 	return strings.TrimRight(b.String(), ".,;:")
 }
 
-// text returns a paragraph: whole sentences of about so many words. One word is code,
-// one a link.
+// text returns a paragraph of whole sentences, between least and most words long. One word is
+// code, and one is a link.
 func (a *author) text(r *rand.Rand, least, most int) millrace.Block {
 	var s strings.Builder
 	b := millrace.Block{Type: millrace.TextBlock}

@@ -75,7 +75,7 @@ func (v *pagesView) Tag(context.Context, string, string) (millrace.Tag, error) {
 	return millrace.Tag{}, millrace.ErrNotFound
 }
 
-// newEncoder has the settings of internal/edition's encoder of files.
+// newEncoder returns an encoder with the settings of internal/edition's encoder of files.
 func newEncoder(w io.Writer) (*zstd.Encoder, error) {
 	return zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(4<<20))
 }
@@ -166,7 +166,7 @@ func (d *zstdWriter) Discard() {
 	_ = os.Remove(d.f.Name())
 }
 
-var errNoFiler = errors.New("the publisher makes no files")
+var errNoFiler = errors.New("the publisher creates no files")
 
 // snapshot writes the one snapshot of a view, and returns its file.
 func snapshot(ctx context.Context, v millrace.View, dir string) (string, error) {

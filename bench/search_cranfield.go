@@ -28,7 +28,7 @@ type cranfield struct {
 
 func readCranfield(data, name string) (*cranfield, error) {
 	if data == "" {
-		return nil, errors.New("name the folder of gold data with -data or MILLRACE_TEST_DATA")
+		return nil, errors.New("missing folder of gold data; set -data or MILLRACE_TEST_DATA")
 	}
 	f, err := openGzip(filepath.Join(data, name, name+".json.gz"))
 	if err != nil {
@@ -88,18 +88,18 @@ type variant struct {
 
 func variants() []variant {
 	return []variant{
-		{what: "as it is"},
+		{what: "unchanged"},
 		{what: "without latent vectors", noFit: true},
-		{what: "latent vectors count half as much", trial: search.Trial{Meaning: 0.5}},
-		{what: "latent vectors count twice as much", trial: search.Trial{Meaning: 2}},
+		{what: "weight of latent vectors halved", trial: search.Trial{Meaning: 0.5}},
+		{what: "weight of latent vectors doubled", trial: search.Trial{Meaning: 2}},
 		{what: "passages with any word at once, not those with every word first", trial: search.Trial{AnyOnly: true}},
 		{what: "passages with every word only", trial: search.Trial{EveryOnly: true}},
-		{what: "the same without latent vectors, which find some as well", noFit: true, trial: search.Trial{EveryOnly: true}},
-		{what: "stop words looked for", trial: search.Trial{StopWords: true}},
+		{what: "the same without latent vectors", noFit: true, trial: search.Trial{EveryOnly: true}},
+		{what: "stop words searched, too", trial: search.Trial{StopWords: true}},
 		{what: "near-duplicates kept", trial: search.Trial{Duplicates: true}},
 		{what: "with the stemmer for unknown languages, without stop words", language: "zxx"},
 		{what: "with the stemmer for unknown languages", language: "zxx", question: withoutStops},
-		{what: "titles no more than text", page: func(p *millrace.Page) {
+		{what: "titles weighted like text", page: func(p *millrace.Page) {
 			p.Blocks = slices.Insert(p.Blocks, 0, millrace.Block{Type: millrace.TextBlock, Text: p.Title})
 			p.Title = ""
 		}},

@@ -137,7 +137,7 @@ func (b *bench) searchIndexing(ctx context.Context, empty string, head millrace.
 		peer, ours  float64
 		reach, unit string
 	}{
-		{"time that passes, all processors", median(plainPassed), of(all, passed), "at most 2.5", "passed"},
+		{"wall time, all processors", median(plainPassed), of(all, passed), "at most 2.5", "passed"},
 		{"processor time, all processors", median(plain), of(all, cpu), "", "of processor time"},
 		{"processor time, one processor", median(plain), of(one, cpu), "", "of processor time"},
 	} {

@@ -30,8 +30,8 @@ var searchManuals = []struct{ name, dir string }{
 
 const searchBase = "https://manuals.example/"
 
-// manuals ingests the manuals into one site of a new store. Each has a folder of its
-// own, because they have pages of the same names.
+// manuals ingests the manuals into one site of a new store. Each has its own folder, because
+// they have pages of the same names.
 func manuals(ctx context.Context, file string) (pages int, err error) {
 	dir := file + ".pages"
 	defer func() { _ = os.RemoveAll(dir) }()

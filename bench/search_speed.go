@@ -26,8 +26,8 @@ import (
 // searchQuestions is the number of headings of the manuals to search for.
 const searchQuestions = 1000
 
-// peerAsks is the step of the peer's queries: it takes many times as long, and is warm
-// from its insertions.
+// peerAsks is the step between the peer's queries. The peer needs fewer queries, because it is
+// much slower and its caches are warm from the insertions.
 const peerAsks = 5
 
 // searchSpeed adds the rows of the speed of searching and indexing a large site. Times
@@ -242,8 +242,7 @@ func newPlain(ctx context.Context, file string) (*plainTable, error) {
 	return &plainTable{db: db, file: file}, err
 }
 
-// inC fills such a table by Debian's sqlite3, and returns the seconds of processor
-// time.
+// inC fills such a table with Debian's sqlite3, and returns the processor time in seconds.
 func (p *plainTable) inC(ctx context.Context) (float64, error) {
 	c := exec.CommandContext(ctx, "sqlite3", p.file+"-c", "PRAGMA journal_mode=WAL; PRAGMA cache_size=-8000; CREATE VIRTUAL TABLE t USING fts5(title, headings, body); "+
 		"ATTACH '"+p.file+"' AS plain; INSERT INTO t SELECT title, headings, body FROM plain.t;")
@@ -257,7 +256,8 @@ func (p *plainTable) inC(ctx context.Context) (float64, error) {
 
 var timed = regexp.MustCompile(`user ([0-9.]+) sys ([0-9.]+)`)
 
-// askInC runs each query on that table, and returns milliseconds of processor time.
+// askInC runs each query on that table, and returns the processor time of each in
+// milliseconds.
 func (p *plainTable) askInC(ctx context.Context, questions []string) (took []float64, err error) {
 	var script strings.Builder
 	script.WriteString("PRAGMA cache_size=-8000;\n.timer on\n")
@@ -282,7 +282,7 @@ func (p *plainTable) askInC(ctx context.Context, questions []string) (took []flo
 		took = append(took, 1000*(user+system))
 	}
 	if len(took) != len(questions) {
-		return nil, fmt.Errorf("sqlite3 answered %d of %d questions", len(took), len(questions))
+		return nil, fmt.Errorf("sqlite3 ran %d of %d queries", len(took), len(questions))
 	}
 	return took, nil
 }

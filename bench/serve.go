@@ -62,7 +62,7 @@ func (b *bench) serve(ctx context.Context, n int) error {
 	return b.serveFolder(ctx, 200)
 }
 
-// murls returns the paths of M-URLs of a store of [bench.fill].
+// murls returns the paths of the M-URLs in a store created by [bench.fill].
 func murls(n int) (paths []string) {
 	for i := range n {
 		paths = append(paths, fmt.Sprintf("p/%d/llm.json", i))
@@ -98,7 +98,7 @@ func (b *bench) serveFolder(ctx context.Context, n int) error {
 		{"Markdown by Accept, gzip, of", "text/markdown", "gzip", http.StatusOK, 0.9},
 		{"HTML, identity, of", "text/html", "identity", http.StatusOK, 0.85},
 		{"HTML, 304, of", "text/html", "identity", http.StatusNotModified, 0.85},
-		{"HTML as a browser asks for it, of", browser.Get("Accept"), browser.Get("Accept-Encoding"), http.StatusOK, 0.85},
+		{"HTML as a browser requests it, of", browser.Get("Accept"), browser.Get("Accept-Encoding"), http.StatusOK, 0.85},
 	} {
 		header := http.Header{"Accept": {r.accept}, "Accept-Encoding": {r.coding}}
 		if err := b.against(ctx, s, fmt.Sprintf("%s a folder of %d pages", r.what, n), paths, header, r.status, r.reach); err != nil {
@@ -164,7 +164,7 @@ func askOnce(ctx context.Context, s *server, n int, coding string) (time.Duratio
 	}
 	asked := min(n, coldPages)
 	for i := range asked {
-		// All over the site, none twice.
+		// Spread over the site, each page once.
 		url := fmt.Sprintf("%sp/%d/llm.json", s.url, i*(n/asked))
 		if _, _, err := get(ctx, plainClient, url, http.Header{"Accept-Encoding": {coding}}); err != nil {
 			return 0, err
@@ -289,7 +289,7 @@ func (q requests) of(s *server) side {
 			}
 			n, found := requested.FindSubmatch(out), perSecond.FindSubmatch(out)
 			if n == nil || found == nil {
-				return 0, fmt.Errorf("wrk said nothing of its rate:\n%s", out)
+				return 0, fmt.Errorf("wrk reported no rate:\n%s", out)
 			}
 			if rate, err = strconv.ParseFloat(string(found[1]), 64); err != nil {
 				return 0, err

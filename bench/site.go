@@ -130,8 +130,8 @@ func fetch(ctx context.Context, url string) (http.Header, []byte, error) {
 
 var identity = http.Header{"Accept-Encoding": {"identity"}}
 
-// get fetches a URL with header fields, and fails unless the response is the document,
-// or 304 if the request is conditional. It decodes nothing.
+// get fetches a URL with header fields. It fails unless the response is the document, or a 304
+// if the request is conditional. It decodes nothing.
 func get(ctx context.Context, client *http.Client, url string, header http.Header) (http.Header, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

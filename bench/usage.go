@@ -231,7 +231,7 @@ func (b *bench) usageYear(ctx context.Context) error {
 		ours: fmt.Sprintf("%.0f MB", mb), ratio: fmt.Sprintf("%.2f", mb/500), reach: "at most 1", good: mb <= 500,
 	})
 	b.add(row{
-		what: "all sums of days of that year, and the 20 pages that were asked for most in it", limit: "",
+		what: "all daily sums of that year, and its 20 most requested pages", limit: "",
 		ours: fmt.Sprintf("%.0f ms, %.0f ms", float64(took.Microseconds())/1e3, float64(top.Microseconds())/1e3),
 	})
 	return os.Remove(file)
@@ -295,7 +295,7 @@ func (b *bench) usageRead(ctx context.Context, n int) error {
 	runtime.ReadMemStats(&after)
 	ms := median(took)
 	b.add(row{
-		what:  fmt.Sprintf("sums of 30 days and of 24 hours, three lists of the most asked, the last 50 missing, of %d events", n),
+		what:  fmt.Sprintf("sums of 30 days and of 24 hours, three lists of the most requested, the last 50 missing, of %d events", n),
 		limit: "300 ms", ours: fmt.Sprintf("%.0f ms (the first %.0f), the heap from %d to %d MB", ms, took[0], before.HeapSys>>20, after.HeapSys>>20),
 		ratio: fmt.Sprintf("%.2f", ms/300), reach: "below 1", good: ms < 300,
 	})

@@ -32,7 +32,7 @@ func (b *bench) usageOverview(ctx context.Context, n int) error {
 			ratio: fmt.Sprintf("%.2f", o.median/300), reach: "below 1", good: o.median < 300,
 		})
 		r := row{
-			what: fmt.Sprintf("memory of the server while that page is asked for 20 times, over %d events", events),
+			what: fmt.Sprintf("memory of the server while that page is requested 20 times, over %d events", events),
 			ours: fmt.Sprintf("%.0f MB at most (%.0f before)", o.peak, o.idle),
 		}
 		if i == 0 {

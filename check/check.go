@@ -35,7 +35,7 @@ type Rule struct {
 	Check func(ctx context.Context, t *Target, fail Fail) error
 }
 
-// Fail reports one violation of a rule: the URL, what is there and what the rule requires.
+// Fail reports one violation of a rule: the URL, what the site has and what the rule requires.
 type Fail func(url, got, want string)
 
 // Suite holds the rules of one protocol, in the order in which they run. The rule that detects
@@ -69,7 +69,7 @@ func (e *VersionError) Unwrap() error { return ErrAbsent }
 var (
 	ErrLimit = error(&reason{"check-limit", "a limit of the check was reached"}) // see TargetOptions
 	ErrBusy  = error(&reason{"site-busy", "the site asks to slow down"})         // status 429 or 503
-	ErrDown  = error(&reason{"site-down", "the site fails with a server error"}) // status 500 or above
+	ErrDown  = error(&reason{"site-down", "server error"})                       // status 500 or above
 )
 
 // ErrPanic is the error of a rule that panicked.

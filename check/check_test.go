@@ -195,7 +195,7 @@ func TestNothingFound(t *testing.T) {
 	}
 }
 
-// A protocol without a rule that could run was not found.
+// If no rule of a protocol could run, the protocol is reported as not found.
 func TestAllNotRun(t *testing.T) {
 	target := serve(t, hello, nil)
 	broken := rule("p/1/x", check.Must, func(context.Context, *check.Target, check.Fail) error { return io.ErrUnexpectedEOF })
@@ -407,7 +407,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// bomb is small and decodes to more than any limit of these tests.
+// bomb returns a small body that decodes to more than any limit of these tests.
 func bomb(t *testing.T) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -510,7 +510,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// A failing site gives no results for its protocols.
+// A failing site has no results for its protocols.
 func TestRunOutOfOrder(t *testing.T) {
 	for status, want := range map[int]error{
 		http.StatusTooManyRequests: check.ErrBusy, http.StatusInternalServerError: check.ErrDown, http.StatusServiceUnavailable: check.ErrBusy,

@@ -24,7 +24,7 @@ var titled = check.Suite{Name: "title", Rules: []check.Rule{{
 func ExampleRun() {
 	site := httptest.NewServer(http.NotFoundHandler())
 	defer site.Close()
-	t, _ := check.NewTarget("http://example.com/", site.Client(), nil) // the client leads there
+	t, _ := check.NewTarget("http://example.com/", site.Client(), nil) // the client connects to the test server
 	report, _ := check.Run(context.Background(), t, []check.Suite{titled}, nil)
 	_ = report.WriteText(os.Stdout)
 	fmt.Println("failed:", report.Failed())

@@ -39,8 +39,8 @@ type Finding struct {
 	Protocol string `json:"protocol"`
 	Level    Level  `json:"level"`   // MUST or SHOULD
 	Section  string `json:"section"` // section of the specification
-	URL      string `json:"url"`     // URL of the violation; "" if got counts further ones
-	Got      string `json:"got"`     // what is there
+	URL      string `json:"url"`     // URL of the violation; "" for a finding that counts the rest
+	Got      string `json:"got"`     // what the site has
 	Want     string `json:"want"`    // what the rule requires
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// A look that knows of an earlier one asks whether the ways are still there, and
-// looks for what was not, or is no more.
+// A probe with a previous report checks whether its ways still exist, and probes for the
+// protocols that were absent or are gone.
 func TestProbePrevious(t *testing.T) {
 	protocols := all.Protocols()
 	s := publish(t, 40, protocol.PublisherOptions{}, protocols...)
@@ -27,7 +27,7 @@ func TestProbePrevious(t *testing.T) {
 	if d := cmp.Diff(first.Ways, second.Ways); d != "" || second.Measured != first.Measured || second.Page != first.Page {
 		t.Errorf("measured %s, then %s (-first +second):\n%s", first.Measured, second.Measured, d)
 	}
-	// Another site's look says nothing of this one.
+	// The report of another site is ignored.
 	other := *first
 	other.URL = "https://elsewhere.example/"
 	o.Previous = &other

@@ -252,11 +252,11 @@ func (l *prober) fromLinks() pageEstimate {
 	links = slices.DeleteFunc(links, func(u string) bool { return u == l.site.URL || l.disallows(u) })
 	return pageEstimate{
 		pages: -1, links: len(links), urls: links,
-		basis: fmt.Sprintf("no sitemap; the root, which links to %s of the site", pagesText(len(links))),
+		basis: fmt.Sprintf("no sitemap; the root, with links to %s of the site", pagesText(len(links))),
 	}
 }
 
-// see fills Site.Seen.
+// see fills SiteReport.Seen.
 func (l *prober) see(s pageEstimate) {
 	head := l.home.head()
 	seen := Seen{Server: l.home.header.Get("Server"), Links: pageLinks(l.home.body, head.Base, canon.Origin(l.site.URL))}

@@ -35,7 +35,7 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// Of any document, the links are those of the origin, canonical, each once.
+// The links of any document are canonical, of the given origin, and distinct.
 func FuzzPageLinks(f *testing.F) {
 	for _, doc := range []string{
 		`<a href="/a"><a href='b'><a href=//example.com/c#d><a href="http://example.com/"><a href="mailto:x">`,

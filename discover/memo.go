@@ -204,7 +204,7 @@ func (m *memo) count() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.requests >= m.maxRequests {
-		return fmt.Errorf("a probe sends %d requests at most: %w", m.maxRequests, millrace.ErrTooLarge)
+		return fmt.Errorf("probe limit of %d requests exceeded: %w", m.maxRequests, millrace.ErrTooLarge)
 	}
 	m.requests++
 	if m.progress != nil {
@@ -218,7 +218,7 @@ func (m *memo) take(n int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.bytes += n; m.bytes > m.maxBytes {
-		return fmt.Errorf("a probe reads %s at most: %w", humanize.Bytes(m.maxBytes), millrace.ErrTooLarge)
+		return fmt.Errorf("probe limit of %s exceeded: %w", humanize.Bytes(m.maxBytes), millrace.ErrTooLarge)
 	}
 	return nil
 }
@@ -272,7 +272,7 @@ func (b *body) at(p []byte, off int) (int, error) {
 	b.read = append(b.read, p[:n]...)
 	over := b.memo.take(int64(n))
 	if over == nil && int64(len(b.read)) > b.most {
-		over = fmt.Errorf("a probe reads %s of a document at most: %w", humanize.Bytes(b.most), millrace.ErrTooLarge)
+		over = fmt.Errorf("probe limit of %s for a document exceeded: %w", humanize.Bytes(b.most), millrace.ErrTooLarge)
 	}
 	if err == nil {
 		err = over

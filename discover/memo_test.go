@@ -36,7 +36,7 @@ func newMemo(t *testing.T, h http.HandlerFunc) (m *memo, client *http.Client, se
 	return m, &http.Client{Transport: rebase{m, base}}, sent
 }
 
-// rebase lets tests name paths.
+// rebase is a transport that sends requests to a test server.
 type rebase struct {
 	next http.RoundTripper
 	base string
@@ -84,7 +84,7 @@ func TestMemo(t *testing.T) {
 		method, path string
 		header       []string
 		want         string
-		sent         int64 // so far
+		sent         int64 // total number of requests sent
 	}{
 		{"GET", "/a", nil, "GET/a", 1},
 		{"GET", "/a#b", nil, "GET/a", 1},
@@ -109,8 +109,7 @@ func TestMemo(t *testing.T) {
 	}
 }
 
-// Many who ask at once and read at their own pace get the same, from one
-// request.
+// Concurrent callers that read at different speeds get the same response from one request.
 func TestMemoAtOnce(t *testing.T) {
 	text := strings.Repeat("0123456789", 20_000)
 	m, client, sent := newMemo(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
@@ -124,7 +123,7 @@ func TestMemoAtOnce(t *testing.T) {
 				return
 			}
 			defer resp.Body.Close()
-			if i%2 == 0 { // the beginning will do
+			if i%2 == 0 { // read only the beginning
 				b := make([]byte, 100)
 				if _, err := io.ReadFull(resp.Body, b); err != nil || string(b) != text[:100] {
 					t.Errorf("%q, %v", b, err)
@@ -168,7 +167,7 @@ func TestMemoClosed(t *testing.T) {
 	}
 }
 
-// A budget ends what goes on.
+// An exceeded budget ends open responses.
 func TestMemoBudget(t *testing.T) {
 	_, client, _ := newMemo(t, func(w http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// The ways of a site of a thousand pages, with figures like those that real
-// sites give.
+// The ways of a site of a thousand pages, with figures like those of real sites.
 func scp() discover.Way { // a snapshot and deltas
 	return way("scp", protocol.Offer{
 		Pages: 1000, Detail: millrace.DetailBlocks,
@@ -111,7 +110,7 @@ func TestPlan(t *testing.T) {
 			[]discover.Way{scp(), tct(), web()},
 			&discover.Model{Rounds: 50},
 			"scp fill tct-01 crawl", "tct-01 fill crawl",
-		}, // rich content to begin with, and what is cheap to come back by
+		}, // first a way with rich content, then a cheap one for refreshes
 		{
 			"the same, and seldom from the start",
 			[]discover.Way{scp(), tct(), web()},
@@ -141,7 +140,7 @@ func TestPlan(t *testing.T) {
 		{"unknown number of pages", []discover.Way{
 			but(web(), func(w *discover.Way) { w.Offer.Pages = -1 }), but(tct(), func(w *discover.Way) { w.Offer.Pages = -1 }),
 		}, nil, "tct-01 fill crawl", "tct-01 fill crawl"},
-		{"by another way than today's best", []discover.Way{ // which is not so much better that it pays to change
+		{"by another way than today's best", []discover.Way{ // today's best way is not cheap enough to switch
 			scp(), but(openfeeder(), func(w *discover.Way) { w.Offer.Moved = cost(1, 9_000) }),
 		}, &discover.Model{Previous: []string{"openfeeder"}}, "scp fill openfeeder", "openfeeder"},
 		{
@@ -155,7 +154,7 @@ func TestPlan(t *testing.T) {
 			nil,
 			"tct-01 fill crawl", "tct-01 fill crawl",
 		},
-		{"what has been read before", []discover.Way{ // to come back by another way has to pay for itself
+		{"what has been read before", []discover.Way{ // switching must save more than it costs
 			but(scp(), func(w *discover.Way) { w.Offer.Moved = cost(2, 2_500_000) }),
 			but(tct(), func(w *discover.Way) { w.Offer.First = cost(1002, 29_000_000) }),
 		}, &discover.Model{Previous: []string{"tct-01"}}, "scp fill tct-01", "tct-01"},
@@ -206,11 +205,11 @@ func line(r discover.Route) string {
 	return s
 }
 
-// What a plan costs is what its parts cost.
+// The cost of a plan is the sum of the costs of its parts.
 func TestPlanCost(t *testing.T) {
 	s := &discover.SiteReport{Ways: []discover.Way{scp(), openfeeder(), arc(), web()}, Page: cost(1, 12_000)}
 	p := s.Plan(&discover.Model{Changed: 0.02})
-	moved := 1 - math.Pow(0.98, 1000) // something has changed, for sure
+	moved := 1 - math.Pow(0.98, 1000) // close to 1: something has changed
 	want := protocol.Cost{
 		Requests: int64(math.Ceil(1 + moved + 1)),
 		Bytes:    int64(math.Ceil(moved*4_000 + 20*2_500 + (1-moved)*200 + moved*400 + 20*90)),
@@ -237,7 +236,7 @@ func TestPlanCost(t *testing.T) {
 	}
 }
 
-// The reason is the one that decides.
+// Why names the decisive reason.
 func TestPlanWhy(t *testing.T) {
 	closed := but(web(), func(w *discover.Way) { w.Allowed, w.Reason = false, "robots.txt disallows it" })
 	few := but(scp(), func(w *discover.Way) { w.Offer.Pages = 100 })
@@ -249,27 +248,27 @@ func TestPlanWhy(t *testing.T) {
 		{
 			[]discover.Way{arc(), web()},
 			"1,000 pages as summaries for 1,001 requests and 12.3 MB, with the content by crawl; crawl would take 1,001 requests and 12.0 MB now, " +
-				"and 1,001 requests and 140.0 kB for each refresh in the place of 11 requests and 126.0 kB",
+				"and 1,001 requests and 140.0 kB for each refresh instead of 11 requests and 126.0 kB",
 			"11 requests and 126.0 kB when 1 % of the pages have changed, with the content by crawl; crawl would take 1,001 requests and 140.0 kB, " +
-				"after 1,001 requests and 12.0 MB to begin with",
+				"plus 1,001 requests and 12.0 MB once",
 		},
 		{
 			[]discover.Way{scp(), closed},
 			"1,000 pages with their blocks for 2 requests and 2.5 MB; there is no other way",
-			"3 requests and 386.1 kB when 1 % of the pages have changed, with a reading from the start every 7 refreshes to see what is gone; there is no other way",
+			"3 requests and 386.1 kB when 1 % of the pages have changed, with a full read every 7 refreshes to find deletions; there is no other way",
 		},
 		{
 			[]discover.Way{few, tct()},
 			"1,000 pages as text for 1,002 requests and 2.9 MB; scp, without 850 pages, would take 2 requests and 2.5 MB now, " +
-				"and 2 requests and 362.2 kB for each refresh in the place of 11 requests and 108.0 kB",
+				"and 2 requests and 362.2 kB for each refresh instead of 11 requests and 108.0 kB",
 			"11 requests and 108.0 kB when 1 % of the pages have changed; scp, without 850 pages, would take 2 requests and 362.2 kB, " +
-				"after 2 requests and 2.5 MB to begin with",
+				"plus 2 requests and 2.5 MB once",
 		},
 		{
 			[]discover.Way{half, web()},
 			"1,000 pages with their blocks for 1,510 requests and 9.4 MB, with the content of 500 pages by crawl; crawl would take 1,001 requests and 12.0 MB",
 			"16 requests and 93.4 kB when 1 % of the pages have changed, with the content of 500 pages by crawl; crawl would take 1,001 requests and 140.0 kB, " +
-				"after 1,001 requests and 12.0 MB to begin with",
+				"plus 1,001 requests and 12.0 MB once",
 		},
 		{[]discover.Way{closed}, "no way is open: robots.txt disallows it", "no way is open: robots.txt disallows it"},
 	} {
@@ -290,7 +289,7 @@ func TestPlanQuiet(t *testing.T) {
 	}
 }
 
-// A site comes back from a store as it was.
+// A report survives encoding and decoding unchanged.
 func TestSiteJSON(t *testing.T) {
 	s := &discover.SiteReport{
 		URL: "https://example.com/", Ways: []discover.Way{scp(), openfeeder(), web()}, Page: cost(1, 12_000), Absent: []string{"arc"},
@@ -312,7 +311,7 @@ func TestSiteJSON(t *testing.T) {
 	}
 }
 
-// Whatever a site claims, there is a plan and no panic.
+// Plan returns a plan for any report, without a panic.
 func FuzzPlan(f *testing.F) {
 	for _, w := range []discover.Way{scp(), openfeeder(), arc(), web()} {
 		b, err := json.Marshal(&discover.SiteReport{Ways: []discover.Way{w, tct()}, Page: cost(1, 12_000)})
@@ -347,5 +346,5 @@ func ExampleSiteReport_Plan() {
 	fmt.Println(p.Refresh.Primary + ": " + p.Refresh.Why)
 	// Output:
 	// scp: 1,000 pages with their blocks for 2 requests and 2.5 MB; openfeeder would take 1,010 requests and 3.4 MB
-	// scp: 3 requests and 30.3 kB when 1 % of the pages have changed, openfeeder telling what is gone; openfeeder would take 11 requests and 33.4 kB, after 1,010 requests and 3.4 MB to begin with
+	// scp: 3 requests and 30.3 kB when 1 % of the pages have changed, openfeeder reporting deletions; openfeeder would take 11 requests and 33.4 kB, plus 1,010 requests and 3.4 MB once
 }

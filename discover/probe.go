@@ -38,8 +38,8 @@ type prober struct {
 
 // Probe finds the ways to read the site of a URL, with few small requests: robots.txt, the
 // root, the documents of each protocol, the documents about the use of the content, a sitemap
-// and up to three pages. If client is nil, it is the guarded default. Nil options mean the
-// zero value.
+// and up to three pages. If client is nil, Probe uses the guarded default client. Nil options
+// mean the zero value.
 //
 // The result includes failed ways, with the reason. The error concerns the whole site: an
 // invalid or refused URL, a network or server that does not respond, or a robots.txt that

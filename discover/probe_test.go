@@ -23,11 +23,11 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// guarded is the client of the house, for servers on loopback.
+// guarded returns our client, for servers on loopback.
 func guarded() *http.Client { return fetch.New(&fetch.Options{AllowPrivate: true, Delay: -1}).HTTP() }
 
-// site is a site as a list of what answers, the first that has something
-// counting. It counts what it is asked for.
+// site is a site as a list of handlers, of which the first that has a document serves it. It
+// counts the requests.
 type site struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -64,7 +64,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	// What all of them announce stands on one page.
+	// One page has the announcements of all protocols.
 	first := answers[0]
 	for k, v := range first.Header() {
 		w.Header()[k] = v
@@ -85,7 +85,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(body))
 }
 
-// twice returns what was asked for more than once.
+// twice returns the requests that were sent more than once.
 func (s *site) twice() (all []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,7 @@ func (s *site) requests() (n int) {
 	return n
 }
 
-// pages are those of a small site.
+// pages returns the n pages of a small site.
 func pages(n int) (all []*millrace.Page) {
 	for i := range n {
 		u := fmt.Sprintf("/docs/page-%03d/", i)
@@ -124,7 +124,7 @@ func pages(n int) (all []*millrace.Page) {
 	return all
 }
 
-// publish publishes pages by protocols.
+// publish serves n pages in the given protocols.
 func publish(t testing.TB, n int, o protocol.PublisherOptions, protocols ...protocol.Protocol) *site {
 	t.Helper()
 	s := newSite(t)
@@ -158,8 +158,7 @@ func probe(t *testing.T, url string, o *discover.Options) *discover.SiteReport {
 	return s
 }
 
-// files is a site of documents, by path. The types of those that have no ending
-// are HTML.
+// files is a site of documents, by path. Documents whose path has no extension are HTML.
 type files map[string]string
 
 func (f files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -177,8 +176,8 @@ func (f files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), strings.NewReader(body))
 }
 
-// Every protocol by itself, and all of them together, are found with what they
-// have, in few requests, none of them twice.
+// Each protocol by itself, and all of them together, are found with the right offers, in few
+// requests, none of them repeated.
 func TestProbe(t *testing.T) {
 	const n = 40
 	protocols := all.Protocols()
@@ -231,7 +230,8 @@ func TestProbe(t *testing.T) {
 const home = `<html><head><title>x</title><link rel="license" href="/license"></head><body><a href="/a">a</a> <a href="b?c">b</a>
 	<a href="/a#d">a again</a> <a href="https://elsewhere.example/">no</a> <a href="mailto:a@b.example">no</a></body></html>`
 
-// The plain web: by its sitemap, by an index of many, by the links of the root.
+// The plain web is measured by its sitemap, by an index of many sitemaps, or by the links of
+// the root.
 func TestProbeWeb(t *testing.T) {
 	page := func(n int) string { return "<html><body>" + strings.Repeat("word ", n) }
 	urlset := func(host string, from, to int) string {
@@ -384,7 +384,7 @@ func TestProbeTerms(t *testing.T) {
 	}
 }
 
-// robots.txt is asked first, and obeyed by any client.
+// robots.txt is fetched first, and obeyed with any client.
 func TestProbeRobots(t *testing.T) {
 	const robots = "License: https://rsl.example/license.xml\nUser-agent: millrace\nDisallow: /\nAllow: /sitemap.xml\nCrawl-delay: 0.01\n" +
 		"Content-Signal: search=yes, ai-train=no\nUser-agent: other\nContent-Signal: search=no\nLICENSE: /b.xml\n"
@@ -415,7 +415,7 @@ func TestProbeRobots(t *testing.T) {
 	}
 }
 
-// What servers do to those who ask costs a look little, and is said in a line.
+// A hostile server causes a probe little cost, and an error of one line.
 func TestProbeHostile(t *testing.T) {
 	endless := func(w http.ResponseWriter, r *http.Request, text string) {
 		for r.Context().Err() == nil {

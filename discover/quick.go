@@ -151,9 +151,10 @@ var model = (*Model)(nil).orDefault()
 
 func modelBytes(l load) float64 { return (&planner{Model: model}).bytes(l) }
 
-// enough reports whether probing for other ways than the first would not pay. The first way
-// names the pages of the sitemaps. It costs less than a probe, or less than any way that
-// fetches each page. And the overhead of its refreshes costs less than a probe.
+// enough reports whether probing for ways other than the first would cost more than it could
+// save. The first way names the pages of the sitemaps. It costs less than a probe, or less
+// than any way that fetches each page. And the overhead of its refreshes costs less than a
+// probe.
 func (s *SiteReport) enough() bool {
 	p := &planner{Model: model, site: s, page: loadOf(s.Page)}
 	for i := range s.Ways {

@@ -19,9 +19,9 @@ func primaries(s *discover.SiteReport) (names []string) {
 	return names
 }
 
-// A look that may end early ends where a file with all pages is found: of a
-// small site at once, of a larger one when somebody has been found who tells what
-// is gone. Such a site gives the same plan as one that was looked at all over.
+// A quick probe ends when it has found a file with all pages: on a small site at once, on a
+// larger one after it has also found a way that reports deletions. The plan is the same as
+// after a full probe.
 func TestProbeQuick(t *testing.T) {
 	for _, c := range []struct {
 		pages, requests int
@@ -55,8 +55,8 @@ func TestProbeQuick(t *testing.T) {
 	}
 }
 
-// A quick look continues if the file has a part of the pages only, if it is
-// missing, and if the site forbids the use.
+// A quick probe continues if the file has only some of the pages, if it is missing, and if the
+// site forbids the use.
 func TestProbeQuickGoesOn(t *testing.T) {
 	no := &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AIInput: false}}
 	more := files{}
@@ -100,7 +100,7 @@ func TestProbeQuickGoesOn(t *testing.T) {
 	}
 }
 
-// Of a site without any protocol no page is looked at but the root.
+// On a site without any protocol, no page is fetched except the root.
 func TestProbeQuickWeb(t *testing.T) {
 	s := newSite(t, files{"/": home, "/a": home, "/b": home})
 	got := probe(t, s.URL, &discover.Options{Quick: true, PolicyKnown: true})

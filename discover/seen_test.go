@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// A look notes who has made and sent the root, and where that and the sitemap
-// lead.
+// A probe records the generator and the server of the root, and the URLs in the root and the
+// sitemap.
 func TestSeen(t *testing.T) {
 	var s *httptest.Server
 	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

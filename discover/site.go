@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Web is the name of the way through the pages themselves and their links.
+// Web is the name of the way that reads the pages themselves and follows their links.
 const Web = "crawl"
 
 // Options configures [Probe]. The zero value probes the plain web only.

@@ -21,8 +21,8 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// compressed serves what a handler does, as proxies do that compress: they change
-// entity tags, and leave a digest as it was.
+// compressed wraps a handler like a compressing proxy: it changes entity tags, and leaves
+// digests unchanged.
 func compressed(h http.Handler, tag func(tag string) string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		inner := r.Clone(r.Context())
@@ -49,10 +49,9 @@ func compressed(h http.Handler, tag func(tag string) string) http.Handler {
 	})
 }
 
-// A site of TCT costs what it costs by itself behind a proxy that weakens its tags
-// or gives each coding its own: one request when nothing has changed, and one
-// more for each page that has. The same is true where tags of its own stand in
-// their place.
+// A TCT site behind a proxy that weakens its tags, or adds a suffix for each coding, costs as
+// much as without the proxy: one request if nothing has changed, and one more for each changed
+// page. The same is true if the proxy replaces the tags by its own.
 func TestWeakenedTags(t *testing.T) {
 	t.Parallel()
 	const pages = 29

@@ -94,9 +94,9 @@ func (l *prober) probeWeb(ctx context.Context, protocols []*Way) Way {
 		w.Allowed = w.Allowed && !errors.Is(l.homeErr, millrace.ErrForbidden)
 		w.Reason, w.Code, w.Later = reason(l.homeErr, Web), millrace.ErrorCode(l.homeErr), errors.Is(l.homeErr, millrace.ErrUnavailable)
 	case l.site.Moved != "":
-		w.Code, w.Reason = "site-moved", "the root leads to another site, "+l.site.Moved
+		w.Code, w.Reason = "site-moved", "the root redirects to another site, "+l.site.Moved
 	case !l.home.html:
-		w.Code, w.Reason = "no-html", "the root is no HTML: "+l.home.header.Get("Content-Type")
+		w.Code, w.Reason = "no-html", "the root is not HTML: "+l.home.header.Get("Content-Type")
 	}
 	if w.Reason != "" {
 		return w

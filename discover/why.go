@@ -22,12 +22,12 @@ func (p *planner) why(q, after *quote, rest []*quote, bytes func(*quote) float64
 		fmt.Fprintf(&b, "%s when %s of the pages have changed", costText(l), percentText(p.Changed))
 		switch {
 		case q.deletions != "":
-			fmt.Fprintf(&b, ", %s telling what is gone", p.site.label(q.deletions))
+			fmt.Fprintf(&b, ", %s reporting deletions", p.site.label(q.deletions))
 		case !o.Deletes:
-			fmt.Fprintf(&b, ", with a reading from the start every %d refreshes to see what is gone", p.Sweep)
+			fmt.Fprintf(&b, ", with a full read every %d refreshes to find deletions", p.Sweep)
 		}
 		if enter := p.enter(q, after); enter != (load{}) {
-			fmt.Fprintf(&b, ", after %s to begin with", costText(enter))
+			fmt.Fprintf(&b, ", plus %s once", costText(enter))
 		}
 	} else {
 		fmt.Fprintf(&b, "%s %s for %s", pagesText(o.Pages), carriesText(o.Detail), costText(l))
@@ -62,10 +62,10 @@ func (p *planner) why(q, after *quote, rest []*quote, bytes func(*quote) float64
 	}
 	fmt.Fprintf(&b, " would take %s", costText(l))
 	if after == nil && p.bytes(next.first) < p.bytes(q.first) {
-		fmt.Fprintf(&b, " now, and %s for each refresh in the place of %s", costText(next.again), costText(q.again))
+		fmt.Fprintf(&b, " now, and %s for each refresh instead of %s", costText(next.again), costText(q.again))
 	}
 	if after != nil && p.enter(next, after) != (load{}) {
-		fmt.Fprintf(&b, ", after %s to begin with", costText(p.enter(next, after)))
+		fmt.Fprintf(&b, ", plus %s once", costText(p.enter(next, after)))
 	}
 	return b.String()
 }

@@ -19,8 +19,8 @@ const (
 	isList            // the program that generated the page marks it as a list
 )
 
-// listEvidence judges a page by the body classes that programs set, and by the addresses that
-// they give to lists.
+// listEvidence evaluates the body classes that programs set, and the addresses that they use
+// for lists.
 func listEvidence(body *html.Node, u *url.URL) evidence {
 	seen := bodyEvidence(attr(body, "class"))
 	if seen == isList {
@@ -112,8 +112,8 @@ func pathEvidence(path string) evidence {
 }
 
 // isDate reports whether a path ends in a month or a day of a month: 2024/05 or 2024/05/06. A
-// year alone counts only below the name of a list. Nothing counts below the name of an
-// article: the-title/2024/05.
+// year alone is a date only below the name of a list. Below the name of an article, as in
+// the-title/2024/05, nothing is a date.
 func isDate(segments []string) bool {
 	at := len(segments)
 	for at > 0 && isDigits(segments[at-1]) {

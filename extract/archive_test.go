@@ -8,11 +8,11 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// TestListAddress holds the addresses that the common programs give to lists,
-// and others that only look like them.
+// TestListAddress classifies the addresses that common programs use for lists, and others that
+// only look like them.
 func TestListAddress(t *testing.T) {
 	for address, want := range map[string]evidence{
-		// WordPress, pretty and plain, in a folder, too
+		// WordPress: with and without permalinks, also in a folder
 		"/tag/corn/": likeList, "/category/corn": likeList, "/author/ann/": likeList, "/blog/category/corn/page/3/": likeList,
 		"/2024/05/": likeList, "/2024/05/06/": likeList, "/blog/2024/05": likeList, "/2024/05/page/2/": likeList, "/archives/date/2024": likeList,
 		"/?s=corn": likeList, "/blog/?s=corn": likeList, "/?cat=3": likeList, "/?tag=corn": likeList, "/?author=1": likeList, "/?m=202405": likeList, "/search/corn/": likeList,
@@ -68,24 +68,24 @@ func TestArchives(t *testing.T) {
 		want     millrace.PageKind
 	}{
 		{"/2024/05/", links, millrace.Archive},
-		{"/2024/05/", posts, millrace.Archive}, // whole posts
+		{"/2024/05/", posts, millrace.Archive}, // posts in full
 		{"/2024/05/title/", prose, millrace.Article},
-		{"/2024/05/07", article + prose, millrace.Article}, // an article by its number
+		{"/2024/05/07", article + prose, millrace.Article}, // an article whose address is a number
 		{"/?page=2", posts, millrace.Archive},
 		{"/?page=2", prose, millrace.Article},
 		{"/blog/page/2/", article + posts, millrace.Archive},
-		{"/blog/a?page=2", article + chapters, millrace.Article}, // the second part of it
+		{"/blog/a?page=2", article + chapters, millrace.Article}, // the second part of an article
 		{"/forum/a-thread?page=2", posts, millrace.Forum},
 		{"/collections/stones?page=2", links, millrace.Archive},
 		{"/collections/stones", links, millrace.Collection},
 		{"/blog/", posts, millrace.Listing},
 		{"/en/News", links, millrace.Listing},
-		{"/news/", prose, millrace.Article}, // a page of that name
+		{"/news/", prose, millrace.Article}, // not a list in spite of its name
 		{"/docs/blog/", links, millrace.Documentation},
 		{"/docs/category/theory.html", chapters, millrace.Documentation},
 		{"/docs/category-theory/", prose, millrace.Documentation},
 		{"/x", "<body class='archive category'>" + prose, millrace.Archive},
-		{"/x", "<body class='archive'>" + prose, millrace.Article}, // no more than a word
+		{"/x", "<body class='archive'>" + prose, millrace.Article}, // a single class word is not enough
 		{"/x", "<body class='mediawiki ns-special'>" + prose, millrace.Archive},
 		{"/wiki/Kategorie:X", "<body class='mediawiki ns-14'>" + links, millrace.Archive},
 		{"/wiki/Kategorie:X", "<body class='mediawiki ns-14'>" + prose, millrace.Article},
@@ -94,7 +94,7 @@ func TestArchives(t *testing.T) {
 			t.Errorf("%s %.60s: %q, want %q", c.url, c.doc, got, c.want)
 		}
 	}
-	// The address of the page counts, not what its references start from.
+	// The address of the page decides, not its base element.
 	if got := extractPage(t, "https://example.com/tag/corn/", "<base href=/>"+links).Page.Kind; got != millrace.Archive {
 		t.Errorf("with a base: %q", got)
 	}

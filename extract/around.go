@@ -109,7 +109,7 @@ func isButtonClass(n *html.Node) bool {
 	return false
 }
 
-// isFile reports whether a link leads to a file that is not a page.ge.
+// isFile reports whether a link leads to a file that is not a page.
 func isFile(n *html.Node) bool {
 	href, _, _ := strings.Cut(attr(n, "href"), "#")
 	href, _, _ = strings.Cut(href, "?")

@@ -31,7 +31,7 @@ func benchPages(b *testing.B) (pages [][]byte) {
 	return pages
 }
 
-// BenchmarkHTML is one page; BenchmarkParse is what of it the parser takes.
+// BenchmarkHTML measures the extraction of one page, and BenchmarkParse the parsing alone.
 func BenchmarkHTML(b *testing.B) {
 	pages := benchPages(b)
 	b.ReportAllocs()

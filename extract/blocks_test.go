@@ -20,7 +20,7 @@ var (
 	goldLink    = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
 )
 
-// flatten returns all blocks, those inside others after them.
+// flattenBlocks returns all blocks, each one before the blocks inside it.
 func flattenBlocks(blocks []millrace.Block) []millrace.Block {
 	var out []millrace.Block
 	for _, b := range blocks {
@@ -33,7 +33,7 @@ func flattenBlocks(blocks []millrace.Block) []millrace.Block {
 	return out
 }
 
-// TestBlocks prints how much of the structure of the gold pages is kept.
+// TestBlocks prints how much of the structure of the gold pages the extractor keeps.
 func TestBlocks(t *testing.T) {
 	dir := filepath.Join(testkit.Data(t, "MILLRACE_TEST_DATA"), "blocks")
 	names, _ := filepath.Glob(filepath.Join(dir, "html", "*.html"))
@@ -101,7 +101,7 @@ func TestBlocks(t *testing.T) {
 		text = goldFence.ReplaceAllString(text, "")
 		for _, m := range goldHeading.FindAllStringSubmatch(text, -1) {
 			headsN++
-			found := letters(goldLink.ReplaceAllString(m[2], "$1")) == letters(res.Page.Title) // a field, no block
+			found := letters(goldLink.ReplaceAllString(m[2], "$1")) == letters(res.Page.Title) // the title is a field, not a block
 			for _, b := range blocks {
 				found = found || b.Type == millrace.HeadingBlock && b.Level == len(m[1]) && letters(b.Text) == letters(goldLink.ReplaceAllString(m[2], "$1"))
 			}

@@ -122,7 +122,7 @@ func guessCharset(data []byte) encoding.Encoding {
 			case r < utf8.RuneSelf, r == '\u00a0':
 				continue
 			case r == utf8.RuneError:
-				all += 10 // never in a text, except where it is cut
+				all += 10 // never in a text, except where the text is cut
 			case c.kana && r >= 0x3041 && r <= 0x30FF, c.hangul && r >= 0xAC00 && r <= 0xD7A3, strings.ContainsRune(c.usual, r):
 				usual++
 			case c.kana && r >= 0x4E00 && r <= 0x9FFF:

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// Nothing says what these pages are in but their text.
+// These pages declare no character set. Only their text allows a guess.
 func TestCharsetGuessed(t *testing.T) {
 	for text, e := range map[string]encoding.Encoding{
 		"水車は水の流れで回る。粉をひくために使われた。":                                                                      japanese.ShiftJIS,
@@ -91,7 +91,7 @@ func TestCharset(t *testing.T) {
 	}
 }
 
-// TestCharsetBinary: what is no text is no page, whatever it is called.
+// TestCharsetBinary checks that binary data is rejected whatever type it declares.
 func TestCharsetBinary(t *testing.T) {
 	noise := make([]byte, 4096)
 	for i := range noise {
@@ -111,12 +111,12 @@ func TestCharsetBinary(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// A few such characters do no harm.
+	// A few such characters are harmless.
 	res, err := HTML(t.Context(), []byte("<p>"+strings.Repeat("a mill by the river ", 20)+"\x01\x02\x0C\x1F end"), "https://example.com/", nil)
 	if err != nil || !strings.Contains(res.Page.Text(), "a mill by the river") {
 		t.Errorf("%v, %+v", err, res)
 	}
-	// Little of a page in UTF-16 may be ASCII.
+	// A page in UTF-16 may contain little ASCII.
 	e := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
 	text := strings.Repeat("水車は水の流れで回る。", 200)
 	page, err := e.NewEncoder().String("\n <p>" + text)

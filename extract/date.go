@@ -32,9 +32,9 @@ type claim struct {
 }
 
 // dates sets when the page was published and last changed. Declared dates take precedence over
-// dates shown near the title. If the two differ clearly and a machine wrote the declaration
-// without knowing better, the shown date counts. A date of change is never used as the date of
-// publication.
+// dates shown near the title. If the declared date equals that of the last change and the page
+// shows a clearly earlier one, dates uses the shown date. It never uses a date of change as
+// the date of publication.
 func (m *meta) dates() {
 	declared, weak := m.declaredDate("datePublished", publishedNames)
 	modified, weakModified := m.declaredDate("dateModified", modifiedNames)
@@ -64,7 +64,7 @@ func (m *meta) dates() {
 	case declared.IsZero() && !published.IsZero():
 		declared = published
 		if sameDay(weak.Time, published.Time) {
-			declared = weak // it has the time of day
+			declared = weak // weak includes the time of day
 		}
 	case declared.IsZero() && m.guess != millrace.Documentation && !m.publishedMeta().IsZero():
 		declared = m.publishedMeta()

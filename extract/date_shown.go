@@ -223,7 +223,7 @@ func (m *meta) lineDates(at int) []shownDate {
 		words += len(strings.Fields(before))
 		d.role = labelRole(before)
 		if d.role == plainDate && strings.TrimSpace(strings.Trim(before, " :|·•-–—,")) == "" && i == 0 && at > 0 {
-			// A label may have the previous line for itself.
+			// A label may be alone on the previous line.
 			if above := m.lines[at-1].text; len(above) < 30 && (strings.HasSuffix(above, ":") || len(strings.Fields(above)) <= 2) {
 				d.role = labelRole(strings.ToLower(above))
 			}
@@ -306,7 +306,7 @@ func (m *meta) findDates(l *nearLine) []shownDate {
 			}
 			if d, ok := findDate(l.text[:end], p.start, m.page.Language); ok {
 				if _, two := findDate(l.text[:end], d.end, m.page.Language); two {
-					continue // the text of the element is what distinguishes the datesd for both dates of the text
+					continue // only the element's own text distinguishes the two dates
 				}
 			}
 			out, from = append(out, shownDate{foundDate: foundDate{t, p.start, end}, source: "time"}), end
@@ -342,8 +342,8 @@ func labelRole(s string) role {
 	return as
 }
 
-// isTerm reports whether a text ends with a word such as "from" or "until", which makes the
-// next day the beginning or the end of a period.
+// isTerm reports whether a text ends with a word such as "from" or "until", after which a date
+// is the beginning or the end of a period.
 func isTerm(s string) bool {
 	s = strings.TrimRight(s, " :")
 	switch s[strings.LastIndexAny(s, " :(")+1:] {
@@ -367,7 +367,7 @@ func classRole(block, n *html.Node) role {
 			return otherDate
 		}
 		if n == block {
-			steps = max(steps, 2) // one more
+			steps = max(steps, 2) // search one more ancestor
 		}
 	}
 	return plainDate

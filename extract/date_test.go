@@ -39,7 +39,7 @@ func TestFindDate(t *testing.T) {
 		{"5 mei 2020", "nl", "2020-05-05"},
 		{"5 października 2020", "pl", "2020-10-05"},
 		{"5 listopada 2020", "pl", "2020-11-05"},
-		{"5. listopada 2020", "hr", ""}, // October there
+		{"5. listopada 2020", "hr", ""}, // October in Croatian
 		{"5 марта 2020 г.", "ru", "2020-03-05"},
 		{"2020年3月5日", "ja", "2020-03-05"},
 		{"2020年03月05日(木) 10:30", "", "2020-03-05"},
@@ -58,7 +58,7 @@ func TestFindDate(t *testing.T) {
 		{"31 June 2020", "", ""},
 		{"March 2020", "", ""},
 		{"March 5", "", ""},
-		{"1.2.3.2020", "", ""}, // a version
+		{"1.2.3.2020", "", ""}, // a version number
 		{"call 555-03-2020", "", ""},
 		{"page 3 of 2020", "", ""},
 		{"March 5, 1650", "", ""},
@@ -88,7 +88,7 @@ func FuzzFindDate(f *testing.F) {
 	})
 }
 
-// text is prose enough to be a page's.
+// text has enough prose to be the text of a page.
 var text = strings.Repeat("<p>Plain text of the page, with commas, and many more words than a line beside the title would have in it.</p>", 4)
 
 func TestDates(t *testing.T) {

@@ -13,8 +13,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// forms is an extra that says how many forms a document has, and what is its
-// title.
+// forms returns an extra that reports the number of forms and the title of a document.
 func forms(version int) map[string]Extra {
 	return map[string]Extra{"note": {Version: version, Prefix: "data-note-", Forms: true, Make: func(_ context.Context, d *Document) (json.RawMessage, error) {
 		return json.Marshal([]any{len(d.Forms), d.Page.Title, d.Base.String(), d.Content != nil})
@@ -100,7 +99,7 @@ func TestExtraFails(t *testing.T) {
 	}
 }
 
-// Pages are made again when what protocols want of them is made in another way.
+// The fingerprint changes with the version of an extra, so its pages are extracted again.
 func TestExtraFingerprint(t *testing.T) {
 	none, one, two := extraRules(t, nil), extraRules(t, &RulesOptions{Extra: forms(1)}), extraRules(t, &RulesOptions{Extra: forms(2)})
 	same := extraRules(t, &RulesOptions{Extra: forms(1)})
@@ -109,8 +108,8 @@ func TestExtraFingerprint(t *testing.T) {
 	}
 }
 
-// The document of an extra lacks what rules drop, and separates the content
-// from its surroundings.
+// The document of an extra lacks the elements that rules drop. It separates the content from
+// the rest of the page.
 func TestExtraDocument(t *testing.T) {
 	seen := map[string]bool{}
 	rules := extraRules(t, &RulesOptions{Drop: []string{".gone"}, Extra: map[string]Extra{"note": {Make: func(_ context.Context, d *Document) (json.RawMessage, error) {
@@ -141,7 +140,7 @@ func TestExtraDocument(t *testing.T) {
 	}
 }
 
-// What is taken out of a tree before it is read is in no field of the page.
+// Elements that Prepare removes from the tree appear in no field of the page.
 func TestExtraPrepare(t *testing.T) {
 	extra := forms(1)
 	e := extra["note"]

@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// TestForms reads the archives in testdata/forms: what the programs that make
-// pages write for one thing, NAME.html, and its blocks, NAME.json, one a line.
+// TestForms reads the archives in testdata/forms. Each holds the HTML that common generators
+// write for one construct, NAME.html, and the expected blocks, NAME.json, one per line.
 func TestForms(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join("testdata", "forms", "*.txtar"))
 	if err != nil || len(names) == 0 {
@@ -53,7 +53,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// lines returns blocks as the archives have them.
+// lines returns blocks in the format of the archives.
 func lines(t *testing.T, blocks []millrace.Block) string {
 	var w strings.Builder
 	e := json.NewEncoder(&w)

@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-// What is marked as an advertisement is left out of a short page, too; a text that
-// a theme calls so stays.
+// Elements marked as advertisements are left out, even on a short page. A longer text with
+// such a class is kept.
 func TestAdverts(t *testing.T) {
 	const head = `<title>Hours</title><main><h1>Hours</h1><p>We are open from Monday to Friday.</p>`
 	for _, c := range []struct {
 		name, doc string
-		want      bool // the text about shoes is there
+		want      bool // the text about shoes is kept
 	}{
 		{"none", `<div><p>Buy shoes.</p></div>`, true},
 		{"by its class", `<div class=ad><p>Buy shoes.</p></div>`, false},

@@ -52,8 +52,8 @@ func words(s string) map[string]int {
 	return m
 }
 
-// f1 is the documented metric: of word multisets; an empty gold text counts 1
-// for empty and 0 else.
+// f1 returns the F1 score of two word multisets. If the gold text is empty, it is 1 for an
+// empty text and 0 otherwise.
 func f1(gold, got string) float64 {
 	g, h := words(gold), words(got)
 	total, common := 0, 0
@@ -97,8 +97,9 @@ func goldPages(t testing.TB, dir string) []goldPage {
 	return pages
 }
 
-// floors are a little under what the extractor reaches on all pages. A sample
-// of one page in shortOf, for testing.Short, may be sampleSlack below.
+// floors are slightly below the scores that the extractor reaches on all pages. With
+// testing.Short, only one page in shortOf is tested, and its scores may be lower by
+// sampleSlack.
 var floors = map[string]float64{
 	"all": .878, "article": .954, "documentation": .936, "forum": .80, "service": .857, "product": .697, "listing": .744, "collection": .708,
 }
@@ -194,7 +195,7 @@ func TestGold(t *testing.T) {
 			t.Errorf("%s: mean word F1 is %.4f, the floor is %.3f", kind, mean, floors[kind]-slack)
 		}
 	}
-	// The fields of articles and documentation, as the floors above.
+	// The fields of articles and documentation have floors like those above.
 	a, d := byKind["article"], byKind["documentation"]
 	for _, f := range []struct {
 		name  string
@@ -204,7 +205,7 @@ func TestGold(t *testing.T) {
 		{"title", a.title + d.title, a.titleN + d.titleN, .87},
 		{"author", a.author + d.author, a.authorN + d.authorN, .775},
 		{"date", a.date + d.date, a.dateN + d.dateN, .80},
-		// Those that are given are in the documents: see above.
+		// The check above already verifies that reported dates are in the documents.
 		{"no invented date", a.inventedOf + d.inventedOf - a.invented - d.invented, a.inventedOf + d.inventedOf, .95},
 	} {
 		if got := share(f.n, f.of); got < f.floor-slack {
@@ -231,8 +232,8 @@ func sampleOf(pages []goldPage) []goldPage {
 	return some
 }
 
-// writes reports whether a document has a day, somewhere and in some form: the
-// day in UTC, or a neighbour of it in another zone.
+// writes reports whether a document contains a day in some form: the day in UTC, or an
+// adjacent one because of another time zone.
 func writes(doc string, d time.Time) bool {
 	for _, form := range []string{"2006-01-02", "2006-1-2", "2006/01/02", "2006/1/2", "20060102", "1/2/2006", "01/02/2006", "2/1/2006", "02/01/2006", "02.01.2006", "2.1.2006", "2006年1月2日", "2006年01月02日"} {
 		for days := -1; days <= 1; days++ {
@@ -241,7 +242,7 @@ func writes(doc string, d time.Time) bool {
 			}
 		}
 	}
-	// With the name of its month, in any language.
+	// The month may be a name in any language.
 	year := strconv.Itoa(d.Year())
 	day := regexp.MustCompile(fmt.Sprintf(`(?i)\b0?%[1]d(?:st|nd|rd|th)?[ -]\pL+[ -]%[2]s\b|\b\pL+[ -]0?%[1]d(?:st|nd|rd|th)?[ -]%[2]s\b|\b%[2]s/\pL+/%02[1]d\b`, d.Day(), year))
 	clean := strings.NewReplacer("<!-- -->", "", "&nbsp;", " ", ",", "", ".", "")
@@ -260,8 +261,8 @@ func writes(doc string, d time.Time) bool {
 
 func share(a, b int) float64 { return float64(a) / float64(max(b, 1)) }
 
-// TestManual compares the PostgreSQL manual with the body of its pages minus
-// their navigation: no word may be lost, and none may leak.
+// TestManual compares the PostgreSQL manual with the bodies of its pages without their
+// navigation. No word of the text may be lost, and no word of the navigation may remain.
 func TestManual(t *testing.T) {
 	dir := testkit.Data(t, "MILLRACE_TEST_PGDOC")
 	names, err := filepath.Glob(filepath.Join(dir, "*.html"))
@@ -347,7 +348,7 @@ func TestManual(t *testing.T) {
 	}
 }
 
-// countWords counts the words of every text that blocks have.
+// countWords counts the words of all texts in blocks.
 func countWords(m map[string]int, blocks []millrace.Block) {
 	add := func(texts ...string) {
 		for _, s := range texts {

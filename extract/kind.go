@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// generators maps names of generators to the kinds of pages that they make.
+// generators maps names of generators to the kinds of pages that they generate.
 var generators = []struct {
 	prefix string
 	kind   millrace.PageKind
@@ -178,7 +178,7 @@ func (m *meta) kind(l *located, blocks []millrace.Block) (millrace.PageKind, str
 		}
 	}
 	if m.list == pageOf && m.guess == millrace.Article && listsPosts(l.c, l.root) {
-		return millrace.Archive, "structure" // it declares the posts of its list
+		return millrace.Archive, "structure" // the page declares the posts of its list
 	}
 	if m.guess != "" && m.guess != millrace.Archive {
 		return m.guess, "declared"

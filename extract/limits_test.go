@@ -21,7 +21,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// ordinary is a page of the usual mix, about n bytes long.
+// ordinary returns a page with a usual mix of elements, about n bytes long.
 func ordinary(n int) string {
 	var b strings.Builder
 	b.WriteString("<title>Ordinary</title><body><nav><a href=/>Home</a></nav><article><h1>Ordinary</h1>")
@@ -142,9 +142,9 @@ var hostile = map[string]func() string{
 	},
 }
 
-// TestLinear holds hostile documents to a few times the time per byte of an
-// ordinary one. The bound is generous, because machines are shared; quadratic
-// work on these sizes is beyond it by orders of magnitude.
+// TestLinear checks that hostile documents take at most a few times the time per byte of an
+// ordinary document. The bound is generous, because machines are shared. Quadratic work on
+// these sizes exceeds it by orders of magnitude.
 func TestLinear(t *testing.T) {
 	if testing.Short() {
 		t.Skip("testing.Short: long documents")
@@ -161,7 +161,7 @@ func TestLinear(t *testing.T) {
 	for kind, o := range map[string]*Options{"alone": nil, "by rules": {Rules: rules}} {
 		perByte := func(doc string) (time.Duration, float64) {
 			best := time.Hour
-			for range 3 { // another load of the machine may slow one down
+			for range 3 { // other load of the machine may slow down one of the runs
 				start := time.Now()
 				if _, err := HTML(t.Context(), []byte(doc), "https://example.com/", o); err != nil {
 					t.Fatal(err)
@@ -233,8 +233,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// checkBlocks holds what millrace.Block promises: spans at the edges of
-// characters, ordered and nested, and URLs that are absolute.
+// checkBlocks checks the contract of millrace.Block: spans start and end between characters,
+// are ordered and nested, and URLs are absolute.
 func checkBlocks(t *testing.T, blocks []millrace.Block) {
 	t.Helper()
 	text := func(s string, spans []millrace.Span) {
@@ -287,8 +287,7 @@ func checkBlocks(t *testing.T, blocks []millrace.Block) {
 	}
 }
 
-// checkLinks holds what Result promises of its URLs: absolute, canonical, each
-// there once.
+// checkLinks checks the contract of Result: its URLs are absolute, canonical and distinct.
 func checkLinks(t *testing.T, res *Result) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -356,7 +355,7 @@ func FuzzHTML(f *testing.F) {
 	})
 }
 
-// TestNesting holds the limit of blocks in blocks.
+// TestNesting checks the maximum nesting of blocks.
 func TestNesting(t *testing.T) {
 	var depth func([]millrace.Block) int
 	depth = func(blocks []millrace.Block) int {
@@ -389,8 +388,7 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// TestBroken cuts and mixes documents at random: whatever comes out keeps the
-// promises of blocks.
+// TestBroken cuts and mixes documents at random. The resulting blocks must still be valid.
 func TestBroken(t *testing.T) {
 	var whole string
 	for _, c := range blockCases {
@@ -416,8 +414,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// What is known beforehand to be deep is parsed once; what is not deep is
-// parsed as it stands.
+// Documents that the scan finds to be deep are parsed once. Others are parsed unchanged.
 func TestSurvey(t *testing.T) {
 	for name, c := range map[string]struct {
 		doc       string
@@ -442,7 +439,7 @@ func TestSurvey(t *testing.T) {
 	}
 }
 
-// The scanner and the tokenizer agree on ordinary documents, odd ones too.
+// The scanner and the tokenizer agree on ordinary and unusual documents.
 func TestScanner(t *testing.T) {
 	docs := []string{
 		ordinary(5000), `<a title="a > b" href='>'>x</a><b title=a"b>c">y<c d=/e/><br/><br / >z`, "<!--> a <!-- b > -- c --!> d <!--e--><!doctype html><?pi?></>< x <3 </3>",
@@ -460,7 +457,7 @@ func TestScanner(t *testing.T) {
 					return out
 				}
 				if kind != html.TextToken && kind != html.CommentToken && kind != html.DoctypeToken {
-					if strings.HasSuffix(string(raw), ">") { // the end of the document ends no tag
+					if strings.HasSuffix(string(raw), ">") { // the end of the document does not end a tag
 						out = append(out, kind.String()+" "+a.String()+" "+strings.ToLower(string(raw)))
 					}
 				}
@@ -472,7 +469,7 @@ func TestScanner(t *testing.T) {
 	}
 }
 
-// A page that is too deep in one place keeps its form in others.
+// A page that is too deep in one place keeps its structure elsewhere.
 func TestFlattenKeepsForm(t *testing.T) {
 	deep := strings.Repeat("<div>", 600) + "deep" + strings.Repeat("</div>", 600)
 	list := "<ul>" + strings.Repeat("<li>item", 700) + "</ul><table>" + strings.Repeat("<tr><td>a<td>b", 700) + "</table>" + strings.Repeat("<p>words <a name=x>here", 700)
@@ -493,7 +490,7 @@ func TestFlattenKeepsForm(t *testing.T) {
 			t.Errorf("%d items, %d rows, %d paragraphs", items, rows, texts)
 		}
 	}
-	// Without scripts, what noscript holds is markup, and may be deep.
+	// Without scripts, the content of noscript is markup, and may be deep.
 	res, err := HTML(t.Context(), []byte("<p>before<noscript>"+strings.Repeat("<div>", 600)+"inside</noscript>"), "https://example.com/", nil)
 	if err != nil || !strings.Contains(res.Page.Text(), "before") {
 		t.Errorf("deep noscript: %v", err)

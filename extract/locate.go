@@ -81,7 +81,7 @@ func (l *located) besideRoot() map[int32]bool {
 	return found
 }
 
-// dropNotice leaves out a notice that the page requires scripts.f.
+// dropNotice leaves out a notice that the page requires scripts.
 func (l *located) dropNotice(w *notice) {
 	l.skip[w.n] = true
 	if words := weigh(plainText(w.n)); words >= minDropped {
@@ -107,7 +107,7 @@ func (l *located) emptyReason() error {
 		return errNoText
 	case len(l.dropped) > 0:
 		most := slices.MaxFunc(l.dropped, func(a, b Dropped) int { return a.Words - b.Words })
-		return millrace.Coded("left-out", errors.New("all content was left out, most of it by "+most.Reason))
+		return millrace.Coded("left-out", errors.New("all content was left out, mostly by "+most.Reason))
 	}
 	return errNoWords
 }
@@ -145,7 +145,7 @@ func sibling(n *html.Node, next bool) *html.Node {
 	return nil
 }
 
-// isContainer reports whether an element groups others and is no text block.
+// isContainer reports whether an element groups others and is not a text block.
 func isContainer(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Div, atom.Section, atom.Article, atom.Main, atom.Td, atom.Center, atom.Table, atom.Tbody, atom.Tr, atom.Ul, atom.Ol,
@@ -367,11 +367,10 @@ func (l *located) ownLevel(at int32) int {
 	return best
 }
 
-// trim marks furniture inside the root: groups that consist only of links, and those whose
-// class says so while their form does not contradict. A class word that would remove a large
-// part of the text does not name furniture on this page: a list whose every entry has the
-// class "meta".
-
+// trim marks furniture inside the root: groups that consist only of links, and groups whose
+// class names furniture and whose form does not contradict it. If a class word would remove a
+// large part of the text, it does not mark furniture on this page. An example is a list whose
+// entries all have the class "meta".
 func (l *located) trim() {
 	root := &l.c.boxes[l.at]
 	t := trimmer{l: l, root: root, by: map[string]int32{}}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// located pages say what a document must keep and what it must not.
+// locatedPage is a document with the texts that its page must and must not contain.
 type locatedPage struct {
 	name, doc  string
 	keep, drop []string
@@ -146,7 +146,7 @@ func TestNotesBeside(t *testing.T) {
 	})
 }
 
-// What stands in manuals beside their text, and looks like furniture.
+// Parts of manuals that are next to the text or look like furniture.
 func TestManualParts(t *testing.T) {
 	sphinx := `<meta name=generator content="Sphinx 5.3"><meta name=docutils content=x>`
 	checkLocated(t, []locatedPage{

@@ -18,14 +18,14 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// blockMaker makes blocks that Markdown has a form for.
+// blockMaker generates blocks that Markdown can represent.
 type blockMaker struct {
 	r     *rand.Rand
 	notes int
 }
 
-// pieces are what texts are made of: words of several scripts, and whatever
-// means something to Markdown or HTML.
+// pieces are the parts of generated texts: words of several scripts, and syntax of Markdown
+// and HTML.
 var pieces = []string{
 	"word", "mill", "a", "Ünder", "水車", "です。", "עברית", "1.", "2)", "-", "+", "*", "**", "_", "__", "snake_case", "#", "##", "=", "==", "---", ">", "<b>", "</b>", "&amp;",
 	"&", "[x]", "[", "]", "(y)", "![", "`", "``", "|", "||", "\\", "~~", "$", "!", ":", "\"", "'", "http", "{", "}", "😀", "<!--", ".", ",", "(", ")",
@@ -44,7 +44,8 @@ func (m *blockMaker) text(most int) string {
 	return b.String()
 }
 
-// spans covers parts of a text, properly nested, no type inside itself.
+// spans generates spans for parts of a text. They are properly nested, and no type is inside
+// itself.
 func (m *blockMaker) spans(text string, from, to int, open []millrace.SpanType) (out []span) {
 	types := []millrace.SpanType{millrace.EmphasisSpan, millrace.StrongSpan, millrace.LinkSpan, millrace.CodeSpan, millrace.SuperscriptSpan, millrace.SubscriptSpan}
 	for at := from; at < to && len(open) < 3; {
@@ -125,8 +126,8 @@ func (m *blockMaker) block(depth int) block {
 	return block{Type: "text", Text: t, Spans: m.spans(t, 0, len(t), nil)}
 }
 
-// told leaves what Markdown does not tell: anchors, the order of marks that
-// cover the same, which of two marks is inside if both start together.
+// told removes what Markdown cannot represent: anchors, and the order of spans that cover the
+// same text.
 func told(blocks []block) []block {
 	spans := func(list []span) []span {
 		list = slices.Clone(list)
@@ -139,7 +140,7 @@ func told(blocks []block) []block {
 	for _, b := range blocks {
 		b.Anchor = ""
 		b.Spans = spans(b.Spans)
-		if b.Type == "link" { // a text that is a link, or a link
+		if b.Type == "link" { // in Markdown, a link block equals a text that is a link
 			b = block{Type: "text", Text: b.Text, Spans: []span{{Type: "link", End: len(b.Text), URL: b.URL}}}
 		}
 		b.Text = strings.TrimSuffix(b.Text, "\n")
@@ -162,7 +163,7 @@ func told(blocks []block) []block {
 	return out
 }
 
-// Markdown that is read back says the same.
+// Markdown that is parsed again yields the same blocks.
 func TestMarkdownReadBack(t *testing.T) {
 	md := goldmark.New(goldmark.WithExtensions(extension.Table, extension.TaskList, extension.Footnote), goldmark.WithRendererOptions(html.WithUnsafe()))
 	failed, seeds := 0, uint64(300)
@@ -172,7 +173,7 @@ func TestMarkdownReadBack(t *testing.T) {
 	for seed := range seeds {
 		m := &blockMaker{r: rand.New(rand.NewPCG(seed, 7))}
 		want := m.blocks(0)
-		if m.notes > 0 { // notes are read where they are referred to, in that order, at the end
+		if m.notes > 0 { // the parser returns notes at the end, in the order of their references
 			notes := want
 			want = nil
 			text := block{Type: "text", Text: "See"}

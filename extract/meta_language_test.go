@@ -2,7 +2,7 @@ package extract
 
 import "testing"
 
-// Function words decide the plain cases, and profiles the others.
+// Function words decide clear cases, and profiles the others.
 func TestByFunctionWords(t *testing.T) {
 	for _, c := range []struct{ want, text string }{
 		{"en", "The wheel is turned by the water that comes from the pond, and it drives the stones with which the miller grinds the grain. In a dry summer it stands still for weeks."},

@@ -124,7 +124,7 @@ func TestKind(t *testing.T) {
 		{"https://example.com/tags/corn/", links, millrace.Archive},
 		{"https://example.com/page/2/", links, millrace.Archive},
 		{"https://example.com/category/corn/page/3", links, millrace.Archive},
-		{"https://example.com/tags/corn/", prose, millrace.Article}, // it only looks like one
+		{"https://example.com/tags/corn/", prose, millrace.Article}, // not a list in spite of its address
 		{"https://example.com/x", "<body class='archive category'>" + links, millrace.Archive},
 		{"https://example.com/x", links, millrace.Listing},
 		{"https://example.com/x", prose, millrace.Article},
@@ -160,7 +160,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// TestLocate holds the shapes of the common generators.
+// TestLocate finds the content in the page layouts of common generators.
 func TestLocate(t *testing.T) {
 	text := strings.Repeat("<p>Plain text of the page, with commas, and <a href=x>a link</a> in it.</p>", 5)
 	for name, doc := range map[string]string{

@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// With any rules and any document, blocks keep their promises, fields stay, and
-// nothing takes long.
+// With any rules and any document, blocks are valid, the fields do not change, and the result
+// is deterministic.
 func FuzzRules(f *testing.F) {
 	f.Add([]byte(page), "aside, #special", ".plug", true)
 	f.Add([]byte(page), "div.t:nth-child(2)", "div:has(> .t) ~ div", false)

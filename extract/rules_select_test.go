@@ -38,8 +38,7 @@ func parseDoc(t testing.TB, text string) *html.Node {
 	return doc
 }
 
-// Selectors match what cascadia says that they do, on documents and of
-// selectors that are made at random.
+// Random selectors match the same elements as in cascadia, on random documents.
 func TestSelectors(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
@@ -100,7 +99,7 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// What cascadia does not have.
+// Selectors that cascadia does not support.
 func TestSelectorsMore(t *testing.T) {
 	doc := parseDoc(t, `<section class="md:w-1/2 1st"><h2>Related</h2><p>x</p></section><section><div><h2>Other</h2></div></section><p id="-1">y</p>`)
 	for sel, want := range map[string]int{
@@ -140,8 +139,7 @@ func TestCSSName(t *testing.T) {
 	}
 }
 
-// checkSelectors holds what Result promises: cascadia reads every selector, and
-// so do rules.
+// checkSelectors checks that cascadia and rules can parse every selector in a Result.
 func checkSelectors(t *testing.T, res *Result) {
 	t.Helper()
 	list := []string{res.Root}

@@ -44,7 +44,7 @@ const page = `<title>A page | Site</title><meta property="og:site_name" content=
 func TestRules(t *testing.T) {
 	for _, c := range []struct {
 		name, keep, drop string
-		with, without    string // texts, between |
+		with, without    string // texts, separated by |
 	}{
 		{"none", "", "", "Lead|Promo good text|MARK|yes|nay|$ ls|Two", "Fact|Secret|Ask|Legal|Special|Foot|Home"},
 		{"drop a block", "", ".plug", "Lead|One|Two", "Promo|good"},
@@ -100,7 +100,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Kept elements are in the order of the document, wherever they stand.
+// Kept elements are in document order, wherever they are in the page.
 func TestRulesOrder(t *testing.T) {
 	res, err := HTML(t.Context(), []byte(page), "https://example.com/a", &Options{Rules: rulesOf(t, "footer .legal; #special; .good", "#page p; #page table; #page ul; pre; h1")})
 	if err != nil {
@@ -133,7 +133,7 @@ func TestRulesErrors(t *testing.T) {
 	}
 }
 
-// The result reports what rules did in document order, with their selectors.
+// The result lists the changes by rules in document order, with their selectors.
 func TestRulesTold(t *testing.T) {
 	res, err := HTML(t.Context(), []byte(page), "https://example.com/a", &Options{Rules: rulesOf(t, "footer .legal; #special; .lead; .x, .none; aside b", ".plug, .mark; .byline; td")})
 	if err != nil {
@@ -150,7 +150,7 @@ func TestRulesTold(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	// No rule is reported for what is content anyway.
+	// Rules that keep what is content anyway are not reported.
 	if d := cmp.Diff([]Kept{{"li#special", "keep #special", 2}, {"body.single p.legal", "keep footer .legal", 2}}, res.Kept); d != "" {
 		t.Error(d)
 	}
@@ -164,7 +164,8 @@ func TestRulesTold(t *testing.T) {
 	}
 }
 
-// A page that has content by a rule alone has that, and is what it was.
+// If only a rule finds content on a login page or a wall, the page has that content and no
+// Reason. Login stays set.
 func TestRulesOfWalls(t *testing.T) {
 	for name, c := range map[string]struct{ html, keep, drop, want, reason string }{
 		"a log-in":        {"<title>Log in</title><p class=hint>Members find the mill here.</p><form><p>Name</p><input type=password></form>", ".hint", "", "Members find the mill here.", ""},
@@ -190,7 +191,7 @@ func TestRulesOfWalls(t *testing.T) {
 	}
 }
 
-// The fields are those of the page without rules.
+// Rules do not change the fields.
 func TestRulesFields(t *testing.T) {
 	for _, doc := range []string{
 		page,
@@ -303,7 +304,7 @@ func TestRulesFingerprint(t *testing.T) {
 	}
 }
 
-// What is kept is content to its last word, but for what never is.
+// A kept element is content with its whole subtree, except elements that are never content.
 func TestRulesKeepWhole(t *testing.T) {
 	doc := `<title>T</title><main><p>` + prose + `</p></main><aside><nav><a href=/a>One</a></nav><div class="social share">Two</div><div hidden>Hidden</div><script>Script</script>
 <form><p>Form</p></form><div class=yarpp>Plugin</div><section class=comments>Three</section><footer>Four</footer></aside>`
@@ -316,7 +317,8 @@ func TestRulesKeepWhole(t *testing.T) {
 	}
 }
 
-// The result reports rules that match no element, also if another rule decides.
+// The result reports idle rules: those that match no element, or only elements that another
+// rule decides.
 func TestRulesIdle(t *testing.T) {
 	r, err := NewRules(&RulesOptions{Keep: []string{".x", "p.y"}, Drop: []string{"p.y", "#none", "script", "h2"}})
 	if err != nil {

@@ -65,7 +65,7 @@ func (m *meta) media(blocks []millrace.Block) []millrace.Block {
 				b.Type = millrace.AudioBlock
 			}
 			m.complete(&b, r)
-			b.Caption = "" // what a page does not show, it says elsewhere
+			b.Caption = "" // it describes the recording, and is not shown on the page
 			more = append(more, b)
 		}
 	}

@@ -21,7 +21,7 @@ func TestRepaired(t *testing.T) {
 		`{&quot;a&quot;:&quot;x&amp;y&quot;}`: `{"a":"x&y"}`,
 		`{"a":1},{"b":2}`:                     `[{"a":1},{"b":2}]`,
 		"{\"a\":1}\n{\"b\":2};":               `[{"a":1},{"b":2}]`,
-		`{"a":"x" "b":2}`:                     "", // what is meant is a guess
+		`{"a":"x" "b":2}`:                     "", // ambiguous
 		`{"a":"he said "no""}`:                "",
 		`{'a':1}`:                             "",
 		`{"a":1`:                              "",
@@ -46,7 +46,7 @@ func FuzzRepaired(f *testing.F) {
 	})
 }
 
-// TestSchemaElements finds the data in the elements that hold them.
+// TestSchemaElements checks which elements can contain the data.
 func TestSchemaElements(t *testing.T) {
 	const data = `{"@type":"Article","headline":"Corn","author":"Ann Bee"}`
 	for name, doc := range map[string]string{
@@ -63,7 +63,7 @@ func TestSchemaElements(t *testing.T) {
 	}
 }
 
-// TestProduct is a page whose facts stand in its JSON-LD alone.
+// TestProduct extracts a page that has the facts of its product only in JSON-LD.
 func TestProduct(t *testing.T) {
 	res := extractPage(t, "https://example.com/p/mill", `<title>Hand mill | The Mill</title><script type="application/ld+json">{"@context":"https://schema.org","@type":"Product",
 "name":"Hand mill","description":"<p>Grinds corn</p><ul><li>and rye</li></ul>","sku":"M1","brand":{"name":"Mill"},"offers":{"price":"9.00","priceCurrency":"EUR"},
@@ -73,13 +73,13 @@ func TestProduct(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	want := []block{{Type: "text", Text: "Grinds corn and rye"}, {Type: "definitions", Items: []item{{Term: "brand", Text: "Mill"}, {Term: "sku", Text: "M1"}, {Term: "price", Text: "9.00 EUR"}}}}
-	want[1].Items = want[1].Items[1:] // the title names the mill
+	want[1].Items = want[1].Items[1:] // the page's title contains the name
 	if d := cmp.Diff(want, p.Blocks); d != "" || res.Reason != nil || res.Sources["blocks"] != "json-ld Product" {
 		t.Errorf("reason %v\n%s", res.Reason, d)
 	}
 }
 
-// TestProductFacts adds what the text of a product lacks, and nothing else.
+// TestProductFacts checks that only facts missing in the text are added.
 func TestProductFacts(t *testing.T) {
 	const shown = `<h1>Hand mill</h1><p>This mill grinds corn, rye and oats. It is made of beech and of two stones from the quarry behind the house.</p>`
 	for _, c := range []struct{ name, data, body, want string }{
@@ -114,7 +114,8 @@ func TestProductFacts(t *testing.T) {
 	}
 }
 
-// TestDeclaredList is a page that declares what it lists: none of it is its own.
+// TestDeclaredList extracts a page that declares the items of a list. Their fields are not
+// those of the page, unless it is one of them.
 func TestDeclaredList(t *testing.T) {
 	doc := `<title>Grain</title><script type="application/ld+json">[`
 	for i, name := range []string{"Corn and more", "Rye and more", "Oats and more", "Wheat and more"} {

@@ -302,8 +302,7 @@ func (w *walker) element(n *html.Node) {
 	}
 }
 
-// replaced reports whether an element without text is one that the walk makes
-// a block of.
+// replaced reports whether the walk emits a block for an element without text.
 func (w *walker) replaced(n *html.Node) bool { return n.DataAtom == atom.Iframe }
 
 // flatElement walks a block element where blocks are not allowed.

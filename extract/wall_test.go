@@ -59,7 +59,8 @@ func TestNoscript(t *testing.T) {
 	}
 }
 
-// A browser with scripts does not see what is not closed in there.
+// Browsers with scripts do not parse noscript, so unclosed elements in it go unnoticed. They
+// must not swallow the rest of the page.
 func TestNoscriptUnclosed(t *testing.T) {
 	for _, frame := range []string{
 		`<noscript><iframe src="/t" style="display:none" /></noscript>`, `<NOSCRIPT><iframe src="/t"></NOSCRIPT>`, `<noscript><style>p{}</noscript><noscript><textarea>x</noscript>`,

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// A list that loses much again is not believed because it has lost much before.
+// A second large loss must be confirmed, too.
 func TestPrimaryRuleUnconfirmedAgain(t *testing.T) {
 	src, to := &site{pages: pages(100)}, newSink()
 	run(t, src, to, nil)
@@ -34,7 +34,7 @@ type stuck struct {
 	once  sync.Once
 	start chan struct{}
 	sizes []int
-	bytes int // of what the pages were made of
+	bytes int // size of the originals of pages
 }
 
 func (s *stuck) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Counts, error) {
@@ -48,7 +48,7 @@ func (s *stuck) Apply(ctx context.Context, from string, batch []millrace.Change)
 	return s.sink.Apply(ctx, from, batch)
 }
 
-// A sink that is slower than the source does not fill the memory with pages.
+// If the sink is slower than the source, only a limited number of pages waits in memory.
 func TestPagesAheadAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, to := &site{pages: pages(999)}, &stuck{sink: newSink(), start: make(chan struct{})}
@@ -93,7 +93,7 @@ func TestBatchesAreBoundedInBytes(t *testing.T) {
 	}
 }
 
-// heavy is a source whose pages were made of much.
+// heavy is a source of pages with large originals.
 type heavy struct{ *site }
 
 func (h heavy) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
@@ -104,8 +104,8 @@ func (h heavy) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, err
 	return p, err
 }
 
-// What pages were made of counts in batches, and in what waits for the sink. It
-// comes with the page.
+// The limits of batches and of waiting pages include the originals. An original arrives with
+// its page.
 func TestOriginalsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, to := heavy{&site{pages: pages(50)}}, &stuck{sink: newSink(), start: make(chan struct{})}
@@ -115,7 +115,7 @@ func TestOriginalsAreBounded(t *testing.T) {
 			run(t, src, to, &mirror.Options{Batch: 1000, Concurrency: 2})
 		}()
 		synctest.Wait()
-		// A batch of 4, 4 that wait, and one in each of the two hands.
+		// A batch of 4, 4 waiting pages, and one more in each of two goroutines.
 		if n := len(src.takeAsked()); n > 10 {
 			t.Errorf("%d pages of 1 MB were asked for before the first batch is applied", n)
 		}

@@ -11,14 +11,14 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// cut is the error of an answer that broke off.
+// cut is the error of a truncated response.
 type cut struct{}
 
 func (cut) Error() string   { return "broken off" }
 func (cut) BrokenOff() bool { return true }
 func (cut) Unwrap() error   { return millrace.ErrUnavailable }
 
-// frail is a site whose answers break off a number of times each.
+// frail is a site that truncates each response a number of times.
 type frail struct {
 	*site
 	lists int
@@ -48,7 +48,7 @@ func (f *frail) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 	return f.site.Page(ctx, have)
 }
 
-// What breaks off is asked for once more, and no more than that.
+// A truncated response is requested once more.
 func TestBrokenOff(t *testing.T) {
 	for _, tt := range []struct{ lists, page, asked, missed int }{{0, 0, 10, 0}, {1, 1, 11, 0}, {1, 2, 11, 1}} {
 		src, to := &frail{site: &site{pages: pages(10)}, lists: tt.lists, pages: map[string]int{"/p003": tt.page}}, newSink()

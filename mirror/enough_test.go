@@ -7,8 +7,8 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// A run that has enough keeps every page that it has asked for, and the next
-// one goes on; nothing is deleted for what was not looked at.
+// If Enough ends a run, every requested page is stored, and the next run continues. Pages that
+// the run did not reach are not deleted.
 func TestEnough(t *testing.T) {
 	src, to := &site{pages: pages(100)}, newSink()
 	enough := errors.New("enough")

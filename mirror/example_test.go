@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// mill is a source of two pages that it gives at once.
+// mill is a source whose stream contains its two pages.
 type mill struct{}
 
 func (mill) Changes(context.Context, millrace.Cursor) iter.Seq2[millrace.Change, error] {
@@ -28,7 +28,7 @@ func (mill) Page(_ context.Context, have millrace.Ref) (*millrace.Page, error) {
 	return nil, fmt.Errorf("page %s: %w", have.URL, millrace.ErrNotFound)
 }
 
-// titles is a sink that keeps the titles of pages.
+// titles is a sink that stores the titles of pages.
 type titles map[string]string
 
 func (s titles) Apply(_ context.Context, _ string, batch []millrace.Change) (millrace.Counts, error) {
@@ -46,8 +46,8 @@ func (s titles) Apply(_ context.Context, _ string, batch []millrace.Change) (mil
 	return t, nil
 }
 
-// A sink may be as small as a map. One that also is a [millrace.SyncState] gets
-// only what has changed, and learns of deletions.
+// A sink can be as small as a map. A sink that also implements [millrace.SyncState] receives
+// only changes and deletions.
 func ExampleSync() {
 	sink := titles{}
 	report, err := mirror.Sync(context.Background(), "https://mill.example/ list", mill{}, sink, nil)
@@ -55,8 +55,7 @@ func ExampleSync() {
 	// Output: map[/gate/:gate /wheel/:wheel] 2 <nil>
 }
 
-// Pages is a sink for programs that keep no store: the next run brings what has
-// changed since.
+// Pages is a sink for programs without a store: the next run fetches only changes.
 func ExamplePages() {
 	var pages mirror.Pages
 	report, err := mirror.Sync(context.Background(), "https://mill.example/ list", mill{}, &pages, nil)

@@ -11,9 +11,8 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// lagging is a source behind a balancer: its list is whole and has one cursor,
-// and pages may be of an older state than the list, or say no versions that
-// the list knows.
+// lagging is a source behind a load balancer. Its list is complete and has one cursor. Its
+// pages may be older than the list, or have versions that the list does not have.
 type lagging struct {
 	list, pages map[string]string // URL -> version
 	cursor      millrace.Cursor
@@ -54,8 +53,8 @@ func (l *lagging) run(t *testing.T, to *sink) []string {
 	return l.asked
 }
 
-// A page that is older than its list is asked for again, although the list
-// stays as it is: whether it came as a whole or as "not modified".
+// A page that is older than its list is requested again although the list is unchanged, both
+// after a full response and after "not modified".
 func TestPageBehindItsList(t *testing.T) {
 	old := map[string]string{"/a": "1", "/b": "1"}
 	src := &lagging{list: old, pages: old, cursor: "one"}
@@ -75,8 +74,8 @@ func TestPageBehindItsList(t *testing.T) {
 	}
 }
 
-// A site whose pages never have the versions of its list is read twice, then
-// believed, and again as soon as another page is odd.
+// If the pages of a site never have the versions in its list, the site is read twice and then
+// accepted. It is read again as soon as the version of another page differs.
 func TestPagesAlwaysMismatch(t *testing.T) {
 	src := &lagging{list: map[string]string{"/a": "1", "/b": "1"}, pages: map[string]string{"/a": "x", "/b": "y"}, cursor: "one"}
 	to := newSink()
@@ -99,7 +98,7 @@ func TestPagesAlwaysMismatch(t *testing.T) {
 	}
 }
 
-// A cache that weakens validators changes nothing.
+// A cache that weakens validators causes no mismatch.
 func TestWeakVersionIsNoMismatch(t *testing.T) {
 	src := &lagging{list: map[string]string{"/a": `"1"`}, pages: map[string]string{"/a": `W/"1"`}, cursor: "one"}
 	to := newSink()
@@ -109,7 +108,7 @@ func TestWeakVersionIsNoMismatch(t *testing.T) {
 	}
 }
 
-// A mark says from where to go on even if the run fails later.
+// A checkpoint is stored even if the run fails after it.
 func TestMarkBeforeAFailure(t *testing.T) {
 	to := newSink()
 	run(t, stream{{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: "before"}}}, to, nil)
@@ -124,7 +123,7 @@ func TestMarkBeforeAFailure(t *testing.T) {
 	}
 }
 
-// failing gives no page.
+// failing is a stream that returns an error for every page.
 type failing struct{ stream }
 
 func (failing) Page(context.Context, millrace.Ref) (*millrace.Page, error) {

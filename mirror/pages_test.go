@@ -20,8 +20,7 @@ func urlsOf(p *mirror.Pages) (out []string) {
 	return out
 }
 
-// Pages in memory are kept equal to a source, which is asked for what has
-// changed alone.
+// Pages in memory stay equal to a source, from which only changes are requested.
 func TestPages(t *testing.T) {
 	src := &site{pages: map[string]string{"/a": "1", "/b": "1", "/c": "1", "/d": "1", "/e": "1", "/f": "1"}}
 	var pages mirror.Pages
@@ -50,7 +49,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// A page lives as long as somebody has a name for it.
+// A page is stored as long as a source has a name for it.
 func TestPagesNames(t *testing.T) {
 	var pages mirror.Pages
 	apply := func(from string, batch ...millrace.Change) millrace.Counts {

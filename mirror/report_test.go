@@ -9,13 +9,13 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// counts are the members of a report that tell what a run has cost.
+// counts has the members of a report about the cost of a run.
 type counts struct {
 	Asked, Unmodified, Fetched int
 	Text                       int64
 }
 
-// A report tells what came, what was looked at and what was passed over.
+// A report counts the received, the requested and the skipped pages.
 func TestReportCounts(t *testing.T) {
 	src, to := &site{pages: pages(10)}, newSink()
 	check := func(what string, r *mirror.Report, want counts) {
@@ -37,6 +37,6 @@ func TestReportCounts(t *testing.T) {
 			{Type: millrace.TableBlock, Rows: [][]millrace.Cell{{{Text: "ef"}, {Text: "g"}}}},
 		},
 	}}}
-	inline = append(inline, millrace.Change{Ref: millrace.Ref{URL: "/b"}, Page: &millrace.Page{URL: "/a"}}) // a name of /a
+	inline = append(inline, millrace.Change{Ref: millrace.Ref{URL: "/b"}, Page: &millrace.Page{URL: "/a"}}) // an alias of /a
 	check("a page comes with the stream", run(t, inline, newSink(), nil), counts{Fetched: 1, Text: 2 + 4 + 4 + 3})
 }

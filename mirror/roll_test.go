@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A site that is being rebuilt returns page by page: no page is lost.
+// If the pages of a site return one by one during a rebuild, no page is deleted.
 func TestRebuild(t *testing.T) {
 	src, to := &site{pages: pages(40)}, newSink()
 	run(t, src, to, nil)

@@ -24,7 +24,7 @@ func (s state) encode() millrace.Cursor {
 	}
 	b, err := json.Marshal(s)
 	if err != nil {
-		panic("mirror: a string and a number do not encode: " + err.Error())
+		panic("mirror: cannot encode state: " + err.Error())
 	}
 	return millrace.Cursor(b)
 }
@@ -81,8 +81,9 @@ func (r *run) settle(ctx context.Context) error {
 }
 
 // sudden reports whether a list has lost too many pages to delete them at once: a fifth of the
-// stored ones, or all of them. Losses that the last run already run do not count. While a loss
-// shrinks, it remains unconfirmed, because the site is probably being rebuilt.
+// stored ones, or all of them. Losses that were already unconfirmed in the last run are not
+// included. While a loss shrinks, it remains unconfirmed, because the site is probably being
+// rebuilt.
 func sudden(lost, unconfirmed, held int) bool {
 	return lost < unconfirmed || (lost-unconfirmed)*5 >= held || lost == held && unconfirmed < held
 }

@@ -24,11 +24,11 @@ type site struct {
 	mu       sync.Mutex
 	pages    map[string]string // URL -> version, which is also the title
 	section  func(url string) string
-	broken   map[string]error // Page fails
+	broken   map[string]error // errors of Page by URL
 	listErr  error            // the stream breaks after the first half
 	skips    []string
-	absent   bool     // of the skips: there is no such page
-	asked    []string // URLs asked for
+	absent   bool     // skipped pages do not exist
+	asked    []string // requested URLs
 	have     map[string]string
 	since    []millrace.Cursor
 	conflict bool // refuse every cursor
@@ -115,14 +115,14 @@ func (s *site) takeAsked() []string {
 	return a
 }
 
-// sink keeps titles in memory, and remembers.
+// sink stores titles and the sync state in memory.
 type sink struct {
 	mu      sync.Mutex
 	titles  map[string]string
 	refs    map[string]millrace.Ref
 	cursor  millrace.Cursor
 	batches int
-	fail    error // of every Apply
+	fail    error // error of every Apply
 	failAt  int   // fail only this batch (1 is the first); 0 = all
 }
 
@@ -192,7 +192,7 @@ func (s *sink) KnownRefs(_ context.Context, _ string, urls ...string) iter.Seq2[
 	}
 }
 
-// onlySink hides the memory of a sink.
+// onlySink hides the sync state of a sink.
 type onlySink struct{ millrace.Sink }
 
 func pages(n int) map[string]string {
@@ -333,8 +333,8 @@ func TestPrimaryComesBack(t *testing.T) {
 	}
 }
 
-// Only the parts of a list that were read say what is gone, and a page that
-// moves from one part to another is not gone.
+// Only pages of sections that were read can be deleted, and a page that moves to another
+// section is not deleted.
 func TestSections(t *testing.T) {
 	bySecond := func(u string) string { return "s" + u[len(u)-1:] }
 	src, to := &site{pages: pages(100), section: bySecond}, newSink()

@@ -61,7 +61,7 @@ func TestUpdateMany(t *testing.T) {
 	if err != nil || r.Added != 100 || !maps.Equal(to.titles, src.pages) {
 		t.Errorf("%+v %v", r, err)
 	}
-	// A disk that is full ends it; what was applied is in the report.
+	// A full disk ends the update; the report has the changes that were applied.
 	to = newSink()
 	to.fail, to.failAt = millrace.ErrUnavailable, 3
 	r, err = mirror.Update(t.Context(), "x", src, to, urls, false, nil)

@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace/origin/all"
 )
 
-// A folder is opened by the first origin that reads folders like it.
+// Example opens a folder of HTML with its origin.
 func Example() {
 	way := all.ByName("folder")
 	s, err := way.Open("testdata/site", &origin.Options{Base: "https://example.com/"})

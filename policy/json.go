@@ -31,7 +31,7 @@ func validated(p *millrace.Policy, protocol, section string) (*millrace.Policy, 
 		}
 	}
 	if err := p.Validate(); err != nil {
-		return nil, &millrace.FormatError{Protocol: protocol, Section: section, Reason: "the document has values that no policy can have", Err: err}
+		return nil, &millrace.FormatError{Protocol: protocol, Section: section, Reason: "invalid policy", Err: err}
 	}
 	return p, nil
 }

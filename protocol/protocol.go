@@ -59,7 +59,8 @@ type Protocol struct {
 	// NewPublisher returns the protocol's publisher. nil options mean the zero value.
 	NewPublisher func(o *PublisherOptions) millrace.Publisher
 	// NewReader returns a source that reads a remote site. endpoint is the site's root, or a
-	// single page if the protocol can start at one. If client is nil, the guarded default.
+	// single page if the protocol can start at one. If client is nil, the source uses the
+	// guarded default client.
 	NewReader func(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source
 	// Probe finds out what a site publishes in the protocol and what reading it costs, with
 	// few and small requests. It requests only URLs that the specification defines for

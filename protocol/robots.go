@@ -59,7 +59,7 @@ func CheckRobots(ctx context.Context, t *check.Target, fail check.Fail, urls []s
 			continue
 		}
 		seen[rule] = true
-		fail(file, fmt.Sprintf("line %d, %s, refuses %s", line, rule, target), "Allow: "+u.EscapedPath())
+		fail(file, fmt.Sprintf("line %d (%s) disallows %s", line, rule, target), "Allow: "+u.EscapedPath())
 	}
 	return nil
 }

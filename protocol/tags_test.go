@@ -70,7 +70,7 @@ func TestSameTags(t *testing.T) {
 		{nil, nil, true},
 		{[]string{"+/d"}, nil, false},
 		{[]string{"-/d"}, nil, false},
-		{[]string{"*/a", "+/z"}, nil, false}, // as many pages, but others
+		{[]string{"*/a", "+/z"}, nil, false}, // the same number of pages, but others
 		{[]string{"-/b", "+/e"}, nil, false},
 		{[]string{"*/a"}, nil, false},
 	} {

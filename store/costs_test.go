@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Numbers leaves no member out and names none twice.
+// Numbers returns a pointer to every field, each exactly once.
 func TestTrafficNumbers(t *testing.T) {
 	var all, twice Traffic
 	for i, n := range all.Numbers() {

@@ -58,17 +58,17 @@ func (k *Key) May(r millrace.Scope) bool { return slices.Contains(k.Scopes, r) }
 func (k *Key) Validate() error {
 	switch {
 	case k.Name == "" || len(k.Name) > MaxKeyName:
-		return fmt.Errorf("key: %w: its name has %d bytes; 1 to %d are allowed", millrace.ErrInvalid, len(k.Name), MaxKeyName)
+		return fmt.Errorf("key: %w: the name has %d bytes, want 1 to %d", millrace.ErrInvalid, len(k.Name), MaxKeyName)
 	case strings.ToValidUTF8(k.Name, "") != k.Name || strings.ContainsFunc(k.Name, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 }):
-		return fmt.Errorf("key: %w: its name %q has characters that cannot be printed", millrace.ErrInvalid, k.Name)
+		return fmt.Errorf("key: %w: the name %q contains unprintable characters", millrace.ErrInvalid, k.Name)
 	case strings.Contains(k.Name, KeyPrefix):
-		return fmt.Errorf("key: %w: its name looks like a key, which would be kept in the open", millrace.ErrInvalid)
+		return fmt.Errorf("key: %w: the name looks like a key, and names are stored in plain text; choose another name", millrace.ErrInvalid)
 	case len(k.Scopes) == 0:
-		return fmt.Errorf("key %s: %w: it has no right", k.Name, millrace.ErrInvalid)
+		return fmt.Errorf("key %s: %w: no scope; use read or update", k.Name, millrace.ErrInvalid)
 	}
 	for _, r := range k.Scopes {
 		if r != millrace.ScopeRead && r != millrace.ScopeUpdate {
-			return fmt.Errorf("key %s: %w: there is no right %q; there is read, and update", k.Name, millrace.ErrInvalid, string(r))
+			return fmt.Errorf("key %s: %w: unknown scope %q; use read or update", k.Name, millrace.ErrInvalid, string(r))
 		}
 	}
 	return nil
@@ -111,7 +111,7 @@ func ownKey(key string) (KeyHash, error) {
 	distinct := map[rune]bool{}
 	for _, r := range key {
 		if distinct[r] = true; r <= ' ' || r > '~' || r == ',' {
-			return KeyHash{}, fmt.Errorf("%w: the key has a character that no key has", millrace.ErrInvalid)
+			return KeyHash{}, fmt.Errorf("%w: the key contains an invalid character", millrace.ErrInvalid)
 		}
 	}
 	if len(key) < minOwnKey || len(key) > maxOwnKey || len(distinct) < minOwnDistinct {
@@ -128,12 +128,12 @@ func ReadKey(key string) (KeyHash, error) {
 	case !ok:
 		return ownKey(key)
 	case len(key) != keyLength:
-		return KeyHash{}, fmt.Errorf("%w: the key has %d characters, not %d", millrace.ErrInvalid, len(key), keyLength)
+		return KeyHash{}, fmt.Errorf("%w: the key has %d characters, want %d", millrace.ErrInvalid, len(key), keyLength)
 	}
 	n, ok := number(body[:keyBody])
 	sum, okSum := number(body[keyBody:])
 	if !ok || !okSum {
-		return KeyHash{}, fmt.Errorf("%w: the key has a character that no key has", millrace.ErrInvalid)
+		return KeyHash{}, fmt.Errorf("%w: the key contains an invalid character", millrace.ErrInvalid)
 	}
 	var b [keySize]byte
 	if n.BitLen() > 8*keySize {

@@ -55,7 +55,7 @@ func TestMistypedKeys(t *testing.T) {
 	for _, w := range wrong {
 		hash, err := ReadKey(w)
 		if err == nil && !strings.HasPrefix(w, KeyPrefix) && hash != right {
-			continue // it may be a key that an owner has brought
+			continue // may be an owner's own key
 		}
 		if !errors.Is(err, millrace.ErrInvalid) {
 			t.Errorf("%q for %q: %v", w, key, err)
@@ -65,8 +65,8 @@ func TestMistypedKeys(t *testing.T) {
 	}
 }
 
-// An owner's own key is long and not one character many times; its hash is not
-// that of another key.
+// An owner's own key must be long and must not repeat a single character. Different keys have
+// different hashes.
 func TestOwnKeys(t *testing.T) {
 	const good = "sk_live_4f9d0c7ab81e5326ff019d7c"
 	hash, err := ReadKey(good)
@@ -96,7 +96,7 @@ func FuzzReadKey(f *testing.F) {
 			}
 			return
 		}
-		// One key has one form.
+		// Each key has only one valid form.
 		n, _ := number(s[len(KeyPrefix) : len(KeyPrefix)+keyBody])
 		var b [keySize]byte
 		if again, _ := writeKey([keySize]byte(n.FillBytes(b[:]))); again != s {

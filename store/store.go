@@ -66,17 +66,17 @@ type Options struct {
 //   - A page is stored under the path of Page.URL, or of Ref.URL if that is empty. The
 //     source's name for the page, Ref.URL, is stored unchanged.
 //   - A page with an empty Known is an alias: it maps its name to another page. It does not
-//     create a page or keep one. A page that knows neither title nor content does not
-//     create a page either.
+//     create a page or keep one. A page whose Known includes neither title nor content does
+//     not create a page either.
 //   - A page is deleted when the last name that its source has for it is deleted or maps to
-//     another page. Then all other sources lose it, too. Apply checks this at the end of
-//     the batch. If another name is left, its Version is deleted unless the batch has its
-//     page, because the stored content may be from the removed name.
+//     another page. It is then removed from all other sources, too. Apply checks this at the
+//     end of the batch. If another name is left, its Version is deleted unless the batch has
+//     its page, because the stored content may be from the removed name.
 //   - The date of a page is the source's, but not later than the store's clock; else it is
-//     the time of the change. It strictly rises with every change, also over a deletion.
-//     A page without changes writes nothing.
-//   - All entries of a batch have the same time, later than any before. Counts has each Put
-//     and Delete once, and also the pages that were deleted because their name maps to
+//     the time of the change. It strictly rises with every change, even across a deletion.
+//     Nothing is written for an unchanged page.
+//   - All entries of a batch have the same time, later than any before. Counts includes each
+//     Put and Delete once, and also the pages that were deleted because their name maps to
 //     another page.
 //   - Page.Original is stored for each name of each source, also for aliases and for
 //     unchanged pages. It is as durable as the page. It is deleted with the name or its

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/artifact"
 )
 
-// putsOfOneName puts one name many times at once. All calls succeed, and all readers see
+// putsOfOneName puts one name many times concurrently. All calls succeed, and all readers see
 // the same bytes.
 func (f *fixture) putsOfOneName() {
 	for round := range 10 {
@@ -52,8 +52,8 @@ func (f *fixture) putsOfOneName() {
 	}
 }
 
-// allAtOnce puts, touches, deletes, reads and lists a few names at once. An
-// artifact is whole or absent.
+// allAtOnce puts, touches, deletes, reads and lists a few names concurrently. An artifact is
+// complete or absent.
 func (f *fixture) allAtOnce() {
 	names := []string{"a", "a/b", "c"}
 	content := func(name string) string { return strings.Repeat(name+"\n", 3000) }
@@ -105,7 +105,7 @@ func (f *fixture) allAtOnce() {
 	f.wantList("", names...)
 }
 
-// putsAndDeletes puts and deletes one small artifact at once. A Put succeeds even if a
+// putsAndDeletes puts and deletes one small artifact concurrently. A Put succeeds even if a
 // Delete removes the artifact meanwhile.
 func (f *fixture) putsAndDeletes() {
 	var all sync.WaitGroup

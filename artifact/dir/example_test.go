@@ -22,7 +22,8 @@ func Example() {
 
 var ctx = context.Background()
 
-// newStore opens a store in a folder of its own.
+// newStore opens a store in a new temporary folder. remove closes the store and deletes the
+// folder.
 func newStore() (s *dir.Store, remove func()) {
 	temp := must(os.MkdirTemp("", "millrace-example-"))
 	s = must(dir.Open(filepath.Join(temp, "artifacts")))

@@ -23,8 +23,8 @@ import (
 
 // Options are the options of [New].
 type Options struct {
-	// MaxBytes is the maximum size in bytes of all artifacts together, and of what a
-	// Put reads. If zero, 256 MiB.
+	// MaxBytes is the maximum size in bytes of all artifacts together, and of the input of one
+	// Put. If zero, 256 MiB.
 	MaxBytes int64
 }
 

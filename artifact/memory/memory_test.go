@@ -15,8 +15,8 @@ func TestStore(t *testing.T) {
 	artifacttest.Run(t, func(testing.TB) artifact.Store { return New(nil) })
 }
 
-// TestMaxBytes checks the limit of all artifacts together, and that deleted and failed
-// ones do not count.
+// TestMaxBytes checks the limit of all artifacts together, and that deleted and failed ones do
+// not count towards it.
 func TestMaxBytes(t *testing.T) {
 	s := New(&Options{MaxBytes: 10})
 	put := func(name, content string) error {

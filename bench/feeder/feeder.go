@@ -1,5 +1,5 @@
-// Package feeder is a server for the OpenFeeder benchmarks: one protocol with store,
-// edition server and gateway, in a process of its own. Command feederd runs it.
+// Package feeder is a server for the OpenFeeder benchmarks: one protocol with store, edition
+// server and gateway, in its own process. Command feederd runs it.
 package feeder
 
 import (
@@ -50,8 +50,8 @@ func (t *Task) Config() store.Config {
 	}
 }
 
-// Serve serves until the standard input ends. It writes the server's URL, then reads
-// one command per line of standard input and answers each with a line of JSON.
+// Serve serves until the standard input ends. It writes the server's URL. Then it reads one
+// command per line of standard input and writes a line of JSON for each.
 func (t *Task) Serve(ctx context.Context) (err error) {
 	if t.Cores > 0 {
 		runtime.GOMAXPROCS(t.Cores)
@@ -159,7 +159,7 @@ func (t *Task) obey(ctx context.Context, site *timed, server *edition.Server, at
 		case "search":
 			answer, err = searchAlone(ctx, server.Current().View, rest)
 		default:
-			err = fmt.Errorf("no such command: %s", command)
+			err = fmt.Errorf("unknown command: %s", command)
 		}
 		if err == nil {
 			err = out.Encode(answer)

@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// access are the flags for keys and rate limits.
+// accessFlags holds the flags for keys and rate limits.
 type accessFlags struct {
 	RequireKey bool     `help:"Require a key for the content of every protocol (see millrace help keys). SCP is off then, because it has no keys."`
 	Open       []string `type:"names" placeholder:"PROTOCOL,..." help:"With --require-key: protocols whose content stays public."`
@@ -51,10 +51,10 @@ func decodeNames(ctx *kong.DecodeContext, target reflect.Value) error {
 // validate rejects invalid values. A misread value could make private content public.
 func (c *accessFlags) validate() error {
 	if !(c.Rate >= 0) || math.IsInf(c.Rate, 0) || c.Rate > 0 && c.Rate < 0.001 {
-		return usageError(fmt.Sprintf("--rate %v: write how many requests a second one client may make, such as 10; leave it out for no limit", c.Rate))
+		return usageError(fmt.Sprintf("--rate %v: must be 0 or at least 0.001 requests per second, such as 10; omit it for no limit", c.Rate))
 	}
 	if len(c.Open) > 0 && !c.RequireKey {
-		return usageError("--open: every protocol is open; it goes with --require-key")
+		return usageError("--open: only valid with --require-key; without it, every protocol is open")
 	}
 	for _, name := range c.Open {
 		if name == "mcp" {
@@ -75,7 +75,7 @@ func (c *accessFlags) validate() error {
 func (c *accessFlags) networks() ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, s := range c.Proxies {
-		p, err := network("proxies", s, "every client could name itself as it likes")
+		p, err := network("proxies", s, "all clients could forge their addresses")
 		if err != nil {
 			return nil, err
 		}
@@ -84,8 +84,8 @@ func (c *accessFlags) networks() ([]netip.Prefix, error) {
 	return out, nil
 }
 
-// network parses an address or network from a flag. all is the error text for a network of
-// all addresses.
+// network parses an address or network from a flag. If the network contains all addresses,
+// network returns an error with the text all.
 func network(flag, s, all string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(s)
 	if a, aerr := netip.ParseAddr(s); aerr == nil && a.Zone() == "" {
@@ -96,9 +96,9 @@ func network(flag, s, all string) (netip.Prefix, error) {
 	case err != nil:
 		return p, usageError(fmt.Sprintf("--%s: %q is not an address or network, such as 10.0.0.0/8", flag, s))
 	case p.Addr().Is4In6():
-		return p, usageError(fmt.Sprintf("--%s: write %q as a network of IPv4", flag, s))
+		return p, usageError(fmt.Sprintf("--%s: %q is an IPv4-mapped network; write it as an IPv4 network", flag, s))
 	case p.Bits() == 0:
-		return p, usageError(fmt.Sprintf("--%s: with %q %s", flag, s, all))
+		return p, usageError(fmt.Sprintf("--%s %q: %s", flag, s, all))
 	}
 	return p.Masked(), nil
 }

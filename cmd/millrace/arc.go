@@ -109,7 +109,7 @@ type arcLintResult struct {
 // Run lints pages one after the other. Findings and unreadable pages are failures.
 func (c *arcLintCommand) Run(ctx context.Context, p *process) error {
 	if c.URL != "" && len(c.Pages) > 1 {
-		return usageError("--url: it is the address of one page")
+		return usageError("--url: only valid with a single page")
 	}
 	var results []arcLintResult
 	failed := false

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/protocol/arc"
 )
 
-// arcPublishing are the flags of the ARC sitemap.
+// arcPublishing holds the flags of the ARC sitemap.
 type arcPublishing struct {
 	ARCListed        []string `name:"arc-listed" placeholder:"URL" help:"URLs or paths of pages that the ARC sitemap lists only by URL, as not for machines (default: hidden pages are not listed)." hidden:""`
 	CrawlPriority    []string `placeholder:"PATH=N" help:"Crawl priority of the pages below a path, from 0 to 1, such as /docs=0.8 (default: none)." hidden:""`
@@ -36,14 +36,14 @@ func (c *arcPublishing) validate() error {
 			return usageError(fmt.Sprintf("--crawl-priority: %q of %s is not a number from 0 to 1", value, path))
 		}
 		if _, twice := c.crawlPriorityMap[strings.TrimRight(path, "/")]; twice {
-			return usageError("--crawl-priority: " + path + " has two")
+			return usageError("--crawl-priority: " + path + " has two priorities")
 		}
 		c.crawlPriorityMap[strings.TrimRight(path, "/")] = n
 	}
 	return nil
 }
 
-// on rejects pages outside the base.
+// on rejects listed pages of another origin than the base.
 func (c *arcPublishing) on(base string) error {
 	for _, page := range c.ARCListed {
 		if u, err := canon.URL(page); err == nil && canon.Origin(u) != canon.Origin(base) {

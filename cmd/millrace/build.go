@@ -27,11 +27,11 @@ type buildCommand struct {
 	Out       string   `required:"" placeholder:"DIR" help:"Folder to write to, which --base-url will serve. It is created if necessary."`
 	BaseURL   string   `required:"" name:"base-url" placeholder:"URL" help:"URL that will serve the folder."`
 	HeadersOf string   `name:"headers-for" enum:",netlify,cloudflare" default:"" placeholder:"HOST" help:"Write the _headers file for netlify, which allows more rules, or for cloudflare, whose rules can do more (default: one file that both accept)."`
-	Force     bool     `help:"Write to a folder that no build has made, and replace files in it."`
+	Force     bool     `help:"Write to a folder that build did not create, and replace files in it."`
 	As        string   `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror."`
 	Store     string   `placeholder:"FILE" help:"Store of the source (default: a file in the user's state folder, named after the source)."`
 	Site      string   `placeholder:"URL" help:"Site to publish, if the mirror has several."`
-	Bots      []string `placeholder:"FILE" help:"Files with more bots, one bot a line: token, operator, purpose (default: the built-in bots). The robots.txt refuses to them what the policy refuses." hidden:""`
+	Bots      []string `placeholder:"FILE" help:"Files with more bots, one bot a line: token, operator, purpose (default: the built-in bots). The policy in robots.txt applies to them, too." hidden:""`
 	// RequireKey has no flag, but a configuration file that serve shares may set it.
 	RequireKey bool `hidden:""`
 }
@@ -41,12 +41,12 @@ type buildReport struct {
 	Site     string        `json:"site"`
 	URL      string        `json:"url"`                 // base URL of the folder
 	As       string        `json:"as"`                  // kind of the source, such as folder
-	FilesURL string        `json:"files_url,omitempty"` // base URL of collections, if it is another; the files below /scp belong there
+	FilesURL string        `json:"files_url,omitempty"` // base URL of collections, if different; the files below /scp belong there
 	Out      string        `json:"out"`                 // folder that was written
 	Pages    int           `json:"pages"`
 	Skipped  []mirror.Skip `json:"skipped"` // pages of the source that were skipped
 	static.Report
-	Hosts   []serving.HostReport `json:"hosts"` // what static hosts cannot do with the folder
+	Hosts   []serving.HostReport `json:"hosts"` // requirements that static hosts cannot meet
 	Seconds float64              `json:"seconds"`
 	Error   string               `json:"error,omitempty"`
 	Code    string               `json:"code,omitempty"`

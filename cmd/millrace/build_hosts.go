@@ -16,7 +16,7 @@ func printBuild(w *bytes.Buffer, r *buildReport) {
 	fmt.Fprintf(w, "%s: %d files written, %d unchanged, %d removed, %s\n", r.Out, r.Written, r.Unchanged, r.Removed, humanize.Bytes(r.Bytes))
 	fmt.Fprintf(w, "  %d pages of %s for %s, %.1f s\n", r.Pages, r.Site, r.URL, r.Seconds)
 	if r.FilesURL != "" {
-		fmt.Fprintf(w, "  collections are fetched from %s/scp/: put there what is in %s\n", r.FilesURL, filepath.Join(r.Out, "scp"))
+		fmt.Fprintf(w, "  collections are fetched from %s/scp/: upload the files in %s there\n", r.FilesURL, filepath.Join(r.Out, "scp"))
 	}
 	var left ingest.SkipGroups
 	for _, l := range r.LeftOut {
@@ -29,7 +29,7 @@ func printBuild(w *bytes.Buffer, r *buildReport) {
 		fmt.Fprintf(w, "  %d documents are stored separately, because a page of the site has the name of their folder; hosts map them by %s\n", r.Separate, "_redirects, .millrace/nginx.conf or .millrace/Caddyfile")
 	}
 	if r.Unsaid > 0 {
-		fmt.Fprintf(w, "  _headers has %d rules and no place for all that should be said of %d documents\n", r.Rules, r.Unsaid)
+		fmt.Fprintf(w, "  _headers has %d rules; %d documents lack some header fields, because the file has no room for more rules\n", r.Rules, r.Unsaid)
 	}
 	for _, h := range r.Hosts {
 		switch {
@@ -41,7 +41,7 @@ func printBuild(w *bytes.Buffer, r *buildReport) {
 			fmt.Fprintf(w, "%s: cannot meet\n", h.Host)
 		}
 		for _, name := range h.Hidden {
-			fmt.Fprintf(w, "  %s is not found: nothing that this host says leads to it\n", all.Label(name))
+			fmt.Fprintf(w, "  %s cannot be discovered: no response of this host links to it\n", all.Label(name))
 		}
 		for _, u := range h.Unmet {
 			fmt.Fprintf(w, "  %s: %s\n", u.Rule, u.Sentence)

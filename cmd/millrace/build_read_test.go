@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// A server without configuration serves a built folder, and each protocol reads what it
-// carries of the store. TCT draft-01 is missing, because it needs a Link field, which
-// such a server does not send. OpenFeeder is missing, because its index needs an ETag.
+// A server without configuration serves a built folder, and a pull by each protocol reads the
+// fields that the protocol carries. TCT draft-01 is missing, because it needs a Link field,
+// which such a server does not send. OpenFeeder is missing, because its index needs an ETag.
 // Tests with configured servers read both.
 func TestBuildRead(t *testing.T) {
 	t.Parallel()

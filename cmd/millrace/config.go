@@ -80,7 +80,7 @@ func commandNamed(node *kong.Node, words []string) (*kong.Node, error) {
 	for _, word := range words {
 		i := slices.IndexFunc(at.Children, func(n *kong.Node) bool { return n.Name == word })
 		if i < 0 {
-			return nil, usageError(fmt.Sprintf("there is no command %q; run millrace help", strings.Join(words, " ")))
+			return nil, usageError(fmt.Sprintf("unknown command %q; run millrace help", strings.Join(words, " ")))
 		}
 		at = at.Children[i]
 	}
@@ -89,7 +89,7 @@ func commandNamed(node *kong.Node, words []string) (*kong.Node, error) {
 		for _, n := range at.Children {
 			names = append(names, n.Name)
 		}
-		return nil, usageError(fmt.Sprintf("%s has commands of its own: name one of %s", at.Name, strings.Join(names, ", ")))
+		return nil, usageError(fmt.Sprintf("%s needs a subcommand; use one of %s", at.Name, strings.Join(names, ", ")))
 	}
 	return at, nil
 }
@@ -160,8 +160,8 @@ func shown(conf *config.Config, command *kong.Node, f *kong.Flag) (config.Value,
 	return conf.Show(f.Name, v, from), nil
 }
 
-// onCommandLine reports whether only the command line sets a flag. The addresses of
-// `millrace mcp` and serve differ.
+// onCommandLine reports whether a flag can be set only on the command line. This includes
+// --listen of `millrace mcp`, because serve has a flag of the same name.
 func onCommandLine(command *kong.Node, f *kong.Flag) bool {
 	return f.Name == "listen" && command != nil && command.Name == "mcp" || f.Name == "config" || f.Name == "help"
 }

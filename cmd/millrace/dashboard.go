@@ -21,7 +21,7 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// boarding are the flags of the dashboard.
+// boarding holds the flags of the dashboard.
 type boarding struct {
 	Dashboard         string `placeholder:"PATH" help:"Path of the owner's dashboard, such as /dashboard. It needs a login (default: no dashboard)."`
 	DashboardPassword string `placeholder:"KEY" help:"Hash of the dashboard's password; millrace keys password makes it. Set it in the configuration file or in the environment."`
@@ -79,7 +79,7 @@ func (s *service) board(so *serving.Options, o *gateway.Options) error {
 	}
 	for _, proto := range protocols {
 		if proto.Public && c.needsKey(proto.Name) {
-			site.Off = append(site.Off, dashboard.Off{Protocol: proto, Why: "Content needs a key (require-key), and this protocol knows none: its files are public by design. Name it under open to publish it all the same."})
+			site.Off = append(site.Off, dashboard.Off{Protocol: proto, Why: "Content needs a key (require-key), but this protocol has no keys: its files are public by design. To publish it anyway, list it under open."})
 		}
 	}
 	if _, ok := from.Source.(ingest.Originals); ok {
@@ -140,7 +140,7 @@ type keysPasswordCommand struct {
 
 // passwordReport is the report of `millrace keys password --json`.
 type passwordReport struct {
-	Password string `json:"password"` // the password, which is shown only now
+	Password string `json:"password"` // the password, shown only once
 	Hash     string `json:"hash"`     // value for the key dashboard-password
 }
 

@@ -41,7 +41,7 @@ func (c *discoverCommand) Run(ctx context.Context, p *process) error {
 	}
 	reader := &protocol.ReaderOptions{Key: c.keyOf}
 	c.listing.set(reader)
-	bar := p.progress("looking at " + root)
+	bar := p.progress("probing " + root)
 	bar.Count("requests")
 	start := time.Now()
 	site, err := discover.Probe(ctx, client.HTTP(), root, &discover.Options{
@@ -65,7 +65,7 @@ func (c *discoverCommand) Run(ctx context.Context, p *process) error {
 	return nil
 }
 
-// forgetful is a store of robots.txt that stores nothing.
+// forgetful is a cache of robots.txt that stores nothing.
 type forgetful struct{}
 
 func (forgetful) Load(context.Context, string) ([]byte, error) { return nil, nil }

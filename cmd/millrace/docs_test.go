@@ -210,7 +210,7 @@ func (d *docsPage) mirror(t *testing.T) {
 
 var shellWord = regexp.MustCompile(`'[^']*'|"[^"]*"|[|<>&;]|[^\s|<>&;'"]+`)
 
-// shellWords returns the words of a simple command: none of what follows a pipe or a redirection.
+// shellWords returns the words of a simple command, up to a pipe or a redirection.
 func shellWords(line string) []string {
 	var out []string
 	for _, w := range shellWord.FindAllString(line, -1) {

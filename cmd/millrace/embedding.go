@@ -21,13 +21,13 @@ func (c *embedding) embedder(retries int) (index.Embedder, error) {
 	switch {
 	case c.EmbedURL == "" && c.EmbedModel == "":
 		if c.EmbedKey+c.EmbedDocumentPrefix+c.EmbedQueryPrefix != "" {
-			return nil, usageError("--embed-url and --embed-model name the model that the other --embed flags are for")
+			return nil, usageError("the other --embed flags need --embed-url and --embed-model")
 		}
 		return nil, nil //nolint:nilnil // no model is configured
 	case c.EmbedURL == "":
-		return nil, usageError("--embed-model: name the server that has it with --embed-url")
+		return nil, usageError("--embed-model: the server of the model is unknown; set --embed-url")
 	case c.EmbedModel == "":
-		return nil, usageError("--embed-url: name the model to ask for with --embed-model")
+		return nil, usageError("--embed-url: the model is unknown; set --embed-model")
 	}
 	// The user has configured this address, which may be on this machine, and a model may take
 	// longer for its first byte than a site. So do not use a client of fetch.

@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace/internal/analytics"
 )
 
-// recording are the flags for the recording of requests.
+// recording holds the flags for the recording of requests.
 type recording struct {
 	Events            time.Duration `default:"720h" placeholder:"DURATION" help:"How long to keep each request of a bot, without address and key (default: ${default}). Daily sums are kept forever. 0 records nothing."`
 	EventsHashQueries bool          `help:"Store bots' search queries as keyed hashes (default: as text)." hidden:""`

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// exporting are the flags for the export of events.
+// exporting holds the flags for the export of events.
 type exporting struct {
 	EventsTo     []string `placeholder:"KIND=URL" sep:"none" help:"Send each request of a bot to a service: umami=URL?website=ID, plausible=URL?domain=NAME, ga4=URL?measurement_id=G-ID&api_secret=SECRET, or webhook=URL for signed JSON (default: none). May be given several times. Set URLs with secrets in the configuration file."`
 	EventsSecret string   `placeholder:"KEY" help:"Secret that signs the webhook messages of --events-to: whsec_ and base64. A second secret after a space signs them as well. Set it in the configuration file or in the environment." hidden:""`
@@ -35,7 +35,7 @@ func (c *exporting) targets() ([]*analytics.Target, []webhook.Secret, error) {
 			return nil, nil, usageError("--events-to: " + err.Error())
 		}
 		if names[t.Name()] {
-			return nil, nil, usageError(fmt.Sprintf("--events-to: %s is named twice", t))
+			return nil, nil, usageError(fmt.Sprintf("--events-to: duplicate %s", t))
 		}
 		names[t.Name()] = true
 		hooks = hooks || t.Kind == analytics.Webhook
@@ -47,7 +47,7 @@ func (c *exporting) targets() ([]*analytics.Target, []webhook.Secret, error) {
 	case c.EventsSecret == "":
 		return out, nil, nil
 	case !hooks:
-		return nil, nil, usageError("--events-secret: --events-to has no webhook that needs it")
+		return nil, nil, usageError("--events-secret: only valid with a webhook in --events-to")
 	}
 	secrets, err := webhook.ParseSecrets(strings.Join(strings.Fields(c.EventsSecret), "\n"))
 	if err != nil {

@@ -126,8 +126,7 @@ func TestNotRecorded(t *testing.T) {
 	if e := eventsIn(t, file); len(e) != 0 {
 		t.Errorf("%+v", e)
 	}
-	// The flag, the environment and the file give the same error, in config as in
-	// serve.
+	// The flag, the environment and the file cause the same error, in config and in serve.
 	yaml, other := filepath.Join(t.TempDir(), "millrace.yaml"), filepath.Join(t.TempDir(), "other.yaml")
 	write(t, yaml, "events: 0s\nevents-hash-queries: true\n")
 	write(t, other, "events: 0\nevents-to: plausible=https://a.example/?domain=a.example\n")

@@ -21,7 +21,7 @@ type exportCommand struct {
 	common
 	Store  string `required:"" placeholder:"FILE" help:"Mirror that pull has written, or the store of a published site. It is opened read-only."`
 	Format string `required:"" enum:"jsonl,markdown,parquet,csv" placeholder:"FORMAT" help:"Format: jsonl has each page in full, one a line; markdown is a folder of files with front matter; parquet is pages.parquet and chunks.parquet; csv has the metadata of each page."`
-	Out    string `placeholder:"PATH" help:"File for jsonl and csv, or folder for markdown and parquet (default: standard output, also by -)."`
+	Out    string `placeholder:"PATH" help:"File for jsonl and csv, or folder for markdown and parquet; - is standard output (default: standard output)."`
 	Site   string `placeholder:"URL" help:"Export only this site of the store (default: all sites)."`
 	Since  string `placeholder:"CURSOR" help:"Export only changes, as jsonl: since the cursor that an earlier export has reported, or since a time, such as 2026-11-20T12:00:00Z."`
 }
@@ -35,9 +35,9 @@ func (c *exportCommand) Run(ctx context.Context, p *process) error {
 	case folder && piped:
 		return usageError("--format " + c.Format + " writes a folder: name it with --out")
 	case piped && c.JSON:
-		return usageError("--json prints the report on standard output, where the pages go: name a file for them with --out")
+		return usageError("--json: the report and the pages cannot both go to standard output; name a file for the pages with --out")
 	case c.Since != "" && c.Format != "jsonl":
-		return usageError("--since: changes are exported as jsonl")
+		return usageError("--since: changes can be exported only as jsonl; use --format jsonl")
 	case !folder && !piped && sameFile(c.Store, c.Out):
 		return usageError("--out " + c.Out + ": this is the store")
 	}

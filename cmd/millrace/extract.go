@@ -181,7 +181,7 @@ func (c *extractCommand) text(w *bytes.Buffer, r *extractReport) {
 			fmt.Fprintf(w, "dropped  %s: %s, %d words\n", d.Selector, d.Reason, d.Words)
 		}
 		for _, rule := range e.Idle {
-			fmt.Fprintf(w, "idle     %s: nothing on this page goes by it\n", rule)
+			fmt.Fprintf(w, "idle     %s: matches nothing on this page\n", rule)
 		}
 	}
 }

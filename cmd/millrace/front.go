@@ -89,8 +89,8 @@ func (c *serveCommand) together(docs string) error {
 	return nil
 }
 
-// reached returns scheme and authority of all URLs of the site: of its bases and, in front of
-// a site, of all its host names.
+// reached returns the scheme and authority of every URL of the site: its bases and, in front
+// of a site, all its host names.
 func (c *serveCommand) reached(base, docs string) []string {
 	out := []string{canon.Origin(base), canon.Origin(docs)}
 	if c.Origin == "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/gateway"
 )
 
-// gatekeeping are the flags for rules about bots, and for the rate of large files.
+// gatekeeping holds the flags for rules about bots, and for the rate of large files.
 type gatekeeping struct {
 	Bot            []string `placeholder:"NAME=ACTION" help:"Rule for bots, such as training=403. NAME is a bot's token, an operator, a purpose (training, search or user), bots for all bots, or unverified for bots that prove no identity. ACTION is allow, 402, 403, or a rate such as 2/s (default: allow). The most specific rule wins. What the policy refuses gets 403, or 402 if the policy names a price."`
 	Bots           []string `placeholder:"FILE" help:"Files with more bots, one bot a line: token, operator, purpose (default: the built-in bots)." hidden:""`
@@ -96,7 +96,7 @@ func (c *gatekeeping) keep(p *process, o *gateway.Options) error {
 	}
 	believed(p, o.Access.Bots, o.Access.Rules)
 	if paid := slices.ContainsFunc(o.Access.Rules, func(r access.Rule) bool { return r.Action == access.PaymentRequired }); paid && (p.policy == nil || p.policy.Payment == "") {
-		p.log.Warn("bots must pay but the policy names no page; set payment of the policy")
+		p.log.Warn("bots must pay but the policy has no payment page; set payment of the policy")
 	}
 	return nil
 }

@@ -184,8 +184,8 @@ func (p pulled) trouble() (texts, codes []string) {
 	return texts, codes
 }
 
-// onward forwards requests to a server outside the bubble. It closes connections,
-// because fake time stands still while one is open.
+// onward forwards requests to a server outside the bubble. It closes connections, because fake
+// time does not advance while one is open.
 func onward(to string) http.Handler {
 	u, err := url.Parse(to)
 	if err != nil {

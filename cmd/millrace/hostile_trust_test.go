@@ -42,8 +42,8 @@ func certified(t *testing.T, name string, from, to time.Duration) *tls.Config {
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 }
 
-// A pull sends no request to a host with untrusted TLS, and one line says what is wrong
-// and what to do.
+// A pull sends no request to a host with untrusted TLS, and reports the cause and the remedy
+// in one line.
 func TestPullTLS(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour

@@ -64,7 +64,7 @@ func TestPullWrongURL(t *testing.T) {
 	}
 }
 
-// Host names are shown in ASCII form, which tells lookalikes apart.
+// Host names are shown in ASCII form, so that lookalikes can be distinguished.
 func TestPullLookAlike(t *testing.T) {
 	t.Parallel()
 	for url, site := range map[string]string{

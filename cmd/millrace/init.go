@@ -33,7 +33,7 @@ func (c *initCommand) Run(ctx context.Context, p *process) error {
 	}
 	start := time.Now()
 	client := c.client(p, forgetful{})
-	bar := p.progress("looking at " + at)
+	bar := p.progress("probing " + at)
 	bar.Count("requests")
 	r, err := setup.Probe(ctx, client.HTTP(), at, &setup.Options{
 		File: c.File, Private: c.AllowPrivate, Logger: p.log, Progress: func(n int) { bar.Show(n, n) },

@@ -22,7 +22,7 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// initSite is a site that init probes.
+// initSite serves a site for init to probe.
 func initSite(t *testing.T, robots string, sitemap ...string) *httptest.Server {
 	t.Helper()
 	files := http.FileServer(http.Dir(filepath.Join("..", "..", "testdata", "sites", "handbook")))

@@ -28,12 +28,12 @@ type keysCommand struct {
 	Directory keysDirectoryCommand `cmd:"" help:"Write a directory of signing keys for publication."`
 }
 
-// keyStore are the flags that select the store of the keys.
+// keyStore holds the flags that select the store of the keys.
 type keyStore struct {
 	common
-	Source string `arg:"" optional:"" help:"Source as it is given to serve; its store has the keys."`
-	As     string `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"The --as of serve, if serve has it."`
-	Store  string `placeholder:"FILE" help:"The --store of serve, if serve has it."`
+	Source string `arg:"" optional:"" help:"SOURCE of serve, whose store has the keys."`
+	As     string `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"Value of --as that serve uses, if any."`
+	Store  string `placeholder:"FILE" help:"Value of --store that serve uses, if any."`
 }
 
 // file returns the store that serve would use.

@@ -129,7 +129,7 @@ func (c *keysDirectoryCommand) Run(_ context.Context, p *process) error {
 				fmt.Fprintf(p.stderr, "%s: %s\n", name, r.Header.Get(name))
 			}
 			if r.Expires != nil {
-				fmt.Fprintf(p.stderr, "The signatures hold until %s.\n", r.Expires.Format(time.DateOnly))
+				fmt.Fprintf(p.stderr, "The signatures are valid until %s.\n", r.Expires.Format(time.DateOnly))
 			}
 		}
 		if c.Out == "" {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A key of the owner's own, from a file or standard input, opens the content. It
+// An owner can supply a key from a file or standard input. The key opens the content. It
 // appears in no output and no store, and a weak key is refused.
 func TestOwnKey(t *testing.T) {
 	t.Parallel()

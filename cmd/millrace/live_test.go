@@ -217,7 +217,7 @@ func TestServeMarkdown(t *testing.T) {
 	}
 }
 
-// A site that disallows everything gives a clear error.
+// A pull of a site that disallows everything fails with a clear error.
 func TestPullDisallowed(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")

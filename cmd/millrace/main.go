@@ -44,7 +44,7 @@ func main() {
 	os.Exit(code)
 }
 
-// commands is the command line: a struct for each command, in a file of its name.
+// commands is the command line. Each command has its own struct and file.
 type commands struct {
 	Serve    serveCommand    `cmd:"" help:"Publish a site in every protocol, and keep it up to date."`
 	Build    buildCommand    `cmd:"" help:"Write a site in every protocol to a folder, for static hosts."`
@@ -67,7 +67,7 @@ type commands struct {
 	Help     helpCommand     `cmd:"" help:"Explain a command."`
 }
 
-// common are the flags of every command.
+// common holds the flags of every command.
 type common struct {
 	JSON     bool   `name:"json" help:"Print the report as JSON to standard output."`
 	Quiet    bool   `short:"q" help:"Print no progress, and log only errors."`
@@ -142,7 +142,7 @@ func (p *process) run(ctx context.Context, args []string) (code int) {
 		}
 		if conf != nil { // the configuration is valid
 			if args[0] == "search" && strings.HasPrefix(err.Error(), "unknown flag") {
-				fmt.Fprintln(p.stderr, `If it is a word to leave out, quote the whole question: millrace search "wheel -paddles" --store FILE`)
+				fmt.Fprintln(p.stderr, `To exclude a word, quote the whole query: millrace search "wheel -paddles" --store FILE`)
 			}
 			fmt.Fprintln(p.stderr, "Run millrace help, or millrace help COMMAND.")
 		}
@@ -181,7 +181,7 @@ func (p *process) parse(args []string) (*commands, *config.Config, *kong.Context
 	line, conf := new(commands), config.New(p.lookup)
 	k, err := kong.New(line,
 		kong.Name("millrace"),
-		kong.Description("millrace publishes a website in every machine-content protocol, mirrors sites and checks them. Every flag is also a key of millrace.yaml and an environment variable: MILLRACE_LOG_LEVEL sets --log-level. millrace help COMMAND --all shows rarely used flags, too. The key policy says what the content may be used for."),
+		kong.Description("millrace publishes a website in every machine-content protocol, mirrors sites and checks them. Every flag is also a key of millrace.yaml and an environment variable: MILLRACE_LOG_LEVEL sets --log-level. millrace help COMMAND --all shows rarely used flags, too. The key policy sets what the content may be used for."),
 		kong.Writers(p.stdout, p.stderr),
 		kong.Exit(func(code int) { panic(exited(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: true, NoExpandSubcommands: true}),
@@ -195,7 +195,7 @@ func (p *process) parse(args []string) (*commands, *config.Config, *kong.Context
 		kong.NamedMapper("names", kong.MapperFunc(decodeNames)),
 	)
 	if err != nil {
-		panic("millrace: the command line does not describe itself: " + err.Error())
+		panic("millrace: define command line: " + err.Error())
 	}
 	// Show help even if the configuration is invalid.
 	if !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
@@ -271,7 +271,7 @@ func (p *process) start(c *common) {
 	p.common = c
 	level := new(slog.LevelVar)
 	if err := level.UnmarshalText([]byte(c.LogLevel)); err != nil {
-		panic("millrace: kong let a log level through that is none: " + err.Error())
+		panic("millrace: kong accepted an invalid log level: " + err.Error())
 	}
 	if c.Quiet {
 		level.Set(max(level.Level(), slog.LevelError))

@@ -213,7 +213,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// A logged error has its code.
+// The log line of an error includes the code of the error.
 func TestLoggedCode(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

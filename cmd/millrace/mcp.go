@@ -20,7 +20,7 @@ type mcpCommand struct {
 	common
 	embedding
 	Store      string  `required:"" placeholder:"FILE" help:"Mirror that pull has written, or the store of a published site. Changes are visible at once."`
-	Listen     string  `placeholder:"ADDRESS" help:"Answer by HTTP at this address under /mcp, such as 127.0.0.1:8081 (default: standard input and output)."`
+	Listen     string  `placeholder:"ADDRESS" help:"Serve HTTP at this address under /mcp, such as 127.0.0.1:8081 (default: standard input and output)."`
 	RequireKey bool    `help:"With --listen: require a key with the scope read (see millrace help keys)."`
 	Rate       float64 `placeholder:"N" help:"With --listen: maximum requests a second from one key or address; bursts may be twice as large (default: no limit)."`
 }
@@ -34,7 +34,7 @@ type mcpReport struct {
 func (c *mcpCommand) Run(ctx context.Context, p *process) (err error) {
 	p.limitMemory()
 	if c.JSON && c.Listen == "" {
-		return usageError("--json: standard output has only the protocol; use it with --listen")
+		return usageError("--json: only valid with --listen; without it, standard output carries the protocol")
 	}
 	access := accessFlags{RequireKey: c.RequireKey, Rate: c.Rate}
 	if err := access.validate(); err != nil {
@@ -95,13 +95,13 @@ func (c *mcpCommand) listen(ctx context.Context, p *process, st store.Store, lib
 	return g.Run(ctx, ln, &gateway.ServerOptions{Logger: p.log})
 }
 
-// agents are the flags of a server with an MCP endpoint.
+// agents holds the flags of a server with an MCP endpoint.
 type agents struct {
-	NoMCP bool `name:"no-mcp" help:"Do not answer agents by the Model Context Protocol under /mcp." hidden:""`
+	NoMCP bool `name:"no-mcp" help:"Do not serve the Model Context Protocol under /mcp." hidden:""`
 }
 
-// answer adds the MCP endpoint for the published site to a gateway. It needs the same access
-// as the content of the protocols.
+// answer adds the MCP endpoint for the published site to a gateway. Clients need the same
+// access to it as to the content of the protocols.
 func (c *agents) answer(p *process, policy *millrace.Policy, access *accessFlags, o *gateway.Options) {
 	if c.NoMCP {
 		return

@@ -214,7 +214,7 @@ func TestMCPUsage(t *testing.T) {
 			t.Errorf("%v: %d %s, want %s: %s", q.args, exit, code, q.code, out)
 		}
 	}
-	// A client that disconnects at once is no failure.
+	// A client that disconnects at once is not a failure.
 	if code, out, errs := command(t, nil, "mcp", "--store", file); code != 0 || out != "" {
 		t.Errorf("%d %q %s", code, out, errs)
 	}

@@ -10,7 +10,7 @@ import (
 // few requests, and the same amount of garbage. It does not include the caches of the store.
 const memoryLimit = 98 << 20
 
-// lazily is the value of GOGC far from the limit.
+// lazily is the value of GOGC while the heap is far below the limit.
 const lazily = 400
 
 // limitMemory makes the garbage collector run rarely far from the limit, and often near it.

@@ -6,7 +6,7 @@ import (
 	"github.com/millrace/millrace/internal/gateway"
 )
 
-// metering are the flags for metrics.
+// metering holds the flags for metrics.
 type metering struct {
 	Metrics []string `type:"names" placeholder:"NETWORK,..." help:"Addresses or networks that may also read the Prometheus metrics at /metrics; off disables them (default: this machine and private networks). Behind a proxy, also set --proxies."`
 }
@@ -26,7 +26,7 @@ func (c *metering) readers() (from []netip.Prefix, off bool, err error) {
 			}
 			return nil, true, nil
 		}
-		p, err := network("metrics", s, "everybody could read them")
+		p, err := network("metrics", s, "all clients could read the metrics")
 		if err != nil {
 			return nil, false, err
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A refresh that has ended is not shown any more.
+// A refresh that has ended is no longer shown.
 func TestRefreshing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out buffer

@@ -21,8 +21,7 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// pagesIn writes the pages of a folder, with texts by path, and removes the pages that
-// texts does not have.
+// pagesIn writes the pages of a folder, with texts by path, and removes all other pages.
 func pagesIn(t *testing.T, dir string, texts map[string]string) {
 	t.Helper()
 	files, err := os.ReadDir(dir)
@@ -214,7 +213,7 @@ func TestSharedStore(t *testing.T) {
 		token, _ := syncToken(t, one.served)
 		epochs = append(epochs, token.Epoch)
 	}
-	// Three servers share one publication, and one of those has other documents.
+	// Three servers share one publication, and one of the three has other documents.
 	if len(sequences(t, s.file)) != 3 || epochs[0] == epochs[1] || epochs[1] == epochs[2] || epochs[0] == epochs[2] || epochs[3] != epochs[1] || epochs[4] != epochs[1] {
 		t.Fatalf("epochs %q", epochs)
 	}
@@ -455,8 +454,8 @@ func TestExcludeAnnounced(t *testing.T) {
 	s.ended(t)
 }
 
-// A folder that is served with another base has that base in all its pages and links.
-// The publication with the first base stays.
+// A folder that is served with another base has that base in all its pages and links. The
+// publication with the first base is kept.
 func TestBaseChanges(t *testing.T) {
 	t.Parallel()
 	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "s.db")

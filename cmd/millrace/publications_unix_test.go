@@ -15,9 +15,9 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// When a server is stopped, another one takes over the folder and the publication.
-// After it continues, it writes nothing and follows the other one. A killed server is
-// the same, except that it has ended.
+// When a server is stopped, another one takes over the folder and the publication. When the
+// stopped server continues, it writes nothing and shows the pages of the other one. A killed
+// server is replaced in the same way.
 func TestSharedStoreStopped(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

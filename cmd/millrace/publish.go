@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// publishing are the flags of every command that publishes.
+// publishing holds the flags of every command that publishes.
 type publishing struct {
 	Exclude         []string `placeholder:"PATH" help:"Paths to hide, with everything below them. Accounts, carts, logins and administration are hidden already."`
 	ExcludeDefaults bool     `negatable:"" default:"true" help:"Hide accounts, carts, logins and administration (default: yes)." hidden:""`
@@ -28,14 +28,14 @@ type publishing struct {
 	RobotsSignal    bool     `name:"robots-content-signal" negatable:"" default:"true" help:"Write Content-Signal lines to robots.txt, if there is a policy (default: yes)." hidden:""`
 	RobotsUsage     bool     `name:"robots-content-usage" help:"Write Content-Usage lines to robots.txt, if there is a policy. Validators that do not know them report errors." hidden:""`
 	RobotsLicense   bool     `name:"robots-license" help:"Write a License line to robots.txt, if there is a licence. Validators that do not know it report errors." hidden:""`
-	Rehost          bool     `help:"Publish the pages of a mirror under the base URL instead of their original URLs, so that every protocol can have them."`
+	Rehost          bool     `help:"Publish the pages of a mirror under the base URL instead of their original URLs, so that every protocol can publish them."`
 
 	SCP scpPublishing `embed:""`
 	ARC arcPublishing `embed:""`
 	Web webPublishing `embed:""`
 }
 
-// hideable are the kinds of pages for --hide-kinds.
+// hideable lists the kinds of pages that --hide-kinds accepts.
 var hideable = []millrace.PageKind{
 	millrace.Article, millrace.Documentation, millrace.Service, millrace.Forum, millrace.Product,
 	millrace.Listing, millrace.Collection, millrace.Archive,
@@ -59,7 +59,7 @@ func (c *publishing) validate() error {
 	}
 	for _, kind := range c.HideKinds {
 		if !slices.Contains(hideable, millrace.PageKind(kind)) {
-			return usageError(fmt.Sprintf("--hide-kinds: there is no kind %q; the kinds are %q", kind, hideable))
+			return usageError(fmt.Sprintf("--hide-kinds: unknown kind %q; use one of %q", kind, hideable))
 		}
 	}
 	return errors.Join(c.SCP.validate(), c.ARC.validate(), c.Web.validate())

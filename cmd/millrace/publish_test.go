@@ -24,8 +24,8 @@ var outsideFingerprint = map[string]string{
 	"search; embed-url decides whether there are embeddings":                  "embed-key embed-document-prefix embed-query-prefix embed-model",
 }
 
-// Every flag of serve changes the fingerprint of a publication, or is known not to
-// change a document of it.
+// Every flag of serve changes the fingerprint of a publication, or is listed in
+// outsideFingerprint.
 func TestPublishingKey(t *testing.T) {
 	t.Parallel()
 	source := t.TempDir()

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// bounding are the flags that limit the pull of a site.
+// bounding holds the flags that limit the pull of a site.
 type bounding struct {
 	MaxPages int      `placeholder:"N" help:"Maximum pages that one pull requests from a site; the next pull continues. A file of many pages is read whole, or not at all if the site says that it has more."`
 	MaxBytes byteSize `placeholder:"SIZE" help:"Maximum bytes that one pull receives from a site, with headers, such as 20MB; the next pull continues."`

@@ -54,7 +54,7 @@ func TestPullQuotas(t *testing.T) {
 					t.Errorf("pull %d: %+v", pulls, r)
 				}
 				if got >= 12 && c[0] == "crawl" {
-					break // it probes every address again, some in each pull
+					break // each pull probes some of the addresses again
 				}
 			}
 			// A crawl fetches up to eight pages at once.

@@ -18,8 +18,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// frozen repeats the site's sitemap with another validator: to an SCP client the site
-// has changed, but no file says how. After some times, it passes requests to the site.
+// frozen repeats the site's sitemap with another validator: to an SCP client the site has
+// changed, but no file contains the changes. After the given number of responses, it passes
+// requests to the site.
 func frozen(sitemap, etag string, times int) func(w http.ResponseWriter, r *http.Request) bool {
 	return func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != "/sitemap.xml" || times == 0 {
@@ -92,8 +93,8 @@ func TestPullDeletions(t *testing.T) {
 	}
 }
 
-// The primary source may be older than reported deletions. Deleted pages do not come
-// back for good.
+// The primary source may be older than the reported deletions. It does not restore deleted
+// pages permanently.
 func TestPullDeletionsOldPrimary(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, densePages(t, 40))

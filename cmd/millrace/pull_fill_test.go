@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// For a site with summaries in ARC, the ARC list says which pages exist and change, and
-// the HTML has their contents.
+// For a site with summaries in ARC, pull reads the list of pages and changes from ARC, and the
+// contents from the HTML.
 func TestPullFills(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, manyPages(t, 30))

@@ -6,9 +6,9 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// listing are the flags about protocols' lists of a site's pages.
+// listing holds the flags for the page lists of protocols.
 type listing struct {
-	MaxList   int64 `placeholder:"MIB" help:"Maximum size of a list of all pages, decoded (default: 100). It holds for tct-00 and arc, and for each list of tct-01 and tct-03. The other specifications set their own limits."`
+	MaxList   int64 `placeholder:"MIB" help:"Maximum size of a list of all pages, decoded (default: 100). It applies to tct-00 and arc, and to each list of tct-01 and tct-03. The other specifications set their own limits."`
 	Handshake bool  `help:"With tct-00: also check that each page links to the document that the list names for it. This costs one more request a document."`
 }
 

@@ -107,8 +107,8 @@ func manyPages(t *testing.T, n int) string {
 	return dir
 }
 
-// densePages returns a site of n pages with little in common, large enough that asking
-// for deletions pays.
+// densePages returns a site of n pages that compress badly. The site is large enough that a
+// request for deletions costs less than the list.
 func densePages(t *testing.T, n int) string {
 	t.Helper()
 	dir := manyPages(t, n)
@@ -122,7 +122,8 @@ func densePages(t *testing.T, n int) string {
 	return dir
 }
 
-// pageText returns a page with words of its own.
+// pageText returns the HTML of page i with a different text for each i. more is added to the
+// text.
 func pageText(i int, more string) string {
 	words := make([]string, 150)
 	for j := range words {

@@ -4,7 +4,7 @@ import (
 	"github.com/millrace/millrace/internal/savings"
 )
 
-// coefficients are the flags of commands that report savings.
+// coefficients holds the flags of commands that report savings.
 type coefficients struct {
 	KWhPerGB        float64 `name:"kwh-per-gb" default:"0.06" placeholder:"N" help:"Energy of the network in kWh for each GB, to estimate savings (default: ${default}). millrace report names the sources of these numbers."`
 	BytesPerToken   float64 `name:"bytes-per-token" default:"4" placeholder:"N" help:"Bytes of text in one token (default: ${default})."`

@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace/internal/webauth"
 )
 
-// signing are the flags of a command that signs its requests.
+// signing holds the flags of a command that signs its requests.
 type signing struct {
 	SignKey   string `placeholder:"FILE" help:"Sign every request by Web Bot Auth with the key in this file, which millrace keys sign makes (default: requests are not signed)."`
 	SignAgent string `placeholder:"URL" help:"With --sign-key: URL where the key is published, such as https://bot.example.com/.well-known/http-message-signatures-directory (see millrace keys directory)."`

@@ -13,18 +13,19 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// pushing are the flags of a server that notifies search engines and hubs.
+// pushing holds the flags of a server that notifies search engines and hubs.
 type pushing struct {
 	IndexNow    bool   `name:"indexnow" help:"Notify search engines of changed pages at once, by IndexNow (default: no). The key file is served under the base URL of the pages."`
 	IndexNowKey string `name:"indexnow-key" placeholder:"KEY" help:"IndexNow key that the site already has (default: a new key, which the store keeps)." hidden:""`
 	IndexNowURL string `name:"indexnow-url" placeholder:"URL" help:"IndexNow endpoint (default: https://api.indexnow.org/indexnow)." hidden:""`
 }
 
-// sound rejects notifications that receivers cannot follow, or that contradict the policy.
+// sound rejects notifications of URLs that receivers cannot fetch, or that contradict the
+// policy.
 func (c *serveCommand) sound(policy *millrace.Policy) error {
 	switch {
 	case !c.IndexNow && (c.IndexNowKey != "" || c.IndexNowURL != ""):
-		return usageError("--indexnow-key and --indexnow-url go with --indexnow")
+		return usageError("--indexnow-key and --indexnow-url: only valid with --indexnow")
 	case c.IndexNow && c.IndexNowKey != "" && push.CheckKey(c.IndexNowKey) != nil:
 		return usageError(fmt.Sprintf("--indexnow-key: %v", push.CheckKey(c.IndexNowKey)))
 	}

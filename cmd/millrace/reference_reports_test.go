@@ -28,7 +28,7 @@ import (
 	"github.com/millrace/millrace/protocol/scp"
 )
 
-// reportType is the type of what a command prints with --json.
+// reportType describes the JSON report of a command.
 type reportType struct {
 	command string
 	of      reflect.Type
@@ -68,7 +68,7 @@ var reports = []reportType{
 // member is one member of a report: its path, such as findings[].url.
 type member struct{ path, kind, meaning string }
 
-// objects are the types that several members have. They are listed once.
+// objects collects the types that several members share. The page lists each of them once.
 type objects struct {
 	uses  map[reflect.Type]int
 	names []reflect.Type
@@ -138,8 +138,8 @@ func (o *objects) members(t *testing.T, typ reflect.Type, below string) (out []m
 	return out
 }
 
-// name returns the name of a type on the page: that of its package is a part of it
-// if it needs that.
+// name returns the name of a type on the page. If another type has the same name, it is
+// prefixed with the package name.
 func (o *objects) name(t reflect.Type) string {
 	name := strings.ToLower(t.Name())
 	for _, other := range o.names {
@@ -152,7 +152,7 @@ func (o *objects) name(t reflect.Type) string {
 
 func (o *objects) link(t reflect.Type) string { return "[" + o.name(t) + "](#" + o.name(t) + ")" }
 
-// usual are the meanings of members that have one everywhere.
+// usual holds the meanings of members that mean the same in every report.
 var usual = map[string]string{
 	"bot":      "Name of the bot.",
 	"code":     "Code of the error or reason.",
@@ -248,7 +248,7 @@ func commentOf(t *testing.T, typ reflect.Type, field string) string {
 
 func TestReferenceReports(t *testing.T) {
 	t.Parallel()
-	if n := reportCalls(t); n != len(reports)-3 { // watch and scp cat print lines, a webhook is sent
+	if n := reportCalls(t); n != len(reports)-3 { // watch and scp cat print lines, and a webhook is posted
 		t.Errorf("commands print %d reports, the page has %d", n, len(reports)-3)
 	}
 	o := objects{uses: map[reflect.Type]int{}}
@@ -308,8 +308,8 @@ func reportCalls(t *testing.T) (n int) {
 	return n
 }
 
-// checkReport reports members in what a command has printed with --json that the
-// page does not list.
+// checkReport fails the test if the JSON output of a command has members that the page does
+// not list.
 func checkReport(t *testing.T, args []string, stdout string) {
 	t.Helper()
 	for _, r := range reports {
@@ -322,7 +322,7 @@ func checkReport(t *testing.T, args []string, stdout string) {
 			return // not a report
 		}
 		listed := map[string]bool{"error": true, "code": true} // of a failure
-		var open []string                                      // members with members of any name
+		var open []string                                      // members whose own members may have any name
 		listPaths(r.of, "", nil, func(path string, isOpen bool) {
 			if listed[path] = true; isOpen {
 				open = append(open, path+".")
@@ -336,8 +336,8 @@ func checkReport(t *testing.T, args []string, stdout string) {
 	}
 }
 
-// listPaths calls f with the paths of the members of a type. Those of a type that
-// contains itself are open.
+// listPaths calls f with the paths of the members of a type. Members whose type contains
+// itself are open.
 func listPaths(typ reflect.Type, below string, inside []reflect.Type, f func(path string, open bool)) {
 	for typ.Kind() == reflect.Pointer || typ.Kind() == reflect.Slice {
 		if typ.Kind() == reflect.Slice && below != "" && !strings.HasSuffix(below, "[]") {

@@ -133,7 +133,7 @@ segment that starts with ` + "`~`" + `. Errors have a body in JSON with a code, 
 		path := "`" + a.path + "`"
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", a.method, path, a.returns, a.kind, a.when)
 		sample := cmp.Or(a.sample, samples[a.path])
-		if a.of == "SCP" { // the names are those of the edition
+		if a.of == "SCP" { // the file names depend on the edition
 			_, suffix, _ := strings.Cut(a.path, ".")
 			suffix = regexp.QuoteMeta("." + suffix)
 			m := regexp.MustCompile(`https://example\.com(/scp/[^"<]+` + suffix + `)["<]`).FindStringSubmatch(sitemap)
@@ -173,8 +173,8 @@ func (s *served) ask(t *testing.T, a answer, path string) (status int, kind stri
 	return resp.StatusCode, kind
 }
 
-// documentsOf lists the paths of the documents in a built folder: what the folder of the
-// site has not.
+// documentsOf lists the paths of the documents in a built folder, which the site's folder does
+// not contain.
 func documentsOf(t *testing.T, out, site string) (paths []string) {
 	t.Helper()
 	err := fs.WalkDir(os.DirFS(out), ".", func(name string, d fs.DirEntry, err error) error {
@@ -184,7 +184,7 @@ func documentsOf(t *testing.T, out, site string) (paths []string) {
 		case name == ".millrace":
 			return fs.SkipDir
 		case d.IsDir() || name == "_headers" || strings.HasSuffix(name, ".html") || strings.HasPrefix(name, "openfeeder/pages/") || name == "openfeeder.json":
-			return nil // of static hosts alone
+			return nil // for static hosts only
 		}
 		if _, err := os.Stat(filepath.Join(site, name)); err == nil {
 			return nil

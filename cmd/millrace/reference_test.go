@@ -22,7 +22,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the pages of docs/reference")
 
-// checkReference compares a page of docs/reference with what the code says.
+// checkReference compares a page of docs/reference with the text generated from the code.
 func checkReference(t *testing.T, name, want string) {
 	t.Helper()
 	file := filepath.Join("..", "..", "docs", "reference", name)
@@ -41,7 +41,7 @@ func checkReference(t *testing.T, name, want string) {
 	}
 }
 
-// model returns the command line as kong knows it.
+// model returns the command line as parsed by kong.
 func model(t *testing.T) *kong.Application {
 	t.Helper()
 	k, err := kong.New(new(commands), kong.Name("millrace"), kong.Vars{"origins": originNames()}, kong.NamedMapper("names", kong.MapperFunc(decodeNames)))
@@ -119,7 +119,7 @@ func writeFlag(b *strings.Builder, f *kong.Flag) {
 	fmt.Fprintf(b, "- `%s`: %s%s\n", f, f.Help, rare)
 }
 
-// kindOf returns the type of the value of a flag, as users know it.
+// kindOf describes the type of a flag's value for users.
 func kindOf(f *kong.Flag) string {
 	typ, named := f.Target.Type(), strings.ToLower(f.PlaceHolder)
 	if typ.Kind() == reflect.Pointer {
@@ -141,10 +141,10 @@ func kindOf(f *kong.Flag) string {
 	return cmp.Or(named, "text")
 }
 
-// withDefault matches what the help of a flag says of its default.
+// withDefault matches the default in the help text of a flag.
 var withDefault = regexp.MustCompile(` *\(default: ([^()]*(?:\([^()]*\))?[^()]*)\)`)
 
-// keyRow returns the row of a key.
+// keyRow returns the table row of a key.
 func keyRow(f *kong.Flag, of string) string {
 	value, help := f.Default, f.Help
 	if value != "" {
@@ -251,7 +251,7 @@ A duration is written as ` + "`90s`" + `, ` + "`15m`" + ` or ` + "`24h`" + `.
 	}
 }
 
-// isListed reports members of the policy that no key of the page sets.
+// isListed fails the test for each member of the policy that no key of the page sets.
 func isListed(t *testing.T, at string, v reflect.Value) {
 	t.Helper()
 	for i := range v.NumField() {
@@ -265,7 +265,7 @@ func isListed(t *testing.T, at string, v reflect.Value) {
 	}
 }
 
-// policyKeys are the keys below policy, each with a value that it takes.
+// policyKeys lists the keys below policy, each with a valid value.
 var policyKeys = []struct{ name, kind, meaning, value string }{
 	{"access", "text", "Who may have the content, in one line.", "Everyone"},
 	{"consumers", "list of product tokens", "The agents that are approved by name.", "[ExampleBot]"},

@@ -22,7 +22,7 @@ import (
 // webCrawl is the agent's name for reading a site without a protocol.
 const webCrawl = agent.Crawl
 
-// remote are the flags of commands that fetch.
+// remote holds the flags of commands that fetch.
 type remote struct {
 	AllowPrivate bool           `help:"Allow loopback and private addresses."`
 	Delay        *time.Duration `placeholder:"DURATION" help:"Delay between two requests to one host (default: none on loopback, 250ms elsewhere)."`

@@ -14,9 +14,9 @@ import (
 type reportCommand struct {
 	common
 	coefficients
-	Source string `arg:"" optional:"" help:"Source as it is given to serve."`
-	As     string `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"The --as of serve, if serve has it."`
-	Store  string `placeholder:"FILE" help:"The --store of serve, if serve has it, or a mirror that pull has written."`
+	Source string `arg:"" optional:"" help:"SOURCE of serve."`
+	As     string `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"Value of --as that serve uses, if any."`
+	Store  string `placeholder:"FILE" help:"Value of --store that serve uses, if any, or a mirror that pull has written."`
 	Since  string `placeholder:"DATE" help:"First day of the report on a published site, such as 2026-11-01 (default: 30 days). Pulls are always reported in total."`
 	CSV    bool   `name:"csv" help:"Print a table for spreadsheets, with a line for each day, bot and protocol."`
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace/internal/ingest"
 )
 
-// correcting are the flags of commands that extract pages.
+// correcting holds the flags of commands that extract pages.
 type correcting struct {
 	Keep     []string `placeholder:"SELECTOR" sep:"none" help:"CSS selector of elements that are content, whatever they look like. May be given several times."`
 	Drop     []string `placeholder:"SELECTOR" sep:"none" help:"CSS selector of elements that are not content. May be given several times."`

@@ -36,7 +36,7 @@ func (c *searchCommand) Run(ctx context.Context, p *process) error {
 	text := strings.Join(c.Query, " ")
 	switch {
 	case strings.TrimSpace(text) == "":
-		return usageError("the question is empty; write a few words, such as \"reset a password\"")
+		return usageError("the query is empty; write a few words, such as \"reset a password\"")
 	case c.Limit < 1 || c.Limit > mostHits:
 		return usageError(fmt.Sprintf("--limit %d: must be from 1 to %d", c.Limit, mostHits))
 	case !(c.MinScore >= 0 && c.MinScore <= 1):

@@ -67,7 +67,7 @@ func TestSearch(t *testing.T) {
 			t.Errorf("--min-score 0.5 gives %v (the best is %v)", h.Relevance, least)
 		}
 	}
-	// No input of a user is an error.
+	// No user input is an error.
 	for _, q := range []string{`"`, "-", "AND OR NOT", "*", "a' OR 1=1; --", "title:", "\x01\x02", "🙂", strings.Repeat("word ", 10_000), `NEAR(a b)`, "x"} {
 		code, _, errs := command(t, nil, "search", "--store", file, "--", q)
 		if code != 0 {
@@ -142,7 +142,7 @@ func TestSearchWhileServing(t *testing.T) {
 	wg.Wait()
 }
 
-// If the embedder fails, search says so and searches words.
+// If the embedder fails, search reports it and searches only words.
 func TestSearchWithoutEmbedder(t *testing.T) {
 	t.Parallel()
 	file := mirrorOf(t, "handbook")

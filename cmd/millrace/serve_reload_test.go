@@ -330,7 +330,7 @@ func TestNotify(t *testing.T) {
 	var out buffer
 	ctx, cancel := context.WithCancel(t.Context())
 	hangups := make(chan os.Signal)
-	var before string // expected before a signal may come
+	var before string // log before the first signal
 	p := &process{
 		lookup: environment(map[string]string{"HOME": t.TempDir(), "NOTIFY_SOCKET": name}), stderr: &out, stdout: &out,
 		hangups: func() (<-chan os.Signal, func()) { before = out.String(); return hangups, func() {} },

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/webauth"
 )
 
-// stamping are the flags of a server that signs responses and verifies signatures.
+// stamping holds the flags of a server that signs responses and verifies signatures.
 type stamping struct {
 	SignResponses string   `placeholder:"FILE" help:"Sign every machine document with the key in this file, which millrace keys sign makes (default: documents are not signed). The key is published with those of --sign-directory."`
 	SignDirectory []string `placeholder:"FILE" help:"Files with keys to publish at /.well-known/http-message-signatures-directory. Private keys, such as that of --sign-key, also sign the directory." hidden:""`

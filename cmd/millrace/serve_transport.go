@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/gateway"
 )
 
-// transport are the flags of a server with TLS.
+// transport holds the flags of a server with TLS.
 type transport struct {
 	TLSCert string `name:"tls-cert" placeholder:"FILE" help:"PEM file with the certificate chain for https (default: none, http). It is read again when it changes."`
 	TLSKey  string `name:"tls-key" placeholder:"FILE" help:"PEM file with the private key of the certificate."`
@@ -106,7 +106,7 @@ func (c *serveCommand) checkImmutable(next *serveCommand) error {
 		{"--tls-cert", c.scheme(), next.scheme()},
 	} {
 		if f.was != f.is {
-			return usageError(fmt.Sprintf("%s: a change needs a restart: it was %q and is %q", f.flag, f.was, f.is))
+			return usageError(fmt.Sprintf("%s: changed from %q to %q; restart the server to apply it", f.flag, f.was, f.is))
 		}
 	}
 	return nil

@@ -65,7 +65,7 @@ func (s *served) reload(t *testing.T, file, config string) {
 	eventually(t, "the configuration is in use", func() bool { return len(configTaken.FindAllString(s.out.String(), -1)) > n })
 }
 
-// warnings returns the warnings of a log that have no error.
+// warnings returns the warnings of a log that have no error code.
 func warnings(log string) (lines []string) {
 	for line := range strings.Lines(log) {
 		if strings.Contains(line, "level=WARN") && !strings.Contains(line, " code=") {
@@ -75,7 +75,7 @@ func warnings(log string) (lines []string) {
 	return lines
 }
 
-// ended stops it and fails unless it exits cleanly.
+// ended stops the server and fails the test unless it exits cleanly.
 func (s *served) ended(t *testing.T) {
 	t.Helper()
 	if code := s.stop(); code != 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/internal/webauth"
 )
 
-// signingKey makes a key by the command, and returns its file and ID.
+// signingKey creates a key with `millrace keys sign`, and returns its file and ID.
 func signingKey(t *testing.T) (file, id string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "key.pem")
@@ -68,7 +68,7 @@ func TestSignedSite(t *testing.T) {
 			t.Errorf("%s was taken", u)
 		}
 	}
-	// Now by the best way.
+	// Repeat with the best way.
 	best := first.Via
 	b.set(func(w http.ResponseWriter, r *http.Request, site http.Handler) bool {
 		if r.Method != http.MethodGet || strings.HasSuffix(r.URL.Path, "/") || strings.HasSuffix(r.URL.Path, ".xml") || !strings.HasPrefix(r.URL.Path, "/"+best+"/") {

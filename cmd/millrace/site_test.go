@@ -101,7 +101,8 @@ func copyStore(t *testing.T, file string) string {
 	return to
 }
 
-// wantMirror fails unless a mirror equals what a protocol carries of the served pages.
+// wantMirror fails unless a mirror equals the served pages, reduced to the fields that the
+// protocol carries.
 func wantMirror(t *testing.T, via, mirror, served, dir, base string) {
 	t.Helper()
 	proto, err := protocols(via)
@@ -199,7 +200,7 @@ func TestHandbookCarried(t *testing.T) {
 	carried(t, copySite(t, "handbook"), "articles/reading-a-river/index.html", "Two numbers say", "about/index.html")
 }
 
-// A new template is no new content (TCT draft-01, section 1.4.3). All files are
+// A new template does not change the content (TCT draft-01, section 1.4.3). All files are
 // rewritten, but only the item of the edited page changes.
 func TestTemplateInvariance(t *testing.T) {
 	t.Parallel()

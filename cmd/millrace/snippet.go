@@ -15,7 +15,7 @@ type snippetCommand struct {
 	Source    string `arg:"" optional:"" help:"Source of serve (default: the base URL)."`
 	Listen    string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address that serve listens on (default: ${default})."`
 	BaseURL   string `name:"base-url" placeholder:"URL" help:"Base URL of the site (default: an example)."`
-	Dashboard string `placeholder:"PATH" help:"Path of the owner's dashboard, as serve has it (default: no dashboard)."`
+	Dashboard string `placeholder:"PATH" help:"Value of --dashboard that serve uses (default: no dashboard)."`
 	Sitemap   bool   `help:"Let millrace serve sitemap.xml, with the SCP collections, for a site that has none of its own."`
 }
 

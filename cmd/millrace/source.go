@@ -109,7 +109,7 @@ func (o *source) open(ctx context.Context, c *serveCommand, p *process) error {
 		}
 	}
 	if folder && exposed(c.Source, o.path) {
-		return usageError(fmt.Sprintf("--store %s: it is in the folder that is served, so that everybody could read what is hidden; keep it elsewhere", o.path))
+		return usageError(fmt.Sprintf("--store %s: the store is inside the served folder, where clients could read hidden pages; move it elsewhere", o.path))
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func choose(names []string, want, file string) (string, error) {
 	}
 	switch {
 	case len(sites) == 0:
-		return "", fmt.Errorf("%s: %w: no mirrored site in it", file, millrace.ErrNotFound)
+		return "", fmt.Errorf("%s: %w: contains no mirrored site", file, millrace.ErrNotFound)
 	case want != "" || len(sites) > 1:
 		return "", usageError(fmt.Sprintf("name one of the sites in %s with --site: %s", file, strings.Join(sites, ", ")))
 	}
@@ -198,18 +198,18 @@ func (o *source) connect(ctx context.Context, c *serveCommand, p *process, store
 		Client: client.HTTP(), Rules: rules, ExcludeTypes: c.ExcludeTypes, MaxPages: c.MaxPages, MaxDepth: c.MaxDepth, MaxTime: c.MaxTime,
 	})
 	if errors.Is(err, ingest.ErrTypes) {
-		return usageError(fmt.Sprintf("--exclude-types: %s is not read by WordPress's REST API, which alone tells the types of pages; use --exclude", o.Name))
+		return usageError(fmt.Sprintf("--exclude-types: only valid for sites that are read by WordPress's REST API, and %s is not; use --exclude", o.Name))
 	}
 	return err
 }
 
-// crawling are the flags of commands that crawl.
+// crawling holds the flags of commands that crawl.
 type crawling struct {
 	MaxPages int `placeholder:"N" help:"Maximum URLs that a crawl requests (default: 1000000)."`
 	reaching
 }
 
-// reaching are the flags that limit the URLs of a crawl.
+// reaching holds the flags that limit the URLs of a crawl.
 type reaching struct {
 	MaxDepth int           `placeholder:"N" help:"Maximum links between the start of a crawl and a page (default: 30)." hidden:""`
 	MaxTime  time.Duration `placeholder:"DURATION" help:"Maximum duration of a crawl; the next crawl continues (default: no limit)." hidden:""`
@@ -218,14 +218,14 @@ type reaching struct {
 // validate rejects invalid limits.
 func (c *crawling) validate() error {
 	if c.MaxPages < 0 {
-		return usageError("--max-pages is not negative; leave it out for no limit of your own")
+		return usageError("--max-pages must not be negative; omit it for the default")
 	}
 	return c.reaching.validate()
 }
 
 func (c *reaching) validate() error {
 	if c.MaxDepth < 0 || c.MaxTime < 0 {
-		return usageError("--max-depth and --max-time are not negative; leave them out for no limit of your own")
+		return usageError("--max-depth and --max-time must not be negative; omit them for the defaults")
 	}
 	return nil
 }

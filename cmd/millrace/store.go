@@ -21,7 +21,7 @@ func (p *process) openStore(ctx context.Context, dsn string) (store.Store, error
 // openToRead opens an existing store for reading. The file may be read-only.
 func (p *process) openToRead(ctx context.Context, dsn string) (store.Store, error) {
 	if _, err := os.Stat(dsn); err != nil {
-		return nil, fmt.Errorf("store %s: %w: write one with millrace pull URL --store %s", dsn, millrace.ErrNotFound, dsn)
+		return nil, fmt.Errorf("store %s: %w; create one with millrace pull URL --store %s", dsn, millrace.ErrNotFound, dsn)
 	}
 	st, err := p.openStore(ctx, dsn)
 	if errors.Is(err, millrace.ErrForbidden) {
@@ -47,7 +47,7 @@ func sitesOf(ctx context.Context, st store.Store, file, want string) (selected, 
 		return all, all, err
 	}
 	if want == "" {
-		return nil, nil, fmt.Errorf("store %s: %w: no site is in it yet", file, millrace.ErrNotFound)
+		return nil, nil, fmt.Errorf("store %s: %w: contains no site yet", file, millrace.ErrNotFound)
 	}
 	name, err := ingest.FindSite(ctx, st, all, want)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// carriedOf returns what a protocol carries of a mirror's pages, published at a base.
+// carriedOf publishes the pages of a mirror at a base, and returns them reduced to the fields
+// that a protocol carries.
 func carriedOf(t *testing.T, via, mirror, name, base string) map[string]*millrace.Page {
 	t.Helper()
 	proto, err := protocols(via)
@@ -33,8 +34,8 @@ func carriedOf(t *testing.T, via, mirror, name, base string) map[string]*millrac
 	return out
 }
 
-// A mirror that came by SCP is published by every other protocol: at its own URLs, at
-// another host, and built for a static host. Each reader gets what its protocol
+// A mirror that was pulled by SCP is published by every other protocol: at its own URLs, at
+// another host, and built for a static host. Each reader receives the fields that its protocol
 // carries.
 func TestTranslate(t *testing.T) {
 	t.Parallel()

@@ -15,7 +15,8 @@ import (
 	"github.com/millrace/millrace/agent"
 )
 
-// A server of a mirror publishes what is pulled into it, by its own rules.
+// A server of a mirror publishes the pages that are pulled into the mirror, by the rules of
+// the server.
 func TestServeMirrorFollows(t *testing.T) {
 	t.Parallel() // it mostly waits
 	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
@@ -107,7 +108,7 @@ func TestPullCutOff(t *testing.T) {
 				`{"cUrl":"%[1]s/b/","mUrl":"%[1]s/b/llm.json","etag":"sha256-2"}]}`, site)
 		case down.Load() && strings.HasPrefix(r.URL.Path, "/b/"):
 			panic(http.ErrAbortHandler)
-		case r.URL.Path == "/a/" || r.URL.Path == "/b/": // the pages come from their HTML
+		case r.URL.Path == "/a/" || r.URL.Path == "/b/": // pull reads these pages as HTML
 			w.Header().Set("Content-Type", "text/html")
 			fmt.Fprint(w, "<!DOCTYPE html><title>A page</title><main><h1>A page</h1><p>The words of a page without a document.</p></main>")
 		default:
@@ -126,9 +127,9 @@ func TestPullCutOff(t *testing.T) {
 	}
 }
 
-// A site is fetched at another address than its published one. OpenFeeder's paths
-// belong to the address of the feed; every other way reports that no page is of the
-// site. The mirror loses nothing.
+// A site is fetched at another address than its published one. OpenFeeder's paths belong to
+// the address of the feed; every other way reports that no page belongs to the site. The
+// mirror loses nothing.
 func TestPullWrongHost(t *testing.T) {
 	t.Parallel() // it mostly waits
 	s := serve(t, copySite(t, "handbook"))

@@ -146,14 +146,14 @@ func (p *process) write(ctx context.Context, b []byte) error {
 func (c *watchCommand) prepare(p *process) error {
 	switch {
 	case c.MinInterval < time.Second:
-		return usageError(fmt.Sprintf("--min-interval %s: a second is the least", c.MinInterval))
+		return usageError(fmt.Sprintf("--min-interval %s: must be at least 1s", c.MinInterval))
 	case c.MaxInterval > longestInterval:
-		return usageError(fmt.Sprintf("--max-interval %s: a year is the most", c.MaxInterval))
+		return usageError(fmt.Sprintf("--max-interval %s: must be at most a year", c.MaxInterval))
 	case c.MaxInterval < c.MinInterval:
 		return usageError(fmt.Sprintf("--max-interval %s is less than --min-interval %s", c.MaxInterval, c.MinInterval))
 	}
 	if c.Webhook == "" && c.WebhookSecretFile != "" {
-		return usageError("--webhook-secret-file: there is no --webhook URL to sign for")
+		return usageError("--webhook-secret-file: only valid with --webhook")
 	}
 	return c.pullCommand.prepare(p)
 }
@@ -177,7 +177,7 @@ func (c *watchCommand) sender(p *process) (*webhook.Sender, error) {
 		text = string(b)
 	}
 	if strings.TrimSpace(text) == "" {
-		return nil, usageError(fmt.Sprintf("--webhook: there is no secret to sign with in %s; %s", from, secretAdvice))
+		return nil, usageError(fmt.Sprintf("--webhook: no secret to sign messages with in %s; %s", from, secretAdvice))
 	}
 	secrets, err := webhook.ParseSecrets(text)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/gateway"
 )
 
-// subscribing are the flags of a watch with WebSub.
+// subscribing holds the flags of a watch with WebSub.
 type subscribing struct {
 	Callback       string `placeholder:"URL" help:"Public URL of --callback-listen, to subscribe to the hubs of sites by WebSub (default: no subscriptions). A proxy must pass this URL and everything below it."`
 	CallbackListen string `default:"127.0.0.1:8081" placeholder:"ADDRESS" help:"With --callback: address to listen on for hubs (default: ${default})."`
@@ -30,7 +30,7 @@ func (c *watchCommand) subscriber(ctx context.Context, a *agent.Agent) (*agent.S
 		return nil, nil, usageError("--callback: " + err.Error())
 	}
 	if ip := net.ParseIP(u.Hostname()); !c.AllowPrivate && (u.Hostname() == "localhost" || ip != nil && (ip.IsLoopback() || ip.IsPrivate() || ip.IsUnspecified())) {
-		return nil, nil, usageError(fmt.Sprintf("--callback: no hub reaches %s: name the URL by which others reach this machine", u.Host))
+		return nil, nil, usageError(fmt.Sprintf("--callback: hubs cannot reach %s; use the public URL of this machine", u.Host))
 	}
 	ln, err := listen(ctx, "--callback-listen", c.CallbackListen)
 	return s, ln, err

@@ -181,8 +181,8 @@ func (h *hook) answer(status int) {
 
 const hookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-// A webhook receives the same as standard output, including changes it missed, and
-// nothing twice.
+// A webhook receives the same changes as standard output, including those that it missed, and
+// none twice.
 func TestWatchWebhook(t *testing.T) {
 	t.Parallel()
 	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
@@ -414,7 +414,7 @@ func TestKillWatch(t *testing.T) {
 	}
 	whole(told, says, kills*14)
 
-	// The receiver gets a message, and the sender is killed before it knows.
+	// The receiver gets a message, and the sender is killed before it gets the response.
 	h := newHook(t)
 	var child atomic.Pointer[exec.Cmd]
 	killer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,7 +1,8 @@
 // Command site builds the documentation as HTML: go run ./docs/site --out DIR.
 //
-// millrace itself publishes Markdown for machines only, and renders no pages for people; this
-// program makes those, and millrace serve DIR publishes them with search and documents for machines.
+// millrace itself publishes Markdown only for machines, and renders no pages for people. This
+// program renders the pages, and millrace serve DIR publishes them with search and documents
+// for machines.
 package main
 
 import (
@@ -181,8 +182,8 @@ func (p *page) plain(n ast.Node) string {
 	return out.String()
 }
 
-// relink makes links between Markdown files links between pages. A link to another file of the
-// module becomes text.
+// relink replaces links between Markdown files with links between pages. A link to another
+// file of the module becomes text.
 func (p *page) relink(module fs.FS, pages []*page) error {
 	var links []*ast.Link
 	_ = ast.Walk(p.tree, func(n ast.Node, entering bool) (ast.WalkStatus, error) {

@@ -43,8 +43,8 @@ func built(t *testing.T) string {
 	return out
 }
 
-// Every link leads to a file of the site and to an anchor in it, no anchor is twice on a page,
-// and links lead from the home page to every page.
+// Every link leads to a file of the site and to an anchor in it. No page has an anchor twice,
+// and every page is linked from the home page, directly or not.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	pages, anchors := map[string]string{}, map[string]bool{}
@@ -100,7 +100,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// The site, published by millrace, breaks no rule of any protocol.
+// The site, published by millrace, violates no rule of any protocol.
 func TestPublished(t *testing.T) {
 	t.Parallel()
 	dir := built(t)

@@ -19,7 +19,7 @@ type Agents interface {
 	Verify(ctx context.Context, r *http.Request) (agent string, err error)
 }
 
-// Identity is the sender of a request.
+// Identity describes the sender of a request.
 type Identity struct {
 	Bot            *bots.Bot // nil = the request names no bot
 	Agent          string    // the host whose keys signed the request; "" = none
@@ -65,7 +65,7 @@ func (q *Request) signed() {
 	agent, err := q.guard.agents.Verify(q.r.Context(), q.r)
 	switch {
 	case errors.Is(err, millrace.ErrUnavailable):
-		q.id.Why = "the directory of its keys cannot be had for now"
+		q.id.Why = "the key directory is temporarily unavailable"
 	case err != nil:
 		q.id.Bot, q.id.Identification = cmp.Or(q.id.Bot, bots.Other), bots.Forged
 		q.id.Why = err.Error()
@@ -78,7 +78,7 @@ func (q *Request) signed() {
 			q.id.Bot = by
 		case by == bots.Other || by.Family != q.id.Bot.Family:
 			q.id.Identification = bots.Forged // the key is not that of the named bot
-			q.id.Why = "the key is one of " + agent + ", and the name is another's"
+			q.id.Why = "the key belongs to " + agent + ", but the user agent names another operator"
 		}
 	}
 }

@@ -192,20 +192,20 @@ func Denied(text string) error {
 var errUnknown = Denied("unknown key")
 
 // errGuarded is the error of requests that cannot carry a key.
-var errGuarded = &millrace.RequestError{Status: http.StatusUnauthorized, Code: "AUTH_REQUIRED", Text: "this needs a key"}
+var errGuarded = &millrace.RequestError{Status: http.StatusUnauthorized, Code: "AUTH_REQUIRED", Text: "this request needs a key"}
 
-const noKey = "this needs a key: send it as Authorization: Bearer KEY"
+const noKey = "this request needs a key; send it as Authorization: Bearer KEY"
 
 // errTwo is the error of an ambiguous Authorization header.
 var errTwo = &Refusal{
-	Err:       millrace.RequestError{Status: http.StatusBadRequest, Code: "AUTH_REQUIRED", Text: "there is more than one Authorization field, or one with several values"},
+	Err:       millrace.RequestError{Status: http.StatusBadRequest, Code: "AUTH_REQUIRED", Text: "more than one Authorization field or value"},
 	Challenge: challenge + `, error="invalid_request"`,
 }
 
 // ErrInURL is the error of a request with a key in its URL.
 var ErrInURL = &Refusal{Err: millrace.RequestError{
 	Status: http.StatusBadRequest, Code: "INVALID_PARAM",
-	Text: "a key does not belong in a URL, which logs and caches keep: send it as Authorization: Bearer KEY, and have this one revoked",
+	Text: "keys in URLs are refused, because logs and caches store URLs; revoke this key, and send a new one as Authorization: Bearer KEY",
 }}
 
 // bearer returns the key of a request, or "" if absent.
@@ -258,7 +258,7 @@ func (k *keyCache) key(ctx context.Context, h http.Header, owned bool) (*store.K
 // lacking returns the error of a key that lacks a scope.
 func lacking(scope millrace.Scope) error {
 	return &Refusal{
-		Err:       millrace.RequestError{Status: http.StatusForbidden, Code: "AUTH_REQUIRED", Text: "the key has not the right to " + string(scope)},
+		Err:       millrace.RequestError{Status: http.StatusForbidden, Code: "AUTH_REQUIRED", Text: "the key lacks the scope " + string(scope)},
 		Challenge: challenge + `, error="insufficient_scope", scope="` + string(scope) + `"`,
 	}
 }
@@ -346,7 +346,7 @@ func (q *Request) known() (*store.Key, error) {
 		return k.key(q.r.Context(), q.r.Header, q.Owned)
 	}
 	if wait := l.spent(guesses, q.network()); wait > 0 {
-		return nil, tooMany("too many wrong keys: try again later", wait)
+		return nil, tooMany("too many unknown keys; try again later", wait)
 	}
 	key, err := k.key(q.r.Context(), q.r.Header, q.Owned)
 	if errors.Is(err, errUnknown) {

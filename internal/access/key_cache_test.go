@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// counting is a store of keys that counts how often it is asked, and may fail.
+// counting is a key store that counts reads and may fail.
 type counting struct {
 	store.Keys
 	down bool
@@ -27,8 +27,8 @@ func (c *counting) List(ctx context.Context) ([]store.Key, error) {
 	return c.Keys.List(ctx)
 }
 
-// guarded returns a guard with keys and a clock, and a way to ask whether a key may
-// read.
+// guarded returns a guard with keys and a clock, and a function that returns the status for a
+// key with the scope read.
 func guarded(t *testing.T, now *time.Time) (g *Guard, keys *counting, status func(key string) int) {
 	t.Helper()
 	keys = &counting{Keys: memory.New(nil).Keys()}
@@ -57,7 +57,7 @@ func addKey(t *testing.T, keys store.Keys, name string, expires time.Time, scope
 	return key, hash
 }
 
-// A new key works at once, and requests with made-up keys do not keep the store busy.
+// A new key works at once. Requests with unknown keys cause few reads of the store.
 func TestNewKey(t *testing.T) {
 	now := time.Now()
 	g, keys, status := guarded(t, &now)
@@ -72,7 +72,7 @@ func TestNewKey(t *testing.T) {
 	}
 	keys.asks = 0
 	unknown, _ := store.NewKey()
-	for range 1000 { // in a second
+	for range 1000 { // within one second
 		now = now.Add(time.Millisecond)
 		if code := status(unknown); code != 401 {
 			t.Fatal(code)
@@ -81,7 +81,7 @@ func TestNewKey(t *testing.T) {
 	if most := int(time.Second / keysNew); keys.asks > most {
 		t.Errorf("the store is asked %d times a second", keys.asks)
 	}
-	g.keys.took = keysNew // a store that is slow is asked less often
+	g.keys.took = keysNew // a slow store is read less often
 	keys.asks = 0
 	now = now.Add(keysNew)
 	if status(unknown); keys.asks != 0 {
@@ -89,7 +89,7 @@ func TestNewKey(t *testing.T) {
 	}
 }
 
-// A store that cannot be read opens nothing, and is not asked for each request.
+// While the store cannot be read, keys are refused, and not every request reads the store.
 func TestKeysCannotBeRead(t *testing.T) {
 	now := time.Now()
 	g, keys, status := guarded(t, &now)
@@ -122,7 +122,7 @@ func TestKeysCannotBeRead(t *testing.T) {
 	if g.keys.sweep(t.Context()); !errors.Is(context.Cause(ctx), ErrRevoked) {
 		t.Error("goes on for ever")
 	}
-	// What is known of a key still counts: it ends when it expires.
+	// A cached key still expires.
 	g.keys.failed = 0
 	key = g.keys.cached(hash)
 	ctx, done = g.keys.lease(t.Context(), key, millrace.ScopeUpdate)
@@ -140,7 +140,7 @@ func TestKeysCannotBeRead(t *testing.T) {
 	if code := status(read); code != 200 {
 		t.Errorf("afterwards: %d", code)
 	}
-	now = now.Add(-time.Hour) // a clock that is set back does not keep old keys alive
+	now = now.Add(-time.Hour) // setting the clock back does not keep old keys valid
 	if keys.asks = 0; status(read) != 200 || keys.asks != 1 {
 		t.Errorf("asked %d times", keys.asks)
 	}

@@ -14,7 +14,7 @@ type pacing struct {
 	places    *Slots
 }
 
-// everybody is the client that the total limit counts.
+// everybody is the client of the total limit.
 var everybody = Client{bot: "everybody"}
 
 // newPacing returns the speed limits, or nil if both are zero. Slow responses take at most
@@ -52,7 +52,7 @@ func (q *Request) Large() (end func(), err error) {
 	p := q.guard.pacing
 	leave, err := p.places.Enter(q.who())
 	if err != nil {
-		return nil, tooMany("too many downloads at once: try again", 10*time.Second)
+		return nil, tooMany("too many concurrent downloads; try again later", 10*time.Second)
 	}
 	q.paced = true
 	return func() { q.paced = false; leave() }, nil

@@ -182,7 +182,7 @@ func (q *Request) count(of *quota, c Client) error {
 		q.counts++
 	}
 	if wait > 0 {
-		return tooMany("too many requests: slow down", wait)
+		return tooMany("too many requests; slow down", wait)
 	}
 	return nil
 }
@@ -259,7 +259,7 @@ func (t *turns) enter(ctx context.Context) (end func(), err error) {
 	case t.places <- struct{}{}:
 		return end, nil
 	case <-timer.C:
-		return nil, tooMany("too many searches at once: try again", t.wait)
+		return nil, tooMany("too many concurrent searches; try again later", t.wait)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

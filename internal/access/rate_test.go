@@ -17,10 +17,10 @@ func TestProxies(t *testing.T) {
 	for _, c := range []struct {
 		remote, forwarded, want string
 	}{
-		{"192.0.2.1:80", "198.51.100.1", "192.0.2.1"}, // no proxy
+		{"192.0.2.1:80", "198.51.100.1", "192.0.2.1"}, // not a proxy
 		{"10.0.0.1:80", "", "10.0.0.1"},
 		{"10.0.0.1:80", "198.51.100.1", "198.51.100.1"},
-		{"10.0.0.1:80", "203.0.113.9, 198.51.100.1", "198.51.100.1"}, // what the client has written itself
+		{"10.0.0.1:80", "203.0.113.9, 198.51.100.1", "198.51.100.1"}, // the client sent the first address itself
 		{"10.0.0.1:80", "203.0.113.9, 198.51.100.1, 10.2.3.4", "198.51.100.1"},
 		{"10.0.0.1:80", "203.0.113.9|198.51.100.1", "10.0.0.1"},
 		{"10.0.0.1:80", "198.51.100.1, unknown", "10.0.0.1"},
@@ -30,13 +30,13 @@ func TestProxies(t *testing.T) {
 		{"[::1]:80", "2001:db8::1", "2001:db8::1"},
 		{"[::ffff:10.0.0.1]:80", "198.51.100.1:99", "198.51.100.1"},
 		{"nonsense", "198.51.100.1", "invalid IP"},
-		{"10.0.0.1:80", `fe80::1%"x\ y`, "fe80::1"}, // a zone may be any text, which would stand in the log
+		{"10.0.0.1:80", `fe80::1%"x\ y`, "fe80::1"}, // a zone may be any text and must not reach the log
 		{"[::1%lo]:80", "198.51.100.1", "198.51.100.1"},
 	} {
 		for n := range 2 {
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
 			r.RemoteAddr = c.remote
-			for i, part := range strings.SplitN(c.forwarded, ", ", n+1) { // in one field, or in two
+			for i, part := range strings.SplitN(c.forwarded, ", ", n+1) { // in one field or two
 				if i == 0 && c.forwarded == "" {
 					continue
 				}
@@ -52,7 +52,7 @@ func TestProxies(t *testing.T) {
 	}
 }
 
-// A proxy that is not trusted is logged once, if its address is that of a neighbour.
+// An untrusted proxy at a private address is logged once.
 func TestUnnamedProxy(t *testing.T) {
 	var log strings.Builder
 	g := &Guard{log: slog.New(slog.NewTextHandler(&log, nil)), proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/32")}}
@@ -77,8 +77,8 @@ func TestUnnamedProxy(t *testing.T) {
 	}
 }
 
-// However many networks ask, memory is bounded, and the limit of a client that asks
-// all the time is never forgotten.
+// Memory is bounded for any number of networks. The bucket of a client that keeps sending
+// requests is never dropped.
 func TestRateMemory(t *testing.T) {
 	n, most := 1_000_000, int64(100<<20)
 	if testing.Short() {
@@ -93,7 +93,7 @@ func TestRateMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	network := func(i int) Client { // 2001:db8:…/48 and 20.0.0.0/24, and so on
+	network := func(i int) Client { // alternates between an IPv4 address and an IPv6 network
 		if i%2 == 0 {
 			return Client{from: netip.AddrFrom4([4]byte{20 + byte(i>>17), byte(i >> 9), byte(i >> 1), 7})}
 		}
@@ -117,7 +117,7 @@ func TestRateMemory(t *testing.T) {
 	runtime.KeepAlive(l)
 }
 
-// What is given back, and what has been paid back, counts no more.
+// TestLimits counts requests, waits, and reverts counts.
 func TestLimits(t *testing.T) {
 	l := newLimits()
 	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
@@ -145,7 +145,7 @@ func TestLimits(t *testing.T) {
 	if left, _, _ := l.take(q, c); left != 1 {
 		t.Errorf("after an hour: %d left", left)
 	}
-	// All of a network share what sixteen have.
+	// All clients of a network share the limit of sixteen.
 	now = now.Add(time.Hour)
 	for i := range 256 {
 		c := Client{from: netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})}

@@ -158,7 +158,7 @@ type Record struct {
 	Made     bool  // the body was made for this request
 	SitePage bool  // a page or file of the site itself; Of.Page is the path of a page
 	Broken   bool  // the response was interrupted
-	Quiet    bool  // not recorded
+	Quiet    bool  // the response is not recorded
 	// Listens reports that the request is a stream, whose duration means nothing.
 	Listens bool
 }

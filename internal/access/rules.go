@@ -45,7 +45,7 @@ func ParseRule(s string) (Rule, error) {
 	number, rate := strings.CutSuffix(do, "/s")
 	switch {
 	case !ok || r.Name == "":
-		return r, fmt.Errorf("%q: %w: write NAME=ACTION, such as training=403 or GPTBot=2/s", s, millrace.Coded("rule-form", millrace.ErrInvalid))
+		return r, fmt.Errorf("%q: %w: want NAME=ACTION, such as training=403 or GPTBot=2/s", s, millrace.Coded("rule-form", millrace.ErrInvalid))
 	case do == "allow":
 	case do == "402":
 		r.Action = PaymentRequired
@@ -54,11 +54,11 @@ func ParseRule(s string) (Rule, error) {
 	case rate:
 		n, err := strconv.ParseFloat(number, 64)
 		if err != nil || !(n >= leastRate) || math.IsInf(n, 0) {
-			return r, millrace.Coded("rule-rate", fmt.Errorf("%q: %w: %q is not a rate of at least %v/s, such as 2/s", s, millrace.ErrInvalid, do, leastRate))
+			return r, millrace.Coded("rule-rate", fmt.Errorf("%q: %w: invalid rate %q, want at least %v/s, such as 2/s", s, millrace.ErrInvalid, do, leastRate))
 		}
 		r.Action, r.Rate = Limit, n
 	default:
-		return r, millrace.Coded("rule-action", fmt.Errorf("%q: %w: %q is not allow, 402, 403 or a rate such as 2/s", s, millrace.ErrInvalid, do))
+		return r, millrace.Coded("rule-action", fmt.Errorf("%q: %w: unknown action %q; use allow, 402, 403 or a rate such as 2/s", s, millrace.ErrInvalid, do))
 	}
 	return r, nil
 }
@@ -117,7 +117,7 @@ func newBotRules(table *bots.Table, rules []Rule, p *millrace.Policy, number int
 	for _, r := range rules {
 		lower := strings.ToLower(r.Name)
 		if seen[lower] {
-			return nil, fmt.Errorf("rule for %s: %w: it appears twice", r.Name, millrace.Coded("rule-twice", millrace.ErrInvalid))
+			return nil, fmt.Errorf("rule for %s: %w: duplicate rule", r.Name, millrace.Coded("rule-twice", millrace.ErrInvalid))
 		}
 		seen[lower] = true
 		at := &rule{Rule: r}
@@ -135,7 +135,7 @@ func newBotRules(table *bots.Table, rules []Rule, p *millrace.Policy, number int
 		case named == nil:
 			c.hosts[lower] = at
 		case len(named) == 1 && named[0].RobotsOnly && strings.EqualFold(named[0].Token, lower):
-			return nil, fmt.Errorf("rule for %s: %w: the name is only for robots.txt; refuse its purpose by the policy, ai-train for training",
+			return nil, fmt.Errorf("rule for %s: %w: the name is used only in robots.txt; refuse its purpose in the policy, such as ai-train",
 				r.Name, millrace.Coded("robots-only", millrace.ErrInvalid))
 		default:
 			level := 3
@@ -169,7 +169,7 @@ func newBotRules(table *bots.Table, rules []Rule, p *millrace.Policy, number int
 			case own == nil || own == c.bots:
 				c.byBot[b] = stricter(own, at)
 			case own.Action < at.Action && (own.Action == Allow || own.Action == Limit):
-				return nil, millrace.Coded("policy-refuses", fmt.Errorf("rule for %s: %w: the policy refuses %s, the purpose of %s; name %s under consumers of the policy to let it in",
+				return nil, millrace.Coded("policy-refuses", fmt.Errorf("rule for %s: %w: the policy refuses %s, the purpose of %s; to allow it, add %s to the policy's consumers",
 					own.Name, millrace.ErrInvalid, b.Of(), b.Token, b.Token))
 			}
 		}
@@ -276,12 +276,12 @@ func (q *Request) Bot() error {
 		}
 		return q.count(at.quota, c)
 	}
-	e := &TurnedAway{Rule: at.Rule, Identity: id, Detail: "this site does not answer "}
+	e := &TurnedAway{Rule: at.Rule, Identity: id, Detail: "this site refuses "}
 	if at.Action == PaymentRequired {
-		e.Detail = "this site asks for payment by "
+		e.Detail = "this site requires payment from "
 	}
 	if e.Detail += whom(id, at); at.Name == ClassUnverified || id.Identification == bots.Forged && at == g.classes.bots {
-		e.Detail += "; sign your requests, or come from an address that your operator publishes"
+		e.Detail += "; sign your requests, or use an address that your operator publishes"
 	}
 	return e
 }
@@ -292,13 +292,13 @@ func whom(id Identity, at *rule) string {
 	case name == ClassBots:
 		return "bots"
 	case name == ClassUnverified:
-		return "bots that do not show who they are"
+		return "unverified bots"
 	case name == string(bots.Training):
-		return "bots that come to train models"
+		return "bots that collect training data"
 	case name == string(bots.Search):
 		return "bots of search engines"
 	case name == string(bots.User):
-		return "bots that come for what somebody has asked"
+		return "bots that fetch pages for a user's question"
 	case name == id.Bot.Family:
 		return "the bots of " + id.Bot.Family
 	}

@@ -33,12 +33,12 @@ func NewSlots(most int, changed func(open int)) *Slots {
 // ErrBusy is the error of a request that gets no slot. It has no code, because each protocol
 // has its own.
 var ErrBusy = &Refusal{Err: millrace.RequestError{
-	Status: http.StatusServiceUnavailable, Text: "too many requests at once",
+	Status: http.StatusServiceUnavailable, Text: "too many concurrent requests",
 }, Retry: 1}
 
 // ErrCrowded is the error of a client that has too many slots.
 var ErrCrowded = &Refusal{Err: millrace.RequestError{
-	Status: http.StatusTooManyRequests, Code: "RATE_LIMITED", Text: "too many streams from one client: end one of them",
+	Status: http.StatusTooManyRequests, Code: "RATE_LIMITED", Text: "too many streams from this client; close one of them",
 }, Retry: 30}
 
 // Enter takes a slot. Call end to release it.
@@ -61,7 +61,7 @@ func (s *Slots) Enter(c Client) (end func(), err error) {
 
 // errCrowd is the error of a client with too many requests.
 var errCrowd = &Refusal{Err: millrace.RequestError{
-	Status: http.StatusTooManyRequests, Code: "RATE_LIMITED", Text: "too many requests at once from one client",
+	Status: http.StatusTooManyRequests, Code: "RATE_LIMITED", Text: "too many concurrent requests from this client",
 }, Retry: 1}
 
 // Enter takes a slot for the request. Once half are taken, each client gets few of the rest.

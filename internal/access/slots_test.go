@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// One client takes at most half of the places, and leaves the others to those
-// that have few.
+// One client gets at most half of the slots. The others are for clients with few.
 func TestStreams(t *testing.T) {
 	s := NewSlots(100, nil)
 	greedy := Client{from: netip.MustParseAddr("192.0.2.1")}
@@ -47,7 +46,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// The collector is eager as long as many listen.
+// The collector is eager while many streams are open.
 func TestCollect(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	percent := func() int {

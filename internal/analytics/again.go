@@ -65,16 +65,16 @@ func again(events iter.Seq2[store.Event, error]) ([]Unusual, error) {
 		}
 		u := of(found, k.who)
 		u.note(s.first, s.last, s.asked-1, (s.asked-1)*s.bytes)
-		u.Against++ // whole responses that were pages or lists
+		u.Against++ // number of documents
 		if n := most[k.who]; s.asked > n || s.asked == n && k.path < u.Path {
 			most[k.who], u.Path = s.asked, k.path
 		}
 	}
 	return finish(found, Again, func(k who, u *Unusual) bool {
 		u.Bot, u.Family, u.Protocol = k.bot, families[k.bot], k.protocol
-		u.Says = fmt.Sprintf("%s has taken %s again and again as a whole, although nothing had changed, %d times too often; most often %s, %d times.",
+		u.Says = fmt.Sprintf("%s has fetched %s in full, although nothing had changed, %d times more than needed; most often %s, %d times.",
 			named(u.Bot), counted(u.Against, "document"), u.Requests, u.Path, most[k])
-		u.Advice = "A condition would have been answered with a 304 and no body: tell its operator, or slow it down."
+		u.Advice = "Conditional requests would get a 304 without a body: tell its operator, or slow it down."
 		u.Flag = slower(u.Bot)
 		return true
 	}), nil

@@ -27,8 +27,8 @@ const (
 	hookSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 )
 
-// hostile is what somebody may have got into the store, and the store's own bounds
-// at their longest.
+// hostile returns events with hostile texts, and with texts of the maximum length that a store
+// keeps.
 func hostile(now time.Time) []store.Event {
 	long := strings.Repeat("語", store.MaxEventText/3)
 	texts := []string{
@@ -51,7 +51,7 @@ func hostile(now time.Time) []store.Event {
 	return out
 }
 
-// form is a receiver that checks what it is sent.
+// form is a receiver that checks its requests.
 type form struct {
 	check func(r *http.Request, body []byte) (events int, err error)
 	write func(w http.ResponseWriter)
@@ -88,7 +88,7 @@ func (f *form) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hookEvent is an event as a webhook gets it.
+// hookEvent is an event in a webhook message.
 type hookEvent struct {
 	Number   uint64    `json:"number"`
 	Time     time.Time `json:"time"`
@@ -111,7 +111,7 @@ type hookEvent struct {
 	Response float64   `json:"response_ms"`
 }
 
-// handOn hands on what a usage has to a receiver on loopback.
+// handOn exports the events of m to a receiver on loopback.
 func handOn(t *testing.T, f *form, kind, query string, m *memory) *Exporter {
 	t.Helper()
 	srv := httptest.NewServer(f)
@@ -141,7 +141,7 @@ func handOn(t *testing.T, f *form, kind, query string, m *memory) *Exporter {
 	return e
 }
 
-// until runs an exporter until something is so.
+// until runs an exporter until so returns true.
 func until(t *testing.T, e *Exporter, so func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -167,20 +167,20 @@ func recorded(t *testing.T, events []store.Event) *memory {
 	return m
 }
 
-// strictly decodes what has no member that the form does not have.
+// strictly decodes JSON and rejects unknown members.
 func strictly(body []byte, v any) error {
 	d := json.NewDecoder(strings.NewReader(string(body)))
 	d.DisallowUnknownFields()
 	return d.Decode(v)
 }
 
-// plainURL says what is wrong with the URL of a page.
+// plainURL returns an error unless text is a valid URL of a page.
 func plainURL(text string, most int) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
 		return err
-	case u.Scheme != "https" || u.Host != "www.example.com" && u.Host != "evil.example": // a page may have its home elsewhere
+	case u.Scheme != "https" || u.Host != "www.example.com" && u.Host != "evil.example": // a page may belong to another host
 		return fmt.Errorf("URL %q", text)
 	case len(text) > most:
 		return fmt.Errorf("a URL of %d bytes", len(text))
@@ -199,8 +199,8 @@ func plainURL(text string, most int) error {
 	return nil
 }
 
-// isBot is what the lists of bots that the providers use have against a name: these
-// are their patterns that any name of ours could be caught by.
+// isBot matches user agents that the providers treat as bots. It contains those of their
+// patterns that could match a user agent of millrace.
 var isBot = regexp.MustCompile(`(?i)bot|crawl|spider|http|server|monitor|fetch|compatible|^[^ ]+$|^\S+/\S*( \(.*\))?$|[/\w];`)
 
 func TestUmami(t *testing.T) {
@@ -248,7 +248,7 @@ func TestUmami(t *testing.T) {
 		t.Errorf("%d events: %+v", f.events, l)
 	}
 
-	// One that takes the program for a bot says so only here.
+	// Umami reports only in the body that it treats the program as a bot.
 	f = &form{check: func(*http.Request, []byte) (int, error) { return 1, nil }, write: func(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"beep":"boop"}`) }}
 	if l := handOn(t, f, Umami, "/?website="+websiteID, recorded(t, hostile(now))).Lag(t.Context()); l.Ignored != uint64(f.events) || l.Sent > 0 {
 		t.Errorf("%+v", l)
@@ -262,7 +262,7 @@ func TestPlausible(t *testing.T) {
 		var m struct {
 			Name, Domain, URL string
 			Interactive       *bool
-			Props             map[string]string // scalars; what is empty is dropped
+			Props             map[string]string // scalars; empty values are dropped
 		}
 		if err := strictly(body, &m); err != nil {
 			return 0, err
@@ -301,7 +301,7 @@ func TestPlausible(t *testing.T) {
 	}
 }
 
-// ga4Reserved are reserved names of events, ga4Prefixes reserved prefixes.
+// ga4Reserved lists the reserved names of events, ga4Prefixes the reserved prefixes.
 var (
 	ga4Reserved = map[string]bool{
 		"ad_activeview": true, "ad_click": true, "ad_exposure": true, "ad_query": true, "ad_reward": true, "adunit_exposure": true,

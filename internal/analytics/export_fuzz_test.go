@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// A target is right or is refused, and nothing that prints has what is secret.
+// A target is valid or rejected, and its printed form contains no secrets.
 func FuzzParseTarget(f *testing.F) {
 	for _, text := range []string{
 		"umami=https://stats.example.com/?website=" + websiteID, "plausible=https://plausible.io?domain=example.com",
@@ -42,7 +42,7 @@ func FuzzParseTarget(f *testing.F) {
 	})
 }
 
-// The URL of whatever was asked for is one that receivers can read.
+// Every requested path has a URL that receivers can parse.
 func FuzzEventURL(f *testing.F) {
 	for _, path := range []string{"/a", "//b/c", "/?q=%zz", "https://evil.example/x", "javascript:1", "/%00", "", "/\xff?\x00", "http://[::1", "/a%2fb?c#d"} {
 		f.Add(path, 80)

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-const plausibleURL = 2000 // most bytes
+const plausibleURL = 2000 // maximum bytes of a URL
 
 type plausibleMessage struct {
 	Name        string            `json:"name"`
@@ -32,7 +32,7 @@ func (p *provider) plausible(ctx context.Context, group []store.Event) (string, 
 	}
 	h, _, err := p.send(ctx, &m)
 	if n := h.Get("X-Plausible-Dropped"); n != "" && n != "0" {
-		return "Plausible drops them: it does not know the domain, or takes this machine's address or the name of this program for a bot's", nil
+		return "Plausible drops the events: it does not have the domain, or treats this machine's address or the user agent of this program as a bot's", nil
 	}
 	return "", err
 }

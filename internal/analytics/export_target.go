@@ -28,9 +28,9 @@ const (
 type receiver struct {
 	endpoint string   // path of its API; "" = the target's own
 	params   []string // required parameters in the query of a target
-	secret   []string // the confidential ones, which may change
+	secret   []string // the confidential parameters, which may change
 	window   int      // events per read
-	together int      // most events per request
+	together int      // maximum events per request
 	byBot    bool     // one request per bot
 	// maxAge is the maximum age of an event, for receivers that use the time of arrival; 0 =
 	// any age.

@@ -73,7 +73,7 @@ func TestParseTarget(t *testing.T) {
 	}
 }
 
-// A name is that of one receiver, whatever its secret is.
+// A name identifies one receiver and does not depend on its secret.
 func TestTargetName(t *testing.T) {
 	name := func(text string) string {
 		target, err := ParseTarget(text)
@@ -99,7 +99,7 @@ func TestTargetName(t *testing.T) {
 	}
 }
 
-// Without a secret a webhook would be told by anybody.
+// A webhook requires a secret: without one, anyone could forge its messages.
 func TestExporterSecret(t *testing.T) {
 	target, err := ParseTarget("webhook=https://hooks.example/in")
 	if err != nil {

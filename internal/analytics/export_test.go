@@ -22,21 +22,21 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// network is a receiver behind a network in memory, so that a day is a moment.
+// network is a receiver on a network in memory, for fake time.
 type network struct {
 	answer func(w http.ResponseWriter, request int, numbers []string)
 
 	mu       sync.Mutex
 	requests int
-	most     int // at once
+	most     int // maximum of concurrent requests
 	now      int
 	at       []time.Time
-	taken    []string // what answers of 2xx were about, in their order
+	taken    []string // paths of the events accepted with 2xx, in order
 
-	listener *pipenet.Listener // nil until somebody exports
+	listener *pipenet.Listener // nil until the first export
 }
 
-// ServeHTTP knows the events by their paths, whichever the kind of message is.
+// ServeHTTP identifies the events by their paths, in every kind of message.
 func (n *network) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	var m struct {
@@ -92,8 +92,7 @@ func (n *network) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// told returns what the receiver has, each once, and in which order it has
-// come.
+// told returns the received events in order, each once, and the number of repetitions.
 func (n *network) told() (all []string, again int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -123,7 +122,7 @@ var targets = map[string]string{
 	Webhook:   "webhook=https://secret.example/hunter2?t=hunter2",
 }
 
-// exporting makes an exporter to a receiver in memory, within a bubble of fake time.
+// exporting returns an exporter to a receiver in memory. It must run in a bubble of fake time.
 func exporting(t *testing.T, n *network, kind string, usage usageState, log io.Writer) *Exporter {
 	t.Helper()
 	if n.listener == nil {
@@ -134,7 +133,7 @@ func exporting(t *testing.T, n *network, kind string, usage usageState, log io.W
 	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true, Delay: -1, Timeout: 30 * time.Second, Dial: n.listener.Dial})
 	t.Cleanup(client.CloseIdleConnections)
 	target, err := ParseTarget(strings.Replace(targets[kind], "https:", "http:", 1))
-	if kind == GA4 { // whose name of a host has to be this machine's, where there is no TLS
+	if kind == GA4 { // without TLS, only this machine is allowed
 		target, err = ParseTarget(strings.Replace(targets[kind], "https://secret.example", "http://localhost", 1))
 	}
 	if err != nil {
@@ -163,7 +162,7 @@ func run(t *testing.T, e *Exporter, d time.Duration) {
 	e.Run(ctx)
 }
 
-// visits makes so many events, whose paths are their numbers.
+// visits records n events, whose paths are their numbers.
 func visits(m *memory, n int) {
 	for range n {
 		m.mu.Lock()
@@ -182,7 +181,7 @@ func numbers(from, to int) (out []string) {
 	return out
 }
 
-// sorted sorts numbers as text.
+// sorted sorts decimal numbers by value.
 func sorted(s []string) []string {
 	return slices.SortedFunc(slices.Values(s), func(a, b string) int {
 		return len(a) - len(b) + strings.Compare(a, b)/(1+abs(len(a)-len(b))*1000)
@@ -191,11 +190,11 @@ func sorted(s []string) []string {
 
 func abs(n int) int { return max(n, -n) }
 
-// days are those that are bad for each kind; for Umami all are.
+// days lists the failures that are tested for each kind. For Umami, all are tested.
 var days = map[string]string{Webhook: "slow 500, silent, wrong setup", GA4: "slow 500", Plausible: "503"}
 
-// A receiver that is down for a day, or fails slowly for as long, has everything
-// in the end, and each event about once. Meanwhile it is not asked often.
+// A receiver that is down or fails slowly for a day receives every event in the end, and each
+// event about once. Meanwhile the exporter sends few requests.
 func TestExportDayOff(t *testing.T) {
 	for kind := range targets {
 		for name, fail := range map[string]func(w http.ResponseWriter){
@@ -215,7 +214,7 @@ func TestExportDayOff(t *testing.T) {
 			},
 		} {
 			if kind != Umami && (testing.Short() || !strings.Contains(days[kind], name)) {
-				continue // it is as with Umami
+				continue // same as Umami
 			}
 			t.Run(kind+", "+name, func(t *testing.T) {
 				t.Parallel()
@@ -240,7 +239,7 @@ func TestExportDayOff(t *testing.T) {
 						t.Errorf("after a day: %+v", l)
 					}
 					n.mu.Lock()
-					if n.requests > 400*mostRefused || n.most > 16 { // twice 8, where it has given up waiting
+					if n.requests > 400*mostRefused || n.most > 16 { // handlers of timed-out requests still run
 						t.Errorf("%d requests in a day, %d at once", n.requests, n.most)
 					}
 					n.mu.Unlock()
@@ -249,7 +248,7 @@ func TestExportDayOff(t *testing.T) {
 					if got, want := sorted(all), numbers(1, 50); !slices.Equal(got, want) {
 						t.Errorf("told %d events: %.200q", len(got), got)
 					}
-					// One that does not answer may have taken what it was sent.
+					// A receiver that does not answer may have stored the events.
 					if again > 0 && name != "silent" {
 						t.Errorf("%d events were told twice", again)
 					}
@@ -261,14 +260,14 @@ func TestExportDayOff(t *testing.T) {
 					if text := log.String(); strings.Contains(text, "hunter2") || strings.Count(text, "\n") > 40 || !strings.Contains(text, "level=INFO") {
 						t.Errorf("%d lines of log:\n%.3000s", strings.Count(text, "\n"), text)
 					}
-					time.Sleep(time.Hour) // so that its handlers end
+					time.Sleep(time.Hour) // let the handlers end
 				})
 			})
 		}
 	}
 }
 
-// Who is stopped goes on where he was, and does nothing twice that was noted.
+// A restarted exporter continues at its stored position and repeats no event.
 func TestExportAgain(t *testing.T) {
 	for kind := range targets {
 		synctest.Test(t, func(t *testing.T) {
@@ -288,8 +287,8 @@ func TestExportAgain(t *testing.T) {
 	}
 }
 
-// Events that come while it runs are handed on soon, the first one too: that there
-// was none is no failure.
+// New events are exported soon, including the first one. A store without events is not a
+// failure.
 func TestExportLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, n, log := new(memory), new(network), new(bytes.Buffer)
@@ -314,8 +313,7 @@ func TestExportLive(t *testing.T) {
 	})
 }
 
-// What a receiver refuses does not keep back what follows, as long as it takes
-// something at all.
+// Events that a receiver refuses do not block later events, as long as it accepts some.
 func TestExportRefused(t *testing.T) {
 	for kind, status := range map[string]int{Umami: 400, Plausible: 422, Webhook: 413} {
 		synctest.Test(t, func(t *testing.T) {
@@ -339,7 +337,7 @@ func TestExportRefused(t *testing.T) {
 	}
 }
 
-// A single event that a receiver fails at is given up at last.
+// A single event at which a receiver always fails is dropped in the end.
 func TestExportStumbles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, n := new(memory), new(network)
@@ -358,7 +356,7 @@ func TestExportStumbles(t *testing.T) {
 		if all, _ := n.told(); len(all) != 9 || e.Lag(t.Context()).Refused > 0 {
 			t.Errorf("told %d events: %+v", len(all), e.Lag(t.Context()))
 		}
-		for range 20 { // nothing else has come until now
+		for range 20 { // the first new events
 			visits(m, 1)
 			time.Sleep(10 * time.Minute)
 		}
@@ -371,7 +369,7 @@ func TestExportStumbles(t *testing.T) {
 	})
 }
 
-// A webhook that wants no more is not asked any more.
+// A webhook that answers 410 gets no more requests.
 func TestExportGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, n, log := new(memory), new(network), new(bytes.Buffer)
@@ -385,7 +383,7 @@ func TestExportGone(t *testing.T) {
 	})
 }
 
-// What the store has dropped meanwhile, or cannot read, is lost, told of and counted.
+// Events that the store has deleted meanwhile are logged and counted as lost.
 func TestExportLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, n := new(memory), new(network)
@@ -408,7 +406,7 @@ func TestExportLost(t *testing.T) {
 	})
 }
 
-// However many are lost, they are counted at once.
+// Any number of lost events is counted at once.
 func TestExportLostMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, n := new(memory), new(network)
@@ -431,8 +429,8 @@ func TestExportLostMany(t *testing.T) {
 	})
 }
 
-// A new receiver gets the events of the last day once it is up. A receiver that
-// takes no times gets the recent events only.
+// A new receiver gets the events of the last day once it is reachable. A receiver that uses
+// the time of arrival gets only recent events.
 func TestExportFirst(t *testing.T) {
 	for kind := range targets {
 		synctest.Test(t, func(t *testing.T) {
@@ -457,7 +455,7 @@ func TestExportFirst(t *testing.T) {
 			}
 			visits(m, 10)
 			e := exporting(t, n, kind, m, nil)
-			run(t, e, 70*time.Hour) // the place is kept from now on
+			run(t, e, 70*time.Hour) // saves the position
 			before := e.Lag(t.Context()).Lost
 			visits(m, 10)
 			time.Sleep(10 * time.Hour)
@@ -466,7 +464,7 @@ func TestExportFirst(t *testing.T) {
 			run(t, e, time.Hour)
 			all, _ := n.told()
 			want, lost := numbers(1, 20), uint64(0)
-			if kind == GA4 || kind == Plausible { // they would take the others for new ones
+			if kind == GA4 || kind == Plausible { // would date old events as new
 				want, lost = numbers(11, 20), 10
 			}
 			if l := e.Lag(t.Context()); !slices.Equal(sorted(all), want) || before+l.Lost != lost || l.Events != 0 {
@@ -476,7 +474,7 @@ func TestExportFirst(t *testing.T) {
 	}
 }
 
-// A store that fails is asked again.
+// An exporter retries after a failure of the store.
 func TestExportStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, n, log := new(memory), new(network), new(bytes.Buffer)
@@ -493,7 +491,7 @@ func TestExportStoreFails(t *testing.T) {
 	})
 }
 
-// fullDisk is a usage whose place cannot be kept until a time.
+// fullDisk is a store that cannot save the position until a time.
 type fullDisk struct {
 	*memory
 	until time.Time

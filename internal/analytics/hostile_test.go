@@ -31,7 +31,7 @@ func kept(t *testing.T) *mem.Store {
 	return st
 }
 
-// hears is a webhook that keeps what it hears.
+// hears is a webhook that stores the received events.
 type hears struct {
 	mu     sync.Mutex
 	events []hookEvent
@@ -80,8 +80,7 @@ func toHook(t *testing.T, usage store.Usage, st store.State, h http.Handler, now
 	return e
 }
 
-// Whatever somebody writes into a request, it is text of a known length wherever
-// it comes out.
+// Texts from requests are valid and of bounded length wherever they are exported or listed.
 func TestHostileTexts(t *testing.T) {
 	st := kept(t)
 	r := New(st, "site", nil)
@@ -132,9 +131,9 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// Any number of names of bots make no more sums than are of use, of whatever they were asked for.
+// Any number of bot names creates only a bounded number of sums.
 func TestManyBots(t *testing.T) {
-	n := 30_000 // of a million, the figures are the same, after a while
+	n := 30_000 // a million gives the same figures, but takes longer
 	if testing.Short() {
 		n = 10_000
 	}
@@ -178,8 +177,8 @@ func TestManyBots(t *testing.T) {
 	}
 }
 
-// The clock may be set: events keep their order, and an exporter hands on each of
-// them once, whatever time they say.
+// Clock changes do not reorder events, and an exporter sends each event once, whatever its
+// time.
 func TestClockSteps(t *testing.T) {
 	st := kept(t)
 	r := New(st, "site", nil)
@@ -213,7 +212,7 @@ func TestClockSteps(t *testing.T) {
 			t.Fatalf("event %d is %+v", i, ev)
 		}
 	}
-	// The recorder goes on, and tidying by a right clock leaves what is of today.
+	// The recorder continues, and tidying with the correct clock keeps the events of today.
 	if err := st.Tidy(t.Context(), store.Lease{}, "site", real.Add(-time.Hour), real.Add(-time.Hour)); err != nil {
 		t.Fatal(err)
 	}

@@ -15,20 +15,20 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// usageState is what an exporter needs of a store.
+// usageState combines the interfaces of a store that an exporter uses.
 type usageState interface {
 	store.Usage
 	store.State
 }
 
-// memory is a store.Usage and a store.State of one site, as simple as can be.
+// memory is a simple store.Usage and store.State of one site.
 type memory struct {
 	mu      sync.Mutex
 	events  []store.Event
 	batches int
-	err     error // of Record
+	err     error // returned by Record
 	state   map[string][]byte
-	tidied  []time.Time // the times that Tidy was given
+	tidied  []time.Time // times passed to Tidy
 }
 
 func (m *memory) Record(_ context.Context, _ string, events []store.Event) error {
@@ -45,7 +45,7 @@ func (m *memory) Record(_ context.Context, _ string, events []store.Event) error
 	return nil
 }
 
-// fail has Record fail from now on; nil = work again.
+// fail makes Record return err from now on; nil = work again.
 func (m *memory) fail(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -146,7 +146,7 @@ func (m *memory) Swap(_ context.Context, _, key string, old, new []byte) error {
 	return nil
 }
 
-// exported returns the number of the last event that an exporter has handed on.
+// exported returns the number of the last exported event.
 func exported(t *testing.T, s store.State, e *Exporter) uint64 {
 	t.Helper()
 	place, err := positionOf(s, "site", e.target.Name()).Load(t.Context())

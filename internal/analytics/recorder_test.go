@@ -21,7 +21,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// page is an answer that was one page.
+// page returns the event of a response with one page.
 func page(path string) store.Event {
 	return store.Event{
 		Time: noon, Bot: "GPTBot", Family: "openai", Identity: store.Verified, Protocol: "tct-01", Endpoint: store.EndpointFetch,
@@ -48,7 +48,7 @@ func (w *fakeSizes) HTMLSizes(_ context.Context, urls []string) ([]millrace.HTML
 	return out, nil
 }
 
-// What comes is in the store a little later, in its order, and completed.
+// Recorded events are stored a little later, in order and completed.
 func TestRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, w := &memory{}, &fakeSizes{of: map[string]millrace.HTMLSize{"/a": {Bytes: 50_000, Received: 9_000}}}
@@ -68,7 +68,7 @@ func TestRecord(t *testing.T) {
 		gone.Status = 404
 		rest := page("/a")
 		rest.HTML = -1
-		plain := page("/a") // for who takes no coding
+		plain := page("/a") // for a client without compression
 		plain.Received = -1
 		unknown := page("/b")
 		unknown.Received = -1
@@ -107,8 +107,8 @@ func TestRecord(t *testing.T) {
 	})
 }
 
-// A full disk, or another process that holds the store, costs nothing but what
-// there is no room for.
+// If the store is unavailable, Record does not wait. Only events beyond the buffer are
+// dropped.
 func TestStoreIsAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{err: millrace.ErrUnavailable}
@@ -149,7 +149,7 @@ func TestStoreIsAway(t *testing.T) {
 	})
 }
 
-// A failure in the middle of what is stored loses and doubles nothing.
+// A failure in the middle of a flush loses no event and repeats none.
 func TestFlushAgain(t *testing.T) {
 	m := &failing{after: 1}
 	r := New(m, "site", nil)
@@ -190,8 +190,7 @@ func (f *failing) Record(ctx context.Context, site string, events []store.Event)
 	return f.memory.Record(ctx, site, events)
 }
 
-// What machines send is bounded, and no request stays in memory for the few
-// bytes of it that are kept.
+// The texts of events are bounded, and do not keep whole requests in memory.
 func TestTexts(t *testing.T) {
 	m := &memory{}
 	r := New(m, "site", nil)
@@ -242,7 +241,7 @@ func TestQueryKey(t *testing.T) {
 	}
 }
 
-// The store is tidied up every hour, but not by a clock that was just set.
+// The store is tidied every hour, but not right after the clock was set.
 func TestTidy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{}
@@ -291,8 +290,7 @@ func (l *countedLeases) Acquire(ctx context.Context, name, holder string, d time
 	return l.Leases.Acquire(ctx, name, holder, d)
 }
 
-// A lease is written when there is something to do, and of two that tidy up at
-// once, one does.
+// A lease is written only when tidying is due, and only one of two processes tidies.
 func TestTidyLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := mem.New(nil)
@@ -326,7 +324,7 @@ func TestTidyLease(t *testing.T) {
 	})
 }
 
-// HTMLSizes are cached for a while, and unknown ones are not.
+// HTML sizes are cached for a while, up to a limit. Failed requests are not cached.
 func TestHTMLSizeCache(t *testing.T) {
 	ctx := t.Context()
 	now := noon
@@ -371,7 +369,7 @@ func TestHTMLSizeCache(t *testing.T) {
 	}
 }
 
-// Many record at once while what they record is stored.
+// Events can be recorded concurrently while others are stored.
 func TestRecordAtOnce(t *testing.T) {
 	m := &memory{}
 	r := New(m, "site", &Options{Buffer: 4000, Every: time.Millisecond})
@@ -402,7 +400,7 @@ func TestRecordAtOnce(t *testing.T) {
 	}
 }
 
-// Nothing is allocated for an event, once the buffers are as large as they get.
+// Recording an event allocates nothing once the buffers have reached their size.
 func TestRecordAllocates(t *testing.T) {
 	r, e := New(&memory{}, "site", &Options{Buffer: 2000}), page("/a/page")
 	fill := func() {

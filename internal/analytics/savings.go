@@ -37,7 +37,7 @@ type Saved struct {
 
 	Pages    int64 `json:"pages"`    // responses for single pages
 	Measured int64 `json:"measured"` // responses for pages whose HTML was measured
-	Carried  int64 `json:"carried"`  // pages that came in collections, each counted once a day
+	Carried  int64 `json:"carried"`  // pages in collections, each counted once a day
 
 	Answered        int64    `json:"answered"`                    // requests that were answered with content or a 304
 	NotModified     int64    `json:"not_modified"`                // requests that a 304 answered

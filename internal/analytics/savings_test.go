@@ -20,19 +20,19 @@ import (
 
 var (
 	about = cmpopts.EquateApprox(1e-9, 0)
-	// plain are coefficients that can be reckoned with by heart.
+	// plain are coefficients that make results easy to calculate.
 	plain = savings.Coefficients{KWhPerGB: 1, BytesPerToken: 10, HTMLPerText: 20, HTMLCompression: 4}
-	// hundred are pages of 10 kB of HTML on the wire each.
+	// hundred is a site of 100 pages with 10 kB of HTML on the wire each.
 	hundred = Pages{Count: 100, HTML: savings.HTML{Received: 10_000, Bytes: 40_000, Documents: 100, From: savings.FromHTML}}
 )
 
-// answers are the events of one bot, so many of each.
+// answers is a number of equal events of one bot.
 type answers struct {
 	n int
 	e store.Event
 }
 
-// byDay returns what was saved by answers that were recorded.
+// byDay records events and returns their savings.
 func byDay(t *testing.T, pages Pages, all ...answers) []DaySaved {
 	t.Helper()
 	m := &memory{}
@@ -70,8 +70,8 @@ func index(protocol string, status int, bytes, results int64) store.Event {
 	return store.Event{Protocol: protocol, Endpoint: store.EndpointIndex, Path: "/list", Status: status, Bytes: bytes, Size: 10 * bytes, Results: results}
 }
 
-// A day of a bot that keeps pages by a list: two polls of the list, twenty pages
-// of which five stand.
+// One day of a bot that uses a list: two polls of the list, and twenty requests for pages,
+// five of which get a 304.
 func TestSavedByList(t *testing.T) {
 	got := byDay(t, hundred,
 		answers{1, index("tct-01", 200, 5_000, 100)},
@@ -96,7 +96,7 @@ func TestSavedByList(t *testing.T) {
 	}
 }
 
-// Of some pages the size on the wire is known, of others not.
+// The size on the wire is known for some pages only.
 func TestSavedMixed(t *testing.T) {
 	got := byDay(t, hundred, answers{3, fetched(200, 1_000, 50_000, 12_000)}, answers{2, fetched(200, 1_000, 50_000, 0)})
 	want := savings.NewFigure(5_000, 3*12_000+2*50_000/4, savings.Estimate)
@@ -105,7 +105,7 @@ func TestSavedMixed(t *testing.T) {
 	}
 }
 
-// What is said to be saved is never more than a machine would have taken.
+// Reported savings never exceed what a machine would have fetched as HTML.
 func TestNeverOverstated(t *testing.T) {
 	head := fetched(200, 0, 0, 0)
 	part := fetched(206, 10, 0, 0)
@@ -158,7 +158,7 @@ func TestNeverOverstated(t *testing.T) {
 	}
 }
 
-// By bot, by protocol, by day and all together it is the same.
+// The sums by bot, by protocol and by day equal the total.
 func TestSum(t *testing.T) {
 	m := &memory{}
 	for i := range 600 {
@@ -223,7 +223,7 @@ func TestSumFails(t *testing.T) {
 	}
 }
 
-// broken is a store that breaks while it is read.
+// broken is a store that fails while it is read.
 type broken struct{ memory }
 
 func (*broken) Sums(context.Context, string, store.SumQuery) iter.Seq2[store.Sum, error] {

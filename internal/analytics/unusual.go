@@ -49,7 +49,7 @@ const (
 	atOncePages = 100     // minimum number of pages in an hour
 	forgedTimes = 10
 	missing     = 50 // minimum number of requests for missing paths
-	missingPart = 5  // minimum share of all requests: one in so many
+	missingPart = 5  // minimum share of missing paths: one request in missingPart
 	timesUsual  = 10
 	fewRequests = 500 // a day with fewer requests is never unusual
 	usualDays   = 3   // minimum number of days that define the usual
@@ -174,25 +174,25 @@ func byHour(hours iter.Seq2[store.Sum, error], pages int64) ([]Unusual, error) {
 	}
 	out := finish(whole, AtOnce, func(_ who, u *Unusual) bool {
 		u.Against = pages
-		u.Says = fmt.Sprintf("%s has taken pages %d times by %s within an hour, of a site that has %d.", named(u.Bot), u.Requests, u.Protocol, pages)
-		u.Advice = "Let it take pages more slowly; what changes it can learn from the lists."
+		u.Says = fmt.Sprintf("%s has requested pages %d times by %s within an hour; the site has %d pages.", named(u.Bot), u.Requests, u.Protocol, pages)
+		u.Advice = "Slow it down. It can find changes in the lists."
 		u.Flag = slower(u.Bot)
 		return u.Requests >= atOncePages && u.Requests*2 >= pages
 	})
 	out = append(out, finish(forged, Forged, func(_ string, u *Unusual) bool {
 		u.Against = turned[u.Bot]
-		u.Says = fmt.Sprintf("Somebody who is not %s has come under that name, in %s; %d of them were turned away.", u.Bot, counted(u.Requests, "request"), u.Against)
-		u.Advice, u.Flag = "Turn away those who do not show that they are who they say.", "--bot unverified=403"
+		u.Says = fmt.Sprintf("Clients that are not %s have used its name in %s; %d of them were refused.", u.Bot, counted(u.Requests, "request"), u.Against)
+		u.Advice, u.Flag = "Refuse bots that do not prove their identity.", "--bot unverified=403"
 		if u.Against == u.Requests {
-			u.Advice, u.Flag = "There is nothing to do: all of them were turned away.", ""
+			u.Advice, u.Flag = "Nothing to do: all of them were refused.", ""
 		}
 		return u.Requests >= forgedTimes
 	})...)
 	for _, a := range gone {
 		u := &a.Unusual
 		u.Pattern, u.Against = NotThere, a.all
-		u.Says = fmt.Sprintf("%s has asked %d times for what is not there, in %s.", named(u.Bot), u.Requests, counted(a.all, "request"))
-		u.Advice = "Have pages that have moved lead to where they are now; if it tries out what there might be, slow it down."
+		u.Says = fmt.Sprintf("%s has requested missing pages %d times in %s.", named(u.Bot), u.Requests, counted(a.all, "request"))
+		u.Advice = "Redirect pages that have moved. If the machine guesses paths, slow it down."
 		u.Flag = slower(u.Bot)
 		if u.Requests >= missing && u.Requests*missingPart >= a.all {
 			out = append(out, *u)
@@ -245,8 +245,8 @@ func manyTimes(days iter.Seq2[store.Sum, error], since time.Time) ([]Unusual, er
 			continue
 		}
 		u.Pattern, u.Bot, u.Family, u.Against = ManyTimes, bot, l.family, usual
-		u.Says = fmt.Sprintf("%s has sent %s on one day; on the days that it came before, it sent %d.", named(bot), counted(u.Requests, "request"), usual)
-		u.Advice = "See what it has asked for; if that is of no use to you, slow it down."
+		u.Says = fmt.Sprintf("%s has sent %s on one day; on earlier days with requests, it sent %d on average.", named(bot), counted(u.Requests, "request"), usual)
+		u.Advice = "Check what it requests. If that is of no use to you, slow it down."
 		u.Flag = slower(bot)
 		out = append(out, u)
 	}
@@ -259,7 +259,7 @@ const nameless = "other"
 // named returns the name of a bot in a sentence.
 func named(bot string) string {
 	if bot == nameless {
-		return "A machine of no known name"
+		return "An unknown bot"
 	}
 	return bot
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// unusual finds patterns in events, and fails if one says too little.
+// unusual finds patterns in events, and fails the test if a finding lacks a field.
 func unusual(t *testing.T, pages int64, all ...answers) []Unusual {
 	t.Helper()
 	m := &memory{}
@@ -110,7 +110,7 @@ func TestUnusual(t *testing.T) {
 	}
 }
 
-// Each bot and protocol is judged by itself, and the worst come first.
+// Each bot and protocol is judged separately, and the worst come first.
 func TestUnusualOfMany(t *testing.T) {
 	a, b := fetched(200, 1_000, 0, 0), fetched(200, 1_000, 0, 0)
 	b.Bot, b.Protocol, b.Path = "ClaudeBot", "html", "/b"
@@ -125,7 +125,7 @@ func TestUnusualOfMany(t *testing.T) {
 	}
 }
 
-// One page six hundred times is not said to be six hundred pages.
+// 600 requests for one page are not reported as 600 pages.
 func TestUnusualOfOnePage(t *testing.T) {
 	var said []string
 	for _, u := range unusual(t, 1000, answers{600, fetched(200, 1_000, 0, 0)}) {
@@ -138,7 +138,7 @@ func TestUnusualOfOnePage(t *testing.T) {
 	}
 }
 
-// However many paths somebody makes up, what is looked at is bounded.
+// The number of examined paths is bounded, however many paths a client requests.
 func TestUnusualBounded(t *testing.T) {
 	events := func(yield func(store.Event, error) bool) {
 		e := page("")

@@ -14,17 +14,16 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the generated parts of pages")
 
-// check finds what is wrong with a tree, one line a problem.
+// check finds problems in a tree and returns one line for each.
 type check struct {
 	name string
 	find func(*tree) []string
 }
 
-// rewritable are the checks that -update can satisfy: they have tests of
-// their own.
+// rewritable are the checks that -update can satisfy. They have their own tests.
 var rewritable = []check{{"Guides", checkGuides}, {"Imports", generated[0].check}, {"Costs", generated[1].check}, {"TierTable", generated[2].check}, {"LogKeys", generated[3].check}}
 
-// checks are all the others.
+// checks are all other checks.
 var checks = []check{
 	{"Broken", func(t *tree) []string { return t.broken }},
 	{"Page", checkPage},
@@ -105,10 +104,9 @@ func write(t *testing.T, root, name, text string) {
 	}
 }
 
-// TestChecksCanFail runs every check over a small module without faults, and
-// over that module with the files of each archive of testdata/fail laid over
-// it: a file without content removes one. The comment of an archive is
-// exactly what all checks together find.
+// TestChecksCanFail runs every check on a small module without problems. It then overlays the
+// files of each archive of testdata/fail; an empty file deletes one. The comment of the
+// archive must equal the output of all checks together.
 func TestChecksCanFail(t *testing.T) {
 	base, err := txtar.ParseFile("testdata/base.txtar")
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 const codesPage = "docs/reference/errors.md"
 
 var (
-	// codeGiven matches the places where an error gets its code.
+	// codeGiven matches the places that set the code of an error.
 	codeGiven  = regexp.MustCompile(`\b(?:Coded\(|Code: +|(?:reason|limitError|unpublished|slowError|advice)\{|(?:limitError|formatError|tooLarge|invalid|advise)\([^"\n]*)"([a-z][a-z0-9]*(?:-[a-z0-9]+)*)"`)
 	codeListed = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
 )
 
-// checkCodes finds codes of errors that the page of codes does not list, and
-// codes in it that nothing has.
+// checkCodes finds error codes that the page of codes does not list, and listed codes that do
+// not exist.
 func checkCodes(t *tree) []string {
 	page := t.text[codesPage]
 	listed := map[string]bool{}

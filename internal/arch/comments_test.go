@@ -12,7 +12,7 @@ func checkComments(t *tree) []string {
 	var problems []string
 	for _, p := range t.sorted() {
 		if p.name == "" {
-			continue // tests only
+			continue // the folder has only tests
 		}
 		want, docs := "Package "+p.name+" ", 0
 		if p.name == "main" {

@@ -8,13 +8,14 @@ import (
 	"strings"
 )
 
-// wordRuns matches three words or more that only commas, colons and semicolons separate.
+// wordRuns matches three or more words that are separated only by spaces, commas, colons and
+// semicolons.
 var wordRuns = regexp.MustCompile(`[A-Za-z']+(?:[,:;]? [A-Za-z']+){2,}`)
 
-// keywords matches words that are a syntax, such as SQL and lists of methods.
+// keywords matches syntax in capitals, such as SQL and lists of methods.
 var keywords = regexp.MustCompile(`\b[A-Z]{2,},? ?[A-Z]{2,}`)
 
-// phrases returns each three words in a row of a text, in lower case.
+// phrases returns every three consecutive words of a text, in lower case.
 func phrases(text string) (out []string) {
 	for _, run := range wordRuns.FindAllString(text, -1) {
 		if keywords.MatchString(run) {
@@ -28,8 +29,8 @@ func phrases(text string) (out []string) {
 	return out
 }
 
-// checkCopied finds tests that search or compare with a phrase of a package under test:
-// their own package, the packages that it imports, and those that the test imports.
+// checkCopied finds tests that search for or compare with a phrase of a package under test.
+// That is their own package, the packages that it imports, and those that the test imports.
 func checkCopied(t *tree) []string {
 	of := map[string]map[string]bool{} // phrases of each package and its templates
 	for _, p := range t.sorted() {

@@ -37,8 +37,8 @@ var banned = []struct {
 	},
 }
 
-// checkHabits finds what a package must not do: keep state, start work in init, panic
-// without its name, use resources of the process.
+// checkHabits finds code that packages must not have: state, work in init, panics without the
+// package's name, and use of the process's resources.
 func checkHabits(t *tree) []string {
 	var problems []string
 	for _, p := range t.sorted() {
@@ -222,7 +222,7 @@ func (t *tree) uses(p *folder, f *goFile) []string {
 	return problems
 }
 
-// leading returns the string that a message starts with: of a literal, a sum, or a call
+// leading returns the string at the start of a message: a literal, a concatenation, or a call
 // such as fmt.Sprintf.
 func leading(e ast.Expr) (string, bool) {
 	for {

@@ -104,8 +104,7 @@ func regenerate(md string, part func(kind, argument string) (string, error)) (st
 	return out.String(), nil
 }
 
-// stale compares a page with what it should be, and names the first line
-// that differs.
+// stale compares a page with its expected content, and returns the first line that differs.
 func stale(name, got, want, command string) []string {
 	if got == want {
 		return nil

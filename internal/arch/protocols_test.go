@@ -61,9 +61,9 @@ func checkProtocols(t *tree) []string {
 	return problems
 }
 
-// checkSymmetry finds differences between the protocols. Discovery is a function
-// discover in discover.go, and so are its offers; NewReader returns a millrace.Source;
-// the tests run the suite of protocoltest for faults.
+// checkSymmetry finds differences between the protocols. discover.go must define discover and
+// its offers. NewReader must return a millrace.Source. The tests must run the fault suite of
+// protocoltest.
 func checkSymmetry(t *tree) []string {
 	var problems []string
 	for _, p := range t.sorted() {

@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// maxWords is the number of words that a sentence of the documentation may have.
+// maxWords is the maximum number of words in a sentence of the documentation.
 const maxWords = 35
 
 var (
-	// blockStart matches the lines that begin a paragraph, beside those after an empty line.
+	// blockStart matches lines that begin a paragraph, in addition to those after an empty
+	// line.
 	blockStart  = regexp.MustCompile(`^\s*(?:[-*] |\d+\. |> )`)
 	sentenceEnd = regexp.MustCompile(`[.!?:]["')*_]*\s`)
 )

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// checkSkips finds tests that skip for another reason than a missing MILLRACE_TEST_
-// variable, -short or another system. A fuzz target may skip an input.
+// checkSkips finds tests that skip for a reason other than a missing MILLRACE_TEST_ variable,
+// -short or another system. A fuzz target may skip an input.
 func checkSkips(t *tree) []string {
 	var problems []string
 	for _, p := range t.sorted() {

@@ -18,8 +18,8 @@ type table struct {
 	rows  func(*tree) map[string][]string
 }
 
-// generated are the tables. A change of one is a decision: only -update rewrites the
-// file, and a person reviews the difference.
+// generated are the tables. Only -update rewrites the files, and a person reviews the
+// difference.
 var generated = []table{
 	{"imports", "What each package imports of this module; test: marks what only its tests import.", importRows},
 	{"costs", "The outside modules that each public package depends on.", costRows},

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// kit has the functions that put a test in a tier.
+// kit is the package whose functions assign a test to a tier.
 const kit = "internal/testkit"
 
-// calls maps each function of the module, as folder and name, to those that it
-// calls. Methods go by their names alone.
+// calls maps each function of the module, as folder and name, to the functions that it calls.
+// Methods are identified only by their names.
 func (t *tree) calls() map[string]map[string]bool {
 	out := map[string]map[string]bool{}
 	for _, p := range t.sorted() {
@@ -31,7 +31,7 @@ func (t *tree) calls() map[string]map[string]bool {
 						if from, _ := f.selected(n); from != "" {
 							i := slices.IndexFunc(f.imports, func(i imported) bool { return i.path == from })
 							out[key][f.imports[i].local+"."+n.Sel.Name] = true
-							return false // the other package alone declares the name
+							return false // only the other package declares the name
 						}
 					case *ast.Ident:
 						out[key][p.path+"."+n.Name] = true

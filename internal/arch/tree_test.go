@@ -18,8 +18,8 @@ import (
 	"strings"
 )
 
-// tree is the module for the checks. Paths are slash paths from its root; a package is
-// named by its folder, the root by ".".
+// tree holds the files of the module for the checks. Paths are slash-separated and relative to
+// its root. A package is named by its folder, and the root by ".".
 type tree struct {
 	fset     *token.FileSet
 	module   string             // module path
@@ -75,8 +75,7 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// readTree reads the module. It uses plain file calls, which the test cache sees: a
-// changed file runs the tests again.
+// readTree reads the module. It reads plain files, so that the test cache detects changes.
 func readTree(root string) (*tree, error) {
 	files := map[string]string{}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
@@ -176,7 +175,7 @@ func (t *tree) at(pos token.Pos, format string, args ...any) string {
 
 // imported is one import of a file.
 type imported struct {
-	local string // folder in this module, "" if it is none
+	local string // folder in this module; "" = outside
 	path  string
 	name  string // in the file; "" = the last element of the path
 	pos   token.Pos
@@ -193,7 +192,7 @@ func (t *tree) imports(f *ast.File) []imported {
 	for _, s := range f.Imports {
 		p, err := strconv.Unquote(s.Path.Value)
 		if err != nil {
-			continue // the parser accepts it, the compiler will not
+			continue // the parser accepts it, but the compiler does not
 		}
 		i := imported{path: p, pos: s.Pos()}
 		if p == t.module {
@@ -220,8 +219,8 @@ func isPublic(p string) bool {
 	return !slices.Contains(parts, "internal") && parts[0] != "cmd" && parts[0] != "docs"
 }
 
-// moduleOf returns the module of an outside import: the longest of the given that it
-// starts with, "" if none.
+// moduleOf returns the module of an outside import: the longest of modules that is a prefix of
+// p, or "" if none is.
 func moduleOf(p string, modules []string) string {
 	best := ""
 	for _, m := range modules {

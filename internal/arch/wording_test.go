@@ -24,7 +24,7 @@ func checkWording(t *tree) []string {
 		if !strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		f, err := parser.ParseFile(t.fset, name, text, parser.SkipObjectResolution) // the files of nested modules too
+		f, err := parser.ParseFile(t.fset, name, text, parser.SkipObjectResolution) // also parses the files of nested modules
 		if err != nil {
 			continue // the compiler reports it
 		}

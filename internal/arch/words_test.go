@@ -23,14 +23,14 @@ const (
 	machineOK = ".ci/run" // describes the machine that it runs on
 )
 
-// Words that mark unfinished work, and paths of one machine. The expressions do not
-// match themselves.
+// Words that mark unfinished work, and paths of a single machine. The expressions do not match
+// themselves.
 var (
 	unfinished = regexp.MustCompile(`\b(TO(DO)|FIX(ME)|XX(X))\b`)
 	machine    = regexp.MustCompile(`(^|[\s"'(=:` + "`" + `])(/(root|work)/|[.]library\b|[.][.]/shared\b)`)
 )
 
-// checkWords looks for those in every text file.
+// checkWords finds matches of unfinished and machine in every text file.
 func checkWords(t *tree) []string {
 	var problems []string
 	for name, text := range t.texts() {

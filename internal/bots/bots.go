@@ -326,4 +326,4 @@ func declares(word string) bool {
 }
 
 // errUnknown is the error of an unknown name.
-var errUnknown = millrace.Coded("unknown-bot", errors.New("not a bot, family or purpose of the table"))
+var errUnknown = millrace.Coded("unknown-bot", errors.New("unknown bot, family or purpose"))

@@ -27,7 +27,7 @@ func table(t testing.TB, o *Options) *Table {
 	return b
 }
 
-// User agents as they are sent.
+// sent lists user agents as clients send them, with the expected bot.
 var sent = []struct{ agent, bot string }{
 	{"Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbot)", "GPTBot"},
 	{"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36; compatible; OAI-SearchBot/1.3; +https://openai.com/searchbot", "OAI-SearchBot"},
@@ -53,19 +53,19 @@ var sent = []struct{ agent, bot string }{
 	{"NewCrawler", "other"},
 	{"millrace/1.0 (+https://example.com/about)", "other"},
 	{"Thing/2 (see https://example.com/GPTBot; bot-admin@example.com)", "other"},
-	{"Google-Extended", ""}, // robots.txt alone
+	{"Google-Extended", ""}, // only for robots.txt
 	{"Mozilla/5.0 (compatible; Applebot-Extended)", "other"},
 	{"NotGPTBotAtAll", ""},
 	{"Mozilla/5.0 (compatible; Baiduspider-render/2.0; +http://www.baidu.com/search/spider.html)", "Baiduspider-render"},
 	{"DuckDuckBot-Https/1.1; (+https://duckduckgo.com/duckduckbot)", "DuckDuckBot-Https"},
 	{"Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; MistralAI-Index/1.0; +https://docs.mistral.ai/robots)", "MistralAI-Index"},
 
-	// Who is like somebody is somebody else.
+	// A name after "like" does not identify the bot.
 	{"feedly/1.0 (+http://www.feedly.com/fetcher.html; 12 subscribers; like FeedFetcher-Google)", "other"},
 	{"Mozilla/5.0 (Macintosh) Safari/601.2.4 (like Googlebot)", ""},
 	{"likely GPTBot", "GPTBot"},
 
-	// What people call their telephones.
+	// Names of phones.
 	{"Mozilla/5.0 (Linux; Android 10; CUBOT_NOTE_20 Build/QP1A) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Mobile Safari/537.36", ""},
 	{"UCWEB/2.0 (MIDP-2.0; U; Adr 4.4.2; en-US; CUBOT-X9) U2/1.0.0 UCBrowser/10.0.0 Mobile", ""},
 	{"Mozilla/5.0 (Linux; arm_64; Android 12; Robot 2 Spider) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0 Mobile Safari/537.36", ""},
@@ -83,7 +83,7 @@ var sent = []struct{ agent, bot string }{
 
 func TestIdentify(t *testing.T) {
 	b := table(t, nil)
-	for _, c := range append(sent, sent...) { // and again, as it remembers them
+	for _, c := range append(sent, sent...) { // twice, because results are cached
 		got := ""
 		if is := b.Identify(c.agent); is != nil {
 			got = is.Token
@@ -105,7 +105,8 @@ func TestIdentify(t *testing.T) {
 	}
 }
 
-// The families that OpenFeeder names in section 12, and what their bots are for.
+// The table has the families that OpenFeeder names in section 12, with the purposes of their
+// bots.
 func TestFamilies(t *testing.T) {
 	b := table(t, nil)
 	for _, family := range []string{"openai", "anthropic", "google", "perplexity", "common-crawl", "cohere", "meta", "amazon", "you", "bytedance"} {
@@ -275,7 +276,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// A file is read again when it changes; what is wrong with it changes nothing.
+// A file is read again when it changes. An invalid file changes nothing.
 func TestReread(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, dir, "a", "192.0.2.0/24\n")
@@ -318,10 +319,11 @@ func TestReread(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	b.Run(ctx) // comes back
+	b.Run(ctx) // returns, because the context has ended
 }
 
-// The networks of a file contain what each of them does, however they overlap.
+// The ranges of a file contain an address if one of its networks does, even if networks
+// overlap.
 func FuzzReadRanges(f *testing.F) {
 	f.Add("192.0.2.0/24\n192.0.2.128/25\n10.0.0.0/8\n", "192.0.2.200")
 	f.Add(`{"prefixes":[{"ipv4Prefix":"192.0.2.0/28"},{"ipv6Prefix":"2001:db8:10::/64"}]}`, "2001:db8:10::1")

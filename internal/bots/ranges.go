@@ -83,7 +83,7 @@ func ReadRanges(r io.Reader) ([]netip.Prefix, error) {
 	case err != nil:
 		return nil, err
 	case len(out) == 0:
-		return nil, fmt.Errorf("no address is in it: %w", millrace.Coded("no-address", millrace.ErrInvalid))
+		return nil, fmt.Errorf("contains no address: %w", millrace.Coded("no-address", millrace.ErrInvalid))
 	case len(out) > maxPrefixes:
 		return nil, fmt.Errorf("more than %d networks: %w", maxPrefixes, millrace.ErrTooLarge)
 	}
@@ -151,11 +151,11 @@ func network(s string) (netip.Prefix, error) {
 	}
 	switch {
 	case err != nil:
-		return p, fmt.Errorf("%q is no network, such as 192.0.2.0/24: %w", s, millrace.Coded("bad-network", millrace.ErrInvalid))
+		return p, fmt.Errorf("%q is not a network, such as 192.0.2.0/24: %w", s, millrace.Coded("bad-network", millrace.ErrInvalid))
 	case p.Bits() == 0:
 		return p, fmt.Errorf("%q contains every address: %w", s, millrace.Coded("every-address", millrace.ErrInvalid))
 	case p.Addr().Is4In6():
-		return p, fmt.Errorf("%q: write it as a network of IPv4: %w", s, millrace.Coded("mapped-network", millrace.ErrInvalid))
+		return p, fmt.Errorf("%q is an IPv4-mapped network; write it as an IPv4 network: %w", s, millrace.Coded("mapped-network", millrace.ErrInvalid))
 	}
 	return p.Masked(), nil
 }

@@ -51,7 +51,7 @@ func Read(r io.Reader) ([]*Bot, error) {
 		}
 		token := strings.ToLower(b.Token)
 		if before := seen[token]; before > 0 {
-			return nil, fmt.Errorf("%d: %s is in line %d, too: %w", n, b.Token, before, millrace.Coded("bot-twice", millrace.ErrInvalid))
+			return nil, fmt.Errorf("%d: duplicate %s, first in line %d: %w", n, b.Token, before, millrace.Coded("bot-twice", millrace.ErrInvalid))
 		}
 		if seen[token] = n; len(all) == maxBots {
 			return nil, fmt.Errorf("%d: more than %d bots: %w", n, maxBots, millrace.Coded("bot-count", millrace.ErrTooLarge))
@@ -77,7 +77,7 @@ func readBot(words []string) (*Bot, error) {
 		}
 	}
 	if b.Purpose.Of() == "" {
-		return nil, millrace.Coded("bot-purpose", fmt.Errorf("%q is no purpose: want training, search or user", words[2]))
+		return nil, millrace.Coded("bot-purpose", fmt.Errorf("unknown purpose %q; use training, search or user", words[2]))
 	}
 	for _, w := range words[3:] {
 		key, value, _ := strings.Cut(w, "=")
@@ -87,7 +87,7 @@ func readBot(words []string) (*Bot, error) {
 		case w == "people":
 			b.People = true
 		case value == "":
-			return nil, millrace.Coded("bot-field", fmt.Errorf("%q is none of name=, agents=, ranges=, people and robots-only", w))
+			return nil, millrace.Coded("bot-field", fmt.Errorf("unknown option %q; use name=, agents=, ranges=, people or robots-only", w))
 		case key == "name":
 			if err := word(value); err != nil {
 				return nil, err
@@ -96,17 +96,17 @@ func readBot(words []string) (*Bot, error) {
 		case key == "agents":
 			for host := range strings.SplitSeq(strings.ToLower(value), ",") {
 				if u, err := url.Parse("https://" + host); err != nil || u.Host != host || host == "" {
-					return nil, millrace.Coded("bad-host", fmt.Errorf("agents: %q is no host", host))
+					return nil, millrace.Coded("bad-host", fmt.Errorf("agents: %q is not a host", host))
 				}
 				b.Agents = append(b.Agents, host)
 			}
 		case key == "ranges":
 			if u, err := url.Parse(value); err != nil || u.Scheme != "https" || u.Host == "" {
-				return nil, millrace.Coded("bad-scheme", fmt.Errorf("ranges: %q is no https URL", value))
+				return nil, millrace.Coded("bad-scheme", fmt.Errorf("ranges: %q is not an https URL", value))
 			}
 			b.Ranges = value
 		default:
-			return nil, millrace.Coded("bot-field", fmt.Errorf("%q is none of name=, agents=, ranges=, people and robots-only", w))
+			return nil, millrace.Coded("bot-field", fmt.Errorf("unknown option %q; use name=, agents=, ranges=, people or robots-only", w))
 		}
 	}
 	return b, nil
@@ -117,15 +117,15 @@ func readBot(words []string) (*Bot, error) {
 func word(s string) error {
 	for i := range len(s) {
 		if !tokenByte(s[i]) {
-			return millrace.Coded("bot-token", fmt.Errorf("%q has a character that is none of a-z, A-Z, 0-9, dot, dash and underscore", s))
+			return millrace.Coded("bot-token", fmt.Errorf("%q contains a character other than a-z, A-Z, 0-9, dot, dash and underscore", s))
 		}
 	}
 	if len(s) > longestToken || strings.HasSuffix(s, ".") {
-		return millrace.Coded("bot-token", fmt.Errorf("%q is no token: at most %d characters, and no dot at its end", s, longestToken))
+		return millrace.Coded("bot-token", fmt.Errorf("%q is not a token: want at most %d characters, and no dot at the end", s, longestToken))
 	}
 	for _, r := range reserved {
 		if strings.EqualFold(s, r) {
-			return millrace.Coded("bot-reserved", fmt.Errorf("%q has a meaning of its own in rules", s))
+			return millrace.Coded("bot-reserved", fmt.Errorf("%q is a reserved word of rules", s))
 		}
 	}
 	return nil

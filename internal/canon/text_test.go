@@ -92,7 +92,7 @@ func TestFoldOrbits(t *testing.T) {
 	}
 }
 
-// The fast path for ASCII gives the same result as the slow path.
+// The fast path for ASCII returns the same result as the slow path.
 func TestNormalizeASCII(t *testing.T) {
 	var all strings.Builder
 	for c := range byte(0x80) {

@@ -25,7 +25,7 @@ func heading(level int, s string) block {
 }
 func code(s string) block { return block{Type: millrace.CodeBlock, Text: s} }
 
-// shown writes parts, a line each.
+// shown formats parts, one string each.
 func shown(parts []Part) []string {
 	var out []string
 	for _, c := range parts {
@@ -133,7 +133,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// sound checks what the package promises of any page.
+// sound checks everything that the package guarantees for any page.
 func sound(t testing.TB, page *millrace.Page) {
 	t.Helper()
 	parts := Parts(page)
@@ -175,7 +175,7 @@ func sound(t testing.TB, page *millrace.Page) {
 	}
 }
 
-// sentence is a random one, never twice the same.
+// sentence returns a random sentence. Two calls practically never return the same one.
 func sentence(r *rand.Rand) string {
 	var w []string
 	for range 4 + r.IntN(14) {
@@ -194,7 +194,7 @@ func TestDivide(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		byLine     bool
-		ends       string // what each part but the last ends in
+		ends       string // end of every part except the last
 	}{
 		{"sentences", latin.String(), false, "."},
 		{"questions", strings.ReplaceAll(latin.String(), ".", "?”"), false, "”"},
@@ -227,7 +227,7 @@ func TestDivide(t *testing.T) {
 	}
 }
 
-// Five megabytes in one paragraph, of any kind, take time in proportion.
+// The time for one paragraph of five megabytes of any text is proportional to its size.
 func TestLong(t *testing.T) {
 	size := testkit.Size(1<<18, 1<<19, 5<<20)
 	r := rand.New(rand.NewPCG(2, 2))
@@ -236,7 +236,7 @@ func TestLong(t *testing.T) {
 		prose.WriteString(sentence(r) + " ")
 	}
 	whole := size
-	size /= 5 // of what is no language
+	size /= 5 // for artificial texts
 	for _, s := range []string{
 		prose.String(), strings.Repeat("x", whole), strings.Repeat(". ", size/2), strings.Repeat(" ", size) + "x", strings.Repeat("a. ", size/3),
 		strings.Repeat("水", size/3), strings.Repeat("\u0301", size/2), strings.Repeat(".", size), strings.Repeat("x\n", size/2),
@@ -250,7 +250,7 @@ func TestLong(t *testing.T) {
 		}
 		sound(t, page)
 	}
-	// And so do a hundred thousand blocks, and blocks in blocks in blocks.
+	// The same holds for a hundred thousand blocks, and for deeply nested blocks.
 	var many []block
 	deep := text("x")
 	for i := range size / 50 {
@@ -263,7 +263,7 @@ func TestLong(t *testing.T) {
 	sound(t, &millrace.Page{Blocks: []block{deep}})
 }
 
-// An edit renames what it touches, and nothing that is far from it.
+// An edit changes the IDs of nearby passages, and of no passage far from it.
 func TestEdits(t *testing.T) {
 	rounds := 80
 	if testing.Short() {
@@ -286,7 +286,7 @@ func TestEdits(t *testing.T) {
 			edited = slices.Delete(edited, at, at+1)
 		}
 		before, after := &millrace.Page{Blocks: blocks}, &millrace.Page{Blocks: edited}
-		// Passages: only a few of all change.
+		// Only a few passages change.
 		old, now := Passages(before), Passages(after)
 		have := map[string]bool{}
 		for _, p := range now {
@@ -306,8 +306,7 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// random is a block with a text that no other has. There are few headings, so
-// that sections are long.
+// random returns a block with a unique text. Few blocks are headings, so sections are long.
 func random(r *rand.Rand, i int) block {
 	var s []string
 	for range 1 + r.IntN(6) {
@@ -326,7 +325,7 @@ func random(r *rand.Rand, i int) block {
 	return text(strings.Join(s, " "))
 }
 
-// An edit inside of a long paragraph leaves the parts away from it.
+// An edit inside a long paragraph does not change the parts far from it.
 func TestEditsInside(t *testing.T) {
 	for seed := range 50 {
 		r := rand.New(rand.NewPCG(uint64(seed), 4))

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// passages writes those of a page: headings, those inside, type and text.
+// passages formats the passages of a page: headings above, headings inside, type and text.
 func passages(page *millrace.Page) []string {
 	var out []string
 	for _, p := range Passages(page) {
@@ -75,7 +75,7 @@ func TestPassages(t *testing.T) {
 	}
 }
 
-// A long section is cut between blocks; what belongs together stays so.
+// A long section is cut between blocks, but not between a text and the code it introduces.
 func TestPassagesLong(t *testing.T) {
 	var blocks []block
 	for i := range 40 {
@@ -90,7 +90,7 @@ func TestPassagesLong(t *testing.T) {
 	if len(out) < 4 || len(out) > 15 {
 		t.Errorf("%d passages", len(out))
 	}
-	// A table and code that fit stay whole.
+	// Code that fits into a passage is not divided.
 	whole := strings.Repeat("x = 1\n", 250)
 	out = Passages(&millrace.Page{Blocks: []block{text(strings.Repeat("Words. ", 200)), code(whole), text(strings.Repeat("Words. ", 200))}})
 	found := false
@@ -100,7 +100,7 @@ func TestPassagesLong(t *testing.T) {
 	if !found {
 		t.Errorf("code of %d characters is divided", len(whole))
 	}
-	// The parts of one paragraph are joined as they were written.
+	// Joining the parts of one paragraph restores its text.
 	s := strings.TrimSpace(strings.Repeat("水车把水引到磨坊。", 300))
 	out = Passages(&millrace.Page{Blocks: []block{text(s)}})
 	var all string
@@ -112,7 +112,7 @@ func TestPassagesLong(t *testing.T) {
 	}
 }
 
-// The id of a passage stays when an equal one comes after it.
+// The ID of a passage does not change when an equal passage is added after it.
 func TestIDs(t *testing.T) {
 	a, b := text(strings.Repeat("a", 1500)), text(strings.Repeat("b", 1500))
 	one := Passages(&millrace.Page{Blocks: []block{a, b}})

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestTamed checks that texts by people are not escaped.
+// TestTamed checks that ordinary texts are not escaped.
 func TestTamed(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| a | b | c |\n|---|---|---|\n")

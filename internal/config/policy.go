@@ -196,7 +196,7 @@ func boolValue(n ast.Node) (bool, error) {
 	return false, errors.New("not true or false")
 }
 
-// countValue reads a whole number from 1 on.
+// countValue reads a whole number of at least 1.
 func countValue(n ast.Node) (int, error) {
 	if n, ok := n.(*ast.IntegerNode); ok {
 		if v, err := strconv.ParseInt(fmt.Sprint(n.Value), 10, 32); err == nil && v > 0 {

@@ -29,7 +29,7 @@ func TestPolicyBlock(t *testing.T) {
 	for _, c := range []struct {
 		yaml string
 		want *millrace.Policy
-		says string // the error, from its line to the key
+		says string // expected error, from its line to the key
 	}{
 		{"listen: x\n", nil, ""},
 		{`listen: x

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// written is a connection that notes what is written to it, until it is full.
+// written is a connection that records writes until it is full.
 type written struct {
 	net.Conn
 	writes []string
@@ -29,8 +29,8 @@ func (w *written) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// What is held goes out before what comes next, or when it is released, and
-// nothing is held otherwise.
+// Buffered bytes are sent before the next write or at Release. Without Hold, nothing is
+// buffered.
 func TestHold(t *testing.T) {
 	w := &written{room: 1 << 20}
 	c := &Conn{Conn: w, l: new(limited)}
@@ -75,7 +75,7 @@ func TestHold(t *testing.T) {
 	write("f")
 	check("held no more", "f")
 
-	for room, want := range []int{0, 0, 0, 1, 2} { // of "gh" and "ij"
+	for room, want := range []int{0, 0, 0, 1, 2} { // want: bytes of "ij" that fit after "gh"
 		w.room, w.writes = room, nil
 		c.Hold()
 		write("gh")
@@ -92,7 +92,7 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// collecting is a server that sends half of what is written, and collects the rest.
+// collecting is a server that sends half of each write and buffers the rest.
 type collecting struct {
 	*httptest.ResponseRecorder
 	c *Conn
@@ -104,7 +104,7 @@ func (w *collecting) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
-// A body that is whole goes out at once.
+// A complete body is sent in one write.
 func TestWholeBody(t *testing.T) {
 	body := bytes.Repeat([]byte("b"), MostHeld)
 	half := string(body[len(body)/2:])
@@ -121,7 +121,7 @@ func TestWholeBody(t *testing.T) {
 		if d := cmp.Diff(want, conn.writes); d != "" {
 			t.Errorf("Content-Length %q (-want +got):\n%s", size, d)
 		}
-		if _, err := c.Write(to.Body.Bytes()); err != nil || len(conn.writes) != 2 || c.held != nil { // when the request ends
+		if _, err := c.Write(to.Body.Bytes()); err != nil || len(conn.writes) != 2 || c.held != nil { // sent at the end of the request
 			t.Errorf("Content-Length %q: %d writes, %v", size, len(conn.writes), err)
 		}
 	}

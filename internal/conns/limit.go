@@ -24,7 +24,7 @@ type limited struct {
 	words   string // an HTTP response; "" if the client would not understand it
 	proxy   func(netip.Addr) bool
 	refused atomic.Int64
-	spare   sync.Pool // of *[mostHeld]byte
+	spare   sync.Pool // of *[MostHeld]byte
 
 	mu   sync.Mutex
 	open int

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// knocks is a listener with connections from anywhere.
+// knocks is a listener with prepared connections.
 type knocks []net.Conn
 
 func (k *knocks) Accept() (net.Conn, error) {
@@ -33,8 +33,8 @@ func (k knock) RemoteAddr() net.Addr {
 	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(k.from, 4711))
 }
 
-// One address takes half of the places, and no more than a few while others
-// want the rest; a proxy takes as many as there are.
+// One address gets at most half of the slots, and only a few while others need the rest. A
+// proxy is not limited.
 func TestLimitOfOneAddress(t *testing.T) {
 	const most, few = 80, 5
 	proxy := netip.MustParseAddr("2001:db8:1::1")
@@ -63,7 +63,7 @@ func TestLimitOfOneAddress(t *testing.T) {
 	come("a proxy", most, most/2-2*few-10, func(int) string { return proxy.String() })
 	come("no other client", 1, 0, func(int) string { return "203.0.113.1" })
 	for _, c := range open {
-		_, _ = c.Close(), c.Close() // once is enough
+		_, _ = c.Close(), c.Close() // the second call has no effect
 	}
 	if own := l.(*limited); own.open != 0 || len(own.each) != 0 {
 		t.Errorf("%d slots of %d addresses are not released", own.open, len(own.each))

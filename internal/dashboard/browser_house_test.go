@@ -9,8 +9,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// The forms of the house work in a browser, and its charts can be pointed at,
-// also by keyboard.
+// Login, theme, menu and logout work in a browser, and the charts can be explored with the
+// mouse and the keyboard.
 func TestRealBrowserHouse(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t, seeded(t), seedTime)

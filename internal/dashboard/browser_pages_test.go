@@ -7,7 +7,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// The pages about pages, and the form in which rules are tried and saved.
+// The list of pages, the pages about one page, and the form for rules work in a browser.
 func TestRealBrowserContent(t *testing.T) {
 	t.Parallel()
 	o := newOwned(t)

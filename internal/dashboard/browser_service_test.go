@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// gated is the site of seed with a policy, rules, and a protocol that is off.
+// gated adds access settings, rules for bots, and a protocol that is off to a site.
 func gated(t *testing.T, s *SiteOptions) *SiteOptions {
 	t.Helper()
 	table, err := bots.New(nil)
@@ -31,7 +31,7 @@ func gated(t *testing.T, s *SiteOptions) *SiteOptions {
 	return s
 }
 
-// withoutTag is a response whose ETag gets lost.
+// withoutTag is a response writer that removes the ETag.
 type withoutTag struct{ http.ResponseWriter }
 
 func (w *withoutTag) WriteHeader(status int) {
@@ -39,13 +39,13 @@ func (w *withoutTag) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// The forms of the pages about the service: a check of the protocols, a key that
-// is made, refused, and revoked.
+// The forms of the service pages work in a browser: a check of the protocols, and a key that
+// is created, refused as a duplicate, and revoked.
 func TestRealBrowserService(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
 	h.Keys = h.store.Keys()
-	var broken atomic.Bool // no answer has a validator
+	var broken atomic.Bool // responses have no ETag
 	whole := h.Gateway()
 	h.Gateway = func() http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -80,8 +80,7 @@ func TestRealBrowserService(t *testing.T) {
 			}
 			w.open(at + "/protocols")
 			look("protocols-before", "Check all", "It is off in this test.")
-			// checked presses a button, and waits for as long as the page says that
-			// the check goes on.
+			// checked presses a button, and reloads the page until the check has ended.
 			checked := func(name, button, proto, word string) {
 				t.Helper()
 				w.send(button)

@@ -22,10 +22,10 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// browserPages are looked at in both themes, narrow and wide.
+// browserPages lists the pages that are tested in both themes, narrow and wide.
 var browserPages = []struct {
 	name, path string
-	// holds is text that has to be there.
+	// holds is text that the page must contain.
 	holds string
 }{
 	{"overview", "/", "ClaudeBot"},
@@ -40,7 +40,7 @@ var browserPages = []struct {
 	{"policy", "/policy", "as configured"},
 	{"errors", "/errors?days=30", "no content"},
 	{"errors-reason", "/errors?reason=noindex", "Skipped for this reason"},
-	{"unusual", "/unusual?days=30", "Under a false name"},
+	{"unusual", "/unusual?days=30", "Forged names"},
 	{"missing", "/no-such-page", "Back to the overview"},
 }
 
@@ -77,8 +77,7 @@ func newBoard(t testing.TB, s *SiteOptions, now time.Time) *board {
 	return &board{d, srv.URL + boardPath + "/"}
 }
 
-// chromium starts a browser; each call of the function it returns opens a
-// window of its own.
+// chromium starts a browser. The returned function opens a new window with each call.
 func chromium(t *testing.T) func(t *testing.T, width int64, theme string) *window {
 	t.Helper()
 	path := testkit.Real(t, "chromium|chromium-browser|google-chrome")
@@ -107,7 +106,7 @@ func chromium(t *testing.T) func(t *testing.T, width int64, theme string) *windo
 	}
 }
 
-// window is one of a browser, with what it has complained of.
+// window is a browser window, with the errors that the browser has logged.
 type window struct {
 	t   *testing.T
 	ctx context.Context
@@ -120,7 +119,7 @@ func (w *window) hear(ev any) {
 	defer w.mu.Unlock()
 	switch ev := ev.(type) {
 	case *log.EventEntryAdded:
-		// A page that is an error is one to look at as well.
+		// Error pages are tested too, so ignore their status.
 		if ev.Entry.Level == "error" && ev.Entry.Source != "network" {
 			w.bad = append(w.bad, ev.Entry.Text)
 		}
@@ -136,7 +135,7 @@ func (w *window) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// open goes to a page, and logIn through the login.
+// open opens a page. logIn logs in to a dashboard.
 func (w *window) open(url string) {
 	w.t.Helper()
 	w.do(chromedp.Navigate(url))
@@ -152,7 +151,7 @@ func (w *window) logIn(b *board) {
 	}
 }
 
-// send presses a button of a form, and waits for the page that it leads to.
+// send presses a button of a form, and waits for the next page.
 func (w *window) send(button string) {
 	w.t.Helper()
 	if _, err := chromedp.RunResponse(w.ctx, chromedp.Click(chromedp.CSS(button))); err != nil {
@@ -160,7 +159,7 @@ func (w *window) send(button string) {
 	}
 }
 
-// eval returns a text that a script of the tools of the browser makes.
+// eval runs a script in the page and returns its result as text.
 func (w *window) eval(script string) string {
 	w.t.Helper()
 	s, err := chromedp.Run(w.ctx, chromedp.Evaluate[string](script))
@@ -170,7 +169,7 @@ func (w *window) eval(script string) string {
 	return s
 }
 
-// shoot keeps a picture of the whole page.
+// shoot saves a screenshot of the whole page.
 func (w *window) shoot(name string) {
 	w.t.Helper()
 	png, err := chromedp.Run(w.ctx, chromedp.FullScreenshot(100))
@@ -182,9 +181,8 @@ func (w *window) shoot(name string) {
 	}
 }
 
-// flaws returns the visible faults of a page: what is wider than the window,
-// text that is hard to tell from what is behind it, names that are missing, and
-// what the browser has complained of.
+// flaws returns the visible faults of a page: content wider than the window, text with low
+// contrast, missing names, and errors logged by the browser.
 func (w *window) flaws() []string {
 	w.t.Helper()
 	found := strings.Fields("")
@@ -239,7 +237,7 @@ const flawsScript = `(() => {
 	return bad.join("\n");
 })()`
 
-// Every page is whole and readable in both themes, on a phone and on a desk.
+// Every page is complete and readable in both themes, on a phone and on a desktop.
 func TestRealBrowserPages(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t, seeded(t), seedTime)
@@ -256,7 +254,7 @@ func TestRealBrowserPages(t *testing.T) {
 	}
 }
 
-// views are how a page is looked at.
+// views are the window sizes and themes of the tests.
 var views = []struct {
 	name, theme string
 	width       int64
@@ -267,7 +265,7 @@ var views = []struct {
 	{"narrow-light", "light", 390},
 }
 
-// look looks at the page that is open from all sides.
+// look checks the open page in all views.
 func (w *window) look(name string) {
 	w.t.Helper()
 	for _, v := range views {
@@ -289,7 +287,7 @@ func (w *window) dress(width int64, theme string) {
 	}
 }
 
-// seeded is the handbook after some weeks with machines.
+// seeded returns the handbook site with requests of some weeks.
 func seeded(t *testing.T) *SiteOptions {
 	t.Helper()
 	h := newHandbook(t, "https://handbook.test/", false)

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The log is read backward in parts, each change once, also where most of it
-// was overtaken.
+// The log is read backward in parts. It contains each change once, even where later changes
+// have replaced most entries.
 func TestRecall(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
@@ -26,7 +26,7 @@ func TestRecall(t *testing.T) {
 	}
 	h.take()
 	for round := range 4 {
-		for i := range 30 { // overtaken again and again
+		for i := range 30 { // each round replaces the previous changes
 			write("n"+strconv.Itoa(i)+".html", "again "+strconv.Itoa(round*1000+i))
 		}
 		h.take()

@@ -32,13 +32,13 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// handbook is a site of a folder in a real store, published in every protocol.
+// handbook is a site from a folder in a real store, published in every protocol.
 type handbook struct {
 	*SiteOptions
 	dir   string
 	store *memory.Store
 	from  edition.Source
-	take  func() // what is in the folder into the store
+	take  func() // reads the folder into the store
 
 	public http.Handler // the site for everyone
 }
@@ -47,7 +47,7 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	t.Helper()
 	ctx, log := t.Context(), slog.New(slog.DiscardHandler)
 	h := &handbook{dir: t.TempDir()}
-	// All of it was some hours before seedTime, which is now for the pages.
+	// Start some hours before seedTime, which is the current time of the dashboard.
 	began := time.Now()
 	now := func() time.Time { return seedTime.Add(time.Since(began) - 3*time.Hour) }
 	if err := os.CopyFS(h.dir, os.DirFS("../../testdata/sites/handbook")); err != nil {
@@ -62,7 +62,7 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	conf := store.Config{Base: base, EndpointBase: base}
 	var published []edition.Protocol
 	protocols := slices.DeleteFunc(all.Protocols(), func(p protocol.Protocol) bool {
-		return guarded && p.Name == scp.Protocol().Name // its files are public by its very design
+		return guarded && p.Name == scp.Protocol().Name // its files are public by design
 	})
 	policy := &millrace.Policy{
 		Terms: base + "terms", Contact: "mailto:rights@handbook.test",
@@ -122,8 +122,7 @@ func newHandbook(t testing.TB, base string, guarded bool) *handbook {
 	return h
 }
 
-// backdate sets the time of the files of a folder that were written since
-// seedTime to a fixed one.
+// backdate sets the modification time of files newer than seedTime to now.
 func backdate(dir string, now time.Time) error {
 	return filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -137,8 +136,8 @@ func backdate(dir string, now time.Time) error {
 	})
 }
 
-// Every protocol of a site is checked in process, and keeps what its specification
-// wants: with https, below a path, and where content needs a key.
+// Every protocol of a site is checked in process and conforms to its specification, with
+// https, and with a key for the content.
 func TestCheckResults(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -175,8 +174,8 @@ func TestCheckResults(t *testing.T) {
 	}
 }
 
-// Where another server answers for the pages, it is no fault of theirs that they
-// are not here. What is here is held to its rules as ever.
+// If another server serves the pages, their absence here is not a finding. The documents
+// served here are checked as usual.
 func TestCheckResultsBeside(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
@@ -245,8 +244,8 @@ func (w dropsTags) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// A handler that hangs, fails or sends without end takes no longer, and no more,
-// than a check may.
+// A check ends with an error if the handler hangs, panics or fails, or if the protocol is not
+// published.
 func TestCheckResultsOfBrokenSites(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)

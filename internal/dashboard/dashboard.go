@@ -129,7 +129,7 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// destination are refused.
 	dest := r.Header.Get("Sec-Fetch-Dest")
 	if dest != "" && dest != "document" || r.Header["Service-Worker-Navigation-Preload"] != nil {
-		plain(w, http.StatusForbidden, "The pages of the dashboard are for a browser's own window. If this is one, a service worker of the site stands between: open the dashboard by another host, such as through a tunnel.\n")
+		plain(w, http.StatusForbidden, "Dashboard pages open only in a browser window. If this is one, a service worker of the site intercepts its requests: open the dashboard at another host name, such as through a tunnel.\n")
 		return
 	}
 	if err := d.crossing.Check(r); err != nil {
@@ -176,15 +176,15 @@ func failure(err error) (status int, text string) {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return http.StatusRequestEntityTooLarge, "That is too much for one form."
+		return http.StatusRequestEntityTooLarge, "The form is too large."
 	case errors.Is(err, millrace.ErrNotFound):
-		return http.StatusNotFound, "There is nothing here by this name."
+		return http.StatusNotFound, "Page not found."
 	case errors.Is(err, millrace.ErrInvalid):
 		return http.StatusBadRequest, err.Error()
 	case errors.Is(err, millrace.ErrConflict):
-		return http.StatusConflict, cmp.Or(err.Error(), "Somebody else was faster.")
+		return http.StatusConflict, cmp.Or(err.Error(), "The data has changed in the meantime. Reload the page and try again.")
 	case errors.Is(err, millrace.ErrUnavailable):
-		return http.StatusServiceUnavailable, "That cannot be had for now. Try again in a while."
+		return http.StatusServiceUnavailable, "Not available right now. Try again later."
 	}
-	return http.StatusInternalServerError, "Something went wrong. The server's log says what."
+	return http.StatusInternalServerError, "Internal error. See the server's log."
 }

@@ -249,7 +249,7 @@ func (d *Dashboard) label(name string) string {
 	case "html":
 		return "HTML"
 	case "site":
-		return "robots.txt and the like"
+		return "robots.txt and similar"
 	case "mcp":
 		return "MCP"
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// counted makes a dashboard over events of a store of its own.
+// counted returns a client of a dashboard over a new store with the given events.
 func counted(t *testing.T, events []store.Event) *guest {
 	t.Helper()
 	const base = "https://example.com/"
@@ -101,7 +101,7 @@ func TestOverviewOfNobody(t *testing.T) {
 	}
 }
 
-// What strangers say is shown as text, whatever is in it.
+// Names and paths from clients are shown as text, whatever they contain.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	const evil = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>\u202e\x1b[31m"
@@ -154,7 +154,7 @@ func TestFormats(t *testing.T) {
 		{took(90 * time.Minute), "90 min"},
 		{took(72 * time.Hour), "3 days"},
 		{against(5, 0), "none the week before"},
-		{against(5, 5), "as the week before"},
+		{against(5, 5), "same as the week before"},
 		{against(15, 10), "+50 % on the week before"},
 		{against(5, 10), "−50 % on the week before"},
 		{against(100, 3), "33 times the week before"},

@@ -36,7 +36,7 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// They are whole and readable on a phone and on a desk.
+// The receivers of events are complete and readable on a phone and on a desktop.
 func TestRealBrowserTold(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)

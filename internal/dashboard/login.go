@@ -194,7 +194,7 @@ func (d *Dashboard) hashed(r *http.Request, typed string) (right, ok bool) {
 		return false, false
 	}
 	if len(typed) > maxTyped {
-		typed = "" // never right, but takes the same time
+		typed = "" // never valid, but takes the same time
 	}
 	return d.password.is(typed), true
 }

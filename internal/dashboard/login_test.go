@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// guest is a browser, as far as logins are concerned.
+// guest is a client that keeps cookies and submits forms.
 type guest struct {
 	t       *testing.T
 	d       *Dashboard
@@ -24,10 +24,10 @@ type guest struct {
 	header  http.Header // of every request
 }
 
-// clock is what a dashboard of a test goes by.
+// clock is the settable clock of a test dashboard.
 type clock struct{ now time.Time }
 
-// newGuest makes a dashboard without anything to show, and a guest of it.
+// newGuest returns a client of a dashboard without data, and the clock of the dashboard.
 func newGuest(t *testing.T, sessions *Sessions, hash string) (*guest, *clock) {
 	t.Helper()
 	c := &clock{seedTime}
@@ -40,7 +40,7 @@ func newGuest(t *testing.T, sessions *Sessions, hash string) (*guest, *clock) {
 	return &guest{t, d, "https://example.com", "192.0.2.7:0", map[string]string{}, http.Header{}}, c
 }
 
-// cheap is the hash of boardPassword that costs least.
+// cheap returns a hash of boardPassword with the lowest cost.
 func cheap() string {
 	p := password{time: 1, memory: 8, threads: 1, salt: []byte("saltsalt"), hash: make([]byte, 16)}
 	return fmt.Sprintf("$argon2id$v=19$m=8,t=1,p=1$c2FsdHNhbHQ$%s", encode(p.of(boardPassword)))
@@ -110,7 +110,7 @@ func TestLogin(t *testing.T) {
 		t.Errorf("no password: %d", w.Code)
 	}
 
-	// A session that somebody else has planted is not the one that begins.
+	// The login does not reuse a session ID that was planted in the browser.
 	v.cookies[secureSession] = "planted"
 	if w := v.logIn(boardPassword); w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/dashboard/" || v.cookies[secureSession] == "planted" {
 		t.Fatalf("the password: %d %v %v", w.Code, w.Header(), v.cookies)
@@ -120,7 +120,7 @@ func TestLogin(t *testing.T) {
 	}
 	first := v.cookies[secureSession]
 
-	// Nor is that of the login before, which is over.
+	// A second login ends the first session and begins another one.
 	if w := v.ask(http.MethodGet, "/login", nil); w.Code != http.StatusSeeOther {
 		t.Errorf("the login of who is in: %d", w.Code)
 	}
@@ -137,7 +137,7 @@ func TestLogin(t *testing.T) {
 		t.Error("the session from before the second login lives")
 	}
 
-	// After the logout, the cookie opens nothing.
+	// After the logout, the cookie is invalid.
 	stolen = maps.Clone(v.cookies)
 	if w := v.ask(http.MethodPost, "/logout", url.Values{"csrf": {v.token("/")}}); w.Code != http.StatusSeeOther || v.in() {
 		t.Errorf("logout: %d", w.Code)
@@ -147,8 +147,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// Forms that are not this session's do nothing, and neither do those of other
-// sites.
+// Forms of other sessions and of other sites have no effect.
 func TestForeignForms(t *testing.T) {
 	t.Parallel()
 	v, _ := newGuest(t, nil, cheap())
@@ -193,7 +192,7 @@ func TestForeignForms(t *testing.T) {
 			t.Fatalf("%s: it has logged out", tt.name)
 		}
 	}
-	// A login form of another browser's, or of none.
+	// Login forms without a cookie, and with the cookie of another browser.
 	stranger, _ := newGuest(t, v.d.sessions, cheap())
 	token := stranger.token("/login")
 	clear(stranger.cookies)
@@ -205,8 +204,7 @@ func TestForeignForms(t *testing.T) {
 	}
 }
 
-// What is not asked for by a name of the site's does not get anywhere, and
-// nothing leads out of the dashboard.
+// Requests for foreign host names are refused, and no redirect leads out of the dashboard.
 func TestWays(t *testing.T) {
 	t.Parallel()
 	v, _ := newGuest(t, nil, cheap())
@@ -240,7 +238,7 @@ func TestWays(t *testing.T) {
 	if csp := w.Header().Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none';") || strings.Contains(csp, "unsafe") || strings.Contains(csp, "*") {
 		t.Error(csp)
 	}
-	// Nothing is there for who is not in, whatever it is.
+	// Without a session, every path redirects.
 	for _, path := range []string{"/", "/traffic", "/pages", "/page", "/changes", "/searches", "/protocols", "/policy", "/errors", "/unusual", "/nothing", "/static/../traffic", "/static/", "/static/nothing.css"} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			if w := v.ask(method, path, nil); w.Code != http.StatusSeeOther && w.Code != http.StatusMovedPermanently && w.Code != http.StatusTemporaryRedirect || !strings.HasPrefix(w.Header().Get("Location"), "/") {
@@ -250,7 +248,7 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// The cookies are for encrypted connections, or for this machine.
+// The cookies require an encrypted connection, except on this machine.
 func TestCookies(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -297,8 +295,8 @@ func TestCookies(t *testing.T) {
 	}
 }
 
-// No login form is served over a connection that others can read: one without
-// TLS, at an address that is not known to have it.
+// The login form is not served over a connection without TLS, except to this machine and
+// through a TLS proxy.
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	v, _ := newGuest(t, nil, cheap())
@@ -308,10 +306,10 @@ func TestPlain(t *testing.T) {
 	}{
 		{"example.com", "", true}, // behind a proxy
 		{"EXAMPLE.com:443", "none", true},
-		{"example.com:8080", "", false}, // past the proxy
+		{"example.com:8080", "", false}, // bypasses the proxy
 		{"example.com:8080", "same-origin", true},
 		{"192.0.2.1:8080", "", false},
-		{"192.0.2.1:8080", "none", true}, // a proxy that tells its own name for the server
+		{"192.0.2.1:8080", "none", true}, // a proxy that changes the host
 		{"127.0.0.1:8080", "", true},
 	} {
 		w := v.ask(http.MethodGet, "/login", nil, func(r *http.Request) {
@@ -325,8 +323,8 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// Attempts are counted for each client and for all; who has been let in before
-// need not wait for strangers.
+// Attempts are limited per client and in total. A client that has logged in before does not
+// wait for unknown clients.
 func TestAttempts(t *testing.T) {
 	t.Parallel()
 	v, clock := newGuest(t, nil, cheap())
@@ -348,7 +346,7 @@ func TestAttempts(t *testing.T) {
 		t.Errorf("a while later: %d", w.Code)
 	}
 
-	// Many clients, of which each tries once.
+	// Many clients make one attempt each.
 	late := 0
 	for i := range 3 * allBurst {
 		v.from = fmt.Sprintf("[2001:db8:%x::7]:0", i)
@@ -359,7 +357,7 @@ func TestAttempts(t *testing.T) {
 	if late < allBurst {
 		t.Errorf("%d of %d were let try", 3*allBurst-late, 3*allBurst)
 	}
-	owner.cookies, owner.from = map[string]string{}, "[2001:db8::2]:0" // of the same network
+	owner.cookies, owner.from = map[string]string{}, "[2001:db8::2]:0" // same network
 	if w := owner.logIn(boardPassword); w.Code != http.StatusSeeOther {
 		t.Errorf("the owner, while strangers try: %d", w.Code)
 	}
@@ -377,7 +375,7 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// Attempts by a million addresses take no more memory than by some.
+// The memory for attempts is bounded, however many addresses make them.
 func TestManyClients(t *testing.T) {
 	t.Parallel()
 	d := NewSessions()
@@ -395,7 +393,7 @@ func TestManyClients(t *testing.T) {
 	if len(d.known) > maxKnown {
 		t.Errorf("%d clients are known", len(d.known))
 	}
-	// However many there are, one that was let in has its own limit.
+	// A known client has its own limit, however many clients there are.
 	for i := range clientBurst + 1 {
 		if wait := d.attempt(addr([16]byte{0x20, 1, 9, 3*maxKnown - 1}), now); wait > 0 != (i == clientBurst) {
 			t.Errorf("attempt %d of a client that is known waits %s", i+1, wait)
@@ -409,9 +407,8 @@ func TestManyClients(t *testing.T) {
 	}
 }
 
-// A session ends when it is unused, after a day, when the clock is set far back
-// and when there is another password; a new configuration alone does not end
-// it.
+// A session ends when it is unused, after a day, when the clock is set back by far, and when
+// the password changes. A new configuration alone does not end it.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	hash := cheap()
@@ -454,7 +451,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// The theme is a choice of each browser's.
+// Each browser selects its own theme.
 func TestTheme(t *testing.T) {
 	t.Parallel()
 	v, _ := newGuest(t, nil, cheap())

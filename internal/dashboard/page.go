@@ -101,7 +101,7 @@ func (d *Dashboard) show(m *http.ServeMux, pattern, page string, h handler) {
 				return
 			}
 			if !s.validToken(r.PostForm.Get("csrf")) {
-				d.write(w, r, s, "error", &reply{Status: http.StatusForbidden, Data: "The form was not one of this session. Go back, load the page again, and send it once more."})
+				d.write(w, r, s, "error", &reply{Status: http.StatusForbidden, Data: "The form does not belong to this session. Go back, reload the page, and submit it again."})
 				return
 			}
 		}
@@ -161,7 +161,7 @@ func (d *Dashboard) write(w http.ResponseWriter, r *http.Request, s *session, pa
 	var b bytes.Buffer
 	if err := d.pages.write(&b, page, f); err != nil {
 		d.log.Error("render dashboard page failed", "template", page, "err", err)
-		plain(w, http.StatusInternalServerError, "Something went wrong. The server's log says what.\n")
+		plain(w, http.StatusInternalServerError, "Internal error. See the server's log.\n")
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -88,7 +88,7 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 	if err != nil {
 		return err
 	}
-	p.Chart = week.chart(fmt.Sprintf("Requests of machines a day, the last %d days", overviewDays), "count", week.series(), 1, d.label)
+	p.Chart = week.chart(fmt.Sprintf("Requests of machines per day, last %d days", overviewDays), "count", week.series(), 1, d.label)
 	p.NoBots = len(week.cells) == 0
 	before := int64(0)
 	for at, n := range week.cells {
@@ -106,7 +106,7 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 	}
 	machines := tile{Label: "Machines", Figure: count(len(week.Bots))}
 	if verified > 0 {
-		machines.Note = fmt.Sprintf("%d proved who they are", verified)
+		machines.Note = fmt.Sprintf("%d with verified identity", verified)
 	}
 	p.Tiles = append(p.Tiles, machines,
 		tile{Label: "Not modified", Figure: percent(t.Unmodified, t.Answered()), Note: "of successful requests"},
@@ -133,7 +133,7 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 	}
 	p.Tiles = append(p.Tiles, failed)
 	if t.Forged > 0 {
-		p.Notices = append(p.Notices, notice{"warn", "Forged", plural(t.Forged, "request came", "requests came") + " under the name of a machine that it was not, in the last 7 days.", "/unusual", "Unusual"})
+		p.Notices = append(p.Notices, notice{"warn", "Forged", plural(t.Forged, "request came", "requests came") + " with a forged bot name in the last 7 days.", "/unusual", "Unusual"})
 	}
 	p.NBots, p.Bots, p.Protocols = len(week.Bots), week.Bots[:min(overviewBots, len(week.Bots))], week.Protocols
 	if len(p.Bots) > 0 {
@@ -145,14 +145,14 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 // notice adds the notices to the page.
 func (p *overviewPage) notice(d *Dashboard) {
 	if p.Edition == nil {
-		p.Notices = append(p.Notices, notice{"bad", "Nothing published", "There is no edition yet: machines get nothing.", "", ""})
+		p.Notices = append(p.Notices, notice{"bad", "Nothing published", "No edition is published yet, so machines get nothing.", "", ""})
 	}
 	if l := p.Scan; l != nil {
 		if l.Err != nil {
-			p.Notices = append(p.Notices, notice{"bad", "Source", "The last look at the source has failed; what is held of it stays published.", "/errors", "Errors"})
+			p.Notices = append(p.Notices, notice{"bad", "Source", "The last scan of the source failed. The previously scanned pages stay published.", "/errors", "Errors"})
 		}
 		if l.SkippedN > 0 {
-			p.Notices = append(p.Notices, notice{"warn", "Skipped", plural(l.SkippedN, "page was", "pages were") + " left out at the last look at the source.", "/errors", "Errors"})
+			p.Notices = append(p.Notices, notice{"warn", "Skipped", plural(l.SkippedN, "page was", "pages were") + " skipped in the last scan of the source.", "/errors", "Errors"})
 		}
 	}
 	if d.site.Dropped != nil {
@@ -171,7 +171,7 @@ func against(now, before int64) string {
 	case before == 0:
 		return "none the week before"
 	case now == before:
-		return "as the week before"
+		return "same as the week before"
 	case now > before && now >= 10*before:
 		return fmt.Sprintf("%s times the week before", count(now/before))
 	case now > before:

@@ -162,11 +162,11 @@ func (d *Dashboard) source(ctx context.Context, page *millrace.Page) *original {
 	data, o, name, err := d.site.original(ctx, page)
 	switch {
 	case errors.Is(err, millrace.ErrNotFound) && d.site.Original != nil:
-		out.Err = "The HTML of this page is not kept: it was too large, or the page was taken in before it was kept. The next look at the site that finds the page changed brings it."
+		out.Err = "The HTML of this page is not stored: it was too large, or the page was read before HTML was stored. The next scan that finds the page changed stores it."
 		return out
 	case err != nil:
 		d.log.Warn("read original HTML failed", "url", page.URL, "err", err)
-		out.Err = "The HTML of this page cannot be had for now. The server's log says why."
+		out.Err = "The HTML of this page is not available right now. See the server's log."
 		return out
 	}
 	out.Size, out.Cut = len(data), len(data) > shownBody
@@ -176,7 +176,7 @@ func (d *Dashboard) source(ctx context.Context, page *millrace.Page) *original {
 		out.Result, err = extract.HTML(ctx, data, name, o)
 	}
 	if err != nil {
-		out.Err = "The HTML of this page gives none: " + printable(err.Error())
+		out.Err = "No content could be extracted from this page: " + printable(err.Error())
 		return out
 	}
 	out.Content, out.Fields = sourceText([]byte(out.Result.Page.Markdown())), fields(out.Result)

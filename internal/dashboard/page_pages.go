@@ -240,7 +240,7 @@ func (p *pagesPage) words(ctx context.Context, v millrace.View, skip int) error 
 	}
 	found, err := s.Search(ctx, millrace.Query{Text: p.Query, Skip: skip, Limit: pagesShown, PerPage: 1})
 	if errors.Is(err, millrace.ErrUnavailable) {
-		p.Note = "The search index is not ready yet. Until then, addresses can be looked for: begin with a /."
+		p.Note = "The search index is not ready yet. Until then, only paths can be searched: start with a /."
 		return nil
 	}
 	if err != nil {
@@ -248,7 +248,7 @@ func (p *pagesPage) words(ctx context.Context, v millrace.View, skip int) error 
 	}
 	p.Found = found.Total
 	if found.Corrected != "" {
-		p.Note = "Nothing was found for this as it stands; this is what was found for “" + printable(found.Corrected) + "”."
+		p.Note = "No results for this query. Showing results for “" + printable(found.Corrected) + "”."
 	}
 	for _, hit := range found.Hits {
 		page, err := v.Page(ctx, millrace.Ref{URL: hit.URL})

@@ -90,7 +90,7 @@ func (d *Dashboard) saveRules(r *http.Request) (*reply, error) {
 	}
 	d.log.Info("extraction rules saved", "keep", len(keep), "drop", len(drop))
 	return &reply{
-		To: withQuery("/page", "url", p.Path, "as", asRules), Message: done("Saved in the configuration file. The pages are made again by these rules; machines see them as soon as that is done."),
+		To: withQuery("/page", "url", p.Path, "as", asRules), Message: done("Saved in the configuration file. The pages are extracted again with these rules; machines see the new pages as soon as that is done."),
 	}, nil
 }
 

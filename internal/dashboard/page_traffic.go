@@ -11,13 +11,13 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// trafficPage is the requests by sender, protocol and time.
+// trafficPage is the data about requests by sender, protocol and time.
 type trafficPage struct {
 	question
 	Range   string // name of a range; "" = From and To
 	Ranges  []choice
 	Bys     []choice
-	Choices []choice // of the measure
+	Choices []choice // choices of the measure
 	Filters []filter // active filters
 	First   string   // the first day, in the format of the form
 	Last    string
@@ -91,7 +91,7 @@ func (d *Dashboard) traffic(r *http.Request) (*reply, error) {
 		groups = slices.Clone(groups)
 		slices.SortStableFunc(groups, func(a, b *group) int { return int(max(min(b.Bytes-a.Bytes, 1), -1)) })
 	}
-	p.Chart = f.chart(fmt.Sprintf("%s by %s, each %s", what, cmp.Or(by, p.By), unit), form, groups, step, d.label)
+	p.Chart = f.chart(fmt.Sprintf("%s by %s, per %s", what, cmp.Or(by, p.By), unit), form, groups, step, d.label)
 	if len(f.Bots) > 0 {
 		p.Most = f.Bots[0].Events
 	}
@@ -122,7 +122,7 @@ func (d *Dashboard) trafficQuestion(r *http.Request) (*trafficPage, error) {
 			if v := q.Get(at.name); v != "" {
 				t, err := time.Parse(time.DateOnly, v)
 				if err != nil {
-					return nil, fmt.Errorf("%w: %s: write a day as 2026-01-31", millrace.ErrInvalid, at.name)
+					return nil, fmt.Errorf("%w: %s: must be a date, such as 2026-01-31", millrace.ErrInvalid, at.name)
 				}
 				*at.to = t.AddDate(0, 0, at.more)
 			}

@@ -28,10 +28,10 @@ type unusualGroup struct {
 
 // patternTitles are the titles of the patterns.
 var patternTitles = map[analytics.Pattern]string{
-	analytics.Again:     "The same again and again",
-	analytics.AtOnce:    "Everything at once",
-	analytics.Forged:    "Under a false name",
-	analytics.NotThere:  "Looking for what is not there",
+	analytics.Again:     "Unchanged documents fetched again",
+	analytics.AtOnce:    "Many pages at once",
+	analytics.Forged:    "Forged names",
+	analytics.NotThere:  "Requests for missing pages",
 	analytics.ManyTimes: "Far more than usual",
 }
 

@@ -21,8 +21,8 @@ import (
 	"github.com/millrace/millrace/origin/folder"
 )
 
-// owned is a handbook with its HTML, and rules that can be saved. Each page has
-// an aside that is advertising.
+// owned is a handbook site with its HTML, and with rules that can be saved. One of its pages
+// contains an advertisement.
 type owned struct {
 	*handbook
 	rules extract.RulesOptions
@@ -46,7 +46,7 @@ func newOwned(t testing.TB) *owned {
 	if _, err := o.Server.Publish(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for range f.Changes(t.Context(), "") { // Original knows the pages of a walk
+	for range f.Changes(t.Context(), "") { // Original needs a complete walk first
 	}
 	o.Original = f.Original
 	o.Rules = &o.rules
@@ -68,7 +68,7 @@ func (o *owned) write(t testing.TB, name, text string) {
 	}
 }
 
-// surfer is somebody who is logged in, without a browser.
+// surfer is a logged-in client without a browser.
 type surfer struct {
 	t      *testing.T
 	b      *board
@@ -125,8 +125,7 @@ func (v *surfer) post(path, page string, values ...string) (int, string) {
 	return v.read(v.client.PostForm(v.b.url+path, form))
 }
 
-// Elements of pages: a message of what went wrong, and what stands in place of
-// a list without entries.
+// HTML of an error message and of an empty list.
 const (
 	badMessage = `<p class="message bad" role="alert">`
 	emptyList  = `<div class="empty">`
@@ -141,7 +140,7 @@ func (v *surfer) holds(body string, want ...string) {
 	}
 }
 
-// The list of pages: all, by prefixes, by words, by traffic, and what comes after.
+// The list of pages can be read in parts, searched by prefix or words, and ordered by traffic.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	o := newOwned(t)
@@ -189,8 +188,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// A page is shown as each protocol has it: what the gateway answers, or its part
-// of what has many.
+// A page is shown in every protocol: the response of the gateway, or the page's part of a
+// document of many pages.
 func TestPageForms(t *testing.T) {
 	t.Parallel()
 	for _, guarded := range []bool{false, true} {
@@ -227,7 +226,8 @@ func TestPageForms(t *testing.T) {
 	}
 }
 
-// The HTML is explained, rules are tried without being saved, and saved.
+// The dashboard explains the extraction of a page, tries rules without saving them, and saves
+// rules.
 func TestPageRules(t *testing.T) {
 	t.Parallel()
 	o := newOwned(t)
@@ -263,7 +263,7 @@ func TestPageRules(t *testing.T) {
 	v.holds(v.get("page", "url", "/promo.html", "as", asRules, "drop", ".banner"), "drop:\n  - &#34;.banner&#34;")
 }
 
-// What has no HTML any more is said to be so, and the others are tried.
+// A trial counts the pages whose HTML is no longer stored, and tries the others.
 func TestTrialWithoutOriginals(t *testing.T) {
 	t.Parallel()
 	o := newOwned(t)
@@ -321,7 +321,7 @@ func TestDiff(t *testing.T) {
 	} {
 		before, after := diff(lines(c.before), lines(c.after))
 		if len(c.before) > 1000 {
-			continue // it ends
+			continue // only tests that diff ends
 		}
 		if write(before) != c.was || write(after) != c.is {
 			t.Errorf("%q, %q: %q, %q", c.before, c.after, write(before), write(after))

@@ -62,7 +62,7 @@ func NewPassword() string {
 // ErrInvalid if the password is empty or too long.
 func HashPassword(typed string) (string, error) {
 	if typed == "" || len(typed) > maxTyped {
-		return "", fmt.Errorf("password: %w: it has %d bytes; 1 to %d are allowed", millrace.ErrInvalid, len(typed), maxTyped)
+		return "", fmt.Errorf("password: %w: got %d bytes, want 1 to %d", millrace.ErrInvalid, len(typed), maxTyped)
 	}
 	p := password{time: newTime, memory: newMemory, threads: newThreads, salt: make([]byte, newSalt), hash: make([]byte, newHash)}
 	_, _ = rand.Read(p.salt) // Read never fails

@@ -35,8 +35,8 @@ func TestPassword(t *testing.T) {
 	}
 }
 
-// A hash by another program is as good. It is one of those with which the
-// reference implementation tests itself.
+// A hash from another program is accepted. This one is a test vector of the reference
+// implementation.
 func TestPasswordOfOthers(t *testing.T) {
 	t.Parallel()
 	p, err := readPassword("$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc")

@@ -13,8 +13,8 @@ import (
 // seedTime is when the events of seed end.
 var seedTime = time.Date(2026, 11, 20, 15, 30, 0, 0, time.UTC)
 
-// seed has some machines come for so many days, to the pages of the handbook
-// and to what is not there. Names and queries are also those of the hostile.
+// seed records requests of bots over a number of days, for pages of the handbook and for
+// missing paths. Some queries are hostile.
 func seed(t testing.TB, h *handbook, days int) {
 	t.Helper()
 	h.Usage = h.store

@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// owner is somebody who is logged in to the dashboard of a site.
+// owner returns a logged-in client of a site's dashboard.
 func owner(t *testing.T, s *SiteOptions) *guest {
 	t.Helper()
 	d, err := New(s, &Options{Path: boardPath, Password: cheap(), Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return seedTime }})
@@ -33,7 +33,7 @@ func owner(t *testing.T, s *SiteOptions) *guest {
 
 var servicePages = []string{"/changes", "/searches", "/protocols", "/policy", "/errors", "/unusual"}
 
-// A site of which nothing is known yet has pages that say so.
+// The pages of a site without data say so.
 func TestServicePagesOfNothing(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
@@ -59,8 +59,7 @@ func TestServicePagesOfNothing(t *testing.T) {
 	}
 }
 
-// What strangers have sent is shown as text, and what is asked of the pages that
-// makes no sense is refused or left out.
+// Texts from clients are shown as text. Invalid query parameters are refused or ignored.
 func TestServicePagesOfStrangers(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
@@ -144,7 +143,7 @@ func TestServicePagesOfStrangers(t *testing.T) {
 	if w := v.ask(http.MethodPost, "/policy/keys", url.Values{"csrf": {token}, "name": {"y"}, "read": {"1"}}); w.Code != http.StatusConflict {
 		t.Errorf("two keys of one name: %d", w.Code)
 	}
-	for range 2 { // the second time it is gone
+	for range 2 { // the second time, the key is already revoked
 		if w := v.ask(http.MethodPost, "/policy/revoke", url.Values{"csrf": {token}, "name": {"y"}}); w.Code != http.StatusSeeOther {
 			t.Errorf("revoked: %d", w.Code)
 		}
@@ -155,7 +154,7 @@ func TestServicePagesOfStrangers(t *testing.T) {
 	}
 }
 
-// Queries that are hashes are said to be some.
+// The page says if queries are stored as hashes.
 func TestHashedSearches(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
@@ -185,8 +184,8 @@ func TestHashedSearches(t *testing.T) {
 	}
 }
 
-// While a check runs, the page says so, so that a missing verdict is not taken
-// for one.
+// While a check runs, the page says so, so that a missing result is not mistaken for a final
+// one.
 func TestCheckGoesOn(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
@@ -220,8 +219,8 @@ func TestCheckGoesOn(t *testing.T) {
 	}
 }
 
-// A dashboard that takes the place of another one has its verdicts, and says of
-// each that it is from before until the protocol is checked again.
+// A dashboard that replaces another one keeps its check results. It marks each as previous
+// until the protocol is checked again.
 func TestCheckResultsOutliveConfiguration(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)

@@ -13,7 +13,7 @@ import (
 
 const base = "https://example.com/"
 
-// drafts are the names of the documents of draft-00 and draft-01.
+// drafts has the document names of draft-00 and draft-01.
 var drafts = []docname.Names{"/llm/", "/llm.json"}
 
 // named replaces DOC with the name of a draft's documents.

@@ -80,9 +80,9 @@ func consistent(t *testing.T, s *Server, want ...string) {
 	}
 }
 
-// If the n-th call of the store fails, once or from then on, the edition is the previous
-// or the next one, for every n. The same holds for a process that starts then. The next
-// publication has all changes.
+// If the n-th call of the store fails, once or permanently, the server has the previous or the
+// next edition, for every n. So does a process that starts afterwards. The next publication
+// has all changes.
 func TestArtifactsFail(t *testing.T) {
 	full := millrace.Coded("disk-full", millrace.ErrUnavailable)
 	for once, step := range map[bool]int{true: 1, false: 5} {
@@ -188,8 +188,8 @@ func (c *slowClient) Write(b []byte) (int, error) {
 	return c.ResponseRecorder.Write(b)
 }
 
-// A client that reads a list for an hour gets the edition of its start, although all of
-// it changes: collection does not delete its chunks.
+// A client that reads a list for an hour gets the edition with which it started, even if every
+// page changes meanwhile: collection does not delete the chunks of that edition.
 func TestSlowClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		site := newMemSite(0)

@@ -48,8 +48,8 @@ func (f *storedArtifact) name() string { return f.stored().name() }
 // artifactSuffix distinguishes these artifacts from chunks and nodes.
 const artifactSuffix = "-file"
 
-// foreignWithdrawn is how long artifacts of another configuration answer 410. Lists that
-// name them may be valid for as long.
+// foreignWithdrawn is how long the server answers 410 for artifacts of another configuration.
+// Lists that name them may be valid for as long.
 const foreignWithdrawn = 31 * 24 * time.Hour
 
 // makeArtifacts adds the artifacts of the protocols to m. Other options result in other
@@ -205,7 +205,7 @@ func (b *blob) write(ctx context.Context, w io.Writer, from, n int64) error {
 	case out.err != nil:
 		return out.err
 	case errors.Is(err, errCoded), err == nil && (out.left > 0 || n == b.size && !bytes.Equal(sum.Sum(nil), b.sum)):
-		err = fmt.Errorf("the hash of its bytes does not match: %w", errors.Join(millrace.ErrInvalid, b.store.Delete(ctx, b.name)))
+		err = fmt.Errorf("hash mismatch: %w", errors.Join(millrace.ErrInvalid, b.store.Delete(ctx, b.name)))
 	}
 	if err != nil {
 		return b.fail(ctx, b.name, err)

@@ -21,9 +21,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// artifactProtocol is a memProtocol with one artifact of the whole site in three codings,
-// an index of the artifacts, and the hour in it. It keeps superseded artifacts until the
-// end of the hour.
+// artifactProtocol is a memProtocol with one artifact of the whole site in three codings, and
+// an index that names the artifacts and the hour. It keeps superseded artifacts until the end
+// of the hour.
 type artifactProtocol struct {
 	memProtocol
 	made int

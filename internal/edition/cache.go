@@ -133,7 +133,7 @@ func (c *cache) get(k key) *entry {
 	return e
 }
 
-// touched is a bit of entry.used, beside the codings of the used bodies.
+// touched is a bit of entry.used, in addition to the codings of the used bodies.
 const touched codingSet = 1 << codings
 
 func (e *entry) touch(what codingSet) {

@@ -56,7 +56,7 @@ func (s sum) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, s[:]),
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (s *sum) UnmarshalText(b []byte) error {
 	if hex.DecodedLen(len(b)) != len(s) {
-		return fmt.Errorf("hash: %w: it has %d digits", millrace.ErrInvalid, len(b))
+		return fmt.Errorf("hash: %w: %d digits, want 64", millrace.ErrInvalid, len(b))
 	}
 	_, err := hex.Decode(s[:], b)
 	return err

@@ -77,7 +77,7 @@ func (c *counting) Put(ctx context.Context, name string, r io.Reader) error {
 	return c.Store.Put(ctx, name, r)
 }
 
-// A document that is built from an earlier one equals one that is built from nothing.
+// A document that is built from an earlier one equals one that is built from scratch.
 // Unchanged chunks are not written.
 func TestChunks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

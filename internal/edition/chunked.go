@@ -265,7 +265,7 @@ func (b *bodies) chunk(ctx context.Context, out *window, x *branch) error {
 	coded := make([]byte, x.Coded)
 	n, err := io.ReadFull(r, coded)
 	if sum := crc32.ChecksumIEEE(coded); err == nil && sum != x.CodedCRC {
-		err = fmt.Errorf("the checksum of its %d bytes is %08x, not %08x", n, sum, x.CodedCRC)
+		err = fmt.Errorf("checksum of %d bytes is %08x, want %08x", n, sum, x.CodedCRC)
 	}
 	if err != nil {
 		return b.fail(ctx, x.chunk(), errors.Join(err, b.store.Delete(ctx, x.chunk())))

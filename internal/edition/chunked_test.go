@@ -42,7 +42,7 @@ func (listProtocol) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.
 	}
 }
 
-// tall returns a site whose list has some chunks.
+// tall returns a site whose list has several chunks.
 func tall() *memSite {
 	site := newMemSite(60)
 	for i := range 60 {

@@ -22,8 +22,8 @@ type done struct {
 	brotli    map[string]coded // by the validators of documents
 }
 
-// restPerWork is how many times its processor time passes after a job before the
-// next.
+// pausePerWork is the length of the pause after a job, in multiples of the processor time of
+// the job.
 const pausePerWork = 10
 
 // wake makes Run check for deferred work. It does not block.

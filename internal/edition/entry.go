@@ -197,7 +197,7 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 // variant reports whether the entry is one of several documents of one URL.
 func (e *entry) variant() bool { return strings.HasPrefix(e.key.raw, " ") }
 
-// canonical reports whether the document says itself what its canonical URL is.
+// canonical reports whether the document sets its own canonical link.
 func (e *entry) canonical() bool {
 	return slices.ContainsFunc(e.own, func(f field) bool {
 		return f.name == "Link" && strings.Contains(strings.Join(f.value, ","), `rel="canonical"`)
@@ -253,7 +253,7 @@ func addVary(fields []field) []field {
 	return append(fields, field{"Vary", []string{"Accept-Encoding"}})
 }
 
-// same reports whether two entries give equal responses, apart from the bodies.
+// same reports whether two entries result in equal responses, apart from the bodies.
 func (e *entry) same(o *entry) bool {
 	return e.tag == o.tag && e.oneTag == o.oneTag && e.exact == o.exact && e.offer == o.offer && !e.ahead && !o.ahead &&
 		e.public == o.public && e.guarded == o.guarded && e.cached == o.cached &&

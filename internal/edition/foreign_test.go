@@ -143,8 +143,8 @@ func TestVersionKeepsFiles(t *testing.T) {
 	}
 }
 
-// Two configurations that publish in turns each continue their own documents, so
-// that an edit costs each of them the edit.
+// Two configurations that publish in turns each continue their own documents. After an edit,
+// each of them builds only the changed parts.
 func TestConfigurationsContinue(t *testing.T) {
 	dir, site := newArtifacts(), newMemSite(6)
 	one := serverIn(t, site, &headed{}, dir, &Options{Key: "one"})

@@ -51,7 +51,7 @@ type memLog struct {
 
 func (l memLog) Head(ctx context.Context) (millrace.View, error) { return l.of.Head(ctx) }
 
-// source returns what a server publishes.
+// source returns the Source of a server that publishes the site.
 func (s *memSite) source() Source {
 	return Source{
 		Store: s.st, Site: memLog{of: s}, Publication: s,

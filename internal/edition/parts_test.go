@@ -77,7 +77,7 @@ func titlesOf(ctx context.Context, v millrace.View) (map[string]string, error) {
 	return titles, nil
 }
 
-// batchServer returns a server of a site whose parts are 10 pages at least.
+// batchServer returns a server of a site whose parts have at least 10 pages.
 func batchServer(t *testing.T, st store.Store, site store.Site, proto *titleProtocol, artifacts artifact.Store) *Server {
 	t.Helper()
 	pub, err := site.Publication(t.Context(), store.Config{Base: batchBase})
@@ -92,7 +92,7 @@ func batchServer(t *testing.T, st store.Store, site store.Site, proto *titleProt
 // Many changed pages are published in parts of complete batches. Each change is in one
 // part, also if the process ends while it publishes any of them.
 func TestParts(t *testing.T) {
-	for end := range 4 { // 0 = it does not
+	for end := range 4 { // 0 = the process does not end
 		t.Run(fmt.Sprint(end), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { publishInParts(t, end) })
 		})
@@ -117,7 +117,7 @@ func publishInParts(t *testing.T, end int) {
 	change(0, 20, "first")
 	change(20, 40, "first")
 	publish(t, s)
-	for i := range 6 { // 7 pages in each, of which it shares 3 with the last
+	for i := range 6 { // 7 pages in each batch, 3 of them also in the previous one
 		change(4*i, 4*i+7, []string{"", "second", "third"}[i%3])
 		time.Sleep(time.Second)
 	}

@@ -179,8 +179,8 @@ func (s *Server) publish(ctx context.Context, by leaseFunc) (did progress, err e
 	return did, nil
 }
 
-// minPartEntries is the least number of changed pages in an edition that does not take
-// all. The first edition takes all.
+// minPartEntries is the minimum number of changed pages in an edition that publishes only a
+// part of the changes. The first edition always publishes all.
 const minPartEntries = 10_000
 
 // refresh updates the publication from the site, by all changes or the next part of

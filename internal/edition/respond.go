@@ -29,7 +29,7 @@ func Respond(w http.ResponseWriter, r *http.Request, d *millrace.Document) error
 
 // ErrBroken is the error of a response that ended after its header: the client closed
 // the connection, or reading an artifact failed.
-var ErrBroken = errors.New("response broken off")
+var ErrBroken = errors.New("response ended early")
 
 const (
 	allow       = "GET, HEAD, OPTIONS"

@@ -41,7 +41,7 @@ func (s *Server) Run(ctx context.Context) {
 	defer func() { <-deferred }()
 	ticker := time.NewTicker(checkEvery)
 	defer ticker.Stop()
-	changed := s.changed // nil while it rests
+	changed := s.changed // nil during a pause
 	lost := false        // another process published first
 	var pauseEnded <-chan time.Time
 	s.checkForChanges(ctx)
@@ -91,7 +91,7 @@ func (s *Server) checkForChanges(ctx context.Context) {
 	err := s.follow(ctx)
 	if ed := s.current.Load(); ed != nil {
 		if err := s.keepArtifacts(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			s.log.WarnContext(ctx, "could not keep artifacts", "err", err)
+			s.log.WarnContext(ctx, "could not renew artifacts", "err", err)
 		}
 		if s.damaged.Load() {
 			s.Changed()
@@ -107,6 +107,6 @@ func (s *Server) checkForChanges(ctx context.Context) {
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		s.log.WarnContext(ctx, "could not look for changes", "err", err)
+		s.log.WarnContext(ctx, "could not check for changes", "err", err)
 	}
 }

@@ -77,7 +77,7 @@ type Edition struct {
 	manifest *manifest
 	rebuilt  bool // the store has another manifest
 	large    map[key]*entry
-	keyed    map[key]*entry // those of large that have another form for who has a key
+	keyed    map[key]*entry // documents of large with another form for requests with a key
 	targets  targets
 }
 
@@ -111,7 +111,7 @@ type Server struct {
 	key        string
 	version    string
 	grace      time.Duration
-	searchView func(millrace.View) millrace.View // as protocols get it
+	searchView func(millrace.View) millrace.View // Options.Search, or the identity
 	signer     Signer
 	now        func() time.Time
 	log        *slog.Logger
@@ -197,8 +197,8 @@ func (s *Server) Lag() (last, waiting time.Duration) {
 	return time.Duration(s.lastLag.Load()), waiting
 }
 
-// Damaged returns the sorted paths of documents and artifacts that are missing or
-// damaged. They answer 503 until the server rebuilds them.
+// Damaged returns the sorted paths of documents and artifacts that are missing or damaged. The
+// server answers 503 for them until it has rebuilt them.
 func (s *Server) Damaged() (paths []string) {
 	if ed := s.current.Load(); ed != nil {
 		for _, entries := range []map[key]*entry{ed.large, ed.keyed} {
@@ -217,11 +217,11 @@ func (s *Server) Damaged() (paths []string) {
 // [Server.Current], so that no edition is missed.
 func (s *Server) Moved() <-chan struct{} { return *s.moved.Load() }
 
-// put makes an edition the current one. stored is its number in the store. rebuilt
-// reports that its manifest is not the one in the store.
-func (s *Server) put(view millrace.View, m *manifest, stored uint64, mended bool) error {
+// put makes an edition the current one. stored is its number in the store. rebuilt reports that
+// its manifest is not the one in the store.
+func (s *Server) put(view millrace.View, m *manifest, stored uint64, rebuilt bool) error {
 	view = s.searchView(view)
-	ed := &Edition{View: view, manifest: m, stored: stored, rebuilt: mended, number: 1, large: make(map[key]*entry), keyed: make(map[key]*entry)}
+	ed := &Edition{View: view, manifest: m, stored: stored, rebuilt: rebuilt, number: 1, large: make(map[key]*entry), keyed: make(map[key]*entry)}
 	last := s.current.Load()
 	if last == nil {
 		last = new(Edition)

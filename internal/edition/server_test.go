@@ -337,8 +337,8 @@ func TestCrashBeforeSwap(t *testing.T) {
 	}
 }
 
-// A process without the other's artifacts builds only those. A process of another version
-// does not change the edition.
+// A process without some artifacts of another process builds only those. A process of another
+// version does not change the edition.
 func TestFollow(t *testing.T) {
 	site := newMemSite(6)
 	a, b := newTestServer(t, site, &memProtocol{}, nil), newTestServer(t, site, &memProtocol{}, nil)
@@ -429,7 +429,7 @@ func TestRun(t *testing.T) {
 		}
 		site.set("/1", "a")
 		site.set("/2", "b")
-		time.Sleep(2 * time.Second) // the build takes as long
+		time.Sleep(2 * time.Second) // equal to the duration of the build
 		if seq := s.Current().View.Site().Seq; seq != 4 {
 			t.Errorf("%d is published before it is built", seq)
 		}

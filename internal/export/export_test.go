@@ -29,8 +29,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
-// mill returns two sites, of which the first says what its content may be used
-// for.
+// mill returns two sites. The first has terms of use.
 func mill() []Site {
 	pages := []*millrace.Page{
 		{
@@ -70,7 +69,7 @@ func tree(dir string, sites []Site) Tree {
 	return Tree{Dir: dir, Folders: Folders(bases)}
 }
 
-// files returns the files of a folder.
+// files returns the contents of the files of a folder by name.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -89,7 +88,7 @@ func files(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// exported writes sites in the forms that are text.
+// exported exports sites in all text formats.
 func exported(t *testing.T, sites []Site) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
@@ -144,7 +143,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// A line of JSON Lines is a page again.
+// A line of JSON Lines decodes to the same page.
 func TestLinesPage(t *testing.T) {
 	sites := mill()
 	var b bytes.Buffer
@@ -218,7 +217,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// What is dangerous in a cell comes back by taking one apostrophe away.
+// A cell is restored by removing one apostrophe.
 func TestCells(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                   "",
@@ -252,7 +251,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// closed is a writer whose reader is gone.
+// closed is a writer that fails after a number of bytes.
 type closed struct{ after int }
 
 var errClosed = errors.New("closed")
@@ -264,7 +263,7 @@ func (c *closed) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// large returns a site of pages that are made when they are read.
+// large returns a site whose pages are generated when they are read.
 func large(pages, text int) Site {
 	body := strings.Repeat("The wheel turns in the water of the leat. ", text/42+1)[:text]
 	return Site{View: generated{

@@ -99,7 +99,7 @@ func (o *output) ours() error {
 	}
 	for _, n := range names {
 		if n != hidden {
-			return millrace.Coded("foreign-folder", fmt.Errorf("%w: %q is in it, and no export has made the folder: name an empty one", millrace.ErrInvalid, n))
+			return millrace.Coded("foreign-folder", fmt.Errorf("%w: the folder contains %q and does not come from an export; use an empty folder", millrace.ErrInvalid, n))
 		}
 	}
 	return nil
@@ -136,7 +136,7 @@ func (o *output) write(name, pageURL string, b []byte) error {
 		}
 	}
 	if err == nil && !o.owned[keyOf(fold(name))] {
-		return millrace.Coded("foreign-file", fmt.Errorf("%w: %s is in the way, and no export has written it", millrace.ErrConflict, name))
+		return millrace.Coded("foreign-file", fmt.Errorf("%w: the file %s exists and does not come from an export", millrace.ErrConflict, name))
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

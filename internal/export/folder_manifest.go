@@ -99,7 +99,7 @@ func records(r io.Reader, f func(record) error) (whole int64, err error) {
 		case err != nil:
 			return whole, fmt.Errorf("%w: line %d: %w", millrace.ErrInvalid, n, err)
 		case n == 1 && e.Format != format:
-			return whole, fmt.Errorf("%w: it is of another version of millrace", millrace.ErrConflict)
+			return whole, fmt.Errorf("%w: the manifest comes from another version of millrace", millrace.ErrConflict)
 		case e.File == "":
 			continue
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/policy"
 )
 
-// Whatever a page is called, its file is a safe name below its site's folder.
+// For any URL, the name of the file is safe and below the site's folder.
 func FuzzFileName(f *testing.F) {
 	for _, u := range hostile {
 		f.Add(u)
@@ -38,8 +38,7 @@ func FuzzFileName(f *testing.F) {
 	})
 }
 
-// Whatever a page says, its front matter is YAML that says it, and ends where
-// it should.
+// For any page, the front matter is valid YAML with the same values, and ends where it should.
 func FuzzFrontMatter(f *testing.F) {
 	f.Add("plain", "tag")
 	f.Add("---\n\"\\\x00\u0085\u2028\ufeff\U000e0001\xff", "]: #")
@@ -65,7 +64,7 @@ func FuzzFrontMatter(f *testing.F) {
 	})
 }
 
-// A manifest is somebody's file: nothing in it stops a program.
+// A manifest may have any content; none causes a panic.
 func FuzzRecords(f *testing.F) {
 	f.Add("{\"format\":1}\n{\"file\":\"a.md\",\"sum\":\"00\"}\n{\"fil")
 	f.Add("{\"format\":2}\n")

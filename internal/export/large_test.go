@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// generated is a view of as many pages as one wants.
+// generated is a view of any number of pages.
 type generated struct {
 	*protocoltest.View
 	pages int
@@ -42,12 +42,12 @@ func (g generated) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrac
 	}
 }
 
-// peak returns the most live heap while something runs, beyond what was there.
+// peak returns the maximum growth of the live heap while run runs.
 func peak(t *testing.T, run func(look func())) uint64 {
 	t.Helper()
 	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	var m runtime.MemStats
-	for range 3 { // pools let go in two
+	for range 3 { // two collections empty the pools
 		runtime.GC()
 	}
 	runtime.ReadMemStats(&m)
@@ -60,7 +60,7 @@ func peak(t *testing.T, run func(look func())) uint64 {
 	return max(most, before) - before
 }
 
-// What an export holds does not grow with the site.
+// The memory of an export does not grow with the site.
 func TestMemory(t *testing.T) {
 	pages, text := testkit.Size(2_000, 2_000, 10_000), 4_000
 	sites, small := []Site{large(pages, text)}, []Site{large(pages/8, text/4)}

@@ -23,7 +23,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// hostile are URLs whose names file systems and hosts do not take as they are.
+// hostile lists URLs that file systems cannot represent unchanged.
 var hostile = []string{
 	"/", "/index", "/index.html", "/a", "/a/", "/A", "/A/", "/a.html", "/a/b", "/A/b", "/a.md", "/a.md/", "/a.md/b", "/a.md.html",
 	"/%2e%2e/%2e%2e/etc/passwd", "/..%2f..%2fetc%2fpasswd", "/a%00b", "/a%0Ab", "/%5C..%5Cx", "/c:%5Cx", "/con", "/CON.html", "/aux/x", "/nul.txt", "/com1", "/com%C2%B9",
@@ -107,7 +107,7 @@ func TestHostileNames(t *testing.T) {
 			t.Errorf("%q: %q, want %q", u, got, want)
 		}
 	}
-	// The same names each time.
+	// A second export uses the same names.
 	again, err := Markdown(t.Context(), tree(filepath.Join(dir, "out"), sites), sites, nil)
 	if err != nil || again.Unchanged != again.Files || again.Removed != 0 {
 		t.Errorf("%+v %v", again, err)
@@ -131,7 +131,7 @@ func TestFolders(t *testing.T) {
 	}
 }
 
-// mdSite returns a site of pages by title.
+// mdSite returns a site of pages with titles by path.
 func mdSite(titles map[string]string) []Site {
 	var pages []*millrace.Page
 	for u, title := range titles {
@@ -140,8 +140,8 @@ func mdSite(titles map[string]string) []Site {
 	return []Site{{View: protocoltest.NewView(millrace.Site{Base: "https://mill.example/"}, pages)}}
 }
 
-// A second export changes what has changed, and removes what is gone, and
-// nothing that is somebody else's.
+// A second export writes changed pages, removes deleted ones, and does not touch foreign
+// files.
 func TestMarkdownAgain(t *testing.T) {
 	dir := t.TempDir()
 	run := func(titles map[string]string) Counts {
@@ -190,7 +190,7 @@ func TestMarkdownAgain(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, "mill.example", "c")); err == nil {
 		t.Error("an empty folder is left")
 	}
-	// What somebody has put in the way is not replaced, and what is there stays.
+	// A foreign file is not replaced, and the other files remain.
 	before := files(t, dir)
 	sites := mdSite(map[string]string{"/": "home", "/own": "own"})
 	_, err := Markdown(t.Context(), tree(dir, sites), sites, nil)
@@ -208,8 +208,8 @@ func TestMarkdownAgain(t *testing.T) {
 	}
 }
 
-// Pages whose names differ in case alone get distinct names everywhere, and the
-// name that is free again is used again.
+// Pages whose names differ only in case get distinct names on every file system. A name that
+// becomes free is used again.
 func TestMarkdownCase(t *testing.T) {
 	dir := t.TempDir()
 	for _, titles := range []map[string]string{
@@ -229,8 +229,8 @@ func TestMarkdownCase(t *testing.T) {
 	}
 }
 
-// An export of one site leaves the others alone; one of all removes a site that
-// is gone.
+// An export of one site keeps the files of the others. An export of all sites removes those of
+// a deleted site.
 func TestMarkdownPart(t *testing.T) {
 	dir, sites := t.TempDir(), mill()
 	to := tree(dir, sites)
@@ -256,7 +256,7 @@ func TestMarkdownPart(t *testing.T) {
 	}
 }
 
-// An export that was killed, wherever it was, is completed by the next one.
+// The next export completes one that was killed at any point.
 func TestMarkdownKilled(t *testing.T) {
 	titles := map[string]string{"/a": "a", "/b": "b", "/c": "c", "/d": "d"}
 	for stop := range 5 {
@@ -265,7 +265,7 @@ func TestMarkdownKilled(t *testing.T) {
 		if _, err := Markdown(t.Context(), tree(dir, sites), sites, nil); err != nil {
 			t.Fatal(err)
 		}
-		// The state that a kill leaves: some files, and a journal whose last line is cut.
+		// The state after a kill: some files, and a journal with a partial last line.
 		sites = mdSite(titles)
 		o, err := openFolder(dir)
 		if err != nil {
@@ -276,7 +276,7 @@ func TestMarkdownKilled(t *testing.T) {
 			if n++; n > stop {
 				break
 			}
-			// An older state of the page: other bytes than the next export has.
+			// An older version of the page, with other bytes.
 			b := appendMarkdown(nil, "https://mill.example/", p, policy.Merge(nil))
 			if err := o.write("mill.example/"+fileName("https://mill.example/", p.URL), p.URL, append(b, "older\n"...)); err != nil {
 				t.Fatal(err)
@@ -333,7 +333,7 @@ func TestMarkdownRefused(t *testing.T) {
 		t.Error(err)
 	}
 	f.Close()
-	// A manifest that leads elsewhere, or a link, leads nowhere.
+	// A manifest or a link that points outside of the folder deletes nothing there.
 	out := filepath.Join(t.TempDir(), "out.md")
 	if err := os.WriteFile(out, nil, 0o644); err != nil {
 		t.Fatal(err)

@@ -78,7 +78,7 @@ func TestParquet(t *testing.T) {
 			if d := cmp.Diff(wantChunks, chunks, empty); d != "" {
 				t.Errorf("%.3000s", d)
 			}
-			// The same bytes again, whatever the order of maps and the hour.
+			// The same bytes again, at another time and with another order of maps.
 			if _, err := Parquet(t.Context(), dir, sites, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestParquet(t *testing.T) {
 	}
 }
 
-// The form of the tables is what others rely on.
+// The schema of the tables must not change by accident.
 func TestParquetSchema(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Parquet(t.Context(), dir, mill(), nil); err != nil {
@@ -132,7 +132,7 @@ func TestParquetSchema(t *testing.T) {
 	}
 }
 
-// Groups of rows end by their bytes, and are all read.
+// A row group ends by its size, and all groups are read.
 func TestParquetGroups(t *testing.T) {
 	dir := t.TempDir()
 	sites := []Site{large(2_000, 10_000)} // 20 MB, twice: as text and as Markdown
@@ -155,7 +155,7 @@ func TestParquetGroups(t *testing.T) {
 	}
 }
 
-// What fails leaves what was there.
+// A failed export leaves the existing files unchanged.
 func TestParquetFails(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Parquet(t.Context(), dir, mill(), nil); err != nil {

@@ -105,7 +105,7 @@ func (s *Site) Since(ctx context.Context, text string) (millrace.Cursor, error) 
 	}
 	c := millrace.Cursor(text[:max(0, strings.LastIndexByte(text, ':'))])
 	if CursorOf(s.Name, c) != text {
-		return "", fmt.Errorf("--since %s: %w: it is the cursor of another site", text, millrace.ErrConflict)
+		return "", fmt.Errorf("--since %s: %w: the cursor belongs to another site", text, millrace.ErrConflict)
 	}
 	return c, nil // the log checks whether the cursor is of this store
 }
@@ -133,17 +133,17 @@ func (r *Report) WriteText(out io.Writer) error {
 		fmt.Fprintf(w, "  %d written, %d unchanged, %d removed\n", r.Files-r.Unchanged, r.Unchanged, r.Removed)
 	}
 	for _, name := range r.Left {
-		fmt.Fprintf(w, "  left: %s, which somebody has changed; the site does not have it any more\n", humanize.Printable(name))
+		fmt.Fprintf(w, "  kept: %s, deleted from the site but changed by someone else\n", humanize.Printable(name))
 	}
 	if r.Format == "jsonl" && r.Removed > 0 {
-		fmt.Fprintf(w, "  %s gone\n", humanize.Quantity(int64(r.Removed), "page"))
+		fmt.Fprintf(w, "  %s deleted\n", humanize.Quantity(int64(r.Removed), "page"))
 	}
 	for _, s := range r.Sites {
 		if r.Format == "jsonl" {
-			fmt.Fprintf(w, "  what changes from now on of %s: --since %s\n", s.Site, s.Cursor)
+			fmt.Fprintf(w, "  for later changes of %s, use --since %s\n", s.Site, s.Cursor)
 		}
 		if len(s.Terms) > 0 {
-			fmt.Fprintf(w, "  %s says what its content may be used for, and so does each page: %s\n", s.Site, strings.Join(s.Terms, ", "))
+			fmt.Fprintf(w, "  terms of use of %s, also included in each page: %s\n", s.Site, strings.Join(s.Terms, ", "))
 		}
 	}
 	_, err := w.WriteTo(out)

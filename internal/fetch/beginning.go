@@ -43,7 +43,7 @@ func ReadBeginning(resp *http.Response, n int64) (*Beginning, error) {
 	return b, nil
 }
 
-var errCut = errors.New("no more is read")
+var errCut = errors.New("read limit reached")
 
 // cutter ends a body after a number of bytes.
 type cutter struct {

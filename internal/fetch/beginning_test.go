@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// hexes is text that codings make about half as long.
+// hexes returns n bytes of text that content codings compress to about half.
 func hexes(n int) string {
 	r := rand.New(rand.NewPCG(1, 1))
 	var b strings.Builder
@@ -52,7 +52,7 @@ func TestReadBeginning(t *testing.T) {
 				if !strings.HasPrefix(text, string(b.Content)) || complete && len(b.Content) != len(text) {
 					t.Errorf("%s: the content has %d bytes, and is another", name, len(b.Content))
 				}
-				if !complete && n >= 150_000 && len(b.Content) < n/2 { // coders work by blocks
+				if !complete && n >= 150_000 && len(b.Content) < n/2 { // decoders return whole blocks
 					t.Errorf("%s: of %d bytes nothing but %d", name, b.Read, len(b.Content))
 				}
 			}
@@ -60,8 +60,8 @@ func TestReadBeginning(t *testing.T) {
 	}
 }
 
-// What unpacks to much is cut as well; what is broken is an error, as is what
-// is not what its server says.
+// TestReadBeginningOfBadBodies verifies that a body that expands too much is cut, and that a
+// corrupt or mislabeled body is an error.
 func TestReadBeginningOfBadBodies(t *testing.T) {
 	zeros := encode(t, strings.Repeat("0", 20<<20), "gzip")
 	if b, err := ReadBeginning(response(zeros, "Content-Encoding", "gzip"), 10_000); err == nil && (b.Complete || len(b.Content) > 10_000*contentPerByte) {
@@ -98,7 +98,7 @@ func TestReadBeginningOfBadBodies(t *testing.T) {
 	}
 }
 
-// However a body is broken, what is read of it is bounded.
+// FuzzReadBeginning verifies that the result is bounded for any body.
 func FuzzReadBeginning(f *testing.F) {
 	f.Add([]byte("text"), "", uint16(2))
 	f.Add([]byte(encode(f, hexes(5000), "gzip")), "gzip", uint16(1000))

@@ -116,7 +116,7 @@ func decode(resp *http.Response, limit int64) (_ *content, err error) {
 	return c, nil
 }
 
-// contentCodings returns the codings in the order in which to decode them.
+// contentCodings returns the codings in decoding order.
 func contentCodings(resp *http.Response) ([]string, error) {
 	if !hasBody(resp) {
 		return nil, nil
@@ -133,7 +133,7 @@ func contentCodings(resp *http.Response) ([]string, error) {
 		codings = append(codings, name)
 	}
 	if len(codings) > maxCodings {
-		return nil, fmt.Errorf("%d content codings on top of each other", len(codings))
+		return nil, fmt.Errorf("too many content codings: %d", len(codings))
 	}
 	slices.Reverse(codings)
 	return codings, nil
@@ -214,9 +214,9 @@ func (c *content) explain(err error) error {
 		return c.invalid("coding", e.Error(), nil)
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return c.invalid("coding-cut", "the content coding ends too early", nil)
+		return c.invalid("coding-cut", "truncated content coding", nil)
 	}
-	return c.invalid("coding-broken", "the content coding is broken", err)
+	return c.invalid("coding-broken", "invalid content coding", err)
 }
 
 func (c *content) invalid(code, reason string, err error) error {

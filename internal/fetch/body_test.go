@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// encode puts the codings on in the order given.
+// encode applies the codings in order.
 func encode(t testing.TB, s string, codings ...string) string {
 	t.Helper()
 	for _, coding := range codings {
@@ -53,7 +53,8 @@ func sha512Digest(body string) string {
 	return "sha-512=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
 }
 
-// response is one that was not fetched by a Client; header is pairs.
+// response returns a response that no Client fetched. header is a list of name and value
+// pairs.
 func response(body string, header ...string) *http.Response {
 	resp := &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, ContentLength: -1, Body: io.NopCloser(strings.NewReader(body))}
 	for i := 0; i < len(header); i += 2 {
@@ -145,7 +146,7 @@ func TestReadBody(t *testing.T) {
 	}
 }
 
-// No prefix of a coded body is taken for the whole.
+// TestTruncated verifies that no prefix of a coded body is accepted as the whole.
 func TestTruncated(t *testing.T) {
 	text := strings.Repeat(prose, 3) + string(noise(100)) + strings.Repeat("x", 300)
 	for _, coding := range []string{"gzip", "br", "zstd"} {
@@ -159,7 +160,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// What describes a body that does not come is not held against it.
+// TestReadBodyWithout verifies that headers about a body are ignored if there is no body.
 func TestReadBodyWithout(t *testing.T) {
 	for name, change := range map[string]func(*http.Response){
 		"HEAD":    func(r *http.Response) { r.Request = &http.Request{Method: http.MethodHead} },
@@ -194,7 +195,7 @@ func TestBodyLimits(t *testing.T) {
 		}[r.URL.Path]
 		switch coding {
 		case "":
-		case "nothing": // a middle that expands to nothing
+		case "nothing": // the intermediate coding expands to an empty body
 			body, coding = encode(t, nothing, "gzip"), "gzip, gzip"
 		case "gzip, zstd":
 			body = encode(t, body, "gzip", "zstd")
@@ -218,7 +219,7 @@ func TestBodyLimits(t *testing.T) {
 		"/kilo?coding=br":          {limit: 1000, n: 1000},
 		"/kilo?":                   {limit: 999, text: "body-size"},
 		"/kilo?coding=zstd":        {limit: 999, text: "body-size"},
-		"/mega?coding=gzip":        {n: 1 << 20}, // no ratio below the floor
+		"/mega?coding=gzip":        {n: 1 << 20}, // below ratioFloor
 		"/noise":                   {n: 2 << 20},
 		"/noise?coding=gzip":       {n: 2 << 20},
 		"/noise?limit":             {limit: 1 << 40, n: 2 << 20},
@@ -244,7 +245,7 @@ func TestBodyLimits(t *testing.T) {
 		}
 	}
 
-	// The client's limit is on coded bytes too, and for raw readers.
+	// The client's limit also applies to coded bytes and to raw readers.
 	c.limits.body = 1 << 20
 	for path, text := range map[string]string{"/zeros": "body-size", "/zeros?length": "body-size"} {
 		resp, err := Do(t.Context(), c.HTTP(), get(t, url+path))
@@ -260,7 +261,7 @@ func TestBodyLimits(t *testing.T) {
 	}
 }
 
-// noise is n bytes that do not compress.
+// noise returns n incompressible bytes.
 func noise(n int) []byte {
 	b := make([]byte, 0, n+sha256.Size)
 	sum := sha256.Sum256(nil)
@@ -313,9 +314,9 @@ func TestDecodeStreams(t *testing.T) {
 	}
 }
 
-// Bodies that the network ends early, seen through real framing.
+// TestLyingLength reads bodies that a connection cuts short or extends.
 func TestLyingLength(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // the host is left alone after each
+	synctest.Test(t, func(t *testing.T) { // fake time: each failure delays the host
 		c := newClient(t, Options{Dial: raw(t, func(conn net.Conn, r *http.Request) {
 			switch r.URL.Path {
 			case "/short":

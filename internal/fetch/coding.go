@@ -81,7 +81,7 @@ func openBrotli(r *bufio.Reader) (io.Reader, func(), error) {
 		if len(b) == 0 || !plain(b) {
 			return len(b) > 0
 		}
-		// A few bytes may decode to very many; some are enough.
+		// A few bytes may decode to very many; the first 64 KiB suffice.
 		_, err := io.CopyN(io.Discard, brotli.NewReader(bytes.NewReader(b)), 64<<10)
 		return err == nil || ended(err) || len(b) == sniffSize && errors.Is(err, io.ErrUnexpectedEOF)
 	})
@@ -104,7 +104,7 @@ func confirm(r *bufio.Reader, coding string, is func([]byte) bool) (bool, error)
 	if plain(b) {
 		return false, nil
 	}
-	return false, codingError("claims to be " + coding + " but is not")
+	return false, codingError("Content-Encoding is " + coding + ", but the body is not")
 }
 
 // plain reports whether b is text in an encoding that extends ASCII: it has no control

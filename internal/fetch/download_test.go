@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// A download may be larger and take longer than a document, up to its own
-// limits; the robots.txt before it may not.
+// A download may exceed the size and time limits of a document, up to its own limits. The
+// request for robots.txt may not.
 func TestDownload(t *testing.T) {
 	const size = 256 << 10
 	slow := raw(t, func(conn net.Conn, r *http.Request) {
@@ -67,13 +67,13 @@ func TestDownload(t *testing.T) {
 					t.Errorf("%d bytes, %v", n, err)
 				}
 				_ = resp.Body.Close()
-				time.Sleep(2 * time.Minute) // the servers end
+				time.Sleep(2 * time.Minute) // so that the servers end
 			})
 		})
 	}
 }
 
-// A response from elsewhere has the limit of its download.
+// TestDownloadFromElsewhere verifies that a download limits a response of another transport.
 func TestDownloadFromElsewhere(t *testing.T) {
 	body := strings.Repeat(prose, 100)
 	req := get(t, "http://site.example/file")

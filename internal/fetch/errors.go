@@ -64,7 +64,7 @@ type StatusError struct {
 
 // Error returns "URL: 503 Service Unavailable (retry after 2m0s)".
 func (e *StatusError) Error() string {
-	s := fmt.Sprintf("%s: %d %s", e.URL, e.Code, cmp.Or(http.StatusText(e.Code), "(a status that HTTP does not have)"))
+	s := fmt.Sprintf("%s: %d %s", e.URL, e.Code, cmp.Or(http.StatusText(e.Code), "(unknown status)"))
 	if e.RetryAfter > 0 {
 		s += fmt.Sprintf(" (retry after %s)", e.RetryAfter)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// A server on this machine, so AllowPrivate has to be set. Of the two requests
-// one is for its robots.txt.
+// The server runs on this machine, so AllowPrivate must be set. One of the two requests is for
+// robots.txt.
 func Example() {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
 	defer site.Close()
@@ -25,7 +25,7 @@ func Example() {
 	// Output: hello <nil> 2
 }
 
-// The same server without it.
+// The same server without AllowPrivate.
 func ExampleAddressError() {
 	client := fetch.New(nil).HTTP()
 	req, _ := http.NewRequest(http.MethodGet, "http://127.0.0.1:9", nil)

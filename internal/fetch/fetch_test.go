@@ -90,7 +90,7 @@ func TestStats(t *testing.T) {
 				_, _ = fetchBody(t, c, url+path)
 				_ = c.Stats()
 			}
-			// Who does not read a page to its end has not had it.
+			// A page that is not read to its end is not counted.
 			if resp, err := Do(t.Context(), c.HTTP(), get(t, url+"/page")); err == nil {
 				_ = resp.Body.Close()
 			}
@@ -122,7 +122,7 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// A body read to its end gives its connection back although its context ends.
+// A connection whose body was read to its end is reused even if the request's context ends.
 func TestConnectionsAreKept(t *testing.T) {
 	dials := 0
 	dial := memory(t, func(w http.ResponseWriter, r *http.Request) {
@@ -162,7 +162,7 @@ func TestHeaderLimit(t *testing.T) {
 	wantErr(t, err, millrace.ErrUnavailable, "header-size")
 }
 
-// Every way to be slow, in fake time.
+// TestTimeLimits covers every way a server can be slow, in fake time.
 func TestTimeLimits(t *testing.T) {
 	drip := func(conn net.Conn, gap time.Duration, s string) {
 		for {
@@ -182,7 +182,7 @@ func TestTimeLimits(t *testing.T) {
 		url    string
 		answer func(net.Conn, *http.Request)
 		took   time.Duration
-		kind   error // ErrUnavailable unless given
+		kind   error // if nil, ErrUnavailable
 		text   string
 	}{
 		"no answer":       {took: firstByteTimeout, text: "timeout-answer"},
@@ -219,13 +219,13 @@ func TestTimeLimits(t *testing.T) {
 				if took := time.Since(began); took > c.took {
 					t.Errorf("took %s, more than %s", took, c.took)
 				}
-				time.Sleep(2 * time.Hour) // the servers end
+				time.Sleep(2 * time.Hour) // so that the servers end
 			})
 		})
 	}
 }
 
-// A slow reader is not a slow server.
+// A slow reader does not trigger the limits for slow servers.
 func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Options{Timeout: time.Hour, Dial: memory(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -249,7 +249,7 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// The caller's own context is its own error, wherever it ends.
+// If the caller's context ends, its error is returned unchanged.
 func TestContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Options{Dial: raw(t, func(conn net.Conn, r *http.Request) {

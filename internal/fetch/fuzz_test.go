@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// FuzzReadBody decodes anything. What it accepts is within the limits, has
-// the digest that it claims, and is what the standard library makes of it.
+// FuzzReadBody decodes arbitrary input. An accepted body is within the limits, matches its
+// digest, and equals the result of the standard library.
 func FuzzReadBody(f *testing.F) {
 	for _, codings := range [][]string{{}, {"gzip"}, {"br"}, {"zstd"}, {"gzip", "zstd"}, {"br", "gzip"}} {
 		label := ""

@@ -109,7 +109,7 @@ func newGuard(allowPrivate bool) guard {
 func (g guard) check(addr string) error {
 	ap, err := netip.ParseAddrPort(addr)
 	if err != nil {
-		return fmt.Errorf("refused: %q is not an address and a port: %w", addr, millrace.Coded("bad-address", millrace.ErrForbidden))
+		return fmt.Errorf("refused: invalid address %q, want IP:PORT: %w", addr, millrace.Coded("bad-address", millrace.ErrForbidden))
 	}
 	ip := ap.Addr().Unmap().WithZone("") // an address with a zone matches no prefix and no list
 	if g.rules.SafeAddr(ip) == nil || g.allowPrivate && !forbidden(ip) {
@@ -143,13 +143,13 @@ func class(ip netip.Addr) string {
 func checkURL(u *url.URL) error {
 	switch {
 	case u == nil:
-		return fmt.Errorf("no URL: %w", millrace.Coded("bad-url", millrace.ErrInvalid))
+		return fmt.Errorf("missing URL: %w", millrace.Coded("bad-url", millrace.ErrInvalid))
 	case u.Scheme != "http" && u.Scheme != "https":
-		return fmt.Errorf("scheme %q is not http or https: %w", u.Scheme, millrace.Coded("bad-scheme", millrace.ErrInvalid))
+		return fmt.Errorf("invalid scheme %q, want http or https: %w", u.Scheme, millrace.Coded("bad-scheme", millrace.ErrInvalid))
 	case u.User != nil:
-		return fmt.Errorf("%s: a URL with a user name or password is not fetched: %w", cleanURL(u), millrace.Coded("url-credentials", millrace.ErrInvalid))
+		return fmt.Errorf("%s: URL with a user name or password: %w", cleanURL(u), millrace.Coded("url-credentials", millrace.ErrInvalid))
 	case u.Hostname() == "":
-		return fmt.Errorf("%q has no host: %w", cleanURL(u), millrace.Coded("bad-url", millrace.ErrInvalid))
+		return fmt.Errorf("URL %q without a host: %w", cleanURL(u), millrace.Coded("bad-url", millrace.ErrInvalid))
 	}
 	return nil
 }

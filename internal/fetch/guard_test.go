@@ -69,7 +69,8 @@ func TestGuardCheck(t *testing.T) {
 	}
 }
 
-// What is allowed with AllowPrivate, and what never is.
+// TestGuardAllowsPrivate lists the addresses that AllowPrivate allows, and those that are
+// always refused.
 func TestGuardAllowsPrivate(t *testing.T) {
 	for addr, want := range map[string]bool{
 		"127.0.0.1:80": true, "[::1]:80": true, "10.1.2.3:80": true, "192.168.1.1:80": true, "[fd00::1]:80": true,
@@ -86,7 +87,7 @@ func TestGuardAllowsPrivate(t *testing.T) {
 	}
 }
 
-// The real network, up to the moment of connecting.
+// TestGuardRefusesConnections uses the real network up to the connection attempt.
 func TestGuardRefusesConnections(t *testing.T) {
 	var hits atomic.Int64
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
@@ -113,8 +114,7 @@ func TestGuardRefusesConnections(t *testing.T) {
 	}
 }
 
-// A public name that resolves to a private address, and one that resolves to
-// nothing.
+// TestGuardAfterDNS resolves a public name to a private address, and one to nothing.
 func TestGuardAfterDNS(t *testing.T) {
 	dns := fakeDNS(t, netip.MustParseAddr("10.0.0.7"))
 	c := newClient(t, Options{})
@@ -182,7 +182,7 @@ func TestGuardHook(t *testing.T) {
 		t.Errorf("%q, %v", body, err)
 	}
 
-	// A hook that leads to the real loopback is caught at the other end.
+	// A Dial that connects to the real loopback is refused by the remote address.
 	srv := httptest.NewServer(http.NotFoundHandler())
 	defer srv.Close()
 	c = newClient(t, Options{Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -192,8 +192,8 @@ func TestGuardHook(t *testing.T) {
 	wantErr(t, err, millrace.ErrForbidden, "address-loopback")
 }
 
-// A name that means a public address for robots.txt and the first page, and
-// another one by the next connection.
+// TestGuardWhenDNSFlips uses a name that resolves to a public address for robots.txt and the
+// first page, and to loopback after that.
 func TestGuardWhenDNSFlips(t *testing.T) {
 	inside := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("reached") }))
 	defer inside.Close()
@@ -221,7 +221,7 @@ func TestGuardWhenDNSFlips(t *testing.T) {
 		t.Errorf("%d connections", dials.Load())
 	}
 
-	// The same by the system's own way: robots.txt says nothing about it.
+	// The same with the system's dialer. The refused robots.txt does not hide the reason.
 	c = obedient(t, Options{})
 	ip := netip.MustParseAddr("127.0.0.1")
 	c.transport.DialContext = guardedDial(false, fakeDNS(t, ip))

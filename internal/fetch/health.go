@@ -29,7 +29,7 @@ type RestError struct {
 func (e *RestError) Error() string {
 	wait := (e.Wait + time.Second - 1).Truncate(time.Second)
 	if e.Asked {
-		return fmt.Sprintf("%s has asked to be left alone (Retry-After); next try in %s", e.Host, wait)
+		return fmt.Sprintf("%s sent a Retry-After; next try in %s", e.Host, wait)
 	}
 	return fmt.Sprintf("%s is resting after %d failures in a row; next try in %s", e.Host, e.Failures, wait)
 }
@@ -45,7 +45,7 @@ func (e *RestError) ErrorCode() string {
 // Unwrap returns [millrace.ErrUnavailable].
 func (e *RestError) Unwrap() error { return millrace.ErrUnavailable }
 
-// outcome is what the result of a request shows about its host.
+// outcome classifies the result of a request by what it means for its host.
 type outcome uint8
 
 const (

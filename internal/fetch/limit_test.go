@@ -11,13 +11,12 @@ import (
 	"time"
 )
 
-// A gap that a site asks for holds from the moment that it is known, and a
-// longer one of robots.txt all the same.
+// A gap applies as soon as it is set; a longer Crawl-delay still takes precedence.
 func TestLimitGap(t *testing.T) {
 	for _, tt := range []struct {
 		robots string
 		gap    time.Duration
-		want   []time.Duration // of the requests for pages, from the first on
+		want   []time.Duration // times of the page requests
 	}{
 		{"", 0, []time.Duration{0, 0, 0}},
 		{"", 10 * time.Second, []time.Duration{0, 10 * time.Second, 20 * time.Second}},
@@ -61,7 +60,7 @@ func TestLimitGap(t *testing.T) {
 	}
 }
 
-// A caller over the limit sends no request and gets the reason at once.
+// A request over the limit is not sent and fails at once with the error of Take.
 func TestLimitTake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var sent, taken atomic.Int64
@@ -81,7 +80,7 @@ func TestLimitTake(t *testing.T) {
 		}})
 		began := time.Now()
 		var err error
-		for i := range 4 { // robots.txt once, and two requests each
+		for i := range 4 { // one request for robots.txt, then two per page
 			var req *http.Request
 			if req, err = http.NewRequestWithContext(t.Context(), http.MethodGet, "http://site.example/page", nil); err != nil {
 				t.Fatal(err)
@@ -100,7 +99,7 @@ func TestLimitTake(t *testing.T) {
 		if n := c.Stats().Requests; n != 5 {
 			t.Errorf("%d requests are counted", n)
 		}
-		// Other hosts are none of it.
+		// The limit does not apply to other hosts.
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://other.example/x", nil)
 		if resp, err := Do(t.Context(), c.HTTP(), req); err != nil {
 			t.Error(err)

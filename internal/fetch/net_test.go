@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/internal/pipenet"
 )
 
-// memory is a network without a network: every connection reaches handler.
-// It works with fake time.
+// memory returns an in-memory dial function whose connections all reach handler. It works with
+// fake time.
 func memory(t *testing.T, handler http.HandlerFunc) func(context.Context, string, string) (net.Conn, error) {
 	t.Helper()
 	srv := &http.Server{Handler: handler}
@@ -23,8 +23,8 @@ func memory(t *testing.T, handler http.HandlerFunc) func(context.Context, string
 	return pipenet.Serve(srv).Dial
 }
 
-// raw is a network whose servers answer each request with whatever answer
-// writes; the connection closes when it returns.
+// raw returns a dial function whose servers write a response to each request with answer. The
+// connection closes when answer returns.
 func raw(t *testing.T, answer func(net.Conn, *http.Request)) func(context.Context, string, string) (net.Conn, error) {
 	t.Helper()
 	return func(context.Context, string, string) (net.Conn, error) {
@@ -41,8 +41,8 @@ func raw(t *testing.T, answer func(net.Conn, *http.Request)) func(context.Contex
 
 func say(c net.Conn, parts ...string) { _, _ = c.Write([]byte(strings.Join(parts, ""))) }
 
-// newClient returns a client without delays that is closed with the test. It
-// asks for no robots.txt; see obedient.
+// newClient returns a client without delays and without robots.txt; see obedient. It is closed
+// at the end of the test.
 func newClient(t *testing.T, o Options) *Client {
 	t.Helper()
 	o.IgnoreRobots = true
@@ -54,7 +54,7 @@ func newClient(t *testing.T, o Options) *Client {
 	return c
 }
 
-// obedient makes a client that obeys robots.txt.
+// obedient returns a client that obeys robots.txt.
 func obedient(t *testing.T, o Options) *Client {
 	t.Helper()
 	c := newClient(t, o)
@@ -78,7 +78,7 @@ func get(t *testing.T, url string) *http.Request {
 	return req
 }
 
-// fetchBody does the whole way of a reader.
+// fetchBody sends a request, checks the status and reads the body, as a protocol does.
 func fetchBody(t *testing.T, c *Client, url string) (string, error) {
 	t.Helper()
 	resp, err := Do(t.Context(), c.HTTP(), get(t, url))
@@ -89,7 +89,7 @@ func fetchBody(t *testing.T, c *Client, url string) (string, error) {
 	return string(b), err
 }
 
-// wantErr fails unless err is of the kind and has the code, if one is given.
+// wantErr fails unless err is of the kind and, if code is not empty, has the code.
 func wantErr(t *testing.T, err, kind error, code string) {
 	t.Helper()
 	if !errors.Is(err, kind) {

@@ -27,7 +27,7 @@ func networkText(err error) (code, text string) {
 		return "dns", fmt.Sprintf("cannot resolve the address of %s: %s", no.Name, no.Err)
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return "no-tls", "the server does not use TLS, which https needs; is it an http site?"
+		return "no-tls", "the server does not use TLS; if the site has no https, use http://"
 	}
 	if alert, ok := strings.CutPrefix(text, "remote error: tls: "); ok {
 		return "tls", "the server refused TLS: " + alert
@@ -63,10 +63,10 @@ func certificateText(err error) string {
 		switch now := time.Now(); {
 		case no.Reason != x509.Expired || no.Cert == nil:
 		case now.After(no.Cert.NotAfter):
-			return fmt.Sprintf("its certificate has expired on %s, by this machine's clock: its owner has to renew it",
+			return fmt.Sprintf("its certificate expired on %s, by this machine's clock; its owner must renew it",
 				no.Cert.NotAfter.UTC().Format(time.DateOnly))
 		default:
-			return fmt.Sprintf("its certificate holds from %s on, and this machine's clock says %s: look at the clock",
+			return fmt.Sprintf("its certificate is not valid before %s, and this machine's clock shows %s; check the clock",
 				no.Cert.NotBefore.UTC().Format(time.DateOnly), now.UTC().Format(time.DateOnly))
 		}
 		return "its certificate is not valid: " + strings.TrimPrefix(no.Error(), "x509: ")
@@ -76,7 +76,7 @@ func certificateText(err error) string {
 		if no.Certificate != nil && len(no.Certificate.DNSNames) > 0 {
 			names = strings.Join(no.Certificate.DNSNames[:min(3, len(no.Certificate.DNSNames))], ", ")
 		}
-		return fmt.Sprintf("its certificate is that of %s, not of %s: look at the host's name, or tell its owner", names, no.Host)
+		return fmt.Sprintf("its certificate is for %s, not for %s; check the host name, or notify the owner", names, no.Host)
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return "its certificate is signed by an unknown authority; to trust it, set SSL_CERT_FILE to the authority's file"

@@ -19,7 +19,7 @@ import (
 
 func zero() float64 { return 0 }
 
-// begin starts a request and ends it at once.
+// begin starts and ends a request.
 func begin(ctx context.Context, p *pacer, host string) error {
 	x, err := p.start(ctx, host, 0)
 	if err == nil {
@@ -50,7 +50,7 @@ func TestDelayContext(t *testing.T) {
 			t.Errorf("after %s: %v", time.Since(began), err)
 		}
 		wantErr(t, begin(ctx, p, "b.example"), context.Canceled, "")
-		// The third in the queue knows that it is the third.
+		// A third request fails at once if its turn comes after its deadline.
 		for range 2 {
 			go func() { _ = begin(t.Context(), p, "a.example") }()
 		}
@@ -80,8 +80,7 @@ func TestDelayForgetsHosts(t *testing.T) {
 	})
 }
 
-// The queue of a host is served in order, and the gap is that of robots.txt
-// where that is wider.
+// Requests to a host start in order. A Crawl-delay longer than Delay sets the gap.
 func TestQueueOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(time.Second, 0, zero)
@@ -108,7 +107,7 @@ func TestQueueOrder(t *testing.T) {
 	})
 }
 
-// A body that is not closed counts as in flight until its time is over.
+// A body that is not closed is in flight until its timeout.
 func TestConcurrency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now, most atomic.Int64
@@ -161,8 +160,8 @@ func TestConcurrency(t *testing.T) {
 	})
 }
 
-// Many hosts share the room of the client, and one that is slow to be asked
-// does not take it from the others.
+// All hosts share the slots of the client. Requests that wait for a slow host take no slots
+// from other hosts.
 func TestInFlightOfAllHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(0, 0, zero)
@@ -192,7 +191,7 @@ func TestInFlightOfAllHosts(t *testing.T) {
 	})
 }
 
-// One answer puts the turn of everybody off.
+// A Retry-After delays all requests to the host.
 func TestRetryAfterHoldsTheHost(t *testing.T) {
 	for name, c := range map[string]struct {
 		code  int
@@ -202,7 +201,7 @@ func TestRetryAfterHoldsTheHost(t *testing.T) {
 		"429":       {429, "20", 20 * time.Second},
 		"503":       {503, "20", 20 * time.Second},
 		"long":      {503, "300", maxHold},
-		"shorter":   {503, "0", time.Second}, // than backoff
+		"shorter":   {503, "0", time.Second}, // shorter than the backoff
 		"not asked": {404, "20", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -223,7 +222,7 @@ func TestRetryAfterHoldsTheHost(t *testing.T) {
 				if _, err := fetchBody(t, cl, "http://other.example/"); err != nil || time.Since(began) != 0 {
 					t.Errorf("another host after %s: %v", time.Since(began), err)
 				}
-				for range 3 { // the queue goes on after the first
+				for range 3 { // only the first is delayed
 					if _, err := fetchBody(t, cl, "http://site.example:8080/"); err != nil {
 						t.Error(err)
 					}
@@ -236,7 +235,7 @@ func TestRetryAfterHoldsTheHost(t *testing.T) {
 	}
 }
 
-// A long Retry-After fails at once.
+// A request fails at once if Retry-After is longer than its limit.
 func TestRetryAfterOfDays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := true
@@ -264,7 +263,7 @@ func TestRetryAfterOfDays(t *testing.T) {
 	})
 }
 
-// A Retry-After extends the waits that have begun.
+// A Retry-After also delays requests that already wait.
 func TestRetryAfterHoldsTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(time.Second, 0, zero)
@@ -284,14 +283,14 @@ func TestRetryAfterHoldsTheQueue(t *testing.T) {
 	})
 }
 
-// Failures put the next turn off by 1, 2, 4, … 30 s; a success ends that.
-// Waves of failures count once.
+// Successive failures delay the next request by 1, 2, 4, … 30 s until one succeeds. A wave of
+// failures is one step.
 func TestBackoffOfHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(-1, 0, zero)
 		try := func(o outcome, n int) time.Duration {
 			t.Helper()
-			time.Sleep(time.Millisecond) // the last one has failed before
+			time.Sleep(time.Millisecond) // so that the last wave is over
 			began := time.Now()
 			var open []*pass
 			for range n {
@@ -377,8 +376,7 @@ func TestHostRests(t *testing.T) {
 	})
 }
 
-// One request finds out whether a host is well again; if it is given up, the
-// next one does.
+// One request tests a resting host. If that request is canceled, the next one tests it.
 func TestProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(-1, 0, zero)
@@ -411,8 +409,8 @@ func TestProbe(t *testing.T) {
 	})
 }
 
-// One page that always breaks holds its host up for a moment; the third in a
-// row is trouble of the host.
+// A page that always fails delays its host only briefly. Three failing pages in a row make the
+// host rest.
 func TestRepeatedFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, Options{Rand: zero, Dial: raw(t, func(conn net.Conn, r *http.Request) {
@@ -439,7 +437,7 @@ func TestRepeatedFailures(t *testing.T) {
 	})
 }
 
-// A moment of trouble in which many requests fail at once is no reason to rest.
+// Many requests that fail at the same moment do not make the host rest.
 func TestBlip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPacer(-1, 100, zero)
@@ -462,8 +460,8 @@ func TestBlip(t *testing.T) {
 	})
 }
 
-// Times that are compared have a monotonic reading, which no setting of the
-// clock moves.
+// All times of a pass and its host have a monotonic reading, so setting the clock does not
+// change them.
 func TestMonotonic(t *testing.T) {
 	p := newPacer(time.Nanosecond, 0, zero)
 	x, err := p.start(t.Context(), "a.example", 0)

@@ -24,7 +24,7 @@ const (
 func Post(ctx context.Context, client *http.Client, target string, header http.Header, body []byte) (http.Header, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
 	if err != nil {
-		return nil, nil, &PostError{target, fmt.Errorf("%w: it is no URL", millrace.ErrInvalid)}
+		return nil, nil, &PostError{target, fmt.Errorf("%w: not a URL", millrace.ErrInvalid)}
 	}
 	req.Header = header
 	resp, err := client.Do(req)
@@ -73,7 +73,7 @@ func Endpoint(raw string) (*url.URL, error) {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
 		return nil, fmt.Errorf("not the URL of a server: %w; start it with http:// or https://", millrace.Coded("bad-scheme", millrace.ErrInvalid))
 	case u.User != nil:
-		return nil, fmt.Errorf("%s: a URL that carries credentials is not posted to: %w", u.Host, millrace.Coded("url-credentials", millrace.ErrInvalid))
+		return nil, fmt.Errorf("%s: URL with a user name or password: %w", u.Host, millrace.Coded("url-credentials", millrace.ErrInvalid))
 	}
 	u.Fragment, u.RawFragment = "", ""
 	return u, nil

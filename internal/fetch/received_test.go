@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestReceived counts what came over the wire, whatever it decodes to.
+// TestReceived verifies that the count is of bytes on the wire, before decoding.
 func TestReceived(t *testing.T) {
 	text := strings.Repeat("the wheel turns ", 1000)
 	packed := encode(t, text, "gzip")

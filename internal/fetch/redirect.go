@@ -65,7 +65,7 @@ func RedirectTarget(resp *http.Response) (*url.URL, error) {
 	from := resp.Request.URL
 	to, err := from.Parse(location)
 	if err != nil {
-		return nil, &RedirectError{From: cleanURL(from), To: "(no URL)", Code: "redirect-target", Reason: "its Location cannot be read"}
+		return nil, &RedirectError{From: cleanURL(from), To: "(no URL)", Code: "redirect-target", Reason: "invalid Location header"}
 	}
 	if err := checkHop(from, to); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func checkHop(from, to *url.URL) error {
 	case to.User != nil:
 		code, reason = "redirect-target", "the target has a user name or password"
 	case from.Scheme == "https" && to.Scheme == "http":
-		code, reason = noDowngrade, "it leaves https for http"
+		code, reason = noDowngrade, "downgrade from https to http"
 	default:
 		return nil
 	}
@@ -108,7 +108,7 @@ func checkRedirect(limit int, req *http.Request, via []*http.Request) error {
 		away = away || origin(r.URL) != first
 		// Without cookies, the same request gets the same response.
 		if r.Method == req.Method && cleanURL(r.URL) == cleanURL(req.URL) {
-			return refuse("redirect-loop", "it is a loop")
+			return refuse("redirect-loop", "redirect loop")
 		}
 	}
 	// After a hop to another origin, the chain stays foreign: that origin chose the next hops,
@@ -138,7 +138,7 @@ func unwrapURL(err error, from *url.URL) error {
 		err = ue.Err
 	}
 	if strings.HasPrefix(err.Error(), "failed to parse Location header") {
-		return &RedirectError{From: cleanURL(from), To: "(no URL)", Code: "redirect-target", Reason: "its Location cannot be read"}
+		return &RedirectError{From: cleanURL(from), To: "(no URL)", Code: "redirect-target", Reason: "invalid Location header"}
 	}
 	return err
 }

@@ -98,7 +98,7 @@ func TestRedirectLeavesHTTPS(t *testing.T) {
 	}
 	_, err := fetchBody(t, c, secure.URL+"/down")
 	wantErr(t, err, millrace.ErrInvalid, "redirect-downgrade")
-	// Rules that may well be there are not taken for none.
+	// A robots.txt behind a refused redirect is unavailable, not absent.
 	c.ignoreRobots = false
 	_, err = fetchBody(t, c, secure.URL)
 	wantErr(t, err, millrace.ErrUnavailable, "robots-unavailable")
@@ -180,7 +180,7 @@ func TestRedirectTarget(t *testing.T) {
 	}
 }
 
-// Who follows redirects by himself still goes through every guard.
+// The client of NoRedirects still applies all checks to each hop.
 func TestNoRedirects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := obedient(t, Options{Delay: time.Second, Rand: zero, Dial: memory(t, func(w http.ResponseWriter, r *http.Request) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Whatever is asked for, and whatever is said of it, what the host wants is known.
+// RetryAfter returns the Retry-After of a page and of robots.txt.
 func TestRetryAfter(t *testing.T) {
 	for name, ignore := range map[string]bool{"a page": true, "robots.txt": false} {
 		synctest.Test(t, func(t *testing.T) {

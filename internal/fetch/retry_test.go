@@ -17,7 +17,7 @@ import (
 
 func TestDo(t *testing.T) {
 	const ok, busy, slow = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 503 x\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 429 x\r\nContent-Length: 0\r\nRetry-After: %s\r\n\r\n"
-	date := func(d time.Duration) string { // fake time starts at a fixed moment
+	date := func(d time.Duration) string { // fake time always starts at the same moment
 		return time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Add(d).Format(http.TimeFormat)
 	}
 	for name, c := range map[string]struct {
@@ -115,7 +115,7 @@ func TestDoCancelledWhileWaiting(t *testing.T) {
 	})
 }
 
-// A real reset of a real connection.
+// TestDoAfterReset uses a TCP reset of a real connection.
 func TestDoAfterReset(t *testing.T) {
 	var asked atomic.Int64
 	c, url := loopback(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -132,7 +132,7 @@ func TestDoAfterReset(t *testing.T) {
 	}
 }
 
-// What does not pass by itself is not tried again.
+// A refused connection is not retried, since it is not a temporary failure.
 func TestDoGivesUpAtOnce(t *testing.T) {
 	c := newClient(t, Options{AllowPrivate: true})
 	l, err := net.Listen("tcp", "127.0.0.1:0")

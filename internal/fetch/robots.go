@@ -41,9 +41,9 @@ type RobotsError struct {
 	Rule   string // the record, such as "Disallow: /private"
 }
 
-// Error returns "URL: robots.txt disallows it (line 4: Disallow: /private)".
+// Error returns "URL: disallowed by robots.txt (line 4: Disallow: /private)".
 func (e *RobotsError) Error() string {
-	return fmt.Sprintf("%s: robots.txt disallows it (line %d: %s)", e.URL, e.Line, e.Rule)
+	return fmt.Sprintf("%s: disallowed by robots.txt (line %d: %s)", e.URL, e.Line, e.Rule)
 }
 
 // ErrorCode returns "robots-disallow".
@@ -62,7 +62,7 @@ type robotsFailure struct {
 
 func (e *robotsFailure) Error() string {
 	cause := strings.TrimPrefix(e.cause.Error(), "fetch "+e.file.String()+": ")
-	return fmt.Sprintf("robots.txt of %s://%s could not be fetched: %s", e.file.Scheme, e.file.Host, cause)
+	return fmt.Sprintf("cannot fetch robots.txt of %s://%s: %s", e.file.Scheme, e.file.Host, cause)
 }
 
 // ErrorCode returns the code of the cause if no connection was made, since no page can be

@@ -16,10 +16,10 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// server is a robots.txt that changes.
+// server serves a robots.txt that the test can change.
 type server struct {
 	asked
-	rules string // "" = 503
+	rules string // if empty, the status is 503
 	etag  string
 	date  string
 }
@@ -86,7 +86,7 @@ func TestRobotsAreRemembered(t *testing.T) {
 				s.etag, s.date, s.rules = "", "", "user-agent: *\ndisallow: /"
 				time.Sleep(2 * time.Second)
 				want("", map[string]int{"/robots.txt": 1})
-				// The old copy counts while there is no other.
+				// The old copy applies until a new one can be fetched.
 				s.rules = ""
 				time.Sleep(robotsAge)
 				want("", map[string]int{"/robots.txt": 4})
@@ -99,7 +99,7 @@ func TestRobotsAreRemembered(t *testing.T) {
 	}
 }
 
-// A failure without a copy is tried again, but not by every page.
+// A failure without a copy is cached for robotsRetry, so not every page requests robots.txt.
 func TestRobotsFailureIsRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(server)
@@ -122,7 +122,7 @@ func TestRobotsFailureIsRemembered(t *testing.T) {
 	})
 }
 
-// Many ask at once: one request. Who asks for them may give up.
+// Concurrent callers share one request. The caller that sends it may cancel.
 func TestRobotsOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked asked
@@ -147,8 +147,8 @@ func TestRobotsOneAtATime(t *testing.T) {
 			})
 			synctest.Wait()
 		}
-		ask(first, context.DeadlineExceeded) // asks
-		ask(first, context.DeadlineExceeded) // waits
+		ask(first, context.DeadlineExceeded) // sends the request
+		ask(first, context.DeadlineExceeded) // waits for the request
 		for range 20 {
 			ask(t.Context(), nil)
 		}
@@ -161,7 +161,7 @@ func TestRobotsOneAtATime(t *testing.T) {
 	})
 }
 
-// diary is a RobotsMemory.
+// diary is a RobotsMemory backed by a map.
 type diary struct {
 	mu      sync.Mutex
 	records map[string]string
@@ -199,11 +199,11 @@ func TestRobotsMemory(t *testing.T) {
 		}
 		const key = "http://site.example:80"
 		want("/b", map[string]int{"/robots.txt": 1})
-		// What refuses the first address, /a, may have been mended.
+		// A record that disallows the first URL, /a, is revalidated.
 		want("/b", map[string]int{"/robots.txt": 1, "304": 1})
 		time.Sleep(robotsAge)
 		want("/b", map[string]int{"/robots.txt": 1, "304": 1})
-		// What refuses nothing that is asked for first stands.
+		// A record that allows the first URL is used without a request.
 		s.rules, s.etag = "user-agent: *\ndisallow: /c", `"2"`
 		time.Sleep(robotsAge)
 		want("/a/b", map[string]int{"/robots.txt": 1})
@@ -211,11 +211,11 @@ func TestRobotsMemory(t *testing.T) {
 		s.rules, s.etag = "user-agent: *\ndisallow: /a", `"3"`
 		time.Sleep(robotsAge)
 		want("/b", map[string]int{"/robots.txt": 1})
-		// An older copy is at hand.
+		// If the request fails, the older copy applies.
 		s.rules = ""
 		time.Sleep(robotsAge)
 		want("/b", map[string]int{"/robots.txt": 4})
-		// A clock that was ahead.
+		// The record is from the future: the clock was wrong.
 		s.rules, s.etag = "user-agent: *\ndisallow: /b", `"2"`
 		d.records[key] = strings.Replace(d.records[key], `"time":"2000`, `"time":"2999`, 1)
 		want("/a", map[string]int{"/robots.txt": 1})
@@ -223,7 +223,7 @@ func TestRobotsMemory(t *testing.T) {
 		if strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), "level=WARN") {
 			t.Error(log.String())
 		}
-		// What is of no use is as if it were not there.
+		// An invalid record is ignored.
 		for _, record := range []string{"{", `"x"`, "\x00", strings.Repeat(" ", maxRobotsRecord+1) + "{}", `{"time":"yesterday"}`} {
 			log.Reset()
 			d.records[key] = record
@@ -252,8 +252,8 @@ func TestRobotsMemory(t *testing.T) {
 	})
 }
 
-// Who must know what a file says now gets it again, not sooner than he says, and
-// an older copy where it cannot be had.
+// RecentRobots fetches the file again if the copy is older than age. If that fails, it returns
+// the older copy.
 func TestRecentRobots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{rules: "Sitemap: http://site.example/1", etag: `"1"`}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// allowedTargets says which of some targets are allowed.
+// allowedTargets returns the allowed targets of a list.
 func allowedTargets(r *Robots, targets string) string {
 	var out []string
 	for _, target := range strings.Fields(targets) {
@@ -21,7 +21,8 @@ func allowedTargets(r *Robots, targets string) string {
 	return strings.Join(out, " ")
 }
 
-// The examples of RFC 9309, section 5, and the merging of section 2.2.1.
+// TestRobotsOfTheRFC has the examples of RFC 9309, section 5, and the merging of section
+// 2.2.1.
 func TestRobotsOfTheRFC(t *testing.T) {
 	const simple = `User-Agent: *
 Disallow: *.gif$
@@ -64,8 +65,8 @@ User-Agent: quxbot
 	}
 }
 
-// One rule at a time against targets: the tables of RFC 9309, sections 2.2.2
-// and 2.2.3, and those that Google documents for paths.
+// TestRobotsMatching tests one rule at a time: the tables of RFC 9309, sections 2.2.2 and
+// 2.2.3, and Google's documented examples for paths.
 func TestRobotsMatching(t *testing.T) {
 	for pattern, c := range map[string]struct{ matches, not string }{
 		// Percent-encoding.
@@ -119,8 +120,8 @@ func TestRobotsMatching(t *testing.T) {
 	}
 }
 
-// Which of several rules decides (RFC 9309, section 2.2.2, and the cases that
-// Google documents).
+// TestRobotsPrecedence tests which of several rules applies (RFC 9309, section 2.2.2, and
+// Google's documented examples).
 func TestRobotsPrecedence(t *testing.T) {
 	for _, c := range []struct {
 		allow, disallow, target string
@@ -152,9 +153,9 @@ func TestRobotsPrecedence(t *testing.T) {
 	}
 }
 
-// How lines make records, and records make groups.
+// TestRobotsGroups tests how lines form records, and records form groups.
 func TestRobotsGroups(t *testing.T) {
-	for name, c := range map[string]struct{ file, want string }{ // of /a /b /c
+	for name, c := range map[string]struct{ file, want string }{ // which of /a, /b and /c are allowed
 		"empty":                       {"", "/a /b /c"},
 		"no group":                    {"disallow: /a", "/a /b /c"},
 		"rules before the first":      {"disallow: /a\nuser-agent: *\ndisallow: /b", "/a /c"},
@@ -228,7 +229,7 @@ func TestRobotsDelayAndSitemaps(t *testing.T) {
 		"crawl-delay: 3":                                                            0,
 		"user-agent: *\ncrawl-delay: 3\nuser-agent: millrace\ndisallow:":            0,
 		"user-agent: *\ndisallow: /\ncrawl-delay: 3\nuser-agent: x\ncrawl-delay: 9": 3 * time.Second,
-		"user-agent: x\ncrawl-delay: 3\nuser-agent: millrace\ndisallow: /":          0, // said before we are named
+		"user-agent: x\ncrawl-delay: 3\nuser-agent: millrace\ndisallow: /":          0, // in the group of another product
 	} {
 		if got := ParseRobots([]byte(file), "millrace").CrawlDelay(); got != want {
 			t.Errorf("%q: %s, want %s", file, got, want)
@@ -255,7 +256,7 @@ func TestProductToken(t *testing.T) {
 	}
 }
 
-// Input that would take for ever if its cost grew with anything but its length.
+// TestRobotsCost has input that would take very long if the cost were not linear.
 func TestRobotsCost(t *testing.T) {
 	stars := ParseRobots([]byte("user-agent: *\ndisallow: /"+strings.Repeat("*a", 200<<10)+"b"), "millrace")
 	if !stars.Allowed("/" + strings.Repeat("a", 1<<20)) {
@@ -271,7 +272,7 @@ func TestRobotsCost(t *testing.T) {
 	}
 }
 
-// slowMatch is the meaning of a pattern, tried in every way.
+// slowMatch is a reference implementation of matching that tries every split.
 func slowMatch(pattern, s string, anchor bool) bool {
 	if pattern == "" {
 		return !anchor || s == ""
@@ -308,7 +309,7 @@ func TestRobotsMatchingAtRandom(t *testing.T) {
 	}
 }
 
-// FuzzRobots reads anything, and compares with what patterns mean.
+// FuzzRobots parses arbitrary input and compares matching with slowMatch.
 func FuzzRobots(f *testing.F) {
 	f.Add([]byte("User-agent: *\nDisallow: /a*b$\nAllow: /%61\nCrawl-delay: 1\nSitemap: x"), "millrace", "/aXb")
 	f.Add([]byte("\ufeffuser-agent: m\r\rdisallow: *\nallow: /\xff$"), "m", "/\xff")
@@ -326,7 +327,7 @@ func FuzzRobots(f *testing.F) {
 			t.Fatalf("%q becomes %q", target, norm)
 		}
 		if len(data) > 60 || len(norm) > 20 {
-			return // the slow way is slow
+			return // too slow for slowMatch
 		}
 		for i := range r.rules {
 			if rule := &r.rules[i]; rule.matches(norm) != slowMatch(rule.pattern, norm, rule.anchor) {

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Records of other kinds are those of the groups that count, and what stands
-// before all of them or is a licence.
+// Records returns the records of other kinds in the product's groups, those before all groups,
+// and licenses.
 func TestRobotsRecords(t *testing.T) {
 	const text = "\ufeffLicense: https://rsl.example/a.xml # everywhere\nFoo: bar\nUser-agent: *\nContent-Signal: search=yes\nAllow: /\n" +
 		"User-agent: Mill\nUser-agent: other\nContent-Usage: train-ai=n\nDisallow:\nSitemap: /x\nCrawl-delay: 1\nEmpty:\n: none\n" +

@@ -89,14 +89,14 @@ func TestRobotsAreObeyed(t *testing.T) {
 	if n := c.Stats().Requests; n != 5 {
 		t.Errorf("%d requests counted", n)
 	}
-	// A request with a body gives it up.
+	// A refused request closes its body.
 	body := &closer{Reader: strings.NewReader("x")}
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://site.example/private", body)
 	if _, err := c.RoundTrip(req); !errors.Is(err, millrace.ErrForbidden) || !body.closed {
 		t.Errorf("closed: %t, %v", body.closed, err)
 	}
 	refused(obedient(t, Options{Dial: dial, UserAgent: "Own/2 (x)"}), "http://site.example/mine", "http://site.example/mine", 6, "Disallow: /mine")
-	// Another port is another site. Who ignores the rules can still see them.
+	// Another port is another origin. A client that ignores robots.txt can still fetch it.
 	asked.want(t, map[string]int{"/robots.txt": 1})
 	if _, err := fetchBody(t, c, "http://site.example:8080/"); err != nil {
 		t.Error(err)
@@ -121,8 +121,8 @@ type closer struct {
 
 func (c *closer) Close() error { c.closed = true; return nil }
 
-// Every way to answer for robots.txt. The page is had, refused by a rule, or
-// cannot be had for now.
+// TestRobotsAnswers tests all kinds of responses for robots.txt. The page is fetched,
+// disallowed by a rule, or unavailable.
 func TestRobotsAnswers(t *testing.T) {
 	const rules = "user-agent: *\ndisallow: /page"
 	head := func(status string, fields ...string) string {
@@ -132,8 +132,8 @@ func TestRobotsAnswers(t *testing.T) {
 	zeros := strings.Repeat("\n", 50<<20)
 	const had, rule = "", "robots-disallow"
 	for name, c := range map[string]struct {
-		answer string // to /robots.txt
-		want   string // "" = the page, or text of the error
+		answer string // response to /robots.txt
+		want   string // if empty, the page is returned; else text of the error
 	}{
 		"rules":              {head("200 x") + rules, rule},
 		"203":                {head("203 x") + rules, rule},
@@ -192,7 +192,7 @@ func TestRobotsAnswers(t *testing.T) {
 						say(conn, head("200 x")+"page")
 					}
 				})})
-				for range 2 { // the second time from memory
+				for range 2 { // the second time from the cache
 					before := cl.Stats().Requests
 					body, err := fetchBody(t, cl, "http://site.example/page")
 					switch c.want {
@@ -220,7 +220,7 @@ func TestRobotsAnswers(t *testing.T) {
 	}
 }
 
-// A robots.txt that takes for ever costs its time once, not once a page.
+// A robots.txt that times out does so once, not for every page.
 func TestRobotsThatHang(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer string
@@ -249,13 +249,13 @@ func TestRobotsThatHang(t *testing.T) {
 				if took := time.Since(began); took != c.took || cl.Stats().Requests != 1 {
 					t.Errorf("%d requests in %s, want 1 in %s", cl.Stats().Requests, took, c.took)
 				}
-				time.Sleep(2 * time.Hour) // the servers end
+				time.Sleep(2 * time.Hour) // so that the servers end
 			})
 		})
 	}
 }
 
-// What is wrong with the page's own address is said of the page.
+// An address that is refused for robots.txt is reported as the page's refused address.
 func TestRobotsOfARefusedAddress(t *testing.T) {
 	c := New(nil)
 	defer c.CloseIdleConnections()
@@ -265,11 +265,11 @@ func TestRobotsOfARefusedAddress(t *testing.T) {
 	}
 }
 
-// The Crawl-delay of a site is the gap between its pages, whatever Delay says.
+// A Crawl-delay sets the gap between pages if it is longer than Delay.
 func TestCrawlDelay(t *testing.T) {
 	for name, c := range map[string]struct {
 		o    Options
-		want time.Duration // of robots.txt and three pages
+		want time.Duration // total for robots.txt and three pages
 	}{
 		"none":    {Options{Delay: -1}, 20 * time.Second},
 		"shorter": {Options{Delay: time.Second}, 21 * time.Second},
@@ -342,7 +342,7 @@ func TestRobotsOf(t *testing.T) {
 	wantErr(t, err, context.Canceled, "")
 }
 
-// A crowd of hosts, such as one that redirects to ever new names, is forgotten.
+// The cache stays bounded for any number of hosts.
 func TestRobotsOfManyHosts(t *testing.T) {
 	large := "user-agent: *\ndisallow: /x\n" + strings.Repeat("# 34567\n", 450<<10/8)
 	body := "user-agent: *\ndisallow: /x"

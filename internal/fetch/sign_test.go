@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Every request is signed as it is sent: that for robots.txt, and each hop of a
-// redirect for its own host.
+// Every request is signed when it is sent, including the one for robots.txt. Each redirect is
+// signed for its own host.
 func TestSign(t *testing.T) {
 	var mu sync.Mutex
 	var seen []string
@@ -74,7 +74,7 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// A response that is found wrong is not given, and its host goes on.
+// If Check fails, the response is not returned and the host's queue continues.
 func TestCheck(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/empty" {
@@ -108,7 +108,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// The checker of a response learns once that its body does not match.
+// broken is called once if the body does not match its digest.
 func TestCheckBroken(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Digest", "sha-256=:LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=:") // of "hello"

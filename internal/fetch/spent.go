@@ -10,9 +10,9 @@ import (
 // It wraps [millrace.ErrUnavailable], because the request may succeed with another client.
 type SpentError struct{ Limit int64 }
 
-// Error returns "1000 bytes were received, which is the limit".
+// Error returns "limit of 1000 received bytes reached".
 func (e *SpentError) Error() string {
-	return fmt.Sprintf("%d bytes were received, which is the limit", e.Limit)
+	return fmt.Sprintf("limit of %d received bytes reached", e.Limit)
 }
 
 // ErrorCode returns "byte-limit".
@@ -25,8 +25,8 @@ func (e *SpentError) Unwrap() error { return millrace.ErrUnavailable }
 // limit is reached. With it, a small limit is not wasted on bodies that are all incomplete.
 const comingHome = 1 << 20
 
-// spent returns an error once the client's limit is reached. over does so once requests in
-// flight must end, too. The last buffer read may exceed both.
+// spent returns an error once the client's limit is reached. over returns one once requests in
+// flight must end, too. The last buffer read may exceed both limits.
 func (c *Client) spent() error { return c.received(c.maxReceived) }
 
 func (c *Client) over() error { return c.received(c.maxReceived + min(c.maxReceived, comingHome)) }

@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// A client receives no more than it is allowed to, but for what is under way,
-// and of that no more than as much again; what was read whole is good.
+// At the limit, a client sends no more requests. Requests in flight may receive as many bytes
+// again, and bodies that they complete are valid.
 func TestMaxReceived(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		size := 10_000
@@ -36,7 +36,7 @@ func TestMaxReceived(t *testing.T) {
 		b, err := ReadBody(resp, 0)
 		return len(b), err
 	}
-	for range 3 { // the third one comes home
+	for range 3 { // the third was in flight at the limit
 		if n, err := ask("/"); n != 10_000 || err != nil {
 			t.Fatalf("%d bytes, %v", n, err)
 		}
@@ -56,7 +56,7 @@ func TestMaxReceived(t *testing.T) {
 	}
 }
 
-// Clients that share their queues keep the gap between two requests together.
+// Clients that share queues keep the gap between their requests.
 func TestSharedQueues(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer srv.Close()

@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// A stream goes on for longer than any answer may take, until nothing comes any
-// more, or too much.
+// A stream may last longer than any other response. It ends after idle without a byte, or at
+// its limit.
 func TestStream(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -64,8 +64,8 @@ func Upstream(at *url.URL, o *UpstreamOptions) (*http.Transport, error) {
 		MaxResponseHeaderBytes: 256 << 10,
 		DisableCompression:     true, // coded bodies stay coded
 		ForceAttemptHTTP2:      true,
-		// The chunk read with the header is small, so that it is sent with the next one, which
-		// is large.
+		// A small buffer keeps the chunk read with the header small. It is then sent with the
+		// next chunk, which is large.
 		ReadBufferSize: 2 << 10,
 	}, nil
 }
@@ -115,7 +115,7 @@ func (c *Client) send(out *http.Request) (*http.Response, error) {
 	case b == nil:
 		return c.transport.RoundTrip(out)
 	case b.transport == nil:
-		return nil, fmt.Errorf("%s: there is no server to ask for it: %w", origin(out.URL), millrace.Coded("no-upstream", millrace.ErrInvalid))
+		return nil, fmt.Errorf("%s: no server configured: %w", origin(out.URL), millrace.Coded("no-upstream", millrace.ErrInvalid))
 	}
 	u := *out.URL
 	u.Scheme, u.Host = b.at.Scheme, b.at.Host

@@ -19,8 +19,8 @@ func parsed(t *testing.T, raw string) *url.URL {
 	return u
 }
 
-// A client asks the server that it stands in front of, by the site's own name,
-// and is as careful as ever with everybody else, redirects included.
+// Requests for an origin in Behind go to its server, with the origin's name as Host. All other
+// requests are checked as usual, including redirects.
 func TestBehind(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -73,7 +73,7 @@ func TestUpstream(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(tr.CloseIdleConnections)
-	// Whatever a request names, it goes to that one server.
+	// Every request goes to the one server, whatever host it names.
 	resp, err := tr.RoundTrip(get(t, "http://169.254.169.254/latest"))
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestUpstream(t *testing.T) {
 			t.Errorf("%s: %v: code %q, want %q", raw, err, millrace.ErrorCode(err), want)
 		}
 	}
-	// A cloud's metadata address is no site.
+	// A cloud metadata address is refused.
 	cloud, err := Upstream(parsed(t, "http://169.254.169.254/"), nil)
 	if err != nil {
 		t.Fatal(err)

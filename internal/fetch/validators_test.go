@@ -31,7 +31,7 @@ func TestValidators(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 		h := http.Header{}
-		c.sent.Set(h) // as from a store that somebody wrote to
+		c.sent.Set(h) // validators as a manipulated store may return them
 		if diff := cmp.Diff(c.want, Validators{h.Get("If-None-Match"), h.Get("If-Modified-Since")}); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -39,7 +39,7 @@ func TestValidators(t *testing.T) {
 			t.Errorf("%s: %v", name, h)
 		}
 	}
-	// Two states within the second of the response have one Last-Modified.
+	// Within the second of the response, two states can have the same Last-Modified.
 	for made, want := range map[string]string{date: "", "Sat, 01 Jan 2000 00:00:01 GMT": date, "Fri, 31 Dec 1999 23:59:59 GMT": date, "": date, "x": date} {
 		resp := response("", "ETag", `"a"`, "Last-Modified", date, "Date", made)
 		if got := ValidatorsOf(resp); got != (Validators{`"a"`, want}) {

@@ -51,11 +51,11 @@ func startWatch(parent context.Context, timeout time.Duration, late func()) *wat
 	w := &watch{idleTimeout: bodyIdleTimeout}
 	w.ctx, w.cancel = context.WithCancelCause(parent)
 	w.total = time.AfterFunc(timeout, func() {
-		w.cancel(slowError{"timeout-whole", fmt.Sprintf("the whole answer took longer than %s", timeout)})
+		w.cancel(slowError{"timeout-whole", fmt.Sprintf("the response took longer than %s", timeout)})
 		late()
 	})
 	w.idle = time.AfterFunc(bodyIdleTimeout, func() {
-		w.cancel(slowError{"timeout-idle", fmt.Sprintf("no byte of the body for %s", w.idleTimeout)})
+		w.cancel(slowError{"timeout-idle", fmt.Sprintf("no data received for %s", w.idleTimeout)})
 	})
 	w.idle.Stop()
 	return w
@@ -129,7 +129,7 @@ func (b *wireBody) Read(p []byte) (int, error) {
 	switch {
 	case err == nil && b.stalls(wait):
 		slow := slowError{"timeout-rate", fmt.Sprintf("less than %d bytes in %s", leastFile, fileWindow)}
-		return 0, b.end(&BodyError{URL: b.url, Reason: fmt.Sprintf("broken off after %d bytes", b.n), Kind: millrace.ErrUnavailable, Err: &networkError{slow}})
+		return 0, b.end(&BodyError{URL: b.url, Reason: fmt.Sprintf("interrupted after %d bytes", b.n), Kind: millrace.ErrUnavailable, Err: &networkError{slow}})
 	case b.n > b.limits.body:
 		return 0, b.end(tooLarge(b.url, "body-size", "more than the limit of %d bytes", b.limits.body))
 	case err == nil && spent != nil: // a body that ends exactly here is complete
@@ -138,7 +138,7 @@ func (b *wireBody) Read(p []byte) (int, error) {
 		return n, nil
 	case !ended(err):
 		if err = b.watch.explain(err); errors.Is(err, millrace.ErrUnavailable) {
-			err = &BodyError{URL: b.url, Reason: fmt.Sprintf("broken off after %d bytes", b.n), Kind: millrace.ErrUnavailable, Err: err}
+			err = &BodyError{URL: b.url, Reason: fmt.Sprintf("interrupted after %d bytes", b.n), Kind: millrace.ErrUnavailable, Err: err}
 		}
 	}
 	return n, b.end(err)

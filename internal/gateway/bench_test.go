@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// sink is a ResponseWriter that keeps nothing; reset makes it new.
+// sink is a ResponseWriter that discards the body. reset prepares it for the next request.
 type sink struct {
 	h      http.Header
 	status int
@@ -23,8 +23,8 @@ func (s *sink) Header() http.Header         { return s.h }
 func (s *sink) WriteHeader(status int)      { s.status = status }
 func (s *sink) Write(b []byte) (int, error) { s.n += len(b); return len(b), nil }
 
-// Each pair compares the whole gateway, warm, over random pages, with a
-// handler that has the bytes and header fields at hand and writes them.
+// Each pair compares the whole gateway, with a warm cache and random pages, with a handler
+// that only writes prepared bytes and header fields.
 func BenchmarkWarm(b *testing.B) {
 	const n = 10_000
 	pages := make([]*millrace.Page, n)
@@ -83,7 +83,7 @@ func BenchmarkWarm(b *testing.B) {
 	}
 }
 
-// quiet is a gateway without its access log.
+// quiet serves a gateway without its access log.
 type quiet struct{ g *Gateway }
 
 func (q quiet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -93,7 +93,7 @@ func (q quiet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q.g.access = log
 }
 
-// A cold 304 asks the protocol and makes the entry; the view is in memory.
+// A cold 304 calls the protocol and adds a cache entry. The view is in memory.
 func BenchmarkCold304(b *testing.B) {
 	const n = 10_000
 	pages := make([]*millrace.Page, n)
@@ -124,7 +124,7 @@ type nothingKept struct{ last store.Event }
 
 func (k *nothingKept) Record(e store.Event) { k.last = e }
 
-// What it takes to tell what a 304 was, and to count it.
+// BenchmarkEvents measures the cost of the event and the metrics of a 304.
 func BenchmarkEvents(b *testing.B) {
 	p := []*millrace.Page{page("/", "Home")}
 	for _, c := range []struct {

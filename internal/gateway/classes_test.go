@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 )
 
-// known is the built-in table, with the addresses of some bots.
+// known returns the built-in table with the addresses of some bots.
 func known(t testing.TB) *bots.Table {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "ranges")
@@ -47,7 +47,7 @@ func rules(t testing.TB, list ...string) []access.Rule {
 	return out
 }
 
-// signers says of a request what its Signature says: who has signed it.
+// signers treats the Signature field of a request as the name of its verified signer.
 type signers struct{ asked int }
 
 func (s *signers) Verify(_ context.Context, r *http.Request) (string, error) {
@@ -62,8 +62,8 @@ func (s *signers) Verify(_ context.Context, r *http.Request) (string, error) {
 	}
 }
 
-// visitor asks a gateway with rules, from an address, with a user agent and
-// more fields.
+// visitor returns a function that sends a request to a gateway with o, from an address, with a
+// user agent and more fields.
 func visitor(t *testing.T, o Options) func(from, agent, target string, fields ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	if o.Access.Bots == nil {
@@ -85,7 +85,7 @@ func visitor(t *testing.T, o Options) func(from, agent, target string, fields ..
 }
 
 const (
-	theirs  = "198.51.100.9" // GPTBot's and Google's
+	theirs  = "198.51.100.9" // an address of GPTBot and Google
 	nowhere = "203.0.113.9"
 	browser = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
 )
@@ -103,7 +103,7 @@ func TestClasses(t *testing.T) {
 		{[]string{"training=403"}, nowhere, "Claude-User/1.0", "", 200},
 		{[]string{"training=403"}, nowhere, browser, "", 200},
 		{[]string{"training=402"}, nowhere, "CCBot/2.0", "", 402},
-		// The most specific counts, in whatever order.
+		// The most specific rule applies, in any order.
 		{[]string{"ClaudeBot=allow", "training=403", "bots=402"}, nowhere, "ClaudeBot/1.0", "", 200},
 		{[]string{"anthropic=402", "training=403"}, nowhere, "ClaudeBot/1.0", "", 402},
 		{[]string{"training=402", "anthropic=allow"}, nowhere, "ClaudeBot/1.0", "", 200},
@@ -111,7 +111,7 @@ func TestClasses(t *testing.T) {
 		{[]string{"bots=403"}, nowhere, "ClaudeBot/1.0", "", 403},
 		{[]string{"bots=403"}, nowhere, "NobodyKnowsThisBot/1.0", "", 403},
 		{[]string{"bots=403"}, nowhere, browser, "", 200},
-		// A name is believed as long as nothing is known of its addresses.
+		// A name is accepted if the table has no addresses for it.
 		{[]string{"ClaudeBot=allow", "bots=403"}, nowhere, "ClaudeBot/1.0", "", 200},
 		{[]string{"GPTBot=allow", "bots=403"}, nowhere, "GPTBot/1.0", "", 403},
 		{[]string{"GPTBot=allow", "bots=403"}, theirs, "GPTBot/1.0", "", 200},
@@ -156,7 +156,7 @@ func TestClasses(t *testing.T) {
 		if c.signed == "" && agents.asked > 0 {
 			t.Errorf("%v: signatures are looked for that are not there", c.rules)
 		}
-		// What says who may do what is there for everybody.
+		// The documents with the terms are public.
 		for _, target := range []string{"/robots.txt", "/healthz", "/readyz", "/license.xml", "/.well-known/arc-policy.json", "/llm-policy.json"} {
 			if w := ask(c.from, c.agent, target, fields...); w.Code == 403 || w.Code == 402 {
 				t.Errorf("%s: %d", target, w.Code)
@@ -165,7 +165,7 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// A refusal says why, for machines.
+// A refusal states its reason in a machine-readable form.
 func TestRefusal(t *testing.T) {
 	p := &millrace.Policy{Terms: "https://x.test/terms", Payment: "https://x.test/pay", Contact: "mailto:a@x.test"}
 	ask := visitor(t, Options{Access: access.Options{Rules: rules(t, "training=402", "unverified=403")}, Policy: p})
@@ -192,7 +192,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// The address that a client claims is not believed.
+// An address that the client itself sends is ignored.
 func TestForgedAddress(t *testing.T) {
 	o := Options{Access: access.Options{Rules: rules(t, "bots=403", "GPTBot=allow")}}
 	for name, c := range map[string]struct {
@@ -216,7 +216,7 @@ func TestForgedAddress(t *testing.T) {
 	}
 }
 
-// What the policy refuses is refused, and no rule allows it.
+// A rule cannot allow a purpose that the policy refuses.
 func TestPolicyRefuses(t *testing.T) {
 	p := &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false, millrace.Search: true}, Consumers: []string{"ccbot"}}
 	ask := visitor(t, Options{Policy: p, Access: access.Options{Rules: rules(t, "ClaudeBot=402", "CCBot=allow", "search=2/s")}})
@@ -229,7 +229,7 @@ func TestPolicyRefuses(t *testing.T) {
 	if w := visitor(t, Options{Policy: p})(nowhere, "GPTBot", "/a/"); w.Code != 402 {
 		t.Errorf("with a price: %d", w.Code)
 	}
-	// What people are shown is no input of a model, unless the owner says so.
+	// A preview for people is not AI input unless a rule refuses the bot.
 	p = &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AIInput: false}}
 	ask = visitor(t, Options{Policy: p, Access: access.Options{Rules: rules(t, "facebookcatalog=403")}})
 	for agent, want := range map[string]int{"ChatGPT-User": 403, "facebookexternalhit/1.1": 200, "FeedFetcher-Google": 200, "facebookcatalog/1.0": 403, "GPTBot": 200} {
@@ -274,7 +274,7 @@ func TestRobotsOfClasses(t *testing.T) {
 	}
 }
 
-// A bot has one rate wherever it comes from, unless its name is not its own.
+// A bot has one rate for all its addresses. Requests that forge its name have their own rate.
 func TestClassRates(t *testing.T) {
 	ask := visitor(t, Options{Access: access.Options{Rules: rules(t, "training=1/s", "bots=1/s")}})
 	for i, c := range []struct {
@@ -287,7 +287,7 @@ func TestClassRates(t *testing.T) {
 		{"192.0.4.3", "CCBot", 200}, // another bot of the same class
 		{nowhere, "GPTBot", 200},
 		{nowhere, "GPTBot", 200},
-		{nowhere, "GPTBot", 429}, // somebody else has used up what is his
+		{nowhere, "GPTBot", 429}, // a forged name; it does not use up the bot's rate
 		{theirs, "GPTBot", 200},
 		{"192.0.2.1", "SomeBot", 200},
 		{"192.0.2.1", "OtherBot", 200},
@@ -311,14 +311,14 @@ func TestClassRates(t *testing.T) {
 	}
 }
 
-// With a limit of content, too, the response has both limits.
+// If Rate is set, too, the response reports both limits.
 func TestTwoRates(t *testing.T) {
 	ask := visitor(t, Options{Access: access.Options{Rules: rules(t, "training=1/s"), Rate: 5}})
 	h := ask("192.0.2.1", "ClaudeBot", "/a/llm.json").Header()
 	if got := strings.Join(h["Ratelimit"], ", "); got != `"training";r=1;t=1, "client";r=9;t=1` || strings.Join(h["Ratelimit-Policy"], ", ") != `"training";q=2;w=2, "client";q=10;w=2` {
 		t.Errorf("%v", h)
 	}
-	// A cache keeps the fields of a 304.
+	// A 304 omits the fields, since a cache would store them.
 	if w := ask("192.0.2.1", "ClaudeBot", "/a/llm.json", "If-None-Match", h.Get("ETag")); w.Code != 304 || w.Header()["Ratelimit"] != nil {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
@@ -328,7 +328,7 @@ func TestTwoRates(t *testing.T) {
 	}
 }
 
-// A client with a key has no class, and a wrong key changes nothing.
+// Rules do not apply to a client with a valid key. An invalid key changes nothing.
 func TestKeysAndClasses(t *testing.T) {
 	k := newRing(t)
 	ask := visitor(t, Options{Access: access.Options{Rules: rules(t, "bots=403"), Keys: k}})
@@ -339,8 +339,8 @@ func TestKeysAndClasses(t *testing.T) {
 	}
 }
 
-// Many wrong keys from one network are no longer looked up, and a right one
-// among them tells nothing.
+// After many invalid keys from one network, keys are no longer looked up, so that a valid one
+// gets the same response.
 func TestKeyGuessing(t *testing.T) {
 	k := newRing(t)
 	now := past
@@ -367,7 +367,7 @@ func TestKeyGuessing(t *testing.T) {
 	if w := try("[2001:db8:1::1]:1", k.read); w.Code != 200 {
 		t.Errorf("another network: %d", w.Code)
 	}
-	// Without a key there is nothing to guess.
+	// A request without a key does not count as a guess.
 	if w := ask(g, "GET", "/a/llm.json"); w.Code != 401 {
 		t.Errorf("%d", w.Code)
 	}
@@ -375,7 +375,7 @@ func TestKeyGuessing(t *testing.T) {
 	if w := try("[2001:db8::1]:1", k.read); w.Code != 200 {
 		t.Errorf("a while later: %d", w.Code)
 	}
-	// Right keys are never too many.
+	// Valid keys are not limited.
 	for range 5 * 30 {
 		if w := try("[2001:db8:2::1]:1", k.read); w.Code != 200 {
 			t.Fatalf("%d", w.Code)

@@ -12,8 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/gateway"
 )
 
-// The dashboard has its own place, whatever the site has there, and nothing
-// beside it.
+// The dashboard hides the site's pages at its path and serves no other path.
 func TestDashboard(t *testing.T) {
 	site := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	board := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -76,7 +75,7 @@ func TestDashboardPath(t *testing.T) {
 	}
 }
 
-// service answers at one path.
+// service handles one path.
 type service string
 
 func (s service) Scope(r *http.Request) (millrace.Scope, bool) {
@@ -85,7 +84,7 @@ func (s service) Scope(r *http.Request) (millrace.Scope, bool) {
 
 func (s service) Serve(http.ResponseWriter, *http.Request, millrace.Live) error { return nil }
 
-// The dashboard hides neither the whole site nor what answers by itself.
+// New refuses a dashboard path that covers the whole site or the path of a handler.
 func TestDashboardCovers(t *testing.T) {
 	for at, want := range map[string]bool{
 		"/docs": false, "/docs/machines/": false, "/docs/machines/mcp": false, "/sites": false, "/sites/docs": false,

@@ -21,7 +21,7 @@ var (
 		Status: http.StatusServiceUnavailable, Text: "no edition is published yet",
 	}, Retry: 5}
 	errBody = &access.Refusal{Err: millrace.RequestError{
-		Status: http.StatusRequestEntityTooLarge, Text: "the request has a body, which nothing here takes",
+		Status: http.StatusRequestEntityTooLarge, Text: "this path accepts no request body",
 	}}
 	errLarge = &access.Refusal{Err: millrace.RequestError{
 		Status: http.StatusRequestEntityTooLarge, Text: "the request's body is too large",

@@ -41,8 +41,8 @@ func (w *response) setErrorProtocol(name string) {
 	}
 }
 
-// annotations holds the subject that a protocol sets for its request. Any goroutine may set
-// it.
+// annotations holds the subject that a protocol sets for its request. It is safe for
+// concurrent use.
 type annotations struct {
 	mu      sync.Mutex
 	set     bool
@@ -141,7 +141,7 @@ func (g *Gateway) outline(w *response, r *http.Request) store.Event {
 	case w.Broken:
 		e.Status = 0
 	case w.status == 0 && r.Context().Err() == nil:
-		e.Status = http.StatusOK // net/http sends 200 for an empty response
+		e.Status = http.StatusOK // net/http sends 200 if the handler sets no status
 	}
 	switch {
 	case w.SitePage || e.Protocol == "":

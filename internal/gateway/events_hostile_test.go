@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/bots"
 )
 
-// A million names of machines are as few bots as are known.
+// A million user agents result in few bot names.
 func TestEventsOfManyNames(t *testing.T) {
 	g, kept := recorded(t, Options{})
 	n := 1_000_000
@@ -28,7 +28,7 @@ func TestEventsOfManyNames(t *testing.T) {
 	if len(found) > 2 {
 		t.Errorf("%d bots", len(found))
 	}
-	// So they are all the way to the event, whatever else is in the name.
+	// Events have these few names, too, whatever else the user agent contains.
 	names := map[string]bool{}
 	for i := range 500 {
 		for _, agent := range []string{
@@ -52,7 +52,7 @@ func TestEventsOfManyNames(t *testing.T) {
 	}
 }
 
-// Whatever is asked, there is one event, of a known kind.
+// Every request causes one event of a known kind.
 func TestEventsOfHostileRequests(t *testing.T) {
 	g, kept := recorded(t, Options{})
 	for _, text := range []string{

@@ -21,11 +21,11 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// events keeps the events that it receives.
+// events stores the events it receives.
 type events struct {
 	mu  sync.Mutex
 	all []store.Event
-	new chan struct{} // nil if none waits
+	new chan struct{} // nil if no test waits
 }
 
 func (e *events) Record(one store.Event) {
@@ -37,7 +37,7 @@ func (e *events) Record(one store.Event) {
 	}
 }
 
-// last returns what it was told of since it was asked last.
+// last returns the events since the last call.
 func (e *events) last() []store.Event {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -54,7 +54,7 @@ func recorded(t *testing.T, o Options) (*Gateway, *events) {
 	return setup{files: site(), protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes)}}, o: o}.gateway(t), kept
 }
 
-// The event of a response describes it.
+// The event of a response has its status, sizes, subject and sender.
 func TestEvents(t *testing.T) {
 	g, kept := recorded(t, Options{})
 	const tct, notesProtocol = "tct-01", "notes"
@@ -102,7 +102,7 @@ func TestEvents(t *testing.T) {
 		}
 		e := got[0]
 		tt.want.Bot, tt.want.Family = "GPTBot", "openai"
-		tt.want.Identity = store.Forged // its address is none of OpenAI's
+		tt.want.Identity = store.Forged // its address does not belong to OpenAI
 		if d := cmp.Diff(tt.want, e, cmpopts.IgnoreFields(store.Event{}, "Time", "Took", "Bytes", "Size", "Received")); d != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, d)
 		}
@@ -118,7 +118,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// The event of a response with a coding, or without a body, has its sizes.
+// The event of a response that is compressed or has no body has its sizes.
 func TestEventSizes(t *testing.T) {
 	g, kept := recorded(t, Options{})
 	size := func(fields ...string) (e store.Event, w *httptest.ResponseRecorder) {
@@ -132,7 +132,7 @@ func TestEventSizes(t *testing.T) {
 		if coded.Bytes >= plain.Bytes || coded.Size != plain.Bytes || w.Header().Get("Content-Encoding") != "gzip" {
 			t.Errorf("plain %d, coded %d of %d", plain.Bytes, coded.Bytes, coded.Size)
 		}
-		// A client without a coding would have got the page's HTML without one.
+		// The size of the HTML is recorded only for clients that accept compression.
 		if plain.Received != -1 || coded.Received != 0 {
 			t.Errorf("HTML on the wire: plain %d, coded %d", plain.Received, coded.Received)
 		}
@@ -152,7 +152,7 @@ func TestEventSizes(t *testing.T) {
 	}
 }
 
-// People, the owner and health checks cause no events.
+// Requests of browsers, of the owner and for health checks cause no events.
 func TestNoEvents(t *testing.T) {
 	const browser = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
 	g, kept := recorded(t, Options{Dashboard: http.NotFoundHandler(), DashboardPath: "/dashboard"})
@@ -256,8 +256,8 @@ func (f fields) Verify(_ context.Context, r *http.Request) (string, error) {
 	return "", nil
 }
 
-// A signature is looked at with the fields that it was made over, whatever a page
-// with links has made of them.
+// A signature is verified with the fields as received, even if the gateway changes them to
+// insert links.
 func TestEventsOfSignedFields(t *testing.T) {
 	seen := make(fields, 1)
 	g, _ := recorded(t, Options{Access: access.Options{Agents: seen}})
@@ -312,15 +312,15 @@ func TestEventsOfBrokenAnswers(t *testing.T) {
 	}
 }
 
-// brief is a client that goes in the middle of the body.
+// brief is a client that disconnects in the middle of the body.
 type brief struct{ header http.Header }
 
 func (b *brief) Header() http.Header       { return b.header }
 func (b *brief) WriteHeader(int)           {}
 func (b *brief) Write([]byte) (int, error) { return 1, http.ErrHandlerTimeout }
 
-// In front of a site, its pages cause events of pages, also with a query, and
-// errors of its server cause events of failures.
+// In front of a site, its pages cause page events, even with a query. Errors of its server
+// cause events of failures.
 func TestEventsInFront(t *testing.T) {
 	kept := &events{new: make(chan struct{}, 1)}
 	one := page("/?p=7", "Seven")
@@ -375,7 +375,7 @@ func TestEventsInFront(t *testing.T) {
 		var body []byte
 		switch {
 		case err == nil:
-			body, _ = io.ReadAll(resp.Body) // one is cut off
+			body, _ = io.ReadAll(resp.Body) // one response is cut off
 			_ = resp.Body.Close()
 		case tt.status != 0:
 			t.Fatal(err)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A file from the future has no date yet, and its validator still holds.
+// A file with a future time has no Last-Modified. Its ETag works.
 func TestLastModifiedIsNeverAhead(t *testing.T) {
 	files := site()
 	files.MapFS["style.css"].ModTime = time.Now().Add(time.Hour)

@@ -50,9 +50,9 @@ type Options struct {
 	ServiceName    string
 	ServiceVersion string
 
-	// Events receives one event per response to a bot, after the response is sent;
-	// nil = none. Record must not block. Requests of the owner and of other clients
-	// than Bots cause no events. HTML is -1 for a continuation of a page, else 0.
+	// Events receives one event per response to a bot, after the response is sent; nil = none.
+	// Record must not block. Requests of the owner and of clients that are not bots cause no
+	// events. HTML is -1 for a continuation of a page, else 0.
 	Events interface{ Record(e store.Event) }
 
 	// Policy is the usage policy, which responses and robots.txt announce; nil = none. The

@@ -84,8 +84,8 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// A document with a missing artifact is unavailable until it is made again; all
-// others are not.
+// A document whose artifact is missing is unavailable until the artifact is built again. All
+// other documents are served.
 func TestMissingArtifact(t *testing.T) {
 	artifacts := artifactmemory.New(nil)
 	g := setup{files: site(), artifacts: artifacts}.gateway(t)
@@ -117,8 +117,8 @@ func TestMissingArtifact(t *testing.T) {
 	}
 }
 
-// A page of a folder is a document with its links: it has a strong validator, a
-// length and ranges, and a HEAD says what the GET says.
+// A page of a folder is prepared with its links: it has a strong validator, a length and
+// ranges. HEAD returns the same fields as GET.
 func TestPagesWithLinks(t *testing.T) {
 	g := setup{files: site()}.gateway(t)
 	get := ask(g, "GET", "/a/")
@@ -192,7 +192,7 @@ func TestCharacterSets(t *testing.T) {
 	}
 }
 
-// The site's links are on the final response of "/", wherever that is.
+// The response that "/" finally redirects to has the site's links.
 func TestRootRedirects(t *testing.T) {
 	origin := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -218,7 +218,7 @@ func TestRootRedirects(t *testing.T) {
 	}
 }
 
-// feeder has a document whose address it announces whole.
+// feeder advertises a document by its absolute URL.
 type feeder struct{ lister }
 
 func (feeder) Advertise(v millrace.View) millrace.Advertisement {
@@ -263,7 +263,7 @@ func TestBasesWithPaths(t *testing.T) {
 	if w := ask(g, "GET", "/blog/a"); w.Header().Get("Location") != "/blog/a/" {
 		t.Errorf("redirect to %s", w.Header().Get("Location"))
 	}
-	// TCT draft-01, section 1.4.1: the lists are found from the origin's root.
+	// TCT draft-01, section 1.4.1: the lists are discovered from the root of the origin.
 	if w := ask(g, "HEAD", "/"); w.Header().Get("Location") != "/blog/" {
 		t.Errorf("the root leads to %q", w.Header().Get("Location"))
 	}

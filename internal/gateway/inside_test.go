@@ -8,8 +8,7 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// The owner's own requests are let in and not counted; their key works for no
-// other client.
+// The owner's own requests are authorized and not counted. Other clients cannot use their key.
 func TestInside(t *testing.T) {
 	g, _, _ := closed(t, newRing(t), Options{Access: access.Options{Rate: 1}}, nil)
 	inside, key := g.Inside()

@@ -23,7 +23,7 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// ring is the keys of a store, and what was shown of them.
+// ring is a key store with one key of each kind.
 type ring struct {
 	store.Keys
 	read, update, both    string
@@ -52,7 +52,7 @@ func newRing(t testing.TB) *ring {
 	return k
 }
 
-// closed is a gateway whose content needs a key.
+// closed returns a gateway whose content needs a key.
 func closed(t testing.TB, k *ring, o Options, files proxy.Files) (*Gateway, *notes, *bytes.Buffer) {
 	t.Helper()
 	n, log := new(notes), new(bytes.Buffer)
@@ -71,7 +71,7 @@ func TestContentNeedsKey(t *testing.T) {
 	for _, c := range []struct {
 		name, field string
 		status      int
-		challenge   string // part
+		challenge   string // part of WWW-Authenticate
 	}{
 		{"none", "", 401, `Bearer realm="millrace"`},
 		{"empty", "Bearer", 401, `Bearer realm="millrace"`},
@@ -88,7 +88,7 @@ func TestContentNeedsKey(t *testing.T) {
 		for _, target := range append(content, "/nothing/llm.json", "/notes/nothing", "/nothing") {
 			for _, method := range []string{"GET", "HEAD", "OPTIONS"} {
 				if method == "OPTIONS" && target == "/notes/events" {
-					continue // names nothing there
+					continue // OPTIONS has no resource at this path
 				}
 				w := ask(g, method, target, "Authorization", c.field, "If-None-Match", "*", "Origin", "https://evil.test")
 				h := w.Header()
@@ -129,7 +129,7 @@ func TestKeyOpensContent(t *testing.T) {
 			"/notes": 200, "/notes?q=About": 200, "/notes?url=/a/": 200, "/notes/all": 200, "/llm-pages.json": 200, "/a/llm.json": 200,
 			"/notes?q=": 400, "/notes/gone": 410, "/notes/broken": 500, "/notes/nothing": 404, "/nothing/llm.json": 404,
 		} {
-			for range 2 { // cold, warm
+			for range 2 { // cold cache, then warm
 				w := ask(g, "GET", target, "Authorization", field)
 				h := w.Header()
 				if w.Code != want {
@@ -153,7 +153,7 @@ func TestKeyOpensContent(t *testing.T) {
 						t.Errorf("%s: caches may share it: %v", target, h)
 					}
 				}
-				// What one client has made warm, another one has not without a key.
+				// A cached response also needs a key.
 				if w := ask(g, "GET", target); w.Code != 401 {
 					t.Errorf("%s without a key: %d", target, w.Code)
 				}
@@ -168,7 +168,7 @@ func TestKeyOpensContent(t *testing.T) {
 	}
 }
 
-// A protocol that the owner has opened, and the site's own pages, need no key.
+// Protocols that are not guarded and the site's own pages need no key.
 func TestOpenProtocol(t *testing.T) {
 	k := newRing(t)
 	o := Options{Access: access.Options{Keys: k}}
@@ -200,7 +200,7 @@ func TestNobodyHasKeys(t *testing.T) {
 	}
 }
 
-// Keys in URLs are refused, and found in no log.
+// Keys in URLs are refused and never logged.
 func TestKeyInURL(t *testing.T) {
 	k := newRing(t)
 	var access bytes.Buffer
@@ -231,8 +231,7 @@ func TestKeyInURL(t *testing.T) {
 	}
 }
 
-// A key that another process revokes opens nothing a moment later, and what it
-// has opened ends.
+// A key that another process revokes soon stops working, and its streams end.
 func TestRevoking(t *testing.T) {
 	k := newRing(t)
 	g, _, _ := closed(t, k, Options{}, nil)
@@ -266,8 +265,8 @@ func TestRevoking(t *testing.T) {
 	}
 }
 
-// If every protocol is guarded, a client without a key makes no protocol look, so that
-// not even the time of an answer tells what there is.
+// If every protocol is guarded, a request without a key calls no protocol. The time of the
+// response then reveals nothing about which documents exist.
 func TestStrangersMakeNobodyLook(t *testing.T) {
 	k := newRing(t)
 	n := new(notes)
@@ -284,7 +283,7 @@ func TestStrangersMakeNobodyLook(t *testing.T) {
 		{"/%2Ewell-known/notes", "", 401, 0},
 		{"/.well-known/notes", "", 200, 1},
 		{"/notes", "Bearer " + k.read, 200, 1},
-		{"/notes", "", 401, 0}, // nor is it there sooner when it is warm
+		{"/notes", "", 401, 0}, // nor does a warm cache change this
 		{"/", "", 200, 1},
 	} {
 		before := n.asked.Load()
@@ -334,7 +333,7 @@ func TestUpdates(t *testing.T) {
 			{k.both, "/bad", 400},
 			{k.update, strings.Repeat("/a/ ", maxServed/4+1), 413},
 			{"", strings.Repeat("/a/ ", maxServed/4+1), 401},
-			{k.update, strings.Repeat("/a/ ", 20_000), 200}, // more than what a request for a document may bring
+			{k.update, strings.Repeat("/a/ ", 20_000), 200}, // more than the body limit of a request for a document
 		} {
 			w := send("POST", c.key, c.body)
 			if w.Code != c.status || w.Code != 200 && (!strings.HasPrefix(w.Body.String(), `{"notes":`) || !strings.HasSuffix(w.Header().Get("Cache-Control"), "no-store")) {
@@ -357,8 +356,8 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
-// A stream goes on beyond the limits of other requests, hears of every
-// edition, and ends when the server does.
+// A stream outlasts the time limits of other requests, reports every edition, and ends when
+// the server stops.
 func TestStream(t *testing.T) {
 	at := new(oneView)
 	g := setup{site: at, protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes)}}, o: Options{Access: access.Options{MaxStreams: 2, MaxRequests: 1}}}.gateway(t)
@@ -378,7 +377,7 @@ func TestStream(t *testing.T) {
 	if res, _ := get(t, "http://"+address+"/notes"); res.StatusCode != http.StatusOK {
 		t.Errorf("streams take the places of others: %s", res.Status)
 	}
-	time.Sleep(300 * time.Millisecond) // beyond every limit
+	time.Sleep(300 * time.Millisecond) // longer than every limit
 	at.mu.Lock()
 	at.view = protocoltest.NewView(millrace.Site{Base: "https://x.test/", EndpointBase: "https://x.test/", Epoch: "e", Seq: 2, Time: past.Add(time.Hour)}, []*millrace.Page{page("https://x.test/", "Home")})
 	at.mu.Unlock()

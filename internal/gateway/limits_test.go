@@ -17,8 +17,8 @@ import (
 	"github.com/millrace/millrace/protocol/tct"
 )
 
-// limited is a gateway with a limit and a clock of its own, and a way to ask
-// it from an address.
+// limitedTo returns a gateway with a limit and its own clock, and a function that sends
+// requests from an address.
 func limitedTo(t *testing.T, o Options) (from func(address, target string, fields ...string) *httptest.ResponseRecorder, pass func(time.Duration)) {
 	t.Helper()
 	now := past
@@ -51,7 +51,7 @@ func TestRate(t *testing.T) {
 			t.Errorf("%s: %d %v %s", target, w.Code, w.Header(), w.Body)
 		}
 	}
-	// The site's own pages, discovery and what is not there are not counted.
+	// The site's own pages, discovery and missing documents are not counted.
 	for target, want := range map[string]int{"/a/": 200, "/style.css": 200, "/.well-known/notes": 200, "/notes/no": 404, "/no": 404, "/healthz": 200} {
 		for range 5 {
 			if w := from(a, target); w.Code != want {
@@ -72,7 +72,7 @@ func TestRate(t *testing.T) {
 	if one, two := from(a, "/notes"), from(a, "/notes"); one.Code != 200 || two.Code != 429 {
 		t.Errorf("half a second later: %d, %d", one.Code, two.Code)
 	}
-	for i := range 4 { // one network of IPv6
+	for i := range 4 { // addresses of one IPv6 network
 		if w := from(fmt.Sprintf("[2001:db8:0:1::%x]:1", i), "/notes"); w.Code != 200 {
 			t.Errorf("%d", w.Code)
 		}
@@ -85,7 +85,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// A key is one client from any address; a wrong key is no client.
+// A key is one client at all addresses. An invalid key is not a client.
 func TestRateOfKeys(t *testing.T) {
 	k := newRing(t)
 	from, _ := limitedTo(t, Options{Access: access.Options{Rate: 1, Keys: k}})
@@ -110,8 +110,8 @@ func TestRateOfKeys(t *testing.T) {
 	}
 }
 
-// A few searches run at once; the others wait, and are then told to come back.
-// What is no search goes on.
+// A few searches run at once. Others wait, then get a Retry-After. Other requests are not
+// affected.
 func TestSearchesAtOnce(t *testing.T) { synctest.Test(t, searchesAtOnce) }
 
 func searchesAtOnce(t *testing.T) {
@@ -142,7 +142,7 @@ func searchesAtOnce(t *testing.T) {
 	}
 }
 
-// HIT and MISS say what happened, and Age since when.
+// The cache field is HIT or MISS, and a HIT has an Age.
 func TestCacheField(t *testing.T) {
 	n := new(notes)
 	g := setup{protocols: []edition.Protocol{{Name: "notes", Publisher: n}}}.gateway(t)
@@ -180,7 +180,7 @@ func TestCacheField(t *testing.T) {
 	}
 }
 
-// Every failure of a protocol's path has the protocol's form.
+// Every error at a protocol's path has the protocol's form.
 func TestProtocolsForm(t *testing.T) {
 	s := setup{files: site(), protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes)}}}
 	g := s.gateway(t)
@@ -213,7 +213,7 @@ func TestProtocolsForm(t *testing.T) {
 			}
 		}
 	}
-	// Others' paths keep theirs.
+	// Errors at other paths keep their form.
 	for target, part := range map[string]string{"/missing": "<p>own 404", "/missing/llm.json": `{"error":{`, "/notesy": "<p>own 404"} {
 		if w := ask(g, "GET", target); w.Code != 404 || !strings.Contains(w.Body.String(), part) {
 			t.Errorf("%s: %d %s", target, w.Code, w.Body)
@@ -225,7 +225,7 @@ func TestProtocolsForm(t *testing.T) {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 	full := s
-	full.o.Access.MaxRequests = -1 // less than one
+	full.o.Access.MaxRequests = -1 // no concurrent requests
 	g = full.gateway(t)
 	if w := ask(g, "GET", "/notes"); w.Code != 503 || !strings.HasPrefix(w.Body.String(), `{"notes":`) || w.Header().Get("Retry-After") != "1" {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
@@ -246,7 +246,7 @@ func TestProtocolsForm(t *testing.T) {
 	}
 }
 
-// A refusal for want of a content coding says which field decides.
+// A 406 for lack of a content coding varies by Accept-Encoding.
 func TestNotAcceptable(t *testing.T) {
 	draft := tct.Draft03()
 	g := setup{protocols: []edition.Protocol{{Name: draft.Name, Publisher: draft.NewPublisher(nil)}}}.gateway(t)

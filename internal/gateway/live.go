@@ -72,7 +72,8 @@ const maxServed = 2 << 20
 // site.
 const updateTime = 10 * time.Minute
 
-// handlerOf returns the handler of a request, or nil if none, with its scope and protocol.
+// handlerOf returns the handler of a request, with its scope and protocol. s is nil if no
+// handler applies.
 func (g *Gateway) handlerOf(inner *http.Request) (s millrace.Handler, scope millrace.Scope, proto edition.Protocol) {
 	if s = g.o.Service; s != nil {
 		if scope, ok := s.Scope(inner); ok {
@@ -159,7 +160,7 @@ func (g *Gateway) serve(w *response, r *http.Request, s millrace.Handler, scope 
 		}
 		return errors.Join(edition.ErrBroken, err)
 	case errors.Is(context.Cause(ctx), access.ErrRevoked):
-		return access.Denied("the key holds no more")
+		return access.Denied("the key is no longer valid")
 	}
 	return err
 }

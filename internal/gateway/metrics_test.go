@@ -16,8 +16,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// scrape returns the metrics as a scraper of this machine gets them, by name
-// and labels.
+// scrape returns the metrics by name and labels, as a scraper on this machine gets them.
 func scrape(t *testing.T, g http.Handler) map[string]float64 {
 	t.Helper()
 	w := fromHere(g, "/metrics")
@@ -111,7 +110,7 @@ func TestMetrics(t *testing.T) {
 		t.Error("nothing is said of the process")
 	}
 
-	// The next gateway goes on counting.
+	// The next gateway continues the counts.
 	s.pages, s.site = nil, nil
 	next := s.gateway(t)
 	ask(next, "GET", "/a/llm.json", "User-Agent", gptBot)
@@ -120,7 +119,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// A request from elsewhere, or through a proxy, gets what the site has.
+// A request from another network or through a proxy gets the site's own page.
 func TestMetricsAreNear(t *testing.T) {
 	const proxy = "10.1.1.1"
 	o := Options{Metrics: NewMetrics(), Access: access.Options{Proxies: []netip.Prefix{netip.MustParsePrefix(proxy + "/32")}}}
@@ -180,8 +179,7 @@ func TestMetricsAreNear(t *testing.T) {
 	}
 }
 
-// However many there are who ask, there are no more series than that; all of
-// their requests are counted.
+// The number of series is bounded for any number of clients. All requests are counted.
 func TestMetricsAreBounded(t *testing.T) {
 	m := NewMetrics()
 	const each, workers = 1500, 4

@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// The pages that the dashboard hides are found, for each kind of site.
+// Hides reports the hidden pages for each kind of site.
 func TestHides(t *testing.T) {
 	t.Parallel()
 	pages := func() (out []*millrace.Page) {

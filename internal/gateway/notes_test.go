@@ -17,9 +17,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// notes is a small protocol with everything that a protocol can do beside
-// documents: discovery, a form of its own for errors, a search, a stream and
-// updates.
+// notes is a small protocol with all optional features: discovery, its own form of errors, a
+// search, a stream and updates.
 //
 //	/.well-known/notes   discovery
 //	/notes               the titles of all pages
@@ -183,7 +182,7 @@ func (n *notes) Serve(w http.ResponseWriter, r *http.Request, live millrace.Live
 	w.Header().Set("Access-Control-Allow-Origin", "*")
 	control := http.NewResponseController(w)
 	for {
-		_ = control.SetWriteDeadline(time.Now().Add(time.Minute)) // a recorder has none
+		_ = control.SetWriteDeadline(time.Now().Add(time.Minute)) // a recorder has no deadlines
 		if err := control.Flush(); err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 )
 
-// forms is a protocol that has another form of /a/ at the page's own URL.
+// forms is a protocol with an alternative form of /a/ at the page's own URL.
 type forms struct{ writes, finds *atomic.Int64 }
 
 const formType = "text/form"
@@ -67,8 +67,8 @@ func (f forms) Advertise(millrace.View) millrace.Advertisement {
 	}
 }
 
-// TestForms: a page's URL gives its other form to those who ask for it, the page
-// to everybody else, and never one for the other.
+// TestForms verifies that a page's URL returns the alternative form to clients that accept it,
+// and the page to all others.
 func TestForms(t *testing.T) {
 	for _, guarded := range []bool{false, true} {
 		t.Run(fmt.Sprint("guarded ", guarded), func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestForms(t *testing.T) {
 				w := ask(g, http.MethodGet, "/a/", "Accept", formType, "Accept-Encoding", "gzip;q=0")
 				want := form
 				if guarded {
-					want = html // no client has the key: they get the page
+					want = html // no client has the key, so all get the page
 				}
 				if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), want) {
 					t.Fatalf("asked for the form %d times: %d %.60q", i+1, w.Code, w.Body)

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 )
 
-// lists has documents at names that sites use themselves.
+// lists has documents at names that sites often use themselves.
 type lists struct{ lister }
 
 func (lists) All(context.Context, millrace.View) iter.Seq2[*millrace.Document, error] {
@@ -29,8 +29,8 @@ func (lists) All(context.Context, millrace.View) iter.Seq2[*millrace.Document, e
 	}
 }
 
-// What the site has itself at a name that many use is what its owner wants
-// there; all else is ours.
+// A site's own file takes precedence over a document at the same common name. All other
+// documents are served.
 func TestOwnNames(t *testing.T) {
 	protocols := []edition.Protocol{{Name: "lists", Publisher: lists{}}}
 	own := inMemory("index.html", "<p>home", "llms.txt", "theirs", "docs/llms.txt", "theirs", "feed.json", "theirs", "a/index.md", "theirs", "list.txt", "theirs")
@@ -38,7 +38,7 @@ func TestOwnNames(t *testing.T) {
 	bare := setup{files: site(), protocols: protocols}.gateway(t)
 	for at, want := range map[string]string{
 		"/llms.txt": "theirs", "/docs/llms.txt": "theirs", "/feed.json": "theirs", "/a/index.md": "theirs",
-		"/llms-full.txt": "ours", "/feed.atom": "ours", // it has none
+		"/llms-full.txt": "ours", "/feed.atom": "ours", // the site has no such file
 		"/list.txt": "ours", // the site has no file of this name
 	} {
 		if w := ask(g, "GET", at); w.Code != 200 || w.Body.String() != want {
@@ -53,8 +53,8 @@ func TestOwnNames(t *testing.T) {
 	}
 }
 
-// A page that stands for all that is not there is no list, and a server that
-// fails takes none of our documents along. It is not asked at each request.
+// A catch-all HTML page is not the site's own list, and a failing server hides no document.
+// The server is probed once, not for every request.
 func TestOwnNamesInFront(t *testing.T) {
 	var status, asked atomic.Int32
 	var kind atomic.Value
@@ -99,7 +99,7 @@ func TestOwnNamesInFront(t *testing.T) {
 	}
 }
 
-// What one client breaks off says nothing of the site.
+// A canceled request does not decide whether the site has its own file.
 func TestOwnNamesBrokenOff(t *testing.T) {
 	origin := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Context().Err() != nil {
@@ -112,7 +112,7 @@ func TestOwnNamesBrokenOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	func() {
-		defer func() { _ = recover() }() // the server ends such a request
+		defer func() { _ = recover() }() // the server would recover this panic
 		g.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", "/llms.txt", http.NoBody))
 	}()
 	if w := ask(g, "GET", "/llms.txt"); w.Body.String() != "theirs" {

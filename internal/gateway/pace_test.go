@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// slowly is a gateway with a list of some length, and limits of its speed.
+// slowly returns a gateway with a long list and rate limits.
 func slowly(t *testing.T, o Options) *Gateway {
 	t.Helper()
 	var pages []*millrace.Page
@@ -26,8 +26,8 @@ func slowly(t *testing.T, o Options) *Gateway {
 	return setup{pages: pages, o: o}.gateway(t)
 }
 
-// A large document is sent at the rate of its client, all of them together at
-// theirs; what is small, or not sent, takes no time.
+// A large document is sent at the rate of its client, and all together at the total rate.
+// Small documents and responses without a body are not delayed.
 func TestFilesRate(t *testing.T) {
 	get := func(g *Gateway, method, target, from string) (size int, took time.Duration) {
 		r := httptest.NewRequest(method, target, nil)
@@ -46,7 +46,7 @@ func TestFilesRate(t *testing.T) {
 	}
 	for _, c := range []struct {
 		each, all float64
-		one, two  float64 // bytes a second, of one client, and of two at once
+		one, two  float64 // bytes per second: of one client, and of each of two at once
 	}{{2000, 0, 2000, 2000}, {0, 2000, 2000, 1000}, {2000, 3000, 2000, 1500}} {
 		g := slowly(t, Options{Access: access.Options{FilesRate: c.each, FilesRateTotal: c.all}})
 		synctest.Test(t, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestFilesRate(t *testing.T) {
 			for i := range 2 {
 				both.Go(func() {
 					_, took := get(g, "GET", "/llm-pages.json", fmt.Sprintf("192.0.2.%d", 8+i))
-					// The last one of those who share comes last.
+					// Only the last of the clients takes the full time.
 					if want := expect(c.two); took > want+2*time.Second || took < want-2*time.Second-time.Duration(float64(2)*float64(time.Second)) {
 						t.Errorf("two: %v, want %v", took, want)
 					}
@@ -78,8 +78,7 @@ func TestFilesRate(t *testing.T) {
 	}
 }
 
-// Those who are sent something slowly take no places away from the others, and
-// one who leaves takes none at all.
+// Slow downloads leave slots for other requests. A client that disconnects frees its slot.
 func TestFilesPlaces(t *testing.T) {
 	g := slowly(t, Options{Access: access.Options{FilesRate: 1000, MaxRequests: 8}})
 	synctest.Test(t, func(t *testing.T) {
@@ -111,8 +110,8 @@ func TestFilesPlaces(t *testing.T) {
 	})
 }
 
-// One client with many downloads leaves places to others, and a client that
-// leaves while it waits uses no place.
+// A client with many downloads leaves slots for others. A client that disconnects while it
+// waits uses no slot.
 func TestFilesFlood(t *testing.T) {
 	g := slowly(t, Options{Access: access.Options{FilesRate: 1e6, FilesRateTotal: 2000, MaxRequests: 64}})
 	get := func(ctx context.Context, from string) int {

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/proxy"
 )
 
-// Pages of any size come as they are, one after the other over one connection.
+// Pages of any size arrive unchanged, one after the other over one connection.
 func TestWholeBodies(t *testing.T) {
 	files := site()
 	var sizes []int
@@ -39,8 +39,7 @@ func TestWholeBodies(t *testing.T) {
 	}
 }
 
-// A page in pieces of any size comes as it was sent, and each piece at once,
-// whatever else is to come.
+// A page sent in pieces of any size arrives unchanged. Each piece is passed on at once.
 func TestProxyPieces(t *testing.T) {
 	noise := make([]byte, 300<<10)
 	random := rand.NewChaCha8([32]byte{7})
@@ -73,7 +72,7 @@ func TestProxyPieces(t *testing.T) {
 					t.Errorf("%d bytes by %d: %v", size, flush, err)
 				}
 				if flush < size {
-					next <- true // it is all there although nothing else comes
+					next <- true // the piece has arrived before the next one is sent
 				}
 			}
 			if rest, err := io.ReadAll(resp.Body); err != nil || len(rest) > 0 {

@@ -38,7 +38,7 @@ func decodedIn(t *testing.T, coding string, body []byte) string {
 	return string(out)
 }
 
-// onDisk is a gateway of a folder on disk with one page.
+// onDisk returns a gateway of a folder on disk with one page.
 func onDisk(t *testing.T, html string) (g *Gateway, file string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -52,7 +52,7 @@ func onDisk(t *testing.T, html string) (g *Gateway, file string) {
 	return setup{files: f, pages: []*millrace.Page{page("/b.html", "B")}}.gateway(t), file
 }
 
-// write replaces a file by renaming, as most programs do.
+// write replaces a file by renaming, as most editors do.
 func write(t *testing.T, file, html string, modified time.Time) {
 	t.Helper()
 	if err := os.WriteFile(file+"~", []byte(html), 0o600); err != nil {
@@ -66,8 +66,7 @@ func write(t *testing.T, file, html string, modified time.Time) {
 	}
 }
 
-// In each coding, a page of a folder is the same page, with a validator and ranges
-// of its own.
+// A page of a folder has the same content in each coding, with its own validator and ranges.
 func TestPreparedCodings(t *testing.T) {
 	html := "<html><head><title>B</title></head><body>" + strings.Repeat("<p>one paragraph of many", 200)
 	g, _ := onDisk(t, html)
@@ -109,8 +108,8 @@ func TestPreparedCodings(t *testing.T) {
 	}
 }
 
-// A page that has changed is answered as it is at the next request, also if its
-// size and its time are the same, and however recently it has changed before.
+// The next request after a change gets the new page, even if the size and the time are the
+// same, and even soon after another change.
 func TestPreparedChanges(t *testing.T) {
 	g, file := onDisk(t, "<p>version 0")
 	seen := map[string]string{}
@@ -118,7 +117,7 @@ func TestPreparedChanges(t *testing.T) {
 		html := fmt.Sprintf("<p>version %d", i)
 		if i%2 == 0 {
 			write(t, file, html, past)
-		} else if err := os.WriteFile(file, []byte(html), 0o600); err != nil { // in place
+		} else if err := os.WriteFile(file, []byte(html), 0o600); err != nil { // write in place
 			t.Fatal(err)
 		}
 		for _, c := range []string{"identity", "gzip", "gzip"} {
@@ -144,8 +143,7 @@ func TestPreparedChanges(t *testing.T) {
 	}
 }
 
-// settled is a folder of which no file has changed for a while, and which counts its
-// lookups.
+// settled is a folder whose files appear unchanged for a while. It counts lookups.
 type settled struct {
 	*folder.Folder
 	lookups int
@@ -170,8 +168,8 @@ func (f *settled) Peek(name string) (fs.FileInfo, error) {
 	return settledInfo{info}, err
 }
 
-// A page that is ready in the cache is the one that the folder has at the path,
-// whatever other files there are, and is looked up no more.
+// A cached page is the folder's file at the path, whatever other files exist. It needs no
+// further lookup.
 func TestPreparedPaths(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"index.html", "a.html", "a/index.html", "b.html", "c/index.htm", "d/index.html", "d/index.htm", "100%.html", "100%25.html"} {
@@ -226,7 +224,7 @@ func TestPreparedPaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(outside, filepath.Join(dir, "b.html")); err != nil {
-		return // this system has no links for everybody
+		return // symbolic links need a privilege on this system
 	}
 	if w := ask(g, "GET", "/b.html"); w.Code != http.StatusNotFound {
 		t.Errorf("a link out of the folder: %d %q", w.Code, w.Body)

@@ -25,7 +25,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// seen is a site's own server that notes what it is asked for.
+// seen is a site's own server that records the requests it gets.
 type seen struct {
 	mu   sync.Mutex
 	list []string
@@ -34,12 +34,12 @@ type seen struct {
 func (s *seen) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if r.Method == http.MethodHead && r.URL.Path == "/" {
-		return // the gateway looks for the home page
+		return // the gateway probes the home page
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
-		return // it was taken back
+		return // the request was canceled
 	}
 	line := r.Method + " " + r.RequestURI
 	if len(body) > 0 {
@@ -50,7 +50,7 @@ func (s *seen) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "<html><head></head><body>the site</body></html>")
 }
 
-// take returns what was asked for since the last time.
+// take returns the requests since the last call.
 func (s *seen) take() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,9 +59,9 @@ func (s *seen) take() []string {
 	return out
 }
 
-// A path means the same to the site's server as to the client, however it is
-// spelled. A machine document is there under the spellings that RFC 3986 takes for
-// the same, and no others.
+// A path means the same to the site's server as to the client, whatever its spelling. A
+// machine document is served under the spellings that RFC 3986 treats as equivalent, and no
+// others.
 func TestProxyPaths(t *testing.T) {
 	site := new(seen)
 	b := inFront(t, site, proxy.Options{Hosts: []string{"x.test"}}, setup{}, nil)
@@ -79,7 +79,7 @@ func TestProxyPaths(t *testing.T) {
 		{"/a;v=1/b", "/a;v=1/b"},
 		{"/a?b?c&d;e=%zz&=&&", "/a?b?c&d;e=%zz&=&&"},
 		{"/a?", "/a?"},
-		{"/a\\b|\"", "/a%5Cb%7C%22"}, // what no URL may have is encoded
+		{"/a\\b|\"", "/a%5Cb%7C%22"}, // characters that are invalid in URLs are encoded
 		{"/caf\xe9", "/caf%E9"},
 		{"/a#b", "/a%23b"},
 		{"http://x.test/a%2Fb?q", "/a%2Fb?q"},
@@ -101,7 +101,7 @@ func TestProxyPaths(t *testing.T) {
 		{"/%zz", "400"},
 		{"/a b", "400"},
 		{"/a\x01", "400"},
-		{"ftp://x.test/a", "/a"}, // the scheme is that of another proxy's client
+		{"ftp://x.test/a", "/a"}, // an absolute URL, as a client of a forward proxy sends it
 	} {
 		got := raw(t, b.url, "GET "+c.target+" HTTP/1.1\r\nHost: x.test\r\nConnection: close\r\n\r\n")
 		status, body, _ := strings.Cut(strings.TrimPrefix(got, "HTTP/1.1 "), " ")
@@ -118,8 +118,8 @@ func TestProxyPaths(t *testing.T) {
 	}
 }
 
-// If two servers disagree where a request ends, one request can pass unchecked:
-// the gateway must have seen each request that the site's server has seen.
+// If two servers disagree where a request ends, one request can pass unchecked. The gateway
+// must parse each request that reaches the site's server.
 func TestProxySmuggling(t *testing.T) {
 	const head = "POST /up HTTP/1.1\r\nHost: x.test\r\n"
 	const inner = "GET /inner HTTP/1.1\r\nHost: x.test\r\n\r\n"
@@ -144,7 +144,7 @@ func TestProxySmuggling(t *testing.T) {
 	t.Cleanup(front.Close)
 	for name, c := range map[string]struct {
 		request string
-		status  string   // of the first answer; "" = any
+		status  string   // of the first response; "" = any
 		asked   []string // nil = nothing
 	}{
 		"a body":                 {head + "Content-Length: 5\r\n\r\nhello" + last, "200", []string{`POST /up "hello"`, "GET /last"}},
@@ -205,8 +205,7 @@ func TestProxySmuggling(t *testing.T) {
 	}
 }
 
-// Nothing is answered for a host that the site does not go by, but for those who
-// look whether the server lives.
+// Requests for unknown hosts are refused, except for health checks.
 func TestProxyHosts(t *testing.T) {
 	site := new(seen)
 	b := inFront(t, site, proxy.Options{Hosts: []string{"x.test", "www.x.test", "127.0.0.1:8080"}}, setup{}, nil)
@@ -232,7 +231,7 @@ func TestProxyHosts(t *testing.T) {
 	}
 }
 
-// A server that is slow or down is logged; the documents are served.
+// If the site's server is slow or down, this is logged and the documents are still served.
 func TestProxyTrouble(t *testing.T) {
 	wait := make(chan struct{})
 	slow := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-wait }))
@@ -275,8 +274,8 @@ func TestProxyTrouble(t *testing.T) {
 	}
 }
 
-// A server that dies in the middle of a page leaves half a page, which must not
-// look like a whole one: by either version of HTTP.
+// If the server dies in the middle of a page, the client must not take the part for the whole,
+// in either version of HTTP.
 func TestProxyDiesMidPage(t *testing.T) {
 	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -329,7 +328,7 @@ func TestProxyDiesMidPage(t *testing.T) {
 			r.Header.Set("X-Case", how)
 			resp, err := client.Do(r)
 			if err != nil {
-				continue // not even the beginning has come
+				continue // not even the header has arrived
 			}
 			body, err := io.ReadAll(resp.Body)
 			_ = resp.Body.Close()
@@ -340,7 +339,7 @@ func TestProxyDiesMidPage(t *testing.T) {
 	}
 }
 
-// A server in front of itself would ask itself for ever.
+// A gateway in front of itself would forward a request forever.
 func TestProxyLoop(t *testing.T) {
 	front := httptest.NewUnstartedServer(nil)
 	p, err := proxy.New("http://"+front.Listener.Addr().String(), &proxy.Options{Logger: slog.New(slog.DiscardHandler)})
@@ -356,8 +355,7 @@ func TestProxyLoop(t *testing.T) {
 	}
 }
 
-// Places are for everybody: who has many of them gets no more once half are
-// taken.
+// Once half of the slots are taken, a network that has many of them gets no more.
 func TestProxyPlaces(t *testing.T) {
 	const most = 16
 	begun, wait := make(chan struct{}, most), make(chan struct{})
@@ -398,8 +396,8 @@ func TestProxyPlaces(t *testing.T) {
 	}
 }
 
-// Ten thousand clients that send a little and then nothing take no more than
-// their places, and give them back.
+// Ten thousand clients that stop sending after a few bytes take only their slots, and release
+// them.
 func TestProxySlowClients(t *testing.T) {
 	clients, most := 10_000, 500
 	if testing.Short() {
@@ -436,7 +434,8 @@ func TestProxySlowClients(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				// A header that never ends, or a body; what was refused cannot be sent to.
+				// Send an incomplete header, or an incomplete body. Writing to a refused
+				// connection fails.
 				_, _ = io.WriteString(c, []string{"GET / HTTP/1.1\r\nHost: x", "POST /x HTTP/1.1\r\nHost: x.test\r\nContent-Length: 1000\r\n\r\na"}[i%2])
 				mu.Lock()
 				conns = append(conns, c)
@@ -451,7 +450,7 @@ func TestProxySlowClients(t *testing.T) {
 	if grown := int64(memory.HeapAlloc) - int64(held); grown > 64<<20 {
 		t.Errorf("%d slow clients take %d MB", clients, grown>>20)
 	}
-	// Each has its own, and when it passes, the transport's and the server's.
+	// Each connection has a goroutine, and more in the transport and the server if forwarded.
 	if limit := 8*most + 256 + 100; goroutines > limit {
 		t.Errorf("%d slow clients take %d goroutines", clients, goroutines)
 	}

@@ -20,12 +20,11 @@ import (
 	"github.com/millrace/millrace/internal/proxy"
 )
 
-// keptLimit is one of a server in tests that a slow machine keeps.
+// keptLimit is a server's time limit that also a slow test machine keeps.
 const keptLimit = 400 * time.Millisecond
 
-// What the site's server sends is passed on as it comes, and interim answers
-// before it; a stream lives as long as something flows, whatever the limits of
-// the server's other answers are.
+// The response of the site's server is passed on as it arrives, interim responses first. A
+// stream lasts as long as data flows, whatever the server's other limits are.
 func TestProxyStreams(t *testing.T) {
 	next := make(chan bool)
 	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -74,7 +73,7 @@ func TestProxyStreams(t *testing.T) {
 	}
 }
 
-// A body may come slowly, and the answer may come before it is there.
+// A request body may be slow, and the response may begin before the body is complete.
 func TestProxyUploads(t *testing.T) {
 	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/no" {
@@ -119,7 +118,7 @@ func TestProxyUploads(t *testing.T) {
 	}
 }
 
-// A client that stops in the middle of a body is sent away.
+// A client that stalls in the middle of a body is disconnected.
 func TestProxyStalledUpload(t *testing.T) {
 	b := inFront(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -137,8 +136,8 @@ func TestProxyStalledUpload(t *testing.T) {
 	}
 }
 
-// A body that is not what its header says is the client's fault, and no sign
-// that the site's server is gone.
+// A body that does not match its header is the client's fault. It does not mean that the
+// site's server is down.
 func TestProxyBrokenUpload(t *testing.T) {
 	b := inFront(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -166,7 +165,7 @@ func TestProxyNoType(t *testing.T) {
 	}
 }
 
-// A connection that changes its protocol is passed through, both ways.
+// A connection that switches protocols is forwarded in both directions.
 func TestProxyUpgrades(t *testing.T) {
 	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") != "websocket" || r.Header.Get("Sec-Websocket-Key") != "k" {
@@ -208,8 +207,8 @@ func TestProxyUpgrades(t *testing.T) {
 	}
 }
 
-// By HTTP/2, too, a stream may be silent for longer than the server's limits,
-// and a body may come slowly.
+// Under HTTP/2, too, a stream may be silent for longer than the server's limits, and a request
+// body may be slow.
 func TestProxyStreamsHTTP2(t *testing.T) {
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).EnableFullDuplex()

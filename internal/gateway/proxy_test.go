@@ -21,14 +21,14 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// behind is a site's own server in a test, and the gateway in front of it.
+// behind is a site's own server and the gateway in front of it.
 type behind struct {
-	url string // of the gateway, without a "/" at its end
+	url string // of the gateway, without a trailing "/"
 	g   *Gateway
 	log *bytes.Buffer
 }
 
-// inFront puts a gateway in front of a handler, both on loopback.
+// inFront starts a handler and a gateway in front of it, both on loopback.
 func inFront(t *testing.T, site http.Handler, o proxy.Options, s setup, so *ServerOptions) *behind {
 	t.Helper()
 	origin := httptest.NewServer(site)
@@ -61,12 +61,12 @@ func inFrontOf(t *testing.T, origin string, o proxy.Options, s setup, so *Server
 	go func() { done <- NewServer(b.g, so).Run(ctx, ln) }()
 	t.Cleanup(func() {
 		cancel()
-		<-done // what was cut off at the end is no failure of the test
+		<-done // requests cut off by the shutdown do not fail the test
 	})
 	return b
 }
 
-// client keeps nothing of an answer to itself: no redirects, no decoding.
+// plainClient returns a client that neither follows redirects nor decodes bodies.
 func plainClient(t *testing.T) *http.Client {
 	t.Helper()
 	tr := &http.Transport{DisableCompression: true, ExpectContinueTimeout: 10 * time.Second}
@@ -104,7 +104,8 @@ func send(t *testing.T, method, url, body string, fields ...string) (*http.Respo
 	return resp, string(got)
 }
 
-// What is no machine document goes to the site's server and comes back as it is.
+// Requests for anything but machine documents go to the site's server, and its responses come
+// back unchanged.
 func TestProxyPasses(t *testing.T) {
 	coded := new(bytes.Buffer)
 	z := gzip.NewWriter(coded)
@@ -137,7 +138,7 @@ func TestProxyPasses(t *testing.T) {
 		}
 	}), proxy.Options{}, setup{}, nil)
 
-	// A body is larger than the gateway itself takes.
+	// The body is larger than the gateway's own limit.
 	large := strings.Repeat("x", 3<<20)
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "PROPFIND"} {
 		resp, got := send(t, method, b.url+"/wp-admin/post.php?a=1&b=%zz;c&d", large, "Host", "x.test", "Cookie", "s=1; t=2", "Authorization", "Basic Zm86YmFy")
@@ -167,7 +168,7 @@ func TestProxyPasses(t *testing.T) {
 		t.Errorf("HEAD: %d", resp.ContentLength)
 	}
 
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/trailers", io.MultiReader(strings.NewReader("body"))) // of no known length
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/trailers", io.MultiReader(strings.NewReader("body"))) // a body of unknown length
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,13 +186,13 @@ func TestProxyPasses(t *testing.T) {
 	}
 }
 
-// A page of the site has its links, and is still the page.
+// A page of the site gets its links and is otherwise unchanged.
 func TestProxyPage(t *testing.T) {
 	const html = "<!DOCTYPE html><html><head><title>A</title></head><body>the page</body></html>"
 	asked := make(chan http.Header, 8)
 	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodHead && r.URL.Path == "/" {
-			return // the gateway looks for the home page
+			return // the gateway probes the home page
 		}
 		asked <- r.Header
 		h := w.Header()
@@ -240,17 +241,17 @@ func TestProxyPage(t *testing.T) {
 	if <-asked; got != "" || resp.Header.Get("Etag") != tag || resp.ContentLength != -1 {
 		t.Errorf("HEAD: %q %v", got, resp.Header)
 	}
-	// no-transform is obeyed; so are fields.
+	// With no-transform, the body is unchanged; the Link fields are still added.
 	resp, got = send(t, "GET", b.url+"/a/", "", "X-Fixed", "1")
 	if <-asked; got != html || resp.Header.Get("Etag") != `"v1"` || len(resp.Header["Link"]) < 2 || resp.ContentLength != int64(len(html)) {
 		t.Errorf("no-transform: %q %v", got, resp.Header)
 	}
-	// A page that the protocols do not know stays as it is, to its ranges.
+	// A page without documents is unchanged, including its ranges.
 	resp, got = send(t, "GET", b.url+"/unknown/", "", "Range", "bytes=0-9", "Accept-Encoding", "br")
 	if h := <-asked; resp.StatusCode != http.StatusPartialContent || got != html[:10] || h.Get("Accept-Encoding") != "br" {
 		t.Errorf("%d %q %v", resp.StatusCode, got, h)
 	}
-	// A search, a draft: with a query, a server makes another page.
+	// With a query, such as for a search or a draft, a server returns another page.
 	for _, target := range []string{"/a/?s=mill", "/?p=7&preview=true"} {
 		resp, got = send(t, "GET", b.url+target, "", "Range", "bytes=0-9")
 		if <-asked; resp.StatusCode != http.StatusPartialContent || got != html[:10] {
@@ -263,7 +264,7 @@ func TestProxyPage(t *testing.T) {
 	}
 }
 
-// HTTP/1.0 has no end of a page of unknown length but that of the connection.
+// In HTTP/1.0, the end of the connection is the end of a page of unknown length.
 func TestProxyOldClient(t *testing.T) {
 	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -275,8 +276,8 @@ func TestProxyOldClient(t *testing.T) {
 	}
 }
 
-// raw sends bytes and returns all that comes back until the connection ends, as
-// the last request has to ask for.
+// raw sends bytes and returns everything received until the connection ends. The last request
+// must ask to close it.
 func raw(t *testing.T, url, request string) string {
 	t.Helper()
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(url, "http://"))
@@ -288,11 +289,11 @@ func raw(t *testing.T, url, request string) string {
 		t.Fatal(err)
 	}
 	_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
-	got, _ := io.ReadAll(c) // whatever the end is like
+	got, _ := io.ReadAll(c) // the error does not matter
 	return string(got)
 }
 
-// A redirect to the address of the site's server itself leads to the site.
+// A redirect to the address of the site's server is rewritten to the site.
 func TestProxyRedirects(t *testing.T) {
 	var origin string
 	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -315,7 +316,7 @@ func TestProxyRedirects(t *testing.T) {
 	}
 }
 
-// The links of a site are on the page that its root leads to, once that is known.
+// The page that the root redirects to has the site's links, once the redirect is known.
 func TestProxyHome(t *testing.T) {
 	looked := make(chan string, 8)
 	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -343,7 +344,7 @@ func TestProxyHome(t *testing.T) {
 	if a, b := <-looked, <-looked; a != "x.test/blog/" || b != "x.test/blog/en/" {
 		t.Errorf("%s, %s", a, b)
 	}
-	// What is not below the base passes as well, without links.
+	// Requests outside of the base are forwarded, too, without links.
 	resp, _ := send(t, "GET", b.url+"/shop/", "", "Host", "x.test")
 	if resp.StatusCode != http.StatusOK || resp.Header["Link"] != nil {
 		t.Errorf("%d %v", resp.StatusCode, resp.Header)
@@ -382,7 +383,7 @@ func TestProxyForwards(t *testing.T) {
 		r.RemoteAddr = c.remote
 		for i := 0; i < len(forged); i += 2 {
 			if c.remote != "192.0.2.1:1000" && forged[i] == "Connection" {
-				continue // a proxy that is trusted does not do that
+				continue // a trusted proxy removes it
 			}
 			r.Header.Add(forged[i], forged[i+1])
 		}
@@ -396,7 +397,7 @@ func TestProxyForwards(t *testing.T) {
 			t.Errorf("%s:\n%s", c.remote, d)
 		}
 	}
-	// Without a word of the trusted proxy, the site is asked for as its base says.
+	// Without fields of the trusted proxy, the request uses the scheme of the base.
 	r := httptest.NewRequest(http.MethodGet, "http://x.test/", nil)
 	r.RemoteAddr = "10.0.0.1:1000"
 	if p.ServeHTTP(httptest.NewRecorder(), r); got.Get("X-Forwarded-Proto") != "https" {

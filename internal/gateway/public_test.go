@@ -18,8 +18,8 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// everything makes the gateway of a site in every protocol, and lists the paths
-// of all documents.
+// everything returns the gateway of a site with every protocol, and the paths of all
+// documents.
 func everything(t *testing.T, o *Options) (g *Gateway, paths []string) {
 	t.Helper()
 	base := "https://x.test/"
@@ -65,9 +65,8 @@ func everything(t *testing.T, o *Options) (g *Gateway, paths []string) {
 	return g, slices.Compact(paths)
 }
 
-// Whatever a protocol publishes, and whatever is composed, says by which methods
-// it is read before it looks at parameters, ignores those that no protocol
-// defines, and reads all of If-None-Match.
+// All documents, including those the gateway composes, check the method before the parameters,
+// ignore unknown parameters, and read all lines of If-None-Match.
 func TestPublicPaths(t *testing.T) {
 	g, paths := everything(t, &Options{})
 	if len(paths) < 30 {
@@ -87,7 +86,7 @@ func TestPublicPaths(t *testing.T) {
 		if canonical := `<https://x.test` + path + `>; rel="canonical"`; slices.Contains(want.Header()["Link"], canonical) {
 			t.Errorf("%s is not the URL of its document: %q", path, want.Header()["Link"])
 		}
-		if strings.Contains(path, "?n=1") { // the query is the page's, and another one names another page
+		if strings.Contains(path, "?n=1") { // the query is part of the page's URL
 			methods(t, g, path, "GET, HEAD, OPTIONS")
 			continue
 		}
@@ -120,7 +119,7 @@ func TestPublicPaths(t *testing.T) {
 	} {
 		methods(t, g, target, allow)
 	}
-	// nginx has 4 KiB for all fields of a response.
+	// nginx allows 4 KiB for all fields of a response.
 	if w := ask(g, "GET", "/openfeeder?x=1&limit=1&q="+strings.Repeat("wheel+", 650)); w.Code != http.StatusOK || len(fmt.Sprint(w.Header())) > 2000 {
 		t.Errorf("a long question: %d, fields of %d bytes", w.Code, len(fmt.Sprint(w.Header())))
 	}
@@ -137,7 +136,7 @@ func TestPublicPaths(t *testing.T) {
 	}
 }
 
-// methods checks the methods of a target that everybody may read.
+// methods checks the methods of a public target.
 func methods(t *testing.T, g *Gateway, target, allow string) {
 	t.Helper()
 	w := ask(g, "OPTIONS", target)
@@ -160,8 +159,8 @@ func methods(t *testing.T, g *Gateway, target, allow string) {
 	}
 }
 
-// Discovery is answered before the first edition, and well-known documents of it
-// at the root of the host as well when the documents have a base path.
+// Discovery works before the first edition. If the documents have a base path, their
+// well-known documents are also served at the root of the host.
 func TestDiscoveryEverywhere(t *testing.T) {
 	early := setup{unready: true, files: site(), protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes)}}}
 	for target, want := range map[string]int{"/.well-known/notes": 200, "/.well-known/notes?x=1": 200, "/notes": 503, "/llm-pages.json": 503, "/": 200} {
@@ -185,7 +184,7 @@ func TestDiscoveryEverywhere(t *testing.T) {
 	}
 }
 
-// Errors about a document have a body, and what says how to ask again.
+// A 412 or 416 has a body in the protocol's form, and a 416 has the Content-Range.
 func TestConditionErrors(t *testing.T) {
 	g := setup{files: site(), protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes)}}}.gateway(t)
 	w := ask(g, "GET", "/.well-known/notes", "If-Match", `"none"`)
@@ -198,7 +197,7 @@ func TestConditionErrors(t *testing.T) {
 	}
 }
 
-// A redirect may be kept.
+// A redirect may be cached.
 func TestRedirectIsKept(t *testing.T) {
 	g := setup{base: "https://x.test/blog/", files: site()}.gateway(t)
 	for _, target := range []string{"/", "/blog", "/blog/a"} {
@@ -217,7 +216,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// A bot that is turned away hears so in the form of the protocol that it speaks.
+// A refused bot gets the error in the form of the protocol at the path.
 func TestTurnedAwayInForm(t *testing.T) {
 	g, _ := everything(t, &Options{Access: access.Options{Bots: known(t), Rules: rules(t, "training=402")}})
 	for target, part := range map[string]string{"/openfeeder?q=x": `{"schema":"openfeeder/1.0","error":{`, "/llm-pages.json": `{"title":"Payment Required"`} {

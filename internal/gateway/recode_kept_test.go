@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace/protocol/tct"
 )
 
-// inGzip returns a page in gzip.
+// inGzip returns a page compressed with gzip.
 func inGzip(page string) []byte {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -29,11 +29,11 @@ func inGzip(page string) []byte {
 	return b.Bytes()
 }
 
-// scripted is a site's server with one page, as html has it at the moment.
+// scripted is a site's server with one page, the current value of html.
 type scripted struct {
 	html    atomic.Pointer[string]
 	header  http.Header
-	chunked bool // the length is not said
+	chunked bool // no Content-Length is sent
 }
 
 func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +58,7 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 const pageElement = `<link rel="alternate" type="application/json" href="https://x.test/a/llm.json"/>` + "\n"
 
-// numbered is a page of which each version has the same length, coded as well.
+// numbered returns version n of a page. All versions have the same length, compressed too.
 func numbered(n int) string {
 	return fmt.Sprintf("<html><head><title>%04d</title></head><body>%s</body></html>", n, strings.Repeat("<p>the page</p>", 500))
 }
@@ -67,8 +67,8 @@ func linkedPage(html string) string {
 	return strings.Replace(html, "</head>", pageElement+"</head>", 1)
 }
 
-// Whatever the site's server says of its validators, clients get its current bytes,
-// in both codings and by both methods.
+// Clients get the current bytes of a page in both codings and with both methods, even if the
+// site's server sends outdated validators.
 func TestKeptPagesAreCurrent(t *testing.T) {
 	for name, s := range map[string]*scripted{
 		"truthful or not": {header: http.Header{"Etag": {`"always"`}}},
@@ -103,7 +103,7 @@ func TestKeptPagesAreCurrent(t *testing.T) {
 	}
 }
 
-// Only what any client may have is kept, and only as long as the page has the links.
+// Only pages that any client may get are cached, and only while they have the links.
 func TestKeptPages(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -128,7 +128,7 @@ func TestKeptPages(t *testing.T) {
 		s.html.Store(&html)
 		b := inFront(t, s, proxy.Options{}, setup{}, nil)
 		s.header = http.Header{"Etag": {`"v"`}}
-		resp, _ := send(t, "GET", b.url+"/a/", "", "Authorization", "x") // is not kept
+		resp, _ := send(t, "GET", b.url+"/a/", "", "Authorization", "x") // is not cached
 		mark := strings.TrimSuffix(strings.TrimPrefix(resp.Header.Get("Etag"), `W/"v`), `"`)
 		s.header = c.header
 		for range 2 {
@@ -146,8 +146,8 @@ func TestKeptPages(t *testing.T) {
 	}
 }
 
-// A page that may not be kept is requested without coding from then on, as long as
-// it gets elements, and is compressed for the client all the same.
+// After a response that must not be cached, the page is requested without a coding while it
+// gets elements. It is still compressed for the client.
 func TestRecodeRequestsIdentity(t *testing.T) {
 	private := http.Header{"Cache-Control": {"private"}, "Etag": {`"v1"`}}
 	open := http.Header{"Etag": {`"v1"`}}
@@ -156,8 +156,8 @@ func TestRecodeRequestsIdentity(t *testing.T) {
 	plain := http.Header{"Cache-Control": {"private"}, "Content-Type": {"text/plain"}}
 	for _, c := range []struct {
 		name    string
-		header  []http.Header // of one answer after the other
-		asked   string        // the codings of their requests
+		header  []http.Header // of successive responses
+		asked   string        // Accept-Encoding of the requests
 		ignores bool
 		request []string
 	}{
@@ -178,7 +178,7 @@ func TestRecodeRequestsIdentity(t *testing.T) {
 			s.html.Store(&html)
 			var asked string
 			b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path != "/a/" { // it is not what the test requests
+				if r.URL.Path != "/a/" { // not a request of the test
 					http.NotFound(w, r)
 					return
 				}
@@ -232,7 +232,7 @@ func request(t *testing.T, path string) *http.Request {
 	return r
 }
 
-// A page that breaks off, or that is too large, is passed on as it comes.
+// A page that breaks off or is too large is passed on as it arrives.
 func TestKeptPagesThatAreNotWhole(t *testing.T) {
 	big := "<html><head></head><body>" + strings.Repeat("x", 2<<20)
 	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -288,8 +288,7 @@ func TestKeptPagesThatAreNotWhole(t *testing.T) {
 	}
 }
 
-// Nothing of a page that was hidden comes from the cache: not its documents, and
-// not its links in the HTML.
+// After a page is hidden, neither its documents nor its links in the HTML come from the cache.
 func TestHiddenIsNotCached(t *testing.T) {
 	s := &scripted{header: http.Header{"Etag": {`"v1"`}}}
 	html := numbered(1)

@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/internal/proxy"
 )
 
-// A page that comes compressed leaves compressed, with its elements, piece by
-// piece as it comes.
+// A compressed page gets its elements and stays compressed. Each piece is passed on as it
+// arrives.
 func TestRecode(t *testing.T) {
 	html := "<!DOCTYPE html><html><head><title>A</title></head><body>" + strings.Repeat("the page, and ", 20_000) + "the end</body></html>"
 	next := make(chan bool)
@@ -125,7 +125,7 @@ func TestRecode(t *testing.T) {
 	}
 }
 
-// With many pages at once, the others go as they are.
+// While the limit of recoded pages is reached, other pages are requested without a coding.
 func TestRecodings(t *testing.T) {
 	begun, end := make(chan bool), make(chan bool)
 	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

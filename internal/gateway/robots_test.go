@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 )
 
-// lister wants a line in robots.txt, and nothing else.
+// lister is a protocol that only adds a line to robots.txt.
 type lister struct{}
 
 func (lister) Find(context.Context, millrace.View, *http.Request) (*millrace.Document, error) {
@@ -26,7 +26,7 @@ func (lister) Advertise(millrace.View) millrace.Advertisement {
 	return millrace.Advertisement{Robots: []string{"Sitemap: https://x.test/sitemap.xml"}}
 }
 
-// noter is a protocol whose line of robots.txt is a permission.
+// noter is a protocol that adds a permission to robots.txt.
 type noter struct{ lister }
 
 func (noter) Advertise(millrace.View) millrace.Advertisement {
@@ -60,14 +60,14 @@ func TestRobots(t *testing.T) {
 			}
 		})
 	}
-	// A comment permits what rules refuse in general, and not what one refuses by name.
+	// The comment is added if a general rule disallows the path, but not if a rule names it.
 	for rule, want := range map[string]bool{"/": true, "/notes": false, "/private": true} {
 		g := setup{files: inMemory("robots.txt", "User-agent: *\nDisallow: "+rule+"\n"), protocols: []edition.Protocol{{Name: "noter", Publisher: noter{}}}}.gateway(t)
 		if w := ask(g, "GET", "/robots.txt"); w.Code != 200 || strings.Contains(w.Body.String(), "# noters may use /notes") != want {
 			t.Errorf("Disallow: %s: %s", rule, w.Body)
 		}
 	}
-	// A policy that refuses both uses by AI lets no machine at the documents.
+	// If the policy refuses both uses by AI, the path is not allowed.
 	for _, answers := range []bool{true, false} {
 		o := Options{Policy: &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false, millrace.AIInput: answers}}}
 		g := setup{files: inMemory("robots.txt", "User-agent: *\nDisallow: /\n"), protocols: []edition.Protocol{{Name: "noter", Publisher: noter{}}}, o: o}.gateway(t)
@@ -76,6 +76,6 @@ func TestRobots(t *testing.T) {
 		}
 	}
 	if w := ask(setup{base: "https://x.test/blog/", protocols: protocols}.gateway(t), "GET", "/blog/robots.txt"); w.Code != 404 {
-		t.Errorf("robots.txt of a folder: %d", w.Code) // RFC 9309, section 2.3: it is at the root
+		t.Errorf("robots.txt of a folder: %d", w.Code) // RFC 9309, section 2.3: robots.txt is at the root
 	}
 }

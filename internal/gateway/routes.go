@@ -84,7 +84,7 @@ func (g *Gateway) health(w *response, r *http.Request) (bool, error) {
 			text += fmt.Sprintf("a change has waited for %.1f s\n", waiting.Seconds())
 		}
 		for _, path := range g.server.Damaged() {
-			text += "damaged, and made again: " + path + "\n"
+			text += "damaged; rebuilding: " + path + "\n"
 		}
 	}
 	reply.Text(w, r, http.StatusOK, text)
@@ -189,7 +189,8 @@ func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 	if g.server == nil || inner == nil || g.site.Own(inner) {
 		return false, nil
 	}
-	// On a mirror, errors may name public documents.
+	// On a mirror, all other paths need a key: even an error could reveal whether a document
+	// exists.
 	hidden := g.guarded && g.origin == nil && inner.URL.Path != "/" && inner.URL.Path != "/robots.txt"
 	if hidden && g.server.KeyRequired(inner.URL.EscapedPath()) {
 		if err := w.Key(); err != nil {

@@ -19,7 +19,7 @@ func (d rootData) Advertise(millrace.View) millrace.Advertisement {
 	return millrace.Advertisement{RootData: []json.RawMessage{json.RawMessage(d.data)}}
 }
 
-// Only the home page has the elements in its head, and its validator changes with them.
+// Only the home page has the JSON-LD elements in its head. Its validator changes with them.
 func TestRootData(t *testing.T) {
 	head := func(data, path string) (body, tag string) {
 		g := setup{

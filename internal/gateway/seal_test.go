@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/reply"
 )
 
-// notary signs as configured, and counts.
+// notary signs as configured and counts its signatures.
 type notary struct{ count int }
 
 func (n *notary) Sign(target string, status int, h http.Header) (input, signature string, again time.Time, err error) {
@@ -21,8 +21,8 @@ func (n *notary) Sign(target string, status int, h http.Header) (input, signatur
 	return "by me", fmt.Sprint(target, " ", status, " ", h.Get("Content-Digest"), " ", h.Get("Content-Type")), time.Now().Add(time.Hour), nil
 }
 
-// What the gateway composes is signed like what the protocols publish: its whole
-// bytes, once as long as they stand.
+// Documents that the gateway composes are signed like those of protocols: over all bytes, and
+// once per version.
 func TestComposedAreSigned(t *testing.T) {
 	n := new(notary)
 	const own = `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>https://x.test/a/</loc></url></urlset>`
@@ -63,7 +63,7 @@ func TestComposedAreSigned(t *testing.T) {
 	}
 }
 
-// The keys of the host are there for everybody, whatever the rules.
+// The host's keys are public, whatever the rules.
 func TestDirectoryPath(t *testing.T) {
 	keys := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { reply.Text(w, r, http.StatusOK, "keys") })
 	g := setup{files: site(), base: "https://x.test/sub/", guarded: true, o: Options{Directory: keys}}.gateway(t)
@@ -75,20 +75,20 @@ func TestDirectoryPath(t *testing.T) {
 	}
 }
 
-// Who is turned away and has not shown who he is learns how he could.
+// A refused client without a verified identity gets Accept-Signature.
 func TestAskedToSign(t *testing.T) {
 	for _, c := range []struct {
 		agents access.Agents
 		signed string
 		asked  bool
-		told   bool // what is wrong with the signature
+		told   bool // the response explains what is wrong with the signature
 	}{
 		{new(signers), "", true, false},
 		{new(signers), "wrong", true, true},
 		{new(signers), "away", true, true},
 		{new(signers), "bot.example.com", true, true},
-		{new(signers), "chatgpt.com", false, false}, // it is known, and not wanted
-		{nil, "", false, false},                     // never checked
+		{new(signers), "chatgpt.com", false, false}, // identified, and refused by a rule
+		{nil, "", false, false},                     // signatures are not verified
 	} {
 		ask := visitor(t, Options{Access: access.Options{Rules: rules(t, "openai=403"), Agents: c.agents}})
 		w := ask(nowhere, "GPTBot/1.0", "/a/llm.json", "Signature", c.signed)

@@ -22,7 +22,8 @@ import (
 	"github.com/millrace/millrace/internal/conns"
 )
 
-// serve runs a gateway on loopback and returns its address, and what ends it.
+// serve runs a gateway on loopback. It returns the address and a function that stops the
+// gateway.
 func serve(t *testing.T, g *Gateway, o ...ServerOptions) (address string, stop func() error) {
 	t.Helper()
 	o = append(o, ServerOptions{})
@@ -89,7 +90,7 @@ func TestListenInUse(t *testing.T) {
 	}
 }
 
-// Requests under way finish; new ones are not taken.
+// Pending requests finish; new ones are not accepted.
 func TestShutdown(t *testing.T) {
 	started, release := make(chan bool), make(chan bool)
 	origin := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -213,12 +214,12 @@ func TestTooManyConnections(t *testing.T) {
 	}
 }
 
-// A client that says nothing, or too much, is cut off.
+// A client that sends nothing, or too much, is disconnected.
 func TestSlowAndLargeRequests(t *testing.T) {
 	address, _ := serve(t, setup{}.gateway(t), ServerOptions{ReadTimeout: 100 * time.Millisecond})
 	for name, c := range map[string]struct {
 		send string
-		want int // 0 = the connection just ends
+		want int // 0 = the connection closes without a response
 	}{
 		"nothing":      {"", 0},
 		"half":         {"GET / HTTP/1.1\r\nHost: x\r\nX-A: ", 0},
@@ -249,7 +250,7 @@ func TestSlowAndLargeRequests(t *testing.T) {
 			}
 			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if c.want == 0 {
-				// net/http may say 408 before it closes.
+				// net/http may send 408 before it closes the connection.
 				if err == nil && res.StatusCode != http.StatusRequestTimeout {
 					t.Errorf("%s", res.Status)
 				}

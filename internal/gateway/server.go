@@ -48,7 +48,7 @@ type Server struct {
 	now atomic.Pointer[post]
 }
 
-// post is a gateway that is, or was, in use.
+// post holds a gateway that is or was in use.
 type post struct {
 	g     *Gateway
 	open  atomic.Int64 // pending requests

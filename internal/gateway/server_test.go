@@ -32,8 +32,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// certificate writes a certificate of 127.0.0.1 and its key, and returns the
-// files. The names tell one from another.
+// certificate writes a certificate of 127.0.0.1 and its key, and returns their files. The name
+// distinguishes certificates.
 func certificate(t *testing.T, dir, name string, until time.Time) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -62,8 +62,8 @@ func certificate(t *testing.T, dir, name string, until time.Time) (cert, key str
 	return cert, key
 }
 
-// speaking returns a client that trusts everybody, and tells what the last
-// connection's certificate was.
+// speaking returns a client that accepts every certificate, and a function that returns the
+// certificate name of the last connection.
 func speaking(t *testing.T, protocols func(*http.Protocols)) (client *http.Client, name func() string) {
 	t.Helper()
 	var last atomic.Value
@@ -109,8 +109,8 @@ func TestTLS(t *testing.T) {
 		t.Errorf("HTTP to the port of https: %s %q", res.Status, body)
 	}
 
-	// Another certificate counts for new connections, and the one from before
-	// goes on while the files do not fit.
+	// New connections get the changed certificate. While the files do not match, the previous
+	// one stays in use.
 	certificate(t, dir, "two.test", time.Now().Add(20*time.Minute))
 	certs.reload()
 	ask(two)
@@ -153,7 +153,7 @@ func TestTLS(t *testing.T) {
 			t.Errorf("%q: the certificate is %s", state, name())
 		}
 	}
-	// A key that may be read at last has the size and the time that it had.
+	// A key that becomes readable has the same size and time as before.
 	if err := errors.Join(os.WriteFile(key, pair, 0o600), os.Chtimes(key, time.Time{}, time.Now().Add(-time.Hour))); err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestLoadCertificates(t *testing.T) {
 	}
 }
 
-// safeBuffer is a buffer that several write to.
+// safeBuffer is a buffer for concurrent writers.
 type safeBuffer struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -209,8 +209,8 @@ func (b *safeBuffer) String() string {
 	return b.b.String()
 }
 
-// Another gateway takes over under load: no request is refused, no response is
-// cut, and a request ends in the gateway in which it began.
+// Another gateway takes over under load. No request is refused, no response is cut, and each
+// request ends in the gateway in which it began.
 func TestUse(t *testing.T) {
 	begun, release := make(chan bool), make(chan bool)
 	named := func(name string) *Gateway {
@@ -241,7 +241,7 @@ func TestUse(t *testing.T) {
 		slow <- body
 	}()
 	<-begun
-	var asks, seen [2]atomic.Int64 // by the name
+	var asks, seen [2]atomic.Int64 // by server name
 	var clients sync.WaitGroup
 	stop := make(chan bool)
 	for range 8 {
@@ -309,8 +309,8 @@ func TestUse(t *testing.T) {
 	}
 }
 
-// What floods a connection of HTTP/2 is cut off, or is held to its limits, and
-// others are served meanwhile.
+// A client that floods an HTTP/2 connection is disconnected or limited. Other clients are
+// served meanwhile.
 func TestFloods(t *testing.T) {
 	cert, key := certificate(t, t.TempDir(), "x.test", time.Now().Add(time.Hour))
 	certs, err := LoadCertificates(cert, key, slog.New(slog.DiscardHandler))
@@ -374,7 +374,7 @@ func TestFloods(t *testing.T) {
 				t.Fatal(err)
 			}
 			said := make(chan string, 1)
-			go func() { // what the server says to it
+			go func() { // reads the error frame of the server
 				for {
 					switch frame, err := f.ReadFrame(); frame := frame.(type) {
 					case *http2.GoAwayFrame:
@@ -384,7 +384,7 @@ func TestFloods(t *testing.T) {
 						said <- frame.ErrCode.String()
 						return
 					default:
-						if err != nil { // its last word may be lost with the connection
+						if err != nil { // the frame may be lost with the connection
 							said <- "end"
 							return
 						}

@@ -26,22 +26,22 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// oneView is a store that has one state.
+// oneView is a publication with one view.
 type oneView struct {
 	view    millrace.View
 	mu      sync.Mutex
 	edition store.Edition
 }
 
-// oneSite is the site of a publication that shows it as it is.
+// oneSite is the site of a oneView.
 type oneSite struct {
-	store.Site // nil: what is not below is not called
+	store.Site // nil: all other methods panic
 	of         *oneView
 }
 
 func (s oneSite) Head(ctx context.Context) (millrace.View, error) { return s.of.Head(ctx) }
 
-// source returns what a server publishes.
+// source returns the source of an edition server.
 func (s *oneView) source() edition.Source {
 	return edition.Source{Store: memory.New(nil), Site: oneSite{of: s}, Publication: s}
 }
@@ -74,7 +74,7 @@ func (s *oneView) Publish(_ context.Context, _ store.Lease, _, _ uint64, manifes
 	return s.edition, nil
 }
 
-// tree is a folder in memory.
+// tree is an in-memory folder.
 type tree struct{ fstest.MapFS }
 
 func (f tree) Peek(name string) (fs.FileInfo, error) { return fs.Stat(f, name) }
@@ -106,18 +106,18 @@ func inMemory(files ...string) tree {
 	return f
 }
 
-// setup says what a test's gateway is made of.
+// setup configures the gateway of a test.
 type setup struct {
 	base, docs string // "" = https://x.test/
 	pages      []*millrace.Page
 	files      proxy.Files        // nil = none
-	protocols  []edition.Protocol // after tct-01
-	guarded    bool               // tct-01 is
-	site       *oneView           // filled; nil = a new one
+	protocols  []edition.Protocol // in addition to tct-01, which comes first
+	guarded    bool               // tct-01 is guarded
+	site       *oneView           // set by gateway; nil = a new one
 	unready    bool               // nothing is published
 	artifacts  artifact.Store     // nil = in memory
-	cache      int64              // Options.CacheBytes of the edition
-	o          Options            // Base, Docs, Origin and Log are filled
+	cache      int64              // CacheBytes of the edition server
+	o          Options            // gateway sets Base, EndpointBase, Origin and the loggers
 	log        *bytes.Buffer      // nil = none
 }
 
@@ -181,7 +181,7 @@ func page(id, title string) *millrace.Page {
 // ask sends a request; header fields come in pairs.
 func ask(g http.Handler, method, target string, fields ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, nil)
-	r.RemoteAddr = fmt.Sprintf("[2001:db8:%x::1]:1", asked.Add(1)%0xffff) // no two share a limit of wrong keys
+	r.RemoteAddr = fmt.Sprintf("[2001:db8:%x::1]:1", asked.Add(1)%0xffff) // a new network each time, because of the limit of invalid keys
 	for i := 0; i < len(fields); i += 2 {
 		r.Header.Add(fields[i], fields[i+1])
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// mapper has a sitemap with an element of its own.
+// mapper adds an element to the sitemap.
 type mapper struct{ lister }
 
 const ourMap = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" + `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"` + "\n" +
@@ -39,8 +39,8 @@ func (mapper) Advertise(millrace.View) millrace.Advertisement {
 	return millrace.Advertisement{Entries: []millrace.Entry{{URL: "/sitemap.xml", Type: "application/xml", Spec: "https://x.test/spec"}}}
 }
 
-// The site's own sitemap stays what it is, with the elements of the protocols, and
-// without what is hidden.
+// The site's own sitemap is unchanged except for the elements of the protocols and the hidden
+// pages.
 func TestOwnSitemap(t *testing.T) {
 	protocols := []edition.Protocol{{Name: "mapper", Publisher: mapper{}}}
 	const (
@@ -88,8 +88,8 @@ func TestOwnSitemap(t *testing.T) {
 	}
 }
 
-// A sitemap is every crawler's, whichever protocol writes it: who asks for it does not
-// read by that protocol.
+// A request for the sitemap is not attributed to the protocol that writes it, because every
+// crawler fetches it.
 func TestEventOfSitemap(t *testing.T) {
 	for _, files := range []tree{
 		inMemory("index.html", "<p>home"),
@@ -105,7 +105,7 @@ func TestEventOfSitemap(t *testing.T) {
 	}
 }
 
-// moved is a site whose sitemap is elsewhere, and that wants no robot.
+// moved is a site whose sitemap redirects and whose page restricts its usage.
 var moved = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/sitemap.xml":
@@ -168,8 +168,7 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
-// What the policy says is said with every answer; what an answer says itself
-// can only be stricter.
+// Every response has the policy's usage fields. A response's own fields can only be stricter.
 func TestUsageFields(t *testing.T) {
 	policy := &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false, millrace.Search: true}}
 	g := setup{o: Options{Origin: moved, Policy: policy}}.gateway(t)
@@ -188,8 +187,8 @@ func TestUsageFields(t *testing.T) {
 	}
 }
 
-// In front of a server, whatever it encodes: its own files are taken in, for the
-// whole host, also if the pages are in a folder of it.
+// In front of a server, site-wide documents include the server's own files, whatever their
+// coding, for the whole host. This also applies if the pages are in a folder.
 func TestComposedInFront(t *testing.T) {
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body := map[string]string{
@@ -231,7 +230,7 @@ func TestComposedInFront(t *testing.T) {
 		t.Errorf("api-catalog: %s", got)
 	}
 
-	// What cannot be had of it is the server's to answer.
+	// If the server is down, it is responsible for the response.
 	origin.Close()
 	r := httptest.NewRequest(http.MethodGet, "/robots.txt", nil)
 	w := httptest.NewRecorder()

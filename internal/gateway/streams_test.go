@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 )
 
-// stuck is a client that reads nothing of what is answered with 200.
+// stuck is a client that never reads the body of a 200.
 type stuck struct {
 	*httptest.ResponseRecorder
 	status chan<- int
@@ -25,7 +25,7 @@ func (s stuck) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// One client that reads nothing does not keep the others out.
+// A client that reads nothing does not block others.
 func TestStuckClients(t *testing.T) {
 	g := setup{files: site(), protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes)}}, o: Options{Access: access.Options{MaxRequests: 40}}}.gateway(t)
 	get := func(from, target string, w http.ResponseWriter) {

@@ -25,8 +25,8 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// A folder goes through a store and out again: the whole discovery chain over
-// real connections, an edit, a deletion, a restart.
+// A folder is imported into a store and served: the whole discovery chain over real
+// connections, an edit, a deletion, a restart.
 func TestFolderToClient(t *testing.T) {
 	const base = "http://handbook.test/"
 	ctx, log := t.Context(), slog.New(slog.DiscardHandler)
@@ -111,7 +111,7 @@ func TestFolderToClient(t *testing.T) {
 		}
 	}
 
-	// The log's seconds are the list's date.
+	// The date of the list has whole seconds.
 	time.Sleep(1100 * time.Millisecond)
 	edited := filepath.Join(dir, "about", "index.html")
 	b, err := os.ReadFile(edited)
@@ -134,7 +134,7 @@ func TestFolderToClient(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Another process over the same store serves the same at once.
+	// Another process with the same store serves the same edition at once.
 	g, _ = newGateway()
 	address, _ = serve(t, g)
 	waitFor(t, func() bool { res, _ := get(t, "http://"+address+"/readyz"); return res.StatusCode == http.StatusOK })
@@ -156,7 +156,7 @@ func TestFolderToClient(t *testing.T) {
 
 func first[A, B any](a A, _ B) A { return a }
 
-// changed returns the items of b that a has not.
+// changed returns the items of b that are not in a.
 func changed[T comparable](a, b []T) (out []T) {
 	had := make(map[T]bool)
 	for _, x := range a {
@@ -179,8 +179,7 @@ func waitFor(t *testing.T, done func() bool) {
 	}
 }
 
-// absolute gives a folder whose URLs are absolute, the form in which a store
-// remembers them.
+// absolute makes the URLs of a folder absolute, the form that a store uses.
 type absolute struct {
 	millrace.Source
 	base string

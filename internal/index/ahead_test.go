@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// rowsOf returns everything that an index keeps of its passages.
+// rowsOf returns all data that an index stores of its passages.
 func (f *fixture) rowsOf() (rows []string) {
 	f.Helper()
 	err := f.index.read(f.Context(), func(c *conn) error {
@@ -41,11 +41,10 @@ func (f *fixture) rowsOf() (rows []string) {
 	return rows
 }
 
-// An index is the same however many processors have made it, and however often
-// it was stopped.
+// The content of an index does not depend on the number of processors, or on interruptions.
 func TestAhead(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
-	const pages = 250 // more than wait at once
+	const pages = 250 // more than the limit of waiting items
 	var first []string
 	for i, processors := range []int{1, 4} {
 		runtime.GOMAXPROCS(processors)
@@ -53,7 +52,7 @@ func TestAhead(t *testing.T) {
 		var batch []millrace.Change
 		for i := range pages {
 			p := prose(fmt.Sprintf("/p%03d", i), i, 300)
-			if i == 10 { // larger than all that may wait
+			if i == 10 { // larger than the limit of all waiting items
 				p.Blocks[1].Text = strings.Repeat("A sentence of the long page. ", aheadPages*aheadUnit/20)
 			}
 			batch = append(batch, put(p))
@@ -84,7 +83,7 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// broken is a view that fails at a page.
+// broken is a view that returns an error for one page.
 type broken struct {
 	millrace.View
 	at  string
@@ -104,7 +103,7 @@ func (b broken) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.P
 	}
 }
 
-// A page that cannot be read ends an update, and the next one goes on.
+// A page that cannot be read ends an update. The next update continues.
 func TestUnreadable(t *testing.T) {
 	f := newFixture(t)
 	for i := range 30 {

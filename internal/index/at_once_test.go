@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// TestAtOnce searches in several goroutines while pages change and two indexes
-// over one file, as those of two processes, are updated and fitted.
+// TestAtOnce searches in several goroutines while pages change. Meanwhile two indexes over one
+// file, as in two processes, are updated and fitted.
 func TestAtOnce(t *testing.T) {
 	f := newFixture(t)
 	add := func(first, n int) {
@@ -57,7 +57,7 @@ func TestAtOnce(t *testing.T) {
 	wg.Wait()
 }
 
-// Two processes that build one index at once build it once.
+// If two processes build one index at the same time, its content is built once.
 func TestBuiltAtOnce(t *testing.T) {
 	f := newFixture(t)
 	var batch []millrace.Change

@@ -21,12 +21,12 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// crashChild makes the test binary a process that indexes and is killed; its
-// value is the folder of the store.
+// crashChild makes the test binary a process that indexes until it is killed. Its value is the
+// folder of the store.
 const crashChild = "MILLRACE_TEST_INDEX_CHILD"
 
-// indexForever edits pages, updates the index, fits it, and makes it again. It
-// returns only if something fails.
+// indexForever edits pages and updates, fits and rebuilds the index. It returns only after an
+// error.
 func indexForever(dir string) error {
 	ctx := context.Background()
 	f := &fixture{dir: dir}
@@ -63,7 +63,7 @@ func indexForever(dir string) error {
 			err = x.Fit(ctx, nil)
 		}
 		switch i % 6 {
-		case 2: // as if the cursor had been refused
+		case 2: // as if the view had rejected the cursor
 			err = errors.Join(err, x.change(ctx, func(w *work) error { w.epoch = "another"; return nil }))
 		case 5:
 			err = errors.Join(err, x.rebuild(ctx))
@@ -74,8 +74,8 @@ func indexForever(dir string) error {
 	}
 }
 
-// TestCrash kills a process that updates and fits an index, and verifies each
-// time what is left, and what the next update makes of it.
+// TestCrash kills a process that updates and fits an index. Each time it verifies the index,
+// before and after the next update.
 func TestCrash(t *testing.T) {
 	rounds := testkit.Size(3, 3, 36)
 	dir := t.TempDir()
@@ -113,7 +113,7 @@ func killIndexing(t *testing.T, dir string, after time.Duration) {
 	if lines.Scan() {
 		kill.Reset(after)
 	}
-	for lines.Scan() { // until it is killed
+	for lines.Scan() { // until the process is killed
 	}
 	kill.Stop()
 	_ = cmd.Wait()
@@ -122,8 +122,8 @@ func killIndexing(t *testing.T, dir string, after time.Duration) {
 	}
 }
 
-// verify searches for every page, before and after an update, and compares what
-// the index counts with what it has.
+// verify searches for every page, before and after an update. It compares the counts of the
+// index with its rows.
 func verify(t *testing.T, dir string) {
 	t.Helper()
 	ctx := t.Context()
@@ -148,7 +148,7 @@ func verify(t *testing.T, dir string) {
 			if len(found.Hits) != 1 || found.Hits[0].URL != p.URL || !strings.Contains(found.Hits[0].Text, last) {
 				t.Fatalf("%s: %q of %s is found as %+v", what, last, p.URL, found)
 			}
-			found.Hits[0].Relevance = 0 // what a model in the making adds
+			found.Hits[0].Relevance = 0 // depends on whether a model is in use
 			hits = append(hits, found.Hits[0])
 		}
 		return hits

@@ -13,8 +13,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// A file of another format, one that is no database and one that is cut short
-// are made again.
+// A file of another format, one that is not a database, and a truncated one are rebuilt.
 func TestMadeAgain(t *testing.T) {
 	for name, spoil := range map[string]func(path string) error{
 		"another format": func(path string) error {
@@ -51,7 +50,7 @@ func TestMadeAgain(t *testing.T) {
 	}
 }
 
-// An index whose file is damaged while it is open is made again by an update.
+// If the file of an open index is damaged, an update rebuilds it.
 func TestDamagedMeanwhile(t *testing.T) {
 	f := newFixture(t)
 	for i := range 40 {
@@ -82,15 +81,14 @@ func TestDamagedMeanwhile(t *testing.T) {
 	}
 }
 
-// An index whose file is deleted while it is open answers from it, and is made
-// again by an update once a search needs another connection. While the file
-// cannot be made, each update tries again.
+// If the file of an open index is deleted, searches continue with the open file. Once a search
+// needs another connection, an update rebuilds the file. Updates retry until that succeeds.
 func TestDeletedMeanwhile(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("an open file cannot be deleted")
 	}
 	f := newFixture(t)
-	f.index.idle = make(chan *conn, 2) // also on one processor
+	f.index.idle = make(chan *conn, 2) // even with one processor
 	f.puts("/a", "/b")
 	f.update()
 	v, made := f.head(), f.state().made
@@ -112,7 +110,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 			t.Errorf("with another connection: %v", err)
 		}
 	})
-	if err := os.WriteFile(dir, nil, 0o600); err != nil { // where the folder would be
+	if err := os.WriteFile(dir, nil, 0o600); err != nil { // a file at the path of the folder
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -132,14 +130,14 @@ func TestDeletedMeanwhile(t *testing.T) {
 	}
 }
 
-// A file that is out of reach, also for the update that opens it again, is not
-// deleted when it is back.
+// A file that is temporarily inaccessible, even to the update that reopens it, is not deleted
+// afterwards.
 func TestOutOfReach(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("an open file cannot be renamed")
 	}
 	f := newFixture(t)
-	f.index.idle = make(chan *conn, 2) // also on one processor
+	f.index.idle = make(chan *conn, 2) // even with one processor
 	f.puts("/a", "/b")
 	f.update()
 	v, made, path := f.head(), f.state().made, f.index.path
@@ -167,14 +165,14 @@ func TestOutOfReach(t *testing.T) {
 	}
 }
 
-// Of two processes that use a file, one makes it again. The other one takes the
-// new file, and does not delete it.
+// If one of two processes rebuilds a file, the other one opens the new file and does not
+// delete it.
 func TestReplacedMeanwhile(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("an open file cannot be deleted")
 	}
 	f := newFixture(t)
-	f.index.idle = make(chan *conn, 2) // also on one processor
+	f.index.idle = make(chan *conn, 2) // even with one processor
 	f.puts("/a", "/b")
 	f.update()
 	v := f.head()
@@ -202,14 +200,14 @@ func TestReplacedMeanwhile(t *testing.T) {
 	}
 }
 
-// inUse has other searches hold the connections that are open, while do runs.
+// inUse runs do while the idle connection is in use.
 func inUse(x *Index, do func()) {
 	c := <-x.idle
 	do()
 	x.idle <- c
 }
 
-// damage overwrites everything but the pages with the schema and the state.
+// damage overwrites everything except the pages with the schema and the state.
 func damage(t *testing.T, path string) {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -228,13 +226,12 @@ func damage(t *testing.T, path string) {
 	}
 }
 
-// Where the file cannot be written, the index is in a temporary folder, which
-// Close removes.
+// If the file is not writable, the index is in a temporary folder, which Close removes.
 func TestTemporary(t *testing.T) {
 	f := newFixture(t)
 	f.puts("/a")
 	dir := filepath.Join(t.TempDir(), "folder")
-	if err := os.WriteFile(dir, nil, 0o600); err != nil { // where the folder would be
+	if err := os.WriteFile(dir, nil, 0o600); err != nil { // a file at the path of the folder
 		t.Fatal(err)
 	}
 	x, err := Open(t.Context(), filepath.Join(dir, "x.db"), nil)
@@ -255,7 +252,7 @@ func TestTemporary(t *testing.T) {
 	}
 }
 
-// Tidy deletes the indexes that nothing has used for a week, and no other file.
+// Tidy deletes the indexes that were unused for a week, and no other file.
 func TestTidy(t *testing.T) {
 	f := newFixture(t)
 	dir := filepath.Dir(f.index.path)

@@ -92,7 +92,7 @@ type fitting struct {
 func (f *fitting) step(ctx context.Context, do func(w *work) error) error {
 	return f.change(ctx, func(w *work) error {
 		if w.made != f.made {
-			return fmt.Errorf("%w: the index has been built again meanwhile", millrace.ErrConflict)
+			return fmt.Errorf("%w: the index was rebuilt meanwhile", millrace.ErrConflict)
 		}
 		return do(w)
 	})
@@ -276,7 +276,7 @@ func (f *fitting) embed(ctx context.Context, list []indexedText) ([]search.Vecto
 			f.size = len(v)
 		}
 		if len(v) != f.size {
-			return nil, fmt.Errorf("%w: the embedder returned a vector of %d numbers, and %d before; another model needs another name",
+			return nil, fmt.Errorf("%w: the embedder returned a vector of %d numbers, previously %d; use a new name for a new model",
 				millrace.ErrInvalid, len(v), f.size)
 		}
 		vectors[i] = search.NewVector(v)

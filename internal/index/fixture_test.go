@@ -31,7 +31,7 @@ const (
 	origin = "folder:/srv/site"
 )
 
-// fixture is a site in a store and its index.
+// fixture is a site in a store, with its index.
 type fixture struct {
 	testing.TB
 	dir     string
@@ -39,7 +39,7 @@ type fixture struct {
 	options Options
 	store   store.Store
 	site    store.Site
-	pub     store.Publication // that is searched
+	pub     store.Publication // the searched publication
 	index   *Index
 
 	mu  sync.Mutex
@@ -105,8 +105,7 @@ func (f *fixture) pass(d time.Duration) {
 	f.now = f.now.Add(d)
 }
 
-// reopen closes the store and the index and opens them again, with what mend
-// changes; mend may be nil.
+// reopen closes the store and the index, calls mend, and opens them again. mend may be nil.
 func (f *fixture) reopen(mend func()) {
 	f.Helper()
 	f.close()
@@ -123,7 +122,7 @@ func (f *fixture) apply(batch ...millrace.Change) {
 	}
 }
 
-// puts applies pages of one text each.
+// puts adds pages with one text each.
 func (f *fixture) puts(paths ...string) {
 	f.Helper()
 	var batch []millrace.Change
@@ -145,7 +144,7 @@ func (f *fixture) head() millrace.View {
 	return v
 }
 
-// update brings the index as far as the site.
+// update brings the index up to date with the site.
 func (f *fixture) update() {
 	f.Helper()
 	if err := f.index.Update(f.Context(), f.head(), nil); err != nil {
@@ -160,7 +159,7 @@ func (f *fixture) fit() {
 	}
 }
 
-// search gives the identities of the pages that are found, best first.
+// search returns the paths of the pages found, the best first.
 func (f *fixture) search(v millrace.View, text string) []string {
 	f.Helper()
 	pages := []string{}
@@ -189,7 +188,7 @@ func (f *fixture) ask(v millrace.View, q millrace.Query) *millrace.Found {
 	return found
 }
 
-// state reads the state of the index.
+// state returns the state of the index.
 func (f *fixture) state() (s state) {
 	f.Helper()
 	err := f.index.read(f.Context(), func(c *conn) (err error) {
@@ -202,7 +201,7 @@ func (f *fixture) state() (s state) {
 	return s
 }
 
-// article is a page that a source knows well.
+// article returns a page with a title, a heading and a text.
 func article(path, text string) *millrace.Page {
 	return &millrace.Page{
 		URL: base + strings.TrimPrefix(path, "/"), Title: "Title of " + path,
@@ -212,7 +211,7 @@ func article(path, text string) *millrace.Page {
 	}
 }
 
-// prose is a page of so many words, with one that no other text number has.
+// prose returns a page of random words, with one word that is unique to its number.
 func prose(path string, number, words int) *millrace.Page {
 	rng := rand.New(rand.NewPCG(uint64(number), 1))
 	p := article(path, "")
@@ -227,17 +226,17 @@ func prose(path string, number, words int) *millrace.Page {
 	return p
 }
 
-// put is the change that brings a page.
+// put returns the change that adds a page.
 func put(p *millrace.Page) millrace.Change {
 	return millrace.Change{Ref: millrace.Ref{URL: p.URL}, Page: p}
 }
 
-// gone is the change that takes a page away.
+// gone returns the change that deletes a page.
 func gone(path string) millrace.Change {
 	return millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: base + strings.TrimPrefix(path, "/")}}
 }
 
-// relative shortens the URLs of the tests.
+// relative returns the path of a URL.
 func relative(url string) string { return "/" + strings.TrimPrefix(url, base) }
 
 func want[T any](f *fixture, what string, got, want T) {
@@ -247,5 +246,5 @@ func want[T any](f *fixture, what string, got, want T) {
 	}
 }
 
-// set is a list of strings; an empty one is not nil.
+// set returns a list of strings, which is never nil.
 func set(s ...string) []string { return append([]string{}, s...) }

@@ -15,9 +15,8 @@ import (
 	"github.com/millrace/millrace/internal/chunk"
 )
 
-// TestFresh edits a site at random while its index follows now and then. Answers
-// show only what the view has; in the end they are those of an index of the same
-// pages that was never edited.
+// TestFresh edits a site at random and updates the index from time to time. Searches return
+// only passages of the view. In the end they equal those of a new index of the same pages.
 func TestFresh(t *testing.T) {
 	ctx := t.Context()
 	rng := rand.New(rand.NewPCG(6, 9))
@@ -70,7 +69,7 @@ func TestFresh(t *testing.T) {
 		switch i % 5 {
 		case 0:
 			f.update()
-		case 2: // to a view that is not the newest any more
+		case 2: // to an older view
 			if err := f.index.Update(ctx, views[i-1], nil); err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +87,7 @@ func TestFresh(t *testing.T) {
 			}
 		}
 	}
-	// No page is in German any more.
+	// Make all pages English.
 	var last, all []millrace.Change
 	for _, p := range pages {
 		p = p.Clone()
@@ -123,7 +122,7 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// onlyShown verifies that each hit is a passage of a page that the view has.
+// onlyShown verifies that each hit is a passage of a page in the view.
 func onlyShown(f *fixture, v millrace.View, question string) {
 	f.Helper()
 	found, err := f.index.Search(f.Context(), v, millrace.Query{Text: question, Limit: 100})

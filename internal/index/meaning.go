@@ -110,7 +110,7 @@ func (x *searching) Meaning(terms []string) (m search.Meaning, err error) {
 	case x.question.model != name:
 		m.Note = millrace.Coded("other-model", errors.New("the vectors of the index are from another model; searched by words only"))
 	case x.question.err != nil:
-		m.Note = millrace.Coded("no-embedder", errors.New("the embedder does not answer; searched by words only"))
+		m.Note = millrace.Coded("no-embedder", errors.New("the embedder does not respond; searched by words only"))
 	case len(x.question.vector) != size:
 		m.Note = millrace.Coded("vector-size", errors.New("the embedder returned a vector of another size; searched by words only"))
 	default:

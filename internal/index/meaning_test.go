@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// topics are words that stand together, and rarely with those of another.
+// topics are lists of words that occur together, and rarely with words of another list.
 var topics = [][]string{
 	strings.Fields("wheel axle bucket paddle hub spoke bearing gudgeon rim crank shaft sole"),
 	strings.Fields("flour grain bran wheat barley sack hopper bolt sieve husk rye germ"),
@@ -21,8 +21,7 @@ var topics = [][]string{
 	strings.Fields("heron otter trout eel vole swan duck newt frog perch pike moth"),
 }
 
-// essay is a page of one topic that says nothing twice: of its topic's words it
-// has some.
+// essay returns a page with some of the words of one topic, each once.
 func essay(i int) *millrace.Page {
 	rng := rand.New(rand.NewPCG(uint64(i), 9))
 	topic := topics[i%len(topics)]
@@ -90,14 +89,13 @@ func learning(t *testing.T, f *fixture) {
 	want(f, "as before", f.ask(f.head(), q).Hits[:20], fitted.Hits[:20])
 }
 
-// shades is an embedder whose vectors are counts of hashed words; it can be
-// made to fail in the ways that a remote one does.
+// shades is an embedder whose vectors count hashed words. It can fail like a remote embedder.
 type shades struct {
 	mu    sync.Mutex
 	name  string
 	size  int
 	err   error
-	asked int // texts of passages
+	asked int // number of texts of passages
 }
 
 func (s *shades) Model() string { return s.name }
@@ -122,7 +120,7 @@ func (s *shades) Embed(_ context.Context, query bool, texts []string) (out [][]f
 		v[0] = 0.01
 		for _, w := range strings.Fields(strings.ToLower(t)) {
 			if w == "heron" {
-				w = "bird" // what only the model knows
+				w = "bird" // a similarity that only the embedder has
 			}
 			h := fnv.New32a()
 			h.Write([]byte(strings.Trim(w, ".")))
@@ -186,7 +184,8 @@ func embedding(t *testing.T, f *fixture) {
 	ask("by another model", "bird", "", "/owl")
 }
 
-// crowded: pages that are gone take no places from the one that is there.
+// crowded verifies that deleted pages do not displace the remaining one from the nearest
+// passages.
 func crowded(_ *testing.T, f *fixture) {
 	f.reopen(func() { f.options.Embedder = &shades{name: "shades-1", size: 64} })
 	var come, leave []millrace.Change

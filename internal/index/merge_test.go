@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// segments counts the segments that the words of a site are looked up in.
+// segments returns the number of segments that a search reads.
 func (f *fixture) segments() (n int) {
 	f.Helper()
 	err := f.index.read(f.Context(), func(c *conn) error {
@@ -20,8 +20,8 @@ func (f *fixture) segments() (n int) {
 	return n
 }
 
-// TestSegments updates the index after each of many edits: the segments stay
-// few.
+// TestSegments updates the index after each of many edits. The number of segments must remain
+// small.
 func TestSegments(t *testing.T) {
 	f := newFixture(t)
 	change := func(page, version int) millrace.Change {
@@ -55,12 +55,11 @@ func TestSegments(t *testing.T) {
 	}
 }
 
-// An index is filled with more segments than FTS5 has numbers for, 2,000, if
-// they are not merged.
+// Without merging, the first fill would need more segments than the 2,000 that FTS5 supports.
 func TestFillSegments(t *testing.T) {
 	testkit.Soak(t) // writes thousands of segments
 	f := fixtureIn(t, t.TempDir(), Options{fillBytes: 1})
-	const pages = 6500 // 4,000 are raised above the others
+	const pages = 6500 // raise moves 4,000 of them to a higher level
 	var all []millrace.Change
 	for i := range pages {
 		p := prose(fmt.Sprintf("/p%04d", i), i, 100)
@@ -74,7 +73,7 @@ func TestFillSegments(t *testing.T) {
 	}
 }
 
-// The file shrinks with the site.
+// The file shrinks when pages are deleted.
 func TestShrink(t *testing.T) {
 	f := newFixture(t)
 	const pages = 120
@@ -108,7 +107,7 @@ func TestShrink(t *testing.T) {
 		t.Errorf("%d pages, %d of them free, after most of %d went", left, free, full)
 	}
 
-	// An index that was made without auto_vacuum goes on.
+	// An index that was created without auto_vacuum still works.
 	for _, q := range []string{"PRAGMA auto_vacuum = NONE", "VACUUM"} {
 		if _, err := f.index.writer.exec(q); err != nil {
 			t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// testCase is one sentence of what an index does.
+// testCase tests one property of an index, which its name states.
 type testCase struct {
 	name string
 	run  func(t *testing.T, f *fixture)
@@ -104,7 +104,7 @@ func searchCases() []testCase {
 			slices.Sort(got)
 			want(f, "found", got, set("/b", "/c", "/d", "/f", "/g"))
 			want(f, "passages", f.state().passages, 5)
-			want(f, "rows that are new", f.state().next-next, 1+2*2) // a passage of /b; pages and passages of the others
+			want(f, "rows that are new", f.state().next-next, 1+2*2) // a passage of /b; a page and a passage for each of two others
 		}},
 		{"an index of another store is compared", func(t *testing.T, f *fixture) {
 			f.puts("/a", "/b")

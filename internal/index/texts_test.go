@@ -41,8 +41,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// A text that cannot be decoded makes a search fail, and the next update builds
-// the index again.
+// If a text cannot be decoded, the search fails and the next update rebuilds the index.
 func TestDamagedText(t *testing.T) {
 	f := newFixture(t)
 	for i := range 20 {
@@ -64,7 +63,7 @@ func TestDamagedText(t *testing.T) {
 	want(f, "found", len(f.search(v, "text1")), 1)
 }
 
-// Passages that come, go and change their places are read with their own texts.
+// Passages that are added, deleted and moved keep their own texts.
 func TestTextsOfEdits(t *testing.T) {
 	f := newFixture(t)
 	page := func(parts ...string) millrace.Change {

@@ -16,8 +16,8 @@ type published struct{}
 func (published) Changed()        {}
 func (published) Published() bool { return true }
 
-// A process that follows another one waits for its first scan, so that it does not
-// publish a part of the site.
+// A process that follows another one waits for that process's first scan. Otherwise it would
+// publish part of the site.
 func TestFollowFirstScan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, name, end := memory.New(nil), "https://follow.test/", make(chan bool)

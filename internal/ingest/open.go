@@ -50,7 +50,7 @@ func Choose(ctx context.Context, origins []origin.Origin, client *http.Client, s
 		case err == nil && home == name:
 			return way, nil
 		case err == nil:
-			log.Info("source is a part of a site; the whole site is read faster", "site", home, "protocol", way.Name)
+			log.Info("source is part of a site; reading the whole site is faster", "site", home, "protocol", way.Name)
 		case late, errors.Is(err, millrace.ErrUnavailable):
 			return before, nil //nolint:nilerr // if a site is down, the origin from before reads it
 		case errors.Is(err, millrace.ErrForbidden):
@@ -86,7 +86,7 @@ func ChooseFolder(ctx context.Context, origins []origin.Origin, dir string) (way
 }
 
 // ErrTypes reports that ExcludeTypes is set for a source that does not know page types.
-var ErrTypes = fmt.Errorf("%w: only the REST API of WordPress has types of pages", millrace.ErrInvalid)
+var ErrTypes = fmt.Errorf("%w: page types are available only from the REST API of WordPress", millrace.ErrInvalid)
 
 // Open opens the source: the folder if it is not empty, else the site whose URL is Name.
 // It uses the origin that Kind names or, if Kind is empty, the first one that can read the

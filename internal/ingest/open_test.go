@@ -39,7 +39,7 @@ func (s onePage) Page(context.Context, millrace.Ref) (*millrace.Page, error) {
 	return &millrace.Page{URL: s.url, Title: "A", Known: millrace.FieldTitle}, nil
 }
 
-// toy is an origin of one page, such as a new package below origin would have.
+// toy returns an origin of one page, as a new package below origin would define it.
 func toy() origin.Origin {
 	return origin.Origin{
 		Name: "toy", Title: "a toy",
@@ -55,7 +55,7 @@ func toy() origin.Origin {
 	}
 }
 
-// A folder is read by the first origin that finds itself there, and else by the last.
+// ChooseFolder returns the first origin that can read the folder, else the last one.
 func TestChooseFolder(t *testing.T) {
 	t.Parallel()
 	toys := toy()
@@ -67,7 +67,7 @@ func TestChooseFolder(t *testing.T) {
 	}
 }
 
-// A site is read by the first origin that finds itself there, and else by the last one.
+// Choose returns the first origin that can read the site, else the last one.
 func TestChoose(t *testing.T) {
 	origins := []origin.Origin{toy(), *all.ByName("crawl")}
 	st := memory.New(nil)
@@ -92,7 +92,7 @@ func TestChoose(t *testing.T) {
 		if r, err := o.Sync(t.Context(), site); err != nil || r.Added != 1 || !o.Live() {
 			t.Errorf("%+v, %v", r, err)
 		}
-		// A site that is down is read as before.
+		// If the site is down, Choose returns the origin that read it before.
 		down := toy()
 		down.Detect = func(context.Context, *http.Client, string) (string, error) { return "", millrace.ErrUnavailable }
 		if way, err := ingest.Choose(t.Context(), []origin.Origin{down, origins[1]}, nil, site, name, slog.New(slog.DiscardHandler)); err != nil || way.Name != "toy" {

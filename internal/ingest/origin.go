@@ -247,7 +247,7 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 		}
 		if failing {
 			failing = false
-			o.Logger.Info("reading source works again")
+			o.Logger.Info("source can be read again")
 		}
 		o.failure.Store(nil)
 		o.last.Store(&Scan{o.Kind, report, time.Now()})
@@ -284,7 +284,7 @@ func (o *Origin) SyncAny(ctx context.Context, site store.Site) (*mirror.Report, 
 	return report, err
 }
 
-// Original returns the HTML that a page was made of, and the options of its extraction
+// Original returns the HTML from which a page was extracted, and the options of its extraction
 // without the rules. If the source has no HTML, Original returns ErrNotFound.
 func (o *Origin) Original(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {
 	o.turn.Lock()

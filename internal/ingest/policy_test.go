@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// All processes that publish a site with one block say the same, in any order.
+// All processes that publish a site with one policy use the same date, in any order.
 func TestPolicyDatedOnce(t *testing.T) {
 	t.Parallel()
 	st := memory.New(nil).State()
@@ -41,7 +41,7 @@ func TestPolicyDatedOnce(t *testing.T) {
 		}
 		last = times[0]
 	}
-	// A block that was taken out and put back is new.
+	// A policy that was removed and added again gets a new date.
 	if p, err := DatedPolicy(t.Context(), st, "site", nil, log); p != nil || err != nil {
 		t.Errorf("no block: %+v, %v", p, err)
 	}
@@ -51,7 +51,7 @@ func TestPolicyDatedOnce(t *testing.T) {
 	}
 }
 
-// A block that changes without its date is logged.
+// A policy that changes without a new date is logged.
 func TestPolicyDateForgotten(t *testing.T) {
 	t.Parallel()
 	st := memory.New(nil).State()

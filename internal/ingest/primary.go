@@ -39,7 +39,7 @@ type retirement struct {
 
 // NoneRead returns the error of a source that lists n pages and returned none of them.
 func NoneRead(n int) error {
-	return fmt.Errorf("%w: none of the %d pages that the site lists could be read", millrace.ErrInvalid, n)
+	return fmt.Errorf("%w: cannot read any of the %d listed pages", millrace.ErrInvalid, n)
 }
 
 // CheckSkipped returns an error if a source skipped pages and returned none. It also

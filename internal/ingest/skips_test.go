@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// Pages with one reason are one group, whatever its text says of each.
+// Pages with the same code form one group, even if their texts differ.
 func TestGroupSkips(t *testing.T) {
 	t.Parallel()
 	skips := []mirror.Skip{{URL: "/x", Code: "http-404", Reason: "answered 404"}, {URL: "/y", Code: "http-500", Reason: "answered 500"}}

@@ -50,7 +50,7 @@ func LoadTerms(ctx context.Context, st store.State, u *url.URL) (TermsRecord, er
 	}
 	for _, t := range r.Terms {
 		if err == nil && t.Policy == nil {
-			err = errors.New("a document without its policy")
+			err = errors.New("document without a policy")
 		} else if err == nil {
 			err = t.Policy.Validate()
 		}

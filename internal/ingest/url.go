@@ -41,7 +41,7 @@ func URL(raw string) (string, error) {
 	at := strings.LastIndexByte(rest, '@')
 	switch shown := rest[at+1:]; {
 	case strings.Contains(authority, "@"):
-		return "", &urlError{"url-credentials", fmt.Sprintf("%s://%.100s: URLs with a user name or password are not fetched; remove them", scheme, shown)}
+		return "", &urlError{"url-credentials", fmt.Sprintf("%s://%.100s: URL with a user name or password; remove them", scheme, shown)}
 	case at >= 0: // with a slash in the password, the rest looks like a path
 		err = fmt.Errorf("URL \"%s://…@%.100s\": %w", scheme, shown, errors.Unwrap(err))
 	}

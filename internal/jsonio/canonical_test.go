@@ -111,7 +111,7 @@ func FuzzCanonical(f *testing.F) {
 		if again, err := jsonio.Canonical(out, nil); !bytes.Equal(again, out) {
 			t.Fatalf("%q: %q, and again %q, %v", data, out, again, err)
 		}
-		// Our writer, with values from the standard library, gives the same.
+		// Our encoder returns the same bytes for values of the standard library.
 		var v any
 		if err := json.Unmarshal(data, &v); err != nil {
 			t.Fatalf("%q: %v", data, err)
@@ -122,7 +122,7 @@ func FuzzCanonical(f *testing.F) {
 	})
 }
 
-// appendAny writes a decoded value with our writer, members in their order.
+// appendAny appends a decoded value with our encoder, members in their order.
 func appendAny(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case string:

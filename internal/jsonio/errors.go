@@ -19,7 +19,7 @@ var (
 	errValue = errors.New("a value is too long")
 
 	errBOM   = millrace.Coded("json-bom", errors.New("the input starts with a byte order mark"))
-	errCut   = millrace.Coded("json-cut", errors.New("the input ends too early"))
+	errCut   = millrace.Coded("json-cut", errors.New("unexpected end of input"))
 	errTwice = millrace.Coded("json-duplicate", errors.New("duplicate name"))
 )
 
@@ -79,7 +79,7 @@ func decodeError(base place, data []byte, err error) error {
 	if e, ok := errors.AsType[*json.SemanticError](err); ok {
 		reason := "the value has the wrong type"
 		if e.GoType != nil && e.JSONKind != 0 {
-			reason = fmt.Sprintf("want %s, have %s", kindOf(e.GoType), kindNames[e.JSONKind])
+			reason = fmt.Sprintf("want %s, got %s", kindOf(e.GoType), kindNames[e.JSONKind])
 		}
 		return formatError(base.in(data, e.ByteOffset, e.JSONPointer), "json-type", reason, e.Err)
 	}

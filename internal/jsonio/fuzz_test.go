@@ -42,7 +42,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// tree reads the current value by walking all of it.
+// tree reads the whole current value with a Reader.
 func tree(r *Reader, v *any) error {
 	object := map[string]any{}
 	for name, err := range r.Members() {

@@ -21,7 +21,7 @@ type item struct {
 	ETag string `json:"etag"`
 }
 
-// refused fails unless err is of the kind, and its code or position has each of says.
+// refused fails unless err is of the kind, and its code or position contains each of says.
 func refused(t *testing.T, name string, err, kind error, says ...string) {
 	t.Helper()
 	if err == nil {
@@ -65,7 +65,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// broken documents: every function rejects each.
+// broken lists invalid documents, which every function rejects.
 var broken = []struct {
 	name, doc string
 	says      []string
@@ -119,7 +119,7 @@ func walk(r *Reader) (items []item, version int, err error) {
 	return items, version, nil
 }
 
-// skipAll walks the members and reads none.
+// skipAll iterates over the members without reading them.
 func skipAll(r *Reader) error {
 	for _, err := range r.Members() {
 		if err != nil {
@@ -216,7 +216,7 @@ func TestWalkGoesOn(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if i == 2 { // left inside a nested loop
+				if i == 2 { // stops inside a nested loop
 					for range r.Elements() {
 						break
 					}
@@ -339,7 +339,8 @@ func TestSourceError(t *testing.T) {
 	}
 }
 
-// list writes an M-Sitemap of n items, the items first, without holding it in memory.
+// list returns a reader of an M-Sitemap with n items, the items first, which is generated
+// while read.
 func list(n int) io.Reader {
 	r, w := io.Pipe()
 	go func() {

@@ -203,7 +203,7 @@ func (r *Reader) open(want jsontext.Kind) error {
 	have := r.dec.PeekKind()
 	if have != want && kindNames[have] != "" {
 		r.waiting = true
-		return formatError(r.next(), "json-type", fmt.Sprintf("want %s, have %s", kindNames[want], kindNames[have]), nil)
+		return formatError(r.next(), "json-type", fmt.Sprintf("want %s, got %s", kindNames[want], kindNames[have]), nil)
 	}
 	if err := r.token(); err != nil {
 		return err

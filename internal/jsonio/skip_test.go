@@ -48,7 +48,7 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// It ends at a string that is too long, and at an error in a skipped value.
+// The walk ends at a string that is too long, and at an error in a skipped value.
 func TestTooLongEnds(t *testing.T) {
 	many := strings.Repeat(`{"x":"yz"},`, 30_000)
 	for doc, want := range map[string]error{

@@ -74,7 +74,7 @@ func hold(ctx context.Context, leases store.Leases, l store.Lease, until time.Ti
 	go func() {
 		defer close(stopped)
 		if err := renew(held, leases, l, until); err != nil {
-			cancel(millrace.Coded("lease-lost", fmt.Errorf("lease %s: %w: it is lost: %w", l.Name, millrace.ErrConflict, err)))
+			cancel(millrace.Coded("lease-lost", fmt.Errorf("lease %s: %w: lost: %w", l.Name, millrace.ErrConflict, err)))
 		}
 	}()
 	err := f(held, l)
@@ -95,7 +95,7 @@ func hold(ctx context.Context, leases store.Leases, l store.Lease, until time.Ti
 func renew(ctx context.Context, leases store.Leases, l store.Lease, until time.Time) error {
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
-	expired := errors.New("it has expired")
+	expired := errors.New("lease expired")
 	for {
 		select {
 		case <-ctx.Done():

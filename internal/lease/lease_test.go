@@ -89,7 +89,7 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// faulty is a Leases that can be cut off from its store.
+// faulty is a Leases that can be disconnected from its store.
 type faulty struct {
 	store.Leases
 	fails atomic.Bool

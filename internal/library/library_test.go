@@ -41,7 +41,7 @@ func fill(t *testing.T, s store.Store, path string) {
 	}
 }
 
-// A store that cannot be written is read.
+// A library works with a writable and a read-only store.
 func TestLibrary(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "x.db")
@@ -67,8 +67,7 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// A read-only store is searched by an index in a temporary folder if none can be
-// written beside it.
+// If no index can be written next to a read-only store, the index is in a temporary folder.
 func TestSearchReadOnly(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "x.db")

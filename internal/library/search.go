@@ -150,7 +150,7 @@ func (r *Report) WriteText(w io.Writer, bold bool) error {
 	}
 	b := new(bytes.Buffer)
 	if r.Corrected != "" {
-		fmt.Fprintf(b, "Nothing was found for %q. This is for %q:\n\n", humanize.Printable(r.Query), humanize.Printable(r.Corrected))
+		fmt.Fprintf(b, "Nothing was found for %q. Results for %q:\n\n", humanize.Printable(r.Query), humanize.Printable(r.Corrected))
 	}
 	for i := range r.Hits {
 		h := &r.Hits[i]

@@ -47,11 +47,11 @@ type change struct {
 func (s *Server) addChanges() {
 	add(s, &sdk.Tool{
 		Name: "list_changes", Title: "List what has changed",
-		Description: "Lists the pages of a site that were added, updated or deleted since a cursor that an earlier call gave, or since a time; without since, every page. Long lists come in parts. Keep the last cursor: with it the next call tells what is new.",
+		Description: "Lists the pages of a site that were added, updated or deleted since a cursor of an earlier call, or since a time. Without since, it lists every page. Long lists come in parts. Keep the last cursor: the next call with it lists the newer changes.",
 	}, []argument{
-		{name: "site", most: maxName, about: "The site, as list_sites names it. It may be left out if there is one."},
+		{name: "site", most: maxName, about: "The site's name from list_sites. Optional if there is only one site."},
 		{name: "since", most: 8000, about: "A cursor of list_changes or list_sites, or a time such as 2026-01-31 or 2026-01-31T12:00:00Z."},
-		{name: "limit", integer: true, least: 1, most: mostChanges, usual: usualChanges, about: "The most changes."},
+		{name: "limit", integer: true, least: 1, most: mostChanges, usual: usualChanges, about: "Maximum number of changes."},
 	}, s.changes)
 }
 
@@ -104,9 +104,9 @@ func markOf(ctx context.Context, site *Site, since string) (mark, error) {
 		}
 		switch {
 		case err != nil:
-			return m, advise("bad-cursor", "the cursor is mutilated: give it as it was given, or a time, or leave since out to start over")
+			return m, advise("bad-cursor", "invalid cursor; pass it unchanged, or pass a time, or omit since to start over")
 		case m.Site != here.Site:
-			return m, advise("other-site", "the cursor is of another site: give the site that it was given for")
+			return m, advise("other-site", "the cursor belongs to another site; pass the site that returned it")
 		case !site.View.Site().Has(m.Epoch, m.Seq) || m.Seq > here.Seq:
 			return m, errOver
 		}
@@ -114,20 +114,20 @@ func markOf(ctx context.Context, site *Site, since string) (mark, error) {
 		return m, nil
 	}
 	var at time.Time
-	err := errors.New("no form fits")
+	err := errors.New("unknown time format")
 	for _, form := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateTime, time.DateOnly} {
 		if at, err = time.Parse(form, since); err == nil {
 			break
 		}
 	}
 	if err != nil {
-		return here, advise("bad-time", "since %q is neither a cursor nor a time: write a time as 2026-01-31T12:00:00Z", short(since))
+		return here, advise("bad-time", "since %q is neither a cursor nor a time; write a time such as 2026-01-31T12:00:00Z", short(since))
 	}
 	here.Seq, err = site.View.SeqAt(ctx, at.Add(-time.Nanosecond))
 	return here, err
 }
 
-var errOver = advice{"conflict", "the cursor is of another state of the mirror, or older than what is remembered: start over by leaving since out, which lists every page; drop the pages that are not in that list"}
+var errOver = advice{"conflict", "the cursor belongs to another state of the mirror, or is older than the log; omit since to list every page, and drop the pages that are not in that list"}
 
 // changes runs the tool list_changes.
 func (s *Server) changes(ctx context.Context, c *call, in changesIn) (*changesOut, string, error) {
@@ -264,9 +264,9 @@ func (o *changesOut) text() string {
 	}
 	fmt.Fprintf(&head, "%d changes of %s. ", len(o.Changes), o.Site)
 	if o.More {
-		fmt.Fprintf(&head, "There is more: call list_changes with since %q. ", o.Cursor)
+		fmt.Fprintf(&head, "More changes follow: call list_changes with since %q. ", o.Cursor)
 	} else {
-		fmt.Fprintf(&head, "That is all; for what comes next, keep the cursor %q and give it as since. ", o.Cursor)
+		fmt.Fprintf(&head, "The list is complete. For later changes, keep the cursor %q and pass it as since. ", o.Cursor)
 	}
 	if says := o.Terms.sentence(); says != "" {
 		head.WriteString(says + " ")

@@ -22,7 +22,7 @@ func TestChanges(t *testing.T) {
 	}
 	s.apply(mill, first...)
 	c := connect(t, New(s, nil), nil)
-	// all pulls every part, as a client does.
+	// all lists every part, as a client does.
 	all := func(since string, limit int) (got []string, cursor string) {
 		for range 50 {
 			args := map[string]any{"limit": limit}
@@ -78,7 +78,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Nothing is lost when the site changes between two parts.
+// No change is lost if the site changes between two parts.
 func TestChangesWhileListing(t *testing.T) {
 	for _, since := range []bool{false, true} {
 		s := newTestLibrary(t)
@@ -95,7 +95,7 @@ func TestChangesWhileListing(t *testing.T) {
 			first = append(first, put(fmt.Sprintf("/%02d", i), fmt.Sprint("Page ", i), text("Text.")))
 		}
 		s.apply(mill, first...)
-		held := map[string]string{} // as a client keeps it: URL and time
+		held := map[string]string{} // the client's state: URL and time
 		for i := range 200 {
 			args := map[string]any{"limit": 3}
 			if cursor != "" {
@@ -109,7 +109,7 @@ func TestChangesWhileListing(t *testing.T) {
 			}
 			cursor = out.Cursor
 			switch i {
-			case 1: // the last one that was told, one before and one after, and one goes
+			case 1: // edits the last page sent, one before and one after it, and deletes one
 				s.apply(mill, put("/05", "Other", text("Text.")), put("/01", "Other", text("Text.")), put("/15", "Other", text("Text.")), gone("/02"))
 			case 3:
 				s.apply(mill, put("/00", "Other", text("Text.")), put("/99", "New", text("Text.")), gone("/16"))

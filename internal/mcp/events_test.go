@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// events hands on what a gateway tells of.
+// events receives the events of a gateway.
 type events chan store.Event
 
 func (e events) Record(one store.Event) { e <- one }

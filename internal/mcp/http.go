@@ -84,10 +84,10 @@ func refuse(status int, code, text string) error {
 // admit rejects requests from a browser page of another site (DNS rebinding).
 func (s *Server) admit(r *http.Request) error {
 	if origins := r.Header["Origin"]; len(origins) > 0 && (len(origins) > 1 || !own(origins[0], r.Host)) {
-		return refuse(http.StatusForbidden, "ORIGIN", "pages of another origin may not ask here")
+		return refuse(http.StatusForbidden, "ORIGIN", "requests from pages of another origin are refused")
 	}
 	if s.o.Local && !local(r.Host) {
-		return refuse(http.StatusForbidden, "HOST", "this is asked by the names of its own machine alone, such as localhost")
+		return refuse(http.StatusForbidden, "HOST", "this server accepts only requests to names of its own machine, such as localhost")
 	}
 	return nil
 }
@@ -118,12 +118,12 @@ func (s *Server) body(r *http.Request) ([]byte, error) {
 	large, _ := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case large != nil, len(b) > maxBody:
-		return nil, refuse(http.StatusRequestEntityTooLarge, "TOO_LARGE", "a message has 65536 bytes at most")
+		return nil, refuse(http.StatusRequestEntityTooLarge, "TOO_LARGE", "the message is longer than 65536 bytes")
 	case err != nil:
-		return nil, refuse(http.StatusBadRequest, "INVALID_REQUEST", "the body of the request does not come to its end")
+		return nil, refuse(http.StatusBadRequest, "INVALID_REQUEST", "the request body is incomplete")
 	case bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte{'['}):
 		// A batch costs as much as many requests, and would bypass the limits.
-		return nil, refuse(http.StatusBadRequest, "INVALID_REQUEST", "send messages one by one: batches are none since revision 2025-06-18 of the protocol")
+		return nil, refuse(http.StatusBadRequest, "INVALID_REQUEST", "batches are not supported since revision 2025-06-18 of the protocol; send one message per request")
 	}
 	return b, nil
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// listen serves a server as the command does, by a gateway that has nothing else.
+// listen serves a server as the command does, with a gateway that has no other content.
 func listen(t testing.TB, s *Server, o gateway.Options) string {
 	t.Helper()
 	o.Service = s
@@ -60,7 +60,7 @@ func (k keyed) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// dial returns a session of the SDK's client.
+// dial returns a session of the SDK's client that sends the key.
 func dial(t testing.TB, url, key string) (*sdk.ClientSession, error) {
 	t.Helper()
 	return sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.StreamableClientTransport{
@@ -89,7 +89,7 @@ func TestStreamableHTTP(t *testing.T) {
 	}
 }
 
-// post sends bytes as a client of the protocol does.
+// post sends a body with the headers of the protocol.
 func post(t testing.TB, url, body string, header ...string) (int, http.Header, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
@@ -180,7 +180,7 @@ func TestHostileRequests(t *testing.T) {
 	}
 }
 
-// A revision without sessions has a way to listen; the server refuses it.
+// The revision without sessions defines subscriptions/listen. The server refuses it.
 func TestNobodyListens(t *testing.T) {
 	url := listen(t, New(mills(t), nil), gateway.Options{})
 	const version = "2026-07-28"
@@ -200,7 +200,7 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// Hundreds of clients that begin and never end leave nothing behind.
+// Hundreds of clients that never end their session use no lasting resources.
 func TestManySessions(t *testing.T) {
 	n := 800
 	if testing.Short() {
@@ -237,7 +237,7 @@ func TestManySessions(t *testing.T) {
 	}
 }
 
-// A client that goes takes its call with it.
+// When a client disconnects, its call ends.
 func TestClientGoes(t *testing.T) {
 	waits := make(chan struct{})
 	s := New(slow{mills(t), waits}, &Options{Calls: 1})
@@ -320,7 +320,7 @@ func TestKeysAndRates(t *testing.T) {
 	}
 }
 
-// oneEdition is what a gateway publishes.
+// oneEdition is the publication of a gateway.
 type oneEdition struct{ v millrace.View }
 
 func (oneEdition) Annotate(millrace.Subject) {}
@@ -336,7 +336,7 @@ func (e oneEdition) Update(context.Context, []string, bool) (millrace.Counts, er
 	return millrace.Counts{}, errors.New("not here")
 }
 
-// Over a gateway, what is published is what there is.
+// Behind a gateway, the server reads the published site.
 func TestOverAGateway(t *testing.T) {
 	lib := mills(t)
 	if err := lib.Index(t.Context(), mill, nil); err != nil {
@@ -379,7 +379,7 @@ func TestOverAGateway(t *testing.T) {
 	if code, why := refused(t, c, "list_sites", nil); code != "unavailable" {
 		t.Error(why)
 	}
-	// Without a gateway there is nothing to read.
+	// Without a gateway, the server has no site.
 	if code, why := refused(t, connect(t, s, nil), "list_sites", nil); code != "internal" {
 		t.Error(why)
 	}

@@ -78,7 +78,7 @@ func (c *call) site(ctx context.Context, name string) (*Site, error) {
 	case len(names) == 0:
 		return nil, errEmpty
 	case name == "" && len(names) > 1:
-		return nil, advise("which-site", "there are %d sites here: say which one by site, as list_sites names it", len(names))
+		return nil, advise("which-site", "this server has %d sites; pass one as site, by its name in list_sites", len(names))
 	case name == "":
 		return c.library.Site(ctx, names[0])
 	}
@@ -98,10 +98,10 @@ func (c *call) site(ctx context.Context, name string) (*Site, error) {
 			return nil, err
 		}
 	}
-	return nil, advise("no-site", "there is no site %q here: list_sites says which there are", short(name))
+	return nil, advise("no-site", "site %q not found; call list_sites for the names", short(name))
 }
 
-var errEmpty = advice{"no-site", "there is no site here yet: nothing was mirrored or published so far"}
+var errEmpty = advice{"no-site", "no site is available yet; nothing was mirrored or published"}
 
 // page finds a page by its URL, in one site or in all.
 func (c *call) page(ctx context.Context, where, site string) (*Site, *millrace.Page, error) {
@@ -152,7 +152,7 @@ func (c *call) page(ctx context.Context, where, site string) (*Site, *millrace.P
 // errors unchanged.
 func missing(err error, where string) error {
 	if errors.Is(err, millrace.ErrNotFound) {
-		return advise("no-page", "there is no page %s here: search finds pages by what they say, and list_sites says which sites there are", short(where))
+		return advise("no-page", "page %s not found; use search to find pages, and list_sites to list the sites", short(where))
 	}
 	return err
 }
@@ -169,7 +169,7 @@ func above(name, url string) int {
 // variants.
 func (c *call) spellings(where string) ([]string, error) {
 	if len(where) > maxURL {
-		return nil, advise("url-size", "the url has %d bytes; a page's has %d at most", len(where), maxURL)
+		return nil, advise("url-size", "the url has %d bytes, the maximum is %d", len(where), maxURL)
 	}
 	where, _, _ = strings.Cut(strings.TrimSpace(where), "#")
 	if strings.HasPrefix(where, "/") && !strings.HasPrefix(where, "//") {
@@ -177,10 +177,10 @@ func (c *call) spellings(where string) ([]string, error) {
 	}
 	u, err := url.Parse(where)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, advise("bad-url", "%q is no URL of a page: write it as search and list_changes give it, such as https://example.com/about/", short(where))
+		return nil, advise("bad-url", "%q is not the URL of a page; pass a URL from search or list_changes, such as https://example.com/about/", short(where))
 	}
 	if u.User != nil {
-		return nil, advise("url-credentials", "a page's URL has no name and no password in it")
+		return nil, advise("url-credentials", "the URL has a user name or password; remove them")
 	}
 	out := slashes(where)
 	if canonical, err := canon.URL(where); err == nil && canonical != where {

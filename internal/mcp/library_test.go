@@ -19,17 +19,17 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// testLibrary is a library of a store.
+// testLibrary is a library backed by a store.
 type testLibrary struct {
 	t       testing.TB
 	store   *memory.Store
 	names   []string
 	sites   map[string]store.Site
-	pubs    map[string]store.Publication // what is read
+	pubs    map[string]store.Publication // published sites by name
 	terms   map[string][]protocol.Terms
 	indexed atomic.Int64
 	mu      sync.Mutex
-	index   map[string]uint64 // how far the sites are indexed
+	index   map[string]uint64 // indexed sequence number of each site
 	clock   time.Time
 }
 
@@ -60,7 +60,7 @@ func (s *testLibrary) add(name string) {
 	s.apply(name)
 }
 
-// apply writes one transaction.
+// apply applies changes in one transaction.
 func (s *testLibrary) apply(name string, changes ...millrace.Change) {
 	s.t.Helper()
 	if _, err := s.sites[name].Apply(s.t.Context(), "a test", changes); err != nil {
@@ -71,7 +71,7 @@ func (s *testLibrary) apply(name string, changes ...millrace.Change) {
 	}
 }
 
-// put makes the change that brings a page.
+// put returns the change that adds a page.
 func put(url, title string, blocks ...millrace.Block) millrace.Change {
 	p := &millrace.Page{URL: url, Title: title, Blocks: blocks, Detail: millrace.DetailBlocks, Known: millrace.AllFields}
 	return millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: url, Version: p.Revision()}, Page: p}
@@ -115,7 +115,7 @@ func (s *testLibrary) Index(ctx context.Context, name string, progress func(done
 	return nil
 }
 
-// searched is a view that can be searched once its site is indexed.
+// searched is a view that is searchable once its site is indexed.
 type searched struct {
 	millrace.View
 	of   *testLibrary
@@ -145,7 +145,7 @@ const (
 	river = "https://river.example/"
 )
 
-// mills is a library of two sites.
+// mills returns a library of two sites.
 func mills(t testing.TB) *testLibrary {
 	t.Helper()
 	s := newTestLibrary(t)
@@ -189,7 +189,7 @@ func connect(t testing.TB, s *Server, o *sdk.ClientOptions) *sdk.ClientSession {
 	return client
 }
 
-// asked calls a tool that has to answer, and reads its data.
+// asked calls a tool, which must succeed, and decodes its result.
 func asked[Out any](t testing.TB, c *sdk.ClientSession, tool string, args map[string]any) (out Out, said string) {
 	t.Helper()
 	r, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: args})
@@ -206,8 +206,7 @@ func asked[Out any](t testing.TB, c *sdk.ClientSession, tool string, args map[st
 	return out, said
 }
 
-// refused calls a tool that has to refuse, and returns the code of its error,
-// and why.
+// refused calls a tool, which must fail. It returns the code and the text of the error.
 func refused(t testing.TB, c *sdk.ClientSession, tool string, args any) (code, why string) {
 	t.Helper()
 	r, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: args})
@@ -231,7 +230,7 @@ func saidBy(r *sdk.CallToolResult) string {
 	return b.String()
 }
 
-// broken is a library that fails in one way.
+// broken is a library whose methods return err.
 type broken struct{ err error }
 
 func (b broken) Names(context.Context) ([]string, error)         { return []string{mill}, nil }
@@ -239,7 +238,7 @@ func (b broken) Site(_ context.Context, _ string) (*Site, error) { return nil, b
 
 var errSecret = errors.New("disk /home/miller/secret.db is on fire")
 
-// slow is a library that takes its time.
+// slow is a library whose methods take time.
 type slow struct {
 	*testLibrary
 	waits chan struct{}

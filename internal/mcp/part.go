@@ -47,7 +47,7 @@ func part(blocks []millrace.Block, at blockPath, most budget) (markdown string, 
 }
 
 func errBlockPath(at blockPath) error {
-	return fmt.Errorf("%w: there is no place %v", millrace.ErrInvalid, []int(at))
+	return fmt.Errorf("%w: position %v not found", millrace.ErrInvalid, []int(at))
 }
 
 // from returns the first number of the position and the rest of the position. The number must

@@ -114,7 +114,7 @@ func TestPartsAreWhole(t *testing.T) {
 	}
 }
 
-// fences counts the lines that begin or end code, whatever they stand in.
+// fences counts the lines that begin or end a code block, at any indentation.
 func fences(s string) (n int) {
 	open := ""
 	for l := range strings.Lines(s) {
@@ -148,7 +148,7 @@ func TestNoCharacterIsTorn(t *testing.T) {
 	}
 }
 
-// Spans stay with the words that they are of.
+// Spans remain on their words.
 func TestSpansArePartOfTheirText(t *testing.T) {
 	b := millrace.Block{Type: millrace.TextBlock}
 	for i := range 200 {
@@ -165,7 +165,7 @@ func TestSpansArePartOfTheirText(t *testing.T) {
 	}
 }
 
-// One line of megabytes, and blocks within blocks, come in parts too.
+// A line of megabytes and deeply nested blocks are also split into parts.
 func TestLargePages(t *testing.T) {
 	deep := text(strings.Repeat("deep water ", 2000))
 	for range 40 {
@@ -174,14 +174,14 @@ func TestLargePages(t *testing.T) {
 	if n := strings.Count(strings.Join(parts(t, []millrace.Block{deep}, budget{characters: 2000}), " "), "water"); n != 2000 {
 		t.Errorf("%d words of a deep quote, want 2000", n)
 	}
-	stars := text(strings.Repeat("*_[]", 20_000)) // each is escaped
+	stars := text(strings.Repeat("*_[]", 20_000)) // each character is escaped
 	if n := strings.Count(strings.Join(parts(t, []millrace.Block{stars}, budget{characters: 5000}), ""), "*"); n != 20_000 {
 		t.Errorf("%d stars, want 20000", n)
 	}
 	if s, rest, err := part([]millrace.Block{text(strings.Repeat("x", 2<<20))}, nil, budget{characters: 500}); err != nil || rest == nil || len(s) > 500 {
 		t.Errorf("%d characters of a line of 2 MB, rest %v, %v", len(s), rest, err)
 	}
-	// What is around the text is larger than the text.
+	// The markup around the text is larger than the text.
 	huge := strings.Repeat("label ", 10_000)
 	for _, b := range []millrace.Block{
 		{Type: millrace.FootnoteBlock, Text: huge, Blocks: []millrace.Block{text("a")}},
@@ -202,7 +202,7 @@ func TestLargePages(t *testing.T) {
 	}
 }
 
-// What cannot be cut as it stands is given as text, and nothing beside it is.
+// Only blocks that cannot be split are reduced to text. All others keep their markup.
 func TestMarksStay(t *testing.T) {
 	link := func(s string) millrace.Block {
 		return millrace.Block{Type: millrace.TextBlock, Text: s, Spans: []millrace.Span{{Type: millrace.LinkSpan, End: 4, URL: "https://mill.example/"}}}
@@ -231,7 +231,7 @@ func TestMarksStay(t *testing.T) {
 	}
 }
 
-// randomBlocks makes blocks within blocks.
+// randomBlocks returns nested random blocks.
 func randomBlocks(r *rand.Rand, depth int) (out []millrace.Block) {
 	types := []millrace.BlockType{
 		millrace.HeadingBlock, millrace.TextBlock, millrace.ListBlock, millrace.DefinitionsBlock, millrace.CodeBlock, millrace.TableBlock,

@@ -52,13 +52,13 @@ type readOut struct {
 func (s *Server) addRead() {
 	add(s, &sdk.Tool{
 		Name: "read_page", Title: "Read a page",
-		Description: "Gives a page as Markdown, with its title, author, dates and the terms of its site. A long page comes in parts: call again with the same url and the cursor that the part before ended with. Parts end between paragraphs, items, rows and lines of code, each as whole Markdown.",
+		Description: "Returns a page as Markdown, with its title, author, dates and the terms of its site. A long page comes in parts: call again with the same url and the cursor of the previous part. Parts end between paragraphs, items, rows and lines of code, and each part is complete Markdown.",
 	}, []argument{
-		{name: "url", least: 1, most: maxURL, about: "The page's URL, as search and list_changes give it."},
-		{name: "site", most: maxName, about: "Only in this site, as list_sites names it. It may be left out."},
-		{name: "cursor", most: 1000, about: "Where the part before ended; leave it out for the beginning."},
-		{name: "max_characters", integer: true, least: leastPart, most: mostPart, usual: usualPart, about: "The most characters of Markdown in this part."},
-		{name: "max_tokens", integer: true, least: leastTokens, most: mostTokens, about: "The same in tokens, at four bytes each; the smaller of the two counts."},
+		{name: "url", least: 1, most: maxURL, about: "The page's URL, from search or list_changes."},
+		{name: "site", most: maxName, about: "Optional: the name of the site, from list_sites."},
+		{name: "cursor", most: 1000, about: "The cursor of the previous part. Omit it for the first part."},
+		{name: "max_characters", integer: true, least: leastPart, most: mostPart, usual: usualPart, about: "Maximum number of characters of Markdown in this part."},
+		{name: "max_tokens", integer: true, least: leastTokens, most: mostTokens, about: "The same limit in tokens of four bytes each. The smaller limit applies."},
 	}, s.read)
 }
 
@@ -116,9 +116,9 @@ func (o *readOut) text() string {
 	}
 	switch {
 	case o.Cursor != "":
-		fmt.Fprintf(&head, "This is a part of it, from block %d of %d on; for the next one call read_page with this url and cursor %q. ", o.Block+1, o.Blocks, o.Cursor)
+		fmt.Fprintf(&head, "This part starts at block %d of %d; for the next part, call read_page with this url and cursor %q. ", o.Block+1, o.Blocks, o.Cursor)
 	case o.Block > 0:
-		fmt.Fprintf(&head, "This is the last part of it, from block %d of %d on. ", o.Block+1, o.Blocks)
+		fmt.Fprintf(&head, "This is the last part; it starts at block %d of %d. ", o.Block+1, o.Blocks)
 	}
 	for _, f := range [][2]string{{"Title", o.Title}, {"Author", o.Author}, {"Published", o.Published}} {
 		if f[1] != "" {
@@ -139,7 +139,7 @@ func (o *readOut) text() string {
 	return fenced(strings.TrimSuffix(head.String(), " "), in.String())
 }
 
-var errCursor = advice{"bad-cursor", "the cursor is none that a part of this page has ended with: leave it out to read from the beginning"}
+var errCursor = advice{"bad-cursor", "the cursor does not belong to this page; omit it to read from the beginning"}
 
 // revisionDigits is the number of digits of a page's revision in a cursor.
 const revisionDigits = 16
@@ -176,7 +176,7 @@ func blockPathOf(cursor, revision string) (blockPath, error) {
 		at = append(at, n)
 	}
 	if of != revision[:min(len(revision), revisionDigits)] {
-		return nil, advise("conflict", "the page has changed since that part was read, or the cursor is of another page: leave the cursor out to read from the beginning")
+		return nil, advise("conflict", "the page has changed since that part was read, or the cursor belongs to another page; omit the cursor to read from the beginning")
 	}
 	return at, nil
 }

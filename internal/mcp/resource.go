@@ -23,7 +23,7 @@ const (
 func (s *Server) addResources() {
 	s.addResource(pagePrefix, &sdk.ResourceTemplate{
 		Name: "page", Title: "A page as Markdown", MIMEType: "text/markdown",
-		Description: "A page by its URL, as search and list_changes give it: its first 100,000 characters; read_page gives the rest.",
+		Description: "The first 100,000 characters of a page, by its URL from search or list_changes; read_page returns the rest.",
 	}, func(ctx context.Context, c *call, where string) (string, error) {
 		site, p, err := c.page(ctx, where, "")
 		if err != nil {
@@ -38,7 +38,7 @@ func (s *Server) addResources() {
 	})
 	s.addResource(sitePrefix, &sdk.ResourceTemplate{
 		Name: "site", Title: "A site", MIMEType: "text/plain",
-		Description: "A site by its name, as list_sites gives it: its title, how many pages it has, when it last changed, and its terms.",
+		Description: "A site by its name from list_sites: its title, number of pages, time of the last change, and terms.",
 	}, func(ctx context.Context, c *call, name string) (string, error) {
 		site, err := c.site(ctx, name)
 		if err != nil {

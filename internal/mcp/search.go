@@ -54,18 +54,18 @@ type siteTerms struct {
 func (s *Server) addSearch() {
 	add(s, &sdk.Tool{
 		Name: "search", Title: "Search the sites",
-		Description: "Finds the passages that answer a question best, by their words and by their meaning, with the page that each is of. Write a few words as for a search engine; \"phrases\" in quotation marks, -without, title:word and url:part narrow it down.",
+		Description: "Finds the passages that best answer a question, by words and by meaning, each with its page. Write a few words as for a search engine. \"Phrases\" in quotation marks, -without, title:word and url:part narrow the search.",
 	}, []argument{
-		{name: "query", least: 1, most: millrace.MaxQuery, about: "What to look for."},
-		{name: "site", most: maxName, about: "Only in this site, as list_sites names it. Without it, in all."},
-		{name: "limit", integer: true, least: 1, most: mostHits, usual: usualHits, about: "The most passages."},
+		{name: "query", least: 1, most: millrace.MaxQuery, about: "The words to search for."},
+		{name: "site", most: maxName, about: "The name of the site to search, from list_sites. Without it, all sites are searched."},
+		{name: "limit", integer: true, least: 1, most: mostHits, usual: usualHits, about: "Maximum number of passages."},
 	}, s.search)
 }
 
 // search runs the tool search on one site or on all.
 func (s *Server) search(ctx context.Context, c *call, in searchIn) (*searchOut, string, error) {
 	if strings.TrimSpace(in.Query) == "" {
-		return nil, "", advise("query-words", "the query has no words: write what to look for")
+		return nil, "", advise("query-words", "the query has no words; write the words to search for")
 	}
 	names, err := c.library.Names(ctx)
 	if err == nil && in.Site != "" {
@@ -96,7 +96,7 @@ func (s *Server) search(ctx context.Context, c *call, in searchIn) (*searchOut, 
 			if why, ok := errors.AsType[advice](err); ok {
 				out.note(why.text)
 			} else {
-				out.note("not searched, because it cannot be just now: " + clean(name))
+				out.note("temporarily not searchable: " + clean(name))
 			}
 		}
 	}
@@ -124,7 +124,7 @@ func (c *call) found(ctx context.Context, name string, q millrace.Query) (*Site,
 		}
 		searcher, ok := site.View.(millrace.Searcher)
 		if !ok {
-			return nil, nil, advise("no-index", "the site %s cannot be searched: list_changes gives its pages", clean(name))
+			return nil, nil, advise("no-index", "the site %s cannot be searched; call list_changes to list its pages", clean(name))
 		}
 		found, err := searcher.Search(ctx, q)
 		if indexer, ok := c.library.(Indexer); ok && (errors.Is(err, millrace.ErrUnavailable) || err == nil && found.Behind) {
@@ -149,7 +149,7 @@ func (c *call) index(ctx context.Context, indexer Indexer, name string) error {
 		}
 	})
 	if ctx.Err() != nil && total > 0 {
-		return advise("index-building", "the index of %s is still being made, %d of %d pages: call again in a while; read_page and list_changes work meanwhile", clean(name), done, total)
+		return advise("index-building", "the index of %s is still being built, %d of %d pages; call again later, read_page and list_changes work meanwhile", clean(name), done, total)
 	}
 	return err
 }
@@ -208,7 +208,7 @@ func (o *searchOut) text() string {
 	var head, in strings.Builder
 	fmt.Fprintf(&head, "%d of %d passages for %q, best first. ", len(o.Hits), o.Total, o.Query)
 	if o.Corrected != "" {
-		fmt.Fprintf(&head, "Nothing was found for that as it stands: these are for %q. ", o.Corrected)
+		fmt.Fprintf(&head, "Nothing was found for that query; these results are for %q. ", o.Corrected)
 	}
 	if o.Note != "" {
 		fmt.Fprintf(&head, "Note: %s. ", o.Note)

@@ -48,9 +48,9 @@ type sectionOut struct {
 func (s *Server) addSites() {
 	add(s, &sdk.Tool{
 		Name: "list_sites", Title: "List the sites",
-		Description: "Lists the websites that can be read here: the name that the other tools take, title, number of pages, when each last changed, and what its owner allows its content to be used for. Begin here.",
+		Description: "Lists the available websites: the name for the other tools, title, number of pages, time of the last change, and the uses of the content that the owner allows. Start here.",
 	}, []argument{
-		{name: "after", most: maxName, about: "Go on after this site, as the answer before says. Leave it out to begin."},
+		{name: "after", most: maxName, about: "Continue after this site, from the previous answer. Omit it to start."},
 	}, s.sites)
 }
 
@@ -109,7 +109,7 @@ func (o *sitesOut) text() string {
 	var head, in strings.Builder
 	fmt.Fprintf(&head, "Sites: %d. ", len(o.Sites))
 	if o.After != "" {
-		fmt.Fprintf(&head, "There are more: call list_sites with after %q. ", o.After)
+		fmt.Fprintf(&head, "More sites follow: call list_sites with after %q. ", o.After)
 	}
 	for i := range o.Sites {
 		site := &o.Sites[i]

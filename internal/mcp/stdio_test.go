@@ -63,7 +63,7 @@ func TestHostileLines(t *testing.T) {
 			case <-time.After(20 * time.Second):
 				t.Fatal("it does not end")
 			}
-			// Standard output has the protocol and nothing else.
+			// Standard output contains only messages of the protocol.
 			for l := range strings.Lines(out.String()) {
 				if !json.Valid([]byte(l)) || !strings.Contains(l, `"jsonrpc":"2.0"`) {
 					t.Errorf("%q is no message", l)

@@ -76,7 +76,7 @@ func TestListSites(t *testing.T) {
 			t.Errorf("%q is not said in %s", word, said)
 		}
 	}
-	// What is listed now is where the news begin.
+	// The cursor of list_sites is the start of later changes.
 	s.apply(mill, put("/new", "New", text("News.")))
 	changes, _ := asked[changesOut](t, c, "list_changes", map[string]any{"site": mill, "since": out.Sites[0].Cursor})
 	if len(changes.Changes) != 1 || changes.Changes[0].URL != mill+"new" || changes.Changes[0].Kind != "added" {
@@ -139,7 +139,7 @@ func TestSearch(t *testing.T) {
 	if out, said := asked[searchOut](t, c, "search", map[string]any{"query": "zeppelins"}); len(out.Hits) != 0 || said == "" {
 		t.Errorf("of nothing: %+v, %s", out, said)
 	}
-	// What is mirrored meanwhile is found.
+	// A page that is mirrored later is found.
 	s.apply(river, put("/zeppelin", "Airships", text("Zeppelins cross the river.")))
 	if out, _ := asked[searchOut](t, c, "search", map[string]any{"query": "zeppelins"}); len(out.Hits) != 1 || out.Hits[0].URL != river+"zeppelin" {
 		t.Errorf("of what came meanwhile: %+v", out.Hits)
@@ -186,7 +186,7 @@ func TestReadPage(t *testing.T) {
 			t.Errorf("%q is not said in:\n%s", word, said)
 		}
 	}
-	// The same page by other spellings of its name.
+	// Other spellings of the same URL.
 	for _, url := range []string{mill + "wheels", mill + "wheels/#undershot", "https://MILL.example/wheels/", "https://mill.example:443/wheels/"} {
 		if again, _ := asked[readOut](t, c, "read_page", map[string]any{"url": url}); again.URL != mill+"wheels/" {
 			t.Errorf("%s gives %s", url, again.URL)
@@ -259,7 +259,7 @@ func TestSitesAsResources(t *testing.T) {
 	}
 }
 
-// A refused argument is named, with its value and the limit.
+// The error of an invalid argument has its name, its value and the limit.
 func TestArguments(t *testing.T) {
 	t.Parallel()
 	c := connect(t, New(mills(t), nil), nil)
@@ -288,7 +288,7 @@ func TestArguments(t *testing.T) {
 			}
 		}
 	}
-	// null is absent, and 3.0 is an integer.
+	// null means absent, and 3.0 is an integer.
 	if out, _ := asked[searchOut](t, c, "search", map[string]any{"query": "wheel", "site": nil, "limit": json.RawMessage("3.0")}); len(out.Hits) == 0 {
 		t.Errorf("%+v", out)
 	}
@@ -382,7 +382,7 @@ func TestHostileArguments(t *testing.T) {
 	if _, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: "delete_everything"}); err == nil {
 		t.Errorf("an unknown tool: %v", err)
 	}
-	// Places in the page that are not there.
+	// Positions that the page does not have.
 	v, err := s.pubs[mill].Head(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -413,7 +413,7 @@ func TestInsideStaysInside(t *testing.T) {
 	if strings.Count(log.String(), errSecret.Error()) != 4 {
 		t.Errorf("log: %s", log)
 	}
-	c = connect(t, New(broken{nil}, nil), nil) // a nil site: a panic
+	c = connect(t, New(broken{nil}, nil), nil) // a nil site causes a panic
 	if code, why := refused(t, c, "list_changes", nil); code != "internal" {
 		t.Error(why)
 	}
@@ -448,7 +448,7 @@ func TestEmptyLibrary(t *testing.T) {
 			t.Errorf("%s: %s", tool, why)
 		}
 	}
-	// One that was never complete is named, and its reason with it.
+	// A site that was never complete is listed with the reason.
 	if _, err := s.store.Site(t.Context(), mill, mill); err != nil {
 		t.Fatal(err)
 	}

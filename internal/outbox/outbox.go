@@ -41,7 +41,7 @@ type Outbox struct {
 	small int    // how often Most and Bytes are halved, after ErrTooLarge
 }
 
-// position is what a receiver has got. It is a record in the store.
+// position is the delivered part of the log. It is a record in the store.
 type position struct {
 	Cursor millrace.Cursor `json:"cursor"` // in the log
 	// All: every page is sent before the log continues at Cursor.

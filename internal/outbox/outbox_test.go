@@ -26,7 +26,7 @@ type opened struct {
 	state store.State
 }
 
-// open gives a site of a new store, whose clock moves by a minute each time.
+// open returns a site of a new store, whose clock advances by a minute at each call.
 func open(t *testing.T) (*opened, *clock) {
 	t.Helper()
 	c := &clock{time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
@@ -61,12 +61,12 @@ func apply(t *testing.T, site store.Site, changes ...string) {
 	}
 }
 
-// receiver records the events that it got.
+// receiver records the events it receives.
 type receiver struct {
-	got   []string // "added /a", and so on
-	parts []int    // how many at once
-	fail  error    // instead
-	after int      // with fail: so many deliveries are taken first
+	got   []string // events, such as "added /a"
+	parts []int    // number of events of each delivery
+	fail  error    // error to return instead
+	after int      // with fail: number of deliveries that succeed first
 }
 
 func (r *receiver) deliver(_ context.Context, lines [][]byte) error {
@@ -100,7 +100,7 @@ func flush(t *testing.T, o *Outbox) {
 	}
 }
 
-// visible is a site that shows only what may be public.
+// visible is a site that shows only public pages.
 type visible struct{ *opened }
 
 func (v visible) Head(ctx context.Context) (millrace.View, error) {
@@ -111,7 +111,7 @@ func (v visible) Head(ctx context.Context) (millrace.View, error) {
 	return store.Visible(head), nil
 }
 
-// A page that may not be public is deleted for a receiver that knows it.
+// A page that becomes hidden is sent as deleted to a receiver that has it.
 func TestFlushHidden(t *testing.T) {
 	site, _ := open(t)
 	r := &receiver{}
@@ -157,7 +157,7 @@ func TestFlush(t *testing.T) {
 	r.want(t, "deleted /e") // an earlier process may have sent it
 }
 
-// An event says what the page says, and where it stands in the log.
+// An event has the fields of the page and its position in the log.
 func TestEvent(t *testing.T) {
 	site, _ := open(t)
 	apply(t, site, "/a=one <two>")
@@ -200,8 +200,8 @@ func TestEvent(t *testing.T) {
 	}
 }
 
-// Wherever a flush is interrupted, no event is lost, and only events without a
-// saved position are sent twice.
+// If a flush is interrupted at any point, no event is lost. Only events without a saved
+// position are sent twice.
 func TestCutOff(t *testing.T) {
 	site, _ := open(t)
 	for i := range 10 {
@@ -253,7 +253,7 @@ func TestLargeCommit(t *testing.T) {
 	}
 }
 
-// Two receivers are independent; one that starts now misses earlier changes.
+// Two receivers are independent. A receiver that starts with Skip gets no earlier changes.
 func TestReceivers(t *testing.T) {
 	site, _ := open(t)
 	apply(t, site, "/a=1")
@@ -264,7 +264,7 @@ func TestReceivers(t *testing.T) {
 		t.Fatal(err)
 	}
 	apply(t, site, "/b=1")
-	if err := second.Skip(t.Context()); err != nil { // it is known by now
+	if err := second.Skip(t.Context()); err != nil { // Skip does nothing for a receiver with a position
 		t.Fatal(err)
 	}
 	flush(t, first)
@@ -273,7 +273,7 @@ func TestReceivers(t *testing.T) {
 	two.want(t, "added /b")
 }
 
-// Two processes that tell the same receiver find out.
+// Two processes that send to the same receiver detect each other.
 func TestTwice(t *testing.T) {
 	site, _ := open(t)
 	apply(t, site, "/a=1")
@@ -287,7 +287,7 @@ func TestTwice(t *testing.T) {
 	if taken, ok := errors.AsType[*TakenError](err); !ok || !errors.Is(err, millrace.ErrConflict) || taken.Site != base {
 		t.Error(err)
 	}
-	// Also if each tells while the other does not, and if one has not told yet.
+	// This also holds if they send alternately, or if one has not sent yet.
 	idle := &Outbox{Site: site, State: site.state, Name: base, Receiver: "test", Deliver: r.deliver}
 	flush(t, idle)
 	apply(t, site, "/b=1")
@@ -300,8 +300,8 @@ func TestTwice(t *testing.T) {
 	}
 }
 
-// A receiver whose position is older than the log gets a reset, then every page,
-// also after an interruption.
+// A receiver whose position is older than the log gets a reset, then every page, even after an
+// interruption.
 func TestReset(t *testing.T) {
 	site, c := open(t)
 	apply(t, site, "/a=1", "/b=1", "/c=1", "/d=1")
@@ -331,8 +331,7 @@ func TestReset(t *testing.T) {
 	never.want(t, "added /a", "added /b", "added /d", "added /e")
 }
 
-// A receiver that takes no long messages gets short ones, at last without what
-// makes them long.
+// If a receiver refuses long messages, it gets shorter ones, at last without the content.
 func TestTooLarge(t *testing.T) {
 	site, _ := open(t)
 	apply(t, site, "/a=1", "/b=1", "/c="+strings.Repeat("long ", 1000), "/d=1", "/e=1")

@@ -1,5 +1,5 @@
-// Package pipenet is a network in memory: connections between a client and a server in
-// one process, which work with fake time ([testing/synctest]).
+// Package pipenet is an in-memory network: connections between a client and a server in one
+// process, which work with fake time ([testing/synctest]).
 package pipenet
 
 import (
@@ -45,7 +45,7 @@ func (l *Listener) Dial(ctx context.Context, _, address string) (net.Conn, error
 	case l.conns <- theirs:
 		return ours, nil
 	case <-l.closed:
-		return nil, fmt.Errorf("connect with %s in this process: %w", address, syscall.ECONNREFUSED)
+		return nil, fmt.Errorf("connect to %s in this process: %w", address, syscall.ECONNREFUSED)
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

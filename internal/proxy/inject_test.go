@@ -12,7 +12,7 @@ import (
 
 const mark = "<link MARK>"
 
-// inject sends a page through in pieces of a size.
+// inject sends a page through an injector in pieces of size bytes.
 func inject(t testing.TB, page string, size int) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -30,7 +30,7 @@ func inject(t testing.TB, page string, size int) string {
 	return b.String()
 }
 
-// "^" is where the links belong.
+// "^" marks where the links must be inserted.
 var pages = []struct{ name, page string }{
 	{"plain", "<!DOCTYPE html>\n<html><head><title>T</title>^</head><body>x</body></html>"},
 	{"no end of head", "<html><head><title>T</title>^<body>x"},
@@ -95,7 +95,7 @@ func TestInject(t *testing.T) {
 	}
 }
 
-// A page of any size is passed on as it comes.
+// A page of any size is passed on as it arrives.
 func TestInjectStreams(t *testing.T) {
 	for name, part := range map[string]string{
 		"comment": "<!-- " + strings.Repeat("x", 1000), "title": "<title>" + strings.Repeat("<", 1000),
@@ -113,8 +113,8 @@ func TestInjectStreams(t *testing.T) {
 	}
 }
 
-// Whatever the page: it goes through whole, with the links at most once; and
-// for a parser they never change anything but the head's elements.
+// Any page passes completely, with the links at most once. A parser sees a change only in the
+// elements of the head.
 func FuzzInject(f *testing.F) {
 	for _, c := range pages {
 		f.Add(strings.Replace(c.page, "^", "", 1), 3)
@@ -133,7 +133,7 @@ func FuzzInject(f *testing.F) {
 		if !strings.Contains(got, mark) {
 			return
 		}
-		// In a comment or in text it would show, or be lost.
+		// Links in a comment would be lost; links in text would be visible.
 		for z := html.NewTokenizer(strings.NewReader(got)); z.Next() != html.ErrorToken; {
 			tok := z.Token()
 			if tok.Type != html.StartTagToken && strings.Contains(tok.Data, "MARK") {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// slowWriter takes its time for everything.
+// slowWriter is a response writer that takes a fixed time for each write.
 type slowWriter struct {
 	header http.Header
 	each   time.Duration
@@ -33,8 +33,7 @@ func (w *slowWriter) SetWriteDeadline(until time.Time) error {
 	return nil
 }
 
-// A slow client gets small pieces, each with its own time limit, and the whole
-// response.
+// A slow client gets the whole response in small pieces, each with its own time limit.
 func TestProxySlowReader(t *testing.T) {
 	w := &slowWriter{header: make(http.Header), each: 4 * time.Millisecond}
 	to := newDeadlineWriter(w, &http.Request{ProtoMajor: 2}, 64*time.Millisecond)
@@ -53,8 +52,8 @@ func TestProxySlowReader(t *testing.T) {
 	}
 }
 
-// What is inserted reads as the same JSON, and nothing in it ends the element
-// early, whatever a page's character set is.
+// The inserted script has the same JSON value. Nothing in it ends the element early, in any
+// character set.
 func TestScript(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
 		{`{"a": "</script><!-- & é 𝄞 \u2028"}`, `{"a":"</script><!-- & é 𝄞 ` + "\u2028" + `"}`},
@@ -99,7 +98,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// A client of HTTP/1.0 gets the links in the header alone.
+// An HTTP/1.0 client gets the links only in the header.
 func TestPlainClient(t *testing.T) {
 	lw := &linked{plain: true, find: func() *additions {
 		return &additions{fields: []string{"<x>"}, vary: []string{"Accept"}, elements: []byte("<link/>"), mark: "~1"}

@@ -144,16 +144,16 @@ func unescaped(path string) string {
 
 // Errors of requests that are not passed on.
 var (
-	errHost    = &millrace.RequestError{Status: http.StatusMisdirectedRequest, Text: "this is not the server of that host"}
-	errTunnel  = &millrace.RequestError{Status: http.StatusNotImplemented, Text: "this method is not passed on"}
-	errTarget  = &millrace.RequestError{Status: http.StatusBadRequest, Text: "the request's target is no path"}
-	errLoop    = &millrace.RequestError{Status: http.StatusLoopDetected, Text: "the request has been here before: this server stands in front of itself"}
-	errPassing = &millrace.RequestError{Status: http.StatusServiceUnavailable, Text: "too many requests at once"}
-	errOpen    = &millrace.RequestError{Status: http.StatusTooManyRequests, Text: "too many requests of one client at once"}
+	errHost    = &millrace.RequestError{Status: http.StatusMisdirectedRequest, Text: "this server does not serve that host"}
+	errTunnel  = &millrace.RequestError{Status: http.StatusNotImplemented, Text: "method not supported"}
+	errTarget  = &millrace.RequestError{Status: http.StatusBadRequest, Text: "the request target is not a path"}
+	errLoop    = &millrace.RequestError{Status: http.StatusLoopDetected, Text: "request loop: this server is configured as its own origin"}
+	errPassing = &millrace.RequestError{Status: http.StatusServiceUnavailable, Text: "too many concurrent requests"}
+	errOpen    = &millrace.RequestError{Status: http.StatusTooManyRequests, Text: "too many concurrent requests from this client"}
 	errDown    = &millrace.RequestError{Status: http.StatusBadGateway, Text: "origin server failed"}
-	errSlow    = &millrace.RequestError{Status: http.StatusGatewayTimeout, Text: "the site's own server did not answer in time"}
-	errBroken  = &millrace.RequestError{Status: http.StatusBadRequest, Text: "the request's body is broken"}
-	errUpload  = &millrace.RequestError{Status: http.StatusRequestTimeout, Text: "the request's body did not come in time"}
+	errSlow    = &millrace.RequestError{Status: http.StatusGatewayTimeout, Text: "the origin server did not respond in time"}
+	errBroken  = &millrace.RequestError{Status: http.StatusBadRequest, Text: "invalid request body"}
+	errUpload  = &millrace.RequestError{Status: http.StatusRequestTimeout, Text: "the request body did not arrive in time"}
 )
 
 // Misdirected returns the error of a request for an unknown host, or nil.

@@ -50,7 +50,7 @@ func (s *Subscriber) Serve(w http.ResponseWriter, r *http.Request, _ millrace.Li
 	switch {
 	case sub == nil:
 		// After this response a hub may delete the subscription (WebSub, section 7).
-		text(w, http.StatusGone, "there is no such subscription\n")
+		text(w, http.StatusGone, "subscription not found\n")
 		return nil
 	case r.Method == http.MethodGet:
 		s.asked(w, r, sub)
@@ -69,7 +69,7 @@ func (s *Subscriber) asked(w http.ResponseWriter, r *http.Request, sub *subscrip
 	case q.Get("hub.topic") != sub.topic && (mode != "denied" || q.Has("hub.topic")):
 	case mode == "denied":
 		s.log.WarnContext(r.Context(), "hub denied the subscription", "topic", sub.topic, "reason", shown(q.Get("hub.reason")))
-		s.answer(sub, answer{denied: cmp.Or(shown(q.Get("hub.reason")), "it gives no reason")})
+		s.answer(sub, answer{denied: cmp.Or(shown(q.Get("hub.reason")), "no reason given")})
 		text(w, http.StatusOK, "")
 		return
 	case mode == "subscribe" && challenge != "" && len(challenge) <= maxChallenge:

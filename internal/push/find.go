@@ -59,7 +59,7 @@ func Find(ctx context.Context, client *http.Client, root string) (Topic, error) 
 	if t, ok := home.topic(); ok {
 		return t, nil
 	}
-	return Topic{}, fmt.Errorf("%s has no hub that tells of its changes: %w", root, millrace.ErrNotFound)
+	return Topic{}, fmt.Errorf("%s has no hub for its changes: %w", root, millrace.ErrNotFound)
 }
 
 // feedTypes contains the media types of feeds.

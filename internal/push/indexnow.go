@@ -64,7 +64,7 @@ func NewIndexNow(endpoint, key, base string) (*IndexNow, error) {
 func NewKey(random io.Reader) (string, error) {
 	var b [16]byte
 	if _, err := io.ReadFull(random, b[:]); err != nil {
-		return "", fmt.Errorf("key of IndexNow: %w", err)
+		return "", fmt.Errorf("IndexNow key: %w", err)
 	}
 	return hex.EncodeToString(b[:]), nil
 }
@@ -78,7 +78,7 @@ func StoredKey(ctx context.Context, s store.State, site string) (string, error) 
 			return []byte(key), err
 		})
 	if err != nil {
-		return "", fmt.Errorf("key of IndexNow: %w", err)
+		return "", fmt.Errorf("IndexNow key: %w", err)
 	}
 	return string(key), nil
 }
@@ -91,7 +91,7 @@ func CheckKey(key string) error {
 		good = good && (c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-')
 	}
 	if !good {
-		return fmt.Errorf("a key of IndexNow has %d to %d letters, digits and dashes: %w", minKey, maxKey, millrace.ErrInvalid)
+		return fmt.Errorf("invalid IndexNow key, want %d to %d letters, digits and dashes: %w", minKey, maxKey, millrace.ErrInvalid)
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func (e *engine) deliver(ctx context.Context, lines [][]byte) error {
 			"reason", "pages are outside the folder of the key file, or the key belongs to another site")
 		return nil
 	case http.StatusForbidden:
-		return fmt.Errorf("%w; is %s to be had from outside?", err, strings.TrimSuffix(e.base, "/")+e.Path())
+		return fmt.Errorf("%w; check that %s is publicly reachable", err, strings.TrimSuffix(e.base, "/")+e.Path())
 	}
 	return err
 }

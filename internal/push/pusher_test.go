@@ -29,14 +29,14 @@ import (
 
 const base = "https://example.com/blog/"
 
-// opened is a site as it is published, and the State of its store.
+// opened is a published site, with the State of its store.
 type opened struct {
 	store.Site
 	pub   store.Publication
 	state store.State
 }
 
-// Head brings the publication up to the site.
+// Head updates the publication and returns its view.
 func (o *opened) Head(ctx context.Context) (millrace.View, error) {
 	if _, err := o.pub.Refresh(ctx, store.Lease{}, 0, nil); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func open(t *testing.T) *opened {
 	return &opened{site, pub, st.State()}
 }
 
-// apply puts pages, or deletes those with a dash in front.
+// apply adds pages, or deletes those with a leading dash.
 func apply(t *testing.T, site store.Site, text string, urls ...string) {
 	t.Helper()
 	var batch []millrace.Change
@@ -77,10 +77,10 @@ func apply(t *testing.T, site store.Site, text string, urls ...string) {
 	}
 }
 
-// listener takes pushes.
+// listener is a server that receives notifications.
 type listener struct {
 	*httptest.Server
-	status int // of answers; 0 = 202
+	status int // of responses; 0 = 202
 	got    []string
 }
 
@@ -122,8 +122,8 @@ func newPusher(site *opened) *Pusher {
 	}
 }
 
-// A hub is pinged once for each topic of each edition, also of one that it was
-// down for, and by a process that comes later.
+// A hub is pinged once for each topic of each edition. That includes editions published while
+// the hub was down, or before the process started.
 func TestHub(t *testing.T) {
 	site, l := open(t), listen(t)
 	atom := formType + " hub.mode=publish&hub.url=https%3A%2F%2Fexample.com%2Ffeed.atom"
@@ -150,12 +150,12 @@ func TestHub(t *testing.T) {
 	flush(true)
 	l.want(t, atom, jsonFeed)
 
-	h.url = l.URL + "/moved" // another hub, which has moved
+	h.url = l.URL + "/moved" // another hub, which redirects
 	flush(true)
 	l.want(t, atom, atom, jsonFeed, jsonFeed)
 }
 
-// submitted reads a submission.
+// submitted decodes a submission.
 func submitted(t *testing.T, got string) (s submission) {
 	t.Helper()
 	body, ok := strings.CutPrefix(got, "application/json; charset=utf-8 ")
@@ -165,8 +165,8 @@ func submitted(t *testing.T, got string) (s submission) {
 	return s
 }
 
-// Pages that change after it was asked for are submitted, in parts that are not
-// too large, and none that is hidden or elsewhere.
+// Pages that change after the first call are submitted in parts of limited size. Hidden pages
+// and pages of other sites are not submitted.
 func TestIndexNow(t *testing.T) {
 	site, l := open(t), listen(t)
 	apply(t, site, "1", "/old", "/gone", "/hidden/a")
@@ -186,7 +186,7 @@ func TestIndexNow(t *testing.T) {
 	l.want(t)
 
 	apply(t, site, "2", "/a", "/b", "/old", "-/gone", "/hidden/b", "https://elsewhere.example/blog/")
-	l.status = http.StatusForbidden // the file of the key is not there
+	l.status = http.StatusForbidden // the key file is missing
 	flush(false)
 	l.got, l.status = nil, http.StatusOK
 	e = &engine{pusher: newPusher(site), IndexNow: n}
@@ -204,7 +204,7 @@ func TestIndexNow(t *testing.T) {
 		t.Error(d)
 	}
 
-	// What is refused for good does not stand in the way of what follows.
+	// A permanently rejected page does not block later pages.
 	for _, status := range []int{http.StatusUnprocessableEntity, http.StatusBadRequest} {
 		l.got, l.status = nil, status
 		apply(t, site, fmt.Sprint(status), "/a")
@@ -218,7 +218,7 @@ func TestIndexNow(t *testing.T) {
 	}
 }
 
-// Processes that take over from each other lose nothing, and tell nothing twice.
+// If one process takes over from another, each change is submitted exactly once.
 func TestIndexNowTakenOver(t *testing.T) {
 	site, l := open(t), listen(t)
 	n, err := NewIndexNow(l.URL+"/", "0123456789abcdef", base)
@@ -244,16 +244,16 @@ func TestIndexNowTakenOver(t *testing.T) {
 	}
 }
 
-// The first change is sent at once, those within the gap together; a failure
-// puts the next attempt off.
+// The first change is sent at once, and changes within the gap together. A failure delays the
+// next attempt.
 func TestFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		var mu sync.Mutex // of what follows
+		var mu sync.Mutex // guards the variables below
 		moved := make(chan struct{})
 		var at []time.Duration
 		var fail error
-		idle := 0 // which of the calls finds nothing to tell
+		idle := 0 // number of the call that has nothing to send
 		set := func(change func()) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -320,7 +320,7 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// Of a URL that is posted to, the log has the host alone.
+// The log has only the host of a URL that receives notifications.
 func TestHidden(t *testing.T) {
 	site, l := open(t), listen(t)
 	apply(t, site, "1", "/a")
@@ -359,7 +359,7 @@ func TestHidden(t *testing.T) {
 	}
 }
 
-// writer is a log that somebody reads line by line.
+// writer calls a function for each line of a log.
 type writer func(line []byte)
 
 func (w writer) Write(line []byte) (int, error) {
@@ -367,7 +367,7 @@ func (w writer) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Each kind of failure has its patience.
+// Each kind of failure has its own pause.
 func TestWait(t *testing.T) {
 	p := newPusher(&opened{})
 	for _, tt := range []struct {
@@ -392,7 +392,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// Keys and URLs that cannot be right are refused.
+// Invalid keys and URLs are refused.
 func TestBad(t *testing.T) {
 	for _, key := range []string{"", "1234567", strings.Repeat("a", 129), "abc/../defghij", "abcdefgh\n"} {
 		if _, err := NewIndexNow("", key, base); !errors.Is(err, millrace.ErrInvalid) {

@@ -33,7 +33,7 @@ const (
 type Subscription struct {
 	Topic
 	Callback string    `json:"callback"`         // that the hub calls
-	Secret   string    `json:"secret,omitempty"` // for signatures of the hub; "" = none
+	Secret   string    `json:"secret,omitempty"` // for verifying signatures of the hub; "" = none
 	Until    time.Time `json:"until"`            // the end of its lease
 }
 
@@ -74,7 +74,7 @@ func NewSubscriber(client *http.Client, callback string, o *SubscriberOptions) (
 		return nil, err
 	}
 	if strings.Contains(callback, "?") {
-		return nil, fmt.Errorf("callback %s: a base has no query: %w", fetch.HostOf(callback), millrace.ErrInvalid)
+		return nil, fmt.Errorf("callback %s: the URL must not have a query: %w", fetch.HostOf(callback), millrace.ErrInvalid)
 	}
 	s := &Subscriber{callback: strings.TrimRight(callback, "/"), client: client, subs: make(map[string]*subscription)}
 	if o != nil {
@@ -165,7 +165,7 @@ func rest(ctx context.Context, sub *subscription, held *Subscription, kept func(
 func (s *Subscriber) fresh(t Topic) (token string, out Subscription, err error) {
 	var b [48]byte
 	if _, err := rand.Read(b[:]); err != nil {
-		return "", out, fmt.Errorf("secret of a subscription: %w", err)
+		return "", out, fmt.Errorf("create subscription secret: %w", err)
 	}
 	token = hex.EncodeToString(b[:16])
 	out = Subscription{Topic: t, Callback: s.callback + "/" + token}
@@ -216,7 +216,7 @@ func (s *Subscriber) ask(ctx context.Context, held *Subscription, sub *subscript
 	select {
 	case a := <-sub.answers:
 		if a.denied != "" {
-			return fmt.Errorf("hub %s denies the subscription: %s: %w", held.Hub, a.denied, millrace.Coded("hub-denied", millrace.ErrForbidden))
+			return fmt.Errorf("hub %s denied the subscription: %s: %w", held.Hub, a.denied, millrace.Coded("hub-denied", millrace.ErrForbidden))
 		}
 		held.Until = a.until
 		return nil

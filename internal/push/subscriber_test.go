@@ -23,20 +23,20 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// world is a site with a hub, and a subscriber, without a network.
+// world is a site with a hub and a subscriber, all in memory.
 type world struct {
 	t    *testing.T
 	sub  *Subscriber
 	site map[string]string // documents of the site, with their type in the first line
-	log  bytes.Buffer      // to be read when nothing is kept any more
+	log  bytes.Buffer      // read it only after Keep has returned
 
 	mu     sync.Mutex
-	asked  []string   // "GET https://…" and so on
+	asked  []string   // method and URL of each request, such as "GET https://…"
 	form   url.Values // of the last request to the hub
 	answer int        // of the hub; 0 = 202
-	lease  string     // that the hub grants; "" = what was asked for
-	deny   string     // why it does not
-	dumb   bool       // the hub asks nothing
+	lease  string     // lease that the hub grants; "" = the requested one
+	deny   string     // reason with which the hub denies; "" = it does not
+	dumb   bool       // the hub sends no verification request
 }
 
 const feed = "application/atom+xml\n" + `<?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom">
@@ -62,7 +62,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// client is one whose requests the world answers.
+// client returns a client whose requests world handles.
 func (w *world) client() *http.Client {
 	return &http.Client{Transport: roundTrip(func(r *http.Request) *http.Response {
 		w.mu.Lock()
@@ -87,7 +87,7 @@ func (w *world) client() *http.Client {
 	})}
 }
 
-// hub is a hub that asks at once whether a subscription was meant.
+// hub implements a hub that verifies each subscription at once.
 func (w *world) hub(rec *httptest.ResponseRecorder, r *http.Request) {
 	_ = r.ParseForm()
 	w.form = r.PostForm
@@ -108,14 +108,14 @@ func (w *world) hub(rec *httptest.ResponseRecorder, r *http.Request) {
 	}
 }
 
-// callback calls back.
+// callback sends a request to the subscriber, as a hub does.
 func (w *world) callback(method, target, body, signature string) (int, string) {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	if signature != "" {
 		r.Header.Set("X-Hub-Signature", signature)
 	}
 	if _, ok := w.sub.Scope(r); !ok {
-		return 0, "" // not the subscriber's
+		return 0, "" // not a callback of the subscriber
 	}
 	rec := httptest.NewRecorder()
 	if err := w.sub.Serve(rec, r, nil); err != nil {
@@ -127,7 +127,7 @@ func (w *world) callback(method, target, body, signature string) (int, string) {
 	return rec.Code, rec.Body.String()
 }
 
-// set changes what the world does.
+// set changes the behavior of the site and the hub.
 func (w *world) set(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -142,7 +142,7 @@ func (w *world) requests() []string {
 	return out
 }
 
-// keep keeps a subscription until end is called, which gives its error.
+// keep maintains a subscription until end is called, which returns the error of Keep.
 func (w *world) keep(held Subscription) (kept func() Subscription, hints func() int, end func() error) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	var mu sync.Mutex
@@ -182,8 +182,8 @@ func sign(method, secret, body string) string {
 	return method + "=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// A subscription is asked for, confirmed, told of, renewed, and taken up by the
-// next process without a request.
+// A subscription is requested, confirmed, stored and renewed. The next process continues it
+// without a request.
 func TestKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -270,14 +270,14 @@ func TestKeep(t *testing.T) {
 	})
 }
 
-// What a hub does wrong is tried again; what it does not want is not.
+// A failure of the hub is retried; a denial is not.
 func TestKeepFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.answer = http.StatusNotFound
 		kept, _, end := w.keep(Subscription{})
-		time.Sleep(200 * time.Second)           // the fourth attempt comes after 210 seconds at the earliest
-		if got := len(w.requests()); got != 9 { // at once, after a minute at most, and after three at most
+		time.Sleep(200 * time.Second)           // the fourth attempt starts after 210 seconds or later
+		if got := len(w.requests()); got != 9 { // three attempts: at once, within one minute, within three minutes
 			t.Errorf("%d requests", got)
 		}
 		w.set(func() { w.answer, w.dumb = 0, true })
@@ -316,13 +316,13 @@ func TestKeepFails(t *testing.T) {
 	})
 }
 
-// A topic is found wherever WebSub lets a publisher name it.
+// A topic is found at every place that WebSub allows.
 func TestFind(t *testing.T) {
 	const hub, self = "https://hub.example/", "https://site.example/self"
 	for name, tt := range map[string]struct {
 		site map[string]string
-		want string // the topic; "" = none
-		most int    // requests
+		want string // topic; "" = not found
+		most int    // maximum number of requests
 	}{
 		"a header": {map[string]string{"/": "text/html;link=<" + hub + `>; rel="hub", <self>; rel=self` + "\n"}, self, 1},
 		"no self":  {map[string]string{"/": "text/html;link=<" + hub + ">; rel=hub\n"}, "https://site.example/", 1},
@@ -364,8 +364,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Whatever a feed is, reading its links ends, and gives URLs that can be
-// asked.
+// Any feed can be parsed in finite time, and its links have valid URLs.
 func FuzzFeedLinks(f *testing.F) {
 	at, _ := url.Parse("https://site.example/feed")
 	f.Add([]byte(strings.SplitN(feed, "\n", 2)[1]))

@@ -1,5 +1,5 @@
-// Package recent remembers what a list says about the pages that it named most
-// recently: clients request a page soon after its item in the list.
+// Package recent stores what a list says about the pages that it named most recently. Clients
+// request a page soon after its item in the list.
 package recent
 
 import "sync"

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// If writing fails, the old file stays.
+// If writing fails, the old file is unchanged.
 func TestFile(t *testing.T) {
 	t.Parallel()
 	errBroken := errors.New("broken")

@@ -28,7 +28,7 @@ func Bytes(w http.ResponseWriter, r *http.Request, status int, contentType strin
 	}
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // a client that has left needs no answer
+		_, _ = w.Write(body) // ignore the error: the client has disconnected
 	}
 }
 
@@ -67,7 +67,7 @@ func Error(w http.ResponseWriter, r *http.Request, status int, said *millrace.Re
 }
 
 // ErrNotFound is the error for a path without a document.
-var ErrNotFound = &millrace.RequestError{Status: http.StatusNotFound, Code: "NOT_FOUND", Text: "there is no such document here"}
+var ErrNotFound = &millrace.RequestError{Status: http.StatusNotFound, Code: "NOT_FOUND", Text: "document not found"}
 
 // NotFound sends [ErrNotFound].
 func NotFound(w http.ResponseWriter, r *http.Request) {

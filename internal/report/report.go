@@ -54,7 +54,7 @@ type PulledBy struct {
 	Last     time.Time      `json:"last"`   // time of the last pull
 	Pulls    int64          `json:"pulls"`  // number of pulls
 	Failed   int64          `json:"failed"` // number of failed pulls
-	Saved    *savings.Saved `json:"saved"`  // what the pulls have cost and saved
+	Saved    *savings.Saved `json:"saved"`  // costs and savings of the pulls
 }
 
 // Of returns the report on a store.
@@ -144,16 +144,16 @@ func (r *Report) Text(w *bytes.Buffer) {
 		s.text(w)
 	}
 	if len(r.Sites) == 0 && len(r.Served) == 0 {
-		fmt.Fprintf(w, "nothing was pulled into %s yet, and no machine has asked for anything that is served from it since %s\n", r.Store, r.first.Format(time.DateOnly))
+		fmt.Fprintf(w, "nothing has been pulled into %s yet, and machines have requested nothing from it since %s\n", r.Store, r.first.Format(time.DateOnly))
 	}
 	w.WriteByte('\n')
 	if len(r.Served) > 0 {
-		w.WriteString("served: against each page that was asked for as HTML, unconditionally, all of it read; lists and feeds are cost alone\n")
+		w.WriteString("served: compared with the full HTML of each requested page without conditional requests; lists and feeds are only costs\n")
 	}
 	if len(r.Sites) > 0 || len(r.Served) == 0 {
-		w.WriteString("pulled: against every page once a pull as HTML, unconditionally, all of it read\n")
+		w.WriteString("pulled: compared with the full HTML of every page once per pull without conditional requests\n")
 	}
-	w.WriteString("estimates are by\n")
+	w.WriteString("estimates use\n")
 	for _, k := range r.Coefficients {
 		fmt.Fprintf(w, "  %s %v %s: %s\n", k.Name, k.Value, k.Unit, k.Source)
 	}

@@ -13,9 +13,9 @@ import (
 )
 
 // figures matches a number with its unit.
-var figures = regexp.MustCompile(`[0-9][0-9.-]*( (?:%|MB|kB|bytes|mWh|kWh|thousand|tokens|requests|machine|pages|answers))?`)
+var figures = regexp.MustCompile(`[0-9][0-9.-]*( (?:%|MB|kB|bytes|mWh|kWh|thousand|tokens|requests|machine|pages|responses))?`)
 
-// The first lines show what was saved, what cost more, and what part was lists.
+// The first lines show the savings, the extra costs, and the share of lists.
 func TestServedText(t *testing.T) {
 	t.Parallel()
 	day := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
@@ -36,11 +36,11 @@ func TestServedText(t *testing.T) {
 			t.Errorf("figures %s, want %s:\n%s", got, want, head)
 		}
 	}
-	check("9 requests; 1 machine; 2026-10-24; 2026-11-22; 2.9 MB; 200.0 mWh; 50.0 thousand; 3.1 MB; 2 pages; 3.0 MB; 2; 8 answers; 304; 25 %; 70 pages; 5.0 MB")
+	check("9 requests; 1 machine; 2026-10-24; 2026-11-22; 2.9 MB; 200.0 mWh; 50.0 thousand; 3.1 MB; 2 pages; 3.0 MB; 2; 8 responses; 304; 25 %; 70 pages; 5.0 MB")
 	r.Total = analytics.Saved{Requests: 3, Pages: 2, Carried: 5, Lists: 10, Bytes: savings.NewFigure(100, 9100, savings.Estimate)}
-	check("3 requests; 1 machine; 2026-10-24; 2026-11-22; 9.0 kB; 0 tokens; 0.00 mWh; 100 bytes; 2 pages; 5; 10 bytes; 0; 0 answers; 304")
+	check("3 requests; 1 machine; 2026-10-24; 2026-11-22; 9.0 kB; 0 tokens; 0.00 mWh; 100 bytes; 2 pages; 5; 10 bytes; 0; 0 responses; 304")
 	r.Total.Bytes, r.Total.Tokens, r.Total.KWh = savings.NewFigure(9, 0, savings.Measured), savings.NewFigure(5, 0, savings.Estimate), savings.NewFigure(1, 0, savings.Estimate)
-	check("3 requests; 1 machine; 2026-10-24; 2026-11-22; 9 bytes; 5 tokens; 1.0 kWh; 9 bytes; 2 pages; 5; 10 bytes; 0; 0 answers; 304")
+	check("3 requests; 1 machine; 2026-10-24; 2026-11-22; 9 bytes; 5 tokens; 1.0 kWh; 9 bytes; 2 pages; 5; 10 bytes; 0; 0 responses; 304")
 }
 
 // Sums in JSON and CSV have no floating-point noise, and lose no digit of a count.

@@ -83,10 +83,10 @@ func (r *Served) text(w *bytes.Buffer) {
 	fmt.Fprintf(w, "%s: %s of %s since %s, the first on %s\n", humanize.Printable(r.Site), humanize.Quantity(t.Requests, "request"),
 		humanize.Quantity(int64(len(r.Bots)), "machine"), r.From.Format(time.DateOnly), r.Days[0].Day.Format(time.DateOnly))
 	fmt.Fprintf(w, "  %s against the same pages as HTML%s\n", savings.Text(t.Bytes, t.Tokens, t.KWh, nil), basisText(t.Bytes.Basis))
-	fmt.Fprintf(w, "  %s went out for %s%s; %d of %d answers were a 304%s\n", humanize.Bytes(int64(t.Bytes.Spent)), pagesText(t), listsText(t),
+	fmt.Fprintf(w, "  %s sent for %s%s; %d of %d responses were 304%s\n", humanize.Bytes(int64(t.Bytes.Spent)), pagesText(t), listsText(t),
 		t.NotModified, t.Answered, humanize.Rate(t.NotModifiedRate))
 	if z := &t.ZeroFetch; z.Pages > 0 {
-		fmt.Fprintf(w, "  beside that, lists named %s that were not asked for that day: at most so many requests were needless, %s as HTML, an estimate\n",
+		fmt.Fprintf(w, "  in addition, lists named %s that were not requested that day: they saved at most that many requests, %s as HTML, an estimate\n",
 			humanize.Quantity(z.Pages, "page"), humanize.Bytes(int64(z.Bytes)))
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -129,9 +129,9 @@ func listsText(s *analytics.Saved) string {
 	case s.Lists == 0:
 		return ""
 	case s.Carried > 0:
-		return ", " + humanize.Bytes(s.Lists) + " of it lists and collections"
+		return ", " + humanize.Bytes(s.Lists) + " in lists and collections"
 	}
-	return ", " + humanize.Bytes(s.Lists) + " of it lists"
+	return ", " + humanize.Bytes(s.Lists) + " in lists"
 }
 
 func basisText(b savings.Basis) string {

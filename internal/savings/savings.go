@@ -32,8 +32,8 @@ const sampled = 10
 
 // Figure is the amount spent, the amount of the baseline, and the difference.
 type Figure struct {
-	Spent   float64 `json:"spent"`      // what was spent
-	Instead float64 `json:"instead_of"` // what fetching HTML would have spent
+	Spent   float64 `json:"spent"`      // amount spent
+	Instead float64 `json:"instead_of"` // amount that fetching HTML would have cost
 	Saved   float64 `json:"saved"`      // the difference; negative if it cost more
 	Basis   Basis   `json:"basis"`      // measured or estimate
 }
@@ -64,15 +64,15 @@ type HTML struct {
 	Received  float64 `json:"received"`  // bytes received, with header fields
 	Bytes     float64 `json:"bytes"`     // bytes decoded
 	Documents int64   `json:"documents"` // number of measured documents
-	From      Origin  `json:"from"`      // what the size is taken from: html, sample, text or none
+	From      Origin  `json:"from"`      // source of the size: html, sample, text or none
 }
 
 // Saved is the savings by one or more pulls of a site.
 type Saved struct {
-	Pages   int64 `json:"pages"`      // pages whose state a pull has learned, once for each pull
+	Pages   int64 `json:"pages"`      // pages whose state is known after a pull, counted once per pull
 	Brought int64 `json:"fetched"`    // pages that were fetched
 	Stand   int64 `json:"unmodified"` // pages that were checked one by one and had not changed
-	Skipped int64 `json:"skipped"`    // pages that were not requested, because the list said that they had not changed
+	Skipped int64 `json:"skipped"`    // pages that were not requested, because a list showed that they had not changed
 
 	Conditional int64 `json:"conditional"`  // requests that a 304 could answer
 	NotModified int64 `json:"not_modified"` // requests that a 304 answered

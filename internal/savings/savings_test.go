@@ -14,11 +14,11 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// about compares numbers as far as they are exact.
+// about compares numbers with a tolerance.
 var about = cmpopts.EquateApprox(1e-12, 0)
 
-// The figures of TCT draft-00 for one fetch, with the unit put right: 85.3 kB
-// at 0.06 kWh/GB are 5.1 mWh, not 5.1 Wh.
+// The figures of TCT draft-00 for one fetch, with the unit corrected: 85.3 kB at 0.06 kWh/GB
+// are 5.1 mWh, not 5.1 Wh.
 func TestDraftsExample(t *testing.T) {
 	one := store.Traffic{Pulls: 1, Pages: 1, Fetched: 1, Text: 1960 * 4, Requests: 1, Received: 17_700, HTML: 1, HTMLReceived: 103_000, HTMLBytes: 13_900 * 4}
 	want := &Saved{
@@ -34,8 +34,8 @@ func TestDraftsExample(t *testing.T) {
 	}
 }
 
-// A second pull of 1000 pages of which nothing is known but their text: one
-// conditional request, and a list that says which ten have changed.
+// A second pull of 1000 pages whose HTML size is estimated from their text. The list names ten
+// changed pages.
 func TestEstimate(t *testing.T) {
 	pull := store.Traffic{Pulls: 1, Pages: 1000, Fetched: 10, Text: 10_000, Requests: 11, Conditional: 11, NotModified: 0, Received: 50_000}
 	site := store.Traffic{Pulls: 2, Pages: 2000, Fetched: 1010, Text: 1_010_000}
@@ -53,7 +53,7 @@ func TestEstimate(t *testing.T) {
 	}
 }
 
-// What the size of HTML is taken from, and whether that is a measurement.
+// The source of the HTML size determines whether the savings are measured or estimated.
 func TestOrigin(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -85,8 +85,7 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// A crawl that found lists beside pages, or a protocol that brings more than
-// HTML does, has saved less than nothing.
+// A crawl that fetched lists in addition to pages has negative savings.
 func TestNegative(t *testing.T) {
 	pull := store.Traffic{Pulls: 1, Pages: 10, Fetched: 10, Text: 100, Requests: 25, Received: 24_000, HTML: 20, HTMLReceived: 20_000, HTMLBytes: 20_000}
 	s := Of(pull, pull, Default())
@@ -95,7 +94,7 @@ func TestNegative(t *testing.T) {
 	}
 }
 
-// Pulls one by one and all together have saved the same.
+// The savings of single pulls add up to the savings of all pulls.
 func TestSums(t *testing.T) {
 	a := store.Traffic{Pulls: 1, Pages: 500, Fetched: 500, Text: 600_000, Requests: 502, Conditional: 1, Received: 900_000}
 	b := store.Traffic{Pulls: 1, Pages: 500, Fetched: 20, Unmodified: 7, Text: 22_000, Requests: 28, Conditional: 28, NotModified: 7, Received: 70_000}
@@ -117,7 +116,7 @@ func TestSums(t *testing.T) {
 	}
 }
 
-// What is printed has no NaN, which JSON does not know, whatever was counted.
+// The JSON never contains NaN, whatever was counted.
 func TestNothing(t *testing.T) {
 	out, err := json.Marshal(Of(store.Traffic{}, store.Traffic{}, Default()))
 	if err != nil || strings.Contains(string(out), "rate") {

@@ -52,8 +52,8 @@ func (s *Saved) Text() (saved, counted string) {
 	}
 	how := map[Origin]string{
 		FromHTML:   ", measured",
-		FromSample: ", an estimate by some of them",
-		FromText:   ", an estimate by their text",
+		FromSample: ", estimated from some of them",
+		FromText:   ", estimated from their text",
 		FromNone:   ", of unknown size",
 	}
 	note := ", an estimate"
@@ -63,9 +63,9 @@ func (s *Saved) Text() (saved, counted string) {
 		note = how[FromHTML]
 	}
 	saved = fmt.Sprintf("%s against %s of HTML%s", Text(s.Bytes, s.Tokens, s.KWh, &s.Requests), humanize.Quantity(s.Pages, "page"), note)
-	counted = fmt.Sprintf("%d pages came, %d were looked at, %d were not asked for%s", s.Brought, s.Stand, s.Skipped, humanize.Rate(s.SkipRate))
+	counted = fmt.Sprintf("%d pages fetched, %d unmodified, %d not requested%s", s.Brought, s.Stand, s.Skipped, humanize.Rate(s.SkipRate))
 	if s.Conditional > 0 {
-		counted += fmt.Sprintf("; %d of %d conditional requests had a 304%s", s.NotModified, s.Conditional, humanize.Rate(s.NotModifiedRate))
+		counted += fmt.Sprintf("; %d of %d conditional requests got a 304%s", s.NotModified, s.Conditional, humanize.Rate(s.NotModifiedRate))
 	}
 	return saved, counted
 }

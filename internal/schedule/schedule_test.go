@@ -11,13 +11,12 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// steady are rules without chance.
+// steady returns rules without jitter.
 func steady(least, most time.Duration) *Rules {
 	return &Rules{Min: least, Max: most, Rand: func() float64 { return 0.5 }}
 }
 
-// looks gives how long it is to the next look after each of several, which end
-// when they are due.
+// looks returns the pause after each of several scans. Each scan ends when it is due.
 func looks(r *Rules, s State, each ...Scan) (waits []time.Duration, end State) {
 	now := noon
 	for _, l := range each {
@@ -29,8 +28,8 @@ func looks(r *Rules, s State, each ...Scan) (waits []time.Duration, end State) {
 	return waits, s
 }
 
-// A site that changes is looked at more and more often, one that does not less
-// and less, between the bounds.
+// The interval shrinks for a site that changes and grows for one that does not, between the
+// bounds.
 func TestLearns(t *testing.T) {
 	r := steady(10*time.Minute, 3*time.Hour)
 	changed, same := Scan{Changed: true}, Scan{}
@@ -47,7 +46,7 @@ func TestLearns(t *testing.T) {
 	}
 }
 
-// Failures put the next look off, and leave alone what was learned.
+// Failures delay the next scan and do not change the learned interval.
 func TestFails(t *testing.T) {
 	r := steady(10*time.Second, 10*time.Minute)
 	failed := Scan{Failed: true}
@@ -72,7 +71,7 @@ func TestFails(t *testing.T) {
 	}
 }
 
-// What a site asks for is kept, whatever was learned, and whatever hints say.
+// A Retry-After takes precedence over the learned interval and over hints.
 func TestAsked(t *testing.T) {
 	r := steady(time.Second, time.Hour)
 	for _, tt := range []struct {
@@ -95,8 +94,8 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// Hints are for looks between those of the schedule, and cost nothing there;
-// those that come to nothing are believed less and less.
+// A hinted scan does not change the interval. Each hint without a change doubles the delay of
+// the next hinted scan.
 func TestHints(t *testing.T) {
 	r := steady(time.Second, time.Hour)
 	s := r.After(State{Interval: 40 * time.Minute}, Scan{Ended: noon, Hinted: true, Changed: true})
@@ -116,8 +115,8 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// If the clock was set back, no site waits longer than planned, and one that
-// is set forward lets the next look come.
+// If the clock was set back, no site waits longer than planned. If it was set forward, the
+// next scan is due.
 func TestClock(t *testing.T) {
 	s := steady(0, 0).After(State{Interval: time.Hour}, Scan{Ended: noon})
 	for at, want := range map[time.Duration]time.Duration{
@@ -132,7 +131,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// What is kept is taken up, within the bounds of now.
+// A stored state is resumed within the current bounds.
 func TestResume(t *testing.T) {
 	s := steady(0, 0).After(State{Interval: 16 * time.Hour}, Scan{Ended: noon})
 	b, err := json.Marshal(s)
@@ -156,7 +155,7 @@ func TestResume(t *testing.T) {
 	}
 	for _, soon := range []bool{false, true} {
 		failed := Scan{Ended: noon, Failed: true, Refused: true}
-		if soon { // sooner than it would be asked anyway
+		if soon { // sooner than the retry
 			failed.NotBefore = noon.Add(time.Minute)
 		}
 		s := steady(0, 0).Resume(steady(0, 0).After(State{}, failed))
@@ -169,8 +168,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// Whatever happens, the next look is between now and the longest time, or the
-// one that the site has asked for.
+// After any sequence of scans, the next scan is due between now and the maximum interval, or
+// the site's Retry-After.
 func TestAlwaysBounded(t *testing.T) {
 	r := &Rules{Min: time.Second, Max: time.Hour}
 	s, now, random := State{}, noon, rand.New(rand.NewPCG(1, 2))

@@ -4,7 +4,7 @@ import "strings"
 
 // sign returns the word for the signs that end names such as C++ and C#.
 func (s *segmenter) sign(start, end int) (word string, n int) {
-	const most = 10 // longer words have signs for other reasons
+	const most = 10 // in longer words, the signs have other reasons
 	switch {
 	case end-start > most || s.isDigit(start):
 	case s.hasPrefix(end, "++") && !s.hasPrefix(end, "+++"):

@@ -10,8 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// shown writes the terms of a text: "*" after a further form, "." after a stop
-// word.
+// shown returns the terms of a text, with "*" after an extra form and "." after a stop word.
 func shown(a *Analyzer, text, lang string) string {
 	var out []string
 	for t := range a.Tokens(text, lang) {
@@ -35,7 +34,7 @@ func TestTokens(t *testing.T) {
 		{"en-GB", "Running", "run"},
 		{"", "Running", "run"},
 		{"und", "dog's DOG’S", "dog dog"},
-		// Names of programs are found whole and by their parts.
+		// Names in programs are found as a whole and by their parts.
 		{"en", "max_connections", "max connect maxconnect*"},
 		{"en", "foo.Bar()", "foo bar foobar*"},
 		{"en", "std::vector Foo\\Bar", "std vector stdvector* foo bar foobar*"},
@@ -57,7 +56,7 @@ func TestTokens(t *testing.T) {
 		{"en", "see https://example.com/docs/a.html.", "see exampl com examplecom* doc a. html ahtml* examplecomdocsahtml*"},
 		{"en", "https:// http://localhost", "localhost"},
 		{"en", "wait...what and/or", "wait what. and. or."},
-		// Letters that look alike are alike; accents do not count.
+		// Compatible letters are equal, and accents are ignored.
 		{"en", "Ｆｕｌｌ ﬁle CAFÉ cafe\u0301", "full file cafe cafe"},
 		{"en", "co\u00adop\u00aderate zero\u200bwidth", "cooper zero width"},
 		{"de", "Häuser Straße STRASSE Übergrößen", "haus strass strass ubergross"},
@@ -95,7 +94,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// What was seen before does not change what a word becomes.
+// The term of a word does not depend on the words analysed before.
 func TestTokensAgain(t *testing.T) {
 	a := NewAnalyzer()
 	text := "The running of C++ programs, e-mail"
@@ -117,7 +116,7 @@ func TestTokensAgain(t *testing.T) {
 	}
 }
 
-// One word may be as long as the page.
+// A single word may be as long as the page.
 func TestTokensLong(t *testing.T) {
 	a := NewAnalyzer()
 	long := strings.Repeat("x", 5<<20)
@@ -146,7 +145,7 @@ func TestTokensLong(t *testing.T) {
 	}
 }
 
-// Reading may stop at any term, also inside of a compound.
+// The caller may stop at any term, even inside a compound.
 func TestTokensStop(t *testing.T) {
 	a := NewAnalyzer()
 	const text = "https://example.com/getElementById foo_bar 東京タワー C++ O'Brien 1,000"

@@ -58,10 +58,10 @@ func NewEmbedder(client *http.Client, endpoint, model string, o *EmbedderOptions
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		// Omit the URL from the error: it may contain a password.
-		return nil, fmt.Errorf("embedder: the endpoint is no absolute URL of http or https: %w", millrace.ErrInvalid)
+		return nil, fmt.Errorf("embedder: the endpoint is not an absolute http or https URL: %w", millrace.ErrInvalid)
 	}
 	if model == "" {
-		return nil, fmt.Errorf("embedder %s: no model is named: %w", shownURL(u), millrace.ErrInvalid)
+		return nil, fmt.Errorf("embedder %s: missing model name: %w", shownURL(u), millrace.ErrInvalid)
 	}
 	if strings.ContainsAny(o.Key, "\r\n") {
 		return nil, fmt.Errorf("embedder %s: the key has a line break: %w", shownURL(u), millrace.ErrInvalid)

@@ -105,7 +105,7 @@ func (e *Embedder) attempts(ctx context.Context, j *job, input []string) ([][]fl
 			return nil, err
 		}
 		if after > maxEmbedRetryAfter {
-			return nil, millrace.Coded("retry-after", fmt.Errorf("it wants to be left alone for %s: %w", after, err))
+			return nil, millrace.Coded("retry-after", fmt.Errorf("the server sent a Retry-After of %s: %w", after, err))
 		}
 		// Jitter of up to half the wait keeps clients from retrying at the same time.
 		pause := wait - time.Duration(rand.Int64N(int64(wait/2)+1))
@@ -168,12 +168,12 @@ func (e *Embedder) lost(ctx context.Context, err error, timeout time.Duration) e
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		if u.Timeout() {
-			return fmt.Errorf("no answer in %s: %w", timeout, millrace.Coded("timeout-answer", millrace.ErrUnavailable))
+			return fmt.Errorf("no response within %s: %w", timeout, millrace.Coded("timeout-answer", millrace.ErrUnavailable))
 		}
 		err = u.Err // u contains the URL with its secrets
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("no whole answer in %s: %w", timeout, millrace.Coded("timeout-whole", millrace.ErrUnavailable))
+		return fmt.Errorf("no complete response within %s: %w", timeout, millrace.Coded("timeout-whole", millrace.ErrUnavailable))
 	}
 	return fmt.Errorf("%s: %w", e.hide(err.Error()), millrace.ErrUnavailable)
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// What an answer is accepted as has one vector of one size a text, each of
-// length 1.
+// An accepted response has one vector per text, all of one size and of length 1.
 func FuzzEmbeddings(f *testing.F) {
 	f.Add(`{"data":[{"index":1,"embedding":[1,2]},{"index":0,"embedding":[3,-4e-3]}]}`, 2)
 	f.Add(`{"data":[{"embedding":[1]}]}`, 1)

@@ -20,8 +20,8 @@ import (
 
 const testKey = "sk-very-secret-123"
 
-// modelServer is a server of a model whose vectors tell the text: its length
-// and its first byte.
+// modelServer is a server of a model. A vector contains the length of the text and its first
+// byte.
 type modelServer struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -29,7 +29,7 @@ type modelServer struct {
 	auth  []string
 }
 
-// first answers instead of the model when it returns true.
+// serveModel starts a modelServer. If first returns true, it has sent the response instead.
 func serveModel(t *testing.T, first func(n int, r embeddingsRequest, w http.ResponseWriter) bool) *modelServer {
 	t.Helper()
 	s := &modelServer{}
@@ -49,7 +49,7 @@ func serveModel(t *testing.T, first func(n int, r embeddingsRequest, w http.Resp
 		}
 		var data []string
 		for i, text := range q.Input {
-			// The last comes first: the index decides.
+			// In reverse order: the client must use the index.
 			data = append([]string{fmt.Sprintf(`{"object":"embedding","index":%d,"embedding":[%d,%d]}`, i, len(text), text[0])}, data...)
 		}
 		fmt.Fprintf(w, `{"object":"list","data":[%s],"model":"m","usage":{}}`, strings.Join(data, ","))
@@ -78,7 +78,7 @@ func embedder(t *testing.T, s *modelServer, o *EmbedderOptions) *Embedder {
 	return e
 }
 
-// wantVector is what the model answers, 1 long.
+// wantVector returns the vector of a text, scaled to length 1.
 func wantVector(text string) []float32 {
 	x, y := float64(len(text)), float64(text[0])
 	l := math.Hypot(x, y)
@@ -149,8 +149,7 @@ func TestNewEmbedderRefuses(t *testing.T) {
 	}
 }
 
-// Every answer that is not what was asked for is an error that says why, and
-// never shows the key.
+// Every invalid response is an error with a reason and without the key.
 func TestEmbedFaults(t *testing.T) {
 	answer := func(status int, body string, header ...string) func(int, embeddingsRequest, http.ResponseWriter) bool {
 		return func(_ int, _ embeddingsRequest, w http.ResponseWriter) bool {
@@ -233,7 +232,7 @@ func TestEmbedRecovers(t *testing.T) {
 	}
 }
 
-// Somebody waits for the answer to a question: no retries, a short time.
+// A request for a question is not retried and has a short timeout, because a user waits.
 func TestEmbedQuestion(t *testing.T) {
 	busy := serveModel(t, func(_ int, _ embeddingsRequest, w http.ResponseWriter) bool {
 		w.WriteHeader(http.StatusTooManyRequests)

@@ -33,7 +33,7 @@ type finite float32
 func (f *finite) UnmarshalJSON(b []byte) error {
 	n, err := strconv.ParseFloat(string(b), 32)
 	if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
-		return fmt.Errorf("%.40s is no number of a vector", b)
+		return fmt.Errorf("%.40s is not a number of a vector", b)
 	}
 	*f = finite(n)
 	return nil
@@ -62,7 +62,7 @@ func decodeEmbeddings(r io.Reader, n int, size *int) ([][]float32, error) {
 			return nil, broken("vector-index", "vector %d has no index, but the first has one", i)
 		}
 		if at < 0 || at >= n || out[at] != nil {
-			return nil, broken("vector-index", "the index %d of vector %d is there twice, or of no text", at, i)
+			return nil, broken("vector-index", "duplicate or invalid index %d of vector %d", at, i)
 		}
 		if *size == 0 {
 			*size = len(d.Embedding)

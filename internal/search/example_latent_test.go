@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/internal/search"
 )
 
-// shop yields the terms of the passages of a shop that sells two things.
+// shop yields the terms of the passages of a shop with two kinds of products.
 func shop() iter.Seq2[[]string, error] {
 	return func(yield func([]string, error) bool) {
 		for i := range 200 {
@@ -18,7 +18,7 @@ func shop() iter.Seq2[[]string, error] {
 				text = "teapot kettle cup leaf brew strainer saucer steep"
 			}
 			words := strings.Fields(text)
-			// Each passage has its own words of the eight.
+			// Each passage omits another one of the eight words.
 			words = append(words[:i/2%7], words[i/2%7+1:]...)
 			if !yield(append(words, fmt.Sprint("article", i/4)), nil) {
 				return

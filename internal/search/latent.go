@@ -69,7 +69,7 @@ func Fit(ctx context.Context, passages iter.Seq2[[]string, error], o *FitOptions
 	}
 	a := s.matrix(min(cmp.Or(max(o.Vocabulary, 0), defaultVocabulary), math.MaxUint16))
 	if len(a.rows) < minFit || len(a.terms) == 0 {
-		return nil, fmt.Errorf("fit: %d passages that say something: %w", len(a.rows), millrace.ErrUnavailable)
+		return nil, fmt.Errorf("fit: only %d usable passages: %w", len(a.rows), millrace.ErrUnavailable)
 	}
 	k := min(cmp.Or(max(o.Dimensions, 0), defaultDimensions), len(a.rows)/perDimension, len(a.terms))
 	basis, sigma, err := a.decompose(ctx, k)

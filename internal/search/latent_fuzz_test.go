@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Whatever is accepted is what MarshalBinary writes, and can be asked.
+// An accepted model encodes to the same bytes, and its methods work.
 func FuzzModel(f *testing.F) {
 	m, err := Fit(context.Background(), each(topics(200, 6)), &FitOptions{Dimensions: 3, Vocabulary: 60})
 	if err != nil {
@@ -41,7 +41,7 @@ func FuzzModel(f *testing.F) {
 	})
 }
 
-// Any passages give a model or say why not; equal passages give equal models.
+// Fit returns a model or an error for any passages. Equal passages produce equal models.
 func FuzzFit(f *testing.F) {
 	f.Add([]byte("the quick brown fox"), 8, 4)
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 255, 254}, 3, 200)

@@ -103,15 +103,15 @@ func (m *Model) UnmarshalBinary(data []byte) error {
 		return broken("%d bytes", len(data))
 	}
 	if data[0] != modelFormat {
-		return broken("it has format %d, not %d", data[0], modelFormat)
+		return broken("unknown format %d, want %d", data[0], modelFormat)
 	}
 	width, terms := int(binary.LittleEndian.Uint16(data[1:])), int64(binary.LittleEndian.Uint32(data[3:]))
 	if width == 0 || terms == 0 || terms > math.MaxUint16 {
-		return broken("%d terms of %d dimensions", terms, width)
+		return broken("invalid size: %d terms of %d dimensions", terms, width)
 	}
 	n := int(terms)
 	if want := modelHead + n*(termSize+width); len(data) != want {
-		return broken("%d bytes, not %d", len(data), want)
+		return broken("size is %d bytes, want %d", len(data), want)
 	}
 	data = data[modelHead:]
 	read := Model{width: width, local: localWeights()}
@@ -119,11 +119,11 @@ func (m *Model) UnmarshalBinary(data []byte) error {
 	for i := range n {
 		read.terms[i] = binary.LittleEndian.Uint64(data[8*i:])
 		if i > 0 && read.terms[i] <= read.terms[i-1] {
-			return broken("its terms are not in order")
+			return broken("terms are not sorted")
 		}
 		f := v32(data[8*n+4*i:])
 		if !(f >= 0 && f <= math.MaxFloat32/(1<<32)) {
-			return broken("a term weighs %g", f)
+			return broken("invalid weight %g of a term", f)
 		}
 		read.scale[i] = f
 	}

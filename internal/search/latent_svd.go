@@ -57,7 +57,7 @@ func (a *matrix) decompose(ctx context.Context, k int) (*block, []float64, error
 		}
 	}
 	if len(sigma) == 0 {
-		return nil, nil, errors.New("the passages have nothing in common")
+		return nil, nil, errors.New("the passages share no terms")
 	}
 	q.turn(turn)
 	return q, sigma, nil

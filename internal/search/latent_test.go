@@ -16,8 +16,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// topics makes passages of a few topics. Each topic has words of its own, of
-// which a passage has a few, and there are words that all have.
+// topics returns passages of a few topics. Each passage has some of its topic's words, and
+// words that all passages share.
 func topics(n int, seed uint64) [][]string {
 	random := rand.New(rand.NewPCG(seed, 1))
 	out := make([][]string, n)
@@ -62,11 +62,11 @@ func marshal(t *testing.T, m *Model) []byte {
 	return b
 }
 
-// Words of one topic are alike though they never stand together.
+// Words of one topic are similar even if no passage has both.
 func TestFitTopics(t *testing.T) {
 	passages := topics(800, 1)
 	for i, p := range passages {
-		// t0w0 and t0w1 keep away from each other.
+		// No passage has both t0w0 and t0w1.
 		if i%16 == 0 {
 			passages[i] = slices.DeleteFunc(p, func(w string) bool { return w == "t0w0" })
 		} else {
@@ -95,8 +95,8 @@ func TestFitTopics(t *testing.T) {
 	}
 }
 
-// The same passages in any order and on any number of cores give the same
-// bytes, sampled or not.
+// The same passages in any order and on any number of cores produce the same bytes, whether
+// sampled or not.
 func TestFitRepeats(t *testing.T) {
 	passages := topics(800, 2)
 	for _, o := range []*FitOptions{{}, {Entries: 9000, Vocabulary: 200}} {

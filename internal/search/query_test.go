@@ -37,7 +37,7 @@ func TestParse(t *testing.T) {
 		{`Title:"how to" -url:blog x`, []Part{
 			{Text: "how to", Field: TitleField, Phrase: true}, {Text: "blog", Field: URLField, Not: true}, word("x"),
 		}},
-		// What has no meaning in the little language is words.
+		// Text that is not valid syntax is read as words.
 		{"title: url: x", words("title: url: x")},
 		{`title:: -url:"" x`, []Part{word("title:"), {Text: "url:", Not: true}, word("x")}},
 		{"author:me http://a.b/c", words("author:me http://a.b/c")},
@@ -65,7 +65,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Only the first characters count, and not bytes.
+// The limit is in characters, not bytes.
 func TestParseLong(t *testing.T) {
 	n := 0
 	for _, p := range Parse(strings.Repeat("wört ", 10_000)).Parts {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// profileOf makes a profile of n random terms, and returns the weight of each hash.
+// profileOf returns a profile of n random terms, and the weight of each hash.
 func profileOf(r *rand.Rand, n int) (Profile, map[uint32]int) {
 	var p profiler
 	want := make(map[uint32]int)
@@ -35,7 +35,7 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// A damaged profile gives some weights, in little time.
+// A damaged profile returns arbitrary weights, in little time.
 func TestDamagedProfile(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 20_000 {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What an Indexer has made of one passage is no part of the next one.
+// An entry does not depend on the previous passages.
 func TestIndexerForgets(t *testing.T) {
 	x := NewIndexer()
 	x.Entry(Text{Title: "Wheels", Language: "en", Text: "The wheel turns."})
@@ -19,7 +19,7 @@ func TestIndexerForgets(t *testing.T) {
 	}
 }
 
-// A further form of a word, such as of one with hyphens, parts no phrase.
+// An extra form, such as that of a word with hyphens, does not split a phrase.
 func TestIndexerPhrases(t *testing.T) {
 	e := NewIndexer().Entry(Text{Language: "en", Text: "Point-in-time recovery works."})
 	if !strings.Contains(" "+e.Text+" ", " point in time recoveri work ") || !strings.Contains(e.Text, "pointintim") {

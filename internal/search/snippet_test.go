@@ -8,8 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// marked returns the snippet of a text for a question, with its marks in
-// brackets.
+// marked returns the snippet of a text for a question, with the marks as brackets.
 func marked(t testing.TB, text, lang, question string) string {
 	t.Helper()
 	a := NewAnalyzer()
@@ -27,7 +26,7 @@ func marked(t testing.TB, text, lang, question string) string {
 	return s
 }
 
-// check holds a snippet to its description.
+// check verifies the documented properties of a snippet.
 func check(t testing.TB, s string, marks [][2]int) {
 	t.Helper()
 	if n := utf8.RuneCountInString(s); n > SnippetLength+2 {
@@ -89,7 +88,7 @@ func TestSnippet(t *testing.T) {
 	}
 }
 
-// A term that is rare decides over several that are not.
+// One rare term outweighs several common ones.
 func TestSnippetWeights(t *testing.T) {
 	text := "common words here. " + strings.Repeat("filler text follows. ", 30) + "rare"
 	s, marks := NewAnalyzer().Snippet(text, "en", map[string]float64{"common": 1, "word": 1, "rare": 3})
@@ -98,7 +97,7 @@ func TestSnippetWeights(t *testing.T) {
 	}
 }
 
-// The time grows with the text and nothing else.
+// The time is linear in the length of the text.
 func TestSnippetLong(t *testing.T) {
 	size := 5 << 20
 	if testing.Short() {
@@ -173,8 +172,8 @@ func sorted(words []string) []string {
 	return slices.Sorted(slices.Values(words))
 }
 
-// Texts of a few hundred words that have nothing in common but the language
-// are never near, and those of which one word in a hundred differs mostly are.
+// Unrelated texts of a few hundred words are never near. Texts that differ in one word of a
+// hundred usually are.
 func TestFingerprintSpread(t *testing.T) {
 	text := func(seed, n, changed int) string {
 		var b strings.Builder

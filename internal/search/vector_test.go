@@ -29,7 +29,7 @@ func TestSimilarity(t *testing.T) {
 			}
 			want := cosine(a, b)
 			got := Similarity(NewVector(a), NewVector(b))
-			// Few dimensions have no noise that cancels out.
+			// With few dimensions, rounding errors do not average out.
 			if diff := math.Abs(got - want); diff > 0.01 || size >= 128 && diff > 0.005 {
 				t.Fatalf("%d dimensions: %.4f, want %.4f", size, got, want)
 			}
@@ -38,7 +38,7 @@ func TestSimilarity(t *testing.T) {
 			t.Errorf("%d dimensions: %d, with itself %g", size, v.Dimensions(), Similarity(v, v))
 		}
 	}
-	// The sums of the largest vector stay in their type.
+	// The sums of the largest vector do not overflow.
 	long := make([]float32, 1<<16)
 	for i := range long {
 		long[i] = 1
@@ -61,13 +61,13 @@ func TestNewVectorRefuses(t *testing.T) {
 	if s := Similarity(nil, nil); s != 0 {
 		t.Errorf("two of nothing: %g", s)
 	}
-	// What is too small for a float32 once it is squared has a direction too.
+	// A number whose square underflows in a float32 also has a direction.
 	if s := Similarity(NewVector([]float32{1e-30, 0}), NewVector([]float32{1e30, 0})); s < 0.9999 {
 		t.Errorf("of very different length: %g", s)
 	}
 }
 
-// Bytes from a broken file are no reason to fail, nor to rank first.
+// The similarity of damaged vectors is between -1 and 1, and symmetric.
 func FuzzSimilarity(f *testing.F) {
 	f.Add([]byte(NewVector([]float32{1, 2})), []byte(NewVector([]float32{3, -1})))
 	f.Add([]byte{1, 0, 0, 0xc0, 0x7f}, []byte{1, 0, 0, 0x80, 0x7f})

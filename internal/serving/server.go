@@ -102,7 +102,7 @@ func (s *Server) settle(ctx context.Context, next *Service) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next != next {
-		return fmt.Errorf("%w: another configuration follows", millrace.ErrConflict)
+		return fmt.Errorf("%w: replaced by a later configuration", millrace.ErrConflict)
 	}
 	s.cancel()
 	if s.next = nil; err != nil {

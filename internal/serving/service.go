@@ -29,13 +29,13 @@ type Options struct {
 	Config    store.Config // of the publication, without Taggers
 	Publisher protocol.PublisherOptions
 	Closed    func(name string) bool // reports whether the content of a protocol needs a key; nil = false
-	Edition   edition.Options        // but for Key, Search, Busy, Alone and Log
+	Edition   edition.Options        // without Key, Search, Busy, Alone and Logger
 	Artifacts artifact.Store
 	Index     string         // file of the search index; "" = no index
 	Embedder  index.Embedder // nil = fit vectors to the words of the site
 
-	// Events configures the recording of requests of bots. If nil, they are not
-	// recorded. Open sets HTMLSizes, Leases and Logger of it.
+	// Events configures the recording of requests of bots. If nil, they are not recorded. Open
+	// sets its fields HTMLSizes, Leases and Logger.
 	Events *analytics.Options
 	// Exporters send recorded events to other systems.
 	Exporters []*analytics.Exporter
@@ -118,8 +118,8 @@ func (s *Service) Open(ctx context.Context, o *Options) error {
 	return nil
 }
 
-// Answer creates the gateway. It sets the options that the service knows: Base, Docs,
-// Log, Policy, Visibility, Signer, Update, Events, the MetricsOptions except From, and
+// Answer creates the gateway. It sets these options from those of Open: Base, EndpointBase,
+// Logger, Policy, Visibility, Signer, Update, Events, the MetricsOptions except From, and
 // Origin if the source has files.
 func (s *Service) Answer(g *gateway.Options) (err error) {
 	o := &s.o

@@ -51,7 +51,7 @@ func Probe(ctx context.Context, client *http.Client, at string, o *Options) (*Re
 		return nil, err
 	}
 	if wait := robots.CrawlDelay(); wait > longWait {
-		log.Warn("robots.txt sets a long gap between requests; reading the site takes long", "gap", wait)
+		log.Warn("robots.txt requires a long delay between requests; reading the site will be slow", "gap", wait)
 	}
 	// robots.txt first: failures during the probe may make the client avoid the host.
 	text, err := robotsText(ctx, client, at)
@@ -99,7 +99,7 @@ func (r *Report) inspect(ctx context.Context, client *http.Client, site *discove
 	}
 	if way := origins.ByName(r.As); way.Detect == nil {
 		if web := site.Way(discover.Web); web == nil || !web.Open() {
-			why, code := "nothing was found at the address", "not-found"
+			why, code := "no site found at this address", "not-found"
 			if web != nil && web.Reason != "" {
 				why, code = web.Reason, web.Code
 			}
@@ -167,8 +167,8 @@ func (r *Report) hidden(seen discover.Seen, robots *fetch.Robots) {
 	slices.SortFunc(r.Hides, func(a, b Hidden) int { return strings.Compare(a.URL, b.URL) })
 }
 
-// sitemap decides which server serves sitemap.xml. The site's own one stays. Then SCP
-// has no entry there, unless millrace is in front of the site.
+// sitemap decides which server serves sitemap.xml. If the site has one, it stays. Then SCP has
+// no entry there, unless millrace is in front of the site.
 func (r *Report) sitemap(ctx context.Context, client *http.Client) error {
 	i := slices.IndexFunc(r.Serves, func(s Served) bool { return strings.HasSuffix(s.Entry, "/sitemap.xml") })
 	if i < 0 || slices.Contains(r.Has, r.Serves[i].Protocol) {
@@ -232,7 +232,7 @@ func (r *Report) readPurposes(site *discover.SiteReport, text []byte) error {
 	return nil
 }
 
-// maxRobots is the part of a robots.txt that counts (RFC 9309, section 2.5).
+// maxRobots is the number of bytes of a robots.txt that are parsed (RFC 9309, section 2.5).
 const maxRobots = 500 << 10
 
 // robotsText returns the robots.txt of a site, nil if absent.

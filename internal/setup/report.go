@@ -85,7 +85,7 @@ func (r *Report) Text(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "  %s: %s\n", humanize.Printable(h.URL), humanize.Printable(h.Reason))
 	}
-	b.WriteString("\nWill be served, of every other page:\n")
+	b.WriteString("\nWill be served for every other page:\n")
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, s := range r.Serves {
 		title := s.Title
@@ -98,16 +98,16 @@ func (r *Report) Text(w io.Writer) error {
 		return err
 	}
 	if len(r.Reasons) > 0 {
-		b.WriteString("\nThe policy says what robots.txt says already:\n")
+		b.WriteString("\nThe policy contains the rules of the current robots.txt:\n")
 		for _, why := range r.Reasons {
 			fmt.Fprintf(&b, "  %s\n", humanize.Printable(why))
 		}
 	}
-	fmt.Fprintf(&b, "\n%s is written. Read it, change it, and then:\n", humanize.Printable(r.File))
+	fmt.Fprintf(&b, "\nConfiguration written to %s. Check and edit it, then run:\n", humanize.Printable(r.File))
 	for _, n := range r.Next {
 		fmt.Fprintf(&b, "  %s\n", humanize.Printable(n))
 	}
-	fmt.Fprintf(&b, "\nThe dashboard is going to be at %s/, below the host. Its password, which is shown this once:\n  %s\n", r.Dashboard, r.Password)
+	fmt.Fprintf(&b, "\nThe dashboard will be at %s/ on the site's host. Its password, shown only now:\n  %s\n", r.Dashboard, r.Password)
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -133,9 +133,9 @@ func (r *Report) follow() (next []string) {
 	next = append(next, "millrace config"+file, "millrace serve "+site+file)
 	switch r.program {
 	case "":
-		next = append(next, "millrace snippet nginx "+site+sitemap+file+"   # or caddy: what the server of the site has to pass on")
+		next = append(next, "millrace snippet nginx "+site+sitemap+file+"   # or caddy: configuration for the site's server")
 	default:
-		next = append(next, "millrace snippet "+r.program+" "+site+sitemap+file+"   # what "+r.program+" has to pass on")
+		next = append(next, "millrace snippet "+r.program+" "+site+sitemap+file+"   # configuration for "+r.program+" in front of the site")
 	}
 	next = append(next, "millrace snippet systemd "+site+file, "millrace check "+site+r.privately())
 	return next

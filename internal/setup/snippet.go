@@ -54,7 +54,7 @@ func Snippet(program string, o *SnippetOptions) (string, error) {
 		return "", errors.New("base-url: the URL has a query; remove it")
 	}
 	if s.Path = strings.TrimSuffix(u.EscapedPath(), "/"); strings.ContainsFunc(s.Path, special) {
-		return "", errors.New("base-url: its path has characters that mean something in the snippet: write it by hand: " + s.Path)
+		return "", errors.New("base-url: the path has special characters; write the configuration by hand: " + s.Path)
 	}
 	s.Pattern = regexp.QuoteMeta(s.Path)
 	if at := strings.TrimRight(o.Dashboard, "/"); at != "" {

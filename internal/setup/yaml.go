@@ -28,12 +28,12 @@ func (r *Report) YAML(now time.Time) (string, error) {
 	return b.String(), err
 }
 
-const initYAML = `# What millrace does with {{line .R.Site}}, by "millrace init" of {{.Day}}.
+const initYAML = `# Configuration of millrace for {{line .R.Site}}, written by "millrace init" on {{.Day}}.
 #
 # Each key is a flag of the same name, which "millrace help serve" explains.
-# "millrace config" shows what they come to. A # makes a line a comment.
+# "millrace config" shows the values in use. Lines that start with # are comments.
 
-# Where visitors find the site. What machines read is below it.
+# URL of the site for visitors. The documents for machines are below it.
 base-url: {{quoted .R.Site}}
 
 # The server of the site serves the pages, and asks millrace what machines get:
@@ -43,7 +43,7 @@ place: alongside
 # Where millrace itself listens, for that server.
 listen: "127.0.0.1:8080"
 
-# Whose X-Forwarded-For is believed: that server.
+# Proxies whose X-Forwarded-For is trusted: the site's server.
 proxies: ["127.0.0.1", "::1"]
 {{if private}}
 # The site is at a private address.
@@ -57,16 +57,16 @@ allow-private: true
 # tls-key: /etc/ssl/site.key
 
 # Hidden from machines, each with everything below it: accounts, carts, logins and
-# administration, and the paths of exclude. Pages that say noindex, or that want a
-# login, are hidden in any case. exclude-defaults: false hides only exclude.
+# administration, and the paths of exclude. Pages with noindex and pages that require
+# a login are always hidden. exclude-defaults: false hides only exclude.
 {{- range .R.Hides}}{{if eq .Reason "exclude"}}
 # Seen: {{line .URL}}{{end}}{{end}}
 # exclude: [/drafts]
 # hide-kinds: [forum]
 # authors: hidden
 
-# What the content may be used for. It goes into robots.txt, into each protocol,
-# and into what bots get.
+# Permitted uses of the content. They are published in robots.txt and in each
+# protocol, and applied to bots.
 {{- range .R.Reasons}}
 # - {{line .}}
 {{- end}}
@@ -92,21 +92,21 @@ policy:
 #     attribution: true
 {{- end}}
 
-# What bots get: allow, 402, 403 or a rate, by name, operator or purpose.
+# Access of bots by name, operator or purpose: allow, 402, 403 or a rate.
 # bot: ["training=403", "unverified=2/s"]
 
-# How many requests for content a second one client may make.
+# Maximum number of content requests per second for one client.
 # rate: 10
 
-# Hubs of feeds, and search engines, to notify of changes.
+# Feed hubs and search engines to notify of changes.
 # hub: ["https://hub.example.com/"]
 # indexnow: true
 
-# Where you see which machines read the site, and what that costs and saves, behind
-# a login. "millrace keys password" makes another password.
+# Path of the dashboard, which requires a login. It shows which machines read the
+# site, and the cost and savings. "millrace keys password" creates another password.
 dashboard: {{quoted .R.Dashboard}}
 dashboard-password: {{quoted .Hash}}
 
-# Whom the operators of machines can ask. It is published.
+# Published contact for operators of machines.
 # site-contact: "owner@example.com"
 `

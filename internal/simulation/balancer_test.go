@@ -58,6 +58,6 @@ type exchange struct {
 	r     *http.Request
 	at    time.Time
 	lo    int // index of the replica's edition; -1 = it has none
-	known int // index of the oldest edition that it must know; -1 = none
+	known int // index of the oldest edition that the replica must have seen; -1 = none
 	turn  int // of the requests and responses, in order
 }

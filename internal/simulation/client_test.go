@@ -26,11 +26,11 @@ type mirrored interface {
 	// restart drops all state that is not durable.
 	restart(ctx context.Context) error
 	pages(ctx context.Context) (map[string]*millrace.Page, error)
-	exact() bool // keeps dates as they came
+	exact() bool // reports whether it stores dates unchanged
 }
 
-// client keeps a mirror of the site in one protocol. It never loses an existing page: a
-// page that is missing after a pull was missing in an edition that the pull may have
+// client keeps a mirror of the site in one protocol. It must never lose an existing page. A
+// page that is missing after a pull must be absent from an edition that the pull may have
 // seen.
 type client struct {
 	w     *world
@@ -141,7 +141,7 @@ func (s *lossy) Apply(ctx context.Context, from string, batch []millrace.Change)
 // unending is a source that never reports that a list was complete.
 type unending struct{ millrace.Source }
 
-// Changes removes the checkpoints' meaning.
+// Changes marks every checkpoint as incomplete.
 func (u unending) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		for c, err := range u.Source.Changes(ctx, since) {

@@ -1,15 +1,14 @@
-// Package simulation holds no code: its tests run a whole house at once in a
-// testing/synctest bubble, on a clock of its own and a network in memory.
+// Package simulation holds no code. Its tests run a complete deployment in a testing/synctest
+// bubble, with a fake clock and an in-memory network.
 //
-// Writers change a site, two replicas publish it from one store file, a load
-// balancer picks one of them for each request, and clients of every protocol
-// keep mirrors. Meanwhile processes are killed, the machine loses its power in
-// the middle of a transaction, connections break and the configuration
-// changes. What must hold all the time is said in oracle_test.go and
-// client_test.go; what must hold at the end, in settle_test.go.
+// Writers change a site, and two replicas publish it from one store file. A load balancer
+// picks one of them for each request, and clients of every protocol keep mirrors. Meanwhile
+// processes are killed, the machine loses power in the middle of a transaction, connections
+// break and the configuration changes. oracle_test.go and client_test.go check what must
+// always hold; settle_test.go checks what must hold at the end.
 //
-// A run follows from its seed, but for the order in which goroutines are
-// scheduled that are awake at one instant of the bubble's clock:
+// The seed determines a run, except for the order of goroutines that run at the same instant
+// of the bubble's clock:
 //
 //	go test ./internal/simulation -sim.seed 7          one seed
 //	go test ./internal/simulation -sim.seed 100 -sim.n 500

@@ -38,7 +38,7 @@ const secret = "quibberwick"
 // never is a word that occurs only on a page that is always hidden.
 const never = "snollygoster"
 
-// closet is a site with pages that become hidden, and everything that serves it.
+// closet is a site with pages that become hidden, and the servers that publish it.
 type closet struct {
 	t         *testing.T
 	db        store.Store
@@ -125,7 +125,7 @@ func (c *closet) publish() {
 	}
 }
 
-// guesses are URLs that a client can derive from a page's URL.
+// guesses returns URLs that a client can derive from a page's URL.
 func guesses(page string) []string {
 	q := url.QueryEscape(page)
 	return []string{
@@ -198,9 +198,8 @@ func plain(w *httptest.ResponseRecorder) []byte {
 	return fmt.Appendf(slices.Clone(b), "%v", w.Header())
 }
 
-// After a page is hidden and that is published, no path of any protocol shows it,
-// whichever way it became hidden: no old document, no cached response, no long-lived
-// file.
+// After a page is hidden, in any way, and an edition is published, no path of any protocol
+// shows it. That includes old documents, cached responses and long-lived files.
 func TestHiddenEverywhere(t *testing.T) {
 	t.Parallel()
 	page := func(path, text string, change func(*millrace.Page)) millrace.Change {
@@ -264,7 +263,7 @@ func TestHiddenEverywhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.publish()
-			c.follow() // and no longer, until the page is hidden
+			c.follow() // found only until the page is hidden
 			before := strings.Join(c.told(t.Context(), "/s/page", "/s/never"), "\n")
 			for _, proto := range []string{"/s/page/llm.json", "/s/page/llm/", "/s/page.md", ".scp.gz", "/openfeeder?url=", "/openfeeder?q=", "/arc-sitemap.json", "/llms-full.txt", "/feed.atom"} {
 				if !strings.Contains(before, proto) {

@@ -50,7 +50,7 @@ type month struct {
 	clock atomic.Int64 // in Unix seconds
 	rng   *rand.Rand
 	pages map[string]*millrace.Page // by path
-	texts int                       // counts the texts that pages have had
+	texts int                       // number of texts written so far
 }
 
 func (m *month) now() time.Time { return time.Unix(m.clock.Load(), 0).UTC() }
@@ -74,7 +74,7 @@ type showing struct {
 	http   *http.Client
 }
 
-// open starts a process that publishes the site, and publishes an edition.
+// open starts a process for the site, and publishes an edition.
 func (m *month) open(base string, rule millrace.Visibility) *showing {
 	m.t.Helper()
 	ctx, s, log := m.t.Context(), &showing{month: m, base: base, rule: rule}, slog.New(slog.DiscardHandler)
@@ -107,7 +107,7 @@ func (s *showing) publish() {
 	s.must(err)
 }
 
-// text writes page i with a new text.
+// text returns a change that gives page i a new text.
 func (m *month) text(i int) millrace.Change {
 	m.texts++
 	p := &millrace.Page{
@@ -125,7 +125,7 @@ func (m *month) put(p *millrace.Page) millrace.Change {
 	return millrace.Change{Ref: millrace.Ref{URL: p.URL}, Page: p.Clone()}
 }
 
-// change adds, edits, deletes, hides or shows page i.
+// change returns a change that adds, edits, deletes, hides or shows page i.
 func (m *month) change(i int) millrace.Change {
 	path := fmt.Sprintf("/s%d/%d", i%6, i)
 	was := m.pages[path]
@@ -173,7 +173,7 @@ func (s *showing) compact() {
 	s.must(s.site.Compact(s.t.Context(), time.Hour, horizon))
 }
 
-// since reads what the current edition says has changed since an older one.
+// since reads the changes of the current edition since an older one.
 func (s *showing) since(old millrace.Site) (err error) {
 	for _, err = range s.server.Current().View.Changes(s.t.Context(), old.At(old.Seq)) {
 		if err != nil {
@@ -242,9 +242,9 @@ func (s *showing) compare(what string, held mirrors) {
 	}
 }
 
-// A publication that was closed for a month comes back without a stale or lost
-// page, although the site was compacted meanwhile. Mirrors by every protocol that
-// continue from its last edition, or from an older one, have the same pages.
+// A publication that was closed for a month reopens without a stale or lost page, although the
+// site was compacted meanwhile. In every protocol, mirrors that continue from its last edition
+// or from an older one have the same pages.
 func TestMonthAway(t *testing.T) {
 	t.Parallel()
 	for name, rule := range map[string]millrace.Visibility{

@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/internal/pipenet"
 )
 
-// network connects clients and replicas: connections that are slow or break, and the
-// load balancer.
+// network connects clients and replicas through slow or breaking connections and the load
+// balancer.
 type network struct {
 	w      *world
 	front  *pipenet.Listener

@@ -21,17 +21,16 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// oracle knows every published edition, and checks every response against them:
+// oracle records every published edition, and checks every response against them:
 //
-//   - it is of the edition that its replica had when the request arrived, or of
-//     a newer one: validator, body, absence;
+//   - the response belongs to the edition that its replica had when the request
+//     arrived, or to a newer one: validator, body, absence;
 //   - that edition is at most one poll of the replica behind the published one;
 //   - a replica's editions and the dates of its documents never go back;
 //   - a replica shows nothing of pages that its configuration hides.
 //
-// The files of an edition depend on earlier ones, and on the process that makes it. The
-// oracle only checks that a validator identifies one body, and what clients read from
-// them.
+// The files of an edition depend on earlier ones, and on the process that writes them. The
+// oracle only checks that a validator identifies one body, and the content that clients read.
 type oracle struct {
 	w *world
 
@@ -39,7 +38,7 @@ type oracle struct {
 	editions []*published // in order
 	index    map[stand]int
 	docs     map[string]bool                 // that any edition had
-	made     map[[2]string][sha256.Size]byte // files, and documents that name them, by path and validator
+	made     map[[2]string][sha256.Size]byte // files, and documents that list them, by path and validator
 	named    map[string]bool                 // their paths
 	turns    int
 	checked  int
@@ -137,7 +136,7 @@ func (o *oracle) describe(ctx context.Context, v millrace.View, l *life, gen str
 				ed.pages[p.Name][page.URL] = true
 			}
 		}
-		if _, files := pub.(millrace.ArtifactPublisher); files || p.Name == "web" { // whose pages are named by SCP's files
+		if _, files := pub.(millrace.ArtifactPublisher); files || p.Name == "web" { // its pages are listed in SCP's files
 			continue
 		}
 		ask := &frozen{ed, links, func(r *http.Request) (*millrace.Document, error) { return pub.Find(ctx, v, r) }}
@@ -170,7 +169,7 @@ func (o *oracle) parity(ctx context.Context, p protocol.Protocol, ed *published,
 		}
 		named[c.URL] = true
 		if c.Location == "" {
-			continue // the protocol names no documents but pages
+			continue // the protocol lists only pages
 		}
 		d, ok := ed.docs["/"+strings.TrimPrefix(c.Location, base)]
 		if !ok || strings.Trim(c.Version, `"`) != d.etag {
@@ -220,7 +219,7 @@ func (f *frozen) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// add records a published edition. again: only its files were made again.
+// add records a published edition. again is true if only its files were rebuilt.
 func (o *oracle) add(ed *published) (again bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -354,7 +353,7 @@ func (x *exchange) answered(resp *http.Response, body []byte) {
 		}
 		return
 	case resp.StatusCode == http.StatusPartialContent:
-		return // of a file: clients assemble it and know its checksum
+		return // part of a file: clients assemble it and have its checksum
 	case o.named[uri] && resp.StatusCode == http.StatusOK:
 		if sum, ok := o.made[[2]string{uri, etag}]; !ok || sum != sha256.Sum256(text) {
 			o.w.fail("%s: the body is not what its validator stands for", where)

@@ -197,7 +197,7 @@ func (s source) Changes(ctx context.Context, _ millrace.Cursor) iter.Seq2[millra
 	}
 }
 
-// Page returns a page's current version, which may be newer than the named one.
+// Page returns a page's current version, which may be newer than the listed one.
 func (s source) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	if s.faulty && s.w.chance(s.rng, .2) {
 		sleep(ctx, 50*time.Millisecond)

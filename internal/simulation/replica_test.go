@@ -27,7 +27,7 @@ import (
 
 func replicaName(i int) string { return fmt.Sprint("replica ", i) }
 
-// gate holds what a replica has while it serves.
+// gate holds the parts of a replica while it serves.
 type gate struct {
 	gen       string // of the publication
 	server    *edition.Server
@@ -340,7 +340,7 @@ func (p *publishing) Publish(ctx context.Context, lease store.Lease, old, to uin
 	case w.chance(rng, .06):
 		w.logf("%s gets no reply after it has published %d", p.l.name, to)
 		if again {
-			p.g.held.lose(ctx) // it has rebuilt the files of an edition, and has it only after another poll
+			p.g.held.lose(ctx) // the files were rebuilt, and are served only after another poll
 		}
 		return made, fmt.Errorf("the reply is lost: %w", millrace.ErrUnavailable)
 	}

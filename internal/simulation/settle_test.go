@@ -180,13 +180,13 @@ func (w *world) compareReplicas() {
 			r := httptest.NewRequestWithContext(w.ctx, http.MethodGet, path, nil)
 			x, a := w.oracle.ask(l, r), httptest.NewRecorder()
 			found, err := l.server.Serve(a, r)
-			if err != nil && millrace.Status(err) != http.StatusNotFound { // which a protocol may word differently
+			if err != nil && millrace.Status(err) != http.StatusNotFound { // a protocol may use another text for it
 				w.fail("%s at %s: %v", path, l.name, err)
 				continue
 			}
 			_, want := last.docs[path]
 			if found && !want && strings.HasPrefix(path, "/openfeeder?") {
-				continue // an index has as many pages as requested, and a URL may lack its slash
+				continue // an index has the requested number of pages; a URL may lack its slash
 			}
 			if want != found {
 				w.fail("%s at %s: found is %v", path, l.name, found)

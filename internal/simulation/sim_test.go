@@ -41,23 +41,23 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// broken selects the part that is broken on purpose.
+// broken selects the part that the test breaks.
 type broken struct {
 	dropDeletion bool // the origin still names deleted pages
-	hideWhole    bool // clients never learn that a list was complete
-	oldBody      bool // one replica sends the first body that it had with every validator
-	forget       bool // sinks remember pages that they delete
+	hideWhole    bool // clients never receive the end of a list
+	oldBody      bool // one replica sends its first body with every validator
+	forget       bool // sinks keep the refs of pages that they delete
 	deaf         bool // one replica never sees editions of the other
 	exposed      bool // one replica hides nothing
 }
 
-// TestBroken breaks one part at a time, and expects a violation of the matching
-// invariant. One of several seeds suffices, because a run may be lucky.
+// TestBroken breaks one part at a time, and expects a violation of the matching invariant. It
+// tries several seeds, since not every run finds the fault.
 func TestBroken(t *testing.T) {
 	testkit.Soak(t)
 	for name, c := range map[string]struct {
 		broken
-		want string // in the violation
+		want string // part of the violation's text
 	}{
 		"a source that drops deletions":        {broken{dropDeletion: true}, "the store is not what its sources say"},
 		"a client that learns of no deletions": {broken{hideWhole: true}, "is not map(Carry, view)"},
@@ -103,7 +103,7 @@ func simulate(t *testing.T, seed uint64, b broken) *world {
 		w.actors.Go(w.chaos)
 		w.sleep(runFor)
 		w.calm.Store(true)
-		w.actors.Wait() // the clients have ended their last pull, no restart is under way
+		w.actors.Wait() // wait for the last pulls and restarts
 		w.settle()
 	})
 	return w

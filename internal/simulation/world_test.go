@@ -29,7 +29,7 @@ const (
 	replicas = 2
 )
 
-// world is one run.
+// world is the state of one run.
 type world struct {
 	seed      uint64
 	dir       string
@@ -99,7 +99,7 @@ func (w *world) end() {
 	for _, c := range w.morgue {
 		_ = c.Close()
 	}
-	time.Sleep(time.Minute) // the servers' state of closed connections
+	time.Sleep(time.Minute) // so that the servers drop closed connections
 }
 
 // rand returns a random source that depends only on the seed and a name.
@@ -140,7 +140,7 @@ func (w *world) logf(format string, args ...any) {
 	w.events = append(w.events, fmt.Sprintf("%10.3f %s", time.Since(w.start).Seconds(), fmt.Sprintf(format, args...)))
 }
 
-// fail reports a violation of an invariant and ends the run.
+// fail reports a violated invariant and ends the run.
 func (w *world) fail(format string, args ...any) {
 	w.logf("VIOLATION "+format, args...)
 	w.logMu.Lock()
@@ -277,9 +277,8 @@ func (w *world) config(l *life) store.Config {
 	return c
 }
 
-// burn runs in the middle of a transaction, and cuts the power when the fuse reaches
-// zero: another machine gets the files in their current state, and every process of
-// this one is dead.
+// burn runs in the middle of a transaction, and cuts the power when the fuse reaches zero. The
+// files are copied to another machine in their current state, and all processes are dead.
 func (w *world) burn(l *life) {
 	if w.fuse.Add(-1) != 0 || w.calm.Load() || !w.mu.TryLock() {
 		return
@@ -341,5 +340,5 @@ func (w *world) rollOut(rng *rand.Rand) {
 		w.sleep(between(rng, 0, 2*time.Second))
 		w.killOne(name)
 	}
-	w.sleep(5 * time.Second) // until all have restarted
+	w.sleep(5 * time.Second) // until all processes have restarted
 }

@@ -68,7 +68,7 @@ func (w *world) notify(rng *rand.Rand) {
 	}
 }
 
-// api is the second source: it applies its own batches, and knows which of them were
+// api is the second source. It applies its own batches, and records which of them were
 // acknowledged.
 type api struct {
 	rng   *rand.Rand

@@ -20,9 +20,9 @@ import (
 const sniffSize = 1024
 
 var (
-	errSize  = millrace.Coded("list-size", errors.New("it is too long"))
-	errRatio = millrace.Coded("gzip-ratio", fmt.Errorf("it unpacks to more than %d times its size", maxRatio))
-	errToken = millrace.Coded("xml-size", errors.New("a tag or a text is too long"))
+	errSize  = millrace.Coded("list-size", errors.New("size exceeds the limit"))
+	errRatio = millrace.Coded("gzip-ratio", fmt.Errorf("gzip ratio exceeds %d", maxRatio))
+	errToken = millrace.Coded("xml-size", errors.New("tag or text is too long"))
 )
 
 // counter counts read bytes and records the error.
@@ -44,15 +44,15 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// input is the bytes of a list without gzip, up to the limits.
+// input reads the bytes of a list without gzip, up to the limits.
 type input struct {
 	raw   counter
-	r     io.Reader // the uncompressed raw
+	r     io.Reader // raw, uncompressed
 	gzip  bool
 	max   int64
 	n     int64
-	token int64 // the maximum of bytes for the current token
-	named bool  // a byte order mark names the character set: the XML declaration does not count
+	token int64 // bytes left for the current token
+	named bool  // a byte order mark sets the character set; the XML declaration is ignored
 	err   error // error of r, or a limit; never io.EOF
 }
 
@@ -79,7 +79,7 @@ func (in *input) Read(p []byte) (int, error) {
 	return n, in.err
 }
 
-// open undoes gzip and UTF-16, and drops the byte order mark.
+// open decodes gzip and UTF-16, and drops the byte order mark.
 func (in *input) open() (*bufio.Reader, error) {
 	raw := bufio.NewReader(&in.raw)
 	in.r, in.token = raw, maxToken
@@ -92,7 +92,7 @@ func (in *input) open() (*bufio.Reader, error) {
 		in.r, in.gzip = z, true
 	}
 	r := bufio.NewReaderSize(in, 64<<10)
-	head, _ := r.Peek(4) // an error repeats with the first read
+	head, _ := r.Peek(4) // the next read returns the error again
 	switch {
 	case bytes.HasPrefix(head, []byte("\xEF\xBB\xBF")):
 		in.named = true
@@ -116,7 +116,7 @@ func (in *input) charset(label string, r io.Reader) (io.Reader, error) {
 		return r, nil // the declaration was readable, so the text is not UTF-16
 	}
 	if e, _ := charset.Lookup(label); e == nil {
-		return nil, millrace.Coded("charset", fmt.Errorf("the character set %.40q is unknown", label))
+		return nil, millrace.Coded("charset", fmt.Errorf("unknown character set %.40q", label))
 	}
 	return charset.NewReaderLabel(label, r)
 }
@@ -130,9 +130,9 @@ func (in *input) fail(line int, err error) error {
 	case errors.Is(in.err, errSize), errors.Is(in.err, errRatio), errors.Is(in.err, errToken):
 		return limitError(line, millrace.ErrorCode(in.err), "%v", in.err)
 	case errors.Is(in.err, io.ErrUnexpectedEOF):
-		return formatError(line, "gzip-cut", "the gzip data end too early", nil)
+		return formatError(line, "gzip-cut", "gzip data is truncated", nil)
 	case in.err != nil:
-		return formatError(line, "gzip-broken", "the gzip data are broken", in.err)
+		return formatError(line, "gzip-broken", "gzip data is corrupt", in.err)
 	}
 	if e, ok := errors.AsType[*millrace.FormatError](err); ok {
 		return e
@@ -141,9 +141,9 @@ func (in *input) fail(line int, err error) error {
 }
 
 var (
-	errLong  = millrace.Coded("url-size", errors.New("its URL is too long"))
+	errLong  = millrace.Coded("url-size", errors.New("URL is too long"))
 	errURL   = millrace.Coded("bad-url", errors.New("not a URL"))
-	errNoURL = millrace.Coded("no-url", errors.New("it has no URL"))
+	errNoURL = millrace.Coded("no-url", errors.New("entry has no URL"))
 )
 
 // isURL reports whether a line of text is an absolute http or https URL.

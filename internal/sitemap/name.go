@@ -2,8 +2,8 @@ package sitemap
 
 import "strings"
 
-// IsOther reports whether the path of a sitemap URL from robots.txt ends like JSON or
-// YAML: a list of another protocol, which Parse does not read.
+// IsOther reports whether the path of a sitemap URL from robots.txt has an extension of JSON
+// or YAML. Such a list belongs to another protocol, and Parse does not read it.
 func IsOther(url string) bool {
 	path, _, _ := strings.Cut(url, "?")
 	path, _, _ = strings.Cut(strings.ToLower(path), "#")

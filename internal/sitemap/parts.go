@@ -13,9 +13,9 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Parts returns one of the sitemaps of the pages that have a tag of a protocol, from 0.
-// head is XML before the pages, with elements of the given namespaces. A first sitemap
-// without pages lists the site's base, because sitemaps.org requires one page.
+// Parts returns sitemap i, counted from 0, of the pages that have a tag of a protocol. head is
+// XML before the pages, with elements of the given namespaces. Without pages, the first
+// sitemap lists the site's base, because sitemaps.org requires one page.
 func Parts(v millrace.View, proto string, i, shards int, head string, in ...Namespace) *millrace.Parts {
 	site := v.Site()
 	p := &millrace.Parts{

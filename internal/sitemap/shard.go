@@ -8,15 +8,15 @@ import (
 // MaxURLs is the maximum number of URLs in one sitemap (sitemaps.org).
 const MaxURLs = 50_000
 
-// The names of a site's sitemaps, under its documents' base.
+// The names of a site's sitemaps, relative to the base of its endpoints.
 const (
 	Path      = "/sitemap.xml"
 	IndexPath = "/sitemap-index.xml"
 )
 
-// Shards returns the number of sitemaps for a number of pages, with at most most pages
-// in each: a power of two. It leaves a tenth of the space free, because a hash does not
-// fill all of them equally.
+// Shards returns the number of sitemaps for a number of pages, with at most most pages in
+// each. It is a power of two. Shards leaves a tenth of the space free, because a hash does not
+// fill all sitemaps equally.
 func Shards(pages, most int) int {
 	n := 1
 	for pages > most && float64(n)*float64(most)*0.9 < float64(pages) {
@@ -25,7 +25,7 @@ func Shards(pages, most int) int {
 	return n
 }
 
-// ShardName returns the name of a sitemap, from 0.
+// ShardName returns the name of sitemap i, counted from 0.
 func ShardName(i, shards int) string {
 	if i == 0 {
 		return Path
@@ -33,8 +33,9 @@ func ShardName(i, shards int) string {
 	return "/sitemap-" + strconv.Itoa(i+1) + "-of-" + strconv.Itoa(shards) + ".xml"
 }
 
-// ShardOf returns the sitemap of a page, by a hash of its path (FNV-1a, folded), so
-// that a new page changes one of them. The URL is absolute or an identity.
+// ShardOf returns the number of the sitemap that lists a page. It depends on a hash of the
+// page's path (FNV-1a, folded), so a new page changes only one sitemap. The URL is absolute or
+// an identity.
 func ShardOf(u string, shards int) int {
 	h := uint64(14695981039346656037)
 	path := pathOf(u)
@@ -46,7 +47,8 @@ func ShardOf(u string, shards int) int {
 	return int(h & uint64(shards-1))
 }
 
-// pathOf returns the part of a URL that decides its shard, for both forms.
+// pathOf returns the part of a URL that determines its shard. It is the same for an absolute
+// URL and an identity.
 func pathOf(u string) string {
 	if _, rest, ok := strings.Cut(u, "://"); ok {
 		if i := strings.IndexByte(rest, '/'); i >= 0 {

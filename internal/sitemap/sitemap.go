@@ -18,16 +18,16 @@ import (
 type Entry struct {
 	URL        string    // as found, without white space around it: neither resolved nor canonical; at most canon.MaxURL bytes
 	Sitemap    bool      // the URL is of another list, not of a page
-	Modified   time.Time // UTC, perhaps in the future; zero = not given, or not understood
-	ChangeFreq string    // always, hourly, daily, weekly, monthly, yearly, never; "" = not given, or none of these
-	Priority   float64   // 0 to 1; 0.5 = not given, or not understood
+	Modified   time.Time // UTC, perhaps in the future; zero = missing or invalid
+	ChangeFreq string    // always, hourly, daily, weekly, monthly, yearly, never; "" = missing or invalid
+	Priority   float64   // 0 to 1; 0.5 = missing or invalid
 	Line       int       // where the entry starts, from 1
 }
 
 // Options configure [Parse]. The zero value works.
 type Options struct {
-	MaxBytes   int64 // the most bytes of the list, without gzip; 0 = 50 MiB
-	MaxEntries int   // the most entries; 0 = 50,000
+	MaxBytes   int64 // maximum size of the list in bytes, without gzip; 0 = 50 MiB
+	MaxEntries int   // maximum number of entries; 0 = 50,000
 
 	// Extension is the namespace of another protocol's elements directly under the root
 	// of an XML list; "" = none. Parse calls Element for each of them, in their order
@@ -52,26 +52,26 @@ const (
 
 	maxURL   = canon.MaxURL
 	maxDepth = 32      // nested elements
-	maxToken = 1 << 20 // bytes of one tag, text or comment, about
-	maxRatio = 100     // of gzip, beyond ratioFloor
-	minRatio = 1 << 20 // bytes that no ratio limits
+	maxToken = 1 << 20 // approximate bytes of one tag, text or comment
+	maxRatio = 100     // maximum ratio of gzip, above minRatio
+	minRatio = 1 << 20 // bytes to which no ratio applies
 )
 
-// Two kinds of documents that sites often send in place of a list. They are the cause
-// in a *millrace.FormatError.
+// ErrHTML and ErrFeed report documents that sites often send instead of a list. They are the
+// cause in a [*millrace.FormatError].
 var (
-	ErrHTML = millrace.Coded("html", errors.New("it is HTML, not a sitemap")) // such as an error page with status 200
-	ErrFeed = millrace.Coded("feed", errors.New("it is a feed, not a sitemap"))
+	ErrHTML = millrace.Coded("html", errors.New("HTML document, not a sitemap")) // such as an error page with status 200
+	ErrFeed = millrace.Coded("feed", errors.New("RSS or Atom feed, not a sitemap"))
 )
 
-// Parse yields the entries of a list in order, while it reads r. It can be ranged over
+// Parse yields the entries of a list in order, while it reads r. The result can be ranged over
 // once.
 //
-// It yields at most one error, as the last item; earlier entries are valid. The error
-// is a *[millrace.FormatError] whose Position reads "line 3" for a syntax error, and
-// for skipped entries (no URL, or one that is too long), with their number and the
-// first line. It wraps [millrace.ErrTooLarge] at a limit; then the rest was not read.
-// It wraps an error of r. Parse does not read beyond the end of the root element.
+// It yields at most one error, as the last item; earlier entries are valid. For a syntax error
+// and for skipped entries (no URL, or one that is too long), it is a *[millrace.FormatError]
+// whose Position reads "line 3". For skipped entries, it has their number and the line of the
+// first. At a limit, the error wraps [millrace.ErrTooLarge], and the rest is not read.
+// Otherwise it wraps an error of r. Parse does not read beyond the end of the root element.
 func Parse(r io.Reader, o *Options) iter.Seq2[Entry, error] {
 	if o == nil {
 		o = &Options{}
@@ -93,18 +93,18 @@ func Parse(r io.Reader, o *Options) iter.Seq2[Entry, error] {
 // errStop ends the parser when the caller stops.
 var errStop = errors.New("stop")
 
-// parser is one list being read.
+// parser reads one list.
 type parser struct {
 	in    *input
 	most  int
 	yield func(Entry, error) bool
 
-	space   string // of the elements for Options.Element
+	space   string // namespace of the elements for Options.Element
 	element func(Element) error
 
 	count   int // entries yielded
 	left    int // entries skipped
-	line    int // of the first of them
+	line    int // line of the first skipped entry
 	because error
 }
 
@@ -113,18 +113,18 @@ func (p *parser) run() error {
 	if err != nil {
 		return p.in.fail(1, err)
 	}
-	head, _ := r.Peek(sniffSize) // an error repeats with the first read
+	head, _ := r.Peek(sniffSize) // the next read returns the error again
 	head = bytes.TrimLeft(head, " \t\r\n")
 	switch {
 	case bytes.HasPrefix(head, []byte("<")):
 		err = p.markup(r)
 	case bytes.IndexByte(head, 0) >= 0:
-		return formatError(1, "binary", "it is binary", nil)
+		return formatError(1, "binary", "binary data, not a sitemap", nil)
 	default:
 		err = p.lines(r)
 	}
 	if err == nil && p.left > 0 {
-		err = formatError(p.line, "", fmt.Sprintf("entries were left out, %d in all, this one first", p.left), p.because)
+		err = formatError(p.line, "", fmt.Sprintf("skipped %d entries, starting here", p.left), p.because)
 	}
 	return err
 }
@@ -132,7 +132,7 @@ func (p *parser) run() error {
 // emit yields an entry, or the error that ends the stream.
 func (p *parser) emit(e Entry) error {
 	if p.count == p.most {
-		return limitError(e.Line, "list-count", "more than %d entries, the rest is not read", p.most)
+		return limitError(e.Line, "list-count", "more than %d entries; the rest is not read", p.most)
 	}
 	p.count++
 	if !p.yield(e, nil) {
@@ -185,10 +185,10 @@ func (p *parser) lines(r *bufio.Reader) error {
 		}
 	}
 	if p.count == 0 && p.left > 0 {
-		return formatError(p.line, "unknown-format", "it is neither XML nor a list of URLs", nil)
+		return formatError(p.line, "unknown-format", "neither XML nor a list of URLs", nil)
 	}
 	if p.count == 0 {
-		return formatError(1, "empty", "it is empty", nil)
+		return formatError(1, "empty", "document is empty", nil)
 	}
 	return nil
 }

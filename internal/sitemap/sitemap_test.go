@@ -35,7 +35,7 @@ func drain(t *testing.T, r io.Reader, o *Options) (entries []Entry, err error) {
 	return entries, err
 }
 
-// addresses returns the URLs of entries, those of lists with a star.
+// addresses returns the URLs of entries. A star marks those of lists.
 func addresses(entries []Entry) (out []string) {
 	for _, e := range entries {
 		if e.Sitemap {
@@ -126,7 +126,7 @@ func TestExtension(t *testing.T) {
 	}
 }
 
-// TestForms checks which inputs are lists.
+// TestForms checks which documents Parse accepts as lists.
 func TestForms(t *testing.T) {
 	one := `<url><loc>https://example.com/a</loc></url>`
 	utf16le := func(s string) string {
@@ -304,7 +304,7 @@ func TestLimits(t *testing.T) {
 		"a bomb of text":    {packed(strings.Repeat("\n", 20<<20)), nil, 0, "gzip-ratio"},
 	} {
 		got, err := parseAll(t, c.doc, c.o)
-		if name == "white space first" { // it is read as text
+		if name == "white space first" { // it is parsed as plain text
 			if err == nil {
 				t.Errorf("%s: no error", name)
 			}
@@ -320,7 +320,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestNamespaces has many prefixes, each of which needs a search.
+// TestNamespaces parses a list with many prefixes, each of which needs a search.
 func TestNamespaces(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("<urlset")
@@ -333,7 +333,7 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// TestReader: an error of the reader is not an error of the document.
+// TestReader checks that an error of the reader is not reported as an error of the document.
 func TestReader(t *testing.T) {
 	broken := errors.New("the line is dead")
 	doc := urlset + "<url><loc>https://example.com/a</loc></url>"

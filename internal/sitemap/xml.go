@@ -15,8 +15,8 @@ import (
 
 // element is an open element.
 type element struct {
-	name     xml.Name // its Space is the prefix
-	counts   bool     // it and its ancestors are elements of the protocol
+	name     xml.Name // Space is the prefix
+	counts   bool     // the element and its ancestors belong to the protocol
 	bindings int      // number of bindings outside of it
 }
 
@@ -26,14 +26,14 @@ type binding struct{ prefix, uri string }
 // maxBindings bounds the search for a prefix. Real lists have at most seven.
 const maxBindings = 64
 
-// markup is one list in XML being read.
+// markup reads one list in XML.
 type markup struct {
 	p        *parser
 	open     []element
 	bindings []binding
 	entry    Entry
 	long     bool     // the entry's URL is too long
-	extra    *Element // of an extension, open
+	extra    *Element // open element of an extension
 	value    []byte
 	field    bool // value collects the text of the innermost element
 }
@@ -52,7 +52,7 @@ func (p *parser) markup(r io.Reader) error {
 			e, broken := errors.AsType[*xml.SyntaxError](err)
 			switch {
 			case errors.Is(err, io.EOF), broken && e.Msg == "unexpected EOF":
-				err = millrace.Coded("xml-cut", errors.New("it ends before its root does"))
+				err = millrace.Coded("xml-cut", errors.New("document ends before its root element"))
 			case broken:
 				err = millrace.Coded("xml-syntax", errors.New(e.Msg)) // the position has the line
 			}
@@ -127,13 +127,13 @@ func (m *markup) root(name xml.Name, space string, ours bool, line int) error {
 	case (name.Local == "urlset" || name.Local == "sitemapindex") && ours:
 		return nil
 	case name.Local == "urlset" || name.Local == "sitemapindex":
-		return formatError(line, "xml-namespace", fmt.Sprintf("its namespace is %.100q, which is not that of sitemaps", space), nil)
+		return formatError(line, "xml-namespace", fmt.Sprintf("unknown namespace %.100q; want the one of sitemaps.org", space), nil)
 	case local == "html" || local == "head" || local == "body":
 		return formatError(line, "", "", ErrHTML)
 	case local == "rss" || local == "feed" || local == "rdf":
 		return formatError(line, "", "", ErrFeed)
 	}
-	return formatError(line, "xml-root", fmt.Sprintf("its root is <%.100s>, not <urlset> or <sitemapindex>", name.Local), nil)
+	return formatError(line, "xml-root", fmt.Sprintf("root element is <%.100s>, want <urlset> or <sitemapindex>", name.Local), nil)
 }
 
 // namespace returns the namespace of a prefix, and reports whether it is a sitemap namespace
@@ -167,11 +167,11 @@ func (m *markup) text(t []byte) {
 func (m *markup) end(t xml.EndElement, line int) error {
 	depth := len(m.open) - 1
 	if depth < 0 {
-		return formatError(line, "xml-syntax", fmt.Sprintf("</%.100s> ends nothing", t.Name.Local), nil)
+		return formatError(line, "xml-syntax", fmt.Sprintf("unexpected end tag </%.100s>", t.Name.Local), nil)
 	}
 	e := m.open[depth]
 	if e.name != t.Name {
-		return formatError(line, "xml-syntax", fmt.Sprintf("</%.100s> ends <%.100s>", t.Name.Local, e.name.Local), nil)
+		return formatError(line, "xml-syntax", fmt.Sprintf("end tag </%.100s> does not match <%.100s>", t.Name.Local, e.name.Local), nil)
 	}
 	m.open, m.bindings = m.open[:depth], m.bindings[:e.bindings]
 	field := m.field
@@ -215,9 +215,9 @@ func (m *markup) set(name string, value []byte) {
 	}
 }
 
-// parseTime reads a date and time of the W3C note of 1997, and three common variants: a
-// space for the "T", a zone without a colon, and no zone, which is UTC. Other input
-// gives the zero time.
+// parseTime parses a date and time of the W3C note of 1997, and three common variants: a space
+// for the "T", a zone without a colon, and no zone, which is UTC. It returns the zero time for
+// other input.
 func parseTime(s string) time.Time {
 	if len(s) > 40 {
 		return time.Time{}

@@ -50,9 +50,9 @@ const maxAdditions = 4 * defaultMaxNodes
 // is absolute and names the page.
 //
 // For a page without structure it proposes one: the page, its sections by their headings, its
-// title and summaries, its forms with their fields. For a page with structure it proposes what
-// the inputs lack. Annotating the result again adds nothing. The additions have no finding of
-// [Lint]; existing attributes may.
+// title and summaries, its forms with their fields. For a page with structure it proposes only
+// the missing attributes of inputs. Annotating the result again adds nothing. [Lint] has no
+// findings about the additions, but may have some about existing attributes.
 //
 // The errors are those of [Lint], and [millrace.ErrTooLarge] for a page with more parts than a
 // snapshot may have.
@@ -67,7 +67,7 @@ func Annotate(ctx context.Context, data []byte, pageURL string) ([]byte, []Addit
 	}
 	a.inputs(d.Tree)
 	if a.many {
-		return nil, nil, millrace.Coded("snapshot-attributes", fmt.Errorf("annotate: %w: it would have more than %d attributes", millrace.ErrTooLarge, maxAdditions))
+		return nil, nil, millrace.Coded("snapshot-attributes", fmt.Errorf("annotate: %w: more than %d attributes", millrace.ErrTooLarge, maxAdditions))
 	}
 	for i, n := range a.at {
 		add := &a.added[i]

@@ -20,10 +20,9 @@ import (
 	"github.com/millrace/millrace/extract"
 )
 
-// annotated proposes attributes, and fails unless that is all it does: without
-// them the page is the same, a second time nothing is added, and nothing of it
-// has a finding that the page did not have. The error is that of a page that
-// cannot be annotated.
+// annotated annotates a page and checks the result. Without the additions, the page is
+// unchanged. A second call adds nothing. Lint has no finding that it did not have for the
+// source. If the page cannot be annotated, annotated returns the error.
 func annotated(t testing.TB, source []byte) ([]byte, []Addition, error) {
 	t.Helper()
 	before, err := Lint(t.Context(), source, address)
@@ -59,7 +58,7 @@ func annotated(t testing.TB, source []byte) ([]byte, []Addition, error) {
 	had := map[string]int{}
 	key := func(f Finding) string {
 		if f.Rule == OutputShape {
-			return string(f.Rule) // it counts the parts, which are more now
+			return string(f.Rule) // its message has the number of parts, which has changed
 		}
 		return string(f.Rule) + f.Path + f.Message
 	}
@@ -140,7 +139,7 @@ func TestAnnotate(t *testing.T) {
 	}
 }
 
-// TestAnnotateForms has pages that are written in odd ways.
+// TestAnnotateForms annotates pages with unusual markup.
 func TestAnnotateForms(t *testing.T) {
 	for name, source := range map[string]string{
 		"nothing":         "",
@@ -182,8 +181,8 @@ func TestAnnotateForms(t *testing.T) {
 	}
 }
 
-// TestAnnotateSites annotates the pages of the test sites, and all the others
-// that there are.
+// TestAnnotateSites annotates the pages of the test sites, of package extract, and of
+// MILLRACE_TEST_DATA if it is set.
 func TestAnnotateSites(t *testing.T) {
 	dirs := []string{"../../testdata/sites", "../../extract/testdata"}
 	limit := 200
@@ -252,8 +251,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A page with more to annotate than a snapshot may have is refused before all
-// of it is proposed.
+// A page that needs more attributes than a snapshot may have is refused before all of them are
+// proposed.
 func TestAnnotateMuch(t *testing.T) {
 	page := "<body>" + strings.Repeat("<input type=password name=é>", 20_000)
 	if _, _, err := Annotate(t.Context(), []byte(page), address); !errors.Is(err, millrace.ErrTooLarge) || millrace.ErrorCode(err) != "snapshot-attributes" {
@@ -261,7 +260,7 @@ func TestAnnotateMuch(t *testing.T) {
 	}
 }
 
-// FuzzAnnotate holds what annotated says for any document.
+// FuzzAnnotate runs the checks of annotated on any document.
 func FuzzAnnotate(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, source []byte) {

@@ -52,8 +52,8 @@ var classOf = func() map[string]Class {
 // attributes are the attributes of one element by name without the prefix.
 type attributes map[string]string
 
-// attributesOf returns the attributes of an element, or nil if it has none. Of two with the
-// same name the first counts, as in browsers. Values are on one line.
+// attributesOf returns the attributes of an element, or nil if it has none. If an attribute
+// occurs twice, it uses the first one, as browsers do. Values are on one line.
 func attributesOf(n *html.Node) attributes {
 	var found attributes
 	for i := range n.Attr {

@@ -218,7 +218,7 @@ func (b *builder) containers(a attributes, at *spot) (any bool) {
 		}
 		if l == PageLevel {
 			if b.named {
-				continue // only one page element counts
+				continue // ignore further page elements
 			}
 			b.named, any = true, true
 			b.s.Page.Name = b.keep(name)

@@ -11,7 +11,7 @@ import (
 const page = `<main data-ai-page="visit"><h1 data-ai-heading="title">Visit the mill</h1>
 <form data-ai-group="tickets"><label>Day <input data-ai-field="day"></label></form></main>`
 
-// A page that is extracted by rules with snapshots carries one.
+// Extraction with these rules adds a snapshot to the page.
 func ExampleExtra() {
 	rules, _ := extract.NewRules(&extract.RulesOptions{Extra: snapshot.Extra()})
 	res, _ := extract.HTML(context.Background(), []byte(page), "https://mill.example/visit", &extract.Options{Rules: rules})

@@ -140,7 +140,7 @@ func (l *linter) attributes(n *html.Node) {
 		key := n.Attr[i].Key
 		rest, ok := strings.CutPrefix(key, "data-ai")
 		if !ok || rest != "" && (rest[0] >= 'a' && rest[0] <= 'z' || rest[0] >= '0' && rest[0] <= '9') {
-			continue // "data-aim" belongs to others
+			continue // another attribute, such as "data-aim"
 		}
 		name := strings.TrimPrefix(rest, "-")
 		switch {
@@ -170,7 +170,7 @@ func meant(name string) string {
 	if best == "" || least >= len(best) {
 		return ""
 	}
-	return "; " + Prefix + best + " may be meant"
+	return "; " + Prefix + best + " is similar"
 }
 
 // distance returns the Levenshtein distance of two names; for long names, a large number.
@@ -201,7 +201,7 @@ func distance(a, b string) int {
 func (l *linter) containers(n *html.Node, a attributes, at *around) {
 	if a.has("page") {
 		if l.page != nil {
-			l.report(OnePage, n, "%spage=%q is a second page; the page is already %s", Prefix, a["page"], l.path(l.page))
+			l.report(OnePage, n, "%spage=%q is a second page element; the first one is %s", Prefix, a["page"], l.path(l.page))
 		} else {
 			l.page = n
 		}
@@ -213,14 +213,14 @@ func (l *linter) containers(n *html.Node, a attributes, at *around) {
 	}
 	if a.has("group") {
 		if !at.section {
-			l.report(GroupInSection, n, "%sgroup=%q is in no section", Prefix, a["group"])
+			l.report(GroupInSection, n, "%sgroup=%q is not inside a section", Prefix, a["group"])
 		}
 		at.group = true
 		depth++
 	}
 	if a.has("subgroup") {
 		if !at.group {
-			l.report(SubgroupInGroup, n, "%ssubgroup=%q is in no group", Prefix, a["subgroup"])
+			l.report(SubgroupInGroup, n, "%ssubgroup=%q is not inside a group", Prefix, a["subgroup"])
 		}
 		depth++
 	}
@@ -228,7 +228,7 @@ func (l *linter) containers(n *html.Node, a attributes, at *around) {
 		depth++
 	}
 	if depth > at.depth && depth > maxDepth {
-		l.report(Depth, n, "%d containers below the page, at most %d are allowed", depth, maxDepth)
+		l.report(Depth, n, "%d nested containers below the page; at most %d are allowed", depth, maxDepth)
 	}
 	at.depth = depth
 }
@@ -285,7 +285,7 @@ func (l *linter) references(n *html.Node, a attributes) {
 		}
 		if href, has := lookup(n, "href"); kind == "link" && has {
 			if why := l.leads(strings.TrimSpace(href)); why != "" {
-				l.report(Unresolved, n, "%slink=%q: its href %s", Prefix, v, why)
+				l.report(Unresolved, n, "%slink=%q: the href %s", Prefix, v, why)
 			}
 			continue
 		}
@@ -350,7 +350,7 @@ func (l *linter) snapshot() {
 		data, err = s.JSON()
 	}
 	if err != nil {
-		l.report(OutputShape, at, "no valid snapshot: %v", strings.TrimPrefix(err.Error(), "snapshot: "))
+		l.report(OutputShape, at, "invalid snapshot: %v", strings.TrimPrefix(err.Error(), "snapshot: "))
 		return
 	}
 	for _, f := range Validate(data) {

@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// TestRules has a page for each rule that has no other fault, and how that page
-// is right.
+// TestRules has two pages for each rule: one that violates only this rule, and its corrected
+// form.
 func TestRules(t *testing.T) {
 	pages := map[Rule][2]string{
 		OnePage:          {`<main data-ai-page="a"></main><div data-ai-page="b"></div>`, `<main data-ai-page="a"></main><div data-ai-section="b"></div>`},
@@ -46,7 +46,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestReferences tells what leads somewhere.
+// TestReferences checks which references have a target.
 func TestReferences(t *testing.T) {
 	for source, want := range map[string]int{
 		`<p data-ai-ref="s">R</p><div data-ai-section="s"></div>`:                            0,
@@ -61,7 +61,7 @@ func TestReferences(t *testing.T) {
 		`<a data-ai-link="name" href="">L</a>`:                                               1,
 		`<a data-ai-link="name" href="#top">L</a><a data-ai-link="x" href="#y" id="y">L</a>`: 0,
 		`<a data-ai-link="name">L</a>`:                                                       1,
-		`<template><p id="x"></template><p data-ai-ref="x">R</p>`:                            0, // an id that scripts use
+		`<template><p id="x"></template><p data-ai-ref="x">R</p>`:                            0, // scripts may use the id
 	} {
 		findings, err := Lint(t.Context(), []byte(source), address)
 		if err != nil || len(findings) != want {
@@ -70,8 +70,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestPlaces tells where findings are: columns count characters, and elements
-// of other character sets stand where they do in the file.
+// TestPlaces checks the positions of findings: columns count characters, and positions in
+// documents of other character sets are those in the file.
 func TestPlaces(t *testing.T) {
 	const bad = `<p data-ai-content="">x</p>`
 	for source, want := range map[string]string{

@@ -76,7 +76,7 @@ func (c *shape) object(o map[string]any, at string) {
 					c.text(e, p+"/"+strconv.Itoa(i))
 				}
 			} else if _, ok := v.(string); !ok || name == "ai_tags" {
-				c.fault(p, "it is "+typeName(v)+", not an array of strings")
+				c.fault(p, "got "+typeName(v)+", want an array of strings")
 			}
 		case isText(name):
 			c.text(v, p)
@@ -95,14 +95,14 @@ func isText(name string) bool {
 
 func (c *shape) text(v any, at string) {
 	if _, ok := v.(string); !ok {
-		c.fault(at, "it is "+typeName(v)+", not a string")
+		c.fault(at, "got "+typeName(v)+", want a string")
 	}
 }
 
 func (c *shape) array(v any, name, needs, at string) {
 	list, ok := v.([]any)
 	if !ok {
-		c.fault(at, "it is "+typeName(v)+", not an array")
+		c.fault(at, "got "+typeName(v)+", want an array")
 		return
 	}
 	for i, e := range list {
@@ -112,7 +112,7 @@ func (c *shape) array(v any, name, needs, at string) {
 			continue // an example of the specification has only names (E.3.1)
 		}
 		if !ok {
-			c.fault(p, "it is "+typeName(e)+", not an object")
+			c.fault(p, "got "+typeName(e)+", want an object")
 			continue
 		}
 		if needs != "" {

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 const address = "https://mill.example/join/us.html"
 
-// extracted gives the snapshot that extraction puts into a page.
+// extracted returns the snapshot that extraction adds to a page.
 func extracted(t testing.TB, source, pageURL string) json.RawMessage {
 	t.Helper()
 	rules, err := extract.NewRules(&extract.RulesOptions{Extra: Extra()})
@@ -110,7 +110,8 @@ func TestPageName(t *testing.T) {
 	}
 }
 
-// TestNone tells what has no snapshot, and what has one however it is written.
+// TestNone checks which documents have no snapshot, and that the case of attribute names does
+// not matter.
 func TestNone(t *testing.T) {
 	for source, want := range map[string]string{
 		"<p>Plain.</p>": "",
@@ -126,8 +127,8 @@ func TestNone(t *testing.T) {
 	}
 }
 
-// TestRedacted shows that what is called hidden or sensitive is in no other field
-// of a page, and that the fields of others stay.
+// TestRedacted checks that content marked as hidden or sensitive is in no field of a page, and
+// that all other content stays.
 func TestRedacted(t *testing.T) {
 	a, err := txtar.ParseFile("testdata/sensitive.txtar")
 	if err != nil {
@@ -156,7 +157,7 @@ func TestRedacted(t *testing.T) {
 	}
 }
 
-// TestRulesDrop shows that what the owner drops is not in the snapshot either.
+// TestRulesDrop checks that elements that the owner drops are not in the snapshot.
 func TestRulesDrop(t *testing.T) {
 	rules, err := extract.NewRules(&extract.RulesOptions{Extra: Extra(), Drop: []string{".gone"}})
 	if err != nil {
@@ -169,8 +170,8 @@ func TestRulesDrop(t *testing.T) {
 	}
 }
 
-// TestBounds shows that what is too large has no snapshot rather than half of
-// one, and costs no more than others.
+// TestBounds checks that a document beyond a limit has no snapshot instead of a truncated one,
+// and takes no longer than others.
 func TestBounds(t *testing.T) {
 	nested := strings.Repeat(`<div data-ai-content="c">`, 400) + strings.Repeat("word ", 100_000)
 	for name, source := range map[string]string{
@@ -241,16 +242,16 @@ func TestValidate(t *testing.T) {
 		`{"page":"x","more":[1,{"a":true}]}`:        "",
 		`{}`:                                        ": page is missing",
 		`{"page":""}`:                               "/page: page is empty",
-		`{"page":1}`:                                "/page: it is a number, not a string",
+		`{"page":1}`:                                "/page: got a number, want a string",
 		`{"page":"x","title":null}`:                 "/title: null; omit an absent member",
-		`{"page":"x","sections":{}}`:                "/sections: it is an object, not an array",
-		`{"page":"x","sections":["a"]}`:             "/sections/0: it is a string, not an object",
+		`{"page":"x","sections":{}}`:                "/sections: got an object, want an array",
+		`{"page":"x","sections":["a"]}`:             "/sections/0: got a string, want an object",
 		`{"page":"x","sections":[{"groups":[{}]}]}`: "/sections/0: name is missing",
-		`{"page":"x","sections":[{"name":"s","groups":[3]}]}`: "/sections/0/groups/0: it is a number, not an object",
+		`{"page":"x","sections":[{"name":"s","groups":[3]}]}`: "/sections/0/groups/0: got a number, want an object",
 		`{"page":"x","actions":[{}]}`:                         "/actions/0: an action is empty",
 		`{"page":"x","fields":[{"label":"L"}]}`:               "/fields/0: field is missing",
-		`{"page":"x","ai_tags":"a"}`:                          "/ai_tags: it is a string, not an array of strings",
-		`{"page":"x","ai_context":["a",1]}`:                   "/ai_context/1: it is a number, not a string",
+		`{"page":"x","ai_tags":"a"}`:                          "/ai_tags: got a string, want an array of strings",
+		`{"page":"x","ai_context":["a",1]}`:                   "/ai_context/1: got a number, want a string",
 		`[]`:                                                  ": a snapshot is an object, not an array",
 		`{"page":"x",}`:                                       `: JSON at line 1, byte 12: invalid character '}' at start of string (expecting '"')`,
 		`{"page":"x","page":"y"}`:                             ": JSON at line 1, byte 12 (/page): duplicate name",

@@ -198,14 +198,14 @@ func (b *Build) Reserve(it Item) bool {
 	return true
 }
 
-// take assigns a name to a file. If it cannot, it returns the code of the reason.
+// take assigns a name to a file. If it cannot, it returns the reason as text.
 func (b *Build) take(name string, at int64) (why string) {
 	exact, folded := keyOf(name), keyOf(fold(name))
 	switch p, taken := b.names[folded]; {
 	case taken && !p.file:
 		return errFolder
 	case taken && p.exact != exact:
-		return "another file has the same name but for upper and lower case"
+		return "another file has the same name except for upper and lower case"
 	case taken && p.at != 0:
 		return "another document has the same name"
 	}
@@ -222,9 +222,9 @@ func (b *Build) take(name string, at int64) (why string) {
 }
 
 const (
-	errFolder  = "its name is that of a folder as well"
-	errFile    = "a folder of its path is a file as well"
-	errForeign = "there is a file of its name that no build has written"
+	errFolder  = "a folder has the same name"
+	errFile    = "a folder of its path is also a file"
+	errForeign = "a file of this name exists that no build has written"
 )
 
 // there reports whether a file of that name exists.
@@ -272,8 +272,8 @@ func (b *Build) Add(ctx context.Context, it Item) error {
 	return b.take200(ctx, it, name)
 }
 
-// blocked returns the code of the reason why an existing file or folder prevents a name, or ""
-// if the name is possible.
+// blocked returns the reason why a file or folder of the build prevents a name, or "" if the
+// name is possible.
 func (b *Build) blocked(name string) string {
 	if p, taken := b.names[keyOf(fold(name))]; taken && !p.file {
 		return errFolder
@@ -327,7 +327,7 @@ func (b *Build) finish(ctx context.Context) error {
 	}
 	for _, o := range b.late {
 		if err := o.place(); err != nil {
-			b.Report.leave("/"+o.name, "", "foreign-file", "something that no build has written is in its way")
+			b.Report.leave("/"+o.name, "", "foreign-file", "a file or folder that no build has written is in the way")
 			_ = o.discard()
 		}
 	}

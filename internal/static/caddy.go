@@ -21,9 +21,9 @@ func ticked(s string) (string, bool) {
 // caddy writes the snippet for the site block of a Caddyfile.
 func (b *Build) caddy(w *bufio.Writer) error {
 	fmt.Fprint(w, `# Made by millrace build, for Caddy 2.6 or later. Import this file in the block of
-# the site, beside its root and its file_server. It changes when documents do:
-# reload Caddy after every build, since until then a document that is new has
-# the validator of the one before.
+# the site, next to its root and its file_server. It changes when documents do:
+# reload Caddy after every build. Until then, a new document has the validator
+# of its previous version.
 
 map {http.request.orig_uri.path} {millrace_kind} {millrace_file} {millrace_tag} {millrace_date} {millrace_link} {
 `)

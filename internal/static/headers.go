@@ -50,7 +50,7 @@ func (b *Build) hostFiles() ([]rule, error) {
 	var text bytes.Buffer
 	theirs(&text, b.own[headersName])
 	if len(rules) > 0 {
-		text.WriteString("# By millrace build: what the protocols want said of their documents.\n")
+		text.WriteString("# Made by millrace build: header fields of the protocols' documents.\n")
 	}
 	for _, r := range rules {
 		text.WriteString(r.path + "\n")

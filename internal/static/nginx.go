@@ -54,7 +54,7 @@ func (b *Build) nginxMaps(w *bufio.Writer) error {
 		bucket *= 2
 	}
 	fmt.Fprintf(w, `# Made by millrace build. Include this file in the http block of nginx, and
-# nginx.conf, which lies beside it, in the server block whose root is the folder
+# nginx.conf, which is next to it, in the server block whose root is the folder
 # of the build. Reload nginx after every build.
 #
 # If your http block has the next two lines already, keep the larger numbers.
@@ -72,13 +72,13 @@ map_hash_max_size %d;
 			}
 			return b.uri(l.Path), fmt.Sprint("d", l.Set)
 		}},
-		{"# Its file, where that has another name.\nmap $uri $millrace_aside", func(l *line) (string, string) {
+		{"# Its file, if the file has another name.\nmap $uri $millrace_aside", func(l *line) (string, string) {
 			if at := b.uri(l.Path); l.Set > 0 && at != b.uri("/"+escaped(l.Name)) {
 				return at, b.uri("/" + escaped(l.Name))
 			}
 			return "", ""
 		}},
-		{"# Its validator, and the date of the file that it is of.\nmap $millrace_doc $millrace_entry", func(l *line) (string, string) {
+		{"# Its validator, and the date of the file with that validator.\nmap $millrace_doc $millrace_entry", func(l *line) (string, string) {
 			if l.Set == 0 || l.Tag == "" {
 				return "", ""
 			}
@@ -121,7 +121,7 @@ map_hash_max_size %d;
 	"" $millrace_path;
 }
 
-# The date of a 304, which nginx gives none; that of a 200 is the file's.
+# The date of a 304, which nginx sends without one; that of a 200 is the file's.
 map "$status $millrace_entry" $millrace_modified {
 	default $sent_http_last_modified;
 	"~^304 \S+ (.+)$" $1;

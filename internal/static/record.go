@@ -198,7 +198,7 @@ func (b *Build) sweep() error {
 		}
 		if sum != "" && !b.journalled[keyOf(name)] {
 			if now, err := b.sumOf(name); err != nil || now != sum {
-				b.Report.leave(name, "", "foreign-file", "it is not removed: it is not what was written here any more")
+				b.Report.leave(name, "", "foreign-file", "not removed: the file has changed since a build wrote it")
 				return nil //nolint:nilerr // do not remove what cannot be read
 			}
 		}

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// What a _headers file says of any path is what should be said of it.
+// The rules of a _headers file set only fields that the file of a path should have, each once.
+// The report counts the documents with missing fields.
 func TestRules(t *testing.T) {
 	s := mill()
 	for i := range 40 {
@@ -63,13 +64,13 @@ func TestRules(t *testing.T) {
 			t.Errorf("for %q: %d rules, %d documents unsaid, reported %d", host, len(b.rules), unsaid, b.Report.Unsaid)
 		}
 		text := files(t, dir)["_headers"]
-		if !strings.Contains(text, "# ours\n/own.md\n  X-Own: yes\n\n# By") || !strings.Contains(text, "/*.scp.zst\n  Content-Type: application/scp\n") {
+		if !strings.Contains(text, "# ours\n/own.md\n  X-Own: yes\n\n# Made by") || !strings.Contains(text, "/*.scp.zst\n  Content-Type: application/scp\n") {
 			t.Errorf("for %q:\n%.800s", host, text)
 		}
 	}
 }
 
-// What a host has elsewhere is not touched by the rules of a folder.
+// The rules for a folder match no other paths of the host.
 func TestRulesBelow(t *testing.T) {
 	s := site{"/m/a/doc.json": data("{}", "a"), "/m/b/doc.json": data("{}", "b"), "/m/doc.json": data("{}", "c")}
 	b, err := Open(t.TempDir(), base+"m/", s, nil)

@@ -23,14 +23,14 @@ import (
 
 const base = "https://mill.example/"
 
-// doc is what the site of these tests answers at a path.
+// doc is the response of a site at one path.
 type doc struct {
 	proto, name string // of the item
 	body        string
 	header      http.Header
 }
 
-// site is a handler, and the items of a build of it.
+// site is a handler, and the list of the items of its build.
 type site map[string]doc
 
 func (s site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -43,12 +43,12 @@ func (s site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(d.body))
 }
 
-// page is a file of the site's own.
+// page returns a file of the site itself.
 func page(name, body string, links ...string) doc {
 	return doc{name: name, body: body, header: http.Header{"Link": links}}
 }
 
-// data is a document of a protocol.
+// data returns a document of a protocol.
 func data(body, tag string, more ...string) doc {
 	h := http.Header{"Content-Type": {"application/json; charset=utf-8"}, "Cache-Control": {"no-cache"}, "Etag": {`"` + tag + `"`}}
 	for i := 0; i < len(more); i += 2 {
@@ -57,7 +57,7 @@ func data(body, tag string, more ...string) doc {
 	return doc{proto: "protocol", body: body, header: h}
 }
 
-// build makes a folder of a site, documents first.
+// build writes a site into a folder and returns the report.
 func build(t *testing.T, dir string, s site, o *Options) *Report {
 	t.Helper()
 	b, err := begun(t, dir, s, o)
@@ -73,7 +73,7 @@ func build(t *testing.T, dir string, s site, o *Options) *Report {
 	return &b.Report
 }
 
-// begun is a build that is not finished.
+// begun returns a build that has all items but is not finished.
 func begun(t *testing.T, dir string, s site, o *Options) (*Build, error) {
 	t.Helper()
 	b, err := Open(dir, base, s, o)
@@ -101,7 +101,7 @@ func begun(t *testing.T, dir string, s site, o *Options) (*Build, error) {
 	return b, err
 }
 
-// files gives every file of a folder with its time and bytes.
+// files returns the modification time and the bytes of every file in a folder, by name.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -124,7 +124,7 @@ func files(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// public leaves the hidden folder out.
+// public returns the sorted names of the files outside the hidden folder.
 func public(all map[string]string) (names []string) {
 	for n := range all {
 		if !strings.HasPrefix(n, hidden+"/") {
@@ -184,7 +184,7 @@ func TestBuild(t *testing.T) {
 		t.Errorf("nothing changed, and the folder did:\n%s", d)
 	}
 
-	// The date does not rise with the bytes of this document; that of its file does.
+	// The document has new bytes and its old date. Its file gets a later date.
 	s["/doc.json"] = data("{!}", "h2", "Link", `<`+base+`>; rel="canonical"`, "Last-Modified", "Sun, 22 Nov 2026 08:00:00 GMT")
 	delete(s, "/c/doc.json")
 	third := build(t, dir, s, nil)
@@ -202,7 +202,7 @@ func TestBuild(t *testing.T) {
 	}
 }
 
-// What others have put into a folder stays.
+// A build keeps files that it did not create.
 func TestForeign(t *testing.T) {
 	dir, s := t.TempDir(), mill()
 	put := func(name, body string) {
@@ -248,18 +248,18 @@ func TestFileAndFolder(t *testing.T) {
 	}
 }
 
-// httpDate is a time at which something was written, of which two builds have two.
+// httpDate matches a time of writing, which differs between two builds.
 var httpDate = regexp.MustCompile(`[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT`)
 
-// A build that ended anywhere is completed by the next one, and nothing of it
-// is taken for somebody else's.
+// The next build completes an interrupted one, and recognizes the files that it has written.
 func TestUnfinished(t *testing.T) {
 	dir, s := t.TempDir(), mill()
 	killed, err := begun(t, dir, s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Its process was killed: the system closes the files, and the last line of the journal is cut.
+	// Simulate a killed process: the system closes its files, and the last line of the journal
+	// is incomplete.
 	if err := killed.lock.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +288,7 @@ func TestUnfinished(t *testing.T) {
 	for n, text := range files(t, want) {
 		_, a, _ := strings.Cut(httpDate.ReplaceAllString(text, "DATE"), "\n")
 		_, b, _ := strings.Cut(httpDate.ReplaceAllString(got[n], "DATE"), "\n")
-		if a != b && n != recordName && n != hidden+"/nginx-http.conf" { // which have the times of writing
+		if a != b && n != recordName && n != hidden+"/nginx-http.conf" { // these two contain modification times
 			t.Errorf("%s is %q, not %q", n, b, a)
 		}
 		delete(got, n)
@@ -298,8 +298,7 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// Of two builds at once the second one is refused, and leaves alone what the
-// first has under way.
+// While a build is running, a second one in the same folder is refused and changes nothing.
 func TestTwoAtOnce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	first, err := begun(t, dir, mill(), nil)
@@ -327,7 +326,7 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 }
 
-// A build that ends before it has written anything leaves nothing.
+// A build that is closed before it has written anything leaves the folder as it was.
 func TestNothingCame(t *testing.T) {
 	for _, there := range []bool{false, true} {
 		dir := filepath.Join(t.TempDir(), "out")
@@ -350,8 +349,7 @@ func TestNothingCame(t *testing.T) {
 	}
 }
 
-// The rules of files whose names change with their bytes are the same for one
-// file and for many.
+// The rules for immutable files do not depend on the number of these files.
 func TestFixedHeaders(t *testing.T) {
 	fixed := func(n int) string {
 		dir := t.TempDir()
@@ -390,7 +388,7 @@ func TestFixedHeaders(t *testing.T) {
 	}
 }
 
-// Nothing is written outside of the folder, wherever links in it lead.
+// Nothing is written outside of the folder, even through links in it.
 func TestOutside(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	if runtime.GOOS == "windows" {
@@ -503,7 +501,7 @@ func FuzzRecord(f *testing.F) {
 	})
 }
 
-// Two writers of a snippet never disagree about what a string is.
+// A string is quoted for nginx and Caddy, or rejected if that is impossible.
 func TestQuoted(t *testing.T) {
 	for s, want := range map[string]string{`a"b\c`: `"a\"b\\c"`, "a$b": "", "a\nb": ""} {
 		if got, ok := quoted(s); got != want || ok != (want != "") {

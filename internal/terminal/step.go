@@ -28,7 +28,7 @@ type Step struct {
 	unit        string       // of done and total
 	received    func() int64 // bytes so far; nil = not counted
 	expected    int          // minimum of the expected total
-	open        bool         // the total may grow
+	open        bool         // the total may still grow
 	bar         *mpb.Bar     // nil: no terminal, or not a second yet
 	logged      time.Time
 	done, total int
@@ -42,7 +42,7 @@ const (
 	progressEvery = 5 * time.Second
 )
 
-// Screen has the steps that are shown at one time. The zero value is empty.
+// Screen holds the steps that are shown at one time. The zero value is empty.
 type Screen struct {
 	mu   sync.Mutex
 	bars *mpb.Progress // nil: none

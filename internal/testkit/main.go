@@ -23,23 +23,22 @@ const (
 	keeperVariable  = "MILLRACE_TEST_KEEPER"  // set in the keeper
 )
 
-// Main is the TestMain of a package whose tests write files or start
-// processes. It gives the tests a scratch folder, below which every
-// [testing.T.TempDir] is. The folder is in memory where /dev/shm has room for
-// it, as most time of a test with a store is synchronous writing otherwise;
-// TMPDIR puts it elsewhere, and tests at full length use the disk.
+// Main is the TestMain of a package whose tests write files or start processes. It provides a
+// scratch folder, which contains every [testing.T.TempDir]. The folder is in memory if
+// /dev/shm has enough space, because tests of a store spend most time on synchronous writes.
+// TMPDIR overrides the place, and tests at full length use the disk.
 //
-// A second process, the keeper, waits until the test process ends, in whatever
-// way: it may panic, reach its time limit or be killed. The keeper then kills
-// every process that has the folder in its environment or its arguments, and
-// removes the folder. A test that leaves a process behind fails the package.
+// A second process, the keeper, waits until the test process ends, even by a panic, its time
+// limit or a kill. The keeper then kills every process that has the folder in its environment
+// or its arguments, and removes the folder. A test that leaves a process behind fails the
+// package.
 func Main(m *testing.M) {
 	if dir := os.Getenv(keeperVariable); dir != "" {
 		keep(dir)
 		os.Exit(0)
 	}
 	if os.Getenv(scratchVariable) != "" {
-		os.Exit(m.Run()) // started by a test, whose keeper knows this process
+		os.Exit(m.Run()) // a test started this process, and its keeper will end it
 	}
 	os.Exit(watched(m))
 }
@@ -99,7 +98,7 @@ func makeScratch() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Like /tmp: servers that run as other users have temporary files too.
+	// Like /tmp: servers that run as other users also have temporary files.
 	if err := os.Chmod(dir, 0o777|os.ModeSticky); err != nil { //nolint:gosec
 		return "", err
 	}
@@ -113,8 +112,8 @@ func makeScratch() (string, error) {
 
 const memoryFolder = "/dev/shm"
 
-// keep is the keeper: it waits for the end of the process at the other end of
-// its standard input, then cleans up.
+// keep runs the keeper: it waits for the end of the process at the other end of its standard
+// input, then cleans up.
 func keep(dir string) {
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	_, _ = io.Copy(io.Discard, os.Stdin)

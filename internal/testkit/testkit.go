@@ -1,12 +1,11 @@
-// Package testkit holds what the tests of several packages share: the tier that
-// a test belongs to, the data that it needs, and a scratch folder that is
-// removed in every case, with the processes that a test leaves behind.
+// Package testkit holds what the tests of several packages share: the tier of a test, its
+// data, and a scratch folder. The folder is always removed, with the processes that a test
+// leaves behind.
 //
-// There are two tiers. The fast tier is `go test ./...`; it needs Go alone.
-// Two variables of the environment add to it: MILLRACE_TEST_REAL=1 runs the
-// tests over programs from outside the module, MILLRACE_TEST_SOAK=1 runs
-// everything at full length. With MILLRACE_TEST_REQUIRE=1, a program or a
-// folder that is missing fails a test instead of skipping it.
+// There are two tiers. The fast tier is `go test ./...`; it needs only Go. Two environment
+// variables add to it. MILLRACE_TEST_REAL=1 runs the tests that use programs from outside the
+// module. MILLRACE_TEST_SOAK=1 runs everything at full length. With MILLRACE_TEST_REQUIRE=1, a
+// missing program or folder fails a test instead of skipping it.
 package testkit
 
 import (
@@ -63,9 +62,8 @@ func Missing(tb testing.TB, what string) {
 	tb.Skipf("%s is missing; MILLRACE_TEST_REQUIRE=1 makes that a failure", what)
 }
 
-// Data returns the folder or file that a variable of the environment names;
-// CONTRIBUTING.md lists the variables. If the variable is empty, the test is
-// [Missing] it.
+// Data returns the folder or file that an environment variable names. CONTRIBUTING.md lists
+// the variables. If the variable is empty, Data calls [Missing].
 func Data(tb testing.TB, variable string) string {
 	tb.Helper()
 	path := os.Getenv(variable)
@@ -86,8 +84,8 @@ func Soak(tb testing.TB) {
 	}
 }
 
-// Size returns how much a test does: the first number with -short, the second
-// in the fast tier, the third at full length.
+// Size returns the size of a test: short with -short, fast in the fast tier, and soak at full
+// length.
 func Size(short, fast, soak int) int {
 	switch {
 	case Soaking():

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestMain lets the test binary act as one that panics, and as a server that such a
-// test leaves running.
+// TestMain can also run the test binary as one that panics, and as a server that such a test
+// leaves running.
 func TestMain(m *testing.M) {
 	if os.Getenv(endVariable) == "serve" {
 		time.Sleep(time.Hour)
@@ -23,8 +23,8 @@ func TestMain(m *testing.M) {
 
 const endVariable = "MILLRACE_TEST_END"
 
-// TestEnds is the child of TestNothingLeft: it writes a file, starts a process
-// and ends without any cleanup.
+// TestEnds is the child of TestNothingLeft. It writes a file, starts a process and ends
+// without any cleanup.
 func TestEnds(t *testing.T) {
 	end := os.Getenv(endVariable)
 	if end == "" {
@@ -34,7 +34,7 @@ func TestEnds(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server := exec.Command(os.Args[0]) // not of t.Context: it outlives the test
+	server := exec.Command(os.Args[0]) // without t.Context: it must outlive the test
 	server.Env = append(os.Environ(), endVariable+"=serve")
 	if err := server.Start(); err != nil {
 		t.Fatal(err)

@@ -13,9 +13,9 @@ import (
 )
 
 // ErrNoFolder reports that a name is not that of a folder.
-var ErrNoFolder = millrace.Coded("no-folder", errors.New("it is not a folder"))
+var ErrNoFolder = millrace.Coded("no-folder", errors.New("not a folder"))
 
-// MaxURL is the maximum of bytes of a page's identity: a canonical URL minus scheme,
+// MaxURL is the maximum length in bytes of a page's identity: a canonical URL minus scheme,
 // host and path of a base.
 const MaxURL = 7500
 
@@ -70,7 +70,7 @@ func Open(root *os.Root, file string) (*os.File, error) {
 	info, err := h.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		h.Close()
-		return nil, fmt.Errorf("%w: it is no regular file", millrace.ErrInvalid)
+		return nil, fmt.Errorf("%w: not a regular file", millrace.ErrInvalid)
 	}
 	if err != nil {
 		h.Close()
@@ -97,8 +97,8 @@ func PathError(err error) error {
 	return fmt.Errorf("%w: %w", millrace.ErrUnavailable, err)
 }
 
-// Escape returns a path segment in the form of canonical URLs: every byte that is no
-// pchar of RFC 3986, section 3.3, is percent-encoded, including "%".
+// Escape returns a path segment in the form of canonical URLs. Every byte that is not a pchar
+// of RFC 3986, section 3.3, is percent-encoded, including "%".
 func Escape(segment string) string {
 	const hexDigits = "0123456789ABCDEF"
 	b := make([]byte, 0, len(segment)+8)

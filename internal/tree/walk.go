@@ -29,7 +29,7 @@ type Entry struct {
 // Walker walks a tree. Root, Max and Name are required.
 type Walker struct {
 	Root *os.Root
-	Max  int64 // the maximum of bytes of a page
+	Max  int64 // maximum size of a page in bytes
 	// Name classifies an entry of a directory with the entries list. key is the last
 	// part of its URL, percent-encoded and without a slash. use is false for an entry
 	// skipped without a report; err is the reason to skip another one. folder is true
@@ -107,7 +107,7 @@ func (w *Walker) folder(ctx context.Context, p place) bool {
 	}
 	defer sub.Close()
 	if p.linked && slices.ContainsFunc(p.above, func(a fs.FileInfo) bool { return os.SameFile(a, info) }) {
-		return w.skip(p.name, p.url, fmt.Errorf("%w: a symbolic link in a circle", millrace.ErrInvalid))
+		return w.skip(p.name, p.url, fmt.Errorf("%w: symbolic link cycle", millrace.ErrInvalid))
 	}
 	for _, it := range w.items(p, list) {
 		if ctx.Err() != nil {
@@ -168,7 +168,7 @@ func (w *Walker) items(p place, list []fs.DirEntry) []item {
 			if broken == nil {
 				it.folder = it.info.IsDir()
 			} else {
-				broken = fmt.Errorf("a symbolic link: %w", PathError(broken))
+				broken = fmt.Errorf("symbolic link: %w", PathError(broken))
 			}
 		}
 		var use bool
@@ -199,9 +199,9 @@ func (w *Walker) enter(p place, it item) error {
 	switch {
 	case it.linked && p.linked:
 		// Links to directories with links to directories would multiply.
-		return fmt.Errorf("%w: a symbolic link below another one", millrace.ErrInvalid)
+		return fmt.Errorf("%w: symbolic link below another one", millrace.ErrInvalid)
 	case len(p.above) >= MaxDepth:
-		return fmt.Errorf("%w: more than %d directories inside each other", millrace.ErrTooLarge, MaxDepth)
+		return fmt.Errorf("%w: more than %d nested directories", millrace.ErrTooLarge, MaxDepth)
 	}
 	return nil
 }
@@ -227,7 +227,7 @@ func (w *Walker) file(sub *os.Root, name, url string, it item) bool {
 func stateReason(info fs.FileInfo, limit int64) error {
 	switch {
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%w: it is no regular file", millrace.ErrInvalid)
+		return fmt.Errorf("%w: not a regular file", millrace.ErrInvalid)
 	case info.Size() == 0:
 		return fmt.Errorf("%w: the file is empty", millrace.ErrInvalid)
 	case info.Size() > limit:

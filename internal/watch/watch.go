@@ -143,7 +143,7 @@ func (f *Folder) notify(ctx context.Context, w watcher, event func()) error {
 			}
 		case err, ok := <-n.Errors:
 			if !ok {
-				return fmt.Errorf("the watch has ended")
+				return fmt.Errorf("watch ended")
 			}
 			if !errors.Is(err, fsnotify.ErrEventOverflow) {
 				return err
@@ -152,7 +152,7 @@ func (f *Folder) notify(ctx context.Context, w watcher, event func()) error {
 			return nil
 		case e, ok := <-n.Events:
 			if !ok {
-				return fmt.Errorf("the watch has ended")
+				return fmt.Errorf("watch ended")
 			}
 			rel, err := filepath.Rel(f.Dir, e.Name)
 			if err != nil {
@@ -183,7 +183,7 @@ func (f *Folder) add(ctx context.Context, n *fsnotify.Watcher, root *os.Root, na
 		return failed == nil
 	})
 	if errors.Is(failed, syscall.ENOSPC) {
-		return fmt.Errorf("the system's limit of watches is reached: %w", failed)
+		return fmt.Errorf("system limit of watches reached: %w", failed)
 	}
 	return failed
 }

@@ -47,7 +47,7 @@ func TestDebounce(t *testing.T) {
 	})
 }
 
-// TestFallsBack: the system has no watches left.
+// If the system has no watches left, the folder is polled.
 func TestFallsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

@@ -26,11 +26,11 @@ func parseAgent(raw string, plain bool) (agent, error) {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil || u.Host == "" || u.Opaque != "":
-		return agent{}, millrace.Coded("agent-url", fmt.Errorf("%w: Signature-Agent: %q is no absolute URL", millrace.ErrInvalid, clip(raw)))
+		return agent{}, millrace.Coded("agent-url", fmt.Errorf("%w: Signature-Agent: %q is not an absolute URL", millrace.ErrInvalid, clip(raw)))
 	case u.User != nil:
 		return agent{}, fmt.Errorf("%w: Signature-Agent has a user name or password", millrace.Coded("agent-credentials", millrace.ErrInvalid))
 	case u.Scheme != "https" && !(plain && u.Scheme == "http"):
-		return agent{}, millrace.Coded("agent-scheme", fmt.Errorf("%w: Signature-Agent: %q is no https URL", millrace.ErrInvalid, clip(raw)))
+		return agent{}, millrace.Coded("agent-scheme", fmt.Errorf("%w: Signature-Agent: %q is not an https URL", millrace.ErrInvalid, clip(raw)))
 	}
 	if (u.Path == "" || u.Path == "/") && u.RawQuery == "" {
 		u.Path, u.RawPath = DirectoryPath, ""
@@ -63,7 +63,7 @@ func clip(s string) string {
 func (s *signature) agentOf(h http.Header, plain bool) (agent, error) {
 	values := h[agentField]
 	if len(values) == 0 {
-		return agent{}, fmt.Errorf("%w: there is no Signature-Agent to find the key by", millrace.Coded("no-agent", millrace.ErrInvalid))
+		return agent{}, fmt.Errorf("%w: missing Signature-Agent", millrace.Coded("no-agent", millrace.ErrInvalid))
 	}
 	if strings.HasPrefix(strings.TrimLeft(values[0], " "), `"`) {
 		item, err := httpsfv.UnmarshalItem(values)
@@ -89,7 +89,7 @@ func (s *signature) agentOf(h http.Header, plain bool) (agent, error) {
 	text, ok := item.Value.(string)
 	switch {
 	case !ok:
-		return agent{}, millrace.Coded("agent-form", fmt.Errorf("%w: the member %q of Signature-Agent is no string", millrace.ErrInvalid, clip(key)))
+		return agent{}, millrace.Coded("agent-form", fmt.Errorf("%w: the member %q of Signature-Agent is not a string", millrace.ErrInvalid, clip(key)))
 	case len(item.Params.Names()) > 0:
 		return agent{}, millrace.Coded("agent-form", fmt.Errorf("%w: the member %q of Signature-Agent has parameters", millrace.ErrInvalid, clip(key)))
 	}

@@ -68,14 +68,14 @@ func (m *message) signatureBase(covered httpsfv.InnerList) ([]byte, error) {
 	for _, c := range covered.Items {
 		name, ok := c.Value.(string)
 		if !ok {
-			return nil, invalid("2", "a component is named by %v, which is no string", c.Value)
+			return nil, invalid("2", "invalid component name %v, want a string", c.Value)
 		}
 		id, err := httpsfv.Marshal(c)
 		if err != nil {
-			return nil, invalid("2", "a component has a name that cannot be written")
+			return nil, invalid("2", "invalid component name")
 		}
 		if seen[id] {
-			return nil, invalid("2.5", "the component %s is there twice", id)
+			return nil, invalid("2.5", "duplicate component %s", id)
 		}
 		seen[id] = true
 		value, err := m.component(name, c.Params)
@@ -89,7 +89,7 @@ func (m *message) signatureBase(covered httpsfv.InnerList) ([]byte, error) {
 	}
 	params, err := httpsfv.Marshal(covered)
 	if err != nil {
-		return nil, invalid("2.3", "the parameters of a signature cannot be written")
+		return nil, invalid("2.3", "invalid parameters of a signature")
 	}
 	b.WriteString(`"@signature-params": `)
 	b.WriteString(params)
@@ -109,7 +109,7 @@ func (m *message) component(name string, params *httpsfv.Params) (string, error)
 		case p == "key" && isText && !strings.HasPrefix(name, "@"):
 			key, hasKey = text, true
 		default:
-			return "", invalid("2.1", "the parameter %s of the component %q is not understood", p, name)
+			return "", invalid("2.1", "unknown parameter %s of the component %q", p, name)
 		}
 	}
 	if ofRequest {
@@ -139,7 +139,7 @@ func (m *message) derived(name string) (string, error) {
 		return strconv.Itoa(m.status), nil
 	}
 	if m.status != 0 {
-		return "", invalid("2.2", "a response has no %s, but with the parameter req", name)
+		return "", invalid("2.2", "a response has no %s except with the parameter req", name)
 	}
 	scheme, authority, _ := strings.Cut(m.base, "://")
 	switch name {
@@ -161,7 +161,7 @@ func (m *message) derived(name string) (string, error) {
 		}
 		return "?" + query, nil
 	}
-	return "", invalid("2.2", "there is no component %s", name)
+	return "", invalid("2.2", "unknown component %s", name)
 }
 
 // fieldValue returns the value of a field (RFC 9421, section 2.1).
@@ -171,7 +171,7 @@ func (m *message) fieldValue(name string) (string, error) {
 		values = []string{m.host}
 	}
 	if len(values) == 0 {
-		return "", invalid("2.1", "the field %s is covered, and not there", name)
+		return "", invalid("2.1", "the covered field %s is missing", name)
 	}
 	if len(values) == 1 {
 		return strings.Trim(values[0], " \t"), nil
@@ -187,15 +187,15 @@ func (m *message) fieldValue(name string) (string, error) {
 func (m *message) member(name, key string) (string, error) {
 	dict, err := httpsfv.UnmarshalDictionary(m.field[http.CanonicalHeaderKey(name)])
 	if err != nil {
-		return "", invalid("2.1.2", "the field %s is no dictionary", name)
+		return "", invalid("2.1.2", "the field %s is not a dictionary", name)
 	}
 	v, ok := dict.Get(key)
 	if !ok {
-		return "", invalid("2.1.2", "the member %q of the field %s is covered, and not there", key, name)
+		return "", invalid("2.1.2", "the covered member %q of the field %s is missing", key, name)
 	}
 	text, err := httpsfv.Marshal(v)
 	if err != nil {
-		return "", invalid("2.1.2", "the member %q of the field %s cannot be written", key, name)
+		return "", invalid("2.1.2", "invalid member %q of the field %s", key, name)
 	}
 	return text, nil
 }

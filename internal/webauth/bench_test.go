@@ -20,7 +20,7 @@ func BenchmarkStamp(b *testing.B) {
 	}
 }
 
-// A request of a robot whose directory is known.
+// BenchmarkVerify verifies a request of a robot whose directory is cached.
 func BenchmarkVerify(b *testing.B) {
 	key := newTestKey(b, 1)
 	v := NewVerifier(&VerifierOptions{

@@ -20,7 +20,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// host serves a directory that a test changes.
+// host serves a directory that the test can change.
 type host struct {
 	mu     sync.Mutex
 	keys   []PublicKey
@@ -87,7 +87,8 @@ func TestDirectoryCache(t *testing.T) {
 		}
 	}
 	h.want(t, 1)
-	// A missing key is looked up again, but not at once, for any caller.
+	// The directory is fetched again for a missing key, but at most once a minute for all
+	// callers.
 	for range 3 {
 		if err := find(t, d, b.ID()); !errors.Is(err, millrace.ErrNotFound) {
 			t.Fatal(err)
@@ -102,7 +103,7 @@ func TestDirectoryCache(t *testing.T) {
 		}
 	}
 	h.want(t, 2)
-	// A key that is taken out holds no longer than the directory did.
+	// A removed key remains valid until the cached directory expires.
 	h.set(func() { h.keys = []PublicKey{b.Public()} })
 	c.pass(599 * time.Second)
 	if err := find(t, d, a.ID()); err != nil {
@@ -114,7 +115,7 @@ func TestDirectoryCache(t *testing.T) {
 		t.Errorf("a key that was taken out: %v", err)
 	}
 	h.want(t, 3)
-	// A directory that cannot be had says nothing of its keys, for a day.
+	// If the directory cannot be fetched, its keys remain valid for a day.
 	h.set(func() { h.status = http.StatusServiceUnavailable })
 	c.pass(600 * time.Second)
 	for range 3 {
@@ -173,7 +174,7 @@ func TestAgeOf(t *testing.T) {
 	}
 }
 
-// What a directory may be that is none.
+// TestDirectoryFaults lists the ways in which a directory can be unavailable or invalid.
 func TestDirectoryFaults(t *testing.T) {
 	a := newTestKey(t, 1)
 	for name, set := range map[string]func(*host){
@@ -214,7 +215,7 @@ func TestDirectoryFaults(t *testing.T) {
 	}
 }
 
-// Keys that are there, and are of no use.
+// TestDirectoryKeys lists keys of a valid directory, usable and not.
 func TestDirectoryKeys(t *testing.T) {
 	a := newTestKey(t, 1)
 	x := strings.SplitN(string(AppendDirectory(nil, []PublicKey{a.Public()})), `"x":"`, 2)[1][:43]
@@ -241,8 +242,8 @@ func TestDirectoryKeys(t *testing.T) {
 	}
 }
 
-// Many requests that name one directory make one request, and many directories
-// take no more room than they are allowed.
+// Many requests that name one directory cause one fetch. The number of cached directories is
+// bounded.
 func TestDirectoryStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newTestKey(t, 1)
@@ -283,7 +284,7 @@ func TestDirectoryStorm(t *testing.T) {
 		if n := asked.Load(); n != fetchesAtOnce {
 			t.Errorf("%d were asked for at once", n)
 		}
-		// A cancelled caller does not wait.
+		// A canceled caller does not wait.
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := d.key(ctx, "https://other.test/keys", a.ID()); !errors.Is(err, context.Canceled) {
@@ -315,13 +316,13 @@ func TestDirectoriesBounded(t *testing.T) {
 	if n := len(d.dirs); n > manyDirectories {
 		t.Errorf("%d directories are remembered", n)
 	}
-	// Those that are of use stay.
+	// Directories with valid keys are not evicted.
 	if err := find(t, d, a.ID()); err != nil {
 		t.Error(err)
 	}
 }
 
-// What a directory serves is what a verifier reads, over a real connection.
+// A verifier accepts what a Directory serves, over a real connection.
 func TestDirectoryServed(t *testing.T) {
 	a, b := newTestKey(t, 1), newTestKey(t, 2)
 	mux := http.NewServeMux()
@@ -330,10 +331,10 @@ func TestDirectoryServed(t *testing.T) {
 	c := newClock()
 	for _, tt := range []struct {
 		base string
-		want error // of a key that signs
+		want error // error for a key that signs the directory
 	}{
 		{server.URL, nil},
-		{"https://another.test", millrace.ErrNotFound}, // it is served where its keys do not say
+		{"https://another.test", millrace.ErrNotFound}, // served at another host than the signed one
 	} {
 		dir, err := NewDirectory(tt.base+"/docs/", []*Key{a, a}, []PublicKey{a.Public(), b.Public()})
 		if err != nil {
@@ -363,7 +364,7 @@ func TestDirectoryHTTP(t *testing.T) {
 	d.now = c.now
 	ask := func(method, tag string) *http.Response {
 		r := httptest.NewRequest(method, DirectoryPath, http.NoBody)
-		r.Host = "evil.test" // for which no key signs
+		r.Host = "evil.test" // no key signs for this host
 		if tag != "" {
 			r.Header.Set("If-None-Match", tag)
 		}
@@ -425,7 +426,7 @@ func TestParseKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// As openssl writes the public key of RFC 8410, section 10.1.
+	// The public key of RFC 8410, section 10.1, as openssl writes it.
 	const public = "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n-----END PUBLIC KEY-----\n"
 	const secret8410 = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n"
 	pub, err := ParseKeys([]byte(public))

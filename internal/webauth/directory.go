@@ -65,7 +65,7 @@ func ParseDirectory(file []byte) ([]PublicKey, error) {
 		return nil, fmt.Errorf("key directory: %w", err)
 	}
 	if set.Keys == nil {
-		return nil, fmt.Errorf("key directory: %w: it has no member keys (RFC 7517, section 5)", millrace.ErrInvalid)
+		return nil, fmt.Errorf("key directory: %w: missing member keys (RFC 7517, section 5)", millrace.ErrInvalid)
 	}
 	if len(set.Keys) > maxKeys {
 		return nil, fmt.Errorf("key directory: %w: %d keys, at most %d", millrace.ErrTooLarge, len(set.Keys), maxKeys)
@@ -80,11 +80,11 @@ func ParseDirectory(file []byte) ([]PublicKey, error) {
 			continue
 		}
 		if k.Secret != "" {
-			return nil, fmt.Errorf("key directory: %w: /keys/%d has the secret of its key", millrace.ErrInvalid, i)
+			return nil, fmt.Errorf("key directory: %w: /keys/%d contains the private key", millrace.ErrInvalid, i)
 		}
 		x, err := base64.RawURLEncoding.DecodeString(k.X)
 		if err != nil || len(x) != ed25519.PublicKeySize {
-			return nil, fmt.Errorf("key directory: %w: /keys/%d/x is no key of Ed25519 (RFC 8037, section 2)", millrace.ErrInvalid, i)
+			return nil, fmt.Errorf("key directory: %w: /keys/%d/x is not an Ed25519 key (RFC 8037, section 2)", millrace.ErrInvalid, i)
 		}
 		key := PublicKey{ID: Thumbprint(x), Key: x}
 		key.NotBefore, key.NotAfter = keyTime(k.From), keyTime(k.Until)

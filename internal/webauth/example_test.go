@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/webauth"
 )
 
-// A robot signs a request, and a site asks the robot's host for its keys.
+// A robot signs a request, and a site fetches the keys from the robot's host.
 func Example() {
 	key, err := webauth.NewKey(nil)
 	if err != nil {
@@ -28,7 +28,7 @@ func Example() {
 	signer, _ := webauth.NewSigner(key, bot.URL)
 	fmt.Println(signer.Sign(request))
 
-	// Here the host is this machine: on the web neither option is right.
+	// The host is this machine. Never set these two options on the web.
 	client := fetch.New(webauth.ClientOptions(&fetch.Options{AllowPrivate: true}))
 	site := webauth.NewVerifier(&webauth.VerifierOptions{Client: client.HTTP(), Bases: []string{"https://site.example"}, AllowHTTP: true})
 	name, err := site.Verify(context.Background(), request)

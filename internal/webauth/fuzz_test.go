@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// No header makes a verifier panic, and none that is not signed verifies.
+// No header causes a panic, and no unsigned request is verified.
 func FuzzVerify(f *testing.F) {
 	for _, v := range agentVectors {
 		f.Add(v.agent, v.input, v.signature, "/path/to/resource")
@@ -34,7 +34,7 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// What is read as a directory is written as one that says the same.
+// A parsed directory equals the directory that is written and parsed again.
 func FuzzParseDirectory(f *testing.F) {
 	f.Add([]byte(`{"keys":[{"kty":"OKP","crv":"Ed25519","x":"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs","nbf":1712793600,"exp":1715385600}]}`))
 	f.Add([]byte(`{"keys":[{"kty":"RSA"},1,{"kty":"OKP","crv":"Ed25519","x":"","nbf":-1,"exp":1e300}]}`))
@@ -54,7 +54,7 @@ func FuzzParseDirectory(f *testing.F) {
 	})
 }
 
-// No file makes the reader of keys panic.
+// No file causes a panic.
 func FuzzParseKeys(f *testing.F) {
 	if pem, err := newTestKey(f, 1).PEM(); err == nil {
 		f.Add(pem)

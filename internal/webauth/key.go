@@ -52,7 +52,7 @@ func ParseKey(file []byte) (*Key, error) {
 	for {
 		var block *pem.Block
 		if block, file = pem.Decode(file); block == nil {
-			return nil, fmt.Errorf("%w: no private key in the file; it needs a block BEGIN PRIVATE KEY", millrace.ErrInvalid)
+			return nil, fmt.Errorf("%w: no private key in the file; it must have a PEM block PRIVATE KEY", millrace.ErrInvalid)
 		}
 		switch block.Type {
 		case privateBlock:
@@ -63,7 +63,7 @@ func ParseKey(file []byte) (*Key, error) {
 		}
 		any, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 		if err != nil {
-			return nil, fmt.Errorf("%w: the private key cannot be read", millrace.ErrInvalid)
+			return nil, fmt.Errorf("%w: invalid private key", millrace.ErrInvalid)
 		}
 		private, ok := any.(ed25519.PrivateKey)
 		if !ok {

@@ -115,7 +115,7 @@ func (d *Directory) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		h.Set("Allow", "GET, HEAD")
-		http.Error(w, "a key directory is read with GET", http.StatusMethodNotAllowed)
+		http.Error(w, "method not allowed; use GET", http.StatusMethodNotAllowed)
 		return
 	}
 	for name, value := range d.header {

@@ -58,8 +58,8 @@ type VerifyError struct {
 	Err error
 }
 
-// Error returns "URL: its signature is wrong: cause".
-func (e *VerifyError) Error() string { return e.URL + ": its signature is wrong: " + e.Err.Error() }
+// Error returns "URL: wrong signature: cause".
+func (e *VerifyError) Error() string { return e.URL + ": wrong signature: " + e.Err.Error() }
 
 // Unwrap returns [millrace.ErrInvalid] and the cause.
 func (e *VerifyError) Unwrap() []error { return []error{millrace.ErrInvalid, e.Err} }
@@ -92,7 +92,7 @@ func (s *ResponseVerifier) Check(resp *http.Response) (broken func(), err error)
 	case of.created.After(now.Add(verifySkew)):
 		err = fmt.Errorf("%w: created at %s, in the future", millrace.ErrInvalid, of.created.UTC().Format(time.RFC3339))
 	case !of.expires.IsZero() && now.After(of.expires.Add(verifySkew)):
-		err = fmt.Errorf("%w: expired at %s: this is an old response", millrace.ErrInvalid, of.expires.UTC().Format(time.RFC3339))
+		err = fmt.Errorf("%w: expired at %s", millrace.ErrInvalid, of.expires.UTC().Format(time.RFC3339))
 	case !digested(resp.Header):
 		err = fmt.Errorf("%w: Content-Digest has no SHA-256 or SHA-512 (RFC 9530)", millrace.ErrInvalid)
 	default:
@@ -126,11 +126,11 @@ func stampOf(h http.Header) (*signature, error) {
 	s := &all[0]
 	for _, name := range stamped {
 		if !s.covers(name, false) {
-			return nil, fmt.Errorf("%w: it does not cover %s", millrace.ErrInvalid, name)
+			return nil, fmt.Errorf("%w: the signature does not cover %s", millrace.ErrInvalid, name)
 		}
 	}
 	if !s.covers("@path", true) || !s.covers("@query", true) {
-		return nil, fmt.Errorf("%w: it does not cover the requested URL", millrace.ErrInvalid)
+		return nil, fmt.Errorf("%w: the signature does not cover the requested URL", millrace.ErrInvalid)
 	}
 	return s, nil
 }

@@ -15,13 +15,12 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// signedSite serves two documents, which it signs, through what a test makes of
-// the responses.
+// signedSite serves two signed documents through an intermediary.
 type signedSite struct {
 	*httptest.Server
 	key   *Key
 	clock *clock
-	spoil func(http.Header, []byte) []byte // nil if no intermediary
+	spoil func(http.Header, []byte) []byte // changes made by the intermediary; nil if none
 }
 
 func newSignedSite(t *testing.T) *signedSite {
@@ -59,7 +58,7 @@ func newSignedSite(t *testing.T) *signedSite {
 	return s
 }
 
-// read gets a document as a reader does who looks at signatures.
+// read fetches a document as a reader that verifies signatures.
 func (s *signedSite) read(t *testing.T, verifier *ResponseVerifier, path string) error {
 	t.Helper()
 	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true, Check: verifier.Check}).HTTP()
@@ -100,7 +99,7 @@ func TestResponseVerifier(t *testing.T) {
 	}
 }
 
-// What somebody on the way may do to a response.
+// TestResponseVerifierAttacks changes responses like an attacker in between.
 func TestResponseVerifierAttacks(t *testing.T) {
 	swap := func(h http.Header, name, from, to string) {
 		h.Set(name, strings.Replace(h.Get(name), from, to, 1))
@@ -109,7 +108,7 @@ func TestResponseVerifierAttacks(t *testing.T) {
 		spoil func(http.Header, []byte) []byte
 		pass  time.Duration
 		want  VerifyCounts
-		err   bool // the document is not taken
+		err   bool // the document is refused
 	}{
 		"another body": {spoil: func(_ http.Header, _ []byte) []byte { return []byte("lies") }, want: VerifyCounts{Wrong: 1}, err: true},
 		"no body":      {spoil: func(_ http.Header, _ []byte) []byte { return nil }, want: VerifyCounts{Wrong: 1}, err: true},
@@ -146,7 +145,7 @@ func TestResponseVerifierAttacks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSignedSite(t)
 			verifier := s.verifier()
-			// The site is ahead of the reader, or behind.
+			// The site's clock is ahead of the reader's, or behind it.
 			site := s.clock.now()
 			verifier.now = func() time.Time { return site.Add(-tt.pass) }
 			s.spoil = tt.spoil
@@ -166,7 +165,7 @@ func TestResponseVerifierAttacks(t *testing.T) {
 	}
 }
 
-// A document in the place of another one, with its own signature.
+// An attacker replaces a document with another one and its valid signature.
 func TestResponseVerifierSwapped(t *testing.T) {
 	s := newSignedSite(t)
 	stamp := NewStamp(s.key, "")
@@ -211,7 +210,7 @@ func TestResponseVerifierOthers(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// Nor are the signatures of others.
+	// Signatures of others are not counted either.
 	for _, input := range []string{`a=("content-digest");tag="other"`, "a=", `a=("@status");alg="hmac-sha256";tag="millrace"`} {
 		resp := &http.Response{StatusCode: http.StatusOK, Request: req, Header: http.Header{
 			"Signature-Input": {input}, "Signature": {"a=:" + strings.Repeat("A", 86) + "==:"},

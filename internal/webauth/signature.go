@@ -36,22 +36,22 @@ func signatures(h http.Header, tag string) ([]signature, error) {
 	}
 	inputs, err := httpsfv.UnmarshalDictionary(h["Signature-Input"])
 	if err != nil {
-		return nil, invalid("4.1", "Signature-Input is no dictionary: %v", err)
+		return nil, invalid("4.1", "Signature-Input is not a dictionary: %v", err)
 	}
 	values, err := httpsfv.UnmarshalDictionary(h["Signature"])
 	if err != nil {
-		return nil, invalid("4.2", "Signature is no dictionary: %v", err)
+		return nil, invalid("4.2", "Signature is not a dictionary: %v", err)
 	}
 	labels := inputs.Names()
 	if len(labels) > maxSignatures {
-		return nil, invalid("4.1", "there are %d signatures, at most %d", len(labels), maxSignatures)
+		return nil, invalid("4.1", "%d signatures, at most %d", len(labels), maxSignatures)
 	}
 	var out []signature
 	for _, label := range labels {
 		m, _ := inputs.Get(label)
 		list, ok := m.(httpsfv.InnerList)
 		if !ok {
-			return nil, invalid("4.1", "the member %q of Signature-Input is no list", label)
+			return nil, invalid("4.1", "the member %q of Signature-Input is not a list", label)
 		}
 		s := signature{label: label, covered: list}
 		if s.text("tag") != tag || s.algorithm() != algorithm {

@@ -29,7 +29,7 @@ func rfcKey(t testing.TB) *Key {
 	return newKey(ed25519.NewKeyFromSeed(seed))
 }
 
-// RFC 8037, appendix A.3, names the key of its appendix A.1 by its thumbprint.
+// RFC 8037, appendix A.3, has the thumbprint of the key of appendix A.1.
 func TestThumbprint(t *testing.T) {
 	for x, want := range map[string]string{
 		"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo": "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k",
@@ -48,7 +48,7 @@ func TestThumbprint(t *testing.T) {
 	}
 }
 
-// RFC 9421, appendix B.2.6: the same signature comes out, and verifies.
+// RFC 9421, appendix B.2.6: signing produces the same signature, and it verifies.
 func TestVectorB26(t *testing.T) {
 	r, err := http.NewRequest(http.MethodPost, "https://example.com/foo?param=Value&Pet=dog", http.NoBody)
 	if err != nil {
@@ -80,7 +80,7 @@ func TestVectorB26(t *testing.T) {
 	}
 }
 
-// agentVectors are those of the drafts of Web Bot Auth, for a request to
+// agentVectors has the test vectors of the Web Bot Auth drafts, for a request to
 // https://example.com/path/to/resource.
 var agentVectors = []struct {
 	name, agent, input, signature string
@@ -113,7 +113,7 @@ func TestAgentVectors(t *testing.T) {
 			v.maxAge, v.now = 200*365*24*time.Hour, func() time.Time { return time.Unix(tt.at, 0) }
 			r := httptest.NewRequest(http.MethodGet, "/path/to/resource", http.NoBody)
 			r.Header = http.Header{"Signature-Agent": {tt.agent}, "Signature-Input": {tt.input}, "Signature": {tt.signature}}
-			// Its secret is known to everybody.
+			// The private key is published, so the key must not identify an agent.
 			if name, err := v.Verify(t.Context(), r); name != "" || err == nil {
 				t.Errorf("the test key verifies: %q, %v", name, err)
 			}
@@ -128,7 +128,7 @@ func TestAgentVectors(t *testing.T) {
 	}
 }
 
-// The signed directory of the draft's test vectors.
+// TestDirectoryVector verifies the signed directory of the draft's test vectors.
 func TestDirectoryVector(t *testing.T) {
 	const body = `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"poqkLGiymh_W0uP6PZFw-dvez3QJT5SolqXBCW38r0U","x":"JrQLj5P_89iXES9-vFgrIy29clF9CC_oPPsw3c5D0bs","use":"sig"}]}`
 	h := http.Header{
@@ -155,7 +155,7 @@ func TestDirectoryVector(t *testing.T) {
 	}
 }
 
-// RFC 9421, section 2.2, and what it says of each component.
+// TestComponents tests each component that RFC 9421, section 2.2, defines.
 func TestComponents(t *testing.T) {
 	const long = "/parameters?var=this%20is%20a%20big%0Amultiline%20value&bar=with+plus+whitespace&fa%C3%A7ade%22%3A%20=something&empty="
 	r := httptest.NewRequest(http.MethodPost, long, http.NoBody)

@@ -91,7 +91,7 @@ func (v *Verifier) one(ctx context.Context, r *http.Request, s *signature) (stri
 	}
 	switch {
 	case len(s.keyID) != thumbprintSize:
-		return "", millrace.Coded("bad-keyid", fmt.Errorf("%w: the keyid %q is not a key thumbprint (RFC 7638)", millrace.ErrInvalid, clip(s.keyID)))
+		return "", millrace.Coded("bad-keyid", fmt.Errorf("%w: invalid keyid %q, want a key thumbprint (RFC 7638)", millrace.ErrInvalid, clip(s.keyID)))
 	case !s.covers("@authority", false) && !s.covers("@target-uri", false):
 		return "", millrace.Coded("no-authority", fmt.Errorf("%w: the signature %q does not cover @authority", millrace.ErrInvalid, clip(s.label)))
 	}
@@ -122,7 +122,7 @@ func (v *Verifier) one(ctx context.Context, r *http.Request, s *signature) (stri
 		return "", err
 	}
 	if s.nonce != "" && !v.nonces.use(a.directory, s.keyID, s.nonce, s.expires.Add(skew), v.now()) {
-		return "", fmt.Errorf("%w: the nonce of the signature was used before", millrace.Coded("nonce-reused", millrace.ErrInvalid))
+		return "", fmt.Errorf("%w: the nonce of the signature was already used", millrace.Coded("nonce-reused", millrace.ErrInvalid))
 	}
 	return a.name, nil
 }
@@ -138,7 +138,7 @@ func (v *Verifier) inTime(s *signature) error {
 	case !now.Before(s.expires):
 		return millrace.Coded("signature-expired", fmt.Errorf("%w: the signature expired at %s", millrace.ErrInvalid, s.expires.UTC().Format(time.RFC3339)))
 	case s.expires.Sub(s.created) > v.maxAge:
-		return millrace.Coded("signature-long", fmt.Errorf("%w: the signature is valid for %s, at most %s", millrace.ErrInvalid, s.expires.Sub(s.created), v.maxAge))
+		return millrace.Coded("signature-long", fmt.Errorf("%w: the signature is valid for %s, the maximum is %s", millrace.ErrInvalid, s.expires.Sub(s.created), v.maxAge))
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// directoryAt answers with bodies by their URLs, and with 404 for others.
+// directoryAt is a transport that returns bodies by URL, or 404.
 type directoryAt map[string][]byte
 
 func (d directoryAt) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -31,7 +31,7 @@ func (d directoryAt) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, nil
 }
 
-// clock is a time that a test moves.
+// clock is a clock that the test sets.
 type clock struct{ at atomic.Int64 }
 
 func newClock() *clock {
@@ -60,7 +60,7 @@ const (
 	siteBase     = "https://site.test"
 )
 
-// world is a site that verifies, and a bot with its directory.
+// world is a site that verifies signatures, and a bot with its directory.
 type world struct {
 	t        *testing.T
 	clock    *clock
@@ -82,14 +82,14 @@ func newWorld(t *testing.T, directories directoryAt) *world {
 	return w
 }
 
-// verifies makes the verifier of a site at the time of the clock.
+// verifies returns the site's verifier, which uses the clock.
 func (w *world) verifies(client *http.Client) *Verifier {
 	v := NewVerifier(&VerifierOptions{Client: client, Bases: []string{siteBase}})
 	v.now, v.dirs.now = w.clock.now, w.clock.now
 	return v
 }
 
-// sign makes a signer at the time of the clock, but for what edit changes.
+// sign returns a signer that uses the clock. edit may change it.
 func (w *world) sign(directory string, key *Key, edit func(*Signer)) *Signer {
 	s, err := NewSigner(key, directory)
 	if err != nil {
@@ -101,7 +101,7 @@ func (w *world) sign(directory string, key *Key, edit func(*Signer)) *Signer {
 	return s
 }
 
-// arrive returns a request as the site gets it, after a signer has signed it.
+// arrive returns a request as the site receives it, signed by s.
 func (w *world) arrive(s *Signer, method, target string) *http.Request {
 	r, err := http.NewRequestWithContext(context.Background(), method, siteBase+target, http.NoBody)
 	if err != nil {
@@ -127,7 +127,7 @@ func TestVerify(t *testing.T) {
 	w := newWorld(t, nil)
 	w.verify(w.arrive(w.signer, http.MethodGet, "/a?b=c"), "bot.test", nil, "")
 	w.verify(httptest.NewRequest(http.MethodGet, "/", http.NoBody), "", nil, "")
-	// Signed for somebody else, which says nothing of a bot.
+	// A signature for another purpose identifies no bot.
 	r := w.arrive(w.signer, http.MethodGet, "/")
 	r.Header.Set("Signature-Input", strings.Replace(r.Header.Get("Signature-Input"), botTag, "other", 1))
 	w.verify(r, "", nil, "")
@@ -197,7 +197,7 @@ func TestVerifyAttacks(t *testing.T) {
 	}
 }
 
-// forge signs with another key under the name of the bot's.
+// forge signs a request with another key under the ID of the bot's key.
 func (w *world) forge(r *http.Request) {
 	key := newTestKey(w.t, 9)
 	key.id = w.key.id
@@ -220,7 +220,7 @@ func TestVerifyAnotherSite(t *testing.T) {
 		in.Host = host
 		w.verify(in, "", millrace.ErrInvalid, "rfc9421/3.2")
 	}
-	// A proxy may have changed the Host of a request that is for the site.
+	// A proxy may have changed the Host of a request to the site.
 	in = w.arrive(w.signer, http.MethodGet, "/a")
 	in.Host = "127.0.0.1:8080"
 	w.verify(in, "bot.test", nil, "")
@@ -242,7 +242,7 @@ func TestVerifyReplay(t *testing.T) {
 	w.verify(r, "bot.test", nil, "")
 	w.verify(r, "", millrace.ErrInvalid, "nonce-reused")
 	w.verify(w.arrive(w.signer, http.MethodGet, "/"), "bot.test", nil, "")
-	// Of many at once, one gets in.
+	// Of many concurrent requests with one nonce, one is accepted.
 	r = w.arrive(w.signer, http.MethodGet, "/")
 	var good atomic.Int32
 	var all sync.WaitGroup
@@ -259,7 +259,7 @@ func TestVerifyReplay(t *testing.T) {
 	}
 }
 
-// Another configuration does not forget what was used.
+// A verifier returned by At shares the used nonces.
 func TestVerifierAt(t *testing.T) {
 	w := newWorld(t, nil)
 	r, fresh := w.arrive(w.signer, http.MethodGet, "/"), w.arrive(w.signer, http.MethodGet, "/")
@@ -294,8 +294,8 @@ func TestNonces(t *testing.T) {
 	}
 }
 
-// A directory speaks for its host only at a path that only the host's owner
-// writes, and a key for its directory only.
+// A directory identifies its host only at the well-known path. A key is valid only for its own
+// directory.
 func TestVerifyNames(t *testing.T) {
 	w := newWorld(t, directoryAt{
 		"https://bot.test/users/eve.json?x=1":            AppendDirectory(nil, []PublicKey{newTestKey(t, 2).Public()}),
@@ -306,12 +306,12 @@ func TestVerifyNames(t *testing.T) {
 	w.verify(w.arrive(w.sign("https://bot.test/", w.key, nil), http.MethodGet, "/"), "bot.test", nil, "")
 	w.verify(w.arrive(w.sign("https://bot.test/users/eve.json?x=1#y", newTestKey(t, 2), nil), http.MethodGet, "/"), "https://bot.test/users/eve.json", nil, "")
 	w.verify(w.arrive(w.sign("https://known.test:8443"+DirectoryPath+"?q", newTestKey(t, 3), nil), http.MethodGet, "/"), "known.test:8443", nil, "")
-	// Eve has a key of hers known, and names the directory of another.
+	// Eve's key is in another directory than the one that the request names.
 	w.verify(w.arrive(w.sign("https://known.test", newTestKey(t, 2), nil), http.MethodGet, "/"), "", millrace.ErrNotFound, "no-key")
 	w.verify(w.arrive(w.sign("https://known.test", w.key, nil), http.MethodGet, "/"), "", millrace.ErrNotFound, "no-key")
 }
 
-// Two signatures, of which one is wrong: the other one counts.
+// If one of two signatures is wrong, the other one is used.
 func TestVerifySeveral(t *testing.T) {
 	w := newWorld(t, nil)
 	r := w.arrive(w.signer, http.MethodGet, "/")
@@ -319,12 +319,12 @@ func TestVerifySeveral(t *testing.T) {
 	r.Header.Set("Signature-Input", strings.Replace(input, "sig1=", "bad=", 1)+", "+input)
 	r.Header.Set("Signature", "bad=:"+strings.Repeat("A", 86)+"==:, "+value)
 	w.verify(r, "bot.test", nil, "")
-	// One of an algorithm that is not understood does no harm.
+	// A signature with an unknown algorithm is ignored.
 	r = w.arrive(w.signer, http.MethodGet, "/")
 	r.Header.Set("Signature-Input", `x=("@authority");alg="rsa-pss-sha512";tag="web-bot-auth", `+r.Header.Get("Signature-Input"))
 	w.verify(r, "bot.test", nil, "")
-	// What a proxy adds is not the bot's: neither a signature of another kind,
-	// nor one that is not there.
+	// A proxy's additions are ignored: a value of another type, and a label without a
+	// signature.
 	for _, value := range []string{"x=:" + strings.Repeat("AAAA", 85) + ":, ", "x=?1, ", ""} {
 		r = w.arrive(w.signer, http.MethodGet, "/")
 		r.Header.Set("Signature-Input", `x=("@method");keyid="k", `+r.Header.Get("Signature-Input"))
@@ -333,8 +333,7 @@ func TestVerifySeveral(t *testing.T) {
 	}
 }
 
-// A path is signed as it is on the wire, where clients leave characters as they
-// are that others encode.
+// The path is verified as sent. Clients do not encode all the characters that others do.
 func TestVerifyPath(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, target := range []string{`/a|b"{c}^`, "/a%7cb", "/%61", "/a//b/./c/", "/a?b|c"} {
@@ -364,7 +363,7 @@ func TestVerifyOffline(t *testing.T) {
 	w.verify(w.arrive(w.signer, http.MethodGet, "/"), "", millrace.ErrUnavailable, "no-directories")
 }
 
-// The guarded client does not go to private addresses, whatever they are called.
+// The guarded client refuses private addresses, however they are spelled.
 func TestVerifyPrivate(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
@@ -379,7 +378,7 @@ func TestVerifyPrivate(t *testing.T) {
 	} {
 		s, err := NewSigner(w.key, "https://"+host+"/keys")
 		if err != nil {
-			continue // it is no host
+			continue // not a valid host
 		}
 		name, err := w.verifier.Verify(t.Context(), w.arrive(s, http.MethodGet, "/"))
 		if name != "" || !errors.Is(err, millrace.ErrUnavailable) && !errors.Is(err, millrace.ErrInvalid) {

@@ -44,21 +44,21 @@ func ParseSecrets(text string) ([]Secret, error) {
 		}
 		encoded, ok := strings.CutPrefix(line, prefix)
 		if !ok {
-			return nil, fmt.Errorf("line %d: a secret begins with %s: %w", n, prefix, millrace.Coded("secret-prefix", millrace.ErrInvalid))
+			return nil, fmt.Errorf("line %d: the secret must begin with %s: %w", n, prefix, millrace.Coded("secret-prefix", millrace.ErrInvalid))
 		}
 		key, err := base64.StdEncoding.DecodeString(encoded)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("line %d: the text after %s is not base64: %w", n, prefix, millrace.Coded("secret-base64", millrace.ErrInvalid))
 		case len(key) < minSecret || len(key) > maxSecret:
-			return nil, fmt.Errorf("line %d: the secret has %d bytes, must have %d to %d: %w", n, len(key), minSecret, maxSecret, millrace.Coded("secret-length", millrace.ErrInvalid))
+			return nil, fmt.Errorf("line %d: the secret has %d bytes, want %d to %d: %w", n, len(key), minSecret, maxSecret, millrace.Coded("secret-length", millrace.ErrInvalid))
 		case len(out) == maxSecrets:
 			return nil, fmt.Errorf("line %d: more than %d secrets: %w", n, maxSecrets, millrace.Coded("secret-count", millrace.ErrInvalid))
 		}
 		out = append(out, Secret{key})
 	}
 	if out == nil {
-		return nil, fmt.Errorf("no secret: %w", millrace.Coded("no-secret", millrace.ErrInvalid))
+		return nil, fmt.Errorf("missing secret: %w", millrace.Coded("no-secret", millrace.ErrInvalid))
 	}
 	return out, nil
 }

@@ -51,7 +51,7 @@ func New(client *http.Client, target string, secrets []Secret, o *Options) (*Sen
 	}
 	s := &Sender{client: fetch.NoRedirects(client), url: u.String(), name: fetch.HostOf(target), secrets: secrets}
 	if len(secrets) == 0 {
-		return nil, fmt.Errorf("%s: no secret: %w", s.name, millrace.Coded("no-secret", millrace.ErrInvalid))
+		return nil, fmt.Errorf("%s: missing secret: %w", s.name, millrace.Coded("no-secret", millrace.ErrInvalid))
 	}
 	if o != nil {
 		s.o = *o

@@ -34,7 +34,7 @@ func secrets(t *testing.T, text string) []Secret {
 	return s
 }
 
-// The test vector of the specification's own libraries.
+// TestSignature has the test vector of the specification's own libraries.
 func TestSignature(t *testing.T) {
 	at := time.Unix(1614265330, 0)
 	got := signature(secrets(t, secret), "msg_p5jXN8AQM9LWM0D4loKWxJek", at, []byte(`{"test": 2432232314}`))
@@ -68,14 +68,14 @@ func TestParseSecrets(t *testing.T) {
 	}
 }
 
-// server is a receiver behind a network in memory.
+// server is a receiver behind an in-memory network.
 type server struct {
 	mu     sync.Mutex
 	answer func(w http.ResponseWriter, n int) // nth request, from 1
 	ids    []string
 	at     []time.Time
 	bodies []string
-	bad    int // signatures
+	bad    int // number of wrong signatures
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -95,7 +95,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.answer(w, n)
 }
 
-// sender returns a sender to a server, within a bubble of fake time.
+// sender returns a sender to a server. It must run in a synctest bubble.
 func sender(t *testing.T, s http.Handler, log *slog.Logger) *Sender {
 	t.Helper()
 	srv := &http.Server{Handler: s}
@@ -108,8 +108,8 @@ func sender(t *testing.T, s http.Handler, log *slog.Logger) *Sender {
 	return out
 }
 
-// A message is sent again until it is accepted: the same message with a new signature,
-// after growing delays.
+// A message is sent until it is acknowledged. Each attempt has the same ID and a new
+// signature, after growing delays.
 func TestSendAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -152,7 +152,7 @@ func TestSendAgain(t *testing.T) {
 	})
 }
 
-// A receiver that is down for a day gets the message when it is up.
+// A receiver that is down for a day gets the message afterwards.
 func TestDayOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		up := time.Now().Add(24 * time.Hour)
@@ -171,7 +171,7 @@ func TestDayOff(t *testing.T) {
 	})
 }
 
-// Responses that end a delivery, and the end of the context.
+// TestSendEnds tests the responses that end a delivery, and the end of the context.
 func TestSendEnds(t *testing.T) {
 	for status, want := range map[int]error{
 		http.StatusGone: millrace.ErrNotFound, http.StatusRequestEntityTooLarge: millrace.ErrTooLarge, http.StatusInternalServerError: context.DeadlineExceeded,
@@ -186,7 +186,7 @@ func TestSendEnds(t *testing.T) {
 			}
 		})
 	}
-	// A receiver that accepts the message and does not respond.
+	// The receiver reads the message and does not respond.
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{answer: func(_ http.ResponseWriter, n int) {
 			if n < 3 {

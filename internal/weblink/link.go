@@ -14,7 +14,7 @@ import (
 type Link struct {
 	URL   string   // of the target: absolute, canonical
 	Rel   []string // relation types, in lower case
-	Type  string   // media type that the target should have, without parameters, in lower case; "" = not said
+	Type  string   // media type of the target, without parameters, in lower case; "" = unknown
 	Title string   // as sent
 }
 

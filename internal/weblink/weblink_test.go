@@ -25,7 +25,7 @@ func parse(t testing.TB, s string) *url.URL {
 	return u
 }
 
-// targets returns the targets of the links of a kind.
+// targets returns the targets of the links with a relation and a media type.
 func targets(links []weblink.Link, rel, typ string) []string {
 	var out []string
 	for _, l := range links {
@@ -131,7 +131,7 @@ func TestIsHTML(t *testing.T) {
 	}
 }
 
-// isLink fails if a link is not as [weblink.Link] says.
+// isLink fails if a link does not match the description of [weblink.Link].
 func isLink(t *testing.T, l weblink.Link) {
 	t.Helper()
 	if u, err := canon.URL(l.URL); err != nil || u != l.URL {

@@ -131,7 +131,7 @@ func TestRollback(t *testing.T) {
 	}
 }
 
-// Damage of any byte is an error, and never gives other content.
+// Damage of any byte is an error, or decodes to the same content.
 func TestDamaged(t *testing.T) {
 	f := newFile()
 	c := Coder{Series: "record"}
@@ -156,7 +156,7 @@ func TestDamaged(t *testing.T) {
 			t.Errorf("%d bytes of it: %q", i, got)
 		}
 	}
-	f.dictionaries[f.newest] = frame // names itself
+	f.dictionaries[f.newest] = frame // a dictionary that is compressed with itself
 	var other Coder
 	if _, err := other.Decode(f.row, frame); !errors.Is(err, zstd.ErrUnknownDictionary) {
 		t.Error(err)

@@ -6,7 +6,7 @@ import (
 	"github.com/millrace/millrace/origin/all"
 )
 
-// The ways to read a site, in the order in which they are tried.
+// Example lists the origins in the order in which they are tried.
 func Example() {
 	for _, o := range all.Origins(false) {
 		fmt.Println(o.Name, "is", o.Title)

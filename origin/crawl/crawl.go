@@ -48,8 +48,8 @@ type Options struct {
 	// Wary is for a sink whose pages of the site came from another source so far. With it,
 	// even the first run fails if the site answers every address with the same page.
 	Wary bool
-	// Progress is called often, from one goroutine, with the number of addresses that are done
-	// and the number that are known. It may be nil.
+	// Progress is called often, from one goroutine, with the number of processed addresses and
+	// the number of known ones. It may be nil.
 	Progress func(done, known int)
 	Now      func() time.Time // nil = time.Now
 	Logger   *slog.Logger     // nil = discard
@@ -216,7 +216,8 @@ func (c *Crawl) page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 	return res.page, nil
 }
 
-// muted returns the alias for a name that means another address.
+// muted returns an alias for the address to, which the fetched address redirects to or names
+// as canonical.
 func (c *Crawl) muted(res *result, to string) (*millrace.Page, error) {
 	u, v := c.scope.clean(to)
 	switch {

@@ -19,13 +19,13 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// site is a website for tests, with what it was asked for.
+// site is a website for tests that records its requests.
 type site struct {
 	*httptest.Server
 	mu   sync.Mutex
 	mux  map[string]http.HandlerFunc // by path and query, or path alone
 	log  []string
-	cond int // requests that were conditional
+	cond int // number of conditional requests
 }
 
 func newSite(t *testing.T) *site {
@@ -60,14 +60,14 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h(w, r)
 }
 
-// set changes what an address answers; nil = 404.
+// set changes the response to an address; nil = 404.
 func (s *site) set(path string, h http.HandlerFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mux[path] = h
 }
 
-// asked returns what the site was asked for since the last call, sorted.
+// asked returns the addresses requested since the last call, sorted.
 func (s *site) asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *site) asked() []string {
 	return log
 }
 
-// html answers with a page of a title, a text and links, with an ETag.
+// html returns a handler for a page with a title, a text, links and an ETag.
 func html(title, text string, links ...string) http.HandlerFunc {
 	return document(doc(title, text, links...))
 }
@@ -109,7 +109,7 @@ func head(title, inHead, text string, links ...string) string {
 	return b.String()
 }
 
-// words returns a text of its own for a seed.
+// words returns a text that is unique to a seed.
 func words(seed string) string {
 	var b strings.Builder
 	h := hash(fnvStart, seed)
@@ -144,7 +144,7 @@ func client() *http.Client {
 
 const from = "test crawl"
 
-// open makes a crawl as a new process would.
+// open creates a crawl as a new process would.
 func (m *mill) open(o Options) *Crawl {
 	m.t.Helper()
 	o.KnownRefs = func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
@@ -174,7 +174,7 @@ func (m *mill) try(c *Crawl) (*mirror.Report, error) {
 	return mirror.Sync(ctx, from, c, m.site, nil)
 }
 
-// pages returns the identities that the store shows.
+// pages returns the identities of the stored pages.
 func (m *mill) pages() []string {
 	m.t.Helper()
 	v, err := m.site.Head(m.t.Context())
@@ -201,7 +201,7 @@ func (m *mill) seq() uint64 {
 	return v.Site().Seq
 }
 
-// reason returns the code of why an address was skipped; "" if it was not.
+// reason returns the code of the reason why an address was skipped; "" if it was not.
 func reason(rep *mirror.Report, url string) string {
 	for _, s := range rep.Skipped {
 		if strings.HasSuffix(s.URL, url) {
@@ -259,7 +259,7 @@ func TestCrawl(t *testing.T) {
 	equal(t, "pages", m.pages(), []string{"/", "/a", "/b", "/d", "/only-listed"})
 }
 
-// through makes a crawl by a client.
+// through creates a crawl that uses the client cl.
 func (m *mill) through(cl *http.Client, o Options) *Crawl {
 	c := m.open(o)
 	c.client, c.single = cl, fetch.NoRedirects(cl)
@@ -295,7 +295,7 @@ func TestComplete(t *testing.T) {
 			if c.site != nil {
 				c.site(s)
 			}
-			for i := range 2 { // by then the pages answer 304
+			for i := range 2 { // in the second run, the pages answer 304
 				crawl := m.open(c.o)
 				_, _ = m.try(crawl)
 				if got := crawl.Complete(); got != c.want {

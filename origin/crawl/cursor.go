@@ -10,7 +10,7 @@ import (
 type cursor struct {
 	Format   int    `json:"format"`
 	Newest   int64  `json:"newest,omitempty"` // newest modification time in a list, seconds since 1970
-	At       string `json:"at,omitempty"`     // last address before a limit cut off the run
+	At       string `json:"at,omitempty"`     // last address processed before a limit cut off the run
 	Home     string `json:"home,omitempty"`   // canonical URL of the root on another host
 	Soft     *soft  `json:"soft,omitempty"`   // nil = not yet known
 	Lists    []list `json:"lists,omitempty"`
@@ -35,7 +35,7 @@ const maxCursor = 8 << 20
 func (c *cursor) encode() millrace.Cursor {
 	b, err := json.Marshal(c)
 	if err != nil {
-		panic("crawl: strings and numbers do not encode: " + err.Error())
+		panic("crawl: cannot encode cursor: " + err.Error())
 	}
 	return millrace.Cursor(b)
 }

@@ -60,12 +60,12 @@
 // pages again and yields them with their stored validators. Then the run continues as usual,
 // and an unchanged page answers 304.
 //
-// Addresses keep earlier decisions. A page is fetched without conditions, like a new one, if
-// its original is missing. The same holds if by the new rules it has no content, is a redirect
-// or a login form, or has another address. A page that is lost in the run that extracted it
-// again is deleted by the next run. One request determines again how the site answers an
-// address that does not exist. Addresses without a page store no HTML; if the new rules find
-// content there, it appears when the address is fetched after its week.
+// Earlier decisions about addresses stay valid. A page is fetched without conditions, like a
+// new one, if its original is missing. The same holds if by the new rules it has no content,
+// is a redirect or a login form, or has another address. A page that is lost in the run that
+// extracted it again is deleted by the next run. One request determines again how the site
+// answers an address that does not exist. Addresses without a page store no HTML; if the new
+// rules find content there, it appears when the address is fetched after its week.
 //
 // # Identity of a page
 //
@@ -82,7 +82,7 @@
 //
 // A page is also a duplicate of its twin if both have the same text. A twin is the same
 // address with or without a slash at its end, or with the name of the directory's default
-// document. A redirect means its target.
+// document. A redirect is an alias of its target.
 //
 // # Protection against wrong responses
 //

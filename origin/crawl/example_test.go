@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/origin/crawl"
 )
 
-// start starts a website on this machine, and returns a client that may go
-// there, as the one that nil stands for may not.
+// start starts a website on this machine, and returns a client that may connect to it. The
+// default client may not.
 func start() (*http.Client, string) {
 	site := httptest.NewServer(http.FileServer(http.Dir("../../testdata/sites/handbook")))
 	return site.Client(), site.URL + "/"
@@ -29,7 +29,7 @@ func ExampleNew() {
 	// About <nil>
 }
 
-// A crawled site in memory.
+// ExampleNew_mirror crawls a site into memory.
 func ExampleNew_mirror() {
 	client, site := start()
 	c, _ := crawl.New(client, site, nil)

@@ -67,7 +67,7 @@ func (r *run) rootError(res *result) error {
 		to, v := r.scope.clean(res.to)
 		switch {
 		case v == outside || canon.Origin(res.to) != r.scope.origin:
-			return millrace.Coded("site-moved", fmt.Errorf("%w: the site has moved to %s; crawl that", millrace.ErrInvalid, res.to))
+			return millrace.Coded("site-moved", fmt.Errorf("%w: the site has moved to %s; crawl that URL instead", millrace.ErrInvalid, res.to))
 		case v == inside && key(to) == key(res.url):
 			return millrace.Coded("redirect-loop", fmt.Errorf("%w: %w; the site may require cookies, which a crawl does not store", millrace.ErrInvalid, errLoop))
 		case v == inside && isLogin(to):

@@ -25,12 +25,12 @@ func (r *run) found(t task) error {
 	}
 	if r.known+len(r.flights) >= knownFactor*r.o.MaxPages {
 		r.met.Pages = r.by.Pages
-		return r.refuse(t, k, "", limitError{"max-pages", fmt.Sprintf("beyond --max-pages %d: one of more than %d addresses", r.o.MaxPages, knownFactor*r.o.MaxPages)})
+		return r.refuse(t, k, "", limitError{"max-pages", fmt.Sprintf("beyond --max-pages %d: the crawl has already found %d addresses", r.o.MaxPages, knownFactor*r.o.MaxPages)})
 	}
 	if !r.allowed(t.url) {
 		r.met.Robots = r.by.Robots
 		_, rule := r.robots.Rule(t.url[len(r.scope.origin):])
-		return r.refuse(t, k, rule, millrace.Coded("robots-disallow", fmt.Errorf("%w: robots.txt has the rule %q", millrace.ErrForbidden, rule)))
+		return r.refuse(t, k, rule, millrace.Coded("robots-disallow", fmt.Errorf("%w: disallowed by the robots.txt rule %q", millrace.ErrForbidden, rule)))
 	}
 	if !t.listed {
 		_, v := r.scope.clean(t.url)

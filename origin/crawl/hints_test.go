@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A list that says that everything is of today has no say in what is asked
-// for; one that is right has.
+// A list that dates every page today causes only a few extra fetches. A correct list causes a
+// fetch of each page that it reports as new.
 func TestLyingLists(t *testing.T) {
 	for _, lies := range []bool{true, false} {
 		s := newSite(t)
@@ -38,7 +38,7 @@ func TestLyingLists(t *testing.T) {
 			t.Errorf("%d pages are asked for because a list lies", asked)
 		}
 		if !lies {
-			asked-- // what cannot exist, because a page says something wholly other
+			asked-- // the probe of a nonexistent address, because a page is completely different
 		}
 		if !lies && (asked != n || rep.Updated != n) {
 			t.Errorf("%d pages are asked for, %d have changed, because a list says so of %d", asked, rep.Updated, n)
@@ -46,8 +46,8 @@ func TestLyingLists(t *testing.T) {
 	}
 }
 
-// A page that only redirects of many shapes lead to is found, however many
-// there are; so are pages behind broken links.
+// The crawl follows links of many shapes to pages that only redirect, and continues in spite
+// of many broken links.
 func TestShortLinks(t *testing.T) {
 	s := newSite(t)
 	var links []string

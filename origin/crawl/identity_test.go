@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// canonical answers with a page that goes by another address.
+// canonical returns a handler for a page with a canonical link to another address.
 func canonical(title, text, to string, links ...string) http.HandlerFunc {
 	return document(head(title, `<link rel=canonical href="`+to+`">`, text, links...))
 }
@@ -22,7 +22,7 @@ func TestIdentity(t *testing.T) {
 		name  string
 		site  func(s *site)
 		want  []string
-		skips map[string]string // by address: a part of the reason
+		skips map[string]string // part of the reason, by address
 	}{
 		{name: "a duplicate that says so", site: func(s *site) {
 			s.set("/", html("Home", words("home"), "/a?print=1", "/b"))
@@ -83,7 +83,7 @@ func TestIdentity(t *testing.T) {
 			s.set("/d/", html("D", words("d")))
 			s.set("/d/index.html", html("D", words("d")))
 			s.set("/e", html("E", words("e")))
-			s.set("/e/", html("E", words("another e"))) // only nearly twins
+			s.set("/e/", html("E", words("another e"))) // not quite twins
 		}, want: []string{"/", "/A", "/D", "/e", "/e/"}},
 		{name: "redirects", site: func(s *site) {
 			s.set("/", html("Home", words("home"), "/old", "/away", "/loop", "/round1", "/track"))
@@ -120,7 +120,7 @@ func TestIdentity(t *testing.T) {
 			check := func(when string) {
 				t.Helper()
 				got := m.pages()
-				for i, p := range got { // whichever of the twins came first
+				for i, p := range got { // the order of fetches decides which twin is the page
 					switch p {
 					case "/a", "/a/":
 						got[i] = "/A"
@@ -155,7 +155,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// Pages of different text that claim one address elsewhere are all kept.
+// Pages of different text with the same canonical address on another site are all kept.
 func TestClaims(t *testing.T) {
 	s := newSite(t)
 	s.set("/", html("Home", words("home"), "/a", "/b", "/c"))
@@ -172,8 +172,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// The names of a page that is gone are looked at again: one of them may have
-// what the page had.
+// When a page is gone, the crawl fetches its duplicates again. One of them may now be the
+// page.
 func TestHeir(t *testing.T) {
 	s := newSite(t)
 	s.set("/", html("Home", words("home"), "/a", "/b", "/c", "/d", "/e", "/f", "/g"))
@@ -198,7 +198,7 @@ func TestHeir(t *testing.T) {
 	equal(t, "pages", m.pages(), []string{"/", "/b", "/c", "/d", "/e", "/f", "/g"})
 }
 
-// A site whose pages all lead to one page is not believed at once.
+// If all pages of a site start to redirect to one page, their deletion needs confirmation.
 func TestMaintenance(t *testing.T) {
 	s := newSite(t)
 	s.set("/", html("Home", words("home"), "/a", "/b", "/c"))
@@ -236,7 +236,7 @@ func TestPage(t *testing.T) {
 	m := newMill(t, s.URL+"/")
 	c := m.open(Options{})
 	for _, x := range []struct {
-		url, want string // the page's URL, with "!" in front if it speaks for nothing
+		url, want string // the page's URL; "!" before it marks an alias
 		err       error
 	}{
 		{"/a", "/a", nil},

@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// What a limit or robots.txt has kept out is found when that is lifted,
-// although the pages that link to it answer 304.
+// When a limit or a rule of robots.txt is relaxed, the crawl finds the addresses that it
+// excluded, although the pages that link to them answer 304.
 func TestLifted(t *testing.T) {
 	sitewide := func(s *site) { chain(s, 100) }
 	secret := func(s *site) {
@@ -23,7 +23,7 @@ func TestLifted(t *testing.T) {
 		before, after Options
 		most, want    int // pages
 		why           string
-		runs          int // until all is found
+		runs          int // until all pages are found
 	}{
 		{"max-pages", sitewide, nil, Options{MaxPages: 10}, Options{}, 40, 100, "max-pages", 1},
 		{"max-pages in steps", sitewide, nil, Options{MaxPages: 10}, Options{MaxPages: 30}, 40, 100, "max-pages", 9},
@@ -61,7 +61,7 @@ func TestLifted(t *testing.T) {
 			if got := len(m.pages()); got != c.want {
 				t.Errorf("%d pages, want %d", got, c.want)
 			}
-			// Once is enough.
+			// Later runs send conditional requests again.
 			s.asked()
 			run(c.after)
 			n := s.cond

@@ -15,7 +15,7 @@ import (
 
 const sitemapNS = `xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"`
 
-// urlset returns a sitemap. An address may have a date behind a space.
+// urlset returns a sitemap. An address may be followed by a space and a date.
 func urlset(urls ...string) string {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0"?><urlset ` + sitemapNS + `>`)
@@ -85,18 +85,17 @@ func TestLists(t *testing.T) {
 	cond := s.cond
 	asked := s.asked()
 	equal(t, "requests", asked, []string{"/", "/crossed", "/deep", "/fed", "/feed", "/list.txt", "/one.xml", "/packed", "/packed.xml.gz", "/plain", "/robots.txt", "/three.xml", "/two.xml"})
-	if cond != len(asked)-1 || m.seq() != seq { // a new client does not know the robots.txt
+	if cond != len(asked)-1 || m.seq() != seq { // a new client has no cached robots.txt
 		t.Errorf("%d of %d requests are conditional", cond, len(asked))
 	}
-	// A child of an index that has not changed is read when it has.
+	// A changed sitemap is read even if its index is unchanged.
 	s.set("/three.xml", document(urlset(s.URL+"/deep", s.URL+"/new")))
 	s.set("/new", html("New", words("new")))
 	m.run(m.open(Options{}))
 	equal(t, "pages", m.pages(), []string{"/", "/crossed", "/deep", "/fed", "/new", "/packed", "/plain"})
 }
 
-// What a list names and the site does not have is asked for as long as the
-// list names it.
+// A missing address is fetched in each run as long as a list names it.
 func TestListedLater(t *testing.T) {
 	s := newSite(t)
 	s.set("/", html("Home", words("home")))
@@ -112,7 +111,7 @@ func TestListedLater(t *testing.T) {
 	equal(t, "pages", m.pages(), []string{"/", "/a", "/later"})
 }
 
-// Times in lists decide what is asked for first, and nothing else.
+// Modification times in lists only determine the order of fetches.
 func TestHints(t *testing.T) {
 	s := newSite(t)
 	s.set("/", html("Home", words("home"), "/a", "/b", "/c", "/d"))
@@ -183,8 +182,8 @@ func TestListTroubles(t *testing.T) {
 	}
 }
 
-// A sitemap that is not what its digest says is no list that stands, however
-// well it ends: it is asked for again, and takes nothing away.
+// A sitemap that does not match its digest is incomplete, even if its XML is well-formed. It
+// is fetched again, and no address is treated as withdrawn from it.
 func TestListDigest(t *testing.T) {
 	s := newSite(t)
 	s.set("/robots.txt", text("Sitemap: "+s.URL+"/s.xml"))
@@ -224,8 +223,8 @@ func TestManyLists(t *testing.T) {
 	}
 }
 
-// What a sitemap names no longer is asked for at once, and what it still names
-// is not.
+// Addresses that a sitemap no longer names are fetched at once. Those that it still names are
+// not.
 func TestWithdrawn(t *testing.T) {
 	s := newSite(t)
 	s.set("/robots.txt", text("Sitemap: "+s.URL+"/one.xml\nSitemap: "+s.URL+"/two.xml\n"))
@@ -250,7 +249,7 @@ func TestWithdrawn(t *testing.T) {
 	s.asked()
 	now = now.Add(10 * time.Minute)
 	m.run(c)
-	// The sitemaps may share a number, by the port that is in their addresses.
+	// The sitemaps may share a number, because their addresses contain a random port.
 	asked := slices.DeleteFunc(s.asked(), func(u string) bool { return u == "/two" })
 	equal(t, "requests", asked, []string{"/", "/one.xml", "/p/0", "/two.xml"})
 	if n := len(m.pages()); n != 11 {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A page that is lost and comes back is found, although the page that links to
-// it answers 304 all the time.
+// A lost page that exists again is found, although the page that links to it always answers
+// 304.
 func TestLost(t *testing.T) {
 	form := document(`<!DOCTYPE html><title>Log in</title><main><form method=post><input name=user><input type=password name=p><button>Log in</button></form></main>`)
 	for name, c := range map[string]http.HandlerFunc{
@@ -48,7 +48,7 @@ func TestLost(t *testing.T) {
 			s.set("/a", page)
 			run()
 			equal(t, "pages", m.pages(), append([]string{"/", "/a"}, want[1:]...))
-			// Later it is asked for about once a week, and then no more.
+			// Later it is fetched about once a week, and finally never.
 			s.set("/a", c)
 			now = now.Add(time.Hour)
 			run()
@@ -70,7 +70,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// After a mass loss that was believed, all pages come back in one run.
+// After a confirmed mass loss, all pages come back in one run.
 func TestMassLossEnds(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"at once": 0, "after nine days": 9 * 24 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
@@ -101,9 +101,9 @@ func TestMassLossEnds(t *testing.T) {
 	}
 }
 
-// A page that was away while the site was read is found by the next run, even
-// if the page that links to it answers 304. If it stays away, the next run
-// asks for it once, and the following ones leave it for a week.
+// A page that was missing during a run is found by the next run, even if the page that links
+// to it answers 304. If it is still missing, the next run fetches it once, and the following
+// runs skip it for a week.
 func TestAwayMeanwhile(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"at once": 0, "after two days": 48 * time.Hour} {
 		for _, known := range []bool{false, true} {
@@ -146,8 +146,8 @@ func TestAwayMeanwhile(t *testing.T) {
 	}
 }
 
-// A page that is known as lost and named by a page that is read later in the
-// same run is found by the next run.
+// If a run finds a link to a lost page after it fetched the page, the next run fetches the
+// page again.
 func TestLostThenLinked(t *testing.T) {
 	s := newSite(t)
 	now := time.Now()
@@ -158,7 +158,7 @@ func TestLostThenLinked(t *testing.T) {
 	s.set("/", html("Home", words("home"), "/a", "/b"))
 	s.set("/b", html("B", words("b")))
 	run()
-	s.set("/b", html("B", words("b again"), "/a")) // read after /a, which is queued first
+	s.set("/b", html("B", words("b again"), "/a")) // fetched after /a, which is queued first
 	now = now.Add(48 * time.Hour)
 	run()
 	s.set("/a", html("A", words("a")))
@@ -166,7 +166,7 @@ func TestLostThenLinked(t *testing.T) {
 	equal(t, "pages", m.pages(), []string{"/", "/a", "/b"})
 }
 
-// A link that came before its page is tried again after a week.
+// A broken link is fetched again after a week; its page may exist by then.
 func TestLinkBeforePage(t *testing.T) {
 	s := newSite(t)
 	s.set("/", html("Home", words("home"), "/a", "/soon"))
@@ -181,8 +181,8 @@ func TestLinkBeforePage(t *testing.T) {
 	equal(t, "pages", m.pages(), []string{"/", "/a", "/soon"})
 }
 
-// What a cursor remembers of lost addresses is bounded: pages before links
-// that led nowhere, and the last ones first.
+// A cursor stores a limited number of lost addresses: pages before broken links, the latest
+// losses first.
 func TestLossesAreBounded(t *testing.T) {
 	m := newMill(t, "https://a.example/")
 	c := m.open(Options{})

@@ -17,15 +17,15 @@ import (
 	"github.com/millrace/millrace/origin/origintest"
 )
 
-// web is a website that the suite changes. Its home page links to all pages;
-// a bare one names them in its sitemap alone, sends no validators and writes
-// something else into the HTML with every request.
+// web is a website that the suite changes. Its home page links to all pages. If bare is set,
+// only the sitemap names the pages, the site sends no validators, and the HTML of a page
+// changes with every request.
 type web struct {
 	*httptest.Server
 	bare bool
 
 	mu      sync.Mutex
-	pages   map[string]string // by name: HTML
+	pages   map[string]string // HTML by name
 	broken  map[string]bool
 	trouble origintest.Trouble
 	quit    chan struct{}
@@ -104,7 +104,7 @@ func (s *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	nonce := s.n
 	s.mu.Unlock()
 	switch {
-	case name == "robots.txt": // what is said of one that fails is remembered for a minute
+	case name == "robots.txt": // never fails: the client caches a failure for a minute
 		http.NotFound(w, r)
 		return
 	case trouble == origintest.Hung:
@@ -152,7 +152,8 @@ func TestOrigin(t *testing.T) {
 				Open: func(t testing.TB, place string, held origintest.KnownRefs) (millrace.Source, error) {
 					c := fetch.New(&fetch.Options{AllowPrivate: true, Timeout: 20 * time.Second})
 					t.Cleanup(c.CloseIdleConnections)
-					// The clock moves on with each reading, so that the next run finds every page due.
+					// The clock advances with each reading, so the next run finds every page
+					// due.
 					start, readings := time.Now(), new(atomic.Int64)
 					clock := func() time.Time { return start.Add(time.Duration(readings.Add(1)) * 24 * time.Hour) }
 					return New(c.HTTP(), place, &Options{KnownRefs: held, Now: clock})

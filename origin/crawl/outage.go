@@ -47,7 +47,7 @@ func (r *run) replaced(res *result) (bool, error) {
 		case page:
 			o.answer = softOf(got)
 		case failed:
-			return false, fmt.Errorf("the page is completely different from the stored one, and checking whether all pages are failed: %w", got.err)
+			return false, fmt.Errorf("the page differs completely from the stored one; cannot check whether all pages do: %w", got.err)
 		default:
 			o.answer = &soft{}
 		}

@@ -11,16 +11,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// A site that answers everything with the same page, and status 200, changes
-// nothing of what is held.
+// A site that answers every address with the same page and status 200 changes no stored page.
 func TestOutagePage(t *testing.T) {
 	notice := document(doc("Back soon", "We are working on our servers and will be back in a few minutes."))
 	for _, c := range []struct {
 		name  string
-		begin int  // the notice comes after so many requests
-		home  bool // the root stays
+		begin int  // number of requests before the notice appears
+		home  bool // the root is unchanged
 		err   string
-		soft  bool // the site has answered what cannot exist with a page before
+		soft  bool // the site answered nonexistent addresses with a page before
 	}{
 		{name: "everywhere", err: "same-page"},
 		{name: "everywhere, on a site with soft 404s", err: "same-page", soft: true},
@@ -79,8 +78,8 @@ func TestOutagePage(t *testing.T) {
 	}
 }
 
-// A rewritten page is no outage, neither on a site that has a page for what
-// cannot exist nor on one that gives its home page then.
+// A rewritten page is not an outage, even if the site answers nonexistent addresses with an
+// error page or its home page and status 200.
 func TestRewritten(t *testing.T) {
 	for _, name := range []string{"404", "soft 404", "home page"} {
 		t.Run(name, func(t *testing.T) {
@@ -123,8 +122,8 @@ func TestRewritten(t *testing.T) {
 	}
 }
 
-// Where others have given the pages so far, a site that answers everything with
-// one page is not believed in the first run either.
+// If another source delivered the pages so far (Wary), even the first run fails when a site
+// answers every address with the same page.
 func TestOutageOfOthers(t *testing.T) {
 	notice := document(doc("Welcome", "Accept the terms of this network to go on to where you wanted to go."))
 	for _, wary := range []bool{false, true} {

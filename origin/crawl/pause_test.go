@@ -14,13 +14,13 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// restart is a transport to a site that restarts after some requests: so many
-// then fail, and others are not sent.
+// restart is a transport to a site that restarts after a number of requests. The next requests
+// fail, and those after them are not sent.
 type restart struct {
 	inner http.RoundTripper
 	after int
-	fails int // requests
-	rests int // requests
+	fails int // failing requests
+	rests int // requests not sent
 	wait  time.Duration
 
 	mu sync.Mutex
@@ -46,7 +46,7 @@ func TestRestart(t *testing.T) {
 		name          string
 		restart       *restart
 		err           string
-		pages, missed int // pages that are there, lines in the report
+		pages, missed int // number of stored pages, number of lines in the report
 	}{
 		{"in the middle", &restart{after: 30, fails: 6, rests: 8}, "", 94, 6},
 		{"with many under way", &restart{after: 30, fails: 24, rests: 2}, "", 76, 24},
@@ -82,7 +82,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// A wait for a site can be cancelled.
+// The wait for a restarting site can be cancelled.
 func TestRestartCancelled(t *testing.T) {
 	s := newSite(t)
 	chain(s, 40)

@@ -26,7 +26,7 @@ type task struct {
 	hinted       bool   // fetched early because a list reports it as new
 	knownVersion string // stored version
 	version      version
-	remade       bool // extracted again by this run; the stored version may be the one before that
+	remade       bool // extracted again by this run; the sink may still return the previous version
 	state        state
 }
 

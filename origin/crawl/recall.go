@@ -55,8 +55,8 @@ func (r *run) recall(ctx context.Context) error {
 	return nil
 }
 
-// judge counts whether a list was right that a page has changed. If most hints are wrong, as
-// in lists that date every page today, the other hints have no priority.
+// judge counts whether the hint of a list was correct. If most hints are wrong, as in lists
+// that date every page today, the remaining hints lose their priority.
 func (r *run) judge(t *task, same bool) {
 	if !t.hinted {
 		return

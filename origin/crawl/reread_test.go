@@ -15,14 +15,14 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// keeping makes a crawl that is given what the store keeps.
+// keeping creates a crawl that reads stored originals from the store.
 func (m *mill) keeping(o Options) *Crawl {
 	o.Original = func(ctx context.Context, u string) ([]byte, error) { return m.site.Original(ctx, from, u) }
 	return m.open(o)
 }
 
-// reread applies what a crawl makes again, in batches of some pages, and
-// returns the names.
+// reread applies the pages that a crawl extracts again, in batches of seven. It returns their
+// names.
 func (m *mill) reread(c *Crawl) (names []string) {
 	m.t.Helper()
 	var batch []millrace.Change
@@ -48,7 +48,7 @@ func (m *mill) reread(c *Crawl) (names []string) {
 	return names
 }
 
-// reread yields the pages that other rules have made, and are made again.
+// reread yields the pages that were extracted by other rules, extracted again.
 func (c *Crawl) reread(ctx context.Context) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		err := c.recollect(ctx, c.ruling, func(_ *task, made *result) error {
@@ -63,7 +63,7 @@ func (c *Crawl) reread(ctx context.Context) iter.Seq2[millrace.Change, error] {
 	}
 }
 
-// texts returns what the pages say, by their URLs.
+// texts returns the texts of the pages, by URL.
 func (m *mill) texts() map[string]string {
 	m.t.Helper()
 	v, err := m.site.Head(m.t.Context())
@@ -80,7 +80,8 @@ func (m *mill) texts() map[string]string {
 	return texts
 }
 
-// versions returns what is held, without what has extracted it.
+// versions returns the stored versions by name, also those of another extractor or other
+// rules.
 func (m *mill) versions() map[string]version {
 	m.t.Helper()
 	all := map[string]version{}
@@ -108,8 +109,8 @@ func dropping(t *testing.T, selectors ...string) *extract.Rules {
 
 const promo = `<div class="offer"><p>Everything must go, and at half the price, until the end of the month.</p></div>`
 
-// promoted makes a site of n pages, all with the same offer in their content.
-// Half of them have an ETag, the others say no more than what they say.
+// promoted creates a site of n pages, all with the same offer in their content. Half of the
+// pages have an ETag, the others have no validators.
 func promoted(s *site, n int) {
 	for i := range n {
 		name, links := fmt.Sprintf("/p/%d", i), []string{fmt.Sprintf("/p/%d", i+1)}
@@ -130,8 +131,7 @@ func promoted(s *site, n int) {
 	}
 }
 
-// conditional returns the addresses that were asked for, and how many of them
-// on a condition.
+// conditional returns the requested addresses, and the number of conditional requests.
 func (s *site) conditional() ([]string, int) {
 	s.mu.Lock()
 	n := s.cond
@@ -150,7 +150,7 @@ func TestReread(t *testing.T) {
 				s := newSite(t)
 				promoted(s, n)
 				m := newMill(t, s.URL+"/")
-				m.run(m.open(Options{})) // it keeps them for the next run
+				m.run(m.open(Options{})) // stores the originals for the next run
 				before := m.versions()
 				s.asked()
 
@@ -188,7 +188,7 @@ func TestReread(t *testing.T) {
 				if got := m.reread(c); len(got) != 0 {
 					t.Errorf("made again after the run: %v", got)
 				}
-				// Back to what it was, by a process that knows nothing of this.
+				// A new process restores the original rules.
 				s.asked()
 				m.reread(m.keeping(Options{}))
 				if got := m.versions(); fmt.Sprint(got) != fmt.Sprint(before) {
@@ -200,7 +200,7 @@ func TestReread(t *testing.T) {
 	}
 }
 
-// A sink that takes its time still shows what was, while the run goes on.
+// A slow sink still returns the old versions while the run continues.
 func TestRereadUnapplied(t *testing.T) {
 	s := newSite(t)
 	const n = 12
@@ -230,7 +230,7 @@ func TestRereadUnapplied(t *testing.T) {
 	}
 }
 
-// Decisions about addresses stay.
+// Rereading keeps earlier decisions about addresses.
 func TestRereadIdentity(t *testing.T) {
 	s := newSite(t)
 	home := words("home")
@@ -260,14 +260,14 @@ func TestRereadIdentity(t *testing.T) {
 	m := newMill(t, s.URL+"/")
 	m.run(m.open(Options{Concurrency: 1}))
 	pages, versions, seq := m.pages(), m.versions(), m.seq()
-	if len(pages) != 6 { // /, /a, /claims-too or /claims, the other, one of /dir and /dated
+	if len(pages) != 6 { // /, /a, both claims, one of the dirs and /dated
 		t.Fatalf("pages: %v", pages)
 	}
 	s.asked()
 	c := m.keeping(Options{Rules: dropping(t, ".nothing")})
 	made := m.reread(c)
 	equal(t, "requests", s.asked(), nil)
-	if len(made) != len(pages)+1 { // and the hidden one
+	if len(made) != len(pages)+1 { // the hidden page is one more
 		t.Errorf("made again: %v", made)
 	}
 	check := func() {
@@ -290,7 +290,7 @@ func TestRereadIdentity(t *testing.T) {
 	check()
 }
 
-// What cannot be made again is left to the run, which asks for it.
+// Pages that cannot be extracted again are fetched by the run.
 func TestRereadLeaves(t *testing.T) {
 	s := newSite(t)
 	s.set("/", html("Home", words("home"), "/large", "/lost", "/odd", "/empty", "/plain"))
@@ -341,7 +341,7 @@ func TestRereadLeaves(t *testing.T) {
 	}
 }
 
-// Whenever it is broken off, what is held is what the pages are.
+// If rereading is interrupted at any point, stored versions and stored texts still match.
 func TestRereadBreaksOff(t *testing.T) {
 	s := newSite(t)
 	const n = 30
@@ -387,7 +387,7 @@ func TestRereadBreaksOff(t *testing.T) {
 	}
 	equal(t, "requests", s.asked(), nil)
 
-	// A run that is killed has done its part, too, and one whose site is down.
+	// A run also applies rereading if it is cancelled, or if the site is down.
 	back := dropping(t, ".nothing")
 	ctx, cancel := context.WithCancel(t.Context())
 	seen := 0
@@ -416,7 +416,7 @@ func TestRereadBreaksOff(t *testing.T) {
 	}
 }
 
-// A page that goes in the run that makes it again goes with the next one.
+// A page that is lost in the run that extracts it again is deleted by the next run.
 func TestRereadGone(t *testing.T) {
 	s := newSite(t)
 	promoted(s, 12)

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// chain makes a site of n pages, each of which alone links to the next two.
+// chain creates a site of n pages. Page i is the only one that links to pages 2i+1 and 2i+2.
 func chain(s *site, n int) {
 	name := func(i int) string {
 		if i == 0 {
@@ -33,8 +33,8 @@ func chain(s *site, n int) {
 	}
 }
 
-// A run that is broken off goes on where it was, also behind pages that do
-// not change any more.
+// An interrupted run resumes where it stopped, even if the pages before that point are
+// unchanged.
 func TestResume(t *testing.T) {
 	s := newSite(t)
 	const n = 200
@@ -85,7 +85,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("run %d: %d pages, want %d", run, got, want)
 		}
 	}
-	// The pages that are held get their turn, too.
+	// Later runs also fetch the stored pages.
 	for range 3 {
 		m.run(m.open(Options{MaxPages: 60, Concurrency: 2}))
 		for _, u := range s.asked() {
@@ -129,7 +129,7 @@ func TestMassLoss(t *testing.T) {
 	}
 }
 
-// Links to what is not there are no loss.
+// Broken links are not a mass loss.
 func TestBrokenLinks(t *testing.T) {
 	s := newSite(t)
 	var links []string
@@ -148,8 +148,8 @@ func TestBrokenLinks(t *testing.T) {
 	}
 }
 
-// A page without validators, whose HTML is another one with every request,
-// stands while it says the same.
+// A page without validators whose HTML differs in every response is unchanged while its text
+// is.
 func TestNonces(t *testing.T) {
 	s := newSite(t)
 	var n atomic.Int64
@@ -180,8 +180,7 @@ func TestNonces(t *testing.T) {
 	}
 }
 
-// Validators that change while the page does not are kept, and nothing else is
-// written.
+// If only the validators of a page change, only they are written.
 func TestNewValidators(t *testing.T) {
 	s := newSite(t)
 	var n atomic.Int64
@@ -210,7 +209,7 @@ func TestNewValidators(t *testing.T) {
 	}
 }
 
-// Without a memory every run is a first one.
+// Without stored refs, every run is a first run.
 func TestNoMemory(t *testing.T) {
 	s := newSite(t)
 	chain(s, 20)
@@ -237,8 +236,7 @@ func TestNoMemory(t *testing.T) {
 	}
 }
 
-// A crawl that lives long asks for a page the more rarely the more rarely it
-// changes.
+// A long-lived crawl fetches a page less often the less often the page changes.
 func TestSchedule(t *testing.T) {
 	s := newSite(t)
 	s.set("/", html("Home", words("home"), "/steady", "/lively"))
@@ -277,7 +275,7 @@ func TestSchedule(t *testing.T) {
 	if count["/lively"] < 100 || count["/lively"] > 2000 {
 		t.Errorf("a page that changed every two hours was asked for %d times", count["/lively"])
 	}
-	// The clock is set back a year: an hour later the lively page is due.
+	// The clock is set back a year: an hour later the page that changes often is due.
 	now = now.AddDate(-1, 0, 0)
 	m.run(c)
 	s.asked()

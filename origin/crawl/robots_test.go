@@ -31,7 +31,7 @@ func TestRobots(t *testing.T) {
 	}
 }
 
-// A page that is disallowed after it was had goes.
+// A stored page is deleted when robots.txt disallows it.
 func TestDisallowedLater(t *testing.T) {
 	s := newSite(t)
 	s.set("/", html("Home", words("home"), "/a", "/b", "/c", "/d", "/e", "/f"))
@@ -114,7 +114,7 @@ func TestTraps(t *testing.T) {
 		page  func(s *site, w http.ResponseWriter, r *http.Request)
 		pages int // at most
 		real  int // at least
-		lines int // reported, at most
+		lines int // reported skips, at most
 	}{
 		{name: "an endless calendar", page: func(_ *site, w http.ResponseWriter, r *http.Request) {
 			var y, mo int
@@ -195,7 +195,7 @@ func TestTraps(t *testing.T) {
 				t.Errorf("%d were skipped, the first %v", rep.SkippedN, rep.Skipped[:min(3, rep.SkippedN)])
 			}
 			t.Logf("%d pages, %d requests, %d skips: %v", n, asked, rep.SkippedN, rep.Skipped[:min(2, rep.SkippedN)])
-			// What was learned of the shapes is not forgotten.
+			// The budgets of the shapes survive the run.
 			s.set("/", html("Home", words("home again"), "/trap/"))
 			m.run(m.open(Options{}))
 			if more := len(m.pages()) - n; more > n/5+30 {
@@ -291,7 +291,7 @@ func TestHiddenAndAway(t *testing.T) {
 	if rep.SkippedN != 2 || !codes["noindex"] || !codes["leads-away"] {
 		t.Errorf("%d: %v", rep.SkippedN, rep.Skipped)
 	}
-	// They are there all the same.
+	// They are stored nevertheless.
 	held := 0
 	for range m.site.KnownRefs(t.Context(), from) {
 		held++

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// said returns a page of paragraphs.
+// said returns a page that consists of paragraphs.
 func said(paragraphs ...string) *millrace.Page {
 	p := &millrace.Page{Blocks: []millrace.Block{{Type: millrace.HeadingBlock, Text: "A heading", Level: 1}}}
 	for _, t := range paragraphs {
@@ -43,7 +43,7 @@ func TestSimilar(t *testing.T) {
 	if similar(0, 0) != 8 {
 		t.Error("two texts without words are not alike")
 	}
-	// Few unrelated pages are taken for the same.
+	// Few unrelated pages are classified as equal.
 	wrong := 0
 	for i := range 1000 {
 		if similar(of(words(fmt.Sprint("a", i))), of(words(fmt.Sprint("b", i)))) >= notWhollyOther {

@@ -86,7 +86,7 @@ func (r *run) still(res *result) error {
 		age = r.now().Sub(time.Unix(m, 0))
 	}
 	e.checked(r.now(), false, age)
-	r.done-- // stand counts it
+	r.done-- // keepState counts it
 	return r.keepState(res.task, k, e)
 }
 
@@ -130,8 +130,7 @@ func (r *run) moved(res *result) error {
 	return r.mute(res, to, key(to), leads)
 }
 
-// mute processes a name without a page of its own, which means the address to. leads reports
-// whether it had new links.
+// mute processes an alias of the address to. leads reports whether its page had new links.
 func (r *run) mute(res *result, to string, target uint64, leads bool) error {
 	k := key(res.url)
 	e, _ := r.table.get(k)

@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// Whatever one page does, it costs one line, and the rest of the site is there.
+// A bad page never affects other pages. It causes at most one line in the report.
 func TestBadPages(t *testing.T) {
 	large := func(n int) string {
 		return "<!DOCTYPE html><title>Large</title><main><h1>Large</h1>" + strings.Repeat("<p>"+words("large")+"</p>\n", n/300) + "</main>"
@@ -26,7 +26,7 @@ func TestBadPages(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		page http.HandlerFunc
-		had  bool   // it is a page all the same
+		had  bool   // the page is stored nevertheless
 		why  string // part of the reason; "" = it is not reported
 	}{
 		{name: "a hang", page: func(_ http.ResponseWriter, r *http.Request) {
@@ -114,7 +114,7 @@ func TestBadPages(t *testing.T) {
 			s.set("/bad", c.page)
 			m := newMill(t, s.URL+"/")
 			o := &fetch.Options{AllowPrivate: true}
-			if c.why == "timeout-whole" { // it never ends
+			if c.why == "timeout-whole" { // the page never ends
 				o.Timeout = 2 * time.Second
 			}
 			cl := fetch.New(o).HTTP()
@@ -129,7 +129,7 @@ func TestBadPages(t *testing.T) {
 				if i == 0 && got != c.why {
 					t.Errorf("code %q, want %q", got, c.why)
 				}
-				if rep.SkippedN > 1 && c.name != "links that are none" { // two of them are links to strange names
+				if rep.SkippedN > 1 && c.name != "links that are none" { // two of them are links to unusual names
 					t.Errorf("skipped: %v", rep.Skipped)
 				}
 			}
@@ -138,7 +138,7 @@ func TestBadPages(t *testing.T) {
 	t.Cleanup(func() { close(quit) })
 }
 
-// Whatever is wrong with the root is the error of the run, with advice.
+// A problem with the root is the error of the run, with advice.
 func TestBadRoots(t *testing.T) {
 	other := newSite(t)
 	other.set("/", html("Other", words("other")))
@@ -192,7 +192,7 @@ func TestBadRoots(t *testing.T) {
 	if _, err := newMill(t, dead).try(newMill(t, dead).open(Options{})); millrace.Status(err) != 503 || millrace.ErrorCode(err) != "connection-refused" {
 		t.Errorf("a host that is down: %v", err)
 	}
-	// http leads to https, on the ports that are usual.
+	// http redirects to https, on the usual ports.
 	s := newSite(t)
 	s.set("/", redirect("https://mill.example/"))
 	cl := fetch.New(&fetch.Options{AllowPrivate: true, Delay: -1, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -211,7 +211,7 @@ func TestBadRoots(t *testing.T) {
 	}
 }
 
-// A site that stops answering ends the run, and what there was stays.
+// A site that stops responding ends the run. Its stored pages are kept.
 func TestOutage(t *testing.T) {
 	s := newSite(t)
 	var links []string
@@ -229,7 +229,7 @@ func TestOutage(t *testing.T) {
 		})
 	}
 	s.asked()
-	rep, err := m.try(m.open(Options{MaxTime: 20 * time.Second})) // there is no time to wait for it
+	rep, err := m.try(m.open(Options{MaxTime: 20 * time.Second})) // too short to wait for the site
 	if millrace.Status(err) != 503 || millrace.ErrorCode(err) != "gave-up" {
 		t.Errorf("%v", err)
 	}
@@ -247,7 +247,7 @@ func isRefused(err error) bool {
 	return ok
 }
 
-// A name that leads to a private address in the middle of a crawl.
+// In the middle of a crawl, the host name begins to resolve to a private address.
 func TestRebinding(t *testing.T) {
 	s := newSite(t)
 	var links []string
@@ -259,7 +259,7 @@ func TestRebinding(t *testing.T) {
 	s.set("/", html("Home", words("home"), links...))
 	var flipped atomic.Bool
 	guarded := fetch.New(&fetch.Options{AllowPrivate: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
-		if flipped.Load() { // what the resolver says now
+		if flipped.Load() { // the name now resolves to a private address
 			return nil, &fetch.AddressError{Class: "metadata"}
 		}
 		return (&net.Dialer{}).DialContext(ctx, network, strings.TrimPrefix(s.URL, "http://"))
@@ -267,14 +267,14 @@ func TestRebinding(t *testing.T) {
 	m := newMill(t, s.URL+"/")
 	m.run(m.through(guarded.HTTP(), Options{}))
 	var asked atomic.Int64
-	s.set("/", func(w http.ResponseWriter, r *http.Request) { // connections are not kept
+	s.set("/", func(w http.ResponseWriter, r *http.Request) { // connections are not reused
 		w.Header().Set("Connection", "close")
 		html("Home", words("home again"), links...)(w, r)
 	})
 	for _, p := range links {
 		s.set(p, func(w http.ResponseWriter, r *http.Request) {
 			if asked.Add(1) > 10 && flipped.Swap(true) {
-				panic(http.ErrAbortHandler) // a connection from before
+				panic(http.ErrAbortHandler) // an older connection
 			}
 			guarded.CloseIdleConnections()
 			w.Header().Set("Connection", "close")

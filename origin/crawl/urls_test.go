@@ -97,7 +97,7 @@ func TestKey(t *testing.T) {
 		}
 		seen[key(u)] = u
 	}
-	// Versions have keys in them: they may never change.
+	// Stored versions contain keys, so keys must never change.
 	if got := key("https://example.com/?a=1&b"); got != 0x94a34597affeff58 {
 		t.Errorf("the key is %#x", got)
 	}

@@ -26,8 +26,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// A page that something else has extracted is stale, but not forgotten; for a
-// name without a page that does not count.
+// A page of another extractor is stale, but keeps its stored version. Names without a page
+// have no extractor.
 func TestVersionOfOthers(t *testing.T) {
 	was := version{kind: isPage, by: "2", depth: 3, fruitless: true, sketch: 5, revision: "t1", etag: `"x"`}
 	v := parseVersion(was.String(), "2-abc")

@@ -19,7 +19,7 @@ func ExampleNew() {
 	// Output: /about/ About <nil>
 }
 
-// A folder in memory.
+// ExampleNew_mirror reads a folder into memory.
 func ExampleNew_mirror() {
 	f, _ := folder.New("../../testdata/sites/handbook", &folder.Options{Base: "https://handbook.example/"})
 	var pages mirror.Pages

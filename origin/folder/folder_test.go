@@ -139,7 +139,7 @@ func TestWalkLimits(t *testing.T) {
 	deep := strings.Repeat("d/", tree.MaxDepth+1)
 	long := strings.Repeat(strings.Repeat("l", 200)+"/", 38)
 	f, dir := site(t, map[string]string{"index.html": html("Home", ""), deep + "a.html": html("Deep", ""), "big.html": strings.Repeat("x", 3000)})
-	func() { // a path too long for one call of the system is made in steps
+	func() { // a path too long for one system call is created in steps
 		root, err := os.OpenRoot(dir)
 		must(t, err)
 		defer root.Close()
@@ -177,17 +177,17 @@ func TestLinksAndSpecials(t *testing.T) {
 		"v3/index.html": html("Version 3", ""),
 	})
 	for name, target := range map[string]string{
-		"latest":       "v2",           // a directory of the folder
-		"copy.html":    "v2/a.html",    // a file of the folder
-		"v2/up":        "..",           // a circle
-		"v2/self":      ".",            // a small circle
-		"v3/other":     "../v2",        // v3/other/up would go on for ever
-		"eats.html":    "eats.html",    // its own tail
-		"dangling.htm": "nowhere.html", // nothing
+		"latest":       "v2",           // a directory inside the folder
+		"copy.html":    "v2/a.html",    // a file inside the folder
+		"v2/up":        "..",           // a cycle
+		"v2/self":      ".",            // the shortest cycle
+		"v3/other":     "../v2",        // v3/other/up would never end
+		"eats.html":    "eats.html",    // a link to itself
+		"dangling.htm": "nowhere.html", // missing target
 		"escape.html":  filepath.Join(outside, "secret.html"),
 		"escape":       outside,
 		"relative":     "../../../../../../../../../etc",
-		"image.png":    "nowhere.png", // none of our business
+		"image.png":    "nowhere.png", // not a page, so not reported
 	} {
 		must(t, os.Symlink(target, filepath.Join(dir, filepath.FromSlash(name))))
 	}
@@ -265,7 +265,7 @@ func TestVersions(t *testing.T) {
 		}
 		first = now
 	}
-	must(t, os.WriteFile(a, []byte(html("Z", "")), 0o644)) // as long as before
+	must(t, os.WriteFile(a, []byte(html("Z", "")), 0o644)) // same length
 	changed("written in place")
 	must(t, os.WriteFile(a, []byte(html("Y", "")), 0o644))
 	must(t, os.Chtimes(a, old.ModTime(), old.ModTime()))
@@ -292,7 +292,7 @@ func TestVersions(t *testing.T) {
 func TestVersionsOfFreshFiles(t *testing.T) {
 	f, dir := site(t, map[string]string{"index.html": html("Home", "")})
 	f.now = time.Now
-	for range 3 { // faster than any clock of a file system
+	for range 3 { // several changes within one tick of the file system's clock
 		must(t, os.WriteFile(filepath.Join(dir, "index.html"), []byte(html("Rome", "")), 0o644))
 		if v := walk(t, f).versions["/"]; v != "" {
 			t.Errorf("version %q of a file that may change without a trace", v)

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// write makes the files of a site; a name that ends in "/" is a directory.
+// write creates the files of a site. A name that ends in "/" is a directory.
 func write(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -34,7 +34,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// html is a page with a title and, if it is not "", a canonical link.
+// html returns a page with a title and, if canonical is not "", a canonical link.
 func html(title, canonical string) string {
 	if canonical != "" {
 		canonical = `<link rel="canonical" href="` + canonical + `">`
@@ -43,7 +43,7 @@ func html(title, canonical string) string {
 <body><main><h1>` + title + `</h1><p>The wheel at ` + title + ` turns six times a minute when the river is well.</p></main></body></html>`
 }
 
-// opened is a folder that counts what it reads, as it looks an hour later.
+// opened is a folder that records which files it reads. Its clock is an hour ahead.
 type opened struct {
 	*Folder
 	mu    sync.Mutex
@@ -61,7 +61,7 @@ func open(t testing.TB, dir string, o *Options) *opened {
 		w.files = append(w.files, file)
 		w.mu.Unlock()
 	}
-	_, err = f.refresh(context.Background()) // the first look was too early to be sure
+	_, err = f.refresh(context.Background()) // New read the files too early to give them a version
 	must(t, err)
 	w.files = nil
 	t.Cleanup(func() { f.Close() })
@@ -75,7 +75,7 @@ func site(t testing.TB, files map[string]string) (*opened, string) {
 	return open(t, dir, nil), dir
 }
 
-// walked is what one walk yielded.
+// walked is the result of one walk.
 type walked struct {
 	urls     []string
 	versions map[string]string

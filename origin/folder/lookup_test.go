@@ -110,11 +110,11 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestOpenLatin1: where names are bytes, a page may have one that is no UTF-8.
+// TestOpenLatin1 opens a page whose name is not UTF-8, on file systems that allow such names.
 func TestOpenLatin1(t *testing.T) {
 	f, dir := site(t, map[string]string{"index.html": "home"})
 	if err := os.WriteFile(filepath.Join(dir, "caf\xe9.html"), []byte("coffee"), 0o600); err != nil {
-		return // this file system wants UTF-8
+		return // this file system requires UTF-8
 	}
 	file, _, err := f.Lookup("/caf%E9")
 	if err != nil {

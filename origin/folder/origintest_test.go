@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/origin/origintest"
 )
 
-// testFolder is a folder that the suite changes.
+// testFolder is a folder that the suite modifies.
 type testFolder struct{ top, dir string }
 
 func (s *testFolder) Address() string        { return s.dir }
@@ -21,7 +21,7 @@ func (s *testFolder) file(name string) string {
 	return filepath.Join(s.dir, name+".html")
 }
 
-// Put writes a file beside the folder and moves it there, as one should.
+// Put writes a file outside of the folder and moves it into the folder.
 func (s *testFolder) Put(name, title, text string) error {
 	page := `<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>` + title + `</title></head><body>
 <nav><a href="/">Home</a></nav><main><h1>` + title + `</h1><p>` + text + `</p></main></body></html>`
@@ -34,7 +34,7 @@ func (s *testFolder) Put(name, title, text string) error {
 
 func (s *testFolder) Delete(name string) error { return os.Remove(s.file(name)) }
 
-// Break empties a file, as a generator that has just begun to write it does.
+// Break empties a file, like a generator that has just begun to write it.
 func (s *testFolder) Break(name string) error {
 	if err := os.Rename(s.file(name), filepath.Join(s.top, name)); err != nil {
 		return err
@@ -46,7 +46,7 @@ func (s *testFolder) Mend(name string) error {
 	return os.Rename(filepath.Join(s.top, name), s.file(name))
 }
 
-// Trouble takes the whole folder away for a while.
+// Trouble moves the whole folder away, or back.
 func (s *testFolder) Trouble(t origintest.Trouble) error {
 	switch away := filepath.Join(s.top, "away"); t {
 	case origintest.Fine:
@@ -86,7 +86,8 @@ func TestOrigin(t *testing.T) {
 				return nil, err
 			}
 			t.Cleanup(func() { f.Close() })
-			// An hour later: what was written in the last two seconds has no version yet.
+			// One hour ahead, because files changed within the last two seconds have no
+			// version yet.
 			f.now = func() time.Time { return time.Now().Add(time.Hour) }
 			return f, nil
 		},

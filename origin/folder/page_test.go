@@ -97,7 +97,7 @@ func TestIdentityOfCleanNameAndDirectory(t *testing.T) {
 	}
 }
 
-// A page that only leads on to another page of the folder is another name of it.
+// A page that only redirects to another page of the folder is an alias of it.
 func TestRefresh(t *testing.T) {
 	refresh := func(to string) string {
 		return `<!DOCTYPE html><html><head><title>Go</title><meta http-equiv="refresh" content="0; url=` + to + `"></head><body><a href="` + to + `">on</a></body></html>`
@@ -187,7 +187,8 @@ func TestHomeMoves(t *testing.T) {
 	}
 }
 
-// TestHomeReadsLittle: a folder without canonical links is not read to its end.
+// TestHomeReadsLittle checks that the search for the home stops early in a folder without
+// canonical links.
 func TestHomeReadsLittle(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 100 {
@@ -219,7 +220,7 @@ func TestLinksAreAbsolute(t *testing.T) {
 				urls = append(urls, s.URL)
 			}
 		}
-		root := want // of the host, for a path that starts with a slash
+		root := want // root of the host, for a path that starts with a slash
 		if base == "https://www.example/project" {
 			root = "https://www.example/"
 		}
@@ -273,7 +274,7 @@ func TestPageRefuses(t *testing.T) {
 	})
 	for u, want := range map[string]error{
 		"/nothing.html":           millrace.ErrNotFound,
-		"/b":                      millrace.ErrNotFound, // no URL of the stream
+		"/b":                      millrace.ErrNotFound, // not a URL of the stream
 		"/a":                      millrace.ErrNotFound,
 		"/a/index.html":           millrace.ErrNotFound,
 		"/index.html":             millrace.ErrNotFound,

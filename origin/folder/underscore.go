@@ -45,7 +45,7 @@ type linked struct {
 func (l *linked) cursor() millrace.Cursor {
 	b, err := json.Marshal(l)
 	if err != nil {
-		panic("folder: strings do not encode: " + err.Error())
+		panic("folder: cannot encode cursor: " + err.Error())
 	}
 	return millrace.Cursor(b)
 }

@@ -35,8 +35,7 @@ func pull(t *testing.T, f *opened, since millrace.Cursor) (urls []string, next m
 	return urls, next
 }
 
-// edit writes files at a later time, by the clock of the file system, than all
-// that are there.
+// edit writes files with modification times later than those of all existing files.
 func edit(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	probe := filepath.Join(t.TempDir(), "probe")
@@ -51,7 +50,7 @@ func edit(t *testing.T, dir string, files map[string]string) {
 	write(t, dir, files)
 }
 
-// leads is a page with links.
+// leads returns a page with links.
 func leads(title string, to ...string) string {
 	links := ""
 	for _, u := range to {
@@ -68,7 +67,7 @@ func TestUnderscore(t *testing.T) {
 		"_only.html": html("Linked by one that is linked", ""), "_draft.html": leads("Draft", "_draft.html"), "_parts/nav.html": html("Part", ""),
 		"lib/_404.txt": "no page",
 	}
-	for i := range maxProbes { // the home is learned from them
+	for i := range maxProbes { // these determine the home, so that it needs no other page
 		files[fmt.Sprint("0/", i, ".html")] = html("A page without links", "")
 	}
 	write(t, dir, files)
@@ -112,7 +111,7 @@ func TestUnderscore(t *testing.T) {
 	step("a cursor of something else", "walked", draft, "x.html", "y.html")
 }
 
-// A page goes from a mirror with the last link to it.
+// A mirror deletes a page when its last link is gone.
 func TestUnderscoreMirror(t *testing.T) {
 	f, dir := site(t, map[string]string{"index.html": leads("Home", "_a.html"), "b.html": html("B", ""), "c.html": html("C", ""), "_a.html": html("A", ""), "d.html": html("D", ""), "e.html": html("E", "")})
 	var pages mirror.Pages
@@ -138,7 +137,7 @@ func TestUnderscoreMirror(t *testing.T) {
 	sync("/", "/b.html", "/c.html", "/d.html", "/e.html")
 }
 
-// Python's manual has pages of the modules __main__, __future__ and _thread.
+// Python's manual has pages for the modules __main__, __future__ and _thread.
 func TestUnderscorePython(t *testing.T) {
 	f := open(t, testkit.Data(t, "MILLRACE_TEST_PYDOC"), nil)
 	urls, cursor := pull(t, f, "")

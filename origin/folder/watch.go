@@ -13,8 +13,8 @@ import (
 // so that no change since an earlier walk is missed. Calls never overlap. Watch returns the
 // context's error.
 //
-// If the system has no watches (left), Watch logs this and walks the folder every few seconds
-// instead.
+// If the system supports no file watches or has none left, Watch logs this and walks the
+// folder every few seconds instead.
 func (f *Folder) Watch(ctx context.Context, changed func()) error {
 	w := watch.Folder{
 		Dir: f.dir,

@@ -19,7 +19,7 @@ func ExampleNew() {
 	// Output: hugo https://mill.example/site/ /2024/04/first-flour/ First flour of the year <nil>
 }
 
-// A tree of Markdown in memory.
+// ExampleNew_mirror reads a folder of Markdown into memory.
 func ExampleNew_mirror() {
 	f, _ := markdown.New("../../testdata/sites/md-hugo", nil)
 	var pages mirror.Pages

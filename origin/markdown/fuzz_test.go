@@ -13,12 +13,12 @@ import (
 	"github.com/millrace/millrace/internal/commonmark"
 )
 
-// words returns the letters and digits of a text, whatever stands between them.
+// words returns only the letters and digits of a text.
 func words(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), " ")
 }
 
-// check reports what no blocks may be.
+// check reports invalid blocks.
 func check(t *testing.T, blocks []millrace.Block, depth int) {
 	t.Helper()
 	if depth > 2*commonmark.MaxDepth+10 {
@@ -75,7 +75,7 @@ func dialects(t testing.TB) []*snapshot {
 	return out
 }
 
-// convertIn converts a text as the dialect of a site has it.
+// convertIn converts a text in the dialect of a site.
 func convertIn(t testing.TB, s *snapshot, file, in string) ([]millrace.Block, error) {
 	l, err := s.linker(path.Join(s.roots()[0], file), "/a/")
 	must(t, err)
@@ -83,8 +83,8 @@ func convertIn(t testing.TB, s *snapshot, file, in string) ([]millrace.Block, er
 	return blocks, err
 }
 
-// FuzzConvert: any text gives blocks that are whole, in every dialect, and the
-// same ones again.
+// FuzzConvert checks that any text converts to valid blocks in every dialect, and always to
+// the same ones.
 func FuzzConvert(f *testing.F) {
 	f.Add("# a {#b}\n\n> [!NOTE]\n> c [d](b.md) `e`\n\n!!! tip\n    f\n\n:::x\n- [ ] g\n:::\n")
 	f.Add("{{< a >}}b{{< /a >}} {% raw %}{{ c }}{% endraw %} <b>d</b> <A>{e}</A>\n\n| f |\n|---|\n| $g_h$ |\n")
@@ -109,7 +109,7 @@ func FuzzConvert(f *testing.F) {
 	})
 }
 
-// FuzzMatter: any front matter is read or refused, with its place.
+// FuzzMatter checks that any front matter is parsed or rejected.
 func FuzzMatter(f *testing.F) {
 	f.Add("---\na: &b [1, *b]\nc: |\n  d\n---\ne")
 	f.Add("+++\na = [1, {b = 2024-01-01}]\n+++\nc")
@@ -137,7 +137,7 @@ func FuzzMatter(f *testing.F) {
 	})
 }
 
-// TestRoundTrip: what blocks say survives Markdown.
+// TestRoundTrip checks that the text of blocks survives a conversion to Markdown and back.
 func TestRoundTrip(t *testing.T) {
 	plain := dialects(t)[0]
 	r := rand.New(rand.NewPCG(1, 2))
@@ -198,8 +198,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestSpecials of CommonMark and of the dialects, together: nothing of them
-// may stop the parser before the end of the text.
+// TestNothingIsLost combines syntax of CommonMark with that of the dialects. None of it may
+// stop the parser before the end of the text.
 func TestNothingIsLost(t *testing.T) {
 	for _, s := range dialects(t) {
 		for _, in := range []string{

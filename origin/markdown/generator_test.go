@@ -18,25 +18,25 @@ import (
 	"github.com/millrace/millrace/origin/folder"
 )
 
-// TestRealGenerators builds sites with the real generators, and compares where
-// their pages are and what they say with what is read without them.
+// TestRealGenerators builds sites with the real generators. It compares the URLs and texts of
+// their pages with those that the package reads without a build.
 func TestRealGenerators(t *testing.T) {
 	for _, g := range []struct {
 		site    string
 		command []string
-		more    []string // pages that the generator makes of no file
-		less    []string // pages without content, which are none in HTML
+		more    []string // generated pages without a file
+		less    []string // pages without content, which are not pages in HTML
 	}{
 		{"md-hugo", []string{"hugo", "--quiet", "-d", "OUT"}, []string{"/docs/", "/de/", "/en/"}, []string{"/posts/"}},
 		{"md-jekyll", []string{"jekyll", "build", "-q", "-d", "OUT"}, nil, nil},
-		// Before 1.5 nothing is excluded.
+		// MkDocs before 1.5 excludes no files.
 		{"md-mkdocs", []string{"mkdocs", "build", "-q", "-d", "OUT"}, []string{"/attic/a/", "/guide/x.old/"}, nil},
 	} {
 		t.Run(g.site, func(t *testing.T) {
 			testkit.Real(t, g.command[0])
 			src, out := t.TempDir(), t.TempDir()
 			must(t, os.CopyFS(src, os.DirFS(filepath.Join(sites, g.site))))
-			if g.site == "md-hugo" { // the name of the file before Hugo 0.110
+			if g.site == "md-hugo" { // Hugo before 0.110 uses this name
 				must(t, os.Rename(filepath.Join(src, "hugo.toml"), filepath.Join(src, "config.toml")))
 			}
 			for i, a := range g.command {
@@ -140,7 +140,7 @@ func links(blocks []millrace.Block) []string {
 	return out
 }
 
-// similar returns the F1 of the words of two texts.
+// similar returns the F1 score of the words of two texts.
 func similar(a, b string) float64 {
 	words := func(s string) map[string]int {
 		out := map[string]int{}

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write what the golden files want")
 
-// TestSites compares all that is said of the sites of testdata.
+// TestSites compares all fields of all pages of the sites in testdata with golden files.
 func TestSites(t *testing.T) {
 	for name, kind := range map[string]Kind{
 		"md-hugo": Hugo, "md-jekyll": Jekyll, "md-mkdocs": MkDocs, "md-docusaurus": Docusaurus, "md-plain": Plain,

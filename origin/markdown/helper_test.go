@@ -22,7 +22,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// write makes the files of a site; a name that ends in "/" is a directory.
+// write creates the files of a site. A name that ends in "/" is a directory.
 func write(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -36,7 +36,7 @@ func write(t testing.TB, dir string, files map[string]string) {
 	}
 }
 
-// open opens a folder as it looks an hour later.
+// open opens a folder. Its clock is an hour ahead.
 func open(t testing.TB, dir string, o *Options) *Folder {
 	t.Helper()
 	f, err := New(dir, o)
@@ -46,7 +46,7 @@ func open(t testing.TB, dir string, o *Options) *Folder {
 	return f
 }
 
-// made opens a folder of some files.
+// made creates files and opens their folder.
 func made(t testing.TB, files map[string]string) (*Folder, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -54,7 +54,7 @@ func made(t testing.TB, files map[string]string) (*Folder, string) {
 	return open(t, dir, nil), dir
 }
 
-// walked is what one walk yielded.
+// walked is the result of one walk.
 type walked struct {
 	names    []string
 	versions map[string]string
@@ -97,7 +97,7 @@ func page(t testing.TB, f millrace.Source, name string) *millrace.Page {
 	return p
 }
 
-// urls returns where the pages of a folder are, by their names.
+// urls returns the URLs of a folder's pages, by name.
 func urls(t testing.TB, f *Folder) map[string]string {
 	t.Helper()
 	out := map[string]string{}

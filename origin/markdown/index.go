@@ -339,7 +339,7 @@ func (s *snapshot) allowed(name string) error {
 			return err
 		}
 		if !use {
-			return fmt.Errorf("%w: not a page by the convention", millrace.ErrNotFound)
+			return fmt.Errorf("%w: not a page according to the site's convention", millrace.ErrNotFound)
 		}
 	}
 	return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// TestMonsters converts texts that keep parsers busy: each of these took
-// minutes before it was bounded, or would have taken the stack.
+// TestMonsters converts texts that are expensive to parse. Without limits, each of them took
+// minutes or overflowed the stack.
 func TestMonsters(t *testing.T) {
 	if testing.Short() {
 		t.Skip("testing.Short: long documents in every dialect")
@@ -48,7 +48,7 @@ func TestMonsters(t *testing.T) {
 	}
 }
 
-// Lists in one line took minutes.
+// Without a limit, many lists nested in one line took minutes.
 func TestDeepYAML(t *testing.T) {
 	for in, ok := range map[string]bool{
 		"a:\n" + strings.Repeat("- ", 500_000) + "x\n": false, "a: " + strings.Repeat("- ", 500_000) + "x\n": false,

@@ -200,7 +200,7 @@ func (d *yamlDecoder) value(n ast.Node, depth int) (any, error) {
 		}
 		target, ok := d.anchors[n.Value.GetToken().Value]
 		if !ok {
-			return nil, at(n.GetToken(), "an alias of nothing: "+n.Value.GetToken().Value)
+			return nil, at(n.GetToken(), "undefined alias: "+n.Value.GetToken().Value)
 		}
 		return d.value(target, depth+1)
 	case *ast.TagNode:

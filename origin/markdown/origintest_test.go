@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/origin/origintest"
 )
 
-// testFolder is a folder of Markdown that the suite changes: without a generator, or
-// a Hugo site whose posts have permalinks.
+// testFolder is a folder of Markdown that the suite modifies: without a generator, or a Hugo
+// site whose posts have permalinks.
 type testFolder struct {
 	top, dir string
 	hugo     bool
@@ -41,14 +41,14 @@ func (s *testFolder) URL(name string) string {
 	return "/content/posts/" + name + "/"
 }
 
-// name returns what the source calls the page.
+// name returns the URL of the page in the stream.
 func (s *testFolder) name(name string) string { return "/content/posts/" + name + ".md" }
 
 func (s *testFolder) file(name string) string {
 	return filepath.Join(s.dir, filepath.FromSlash(s.name(name)))
 }
 
-// put writes a file beside the folder and moves it there, as one should.
+// put writes a file outside of the folder and moves it into the folder.
 func (s *testFolder) put(name, text string) error {
 	draft := filepath.Join(s.top, "draft")
 	if err := os.WriteFile(draft, []byte(text), 0o600); err != nil {
@@ -66,7 +66,7 @@ func (s *testFolder) Put(name, title, text string) error {
 
 func (s *testFolder) Delete(name string) error { return os.Remove(s.file(name)) }
 
-// Break breaks the front matter, as somebody does who has not finished.
+// Break breaks the front matter, like an editor who has not finished.
 func (s *testFolder) Break(name string) error {
 	if err := os.Rename(s.file(name), filepath.Join(s.top, name)); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (s *testFolder) Mend(name string) error {
 	return os.Rename(filepath.Join(s.top, name), s.file(name))
 }
 
-// Trouble takes the whole folder away for a while.
+// Trouble moves the whole folder away, or back.
 func (s *testFolder) Trouble(t origintest.Trouble) error {
 	switch away := filepath.Join(s.top, "away"); t {
 	case origintest.Fine:
@@ -112,7 +112,8 @@ func TestOrigin(t *testing.T) {
 						t.Errorf("the folder is taken for one of kind %s", f.Kind())
 					}
 					t.Cleanup(func() { f.Close() })
-					// An hour later: what was written in the last two seconds has no version yet.
+					// One hour ahead, because files changed within the last two seconds have
+					// no version yet.
 					f.now = func() time.Time { return time.Now().Add(time.Hour) }
 					return f, nil
 				},

@@ -43,8 +43,8 @@ type spot struct {
 type convention interface {
 	// roots returns the folders that contain pages; "." is the project.
 	roots() []string
-	// entry reports whether to use an entry of a root, or an error with the reason. An
-	// [unpublished] is reported. has reports whether a name exists next to it.
+	// entry reports whether to use an entry of a root. The error is the reason why not; only
+	// an [unpublished] is reported. has reports whether a name exists next to the entry.
 	entry(name string, folder bool, has func(string) bool) (use bool, err error)
 	// spot returns the address of a page. It adds the defaults of the configuration to the
 	// front matter.
@@ -66,7 +66,7 @@ type site struct {
 	authors map[string]string
 	// drafts, future and expired publish such pages, too.
 	drafts, future, expired bool
-	// bare allows links by the name of a page without its folder, see [index.find].
+	// shortNames allows links by the name of a page without its folder, see [index.find].
 	shortNames bool
 }
 
@@ -84,7 +84,7 @@ func (u unpublished) Unwrap() error { return millrace.ErrNotFound }
 
 var (
 	errPrivate  = unpublished{"underscore", "the name starts with an underscore, like drafts and parts"}
-	errNoMatter = unpublished{"no-matter", "no front matter; Jekyll publishes no page of such a file"}
+	errNoMatter = unpublished{"no-matter", "no front matter; Jekyll copies such a file unchanged"}
 )
 
 // within reports whether a name is a folder or inside it.
@@ -168,11 +168,11 @@ func (s *site) release(m matter, date, now time.Time) (timed bool, err error) {
 		from = cmp.Or(m.date("date"), date)
 	}
 	if !s.future && from.After(now) {
-		return true, unpublished{"future", "it is to be published at " + from.UTC().Format(time.RFC3339)}
+		return true, unpublished{"future", "not published before " + from.UTC().Format(time.RFC3339)}
 	}
 	until := m.date("expirydate", "expiry_date", "unpublishdate", "expires")
 	if !s.expired && !until.IsZero() && !until.After(now) {
-		return true, unpublished{"expired", "it has expired at " + until.UTC().Format(time.RFC3339)}
+		return true, unpublished{"expired", "expired at " + until.UTC().Format(time.RFC3339)}
 	}
 	return !until.IsZero(), nil
 }

@@ -169,7 +169,7 @@ func (j *jekyllSite) spot(name string, h *head) (spot, error) {
 		if post {
 			d := postName.FindStringSubmatch(stem)
 			if d == nil {
-				return sp, unpublished{"post-date", "the name of a post starts with its date, such as 2024-06-30-"}
+				return sp, unpublished{"post-date", "the name of a post must start with its date, such as 2024-06-30-"}
 			}
 			t, err := time.Parse("2006-1-2", d[1]+"-"+d[2]+"-"+d[3])
 			if err != nil {

@@ -73,7 +73,8 @@ func TestUnchangedFilesStayClosed(t *testing.T) {
 	if _, err := f.Page(t.Context(), millrace.Ref{URL: "/a.md", Version: first.versions["/a.md"]}); !errors.Is(err, millrace.ErrUnmodified) {
 		t.Errorf("a page that stands: %v", err)
 	}
-	// Another text: that page alone. Another address: all, for their links.
+	// A new text changes only its page. A new address changes all pages, because of their
+	// links.
 	write(t, dir, map[string]string{"c.md": "xyz"})
 	third := walkAll(t, f)
 	changed := func(a, b walked) (out []string) {
@@ -95,7 +96,7 @@ func TestUnchangedFilesStayClosed(t *testing.T) {
 	if p := page(t, f, "/b.md"); p.Blocks[0].URL != noBase+"z/" {
 		t.Errorf("the link leads to %s", p.Blocks[0].URL)
 	}
-	// The time goes on.
+	// The clock advances past the expiry date.
 	f.now = func() time.Time { return time.Date(2124, 1, 1, 0, 0, 0, 0, time.UTC) }
 	if w := walkAll(t, f); !w.absent["/e.md"] || millrace.ErrorCode(w.skipped["/e.md"]) != "expired" {
 		t.Errorf("skipped %v", w.skipped)
@@ -145,8 +146,8 @@ func found(err error, code string) bool {
 	return millrace.ErrorCode(err) == code || ok && strings.Contains(fault.Position, code)
 }
 
-// TestBroken: what is broken is reported with its place and stays; what its
-// owner takes back goes.
+// TestBroken checks that broken files are reported with their position and are not absent. A
+// page that its owner withdraws is absent.
 func TestBroken(t *testing.T) {
 	f, dir := made(t, map[string]string{
 		"ok.md": "x", "yaml.md": "---\ntitle: a\nlist: [b\n---\nx", "toml.md": "+++\ntitle = \"a\nb = 1\n+++\nx", "json.md": "{\n \"a\": tru\n}\nx",
@@ -251,7 +252,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestYAML is about what the parser of YAML is helped with.
+// TestYAML decodes YAML that the parser alone would reject or misread.
 func TestYAML(t *testing.T) {
 	for in, want := range map[string]matter{
 		"a: !!python/name:x.y\nb: 1":               {"a": "", "b": "1"},

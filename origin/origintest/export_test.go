@@ -1,6 +1,6 @@
 package origintest
 
-// Cases returns the sentences of the contract.
+// Cases returns the names of the cases.
 func Cases() (names []string) {
 	for _, c := range cases() {
 		names = append(names, c.name)

@@ -19,8 +19,7 @@ import (
 	"github.com/millrace/millrace/origin/origintest"
 )
 
-// fault is a way in which an origin can be wrong, with the case that has to
-// find it.
+// fault is an error that an origin can have, with the case that has to find it.
 type fault struct {
 	name, finds string
 	changes     func(r *reader, ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error]
@@ -32,8 +31,8 @@ type (
 	yield = func(millrace.Change, error) bool
 )
 
-// mapped returns a stream in which each step is another one; false leaves it
-// out.
+// mapped returns a stream in which step modifies each step. If step returns false, the step is
+// dropped.
 func mapped(s seq, step func(c *millrace.Change, err *error) bool) seq {
 	return func(yield yield) {
 		for c, err := range s {
@@ -44,14 +43,14 @@ func mapped(s seq, step func(c *millrace.Change, err *error) bool) seq {
 	}
 }
 
-// steps is the fault of a stream whose steps are wrong.
+// steps returns a fault that changes the steps of a stream.
 func steps(name, finds string, step func(c *millrace.Change, err *error) bool) fault {
 	return fault{name: name, finds: finds, changes: func(r *reader, ctx context.Context, since millrace.Cursor) seq {
 		return mapped(r.changes(ctx, since), step)
 	}}
 }
 
-// pages is the fault of pages that are wrong.
+// pages returns a fault that changes pages.
 func pages(name, finds string, page func(p *millrace.Page, err error) (*millrace.Page, error)) fault {
 	return fault{name: name, finds: finds, page: func(r *reader, ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 		return page(r.page(ctx, have))
@@ -59,47 +58,47 @@ func pages(name, finds string, page func(p *millrace.Page, err error) (*millrace
 }
 
 var faults = []fault{
-	steps("no mark", "a stream ends with a mark", func(c *millrace.Change, _ *error) bool { return c.Kind != millrace.KindCheckpoint }),
-	steps("a cursor that does not print", "a stream ends with a mark", func(c *millrace.Change, _ *error) bool {
+	steps("no mark", "a stream ends with a checkpoint", func(c *millrace.Change, _ *error) bool { return c.Kind != millrace.KindCheckpoint }),
+	steps("a cursor that does not print", "a stream ends with a checkpoint", func(c *millrace.Change, _ *error) bool {
 		if c.Checkpoint != nil {
 			c.Checkpoint.Cursor += "\x00"
 		}
 		return true
 	}),
-	steps("URLs that are not canonical", "a stream ends with a mark", func(c *millrace.Change, _ *error) bool {
+	steps("URLs that are not canonical", "a stream ends with a checkpoint", func(c *millrace.Change, _ *error) bool {
 		c.URL = strings.Replace(c.URL, "/page-", "/%70age-", 1)
 		return true
 	}),
-	pages("a field that it does not speak for", "pages can be asked for", func(p *millrace.Page, err error) (*millrace.Page, error) {
+	pages("a field that it does not speak for", "pages can be fetched", func(p *millrace.Page, err error) (*millrace.Page, error) {
 		if p != nil {
 			p.Author = "A. Miller"
 		}
 		return p, err
 	}),
-	pages("a page for every URL", "pages can be asked for", func(p *millrace.Page, err error) (*millrace.Page, error) {
+	pages("a page for every URL", "pages can be fetched", func(p *millrace.Page, err error) (*millrace.Page, error) {
 		if errors.Is(err, millrace.ErrNotFound) {
 			return &millrace.Page{}, nil
 		}
 		return p, err
 	}),
-	pages("errors without advice", "pages can be asked for", func(p *millrace.Page, err error) (*millrace.Page, error) {
+	pages("errors without advice", "pages can be fetched", func(p *millrace.Page, err error) (*millrace.Page, error) {
 		if errors.Is(err, millrace.ErrNotFound) {
 			err = errors.New("no such page")
 		}
 		return p, err
 	}),
-	{name: "versions are ordered", finds: "pages can be asked for", page: func(r *reader, ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	{name: "versions are ordered", finds: "pages can be fetched", page: func(r *reader, ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 		p, err := r.page(ctx, have)
 		if err == nil && have.Version > p.Version {
 			return nil, millrace.ErrUnmodified
 		}
 		return p, err
 	}},
-	{name: "conditions are ignored", finds: "pages can be asked for", page: func(r *reader, ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	{name: "conditions are ignored", finds: "pages can be fetched", page: func(r *reader, ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 		have.Version = ""
 		return r.page(ctx, have)
 	}},
-	{name: "one buffer for all", finds: "pages can be asked for at once", page: func(r *reader, ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	{name: "one buffer for all", finds: "pages can be fetched concurrently", page: func(r *reader, ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 		buffer := r.file + ".buffer"
 		_ = os.WriteFile(buffer, []byte(have.URL), 0o600)
 		runtime.Gosched()
@@ -113,7 +112,7 @@ var faults = []fault{
 		}
 		return r.changes(ctx, since)
 	}},
-	{name: "an unknown cursor is the end", finds: "a garbled cursor is not believed", changes: func(r *reader, ctx context.Context, since millrace.Cursor) seq {
+	{name: "an unknown cursor is the end", finds: "an invalid cursor loses no page", changes: func(r *reader, ctx context.Context, since millrace.Cursor) seq {
 		if since != "" && len(since) != 16 {
 			return func(yield yield) { yield(mark(since, false), nil) }
 		}
@@ -139,13 +138,13 @@ var faults = []fault{
 			return true
 		})
 	}},
-	steps("no deletions", "changes are followed", func(c *millrace.Change, _ *error) bool {
+	steps("no deletions", "changes are mirrored", func(c *millrace.Change, _ *error) bool {
 		if c.Checkpoint != nil {
 			c.Checkpoint.Complete = false
 		}
 		return true
 	}),
-	{name: "the title is the version", finds: "changes are followed", changes: func(r *reader, ctx context.Context, since millrace.Cursor) seq {
+	{name: "the title is the version", finds: "changes are mirrored", changes: func(r *reader, ctx context.Context, since millrace.Cursor) seq {
 		return mapped(r.changes(ctx, since), func(c *millrace.Change, _ *error) bool {
 			if len(c.Version) > 0 {
 				c.Version = c.Version[:0] + digest(c.URL)
@@ -160,7 +159,7 @@ var faults = []fault{
 		}
 		return p, err
 	}},
-	{name: "an empty site deletes", finds: "the loss of everything is believed the second time", changes: func(r *reader, ctx context.Context, since millrace.Cursor) seq {
+	{name: "an empty site deletes", finds: "the loss of all pages needs confirmation", changes: func(r *reader, ctx context.Context, since millrace.Cursor) seq {
 		c, err := r.load()
 		if err == nil && len(c.Pages) == 0 {
 			return func(yield yield) {
@@ -174,21 +173,21 @@ var faults = []fault{
 		}
 		return r.changes(ctx, since)
 	}},
-	steps("silence about what is no page", "what is no page is reported", func(_ *millrace.Change, err *error) bool { return *err == nil }),
-	steps("a page that fails is absent", "a page that fails stays", func(_ *millrace.Change, err *error) bool {
+	steps("silence about what is no page", "entries that are not pages are reported", func(_ *millrace.Change, err *error) bool { return *err == nil }),
+	steps("a page that fails is absent", "an unavailable page is kept", func(_ *millrace.Change, err *error) bool {
 		var skip *millrace.SkipError
 		if errors.As(*err, &skip) {
 			skip.Absent = true
 		}
 		return true
 	}),
-	{name: "a site that is down is empty", finds: "a site that fails stays", changes: func(r *reader, ctx context.Context, since millrace.Cursor) seq {
+	{name: "a site that is down is empty", finds: "an unavailable site is kept", changes: func(r *reader, ctx context.Context, since millrace.Cursor) seq {
 		if c, err := r.load(); err == nil && c.Down {
 			return func(yield yield) { yield(mark("down", true), nil) }
 		}
 		return r.changes(ctx, since)
 	}},
-	{name: "a page is read in two steps", finds: "a site may change meanwhile", page: func(r *reader, ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	{name: "a page is read in two steps", finds: "a site may change during a run", page: func(r *reader, ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 		p, err := r.page(ctx, have)
 		if err != nil {
 			return p, err
@@ -229,22 +228,21 @@ var faults = []fault{
 	steps("ending in silence", "a stream ends with its context", func(_ *millrace.Change, err *error) bool {
 		return !errors.Is(*err, context.Canceled)
 	}),
-	{name: "a page that is deaf to its context", finds: "a page ends with its context", page: func(r *reader, ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
+	{name: "a page that is deaf to its context", finds: "a fetch ends with its context", page: func(r *reader, ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 		return r.page(context.WithoutCancel(ctx), have)
 	}},
-	pages("a context that ends is no page", "a page ends with its context", func(p *millrace.Page, err error) (*millrace.Page, error) {
+	pages("a context that ends is no page", "a fetch ends with its context", func(p *millrace.Page, err error) (*millrace.Page, error) {
 		if errors.Is(err, context.Canceled) {
 			err = millrace.ErrNotFound
 		}
 		return p, err
 	}),
-	{name: "the end is marked first", finds: "a run that is broken off goes on later", changes: early},
-	{name: "the end is marked first, and killed", finds: "a run that is killed goes on later", changes: early},
-	{name: "the end is marked first, and cancelled", finds: "a run that is cancelled goes on later", changes: early},
+	{name: "the end is marked first", finds: "an interrupted run resumes", changes: early},
+	{name: "the end is marked first, and killed", finds: "a killed run resumes", changes: early},
+	{name: "the end is marked first, and cancelled", finds: "a cancelled run resumes", changes: early},
 }
 
-// early is a stream that says before its first page that all of it has been
-// read.
+// early returns a stream that yields a complete checkpoint before its first page.
 func early(r *reader, ctx context.Context, since millrace.Cursor) seq { //nolint:revive // the type of fault.changes
 	return func(yield yield) {
 		c, err := r.get(ctx)
@@ -259,11 +257,11 @@ func early(r *reader, ctx context.Context, since millrace.Cursor) seq { //nolint
 	}
 }
 
-// faultyArg makes this test binary a process in which the suite may fail.
+// faultyArg is the argument with which this test binary runs the suite with a fault.
 const faultyArg = "origintest-faulty"
 
-// TestFaults runs, for each fault, the case that has to find it: in another
-// process, because a test that fails cannot be taken back.
+// TestFaults runs, for each fault, the case that has to find it. It runs in another process,
+// because a failed test cannot be undone.
 func TestFaults(t *testing.T) {
 	for _, finds := range origintest.Cases() {
 		if !slices.ContainsFunc(faults, func(f fault) bool { return f.finds == finds }) {
@@ -289,7 +287,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestFaulty is what those processes run.
+// TestFaulty runs the suite in those processes.
 func TestFaulty(t *testing.T) {
 	if args := flag.Args(); len(args) == 0 || args[0] != faultyArg {
 		return

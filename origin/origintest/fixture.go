@@ -150,7 +150,7 @@ func (f *fixture) sync(path string) *mirror.Report {
 	defer cancel()
 	report, err := mirror.Sync(ctx, from, p.src, p.site, nil)
 	if err != nil {
-		f.Fatalf("a run over the site: %v", err)
+		f.Fatalf("run failed: %v", err)
 	}
 	return report
 }
@@ -211,7 +211,7 @@ func (f *fixture) check(path, when string) {
 	f.says(pages, when+", in a new copy")
 	got, _ := f.readStore(path)
 	if diff := cmp.Diff(want.Pages, got.Pages); diff != "" {
-		f.Fatalf("%s: the copy is not what a new one is (-new +copy):\n%s", when, diff)
+		f.Fatalf("%s: the updated copy differs from a new one (-new +copy):\n%s", when, diff)
 	}
 }
 
@@ -225,7 +225,7 @@ func (f *fixture) says(pages map[string]*millrace.Page, when string) {
 		case exists && p == nil:
 			f.Errorf("%s: %s (%s) is missing", when, name, f.site.URL(name))
 		case exists && !w.on(p):
-			f.Errorf("%s: %s says %q: %q, want %q: %q", when, name, p.Title, p.Text(), w.title, w.text)
+			f.Errorf("%s: %s has the title and text %q: %q, want %q: %q", when, name, p.Title, p.Text(), w.title, w.text)
 		case !exists && p != nil:
 			f.Errorf("%s: %s (%s) is still there", when, name, f.site.URL(name))
 		default:
@@ -234,7 +234,7 @@ func (f *fixture) says(pages map[string]*millrace.Page, when string) {
 		wrong++
 	}
 	if wrong > 0 {
-		f.Fatalf("%s: %d pages are wrong, of %q", when, wrong, slices.Sorted(maps.Keys(pages)))
+		f.Fatalf("%s: %d wrong pages among %q", when, wrong, slices.Sorted(maps.Keys(pages)))
 	}
 }
 
@@ -244,7 +244,7 @@ func (f *fixture) invented(pages map[string]*millrace.Page, when string) {
 	for name, all := range f.said {
 		p := pages[name]
 		if p != nil && !slices.ContainsFunc(all, func(w words) bool { return w.on(p) }) {
-			f.Errorf("%s: %s has never said %q: %q", when, name, p.Title, p.Text())
+			f.Errorf("%s: %s never had the title and text %q: %q", when, name, p.Title, p.Text())
 		}
 	}
 }

@@ -23,10 +23,10 @@ func unchanged(f *fixture) {
 		report := f.sync(path)
 		after, _ := f.readStore(path)
 		if diff := cmp.Diff(before, after); diff != "" || report.Added+report.Updated+report.Deleted > 0 {
-			f.Fatalf("nothing changed, and a run has written, %+v (-before +after):\n%s", report.Counts, diff)
+			f.Fatalf("a run without changes wrote to the store: %+v (-before +after):\n%s", report.Counts, diff)
 		}
 	}
-	f.check(path, "after runs in which nothing changed")
+	f.check(path, "after runs without changes")
 }
 
 func followed(f *fixture) {
@@ -37,11 +37,11 @@ func followed(f *fixture) {
 		do   func()
 	}{
 		{"an edit", func() { f.put("page-05") }},
-		{"an edit of the title alone", func() {
+		{"an edit of only the title", func() {
 			f.write("page-06", words{f.next("page-06").title, f.model["page-06"].text})
 			f.said["page-06"] = append(f.said["page-06"], f.model["page-06"])
 		}},
-		{"an edit that is taken back", func() {
+		{"an edit that is reverted", func() {
 			w := f.model["page-07"]
 			f.put("page-07")
 			f.sync(path)
@@ -49,10 +49,10 @@ func followed(f *fixture) {
 		}},
 		{"two new pages", func() { f.put("first-new"); f.put("second-new") }},
 		{"a deletion", func() { f.remove("page-09") }},
-		{"a page that comes back", func() { f.put("page-09") }},
+		{"a restored page", func() { f.put("page-09") }},
 		{"a rename", func() { f.rename("page-10", "page-10-moved") }},
 		{"a page in place of another", func() { f.remove("page-12"); f.rename("page-13", "page-12") }},
-		{"all of it at once", f.alter},
+		{"all changes at once", f.alter},
 	} {
 		step.do()
 		f.sync(path)
@@ -80,18 +80,18 @@ func lostAll(f *fixture) {
 	report := run()
 	_, pages := f.readStore(path)
 	if report.UnconfirmedDeletions < size || report.Deleted > 0 || len(pages) != size {
-		f.Fatalf("everything is gone, and that is believed at once: %d pages are unconfirmed, %d deleted, %d left",
+		f.Fatalf("first run without pages: %d pages unconfirmed, %d deleted, %d left; want no deletion",
 			report.UnconfirmedDeletions, report.Deleted, len(pages))
 	}
 	run()
 	if _, pages = f.readStore(path); len(pages) > 0 {
-		f.Fatalf("everything is gone for the second time, and %d pages are left", len(pages))
+		f.Fatalf("second run without pages: %d pages left", len(pages))
 	}
 	for name := range model {
 		f.put(name)
 	}
 	run()
-	f.check(path, "after everything was gone and came back")
+	f.check(path, "after all pages were deleted and restored")
 }
 
 func unreadable(f *fixture) {
@@ -106,19 +106,19 @@ func unreadable(f *fixture) {
 	f.put("page-04")
 	n := blank(nil)
 	s := n.read(f.Context(), f.source(n.knownRefs), "")
-	f.sound(s, "the stream over things that are no pages")
+	f.sound(s, "the stream with entries that are not pages")
 	for _, u := range urls {
 		if !slices.ContainsFunc(s.skips, func(skip *millrace.SkipError) bool { return skip.URL == u }) {
-			f.Errorf("%s is no page, and is not reported", u)
+			f.Errorf("%s is not a page, and the stream does not report it", u)
 		}
 	}
 	report := f.sync(path)
 	for _, u := range urls {
 		if !slices.ContainsFunc(report.Skipped, func(skip mirror.Skip) bool { return skip.URL == u }) {
-			f.Errorf("%s is no page, and the report of a run does not say so", u)
+			f.Errorf("%s is not a page, and the run does not report it", u)
 		}
 	}
-	f.check(path, "after things that are no pages")
+	f.check(path, "after entries that are not pages")
 }
 
 func pageFails(f *fixture) {
@@ -133,20 +133,20 @@ func pageFails(f *fixture) {
 	for run := range 3 {
 		report := f.sync(path)
 		_, pages := f.readStore(path)
-		f.says(pages, fmt.Sprintf("in run %d with a page that fails", run+1))
+		f.says(pages, fmt.Sprintf("in run %d with an unavailable page", run+1))
 		if run == 0 && report.SkippedN == 0 {
-			f.Error("a run says nothing of a page that fails")
+			f.Error("the run does not report an unavailable page")
 		}
 	}
 	f.must(site.Mend("page-08"))
 	f.sync(path)
-	f.check(path, "when it fails no more")
+	f.check(path, "after the page was restored")
 	f.must(site.Break("page-08"))
 	f.sync(path)
 	f.must(site.Mend("page-08"))
 	f.put("page-08")
 	f.sync(path)
-	f.check(path, "when it was edited after it failed")
+	f.check(path, "after the page was restored with an edit")
 }
 
 func siteFails(f *fixture) {
@@ -167,19 +167,19 @@ func siteFails(f *fixture) {
 		for run := range 3 {
 			f.troubled(p, fmt.Sprintf("run %d while the site is %s", run+1, name))
 			if again, err := f.origin.Open(f.T, f.site.Address(), p.knownRefs); err == nil {
-				f.troubled(&process{site: p.site, src: again}, fmt.Sprintf("run %d of a process that starts while the site is %s", run+1, name))
+				f.troubled(&process{site: p.site, src: again}, fmt.Sprintf("run %d of a process started while the site is %s", run+1, name))
 			} else {
-				f.sentinel(err, "a start while the site is "+name)
+				f.sentinel(err, "opening the site while it is "+name)
 			}
 			after, _ := f.readStore(path)
 			if diff := cmp.Diff(before.Pages, after.Pages); diff != "" {
-				f.Fatalf("the site is %s, and its pages change (-before +after):\n%s", name, diff)
+				f.Fatalf("the site is %s, and stored pages have changed (-before +after):\n%s", name, diff)
 			}
 		}
 		f.must(site.Trouble(Fine))
 		f.put("page-15")
 		f.sync(path) // a new process: after failures, the old one may wait before requests
-		f.check(path, "when the site is no longer "+name)
+		f.check(path, "after the site was "+name)
 	}
 }
 
@@ -192,7 +192,7 @@ func (f *fixture) troubled(p *process, when string) {
 	f.soon(when, func() {
 		report, err := mirror.Sync(ctx, from, p.src, p.site, nil)
 		if err == nil && report.SkippedN == 0 {
-			f.Errorf("%s says nothing of it", when)
+			f.Errorf("%s: no error and no skipped page", when)
 		}
 		if err != nil {
 			f.sentinel(err, when)
@@ -228,12 +228,12 @@ func meanwhile(f *fixture) {
 		cancel()
 		f.must(<-ended)
 		if err != nil {
-			f.Fatalf("a run over a site that changes: %v", err)
+			f.Fatalf("run while the site changes: %v", err)
 		}
 		_, pages := f.readStore(path)
-		f.invented(pages, fmt.Sprintf("in round %d over a site that changes", round+1))
+		f.invented(pages, fmt.Sprintf("in round %d while the site changes", round+1))
 		f.sync(path)
-		f.check(path, "when it changes no more")
+		f.check(path, "after the last change")
 	}
 }
 

@@ -61,7 +61,7 @@ func (f *fixture) kill(path string, step int, later time.Duration) bool {
 	site.mu.Lock()
 	defer site.mu.Unlock()
 	if err != nil && !site.dead {
-		f.Fatalf("a run ends by itself: %v", err)
+		f.Fatalf("run failed before it was killed: %v", err)
 	}
 	return err != nil
 }
@@ -87,12 +87,12 @@ func runKilled(f *fixture) {
 				killed++
 			}
 			_, pages := f.readStore(path)
-			f.invented(pages, "after a run that was killed")
+			f.invented(pages, "after a killed run")
 		}
 		f.sync(path)
 		f.check(path, "after runs "+c.when+" that were killed")
 		if killed == 0 {
-			f.Errorf("none of %d processes %s was killed", rounds, c.when)
+			f.Errorf("none of %d runs %s was killed", rounds, c.when)
 		}
 	}
 }

@@ -19,10 +19,10 @@ import (
 	"github.com/millrace/millrace/origin/origintest"
 )
 
-// book is a site in one file: what is in it, as JSON.
+// book is a site stored as JSON in one file.
 type book struct{ file string }
 
-// content is what the file holds.
+// content is the content of the file.
 type content struct {
 	Pages map[string]entry
 	Down  bool
@@ -32,7 +32,7 @@ type content struct {
 // entry is one page.
 type entry struct {
 	Title, Text  string
-	Broken, None bool // it cannot be had; it is no page
+	Broken, None bool // unavailable; not a page
 }
 
 func (b book) Address() string        { return b.file }
@@ -48,7 +48,7 @@ func (b book) load() (c content, err error) {
 	return c, err
 }
 
-// edit changes the file, whole.
+// edit changes the file atomically.
 func (b book) edit(change func(c *content)) error {
 	c, err := b.load()
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -95,7 +95,7 @@ func (b book) Unreadable() ([]string, error) {
 	return []string{"/blank"}, b.edit(func(c *content) { c.Pages["/blank"] = entry{None: true} })
 }
 
-// reader is a good origin of a book. A fault replaces a part of it.
+// reader is a correct origin of a book. A fault replaces a part of it.
 type reader struct {
 	book
 	fault fault
@@ -115,7 +115,8 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	return r.page(ctx, have)
 }
 
-// get reads the site, unless it is in trouble.
+// get reads the site. It fails if the site is down, and waits for the end of the context if it
+// is hung.
 func (r *reader) get(ctx context.Context) (content, error) {
 	c, err := r.load()
 	switch {

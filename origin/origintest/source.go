@@ -120,7 +120,7 @@ func (f *fixture) sound(s stream, when string) {
 		f.Fatalf("%s: the stream ends with %v", when, s.err)
 	}
 	if len(s.marks) == 0 || s.last != millrace.KindCheckpoint {
-		f.Fatalf("%s: the last of %d changes is no mark", when, len(s.puts)+len(s.deleted)+len(s.marks))
+		f.Fatalf("%s: the last of %d changes is not a checkpoint", when, len(s.puts)+len(s.deleted)+len(s.marks))
 	}
 	for _, m := range s.marks {
 		if !utf8.ValidString(string(m.Cursor)) || strings.ContainsFunc(string(m.Cursor), func(r rune) bool { return !unicode.IsPrint(r) }) {
@@ -135,7 +135,7 @@ func (f *fixture) sound(s stream, when string) {
 	}
 	for _, skip := range s.skips {
 		if skip.URL == "" || skip.Err == nil {
-			f.Errorf("%s: something was skipped without a URL or a reason: %+v", when, skip)
+			f.Errorf("%s: SkipError without a URL or a reason: %+v", when, skip)
 		}
 		f.sentinel(skip.Err, when)
 	}
@@ -180,17 +180,17 @@ func (f *fixture) speaks(p *millrace.Page, when string) {
 		{millrace.FieldAccess, "access", p.Access != millrace.Access{}},
 		{millrace.FieldContent, "content", len(p.Blocks) > 0},
 		{millrace.FieldExtra, "extra", len(p.Extra) > 0},
-		{^millrace.AllFields, "fields that there are not", p.Known&^millrace.AllFields != 0},
+		{^millrace.AllFields, "unknown fields", p.Known&^millrace.AllFields != 0},
 	} {
 		if field.said && !p.Known.Has(field.is) {
-			f.Errorf("%s: %s says its %s and does not speak for it", when, p.URL, field.name)
+			f.Errorf("%s: %s sets %s, which Known does not include", when, p.URL, field.name)
 		}
 	}
 	if w := p.HTMLSize; w.Bytes < 0 || w.Received < 0 || w.Bytes == 0 && w.Received > 0 || p.Known == 0 && w != (millrace.HTMLSize{}) {
-		f.Errorf("%s: %s has the invalid HTML size %+v", when, p.URL, w)
+		f.Errorf("%s: %s: invalid HTML size %+v", when, p.URL, w)
 	}
 	if p.Title == "" && len(p.Blocks) == 0 && p.Known != 0 && !p.Access.NoIndex && !p.Access.Auth {
-		f.Errorf("%s: %s speaks and says nothing", when, p.URL)
+		f.Errorf("%s: %s has neither a title nor content", when, p.URL)
 	}
 }
 
@@ -244,25 +244,25 @@ func pagesAsked(f *fixture) {
 		}
 		p, err := src.Page(ctx, millrace.Ref{URL: c.URL, Location: c.Location, Section: c.Section})
 		if err != nil {
-			f.Errorf("page %s, which the stream has named: %v", c.URL, err)
+			f.Errorf("page %s of the stream: %v", c.URL, err)
 			continue
 		}
 		f.speaks(p, "page "+c.URL)
 		if c.Page != nil && revision(c.Page) != revision(p) {
-			f.Errorf("page %s is another one than in the stream:\n%s\n%s", c.URL, c.Page.Canonical(), p.Canonical())
+			f.Errorf("page %s differs from the one in the stream:\n%s\n%s", c.URL, c.Page.Canonical(), p.Canonical())
 		}
 		found[p.Title] = true
 		f.conditional(src, c.Ref, p)
 	}
 	for name, w := range f.model {
 		if !found[w.title] {
-			f.Errorf("no page of the stream is %s", name)
+			f.Errorf("the stream lacks the page %s", name)
 		}
 	}
 	for _, u := range []string{f.site.URL("no-such-page"), "", "::", "/%zz", "http://"} {
 		p, err := src.Page(ctx, millrace.Ref{URL: u})
 		if err == nil || u != "" && u[0] == '/' && u[1] != '%' && !errors.Is(err, millrace.ErrNotFound) {
-			f.Errorf("page %q, which there is not: %v, %v", u, p, err)
+			f.Errorf("page %q, which does not exist: %v, %v", u, p, err)
 			continue
 		}
 		f.sentinel(err, "page "+u)
@@ -273,7 +273,7 @@ func pagesAsked(f *fixture) {
 func (f *fixture) conditional(src millrace.Source, ref millrace.Ref, p *millrace.Page) {
 	f.Helper()
 	if ref.Version = p.Version; ref.Version == "" {
-		return // it may change without a trace
+		return // the page may change without a trace
 	}
 	if q, err := src.Page(f.Context(), ref); !errors.Is(err, millrace.ErrUnmodified) {
 		f.Errorf("page %s with its version %q: %v, %v", ref.URL, ref.Version, q, err)
@@ -310,7 +310,7 @@ func pagesAtOnce(f *fixture) {
 				}
 				p, err := src.Page(ctx, millrace.Ref{URL: c.URL, Location: c.Location})
 				if err != nil || revision(p) != want[c.URL] {
-					f.Errorf("page %s, asked for by eight at once: %v, %v", c.URL, p, err)
+					f.Errorf("page %s, fetched by eight goroutines: %v, %v", c.URL, p, err)
 					return
 				}
 			}
@@ -328,7 +328,7 @@ func cursorResumes(f *fixture) {
 	f.put("page-11")
 	f.put("page-new")
 	s = n.read(f.Context(), f.source(before.knownRefs), s.cursor())
-	f.sound(s, "a stream from its cursor")
+	f.sound(s, "the stream from the cursor")
 	src, changed := f.source(n.knownRefs), map[string]bool{}
 	for _, c := range s.puts {
 		if have, ok := before.refs[c.URL]; ok && c.Page == nil && c.Version != "" && c.Version == have.Version {
@@ -347,7 +347,7 @@ func cursorResumes(f *fixture) {
 	}
 	for _, name := range []string{"page-03", "page-11", "page-new"} {
 		if !changed[f.model[name].title] {
-			f.Errorf("%s has changed, and the stream from the cursor does not say so", name)
+			f.Errorf("the stream from the cursor lacks the change of %s", name)
 		}
 	}
 }

@@ -31,20 +31,20 @@ func stopped(f *fixture) {
 		for _, err := range f.source(none.knownRefs).Changes(f.Context(), "") {
 			var skip *millrace.SkipError
 			if err != nil && !errors.As(err, &skip) {
-				f.Fatalf("a stream that was not stopped: %v", err)
+				f.Fatalf("stream failed before it was stopped: %v", err)
 			}
 			if seen++; seen == stop {
 				break
 			}
 		}
 		if seen < stop {
-			f.Errorf("a stream has %d changes, another one has had %d", seen, stop)
+			f.Errorf("stream has %d changes, an earlier one had at least %d", seen, stop)
 			break
 		}
 	}
 	f.noWorkers(before, "consumers that stopped")
 	again := blank(nil)
-	f.sound(again.read(f.Context(), f.source(again.knownRefs), ""), "the stream after others were left")
+	f.sound(again.read(f.Context(), f.source(again.knownRefs), ""), "the stream after stopped streams")
 }
 
 func streamCancelled(f *fixture) {
@@ -67,14 +67,14 @@ func streamCancelled(f *fixture) {
 				switch {
 				case seen <= stop:
 				case err == nil && c.Kind == millrace.KindCheckpoint:
-					f.Errorf("%s: it says that it is complete", when)
+					f.Errorf("%s: it yields a checkpoint", when)
 				case seen > stop+after:
-					f.Errorf("%s: it goes on", when)
+					f.Errorf("%s: it does not end", when)
 					return
 				}
 			}
 			if !errors.Is(last, context.Canceled) {
-				f.Errorf("%s: it ends with %v", when, last)
+				f.Errorf("%s: last error is %v, want context.Canceled", when, last)
 			}
 		})
 		cancel()
@@ -108,7 +108,7 @@ func pageCancelled(f *fixture) {
 		f.soon("a page", func() {
 			p, err := src.Page(ctx, millrace.Ref{URL: c.URL})
 			if err != nil && !errors.Is(err, context.Canceled) || err == nil && p == nil {
-				f.Errorf("page %s, whose context ends in the middle: %v, %v", c.URL, p, err)
+				f.Errorf("page %s, whose context ends during the fetch: %v, %v", c.URL, p, err)
 			}
 		})
 		stop.Stop()
@@ -148,12 +148,12 @@ func runCancelled(f *fixture) {
 			}
 		})
 		cancel()
-		f.noWorkers(before, "a run that was cancelled")
+		f.noWorkers(before, "a cancelled run")
 		_, pages := f.readStore(path)
-		f.invented(pages, "after a run that was cancelled")
+		f.invented(pages, "after a cancelled run")
 	}
 	f.sync(path)
-	f.check(path, "after runs that were cancelled")
+	f.check(path, "after cancelled runs")
 }
 
 // brittle is a sink that fails after a number of calls.
@@ -186,14 +186,14 @@ func runBroken(f *fixture) {
 				break
 			}
 			if broken++; broken > 20*size {
-				f.Fatalf("runs %s never end: %v", when, err)
+				f.Fatalf("runs %s did not end: %v", when, err)
 			}
 			_, pages := f.readStore(path)
-			f.invented(pages, "after a run that was broken off")
+			f.invented(pages, "after an interrupted run")
 		}
-		f.check(path, "after runs "+when+" that were broken off")
+		f.check(path, "after runs "+when+" that were interrupted")
 		if broken == 0 {
-			f.Errorf("no run %s was broken off", when)
+			f.Errorf("no run %s was interrupted", when)
 		}
 	}
 }

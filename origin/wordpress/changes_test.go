@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// stream is what one run yielded.
+// stream holds the results of one run.
 type stream struct {
 	puts  map[string]millrace.Change // by path
 	skips map[string]error
@@ -51,15 +51,15 @@ func (f *fake) run(t *testing.T, o *Options, since millrace.Cursor) stream {
 	return s
 }
 
-// fill publishes posts of the names p0, p1 and so on.
+// fill publishes n posts, named p0, p1 and so on.
 func (f *fake) fill(n int) {
 	for i := range n {
 		f.add(fmt.Sprintf("p%d", i), fmt.Sprintf("Post %d", i), fmt.Sprintf("<p>Words %d.</p>", i))
 	}
 }
 
-// Posts that stand from the start to the end of a run are named, whatever
-// happens to others, and the next run brings the rest.
+// A run names every post that exists from its start to its end, whatever happens to other
+// posts. The next run finds the rest.
 func TestShiftingLists(t *testing.T) {
 	for seed := range uint64(12) {
 		f := newFake(t)
@@ -71,7 +71,7 @@ func TestShiftingLists(t *testing.T) {
 		}
 		gone := 0
 		f.hook = func(n int) {
-			if n < 3 { // the first look
+			if n < 3 { // latest items, before the listing
 				return
 			}
 			for range rng.IntN(60) {
@@ -120,7 +120,7 @@ func TestShiftingLists(t *testing.T) {
 	}
 }
 
-// A plugin's order is not trusted.
+// The order of a list may be that of a plugin.
 func TestForeignOrder(t *testing.T) {
 	f := newFake(t)
 	f.fill(230)
@@ -139,8 +139,8 @@ func TestForeignOrder(t *testing.T) {
 	}
 }
 
-// What is asked for in a run in which nothing has changed, and in one in which
-// one post has.
+// TestRequests counts the requests of a run without changes, and of a run with one modified
+// post.
 func TestRequests(t *testing.T) {
 	f := newFake(t)
 	f.fill(250)
@@ -154,7 +154,7 @@ func TestRequests(t *testing.T) {
 	p.title, p.modified = "Edited", f.tick()
 	f.asked = nil
 	next := f.run(t, nil, s.cursor())
-	if len(f.asked) != 8 || len(next.puts) != 250 { // root, types, two looks, what was modified, three light ones
+	if len(f.asked) != 8 || len(next.puts) != 250 { // root, types, two lists of latest items, modified items, three light lists
 		t.Errorf("asked for %q, got %d puts", f.asked, len(next.puts))
 	}
 	for u, c := range next.puts {
@@ -166,7 +166,7 @@ func TestRequests(t *testing.T) {
 		}
 	}
 	f.remove("p3")
-	f.add("late", "Late", "<p>It was scheduled.").modified = f.posts[0].modified // as scheduled posts are
+	f.add("late", "Late", "<p>It was scheduled.").modified = f.posts[0].modified // publishing a scheduled post does not modify it
 	if s := f.run(t, nil, next.cursor()); len(s.puts) != 250 || s.puts["/late/"].URL == "" {
 		t.Errorf("a scheduled post that came out: %d puts", len(s.puts))
 	}
@@ -210,8 +210,8 @@ func TestReadAgain(t *testing.T) {
 	}
 }
 
-// A post that was modified in this very second has no version yet, and the
-// type is looked at again.
+// A post that was modified in the current second has no version yet, and the next run lists
+// its type again.
 func TestSameSecond(t *testing.T) {
 	f := newFake(t)
 	f.fill(3)
@@ -304,7 +304,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// A type whose interface is its plugin's own does not keep others away.
+// A type with an interface of its own plugin does not affect other types.
 func TestStrangeType(t *testing.T) {
 	for _, status := range []int{400, 401, 404, 500} {
 		f := newFake(t)
@@ -327,11 +327,11 @@ func TestStrangeType(t *testing.T) {
 	}
 }
 
-// A type of a plugin is followed if its items have pages.
+// The pages of a plugin's type are read if its items have pages.
 func TestOtherTypes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		status int
-		link   string // header; ID stands for that of the item
+		link   string // Link header; AT is the server
 		to     string
 		public bool
 	}{
@@ -376,7 +376,7 @@ func TestOtherTypes(t *testing.T) {
 			if !tt.public {
 				return
 			}
-			f.types = nil // the plugin is gone
+			f.types = nil // the plugin was removed
 			gone := f.run(t, nil, s.cursor())
 			if m := gone.marks; len(m) != 1 || !m[0].Complete || m[0].Section != "recipe" {
 				t.Errorf("a type that is gone: %+v", m)

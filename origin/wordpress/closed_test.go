@@ -8,8 +8,9 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// A post that gets a password goes at once, however few there are: the rule
-// about lists that are suddenly short is none about what a site says itself.
+// A post that gets a password is deleted at once, however few posts there are. The protection
+// against lists that are suddenly short does not apply to deletions that the site reports
+// itself.
 func TestClosedAtOnce(t *testing.T) {
 	f := newFake(t)
 	f.fill(3)

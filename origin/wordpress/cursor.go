@@ -44,7 +44,7 @@ func (s typeState) settled(was typeState) bool {
 func (c cursor) encode() millrace.Cursor {
 	b, err := json.Marshal(c)
 	if err != nil {
-		panic("wordpress: strings and numbers do not encode: " + err.Error())
+		panic("wordpress: cannot encode cursor: " + err.Error())
 	}
 	return millrace.Cursor(b)
 }

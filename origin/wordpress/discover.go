@@ -112,7 +112,7 @@ func apiAt(page *url.URL, ref string) (*url.URL, error) {
 		return nil, err
 	}
 	if u.Hostname() != page.Hostname() {
-		return nil, millrace.Coded("other-host", fmt.Errorf("%s: on another host", abs))
+		return nil, millrace.Coded("other-host", fmt.Errorf("%s: the API is on another host", abs))
 	}
 	u.Scheme = page.Scheme
 	if u.Query().Get("rest_route") == "" && !strings.HasSuffix(u.Path, "/") {
@@ -137,7 +137,7 @@ func (s *Site) index(ctx context.Context, f *site, was cursor) error {
 		return err
 	}
 	if !slices.Contains(index.Namespaces, "wp/v2") {
-		return millrace.Coded("no-wp-v2", fmt.Errorf("%s: no wp/v2", at))
+		return millrace.Coded("no-wp-v2", fmt.Errorf("%s: namespace wp/v2 not found", at))
 	}
 	home, err := parseRoot(index.Home)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 
 const index = `{"home":"AT/blog","namespaces":["wp/v2"],"description":""}`
 
-// answer is what a server of a test says at a path.
+// answer is the response of a test server at a path.
 type answer struct {
 	status int // 0 = 200
 	header map[string]string
-	body   string // AT stands for the server
+	body   string // AT is replaced by the URL of the server
 }
 
 func serve(t *testing.T, answers map[string]answer, asked *[]string) *httptest.Server {

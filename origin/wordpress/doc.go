@@ -45,9 +45,9 @@
 // # Lists that change during a run
 //
 // Lists are in the order of the IDs, and each request begins at the last item of the previous
-// one. If that item has moved, because an earlier one was deleted, the list steps back until
-// it finds it. The next run finds items that are published, edited or restored during a run,
-// because the cursor holds the time before the list.
+// one. If that item has moved, because an earlier one was deleted, the package requests
+// earlier parts until it finds the item. The next run finds items that are published, edited
+// or restored during a run, because the cursor holds the time before the list.
 //
 // modified_after compares dates in the site's time zone, which goes back an hour once a year.
 // It only saves requests: the light listing finds the items that it misses.

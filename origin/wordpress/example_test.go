@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/origin/wordpress"
 )
 
-// mill is a WordPress with one post, as far as the example asks.
+// mill starts a WordPress site with one post. It has only what the examples need.
 func mill() *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at := "http://" + r.Host
@@ -35,7 +35,7 @@ func ExampleFind() {
 	// Output: Leats & sluices <nil>
 }
 
-// A WordPress in memory.
+// ExampleNew_mirror reads a WordPress site into memory.
 func ExampleNew_mirror() {
 	site := mill()
 	s, _ := wordpress.New(site.Client(), site.URL, nil)

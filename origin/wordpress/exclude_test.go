@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// A type that is excluded is not read, and its pages are gone once it is.
+// Excluded types are not read. Stored pages of a type are deleted once it is excluded.
 func TestExcludeTypes(t *testing.T) {
 	f := newFake(t)
 	f.fill(3)
@@ -33,7 +33,7 @@ func TestExcludeTypes(t *testing.T) {
 	if without := read("b", "post"); all.Added < 3 || without.Added != all.Added-3 {
 		t.Errorf("%d pages without posts, %d with them", without.Added, all.Added)
 	}
-	first := read("a", "post") // a sudden loss of all pages is believed when it is seen twice
+	first := read("a", "post") // a sudden loss of all pages needs confirmation by a second run
 	if second := read("a", "post"); first.Deleted+second.Deleted != 3 {
 		t.Errorf("excluded later: %+v, then %+v", first, second)
 	}

@@ -18,24 +18,24 @@ import (
 	"github.com/millrace/millrace/origin/origintest"
 )
 
-// fake is the API of a WordPress, as far as this package asks for it. Its clock
-// goes on by ten seconds with every change.
+// fake is the part of the WordPress API that this package uses. Its clock advances by ten
+// seconds with every change.
 type fake struct {
 	*httptest.Server
 	mu      sync.Mutex
-	posts   []*fakePost // in the order of their ids
+	posts   []*fakePost // in the order of their IDs
 	last    int64
 	clock   time.Time
 	trouble origintest.Trouble
 	end     chan struct{} // closed when the test ends
 	asked   []string      // routes, with their queries
 
-	lists int                                               // requests for lists so far
-	hook  func(n int)                                       // called before list n is answered; it may change the posts
-	serve func(w http.ResponseWriter, r *http.Request) bool // answers in place of the fake, if it wants to
-	edit  func(route string, answer any, h http.Header) any // changes an answer
-	order func(a, b *fakePost) int                          // of lists, instead of the one asked for
-	types map[string]map[string]string                      // more of them
+	lists int                                               // number of list requests so far
+	hook  func(n int)                                       // called before the response to list request n; may change the posts
+	serve func(w http.ResponseWriter, r *http.Request) bool // responds instead of the fake if it returns true
+	edit  func(route string, answer any, h http.Header) any // modifies a response
+	order func(a, b *fakePost) int                          // order of lists, instead of the requested one
+	types map[string]map[string]string                      // additional types
 }
 
 // fakePost is one published post.
@@ -83,7 +83,7 @@ func (f *fake) remove(slug string) {
 	f.posts = slices.DeleteFunc(f.posts, func(p *fakePost) bool { return p.slug == slug })
 }
 
-// The suite's site.
+// Methods of origintest.Site.
 
 func (f *fake) Address() string        { return f.Server.URL + "/" }
 func (f *fake) Base() string           { return f.Server.URL + "/" }
@@ -109,7 +109,7 @@ func (f *fake) Delete(name string) error {
 	return nil
 }
 
-// Break edits a post so that a plugin fails over it.
+// Break edits a post so that a plugin fails on it.
 func (f *fake) Break(name string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -245,7 +245,7 @@ func wrong(w http.ResponseWriter, status int, code, message string) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"code": code, "message": message, "data": map[string]int{"status": status}})
 }
 
-// list answers as WP_Query does.
+// list returns the same items as WP_Query.
 func (f *fake) list(q url.Values) (items []any, total int, broken bool) {
 	posts := slices.DeleteFunc(slices.Clone(f.posts), func(p *fakePost) bool {
 		after, err := time.Parse(time.RFC3339, q.Get("modified_after"))

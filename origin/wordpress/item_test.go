@@ -92,7 +92,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// What single protocols want of the content travels with the page.
+// The extra data that protocols compute from the content is part of the page.
 func TestConvertExtra(t *testing.T) {
 	s, f := testSite(t)
 	var err error

@@ -225,7 +225,7 @@ func (s *Site) newest(ctx context.Context, f *site, t postType, by string) ([]it
 			return items, r, err
 		}
 	}
-	panic("wordpress: the last size is not the last")
+	panic("wordpress: no page size left to try")
 }
 
 // digest writes the entries of a list for a hash. The order of items with equal dates is

@@ -12,7 +12,7 @@ func TestOrigin(t *testing.T) {
 	origintest.Run(t, origintest.Origin{
 		New: func(t testing.TB) origintest.Site { return newFake(t) },
 		Open: func(_ testing.TB, place string, _ origintest.KnownRefs) (millrace.Source, error) {
-			return New(&http.Client{}, place, nil) // a polite one waits after what fails
+			return New(&http.Client{}, place, nil) // the default client would wait after failures
 		},
 	})
 }

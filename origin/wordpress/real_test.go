@@ -30,7 +30,7 @@ import (
 
 const script = "../../testdata/real/wordpress.sh"
 
-// real is a real WordPress in a folder of its own, and a store that follows it.
+// real is a real WordPress in a folder of its own, and a store that mirrors it.
 type real struct {
 	*testing.T
 	dir, root string
@@ -41,7 +41,7 @@ type real struct {
 	log       bytes.Buffer
 }
 
-// post is a line of wp.php's list.
+// post is one line of the list that wp.php prints.
 type post struct {
 	ID        int
 	Type      string
@@ -52,7 +52,7 @@ type post struct {
 	Secret    string
 }
 
-// public reports whether everybody may see the post's page.
+// public reports whether the post has a public page.
 func (p post) public() bool {
 	return p.Status == "publish" && !p.Protected && (p.Type == "post" || p.Type == "page" || p.Type == "recipe") && p.Title != "News"
 }
@@ -75,7 +75,7 @@ func startReal(t *testing.T, args ...string) *real {
 	return r
 }
 
-// restart makes a new source, as a new process has it.
+// restart creates a new source, like a new process.
 func (r *real) restart() {
 	r.client = fetch.New(&fetch.Options{AllowPrivate: true})
 	var err error
@@ -124,7 +124,7 @@ func (r *real) posts() []post {
 	return out
 }
 
-// sync runs once, as a new process, and says how many requests that took.
+// sync runs once, like a new process, and returns the number of requests.
 func (r *real) sync() (*mirror.Report, int) {
 	r.Helper()
 	r.restart()
@@ -146,8 +146,8 @@ func (r *real) held() map[string]*millrace.Page {
 	return out
 }
 
-// check fails unless the store has exactly the pages that everybody may see,
-// and no word of the others anywhere in its files.
+// check fails unless the store has exactly the public pages, and its files contain no word of
+// the others.
 func (r *real) check(when string) {
 	r.Helper()
 	want, got := map[string]bool{}, map[string]bool{}
@@ -176,7 +176,7 @@ func (r *real) check(when string) {
 	}
 }
 
-// state is all that the store knows but the time.
+// state returns everything in the store except times.
 func (r *real) state() []any {
 	r.Helper()
 	v, err := r.site.Head(r.Context())
@@ -191,7 +191,7 @@ func (r *real) state() []any {
 	return append(out, c)
 }
 
-// quiet runs until no post may change again in the second that it was changed in.
+// quiet runs until no post may change again in the second of its last change.
 func (r *real) quiet() {
 	r.Helper()
 	for began := time.Now(); time.Since(began) < time.Minute; {
@@ -239,7 +239,7 @@ func TestRealWordPress(t *testing.T) {
 	if n > 19 {
 		t.Errorf("the first run took %d requests", n)
 	}
-	// A ledger has no page. An errand has one, and no place in the API.
+	// A ledger has no page. An errand has one, but is not in the API.
 	if log := r.log.String(); !strings.Contains(log, "types=errand\n") {
 		t.Errorf("nothing warns of errands: %s", log)
 	}
@@ -303,7 +303,7 @@ func TestRealWordPress(t *testing.T) {
 	r.check("after a flood of posts")
 }
 
-// words looks at what some pages say.
+// words checks the fields and texts of some pages.
 func (r *real) words(posts []post) {
 	r.Helper()
 	pages := r.held()
@@ -357,7 +357,7 @@ func (r *real) words(posts []post) {
 	}
 }
 
-// Sites that are set up in other ways.
+// Sites with another configuration: in a subfolder, or without permalinks.
 func TestRealWordPressElsewhere(t *testing.T) {
 	for _, args := range [][]string{{"--subfolder", "--pages", "120"}, {"--plain", "--pages", "20"}} {
 		t.Run(args[0], func(t *testing.T) {
@@ -391,7 +391,7 @@ func TestRealWordPressElsewhere(t *testing.T) {
 	}
 }
 
-// A site whose API is closed is none for this package, and says so.
+// This package reports that it cannot read a site whose API is closed.
 func TestRealWordPressClosed(t *testing.T) {
 	r := startReal(t, "--no-rest", "--pages", "1")
 	if _, err := wordpress.Find(t.Context(), r.client.HTTP(), r.root); !errors.Is(err, millrace.ErrForbidden) || millrace.ErrorCode(err) != "rest-disabled" {

@@ -46,7 +46,7 @@ func (s *Site) askTypes(ctx context.Context, f *site) ([]postType, error) {
 		return nil, err
 	}
 	if len(listed) > maxTypes {
-		return nil, fmt.Errorf("%w: %s has %d types", millrace.ErrTooLarge, at, len(listed))
+		return nil, fmt.Errorf("%w: %s lists %d types", millrace.ErrTooLarge, at, len(listed))
 	}
 	var out []postType
 	f.listed = slices.Sorted(maps.Keys(listed))

@@ -47,11 +47,11 @@ func (r *run) unread(ctx context.Context) error {
 		return nil
 	}
 	if names != "" {
-		r.log.WarnContext(ctx, "page types of the sitemap are missing in the REST API; --as crawl reads them",
+		r.log.WarnContext(ctx, "types in the sitemap are missing in the REST API; use --as crawl to read them",
 			"site", r.root, "types", names)
 	}
 	if none != "" {
-		r.log.WarnContext(ctx, "types to exclude not found", "site", r.root, "types", none, "known", strings.Join(r.f.listed, ", "))
+		r.log.WarnContext(ctx, "excluded types not found", "site", r.root, "types", none, "known", strings.Join(r.f.listed, ", "))
 	}
 	return nil
 }
@@ -69,12 +69,12 @@ func (r *run) mapped(ctx context.Context) (names []string, ok bool) {
 	}
 	resp, err := r.client.Do(req)
 	if err != nil {
-		r.log.DebugContext(ctx, "read sitemap index failed", "site", r.root, "err", err)
+		r.log.DebugContext(ctx, "cannot read sitemap index", "site", r.root, "err", err)
 		return nil, false
 	}
 	if err := fetch.CheckStatus(resp); err != nil {
 		resp.Body.Close()
-		r.log.DebugContext(ctx, "read sitemap index failed", "site", r.root, "err", err)
+		r.log.DebugContext(ctx, "cannot read sitemap index", "site", r.root, "err", err)
 		return nil, resp.StatusCode < 500 && resp.StatusCode != http.StatusTooManyRequests
 	}
 	body, err := fetch.Decode(resp)

@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// zines gives the fake a type "zine" with n items. Those of closed have a
-// page that says so, or leads elsewhere.
+// zines adds a type "zine" with n items to the fake. closed maps the numbers of items to the
+// status codes of their pages.
 func (f *fake) zines(n int, closed map[int]int) {
 	f.types = map[string]map[string]string{"zine": {"slug": "zine", "name": "Zines", "rest_base": "zines", "rest_namespace": "wp/v2"}}
 	f.serve = func(w http.ResponseWriter, r *http.Request) bool {
@@ -42,8 +42,8 @@ func (f *fake) zines(n int, closed map[int]int) {
 	}
 }
 
-// What has gone of one type is not forgotten when the run is cut off in the
-// first listing of another one.
+// If a run is cut off in the first listing of one type, the next run still detects the deleted
+// items of another type.
 func TestCutOffBeforeTheEnd(t *testing.T) {
 	f := newFake(t)
 	f.fill(120)
@@ -71,7 +71,7 @@ func TestCutOffBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// A site that does not say how many items there are is listed each time.
+// If a site does not report the total number of items, every run lists all items.
 func TestNoTotal(t *testing.T) {
 	f := newFake(t)
 	f.fill(150)
@@ -87,7 +87,7 @@ func TestNoTotal(t *testing.T) {
 	}
 }
 
-// One item that is closed or leads elsewhere says nothing about its type.
+// One item that is closed or redirects does not decide about its type.
 func TestTypesByMoreThanOneItem(t *testing.T) {
 	for name, c := range map[string]struct {
 		closed map[int]int
@@ -109,8 +109,7 @@ func TestTypesByMoreThanOneItem(t *testing.T) {
 	}
 }
 
-// Types that the sitemap shows and the API does not have are named, at the cost
-// of one request a day.
+// Types that are in the sitemap and not in the API are logged. This costs one request per day.
 func TestUnread(t *testing.T) {
 	index := func(base string, names ...string) string {
 		s := `<?xml version="1.0" encoding="UTF-8"?><sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`
@@ -166,7 +165,7 @@ func TestUnread(t *testing.T) {
 	if _, n, log = run(second.cursor()); n != 1 || log != "" {
 		t.Errorf("a day later, with all types read: asked %d times: %s", n, log)
 	}
-	// No sitemap, or one that cannot be had, is no trouble.
+	// A missing or unavailable sitemap causes no error.
 	for code, again := range map[int]int{404: 0, 403: 0, 500: 1, 503: 1} {
 		status = code
 		s, n, log := run("")

@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// Every reader shows the key of the site to the site.
+// Every reader sends the site's key to the site.
 func TestReadersShowKeys(t *testing.T) {
 	for _, p := range all.Protocols() {
 		shown := false

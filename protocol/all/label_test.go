@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// Every protocol has a label of its own, and its name follows from it.
+// Every protocol has a unique label, from which its name follows.
 func TestLabels(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}

@@ -29,8 +29,7 @@ const (
 	to       = "<!-- end -->\n"
 )
 
-// fields are the fields of a page that can go through a protocol by
-// themselves, with the flag that a source sets when it speaks for one.
+// fields are the fields of a page that a protocol can carry, each with its flag in Page.Known.
 var fields = []struct {
 	name string
 	flag millrace.Fields
@@ -51,14 +50,14 @@ var fields = []struct {
 	{"Unconfirmed", millrace.FieldContent},
 }
 
-// elsewhere are the others: Blocks have rows of their own, a View shows no
-// page with Access, and Known, Detail, Version, Original and Weight are about the source.
+// elsewhere are the other fields: Blocks have rows of their own, a View shows no page with
+// Access, and Known, Detail, Version, Original and HTMLSize describe the source.
 var elsewhere = []string{"Blocks", "Access", "Known", "Detail", "Version", "Original", "HTMLSize"}
 
-// mill is the site of the page.
+// mill is the site of the test page.
 var mill = millrace.Site{Base: "https://mill.example/"}
 
-// full gives a page that says everything a View can show.
+// full returns a page with every field that a View can show.
 func full(p protocol.Protocol) *millrace.Page {
 	return &millrace.Page{
 		URL:         "https://mill.example/gate/",
@@ -81,7 +80,7 @@ func full(p protocol.Protocol) *millrace.Page {
 	}
 }
 
-// blocks gives one block of every type, each with text of its own.
+// blocks returns one block of every type, each with its own text.
 func blocks() []millrace.Block {
 	inside := []millrace.Block{{Type: millrace.TextBlock, Text: "Water is patient."}}
 	return []millrace.Block{
@@ -103,7 +102,7 @@ func blocks() []millrace.Block {
 	}
 }
 
-// spans gives one paragraph for every type of span.
+// spans returns one paragraph for every type of span.
 func spans() []millrace.Block {
 	var out []millrace.Block
 	for _, t := range []millrace.SpanType{
@@ -127,7 +126,7 @@ var kinds = []millrace.PageKind{
 	millrace.Product, millrace.Listing, millrace.Collection, millrace.Archive,
 }
 
-// table shows what each protocol makes of each part of a page.
+// table returns a table of how each protocol carries each part of a page.
 func table(protocols []protocol.Protocol) string {
 	var out strings.Builder
 	row := func(name string, cell func(p protocol.Protocol) string) {
@@ -218,7 +217,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTableIsWhole finds parts of a page that the table does not know.
+// TestTableIsWhole checks that the table has every part of a page.
 func TestTableIsWhole(t *testing.T) {
 	page := reflect.ValueOf(full(protocol.Protocol{Name: "x"})).Elem()
 	for i := range page.NumField() {
@@ -251,8 +250,8 @@ func TestTableIsWhole(t *testing.T) {
 	}
 }
 
-// constants gives the values of the constants of a type of the root package,
-// in the order of its source.
+// constants returns the values of the constants of a type of the root package, in the order of
+// its source.
 func constants(t *testing.T, typ string) []string {
 	t.Helper()
 	var out []string
@@ -279,7 +278,7 @@ func constants(t *testing.T, typ string) []string {
 	return out
 }
 
-// TestTableTells shows each word of the table at protocols made for it.
+// TestTableTells checks each word of the table with protocols made for the test.
 func TestTableTells(t *testing.T) {
 	whole := protocol.Protocol{Name: "whole", Carry: func(_ millrace.Site, p *millrace.Page) *millrace.Page { return p.Clone() }}
 	less := protocol.Protocol{Name: "less", Carry: func(_ millrace.Site, p *millrace.Page) *millrace.Page {
@@ -300,7 +299,7 @@ func TestTableTells(t *testing.T) {
 	for _, want := range []string{
 		"| url | carried | carried | no document | carried |",
 		"| title | carried | carried | no document | changed |",
-		"| author | carried | carried | no document | lost |", // given, but not spoken for
+		"| author | carried | carried | no document | lost |", // carried, but not in Known
 		"| tags | carried | carried | no document | lost |",
 		"| heading block | carried | in part | no document | as text |",
 		"| table block | carried | carried | no document | as text |",

@@ -8,17 +8,17 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// Rules returns one rule for each sentence of the specification that binds publishers and can
-// be checked from outside, in the order of its sections. The specification does not use the
-// key words of RFC 2119. A MUST is what its schema (E.9) or its table of fields (E.4)
-// requires, and what it forbids to publish. A SHOULD is what it recommends, encourages or
-// offers.
+// Rules returns one rule for each requirement of the specification on publishers that a client
+// can check, in the order of its sections. The specification does not use the key words of RFC
+// 2119. A MUST is a requirement of its schema (E.9) or its table of fields (E.4), or a
+// prohibition. A SHOULD is a recommendation, an encouragement or an option.
 //
-// A rule checks only what earlier rules found valid, so that one fault causes one finding.
+// A rule checks only data that earlier rules found valid, so that one fault causes one
+// finding.
 //
-// Sentences without a rule, and why:
+// Statements without a rule, and why:
 //
-//	E.2    reasons to have a list
+//	E.2    reasons to have a list: not a requirement
 //	E.4    ai_tags, ai_checksum, ai_snapshot, crawl_priority are optional:
 //	       E.9 defines them
 //	E.6    authenticated endpoints for partners: not visible without a key
@@ -31,9 +31,9 @@ func Rules() []check.Rule {
 	const must, should = check.Must, check.Should
 	rules := []check.Rule{
 		rule("E.3", "json", must, "The list is one JSON object, or its equivalent in YAML.", checkJSON),
-		rule("E.3", "content-type", should, "A list in JSON is application/json (without a key word in the specification).", checkContentType),
+		rule("E.3", "content-type", should, "A list in JSON has Content-Type: application/json; the specification uses no key word for this.", checkContentType),
 		rule("E.3.1", "snapshot", should, "A snapshot is an object with page, and its sections, groups, subgroups, blocks, fields and actions are arrays of objects (the convention's shape).", onEntries(checkShape)),
-		rule("E.3.2", "json-ld", should, "JSON-LD of the home page that describes the list has its URL.", checkPointer),
+		rule("E.3.2", "json-ld", should, "JSON-LD on the home page that describes the list contains its URL.", checkPointer),
 		rule("E.3.3", "twin", should, "The list in YAML names the pages of the list in JSON, with the same checksums and dates.", checkTwin),
 
 		rule("E.4", "url", must, "Each page has a url.", onEntries(checkHas("url", nil))),
@@ -67,10 +67,10 @@ func Rules() []check.Rule {
 		rule("E.7", "robots-txt", should, "robots.txt allows the list, and the pages that the list allows to index.", checkRobotsTxt),
 		rule("E.7", "contact", should, "The list names a contact (ai-crawl-contact).", onList(checkContact)),
 
-		rule("E.8", "version", must, "arc_sitemap_version is a string: 2.1, or another 2.", onList(checkVersionMember)),
+		rule("E.8", "version", must, "arc_sitemap_version is the string 2.1, or another version 2.", onList(checkVersionMember)),
 		rule("E.8", "deltas", should, "A large list has deltas.", checkDeltas),
-		rule("E.8", "delta", should, "The delta of the day when the list was generated is a list by the same schema.", checkDelta),
-		rule("E.8", "delta-parity", should, "An entry of that delta equals the page's entry in the list, and is a change of that day or a deleted page.", checkDeltaParity),
+		rule("E.8", "delta", should, "The delta of the day when the list was generated is valid by the schema of lists.", checkDelta),
+		rule("E.8", "delta-parity", should, "An entry of that delta equals the page's entry in the list, and reports a change on that day or a deleted page.", checkDeltaParity),
 
 		rule("E.9", "site", must, "site is an absolute URI.", onList(checkSite)),
 		rule("E.9", "generated-at", must, "generated_at is a date-time (RFC 3339).", onList(checkGenerated)),
@@ -83,11 +83,11 @@ func Rules() []check.Rule {
 	return append(rules,
 		rule("E.11", "drift", should, "The page contains the titles and summaries of its snapshot.", onPages(checkDrift)),
 		rule("E.11", "checksum", should, "ai_checksum, if it is the hash of a public document, matches the current page.", checkChecksum),
-		rule("E.12", "pii", should, "No summary, tag or snapshot has a mail address or a telephone number.", onEntries(checkPII)),
+		rule("E.12", "pii", should, "No summary, tag or snapshot contains an e-mail address or a telephone number.", onEntries(checkPII)),
 	)
 }
 
-// siteCheck is the check of a rule on the data that the rules share.
+// siteCheck is a rule's function over the shared site context.
 type siteCheck = check.SiteCheck[*siteContext]
 
 var rule = kit.Rule(Name, func(ctx context.Context, t *check.Target) (*siteContext, error) {
@@ -105,8 +105,8 @@ func onList(f func(l *seenList, fail check.Fail)) siteCheck {
 	}, f)
 }
 
-// onEntries returns a check that runs f on every entry of the list. f returns what is wrong
-// and what is required, both "" if the entry is valid, and whether the rule applies to it.
+// onEntries returns a check that runs f on every entry of the list. f returns the fault and
+// the requirement, both "" if the entry is valid, and whether the rule applies to the entry.
 func onEntries(f func(e *seenEntry) (got, want string, about bool)) siteCheck {
 	return check.All(func(s *siteContext) []*seenEntry { return s.list.entries }, func(s *siteContext, e *seenEntry, fail check.Fail) bool {
 		got, want, about := f(e)
@@ -122,7 +122,7 @@ func onEntries(f func(e *seenEntry) (got, want string, about bool)) siteCheck {
 func inPublic(f siteCheck) siteCheck {
 	return func(ctx context.Context, s *siteContext, fail check.Fail) error {
 		if s.Target.Partners(s.list.resp) {
-			return fmt.Errorf("the list is for holders of a key; check again without one: %w", check.ErrNotApplicable)
+			return fmt.Errorf("the list was fetched with a key; check again without a key: %w", check.ErrNotApplicable)
 		}
 		return f(ctx, s, fail)
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// A site that is tried out elsewhere names the URLs that its pages will have:
-// those under what the home page says, or their own paths if that says nothing.
+// A site under test on a temporary host may list the future URLs of its pages: those below the
+// canonical URL of its home page or, without one, the pages' own canonical URLs.
 func TestCheckTriedOut(t *testing.T) {
 	for name, says := range map[string][2]string{
 		"nothing":       {"", ""},

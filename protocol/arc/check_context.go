@@ -29,7 +29,7 @@ type siteContext struct {
 	linked []string      // lists that JSON-LD and links of the home page name
 	data   []string      // lists that only JSON-LD names
 	list   *seenList
-	broken []*seenList // documents that are no JSON object, possibly including the list
+	broken []*seenList // documents that are not JSON objects, possibly including the list
 	pages  []*seenPage // sampled pages
 }
 
@@ -38,10 +38,10 @@ type seenList struct {
 	url     string
 	resp    *check.Response
 	yaml    bool
-	fields  map[string]json.RawMessage // nil if it is no object
-	why     string                     // why it is no object
+	fields  map[string]json.RawMessage // nil if it is not an object
+	why     string                     // reason why it is not an object
 	entries []*seenEntry               // elements of pages that are objects
-	strange []string                   // positions of elements of pages that are no objects
+	strange []string                   // positions of elements of pages that are not objects
 }
 
 // seenEntry is an entry of a list.
@@ -178,7 +178,7 @@ func readList(u string, resp *check.Response) *seenList {
 	return l
 }
 
-// samplePages fetches a sample of the pages that the list allows to fetch.
+// samplePages fetches a sample of the pages that the list allows clients to index.
 func (s *siteContext) samplePages(ctx context.Context) error {
 	var open []*seenEntry
 	seen := map[string]bool{}

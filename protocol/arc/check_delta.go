@@ -38,7 +38,7 @@ func checkDeltas(ctx context.Context, s *siteContext, fail check.Fail) error {
 		return check.ErrNotApplicable
 	}
 	if d == nil {
-		fail(u, fmt.Sprintf("none, for a list of %d pages", len(s.list.entries)), "a delta with the pages that changed that day")
+		fail(u, fmt.Sprintf("no delta for a list of %d pages", len(s.list.entries)), "a delta with the pages that changed that day")
 	}
 	return nil
 }
@@ -96,11 +96,11 @@ func checkDeltaParity(ctx context.Context, s *siteContext, fail check.Fail) erro
 	for _, e := range d.entries {
 		is, listed := said[e.url]
 		switch {
-		case e.url == "", !kit.IsBool.OK(e.fields["ai_indexable"]): // an invalid entry is the rule "delta"
+		case e.url == "", !kit.IsBool.OK(e.fields["ai_indexable"]): // the rule "delta" reports invalid entries
 		case !listed && e.open():
-			fail(u, e.at+": "+e.url+", which the list does not have", "ai_indexable: false, or the page in the list")
+			fail(u, e.at+": "+e.url+", which is not in the list", "ai_indexable: false, or the page in the list")
 		case listed && is != e.state():
-			fail(u, e.at+": "+e.state(), is+", as the list says")
+			fail(u, e.at+": "+e.state(), is+", as in the list")
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// A breaker wraps the handler of a good site and breaks one thing.
+// breaker wraps the handler of a valid site and breaks one thing.
 type breaker = protocoltest.Breaker
 
 type checkFault struct {
@@ -20,8 +20,7 @@ type checkFault struct {
 	breaks     breaker
 }
 
-// checkFaults has one fault or more for every rule. Each trips that rule and
-// no other.
+// checkFaults has at least one fault for every rule. Each fault violates only that rule.
 var checkFaults = []checkFault{
 	{"E.3/json", "a comma", onText(strings.TrimSuffix, "}", ",}")},
 	{"E.3/json", "an array", onLists(func(l []byte) []byte { return fmt.Appendf(nil, "[%s]", l) })},
@@ -148,8 +147,8 @@ var checkFaults = []checkFault{
 	{"E.12/pii", "a telephone number", inSnapshot("contact", "call +1 (555) 123-4567 today")},
 }
 
-// onPath edits the body of the 200s of one path. Where a client asks for a
-// coding it gets the document as it was.
+// onPath edits the body of successful responses at one path. Responses to requests that accept
+// gzip are unchanged.
 func onPath(path string, f func(body []byte) []byte) breaker {
 	return onPaths(func(p string) bool { return p == path }, f)
 }
@@ -162,7 +161,7 @@ func onPaths(match func(path string) bool, f func(body []byte) []byte) breaker {
 				return
 			}
 			rec := protocoltest.Plainly(h, r)
-			rec.Header().Del("Content-Digest") // of what it was
+			rec.Header().Del("Content-Digest") // digest of the original body
 			if rec.Code == http.StatusOK {
 				rec.Body = bytes.NewBuffer(f(bytes.Clone(rec.Body.Bytes())))
 			}
@@ -171,8 +170,7 @@ func onPaths(match func(path string) bool, f func(body []byte) []byte) breaker {
 	}
 }
 
-// onLists edits the list in JSON, wherever it is, and takes away what else says
-// the same.
+// onLists edits the JSON list at both locations, and removes its YAML form and its deltas.
 func onLists(f func(list []byte) []byte) breaker {
 	return protocoltest.Both(
 		onPaths(func(p string) bool { return p == pathList || p == pathWellKnown }, f),
@@ -180,7 +178,7 @@ func onLists(f func(list []byte) []byte) breaker {
 	)
 }
 
-// onText edits the end of the list.
+// onText removes old from the list with cut, and appends with.
 func onText(cut func(s, suffix string) string, old, with string) breaker {
 	return onLists(func(l []byte) []byte { return []byte(cut(string(l), old) + with) })
 }
@@ -195,7 +193,7 @@ func noDeltas(h http.Handler) http.Handler {
 	})
 }
 
-// withDelta makes a delta of the whole list, whatever day is asked for.
+// withDelta serves the whole list, edited by f, as the delta of every day.
 func withDelta(f func(list []byte) []byte) breaker {
 	return func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -248,7 +246,7 @@ func put(m map[string]any, name string, value any) {
 	m[name] = value
 }
 
-// first gives the entry of /post/.
+// first returns the entry of /post/.
 func first(m map[string]any) map[string]any {
 	for _, e := range m["pages"].([]any) {
 		if p := e.(map[string]any); strings.HasSuffix(p["url"].(string), "/post/") {
@@ -270,8 +268,7 @@ func inSnapshot(name string, value any) breaker {
 	return inPages(func(p map[string]any) { put(p["ai_snapshot"].(map[string]any), name, value) })
 }
 
-// checksums makes the checksums those of the pages as they are sent, but for
-// one.
+// checksums sets each ai_checksum except the first to the hash of the page as served.
 func checksums(h http.Handler) http.Handler {
 	var base *http.Request
 	edit := onLists(editMembers(func(m map[string]any) {
@@ -289,7 +286,7 @@ func checksums(h http.Handler) http.Handler {
 	})
 }
 
-// replaceIn replaces pairs of texts in a body, wherever they are.
+// replaceIn replaces pairs of strings in the body at a path.
 func replaceIn(path string, pairs ...string) breaker {
 	return onPath(path, func(body []byte) []byte {
 		if !bytes.Contains(body, []byte(pairs[0])) {
@@ -321,12 +318,12 @@ func setHeader(path, name, value string) breaker {
 	}
 }
 
-// dated gives a document without an ETag a date.
+// dated replaces the ETag of a document by Last-Modified.
 func dated(path string) breaker {
 	return protocoltest.Both(setHeader(path, "ETag", ""), setHeader(path, "Last-Modified", "Fri, 02 Jan 2026 03:04:05 GMT"))
 }
 
-// moved has the site answer at new in place of old.
+// moved moves the document at old to new.
 func moved(old, new string) breaker {
 	return func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,7 +14,8 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// checkJSON checks the list, and broken documents at locations that clients try before it.
+// checkJSON checks the list, and broken documents at the locations that clients try before the
+// list.
 func checkJSON(_ context.Context, s *siteContext, fail check.Fail) error {
 	for _, l := range s.broken {
 		fail(l.url, l.why, "one JSON object, with arc_sitemap_version and pages")
@@ -116,7 +117,8 @@ func (m memberType) check(e *seenEntry) (got, want string, about bool) {
 	return m.name + ": " + kit.Shown(raw), m.is.Want, true
 }
 
-// checkHas requires a member in the entries that about accepts, or in all if about is nil.
+// checkHas returns a check that requires a member in the entries that about accepts, or in all
+// entries if about is nil.
 func checkHas(name string, about func(*seenEntry) bool) func(e *seenEntry) (got, want string, applies bool) {
 	return func(e *seenEntry) (string, string, bool) {
 		if about != nil && !about(e) {

@@ -44,9 +44,9 @@ func checkCanonical(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-// triedOut reports whether a page declares a canonical URL on its future host, for a site
-// under test on a temporary one. That host is the one that the home page declares or, without
-// one, any other host with the same path.
+// triedOut reports whether a page of a site under test on a temporary host declares a
+// canonical URL on its future host. That is the host that the home page declares. If the home
+// page declares none, it is any other host, with the same path.
 func (p *seenPage) triedOut(own string) bool {
 	if canon.Origin(own) == canon.Origin(p.url) {
 		return false
@@ -100,15 +100,15 @@ func checkRobots(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-// words returns the words of a text in lower case, without marks.
+// words returns the words of a text in lower case, without punctuation.
 func words(s string) []string {
 	return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 	})
 }
 
-// pageWords returns the words of an HTML page: those of its texts, and those of its head,
-// which summaries often come from.
+// pageWords returns the words of an HTML page: those of its text, and those of its head, from
+// which summaries are often taken.
 func pageWords(resp *check.Response) map[string]bool {
 	out := map[string]bool{}
 	add := func(s string) {
@@ -240,8 +240,8 @@ func (p *seenPage) source() int {
 	return -1
 }
 
-// checkChecksum determines the input of the checksums from those that can be reproduced. If
-// one is found, a checksum that matches no input belongs to a page that has changed since.
+// checkChecksum determines from which known input the checksums are computed. If it finds one,
+// it reports a checksum that matches no input: the page has changed since.
 func checkChecksum(_ context.Context, s *siteContext, fail check.Fail) error {
 	count := make([]int, len(sources))
 	var none []*seenPage

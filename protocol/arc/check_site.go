@@ -72,8 +72,8 @@ func checkSame(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// differs returns where two lists differ, or "". Lists generated at different times may
-// differ.
+// differs returns the first difference between two lists, or "". Lists generated at different
+// times may differ.
 func differs(a, b *seenList) string {
 	if string(a.fields["generated_at"]) != string(b.fields["generated_at"]) {
 		return ""
@@ -130,7 +130,7 @@ func checkNamed(ctx context.Context, s *siteContext, fail check.Fail) error {
 		if l, why, err := s.seeList(ctx, u); err != nil {
 			return err
 		} else if l == nil {
-			fail(s.At("/robots.txt"), "it names "+u+", where there is "+why, "a list")
+			fail(s.At("/robots.txt"), "robots.txt names "+u+", which is not a list: "+why, "a list")
 		}
 	}
 	return nil
@@ -232,12 +232,12 @@ func checkRobotsTxt(_ context.Context, s *siteContext, fail check.Fail) error {
 		return check.ErrNotApplicable
 	}
 	if !s.allows(s.list.url) {
-		fail(s.At("/robots.txt"), "it disallows "+s.list.url, "a list that agents may request")
+		fail(s.At("/robots.txt"), "robots.txt disallows "+s.list.url, "a list that agents may request")
 	}
 	list := strings.TrimPrefix(s.list.url, canon.Origin(s.Target.Root()))
 	for _, e := range s.list.entries {
 		if e.open() && e.url != "" && s.Near(e.url) && !s.allows(e.url) && !s.robots.Overruled(strings.TrimPrefix(e.url, canon.Origin(e.url)), list) {
-			fail(s.list.url, e.at+": "+e.url+" is open, and robots.txt disallows it", "what robots.txt says")
+			fail(s.list.url, e.at+": "+e.url+" may be indexed, but robots.txt disallows it", "an entry that agrees with robots.txt")
 		}
 	}
 	return nil

@@ -19,7 +19,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// checked runs all rules against a handler at a URL.
+// checked runs all rules against a handler on a test server.
 func checked(t *testing.T, h http.Handler) *check.Report {
 	t.Helper()
 	srv := httptest.NewTLSServer(h)
@@ -31,7 +31,7 @@ func checked(t *testing.T, h http.Handler) *check.Report {
 	return protocoltest.Checked(t, Name, Rules(), target)
 }
 
-// outspoken is the protocol of a publisher that says all that can be said.
+// outspoken returns the protocol with a publisher that sets all optional data.
 func outspoken() protocol.Protocol {
 	p := Protocol()
 	p.NewPublisher = func(*protocol.PublisherOptions) millrace.Publisher {
@@ -45,7 +45,7 @@ func outspoken() protocol.Protocol {
 	return p
 }
 
-// Every fault breaks the real publisher's site.
+// Each fault is applied to the site of the real publisher.
 func TestCheckFaults(t *testing.T) {
 	faults := make([]protocoltest.Fault, 0, len(checkFaults))
 	for _, f := range checkFaults {
@@ -62,7 +62,7 @@ func TestRules(t *testing.T) {
 	protocoltest.WellFormed(t, Name, Rules(), faults)
 }
 
-// The sections of rules are headings of the specification.
+// Every section named by a rule is a heading of the specification.
 func TestRuleSections(t *testing.T) {
 	dir := testkit.Data(t, "MILLRACE_TEST_SPECS")
 	text, err := os.ReadFile(filepath.Join(dir, "arc-appendix-e.md"))
@@ -80,8 +80,8 @@ func TestRuleSections(t *testing.T) {
 	}
 }
 
-// A finding says what a known checksum covers. A list with an unknown method is
-// good.
+// A finding names the input of a known checksum. A list with an unknown kind of checksum has
+// no finding.
 func TestCheckChecksums(t *testing.T) {
 	const page = "<html><head><title>A page</title></head><body><p>What it says.</p></body></html>"
 	for name, sum := range map[string]string{
@@ -118,7 +118,7 @@ func TestCheckChecksums(t *testing.T) {
 	}
 }
 
-// Other things that lie at the names of this protocol are not it.
+// Other documents at the locations of this protocol are not lists.
 func TestCheckAbsent(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"nothing": func(w http.ResponseWriter, r *http.Request) {
@@ -171,8 +171,8 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// The list of those who have a key is not the public one, whose rules are about
-// what everybody sees. To everybody it must not be given, whatever it calls itself.
+// The rules for the public list do not apply to a list fetched with a key. A list served
+// without a key is public, whatever its Cache-Control.
 func TestCheckPartners(t *testing.T) {
 	list := `{"arc_sitemap_version":"2.1","site":"https://example.com","generated_at":"2026-01-01T00:00:00Z","pages":[
 		{"url":"https://example.com/","ai_indexable":true,"ai_snapshot":{"page":"a","ai_context":"personal"}}]}`

@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Of a page without attributes, the fields of its forms are added to the
-// snapshot that is made of the page.
+// If a page has no attributes, the fields of its forms are added to the snapshot derived from
+// the page.
 func TestSnapshotFields(t *testing.T) {
 	p := guide()
 	p.Blocks = p.Blocks[:2]

@@ -179,7 +179,7 @@ func (n node) summary() string {
 // node is one object of a snapshot.
 type node map[string]any
 
-// parseNode parses a snapshot. It returns nil if snapshot is no object.
+// parseNode parses a snapshot. It returns nil if snapshot is not an object.
 func parseNode(snapshot []byte) node {
 	d := json.NewDecoder(bytes.NewReader(snapshot))
 	d.UseNumber()

@@ -87,7 +87,7 @@ func TestSnapshotNames(t *testing.T) {
 	}
 }
 
-// What is said of a page is that of its attributes, where it has any.
+// The snapshot of a page with attributes is built from them.
 func TestSnapshotHeld(t *testing.T) {
 	p := guide()
 	p.Extra = map[string]json.RawMessage{Name: json.RawMessage(`{"summary":"Of the\n attributes","page":"guide","sections":[
@@ -150,8 +150,8 @@ func TestSensitive(t *testing.T) {
 	}
 }
 
-// Carry is idempotent and pure whatever a page holds, and what goes through a
-// list is what it gives.
+// Carry is idempotent and does not modify its page. A page read from a list equals the page
+// that Carry returns.
 func TestCarry(t *testing.T) {
 	for seed := range uint64(40) {
 		for i, p := range protocoltest.Pages(seed) {

@@ -19,8 +19,8 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// maxListURLs is how many addresses of robots.txt, and of the home page, are
-// tried.
+// maxListURLs is the maximum number of list URLs to try from robots.txt, and from the home
+// page.
 const maxListURLs = 4
 
 // discover tries the stored list, then the possible locations, until one has a list.
@@ -55,16 +55,15 @@ func (r *run) discover(ctx context.Context, was kit.Resource, try func(kit.Resou
 	if closed != nil {
 		return closed
 	}
-	// Another document in place of a list is more informative than an absent one.
+	// That another document was found is more informative than that a list is absent.
 	return fmt.Errorf("%s: ARC sitemap %w at %s: %w", Name, millrace.ErrNotFound, r.Root, cmp.Or(other, first))
 }
 
-// listURLs gives the URLs where the list may be, as late as possible, since some
-// cost a request: those that robots.txt names (E.5), those that the home page
-// names (E.3.2), both well-known ones (E.5), that of the twin in YAML, and the
-// same in the folder of the endpoint. A list that the site names may be on
-// another host; its pages may not. An error is why one of these ways leads
-// nowhere.
+// listURLs yields the URLs at which the list may be, in this order: those in robots.txt (E.5),
+// those on the home page (E.3.2), both well-known ones (E.5), that of the YAML form, and the
+// same below the folder of the endpoint. It computes them lazily, since some need a request. A
+// list that the site names may be on another host, but its pages may not. An error means that
+// one of these sources failed.
 func (r *run) listURLs(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		named, err := r.robotsURLs(ctx)
@@ -101,8 +100,7 @@ func (r *run) listURLs(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// robotsURLs gives the ARC sitemaps that robots.txt names, those in JSON
-// first.
+// robotsURLs returns the ARC sitemaps in robots.txt, those in JSON first.
 func (r *run) robotsURLs(ctx context.Context) ([]string, error) {
 	robots, err := r.robotsOf(ctx, r.Root)
 	if err != nil {
@@ -122,7 +120,7 @@ func isYAMLName(path string) bool {
 	return strings.HasSuffix(path, ".yaml") || strings.HasSuffix(path, ".yml")
 }
 
-// jsonFirst moves YAML URLs to the end and returns at most maxPlaces URLs.
+// jsonFirst moves YAML URLs to the end and returns at most maxListURLs URLs.
 func jsonFirst(urls []string) []string {
 	slices.SortStableFunc(urls, func(a, b string) int {
 		x, y := isYAMLName(strings.ToLower(a)), isYAMLName(strings.ToLower(b))
@@ -137,8 +135,8 @@ func jsonFirst(urls []string) []string {
 	return urls[:min(len(urls), maxListURLs)]
 }
 
-// homeURLs gives the ARC sitemaps that the home page names, those in JSON
-// first, and remembers where the home page is.
+// homeURLs returns the ARC sitemaps that the home page names, those in JSON first, and stores
+// the origin of the home page.
 func (r *run) homeURLs(ctx context.Context) ([]string, error) {
 	resp, err := r.Open(ctx, "discovery", r.Root, kit.HTMLTypes, fetch.Validators{})
 	if err != nil {

@@ -77,9 +77,8 @@ func FuzzPointers(f *testing.F) {
 	})
 }
 
-// Whatever a list is, it is refused without a page, or read to its checkpoint;
-// pages are those of the site, each is there once, and what the cursor says is
-// accepted.
+// Any list is either refused without a page, or read to its checkpoint. Then its pages belong
+// to the site, each is yielded once, and the cursor is accepted.
 func FuzzChanges(f *testing.F) {
 	f.Add([]byte(`{"arc_sitemap_version":"2.1","site":"https://example.com","generated_at":"2026-01-01T00:00:00Z","pages":[{"url":"https://example.com/a","ai_indexable":true,"ai_snapshot":{"page":"a"}},{"url":"https://example.com/b","ai_indexable":true},{"url":"https://example.com/b","ai_indexable":true}]}`), false)
 	f.Add([]byte("arc_sitemap_version: 2.1\nsite: https://example.com\ngenerated_at: 2026-01-01T00:00:00Z\npages:\n- url: https://example.com/a\n  ai_indexable: true\n"), true)

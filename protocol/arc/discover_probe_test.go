@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// Pages without a snapshot are bare: the list says no more than that they are.
+// An offer counts pages without a snapshot as pages without content.
 func TestProbePlainList(t *testing.T) {
 	b := newPlainSite(t, 30)
 	offer, err := Protocol().Probe(t.Context(), fetch.New(&fetch.Options{AllowPrivate: true}).HTTP(), b.URL+"/p/1", nil)
@@ -29,7 +29,7 @@ func TestProbePlainList(t *testing.T) {
 	}
 }
 
-// A list in YAML is looked at too, also at its beginning alone.
+// A list in YAML can be probed, also from its beginning only.
 func TestProbeYAML(t *testing.T) {
 	entry := "  - url: https://x.test/%d\n    ai_indexable: true\n    ai_summary: A page of which not much is known, but that it is there and has a summary.\n"
 	for _, n := range []int{3, 2000} {
@@ -44,7 +44,7 @@ func TestProbeYAML(t *testing.T) {
 	}
 }
 
-// numbered repeats a line with the numbers from 0 on.
+// numbered repeats a line n times with the numbers from 0.
 func numbered(line string, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -53,7 +53,7 @@ func numbered(line string, n int) string {
 	return b.String()
 }
 
-// oneFile is a network in which there is one file, in YAML.
+// oneFile returns a client of a network that contains only one YAML file.
 func oneFile(at, text string) *http.Client {
 	return &http.Client{Transport: protocoltest.Answer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.String() == at {
@@ -66,8 +66,8 @@ func oneFile(at, text string) *http.Client {
 	}))}
 }
 
-// Where the delta of the last day has most of the pages, as on the day when a site
-// is published first, the figures are those of the days after, and say so.
+// If the last day's delta contains most of the pages, as on the day of a site's first edition,
+// the offer estimates the costs of later days, and its basis says so.
 func TestProbeFirstDay(t *testing.T) {
 	var list strings.Builder
 	list.WriteString(`{"arc_sitemap_version":"2.1","site":"https://x.test","generated_at":"2026-01-02T12:00:00Z","pages":[`)

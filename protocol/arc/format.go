@@ -90,9 +90,9 @@ func appendStrings(dst []byte, list []string) []byte {
 }
 
 // decodeEntry decodes one page of a list by the schema of E.9, including its formats. nulls
-// names the members that are null, which it treats as absent. After an error, e has the
-// members read before it, the URL first, or is nil if raw is no object. The Position of the
-// error is the pointer of the member inside the page.
+// lists the members that are null, which it treats as absent. After an error, e contains the
+// members read before it, the URL first, or is nil if raw is not an object. The Position of
+// the error is the pointer of the member inside the page.
 //
 // Errors are [*millrace.FormatError] without the URL, or ErrTooLarge.
 func decodeEntry(raw []byte) (e *entry, nulls []string, err error) {
@@ -135,7 +135,7 @@ func decodeEntry(raw []byte) (e *entry, nulls []string, err error) {
 		case m.value == nil:
 			continue
 		case m.value.Kind() == 'n' && m.required:
-			return e, nulls, invalid("/"+m.name, "E.9", "it is null, and required")
+			return e, nulls, invalid("/"+m.name, "E.9", "required member is null")
 		case m.value.Kind() == 'n':
 			nulls = append(nulls, m.name)
 			continue
@@ -152,7 +152,7 @@ func entryLimits() *jsonio.Limits { return &jsonio.Limits{Size: maxEntry, Depth:
 // take decodes a value of one type.
 func take(v jsonio.Raw, into any, want string) error {
 	if err := jsonio.Unmarshal(v, entryLimits(), into); err != nil {
-		return fmt.Errorf("it is %s, not %s", kit.Short(string(v)), want)
+		return fmt.Errorf("got %s, want %s", kit.Short(string(v)), want)
 	}
 	return nil
 }
@@ -184,10 +184,10 @@ func takeTags(v jsonio.Raw, into *[]string) error {
 
 func takeSnapshot(v jsonio.Raw, into *json.RawMessage) error {
 	if v.Kind() != '{' {
-		return fmt.Errorf("it is %s, not an object", kit.Short(string(v)))
+		return fmt.Errorf("got %s, want an object", kit.Short(string(v)))
 	}
 	if *into = canonicalObject(v); *into == nil {
-		return fmt.Errorf("it has no canonical form, or nests deeper than %d levels", maxDepth)
+		return fmt.Errorf("no canonical form, or nested deeper than %d levels", maxDepth)
 	}
 	return nil
 }
@@ -204,8 +204,8 @@ func takePriority(v jsonio.Raw, into **float64) error {
 	return nil
 }
 
-// canonicalObject returns a JSON object in RFC 8785 form, or nil if raw is no object or nests
-// too deep.
+// canonicalObject returns a JSON object in RFC 8785 form, or nil if raw is not an object or is
+// nested too deep.
 func canonicalObject(raw []byte) json.RawMessage {
 	c, err := jsonio.Canonical(raw, &jsonio.Limits{Size: maxEntry, Depth: maxDepth})
 	if err != nil || c.Kind() != '{' {

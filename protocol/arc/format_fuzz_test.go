@@ -10,8 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// What is read of a page is written as something that reads alike, and becomes
-// a page that is carried as it is.
+// A decoded entry is encoded as an equivalent entry. Its page is carried unchanged.
 func FuzzEntry(f *testing.F) {
 	for _, s := range []string{
 		`{"url":"https://x.test/","ai_indexable":true}`,

@@ -51,7 +51,7 @@ func (h *head) members() (out [][2]string) {
 const listTail = "]}"
 
 // errVersion is the error for a list of an unknown version.
-var errVersion = millrace.Coded("unknown-version", errors.New("the version of the list is unknown"))
+var errVersion = millrace.Coded("unknown-version", errors.New("unknown list version"))
 
 // errNoList is the error for a document other than an ARC sitemap.
 var errNoList = errors.New("not an ARC sitemap")
@@ -145,11 +145,11 @@ func overlong(r *jsonio.Reader, value jsonio.Raw) (u string) {
 func checkVersion(raw jsonio.Raw) (string, error) {
 	var v string
 	if raw.Kind() != '"' || take(raw, &v, "") != nil {
-		return "", invalid("/arc_sitemap_version", "E.9", "it is "+kit.Short(string(raw))+", not a string")
+		return "", invalid("/arc_sitemap_version", "E.9", "got "+kit.Short(string(raw))+", want a string")
 	}
 	major, _, _ := strings.Cut(v, ".")
 	if major != majorVersion {
-		return "", fmt.Errorf("%w: %q, not %s", errVersion, kit.Short(v), version)
+		return "", fmt.Errorf("%w: %q, want %s", errVersion, kit.Short(v), version)
 	}
 	return v, nil
 }
@@ -190,7 +190,7 @@ func checkHead(raw map[string]jsonio.Raw, pages bool) (*head, error) {
 			err = takeFormat(v, m.into, m.is, m.want)
 		}
 		if v.Kind() != '"' {
-			err = fmt.Errorf("it is %s, not a string", kit.Short(string(v)))
+			err = fmt.Errorf("got %s, want a string", kit.Short(string(v)))
 		}
 		if err != nil {
 			return nil, invalid("/"+m.name, "E.9", err.Error())

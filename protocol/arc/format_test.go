@@ -17,7 +17,7 @@ func TestDecodeEntry(t *testing.T) {
 		in    string
 		want  *entry
 		nulls []string
-		at    string // of the error
+		at    string // position of the error
 	}{
 		{in: `{"url":"https://x.test/","ai_indexable":false}`, want: &entry{URL: "https://x.test/"}},
 		{

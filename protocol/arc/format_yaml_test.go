@@ -21,7 +21,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// document gives what a publisher writes at a path.
+// document returns the document that a publisher writes at a path.
 func document(t testing.TB, o *protocol.PublisherOptions, v millrace.View, path string) []byte {
 	t.Helper()
 	for d, err := range NewPublisher(o).All(t.Context(), v) {
@@ -49,7 +49,7 @@ func everything() *protocol.PublisherOptions {
 	}
 }
 
-// The twin says what the list says, to a reader of YAML that is not ours.
+// The YAML form has the same content as the list, as parsed by another YAML parser.
 func TestYAMLTwin(t *testing.T) {
 	for seed := range uint64(8) {
 		for _, o := range []*protocol.PublisherOptions{nil, everything()} {
@@ -64,7 +64,7 @@ func TestYAMLTwin(t *testing.T) {
 			if err := yaml.Unmarshal(twin, &got); err != nil {
 				t.Fatalf("%v in:\n%s", err, twin)
 			}
-			// Both as JSON, since YAML has integers.
+			// Compare both as JSON, since YAML has integers.
 			b, err := json.Marshal(got)
 			if err != nil {
 				t.Fatal(err)
@@ -123,9 +123,8 @@ func FuzzYAMLString(f *testing.F) {
 	})
 }
 
-// The schema of the specification (E.9) finds nothing wrong with what is
-// published, formats asserted; its own example has only nulls and lists that
-// it refuses.
+// Published lists are valid against the schema of the specification (E.9), with formats
+// asserted. Its own example violates the schema only by null values and lists.
 func TestSchema(t *testing.T) {
 	dir := testkit.Data(t, "MILLRACE_TEST_SPECS")
 	spec, err := os.ReadFile(filepath.Join(dir, "arc-appendix-e.md"))
@@ -161,7 +160,7 @@ func TestSchema(t *testing.T) {
 			t.Errorf("site %d: %v", seed, err)
 		}
 	}
-	// And the reader refuses what the schema refuses, page by page.
+	// The reader and the schema refuse the same pages.
 	for _, page := range []string{
 		`{"url":"https://x.test/","ai_indexable":true}`, `{"url":"x","ai_indexable":true}`, `{"url":"https://x.test/"}`,
 		`{"url":"https://x.test/","ai_indexable":1}`, `{"url":"https://x.test/","ai_indexable":true,"lastmod":"2025-11-09T08:00:00Z"}`,

@@ -34,7 +34,7 @@ type day struct {
 }
 
 // dayChanges caches the changes of each day, so that an edition reads only the changes since
-// the last one, and the days that a page has left. It is safe for concurrent use.
+// the last one, and the days from which a page has moved. It is safe for concurrent use.
 type dayChanges struct {
 	mu    sync.Mutex
 	epoch string
@@ -47,7 +47,7 @@ type counted struct {
 	n      int // number of changes; one above the limit if there are too many
 	newest time.Time
 	pages  []string // like day.pages
-	until  uint64   // there are too many up to this sequence number
+	until  uint64   // the day has too many changes up to this sequence number
 }
 
 // maxHeld limits the cached pages of all days.
@@ -113,7 +113,7 @@ func (h *dayChanges) follow(ctx context.Context, v millrace.View, most int) erro
 	return nil
 }
 
-// add adds a change to its day, and drops the cached day that its page has left.
+// add adds a change to its day. It drops the cached day from which the page has moved.
 func (h *dayChanges) add(base string, c millrace.Change) {
 	today := c.Time.UTC().Truncate(dayLength)
 	for at, d := range h.days {
@@ -174,7 +174,7 @@ func (h *dayChanges) since(ctx context.Context, v millrace.View, start, last tim
 			d.newest = is.newest
 		}
 	}
-	days[len(days)-1].newest = site.Time // a change of the list is also one of its newest delta
+	days[len(days)-1].newest = site.Time // the newest delta changes with the list
 	return days, nil
 }
 
@@ -294,8 +294,8 @@ func (p *publisher) quietDay(ctx context.Context, v millrace.View, path string) 
 	return p.quiet(site, at, at), nil
 }
 
-// quiet returns a delta without pages. It is built per request, since a site without changes
-// has many.
+// quiet returns a delta without pages. It is built per request, since a site that rarely
+// changes has many of them.
 func (p *publisher) quiet(site millrace.Site, day, generated time.Time) *millrace.Document {
 	body := append(p.head(site, generated).append(nil), listTail...)
 	return &millrace.Document{

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A history that follows a site by its changes gives the same days as one that
-// reads the log of each view, also of days with too many changes.
+// A cache that follows a site by its changes returns the same days as one that reads the log
+// of each view, also for days with too many changes.
 func TestHistory(t *testing.T) {
 	const most = 6
 	type shown struct {
@@ -24,7 +24,7 @@ func TestHistory(t *testing.T) {
 		}
 		for _, d := range days {
 			if d.n > most {
-				d.newest = time.Time{} // there is no delta
+				d.newest = time.Time{} // the day has no delta
 			}
 			out = append(out, shown{d.start, d.newest, d.since, d.n})
 		}
@@ -50,7 +50,7 @@ func TestHistory(t *testing.T) {
 				}
 			}
 			if rng.IntN(3) == 0 {
-				continue // an edition of several changes
+				continue // the next edition has several changes
 			}
 			if want, got := fmt.Sprint(of(new(dayChanges), s)), fmt.Sprint(of(kept, s)); got != want {
 				t.Fatalf("seed %d, step %d:\n%s, want\n%s", seed, step, got, want)

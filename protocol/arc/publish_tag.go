@@ -86,7 +86,7 @@ func entryOfTag(ctx context.Context, v millrace.View, t millrace.Tag, keyed bool
 	}
 	e := listed(page)
 	if e == nil {
-		return nil, fmt.Errorf("entry of %s: the page has none: %w", t.URL, millrace.ErrInvalid)
+		return nil, fmt.Errorf("entry of %s: the page has no entry: %w", t.URL, millrace.ErrInvalid)
 	}
 	if !keyed && isSensitive(e.Snapshot) {
 		e.Snapshot = nil

@@ -23,7 +23,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// shop is a site in a store, whose clock moves by the test.
+// shop is a site in a store. Tests set its clock.
 type shop struct {
 	t    testing.TB
 	now  time.Time
@@ -84,7 +84,7 @@ func secret(path string) *millrace.Page {
 	return p
 }
 
-// docs gives every document that is published.
+// docs returns all published documents.
 func (s *shop) docs(o *protocol.PublisherOptions) map[string]*millrace.Document {
 	s.t.Helper()
 	out := map[string]*millrace.Document{}
@@ -106,7 +106,7 @@ func text(t testing.TB, write func(context.Context, io.Writer) error) string {
 	return b.String()
 }
 
-// wireList is a list as a stranger reads it.
+// wireList is a list as parsed by another implementation.
 type wireList struct {
 	Version   string           `json:"arc_sitemap_version"`
 	Site      string           `json:"site"`
@@ -127,7 +127,7 @@ func parse(t testing.TB, body string) *wireList {
 	return w
 }
 
-// page returns the entry of a path, nil if it is not listed.
+// page returns the entry of a path, or nil if the path is not listed.
 func (w *wireList) page(path string) map[string]any {
 	for _, p := range w.Pages {
 		if p["url"] == strings.TrimSuffix(site.Base, "/")+path {
@@ -209,8 +209,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// Nothing sensitive is in any public document, and where the protocol needs a key
-// there is one form, with everything.
+// Public documents contain nothing sensitive. If the protocol needs a key, all documents have
+// one form, with every snapshot.
 func TestForms(t *testing.T) {
 	s := openShop(t, start)
 	s.put(plain("/", "home"), secret("/secret"))
@@ -235,12 +235,12 @@ func TestForms(t *testing.T) {
 		}
 		full += strings.Count(body, "inner")
 	}
-	if full != 4 { // the list twice, its twin, and the delta of the day
+	if full != 4 { // the list at two paths, its YAML form, and the delta of the day
 		t.Errorf("%d documents have all", full)
 	}
 }
 
-// A page whose entry is too large for a tag is in the list all the same.
+// A page whose entry is too large for a tag is still in the list.
 func TestLargeEntry(t *testing.T) {
 	s := openShop(t, start)
 	long := plain("/long", "text")
@@ -268,10 +268,10 @@ func TestDeltas(t *testing.T) {
 	s.put(plain("/", "home"), plain("/old", "old"), plain("/gone", "gone"), secret("/secret"))
 	s.now = start.AddDate(0, 0, -2)
 	s.put(plain("/a", "one"), plain("/b", "one"))
-	s.now = start.AddDate(0, 0, -1).Truncate(dayLength) // midnight belongs to the day that begins
+	s.now = start.AddDate(0, 0, -1).Truncate(dayLength) // midnight is part of the new day
 	s.put(plain("/a", "two"))
 	s.now = start
-	s.view() // an edition
+	s.view() // publishes an edition
 	archive := plain("/tag/x/", "links")
 	archive.Kind = millrace.Archive
 	s.remove("/gone")
@@ -340,7 +340,7 @@ func TestDeltas(t *testing.T) {
 		t.Errorf("the delta of a day with a change is %+v", list)
 	}
 
-	// Another change moves the days that it is about, and no others.
+	// A change of a page changes only the deltas of its previous and its new day.
 	s.now = start.Add(2 * time.Hour)
 	s.put(plain("/b", "two"))
 	next := s.docs(&protocol.PublisherOptions{Own: []any{&PublisherOptions{Priorities: map[string]float64{"/b": 1}}}})
@@ -354,7 +354,7 @@ func TestDeltas(t *testing.T) {
 	if diff := cmp.Diff([]string{"2026-03-08.json", "2026-03-10.json"}, moved); diff != "" {
 		t.Errorf("days that moved (-want +got):\n%s", diff)
 	}
-	// Other options are other bytes, under another tag.
+	// Other options change the bytes and the ETag.
 	other := s.docs(&protocol.PublisherOptions{Contact: "x@example.com"})
 	for path, d := range next {
 		if d.ETag != "" && other[path].ETag == d.ETag {
@@ -363,9 +363,8 @@ func TestDeltas(t *testing.T) {
 	}
 }
 
-// A day on which more has changed than a list is worth has no delta.
-// A page that was for everybody, and is now listed by name alone, is named in
-// the delta as well: mirrors that go by deltas hear of it.
+// A delta also contains pages that were public and are now listed by URL only, so that mirrors
+// that read deltas drop them.
 func TestDeltaListed(t *testing.T) {
 	s := openShop(t, start.AddDate(0, 0, -1))
 	s.put(plain("/", "home"), plain("/members", "words"), plain("/intern", "words"))
@@ -381,8 +380,8 @@ func TestDeltaListed(t *testing.T) {
 	}
 }
 
-// A day before the log begins has no delta, as after a store was created again. A
-// mirror of the earlier store then reads the list.
+// A day before the log begins has no delta, such as after a store was created again. A mirror
+// of the earlier store then reads the list.
 func TestDeltasBegin(t *testing.T) {
 	s := openShop(t, start.AddDate(0, 0, -3))
 	s.put(plain("/", "home"))
@@ -394,14 +393,14 @@ func TestDeltasBegin(t *testing.T) {
 		_, err := NewPublisher(nil).Find(t.Context(), s.view(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 		found := docs[path] != nil
 		switch i {
-		case -1: // today
+		case -1: // the day after the last change
 			found = err == nil
 		case 1, 2:
 			if err != nil {
 				t.Errorf("%s: %v", path, err)
 			}
 		default:
-			if !errors.Is(err, millrace.ErrNotFound) { // or it is large
+			if !errors.Is(err, millrace.ErrNotFound) { // absent, or an artifact
 				t.Errorf("%s: %v", path, err)
 			}
 		}

@@ -25,8 +25,8 @@ type ReaderOptions struct {
 	// Deltas is the least size in bytes of a list whose deltas are read instead (E.8). If
 	// zero, 64 KiB. A negative value reads every list whole.
 	Deltas int64
-	// Horizon is how many days the deltas may replace the list, and for how many days in a
-	// row. If zero, 30.
+	// Horizon is the maximum age in days of the last day read, and of the last full read of
+	// the list, for which deltas are read instead of the list. If zero, 30.
 	Horizon int
 }
 
@@ -75,7 +75,7 @@ type cursor struct {
 	Home     string       `json:"home,omitempty"` // origin that the home page redirected to, if it was fetched
 	List     kit.Resource `json:"list"`
 	FullRead time.Time    `json:"full_read"`           // when the list was last read in full
-	Bytes    int64        `json:"bytes,omitempty"`     // its size then
+	Bytes    int64        `json:"bytes,omitempty"`     // size of the list at that time
 	Seen     time.Time    `json:"seen"`                // generation time of the last list or delta applied
 	NoDeltas bool         `json:"no_deltas,omitempty"` // the site has no deltas
 }
@@ -127,7 +127,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 	r.heed(f)
 	seen := past(parseTime(f.head.Generated), now)
 	if seen.Format(time.DateOnly) != r.is.Seen.Format(time.DateOnly) {
-		r.is.NoDeltas = false // another day may have one
+		r.is.NoDeltas = false // another day may have deltas
 	}
 	r.is.FullRead, r.is.Bytes, r.is.Seen = now, f.bytes, seen
 	if err := r.pages(ctx, f, false); err != nil {
@@ -142,7 +142,7 @@ func (r *run) heed(f *listFile) {
 	if f.head.Rate != "" {
 		asked, ok := parseRate(f.head.Rate)
 		if !ok {
-			r.Note("E.7/crawl-rate", f.URL, "crawl_rate is "+kit.Short(f.head.Rate)+", which is no rate")
+			r.Note("E.7/crawl-rate", f.URL, "crawl_rate is "+kit.Short(f.head.Rate)+", which is not a valid rate")
 		}
 		gap = asked
 	}
@@ -153,10 +153,10 @@ func (r *run) heed(f *listFile) {
 	}
 	r.pace.set(gap)
 	if len(f.head.Nulls) > 0 {
-		r.Note("E.9/null", f.URL, strings.Join(f.head.Nulls, ", ")+": null, or of another type, which counts as absent")
+		r.Note("E.9/null", f.URL, strings.Join(f.head.Nulls, ", ")+": null or of the wrong type; treated as absent")
 	}
 	if site, err := canon.URL(f.head.Site); err != nil || !slices.Contains(f.origins, canon.Origin(site)) {
-		r.Note("reader/site", f.URL, "site is "+kit.Short(f.head.Site)+", which is elsewhere")
+		r.Note("reader/site", f.URL, "site is "+kit.Short(f.head.Site)+", which is on another origin")
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// A site with a new store does not know its earlier pages. A reader that uses
-// deltas still finds out which pages are gone.
+// A site with a new store has no record of its earlier pages. A reader of deltas still detects
+// the deleted ones.
 func TestReadAgain(t *testing.T) {
 	l := newLived(t)
 	pairs := func(from int) (out []string) {
@@ -60,8 +60,8 @@ func TestReadAgain(t *testing.T) {
 	}
 }
 
-// A list that is older than the one that was read, as after a backup was put
-// back, is read whole: no delta tells what is undone.
+// A list older than the one read before, such as after restoring a backup, is read in full:
+// deltas do not contain undone changes.
 func TestReadBackup(t *testing.T) {
 	at, now := "2026-01-02T12:00:00Z", time.Date(2026, 1, 2, 13, 0, 0, 0, time.UTC)
 	var asked []string

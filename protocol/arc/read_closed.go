@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// closed returns why a page is not for agents, or nil. The most restrictive statement applies
-// (E.6, E.11).
+// closed returns the reason why agents must not read a page, or nil. The most restrictive
+// statement applies (E.6, E.11).
 func (r *run) closed(ctx context.Context, f *listFile, e *entry) (why, err error) {
 	no := func(code, text string) (error, error) {
 		return millrace.Coded(code, fmt.Errorf("%s: %s: %w", Name, text, millrace.ErrForbidden)), nil
@@ -25,8 +25,8 @@ func (r *run) closed(ctx context.Context, f *listFile, e *entry) (why, err error
 	case e.auth() && e.Snapshot == nil:
 		return no(Name+"/e.11", "auth_required is true, and the list has no snapshot (E.11)")
 	case e.auth() && !r.hasKey(e.URL):
-		r.Note("E.6/auth-snapshot", f.URL, e.URL+" needs authentication, and everybody gets its snapshot")
-		return no(Name+"/e.11", "auth_required is true, and there is no key for the site (E.11)")
+		r.Note("E.6/auth-snapshot", f.URL, e.URL+" needs authentication, but its snapshot is public")
+		return no(Name+"/e.11", "auth_required is true, and no key is configured for the site (E.11)")
 	}
 	if fetch.IgnoresRobots(r.plain) {
 		return nil, nil
@@ -37,7 +37,7 @@ func (r *run) closed(ctx context.Context, f *listFile, e *entry) (why, err error
 	}
 	u, err := url.Parse(e.URL)
 	if err != nil {
-		return no(Name+"/e.4", "it is no URL")
+		return no(Name+"/e.4", "not a URL")
 	}
 	line, rule := robots.Rule(u.RequestURI())
 	if list := strings.TrimPrefix(f.URL, canon.Origin(e.URL)); line > 0 && !robots.Overruled(u.RequestURI(), list) {

@@ -30,8 +30,8 @@ func (r *run) dayAge(now time.Time) (int, bool) {
 }
 
 // catchUp checks by HEAD whether the list has changed. If so, it reads the deltas from the
-// last day read on, including that day (E.8). It verifies all of them before the first page.
-// It returns errWhole if they lack changes of the list.
+// last day read on, including that day (E.8). It verifies all of them before it yields the
+// first page. It returns errFullRead if they lack changes of the list.
 func (r *run) catchUp(ctx context.Context, now time.Time) error {
 	resp, err := r.Head(ctx, r.is.List.URL, listTypes, r.is.List.Validators)
 	if err != nil {
@@ -95,9 +95,9 @@ func (r *run) catchUp(ctx context.Context, now time.Time) error {
 	return r.Mark(r.is, false, "")
 }
 
-// again checks the delta of the last day read, which was read at some time of that day. skip
-// is 1 if it has nothing newer. The error is errWhole if it is so large that the list, of that
-// many bytes, costs less, as after the day of a site's first edition.
+// again checks the delta of the last day read, which may have changed later that day. skip is
+// 1 if it has not. The error is errFullRead if the delta is so large that reading the list, of
+// that many bytes, costs less, as on the day of a site's first edition.
 func (r *run) again(ctx context.Context, list int64) (skip int, err error) {
 	resp, err := r.Head(ctx, deltaURL(r.is.List.URL, r.is.Seen), listTypes, fetch.Validators{})
 	if err != nil {
@@ -124,7 +124,7 @@ func (r *run) again(ctx context.Context, list int64) (skip int, err error) {
 	return 0, nil
 }
 
-// delta fetches the delta of a day. It returns errWhole if it cannot be used.
+// delta fetches the delta of a day. It returns errFullRead if the delta is unusable.
 func (r *run) delta(ctx context.Context, day time.Time, limit int64) (*listFile, error) {
 	u := deltaURL(r.is.List.URL, day)
 	f, err := r.loadOne(ctx, kit.Resource{URL: u}, max(limit, 1))
@@ -136,7 +136,7 @@ func (r *run) delta(ctx context.Context, day time.Time, limit int64) (*listFile,
 	case errors.Is(err, millrace.ErrNotFound), errors.Is(err, errNoList):
 		r.is.NoDeltas = day.Equal(r.is.Seen)
 	default:
-		r.Note("E.8/delta", u, "the list is read in its place: "+err.Error())
+		r.Note("E.8/delta", u, "reading the list instead: "+err.Error())
 	}
 	return nil, errFullRead
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// lived is a site with a past, that is published, and the network in front.
+// lived is a published site with a history, and the transport to it.
 type lived struct {
 	*protocoltest.Stored
 	server *protocoltest.Server
@@ -27,7 +27,7 @@ type lived struct {
 	asked  []string
 }
 
-// RoundTrip answers as the site does.
+// RoundTrip returns the site's response.
 func (l *lived) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := protocoltest.Answer(l.server).RoundTrip(r)
 	if err == nil {
@@ -49,7 +49,7 @@ func newLived(t *testing.T) *lived {
 	return l
 }
 
-// edit puts pages, or takes away those without a text, and publishes.
+// edit writes pages, or deletes those with an empty text, and publishes.
 func (l *lived) edit(t *testing.T, pairs ...string) {
 	t.Helper()
 	var batch []millrace.Change
@@ -83,7 +83,7 @@ func (l *lived) reader(o *ReaderOptions) *reader {
 	return newReader(&http.Client{Transport: l}, livedBase, o)
 }
 
-// carried gives what a copy should have.
+// carried returns the expected pages of a copy.
 func (l *lived) carried(t *testing.T) map[string]*millrace.Page {
 	t.Helper()
 	return pagesOf(t, l.Site, carry)
@@ -107,8 +107,8 @@ func pagesOf(t *testing.T, s store.Site, as func(millrace.Site, *millrace.Page) 
 	return out
 }
 
-// A reader that follows a site through its life, by deltas and by lists, holds
-// every page of it in its present state, and none that is gone.
+// A reader that follows a site by deltas and lists always has the current state of every page,
+// and no deleted page.
 func TestReadHistory(t *testing.T) {
 	seeds := uint64(testkit.Size(1, 1, 4))
 	for seed := range seeds {
@@ -143,7 +143,7 @@ func history(t *testing.T, seed uint64) {
 			l.now = l.now.Add(10 * time.Second)
 		}
 		if r.IntN(4) == 0 {
-			continue // the reader sleeps
+			continue // the reader skips this edition
 		}
 		l.asked = nil
 		rep, err := mirror.Sync(t.Context(), "x arc", l.reader(&ReaderOptions{Deltas: 1}), copied, nil)
@@ -174,8 +174,7 @@ func history(t *testing.T, seed uint64) {
 	}
 }
 
-// A second pull of an unchanged site is one conditional request, also with the
-// next reader.
+// A second read of an unchanged site is one conditional request, also by another reader.
 func TestReadUnchanged(t *testing.T) {
 	l := newLived(t)
 	l.edit(t, "/a", "One.", "/b", "Two.")

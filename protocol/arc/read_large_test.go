@@ -16,11 +16,11 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// generated is a list of n pages that is made while it is read.
+// generated is a list of n pages that is generated during reading.
 type generated struct {
 	n, i     int
 	origin   string
-	snapshot string // of each page; "" = none
+	snapshot string // snapshot of each page; "" = none
 	buf      []byte
 }
 
@@ -50,7 +50,7 @@ func (g *generated) Read(p []byte) (int, error) {
 
 const someSnapshot = `{"page":"article","title":"A page","sections":[{"name":"one","title":"One","summary":"What it says, in some words."}]}`
 
-// listing serves a list, and nothing else.
+// listing returns a server that serves only a list.
 func listing(t *testing.T, list func(r *http.Request) io.Reader) *httptest.Server {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
@@ -66,7 +66,7 @@ func listing(t *testing.T, list func(r *http.Request) io.Reader) *httptest.Serve
 	return srv
 }
 
-// read gives how many pages, skips and milestones a stream has, and its error.
+// read reads a stream. It returns the numbers of pages, skips and checkpoints, and the error.
 func read(t *testing.T, src millrace.Source) (puts, skips, marks int, err error) {
 	t.Helper()
 	for c, e := range src.Changes(t.Context(), "") {
@@ -85,8 +85,7 @@ func read(t *testing.T, src millrace.Source) (puts, skips, marks int, err error)
 	return puts, skips, marks, err
 }
 
-// A list of any length goes through in flat memory: 8 bytes a page, and what a
-// few pages need.
+// A list of any length is read in constant memory, apart from 8 bytes per page.
 func TestListInFlatMemory(t *testing.T) {
 	n := *items
 	if testing.Short() {
@@ -125,8 +124,8 @@ func TestListInFlatMemory(t *testing.T) {
 	t.Logf("%d pages in %s, %d KB held", n, time.Since(began).Round(time.Millisecond), peak>>10)
 }
 
-// A list over the limit, such as one without an end, is refused with any HTTP
-// client, and nothing of it is applied.
+// A list over the limit, such as an endless one, is refused with any HTTP client, and none of
+// its pages is applied.
 func TestHugeList(t *testing.T) {
 	srv := listing(t, func(r *http.Request) io.Reader {
 		return &generated{n: 1 << 40, origin: "http://" + r.Host, snapshot: someSnapshot}
@@ -142,8 +141,8 @@ func TestHugeList(t *testing.T) {
 	}
 }
 
-// A page whose snapshot is too long is skipped by name, wherever its URL stands,
-// and the others are read.
+// A page with a snapshot over the limit is skipped by URL, wherever the URL is in the entry.
+// The other pages are read.
 func TestOverlongPage(t *testing.T) {
 	many := func(n int64) io.Reader {
 		return io.MultiReader(strings.NewReader(`{"page":"x","sections":[`), io.LimitReader(&nodes{}, n*int64(len(aNode))), strings.NewReader(`{}]}`))
@@ -188,7 +187,7 @@ func TestOverlongPage(t *testing.T) {
 	}
 }
 
-// nodes is aNode for ever.
+// nodes is a reader that repeats aNode endlessly.
 type nodes struct{ at int }
 
 const aNode = `{"name":"a section","summary":"What it says."},`
@@ -201,11 +200,11 @@ func (n *nodes) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A text of 50 MB, and a snapshot that nests for ever, are no reason to hold them.
+// A text of 50 MB and an endlessly nested snapshot are not stored in memory.
 func TestHugeSnapshot(t *testing.T) {
 	for name, c := range map[string]struct {
 		snapshot func() io.Reader
-		kind     error // of the list
+		kind     error // error for the list
 	}{
 		"long": {func() io.Reader {
 			return io.MultiReader(strings.NewReader(`{"page":"`), io.LimitReader(repeated('a'), 50<<20), strings.NewReader(`"}`))
@@ -236,7 +235,7 @@ func TestHugeSnapshot(t *testing.T) {
 	}
 }
 
-// limited is a list without its end.
+// limited is a list that is truncated after its last page.
 type limited struct{ generated }
 
 func (l *limited) Read(p []byte) (int, error) {

@@ -44,8 +44,8 @@ func isOther(err error) bool {
 	return errors.Is(err, errNoList) || errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
 }
 
-// load fetches the stored list. If none is stored, or it is no list any more, load runs
-// discovery.
+// load fetches the stored list. If no list is stored, or the document is no longer a list,
+// load runs discovery.
 func (r *run) load(ctx context.Context, was kit.Resource) (f *listFile, err error) {
 	err = r.discover(ctx, was, func(l kit.Resource) (err error) {
 		f, err = r.loadOne(ctx, l, r.o.MaxList)
@@ -80,7 +80,7 @@ func (r *run) loadOne(ctx context.Context, l kit.Resource, limit int64) (*listFi
 	in := &bounded{r: body, limit: limit}
 	text := io.Reader(in)
 	if isYAML(resp) {
-		f.max = 4 * limit // JSON is rarely longer, and at most a little
+		f.max = 4 * limit // JSON is rarely longer than YAML, and never much
 		var list []byte
 		list, err = fromYAML(in)
 		text = bytes.NewReader(list)
@@ -113,7 +113,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	}
 	n, err := b.r.Read(p)
 	if b.n += int64(n); b.n > b.limit {
-		n, err = 0, fmt.Errorf("it is longer than %d bytes: %w", b.limit, millrace.ErrTooLarge)
+		n, err = 0, fmt.Errorf("longer than %d bytes: %w", b.limit, millrace.ErrTooLarge)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		b.err = err
@@ -150,7 +150,7 @@ func (r *reader) refuse(ctx context.Context, at string, err error) error {
 	case ctx.Err() != nil:
 		return fmt.Errorf("%s: list %s: %w", Name, at, ctx.Err())
 	case errors.Is(err, errVersion):
-		return fmt.Errorf("%s: list %s: it cannot be read: %w: %w", Name, at, err, millrace.ErrInvalid)
+		return fmt.Errorf("%s: cannot read list %s: %w: %w", Name, at, err, millrace.ErrInvalid)
 	case errors.Is(err, errNoList), !format:
 		return fmt.Errorf("%s: list %s: %w", Name, at, err)
 	}
@@ -173,8 +173,7 @@ func isYAML(resp *http.Response) bool {
 	return ext == ".yaml" || ext == ".yml"
 }
 
-// verify validates the whole list before its pages are read, and finds the pages that it names
-// twice.
+// verify validates the whole list before its pages are read, and finds duplicate pages.
 func (f *listFile) verify(ctx context.Context) error {
 	in, err := f.spool.Reader()
 	if err != nil {
@@ -217,7 +216,7 @@ func (r *run) pages(ctx context.Context, f *listFile, delta bool) error {
 			e.URL, bad = f.own(e.URL)
 		}
 		if bad == nil && again(e.URL) {
-			bad = invalid("/url", "E.4", "the list names the page twice: the first entry counts")
+			bad = invalid("/url", "E.4", "duplicate page; using the first entry")
 		}
 		if bad != nil {
 			u := asItIs
@@ -234,7 +233,7 @@ func (r *run) pages(ctx context.Context, f *listFile, delta bool) error {
 		return stop
 	}
 	for _, name := range slices.Sorted(maps.Keys(nulls)) {
-		r.Note("E.9/null", f.URL, fmt.Sprintf("%s is null, which counts as absent: %d times", name, nulls[name]))
+		r.Note("E.9/null", f.URL, fmt.Sprintf("%s is null and treated as absent: %d times", name, nulls[name]))
 	}
 	return formatError(err, f.URL, "E.9")
 }
@@ -244,10 +243,10 @@ func (r *run) pages(ctx context.Context, f *listFile, delta bool) error {
 func (f *listFile) own(u string) (string, error) {
 	c, err := canon.URL(u)
 	if err != nil {
-		return "", &millrace.FormatError{Protocol: Name, Position: "/url", Section: "E.4", Reason: "no URL of a page", Err: err}
+		return "", &millrace.FormatError{Protocol: Name, Position: "/url", Section: "E.4", Reason: "not the URL of a page", Err: err}
 	}
 	if !slices.Contains(f.origins, canon.Origin(c)) {
-		return "", invalid("/url", "E.4", "it is no page of the site, "+f.origins[0])
+		return "", invalid("/url", "E.4", "not a page of the site, "+f.origins[0])
 	}
 	return c, nil
 }
@@ -278,7 +277,7 @@ func (r *run) take(ctx context.Context, f *listFile, e *entry, delta bool) error
 	case why != nil:
 		return r.Give(millrace.Change{}, &millrace.SkipError{URL: e.URL, Err: why, Absent: true})
 	case e.Snapshot == nil:
-		// Page makes it a part of the page's version, which the list does not have.
+		// Page adds it to the page's version; the list does not have it.
 		r.listed.Add(e.URL, e.version())
 		ref.Location = e.URL
 		return r.Give(millrace.Change{Kind: millrace.Put, Ref: ref, Time: parseTime(e.Lastmod)}, nil)

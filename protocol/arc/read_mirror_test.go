@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// plainSite is a foreign site whose list has no snapshots.
+// plainSite is a site of another implementation whose list has no snapshots.
 type plainSite struct {
 	*httptest.Server
 	texts map[string]string // by path
@@ -58,8 +58,7 @@ func (b *plainSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(body))
 }
 
-// Pages without snapshots are asked for once, and again when their checksum has
-// changed.
+// Pages without snapshots are fetched once, and again when their checksum changes.
 func TestMirrorWithoutSnapshots(t *testing.T) {
 	b := newPlainSite(t, 30)
 	copied := opened(t, b.URL+"/", nil)

@@ -30,7 +30,7 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 		return nil, err
 	}
 	if have.Location == "" {
-		return nil, fmt.Errorf("%s: page %s: the list has it, or has not: %w", Name, have.URL, errors.ErrUnsupported)
+		return nil, fmt.Errorf("%s: page %s: no location to fetch: %w", Name, have.URL, errors.ErrUnsupported)
 	}
 	rules, err := extract.NewRules(&extract.RulesOptions{Extra: snapshot.Extra()})
 	if err != nil {
@@ -45,7 +45,7 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	case was.By != by:
 		was = pageState{} // another extraction would yield another page
 	case listed != "" && was.Listed == listed:
-		return nil, fmt.Errorf("%s: page %s: the list says what it said: %w", Name, have.URL, millrace.ErrUnmodified)
+		return nil, fmt.Errorf("%s: page %s: the list entry has not changed: %w", Name, have.URL, millrace.ErrUnmodified)
 	}
 	if err := r.pace.wait(ctx); err != nil {
 		return nil, fmt.Errorf("%s: page %s: %w", Name, have.URL, err)
@@ -58,9 +58,9 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	return p, nil
 }
 
-// pageState is the version of a page that was asked for: what the list said of it,
-// what its own server did, and how it was read. Both are kept, so that a list
-// that says the same costs no request, and one that does not a conditional one.
+// pageState is the version of a page that was fetched from its own URL: its version in the
+// list, the validators of its server, and the extraction rules. If the list has the same
+// version again, no request is needed; otherwise the request is conditional.
 type pageState struct {
 	Listed string `json:"listed,omitempty"`
 	fetch.Validators
@@ -75,8 +75,8 @@ func (h pageState) encode() string {
 	return string(b)
 }
 
-// parsePageState reads a version; the zero value for one that is none of these, such
-// as that of a page that had a snapshot.
+// parsePageState parses a version. It returns the zero value for any other version, such as
+// that of a page with a snapshot.
 func parsePageState(version string) (h pageState) {
 	if json.Unmarshal([]byte(version), &h) != nil {
 		return pageState{}
@@ -96,16 +96,16 @@ func (r *reader) ask(ctx context.Context, page string, v fetch.Validators, rules
 	defer resp.Body.Close()
 	final, err := canon.URL(resp.Request.URL.String())
 	if err != nil || canon.Origin(final) != canon.Origin(page) && canon.Origin(final) != canon.Origin(r.Root) {
-		return fail(r.Bad(page, "E.4", "it redirects to another origin: "+canon.Origin(final), err))
+		return fail(r.Bad(page, "E.4", "redirects to another origin: "+canon.Origin(final), err))
 	}
 	if resp.StatusCode == http.StatusNotModified && v == (fetch.Validators{}) {
-		return fail(r.Bad(page, "E.5", "304 for a request without a condition", nil))
+		return fail(r.Bad(page, "E.5", "304 for an unconditional request", nil))
 	}
 	if err := fetch.CheckStatus(resp); err != nil {
 		return fail(fmt.Errorf("%s: page: %w", Name, err))
 	}
 	if v.ETag != "" && resp.Header.Get("ETag") == v.ETag {
-		r.Note("reader/conditional", page, "the whole page for a validator that still holds")
+		r.Note("reader/conditional", page, "sent the whole page although the ETag has not changed")
 		return fail(fmt.Errorf("%s: page %s: %w", Name, page, millrace.ErrUnmodified))
 	}
 	body, err := fetch.ReadBody(resp, maxPage)
@@ -120,14 +120,14 @@ func (r *reader) ask(ctx context.Context, page string, v fetch.Validators, rules
 	}
 	p := annotated(res.Page)
 	if res.Reason != nil && p == res.Page {
-		return fail(fmt.Errorf("%s: page %s: it has no content: %w: %w", Name, page, res.Reason, millrace.ErrInvalid))
+		return fail(fmt.Errorf("%s: page %s: no content: %w: %w", Name, page, res.Reason, millrace.ErrInvalid))
 	}
 	p.URL = page
 	return p, fetch.ValidatorsOf(resp), nil
 }
 
 // annotated returns the page with the values of its attributes, as if the list had its
-// snapshot, and with the values of its HTML otherwise. It returns p if p has no attributes.
+// snapshot. Other values come from the HTML. It returns p if p has no attributes.
 func annotated(p *millrace.Page) *millrace.Page {
 	root := parseNode(p.Extra[Name])
 	if root == nil || root.text("page") == "" {

@@ -13,8 +13,8 @@ import (
 
 var _ protocol.PolicyReader = (*reader)(nil)
 
-// The policy option gets the policy before any page, can end the reading, and
-// gets an error for an invalid policy.
+// The policy option receives the policy before any page and can end the read. If the policy is
+// invalid, the read fails.
 func TestPolicyOption(t *testing.T) {
 	no := errors.New("not under these terms")
 	for name, c := range map[string]struct {

@@ -17,21 +17,21 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// Conversations of the reader; see [protocoltest.Conversation].
+// TestConversations runs conversations of the reader; see [protocoltest.Conversation].
 //
-// The lines of a script:
+// The commands of a script:
 //
 //	changes        read the stream from the last cursor
 //	restart        read the stream from the start
-//	page URL       ask for a page as the stream or the last answer named it
-//	single URL     ask for a page without a list
-//	show URL       print what the last page of that URL says
-//	clock 25h      let time pass
-//	policy         ask for the policy
-//	deltas N       lists of so many bytes have deltas, from now on
-//	limit N        lists of so many bytes are too large, from now on
-//	key            have a key for the site, from now on
-//	again          read with another reader from now on
+//	page URL       request a page, with the ref from the stream or the last response
+//	single URL     request a page without a list
+//	show URL       print the last content of the page
+//	clock 25h      advance the clock
+//	policy         request the policy
+//	deltas N       read deltas of lists of at least N bytes from now on
+//	limit N        refuse lists over N bytes from now on
+//	key            have a key for the site from now on
+//	again          use another reader from now on
 func TestConversations(t *testing.T) {
 	protocoltest.Conversations(t, "testdata/conversations", *update, func(t *testing.T, s *protocoltest.Conversation) {
 		synctest.Test(t, func(t *testing.T) {
@@ -44,7 +44,7 @@ func TestConversations(t *testing.T) {
 // conversation is a reader that follows a script.
 type conversation struct {
 	*protocoltest.Conversation
-	start  time.Time // of the bubble, which stands for the script's
+	start  time.Time // synctest time at which the script starts
 	o      ReaderOptions
 	held   map[string]millrace.Ref
 	pages  map[string]*millrace.Page
@@ -117,7 +117,7 @@ func (c *conversation) run(t *testing.T) {
 			t.Fatalf("script: %s", line)
 		}
 	}
-	// How pages are read is nothing that a conversation is about.
+	// Conversations do not depend on the extraction rules.
 	said := regexp.MustCompile(`"by":"[^"]*"`).ReplaceAllString(c.Out.String(), `"by":"…"`)
 	c.Out.Reset()
 	c.Out.WriteString(said)

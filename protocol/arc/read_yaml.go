@@ -34,7 +34,7 @@ const (
 func fromYAML(r io.Reader) (list []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil { // a bug in the parser
-			err = yamlError(1, 1, fmt.Sprintf("it cannot be parsed: %v", r))
+			err = yamlError(1, 1, fmt.Sprintf("cannot parse: %v", r))
 		}
 	}()
 	text, err := io.ReadAll(io.LimitReader(r, maxYAML+1))
@@ -42,7 +42,7 @@ func fromYAML(r io.Reader) (list []byte, err error) {
 		return nil, err
 	}
 	if len(text) > maxYAML {
-		return nil, fmt.Errorf("a list in YAML is longer than %d bytes: %w", maxYAML, millrace.ErrTooLarge)
+		return nil, fmt.Errorf("list in YAML exceeds %d bytes: %w", maxYAML, millrace.ErrTooLarge)
 	}
 	body, err := parseYAML(strings.TrimPrefix(string(text), "\uFEFF"))
 	if err != nil {
@@ -56,7 +56,7 @@ func fromYAML(r io.Reader) (list []byte, err error) {
 		return nil, yamlFailure(err)
 	}
 	if _, ok := value.(map[string]any); !ok {
-		return nil, yamlError(1, 1, "it is no mapping")
+		return nil, yamlError(1, 1, "not a mapping")
 	}
 	return json.Marshal(value)
 }
@@ -77,7 +77,7 @@ func parseYAML(text string) (ast.Node, error) {
 			continue
 		}
 		if body != nil {
-			return nil, yamlErrorAt(doc.Body.GetToken(), "there is more than one document")
+			return nil, yamlErrorAt(doc.Body.GetToken(), "more than one document")
 		}
 		body = doc.Body
 	}
@@ -96,11 +96,11 @@ func checkTokens(tokens token.Tokens) error {
 		}
 		switch t.Type {
 		case token.AnchorType, token.AliasType, token.MergeKeyType:
-			return yamlErrorAt(t, "anchors and aliases are refused")
+			return yamlErrorAt(t, "anchors and aliases are not allowed")
 		case token.TagType:
-			return yamlErrorAt(t, "tags are refused")
+			return yamlErrorAt(t, "tags are not allowed")
 		case token.InfinityType, token.NanType:
-			return yamlErrorAt(t, "JSON has no such number")
+			return yamlErrorAt(t, "not a JSON number")
 		case token.MappingStartType, token.SequenceStartType:
 			depth++
 		case token.MappingEndType, token.SequenceEndType:
@@ -109,7 +109,7 @@ func checkTokens(tokens token.Tokens) error {
 			dashes++ // each dash opens one more level in block style
 		case token.MappingValueType:
 			if keys[t.Prev.Position.Column]++; keys[t.Prev.Position.Column] > maxYAMLKeys {
-				return yamlErrorAt(t, fmt.Sprintf("a map has more than %d names", maxYAMLKeys))
+				return yamlErrorAt(t, fmt.Sprintf("map has more than %d keys", maxYAMLKeys))
 			}
 		case token.FloatType, token.IntegerType:
 			if i > 1 && tokens[i-2].Value == "arc_sitemap_version" && tokens[i-2].Position.Column == 1 {
@@ -117,7 +117,7 @@ func checkTokens(tokens token.Tokens) error {
 			}
 		}
 		if depth > maxYAMLDepth || dashes > maxYAMLDepth {
-			return yamlErrorAt(t, fmt.Sprintf("it nests deeper than %d levels", maxYAMLDepth))
+			return yamlErrorAt(t, fmt.Sprintf("nested deeper than %d levels", maxYAMLDepth))
 		}
 	}
 	return nil

@@ -63,8 +63,8 @@ func (s *SiteContext) AddHosts(urls ...string) {
 // host, whatever a list names.
 func (s *SiteContext) Near(u string) bool { return slices.Contains(s.Hosts, check.HostOf(u)) }
 
-// Loopback reports whether the host of a URL is this machine. It needs no https, because the
-// connection does not leave the machine.
+// Loopback reports whether the host of a URL is this machine. Such a URL needs no https,
+// because the connection does not leave the machine.
 func Loopback(u string) bool {
 	p, err := url.Parse(u)
 	if err != nil {
@@ -79,7 +79,7 @@ func Loopback(u string) bool {
 func (s *SiteContext) At(path string) string { return strings.TrimSuffix(s.Root(), "/") + path }
 
 // Document fetches an optional document of the site. If it is absent, resp is nil and why
-// describes the response. An error shows nothing about the site.
+// describes the response. An error does not mean that the site violates a rule.
 func (s *SiteContext) Document(ctx context.Context, u string) (resp *check.Response, why string, err error) {
 	resp, err = s.Get(ctx, u)
 	switch {

@@ -50,7 +50,7 @@ func (k Kind) OrNull() Kind {
 
 // Optional returns the kind that also allows null and an absent member.
 func (k Kind) Optional() Kind {
-	return Kind{k.Want + ", or nothing", func(raw json.RawMessage) bool { return raw == nil || string(raw) == "null" || k.OK(raw) }}
+	return Kind{k.Want + ", or absent", func(raw json.RawMessage) bool { return raw == nil || string(raw) == "null" || k.OK(raw) }}
 }
 
 // Kinds that several protocols use.

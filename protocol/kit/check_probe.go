@@ -169,7 +169,7 @@ func OtherDate(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
 	return p.changed(ctx, fail, modifiedSince, longAgo)
 }
 
-// Precedence checks that the tag decides, whatever If-Modified-Since is.
+// Precedence checks that the tag takes precedence over If-Modified-Since.
 func Precedence(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
 	if resp, err := p.Holds(ctx, noneMatch, p.Tag); resp == nil {
 		return false, err
@@ -186,14 +186,14 @@ func Precedence(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
 		status                  int
 	}{
 		{p.Other, "another", since, "200 OK", http.StatusOK},
-		{p.Tag, "the present", longAgo, "304 Not Modified", http.StatusNotModified},
+		{p.Tag, "the current", longAgo, "304 Not Modified", http.StatusNotModified},
 	} {
 		resp, err := p.ask(ctx, noneMatch, c.tag, modifiedSince, c.since)
 		if err != nil {
 			return false, err
 		}
 		if resp.Status != c.status {
-			fail(p.URL, resp.Said()+" to "+c.which+" tag with If-Modified-Since: "+c.since, c.want+": the tag decides")
+			fail(p.URL, resp.Said()+" to "+c.which+" tag with If-Modified-Since: "+c.since, c.want+": the tag takes precedence")
 			break
 		}
 	}

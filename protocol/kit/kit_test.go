@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// A stream ends with the error of its source, and without one where its consumer stops.
+// A stream ends with the error of its source, and without an error if its consumer stops.
 func TestStream(t *testing.T) {
 	lost := errors.New("lost")
 	stream := kit.Stream(func(y kit.Yield) error {
@@ -38,7 +38,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// A cursor of another site is a conflict, and so is what is no cursor.
+// A cursor of another site is a conflict, and so is an invalid cursor.
 func TestResume(t *testing.T) {
 	r := kit.NewReader("x", nil, "https://example.com/a", new(protocol.ReaderOptions))
 	for since, want := range map[millrace.Cursor]error{
@@ -56,7 +56,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// A port is another server, unless it is the one that the scheme means.
+// A host with another port is another host; the default port of the scheme is ignored.
 func TestNear(t *testing.T) {
 	target, err := check.NewTarget("https://Site.example:443/a", http.DefaultClient, nil)
 	if err != nil {

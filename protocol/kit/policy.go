@@ -107,7 +107,7 @@ func (p *Policy) Heed(ctx context.Context, at string, err error) error {
 	case refused, unclear, ctx.Err() != nil:
 		return err
 	}
-	p.Note("reader/policy", at, "the policy cannot be read: "+err.Error())
+	p.Note("reader/policy", at, "cannot read the policy: "+err.Error())
 	return nil
 }
 

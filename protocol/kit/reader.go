@@ -28,8 +28,9 @@ type Reader struct {
 	Options        *protocol.ReaderOptions
 }
 
-// NewReader returns the reader of the site at an endpoint, any URL of it. It sets the
-// defaults in o, which the reader keeps. If client is nil, it is the guarded default.
+// NewReader returns the reader of the site at endpoint, which may be any URL of the site. It
+// sets the defaults in o, which the reader keeps. If client is nil, the reader uses the
+// guarded default client.
 func NewReader(name string, client *http.Client, endpoint string, o *protocol.ReaderOptions) Reader {
 	if client == nil {
 		client = fetch.New(nil).HTTP()
@@ -60,7 +61,7 @@ func Value[T any](p *T) (v T) {
 // Now returns the current time in UTC and whole seconds.
 func (r *Reader) Now() time.Time { return r.Options.Now().UTC().Truncate(time.Second) }
 
-// Remembers reports whether a result of discovery from a time is still valid.
+// Remembers reports whether a result of discovery from the given time is still valid.
 func (r *Reader) Remembers(found time.Time) bool {
 	age := r.Now().Sub(found)
 	return !found.IsZero() && age >= 0 && age < DiscoveryAge
@@ -99,7 +100,7 @@ func (r *Reader) Resume(since millrace.Cursor, state any, valid func() bool) err
 		return r.Err
 	}
 	if err := json.Unmarshal([]byte(since), state); err != nil || !valid() {
-		return fmt.Errorf("%s: the cursor is not one of %s: %w", r.Name, r.Root, millrace.ErrConflict)
+		return fmt.Errorf("%s: the cursor does not belong to %s: %w", r.Name, r.Root, millrace.ErrConflict)
 	}
 	return nil
 }

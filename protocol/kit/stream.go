@@ -52,7 +52,7 @@ func Cursor(state any) millrace.Cursor {
 	}
 	b, err := json.Marshal(state)
 	if err != nil {
-		panic("kit: a cursor does not encode: " + err.Error())
+		panic("kit: cannot encode cursor: " + err.Error())
 	}
 	return millrace.Cursor(b)
 }

@@ -11,7 +11,8 @@ import (
 // specification that a client can check, in the order of its sections. A member that a schema
 // requires, or whose type it defines, is a MUST.
 //
-// A rule checks only what passed the rules before it, so that one fault is one finding.
+// A rule checks only data that passed the rules before it, so that one fault causes one
+// finding.
 //
 // Requirements without a rule, and why:
 //
@@ -22,9 +23,9 @@ import (
 //	3.4  the number of tombstones is recommended and not visible
 //	4    advertisements, menus, banners, sidebars, footers, widgets and comments: a
 //	     client cannot recognise them in text; scripts and pixels are visible
-//	5    recommended, and not on the wire
+//	5    recommended, but not visible to a client
 //	6    a cache SHOULD be there: X-OpenFeeder-Cache reports it (9)
-//	7    sites MAY require authentication: its consequences have rules
+//	7    sites MAY require authentication: rules check sites that do
 //	10   options of the implementation; drafts and personal data: not visible to a client
 //	12   the events themselves are on the server
 func Rules() []check.Rule {
@@ -47,10 +48,10 @@ func Rules() []check.Rule {
 		rule("2.1", "contact", must, "contact, if present, is an e-mail address or a URL.", aboutField(isContact.Optional(), "contact")),
 
 		rule("3", "endpoint", must, "The discovery document contains the URL of the content endpoint.", checkEndpoint),
-		rule("3.1", "url", must, "url returns the page with a path.", checkURLParameter),
+		rule("3.1", "url", must, "url returns the page with the given path.", checkURLParameter),
 		rule("3.1", "q", must, "q returns content that is relevant to a question.", checkQuestion),
 		rule("3.1", "q-later", should, "q searches the whole site, including pages at the end of the index.", checkQuestionLater),
-		rule("3.1", "page", must, "page is the number of the index's page, 1 by default.", checkPageParameter),
+		rule("3.1", "page", must, "page selects a page of the index, 1 by default.", checkPageParameter),
 		rule("3.1", "limit", must, "limit is the maximum number of chunks.", checkLimit),
 		rule("3.1", "limit-index", should, "limit is also the maximum number of items on a page of the index.", checkIndexLimit),
 		rule("3.1", "limit-default", must, "limit is 10 by default.", checkLimitDefault),
@@ -79,8 +80,8 @@ func Rules() []check.Rule {
 
 		rule("3.3", "schema", must, "An index's schema is openfeeder/1.0.", indexField(isSchema, "schema")),
 		rule("3.3", "type", must, "An index's type is index.", indexField(kit.OneOf("index"), "type")),
-		rule("3.3", "page", must, "page is the number of the index's page.", indexField(kit.IsNumber, "page")),
-		rule("3.3", "total-pages", must, "total_pages is the number of the index's pages.", indexField(kit.IsNumber, "total_pages")),
+		rule("3.3", "page", must, "page is the number of this page of the index.", indexField(kit.IsNumber, "page")),
+		rule("3.3", "total-pages", must, "total_pages is the number of pages of the index.", indexField(kit.IsNumber, "total_pages")),
 		rule("3.3", "items", must, "items is an array of objects.", indexField(isObjects, "items")),
 		rule("3.3", "item-url", must, "An item's url is the URL of its page, which belongs to the site.", checkItemURL),
 		rule("3.3", "item-title", must, "An item's title is a string.", itemField(kit.IsText, "title")),
@@ -88,7 +89,7 @@ func Rules() []check.Rule {
 		rule("3.3", "item-summary", must, "An item's summary is a string.", itemField(kit.IsText, "summary")),
 
 		rule("3.4", "since-date", must, "since accepts an RFC 3339 datetime.", checkSinceDate),
-		rule("3.4", "since-updated", must, "since lists a page that was updated after it but published before.", checkSinceUpdated),
+		rule("3.4", "since-updated", must, "since lists pages updated after it, even if they were published before it.", checkSinceUpdated),
 		rule("3.4", "since-token", must, "since accepts a sync_token.", checkSinceToken),
 		rule("3.4", "openfeeder-version", must, "openfeeder_version is 1.0.", syncField(isVersion, "openfeeder_version")),
 		rule("3.4", "sync-since", must, "sync.since is the lower bound.", syncField(isDate, "sync", "since")),

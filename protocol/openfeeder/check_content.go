@@ -13,7 +13,8 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// checkSiteOrigin checks a site.url that is a URL. Another rule checks other values.
+// checkSiteOrigin checks the origin of site.url. Another rule checks whether site.url is a
+// URL.
 func checkSiteOrigin(_ context.Context, s *siteContext, fail check.Fail) error {
 	if s.feed.Alias != "" {
 		fail(s.found.url, "site.url: "+s.feed.Alias, canon.Origin(s.feed.Home))
@@ -39,7 +40,7 @@ func (s *siteContext) isPage() kit.Kind {
 	})
 }
 
-// checkPageURL checks that url is the requested page, except for a trailing slash.
+// checkPageURL checks that url is the URL of the requested page, except for a trailing slash.
 func checkPageURL(_ context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	for i, p := range s.pages {

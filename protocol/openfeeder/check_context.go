@@ -78,7 +78,7 @@ type siteContext struct {
 	// sync contains the changes since shortly before the newest date of the index; nil for a
 	// static feed.
 	sync *said
-	word string // word from a page title, as a question with an answer; "" = no page has a title
+	word string // word is a word of a page title, for a question that has an answer. It is "" if no page has a title.
 	day  time.Time
 }
 

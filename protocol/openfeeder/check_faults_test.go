@@ -16,10 +16,10 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// A breaker wraps the handler of a good site and breaks one thing.
+// breaker wraps the handler of a valid site and breaks one thing.
 type breaker = protocoltest.Breaker
 
-// matcher says which requests a fault is about.
+// matcher reports whether a fault applies to a request.
 type matcher func(path string, q url.Values) bool
 
 func wellKnown(path string, _ url.Values) bool { return path == discovery }
@@ -28,10 +28,10 @@ func theEndpoint(path string, _ url.Values) bool { return path == endpoint }
 
 func aPage(path string, q url.Values) bool { return path == endpoint && q.Get("url") == "/post/" }
 
-// aPlainPage is asked for without a limit.
+// aPlainPage matches requests for a page without a limit.
 func aPlainPage(path string, q url.Values) bool { return aPage(path, q) && !q.Has("limit") }
 
-// aReadPage is asked for as the checker does at first, or as a reader does.
+// aReadPage matches the first request for a page, by the checker or by a reader.
 func aReadPage(path string, q url.Values) bool {
 	return aPage(path, q) && (len(q) == 1 || len(q) == 2 && q.Get("limit") == fmt.Sprint(maxLimit))
 }
@@ -64,7 +64,7 @@ func theMissing(path string, q url.Values) bool {
 	return path == endpoint && strings.HasPrefix(q.Get("url"), "/millrace-check/")
 }
 
-// on edits the answers to some requests.
+// on edits the responses to the requests that m matches.
 func on(m matcher, f func(r *http.Request, rec *httptest.ResponseRecorder)) breaker {
 	return func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -85,7 +85,7 @@ func on(m matcher, f func(r *http.Request, rec *httptest.ResponseRecorder)) brea
 	}
 }
 
-// edit edits the JSON of answers.
+// edit edits the JSON of responses.
 func edit(m matcher, f func(o map[string]any)) breaker {
 	return on(m, func(_ *http.Request, rec *httptest.ResponseRecorder) {
 		var o map[string]any
@@ -104,7 +104,7 @@ func edit(m matcher, f func(o map[string]any)) breaker {
 	})
 }
 
-// set gives a member another value; none takes it away.
+// set sets a member to a value, or removes it if the value is none.
 func set(m matcher, value any, path ...string) breaker {
 	return edit(m, func(o map[string]any) { put(o, value, path...) })
 }
@@ -126,7 +126,7 @@ func put(o map[string]any, value any, path ...string) {
 	o[last] = value
 }
 
-// inList edits the first object of a list.
+// inList edits the first object of a list in a response.
 func inList(m matcher, list, name string, value any) breaker {
 	return edit(m, func(o map[string]any) {
 		if all := o[list].([]any); len(all) > 0 {
@@ -135,7 +135,7 @@ func inList(m matcher, list, name string, value any) breaker {
 	})
 }
 
-// header gives a field another value; "" takes it away.
+// header sets a header field, or removes it if the value is empty.
 func header(m matcher, name, value string) breaker {
 	return on(m, func(_ *http.Request, rec *httptest.ResponseRecorder) {
 		rec.Header().Del(name)
@@ -145,14 +145,14 @@ func header(m matcher, name, value string) breaker {
 	})
 }
 
-// answer answers with a status and a body in place of what there was.
+// answer replaces responses by one with this status and body.
 func answer(m matcher, code int, body string) breaker {
 	return on(m, func(_ *http.Request, rec *httptest.ResponseRecorder) {
 		rec.Code, rec.Body = code, bytes.NewBufferString(body)
 	})
 }
 
-// asks makes another request of some.
+// asks edits the queries of the requests that m matches.
 func asks(m matcher, f func(q url.Values)) breaker {
 	return func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -167,7 +167,7 @@ func asks(m matcher, f func(q url.Values)) breaker {
 	}
 }
 
-// pieces gives a page so many chunks.
+// pieces replaces the chunks of a page by n chunks.
 func pieces(n int) func(o map[string]any) {
 	return func(o map[string]any) {
 		list := make([]any, n)
@@ -186,7 +186,7 @@ func withLimit(limit string) matcher {
 	}
 }
 
-// closed needs a key for the endpoint.
+// closedSite makes the endpoint require a key.
 func closedSite(challenge string) breaker {
 	return on(theEndpoint, func(_ *http.Request, rec *httptest.ResponseRecorder) {
 		rec.Code = http.StatusUnauthorized
@@ -214,8 +214,7 @@ const (
 	goodTime = "2026-02-21T14:30:00Z"
 )
 
-// checkFaults has one fault or more for every rule. Each trips that rule and no
-// other.
+// checkFaults has at least one fault for every rule. Each fault violates only that rule.
 var checkFaults = []struct {
 	rule, name string // the rule's ID without the protocol
 	breaks     breaker

@@ -33,7 +33,7 @@ var (
 	nothing   = kit.Kind{Want: "nothing", OK: func(json.RawMessage) bool { return false }}
 )
 
-// isDateTime reports whether the reader accepts s, except a date without a time.
+// isDateTime reports whether the reader accepts s and s has a time, not only a date.
 func isDateTime(s string) bool { return len(s) > len(time.DateOnly) && !parseTime(s).IsZero() }
 
 // judge reports a member that is not of kind k.

@@ -200,8 +200,8 @@ func checkExclusions(_ context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// checkRobots checks the documents that a reader fetches first, a question and a page. A
-// robots.txt rule about queries refuses both of the latter.
+// checkRobots checks whether robots.txt allows the discovery document, the endpoint and the
+// sampled pages. A rule about queries refuses only the pages.
 func checkRobots(ctx context.Context, s *siteContext, fail check.Fail) error {
 	urls := []string{s.found.url}
 	if s.feed.Endpoint != "" {

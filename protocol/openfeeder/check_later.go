@@ -34,7 +34,8 @@ func checkIndexLimit(ctx context.Context, s *siteContext, fail check.Fail) error
 	return nil
 }
 
-// last returns the URL of the last page in the index, and its document; nil if absent.
+// last returns the URL and the document of the last page in the index; the document is nil if
+// there is no such page.
 func (s *siteContext) last(ctx context.Context) (string, *said, error) {
 	items := s.items
 	if total, ok := kit.Number(s.index.body["total_pages"]); ok && total > 1 {

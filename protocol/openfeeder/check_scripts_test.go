@@ -8,13 +8,13 @@ import (
 	"github.com/millrace/millrace/check"
 )
 
-// A page about HTML has elements in its text; a page whose scripts were left in
-// does not show them.
+// Markup in a page's text is not a fault if the page displays it, as a page about HTML does. A
+// script left in the text is a fault.
 func TestCheckScripts(t *testing.T) {
 	const loads, tracks = `Write <script src="https://a.example/x.js" async></script> there.`, "<script>track('page')</script>"
 	for _, tt := range []struct {
 		name, kind, text, page string
-		want                   bool // a finding
+		want                   bool // whether there is a finding
 	}{
 		{"a name", "paragraph", "The <script> element (see below) runs, and </script> ends it; an <iframe > is a page, an <img > a picture.", "404 x", false},
 		{"an end", "paragraph", "It begins with <script> and ends with </script>, or <script type=module>.", "404 x", false},

@@ -14,7 +14,8 @@ import (
 // isReply reports whether a response is a sync reply.
 func isReply(a *said) bool { return a.ok() && objectOf(a.body["sync"]) != nil }
 
-// window requests changes. Its rules do not apply to a site that does not support since.
+// window requests changes. The error is ErrNotApplicable for a site that does not support
+// since.
 func (s *siteContext) window(ctx context.Context, pairs ...string) (*said, error) {
 	if s.sync == nil || !isReply(s.sync) {
 		return nil, check.ErrNotApplicable

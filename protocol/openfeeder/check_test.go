@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// examined runs all rules against a stranger's site.
+// examined runs all rules against a site.
 func examined(t *testing.T, s *stranger) *check.Report {
 	t.Helper()
 	target, err := check.NewTarget(strange+"/", &http.Client{Transport: s}, nil)
@@ -37,7 +37,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Every section that a rule names is a heading of the specification.
+// Every section named by a rule is a heading of the specification.
 func TestRuleSections(t *testing.T) {
 	dir := testkit.Data(t, "MILLRACE_TEST_SPECS")
 	text, err := os.ReadFile(filepath.Join(dir, "openfeeder-1.0.md"))
@@ -51,7 +51,7 @@ func TestRuleSections(t *testing.T) {
 	}
 }
 
-// A site without the protocol has none of its faults.
+// A site without the protocol has no findings.
 func TestCheckAbsent(t *testing.T) {
 	for name, s := range map[string]*stranger{
 		"nothing":          {answers: map[string]string{"/": "<p>"}},
@@ -67,7 +67,7 @@ func TestCheckAbsent(t *testing.T) {
 	}
 }
 
-// A site of files is checked without what it cannot do.
+// Rules about features that a static feed cannot have do not apply to it.
 func TestCheckStatic(t *testing.T) {
 	r := examined(t, &stranger{answers: map[string]string{
 		"/": "<p>", discovery: strings.Replace(discoveryOf(`{"endpoint":"/i.json","type":"static"}`), `,"contact":null`, "", 1),
@@ -83,7 +83,7 @@ func TestCheckStatic(t *testing.T) {
 	}
 }
 
-// Whatever a stranger answers, every rule ends with a verdict.
+// No response of a site makes a rule panic.
 func FuzzCheck(f *testing.F) {
 	for _, s := range []string{list(1, 2, "/a"), chunked("/a", "2026-01-01T00:00:00Z", 3, 0, 1), reply("x", `},"deleted":[null,{}]`), `{"items":[{"url":1}],"sync":{}}`} {
 		f.Add(discoveryOf(usual), s)

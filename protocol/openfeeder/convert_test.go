@@ -18,7 +18,8 @@ import (
 
 var mills = millrace.Site{Base: base}
 
-// What is written is read back, and carrying twice is carrying once.
+// A written document is read back as the same page, and carrying a page twice does not change
+// it further.
 func TestCarry(t *testing.T) {
 	seeds := uint64(testkit.Size(8, 8, 40))
 	for seed := range seeds {
@@ -49,7 +50,7 @@ func TestCarry(t *testing.T) {
 	}
 }
 
-// Blocks that a page has come back from its chunks.
+// The blocks of a page can be restored from its chunks.
 func TestBlocks(t *testing.T) {
 	text := func(s string) []millrace.Block { return []millrace.Block{{Type: millrace.TextBlock, Text: s}} }
 	list := func(ordered bool, items ...millrace.Item) millrace.Block {
@@ -72,7 +73,7 @@ func TestBlocks(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
-	// What other sites make of chunks is read as far as it goes.
+	// Chunks of other sites become the closest blocks.
 	for c, want := range map[piece]millrace.Block{
 		{Type: "heading", Text: "H"}:                         {Type: millrace.HeadingBlock, Level: 2, Text: "H"},
 		{Type: "heading", Text: "H", Blocks: "h9:0"}:         {Type: millrace.HeadingBlock, Level: 2, Text: "H"},
@@ -90,8 +91,8 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// Empty lines part the paragraphs of a chunk of another site. One of ours says
-// where its blocks are.
+// In a chunk of another site, empty lines separate paragraphs. In a chunk written by millrace,
+// the member blocks contains the start of each block.
 func TestParts(t *testing.T) {
 	for _, c := range []struct {
 		chunk piece
@@ -103,7 +104,7 @@ func TestParts(t *testing.T) {
 			{Type: "heading", Level: 3, Text: "Ü"}, {Type: "paragraph", Text: "b"}, {Type: "code", Text: "  c"}, {Type: "list", Text: "- d"},
 		}},
 		{piece{Type: "paragraph", Text: "a\n\nb", Blocks: "p:0"}, []chunk.Part{{Type: "paragraph", Text: "a\n\nb"}}},
-		// A member that does not fit.
+		// The member blocks does not match the text.
 		{piece{Type: "code", Text: "a\n\nb", Blocks: "p:1"}, []chunk.Part{{Type: "code", Text: "a\n\nb"}}},
 		{piece{Type: "code", Text: "a", Blocks: "p:0 p:-1"}, []chunk.Part{{Type: "code", Text: "a"}}},
 		{piece{Type: "code", Text: "a", Blocks: "x:0"}, []chunk.Part{{Type: "code", Text: "a"}}},
@@ -115,7 +116,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// Blocks share a chunk, whose member blocks brings them back.
+// Several blocks share a chunk and are restored with its member blocks.
 func TestPassages(t *testing.T) {
 	blocks := []millrace.Block{
 		{Type: millrace.HeadingBlock, Level: 2, Text: "Mühle"},
@@ -196,7 +197,7 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// Blocks of a chunk stay what they are, whatever its members say.
+// Carrying the blocks of any chunk twice does not change them further, whatever its members.
 func FuzzBlock(f *testing.F) {
 	f.Add("list", "- a\n- b\n  - c", "")
 	f.Add("list", "Term\n  means\n  [x] more", "")

@@ -119,10 +119,10 @@ func (f *feed) locate(at *url.URL, ref string) (err error) {
 }
 
 // named sets Base and Alias from the site.url of the discovery document. An origin other than
-// root and Home is an alias of Home, such as www or the origin behind a proxy. Relative URLs
-// belong to Home, as do the paths that the feed names on the alias. So no page is lost, and a
-// feed still names only pages of the origin where it was found. It returns an error if siteURL
-// is not a URL.
+// root and Home, such as www or the origin behind a proxy, is an alias of Home. Relative URLs
+// belong to Home, as do the paths that the feed names on the alias. So the feed loses no page,
+// and names only pages of the origin where it was found. It returns an error if siteURL is not
+// a URL.
 func (f *feed) named(root, siteURL string) error {
 	base, err := canon.URL(siteURL)
 	switch {

@@ -144,8 +144,8 @@ func (l *feedProbe) count(ctx context.Context, first *index, page protocol.Cost)
 	return nil
 }
 
-// nothingNew requests the changes since a token, or since now, which should be none; nil if
-// the site does not support it.
+// nothingNew requests the changes since a token, or since now. There should be none. It
+// returns nil if the site does not support such requests.
 func (l *feedProbe) nothingNew(ctx context.Context, token string) (*changes, string, error) {
 	if token == "" {
 		token = l.o.Now().UTC().Truncate(time.Second).Format(time.RFC3339)

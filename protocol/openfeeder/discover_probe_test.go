@@ -17,7 +17,7 @@ func names(from, n int) (out []string) {
 	return out
 }
 
-// What strangers offer, by what they know of the specification.
+// Offers of sites that implement different parts of the specification.
 func TestLook(t *testing.T) {
 	pages := func(total int) map[string]string {
 		out := map[string]string{discovery: discoveryOf(usual)}
@@ -28,7 +28,7 @@ func TestLook(t *testing.T) {
 		return out
 	}
 	for name, c := range map[string]struct {
-		total    int // chunks of a page
+		total    int // number of chunks of a page
 		answers  map[string]string
 		want     func(o *offered) bool
 		requests int
@@ -61,7 +61,7 @@ func TestLook(t *testing.T) {
 			for k, v := range c.answers {
 				s.answers[k] = v
 			}
-			if c.want == nil { // pages as well
+			if c.want == nil { // the pages cannot be fetched, either
 				s.answers = map[string]string{discovery: discoveryOf(usual), "/openfeeder": c.answers["/openfeeder"]}
 			}
 			offer, err := Protocol().Probe(t.Context(), &http.Client{Transport: s}, strange+"/some/page", nil)
@@ -88,7 +88,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// offered is what counts of an offer here.
+// offered contains the compared parts of an offer.
 type offered struct {
 	pages                     int
 	deletes, named            bool

@@ -7,7 +7,7 @@
 //     the feed needs a key. The site's root advertises it by a link with the
 //     relation "openfeeder", because the specification has none, and robots.txt
 //     by the comment of section 11. For readers, that comment permits the document
-//     and the endpoint, whatever the rules say. If the documents have a base path,
+//     and the endpoint, even if the rules disallow them. If the documents have a base path,
 //     the root of the host serves it too.
 //   - /openfeeder is the index; with url a page, with q a search, with since or
 //     until a sync reply. q wins over dates, and dates over url. q and url
@@ -38,12 +38,12 @@
 // origin: a feed covers only the requested origin and the one that it redirects to. A site.url
 // of a third origin, such as www, http behind a proxy, or a CDN, is an alias of the place
 // where the feed was found. Relative URLs belong there, and so does each path that the feed
-// names on the third origin. So no page is lost, and the feed claims no page of another site.
-// The reader notes such an alias under the rule 2.1/site-origin. It reports and skips other
-// URLs of pages and tombstones. A page that was added and removed between two editions was
-// never public: neither a reply nor an event names it. If documents are on another host than
-// their pages, request the pages' host, which links to them. On their own host, they name the
-// pages with URLs of that host.
+// names on the third origin. So the feed loses no page and claims no page of another site. The
+// reader notes such an alias under the rule 2.1/site-origin. It reports and skips other URLs
+// of pages and tombstones. A page that was added and removed between two editions was never
+// public: neither a reply nor an event names it. If the documents are on another host than the
+// pages, clients request the pages' host, which links to the documents. On their own host, the
+// documents name the pages with URLs of that host.
 //
 // Required members that a page lacks get defaults. title is the first heading, else the last
 // segment of the URL. language is the site's, else "und", which is read as unknown. summary is
@@ -61,14 +61,14 @@
 // A date starts at the first commit of the log at or after it, so that a page that arrives
 // late with an old date is added. A date from before the log, or one with until, is compared
 // with the dates of the pages. A page published since then is added, else a page modified
-// since then is updated. A page without a published date counts as published when it was last
-// modified. With until alone, all pages published until then are updated.
+// since then is updated. A page without a published date is treated as published when it was
+// last modified. With until alone, all pages published until then are updated.
 //
 // A token without n is treated as a date, as is a token that is ahead of this server. For a
-// token of another store every page is added, because sequence numbers of that store mean
-// nothing here. deleted_tracking is false then, and also for a date from before the log's
-// horizon: the deletions since are unknown. The response to a token from before the horizon is
-// 410 RESYNC_REQUIRED.
+// token of another store, every page is added, because its sequence number has no meaning in
+// this store. deleted_tracking is false then, and also for a date from before the log's
+// horizon: the deletions since then are unknown. The response to a token from before the
+// horizon is 410 RESYNC_REQUIRED.
 //
 // A reader deletes the page that a tombstone names, unless the same page of the reply also
 // lists it. If a site sends deleted_tracking: false, or has never sent a tombstone, the reader
@@ -76,10 +76,10 @@
 // at once after a 410, and after a reply with 1,000 tombstones, the number that the
 // specification recommends to keep. Without tokens it reads the index each time.
 //
-// A page of a reply has 500 changes and the rest of the last commit. sync.next names the next
-// page, of the same edition while the server has it in memory. In a reply from the log, each
-// page's token covers everything sent so far. In a reply by date, only the token of the last
-// page does.
+// A page of a reply has at most 500 changes, and the rest of the last commit. sync.next names
+// the next page, of the same edition while the server has it in memory. In a reply from the
+// log, each page's token covers everything sent so far. In a reply by date, only the token of
+// the last page does.
 //
 // # Deletions alone
 //
@@ -98,10 +98,10 @@
 // # Cost
 //
 // A page, a 304, and a token without changes are look-ups. A page of the index reads its own
-// pages and at most 50 before it. The first request for a page that far down in an edition
-// reads all pages before it, without their content. Sync costs as much as has changed. A
-// comparison of dates costs a scan of the site, at most 50,000 pages per request. All events
-// are read and encoded once, for any number of listeners.
+// pages and at most 50 before them. The first request for a distant page of an edition reads
+// all pages before it, without their content. The cost of sync is proportional to the number
+// of changes. A comparison of dates scans the site, at most 50,000 pages per request. All
+// events are read and encoded once, for any number of listeners.
 //
 // # Deviations
 //
@@ -110,7 +110,7 @@
 //     static feed, blocks in the chunks of a page, url in the chunks of a search,
 //     page and total_pages in meta, sync_token in an index, corrected in the
 //     response to a question with corrected spelling, note in a limited response
-//     (of a question over 4,000 characters, only the beginning counts; of many
+//     (of a question over 4,000 characters, only the beginning is used; of many
 //     words, the 64 rarest), next in sync and in a static index, schema in sync,
 //     events in the discovery document, and the capability diff-sync.
 //   - With until alone, added is present and empty, although the specification has

@@ -17,7 +17,7 @@ var mills = []*millrace.Page{
 	{URL: "/gate/", Title: "The gate", Language: "en", Description: "How to open it.", Modified: time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC), Known: millrace.AllFields, Blocks: millrace.TextBlocks("Lift the paddle.")},
 }
 
-// published serves a site of pages.
+// published returns a server of a site with these pages.
 func published(pages []*millrace.Page) *httptest.Server {
 	p := openfeeder.Protocol()
 	s := protocoltest.Serve(p, nil)
@@ -29,7 +29,7 @@ func published(pages []*millrace.Page) *httptest.Server {
 	return srv
 }
 
-// A site's pages in memory, by this protocol alone.
+// Reads the pages of a site with this protocol alone, and stores them in memory.
 func ExampleNewReader() {
 	site := published(mills)
 	defer site.Close()

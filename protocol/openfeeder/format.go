@@ -261,7 +261,7 @@ func decodeAbout(body []byte) (*about, error) {
 	return a, nil
 }
 
-// understood reports whether a schema is not of another major version.
+// understood reports whether the major version of a schema is supported.
 func understood(schema string) bool {
 	version, ok := strings.CutPrefix(schema, "openfeeder/")
 	major, _, _ := strings.Cut(version, ".")

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// The examples of the specification, with its dots filled in.
+// The examples of the specification, with values in place of its dots.
 const (
 	specIndex = `{"schema":"openfeeder/1.0","type":"index","page":1,"total_pages":42,"items":[
 		{"url":"/article/my-post","title":"My Post","published":"2026-02-21T20:00:00Z","summary":"Short description..."}]}`
@@ -91,11 +91,11 @@ func TestToken(t *testing.T) {
 			t.Errorf("%s: %v %v\n%s", form, at, err, diff)
 		}
 	}
-	// As the specification makes it.
+	// The form that the specification defines.
 	if got, _, err := parseToken("eyJ0IjoiMjAyNi0wMi0yM1QwMjowMDowMFoifQ=="); err != nil || got.N != nil || got.T != tok.T {
 		t.Errorf("%+v, %v", got, err)
 	}
-	// As in the example of section 3.4.
+	// The form in the example of section 3.4.
 	if _, at, err := parseToken("eyJ0IjoiMjAyNi0wMi0yMyJ9"); err != nil || kit.FormatTime(at) != "2026-02-23T00:00:00Z" {
 		t.Errorf("a day: %v, %v", at, err)
 	}
@@ -125,8 +125,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// Whatever comes is decoded or refused, and what is decoded is written so that
-// it is decoded again.
+// Any input is decoded or refused. A decoded document can be encoded and decoded again.
 func FuzzDecode(f *testing.F) {
 	for _, doc := range []string{specIndex, specPage, specSync, specAbout, specError} {
 		f.Add([]byte(doc))
@@ -145,7 +144,7 @@ func FuzzDecode(f *testing.F) {
 			back, err := decodeIndex(x.encode())
 			again("index", x.encode(), err, func() string {
 				if x.Meta == nil {
-					x.Chunks = nil // they are written in what q gives alone
+					x.Chunks = nil // chunks are only encoded in a response to q
 				}
 				return cmp.Diff(x, back, cmpopts.EquateEmpty())
 			})

@@ -11,7 +11,7 @@ import (
 
 func TestLaw(t *testing.T) { protocoltest.Run(t, openfeeder.Protocol()) }
 
-// The law holds for a feed of files too.
+// The law also holds for a static feed.
 func TestLawStatic(t *testing.T) {
 	p := openfeeder.Protocol()
 	p.NewPublisher = func(o *protocol.PublisherOptions) millrace.Publisher {

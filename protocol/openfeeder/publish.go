@@ -280,26 +280,26 @@ func codeOf(status int) string {
 func messageOf(r *http.Request, status int) string {
 	switch status {
 	case http.StatusUnauthorized:
-		return "A key is needed: send it as Authorization: Bearer KEY."
+		return "Missing key: send it as Authorization: Bearer KEY."
 	case http.StatusForbidden:
-		return "The key does not allow this."
+		return "The key does not allow this request."
 	case http.StatusNotFound:
-		return "There is nothing at " + kit.Short(r.URL.EscapedPath()) + "."
+		return "Not found: " + kit.Short(r.URL.EscapedPath()) + "."
 	case http.StatusMethodNotAllowed:
-		return "The method " + kit.Short(r.Method) + " has no meaning here; see the field Allow."
+		return "The method " + kit.Short(r.Method) + " is not allowed; see the Allow field."
 	case http.StatusGone:
-		return "The log does not reach back so far: read the index, and go on from its sync_token."
+		return "The log does not reach back that far: read the index and continue from its sync_token."
 	case http.StatusRequestEntityTooLarge:
 		return "The body is too large."
 	case http.StatusTooManyRequests:
-		return "Too many requests: come back after the seconds that the field Retry-After says."
+		return "Too many requests: retry after the number of seconds in the Retry-After field."
 	case http.StatusServiceUnavailable:
-		return "The site cannot answer now: try again later."
+		return "The site is temporarily unavailable: try again later."
 	}
 	if status >= 500 {
-		return "The server has failed; the fault is not in the request."
+		return "Internal server error."
 	}
-	return "The request is refused: " + strings.ToLower(http.StatusText(status)) + "."
+	return "Request refused: " + strings.ToLower(http.StatusText(status)) + "."
 }
 
 // absolute returns the absolute URL of an identity or of a URL of the site.

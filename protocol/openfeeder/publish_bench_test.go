@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// What a request costs a publisher over a store of 5,000 pages: to find the
-// document, as for a 304, and to write it.
+// BenchmarkFind measures the cost of a request to a publisher over a store of 5,000 pages:
+// finding the document, as for a 304, and writing it.
 func BenchmarkFind(b *testing.B) {
 	site := protocoltest.Open(b, store.Config{Base: base, Taggers: []millrace.Tagger{Protocol().Tagger}}, nil)
 	var before millrace.Site

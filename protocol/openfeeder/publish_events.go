@@ -125,8 +125,8 @@ func (e *events) leave() {
 	}
 }
 
-// fault returns the error of a stream that the gateway should log: each failure of the reading
-// once, and no expected error.
+// fault returns the error of a stream that the gateway should log: each read failure once, and
+// no expected error.
 func (e *events) fault(err error) error {
 	_, asked := errors.AsType[*millrace.RequestError](err)
 	if err == nil || asked || errors.Is(err, errGone) || errors.Is(err, errBehind) ||
@@ -160,7 +160,7 @@ func (e *events) read(ctx context.Context, p *publisher, live millrace.Live, sit
 		}
 		next := v.Site()
 		if !next.Has(site.Epoch, site.Seq) {
-			e.end(ctx, resync("The site is another one now"))
+			e.end(ctx, resync("The store of the site has been replaced or restored"))
 			return
 		}
 		var news burst

@@ -18,13 +18,13 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// A stream that is asked for before there is an edition begins with it, and
-// says then what is wrong with where it was to begin.
+// A stream requested before the first edition starts when the edition is published. An invalid
+// start position is reported only then.
 func TestEventsEarly(t *testing.T) {
 	s := openShop(t)
 	l := &stage{s: s, moved: make(chan struct{})}
 	srv := httptest.NewServer(http.HandlerFunc(l.serve))
-	t.Cleanup(srv.Close) // after the streams, which it waits for
+	t.Cleanup(srv.Close) // waits for the streams, so it runs after them
 	resp, next := stream(t, srv.URL, "", "")
 	_, wrong := stream(t, srv.URL, "", token{T: "2020-01-01T00:00:00Z", N: new(uint64), E: "another"}.String())
 	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/event-stream" || resp.Header.Get("X-OpenFeeder") != version {
@@ -60,8 +60,8 @@ func TestEventsEarly(t *testing.T) {
 	}
 }
 
-// A log that cannot be read ends the streams, and not the process; the gateway
-// hears of it once.
+// If the log cannot be read, the streams end, but not the process. The gateway gets the error
+// once.
 func TestEventsBroken(t *testing.T) {
 	s := openShop(t)
 	s.apply("one", "+/a")
@@ -123,7 +123,7 @@ func TestEventsRevoked(t *testing.T) {
 	}
 }
 
-// pipes takes connections that hold nothing of what is sent.
+// pipes is a listener of connections that buffer nothing.
 type pipes struct {
 	net.Listener
 	conns chan net.Conn
@@ -137,8 +137,8 @@ func (p pipes) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// A client that stops reading gets an error that it is too slow. When it connects
-// again, it gets all missed events.
+// A client that stops reading gets a SLOW_CONSUMER error. When it reconnects, it gets all
+// missed events.
 func TestEventsSlowClient(t *testing.T) {
 	s := openShop(t)
 	l := newStage(s)
@@ -164,7 +164,7 @@ func TestEventsSlowClient(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	next := hear(resp.Body)
-	words(t, next, 1) // ready
+	words(t, next, 1) // the ready event
 
 	const many = 100
 	e, number := &s.pub.events, 0
@@ -186,11 +186,11 @@ func TestEventsSlowClient(t *testing.T) {
 		}
 	}
 	publish(many)
-	_, id := words(t, next, 1) // the others are under way, and stay there
+	_, id := words(t, next, 1) // the other events have been sent, but are not read yet
 	for range 2 {
 		publish(1)
 		e.mu.Lock()
-		e.size += keptBytes // as if there had been more
+		e.size += keptBytes // simulates more stored events
 		e.mu.Unlock()
 	}
 	publish(1)
@@ -224,15 +224,15 @@ func TestEventsSlowClient(t *testing.T) {
 	}
 }
 
-// After a page is gone, a client that starts at an earlier place does not get its
-// events. A client that has got them gets the deletion.
+// After a page is deleted, a client that starts at an earlier position does not get the page's
+// events. A client that has received them gets the deletion.
 func TestEventsGone(t *testing.T) {
 	t.Parallel()
 	s := openShop(t)
 	s.apply("one", "+/a")
 	l := newStage(s)
 	srv := httptest.NewServer(http.HandlerFunc(l.serve))
-	t.Cleanup(srv.Close) // after the streams, which it waits for
+	t.Cleanup(srv.Close) // waits for the streams, so it runs after them
 	defer l.end()
 	_, all := stream(t, srv.URL, "", "")
 	_, start := words(t, all, 1)

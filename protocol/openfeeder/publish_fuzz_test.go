@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Every query gives a document whose path is found again as the same document,
-// or an error that is meant for who asked.
+// Every query returns a document whose path leads to the same document, or an error for the
+// client.
 func FuzzQuery(f *testing.F) {
 	for _, q := range []string{
 		"", "url=/gate/&limit=3&page=2", "q=water&min_score=0.25", "since=2026-01-06T00:00:00Z&until=2026-01-08T00:00:00Z",
@@ -49,7 +49,7 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// The name of a page's file says which page it is.
+// The name of a page's file identifies the page.
 func FuzzStaticName(f *testing.F) {
 	for _, s := range []string{"/", "/a", "/a/", "/a/~d", "/~q/x~~", "/a?x=1", "/?~d", "/a/?b", "/~dq?c", "//odd"} {
 		f.Add(s)

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// noting is a view whose searches say more than their hits.
+// noting is a view whose searches return a note and a corrected question.
 type noting struct {
 	*protocoltest.View
 	asked string
@@ -22,7 +22,8 @@ func (n *noting) Search(ctx context.Context, q millrace.Query) (*millrace.Found,
 	return &millrace.Found{Note: errors.New("less"), Corrected: "more"}, ctx.Err()
 }
 
-// A question is asked whole, and what the search says of it is in the answer.
+// The complete question is searched, and the response contains the search's note and
+// correction.
 func TestSearchNote(t *testing.T) {
 	v, long := &noting{View: view(mill())}, strings.Repeat("水車 ", millrace.MaxQuery/3)+"end"
 	d, err := get(t, NewPublisher(nil), v, "/openfeeder?q="+url.QueryEscape(long))

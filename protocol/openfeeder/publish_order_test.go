@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// The index goes through a site in one order, whatever the size of its pages
-// and in whatever order they are asked for, and reads each place once.
+// The index lists the pages in one order, for any limit and any order of requests, and scans
+// each part of the site once.
 func TestIndexPages(t *testing.T) {
 	var pages []*millrace.Page
 	for i := range 333 {
@@ -77,8 +77,8 @@ func TestIndexPages(t *testing.T) {
 	}
 }
 
-// The last page of the index of a large site is right: archives do not count.
-// The pages are not counted for it.
+// The number of pages of a large site's index excludes archives, and is not determined by
+// listing all tags.
 func TestIndexOfLargeSite(t *testing.T) {
 	const size, limit = 25_000, 50
 	pages := make([]*millrace.Page, size)
@@ -109,7 +109,7 @@ func TestIndexOfLargeSite(t *testing.T) {
 	}
 }
 
-// counting counts the pages that scans yield, and the lists of tags.
+// counting counts the pages that scans yield, and the tag listings.
 type counting struct {
 	*protocoltest.View
 	pages, tags int
@@ -131,8 +131,8 @@ func (c *counting) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrac
 	}
 }
 
-// A page far down costs no reading of all pages again after an edit: the order of a
-// view follows that of the view before, whatever comes, goes or gets another date.
+// After an edit, a distant page of the index does not require reading all pages again. The
+// order of a view is derived from that of the previous view, whatever changes.
 func TestOrderFollows(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	s := protocoltest.Open(t, store.Config{Base: base, Taggers: []millrace.Tagger{Protocol().Tagger}}, nil)
@@ -175,7 +175,7 @@ func TestOrderFollows(t *testing.T) {
 		}
 		from := r.IntN(len(want) - 10)
 		if round == 0 {
-			from = len(want) - 10 // every place is seen
+			from = len(want) - 10 // so that the order contains every place
 		}
 		var got []string
 		for p, err := range pub.orders.of(t.Context(), v).pages(t.Context(), v, from, 10) {
@@ -200,9 +200,9 @@ func TestOrderFollows(t *testing.T) {
 	}
 }
 
-// A place where many pages came is read once more, and no more. An order that a
-// request has given up is made by the next one, and one that would follow too many
-// changes asks for no more pages.
+// A part of the site with many new pages is scanned once more, and no more. If a request
+// aborts building an order, the next one builds it. After too many changes, the order is
+// discarded without requesting pages.
 func TestOrderLimits(t *testing.T) {
 	s := protocoltest.Open(t, store.Config{Base: base, Taggers: []millrace.Tagger{Protocol().Tagger}}, nil)
 	pub := NewPublisher(nil).(*publisher)
@@ -251,7 +251,7 @@ func TestOrderLimits(t *testing.T) {
 	}
 }
 
-// scanning counts the pages that scans yield, and those that are asked for.
+// scanning counts the pages that scans yield, and the requested pages.
 type scanning struct {
 	millrace.View
 	pages, asked int

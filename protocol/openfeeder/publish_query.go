@@ -45,11 +45,11 @@ type query struct {
 
 const (
 	maxQuery = 65536   // bytes of the whole query
-	maxPage  = 1 << 30 // no site has more
+	maxPage  = 1 << 30 // maximum page number
 )
 
-// parseQuery parses the query of a request. The first value of a repeated parameter counts. An
-// empty parameter is treated as absent.
+// parseQuery parses the query of a request. If a parameter is repeated, it uses the first
+// value. An empty parameter is treated as absent.
 func parseQuery(site millrace.Site, text string) (query, error) {
 	params, err := parameters(text)
 	if err != nil {
@@ -123,7 +123,7 @@ func parseScore(s string) (float64, error) {
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsNaN(f) || f < 0 || f > 1 || strings.ContainsAny(s, "xX_") {
-		return 0, refuse(http.StatusBadRequest, invalidParam, "min_score is a number from 0.0 to 1.0, not "+quote(s)+".")
+		return 0, refuse(http.StatusBadRequest, invalidParam, "min_score must be a number from 0.0 to 1.0, not "+quote(s)+".")
 	}
 	return f + 0, nil
 }
@@ -145,25 +145,25 @@ func cutRunes(s string, n int) string {
 // names.
 func parseURL(site millrace.Site, s string) (string, error) {
 	wrong := func(why string) error {
-		return refuse(http.StatusBadRequest, invalidURL, why+": "+quote(s)+". Give the path of a page, or its URL on "+canon.Origin(site.Base)+".")
+		return refuse(http.StatusBadRequest, invalidURL, why+": "+quote(s)+". Send the path of a page, or its URL on "+canon.Origin(site.Base)+".")
 	}
 	switch {
 	case strings.ContainsFunc(s, func(r rune) bool { return unicode.IsControl(r) || r == '\\' }):
-		return "", wrong("The URL has a character that none has")
+		return "", wrong("The URL contains an invalid character")
 	case strings.HasPrefix(s, "//"):
-		return "", wrong("The URL is of another site")
+		return "", wrong("The URL belongs to another site")
 	case !strings.HasPrefix(s, "http://") && !strings.HasPrefix(s, "https://"):
 		if scheme, _, ok := strings.Cut(s, ":"); ok && !strings.ContainsAny(scheme, "/?#") {
-			return "", wrong("The URL has another scheme than http and https")
+			return "", wrong("The scheme of the URL is not http or https")
 		}
 		s = canon.Origin(site.Base) + "/" + strings.TrimPrefix(s, "/")
 	}
 	u, err := canon.URL(s)
 	if err != nil {
-		return "", wrong("The URL is none")
+		return "", wrong("The URL is invalid")
 	}
 	if climbs(s) {
-		return "", wrong("The path has dots for segments")
+		return "", wrong("The path contains dot segments")
 	}
 	switch _, host, _ := strings.Cut(canon.Origin(u), "://"); {
 	case strings.HasSuffix(canon.Origin(site.Base), "://"+host):
@@ -171,7 +171,7 @@ func parseURL(site millrace.Site, s string) (string, error) {
 	case canon.Origin(u) == canon.Origin(site.EndpointBase):
 		return canon.Absolute(site.Base, canon.Relative(site.EndpointBase, u)), nil
 	}
-	return "", wrong("The URL is of another site")
+	return "", wrong("The URL belongs to another site")
 }
 
 // climbs reports whether the path of a URL has a dot segment, in any encoding.
@@ -202,7 +202,7 @@ func (q *query) parseDates(params map[string]string) (err error) {
 			t, at, err := parseToken(s)
 			if err != nil {
 				return refuse(http.StatusBadRequest, invalidParam,
-					"since is a date and time of RFC 3339, such as 2026-02-20T00:00:00Z, or a sync_token, not "+quote(s)+".")
+					"since must be an RFC 3339 date and time, such as 2026-02-20T00:00:00Z, or a sync_token, not "+quote(s)+".")
 			}
 			q.since, q.raw[0] = sayable(at), t.String()
 			if t.N != nil {
@@ -213,7 +213,7 @@ func (q *query) parseDates(params map[string]string) (err error) {
 	if s := params["until"]; s != "" {
 		if q.until, err = parseInstant(plus(s)); err != nil {
 			return refuse(http.StatusBadRequest, invalidParam,
-				"until is a date and time of RFC 3339, such as 2026-02-15T00:00:00Z, not "+quote(s)+".")
+				"until must be an RFC 3339 date and time, such as 2026-02-15T00:00:00Z, not "+quote(s)+".")
 		}
 		q.until = sayable(q.until)
 		q.raw[1] = q.until.Format(time.RFC3339Nano)
@@ -223,14 +223,14 @@ func (q *query) parseDates(params map[string]string) (err error) {
 	}
 	if s := params["cursor"]; s != "" {
 		if q.at, err = parsePlace(s); err != nil {
-			return refuse(http.StatusBadRequest, invalidParam, "cursor is not one that a reply has given: "+quote(s)+".")
+			return refuse(http.StatusBadRequest, invalidParam, "cursor is not from a reply of this site: "+quote(s)+".")
 		}
 	}
 	return nil
 }
 
-// sayable returns t, but at least one second after the zero time, which means absent. Some
-// clients send their minimum date.
+// sayable returns t, or one second after the zero time if t is earlier, because the zero time
+// means absent. Some clients send their minimum date.
 func sayable(t time.Time) time.Time {
 	if first := (time.Time{}).Add(time.Second); t.Before(first) {
 		return first

@@ -35,7 +35,7 @@ func (p *publisher) search(ctx context.Context, v millrace.View, q query) (*mill
 	site := v.Site()
 	s, ok := v.(millrace.Searcher)
 	if !ok {
-		return nil, refuse(http.StatusServiceUnavailable, serverError, "This site keeps no index to search in.")
+		return nil, refuse(http.StatusServiceUnavailable, serverError, "This site has no search index.")
 	}
 	ask := millrace.Query{Text: q.text, Skip: (min(q.page, maxPage/maxLimit) - 1) * q.limit, Limit: q.limit, Least: q.least}
 	if q.url != "" {
@@ -48,7 +48,7 @@ func (p *publisher) search(ctx context.Context, v millrace.View, q query) (*mill
 	found, err := s.Search(ctx, ask)
 	if errors.Is(err, millrace.ErrUnavailable) {
 		return nil, fmt.Errorf("%s: %w: %w", Name,
-			refuse(http.StatusServiceUnavailable, serverError, "The index to search in is not ready: try again later."), err)
+			refuse(http.StatusServiceUnavailable, serverError, "The search index is not ready: try again later."), err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: search: %w", Name, err)

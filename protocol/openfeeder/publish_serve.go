@@ -111,7 +111,7 @@ func (l *listener) end(ctx context.Context, why error) {
 	last := l.p.parting(why)
 	switch {
 	case errors.Is(context.Cause(ctx), millrace.ErrForbidden):
-		last = stop(authRequired, "The key holds no more.")
+		last = stop(authRequired, "The key is no longer valid.")
 	case ctx.Err() != nil:
 		return // the client has disconnected
 	}
@@ -154,7 +154,7 @@ func (p *publisher) resume(ctx context.Context, v millrace.View, r *http.Request
 	last := r.Header.Get("Last-Event-ID")
 	if err := q.parseDates(map[string]string{"since": cmp.Or(last, params["since"])}); err != nil {
 		if last != "" {
-			err = refuse(http.StatusBadRequest, invalidParam, "Last-Event-ID is none that an event has had: "+quote(last)+".")
+			err = refuse(http.StatusBadRequest, invalidParam, "Last-Event-ID is not the ID of an event: "+quote(last)+".")
 		}
 		return 0, "", err
 	}
@@ -172,11 +172,11 @@ func (p *publisher) resume(ctx context.Context, v millrace.View, r *http.Request
 		}
 		return seq, kit.FormatTime(q.since), err
 	case !site.Has(q.token.E, *q.token.N):
-		return 0, "", resync("The token is of another state of the site")
+		return 0, "", resync("The token belongs to another store of the site")
 	}
 	err = reaches(ctx, v, *q.token.N)
 	if errors.Is(err, millrace.ErrConflict) {
-		err = resync("The token is older than the log reaches back")
+		err = resync("The token is older than the log")
 	}
 	return *q.token.N, q.token.T, err
 }
@@ -188,9 +188,9 @@ func ready(site millrace.Site, from uint64, sent string) []byte {
 	return append(member(b, "sync_token", eventID(site, from, sent)), '}')
 }
 
-// eventID returns the token of a position in the events. A client at that position may not
-// have the state of that time: if a page changed before and after it, only the later change
-// may have been sent.
+// eventID returns the token of a position in the events, with its commit time. A client at
+// that position may not have the state of that time: if a page changed before and after it,
+// the stream may have sent only the later change.
 func eventID(site millrace.Site, seq uint64, told string) string {
 	return token{T: told, N: &seq, E: site.Epoch, Part: true}.String()
 }
@@ -280,13 +280,13 @@ func (p *publisher) parting(err error) []byte {
 	case asked:
 		return stop(e.Code, e.Text)
 	case errors.Is(err, errBehind):
-		return stop(slowConsumer, "Events came faster than they were taken: connect again with Last-Event-ID.")
+		return stop(slowConsumer, "The client reads events too slowly: connect again with Last-Event-ID.")
 	case errors.Is(err, millrace.ErrConflict):
-		return stop(resyncRequired, "The log no longer reaches back so far: read the index.")
+		return stop(resyncRequired, "The log no longer reaches back that far: read the index.")
 	case errors.Is(err, millrace.ErrUnavailable):
-		return stop(serverError, "The server ends: connect again with Last-Event-ID.")
+		return stop(serverError, "The server is shutting down: connect again with Last-Event-ID.")
 	}
-	return stop(serverError, "The server has failed: connect again with Last-Event-ID.")
+	return stop(serverError, "Internal server error: connect again with Last-Event-ID.")
 }
 
 // errGone means that the client stopped reading.

@@ -31,7 +31,7 @@ type stage struct {
 	v        millrace.View
 	moved    chan struct{}
 	ending   bool
-	readings atomic.Int64 // of the log
+	readings atomic.Int64 // number of times the log was read
 
 	urls []string
 	gone bool
@@ -45,7 +45,7 @@ func newStage(s *shop) *stage {
 	return l
 }
 
-// publish shows the newest state of the shop.
+// publish publishes the current state of the shop.
 func (l *stage) publish() {
 	v := l.s.view()
 	l.mu.Lock()
@@ -63,7 +63,7 @@ func (l *stage) end() {
 	l.moved = make(chan struct{})
 }
 
-// read counts the readings of a view's log.
+// read is a view that counts how often its log is read.
 type read struct {
 	millrace.View
 	n *atomic.Int64
@@ -109,7 +109,7 @@ func (l *stage) Update(_ context.Context, urls []string, gone bool) (millrace.Co
 	return l.done, l.err
 }
 
-// serve answers as the gateway does.
+// serve handles a request like the gateway.
 func (l *stage) serve(w http.ResponseWriter, r *http.Request) {
 	if err := l.s.pub.Serve(w, r, l); err != nil {
 		status := millrace.Status(err)
@@ -122,10 +122,10 @@ func (l *stage) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// heard is one event.
+// heard is one received event.
 type heard struct{ name, id, data string }
 
-// stream reads the events of a response.
+// stream requests the event stream and returns a function that reads its events.
 func stream(t *testing.T, url, query, last string) (*http.Response, func() (heard, error)) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+eventsPath+query, nil)
@@ -143,7 +143,7 @@ func stream(t *testing.T, url, query, last string) (*http.Response, func() (hear
 	return resp, hear(resp.Body)
 }
 
-// hear gives the events of a stream, one at a time.
+// hear returns a function that reads the events of a stream one at a time.
 func hear(r io.Reader) func() (heard, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 1<<20)
@@ -168,7 +168,7 @@ func hear(r io.Reader) func() (heard, error) {
 	}
 }
 
-// words gives the next events in short words.
+// words returns the next n events in short form, and the ID of the last one.
 func words(t *testing.T, next func() (heard, error), n int) (out []string, id string) {
 	t.Helper()
 	for range n {
@@ -191,7 +191,7 @@ func TestEvents(t *testing.T) {
 	s.apply("one", "+/a", "+/b")
 	l := newStage(s)
 	srv := httptest.NewServer(http.HandlerFunc(l.serve))
-	t.Cleanup(srv.Close) // after the streams, which it waits for
+	t.Cleanup(srv.Close) // waits for the streams, so it runs after them
 	resp, next := stream(t, srv.URL, "", "")
 	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/event-stream" || resp.Header.Get("X-OpenFeeder") != version {
 		t.Fatalf("%s %v", resp.Status, resp.Header)
@@ -215,8 +215,7 @@ func TestEvents(t *testing.T) {
 	if diff := cmp.Diff(want, slices.Concat(got, more, rest)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// A client that comes back gets the missed events, from memory or from
-	// the log.
+	// A client that reconnects gets the missed events, from memory or from the log.
 	_, far := stream(t, srv.URL, "", start)
 	if got, id := words(t, far, 5); !slices.Equal(got, []string{"ready", "updated /a", "deleted /b", "updated /c", "added /d"}) && len(got) != 5 || id == start {
 		t.Errorf("from the start: %q", got)
@@ -240,7 +239,7 @@ func TestEvents(t *testing.T) {
 	if got, _ := words(t, dated, 1); !slices.Equal(got, []string{"added /x"}) {
 		t.Errorf("after a date: %q", got)
 	}
-	// Refused, in the protocol's form, before anything has begun.
+	// Invalid positions are refused with an error of the protocol, before the stream starts.
 	foreign := tokenAt(millrace.Site{Epoch: "other"}, 1, at(day(1)))
 	for query, status := range map[string]int{"?since=soon": 400, "?since=" + foreign: 410, "?since=%zz": 400} {
 		resp, _ := stream(t, srv.URL, query, "")
@@ -254,7 +253,7 @@ func TestEvents(t *testing.T) {
 	if l.serve(w, req); w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != "GET, HEAD, OPTIONS" {
 		t.Errorf("POST: %d %v", w.Code, w.Header())
 	}
-	// The end of the process ends every stream, with a reason.
+	// At shutdown, every stream ends with an error event.
 	l.end()
 	h, err := dated()
 	if err != nil || h.name != "error" || !strings.Contains(h.data, serverError) {
@@ -265,15 +264,15 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// Who has seen a part of a commit learns that what it has seen is gone, or is an
-// archive now, by events and by a sync reply.
+// A client that has received only a part of a commit learns of pages that have since been
+// deleted or become archives, both by events and by a sync reply.
 func TestEventsPart(t *testing.T) {
 	for _, edit := range []string{"-", "*"} {
 		s := openShop(t)
 		s.apply("one", "+/a")
 		l := newStage(s)
 		srv := httptest.NewServer(http.HandlerFunc(l.serve))
-		t.Cleanup(srv.Close) // after the streams, which it waits for
+		t.Cleanup(srv.Close) // waits for the streams, so it runs after them
 		defer l.end()
 		_, next := stream(t, srv.URL, "", "")
 		words(t, next, 1)
@@ -298,14 +297,14 @@ func TestEventsPart(t *testing.T) {
 	}
 }
 
-// A token that is ahead of the server, as after a backup was put back, is a
-// date: its client does not wait for numbers that it has seen before.
+// A token that is ahead of the server, such as after restoring a backup, is treated as a date.
+// So its client gets new events although their sequence numbers are lower.
 func TestEventsAhead(t *testing.T) {
 	s := openShop(t)
 	s.apply("one", "+/a")
 	l := newStage(s)
 	srv := httptest.NewServer(http.HandlerFunc(l.serve))
-	t.Cleanup(srv.Close) // after the streams, which it waits for
+	t.Cleanup(srv.Close) // waits for the streams, so it runs after them
 	defer l.end()
 	n := uint64(1000)
 	ahead := token{T: at(s.clock().Add(time.Second)), N: &n, E: s.view().Site().Epoch}.String()
@@ -319,8 +318,8 @@ func TestEventsAhead(t *testing.T) {
 	}
 }
 
-// The stream has a header without a body, and says what may be asked of it by
-// pages of other origins.
+// HEAD returns the stream's header, and OPTIONS the methods that pages of other origins may
+// use.
 func TestEventsMethods(t *testing.T) {
 	s := openShop(t)
 	s.apply("one", "+/a")
@@ -331,7 +330,7 @@ func TestEventsMethods(t *testing.T) {
 		allow        string
 	}{
 		{http.MethodHead, eventsPath, 200, ""},
-		{http.MethodOptions, eventsPath, 405, "GET, HEAD, OPTIONS"}, // by which the gateway answers
+		{http.MethodOptions, eventsPath, 405, "GET, HEAD, OPTIONS"}, // the gateway builds its response from this
 		{http.MethodOptions, updatePath, 405, "POST, OPTIONS"},
 		{http.MethodGet, updatePath, 405, "POST, OPTIONS"},
 	} {
@@ -344,7 +343,7 @@ func TestEventsMethods(t *testing.T) {
 	}
 }
 
-// A slow client gets an error and is disconnected; the others do not wait.
+// A slow client gets an error and is disconnected. The other clients do not wait for it.
 func TestEventsSlow(t *testing.T) {
 	s := openShop(t)
 	s.apply("one", "+/a")
@@ -377,7 +376,7 @@ func TestEventsSlow(t *testing.T) {
 			}
 		}
 		e.mu.Lock()
-		e.size += keptBytes / 4 // as if there had been more
+		e.size += keptBytes / 4 // simulates more stored events
 		e.mu.Unlock()
 	}
 	if _, _, err := e.after(&slow); !errors.Is(err, errBehind) {

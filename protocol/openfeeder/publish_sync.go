@@ -40,8 +40,8 @@ type plan struct {
 	part bool   // the client may have states newer than this view
 }
 
-// sync returns the changes (section 3.4). Its pages show one edition while it is in memory.
-// After that, changes since then are listed again.
+// sync returns the changes (section 3.4). The pages of a reply show one edition while it is in
+// memory. If it no longer is, later pages also list the changes since then.
 func (p *publisher) sync(ctx context.Context, v millrace.View, q query) (*millrace.Document, error) {
 	site := v.Site()
 	if site.Volatile {
@@ -49,11 +49,11 @@ func (p *publisher) sync(ctx context.Context, v millrace.View, q query) (*millra
 		if q.token != nil || q.at.Edition > 0 { // a token of a previous store, whose reader must restart
 			status, code = http.StatusGone, resyncRequired
 		}
-		return nil, refuse(status, code, "This site does not tell what has changed since: read the index.")
+		return nil, refuse(status, code, "This site does not support changes since a time: read the index.")
 	}
 	if q.at.Edition > 0 {
 		if !site.Has(q.at.Epoch, q.at.Edition) || q.at.Edition > site.Seq {
-			return nil, resync("The cursor is of another state of the site")
+			return nil, resync("The cursor belongs to another store of the site")
 		}
 		if q.at.Edition < site.Seq {
 			if held := p.views.get(q.at.Epoch, q.at.Edition); held != nil {
@@ -68,7 +68,7 @@ func (p *publisher) sync(ctx context.Context, v millrace.View, q query) (*millra
 	}
 	reply, err := p.reply(ctx, v, q, pl)
 	if errors.Is(err, millrace.ErrConflict) {
-		err = resync("The log no longer reaches back so far")
+		err = resync("The log no longer reaches back that far")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: sync: %w", Name, err)
@@ -83,7 +83,7 @@ func (p *publisher) sync(ctx context.Context, v millrace.View, q query) (*millra
 }
 
 func resync(why string) error {
-	return refuse(http.StatusGone, resyncRequired, why+": read the index, and go on from its sync_token.")
+	return refuse(http.StatusGone, resyncRequired, why+": read the index and continue from its sync_token.")
 }
 
 // plan returns the plan for a query. A token uses only the log, as does a date after the start
@@ -98,7 +98,7 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, q query) (pl plan
 		case *t.N <= site.Seq:
 			pl = plan{log: true, from: *t.N, puts: true}
 			if err := reaches(ctx, v, pl.from); errors.Is(err, millrace.ErrConflict) {
-				return pl, resync("The token is older than the log reaches back")
+				return pl, resync("The token is older than the log")
 			} else if err != nil {
 				return pl, fmt.Errorf("%s: sync: %w", Name, err)
 			}
@@ -303,7 +303,7 @@ func (r *replying) list(ctx context.Context) (more bool, err error) {
 	n := 0
 	for found, err := range r.v.Scan(ctx, millrace.Scan{Order: millrace.ByPublished, After: r.at.After}) {
 		if errors.Is(err, millrace.ErrNotFound) {
-			err = resync("The list has changed where it was to go on")
+			err = resync("The list has changed at the position of the cursor")
 		}
 		if err != nil {
 			return false, err
@@ -331,7 +331,7 @@ func (r *replying) list(ctx context.Context) (more bool, err error) {
 }
 
 // when reports whether the dates of a page make it added or updated. A page without a
-// published date counts as published when it was last modified.
+// published date is treated as published when it was last modified.
 func (r *replying) when(p *millrace.Page) (added, updated bool) {
 	if r.pl.all {
 		return true, false

@@ -22,7 +22,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// shop is a site in a store, whose clock moves by the test.
+// shop is a site in a store. Tests set its clock.
 type shop struct {
 	t      *testing.T
 	mu     sync.Mutex
@@ -31,7 +31,7 @@ type shop struct {
 	stores map[string]*protocoltest.Stored
 	pub    *publisher
 
-	draft bool // what is applied waits for publish
+	draft bool // changes are not published until publish is called
 }
 
 func openShop(t *testing.T) *shop {
@@ -53,7 +53,7 @@ func (s *shop) pass(d time.Duration) {
 	s.now = s.now.Add(d)
 }
 
-// open opens a store, and starts a publisher that remembers nothing.
+// open opens a store and starts a publisher with empty caches.
 func (s *shop) open(name string) {
 	s.t.Helper()
 	if s.stores[name] == nil {
@@ -68,7 +68,7 @@ func (s *shop) restart() {
 	s.pub.most = 7
 }
 
-// view gives what was published last, else what the store has.
+// view returns the last published view, or publishes the store.
 func (s *shop) view() millrace.View {
 	s.t.Helper()
 	v, _, err := s.site.Pub.Published(context.WithoutCancel(s.t.Context()))
@@ -81,8 +81,8 @@ func (s *shop) view() millrace.View {
 	return v
 }
 
-// apply applies a batch: "+/a" puts the page /a with a text of its own, "*/a"
-// makes it an archive, "-/a" takes it away.
+// apply applies a batch: "+/a" writes the page /a with its own text, "*/a" makes it an
+// archive, "-/a" deletes it.
 func (s *shop) apply(text string, edits ...string) {
 	s.t.Helper()
 	var batch []millrace.Change
@@ -110,7 +110,7 @@ func (s *shop) apply(text string, edits ...string) {
 	}
 }
 
-// publish makes an edition of what the store has.
+// publish publishes an edition of the store.
 func (s *shop) publish() {
 	s.t.Helper()
 	ctx := context.WithoutCancel(s.t.Context())
@@ -121,7 +121,7 @@ func (s *shop) publish() {
 	}
 }
 
-// ask gives a sync reply; an error is one of the request.
+// ask requests a sync reply. An error is the error of the request.
 func (s *shop) ask(target string) (*changes, error) {
 	s.t.Helper()
 	ctx := context.WithoutCancel(s.t.Context())
@@ -143,7 +143,8 @@ func (s *shop) ask(target string) (*changes, error) {
 	return c, nil
 }
 
-// all follows a reply to its end, and gives it in short words.
+// all requests all pages of a reply. It returns their changes in short form, and the last
+// token.
 func (s *shop) all(query string) (said, token string) {
 	s.t.Helper()
 	var out []string
@@ -183,27 +184,27 @@ func (s *shop) want(query, want string) (token string) {
 
 func at(t time.Time) string { return t.Format(time.RFC3339) }
 
-// What tokens and dates tell of a site that changes.
+// Sync replies for tokens and dates, on a site that changes.
 func TestSync(t *testing.T) {
 	s := openShop(t)
 	s.apply("one", "+/a", "+/b", "+/c")
 	token := s.want("?since="+at(day(-30)), "+/a +/b +/c")
 	s.want("?since="+token, "")
-	s.want("?since=0001-01-01T00:00:00Z", "+/a +/b +/c") // the least date that some clients know
+	s.want("?since=0001-01-01T00:00:00Z", "+/a +/b +/c") // the minimum date of some clients
 	s.want("?until=0001-01-01T00:00:00Z", "")
 	s.pass(24 * time.Hour)
 	s.apply("two", "+/a", "-/b", "+/d", "+/e")
 	s.pass(time.Hour)
 	s.apply("three", "+/a", "-/e", "+/f")
-	s.want("?since="+token, "*/a +/d +/f -/b -/e")      // e came and went, and may have been seen
-	s.want("?since="+token+"&until="+at(day(1)), "+/c") // by date: published, or changed
+	s.want("?since="+token, "*/a +/d +/f -/b -/e")      // e was added and deleted; clients may have received it
+	s.want("?since="+token+"&until="+at(day(1)), "+/c") // by the date of publication or change
 	s.want("?since="+at(day(2)), "*/a +/d +/f -/b -/e")
 	s.want("?since="+at(day(2).Add(time.Second)), "*/a +/f -/e")
 	s.want("?until="+at(day(1)), "*/c")
 	s.want("?until="+at(day(9)), "*/a */c */d */f")
 	s.want("?since="+at(day(2))+"&until="+at(day(2)), "+/d -/b")
 	s.want("?since="+at(day(9)), "")
-	// A window is of now, and its token goes on after its end.
+	// The as_of time of a window is the present, and its token continues after the window.
 	window := "?since=" + at(day(1)) + "&until=" + at(day(2))
 	reply, err := s.ask("/openfeeder" + window)
 	if err != nil || reply.Sync.AsOf != at(day(2).Add(time.Hour)) {
@@ -219,15 +220,15 @@ func TestSync(t *testing.T) {
 	} else {
 		s.want("?since="+got, "")
 	}
-	// A token without a number is a date, in any alphabet, padded or not.
+	// A token without a sequence number is treated as a date, in any alphabet, padded or not.
 	bare := token2(t, token)
 	for _, form := range []string{bare, strings.TrimRight(bare, "="), strings.NewReplacer("+", "-", "/", "_").Replace(bare)} {
 		s.want("?since="+strings.ReplaceAll(form, "+", "%2B"), "+/a +/c +/d +/f -/b -/e")
 	}
 }
 
-// A page that has become an archive is listed as deleted, even for a token from
-// before it was a page: an earlier sync may have stopped half way.
+// A page that has become an archive is listed as deleted, even for a token from before the
+// page existed: an earlier sync may have stopped half way.
 func TestSyncArchives(t *testing.T) {
 	s := openShop(t)
 	s.apply("one", "+/a", "+/b")
@@ -241,8 +242,8 @@ func TestSyncArchives(t *testing.T) {
 	s.want("?since="+at(day(1).Add(time.Minute)), "-/b -/c")
 }
 
-// A page that came and went between two editions was never public: neither a
-// reply nor an event names it.
+// A page that was added and deleted between two editions was never public: neither a reply nor
+// an event names it.
 func TestSyncUnseen(t *testing.T) {
 	s := openShop(t)
 	s.apply("one", "+/a", "+/b")
@@ -268,7 +269,7 @@ func TestSyncUnseen(t *testing.T) {
 	}
 }
 
-// token2 gives a token without its sequence number.
+// token2 returns a token without its sequence number.
 func token2(t *testing.T, s string) string {
 	t.Helper()
 	tok, _, err := parseToken(s)
@@ -279,7 +280,8 @@ func token2(t *testing.T, s string) string {
 	return tok.String()
 }
 
-// Tokens of another store, and from before the horizon, lose nothing silently.
+// A token from before the horizon gets a 410. The replies to an older date and to a token of
+// another store report that deletions are missing.
 func TestSyncGaps(t *testing.T) {
 	s := openShop(t)
 	s.apply("one", "+/a", "+/b")
@@ -301,7 +303,7 @@ func TestSyncGaps(t *testing.T) {
 	s.open("two.db")
 	s.apply("four", "+/x", "+/y")
 	s.want("?since="+s.want("?since="+old, "+/x +/y gap"), "")
-	// A token that is ahead of this server counts by its date.
+	// A token that is ahead of this server is treated as a date.
 	tok, _, err := parseToken(old)
 	if err != nil {
 		t.Fatal(err)
@@ -311,8 +313,8 @@ func TestSyncGaps(t *testing.T) {
 	s.want("?since="+tok.String(), "+/x +/y")
 }
 
-// A long reply comes in pages of one edition, whatever happens meanwhile, and
-// its last token goes on where it ends.
+// The pages of a long reply show one edition, despite changes meanwhile. Its last token
+// continues at the end of that edition.
 func TestSyncPages(t *testing.T) {
 	s := openShop(t)
 	s.apply("start", "+/0")
@@ -336,7 +338,7 @@ func TestSyncPages(t *testing.T) {
 				got = append(got, "+"+relative(base, it.URL))
 			}
 			for _, gone := range c.Deleted {
-				if n > 1 || !strings.Contains(gone.URL, "/99") { // of the round before
+				if n > 1 || !strings.Contains(gone.URL, "/99") { // deleted in the previous round
 					t.Errorf("page %d of %s tells of %v", n, query, gone)
 				}
 			}
@@ -361,7 +363,7 @@ func TestSyncPages(t *testing.T) {
 	}
 }
 
-// copied is a client that goes by tokens alone.
+// copied is a client that uses only tokens.
 type copied struct {
 	s     *shop
 	rng   *rand.Rand
@@ -395,8 +397,8 @@ func (c *copied) resync() {
 	}
 }
 
-// poll asks once, and sometimes forgets in the middle what it was about. between
-// is called between the pages of a reply.
+// poll requests the changes once, and sometimes aborts in the middle. It calls between after
+// each page of a reply but the last.
 func (c *copied) poll(between func()) {
 	c.s.t.Helper()
 	target, listed, whole := endpoint+"?since="+c.token, map[string]bool{}, false
@@ -435,8 +437,8 @@ func (c *copied) poll(between func()) {
 	}
 }
 
-// Clients that poll with tokens never lose a change and never see one twice,
-// however writes, restarts, compaction and another store fall.
+// Clients that poll with tokens get every change exactly once, in any order of writes,
+// restarts, compaction and new stores.
 func TestSyncProperty(t *testing.T) {
 	seeds := uint64(testkit.Size(3, 3, 24))
 	for seed := range seeds {
@@ -479,7 +481,7 @@ func TestSyncProperty(t *testing.T) {
 					})
 				}
 			}
-			for range 20 { // some of them stop in the middle
+			for range 20 { // some polls abort in the middle
 				for _, c := range clients {
 					c.poll(func() {})
 				}
@@ -500,7 +502,7 @@ func TestSyncProperty(t *testing.T) {
 	}
 }
 
-// Writers that do not wait for anybody.
+// A client that polls during concurrent writes loses no change.
 func TestSyncConcurrent(t *testing.T) {
 	s := openShop(t)
 	s.apply("start", "+/0")

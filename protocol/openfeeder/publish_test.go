@@ -26,7 +26,7 @@ const base = "https://mill.example/"
 
 func day(n int) time.Time { return time.Date(2026, 1, n, 12, 0, 0, 0, time.UTC) }
 
-// mill is a small site on which every form of a document has something to say.
+// mill returns a small site whose pages fill every kind of document.
 func mill() []*millrace.Page {
 	return []*millrace.Page{
 		{
@@ -54,7 +54,7 @@ func view(pages []*millrace.Page) *protocoltest.View {
 	return protocoltest.NewView(millrace.Site{Base: base, Title: "The mill", Seq: 5}, pages, Protocol().Tagger)
 }
 
-// get finds a document.
+// get returns the document at target.
 func get(t *testing.T, p millrace.Publisher, v millrace.View, target string) (*millrace.Document, error) {
 	t.Helper()
 	return p.Find(t.Context(), v, httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, nil))
@@ -78,8 +78,8 @@ func indent(t *testing.T, doc string) string {
 	return b.String() + "\n"
 }
 
-// TestDocuments compares documents with golden ones. The names of the files are
-// requests.
+// TestDocuments compares documents with golden files in txtar archives. The names of the files
+// are requests.
 func TestDocuments(t *testing.T) {
 	for file, o := range map[string]*protocol.PublisherOptions{
 		"served": {Contact: "mailto:miller@mill.example", Auth: true, Own: []any{&PublisherOptions{Embeddings: true}}},
@@ -131,7 +131,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// Several ways to ask for one thing are one document.
+// Equivalent queries return the same document.
 func TestOneForm(t *testing.T) {
 	pub, v := NewPublisher(nil), view(mill())
 	for want, targets := range map[string][]string{
@@ -172,8 +172,7 @@ func TestOneForm(t *testing.T) {
 	}
 }
 
-// Every parameter wrong in every way is an error that says what is wrong, in
-// the protocol's form.
+// Each invalid parameter returns an error of the protocol that describes the fault.
 func TestWrong(t *testing.T) {
 	pub, v := NewPublisher(nil), view(mill())
 	for _, c := range []struct {
@@ -242,7 +241,7 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// Refuse has a body for every path and status, and says nothing of the inside.
+// RenderError returns a body for every path and status, without internal details.
 func TestRefuse(t *testing.T) {
 	pub := NewPublisher(nil).(millrace.ErrorRenderer)
 	for status, code := range map[int]string{
@@ -278,8 +277,8 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// The chunks of a page come back whole, by pages of any size, and an edit
-// elsewhere leaves their names.
+// The chunks of a page are complete for any limit, and an edit elsewhere does not change their
+// IDs.
 func TestChunkPages(t *testing.T) {
 	long := &millrace.Page{URL: "/gate/", Title: "The gate", Known: millrace.AllFields}
 	for i := range 6 {
@@ -328,7 +327,7 @@ func TestChunkPages(t *testing.T) {
 	}
 }
 
-// A validator moves with what it stands for, and with nothing else.
+// An ETag changes when its document changes, and only then.
 func TestTags(t *testing.T) {
 	pub, v := NewPublisher(nil), view(mill())
 	tagOf := func(v millrace.View, target string) string {
@@ -343,7 +342,7 @@ func TestTags(t *testing.T) {
 	edited[1].Title = "The sluice"
 	next := protocoltest.NewView(millrace.Site{Base: base, Title: "The mill", Seq: 6}, edited, Protocol().Tagger)
 	other := protocoltest.NewView(millrace.Site{Base: base, Title: "The mill", Seq: 5, Epoch: "other"}, mill(), Protocol().Tagger)
-	for target, moves := range map[string][2]bool{ // by an edit, by another store
+	for target, moves := range map[string][2]bool{ // ETag changes after an edit, in another store
 		"/openfeeder":                            {true, true},
 		"/openfeeder?page=2":                     {true, true},
 		"/openfeeder?url=/gate/":                 {true, false},
@@ -420,8 +419,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// Pages that say the same have chunks with the same id, which is unique in an
-// answer all the same.
+// Pages with the same text have chunks with the same ID. In a response, the IDs are still
+// unique.
 func TestSearchSameChunks(t *testing.T) {
 	var pages []*millrace.Page
 	for _, u := range []string{"/abort/", "/rollback/", "/undo/"} {
@@ -451,7 +450,7 @@ func TestAnnounce(t *testing.T) {
 	}
 }
 
-// Only searches count as costly requests; look-ups do not wait for them.
+// Only searches are costly requests, so look-ups do not wait for them.
 func TestWorks(t *testing.T) {
 	pub := NewPublisher(nil).(*publisher)
 	for target, want := range map[string]bool{

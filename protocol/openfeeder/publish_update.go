@@ -32,7 +32,7 @@ func (p *publisher) update(w http.ResponseWriter, r *http.Request, live millrace
 	done, err := live.Update(r.Context(), urls, action == "delete")
 	if errors.Is(err, millrace.ErrUnavailable) {
 		return fmt.Errorf("%s: update: %w: %w", Name,
-			refuse(http.StatusServiceUnavailable, serverError, "Pages cannot be brought up to date singly here, or not now."), err)
+			refuse(http.StatusServiceUnavailable, serverError, "Updates of single pages are not supported, or not available now."), err)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: update: %w", Name, err)
@@ -67,14 +67,14 @@ func parseUpdate(site millrace.Site, r *http.Request) (action string, urls []str
 			case "urls":
 				err = in.Decode(&given)
 			default:
-				return "", nil, wrong("The body has a member that has no meaning: " + quote(name) + ".")
+				return "", nil, wrong("The body has an unknown member: " + quote(name) + ".")
 			}
 		}
 		if tooLarge := (*http.MaxBytesError)(nil); errors.Is(err, millrace.ErrTooLarge) || errors.As(err, &tooLarge) {
 			return "", nil, refuse(http.StatusRequestEntityTooLarge, invalidParam, fmt.Sprintf("The body is longer than %d bytes.", maxBody))
 		}
 		if f, ok := errors.AsType[*millrace.FormatError](err); ok {
-			return "", nil, wrong("The body is not the JSON that it should be: " + f.Error() + ".")
+			return "", nil, wrong("The body is not valid JSON of an update: " + f.Error() + ".")
 		}
 		if err != nil {
 			return "", nil, err
@@ -82,9 +82,9 @@ func parseUpdate(site millrace.Site, r *http.Request) (action string, urls []str
 	}
 	switch {
 	case action != "upsert" && action != "delete":
-		return "", nil, wrong(`action is "upsert" or "delete", not ` + quote(action) + ".")
+		return "", nil, wrong(`action must be "upsert" or "delete", not ` + quote(action) + ".")
 	case len(given) == 0 || len(given) > maxUpdate:
-		return "", nil, wrong(fmt.Sprintf("urls is a list of 1 to %d URLs, not of %d.", maxUpdate, len(given)))
+		return "", nil, wrong(fmt.Sprintf("urls must be a list of 1 to %d URLs, not %d.", maxUpdate, len(given)))
 	}
 	seen := map[string]bool{}
 	for _, s := range given {

@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// A reader that has a token of a site goes on when the site gives no tokens any more.
+// A reader with a token continues if the site no longer supports tokens.
 func TestVolatileAfterToken(t *testing.T) {
 	s := protocoltest.Serve(Protocol(), nil)
 	srv := httptest.NewServer(s)

@@ -11,15 +11,15 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// Conversations of the reader; see [protocoltest.Conversation].
+// TestConversations runs conversations of the reader; see [protocoltest.Conversation].
 //
-// The lines of a script:
+// The commands of a script:
 //
 //	changes      read the stream from the last cursor
-//	page URL     ask for a page as the stream named it, or the last answer
-//	clock 25h    let time pass
-//	key KEY      show a key to https://example.com from now on
-//	compare N    compare the index after so many replies
+//	page URL     request a page, with the ref from the stream or the last response
+//	clock 25h    advance the clock
+//	key KEY      send a key to https://example.com from now on
+//	compare N    compare the index after N replies
 func TestConversations(t *testing.T) {
 	protocoltest.Conversations(t, "testdata/conversations", *update, func(t *testing.T, s *protocoltest.Conversation) {
 		c := &conversation{Conversation: s, t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), held: map[string]millrace.Ref{}}

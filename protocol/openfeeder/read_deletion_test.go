@@ -17,8 +17,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// gonePages gives what a reader tells of deletions, in short words, and the cursor
-// at its end.
+// gonePages returns the deletions that a reader reports, in short form, and the final cursor.
 func gonePages(t *testing.T, src millrace.Source, since millrace.Cursor, from time.Time) (said []string, cursor millrace.Cursor, err error) {
 	t.Helper()
 	for c, err := range src.(protocol.DeletionReader).Deletions(t.Context(), since, from) {
@@ -43,10 +42,10 @@ func tombstones(urls ...string) string {
 	return `"deleted":[` + strings.Join(urls, ",") + `]`
 }
 
-// What a stranger tells, in the ways of the specification and around them.
+// Deletions of other sites, within the specification and outside it.
 func TestDeletionsOfStrangers(t *testing.T) {
 	day := time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC)
-	dated := "/openfeeder?since=2026-01-10T11%3A50%3A00Z" // less what clocks may differ
+	dated := "/openfeeder?since=2026-01-10T11%3A50%3A00Z" // minus the tolerated clock skew
 	items := func(urls ...string) string { return list(1, 1, urls...) }
 	withToken := strings.Replace(items("/a"), `"items"`, `"sync_token":"now","items"`, 1)
 	many := make([]string, keptTombstones)
@@ -102,9 +101,9 @@ func TestDeletionsOfStrangers(t *testing.T) {
 	}
 }
 
-// Once it is known how a site tells, a refresh without news is one request, and
-// a 304; a token that is not known any more is a conflict, and a state of the
-// primary source that is older than the token is asked for by its date.
+// Once the reader knows that a site reports deletions, a check without changes is one request
+// and a 304. An unknown token is a conflict. If the state of the primary source is older than
+// the token, the reader requests the deletions since the time of that state.
 func TestDeletionsByToken(t *testing.T) {
 	s := &stranger{answers: map[string]string{
 		discovery: discoveryOf(usual), "/openfeeder?since=one": reply("one", `},"added":[],"updated":[],"deleted":[]`),
@@ -141,8 +140,8 @@ func TestDeletionsByToken(t *testing.T) {
 	if _, _, err := gonePages(t, src, "", now); !errors.Is(err, errors.ErrUnsupported) {
 		t.Error(err)
 	}
-	// After a day the feed is looked for again. One that has moved is asked by
-	// date: its tokens may be another store's.
+	// After a day, discovery runs again. If the feed has moved, deletions are requested by
+	// date, because the old tokens may be another store's.
 	now = now.AddDate(0, 0, 2)
 	s.answers = map[string]string{
 		discovery:                             discoveryOf(`{"endpoint":"/new","type":"paginated"}`),
@@ -152,9 +151,8 @@ func TestDeletionsByToken(t *testing.T) {
 	ask(c, time.Time{}, "/b", discovery+" /new?since=2025-12-31T23%3A50%3A00Z")
 }
 
-// A primary source that tells of pages alone, and late, and deletions beside it: together
-// they are what the site has, however writers, compaction and another store
-// fall.
+// A primary source that lists only pages, with a delay, and a deletion reader together always
+// have the pages of the site, in any order of writes, compaction and new stores.
 func TestDeletionsProperty(t *testing.T) {
 	seeds := uint64(2)
 	if testing.Short() {
@@ -170,7 +168,7 @@ func TestDeletionsProperty(t *testing.T) {
 			src := NewReader(&http.Client{Transport: h}, base, &ReaderOptions{ReaderOptions: protocol.ReaderOptions{Now: h.clock}})
 			held := map[string]bool{}
 			var cursor millrace.Cursor
-			var snapshot map[string]string // which the primary source has published some time ago
+			var snapshot map[string]string // snapshot published earlier by the primary source
 			var made, from time.Time
 			publish := func() { snapshot, made = maps.Clone(h.truth), h.view().Site().Time }
 			whole := func() {
@@ -195,7 +193,7 @@ func TestDeletionsProperty(t *testing.T) {
 					publish()
 				}
 				for try := range 4 {
-					for u := range h.truth { // what the primary source tells of by now
+					for u := range h.truth { // pages that the primary source lists now
 						held[u] = true
 					}
 					said, c, err := gonePages(t, src, cursor, from)
@@ -217,7 +215,7 @@ func TestDeletionsProperty(t *testing.T) {
 				if diff := cmp.Diff(slices.Sorted(maps.Keys(h.truth)), slices.Sorted(maps.Keys(held))); diff != "" {
 					t.Fatalf("step %d (-site +held):\n%s", n, diff)
 				}
-				if rng.IntN(10) == 0 { // a snapshot that is older than what was told
+				if rng.IntN(10) == 0 { // read a snapshot older than the last changes
 					whole()
 				}
 			}

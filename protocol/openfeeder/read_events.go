@@ -114,7 +114,7 @@ func (l *listening) once(ctx context.Context) (err error) {
 	}
 	if err := fetch.CheckStatus(resp); err != nil {
 		if l.lastID != "" && gone(err) {
-			// The log does not reach back to the place.
+			// The log does not reach back to that position.
 			l.lastID = ""
 			return fmt.Errorf("the server no longer has the position: %s: %w", err.Error(), millrace.ErrUnavailable)
 		}
@@ -193,7 +193,7 @@ func (l *listening) read(r io.Reader) error {
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return fmt.Errorf("a line of more than %d bytes: %w", maxLine, millrace.ErrTooLarge)
+		return fmt.Errorf("line exceeds %d bytes: %w", maxLine, millrace.ErrTooLarge)
 	case err != nil:
 		return err
 	}
@@ -229,8 +229,8 @@ func (l *listening) field(e *event, line []byte) {
 	}
 }
 
-// take evaluates an event. wake reports that the site has changed; err ends the stream. An
-// event about the stream itself returns neither.
+// take handles an event. wake reports that the site has changed; err ends the stream. An event
+// about the stream itself sets neither.
 func (l *listening) take(e *event) (wake bool, err error) {
 	switch {
 	case !e.some, e.name == "ready":
@@ -241,7 +241,7 @@ func (l *listening) take(e *event) (wake bool, err error) {
 	f, _ := decodeFailure(e.data)
 	switch f.Code {
 	case resyncRequired:
-		l.lastID = "" // so that the next connection wakes
+		l.lastID = "" // makes the next connection notify the caller
 	case authRequired:
 		return false, fmt.Errorf("%s: %s: %w", kit.Short(f.Code), kit.Short(f.Message), millrace.ErrForbidden)
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// eventSite is a site with events, behind a network in memory.
+// eventSite is a site with events on an in-memory network.
 type eventSite struct {
 	about  string // discovery document
 	listen func(w http.ResponseWriter, r *http.Request, n int)
@@ -52,8 +52,8 @@ func (s *eventSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wake listens to a site for a while, and gives the places that woke, and the
-// error.
+// wake listens to a site for a while. It returns the places with which the caller was
+// notified, and the error.
 func (s *eventSite) wake(t *testing.T, place string, long time.Duration) (woken []string, err error) {
 	t.Helper()
 	srv := &http.Server{Handler: s}
@@ -68,7 +68,7 @@ func (s *eventSite) wake(t *testing.T, place string, long time.Duration) (woken 
 	err = r.(protocol.ChangeNotifier).Notify(ctx, place, func(place string) { woken = append(woken, place) })
 	client.CloseIdleConnections()
 	_ = srv.Close()
-	synctest.Wait() // for what has still been connecting
+	synctest.Wait() // waits for connections that are still being opened
 	return woken, err
 }
 
@@ -77,8 +77,8 @@ func sendEvent(w http.ResponseWriter, text string) {
 	_ = http.NewResponseController(w).Flush()
 }
 
-// Events wake, with their ids; what a stream says of itself does not. A stream
-// that breaks is taken up where it was.
+// Changes notify the caller with their IDs; events about the stream do not. If a connection
+// breaks, the next one resumes at the last ID.
 func TestWake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &eventSite{listen: func(w http.ResponseWriter, r *http.Request, n int) {
@@ -111,8 +111,8 @@ func TestWake(t *testing.T) {
 	})
 }
 
-// A place that a listener begins with is asked for, and nothing wakes until
-// something has happened since.
+// The first connection resumes at the listener's place. The caller is only notified of later
+// changes.
 func TestWakeFrom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &eventSite{listen: func(w http.ResponseWriter, r *http.Request, _ int) {
@@ -128,7 +128,7 @@ func TestWakeFrom(t *testing.T) {
 	})
 }
 
-// A place that the log does not reach back to any more is given up, and wakes.
+// If the log does not reach back to the place, the listener drops it and notifies the caller.
 func TestWakeResync(t *testing.T) {
 	for name, refuse := range map[string]func(w http.ResponseWriter){
 		"refused": func(w http.ResponseWriter) { w.WriteHeader(http.StatusGone) },
@@ -151,8 +151,8 @@ func TestWakeResync(t *testing.T) {
 	}
 }
 
-// What a server must not do to a listener: hold his memory or his processor, or
-// make him knock without end.
+// A server cannot exhaust a listener's memory or processor, or make it reconnect without
+// delay.
 func TestWakeHostile(t *testing.T) {
 	line := strings.Repeat("x", 32<<10)
 	for name, listen := range map[string]func(w http.ResponseWriter, r *http.Request, n int){
@@ -182,7 +182,7 @@ func TestWakeHostile(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &eventSite{listen: listen}
 			_, err := s.wake(t, "1", 20*time.Minute)
-			// Each attempt may be four of Do's.
+			// Each attempt may send up to four requests.
 			if n := len(s.asked); !errors.Is(err, context.DeadlineExceeded) || n < 2 || n > 44 {
 				t.Errorf("%s: %d connections in 20 minutes: %v", name, n, err)
 			}
@@ -190,7 +190,7 @@ func TestWakeHostile(t *testing.T) {
 	}
 }
 
-// A server that comes back after a day finds its listener.
+// The listener reconnects to a server that was down for a day.
 func TestWakeDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		up := time.Now().Add(24 * time.Hour)
@@ -212,7 +212,7 @@ func TestWakeDown(t *testing.T) {
 	})
 }
 
-// Sites without events, or without events for this client.
+// Sites without events, or that refuse events to this client.
 func TestWakeNowhere(t *testing.T) {
 	none := func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(http.StatusNotFound) }
 	for _, tt := range []struct {
@@ -238,8 +238,7 @@ func TestWakeNowhere(t *testing.T) {
 	}
 }
 
-// However a stream is cut into parts, it says the same, and never takes more
-// than its bounds.
+// The result does not depend on how a stream is split into reads, and stays within its limits.
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte("event: added\nid: 1\ndata: {}\n\n:\n\nretry: 10\n\n"))
 	f.Add([]byte("\xef\xbb\xbfid: 1\r\ndata\r\n\r\ndata: x\r\revent: error\ndata: {\"error\":{\"code\":\"SERVER_ERROR\",\"message\":\"x\"}}\n\n"))

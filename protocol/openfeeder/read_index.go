@@ -70,7 +70,7 @@ func (r *run) readIndex(ctx context.Context, alone bool) error {
 	complete := alone
 	switch {
 	case c.Token != "" && first.TotalPages <= 1:
-		// An index with a token has one state, and the site reports deletions.
+		// An index with a token shows one state of the site, and the site reports deletions.
 		c.ReportsDeletions = true
 		err = r.names(ctx, first)
 	case c.Token != "":
@@ -146,7 +146,7 @@ func (r *run) everything(ctx context.Context) (token string, err error) {
 	return token, err
 }
 
-// now returns a token of the present, "" if the site has none.
+// now returns a token for the present, or "" if the site has no tokens.
 func (r *run) now(ctx context.Context) (token string, err error) {
 	err = r.since(ctx, r.o.Now().UTC().Truncate(time.Second).Format(time.RFC3339), "", func(reply *changes, _ string) error {
 		token = reply.Sync.SyncToken
@@ -161,8 +161,8 @@ func (r *run) now(ctx context.Context) (token string, err error) {
 	return "", err
 }
 
-// pages reads an index page by page, until it does not change while it is read. It reports
-// whether it has read all of it.
+// pages reads an index page by page, and repeats that until the index does not change during
+// the read. It reports whether it has read the whole index.
 func (r *run) pages(ctx context.Context, first *index) (complete bool, err error) {
 	for range 3 {
 		whole, err := r.pass(ctx)
@@ -177,7 +177,7 @@ func (r *run) pages(ctx context.Context, first *index) (complete bool, err error
 			return true, nil
 		}
 	}
-	r.Note("reader/index-moves", r.is.Feed.Endpoint, "the index changes while it is read: deletions are not yet known")
+	r.Note("reader/index-moves", r.is.Feed.Endpoint, "the index changed while it was read; deletions are not yet known")
 	return false, nil
 }
 
@@ -246,5 +246,5 @@ func (r *run) since(ctx context.Context, since, etag string, take func(reply *ch
 		}
 		target, etag = next, ""
 	}
-	return fmt.Errorf("%s: a reply in more than %d pages: %w", Name, maxPages, millrace.ErrTooLarge)
+	return fmt.Errorf("%s: reply exceeds %d pages: %w", Name, maxPages, millrace.ErrTooLarge)
 }

@@ -111,7 +111,7 @@ func (r *reader) document(ctx context.Context, f feed, u string, have millrace.R
 			return w, etag, nil
 		}
 	}
-	return nil, "", fmt.Errorf("%s: %s: the page changes while it is read: %w", Name, u, millrace.ErrUnavailable)
+	return nil, "", fmt.Errorf("%s: %s: page keeps changing while it is read: %w", Name, u, millrace.ErrUnavailable)
 }
 
 // again reports whether part starts with the same chunk as have: the server has ignored the
@@ -183,7 +183,7 @@ func (r *reader) leadsBack(f feed, is, asked string) (string, error) {
 	if targetOf(u) == targetOf(asked) {
 		return asked, nil // both origins of the feed are allowed
 	}
-	return "", r.Bad(asked, "3.2", "the document is of another page, "+kit.Short(u), nil)
+	return "", r.Bad(asked, "3.2", "the response contains another page: "+kit.Short(u), nil)
 }
 
 func plainURL(u string) string {

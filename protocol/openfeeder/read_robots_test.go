@@ -15,7 +15,8 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// Who may read a feed by which robots.txt (11), to the reader and to the checker.
+// The reader and the checker apply the robots.txt rules and the comment of section 11 in the
+// same way.
 func TestRobotsTxt(t *testing.T) {
 	t.Parallel()
 	const all = "User-agent: *\nDisallow: /\n"

@@ -20,20 +20,20 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// host serves a shop in memory, and what its pages should say wherever the shop
-// is opened.
+// host serves a shop in memory, and stores the expected text of its pages across all its
+// stores.
 type host struct {
 	*shop
-	mu    sync.RWMutex // written while the process is another one
+	mu    sync.RWMutex // locked for writing during a restart
 	turn  sync.Mutex
 	truth map[string]string
-	n     int // of texts
-	// breaks rises when a restart or a compaction begins, and when it ends: only
-	// these may end a token.
+	n     int // number of texts used
+	// breaks increases when a restart or a compaction begins and ends. Only these may
+	// invalidate a token.
 	breaks atomic.Int64
 }
 
-// RoundTrip answers as the gateway does.
+// RoundTrip responds like the gateway.
 func (h *host) RoundTrip(r *http.Request) (*http.Response, error) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -83,7 +83,7 @@ func (b *bytesWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// edit changes some pages in one commit. Every text is there once.
+// edit changes some pages in one commit, with a text that no other commit uses.
 func (h *host) edit(rng *rand.Rand) {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -104,7 +104,7 @@ func (h *host) edit(rng *rand.Rand) {
 	h.write(text, batch)
 }
 
-// write keeps truth and store in step: writers take turns.
+// write updates truth and the store together, one writer at a time.
 func (h *host) write(text string, batch []string) {
 	h.turn.Lock()
 	defer h.turn.Unlock()
@@ -118,8 +118,8 @@ func (h *host) write(text string, batch []string) {
 	h.apply(text, batch...)
 }
 
-// reopen ends the process and starts another one, with the same store or a new one
-// of the same site.
+// reopen simulates a restart of the process, with the same store or a new store of the same
+// site.
 func (h *host) reopen(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,20 +134,20 @@ func (h *host) reopen(name string) {
 	}
 }
 
-// follower is a client that goes by the reader's milestones: what comes after
-// the last of them may be lost.
+// follower is a client that resumes at the reader's checkpoints. Changes after the last
+// checkpoint may be lost.
 type follower struct {
 	t      *testing.T
 	h      *host
 	src    millrace.Source
 	cursor millrace.Cursor
-	good   bool              // the cursor has a token that stands for all of the site
-	breaks int64             // of the host, before the cursor's token was asked for
+	good   bool              // the cursor has a token that covers the whole site
+	breaks int64             // the host's breaks before the cursor's token was requested
 	held   map[string]string // versions by URL
 	gone   map[string]time.Time
 }
 
-// poll reads the stream once; after some changes the client may fall over.
+// poll reads the stream once. It aborts after a number of changes, if that is positive.
 func (f *follower) poll(ctx context.Context, fall int) error {
 	breaks := f.h.breaks.Load()
 	var pending []millrace.Change
@@ -174,7 +174,7 @@ func (f *follower) apply(pending []millrace.Change, m *millrace.Checkpoint) {
 	if err := json.Unmarshal([]byte(m.Cursor), &c); err != nil {
 		f.t.Error(err)
 	}
-	all := m.Complete || !c.ReportsDeletions // the index was read, and perhaps did not stand still
+	all := m.Complete || !c.ReportsDeletions // the index was read, and may have changed meanwhile
 	if all && f.good && f.breaks == f.h.breaks.Load() {
 		f.t.Error("the index is read, though the token is good")
 	}
@@ -215,8 +215,8 @@ func TestReadSyncProperty(t *testing.T) {
 			client := &http.Client{Transport: h}
 			var writers, readers sync.WaitGroup
 			done := make(chan struct{})
-			// Readers that ask without end leave the writers no processor, where
-			// there is but one, or a detector of races.
+			// Limits the readers, which otherwise starve the writers on a single processor or
+			// under the race detector.
 			turns := make(chan struct{}, 3)
 			followers := make([]*follower, 3)
 			for i := range followers {
@@ -235,7 +235,7 @@ func TestReadSyncProperty(t *testing.T) {
 						if rng.IntN(4) == 0 {
 							fall = 1 + rng.IntN(20)
 						}
-						if rng.IntN(5) == 0 { // the client's own process is another one
+						if rng.IntN(5) == 0 { // the client's process restarts
 							f.src = NewReader(client, base, nil)
 						}
 						if err := f.poll(t.Context(), fall); err != nil && millrace.Status(err) != http.StatusServiceUnavailable {
@@ -253,7 +253,7 @@ func TestReadSyncProperty(t *testing.T) {
 						for range len(followers) {
 							select {
 							case turns <- struct{}{}:
-							default: // they are behind
+							default: // the readers are behind
 							}
 						}
 						if w > 0 {
@@ -275,7 +275,7 @@ func TestReadSyncProperty(t *testing.T) {
 			writers.Wait()
 			close(done)
 			readers.Wait()
-			// Nothing breaks any more: after the first, each poll is by a token.
+			// There are no more breaks, so each poll after the first one uses a token.
 			for range 3 {
 				h.edit(rng)
 				for _, f := range followers {

@@ -21,8 +21,8 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// stranger is a site of somebody else's making: what it answers, by its path
-// and query, or by its path alone. It notes what it is asked for.
+// stranger is a site of another implementation. It maps paths with queries, or paths alone, to
+// responses, and records the requests.
 type stranger struct {
 	answers map[string]string // a body, or "STATUS body", or "-> URL"
 	header  map[string]http.Header
@@ -75,7 +75,7 @@ func discoveryOf(feed string) string {
 
 const usual = `{"endpoint":"/openfeeder","type":"paginated"}`
 
-// list gives an index of URLs.
+// list returns page number of an index with these URLs.
 func list(number, total int, urls ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `{"schema":"openfeeder/1.0","type":"index","page":%d,"total_pages":%d,"items":[`, number, total)
@@ -90,7 +90,7 @@ func list(number, total int, urls ...string) string {
 
 func pageURL(number int) string { return fmt.Sprintf("/openfeeder?limit=50&page=%d", number) }
 
-// readStream gives a stream in short words, and the cursor at its end.
+// readStream reads a stream. It returns the changes in short form, and the final cursor.
 func readStream(t *testing.T, src millrace.Source, since millrace.Cursor) (said []string, cursor millrace.Cursor, err error) {
 	t.Helper()
 	for c, err := range src.Changes(t.Context(), since) {
@@ -123,8 +123,8 @@ func TestReadDiscovery(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		answers map[string]string
-		header  http.Header // of the root
-		want    string      // said, or the code of the error
+		header  http.Header // header of the root
+		want    string      // changes, or the code of the error
 	}{
 		{"well-known", map[string]string{discovery: discoveryOf(usual)}, nil, "+/a whole"},
 		{"a Link field to the document", map[string]string{"/d.json": discoveryOf(usual), "/": ""}, http.Header{"Link": {`</x>; rel=icon, </d.json>; rel="openfeeder"`}}, "+/a whole"},
@@ -158,8 +158,8 @@ func TestReadDiscovery(t *testing.T) {
 	}
 }
 
-// A feed whose site.url is of another origin loses nothing: relative items and
-// those on that origin are pages of where it was found, and no other site's.
+// A feed whose site.url has another origin loses no page. Relative items and those on that
+// origin are pages of the origin where the feed was found. Pages of other sites are skipped.
 func TestReadOtherName(t *testing.T) {
 	const day = "2026-01-01T00:00:00Z"
 	for _, other := range []string{"https://www.strange.example", "http://strange.example", "http://strange.example:8080", "https://cdn.example"} {
@@ -195,7 +195,7 @@ func TestReadOtherName(t *testing.T) {
 	}
 }
 
-// What a stranger's index may do.
+// Valid and invalid indexes of other sites.
 func TestReadIndex(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -235,8 +235,8 @@ func reply(token, rest string) string {
 	return `{"openfeeder_version":"1.0","sync":{"as_of":"2026-01-01T00:00:00Z","sync_token":"` + token + `"` + rest + `}`
 }
 
-// A site without tombstones has its index compared now and then; one that tells
-// of a deletion is believed.
+// If a site has never sent a tombstone, its index is compared regularly. After the first
+// tombstone, it is not.
 func TestReadCompare(t *testing.T) {
 	s := &stranger{answers: map[string]string{
 		discovery: discoveryOf(usual), pageURL(1): list(1, 1, "/a", "/b"),
@@ -260,7 +260,7 @@ func TestReadCompare(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	// 410 means the index once more.
+	// After a 410, the index is read again.
 	s.answers["/openfeeder?since=two"] = "410 " + string(failure{resyncRequired, "Too old."}.encode())
 	s.answers["/openfeeder"] = "400 x"
 	if said, _, err := readStream(t, src, cursor); err != nil || strings.Join(said, " ") != "+/a +/b whole" {
@@ -268,8 +268,8 @@ func TestReadCompare(t *testing.T) {
 	}
 }
 
-// A server that keeps as many tombstones as the specification recommends may
-// have dropped others: what has gone with them shows in the index.
+// A server with as many tombstones as the specification recommends to keep may have dropped
+// others. The index shows those deletions.
 func TestReadFullTombstones(t *testing.T) {
 	reader := func(n int) string {
 		s := &stranger{answers: map[string]string{
@@ -305,7 +305,7 @@ func TestReadFullTombstones(t *testing.T) {
 	}
 }
 
-// A feed of files is read by its own links, and not again while they stay.
+// A static feed is read through its own links, and not again while its files are unchanged.
 func TestReadStatic(t *testing.T) {
 	s := &stranger{
 		answers: map[string]string{
@@ -338,7 +338,7 @@ func TestReadStatic(t *testing.T) {
 	}
 }
 
-// A host that gives its index for every page is not asked for page after page.
+// If a host returns its index for every page, the reader stops requesting pages.
 func TestReadFlat(t *testing.T) {
 	s := &stranger{answers: map[string]string{discovery: discoveryOf(usual), "/openfeeder": list(1, 1, "/a", "/b")}}
 	src := s.reader(nil)
@@ -350,7 +350,7 @@ func TestReadFlat(t *testing.T) {
 	if len(s.asked) != 1+flatAfter {
 		t.Errorf("it was asked for %q", s.asked)
 	}
-	for body, want := range map[string]string{list(1, 1, "/a"): "query-ignored", "{}": "not-found", "[": "not-found"} { // of any reply
+	for body, want := range map[string]string{list(1, 1, "/a"): "query-ignored", "{}": "not-found", "[": "not-found"} { // body of the reply
 		if code := millrace.ErrorCode(unqueried(millrace.ErrNotFound, []byte(body), "u")); code != want {
 			t.Errorf("%s: %s, want %s", body, code, want)
 		}
@@ -389,7 +389,7 @@ func TestReadPage(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		answers map[string]string
-		texts   int // blocks of the page
+		texts   int // number of blocks of the page
 		want    string
 	}{
 		{"one part", map[string]string{part(1): chunked("/a", day1, 2, 0, 2)}, 2, ""},
@@ -419,7 +419,7 @@ func TestReadPage(t *testing.T) {
 	}
 }
 
-// The key goes to the site's own origin, whatever the feed says.
+// The key is sent only to the site's own origin, whatever the feed contains.
 func TestReadKey(t *testing.T) {
 	var seen []string
 	s := &stranger{answers: map[string]string{
@@ -441,7 +441,7 @@ func TestReadKey(t *testing.T) {
 	}
 }
 
-// Whatever a stranger answers, the reader ends, and gives no page of others.
+// For any responses of a site, the reader ends and yields no page of another site.
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{
 		discoveryOf(usual), list(1, 2, "/a"), chunked("/a", "2026-01-01T00:00:00Z", 3, 0, 1),
@@ -455,7 +455,7 @@ func FuzzRead(f *testing.F) {
 		defer stop()
 		calm := protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
 			if len(s.asked) > 50 {
-				stop() // a stranger may go on for long
+				stop() // the site may make the reader go on for long
 			}
 			return s.RoundTrip(r)
 		})
@@ -471,7 +471,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// Pointers never fail, and are URLs.
+// Link targets of any root are http or https URLs.
 func FuzzPointers(f *testing.F) {
 	f.Add(`</d.json>; rel="openfeeder", <x>; rel=a`, `<link rel=openfeeder href=x><meta name=openfeeder content=y>`)
 	f.Add(`<a>;rel="x\"`, `<base href="//b"><link title=OpenFeeder rel=alternate href="%zz">`)

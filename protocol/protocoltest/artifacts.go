@@ -130,7 +130,7 @@ func (d *artifactWriter) Finish(_ context.Context, head []byte, f millrace.Artif
 			w = gzip.NewWriter(&b)
 		case "":
 		default:
-			err = fmt.Errorf("there is no coding %q", c)
+			err = fmt.Errorf("unknown coding %q", c)
 		}
 		if err != nil {
 			return nil, err

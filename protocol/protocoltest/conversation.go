@@ -51,7 +51,7 @@ func Conversations(t *testing.T, dir string, update bool, run func(t *testing.T,
 			}
 			last := &a.Files[len(a.Files)-1]
 			if last.Name != "want" {
-				t.Fatal("the last file is not want")
+				t.Fatal("the last file must be want")
 			}
 			got := c.Out.String()
 			if update {
@@ -82,7 +82,7 @@ func newConversation(t *testing.T, a *txtar.Archive) *Conversation {
 		default:
 			name, ok := strings.CutPrefix(f.Name, "response ")
 			if !ok {
-				t.Fatalf("%s is no part of a conversation", f.Name)
+				t.Fatalf("unexpected file %s in a conversation", f.Name)
 			}
 			if text == "" {
 				text = named[name]
@@ -129,8 +129,8 @@ func (c *Conversation) RoundTrip(r *http.Request) (*http.Response, error) {
 		if len(c.pairs) > 0 {
 			want = c.pairs[0].request
 		}
-		c.t.Errorf("the reader asks\n%s\n\nand the script has\n%s", b.String(), want)
-		return nil, errors.New("off the script")
+		c.t.Errorf("the reader sent\n%s\n\nbut the script has\n%s", b.String(), want)
+		return nil, errors.New("request is not in the script")
 	}
 	head, body, _ := strings.Cut(c.pairs[0].response, "\n\n")
 	c.pairs = c.pairs[1:]

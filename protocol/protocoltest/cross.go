@@ -98,7 +98,7 @@ func (c Crossing) Run(t *testing.T) {
 	want, since := c.read(t, spy, new(millrace.Cursor)), cursor
 	later := c.read(t, spy, &since)
 	if len(want.refused)+len(later.refused) > 0 || len(want.pages) == 0 || cursor == "" {
-		t.Fatalf("the good server: %+v, then %+v", want, later)
+		t.Fatalf("valid server: got %+v, then %+v", want, later)
 	}
 	ran, all := 0, 0
 	run := func(t *testing.T, name string, f Fault) {
@@ -133,7 +133,7 @@ func (c Crossing) Run(t *testing.T) {
 	for _, list := range []map[string]string{c.Unread, c.Unseen} {
 		for pattern := range list {
 			if ran == all && !c.used[pattern] {
-				t.Errorf("no fault needs the exception %s", pattern)
+				t.Errorf("unused exception %s", pattern)
 			}
 		}
 	}
@@ -153,7 +153,7 @@ func (c Crossing) judge(t *testing.T, name string, report *check.Report, harm, n
 		}
 	}
 	if len(harm) > 0 && len(found) == 0 && !(absent && missing) && !c.excepted(c.Unseen, name) {
-		t.Errorf("the checker finds nothing, and reading gives %q", harm)
+		t.Errorf("the checker found nothing, but the reader got %q", harm)
 	}
 	if len(harm)+len(notes) > 0 {
 		return
@@ -161,7 +161,7 @@ func (c Crossing) judge(t *testing.T, name string, report *check.Report, harm, n
 	_, fault, _ := strings.Cut(name, "#")
 	for _, rule := range musts {
 		if !c.excepted(c.Unread, rule) && !c.excepted(c.Unread, rule+"#"+fault) {
-			t.Errorf("the checker finds %s, and reading refuses, notes and changes nothing", rule)
+			t.Errorf("the checker found %s, but the reader had no error, note or difference", rule)
 		}
 	}
 }
@@ -239,7 +239,7 @@ func differ(want, got map[string]string) (out []string) {
 	}
 	for u := range got {
 		if _, ok := want[u]; !ok {
-			out = append(out, u+" is not of the site")
+			out = append(out, u+" does not belong to the site")
 		}
 	}
 	return out

@@ -31,14 +31,14 @@ func (s *site) documents(t *testing.T) {
 	docs := s.all(t, s.p.NewPublisher(s.o), s.view)
 	twins := s.all(t, s.p.NewPublisher(s.o), twin)
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(docs)), slices.Sorted(maps.Keys(twins))); diff != "" {
-		t.Errorf("two publishers have other documents (-one +other):\n%s", diff)
+		t.Errorf("documents of two publishers differ (-one +other):\n%s", diff)
 	}
 	s.files(t, twin)
 	pub := s.p.NewPublisher(s.o)
 	public := pub.Advertise(s.view).Public
 	for path, d := range docs {
 		if slices.Contains(public, path) != d.Public {
-			t.Errorf("%s: public is %t, and announced as public are %q", path, d.Public, public)
+			t.Errorf("%s: public is %t, but the public paths are %q", path, d.Public, public)
 		}
 		body := write(t, d)
 		if again := write(t, d); !bytes.Equal(body, again) {
@@ -49,10 +49,10 @@ func (s *site) documents(t *testing.T) {
 			continue
 		}
 		if !bytes.Equal(body, write(t, other)) || d.ETag != other.ETag || !cmp.Equal(d.Header, other.Header) {
-			t.Errorf("%s: two publishers give other documents", path)
+			t.Errorf("%s: documents of two publishers differ", path)
 		}
 		if strings.HasPrefix(d.ETag, "W/") || strings.ContainsAny(d.ETag, "\" \t") || d.ETag == "" && !d.Large {
-			t.Errorf("%s: %q is no strong tag", path, d.ETag)
+			t.Errorf("%s: %q is not a strong tag", path, d.ETag)
 		}
 		s.of(t, d)
 		if d.Large {
@@ -83,20 +83,20 @@ func (s *site) documents(t *testing.T) {
 func (s *site) of(t *testing.T, d *millrace.Document) {
 	t.Helper()
 	if d.PageCount < 0 || d.Page != "" && (d.PageCount > 0 || d.Query != "" || d.Large || d.Public) {
-		t.Errorf("%s: of the page %q, it answers %q, names %d, and is large %t and public %t", d.Path, d.Page, d.Query, d.PageCount, d.Large, d.Public)
+		t.Errorf("%s: got page %q, query %q, %d pages, large %t, public %t", d.Path, d.Page, d.Query, d.PageCount, d.Large, d.Public)
 	}
 	base := s.view.Site().Base
 	for _, field := range d.Header["Link"] {
 		target, rest, _ := strings.Cut(strings.TrimPrefix(field, "<"), ">")
 		if page := canon.Relative(base, target); strings.Contains(rest, `rel="canonical"`) && !d.Large && d.Page != page {
-			t.Errorf("%s: a form of %s, and of the page %q", d.Path, page, d.Page)
+			t.Errorf("%s: is a form of %s, but names page %q", d.Path, page, d.Page)
 		}
 	}
 	if d.Page == "" {
 		return
 	}
 	if _, err := s.view.Page(t.Context(), millrace.Ref{URL: d.Page}); err != nil {
-		t.Errorf("%s: of the page %q: %v", d.Path, d.Page, err)
+		t.Errorf("%s: page %q: %v", d.Path, d.Page, err)
 	}
 }
 
@@ -117,7 +117,7 @@ func (s *site) linked(t *testing.T, pub millrace.Publisher, docs map[string]*mil
 		for _, l := range links {
 			path := strings.TrimPrefix(strings.TrimPrefix(l.URL, canon.Origin(site.EndpointBase)), rooted)
 			if d := docs[path]; d != nil && !d.Large && d.Page != identity {
-				t.Errorf("%s leads to %s, which is of the page %q", identity, path, d.Page)
+				t.Errorf("%s links to %s, a document of page %q", identity, path, d.Page)
 			}
 		}
 	}
@@ -144,11 +144,11 @@ func (s *site) files(t *testing.T, twin *View) {
 	one := made(s.view, nil)
 	for name, other := range map[string]*ArtifactSet{"another publisher": made(twin, nil), "the next edition": made(s.view, one)} {
 		if diff := cmp.Diff(one.Files, other.Files, same, cmpopts.SortSlices(func(a, b millrace.Artifact) bool { return a.Path < b.Path })); diff != "" {
-			t.Errorf("%s has other files (-one +other):\n%s", name, diff)
+			t.Errorf("artifacts of %s differ (-one +other):\n%s", name, diff)
 		}
 		for i, d := range other.Docs {
 			if !bytes.Equal(write(t, d), write(t, one.Docs[i])) {
-				t.Errorf("%s: %s has other bytes", d.Path, name)
+				t.Errorf("%s: bytes of %s differ", d.Path, name)
 			}
 		}
 	}
@@ -174,7 +174,7 @@ func (s *site) all(t *testing.T, pub millrace.Publisher, v millrace.View) map[st
 		}
 		small = small || !d.Large
 		if docs[d.Path] != nil {
-			t.Errorf("%s: two documents have that path", d.Path)
+			t.Errorf("%s: duplicate path", d.Path)
 		}
 		if !strings.HasPrefix(d.Path, "/") {
 			t.Errorf("%s: no path", d.Path)

@@ -35,7 +35,7 @@ func FaultsOf(t *testing.T, p protocol.Protocol, faults []Fault, examine func(t 
 	t.Run("good", func(t *testing.T) {
 		report := examine(t, Fault{Break: func(good http.Handler) http.Handler { return good }})
 		for _, f := range report.Findings {
-			t.Errorf("%s finds %s at %s, wants %s", f.Rule, f.Got, f.URL, f.Want)
+			t.Errorf("%s: got %s at %s, want %s", f.Rule, f.Got, f.URL, f.Want)
 		}
 		for _, o := range report.Outcomes {
 			if o.State == check.NotRun {
@@ -45,13 +45,13 @@ func FaultsOf(t *testing.T, p protocol.Protocol, faults []Fault, examine func(t 
 	})
 	for _, r := range rules {
 		if !slices.ContainsFunc(faults, func(f Fault) bool { return f.Rule == r.ID }) {
-			t.Errorf("no fault trips %s", r.ID)
+			t.Errorf("no fault fails %s", r.ID)
 		}
 	}
 	for _, f := range faults {
 		t.Run(strings.TrimSuffix(f.Rule+"#"+f.Name, "#"), func(t *testing.T) {
 			if !slices.ContainsFunc(rules, func(r check.Rule) bool { return r.ID == f.Rule }) {
-				t.Fatal("there is no such rule")
+				t.Fatal("unknown rule")
 			}
 			var tripped []string
 			var found strings.Builder
@@ -63,7 +63,7 @@ func FaultsOf(t *testing.T, p protocol.Protocol, faults []Fault, examine func(t 
 				fmt.Fprintf(&found, "\n%s: %s has %s, want %s", finding.Rule, finding.URL, finding.Got, finding.Want)
 			}
 			if !slices.Equal(tripped, []string{f.Rule}) {
-				t.Errorf("the fault trips %q, not itself alone:%s", tripped, found.String())
+				t.Errorf("the fault failed %q, want only its own rule:%s", tripped, found.String())
 			}
 		})
 	}

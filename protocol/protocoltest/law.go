@@ -53,7 +53,7 @@ func descriptor(t *testing.T, p protocol.Protocol) {
 		t.Fatal("a function of the descriptor is nil")
 	}
 	if p.Tagger.Protocol != p.Name {
-		t.Errorf("the tagger is of protocol %q, the protocol is %q", p.Tagger.Protocol, p.Name)
+		t.Errorf("the tagger has protocol %q, want %q", p.Tagger.Protocol, p.Name)
 	}
 }
 
@@ -133,7 +133,7 @@ func (s *site) carry(t *testing.T) {
 			continue
 		}
 		if once.URL != p.URL {
-			t.Errorf("Carry of %s is a page %s", p.URL, once.URL)
+			t.Errorf("Carry of %s returned page %s", p.URL, once.URL)
 		}
 		if diff := diffPages(once, s.p.Carry(s.view.Site(), once)); diff != "" {
 			t.Errorf("Carry of Carry of %s (-once +twice):\n%s", p.URL, diff)
@@ -162,10 +162,10 @@ func (s *site) law(t *testing.T) {
 	writes := s.srv.Writes.Load()
 	copied.sync(t, s.reader())
 	if copied.got != 0 {
-		t.Errorf("nothing changed, and %d pages were got", copied.got)
+		t.Errorf("nothing changed, but %d pages were fetched", copied.got)
 	}
 	if n := s.srv.Writes.Load() - writes; n != 0 {
-		t.Errorf("nothing changed, and %d documents were written", n)
+		t.Errorf("nothing changed, but %d documents were written", n)
 	}
 	src := s.reader()
 	for u, ref := range copied.refs {
@@ -177,7 +177,7 @@ func (s *site) law(t *testing.T) {
 			break // the protocol has no single pages
 		}
 		if !errors.Is(err, millrace.ErrUnmodified) {
-			t.Errorf("Page of what is held of %s: %v, %v", u, p, err)
+			t.Errorf("Page with the stored ref of %s: %v, %v", u, p, err)
 		}
 	}
 	s.show(t, edit(s.pages, s.seed), 2)
@@ -223,7 +223,7 @@ func (s *site) cancel(t *testing.T) {
 			cancel()
 		}
 		if n > 3 && err == nil {
-			t.Fatal("the stream goes on after its context")
+			t.Fatal("the stream continues after its context has ended")
 		}
 	}
 	cancel()
@@ -235,13 +235,13 @@ func (s *site) cancel(t *testing.T) {
 	}
 	for d, err := range s.p.NewPublisher(nil).All(ctx, s.view) {
 		if err == nil && !d.Large {
-			t.Fatal("All goes on after its context")
+			t.Fatal("All continues after its context has ended")
 		}
 	}
 	for _, err := range s.reader().Changes(t.Context(), "") {
 		if err != nil {
 			t.Error(err)
 		}
-		break // the iterator must allow it
+		break // an early end must be allowed
 	}
 }

@@ -41,7 +41,7 @@ func Names(t *testing.T, p protocol.Protocol, names docname.Names, canonical fun
 		}
 		name := names.Of(canon.Relative(v.Site().Base, tag.URL), tag.N)
 		if other, twice := seen[name]; twice {
-			t.Fatalf("%s and %s are both %s", other, tag.URL, name)
+			t.Fatalf("%s and %s have the same name %s", other, tag.URL, name)
 		}
 		seen[name] = tag.URL
 		if page := base + name[1:]; tag.N == 1 && have[page] {
@@ -60,12 +60,12 @@ func Names(t *testing.T, p protocol.Protocol, names docname.Names, canonical fun
 		before, after := names.Rivals(id)
 		for _, b := range before {
 			if _, a := names.Rivals(b); !slices.Contains(a, id) && !strings.HasPrefix(b, "//") {
-				t.Fatalf("%s waits for %s, which does not know: %q", id, b, a)
+				t.Fatalf("rivals of %s include %s, but not the reverse: %q", id, b, a)
 			}
 		}
 		for _, a := range after {
 			if b, _ := names.Rivals(a); !slices.Contains(b, id) {
-				t.Fatalf("%s decides about %s, which does not know: %q", id, a, b)
+				t.Fatalf("rivals after %s include %s, but not the reverse: %q", id, a, b)
 			}
 		}
 	}

@@ -77,12 +77,12 @@ func (s *Server) checkParts(ctx context.Context, v millrace.View, name string, p
 	}
 	for key, body := range before.bodies {
 		if now.bodies[key] != body && !changed[key] {
-			return fmt.Errorf("part %q of %s has changed, and no page says so: %q was %q", key, name, now.bodies[key], body)
+			return fmt.Errorf("part %q of %s changed without a change of a page: %q, previously %q", key, name, now.bodies[key], body)
 		}
 	}
 	for key := range now.bodies {
 		if _, had := before.bodies[key]; !had && !changed[key] {
-			return fmt.Errorf("part %q of %s is new, and no page says so", key, name)
+			return fmt.Errorf("part %q of %s is new without a change of a page", key, name)
 		}
 	}
 	return nil

@@ -157,7 +157,7 @@ func probeCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions)
 		return m.spent()
 	}
 	first, still := sync(), sync()
-	t.Logf("a probe takes %+v and finds %+v", took, *offer)
+	t.Logf("the probe used %+v and found %+v", took, *offer)
 	if took.Requests > probeRequests || took.Bytes > first.Bytes/2 {
 		t.Errorf("the probe used %+v; a full read used %+v", took, first)
 	}
@@ -165,7 +165,7 @@ func probeCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions)
 	for _, page := range copied.pages {
 		known |= page.Known
 		if page.Detail != offer.Detail {
-			t.Errorf("Detail is %d, that of %s %d", offer.Detail, page.URL, page.Detail)
+			t.Errorf("offer has Detail %d; %s has %d", offer.Detail, page.URL, page.Detail)
 			break
 		}
 		carried++
@@ -184,20 +184,20 @@ func probeCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions)
 	near(t, "Moved and Each", offer.Moved.Add(offer.Each, changed), moved)
 	gone := len(copied.pages) == carried-2
 	if offer.Deletes != gone {
-		t.Errorf("Deletes is %t, and a refresh has left %d of %d pages", offer.Deletes, len(copied.pages), carried)
+		t.Errorf("Deletes is %t, but a refresh left %d of %d pages", offer.Deletes, len(copied.pages), carried)
 	}
 }
 
 // near reports an error unless an estimate is close to the actual cost.
 func near(t *testing.T, what string, said, is protocol.Cost) {
 	t.Helper()
-	t.Logf("%s: it says %+v, it is %+v", what, said, is)
+	t.Logf("%s: estimated %+v, actual %+v", what, said, is)
 	if math.Abs(float64(said.Requests-is.Requests)) > slackAsked+float64(is.Requests)/10 {
-		t.Errorf("%s: it says %d requests, and it takes %d", what, said.Requests, is.Requests)
+		t.Errorf("%s: estimated %d requests, actual %d", what, said.Requests, is.Requests)
 	}
 	a, b := float64(said.Bytes)+slackBytes, float64(is.Bytes)+slackBytes
 	if a > probeFactor*b || b > probeFactor*a {
-		t.Errorf("%s: it says %d bytes, and it takes %d", what, said.Bytes, is.Bytes)
+		t.Errorf("%s: estimated %d bytes, actual %d", what, said.Bytes, is.Bytes)
 	}
 }
 
@@ -272,7 +272,7 @@ func probeHostile(t *testing.T, p protocol.Protocol, h hostileServer) {
 	defer cancel()
 	offer, err := p.Probe(ctx, client.HTTP(), srv.URL, nil)
 	if err == nil {
-		t.Fatalf("it finds %+v", *offer)
+		t.Fatalf("unexpected offer: %+v", *offer)
 	}
 	if h.err != nil && !errors.Is(err, h.err) {
 		t.Errorf("Probe returned an unexpected error: %v", err)

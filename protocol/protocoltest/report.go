@@ -73,7 +73,7 @@ func WellFormed(t *testing.T, name string, rules []check.Rule, faults []string) 
 	seen := map[string]bool{}
 	for _, r := range rules {
 		if seen[r.ID] {
-			t.Errorf("two rules are %s", r.ID)
+			t.Errorf("duplicate rule %s", r.ID)
 		}
 		seen[r.ID] = true
 		if own, ok := strings.CutPrefix(r.ID, name+"/"); !ok || !ruleID.MatchString(own) || r.Sentence == "" || r.Section == "" || r.Level != check.Must && r.Level != check.Should {

@@ -36,7 +36,8 @@ func Pages(seed uint64) []*millrace.Page {
 	return pages
 }
 
-// unusualURLs come together or not at all, since each group is one trap.
+// unusualURLs are groups of URLs. A site has all URLs of a group or none, since each group
+// tests one problem.
 var unusualURLs = [][]string{
 	{"/post", "/post/"},
 	{"/only"},

@@ -18,7 +18,7 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) { return t
 func Answer(h http.Handler, hosts ...string) Transport {
 	return func(r *http.Request) (*http.Response, error) {
 		if len(hosts) > 0 && !slices.Contains(hosts, r.URL.Hostname()) {
-			return nil, fmt.Errorf("%s is not of the site", r.URL)
+			return nil, fmt.Errorf("%s does not belong to the site", r.URL)
 		}
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)

@@ -53,7 +53,7 @@ func NewView(site millrace.Site, pages []*millrace.Page, taggers ...millrace.Tag
 		id := canon.Relative(site.Base, p.URL)
 		p.Version = p.Revision()
 		if v.pages[id] != nil {
-			panic("protocoltest: two pages are " + id)
+			panic("protocoltest: duplicate page " + id)
 		}
 		v.pages[id] = p
 		if p.Section != "" {
@@ -192,7 +192,7 @@ func (v *View) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mil
 			}
 		}
 		if since != "" && since != here {
-			yield(millrace.Change{}, fmt.Errorf("the cursor is %q, the view's %q: %w", since, here, millrace.ErrConflict))
+			yield(millrace.Change{}, fmt.Errorf("the cursor is %q, want the view's %q: %w", since, here, millrace.ErrConflict))
 			return
 		}
 		for _, id := range v.ids {

@@ -11,8 +11,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// The view in memory does what millrace.View promises: what protocols are tested
-// with must not be kinder than a store.
+// The view in memory fulfils the contract of millrace.View as strictly as a store.
 func TestView(t *testing.T) {
 	day := func(n int) time.Time { return time.Date(2026, 1, n, 0, 0, 0, 0, time.UTC) }
 	tagger := millrace.Tagger{
@@ -112,7 +111,7 @@ func TestView(t *testing.T) {
 	}
 }
 
-// The generated sites have what they are there for.
+// The generated sites have the features that Pages describes.
 func TestPages(t *testing.T) {
 	types, seen := map[millrace.BlockType]bool{}, map[string]bool{}
 	var walk func([]millrace.Block)
@@ -138,7 +137,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// The next view has a log of what makes it another one, as a store has.
+// The next view has a log of its changes, as in a store.
 func TestThen(t *testing.T) {
 	at := func(h int) time.Time { return time.Date(2026, 1, 1, h, 0, 0, 0, time.UTC) }
 	page := func(u, title string) *millrace.Page {

@@ -13,9 +13,9 @@ import (
 // that a client can check, in the order of the sections. A statement about files, sitemaps or
 // pages without a keyword is treated as a MUST.
 //
-// A rule checks only what passed the rules that it depends on: a file that cannot be
-// decompressed has no finding about its checksum. So one fault is one finding. The rules read
-// only a few files, the smallest ones; see siteContext.
+// A rule checks only data that passed the rules it depends on, so that one fault causes one
+// finding: a file that cannot be decompressed has no finding about its checksum. The rules
+// read only the few smallest files; see siteContext.
 //
 // Requirements without a rule, and why:
 //
@@ -31,14 +31,14 @@ import (
 //	Relationship to Content Blocks  crawlers SHOULD use either for its purpose: covered by the reader's tests
 //	Content Block Types  attributedTo and partOf are strings in the schema, may be objects in the text:
 //	                     both are accepted
-//	Validation, Error Handling  parsers MUST: covered by the reader's tests; what parsers refuse are
+//	Validation, Error Handling  parsers MUST: covered by the reader's tests; what parsers refuse causes
 //	                     findings of page/*, blocks/* and format/*
 //	Discovery            order of the elements: Appendix A defines none
 //	Snapshot Collections contains ALL pages: the Content Inclusion Policy allows publishers to omit pages
 //	Snapshot Collections updated as updateFreq declares: a section without changes looks the same
 //	Delta Collections    contains ONLY pages modified or created: a page may be older than the day on which
 //	                     the site published it; deltas/within-period checks what is visible
-//	Delta Collections    much smaller than snapshots: the specification has no number
+//	Delta Collections    much smaller than snapshots: the specification does not define how much
 //	Delta Application, Recovery  crawlers MUST, SHOULD: covered by the reader's tests
 //	Crawler-Side Requirements    covered by the reader's tests
 //	Use with HTTP        ranges: the section does not name RFC 7233
@@ -100,7 +100,7 @@ func rules(o *OpenOptions) []check.Rule {
 	}
 	return slices.Concat([]check.Rule{
 		rule("format/extension", must, structure, "The name of a file ends in .scp.gz, .scp.zst or .scp.", onReferences(".scp.gz, .scp.zst or .scp", checkSuffix)),
-		line("format/compression", structure, "The whole file is compressed as its name says."),
+		line("format/compression", structure, "The whole file is compressed with the coding that its suffix names."),
 		line("format/first-line", structure, "The first line contains the metadata of the collection."),
 		line("format/json-lines", structure, "Each line is one JSON object, in UTF-8."),
 		line("format/pages", structure, "The lines after the first are pages."),
@@ -120,7 +120,7 @@ func rules(o *OpenOptions) []check.Rule {
 		line("blocks/url", schema, "The URLs of blocks are http or https URLs."),
 	}, lines(schema, kindOf(videoBlock).rules), []check.Rule{
 		rule("discovery/sitemap-xml", must, discovery, "Sites advertise collections in sitemap.xml.", checkSitemapName),
-		rule("discovery/valid", must, discovery, "The sitemap is one of sitemaps.org.", checkSitemapValid),
+		rule("discovery/valid", must, discovery, "The sitemap is valid by the sitemaps.org protocol.", checkSitemapValid),
 		rule("discovery/namespace", must, discovery, "The elements are in the namespace of the extension.", onElements(namespace, checkNamespace)),
 		rule("page/site", should, discovery, "The pages of a collection belong to the site of the sitemap.", onContent("page/site")),
 		rule("snapshots/offered", must, "Snapshot Collections", "The full state of a section is generated periodically.", onElements("a snapshot of each section", checkSnapshot, "section")),
@@ -142,7 +142,7 @@ func rules(o *OpenOptions) []check.Rule {
 		rule("conditional/both", must, server, "Both conditions together, as crawlers send them, get a 304.", askProbes(true, kit.BothConditions)),
 		rule("conditional/forms", should, server, "Conditional requests are supported as RFC 7232 defines them: lists of tags, weak tags, *.", askProbes(false, kit.TagForms(kit.TagList, kit.WeakTag, kit.AnyTag))),
 		rule("conditional/changed", should, server, "Conditional requests are supported as RFC 7232 defines them: other validators get a 200.", allOf(askProbes(false, kit.OtherTag), askProbes(false, kit.OtherDate))),
-		rule("conditional/precedence", should, server, "Conditional requests are supported as RFC 7232 defines them: the tag decides.", askProbes(false, checkPrecedence)),
+		rule("conditional/precedence", should, server, "Conditional requests are supported as RFC 7232 defines them: If-None-Match takes precedence over If-Modified-Since.", askProbes(false, checkPrecedence)),
 		rule("conditional/fields", should, server, "Conditional requests are supported as RFC 7232 defines them: a 304 has the validators and cache fields of the 200.", askProbes(true, kit.NotModifiedFields(false, "Cache-Control", "Content-Location", "Expires", "Vary"))),
 		rule("caching/cache-control", should, caching, "Servers include Cache-Control.", hasField("Cache-Control", "public, max-age=86400")),
 		rule("caching/public", should, caching, "Any cache may store collections.", onFiles(checkPublic)),

@@ -10,7 +10,8 @@ import (
 // otherTag is a well-formed ETag that no collection has.
 const otherTag = `"` + hashPrefix + noSum + `"`
 
-// askProbes runs f on every file; if all is false, only on the smallest one.
+// askProbes returns a check that runs f on every file, or only on the smallest one if all is
+// false.
 func askProbes(all bool, f kit.Condition) siteCheck {
 	return askFiles(func(ctx context.Context, s *siteContext, c *seenFile, fail check.Fail) (bool, error) {
 		if !all && c != s.smallest() {

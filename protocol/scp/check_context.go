@@ -219,8 +219,8 @@ func (s *siteContext) choose() (out []*reference) {
 	return append(out, deltas[:min(len(deltas), maxChosen)]...)
 }
 
-// still fetches the sitemap again and reports whether r is unchanged. If it is not, a
-// difference only shows that the site has changed meanwhile.
+// still fetches the sitemap again and reports whether r is unchanged. If r has changed, a
+// mismatch between the sitemap and the file is not a fault.
 func (s *siteContext) still(ctx context.Context, r *reference) (bool, error) {
 	now, err := check.Memo(ctx, s.Target, Name+" sitemap again", func(ctx context.Context) (*seenSitemap, error) {
 		resp, err := s.Fresh(ctx, http.MethodGet, s.list.url, nil)

@@ -11,15 +11,14 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// checkFault breaks one thing of a good site, as it is made or as it is served.
+// checkFault breaks one thing of a valid site: its content or its responses.
 type checkFault struct {
 	rule, name string // the rule's ID without the protocol
 	make       func(s *madeSite)
 	breaks     breaker
 }
 
-// onLine edits a line of the snapshot that is looked into, as often as it has
-// what is replaced.
+// onLine replaces the first occurrence of old in a line of the examined snapshot.
 func onLine(n int, old, new string) func(*madeSite) {
 	return func(s *madeSite) { edit(&s.all[0].lines[n], old, new) }
 }
@@ -31,12 +30,12 @@ func edit(line *string, old, new string) {
 	*line = strings.Replace(*line, old, new, 1)
 }
 
-// onFirst edits the metadata of a collection.
+// onFirst edits the metadata line of a collection.
 func onFirst(n int, old, new string) func(*madeSite) {
 	return func(s *madeSite) { edit(&s.all[n].first, old, new) }
 }
 
-// saying edits the elements of a collection.
+// saying edits the sitemap elements of a collection.
 func saying(n int, f func(a attrs) attrs) func(*madeSite) {
 	return func(s *madeSite) {
 		s.all[n].says = func(_ string, a attrs) attrs { return f(a) }
@@ -81,8 +80,7 @@ func noise(n int) string {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-// checkFaults has one fault or more for every rule. Each trips that rule and
-// no other.
+// checkFaults has at least one fault for every rule. Each fault violates only that rule.
 var checkFaults = []checkFault{
 	{rule: "format/extension", name: "none", make: func(s *madeSite) { s.all[1].ends = ".jsonl" }},
 	{rule: "format/extension", name: "of a file that is looked into", make: func(s *madeSite) { s.all[2].ends = "x" }},
@@ -355,7 +353,7 @@ var checkFaults = []checkFault{
 	{rule: "sitemap/not-expired", name: "an hour ago", make: setting(1, "expires", "2026-01-16T12:00:00Z")},
 }
 
-// testLine is the longest line that these tests allow.
+// testLine is the maximum line length in these tests.
 const testLine = 256 << 10
 
 func upperSum(tag string) string {

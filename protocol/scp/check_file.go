@@ -15,12 +15,12 @@ import (
 	"github.com/millrace/millrace/check"
 )
 
-// Limits of the examination, so that a site of any size can be checked.
+// Limits that allow sites of any size to be checked.
 const (
 	maxExamined = 32 << 20  // largest snapshot that is preferred because it has deltas
-	maxDecoded  = 128 << 20 // bytes of a file, decoded
-	maxNotes    = 50        // findings per rule and file
-	maxPublic   = 1000      // pages from which a sample is taken
+	maxDecoded  = 128 << 20 // maximum decoded size of a file in bytes
+	maxNotes    = 50        // maximum number of findings per rule and file
+	maxPublic   = 1000      // maximum number of pages to sample from
 )
 
 // seenFile is a collection file and the response to its GET request.
@@ -47,7 +47,7 @@ type content struct {
 	notes    []ruleBreak
 	about    map[string]bool // rules that apply to the file
 	complete bool            // it was read completely
-	limited  error           // why it was not read completely, if the file is not at fault
+	limited  error           // why reading stopped, if the file is not at fault
 	lines    int             // number of lines after the first
 	meta     Metadata        // absent and invalid values are zero
 	checksum string          // CheckResult.Checksum; "" = not verified
@@ -120,7 +120,8 @@ type bench struct {
 	before []*seenFile // files of older collections
 }
 
-// unsure returns why a file could not be examined, nil if the file is at fault.
+// unsure returns the reason why a file could not be fetched, or nil if the file itself is at
+// fault.
 func (f *seenFile) unsure() error {
 	if err := f.err; check.Unsure(err) {
 		return err
@@ -136,7 +137,7 @@ func (b *bench) run(ctx context.Context) {
 	b.coding = codingOf(coded[:min(4, len(coded))])
 	b.about["format/compression"] = b.file.suffix
 	if b.coding != b.file.named && b.file.suffix && !strings.EqualFold(b.file.resp.Header.Get("Content-Encoding"), b.coding) {
-		b.note("format/compression", "file is "+codingName(b.coding), codingName(b.file.named)+", as its suffix says")
+		b.note("format/compression", "file is "+codingName(b.coding), codingName(b.file.named)+", according to its suffix")
 		if b.coding == "" {
 			return // the format is unknown
 		}

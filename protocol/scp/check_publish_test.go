@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// atServer serves what a server has, and pages.
+// atServer serves the documents of a server, and a page at every other URL.
 type atServer struct {
 	*published
 	t *testing.T
@@ -30,7 +30,7 @@ func (p atServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// No rule finds fault with the protocol's own publisher, in the life of a site.
+// The protocol's own publisher violates no rule, at any time in the life of a site.
 func TestCheckPublisher(t *testing.T) {
 	frequencies := []string{"", hourly, daily, weekly, monthly}
 	if !testkit.Soaking() {

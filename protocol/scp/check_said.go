@@ -10,7 +10,8 @@ import (
 	"github.com/millrace/millrace/check"
 )
 
-// checkThere fetches the failed files again, and no others.
+// checkThere checks that each file can be fetched. Before it reports a failure, it fetches the
+// sitemap again.
 func checkThere(ctx context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	for _, f := range s.files {
@@ -40,8 +41,8 @@ func checkThere(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return check.Applied(some)
 }
 
-// asSaid returns a check that compares a property of each file with what the sitemap declares.
-// f returns both; "" if they cannot be compared.
+// asSaid returns a check that compares a property of each file with the sitemap's declaration.
+// f returns both; "" means that they cannot be compared.
 func asSaid(f func(c *seenFile) (is, said string)) siteCheck {
 	return askFiles(func(ctx context.Context, s *siteContext, c *seenFile, fail check.Fail) (bool, error) {
 		if c.content == nil {
@@ -134,7 +135,7 @@ func checkReading(_ *siteContext, c *seenFile, fail check.Fail) bool {
 	if c.content == nil || c.checksum == "" || c.checksum == "none" || c.checksum == "bad" {
 		return false
 	}
-	reading := map[string]string{"empty": "with an empty value", "zeros": "with 64 zeros as its value", "pages-only": "without the first line, which it does not protect"}[c.checksum]
+	reading := map[string]string{"empty": "with an empty checksum", "zeros": "with 64 zeros as the checksum", "pages-only": "without the first line, which it does not protect"}[c.checksum]
 	if reading != "" {
 		fail(c.ref.url, "checksum covers the file "+reading, "the hash of the file without the member checksum and its comma")
 	}

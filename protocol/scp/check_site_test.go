@@ -15,18 +15,18 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// goodSite is where the site of these tests lives, in memory.
+// goodSite is the URL of the in-memory site of these tests.
 const goodSite = "https://site.example"
 
-// checkedAt is the time of these tests.
+// checkedAt is the current time in these tests.
 var checkedAt = time.Date(2026, 1, 16, 13, 0, 0, 0, time.UTC)
 
-// clientOf gives a client whose requests to the site h answers.
+// clientOf returns a client whose requests to the site are handled by h.
 func clientOf(h http.Handler) *http.Client {
 	return &http.Client{Transport: protocoltest.Answer(h, "site.example", "cdn.example", "x.test")}
 }
 
-// attrs are the attributes of an element, names and values.
+// attrs contains the attributes of an element, as alternating names and values.
 type attrs []string
 
 func (a attrs) set(name, value string) attrs {
@@ -48,24 +48,24 @@ func (a attrs) get(name string) string { return a[slices.Index(a, name)+1] }
 // made is one collection of the site.
 type made struct {
 	path  string
-	said  attrs  // in the sitemap, without what depends on the file
-	first string // the first line; SUM is the checksum
+	said  attrs  // sitemap attributes, without those computed from the file
+	first string // first line; SUM is replaced by the checksum
 	lines []string
-	sum   func(text string) string                 // nil = the file without the member
-	code  func(coding string, body []byte) []byte  // nil = as it is named
-	says  func(coding string, element attrs) attrs // nil = the truth
-	ends  string                                   // of the URL, in place of .scp and so on
+	sum   func(text string) string                 // computes the checksum; nil = of the file without the member
+	code  func(coding string, body []byte) []byte  // encodes the file; nil = with the named coding
+	says  func(coding string, element attrs) attrs // edits the element; nil = unchanged
+	ends  string                                   // appended to the suffix of the URL
 }
 
-// madeSite is a site that keeps every rule, until a fault changes it.
+// madeSite is a site that follows every rule until a fault changes it.
 type madeSite struct {
 	space    string
 	sections []attrs
-	before   string // elements
+	before   string // elements before the sections
 	all      []*made
 	sitemap  func(string) string
-	at       string // of the sitemap
-	base     string // of collections
+	at       string // path of the sitemap
+	base     string // base URL of the collections
 }
 
 const firstLine = `{"collection":{"id":"%s","section":"%s","type":"%s","generated":"%s",%s"version":"0.1","checksum":"SUM"}}`
@@ -117,7 +117,7 @@ func good() *madeSite {
 	}
 }
 
-// servedFile is a file as it is sent.
+// servedFile is a file as served.
 type servedFile struct {
 	body      []byte
 	coding    string
@@ -130,7 +130,7 @@ func cutSum(text string) string {
 	return hashPrefix + canon.SHA256Hex([]byte(strings.Replace(text, `,"checksum":"SUM"`, "", 1)))
 }
 
-// handler serves the site.
+// handler returns a handler that serves the site.
 func (s *madeSite) handler() http.Handler {
 	files := map[string]servedFile{}
 	var elements strings.Builder
@@ -214,11 +214,10 @@ func serveFile(w http.ResponseWriter, r *http.Request, f servedFile) {
 	http.ServeContent(w, r, "", f.generated, bytes.NewReader(f.body))
 }
 
-// A breaker wraps the handler of a good site and breaks one thing.
+// breaker wraps the handler of a valid site and breaks one thing.
 type breaker = protocoltest.Breaker
 
-// onFile edits requests for files whose path contains a part, and their
-// responses.
+// onFile edits the requests for files whose path contains part, and their responses.
 func onFile(part string, before func(r *http.Request), after func(r *http.Request, rec *httptest.ResponseRecorder)) breaker {
 	return func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -242,7 +241,7 @@ func onFile(part string, before func(r *http.Request), after func(r *http.Reques
 	}
 }
 
-// setField sets a header field of 200s, or takes it away.
+// setField sets a header field of responses with status 200, or removes it if value is empty.
 func setField(part, name, value string) breaker {
 	return onFile(part, nil, func(_ *http.Request, rec *httptest.ResponseRecorder) {
 		if rec.Code != http.StatusOK {
@@ -255,7 +254,7 @@ func setField(part, name, value string) breaker {
 	})
 }
 
-// ignoring does not see conditions that a function is true for.
+// ignoring removes the conditional header fields of the requests that conditions accepts.
 func ignoring(conditions func(h http.Header) bool) breaker {
 	return onFile("/scp/", func(r *http.Request) {
 		if conditions(r.Header) {

@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/check"
 )
 
-// onElements runs f on the named elements. f returns what is wrong, and whether the rule
-// applies to the element.
+// onElements returns a check that runs f on the named elements. f returns the fault, and
+// whether the rule applies to the element.
 func onElements(want string, f func(s *siteContext, e *seenElement) (got string, about bool), names ...string) siteCheck {
 	return func(_ context.Context, s *siteContext, fail check.Fail) error {
 		some := false
@@ -176,8 +176,8 @@ func checkSnapshot(s *siteContext, e *seenElement) (string, bool) {
 	return fmt.Sprintf("section %q has no scp:collection", name), true
 }
 
-// onReferences runs f on the collections in the sitemap. f returns what is wrong, and whether
-// the rule applies to the collection.
+// onReferences returns a check that runs f on the collections in the sitemap. f returns the
+// fault, and whether the rule applies to the collection.
 func onReferences(want string, f func(s *siteContext, r *reference) (got string, about bool)) siteCheck {
 	return func(_ context.Context, s *siteContext, fail check.Fail) error {
 		some := false
@@ -242,7 +242,7 @@ func checkFileSize(s *siteContext, r *reference) (string, bool) {
 func checkSitemapName(_ context.Context, s *siteContext, fail check.Fail) error {
 	path, _, _ := strings.Cut(s.list.url, "?")
 	if !strings.HasSuffix(path, sitemapPath) {
-		fail(s.list.url, "the SCP elements are here", "in "+strings.TrimPrefix(sitemapPath, "/"))
+		fail(s.list.url, "the SCP elements are in this sitemap", "in "+strings.TrimPrefix(sitemapPath, "/"))
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func TestCheckGoodSite(t *testing.T) {
 	}
 }
 
-// faults are those of checkFaults, each of a site of its own.
+// faults returns the faults of checkFaults. Each has its own site.
 func faults() (out []protocoltest.Fault) {
 	for _, f := range checkFaults {
 		out = append(out, protocoltest.Fault{Rule: Name + "/" + f.rule, Name: f.name, Break: func(http.Handler) http.Handler {
@@ -75,7 +75,7 @@ func TestRules(t *testing.T) {
 	protocoltest.WellFormed(t, Name, Rules(), faults)
 }
 
-// Every section that a rule names is a heading of the specification.
+// Every section named by a rule is a heading of the specification.
 func TestRuleSections(t *testing.T) {
 	dir := testkit.Data(t, "MILLRACE_TEST_SPECS")
 	text, err := os.ReadFile(filepath.Join(dir, "scp-0.1.md"))
@@ -119,7 +119,7 @@ func TestCheckAbsent(t *testing.T) {
 	}
 }
 
-// A sitemap of another name is found through robots.txt and an index.
+// A sitemap with another name is found through robots.txt and an index.
 func TestCheckIndex(t *testing.T) {
 	s := good()
 	s.at = "/maps/sitemap.xml"
@@ -140,7 +140,7 @@ func TestCheckIndex(t *testing.T) {
 	}
 }
 
-// Collections on another host are no fault.
+// Collections on another host are not a fault.
 func TestCheckCDN(t *testing.T) {
 	s := good()
 	s.base = "https://cdn.example"
@@ -151,7 +151,7 @@ func TestCheckCDN(t *testing.T) {
 	}
 }
 
-// Of many collections few are looked into.
+// If a site has many collections, only a few are examined.
 func TestCheckManyCollections(t *testing.T) {
 	s := good()
 	for i := range 40 {
@@ -186,8 +186,7 @@ func TestCheckManyCollections(t *testing.T) {
 	}
 }
 
-// The limits of the check, and a site that asks for patience, leave rules that
-// could not look, and no lie.
+// Request limits and 429 responses leave rules not run, but cause no false findings.
 func TestCheckLimits(t *testing.T) {
 	for n := 1; n < 30; n++ {
 		r, _ := checked(t, good().handler(), &check.TargetOptions{MaxRequests: n})
@@ -223,7 +222,7 @@ func TestCheckLimits(t *testing.T) {
 	}
 }
 
-// A site that publishes during the check has no faults.
+// A site that publishes during the check has no findings.
 func TestCheckMovingSite(t *testing.T) {
 	old, now := good(), good()
 	now.all[2].lines = append(now.all[2].lines, pageLine("/four/", "2026-01-15T11:00:00Z", plainBlock))
@@ -246,7 +245,7 @@ func TestCheckMovingSite(t *testing.T) {
 	}
 }
 
-// Lines may be long.
+// Long lines are checked like short ones.
 func TestCheckLongLines(t *testing.T) {
 	for _, c := range []struct{ old, new, rule string }{
 		{"Changed", noise(4 << 20), ""},
@@ -276,7 +275,7 @@ func TestCheckLongLines(t *testing.T) {
 	}
 }
 
-// Whatever a site says, no rule breaks down over it.
+// No site content makes a rule panic.
 func FuzzCheck(f *testing.F) {
 	s := good()
 	text := s.all[0].first + "\n" + s.all[0].lines[0] + "\n" + s.all[0].lines[2]

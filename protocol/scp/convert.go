@@ -13,7 +13,8 @@ import (
 const fields = millrace.FieldTitle | millrace.FieldDescription | millrace.FieldAuthor | millrace.FieldPublished |
 	millrace.FieldModified | millrace.FieldLanguage | millrace.FieldSchema | millrace.FieldContent
 
-// carry returns the page that a reader gets from the page's line, nil if the page has no line.
+// carry returns the page that a reader reads from the page's line, or nil if the page has no
+// line.
 func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	w := pageOf(site, p)
 	if w == nil {

@@ -159,7 +159,7 @@ func joined(sep, a, b string) string {
 const maxSpread = 4
 
 // rowsOf converts a table to rows of text. A cell that spans several columns or rows fills the
-// first and leaves the others empty, so columns stay aligned. If that would add too many
+// first one; the others stay empty, so that columns stay aligned. If that would add too many
 // cells, spans are ignored.
 func rowsOf(rows [][]millrace.Cell) [][]string {
 	cells, spread := 0, 0

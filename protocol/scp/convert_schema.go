@@ -37,8 +37,8 @@ func schemaOf(list []json.RawMessage) []byte {
 	return append(b, graphEnd...)
 }
 
-// schemas returns the JSON-LD elements of a page. It splits a graph of schemaOf only if each
-// element has its own context, because an element may depend on the graph's.
+// schemas returns the JSON-LD elements of a page. It splits a graph written by schemaOf only
+// if each element has its own context, because an element may depend on the graph's context.
 func schemas(schema []byte) []json.RawMessage {
 	if len(schema) == 0 {
 		return nil

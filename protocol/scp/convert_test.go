@@ -18,8 +18,8 @@ import (
 
 var testSite = millrace.Site{Base: "https://example.com/", Language: "en"}
 
-// law fails unless what is read of a page's line is what Carry says, and Carry
-// of that changes nothing. It gives that page.
+// law fails unless reading the page's line returns the same page as carry, and carry does not
+// change that page again. It returns that page.
 func law(t *testing.T, p *millrace.Page) *millrace.Page {
 	t.Helper()
 	once := carry(testSite, p)
@@ -68,7 +68,7 @@ func aPage(blocks ...millrace.Block) *millrace.Page {
 	}
 }
 
-// What is carried of each type of block, as the line has it.
+// Each block type becomes the expected block in the line.
 func TestBlocks(t *testing.T) {
 	img := "https://example.com/i.png"
 	for _, c := range []struct {
@@ -183,7 +183,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// Which pages are carried, and what of their fields.
+// Only the expected pages and fields are carried.
 func TestFields(t *testing.T) {
 	full := &millrace.Page{
 		URL: "/A/é?b=c", Author: "A", Published: time.Unix(1_600_000_000, 5), Modified: time.Unix(1_700_000_000, 5), Language: "EN_us",
@@ -218,7 +218,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// JSON-LD elements come back as they were.
+// JSON-LD elements are read back unchanged.
 func TestSchema(t *testing.T) {
 	a, b := `{"@context":"https://schema.org","@type":"A","n":[1.50,1e2]}`, `{"@type":"B","@context":"https://schema.org"}`
 	for _, c := range []struct{ in, want []string }{
@@ -227,7 +227,7 @@ func TestSchema(t *testing.T) {
 		{[]string{a, b}, []string{a, b}},
 		{[]string{" { \"x y\" : [ 1 , \"\\\" \" ] } "}, []string{`{"x y":[1,"\" "]}`}},
 		{[]string{a, `[]`, `{`, "{\"a\":\"\xff\"}", `{} {}`, `1`}, []string{a}},
-		// One that needs the context of the graph stays in it.
+		// An element that needs the graph's context stays in the graph.
 		{[]string{a, `{"@type":"C"}`}, []string{graphStart + a + `,{"@type":"C"}` + graphEnd}},
 		{[]string{graphStart + a + graphEnd}, []string{graphStart + a + graphEnd}},
 		{[]string{graphStart + a + "," + b + graphEnd}, []string{a, b}},
@@ -248,7 +248,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// A page of more blocks than may be says all that it said.
+// A page with more blocks than the limit keeps all its text.
 func TestManyBlocks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("testing.Short: as many blocks as a page may have")
@@ -303,7 +303,7 @@ func TestManyBlocks(t *testing.T) {
 	}
 }
 
-// A page may be as long as a line may be, and no longer.
+// A page whose line is at the limit is carried; a longer one is not.
 func TestLongPage(t *testing.T) {
 	testkit.Soak(t) // a page of 100 MB
 	near := strings.Repeat("a", maxLine-300)
@@ -318,7 +318,7 @@ func TestLongPage(t *testing.T) {
 	}
 }
 
-// Every plane of Unicode goes through.
+// Characters of every Unicode plane are carried.
 func TestPlanes(t *testing.T) {
 	var b strings.Builder
 	for r := rune(0); r <= 0x10FFFF; r += 0x101 {

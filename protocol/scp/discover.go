@@ -20,8 +20,8 @@ import (
 
 // Limits of the search for a site's SCP elements.
 const (
-	maxSitemaps     = 16 // sitemaps and indexes to request
-	maxSitemapDepth = 3  // nested indexes
+	maxSitemaps     = 16 // maximum number of sitemaps and indexes to request
+	maxSitemapDepth = 3  // maximum depth of nested indexes
 	maxChildren     = 1000
 )
 
@@ -126,8 +126,8 @@ func (r *run) namedSitemaps(ctx context.Context) (urls []string, err error) {
 }
 
 // sitemap reads the SCP elements of one sitemap. With validators, the request is conditional;
-// if fresh, it bypasses all caches. If there are no elements, sitemap returns the sitemaps
-// that an index lists, and an error that is absent.
+// if fresh, it bypasses all caches. If the sitemap has no SCP elements, the error is absent,
+// and children contains the sitemaps that an index lists.
 func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fresh bool) (_ *found, children []string, err error) {
 	header := http.Header{"Accept": {"application/xml, text/xml, */*;q=0.5"}}
 	if fresh {

@@ -15,11 +15,11 @@ const (
 	// probeBytes is how many bytes of a sitemap to read, as sent: the SCP elements precede the
 	// pages.
 	probeBytes = 256 << 10
-	// A delta has a first line of deltaHead bytes. Its pages compress worse than those of a
-	// snapshot: each takes half as much again.
+	// deltaHead is the size of a delta's first line in bytes. deltaRatio is the size of a page
+	// in a delta relative to one in a snapshot, which compresses better.
 	deltaHead  = 300
 	deltaRatio = 1.5
-	maxAsked   = 2 // collections whose size is requested, if the sitemap lacks it
+	maxAsked   = 2 // maximum number of sizes to request, if the sitemap lacks them
 )
 
 // probe finds the sitemap as a reader does, and estimates costs from its elements.
@@ -52,7 +52,7 @@ func probe(ctx context.Context, client *http.Client, endpoint string, o *protoco
 	return offer, nil
 }
 
-// weigh adds the cost of the collections of sections.
+// weigh adds the cost of the collections of the named sections to an offer.
 func (r *run) weigh(ctx context.Context, o *offer, names []string, into *protocol.Offer) error {
 	var size, deltas, deltaPages, deltaBytes int64
 	told, there, unsized, asked := true, false, 0, 0

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// What the elements of a sitemap say is what an offer says.
+// A probe's offer is computed from the elements of the sitemap.
 func TestLook(t *testing.T) {
 	now := time.Now().UTC().Truncate(time.Second)
 	at := func(days int) time.Time { return now.AddDate(0, 0, days) }
@@ -26,7 +26,7 @@ func TestLook(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		offers func(h *host) []string
-		want   protocol.Offer // of Bytes, 1 stands for any
+		want   protocol.Offer // in Bytes, 1 means any positive number
 	}{
 		"a snapshot and a delta": {func(h *host) []string {
 			return []string{
@@ -76,7 +76,7 @@ func TestLook(t *testing.T) {
 			h.offers(c.offers(h)...)
 			got, err := Protocol().Probe(t.Context(), &http.Client{}, h.url+"any/page", nil)
 			if name == "sizes and counts unknown" {
-				if !errors.Is(err, millrace.ErrNotFound) { // the delta is not there
+				if !errors.Is(err, millrace.ErrNotFound) { // the delta does not exist
 					t.Errorf("%+v, %v", got, err)
 				}
 				h.put("/all-delta.scp", []byte("x"))
@@ -113,7 +113,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// Of a sitemap of any length the beginning is read, where the elements are.
+// A probe reads only the start of a long sitemap, which contains the SCP elements.
 func TestProbeLongSitemap(t *testing.T) {
 	h := newHost(t)
 	element := h.collection("all.scp", time.Now().Add(-time.Hour), time.Time{}, "/p")
@@ -130,7 +130,7 @@ func TestProbeLongSitemap(t *testing.T) {
 	}
 }
 
-// The marks of a stream say from when the oldest collection is that was read.
+// The Time of a checkpoint is the generation time of the oldest collection that was read.
 func TestMarkTime(t *testing.T) {
 	h := newHost(t)
 	snapshot := h.collection("all.scp", day(5, 0), time.Time{}, "/a 1", "/b 1")

@@ -28,7 +28,7 @@ const maxSize = 1 << 45
 // offer contains the SCP elements of a sitemap.
 type offer struct {
 	collections []*offered // by section, then by time
-	flawed      bool       // the sitemap lists others that cannot be used
+	flawed      bool       // the sitemap also lists unusable collections
 	frequency   bool       // a section declares an update frequency
 }
 
@@ -65,8 +65,8 @@ type offerReader struct {
 	err         error // fatal error
 }
 
-// element reads one element. It skips an invalid element with a note, because a later version
-// may define it.
+// element reads one element. It skips an invalid element and reports a note, because a later
+// version may define that element.
 func (r *offerReader) element(e sitemap.Element) error {
 	r.after = 0
 	if r.elements++; r.elements > maxElements {
@@ -122,7 +122,7 @@ func (r *offerReader) collection(e sitemap.Element) error {
 		return bad("section", "sitemap/section", fmt.Errorf("%q is not a valid name", kit.Short(o.section)))
 	}
 	if t := e.Attr["type"]; !o.delta && t != "snapshot" {
-		return bad("type", "sitemap/type", fmt.Errorf("it is %q", kit.Short(t)))
+		return bad("type", "sitemap/type", fmt.Errorf("want snapshot, got %q", kit.Short(t)))
 	}
 	u, err := canon.Resolve(r.base, e.Attr["url"])
 	switch {
@@ -201,7 +201,7 @@ func (r *offerReader) broken(at string, err error) error {
 	case r.err != nil:
 		return r.err
 	case r.elements > 0 && ends && r.probeCost != nil:
-		return nil // the elements suffice
+		return nil // the SCP elements are complete
 	case r.elements > 0 && r.after > 0 && ends:
 		r.Note("discovery/valid", at, "skipped the part after the SCP elements: "+err.Error())
 		return nil

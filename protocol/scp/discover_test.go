@@ -72,10 +72,10 @@ func TestDiscover(t *testing.T) {
 			c.files(h, offers)
 			f := follow(h)
 			f.expect(t, "put /a\nmark whole", c.asked+"\n200 /all.scp")
-			// From then on it is asked for where it was.
+			// After that, only that sitemap is requested.
 			last := c.asked[strings.LastIndexByte(c.asked, '/'):]
 			f.expect(t, "mark", "304 "+last+" if new")
-			// And looked for when it is gone.
+			// If it no longer exists, discovery starts again.
 			delete(h.files, last)
 			h.put("/robots.txt", nil)
 			h.put("/sitemap.xml", offers)
@@ -84,7 +84,7 @@ func TestDiscover(t *testing.T) {
 	}
 }
 
-// The error of a site without SCP differs from that of a broken one.
+// A site without SCP and a site with a broken sitemap return different errors.
 func TestNotThere(t *testing.T) {
 	for name, c := range map[string]struct {
 		files func(h *host)
@@ -144,7 +144,7 @@ func TestNotThere(t *testing.T) {
 	}
 }
 
-// What follows the elements does not matter (the schema of sitemaps.org).
+// Errors after the SCP elements do not matter (see the schema of sitemaps.org).
 func TestBrokenAfterTheElements(t *testing.T) {
 	h := newHost(t)
 	b := sitemapOf(h.collection("all.scp", day(5, 0), time.Time{}, "/a"))
@@ -154,7 +154,7 @@ func TestBrokenAfterTheElements(t *testing.T) {
 	f.odd(t, "discovery/valid")
 }
 
-// readOffer reads the elements of a sitemap at https://example.com/sitemap.xml.
+// readOffer reads the SCP elements of a sitemap with the URL https://example.com/sitemap.xml.
 func readOffer(doc []byte) (*offer, []string, error) {
 	var notes []string
 	r := newReader(nil, "https://example.com/", &ReaderOptions{ReaderOptions: protocol.ReaderOptions{Note: func(n protocol.Note) { notes = append(notes, n.Text) }}})
@@ -172,7 +172,7 @@ func readOffer(doc []byte) (*offer, []string, error) {
 	return or.offer(), notes, nil
 }
 
-// The example of the specification, in whatever order, by codings.
+// The example of the specification, with elements in any order and in several codings.
 func TestOffer(t *testing.T) {
 	o, notes, err := readOffer(sitemapOf(
 		`<scp:section name="all" updateFreq="daily" pages="~12000"/>`,
@@ -218,13 +218,13 @@ func TestManyElements(t *testing.T) {
 	}
 }
 
-// The context ends discovery with its own error.
+// If the context is cancelled, discovery returns the context's error.
 func TestDiscoverCancelled(t *testing.T) {
 	h := newHost(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	h.before = func(_ http.ResponseWriter, r *http.Request) bool {
 		cancel()
-		<-r.Context().Done() // an answer that came at once could be read before the end is seen
+		<-r.Context().Done() // an immediate response could be read before the cancellation
 		return true
 	}
 	for _, err := range NewReader(&http.Client{}, h.url, nil).Changes(ctx, "") {
@@ -234,7 +234,7 @@ func TestDiscoverCancelled(t *testing.T) {
 	}
 }
 
-// Whatever a sitemap says, collections are what offered promises.
+// For any sitemap, the collections have the properties that offered documents.
 func FuzzOffer(f *testing.F) {
 	f.Add(sitemapOf(`<scp:collection section="all" type="snapshot" url="/a.scp" generated="2026-03-01T00:00:00Z" expires="2026-04-01T00:00:00Z" pages="1" size="2"/>`))
 	f.Add(sitemapOf(`<scp:delta section="all" period="p" url="https://example.com/d.scp.gz" generated="2026-03-01T00:00:00.5+02:00" since="2026-02-01T00:00:00" expires="" pages="-1" size="9999999999999999999"/>`, `<scp:version> 0.2 </scp:version>`))

@@ -27,16 +27,16 @@
 // summary, section, tags, kind, the fields of other protocols, tracks other than captions and
 // subtitles, the size of an audio, and creator and series of a video.
 //
-// Archives are not carried, nor pages of forums, because user-generated content needs consent
-// (Privacy Considerations), nor pages of another origin, nor pages whose line would exceed 100
-// MB.
+// SCP does not carry archives, pages of forums, pages of another origin, and pages whose line
+// would exceed 100 MB. Forums are excluded because user-generated content needs consent
+// (Privacy Considerations).
 //
 // Required members that a page lacks get defaults. title is the first heading, else the last
 // segment of the URL. description is the summary, else the title. language is the site's, else
-// "und"; a tag that the schema refuses is replaced the same way. modified is published, else
-// 1970. content is the title. Several JSON-LD elements become one graph, which the reader
-// splits again if each element has its own context. An element is dropped if it is not an
-// object, is not UTF-8 or nests too deep.
+// "und", also in place of a tag that the schema refuses. modified is published, else 1970.
+// content is the title. Several JSON-LD elements become one graph, which the reader splits
+// again if each element has its own context. An element is dropped if it is not an object, is
+// not UTF-8 or nests too deep.
 //
 // A page of more than 1000 blocks keeps its text: adjacent texts are joined, from the end of
 // the page. If that is not enough, lists become text, then quotes, links and headings, then
@@ -47,8 +47,8 @@
 // A delta contains the changes of its period. Its since is the time of the last change before
 // the period, so that the delta follows what a client read at that time. Deltas do not list
 // deletions. To find them, a reader reads a new snapshot after seven deltas, and when the
-// sitemap counts fewer pages. If another source reports deletions (ReaderOptions.Deletions),
-// it reads a snapshot only if deltas are missing or not shorter. The Time of a checkpoint is
+// sitemap declares fewer pages. If another source reports deletions (ReaderOptions.Deletions),
+// it reads a snapshot only if deltas are missing or not smaller. The Time of a checkpoint is
 // the generation time of the oldest collection that was read.
 //
 // # Deviations
@@ -61,8 +61,8 @@
 //     ETag.
 //   - expires promises that a collection remains available. A collection that may
 //     contain a removed page is withdrawn at once, because the owner may have
-//     hidden the page. Its URL returns 410 until then, and 404 on a host that
-//     serves only files.
+//     hidden the page. Until the promised time, its URL returns 410, or 404 on a
+//     host that serves only files.
 //   - If the pages have another origin than the documents, as in a published
 //     mirror, there is no sitemap and there are no collections. A sitemap must list
 //     only pages of its own site, and readers, including this one, skip others.
@@ -70,11 +70,11 @@
 //     line, a page without a required member, a second metadata line, any error
 //     in the first line, a duplicate name in it, nesting over 64 levels, a line
 //     over 100 MB. The specification has no limit for nesting; deeper values are
-//     not parsed, so they cannot be called valid.
+//     not parsed, so the reader cannot tell whether they are valid.
 //   - Other violations of the page schema skip only the page: wrong types
 //     including null, dates, language tags, URLs other than http and https, empty
 //     content, duplicate known names, more than 1000 blocks.
-//   - The page remains, without the invalid part, if a block, a source, a caption,
+//   - The page is kept without the invalid part if a block, a source, a caption,
 //     an icon or canonical has a URL other than http or https, or if a block has
 //     an unknown type. A heading level out of range is clamped. All are counted.
 //     URLs with characters outside RFC 3986 are repaired.
@@ -83,8 +83,8 @@
 //   - attributedTo and partOf may be objects with a name, as in the text of the
 //     specification but not in its schema.
 //   - The language pattern accepts any subtags after a language of two or three
-//     lower-case letters, because its last part matches what the parts before it
-//     do not.
+//     lower-case letters, because its last part matches anything that its optional
+//     parts do not match.
 //   - canonical is parsed and ignored, because Delta Application identifies a page
 //     by its url. It is not written: url is canonical.
 //   - zstd windows over 8 MiB are refused, as RFC 9659 requires of the content

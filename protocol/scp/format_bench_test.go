@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// prose makes pages of some 3.8 kB, as manuals have them.
+// prose returns n pages of about 3.8 kB, the size of a page of a manual.
 func prose(n int) []*page {
 	r := rand.New(rand.NewPCG(1, 2))
 	words := make([]string, 4000)
@@ -65,7 +65,7 @@ func prose(n int) []*page {
 	return out
 }
 
-// snapshot makes a file of pages.
+// snapshot returns a file with these pages.
 func snapshot(pages []*page) []byte {
 	m := Metadata{ID: "a", Section: "all", Type: "snapshot", Generated: time.Unix(1_800_000_000, 0), Version: version}
 	b, digits := m.line(false)
@@ -162,7 +162,7 @@ func BenchmarkRead(b *testing.B) {
 			walk(b, c)
 		}
 	})
-	b.Run("parse", func(b *testing.B) { // nothing else
+	b.Run("parse", func(b *testing.B) { // parsing only
 		b.SetBytes(int64(len(plain)))
 		for b.Loop() {
 			p := parser{limits: new(OpenOptions).resolve()}

@@ -38,7 +38,7 @@ func Open(r io.ReaderAt, size int64, o *OpenOptions) (*Collection, error) {
 	var magic [4]byte
 	n, err := r.ReadAt(magic[:min(4, size)], 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("read a collection: %w", err)
+		return nil, fmt.Errorf("read collection: %w", err)
 	}
 	c.coding = codingOf(magic[:n])
 	first := *c.limits
@@ -116,9 +116,9 @@ func (c *Collection) Verify(ctx context.Context) (CheckResult, error) {
 }
 
 // Pages yields the pages in file order, one at a time. A [*millrace.SkipError] concerns one
-// page, and the iteration continues; any other error ends it. Pages yields all pages with the
-// same URL. The strings of a page share memory with its line: clone those that you keep for
-// long.
+// page, and the iteration continues; any other error ends it. If several pages have the same
+// URL, Pages yields all of them. The strings of a page share memory with its line: clone those
+// that you keep for long.
 func (c *Collection) Pages(ctx context.Context) iter.Seq2[*millrace.Page, error] {
 	return func(yield func(*millrace.Page, error) bool) {
 		on := true

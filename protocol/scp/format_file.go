@@ -135,7 +135,7 @@ func (l *lines) read(r io.ReaderAt, size int64, coding string, each func(line []
 	case l.err != nil:
 		return l.err
 	case in.err != nil:
-		return fmt.Errorf("read a collection: %w", in.err)
+		return fmt.Errorf("read collection: %w", in.err)
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
 	case err == nil:

@@ -23,8 +23,8 @@ var aTime = time.Date(2026, 11, 21, 8, 54, 18, 0, time.UTC)
 
 const plainMetadata = `{"collection":{"id":"blog-1","section":"blog","type":"delta","generated":"2026-11-21T00:00:00Z","since":"2026-11-20T00:00:00Z","version":"0.1"}}`
 
-// metadataCase is a first line, made by a change of a good one, and where it is
-// wrong and the code of the error, "" for none. apart: the schema does not say so.
+// metadataCase replaces a text of a valid first line. at and code are the position and the
+// code of the expected error, "" for none. If apart, the schema accepts the line.
 type metadataCase struct {
 	old, new, at, code string
 	apart              bool
@@ -91,7 +91,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// withSum gives the lines of a file with a checksum, made by a rule.
+// withSum returns the lines of a file with a checksum, computed by the given rule.
 func withSum(rule string, lines ...string) string {
 	file := strings.Join(lines, "\n")
 	member := func(value string) string { return strings.Replace(file, `"0.1"`, `"0.1"`+value, 1) }
@@ -125,7 +125,7 @@ func TestChecksum(t *testing.T) {
 			}
 		}
 	}
-	// White space around the member goes with it, and it may come first.
+	// The hash excludes white space around the member, which may also be the first one.
 	spaced := strings.Replace(withSum("cut", plainMetadata, plainLine), `,"checksum":"`, `, "checksum" : "`, 1)
 	if v, err := verify(t, spaced, nil); err != nil || v.Checksum != "cut" {
 		t.Errorf("%+v, %v", v, err)
@@ -141,7 +141,7 @@ func TestChecksum(t *testing.T) {
 	}
 }
 
-// Files that are refused, with the line and the reason.
+// Invalid files are refused, with the line and the reason.
 func TestBadFiles(t *testing.T) {
 	lines := func(l ...string) string { return strings.Join(append([]string{plainMetadata}, l...), "\n") }
 	good := lines(plainLine, "")
@@ -195,7 +195,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// Files that are taken.
+// Valid files are accepted.
 func TestGoodFiles(t *testing.T) {
 	first, second := plainMetadata+"\n"+plainLine+"\n", plainLine
 	bad := strings.Replace(plainLine, "https://example.com/a", "javascript:alert(1)", 1)
@@ -220,7 +220,7 @@ func TestGoodFiles(t *testing.T) {
 			t.Errorf("%s: %+v, %v", c.name, v, err)
 		}
 	}
-	// A page that is refused says which it is, and the others come.
+	// The error names the skipped page, and the other pages are yielded.
 	file := first + bad + "\n" + second
 	c, err := Open(strings.NewReader(file), int64(len(file)), nil)
 	if err != nil {
@@ -245,8 +245,7 @@ func TestGoodFiles(t *testing.T) {
 	}
 }
 
-// Whatever is missing at the end of a compressed file is missed, and whatever
-// bit of it is another is either found or nothing.
+// A truncated file is an error. A flipped bit is an error, or does not change the content.
 func TestTruncated(t *testing.T) {
 	if testing.Short() {
 		t.Skip("testing.Short: thousands of files")
@@ -279,7 +278,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// faulty fails after some bytes.
+// faulty is a reader that fails after some bytes.
 type faulty struct {
 	io.ReaderAt
 	after int64
@@ -294,7 +293,7 @@ func (f faulty) ReadAt(p []byte, off int64) (int, error) {
 	return f.ReaderAt.ReadAt(p, off)
 }
 
-// The reader's own errors are no fault of the file, nor is a context that ends.
+// Errors of the reader or the context are not reported as errors of the file.
 func TestErrors(t *testing.T) {
 	file := snapshot(prose(2000))
 	for name, coded := range map[string][]byte{"": file, "zstd": packed(file), "gzip": zipped(file)} {
@@ -322,7 +321,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%q: %d pages, %v", name, n, err)
 		}
 		for range c.Pages(t.Context()) {
-			break // and the iterator stands it
+			break // stopping early must not panic
 		}
 	}
 	if _, err := Open(faulty{bytes.NewReader(file), 0}, int64(len(file)), nil); !errors.Is(err, errDisk) {
@@ -330,7 +329,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A line near the limit is read, one over it is not.
+// A line at the limit is read; a longer line is refused.
 func TestLongLine(t *testing.T) {
 	testkit.Soak(t) // a page of 100 MB
 	w := pageOf(testSite, aPage(millrace.Block{Type: millrace.TextBlock, Text: strings.Repeat("a", maxLine-200)}))

@@ -35,7 +35,7 @@ var (
 
 	urlForm  = &form[string]{(*parser).url, appendString}
 	linkForm = &form[string]{func(p *parser, v *string) { p.link(v, "blocks/url") }, appendString}
-	// canonicalForm is a canonical URL. An invalid one does not refuse the page.
+	// canonicalForm is a canonical URL. An invalid one does not make the page invalid.
 	canonicalForm = &form[string]{
 		func(p *parser, v *string) {
 			if p.link(v, "page/canonical"); p.astray {

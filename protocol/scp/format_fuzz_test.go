@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// ours reads a line, with what it says and without.
+// ours reads a line twice, with and without storing its values, and returns the result.
 func ours(t *testing.T, line []byte) (lineResult, *page, issue) {
 	t.Helper()
 	read := func(keep bool) (lineResult, *parser) {
@@ -44,12 +44,12 @@ func ours(t *testing.T, line []byte) (lineResult, *page, issue) {
 	return v, &p.page, why
 }
 
-// agree fails unless the parser and the oracle make the same of a line.
+// agree fails unless the parser and the oracle return the same result for a line.
 func agree(t *testing.T, line []byte) lineResult {
 	t.Helper()
 	got, w, why := ours(t, line)
 	if got == skipped && why.reason == duplicateName {
-		return got // which the oracle cannot tell
+		return got // the oracle does not detect duplicates
 	}
 	want, p := new(oracle).read(line)
 	if want == doubtful {
@@ -67,7 +67,7 @@ func agree(t *testing.T, line []byte) lineResult {
 	return got
 }
 
-// seeds are lines of every form.
+// seeds returns lines of every form.
 func seeds() [][]byte {
 	var out [][]byte
 	for _, c := range lineCases {
@@ -109,7 +109,7 @@ func FuzzMetadata(f *testing.F) {
 		if m.Checksum == "" {
 			return
 		}
-		// Without its checksum, it is the same metadata.
+		// Without the checksum, the rest of the metadata is the same.
 		cut := append(append([]byte(nil), line[:at.from]...), line[at.to:]...)
 		n, _, ok := p.parseMetadata(cut)
 		if m.Checksum = ""; !ok || m != n {

@@ -8,12 +8,12 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// lineCase is a line, made by a change of a good one, and what becomes of it.
+// lineCase replaces a text of a valid line, and has the expected result.
 type lineCase struct {
 	name     string
-	old, new string // of plainLine
+	old, new string // old is a part of plainLine
 	want     lineResult
-	at, rule string // its position and the rule that it breaks
+	at, rule string // position of the error, and the violated rule
 }
 
 const plainLine = `{"url":"https://example.com/a","title":"T","description":"D","author":"A","published":"2025-01-14T10:00:00Z","modified":"2025-01-15T10:00:00Z","language":"en","canonical":"https://example.com/a","schema":{"@type":"Article"},"content":[{"type":"heading","level":1,"text":"H"},{"type":"text","text":"x"}]}`
@@ -142,7 +142,7 @@ var lineCases = []lineCase{
 	aBlock("audio without a person", `{"type":"audio","name":"a","url":"https://example.com/v.mp3","attributedTo":{}}`, skipped, "line 7 (/content/1/attributedTo)", "blocks/audio"),
 }
 
-// Lines are taken, skipped, or end the file, and the error names the place.
+// Each line is accepted, skipped, or fatal to the file, and the error contains the position.
 func TestLines(t *testing.T) {
 	for _, c := range lineCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -161,7 +161,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// Any byte of a line may be missing or another one, and any may be the last.
+// The parser and the oracle agree on lines with a byte removed or changed, and on truncated
+// lines.
 func TestLinesMutated(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var line []byte

@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// memberSpan is the position of the checksum member in the first line: from and to include the
-// comma that belongs to it, value and end its quotes. The zero value means absent.
+// memberSpan is the position of the checksum member in the first line. from and to include the
+// member's comma; value and end are the positions of its quotes. The zero value means absent.
 type memberSpan struct{ from, to, value, end int }
 
 // Sections of the specification, for errors.
@@ -75,8 +75,8 @@ func (p *parser) collection(m *Metadata) {
 	}
 }
 
-// checksum reads the value of the checksum and records the position of the member. If it is
-// the first member, the comma after it belongs to it.
+// checksum reads the value of the checksum and records the position of the member. If the
+// member is the first one, its position includes the comma after it.
 func (p *parser) checksum(v *string) {
 	before := p.before
 	p.peek()
@@ -110,7 +110,7 @@ func (p *parser) supported(m *Metadata) bool {
 	if strings.Trim(major, "0") != "" {
 		at := strings.Index(p.text, `"`+m.Version+`"`)
 		return p.fail(issue{
-			at: max(at, 0), rule: "metadata/version", section: sectionVersion, reason: "version " + kit.Short(m.Version) + " is not supported, only 0",
+			at: max(at, 0), rule: "metadata/version", section: sectionVersion, reason: "version " + kit.Short(m.Version) + " is not supported; want 0.x",
 		})
 	}
 	return true

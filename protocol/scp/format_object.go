@@ -125,7 +125,7 @@ func (o *object[T]) find(name []byte, next int) int {
 }
 
 // read reads a whole object. It refuses the page if the value is not an object or lacks a
-// member.
+// required member.
 func (o *object[T]) read(p *parser, to *T) {
 	if p.peek() != '{' {
 		p.wrong("an object")
@@ -139,7 +139,7 @@ func (o *object[T]) read(p *parser, to *T) {
 // finish refuses the page if the object at position at lacks a required member.
 func (o *object[T]) finish(p *parser, at int, seen uint32) {
 	if missing := o.missing(seen); !p.failed && missing != nil {
-		p.refuse(at, "it has no "+missing[0].name)
+		p.refuse(at, "missing member "+missing[0].name)
 	}
 }
 
@@ -153,8 +153,8 @@ func (o *object[T]) missing(seen uint32) (out []*member[T]) {
 	return out
 }
 
-// rest reads the members of an open object to its end, and returns those that it has. first
-// reports that no member has been read.
+// rest reads the remaining members of an open object and adds them to seen, which it returns.
+// first reports that no member has been read.
 func (o *object[T]) rest(p *parser, to *T, first bool, seen uint32) uint32 {
 	p.depth++
 	rule, next, end := p.rule, bits.TrailingZeros32(^seen), 0

@@ -12,18 +12,18 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// lineResult is what becomes of a line.
+// lineResult is the result of reading a line.
 type lineResult int
 
 const (
 	taken lineResult = iota
 	skipped
 	fatalLine
-	doubtful // the oracle does not say
+	doubtful // the oracle cannot decide
 )
 
-// oracle reads a line as the specification's sentences and schema say, with
-// encoding/json: slowly, and in another way than the parser.
+// oracle is a slow second implementation of the specification's text and schema. It reads a
+// line with encoding/json.
 type oracle struct {
 	skip     bool
 	doubtful bool
@@ -151,7 +151,7 @@ func (r *oracle) time(v any) time.Time {
 		}
 	}
 	r.skip = r.skip || err != nil || !timePattern.MatchString(s)
-	// The library takes offsets of 24 hours.
+	// The time package accepts offsets of 24 hours.
 	r.doubtful = r.doubtful || strings.Contains(s, "+24:") || strings.Contains(s, "-24:")
 	return t
 }
@@ -181,14 +181,14 @@ func (r *oracle) number(v any) int {
 	return int(f.Num().Int64())
 }
 
-// has runs a function over a member that need not be there.
+// has calls f with the named member, if the object has it.
 func has(m map[string]any, name string, f func(any)) {
 	if v, ok := m[name]; ok {
 		f(v)
 	}
 }
 
-// block reads a block, and reports whether it stays.
+// block reads a block, and reports whether the page keeps it.
 func (r *oracle) block(v any) (b block, stays bool) {
 	m, ok := v.(map[string]any)
 	t, known := m["type"].(string)

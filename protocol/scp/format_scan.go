@@ -58,7 +58,7 @@ type issue struct {
 // lineReport contains what a checker needs to know about a line in addition to its page.
 type lineReport struct {
 	about    map[string]bool // rules that apply to the line
-	issues   []issue         // errors that refuse the page
+	issues   []issue         // errors for which the page is refused
 	warnings []issue         // tolerated errors, with their rules
 }
 

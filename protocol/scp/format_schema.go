@@ -46,7 +46,7 @@ var pageObject = objectOf("format/pages", "",
 		by("page/schema", "schema is an object."),
 	need("content", contentForm, func(w *page) *[]block { return &w.Content }).
 		by("page/content", "content is an array of at least one block."),
-	read[page]("collection", (*parser).ignore)) // a metadata line has it
+	read[page]("collection", (*parser).ignore)) // ignored; belongs to a metadata line
 
 var blockKinds = []*blockKind{
 	blockOf(textBlock, "A text block has text.",
@@ -139,7 +139,7 @@ var (
 	mediaTranscript = may("transcript", textForm, func(b *block) *string { return &b.Media.Transcript })
 )
 
-// Objects in blocks. Their violations count under the rule of the block.
+// Objects in blocks. Their violations are reported under the rule of the block.
 var (
 	audioSource = objectOf("", "",
 		need("href", linkForm, func(s *source) *string { return &s.Href }),

@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// specification gives the text of the specification.
+// specification returns the text of the specification.
 func specification(t *testing.T) string {
 	t.Helper()
 	dir := testkit.Data(t, "MILLRACE_TEST_SPECS")
@@ -26,7 +26,7 @@ func specification(t *testing.T) string {
 	return string(b)
 }
 
-// schemaUnder gives the JSON Schema that stands under a heading, in a library.
+// schemaUnder returns the compiled JSON Schema below a heading of the specification.
 func schemaUnder(t *testing.T, spec, heading string) *jsonschema.Schema {
 	t.Helper()
 	_, text, _ := strings.Cut(spec, "\n### "+heading+"\n")
@@ -39,7 +39,7 @@ func schemaUnder(t *testing.T, spec, heading string) *jsonschema.Schema {
 	c := jsonschema.NewCompiler()
 	c.AssertFormat()
 	c.UseRegexpEngine(func(s string) (jsonschema.Regexp, error) {
-		// RE2 has no look-ahead; what that of durations asks for is a letter.
+		// RE2 has no look-ahead. The one for durations requires one of the letters.
 		re, err := regexp.Compile(strings.Replace(s, "(?=.*[HMS])", "", 1))
 		if err != nil {
 			return nil, err
@@ -74,7 +74,7 @@ func validates(t *testing.T, s *jsonschema.Schema, line []byte) error {
 	return s.Validate(doc)
 }
 
-// What is written is valid against the schema of the specification.
+// The lines that the publisher writes are valid against the schema of the specification.
 func TestSchemaOfPages(t *testing.T) {
 	s := schemaUnder(t, specification(t), "Page Object Schema")
 	for seed := range uint64(10) {
@@ -89,7 +89,7 @@ func TestSchemaOfPages(t *testing.T) {
 	}
 }
 
-// apart are the cases in which the schema and the reader differ, with the reason.
+// apart lists the cases in which the schema and the reader differ, with the reason.
 var apart = map[string]string{
 	"twice":                "JSON leaves open which of two counts",
 	"type twice":           "JSON leaves open which of two counts",
@@ -110,7 +110,7 @@ var apart = map[string]string{
 	"surrogate in UTF-8":   "the library does not look",
 }
 
-// The reader and the schema agree on what is a page.
+// The reader and the schema accept the same pages.
 func TestSchemaAgrees(t *testing.T) {
 	s := schemaUnder(t, specification(t), "Page Object Schema")
 	for _, c := range lineCases {
@@ -119,7 +119,7 @@ func TestSchemaAgrees(t *testing.T) {
 			t.Errorf("%s: %d, but %v", c.name, c.want, err)
 		}
 	}
-	// Members that are left out, or of another type.
+	// Remove members, or change their types.
 	for _, c := range lineCases {
 		if c.want != taken || apart[c.name] != "" {
 			continue
@@ -141,7 +141,7 @@ func TestSchemaAgrees(t *testing.T) {
 			p := &parser{limits: new(OpenOptions).resolve()}
 			p.parsePage(line)
 			if p.counts != (counts{}) {
-				return // as in the cases above
+				return // covered by the cases above
 			}
 			if err := validates(t, s, line); (err == nil) != (got == taken) {
 				t.Errorf("%s: %d %v, but %v", line, got, why, err)
@@ -150,7 +150,7 @@ func TestSchemaAgrees(t *testing.T) {
 	}
 }
 
-// each calls a function for every change of one value inside of v.
+// each calls f for every change of one value inside v.
 func each(v any, f func()) {
 	change := func(old any, set func(any), del func()) {
 		for _, other := range []any{nil, true, 1, -1, 1.5, "", "a", "https://example.com/", []any{}, []any{"a"}, map[string]any{}} {
@@ -180,7 +180,7 @@ func each(v any, f func()) {
 	}
 }
 
-// The metadata of every kind of file, and whatever is wrong with one.
+// The reader and the schema accept the same metadata.
 func TestSchemaOfMetadata(t *testing.T) {
 	s := schemaUnder(t, specification(t), "Collection Metadata Schema")
 	for _, c := range metadataCases {
@@ -201,8 +201,8 @@ func TestSchemaOfMetadata(t *testing.T) {
 	}
 }
 
-// The examples of the specification are read, all but those that are cut short;
-// none of their checksums holds.
+// All examples of the specification that are not abridged are readable. None of their
+// checksums matches.
 func TestExamples(t *testing.T) {
 	spec := specification(t)
 	files := 0
@@ -257,7 +257,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// Every section that an error names is a heading of the specification.
+// Every section named by an error is a heading of the specification.
 func TestSections(t *testing.T) {
 	spec := specification(t)
 	var named []string

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// full is a disk that has room for so many bytes.
+// full is a file on a disk with room for that number of bytes.
 type full struct {
 	*os.File
 	room int
@@ -25,7 +25,7 @@ func (f *full) WriteAt(b []byte, at int64) (int, error) {
 	return f.File.WriteAt(b, at)
 }
 
-// closing fails after its flag is set.
+// closing is a reader that fails once closed is set.
 type closing struct {
 	*bytes.Reader
 	closed bool
@@ -38,8 +38,8 @@ func (c *closing) ReadAt(b []byte, at int64) (int, error) {
 	return c.Reader.ReadAt(b, at)
 }
 
-// With a place for it a file is decoded once, and says the same; without room
-// it is decoded again.
+// With a scratch file, a collection is decoded only once, and the result is the same. If the
+// scratch file has no room, the collection is decoded again.
 func TestScratch(t *testing.T) {
 	file := snapshot(prose(500))
 	titles := func(c *Collection) (out []string, err error) {

@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// leadsTo is the network to one server, whatever the host of a URL.
+// leadsTo is a transport that sends all requests to one server, whatever their host.
 type leadsTo string
 
 func (addr leadsTo) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -31,7 +31,7 @@ func (addr leadsTo) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// folder builds what a server has into a folder, and gives the hosts of it.
+// folder builds the documents of a server into a folder, and returns the hosts that serve it.
 func (p *published) folder(t *testing.T) (hosts []*static.Host) {
 	t.Helper()
 	b, err := static.Open(t.TempDir(), "https://x.test/", atServer{p, t}, nil)
@@ -54,7 +54,7 @@ func (p *published) folder(t *testing.T) (hosts []*static.Host) {
 	return b.Hosts()
 }
 
-// carried gives what the protocol carries of the site.
+// carried returns the pages of the site as the protocol carries them.
 func (p *published) carried(t *testing.T) map[string]*millrace.Page {
 	t.Helper()
 	v, err := p.site.Pub.Head(t.Context())
@@ -73,7 +73,7 @@ func (p *published) carried(t *testing.T) map[string]*millrace.Page {
 	return out
 }
 
-// readOf reads a server from nothing.
+// readOf reads a server without a cursor.
 func (p *published) readOf(t *testing.T, h http.Handler) (pages map[string]*millrace.Page, notes []string) {
 	t.Helper()
 	srv := httptest.NewServer(h)
@@ -96,8 +96,8 @@ func (p *published) readOf(t *testing.T, h http.Handler) (pages map[string]*mill
 	return pages, notes
 }
 
-// The law over whole sites in a store, through a server and through the folder
-// of a build on every host, with a page of 1,500 blocks and one near 100 MB.
+// The law holds for whole sites in a store, served by a server and from the folder of a static
+// build on every host. The sites include a page of 1,500 blocks and one of almost 100 MB.
 func TestLawLarge(t *testing.T) {
 	p := publishing(t, nil)
 	var batch []millrace.Change
@@ -146,14 +146,14 @@ func TestLawLarge(t *testing.T) {
 	}
 	servers := map[string]http.Handler{"server": atServer{p, t}}
 	for _, h := range p.folder(t) {
-		if testing.Short() || h.Name == "nginx" || h.Name == "plain" { // the others are between them
+		if testing.Short() || h.Name == "nginx" || h.Name == "plain" { // the features of the other hosts are between these two
 			servers[h.Name] = h
 		}
 	}
 	for name, h := range servers {
 		t.Run(name, func(t *testing.T) {
 			got, notes := p.readOf(t, h)
-			full := name == "server" || name == "nginx" || name == "caddy" // the others do not take all fields
+			full := name == "server" || name == "nginx" || name == "caddy" // the other hosts do not support all header fields
 			if full && len(notes) > 0 {
 				t.Errorf("notes: %q", notes)
 			}
@@ -171,8 +171,8 @@ func TestLawLarge(t *testing.T) {
 	}
 }
 
-// A coding by which a file becomes more than a hundred times smaller is not
-// offered: readers would take it for a bomb.
+// A coding is omitted if it makes a file more than 100 times smaller, because readers would
+// refuse the file as a decompression bomb.
 func TestRatioOfOurs(t *testing.T) {
 	p := publishing(t, nil)
 	p.put(t, "/", "home", "/zeros", strings.Repeat("0", 4<<20))
@@ -185,7 +185,7 @@ func TestRatioOfOurs(t *testing.T) {
 		t.Errorf("%d pages, %q", len(pages), notes)
 	}
 	p.put(t, "/zeros", "not any more")
-	p.now = p.now.Add(24 * time.Hour) // however long the first has taken, it is made again
+	p.now = p.now.Add(24 * time.Hour) // later than any rate limit for generating the snapshot again
 	if text := p.publish(t); strings.Count(text, "<scp:collection") != len(codings) {
 		t.Errorf("the sitemap names\n%.2000s", text)
 	}

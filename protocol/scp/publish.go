@@ -104,8 +104,9 @@ func (p *publisher) Artifacts(ctx context.Context, v millrace.View, now time.Tim
 	if err := pl.plan(ctx); err != nil {
 		return time.Time{}, fmt.Errorf("%s: changes: %w", Name, err)
 	}
-	// Without the snapshot of a section, the site would look smaller than it is. Clients that
-	// notice a change in other documents find it in the snapshots of a small site.
+	// A sitemap with snapshots of only some sections would show too few pages. A small site's
+	// snapshots are always current, so clients that see a change in other documents find it
+	// here.
 	small := pl.sections[0].pages <= atOnce
 	if len(pl.held) == 0 && !small {
 		if err := s.Put(ctx, sitemapDocument(v, 0, p.shards(v.Site()), "")); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// status returns the status of an answer, with the one that an error means.
+// status returns the status of a response, or the status for the error, and the header.
 func (p *published) status(t *testing.T, path, known string) (int, http.Header) {
 	t.Helper()
 	w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "GET", path, nil)
@@ -34,8 +34,8 @@ func (p *published) status(t *testing.T, path, known string) (int, http.Header) 
 	return w.Code, w.Header()
 }
 
-// Collections without a checksum are verified, read and checked: one SHOULD is
-// what they lack.
+// Collections without a checksum are verified, read and checked. The only finding is that the
+// checksum, a SHOULD, is absent.
 func TestNoChecksum(t *testing.T) {
 	t.Parallel()
 	p := publishing(t, &protocol.PublisherOptions{Own: []any{&PublisherOptions{NoChecksum: true}}})
@@ -93,8 +93,8 @@ func TestNoChecksum(t *testing.T) {
 	}
 }
 
-// A collection with a page that is gone is gone itself, until the sitemap said
-// that it expires; one that was only replaced stays.
+// A collection with a deleted page returns 410 until its declared expiry. A collection that
+// was only replaced remains available.
 func TestWithdrawn(t *testing.T) {
 	t.Parallel()
 	p := publishing(t, &protocol.PublisherOptions{Own: []any{&PublisherOptions{UpdateFrequency: daily}}})

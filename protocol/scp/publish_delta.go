@@ -83,7 +83,7 @@ func (pl *plan) deltasOf(ctx context.Context, p period) error {
 	}
 	all := pl.sections[0]
 	if from == to || to-from > uint64(all.pages/2) {
-		return nil // no changes, or so many that a snapshot is shorter
+		return nil // no changes, or so many that the snapshot is smaller
 	}
 	held := map[*section]*group{}
 	for _, g := range pl.held {
@@ -142,7 +142,7 @@ func (pl *plan) quiet(ctx context.Context, start time.Time, from uint64) (time.T
 	return since, nil
 }
 
-// maxGone is the maximum number of deletion times that quiet passes over.
+// maxGone is the maximum number of times with deletions that quiet skips.
 const maxGone = 100
 
 // still returns the time of the last change before start, in whole seconds. Nothing changes
@@ -173,8 +173,8 @@ func (pl *plan) still(ctx context.Context, start time.Time, from uint64) (time.T
 	return late, err
 }
 
-// renew generates the deltas of sections that have changed in the period since the held ones,
-// and removes incomplete ones from held.
+// renew generates the deltas of the sections that have changed in the period since their held
+// delta. It removes incomplete deltas from held.
 func (pl *plan) renew(ctx context.Context, p period, from uint64, since time.Time, held map[*section]*group) error {
 	counts, newest := map[*section]int{}, map[*section]time.Time{}
 	each := func(f func(c millrace.Change) error) error {
@@ -223,7 +223,7 @@ func (pl *plan) renew(ctx context.Context, p period, from uint64, since time.Tim
 		}
 		at := pl.generated(newest[s], &note{Section: s.name, Period: p.name()})
 		if s.snapshot != nil && newest[s].After(s.snapshot.At.Time) && !at.After(s.snapshot.Generated) {
-			at = s.snapshot.Generated.Add(time.Second) // It is newer than the snapshot of the same second.
+			at = s.snapshot.Generated.Add(time.Second) // The delta must be newer than a snapshot generated in the same second.
 		}
 		open[s], err = pl.start(&note{
 			ID: s.name + "-delta-" + stamp(p.start) + "-" + stamp(at), Section: s.name, Period: p.name(), Since: since, Until: p.end,

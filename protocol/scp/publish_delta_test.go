@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// No delta tells of what has gone, so that the next one connects with it
-// although a page went later than the last one changed.
+// Deltas do not list deletions. So the next delta connects with the last one, even if a page
+// was deleted after the last change.
 func TestDeltaAfterDeletion(t *testing.T) {
 	p := publishing(t, nil)
 	p.put(t, handbook()...)
@@ -29,7 +29,7 @@ func TestDeltaAfterDeletion(t *testing.T) {
 	}
 }
 
-// A store that ends with the process has no deltas.
+// A site in a volatile store has no deltas.
 func TestDeltaVolatile(t *testing.T) {
 	p := publishing(t, nil)
 	p.site.Store.Volatile = true

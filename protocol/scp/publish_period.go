@@ -65,12 +65,12 @@ func (p period) cacheAge() int {
 	return 86400
 }
 
-// rhythm returns how often a site changes, by the log of the last week: at least once an hour
-// on average of a day, once a day, once a week, or less. A site whose log is shorter than a
-// week is daily.
+// rhythm returns the update frequency that the log shows: hourly if the last day has at least
+// 24 changes, daily if it has any, weekly if the last week has any, else monthly. A site whose
+// log is shorter than a week is daily.
 func rhythm(ctx context.Context, v millrace.View, now time.Time) (string, error) {
 	seq := v.Site().Seq
-	// The counts change once an hour, so that a sitemap does not alternate.
+	// The frequency in the sitemap changes at most once an hour.
 	now = now.Truncate(time.Hour)
 	day, err := v.SeqAt(ctx, now.AddDate(0, 0, -1))
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // writerFormat is incremented when the same view yields other bytes.
 const writerFormat = 1
 
-// moment is a position in the log. Its time has milliseconds.
+// moment is a position in the log. Its time has millisecond precision.
 type moment struct {
 	Seq  uint64    `json:"seq"`
 	Time time.Time `json:"time"`
@@ -31,7 +31,7 @@ type note struct {
 	Until     time.Time `json:"until,omitzero"`   // end of a delta's period
 	Generated time.Time `json:"generated"`
 	Pages     int       `json:"pages"`
-	At        moment    `json:"at"`      // position of the view that it represents
+	At        moment    `json:"at"`      // position in the log of the state that it contains
 	Made      time.Time `json:"made"`    // time of the edition that generated it
 	Expires   time.Time `json:"expires"` // as last declared in the sitemap
 	Retired   time.Time `json:"retired,omitzero"`
@@ -96,7 +96,7 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 	for _, f := range s.Held() {
 		var n note
 		if err := json.Unmarshal(f.Note, &n); err != nil {
-			continue // from another version
+			continue // written by another version of millrace
 		}
 		g := byID[n.ID]
 		if g == nil {

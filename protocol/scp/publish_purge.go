@@ -61,7 +61,7 @@ func (pl *plan) purge(ctx context.Context) error {
 func (pl *plan) withdraw(g *group) bool {
 	bare := g.note
 	bare.Holds = nil
-	raw, _ := json.Marshal(bare) // without it, only the order of collections is unknown
+	raw, _ := json.Marshal(bare) // on an error, only the order of collections is lost
 	for _, f := range g.files {
 		f.Note = raw
 		pl.artifacts.Withdraw(f, g.Expires)

@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Many changes within a second, and a page that goes with the last of them: its
-// snapshot is newer than every one before, or no reader would fetch it.
+// Many changes occur within one second, and the last one deletes a page. Each snapshot is
+// newer than all previous ones; otherwise readers would not fetch it.
 func TestGoneInTheSameSecond(t *testing.T) {
 	t.Parallel()
 	p := publishing(t, nil)
@@ -23,7 +23,7 @@ func TestGoneInTheSameSecond(t *testing.T) {
 		text := p.publish(t)
 		for _, c := range elements(text, "collection", "all") {
 			at, err := time.Parse(time.RFC3339, c["generated"])
-			same := maps.Equal(c, was) // a machine that takes long to make one rests before the next
+			same := maps.Equal(c, was) // on a slow machine, generation pauses and the snapshot stays
 			if err != nil || !same && !at.After(last) {
 				t.Errorf("a snapshot of %v, after one of %v: %v", at, last, err)
 			}
@@ -51,8 +51,8 @@ func TestGoneInTheSameSecond(t *testing.T) {
 	check()
 }
 
-// Of a site that changes every hour, no delta has a page that is gone. Those that
-// have none of the gone pages stay.
+// On a site that changes every hour, no delta contains a deleted page. Deltas without a
+// deleted page remain.
 func TestDeltasOfADayWithDeletions(t *testing.T) {
 	t.Parallel()
 	p := publishing(t, &protocol.PublisherOptions{Own: []any{&PublisherOptions{UpdateFrequency: hourly}}})
@@ -66,7 +66,7 @@ func TestDeltasOfADayWithDeletions(t *testing.T) {
 	for hour := range 18 {
 		p.now = p.now.Add(time.Hour)
 		p.put(t, fmt.Sprintf("/blog/%d", 2*hour), "changed", fmt.Sprintf("/blog/%d", 2*hour+1), "changed")
-		if hour%4 == 3 { // one of the two pages of a delta, both of another, and one of none
+		if hour%4 == 3 { // one of the two pages of a delta, both of another, and one in no delta
 			for _, n := range []int{2*hour - 2, 2*hour - 4, 2*hour - 3, 40 + hour} {
 				u := fmt.Sprintf("/blog/%d", n)
 				gone[u] = true

@@ -18,15 +18,15 @@ const every = "all"
 // Limits of the division into sections.
 const (
 	maxSections = 64
-	minSection  = 2    // pages
-	maxCounted  = 4096 // distinct segments to count
-	maxSlug     = 40   // bytes
+	minSection  = 2    // minimum number of pages of a section
+	maxCounted  = 4096 // maximum number of distinct segments to count
+	maxSlug     = 40   // maximum length of a slug in bytes
 )
 
 // section is a part of the site with its own collections.
 type section struct {
 	name  string // slug
-	pages int    // by the tags
+	pages int    // number of pages with a tag
 
 	snapshot *group // listed snapshot; nil = none yet
 	touched  bool   // snapshot differs from the view

@@ -12,16 +12,16 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// TestDivision: the sections that follow from those of an earlier view are those
-// that all tags give.
+// TestDivision checks that updating the sections of an earlier view returns the same sections
+// as counting all tags.
 func TestDivision(t *testing.T) {
 	for _, o := range []*protocol.PublisherOptions{nil, {Own: []any{&PublisherOptions{Sections: []string{"/0", "/1/2"}}}}} {
 		sameDivisions(t, NewPublisher(o).(*publisher), NewPublisher(o).(*publisher))
 	}
 }
 
-// sameDivisions divides the views of a site by p, and each of them by the full count of
-// full.
+// sameDivisions divides each view of a changing site with p, and compares the sections with a
+// full count by full.
 func sameDivisions(t *testing.T, p, full *publisher) {
 	t.Helper()
 	site := protocoltest.Open(t, store.Config{Base: "https://x.test/", Taggers: []millrace.Tagger{Protocol().Tagger}}, nil)
@@ -58,7 +58,7 @@ func sameDivisions(t *testing.T, p, full *publisher) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		full.last = division{} // so that it reads all tags
+		full.last = division{} // makes it count all tags
 		wantList, wantByKey, err := full.divide(t.Context(), v)
 		if err != nil {
 			t.Fatal(err)
@@ -69,7 +69,7 @@ func sameDivisions(t *testing.T, p, full *publisher) {
 		if reflect.ValueOf(p.last.counts).Pointer() == before {
 			followed++
 		}
-		for _, s := range list { // which is of this edition alone
+		for _, s := range list { // the caller may change the list of its edition
 			s.pages, s.touched = 0, true
 		}
 	}

@@ -19,8 +19,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// published is a site in a real store, published by a real server, with a clock
-// that tests turn.
+// published is a site in a real store, published by a real server. Tests set its clock.
 type published struct {
 	now    time.Time
 	site   *protocoltest.Stored
@@ -47,7 +46,7 @@ func (p *published) another(t *testing.T, o *protocol.PublisherOptions, dir stri
 		&edition.Options{Now: func() time.Time { return p.now }, Logger: slog.New(slog.DiscardHandler)})
 }
 
-// put changes pages; a text of "" deletes one.
+// put changes pages, given as pairs of URL and text. An empty text deletes the page.
 func (p *published) put(t *testing.T, texts ...string) {
 	t.Helper()
 	var batch []millrace.Change
@@ -66,7 +65,7 @@ func (p *published) put(t *testing.T, texts ...string) {
 	}
 }
 
-// publish makes an edition, and gives its sitemap as it is served.
+// publish publishes an edition and returns its sitemap as served.
 func (p *published) publish(t *testing.T) string {
 	t.Helper()
 	if _, err := p.server.Publish(t.Context()); err != nil {
@@ -84,10 +83,10 @@ func (p *published) get(t *testing.T, path string) string {
 	return w.Body.String()
 }
 
-// element is one scp element of a sitemap.
+// element contains the attributes of an SCP element of a sitemap.
 type element map[string]string
 
-// elements gives those of one name and section, plain collections only.
+// elements returns the elements with a name and a section, for uncompressed collections only.
 func elements(text, name, section string) (out []element) {
 	for line := range strings.Lines(text) {
 		rest, ok := strings.CutPrefix(line, "<scp:"+name+" ")
@@ -111,7 +110,7 @@ func elements(text, name, section string) (out []element) {
 
 func fileOf(e element) string { return strings.TrimPrefix(e["url"], "https://x.test") }
 
-// urls gives the pages of a plain collection, which is verified.
+// urls verifies an uncompressed collection and returns the URLs of its pages.
 func (p *published) urls(t *testing.T, e element) (out []string) {
 	t.Helper()
 	body := p.get(t, fileOf(e))
@@ -165,7 +164,7 @@ func TestPublish(t *testing.T) {
 		t.Errorf("the sitemap names %d pages", pages)
 	}
 
-	// The next day a page changes, one comes and one goes.
+	// The next day, one page is changed, one added and one deleted.
 	p.now = p.now.AddDate(0, 0, 1)
 	first := text
 	p.put(t, "/blog/3", "changed", "/blog/new", "new", "/docs/4/", "")
@@ -182,8 +181,8 @@ func TestPublish(t *testing.T) {
 			t.Errorf("%s: %d pages, want %d", section, len(got), n)
 		}
 	}
-	// What is replaced stays for those who are reading it, unless a page of it is
-	// gone: somebody may have hidden that.
+	// A replaced collection remains available to clients that are reading it. It is withdrawn
+	// if one of its pages is deleted, because the owner may have hidden the page.
 	p.get(t, fileOf(elements(first, "collection", "blog")[0]))
 	for _, section := range []string{"all", "docs"} {
 		if code, _ := p.status(t, fileOf(elements(first, "collection", section)[0]), ""); code != http.StatusGone {
@@ -191,7 +190,7 @@ func TestPublish(t *testing.T) {
 		}
 	}
 
-	// Another change of the same day makes another delta of it.
+	// Another change on the same day replaces the delta of the day.
 	p.now = p.now.Add(time.Hour)
 	p.put(t, "/blog/5", "changed as well")
 	text = p.publish(t)
@@ -200,8 +199,8 @@ func TestPublish(t *testing.T) {
 	}
 	docs := elements(text, "collection", "docs")[0]
 
-	// After midnight the collections of a section that has not changed are the
-	// same, and expire later.
+	// After midnight, the collections of an unchanged section stay the same, with a later
+	// expiry.
 	p.now = p.now.AddDate(0, 0, 1)
 	midnight := p.publish(t)
 	c := elements(midnight, "collection", "docs")[0]
@@ -216,14 +215,14 @@ func TestPublish(t *testing.T) {
 	if d := elements(text, "delta", "all"); len(d) != 2 || d[0]["period"] != "2026-03-05" || len(p.urls(t, d[1])) != 1 {
 		t.Errorf("deltas of two days: %v", d)
 	}
-	// In the end they go.
+	// Old deltas are no longer listed.
 	p.now = p.now.AddDate(0, 1, 0)
 	if d := elements(p.publish(t), "delta", ""); len(d) != 0 {
 		t.Errorf("deltas after a month: %v", d)
 	}
 }
 
-// The same store gives the same bytes in another process, from nothing.
+// A new process with the same store and an empty artifact folder generates the same bytes.
 func TestPublishAgain(t *testing.T) {
 	p := publishing(t, nil)
 	p.put(t, handbook()...)
@@ -240,8 +239,8 @@ func TestPublishAgain(t *testing.T) {
 	}
 }
 
-// A sitemap may not name the pages of another origin: where the documents are
-// elsewhere, there is nothing.
+// A sitemap must not list pages of another origin. So there are no documents if the endpoint
+// base has another origin.
 func TestPublishElsewhere(t *testing.T) {
 	p := publishing(t, nil)
 	p.put(t, "/a", "text")
@@ -267,7 +266,7 @@ func TestPublishElsewhere(t *testing.T) {
 	}
 }
 
-// elsewhere is a view of a site whose documents are at another base.
+// elsewhere is a view of a site with another endpoint base.
 type elsewhere struct {
 	millrace.View
 	docs string
@@ -279,7 +278,7 @@ func (v elsewhere) Site() millrace.Site {
 	return site
 }
 
-// A site of more pages than one sitemap holds has several, and an index.
+// A site with more pages than one sitemap may list has several sitemaps and an index.
 func TestSitemapShards(t *testing.T) {
 	o := &protocol.PublisherOptions{ListItems: 8}
 	p := publishing(t, o)
@@ -316,7 +315,7 @@ func TestSitemapShards(t *testing.T) {
 	}
 }
 
-// The first edition of a large site names pages alone. Its snapshots follow.
+// The first sitemap of a large site lists only pages. The snapshots follow.
 func TestFirstEditionLarge(t *testing.T) {
 	p := publishing(t, nil)
 	for i := range atOnce + 1 {

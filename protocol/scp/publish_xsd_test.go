@@ -12,9 +12,9 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// bothSchemas writes a schema that imports that of the sitemaps (in the file that
-// MILLRACE_TEST_SITEMAP_XSD names) and that of the specification (Appendix A):
-// the first one takes strangers only where their schema is known.
+// bothSchemas writes a schema that imports the schema of sitemaps.org, from the file that
+// MILLRACE_TEST_SITEMAP_XSD names, and the schema of Appendix A. The first one allows foreign
+// elements only if their schema is known.
 func bothSchemas(t *testing.T) string {
 	t.Helper()
 	testkit.Real(t, "xmllint")
@@ -39,7 +39,7 @@ func bothSchemas(t *testing.T) string {
 </xs:schema>`, sitemaps, namespace, write("scp.xsd", extension)))
 }
 
-// validate says what xmllint has against a document.
+// validate validates a document with xmllint and returns its errors.
 func validate(t *testing.T, schema, text string) error {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "xmllint", "--noout", "--nonet", "--schema", schema, "-")
@@ -51,7 +51,7 @@ func validate(t *testing.T, schema, text string) error {
 	return nil
 }
 
-// Every sitemap is valid against the schemas of the sitemaps and of SCP.
+// Every sitemap is valid against the schemas of sitemaps.org and of SCP.
 func TestRealSitemapSchemas(t *testing.T) {
 	schema := bothSchemas(t)
 	p := publishing(t, nil)

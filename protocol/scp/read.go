@@ -87,7 +87,7 @@ type applied struct {
 	Name      string         `json:"name"`
 	Snapshot  time.Time      `json:"snapshot,omitzero"`  // generation time of the last snapshot
 	Generated time.Time      `json:"generated,omitzero"` // generation time of the newest collection
-	Deltas    int            `json:"deltas,omitempty"`   // since that snapshot
+	Deltas    int            `json:"deltas,omitempty"`   // number of deltas since that snapshot
 	Pages     int            `json:"pages"`              // page count of that snapshot in the sitemap
 	Files     []kit.Resource `json:"files,omitempty"`    // the snapshot, and the last deltas
 }
@@ -121,9 +121,9 @@ type run struct {
 	kit.Yield
 	now       time.Time
 	was       cursor
-	left      int64           // bytes that may still be fetched
+	left      int64           // bytes that the quota still allows
 	sites     []string        // allowed origins of pages
-	hosts     map[string]bool // collection hosts that were noted
+	hosts     map[string]bool // collection hosts already reported in a note
 	again     bool            // something was skipped: the next run reads the sitemap again
 	generated time.Time       // generation time of the oldest collection read
 	probeCost *protocol.Cost  // cost of discovery; nil unless probing
@@ -153,9 +153,9 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield kit.Y
 	return run.read(ctx, f)
 }
 
-// locate fetches the site's sitemap, conditionally if its URL is known. If its collections
-// have expired, it bypasses all caches; if they still have expired then, it only reports a
-// note.
+// locate fetches the site's sitemap, conditionally if its URL is known. If the collections
+// have expired, locate fetches it again and bypasses all caches. If they still have expired,
+// it reports only a note.
 func (r *run) locate(ctx context.Context) (f *found, err error) {
 	fresh := false
 	if r.was.Sitemap != "" {

@@ -97,8 +97,8 @@ func (s *applied) same(as applied) bool {
 	return s.Snapshot.Equal(as.Snapshot) && s.Generated.Equal(as.Generated) && s.Deltas == as.Deltas && slices.Equal(s.Files, as.Files)
 }
 
-// section applies the changes of a section, or, if again, all of its pages. whole reports
-// whether every page of the section was yielded.
+// section applies the changes of a section or, if again is set, all of its pages. complete
+// reports whether every page of the section was yielded.
 func (r *run) section(ctx context.Context, f *found, was applied, again bool) (is applied, complete bool, err error) {
 	snapshot, all := f.offer.of(was.Name)
 	deltas := later(all, was.Generated)
@@ -148,8 +148,8 @@ func (r *run) deltas(ctx context.Context, deltas []*offered, was applied) (is ap
 	return is, nil
 }
 
-// snapshot applies a snapshot and all newer deltas, including those applied before: the
-// snapshot does not contain their pages.
+// snapshot applies a snapshot and all newer deltas. It also applies those deltas again that
+// were applied before, because the snapshot does not contain their pages.
 func (r *run) snapshot(ctx context.Context, snapshot *offered, deltas []*offered, was applied) (is applied, complete bool, err error) {
 	is, err = r.take(ctx, snapshot, was)
 	if errors.Is(err, millrace.ErrUnmodified) {

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// A file that is refused is as if it were not there: another coding of it, the
-// deltas, the snapshot, the parts of the site, and last the error, which says
-// where and why.
+// If a file is refused, the reader tries another coding, the deltas, the snapshot and then the
+// sections. At last it returns the error, with the position and the reason.
 func TestReadOtherForms(t *testing.T) {
 	none := time.Time{}
 	cut := func(b []byte) []byte { return b[:len(b)-9] }
@@ -43,8 +42,7 @@ func TestReadOtherForms(t *testing.T) {
 	}
 }
 
-// What is wrong with the only file is the error of the stream, and nothing of
-// the file is given.
+// If the only file is invalid, the stream returns the error and yields no page.
 func TestReadRefusedFiles(t *testing.T) {
 	lines := []string{
 		`{"url":"https://x.test/a","title":"t","description":"d","modified":"2026-03-01T00:00:00Z","language":"en","content":[{"type":"text","text":"x"}]}`,
@@ -79,14 +77,13 @@ func TestReadRefusedFiles(t *testing.T) {
 	}
 }
 
-// plainly makes a file without a checksum.
+// plainly returns a file without a checksum.
 func plainly(lines ...string) string {
 	first := `{"collection":{"id":"i","section":"all","type":"snapshot","generated":"2026-03-02T00:00:00Z","version":"0.1"}}`
 	return strings.Join(append([]string{first}, lines...), "\n")
 }
 
-// Sections are read in place of an "all" that is refused, and "all" is tried
-// again the next time.
+// If "all" is refused, its sections are read instead, and "all" is tried again the next time.
 func TestReadPartsForTheWhole(t *testing.T) {
 	h := newHost(t)
 	blog := h.collection("blog.scp", day(2, 0), time.Time{}, "/blog/a")
@@ -115,8 +112,8 @@ func TestReadPartsForTheWhole(t *testing.T) {
 	f.expect(t, `mark`, `304 /sitemap.xml if new`)
 }
 
-// A file that is named and not there is a fault of a site that has the
-// protocol: others need not be looked for, and the next way may do.
+// If a listed file does not exist, the site violates the protocol. The error is not
+// ErrNotFound, because the site does have the protocol.
 func TestReadNoSuchFile(t *testing.T) {
 	h := newHost(t)
 	h.offers(h.collection("all.scp", day(2, 0), time.Time{}, "/a"))
@@ -127,8 +124,7 @@ func TestReadNoSuchFile(t *testing.T) {
 		404 /all.scp`)
 }
 
-// A section that is refused does not stop the others, but is the error of the
-// whole.
+// A refused section does not stop the others, but its error is the error of the run.
 func TestReadOneOfTheSections(t *testing.T) {
 	h := newHost(t)
 	blog := h.collection("blog.scp", day(2, 0), time.Time{}, "/blog/a")
@@ -145,8 +141,8 @@ func TestReadOneOfTheSections(t *testing.T) {
 		200 /docs.scp`)
 }
 
-// A delta that is refused: the newer snapshot stands for it, and what the
-// snapshot says stands without it.
+// If a delta is refused, a newer snapshot replaces it. An older snapshot is applied without
+// the delta.
 func TestReadRefusedDelta(t *testing.T) {
 	h := newHost(t)
 	pages := make([]string, 30)
@@ -164,7 +160,7 @@ func TestReadRefusedDelta(t *testing.T) {
 		t.Error(got)
 	}
 	f.odd(t, "page/required")
-	// Nothing newer stands for it: that is an error until it is mended.
+	// Without a newer snapshot, the delta remains an error until the site repairs it.
 	f.expect(t, `error: scp/page/required /all-delta.scp line 3 (/url)`, `
 		200 /sitemap.xml
 		200 /all-delta.scp`)
@@ -176,7 +172,8 @@ func TestReadRefusedDelta(t *testing.T) {
 	f.odd(t, "page/required")
 }
 
-// What is older than what has been applied is refused, wherever it says so.
+// Collections older than the applied ones are refused, whether the sitemap or the file shows
+// their age.
 func TestReadReplay(t *testing.T) {
 	h := newHost(t)
 	f := follow(h)
@@ -185,12 +182,13 @@ func TestReadReplay(t *testing.T) {
 	h.offers(h.collection("all.scp", day(4, 0), time.Time{}, "/a", "/withdrawn"))
 	f.expect(t, `error: scp/reader/replay /all.scp`,
 		`200 /sitemap.xml if new`)
-	h.offers(h.element("all.scp", day(6, 0), time.Time{}, 2)) // the sitemap lies
+	h.offers(h.element("all.scp", day(6, 0), time.Time{}, 2)) // the sitemap declares a wrong time
 	f.expect(t, `error: scp/reader/replay /all.scp line 1 (/collection/generated)`, `
 		200 /sitemap.xml if new
 		200 /all.scp if new`)
 
-	// A copy that lags behind the sitemap is odd, and looked at again.
+	// A file older than the sitemap declares causes a note, and the sitemap is read again next
+	// time.
 	h.collection("all.scp", day(7, 0), time.Time{}, "/a")
 	h.offers(h.element("all.scp", day(8, 0), time.Time{}, 1))
 	f.expect(t, "put /a\nmark whole", "200 /sitemap.xml if new\n200 /all.scp if new")
@@ -198,14 +196,14 @@ func TestReadReplay(t *testing.T) {
 	h.collection("all.scp", day(8, 0), time.Time{}, "/a")
 	f.expect(t, "put /a\nmark whole", "200 /sitemap.xml\n200 /all.scp if new")
 
-	// An offer of the future is none.
+	// Collections from the future are skipped.
 	h.offers(h.element("all.scp", day(8, 0), time.Time{}, 1), h.collection("all-2.scp", day(21, 0), time.Time{}, "/b"))
 	f.expect(t, "mark", "200 /sitemap.xml if new")
 	f.odd(t, "metadata/generated-past")
 }
 
-// Past its time, the sitemap is asked for again, past all caches; what does not
-// change then is odd and no more.
+// An expired sitemap is requested again, bypassing all caches. If it is still the same, the
+// reader only reports a note.
 func TestReadExpired(t *testing.T) {
 	h := newHost(t)
 	h.offers(h.collection("all.scp", day(5, 0), time.Time{}, "/a")) // expires in April
@@ -220,7 +218,7 @@ func TestReadExpired(t *testing.T) {
 	f.expect(t, "put /a\nmark whole", "200 /sitemap.xml\n304 /sitemap.xml if new no-cache\n200 /all.scp")
 	f.odd(t, "sitemap/not-expired")
 
-	// A cache had an old one.
+	// A cache returns an outdated sitemap.
 	stale, fresh := h.files["/sitemap.xml"].body, sitemapOf(h.collection("all-2.scp", day(19, 0).AddDate(0, 1, 0), time.Time{}, "/a", "/b"))
 	h.files["/sitemap.xml"] = &served{answer: func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Cache-Control") == "no-cache" {
@@ -234,7 +232,7 @@ func TestReadExpired(t *testing.T) {
 	f.odd(t)
 }
 
-// Pages are those of the sitemap's site alone.
+// The reader yields only pages of the sitemap's site.
 func TestReadPagesElsewhere(t *testing.T) {
 	h := newHost(t)
 	h.offers(h.collection("all.scp", day(5, 0), time.Time{}, "/a", "https://other.test/b", strings.Replace(h.url, "http:", "https:", 1)+"c", "/d"))
@@ -247,7 +245,7 @@ func TestReadPagesElsewhere(t *testing.T) {
 		mark whole`, "200 /sitemap.xml\n200 /all.scp")
 }
 
-// What headers say of a file is compared with what it is.
+// The header fields of a file are compared with its content.
 func TestReadOddHeaders(t *testing.T) {
 	for name, c := range map[string]struct {
 		header []string
@@ -270,8 +268,8 @@ func TestReadOddHeaders(t *testing.T) {
 		})
 	}
 	for _, c := range []struct{ name, rule string }{
-		{"all.scp", "http/content-encoding"}, // compressed on the way
-		{"all.scp.gz", "format/compression"}, // and not at all
+		{"all.scp", "http/content-encoding"}, // compressed in transit
+		{"all.scp.gz", "format/compression"}, // not compressed at all
 	} {
 		h := newHost(t)
 		h.offers(h.collection(c.name, day(5, 0), time.Time{}, "/a"))
@@ -293,7 +291,7 @@ func TestReadOddHeaders(t *testing.T) {
 	f.odd(t, "sitemap/size", "checksum/present", "sitemap/pages")
 }
 
-// A run has a quota, told by the sitemap or by what comes.
+// A run has a quota. It applies to the sizes in the sitemap and to the bytes received.
 func TestReadQuota(t *testing.T) {
 	h := newHost(t)
 	e := h.collection("all.scp", day(5, 0), time.Time{}, "/a", "/b", "/c")

@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	maxTries    = 4       // consecutive downloads that received less than progress
-	maxRestarts = 3       // restarts per file
-	progress    = 1 << 20 // bytes
+	maxTries    = 4       // maximum number of consecutive downloads with less than progress
+	maxRestarts = 3       // maximum number of restarts per file
+	progress    = 1 << 20 // minimum number of bytes that counts as progress
 	leastRate   = 128 << 10
 	longest     = 12 * time.Hour
 )
@@ -32,7 +32,7 @@ type spool struct {
 	file *os.File
 	size int64 // bytes so far
 	fetch.Validators
-	total       int64 // bytes of the complete file; -1: unknown
+	total       int64 // size of the complete file; -1: unknown
 	restarts    int
 	url         string // after redirects
 	coding      string // Content-Encoding
@@ -117,7 +117,7 @@ func (r *run) download(ctx context.Context, f file, have kit.Resource) (_ *spool
 		}
 		if tries > maxTries || s.restarts > maxRestarts {
 			if err == nil {
-				err = fmt.Errorf("%s: the file changes while it is read: %w", f.url, millrace.ErrUnavailable)
+				err = fmt.Errorf("%s: file keeps changing during download: %w", f.url, millrace.ErrUnavailable)
 			}
 			return nil, err
 		}
@@ -185,7 +185,7 @@ func (r *run) part(ctx context.Context, f file, have kit.Resource, s *spool) (ag
 	case resp.StatusCode == http.StatusPartialContent && s.size > 0 && s.continues(resp):
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && s.size > 0:
 		if resp.Header.Get("Content-Range") == "bytes */"+strconv.FormatInt(s.size, 10) {
-			r.Note("http/content-length", f.url, "wrong Content-Length: the file ends here")
+			r.Note("http/content-length", f.url, "Content-Length is larger than the file")
 			return false, nil
 		}
 		return true, s.restart()
@@ -195,12 +195,12 @@ func (r *run) part(ctx context.Context, f file, have kit.Resource, s *spool) (ag
 		return false, fmt.Errorf("%s: 304 for an unconditional request: %w", f.url, millrace.ErrInvalid)
 	case resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone:
 		// Not ErrNotFound: the site has the protocol, but violates it.
-		return false, &ruled{"download/get", fmt.Errorf("%s: no such file, although the sitemap lists it (status %d): %w", f.url, resp.StatusCode, millrace.ErrInvalid)}
+		return false, &ruled{"download/get", fmt.Errorf("%s: file listed in the sitemap not found (status %d): %w", f.url, resp.StatusCode, millrace.ErrInvalid)}
 	default:
 		if err := fetch.CheckStatus(resp); err != nil {
 			return false, err
 		}
-		return false, fmt.Errorf("%s: status %d for a file: %w", f.url, resp.StatusCode, millrace.ErrInvalid)
+		return false, fmt.Errorf("%s: unexpected status %d: %w", f.url, resp.StatusCode, millrace.ErrInvalid)
 	}
 	if err := r.copy(ctx, s, resp); err != nil {
 		return false, err
@@ -247,7 +247,7 @@ func (r *run) copy(ctx context.Context, s *spool, resp *http.Response) error {
 }
 
 func (r *run) overQuota(url string) error {
-	return fmt.Errorf("%s: more than the %d bytes that one run may fetch: %w", url, r.o.Quota, millrace.ErrTooLarge)
+	return fmt.Errorf("%s: exceeds the quota of %d bytes per run: %w", url, r.o.Quota, millrace.ErrTooLarge)
 }
 
 func typeOf(h http.Header) string {

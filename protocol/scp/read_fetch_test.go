@@ -13,8 +13,9 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// A download that is cut goes on by a range of the same state, as often as it
-// takes; what has changed meanwhile, or has no ranges, starts over.
+// A truncated download is continued with range requests for the same state, as often as
+// needed. If the file has changed or the server does not support ranges, the download
+// restarts.
 func TestReadCutDownload(t *testing.T) {
 	h := newHost(t)
 	element := h.collection("all.scp", day(5, 0), time.Time{}, "/a", "/b", "/c")
@@ -24,8 +25,8 @@ func TestReadCutDownload(t *testing.T) {
 	const resume = "200 /all.scp\n206 /all.scp bytes=%d-"
 	for name, c := range map[string]struct {
 		header []string
-		answer func(n int, w http.ResponseWriter, r *http.Request) bool // false: the file as it is
-		want   string                                                   // pages
+		answer func(n int, w http.ResponseWriter, r *http.Request) bool // returns false to send the file unchanged
+		want   string                                                   // URLs of the pages read
 		asked  string
 		rules  []string
 	}{
@@ -33,7 +34,7 @@ func TestReadCutDownload(t *testing.T) {
 			answer: func(n int, w http.ResponseWriter, _ *http.Request) bool { return n == 0 && cutAt(w, old, at) },
 			want:   "/a /b /c", asked: fmt.Sprintf(resume, at),
 		},
-		"cut at the end": { // the server says too much, and closes
+		"cut at the end": { // Content-Length is too large, and the server closes the connection
 			answer: func(n int, w http.ResponseWriter, _ *http.Request) bool {
 				w.Header().Set("Content-Length", fmt.Sprint(len(old)+10))
 				return n == 0 && cutAt(w, old, len(old))
@@ -50,7 +51,7 @@ func TestReadCutDownload(t *testing.T) {
 			},
 			want: "/a /c /d", asked: fmt.Sprintf("200 /all.scp\n200 /all.scp bytes=%d-", at), rules: []string{noteChanged, "sitemap/generated"},
 		},
-		"another state in a range": { // by a server that does not know If-Range
+		"another state in a range": { // the server ignores If-Range
 			answer: func(n int, w http.ResponseWriter, r *http.Request) bool {
 				if n == 0 {
 					return cutAt(w, old, at)
@@ -135,7 +136,7 @@ func TestReadCutDownload(t *testing.T) {
 	}
 }
 
-// cutAt sends the beginning of a body and breaks the connection.
+// cutAt sends the first n bytes of a body and closes the connection.
 func cutAt(w http.ResponseWriter, body []byte, n int) bool {
 	if w.Header().Get("ETag") == "" {
 		w.Header().Set("ETag", tagOf(body))
@@ -149,7 +150,7 @@ func cutAt(w http.ResponseWriter, body []byte, n int) bool {
 	return true
 }
 
-// A download that never ends well is given up.
+// The reader gives up a download that never completes.
 func TestReadHopelessDownload(t *testing.T) {
 	h := newHost(t)
 	element := h.collection("all.scp", day(5, 0), time.Time{}, "/a", "/b", "/c")
@@ -213,8 +214,8 @@ func TestReadHopelessDownload(t *testing.T) {
 	}
 }
 
-// Files may be on other hosts: that is noted, once, and can be bound to a list,
-// which holds for redirects as well.
+// Files may be on other hosts, which one note reports. The Hosts option limits them, also for
+// redirects.
 func TestReadOtherHosts(t *testing.T) {
 	h, bucket, third := newHost(t), newHost(t), newHost(t)
 	e := h.collection("all.scp.gz", day(5, 0), time.Time{}, "/a")
@@ -236,7 +237,7 @@ func TestReadOtherHosts(t *testing.T) {
 	f.expect(t, "error: other-host /sitemap.xml", "200 /sitemap.xml")
 }
 
-// From https nothing leads to http.
+// A site with https is never read over http.
 func TestReadDowngrade(t *testing.T) {
 	plain := newHost(t)
 	plain.collection("all.scp", day(5, 0), time.Time{}, "/a")
@@ -260,8 +261,8 @@ func TestReadDowngrade(t *testing.T) {
 	f.expect(t, "put /a\nmark whole", "200 /sitemap.xml\n200 /all.scp")
 }
 
-// With the client of the house: files over its limit of a body, a server that
-// asks for patience, and robots.txt.
+// With the guarded client: files over its body limit, responses with Retry-After, and
+// robots.txt.
 func TestReadGuardedClient(t *testing.T) {
 	h := newHost(t)
 	pages := make([]string, 400)

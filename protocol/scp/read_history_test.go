@@ -17,13 +17,13 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// serverTransport is the network in front of a server.
+// serverTransport is a transport that sends all requests to a server.
 type serverTransport struct {
 	*published
 	asked []string
 }
 
-// RoundTrip answers as the server does.
+// RoundTrip returns the server's response.
 func (p *serverTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	w := httptest.NewRecorder()
 	done, err := p.server.Serve(w, r)
@@ -39,8 +39,8 @@ func (p *serverTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// A reader that follows a site through its life, by deltas and snapshots, holds
-// every page of it in its present state; what has gone is gone soon.
+// A reader that follows a site by deltas and snapshots always has the current state of every
+// page. Deleted pages disappear within a few deltas.
 func TestReadHistory(t *testing.T) {
 	seeds := uint64(testkit.Size(1, 1, 4))
 	for seed := range seeds {
@@ -78,7 +78,7 @@ func history(t *testing.T, seed uint64) {
 		}
 		p.publish(t)
 		if r.IntN(4) == 0 {
-			continue // the reader sleeps
+			continue // the reader skips this edition
 		}
 		p.asked = nil
 		src := NewReader(&http.Client{Transport: p}, "https://x.test/", &ReaderOptions{ReaderOptions: protocol.ReaderOptions{Now: func() time.Time { return p.now }}})
@@ -125,7 +125,7 @@ func history(t *testing.T, seed uint64) {
 		switch {
 		case gone == 0:
 			behind = 0
-		case len(named) > 0: // else there was no delta
+		case len(named) > 0: // otherwise no delta was read
 			behind++
 		}
 		if behind > defaultDeltas+1 {

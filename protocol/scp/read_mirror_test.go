@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// In a real store: what a new snapshot says again writes nothing, what it does
-// not say goes, and a delta does not take a newer page back.
+// In a real store, unchanged pages of a new snapshot are not written, pages missing from it
+// are deleted, and a delta does not replace a newer page.
 func TestReadIntoStore(t *testing.T) {
 	h := newHost(t)
 	site, err := memory.New(nil).Site(t.Context(), "x", h.url)
@@ -49,7 +49,7 @@ func TestReadIntoStore(t *testing.T) {
 	sync(millrace.Counts{Updated: 1, Unchanged: 2})
 }
 
-// A collection of any length goes through in flat memory.
+// A collection of any length is read in constant memory.
 func TestReadInFlatMemory(t *testing.T) {
 	n := 4000
 	h := newHost(t)

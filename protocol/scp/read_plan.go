@@ -81,8 +81,8 @@ func connect(deltas []*offered, from time.Time) bool {
 // snapshot fills.
 const missed = 1 << 30
 
-// resync reports whether to read a newer snapshot in place of the newer deltas. Only a
-// snapshot shows deletions, unless another source reports them.
+// resync reports whether to read a newer snapshot instead of the newer deltas. Only a snapshot
+// shows deletions; told reports that another source reports them.
 func resync(snapshot *offered, deltas []*offered, was applied, every int, told bool) bool {
 	if snapshot == nil || !snapshot.generated.After(was.Snapshot) {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// What the reader says of a fault is what the checker says of it, or less.
+// For each fault, the reader's notes and errors name the same rule as the checker.
 func TestReadNamesRules(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	said := map[string]bool{}
@@ -44,7 +44,7 @@ func TestReadNamesRules(t *testing.T) {
 		for _, rule := range rules {
 			said[rule] = true
 			if c.rule == "sitemap/expires" && rule == "sitemap/not-expired" {
-				continue // it is that as well
+				continue // the fault also violates that rule
 			}
 			if rule != c.rule && !strings.HasPrefix(rule, "reader/") {
 				t.Errorf("the fault %q of %s is %s to the reader: %q", c.name, c.rule, rule, rules)

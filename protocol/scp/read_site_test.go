@@ -24,12 +24,11 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// day gives a time of the month in which the tests of the reader play. It is
-// the 20th, at noon.
+// day returns a time in March 2026. The reader's tests run on the 20th, at noon.
 func day(d, hour int) time.Time { return time.Date(2026, 3, d, hour, 0, 0, 0, time.UTC) }
 
-// host is a server whose files the tests make by hand. It answers conditions
-// and ranges as a file server does.
+// host is a server with files that the tests create. It supports conditional and range
+// requests, like a file server.
 type host struct {
 	t     *testing.T
 	url   string // ends with "/"
@@ -38,15 +37,15 @@ type host struct {
 	log   []string
 	busy  sync.WaitGroup // requests that are not in the log yet
 
-	conditions string                                               // of the last request
-	before     func(http.ResponseWriter, *http.Request) (done bool) // may answer in place of a file, or change the request
+	conditions string                                               // conditional header fields of the last request
+	before     func(http.ResponseWriter, *http.Request) (done bool) // may send the response, or change the request
 }
 
-// served is one file. A nil body is none.
+// served is one file. If body is nil, the file does not exist.
 type served struct {
 	body   []byte
 	header http.Header
-	answer http.HandlerFunc // in place of body
+	answer http.HandlerFunc // used instead of body
 }
 
 func newHost(t *testing.T) *host {
@@ -103,7 +102,7 @@ func (h *host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// tagOf gives the entity tag that a host gives to a file.
+// tagOf returns the entity tag of a file on a host.
 func tagOf(body []byte) string {
 	sum := sha256.Sum256(body)
 	return `"` + hex.EncodeToString(sum[:4]) + `"`
@@ -121,7 +120,7 @@ func (a *answered) WriteHeader(code int) {
 	a.ResponseWriter.WriteHeader(code)
 }
 
-// put makes a file; header is pairs.
+// put creates a file. header contains alternating names and values.
 func (h *host) put(path string, body []byte, header ...string) *served {
 	f := &served{body: body, header: http.Header{"Content-Type": {contentType}}}
 	switch {
@@ -141,7 +140,7 @@ func (h *host) put(path string, body []byte, header ...string) *served {
 	return f
 }
 
-// offers makes the sitemap of SCP elements.
+// offers writes the sitemap with these SCP elements.
 func (h *host) offers(elements ...string) {
 	h.put("/sitemap.xml", sitemapOf(elements...))
 }
@@ -154,8 +153,8 @@ func sitemapOf(elements ...string) []byte {
 <url><loc>https://example.com/</loc></url></urlset>`)
 }
 
-// collection makes a file and gives the element that names it. The name says
-// what it is: "all.scp", "all-delta.scp.gz", "blog-delta-2.scp.zst".
+// collection creates a file and returns its sitemap element. The name defines the section, the
+// type and the coding: "all.scp", "all-delta.scp.gz", "blog-delta-2.scp.zst".
 func (h *host) collection(name string, generated, since time.Time, pages ...string) string {
 	h.put("/"+name, coded(name, collectionOf(name, generated, since, h.lines(pages)...)))
 	return h.element(name, generated, since, len(pages))
@@ -169,7 +168,7 @@ func sectionName(name string) string {
 	return name
 }
 
-// element names a file that is there, or not, generated at a time.
+// element returns the sitemap element of a file, which need not exist.
 func (h *host) element(name string, generated, since time.Time, pages int) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -185,8 +184,8 @@ func (h *host) element(name string, generated, since time.Time, pages int) strin
 	return `<scp:collection type="snapshot" ` + common + `/>`
 }
 
-// lines makes a line of each page: "/path" or "/path title"; they are modified
-// on the day of their title if that is a number.
+// lines returns the lines of pages, each given as "/path" or "/path title". If the title is a
+// number, it is the day on which the page was modified.
 func (h *host) lines(pages []string) (out []string) {
 	for _, s := range pages {
 		path, title, _ := strings.Cut(s, " ")
@@ -202,7 +201,7 @@ func (h *host) lines(pages []string) (out []string) {
 	return out
 }
 
-// collectionOf makes the bytes of a file, not compressed.
+// collectionOf returns the bytes of an uncompressed file.
 func collectionOf(name string, generated, since time.Time, lines ...string) []byte {
 	m := Metadata{ID: strings.NewReplacer(".", "-").Replace(name), Section: sectionName(name), Type: "snapshot", Generated: generated, Version: version}
 	if isDelta(name) {
@@ -217,7 +216,7 @@ func collectionOf(name string, generated, since time.Time, lines ...string) []by
 	return append(first, rest...)
 }
 
-// coded compresses as the name of a file says.
+// coded compresses b with the coding that the file name's suffix names.
 func coded(name string, b []byte) []byte {
 	switch {
 	case strings.HasSuffix(name, ".zst"):
@@ -232,7 +231,7 @@ func coded(name string, b []byte) []byte {
 	return b
 }
 
-// follower reads a host again and again, as a mirror does.
+// follower reads a host repeatedly, like a mirror.
 type follower struct {
 	h      *host
 	o      ReaderOptions
@@ -263,8 +262,8 @@ func follow(h *host) *follower {
 	return f
 }
 
-// known reports whether a note says what it is about as the checker does, or is
-// one of the reader alone.
+// known reports whether a note has the ID of a checker rule or is one of the reader's own
+// notes.
 func known(rule string) bool {
 	switch strings.TrimPrefix(rule, Name+"/") {
 	case noteRefused, noteReplay, noteHost, noteChanged, noteMissed, noteSection:
@@ -273,7 +272,7 @@ func known(rule string) bool {
 	return slices.ContainsFunc(Rules(), func(r check.Rule) bool { return r.ID == rule })
 }
 
-// read gives what the stream says, in short, and asks what was asked for.
+// read reads the stream. It returns the changes in short form, and the requests.
 func (f *follower) read(t *testing.T) (stream string, requests []string) {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir())
@@ -346,13 +345,13 @@ func (f *follower) read(t *testing.T) (stream string, requests []string) {
 			}
 		}
 	}
-	f.h.busy.Wait() // a client may have a response before its request is in the log
+	f.h.busy.Wait() // a client may receive a response before its request is logged
 	f.h.mu.Lock()
 	defer f.h.mu.Unlock()
 	return strings.Join(out, "\n"), f.h.log
 }
 
-// expect reads, and compares the stream and the requests.
+// expect reads the stream, and compares the changes and the requests.
 func (f *follower) expect(t *testing.T, stream, requests string) {
 	t.Helper()
 	got, asked := f.read(t)
@@ -364,7 +363,7 @@ func (f *follower) expect(t *testing.T, stream, requests string) {
 	}
 }
 
-// trim drops the indentation of a text in the source.
+// trim removes the indentation of a multi-line string.
 func trim(s string) string {
 	var out []string
 	for line := range strings.SplitSeq(strings.TrimSpace(s), "\n") {
@@ -373,7 +372,7 @@ func trim(s string) string {
 	return strings.Join(out, "\n")
 }
 
-// odd compares the rules of the notes of the last reading.
+// odd compares the rules of the notes of the last read.
 func (f *follower) odd(t *testing.T, rules ...string) {
 	t.Helper()
 	var want []string

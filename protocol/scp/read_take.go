@@ -13,7 +13,8 @@ import (
 )
 
 // take applies one collection, in the first coding that is not refused. It yields nothing
-// before the whole file is verified. ErrUnmodified: the collection has already been applied.
+// before it has verified the whole file. ErrUnmodified means that the collection has already
+// been applied.
 func (r *run) take(ctx context.Context, o *offered, was applied) (applied, error) {
 	var refused error
 	for i, f := range o.files {
@@ -85,7 +86,7 @@ func newest(a, b time.Time) time.Time {
 	return b
 }
 
-// expect refuses a file that is not the one in the sitemap, and a replayed one (Replay
+// expect refuses a file that differs from its sitemap element, and a replayed file (Replay
 // Attacks).
 func (r *run) expect(c *Collection, o *offered, f file, s *spool, was applied) error {
 	meta := c.Metadata()
@@ -133,7 +134,7 @@ func (r *run) expect(c *Collection, o *offered, f file, s *spool, was applied) e
 	return nil
 }
 
-// judge notes the tolerated errors of a verified file.
+// judge reports notes for the tolerated errors of a verified file.
 func (r *run) judge(v CheckResult, coding string, o *offered, f file, s *spool) {
 	url := f.url
 	named, ok := suffixOf(f.url)
@@ -145,7 +146,7 @@ func (r *run) judge(v CheckResult, coding string, o *offered, f file, s *spool) 
 	case "none":
 		r.Note("checksum/present", url, "no checksum")
 	case "empty", "zeros":
-		r.Note("checksum/reading", url, "the checksum was computed with another value in its place: "+v.Checksum)
+		r.Note("checksum/reading", url, "the checksum was computed with a placeholder in its place: "+v.Checksum)
 	case "pages-only":
 		r.Note("checksum/reading", url, "the checksum covers only the pages, not the metadata")
 	}
@@ -175,7 +176,7 @@ func (r *run) pages(ctx context.Context, c *Collection, section string, newer bo
 	note := func(skipped error, u string) {
 		if rule := ruleOf(skipped); !noted[rule] {
 			noted[rule] = true
-			r.Note(rule, u, "skipped pages, first "+skipped.Error())
+			r.Note(rule, u, "skipped pages; first error: "+skipped.Error())
 		}
 	}
 	for p, err := range c.Pages(ctx) {

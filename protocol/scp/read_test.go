@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// The usual life of a mirror: the snapshot and what is newer, nothing, deltas,
-// and a snapshot for what has gone.
+// A mirror reads the snapshot and the newer deltas, then nothing, then new deltas, and at last
+// a snapshot to find the deleted pages.
 func TestRead(t *testing.T) {
 	h := newHost(t)
 	none := time.Time{}
@@ -69,8 +69,8 @@ func TestRead(t *testing.T) {
 	f.odd(t)
 }
 
-// A page that came with a delta that is newer than the snapshot is named once
-// more, so that it does not go; without the delta nothing goes.
+// A page from a delta that is newer than the snapshot is yielded again, so that it is not
+// deleted. If that delta no longer exists, no page is deleted.
 func TestReadSnapshotOlderThanDelta(t *testing.T) {
 	h := newHost(t)
 	one := h.collection("all-1.scp", day(10, 0), time.Time{}, "/a", "/b", "/c")
@@ -141,8 +141,8 @@ func TestReadWhenToResync(t *testing.T) {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	// A reader that gets deletions from another source reads a snapshot only if
-	// deltas are missing or longer.
+	// A reader that gets deletions from another source reads a snapshot only if deltas are
+	// missing or not smaller.
 	many := applied{Name: "all", Snapshot: day(10, 0), Generated: day(12, 0), Deltas: 100, Pages: 100}
 	for name, c := range map[string]struct {
 		snapshot *offered
@@ -164,9 +164,8 @@ func TestReadWhenToResync(t *testing.T) {
 	}
 }
 
-// Deltas that were missed are applied in the order of their times, whatever the
-// order in the sitemap; where they leave something out and there is no newer
-// snapshot, that is said, and the next snapshot is read.
+// Missed deltas are applied in the order of their times, not in that of the sitemap. If there
+// is a gap and no newer snapshot, the reader reports a note and reads the next snapshot.
 func TestReadMissedDeltas(t *testing.T) {
 	h := newHost(t)
 	long := make([]string, 40)
@@ -207,8 +206,7 @@ func TestReadMissedDeltas(t *testing.T) {
 	}
 }
 
-// Without "all" every section is read for itself; a section that is given up
-// takes its pages with it.
+// Without "all", every section is read separately. The pages of a removed section are deleted.
 func TestReadSections(t *testing.T) {
 	h := newHost(t)
 	blog := h.collection("blog.scp", day(2, 0), time.Time{}, "/blog/a", "/blog/b")
@@ -259,8 +257,7 @@ func TestReadSections(t *testing.T) {
 	f.odd(t, noteSection)
 }
 
-// What is asked for again is asked for conditionally, with the validators as
-// they came.
+// Repeated requests are conditional, with the validators verbatim.
 func TestReadConditional(t *testing.T) {
 	h := newHost(t)
 	const modified = "Sun, 01 Mar 2026 00:00:00 GMT"
@@ -276,7 +273,7 @@ func TestReadConditional(t *testing.T) {
 	if want := `W/"s" ` + modified + " "; h.conditions != want {
 		t.Errorf("asked for the sitemap with %q, not %q", h.conditions, want)
 	}
-	// A sitemap that claims a new snapshot, whose file has not changed.
+	// The sitemap declares a new snapshot, but its file has not changed.
 	h.offers(h.element("all.scp.zst", day(3, 0), time.Time{}, 1))
 	f.expect(t, `mark`, `
 		200 /sitemap.xml if new
@@ -286,7 +283,7 @@ func TestReadConditional(t *testing.T) {
 	}
 	f.odd(t)
 
-	// Of a file that was applied twice, the last validators count.
+	// If a file was applied twice, the newer validators are used.
 	delta := h.collection("all-delta.scp", day(4, 0), day(2, 0), "/b 4")
 	h.offers(h.element("all.scp.zst", day(2, 0), time.Time{}, 1), delta)
 	f.expect(t, "newer /b 4\nmark", "200 /sitemap.xml if new\n200 /all-delta.scp")

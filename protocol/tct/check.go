@@ -10,7 +10,7 @@ import (
 // siteRule is the function of a rule that reads the shared siteContext.
 type siteRule = check.SiteCheck[*siteContext]
 
-// newRule makes a rule: [draft.Rule].
+// newRule is the type of [draft.Rule], which returns a rule of the draft.
 type newRule func(section, word string, level check.Level, sentence string, f siteRule) check.Rule
 
 // Rule returns a rule of the draft.

@@ -62,7 +62,7 @@ func checkCURL(_ context.Context, s *siteContext, fail check.Fail) error {
 	})
 	for _, p := range s.Pages {
 		if p.Item != nil && p.OK() && p.CURL != "" && p.Disputed() == p.CURL {
-			fail(p.MURL, "cUrl: "+p.CURL, p.FieldURL()+", as the M-URL and its canonical link say")
+			fail(p.MURL, "cUrl: "+p.CURL, p.FieldURL()+", as in the M-URL and its canonical link")
 		}
 	}
 	return err
@@ -78,7 +78,7 @@ func checkMURL(_ context.Context, s *siteContext, fail check.Fail) error {
 		return err
 	}
 	for _, p := range s.Pages {
-		const want = "200 and the JSON of an item of the list"
+		const want = "200 with the JSON of a listed item"
 		switch {
 		case p.Item == nil, p.OK():
 		case check.Unsure(p.Err):
@@ -101,15 +101,15 @@ func checkLeak(p *seenPage, fail check.Fail) bool {
 		return false
 	}
 	if p.Resp.Status == http.StatusUnauthorized {
-		fail(p.MURL, "an item of the list that answers "+p.Resp.Said(), "no item, or an M-URL that everybody may have")
+		fail(p.MURL, "a listed M-URL that answers "+p.Resp.Said(), "a public M-URL, or no item for it")
 	}
 	return true
 }
 
-// checkParity returns a rule that an item and its M-URL have one validator. sound reports
-// whether both have one, same whether they are equal. If they differ, it fetches both again,
-// in case the site is being edited. It fetches the list first, so that the page is at least as
-// new.
+// checkParity returns a rule that an item and its M-URL have the same validator. sound reports
+// whether both have a validator, same whether the two are equal. If they differ, it fetches
+// both again, in case the site is being edited. It fetches the list first, so that the page is
+// at least as new.
 func checkParity(sound, same func(p *seenPage) bool) siteRule {
 	return askPages(func(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 		if p.Item == nil || !p.OK() || !sound(p) {
@@ -196,8 +196,8 @@ func varies(u string, r *check.Response, fail check.Fail, by string) {
 	}
 }
 
-// presentItem fetches the lists again, once, and returns the item with an mUrl,
-// nil if it is gone.
+// presentItem fetches the lists again, once, and returns the item with the given mUrl, nil if
+// it is gone.
 func (s *siteContext) presentItem(ctx context.Context, mURL string) (*seenItem, error) {
 	items, err := check.Memo(ctx, s.Target, s.d.Name+" lists again", func(ctx context.Context) (map[string]*seenItem, error) {
 		out := map[string]*seenItem{}
@@ -208,7 +208,7 @@ func (s *siteContext) presentItem(ctx context.Context, mURL string) (*seenItem, 
 			}
 			items := kit.Array(kit.Object(kit.TrimBOM(resp.Body))["items"])
 			if !resp.OK() || items == nil {
-				return nil, errors.New("the list cannot be read again")
+				return nil, errors.New("cannot read the list again")
 			}
 			for _, raw := range items {
 				it := s.d.item(raw)
@@ -238,7 +238,7 @@ func (p *seenPage) canonicalLink() string {
 	return target
 }
 
-// FieldURL returns canonical_url in canonical form, "" if it is not a URL.
+// FieldURL returns the member canonical_url in canonical form, "" if it is not a URL.
 func (p *seenPage) FieldURL() string {
 	s := kit.Text(p.Fields["canonical_url"])
 	u, err := canon.URL(s)
@@ -248,8 +248,8 @@ func (p *seenPage) FieldURL() string {
 	return u
 }
 
-// Disputed returns the URL by which one of the list, the canonical link and canonical_url
-// differs from the other two, "" if all agree.
+// Disputed compares the C-URL of the list, the canonical link and canonical_url. It returns
+// the one that differs from the other two, "" if all agree or one is absent.
 func (p *seenPage) Disputed() string {
 	list, head, field := p.CURL, p.canonicalLink(), p.FieldURL()
 	switch {
@@ -344,7 +344,7 @@ func checkItemTag(form hashForm, optional bool) func(l *seenList, fail check.Fai
 	}
 }
 
-// checkHashForm returns a rule that the member hash of a document has a form.
+// checkHashForm returns a rule that the member hash of a document has the given form.
 func checkHashForm(form hashForm) func(p *seenPage, fail check.Fail) bool {
 	return func(p *seenPage, fail check.Fail) bool {
 		if p.Fields != nil && !form.Is(p.Hash) {
@@ -362,12 +362,12 @@ func checkHashEqualsTag(hash, tag hashForm, right func(p *seenPage, value string
 			return false
 		}
 		if !strings.EqualFold(tagOf(p.Hash), p.Tag) {
-			want := "one value for both"
+			want := "the same value for both"
 			switch {
 			case right(p, p.Hash):
-				want += ": the hash is the right one"
+				want += ": the hash is correct"
 			case right(p, p.Tag):
-				want += ": the ETag is the right one"
+				want += ": the ETag is correct"
 			}
 			fail(p.MURL, "hash "+p.Hash+", ETag "+p.Tag, want)
 		}

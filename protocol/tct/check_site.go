@@ -28,7 +28,7 @@ type siteContext struct {
 
 	d     *draft
 	draft string // later draft of a list that was found; "" if none was
-	also  bool   // a list is of the earlier draft that the reader accepts too
+	also  bool   // a list is of the earlier draft that the reader also accepts
 }
 
 // seenList is a document that should be a list.
@@ -88,14 +88,15 @@ func (s *siteContext) run(ctx context.Context) error {
 		if s.draft != "" {
 			return &check.VersionError{Version: s.draft}
 		}
-		return fmt.Errorf("%s has no M-Sitemap, and no page leads to an M-URL: %w", s.Home.URL, check.ErrAbsent)
+		return fmt.Errorf("no M-Sitemap at %s, and no page links to an M-URL: %w", s.Home.URL, check.ErrAbsent)
 	}
 	return nil
 }
 
 // findLists finds the list at its fixed path, at the root of the origin or in the folder of
-// the site, or the lists that the root announces. A site without them that has an M-Sitemap
-// near these paths has the protocol too, though not as the draft demands.
+// the site, or the lists that the root announces. A site that has none of these, but an
+// M-Sitemap near these paths, also has the protocol, though not in the way that the draft
+// requires.
 func (s *siteContext) findLists(ctx context.Context) error {
 	if s.d.OneList {
 		path, _ := docname.CutQuery(s.Target.Site())
@@ -158,7 +159,7 @@ func (s *siteContext) addList(ctx context.Context, l *seenList, meant func(*seen
 	its, other := s.d.ofList(profile, version)
 	switch n := numberOf(profile, version); {
 	case l.Fields == nil:
-		return "a body that is no JSON object", nil
+		return "a body that is not a JSON object", nil
 	case other != nil && (n != "" || profile == profileName):
 		if n > lastDraft {
 			s.draft = "draft-" + n
@@ -207,7 +208,8 @@ func (l *seenList) Each(f func(at int, it *seenItem)) bool {
 	return some
 }
 
-// OnItems is [seenList.Each] for all lists, as a rule.
+// OnItems calls f with every item that is an object, in all lists. It returns
+// [check.ErrNotApplicable] if no list has such an item.
 func (s *siteContext) OnItems(f func(l *seenList, at int, it *seenItem)) error {
 	some := false
 	for _, l := range s.Lists {
@@ -216,7 +218,7 @@ func (s *siteContext) OnItems(f func(l *seenList, at int, it *seenItem)) error {
 	return check.Applied(some)
 }
 
-// samplePages fetches a sample over the items of all lists.
+// samplePages fetches the M-URLs of a sample of the items of all lists.
 func (s *siteContext) samplePages(ctx context.Context) {
 	var all []json.RawMessage
 	for _, l := range s.Lists {

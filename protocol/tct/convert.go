@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// The fields that a document has knowledge of: the required members, and all others if it has
-// any of them.
+// The values of Page.Known: the required members, and all others if a document has any of
+// them.
 const (
 	coreFields = millrace.FieldTitle | millrace.FieldContent
 	allFields  = coreFields | millrace.FieldDescription | millrace.FieldAuthor | millrace.FieldPublished |
@@ -85,8 +85,7 @@ func (d *draft) Page(doc *document) *millrace.Page {
 	return p
 }
 
-// lineEnds normalizes line ends. Text keeps other separators, and what TextBlocks makes of
-// them is not stable.
+// lineEnds normalizes line ends, because TextBlocks does not convert "\r" in a stable way.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // textOf returns blocks as plain text.

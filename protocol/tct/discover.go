@@ -110,7 +110,7 @@ func announcedLists(ctx context.Context, r *tctReader) (found []kit.Resource, co
 		switch {
 		case !l.Is("index", mediaType), slices.Contains(found, kit.Resource{URL: l.URL}):
 		case resp.Request.URL.Scheme == "https" && strings.HasPrefix(l.URL, "http:"):
-			r.Note(cmp.Or(r.d.RuleNames.HTTPS, "reader/https"), l.URL, "an http list of an https site is not read")
+			r.Note(cmp.Or(r.d.RuleNames.HTTPS, "reader/https"), l.URL, "ignored an http list of an https site")
 		default:
 			found = append(found, kit.Resource{URL: l.URL})
 		}
@@ -125,7 +125,8 @@ func announcedLists(ctx context.Context, r *tctReader) (found []kit.Resource, co
 	return found, cost, nil
 }
 
-// candidates returns the URLs where a document may be that a site has once.
+// candidates returns the URLs at which a site-wide document may be: at the root and in the
+// folder of the endpoint.
 func (r *tctReader) candidates(name string) []string {
 	out := []string{strings.TrimSuffix(r.Root, "/") + name}
 	path, _ := docname.CutQuery(r.Endpoint)

@@ -37,7 +37,7 @@ func (d *draft) probe(ctx context.Context, client *http.Client, endpoint string,
 		return nil, err
 	}
 	if d.PolicyPath != "" {
-		cost.Requests++ // the policy
+		cost.Requests++ // for the policy
 	}
 	p := r.NewProbe()
 	var other error
@@ -97,8 +97,8 @@ type siteProbe struct {
 // NewProbe starts a probe of the reader's site.
 func (r *tctReader) NewProbe() *siteProbe { return &siteProbe{r: r} }
 
-// List probes the list in a response, and closes the response. An error at the beginning of a
-// longer list counts only if that beginning has no items.
+// List probes the list in a response, and closes the response. If only the beginning of the
+// list was read, List ignores a parse error unless that beginning has no items.
 func (p *siteProbe) List(resp *http.Response, at string) error {
 	defer resp.Body.Close()
 	b, err := fetch.ReadBeginning(resp, probeBytes)
@@ -186,7 +186,7 @@ func (p *siteProbe) fetch(ctx context.Context, murl string) (b *fetch.Beginning,
 		return nil, "", err
 	}
 	if final, err := canon.URL(resp.Request.URL.String()); err != nil || canon.Origin(final) != canon.Origin(murl) {
-		return nil, "", fmt.Errorf("%s: it redirects to another origin: %w", murl, millrace.ErrInvalid)
+		return nil, "", fmt.Errorf("%s: redirects to another origin: %w", murl, millrace.ErrInvalid)
 	}
 	b, err = fetch.ReadBeginning(resp, probeBytes)
 	return b, resp.Header.Get("ETag"), err

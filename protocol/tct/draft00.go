@@ -16,7 +16,7 @@ const (
 	listName00 = "/llm-sitemap.json"
 )
 
-// draft00 is what draft-00 has of its own.
+// draft00 holds the values and functions that are specific to draft-00.
 var draft00 = &draft{
 	Number:       "00",
 	Name:         name00,

@@ -18,7 +18,8 @@ func checkTag(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-// wantedTag returns the tag that the page should have, as far as it is known.
+// wantedTag returns the tag that the page should have; if it is unknown, the prefix of a tag
+// and "…".
 func wantedTag(p *seenPage) string {
 	if content, ok := check.JSONText(p.Fields["content"]); ok {
 		return hashPrefix + fingerprintOf(content)
@@ -58,8 +59,8 @@ func checkTagDigits(p *seenPage, fail check.Fail) bool {
 }
 
 // checkFingerprint hashes the content of the document. The draft's example has two bugs that
-// others may have copied: it lowers only ASCII in some languages, and replaces only the first
-// quotation marks.
+// others may have copied: in some languages it lowercases only ASCII, and replaces only the
+// first quotation marks.
 func checkFingerprint(p *seenPage, fail check.Fail) bool {
 	content, ok := check.JSONText(p.Fields["content"])
 	digits := strings.TrimPrefix(p.Hash, hashPrefix)
@@ -76,11 +77,11 @@ func checkFingerprint(p *seenPage, fail check.Fail) bool {
 	if got == "" {
 		got = p.Tag
 	}
-	fail(p.MURL, got, fingerprintOf(content)+", of the normalized content")
+	fail(p.MURL, got, fingerprintOf(content)+", the hash of the normalized content")
 	return true
 }
 
-// lowASCII normalizes s and lowers only its ASCII letters.
+// lowASCII normalizes s and lowercases only its ASCII letters.
 func lowASCII(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {

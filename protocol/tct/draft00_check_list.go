@@ -51,14 +51,14 @@ func checkHomeFirst(ctx context.Context, s *siteContext, fail check.Fail) error 
 	first := s.Lists[0].Item(0)
 	u, err := canon.URL(first.CURL)
 	if err != nil {
-		return check.ErrNotApplicable // c-url
+		return check.ErrNotApplicable // rule c-url reports it
 	}
 	home, err := homeOf00(ctx, s)
 	if err != nil {
 		return err
 	}
 	if refreshes.Match(home.Body) {
-		return check.ErrNotApplicable // only a browser finds out where it leads
+		return check.ErrNotApplicable // only a browser can follow the refresh
 	}
 	if compareURLs(u, folderOf(s)) == otherURL && compareURLs(u, home.URL) == otherURL {
 		fail(s.Lists[0].URL, "items/0/cUrl: "+first.CURL, folderOf(s))

@@ -49,7 +49,7 @@ func checkPolicyPlace(ctx context.Context, s *siteContext, fail check.Fail) erro
 		return err
 	}
 	if resp == nil {
-		fail(policyURL(s), "no policy, while the list names "+strings.Join(to, ", "), "the policy descriptor")
+		fail(policyURL(s), "no policy, although the list links to "+strings.Join(to, ", "), "the policy descriptor")
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ func checkPattern(ctx context.Context, s *siteContext, fail check.Fail) error {
 			return err
 		}
 		if !slices.ContainsFunc(named, func(re *regexp.Regexp) bool { return re.MatchString(p.MURL) }) {
-			fail(p.MURL, "an M-URL for "+p.CURL+" of a pattern of its own", cmp.Or(most, recommended)+", or a manifest that names the pattern")
+			fail(p.MURL, "an M-URL for "+p.CURL+" with a different pattern", cmp.Or(most, recommended)+", or a manifest that names the pattern")
 		}
 	}
 	return check.Applied(some)
@@ -140,7 +140,7 @@ func checkManifest(ctx context.Context, s *siteContext, fail check.Fail) error {
 			return err
 		}
 		if !ok {
-			fail(in(folderOf(s), manifestName), "no manifest, while "+p.CURL+" has "+p.MURL, "a JSON object that documents the pattern")
+			fail(in(folderOf(s), manifestName), "no manifest, although "+p.CURL+" has "+p.MURL, "a JSON object that documents the pattern")
 		}
 		return nil
 	}
@@ -166,7 +166,7 @@ func isArchive(u string) bool {
 func checkContentPages(_ context.Context, s *siteContext, fail check.Fail) error {
 	return s.OnItems(func(l *seenList, i int, it *seenItem) {
 		if u, err := canon.URL(it.CURL); err == nil && isArchive(u) {
-			fail(l.URL, fmt.Sprintf("items/%d/cUrl: %s", i, it.CURL), "content pages only")
+			fail(l.URL, fmt.Sprintf("items/%d/cUrl: %s", i, it.CURL), "only content pages")
 		}
 	})
 }

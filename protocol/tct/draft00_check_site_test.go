@@ -17,10 +17,10 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// goodSite00 is where the site of these tests lives, in memory.
+// goodSite00 is the URL of the in-memory site of these tests.
 const goodSite00 = "https://site.example"
 
-// goodPages00 are the pages of a site that keeps every rule.
+// goodPages00 are the pages of a site that follows every rule.
 var goodPages00 = []struct{ path, title, content string }{
 	{"/", "Home", "Home\n\nWelcome."},
 	{"/post/", "Page 1", "Page 1\n\nCurly braces {}, \u201cquotes\u201d and \u00c4."},
@@ -29,7 +29,7 @@ var goodPages00 = []struct{ path, title, content string }{
 
 func mPath00(path string) string { return strings.TrimSuffix(path, "/") + "/llm/" }
 
-// goodHandler00 serves the site as the draft wants it, by hand.
+// goodHandler00 is a hand-written server of a site that follows the draft.
 func goodHandler00() http.Handler {
 	mux := http.NewServeMux()
 	var items []string
@@ -95,8 +95,7 @@ func serveJSON00(w http.ResponseWriter, r *http.Request, body []byte, tag string
 
 var modified = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// dated says in a 304 when the document was modified, which the standard
-// library leaves out.
+// dated adds Last-Modified to a 304, which the standard library removes.
 type dated struct{ http.ResponseWriter }
 
 func (w dated) WriteHeader(status int) {
@@ -104,10 +103,10 @@ func (w dated) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// A breaker wraps the handler of a good site and breaks one thing.
+// breaker00 wraps the handler of a valid site and adds one fault.
 type breaker00 = protocoltest.Breaker
 
-// with00 serves a page with another member; nothing else changes.
+// with00 sets one member of a document.
 func with00(path, name string, value any) breaker00 {
 	return onMembers(path, func(m map[string]any) { m[name] = value })
 }
@@ -116,7 +115,7 @@ func without00(path, name string) breaker00 {
 	return onMembers(path, func(m map[string]any) { delete(m, name) })
 }
 
-// onMembers edits the JSON object of the 200s of one path.
+// onMembers edits the JSON object of the 200 responses of one path.
 func onMembers(path string, f func(m map[string]any)) breaker00 {
 	return protocoltest.OnBody(path, func(s string) string {
 		var m map[string]any
@@ -128,7 +127,7 @@ func onMembers(path string, f func(m map[string]any)) breaker00 {
 	})
 }
 
-// tagged serves a path under another ETag, and knows it again.
+// tagged changes the ETag of a path, and accepts the changed one in If-None-Match.
 func tagged(path string, f func(tag string) string) breaker00 {
 	return func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -151,7 +150,7 @@ func tagged(path string, f func(tag string) string) breaker00 {
 
 func opaque00(h http.Header) string { return strings.Trim(h.Get("ETag"), `"`) }
 
-// moved has the site speak of new where it speaks of old, and answer there.
+// moved replaces old by new in all responses, and serves the documents there.
 func moved(old, new string) breaker00 {
 	return func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -33,7 +33,7 @@ func TestCheckGoodSite00(t *testing.T) {
 	}
 }
 
-// Another pattern is good as long as the manifest is there.
+// M-URLs may have another pattern that the manifest declares.
 func TestCheckOtherPattern(t *testing.T) {
 	r := checked00(t, moved("/llm/", "/m.json")(goodHandler00()), goodSite00+"/")
 	protocoltest.AllPassed(t, r)
@@ -48,7 +48,7 @@ func TestCheckFaults00(t *testing.T) {
 	}
 }
 
-// Which page a home page leads on to by its HTML is not judged.
+// The target of an HTML refresh on the home page is not checked.
 func TestCheckHomeRefreshes(t *testing.T) {
 	last := onMembers(listName00, func(m map[string]any) {
 		items := m["items"].([]any)
@@ -67,7 +67,7 @@ func TestCheckHomeRefreshes(t *testing.T) {
 	}
 }
 
-// withPolicy is the protocol of a publisher with something to say.
+// withPolicy returns the protocol with a publisher that has a policy.
 func withPolicy() protocol.Protocol {
 	p := Draft00()
 	p.NewPublisher = func(*protocol.PublisherOptions) millrace.Publisher {
@@ -133,7 +133,7 @@ func TestRuleSections00(t *testing.T) {
 	}
 }
 
-// Other things that lie at the names of this protocol are not it.
+// Unrelated documents at the paths of this protocol are not treated as the protocol.
 func TestCheckAbsent00(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"nothing": func(w http.ResponseWriter, r *http.Request) {
@@ -166,7 +166,7 @@ func TestCheckAbsent00(t *testing.T) {
 	}
 }
 
-// document01 is a document of draft-01 with the hash that is right there.
+// document01 is a document of draft-01 whose hash is valid in that draft.
 const document01 = `{"canonical_url":"https://example.com/hello-world/","content":"Hello World","hash":"sha256-af976cac6d5c89428a724e456311081ddbf3bab73cc4de7c85119b185ffbdab8","profile":"tct-1","title":"Hello World"}`
 
 func FuzzCheck00(f *testing.F) {

@@ -6,8 +6,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// headed returns the content of a document: its text, with the title as the first
-// paragraph, since the fingerprint is of the content alone.
+// headed returns the content of a document: its text, with the title as the first paragraph,
+// since the fingerprint covers only the content.
 func headed(doc *document, blocks []millrace.Block) string {
 	line, text := strings.Join(strings.Fields(doc.Title), " "), textOf(blocks)
 	if text == "" {

@@ -18,11 +18,11 @@ import (
 	"github.com/millrace/millrace/policy"
 )
 
-// The one content of the drafts whose hash is known elsewhere.
+// The only content in the drafts whose hash other sources publish.
 func TestVector00(t *testing.T) {
 	d := &document{CanonicalURL: "https://example.com/hello-world/", Title: "Hello World", Content: "  Hello\n World "}
 	body, hash := draft00.Encode(d)
-	const helloWorld = "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9" // of "hello world"
+	const helloWorld = "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9" // SHA-256 of "hello world"
 	if hash != helloWorld || !strings.Contains(string(body), `"hash":"`+helloWorld+`"`) {
 		t.Errorf("hash is %s in %s", hash, body)
 	}
@@ -60,7 +60,7 @@ func TestGolden00(t *testing.T) {
 				}
 				got = policy.WriteTCT(&p)
 				back, err := policy.ReadTCT(got)
-				p.Retention, p.Access, p.Consumers = 0, "", nil // the draft has no words for them
+				p.Retention, p.Access, p.Consumers = 0, "", nil // the draft has no members for these
 				if diff := cmp.Diff(&p, back); err != nil || diff != "" {
 					t.Errorf("%v, -written +read:\n%s", err, diff)
 				}
@@ -94,8 +94,8 @@ func TestGolden00(t *testing.T) {
 	}
 }
 
-// Whatever strings a document has, it is JSON, is read as it was, and is
-// carried once and for all.
+// A document with any strings encodes to JSON, parses to an equal document, and does not
+// change when it is carried again.
 func FuzzDocument00(f *testing.F) {
 	f.Add("https://example.com/", "Title", "Text\n\nmore", "A", "en", "D", `{"@type":"Article","n":1.0}`, int64(1700000000))
 	f.Add("https://example.com/x?y=%20", "\u2028\x00\"", "", "", "", "", `[]`, int64(0))

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/policy"
 )
 
-// The paths, under the endpoint base, of the documents that a site has once.
+// The paths of the site-wide documents, below the endpoint base.
 const (
 	policyName   = "/llm-policy.json"
 	manifestName = "/llm-manifest.json"

@@ -38,7 +38,7 @@ func view00(pages []*millrace.Page) *protocoltest.View {
 	return protocoltest.NewView(millrace.Site{Base: base00, Title: "The site"}, pages, Draft00().Tagger)
 }
 
-// large00 gives the large documents of a view by path.
+// large00 returns the large documents of a view by path.
 func large00(t *testing.T, v millrace.View) map[string]*millrace.Document {
 	t.Helper()
 	out := map[string]*millrace.Document{}
@@ -90,8 +90,8 @@ func TestDocumentHeader00(t *testing.T) {
 	}
 }
 
-// A page that has changed since its tag was written is an error, never bytes
-// under a tag that is not theirs.
+// If a page has changed since its tag was computed, writing its document fails. It never
+// writes bytes that do not match the tag.
 func TestWriteVerifies00(t *testing.T) {
 	d, err := find(t, draft00.NewPublisher(nil), lying00{view00([]*millrace.Page{{URL: "/x/", Title: "One"}})}, "/x/llm/")
 	if err != nil {
@@ -113,8 +113,8 @@ func (l lying00) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	return p, err
 }
 
-// The list has the home page first, content pages only, and the fingerprints
-// of this draft alone.
+// The list starts with the home page, has only content pages, and uses only the fingerprints
+// of this draft.
 func TestList00(t *testing.T) {
 	docs := large00(t, view00([]*millrace.Page{
 		{URL: "/b", Modified: time.Unix(1700000000, 0)}, {URL: "/"}, {URL: "/a/?q=1"}, {URL: "/tag/t/", Kind: millrace.Archive}, {URL: "https://else.example/x"},
@@ -168,11 +168,11 @@ func TestOverview00(t *testing.T) {
 	if err != nil || len(links) != 1 || links[0].URL != base00+"llm/" {
 		t.Errorf("%v %v", links, err)
 	}
-	// A page of the site keeps the name.
+	// A page of the site keeps its path.
 	if docs = large00(t, view00([]*millrace.Page{{URL: "/llm/"}})); docs["/~2/llm/"] == nil {
 		t.Errorf("large documents: %v", docs)
 	}
-	// The same pages give the same overview; so does a page more, and a section more gives another one.
+	// Another page does not change the overview; another section does.
 	site := millrace.Site{Base: base00, Title: "The site", Seq: 99, Time: v.Site().Time.Add(time.Hour)}
 	if other := large00(t, protocoltest.NewView(site, pages00(30)[1:], Draft00().Tagger))["/llm/"]; other.ETag != d.ETag {
 		t.Error("the overview moves although no page has changed")
@@ -186,7 +186,7 @@ func TestOverview00(t *testing.T) {
 	}
 }
 
-// Policy and manifest are discovery; without a policy there is no word of it.
+// Policy and manifest are discovery documents; without a policy, nothing links to one.
 func TestPolicyDocument(t *testing.T) {
 	site := millrace.Site{Base: base00, EndpointBase: "https://docs.example/m/"}
 	v := protocoltest.NewView(site, pages00(3), Draft00().Tagger)
@@ -236,7 +236,7 @@ func TestAnnounce00(t *testing.T) {
 	}
 }
 
-// A view that fails is not a document that is missing.
+// An error of the view is not reported as a missing document.
 func TestFindFails00(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -254,8 +254,8 @@ func TestFindFails00(t *testing.T) {
 	}
 }
 
-// The page that "/" redirects to stands for the home page: it is the first of the
-// list, once, and there is no overview.
+// The page that "/" redirects to is used as the home page: it is first in the list, appears
+// once, and replaces the overview.
 func TestHomeRedirects00(t *testing.T) {
 	site := millrace.Site{Base: base00, Title: "The site", Home: "/p/7/"}
 	v := protocoltest.NewView(site, pages00(30)[1:], Draft00().Tagger)
@@ -267,7 +267,7 @@ func TestHomeRedirects00(t *testing.T) {
 	if links, err := draft00.NewPublisher(nil).Advertise(v).Page(t.Context(), "/"); err != nil || len(links) != 0 {
 		t.Errorf("links of a redirect: %v %v", links, err)
 	}
-	// A target without a tag, such as an archive, has a document all the same.
+	// A target without a tag, such as an archive, still has a document.
 	site.Home = "/posts/"
 	posts := &millrace.Page{URL: "/posts/", Title: "Posts", Kind: millrace.Archive, Blocks: millrace.TextBlocks("Of mills."), Known: millrace.AllFields}
 	v = protocoltest.NewView(site, append(pages00(3)[1:], posts), Draft00().Tagger)

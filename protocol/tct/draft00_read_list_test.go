@@ -15,7 +15,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// A list that lies: each entry stands or falls alone, with its place.
+// A list with invalid entries: each is skipped by itself, with an error that names its
+// position.
 func TestListsThatLie00(t *testing.T) {
 	list := `{"version":1,"items":[
 {"cUrl":"https://example.com/a","mUrl":"https://example.com/a/llm/","contentHash":"sha256-1"},
@@ -54,7 +55,7 @@ func TestListsThatLie00(t *testing.T) {
 	}
 }
 
-// A list that is broken anywhere, even at its end, applies nothing.
+// If a list is broken anywhere, even at its end, none of it is applied.
 func TestBrokenLists00(t *testing.T) {
 	good := bytes.NewBufferString(listHead)
 	for i := range 20_000 { // more than is spooled in memory

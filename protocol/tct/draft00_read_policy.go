@@ -30,7 +30,7 @@ func (r policyReader) Policy(ctx context.Context) (*millrace.Policy, error) { re
 func (r *tctReader) decodePolicy(resp *http.Response, body []byte, at string) (*millrace.Policy, error) {
 	p, err := policy.ReadTCT(body)
 	if err != nil && !isJSON(resp) && !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
-		return nil, fmt.Errorf("%s: policy: %s is no object of JSON, and does not say that it is: %w", r.Name, at, millrace.ErrNotFound)
+		return nil, fmt.Errorf("%s: policy: %s is neither a JSON object nor declared as JSON: %w", r.Name, at, millrace.ErrNotFound)
 	}
 	return p, r.d.FormatError(err, at, "7.2")
 }
@@ -47,7 +47,7 @@ func begin(ctx context.Context, r *tctReader) error {
 	return r.policy.Heed(ctx, r.Root, err)
 }
 
-// described reads the policy that a list links to (7.3), if there was none at its usual URL.
+// described reads the policy that a list links to (7.3), if its usual URL has none.
 func described(ctx context.Context, r *tctReader, resp *http.Response) error {
 	if p, known := r.policy.Known(); !known || p != nil {
 		return nil
@@ -61,7 +61,7 @@ func described(ctx context.Context, r *tctReader, resp *http.Response) error {
 			return nil
 		}
 		if errors.Is(err, millrace.ErrNotFound) {
-			r.Note("reader/policy", l.URL, "the policy that the list names is not there: "+err.Error())
+			r.Note("reader/policy", l.URL, "policy linked from the list not found: "+err.Error())
 		} else if err := r.policy.Heed(ctx, l.URL, err); err != nil {
 			return err
 		}

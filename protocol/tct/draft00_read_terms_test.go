@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// The policy option gets each policy before the list is applied, and decides.
+// The policy option receives each policy before the list is applied, and can stop the stream.
 func TestReaderTerms(t *testing.T) {
 	const (
 		list      = `{"version":1,"profile":"tct-1","items":[]}`
@@ -29,10 +29,10 @@ func TestReaderTerms(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		policy doc // of /llm-policy.json
-		terms  doc // of /terms.json, that the list names
+		terms  doc // of /terms.json, to which the list links
 		refuse bool
-		told   string // which documents
-		ends   error  // nil = the stream comes to its end
+		told   string // paths of the policies that the option received
+		ends   error  // nil = the stream ends without an error
 		notes  int
 	}{
 		{name: "none", policy: doc{status: 404}},

@@ -16,7 +16,7 @@ const name01 = "tct-01"
 // docName01 is the name of M-URLs, each in the folder of its page.
 const docName01 = "/llm.json"
 
-// draft01 is what draft-01 has of its own.
+// draft01 holds the values and functions that are specific to draft-01.
 var draft01 = &draft{
 	Number:       "01",
 	Date:         "2025-11-14",

@@ -7,11 +7,11 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// rules01 gives one rule for each sentence of the draft that binds publishers
-// and that can be seen from outside, in the order of its sections.
+// rules01 returns one rule for each sentence of the draft that binds publishers and that a
+// client can check, in the order of its sections.
 //
-// A rule checks only what passed the rules before it: an M-URL whose JSON does not
-// parse has no finding about its hash. So one fault is one finding.
+// A rule checks only documents that passed the rules before it, so that one fault causes one
+// finding: an M-URL with invalid JSON has no finding about its hash.
 //
 // Sentences without a rule, and why:
 //
@@ -21,29 +21,29 @@ import (
 //	       the reader's tests
 //	1.4.3  a new template SHOULD NOT need a new M-URL: needs two states of the site
 //	1.4.3  equal tags MUST imply equal bodies: same as 1.6.2/same-tag-same-body
-//	1.5.2  content SHOULD exclude template text: no outsider knows what that is
+//	1.5.2  content SHOULD exclude template text: a client cannot recognise it
 //	1.5.3  another body MUST have another tag: same as 1.6.2/same-tag-same-body
-//	1.6.1  another algorithm MUST be unique, ordered, deterministic: what shows
-//	       of it is 1.5.3/deterministic, 1.6.1/no-whitespace, 1.6.2/hash-recomputed
+//	1.6.1  another algorithm MUST be unique, ordered, deterministic: the visible part
+//	       is 1.5.3/deterministic, 1.6.1/no-whitespace, 1.6.2/hash-recomputed
 //	1.6.1  the same algorithm MUST make tag and body: same as 1.6.2/wire-form
 //	1.6.2  another body MUST change the tag: same as 1.6.2/same-tag-same-body
-//	1.6.4, A  text normalization: optional, and no document says that it claims it
-//	1.7.3  etag MUST be computed as 1.6.2 says: a list that lags behind looks the
-//	       same; 1.7.1/etag-form and 1.7.3/parity are what shows of it
+//	1.6.4, A  text normalization: optional, and documents do not declare it
+//	1.7.3  etag MUST be computed as 1.6.2 says: an outdated list looks the
+//	       same; the visible part is 1.7.1/etag-form and 1.7.3/parity
 //	1.7.3  clients SHOULD take etag as a hint, MUST NOT take mismatches as errors:
 //	       the reader's tests
 //	1.8.1  zero-fetch: clients
 //	1.8.2  a 304 has no body: HTTP ends it at its header, so no client sees one
 //	1.8.3  HEAD is optional; conditional GET SHOULD be primary: clients
-//	1.9.1  CDNs SHOULD honour tags and 304: seen through 1.8.2 and 1.10/etag-intact
+//	1.9.1  CDNs SHOULD honour tags and 304: covered by 1.8.2 and 1.10/etag-intact
 //	1.9.2, 1.9.3, 1.9.4  no keyword that binds a publisher
 //	1.10   clients SHOULD validate TLS, MUST treat JSON as untrusted: the reader's
-//	1.10   the concerned SHOULD limit entries: who is concerned is not on the wire
+//	1.10   the concerned SHOULD limit entries: a client cannot see who is concerned
 func rules01(rule newRule) []check.Rule {
 	const must, should = check.Must, check.Should
 	return []check.Rule{
 		rule("1.4.1", "index-link", must, "The final response of the origin's root has a Link with rel=index and type=application/json that leads to the M-Sitemap.", checkIndexLink),
-		rule("1.4.1", "m-sitemap", must, "The publisher exposes an M-Sitemap where its root says.", checkExposed),
+		rule("1.4.1", "m-sitemap", must, "The publisher exposes an M-Sitemap at the URL to which the root links.", checkExposed),
 		rule("1.4.2", "alternate-link", should, "The C-URL's response advertises its M-URL, in a Link field or a link element, with rel=alternate and type=application/json.", checkAlternate(false)),
 		rule("1.4.2", "canonical-link", must, "The M-URL's response has a Link with rel=canonical to its C-URL.", onPages(checkCanonicalLink)),
 
@@ -58,8 +58,8 @@ func rules01(rule newRule) []check.Rule {
 		rule("1.5.2", "hash-form", must, "hash is a string: sha256- and 64 lower-case hexadecimal digits.", onPages(checkHashForm(lower))),
 		rule("1.5.2", "hash-equals-etag", must, "hash equals the strong ETag without its quotes.", onPages(checkHashEqualsTag(lower, lower, rightIn01))),
 		rule("1.5.2", "profile", should, "profile names the TCT profile, such as tct-1.", onPages(checkPageProfile)),
-		rule("1.5.3", "deterministic", must, "One state of a resource has one JSON body, whatever the request's fields.", askPages(checkDeterministic)),
-		rule("1.5.3", "no-randomness", must, "The JSON has nothing that varies from request to request.", askPages(checkNoRandomness)),
+		rule("1.5.3", "deterministic", must, "The same state of a resource has the same JSON body for every request.", askPages(checkDeterministic)),
+		rule("1.5.3", "no-randomness", must, "The JSON does not vary from request to request.", askPages(checkNoRandomness)),
 
 		rule("1.6.1", "no-whitespace", must, "The serialization has no insignificant white space.", onPages(checkNoSpace)),
 		rule("1.6.1", "jcs", should, "The serialization is the JSON Canonicalization Scheme (RFC 8785).", onPages(checkJCS)),
@@ -67,8 +67,8 @@ func rules01(rule newRule) []check.Rule {
 		rule("1.6.2", "quoted-etag", must, "The ETag is a quoted string (RFC 9110, 8.8.3).", onPages(checkQuotedTag)),
 		rule("1.6.2", "etag-form", must, "The ETag is sha256- and 64 lower-case hexadecimal digits.", onPages(checkTagForm)),
 		rule("1.6.2", "hash-recomputed", must, "The tag is the SHA-256 of the canonical JSON without its hash member.", onPages(checkHash)),
-		rule("1.6.2", "wire-form", must, "The body that is sent is in the canonical form that the tag is computed over.", onPages(checkWireForm)),
-		rule("1.6.2", "same-tag-same-body", must, "Two responses with one strong ETag have one body.", askPages(checkSameTagSameBody)),
+		rule("1.6.2", "wire-form", must, "The sent body is in the canonical form over which the tag is computed.", onPages(checkWireForm)),
+		rule("1.6.2", "same-tag-same-body", must, "Two responses with the same strong ETag have the same body.", askPages(checkSameTagSameBody)),
 		rule("1.6.3", "tag-per-request", must, "The ETag does not vary per request while the JSON stays the same.", askPages(checkTagPerRequest)),
 
 		rule("1.7.1", "version", must, "version is the integer 1.", onLists(checkVersion)),
@@ -80,11 +80,11 @@ func rules01(rule newRule) []check.Rule {
 		rule("1.7.2", "content-type", must, "The M-Sitemap has Content-Type: application/json; charset=utf-8.", onLists(checkListContentType)),
 		rule("1.7.2", "cache-control", should, "The M-Sitemap's Cache-Control encourages timely revalidation.", onLists(checkListCacheControl)),
 		rule("1.7.2", "vary", should, "The M-Sitemap has Vary: Accept-Encoding.", onLists(checkListVary)),
-		rule("1.7.3", "parity", should, "An item's etag is the present ETag of its M-URL.", checkParity(
+		rule("1.7.3", "parity", should, "An item's etag is the current ETag of its M-URL.", checkParity(
 			func(p *seenPage) bool { return isLowerHash(p.Item.Tag) && (isLowerHash(p.Tag) || isLowerHash(p.Hash)) },
 			func(p *seenPage) bool { return claims(p, p.Item.Tag) })),
 
-		rule("1.8.2", "if-none-match", must, "If-None-Match with the present tag is answered with 304.", askProbes(kit.IfNoneMatch)),
+		rule("1.8.2", "if-none-match", must, "If-None-Match with the current tag is answered with 304.", askProbes(kit.IfNoneMatch)),
 		rule("1.8.2", "if-none-match-list", must, "If-None-Match is a list of tags (RFC 9110, 13.1.2).", askProbes(kit.TagForms(kit.TagList))),
 		rule("1.8.2", "if-none-match-any", must, "If-None-Match: * matches any representation (RFC 9110, 13.1.2).", askProbes(kit.TagForms(kit.AnyTag))),
 		rule("1.8.2", "if-none-match-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", askProbes(kit.TagForms(kit.WeakTag))),
@@ -94,8 +94,8 @@ func rules01(rule newRule) []check.Rule {
 		rule("1.8.2", "cache-control", should, "An M-URL's Cache-Control encourages revalidation.", onPages(checkCacheControl01)),
 
 		rule("1.10", "https", should, "M-URLs and M-Sitemaps are served over https.", checkHTTPS),
-		rule("1.10", "access-control", should, "What requires authentication at its C-URL requires it at its M-URL.", askPages(checkAccess)),
-		rule("1.10", "no-leak", must, "The M-Sitemap does not list what the public may not have.", onPages(checkLeak)),
+		rule("1.10", "access-control", should, "A page that requires authentication at its C-URL also requires it at its M-URL.", askPages(checkAccess)),
+		rule("1.10", "no-leak", must, "The M-Sitemap lists only public documents.", onPages(checkLeak)),
 		rule("1.10", "etag-intact", should, "No intermediary strips or rewrites strong ETags.", checkTagIntact),
 		rule("G.1.1", "vary", should, "An M-URL has Vary: Accept-Encoding.", checkVary("Accept-Encoding")),
 	}

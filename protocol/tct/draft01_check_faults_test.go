@@ -27,8 +27,8 @@ type checkFault01 struct {
 	breaks     breaker01
 }
 
-// checkFaults01 has one fault or more for every rule. Each trips that rule and
-// no other.
+// checkFaults01 has at least one fault for every rule. Each fault fails that rule and no
+// other.
 var checkFaults01 = []checkFault01{
 	{"1.4.1/index-link", "no link", protocoltest.SetHeader("/", "Link", `</llm.json>; rel="alternate"; type="application/json"`)},
 	{"1.4.1/index-link", "no type", protocoltest.SetHeader("/", "Link", `</llm-pages.json>; rel="index", </llm.json>; rel="alternate"; type="application/json"`)},
@@ -238,7 +238,7 @@ func on30401(name string) breaker01 {
 	})
 }
 
-// onlyOnRedirect moves the home page and forgets to move its Link.
+// onlyOnRedirect redirects the home page, but leaves the link to the list on the redirect.
 func onlyOnRedirect(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -253,8 +253,7 @@ func onlyOnRedirect(h http.Handler) http.Handler {
 	})
 }
 
-// counting serves another title each time that the plain request comes, from
-// the second one on.
+// counting serves a new title for each plain request after the first.
 func counting(h http.Handler) http.Handler {
 	n := 0
 	plain := func(r *http.Request) bool {
@@ -271,7 +270,7 @@ func counting(h http.Handler) http.Handler {
 	})(h)
 }
 
-// reordered writes a page in falling order of names, with a hash last.
+// reordered encodes a page with its names in descending order and the hash last.
 func reordered(m map[string]any, hash string) []byte {
 	var b bytes.Buffer
 	sep := byte('{')

@@ -63,7 +63,7 @@ func checkNoRandomness(ctx context.Context, s *siteContext, p *seenPage, fail ch
 	}
 	if !bytes.Equal(second.Body, p.Resp.Body) && !sameTag(second, p.Resp) {
 		got, want := difference(second.Body, p.Resp.Body)
-		fail(p.MURL, "the second answer has "+got, "as the first one, "+want)
+		fail(p.MURL, "the second response has "+got, "the same as in the first, "+want)
 	}
 	return true, nil
 }
@@ -108,7 +108,7 @@ func checkSameTagSameBody(ctx context.Context, s *siteContext, p *seenPage, fail
 	for _, resp := range all {
 		if resp.OK() && sameTag(resp, p.Resp) && !bytes.Equal(resp.Body, p.Resp.Body) {
 			got, want := difference(resp.Body, p.Resp.Body)
-			fail(p.MURL, got+" under the same tag "+p.Tag, want+", or another tag")
+			fail(p.MURL, got+" with the same tag "+p.Tag, want+", or a different tag")
 			break
 		}
 	}

@@ -18,11 +18,10 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// goodSite01 is where the site of these tests lives, in memory.
+// goodSite01 is the URL of the in-memory site of these tests.
 const goodSite01 = "https://site.example"
 
-// goodPages01 are the pages of a site that keeps every rule; one of them is
-// about HTML.
+// goodPages01 are the pages of a site that follows every rule; one of them is about HTML.
 var goodPages01 = []struct{ path, title, content string }{
 	{"/", "Home", "Home\nWelcome."},
 	{"/post/", "Page 1", "Page 1\nCurly braces {}, quotes \" and a line\u2028separator."},
@@ -31,7 +30,7 @@ var goodPages01 = []struct{ path, title, content string }{
 
 func mPath01(path string) string { return strings.TrimSuffix(path, "/") + "/llm.json" }
 
-// goodHandler01 serves the site as the draft wants it, by hand.
+// goodHandler01 is a hand-written server of a site that follows the draft.
 func goodHandler01() http.Handler {
 	mux := http.NewServeMux()
 	var items []string
@@ -74,7 +73,7 @@ func pattern01(path string) string {
 	return path
 }
 
-// encodePage gives the canonical body of a page with its hash.
+// encodePage returns the canonical body of a page, and its hash.
 func encodePage(m map[string]any) (body []byte, hash string) {
 	m = maps.Clone(m)
 	delete(m, "hash")
@@ -111,11 +110,11 @@ func serveJSON01(w http.ResponseWriter, r *http.Request, body []byte, tag string
 	http.ServeContent(w, r, "", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), bytes.NewReader(body))
 }
 
-// A breaker wraps the handler of a good site and breaks one thing.
+// breaker01 wraps the handler of a valid site and adds one fault.
 type breaker01 = protocoltest.Breaker
 
-// pageAs serves another body under another tag for a page when the condition
-// holds, and makes the list agree with its hash when listed is set.
+// pageAs serves another body and tag for a page if when reports true. If listed is set, it
+// also updates the tag in the list.
 func pageAs(path string, listed bool, when func(*http.Request) bool, f func(old map[string]any) (body []byte, hash, tag string)) breaker01 {
 	return func(h http.Handler) http.Handler {
 		load := func() (old string, body []byte, hash, tag string) {
@@ -152,7 +151,7 @@ func pageAs(path string, listed bool, when func(*http.Request) bool, f func(old 
 
 func always(*http.Request) bool { return true }
 
-// edited serves a page with other members: hash, tag and list agree.
+// edited edits the members of a page, and updates its hash, tag and list item.
 func edited(path string, f func(m map[string]any)) breaker01 {
 	return pageAs(path, true, always, func(m map[string]any) ([]byte, string, string) {
 		f(m)
@@ -169,7 +168,7 @@ func with01(path, name string, value any) breaker01 {
 	return edited(path, func(m map[string]any) { m[name] = value })
 }
 
-// noLinks takes the links from a page's header and HTML.
+// noLinks removes the links from a page's header and HTML.
 func noLinks(path string) breaker01 {
 	return protocoltest.OnResponse(path, func(_ *http.Request, rec *httptest.ResponseRecorder) {
 		rec.Header().Del("Link")

@@ -46,8 +46,8 @@ func TestCheckFaults01(t *testing.T) {
 	}
 }
 
-// The same faults break the real publisher's site. Its server is on loopback,
-// where 1.10/https has nothing to say.
+// The same faults break the real publisher's site. Its server is on loopback, where rule
+// 1.10/https does not apply.
 func TestCheckFaultsPublished01(t *testing.T) {
 	p := Draft01()
 	p.Rules = func() []check.Rule {
@@ -105,7 +105,7 @@ func TestCheckAbsent01(t *testing.T) {
 		"draft-00's document": page(`</llm/>; rel="alternate"; type="application/json"`, `{"canonical_url":"https://site.example/","hash":"`+strings.Repeat("0", 64)+`"}`),
 		"an API":              page(`</api>; rel="alternate"; type="application/json"`, `[]`),
 		"elsewhere":           page(`<https://other.example/llm.json>; rel="alternate"; type="application/json"`, ``),
-		// A guess would find it.
+		// A client that guesses paths would find it.
 		"not announced": protocoltest.OnHeader("/", func(_ *http.Request, h http.Header) { h.Del("Link") })(goodHandler01()),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestCheckAbsent01(t *testing.T) {
 	}
 }
 
-// One page can be checked where its site has no list.
+// A single page can be checked if its site has no list.
 func TestCheckSinglePage(t *testing.T) {
 	h := protocoltest.Both(protocoltest.Respond("/", http.StatusNotFound), protocoltest.Respond(listPath, http.StatusNotFound))(goodHandler01())
 	r, _ := checked01(t, h, goodSite01+"/post/", nil)
@@ -165,7 +165,7 @@ func TestCheckSample(t *testing.T) {
 		protocoltest.Explain(t, r)
 		t.Error("findings")
 	}
-	// The limit of requests leaves rules that could not look, and no lie.
+	// If requests run out, rules are not run; they report no false findings.
 	for n := 1; n < 30; n++ {
 		r, _ = checked01(t, h, goodSite01, &check.TargetOptions{Sample: 3, MaxRequests: n})
 		if got := r.Protocols[name01]; got.NotRun == 0 || len(r.Findings) != 0 {
@@ -175,7 +175,7 @@ func TestCheckSample(t *testing.T) {
 	}
 }
 
-// A site that asks for patience has broken nothing.
+// A site that answers 429 has no findings.
 func TestCheckBusySite(t *testing.T) {
 	for allowed := 1; allowed < 30; allowed++ {
 		good, n := goodHandler01(), 0
@@ -194,7 +194,7 @@ func TestCheckBusySite(t *testing.T) {
 	}
 }
 
-// What a list names on other hosts is left alone.
+// The checker does not fetch URLs of a list that are on other hosts.
 func TestCheckStaysOnSite(t *testing.T) {
 	h := protocoltest.ReplaceBody(listPath, `"mUrl":"BASE/post/`, `"mUrl":"https://victim.example/post/`)(goodHandler01())
 	target, err := check.NewTarget(goodSite01, &http.Client{Transport: protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
@@ -211,7 +211,7 @@ func TestCheckStaysOnSite(t *testing.T) {
 	}
 }
 
-// An M-URL that cannot be had is a finding; the rest is still checked.
+// An M-URL that cannot be fetched is a finding; the other rules still run.
 func TestCheckBrokenConnection(t *testing.T) {
 	good := protocoltest.Answer(goodHandler01(), "site.example")
 	target, err := check.NewTarget(goodSite01, &http.Client{Transport: protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
@@ -233,7 +233,7 @@ func TestCheckBrokenConnection(t *testing.T) {
 	}
 }
 
-// A page that is edited during the check is no fault.
+// Editing a page during the check causes no finding.
 func TestCheckMovingSite(t *testing.T) {
 	n := 0
 	moving := pageAs(pagePath01, true, func(*http.Request) bool { n++; return n > 1 }, func(m map[string]any) ([]byte, string, string) {
@@ -241,7 +241,7 @@ func TestCheckMovingSite(t *testing.T) {
 		body, hash := encodePage(m)
 		return body, hash, hash
 	})
-	// The list lags behind at first.
+	// The list is out of date at first.
 	lists := 0
 	lag := func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -302,7 +302,7 @@ func TestPlainText(t *testing.T) {
 	}
 }
 
-// On loopback there is no https to ask for.
+// On loopback, https is not required.
 func TestHTTPSOnLoopback(t *testing.T) {
 	for u, want := range map[string]error{"http://127.0.0.1:8080/llm-pages.json": check.ErrNotApplicable, "http://site.example/": nil} {
 		n := 0
@@ -314,7 +314,7 @@ func TestHTTPSOnLoopback(t *testing.T) {
 	}
 }
 
-// Whatever a site says, no rule breaks down over it.
+// No response of a site makes a rule panic.
 func FuzzCheck01(f *testing.F) {
 	page, hash := encodePage(map[string]any{"canonical_url": goodSite01 + "/", "title": "T", "content": "<p>"})
 	list := fmt.Sprintf(`%s{"cUrl":"%s/","mUrl":"%s/llm.json","etag":"%s"}%s`, listHead, goodSite01, goodSite01, hash, listTail)

@@ -11,12 +11,12 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// documentServer serves documents by their paths, and announces lists on its root.
+// documentServer serves documents by their paths, and announces the lists on its root.
 type documentServer struct {
 	*httptest.Server
 	docs  map[string]string
 	lists []string
-	flow  bool // no lengths are said
+	flow  bool // responses have no Content-Length
 }
 
 func newDocumentServer(t *testing.T, lists ...string) *documentServer {
@@ -43,7 +43,7 @@ func (s *documentServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(body))
 }
 
-// add makes a list of n pages, and the documents of them.
+// add adds a list of n pages, and their documents.
 func (s *documentServer) add(path, name string, n int) {
 	var b []byte
 	for i := range n {
@@ -59,8 +59,8 @@ func (s *documentServer) add(path, name string, n int) {
 	s.docs[path] = listHead + string(b) + listTail
 }
 
-// A list that goes on is weighed by its length, if there is one; of many lists
-// some are, and what is no list is passed over.
+// The number of items of a long list is estimated from its length, if known. Of many lists,
+// only some are probed. Documents that are not lists are skipped.
 func TestLook(t *testing.T) {
 	s := newDocumentServer(t, "/long.json")
 	s.add("/long.json", "long", 5000) // of 180 bytes each
@@ -85,7 +85,7 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// A site whose documents cannot be had has none to offer, and says why.
+// If no document of a site can be fetched or parsed, Probe returns the reason.
 func TestProbeBrokenDocuments(t *testing.T) {
 	for name, c := range map[string]struct {
 		with string

@@ -29,7 +29,7 @@ func published01(pages []*millrace.Page) *httptest.Server {
 	return srv
 }
 
-// A site's pages in memory, by this protocol alone.
+// Mirror a site's pages into memory, using only this protocol.
 func ExampleDraft01_mirror() {
 	site := published01(mills01)
 	defer site.Close()

@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// The vector that other implementations agree on.
+// The test vector that other implementations share.
 func TestVector01(t *testing.T) {
 	d := &document{CanonicalURL: "https://example.com/hello-world/", Title: "Hello World", Content: "Hello World"}
 	body, hash := draft01.Encode(d)
@@ -69,8 +69,8 @@ func TestGolden01(t *testing.T) {
 	}
 }
 
-// Whatever strings a document has, it is in the canonical form that the
-// library makes of it, its hash holds both ways, and it is read as it was.
+// A document with any strings has the canonical form that the library computes, matches its
+// hash with and without white space, and parses to an equal document.
 func FuzzDocument01(f *testing.F) {
 	f.Add("https://example.com/", "Title", "Text\n\nmore", "A", "en", "D", `{"@type":"Article","n":1.0}`, int64(1700000000))
 	f.Add("https://example.com/x?y=%20", "\u2028\x00\"", "", "", "", "", `[]`, int64(0))
@@ -159,7 +159,7 @@ func TestDecodeDocument01(t *testing.T) {
 	}
 }
 
-// Servers with a canonical form of their own hash what they send.
+// Servers with their own canonical form hash the bytes that they send.
 func TestHashHolds(t *testing.T) {
 	own := `{"title":"T","profile":"tct-1","content":"a/b","canonical_url":"https://e.com/"}`
 	hash := hashPrefix + canon.SHA256Hex([]byte(own))

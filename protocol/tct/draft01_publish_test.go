@@ -39,7 +39,7 @@ func view01(pages []*millrace.Page) *protocoltest.View {
 	return protocoltest.NewView(millrace.Site{Base: base01, Title: "The site"}, pages, Draft01().Tagger)
 }
 
-// large01 gives the large documents of a view by path.
+// large01 returns the large documents of a view by path.
 func large01(t *testing.T, v millrace.View, items int) map[string]*millrace.Document {
 	t.Helper()
 	out := map[string]*millrace.Document{}
@@ -86,8 +86,8 @@ func TestDocumentHeader01(t *testing.T) {
 	}
 }
 
-// A page that has changed since its tag was written is an error, never bytes
-// under a tag that is not theirs.
+// If a page has changed since its tag was computed, writing its document fails. It never
+// writes bytes that do not match the tag.
 func TestWriteVerifies01(t *testing.T) {
 	v := view01([]*millrace.Page{{URL: "/x/", Title: "One"}})
 	d, err := draft01.NewPublisher(nil).Find(t.Context(), lying01{v}, httptest.NewRequest(http.MethodGet, "http://docs/x/llm.json", nil))
@@ -219,12 +219,12 @@ func TestOverview01(t *testing.T) {
 	if err != nil || len(links) != 1 || links[0].URL != base01+"llm.json" {
 		t.Errorf("%v %v", links, err)
 	}
-	// A page of the site keeps the name.
+	// A page of the site keeps its path.
 	docs = large01(t, view01([]*millrace.Page{{URL: "/llm.json"}}), 0)
 	if docs["/~2/llm.json"] == nil {
 		t.Errorf("large documents: %v", docs)
 	}
-	// The same pages give the same overview; so does a page more, and a section more gives another one.
+	// Another page does not change the overview; another section does.
 	if other := large01(t, view01(pages01(30)[1:]), 0)["/llm.json"]; other.ETag != hash {
 		t.Error("the overview of the same site differs")
 	}
@@ -272,7 +272,7 @@ func TestAnnounce01(t *testing.T) {
 	}
 }
 
-// A view that fails is not a document that is missing.
+// An error of the view is not reported as a missing document.
 func TestFindFails01(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -301,9 +301,9 @@ func BenchmarkFind(b *testing.B) {
 	}
 }
 
-// A site whose "/" redirects to a page of it has no overview, and all of its
-// pages are in the lists once. The first list may change whatever page does: what
-// the redirect leads to is said by no change.
+// A site whose "/" redirects to one of its pages has no overview, and all its pages are in the
+// lists once. Any change may change the first list, because no change names the target of the
+// redirect.
 func TestHomeRedirects01(t *testing.T) {
 	v := protocoltest.NewView(millrace.Site{Base: base01, Title: "The site", Home: "/p/7/"}, pages01(30)[1:], Draft01().Tagger)
 	docs := large01(t, v, 0)
@@ -314,7 +314,8 @@ func TestHomeRedirects01(t *testing.T) {
 	if links, err := draft01.NewPublisher(nil).Advertise(v).Page(t.Context(), "/"); err != nil || len(links) != 0 {
 		t.Errorf("links of a redirect: %v %v", links, err)
 	}
-	// A target without a tag, such as a listing, has a document all the same, numbered as any other.
+	// A target without a tag, such as a listing, still has a document, numbered like any
+	// other.
 	site := millrace.Site{Base: base01, Title: "The site", Home: "/posts/"}
 	posts := &millrace.Page{URL: "/posts/", Title: "Posts", Kind: millrace.Listing, Blocks: millrace.TextBlocks("Of mills."), Known: millrace.AllFields}
 	v = protocoltest.NewView(site, append(pages01(3)[1:], posts, &millrace.Page{URL: "/posts", Title: "Rival", Known: millrace.AllFields}), Draft01().Tagger)

@@ -17,7 +17,8 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// A list that lies: each entry stands or falls alone, with its place.
+// A list with invalid entries: each is skipped by itself, with an error that names its
+// position.
 func TestListsThatLie01(t *testing.T) {
 	list := `{"version":1,"items":[
 {"cUrl":"https://example.com/a","mUrl":"https://example.com/a/llm.json","etag":"sha256-1"},
@@ -56,8 +57,8 @@ func TestListsThatLie01(t *testing.T) {
 	}
 }
 
-// A list that is announced may say that it is HTML. Where none is announced, HTML is
-// no list.
+// An announced list may have the media type of HTML. If no list is announced, HTML is not
+// treated as a list.
 func TestListSaysHTML(t *testing.T) {
 	list := listHead + `{"cUrl":"https://example.com/a","mUrl":"https://example.com/a/llm.json","etag":"sha256-1"}` + listTail
 	client := &http.Client{Transport: protocoltest.Transport(func(r *http.Request) (*http.Response, error) {
@@ -73,7 +74,7 @@ func TestListSaysHTML(t *testing.T) {
 	}
 }
 
-// A list that is broken anywhere, even at its end, applies nothing.
+// If a list is broken anywhere, even at its end, none of it is applied.
 func TestBrokenLists01(t *testing.T) {
 	good := bytes.NewBufferString(listHead)
 	for i := range 20_000 { // more than is spooled in memory

@@ -1,8 +1,8 @@
 package tct
 
-// draft02 is what the reader of draft-03 accepts of draft-02, which version 2.1.0 of the
-// plugin of the draft's author writes: documents without a hash, whose ETag does not depend on
-// their bytes.
+// draft02 is the form of draft-02 that the reader of draft-03 accepts: documents without a
+// hash, whose ETag does not depend on their bytes. Version 2.1.0 of the draft author's plugin
+// writes it.
 var draft02 = &draft{
 	Number:      "02",
 	Profile:     profileName,

@@ -28,7 +28,7 @@ const (
 	indexProfile03 = profiles03 + "tct-m-sitemap-index-profile"
 )
 
-// draft03 is what draft-03 has of its own.
+// draft03 holds the values and functions that are specific to draft-03.
 var draft03 = &draft{
 	Number:      "03",
 	Title:       "The Collaboration Content Transfer (TCT) Protocol",

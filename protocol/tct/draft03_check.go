@@ -20,20 +20,20 @@ import (
 )
 
 // rules03 returns the rules of the draft by subject: the root, a list, a page. The text of the
-// draft was not at hand. What its reference refuses or its papers call required counts as
-// MUST. What both of its validators demand or advise counts as SHOULD, since the draft may
-// allow more. A list of draft-02 is judged by the rules that both drafts have.
+// draft was not available. A rule is a MUST if the reference rejects a violation or its papers
+// call the rule required. It is a SHOULD if both of the validators demand or advise it, since
+// the draft may allow more. A list of draft-02 is checked by the rules that both drafts have.
 //
-// A rule judges only what passed the rules before it, so that one fault is one finding. No
-// rule checks that a document which has left the list answers 404: it needs two states of the
-// site.
+// A rule checks only documents that passed the rules before it, so that one fault causes one
+// finding. No rule checks that a document which has left the list answers 404: it needs two
+// states of the site.
 func rules03(rule newRule) []check.Rule {
 	const must, should = check.Must, check.Should
 	out := []check.Rule{
 		rule("root", "index-link", must, "The final response of the root has a Link with rel=index and type=application/json that leads to the M-Sitemap.", checkIndexLink),
 		rule("root", "no-profile-param", must, "No Link of the root has a parameter profile.", own(checkNoProfileParam)),
 		rule("root", "absolute-target", should, "The target of the root's Link is absolute.", own(checkAbsoluteTarget)),
-		rule("list", "status", must, "The M-Sitemap is where the root says: 200, and a JSON object.", checkExposed),
+		rule("list", "status", must, "The root's link leads to the M-Sitemap: 200 and a JSON object.", checkExposed),
 	}
 	for _, k := range []struct{ section, what, profile string }{{"list", "The M-Sitemap", listProfile03}, {"page", "An M-URL", pageProfile03}} {
 		on := func(f func(a *answer, fail check.Fail) bool) siteRule {
@@ -60,17 +60,17 @@ func rules03(rule newRule) []check.Rule {
 	return append(out,
 		rule("list", "version-2", must, "version is the integer 2.", own(onLists(checkVersion))),
 		rule("list", "items", must, "items is an array of objects.", onLists(checkItems)),
-		rule("list", "no-sitemaps", must, "There is no member sitemaps.", own(onLists(checkNoSitemaps))),
+		rule("list", "no-sitemaps", must, "The member sitemaps is absent.", own(onLists(checkNoSitemaps))),
 		rule("list", "c-url", must, "cUrl is an absolute http or https URI.", checkCURL),
 		rule("list", "m-url", must, "mUrl is an absolute http or https URI, which answers 200.", checkMURL),
-		rule("list", "etag-form", must, "etag, where it is given, is sha256- and 64 lower-case hexadecimal digits.", own(onLists(checkItemTag(lower, true)))),
-		rule("list", "last-modified", must, "lastModified, where it is given, is a timestamp of RFC 3339.", own(onLists(checkLastModified))),
-		rule("list", "unique-c-urls", must, "No two items have one cUrl.", onLists(checkUnique("cUrl"))),
-		rule("list", "unique-m-urls", must, "No two items have one mUrl.", onLists(checkUnique("mUrl"))),
+		rule("list", "etag-form", must, "etag, if present, is sha256- and 64 lower-case hexadecimal digits.", own(onLists(checkItemTag(lower, true)))),
+		rule("list", "last-modified", must, "lastModified, if present, is a timestamp of RFC 3339.", own(onLists(checkLastModified))),
+		rule("list", "unique-c-urls", must, "No two items have the same cUrl.", onLists(checkUnique("cUrl"))),
+		rule("list", "unique-m-urls", must, "No two items have the same mUrl.", onLists(checkUnique("mUrl"))),
 		rule("list", "same-origin", should, "Items are on the origin of the list, without userinfo and fragment.", onLists(checkSameOrigin)),
-		rule("list", "no-leak", must, "The M-Sitemap does not list what the public may not have.", onPages(checkLeak)),
+		rule("list", "no-leak", must, "The M-Sitemap lists only public documents.", onPages(checkLeak)),
 		rule("list", "identity-refused", should, "A request with Accept-Encoding: identity;q=0 is answered with 406.", askAnswers("list", checkIdentityRefused)),
-		rule("list", "if-none-match", must, "If-None-Match with the present tag is answered with 304 and the tag.", askAnswers("list", checkListNotModified)),
+		rule("list", "if-none-match", must, "If-None-Match with the current tag is answered with 304 and the tag.", askAnswers("list", checkListNotModified)),
 		rule("list", "post", should, "A POST is answered with 405, and an Allow with GET and HEAD.", askAnswers("list", checkPost)),
 		rule("list", "stable", must, "Two requests get the same bytes and the same ETag.", askAnswers("list", checkStable)),
 
@@ -79,21 +79,21 @@ func rules03(rule newRule) []check.Rule {
 		rule("page", "canonical-url", must, "canonical_url is a string: the C-URL.", onPages(checkCanonicalURL)),
 		rule("page", "title", must, "title is a string.", onPages(checkString("title"))),
 		rule("page", "content", must, "content is a string.", onPages(checkString("content"))),
-		rule("page", "language", must, "language, where it is given, is a well-formed language tag (RFC 5646).", onPages(checkMember("language", languageTag, "a language tag, such as en-GB"))),
-		rule("page", "content-media-type", must, "content_media_type, where it is given, is a media type.", onPages(checkMember("content_media_type", mediaTypeForm, "a media type, such as text/plain; charset=utf-8"))),
+		rule("page", "language", must, "language, if present, is a well-formed language tag (RFC 5646).", onPages(checkMember("language", languageTag, "a language tag, such as en-GB"))),
+		rule("page", "content-media-type", must, "content_media_type, if present, is a media type.", onPages(checkMember("content_media_type", mediaTypeForm, "a media type, such as text/plain; charset=utf-8"))),
 		rule("page", "canonical-link", must, "A Link with rel=canonical leads to the C-URL.", onPages(checkCanonicalLink)),
-		rule("page", "alternate-link", should, "The C-URL leads to its M-URL with rel=alternate and type=application/json.", checkAlternate(false)),
-		rule("page", "hint", must, "The etag of an item, where it is given, is that of its M-URL.", own(checkParity(
+		rule("page", "alternate-link", should, "The C-URL links to its M-URL with rel=alternate and type=application/json.", checkAlternate(false)),
+		rule("page", "hint", must, "The etag of an item, if present, is the ETag of its M-URL.", own(checkParity(
 			func(p *seenPage) bool { return isLowerHash(p.Item.Tag) && isLowerHash(p.Tag) },
 			func(p *seenPage) bool { return p.Item.Tag == p.Tag }))),
-		rule("page", "if-none-match", must, "If-None-Match with the present tag is answered with 304.", askProbes(kit.IfNoneMatch)),
+		rule("page", "if-none-match", must, "If-None-Match with the current tag is answered with 304.", askProbes(kit.IfNoneMatch)),
 		rule("page", "if-none-match-list", must, "If-None-Match is a list of tags (RFC 9110, 13.1.2).", askProbes(kit.TagForms(kit.TagList))),
 		rule("page", "if-none-match-any", must, "If-None-Match: * matches any representation (RFC 9110, 13.1.2).", askProbes(kit.TagForms(kit.AnyTag))),
 		rule("page", "if-none-match-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", askProbes(kit.TagForms(kit.WeakTag))),
 		rule("page", "if-none-match-other", must, "If-None-Match with other tags is answered with 200 and the JSON.", askProbes(kit.OtherTag)),
-		rule("page", "not-modified-fields", must, "A 304 has the fields of the 200 for caches, and its Links.", askProbes(kit.NotModifiedFields(false, "Cache-Control", "Vary", "Link"))),
-		rule("page", "no-empty-object", should, "There is no empty object, and none whose first name is 0: the reference reads them as arrays.", own(onPages(checkNoEmptyObject))),
-		rule("page", "no-u2028", should, "There is no U+2028 and no U+2029: the reference writes them otherwise than RFC 8785.", own(onPages(checkNoSeparators))),
+		rule("page", "not-modified-fields", must, "A 304 has the cache fields and the Links of the 200.", askProbes(kit.NotModifiedFields(false, "Cache-Control", "Vary", "Link"))),
+		rule("page", "no-empty-object", should, "The JSON has no empty object, and no object whose first name is 0: the reference parses them as arrays.", own(onPages(checkNoEmptyObject))),
+		rule("page", "no-u2028", should, "The JSON has no U+2028 and no U+2029: the reference does not write them as RFC 8785 requires.", own(onPages(checkNoSeparators))),
 	)
 }
 
@@ -312,7 +312,7 @@ func checkHead(ctx context.Context, s *siteContext, a *answer, fail check.Fail) 
 
 func checkNoSitemaps(l *seenList, fail check.Fail) {
 	if raw, there := l.Fields["sitemaps"]; there {
-		fail(l.URL, "sitemaps: "+kit.Short(string(raw)), "no such member: it is that of an index of lists")
+		fail(l.URL, "sitemaps: "+kit.Short(string(raw)), "no such member, which only an index of lists has")
 	}
 }
 
@@ -335,7 +335,7 @@ func checkUnique(name string) func(l *seenList, fail check.Fail) {
 		l.Each(func(i int, it *seenItem) {
 			u := kit.Text(it.Fields[name])
 			if first, twice := seen[u]; twice && u != "" {
-				fail(l.URL, fmt.Sprintf("items/%d/%s: %s", i, name, u), fmt.Sprintf("another one than that of items/%d", first))
+				fail(l.URL, fmt.Sprintf("items/%d/%s: %s", i, name, u), fmt.Sprintf("a different value than in items/%d", first))
 				return
 			}
 			seen[u] = i
@@ -407,7 +407,7 @@ func checkStable(ctx context.Context, s *siteContext, a *answer, fail check.Fail
 		return false, err // it has changed, once
 	}
 	got, want := difference(second.Body, a.Resp.Body)
-	fail(a.URL, "the second answer has "+got+" and ETag: "+second.Header.Get("ETag"), "as the first one, "+want+" and ETag: "+a.Said("ETag"))
+	fail(a.URL, "the second response has "+got+" and ETag: "+second.Header.Get("ETag"), "the same as in the first, "+want+" and ETag: "+a.Said("ETag"))
 	return true, nil
 }
 
@@ -430,7 +430,7 @@ const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 func checkNoEmptyObject(p *seenPage, fail check.Fail) bool {
 	for name, raw := range p.Fields {
 		if hasArrayObject(raw) {
-			fail(p.MURL, name+": "+kit.Short(string(raw)), "no object that is empty, or has 0 as its first name")
+			fail(p.MURL, name+": "+kit.Short(string(raw)), "no empty object, and none whose first name is 0")
 		}
 	}
 	return p.Fields != nil

@@ -20,8 +20,8 @@ const (
 	pagePath03 = "/post/tct.json"
 )
 
-// signed edits the body of a document, whose ETag, digest and length follow. If it
-// is a page, the hint of the list follows, too.
+// signed edits the body of a document, and updates its ETag, digest and length. For a page, it
+// also updates the hint in the list.
 func signed(path string, f func(body string) string) protocoltest.Breaker {
 	return func(h http.Handler) http.Handler {
 		plain := func(r *http.Request, path string) *httptest.ResponseRecorder {
@@ -63,7 +63,7 @@ func signed(path string, f func(body string) string) protocoltest.Breaker {
 	}
 }
 
-// changed03 changes what a document has as JSON, which stays canonical.
+// changed03 edits the JSON object of a document, and encodes it canonically.
 func changed03(path string, f func(m map[string]any)) protocoltest.Breaker {
 	return signed(path, func(body string) string {
 		var m map[string]any
@@ -83,7 +83,7 @@ func without03(path, name string) protocoltest.Breaker {
 	return changed03(path, func(m map[string]any) { delete(m, name) })
 }
 
-// item03 changes the item of the page.
+// item03 edits the list item of the page.
 func item03(f func(it map[string]any)) protocoltest.Breaker {
 	return changed03(listPath03, func(m map[string]any) {
 		for _, it := range m["items"].([]any) {
@@ -94,7 +94,7 @@ func item03(f func(it map[string]any)) protocoltest.Breaker {
 	})
 }
 
-// field03 changes a field of the responses, to GET and to HEAD.
+// field03 sets a field of the responses to GET and HEAD.
 func field03(path, name, value string) protocoltest.Breaker {
 	return header03(path, func(_ *http.Request, h http.Header) {
 		if h.Del(name); value != "" {
@@ -103,7 +103,7 @@ func field03(path, name, value string) protocoltest.Breaker {
 	})
 }
 
-// header03 changes the header of the responses of a path.
+// header03 edits the header of the responses of a path.
 func header03(path string, f func(r *http.Request, h http.Header)) protocoltest.Breaker {
 	return func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -121,7 +121,7 @@ func header03(path string, f func(r *http.Request, h http.Header)) protocoltest.
 	}
 }
 
-// links03 replaces in the Link fields of a path.
+// links03 replaces old by new in the Link fields of a path.
 func links03(path, old, new string) protocoltest.Breaker {
 	return header03(path, func(_ *http.Request, h http.Header) {
 		for i, l := range h["Link"] {
@@ -130,7 +130,7 @@ func links03(path, old, new string) protocoltest.Breaker {
 	})
 }
 
-// tags03 changes the If-None-Match of requests.
+// tags03 edits the If-None-Match of requests.
 func tags03(path string, f func(v string) string) protocoltest.Breaker {
 	return protocoltest.OnRequest(path, func(r *http.Request) {
 		if v := r.Header.Get("If-None-Match"); v != "" {
@@ -141,7 +141,7 @@ func tags03(path string, f func(v string) string) protocoltest.Breaker {
 	})
 }
 
-// fault03 is a fault without the protocol's name in its rule.
+// fault03 returns a fault of a rule, which is named without the protocol.
 func fault03(rule, name string, b protocoltest.Breaker) protocoltest.Fault {
 	return protocoltest.Fault{Rule: name03 + "/" + rule, Name: name, Break: b}
 }
@@ -275,7 +275,7 @@ func faults03() (out []protocoltest.Fault) {
 	)
 }
 
-// indexProfileOf returns a profile that is not that of a list or a page.
+// indexProfileOf returns a profile that is wrong for the given section.
 func indexProfileOf(section string) string {
 	if section == "list" {
 		return pageProfile03
@@ -283,7 +283,7 @@ func indexProfileOf(section string) string {
 	return indexProfile03
 }
 
-// gzipping codes the 200s of a path, each with the ETag of the coded bytes.
+// gzipping adds Content-Encoding: identity to the responses of a path.
 func gzipping(path string, h http.Handler) http.Handler {
 	return header03(path, func(_ *http.Request, head http.Header) { head.Set("Content-Encoding", "identity") })(h)
 }

@@ -18,8 +18,8 @@ import (
 
 const start03 = `{"canonical_url":"https://`
 
-// Documents with their ETags: the one in Appendix C of the draft, and others that
-// other implementations of RFC 8785 and SHA-256 give the same tags.
+// Documents with their ETags: the example in Appendix C of the draft, and others whose tags
+// were computed by other implementations of RFC 8785 and SHA-256.
 func TestVectors03(t *testing.T) {
 	for _, c := range []struct {
 		body, tag string
@@ -69,7 +69,7 @@ func TestVectors03(t *testing.T) {
 	}
 }
 
-// What a publisher says is what the reference writes, too.
+// A published document has the same bytes as that of the reference.
 func TestDocument03(t *testing.T) {
 	p := &millrace.Page{
 		URL: "/", Title: "A\u2028B", Language: "en_GB", Author: "A.\u2028Writer", Description: "D\u2029E",
@@ -91,7 +91,7 @@ func TestDocument03(t *testing.T) {
 	}
 }
 
-// The overview of a site without a home page is a document like others.
+// The overview of a site without a home page has the form of any other document.
 func TestOverview03(t *testing.T) {
 	v := protocoltest.NewView(millrace.Site{Base: "https://e.com/", Title: "A\u2028B", Language: "en_"}, []*millrace.Page{{URL: "/a", Title: "A *b*", Known: millrace.AllFields}}, Draft03().Tagger)
 	var b strings.Builder
@@ -132,7 +132,7 @@ func TestForms03(t *testing.T) {
 	}
 }
 
-// The lists of a large site: each is canonical, and the root leads to all of them.
+// The lists of a large site: each is canonical, and the root links to all of them.
 func TestLists03(t *testing.T) {
 	var pages []*millrace.Page
 	for _, u := range []string{"/", "/a", "/b", "/c", "/d", "/e", "/f", "/g", "/h"} {
@@ -173,7 +173,7 @@ func TestLists03(t *testing.T) {
 	}
 }
 
-// A site in draft-02 is judged by what both drafts have.
+// A draft-02 site is checked by the rules that both drafts have.
 func TestCheckDraft02(t *testing.T) {
 	send := func(w http.ResponseWriter, body string) {
 		w.Header().Set("Content-Type", contentType)

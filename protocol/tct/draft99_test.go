@@ -12,9 +12,8 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// draft99 is a draft that does not exist: its members have other names, and its hash
-// is of other bytes. This file is all that such a draft would take, beside a line in
-// package all.
+// draft99 is a draft that does not exist: its members have other names, and its hash covers
+// other bytes. A new draft needs only such a file and a line in package all.
 var draft99 = &draft{
 	Number:       "99",
 	Name:         "tct-99",
@@ -85,7 +84,7 @@ func checkSum99(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-// A new draft takes a table.
+// A table is enough to define a new draft.
 func TestNewDraft(t *testing.T) {
 	src, err := os.ReadFile("draft99_test.go")
 	if err != nil {

@@ -34,7 +34,7 @@ func (d *document) Extended() bool {
 		len(d.StructuredData) > 0
 }
 
-// member is a member of a draft's documents.
+// member describes a member of a draft's documents.
 type member struct {
 	Name string
 	Kind kind
@@ -134,7 +134,7 @@ var jsonLimits = jsonio.Limits{Size: 32 << 20, Depth: 256}
 // errRequired is the error for a required member that a document lacks.
 var errRequired = errors.New("the member is required")
 
-// Decode parses a document of the draft, or of one that it accepts as well. It returns the
+// Decode parses a document of the draft, or of a draft that it also accepts. It returns the
 // document's hash: the member unchanged, or the hash of the bytes if documents have no such
 // member; "" if the draft has neither. An optional member of the wrong type counts as absent.
 // Errors are [*millrace.FormatError] without the URL, with [errRequired] for a missing member
@@ -157,14 +157,14 @@ func (d *draft) Decode(body []byte) (doc *document, sum string, err error) {
 		switch m.Kind {
 		case profileMember:
 			if its.ListProfile != "" && s != its.Profile {
-				return nil, "", d.FormatError(&millrace.FormatError{Position: "/" + m.Name, Reason: "it is " + kit.Short(s) + ", not that of a document"}, "", section(d.RuleNames.Object))
+				return nil, "", d.FormatError(&millrace.FormatError{Position: "/" + m.Name, Reason: "got " + kit.Short(s) + ", want the profile of a document"}, "", section(d.RuleNames.Object))
 			}
 		case requiredMember, hashMember:
 			if !there || raw.Kind() == 'n' {
 				return nil, "", d.FormatError(&millrace.FormatError{Position: "/" + m.Name, Err: errRequired}, "", section(d.RuleNames.CanonicalURL))
 			}
 			if !is {
-				return nil, "", d.FormatError(&millrace.FormatError{Position: "/" + m.Name, Reason: "it is no string"}, "", section(d.RuleNames.Object))
+				return nil, "", d.FormatError(&millrace.FormatError{Position: "/" + m.Name, Reason: "not a string"}, "", section(d.RuleNames.Object))
 			}
 			if m.Kind == hashMember {
 				sum, own = s, true

@@ -12,9 +12,9 @@ type draftError struct{ Draft string } // such as "draft-03"; "" = draft-00, dra
 // Error names the draft.
 func (e *draftError) Error() string {
 	if e.Draft == "" {
-		return "it is not of this draft of TCT"
+		return "not of this draft of TCT"
 	}
-	return "it is of " + e.Draft + " of TCT"
+	return "uses " + e.Draft + " of TCT"
 }
 
 // ErrorCode returns "other-draft".
@@ -39,8 +39,8 @@ func numberOf(profile, version string) string {
 	return ""
 }
 
-// ofList returns the draft of a list: d, or one that its reader accepts as well. The error is
-// a [*millrace.FormatError] with a [*draftError].
+// ofList returns the draft of a list: d, or another draft that its reader accepts. The error
+// is a [*millrace.FormatError] with a [*draftError].
 func (d *draft) ofList(profile, version string) (*draft, error) {
 	n := numberOf(profile, version)
 	for _, its := range []*draft{d, d.Also} {

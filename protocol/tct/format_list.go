@@ -17,7 +17,7 @@ import (
 // The errors for a list that cannot be read.
 var (
 	errNoList  = errors.New("not an M-Sitemap")
-	errVersion = millrace.Coded("unknown-version", errors.New("the version of the list is unknown"))
+	errVersion = millrace.Coded("unknown-version", errors.New("unknown list version"))
 )
 
 // listItem is one entry of a list. A reader accepts the tag under the name of any draft.
@@ -70,7 +70,7 @@ func (d *draft) appendItem(dst []byte, it *listItem) []byte {
 	return dst
 }
 
-// member returns the member of a name.
+// member returns the value of the named member.
 func (it *listItem) member(name string) string {
 	switch name {
 	case "cUrl":
@@ -139,7 +139,7 @@ func walk(r *jsonio.Reader, visit func(i int, it *listItem, err error) bool) (to
 type indexError struct{ Lists []string }
 
 // Error returns the reason.
-func (*indexError) Error() string { return "it is an index that names no lists of this origin" }
+func (*indexError) Error() string { return "index without lists of this origin" }
 
 // Unwrap returns ErrInvalid.
 func (*indexError) Unwrap() error { return millrace.ErrInvalid }
@@ -160,9 +160,9 @@ func listsIn(err error, at string) (lists []kit.Resource) {
 // maxIndexed is the most lists that an index may name.
 const maxIndexed = 64
 
-// indexed returns the lists that an index names: each is a string, or an object with
-// one string that is an absolute URL. The text of the draft, with the members of the
-// entries, was not at hand.
+// indexed returns the lists that an index names: each is a string, or an object with one
+// string that is an absolute URL. The text of the draft, which defines the members of the
+// entries, was not available.
 func indexed(raw jsonio.Raw) (lists []string) {
 	var entries []jsonio.Raw
 	if jsonio.Unmarshal(raw, &jsonLimits, &entries) != nil {
@@ -216,9 +216,9 @@ func (d *draft) ScanList(r io.Reader, size int64, visit func(i int, it *listItem
 	case err == nil && top.Version == nil && !its.VersionOptional:
 		err = &millrace.FormatError{Position: "/version", Err: errRequired}
 	case err == nil && its.ListProfile != "" && top.Profile != its.ListProfile:
-		err = &millrace.FormatError{Position: "/profile", Reason: "it is " + kit.Short(top.Profile) + ", not that of a list"}
+		err = &millrace.FormatError{Position: "/profile", Reason: "got " + kit.Short(top.Profile) + ", want the profile of a list"}
 	case err == nil && top.Index && its.IndexProfile != "":
-		err = &millrace.FormatError{Position: "/sitemaps", Reason: "a list with this member is no list"}
+		err = &millrace.FormatError{Position: "/sitemaps", Reason: "a list must not have this member"}
 	}
 	return d.FormatError(err, "", at)
 }
@@ -238,7 +238,7 @@ func (it listItem) Check(origins []string) (listItem, error) {
 		return wrong("mUrl", "", err)
 	}
 	if !slices.Contains(origins, canon.Origin(it.MURL)) {
-		return wrong("mUrl", "it is on another origin than the list, "+origins[0], nil)
+		return wrong("mUrl", "not on the origin of the list, "+origins[0], nil)
 	}
 	return it, nil
 }

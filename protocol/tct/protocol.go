@@ -21,7 +21,7 @@ const (
 	hashPrefix   = "sha256-" // of ETags
 )
 
-// What encloses the items of a list before draft-03.
+// The text around the items of a list before draft-03.
 const (
 	listHead = `{"version":1,"profile":"` + profileName + `","items":[`
 	listTail = "]}"
@@ -40,8 +40,8 @@ type draft struct {
 	Names     docname.Names // of the M-URLs
 	List      string        // path of the list, without ".json"
 	ListItems int           // most items in one list
-	// OneList: a site has one list of all pages, which begins with the home page, at a
-	// fixed place. If false, the root leads to the lists.
+	// OneList: a site has one list of all pages, which begins with the home page, at a fixed
+	// path. If false, the root links to the lists.
 	OneList bool
 	// AbsoluteURL: the root's link to a list is absolute. RootHTML: that link may also be in
 	// the HTML of the root.
@@ -83,16 +83,16 @@ type draft struct {
 	ListBreak          string // before each item
 	IndexProfile       string // of a list of lists
 
-	// Once returns the documents, other than lists, that a site has once, for the owner's
-	// policy or nil. Public are the paths of all such documents, PolicyPath that of the policy
-	// descriptor, to which the list links.
+	// Once returns the site-wide documents other than lists; policy is the owner's, or nil.
+	// Public are the paths of all such documents, PolicyPath is that of the policy descriptor,
+	// to which the list links.
 	Once       func(d *draft, site millrace.Site, policy *millrace.Policy) []*millrace.Document
 	Public     []string
 	PolicyPath string
 
 	// Reading and checking.
 
-	Also      *draft // an earlier draft that the reader reads as well
+	Also      *draft // an earlier draft that the reader also accepts
 	Handshake bool   // pages link to their documents: see [protocol.ReaderOptions]
 	HTMLFirst bool   // links in a page's HTML come before its Link fields
 	RuleNames ruleNames
@@ -108,10 +108,10 @@ type draft struct {
 type ruleNames struct {
 	Items  string // of lists
 	HTTPS  string // a list of an https site is on https; "" = no rule
-	Parity string // a list and a document have one validator, on one origin
+	Parity string // a list and a document have the same validator and origin
 
 	Object, CanonicalURL string // of documents
-	Alternate            string // a page and its document are on one origin
+	Alternate            string // a page and its document have the same origin
 	CanonicalLink        string
 	ContentType          string
 	StrongETag           string
@@ -189,8 +189,8 @@ func (d *draft) tag(doc *document) string {
 	}))
 }
 
-// FormatError fills in the protocol, the URL and the section of a
-// [*millrace.FormatError]. Other errors are returned as they are.
+// FormatError fills in the protocol, the URL and the section of a [*millrace.FormatError]. It
+// returns other errors unchanged.
 func (d *draft) FormatError(err error, url, section string) error {
 	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
 		f.Protocol, f.URL, f.Section = d.Name, url, section

@@ -18,8 +18,8 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// publisher serves, under the endpoint base, the lists of a draft, the documents that a site
-// has once, and the M-URLs.
+// publisher serves, below the endpoint base, the lists of a draft, the site-wide documents,
+// and the M-URLs.
 type publisher struct {
 	*draft
 	policy    *millrace.Policy // nil = none
@@ -47,8 +47,8 @@ func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) 
 	return p.draft.Find(ctx, v, r)
 }
 
-// All yields the lists, the overview of a site without a home page, the documents that a site
-// has once, and every page's document.
+// All yields the lists, the overview of a site without a home page, the site-wide documents,
+// and every page's document.
 func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
 		site := v.Site()
@@ -157,7 +157,7 @@ func (d *draft) write(w io.Writer, doc *document, url, want string) error {
 	}
 	body, hash := d.Encode(doc)
 	if tagOf(hash) != want {
-		return fmt.Errorf("%s: document of %s: its hash is %s, but its tag is %s", d.Name, url, hash, want)
+		return fmt.Errorf("%s: document of %s: hash %s does not match tag %s", d.Name, url, hash, want)
 	}
 	_, err := w.Write(body)
 	return err

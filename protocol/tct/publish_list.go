@@ -28,8 +28,8 @@ func (p *publisher) shards(site millrace.Site) int {
 	return n
 }
 
-// listName returns the path of one list. It changes with the number of lists: a client that
-// knows the old paths finds no lists, rather than one that seems to have lost half its pages.
+// listName returns the path of one list. It changes with the number of lists, so a client with
+// the old paths gets no list, instead of one that lacks half of its pages.
 func (d *draft) listName(i, shards int) string {
 	if shards == 1 {
 		return d.List + ".json"

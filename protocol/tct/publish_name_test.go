@@ -7,8 +7,8 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// Whatever pages a site has, each has a name of its own, no name is that of a
-// page, and the store's view of rivals is symmetric.
+// For any set of pages, each page has a unique name, no name is the path of a page, and the
+// store's view of rivals is symmetric.
 func FuzzNames(f *testing.F) {
 	f.Add("/post\n/post/\n/post/llm.json\n/post/llm.json/llm.json")
 	f.Add("/post\n/post/\n/post/llm/\n/post/llm//llm/")

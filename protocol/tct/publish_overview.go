@@ -103,7 +103,7 @@ func (d *draft) overview(ctx context.Context, v millrace.View) (*overview, error
 	}
 	doc := d.Document(site, &millrace.Page{URL: site.Base, Title: site.Title, Language: site.Language, Modified: modified, Blocks: millrace.TextBlocks(b.String())})
 	if doc == nil {
-		return nil, fmt.Errorf("site overview: %s is no URL", site.Base)
+		return nil, fmt.Errorf("site overview: %s is not a URL", site.Base)
 	}
 	o.document = *doc
 	o.tag = d.tag(&o.document)

@@ -33,9 +33,10 @@ func (c cursor) urls() []string {
 }
 
 // Changes yields the items of every list that has changed. If the site's lists are those of
-// the cursor, a checkpoint ends each of them. Otherwise one ends them all, because no earlier
-// section decides which pages were deleted. In that case a first checkpoint starts the client
-// over: a client that has applied only some lists holds pages of unknown sections.
+// the cursor, a checkpoint follows the items of each list. Otherwise one checkpoint follows
+// the items of all lists, because no earlier section shows which pages were deleted. In that
+// case an initial checkpoint resets the client: a client that has applied only some lists
+// holds pages of unknown sections.
 func (r *tctReader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return kit.Stream(func(y kit.Yield) error { return r.changes(ctx, since, y) })
 }
@@ -82,8 +83,8 @@ func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, y kit.Yi
 		}
 		break
 	}
-	// If another list is missing, this list may be older than the root that names them. It is
-	// read again next time, and decides then which pages were deleted.
+	// If another list is missing, this list may be older than the root that names them. Read
+	// it again next time; until then, do not treat absent pages as deleted.
 	lagging := slices.ContainsFunc(is.Missing, func(u string) bool { return !slices.Contains(was.Missing, u) })
 	is.Lists = listsOf(files, lagging)
 	if slices.Equal(is.urls(), was.urls()) {
@@ -184,8 +185,8 @@ func closeAll(files []*listFile) {
 
 // load fetches the lists that have changed since a cursor, and returns those that are complete
 // and valid. Of several targets, it skips one that is not an M-Sitemap, unless the cursor has
-// it as one. whole is false if one of them is forbidden, or is missing for the first time, as
-// on a replica that lags behind: pages that no list names may be in that one.
+// it as one. complete is false if one of them is forbidden, or is missing for the first time,
+// as on an outdated replica: pages that no list names may be in that one.
 func (r *tctReader) load(ctx context.Context, lists []kit.Resource, was cursor) (files []*listFile, missing []string, complete bool, err error) {
 	complete = true
 	defer func() {
@@ -270,7 +271,8 @@ func (r *tctReader) loadOne(ctx context.Context, l kit.Resource) (*listFile, err
 	return f, nil
 }
 
-// announced returns the error for a document that a site announces as a list and is none.
+// announced returns the error for a document that a site announces as a list but that is not
+// one.
 func (r *tctReader) announced(err error) error {
 	if errors.Is(err, errNoList) && !r.d.OneList {
 		return fmt.Errorf("%w: %w", err, millrace.ErrInvalid)

@@ -16,10 +16,10 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// generated is a list of n items that is made while it is read.
+// generated is a list of n items that is generated while it is read.
 type generated struct {
 	n, i   int
-	item   string // format of an item, of the separator, the origin and the number
+	item   string // format of an item; arguments: separator, origin, number
 	origin string
 	buf    []byte
 }
@@ -47,7 +47,7 @@ func (g *generated) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// largeLists are sites of the drafts with a list of n items.
+// largeLists maps drafts to sites with a list of n items.
 var largeLists = map[string]struct {
 	protocol protocol.Protocol
 	serve    func(w http.ResponseWriter, r *http.Request, n int)
@@ -67,8 +67,7 @@ var largeLists = map[string]struct {
 	}},
 }
 
-// A list of any length goes through in flat memory: 8 bytes an item, and what
-// a few items need.
+// A list of any length is read in constant memory plus 8 bytes per item.
 func TestListInFlatMemory(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for name, l := range largeLists {
@@ -112,8 +111,8 @@ func flat(t *testing.T, src millrace.Source, n int) {
 	t.Logf("%d items in %s, %d KB held", n, time.Since(began).Round(time.Millisecond), peak>>10)
 }
 
-// A list over the limit, such as one that never ends, is refused, with nothing
-// of it applied, by our client and by another one.
+// A list over the limit, such as one that never ends, is rejected and none of it is applied,
+// with our client and with another one.
 func TestHugeList(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for draft, l := range largeLists {

@@ -48,8 +48,8 @@ func (r *tctReader) GetList(ctx context.Context, l kit.Resource) (*http.Response
 	return resp, err
 }
 
-// ReadList reads the response to a request of a list. It returns only a list that
-// is complete and valid, and the error is [errNoList] for another document.
+// ReadList reads the response to a request for a list. It returns only complete and valid
+// lists. For another document, the error is [errNoList].
 func (r *tctReader) ReadList(resp *http.Response, at string) (*listFile, error) {
 	f := &listFile{
 		Resource: kit.Resource{URL: at, Validators: fetch.ValidatorsOf(resp)},
@@ -137,7 +137,7 @@ func (r *tctReader) Items(ctx context.Context, f *listFile, of string, y kit.Yie
 			err = r.d.FormatError(err, "", at)
 		}
 		if err == nil && again(it.CURL) {
-			err = r.Bad("", at, "the list names the page twice: the first item counts", nil)
+			err = r.Bad("", at, "duplicate page; using the first item", nil)
 		}
 		if err != nil {
 			stop = y.Give(millrace.Change{}, skip(f.URL, i, it, err))

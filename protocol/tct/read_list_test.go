@@ -29,7 +29,7 @@ func (a answers) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func plainBody(s string) func() io.Reader { return func() io.Reader { return strings.NewReader(s) } }
 
-// What a list says of when a page has changed, in the words of each draft.
+// The modification times of list items, in the form of each draft.
 func TestListTimes(t *testing.T) {
 	for _, c := range []struct {
 		of         *draft

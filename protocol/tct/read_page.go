@@ -16,8 +16,8 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// maxAlternates is how many JSON alternates of a page are tried: a site may have others than
-// those of TCT.
+// maxAlternates is the number of JSON alternates of a page that are tried: some may not be of
+// TCT.
 const maxAlternates = 4
 
 // Page fetches the document of a page: from have.Location, the URL in a list, else from the
@@ -49,7 +49,7 @@ func (r *tctReader) shakes(ctx context.Context, have millrace.Ref) error {
 		return fmt.Errorf("%s: page: %w: %w", r.d.Name, err, millrace.ErrInvalid)
 	}
 	if !slices.Contains(links, murl) {
-		return r.Bad(have.URL, r.d.RuleNames.Alternate, "its HTML does not lead to "+murl, nil)
+		return r.Bad(have.URL, r.d.RuleNames.Alternate, "the HTML of the page does not link to "+murl, nil)
 	}
 	return nil
 }
@@ -61,9 +61,9 @@ func (r *tctReader) single(ctx context.Context, have millrace.Ref) (*millrace.Pa
 	if err != nil {
 		return nil, err
 	}
-	err = fmt.Errorf("%s: %s names no JSON alternate: %w", r.d.Name, have.URL, millrace.ErrNotFound)
+	err = fmt.Errorf("%s: %s has no link to a JSON alternate: %w", r.d.Name, have.URL, millrace.ErrNotFound)
 	for i, target := range links[:min(len(links), maxAlternates)] {
-		p, e := (*millrace.Page)(nil), r.Bad(target, r.d.RuleNames.Alternate, "it is on another origin than its page", nil)
+		p, e := (*millrace.Page)(nil), r.Bad(target, r.d.RuleNames.Alternate, "not on the origin of its page", nil)
 		if canon.Origin(target) == canon.Origin(final) {
 			p, e = r.machine(ctx, target, have.Version, have.URL, final)
 		}
@@ -115,8 +115,8 @@ func (r *tctReader) machine(ctx context.Context, murl, version string, curls ...
 }
 
 // fetch fetches a document with the given header fields. If the document does not match its
-// own hash or tag, fetch repeats the request past caches. If it still does not match, it is
-// unconfirmed.
+// own hash or tag, fetch repeats the request and bypasses caches. If it still does not match,
+// it is unconfirmed.
 func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, curls []string) (*millrace.Page, error) {
 	version := fields.Get("If-None-Match")
 	resp, err := kit.Get(ctx, r.Client, http.MethodGet, murl, fields)
@@ -125,11 +125,11 @@ func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, 
 	}
 	defer resp.Body.Close()
 	if final, err := canon.URL(resp.Request.URL.String()); err != nil || canon.Origin(final) != canon.Origin(murl) {
-		return nil, r.Bad(murl, r.d.RuleNames.Parity, "it redirects to another origin: "+canon.Origin(final), nil)
+		return nil, r.Bad(murl, r.d.RuleNames.Parity, "redirects to another origin: "+canon.Origin(final), nil)
 	}
 	if resp.StatusCode == http.StatusNotModified {
 		if version == "" {
-			return nil, r.Bad(murl, r.d.RuleNames.NotModified, "304 for a request without a condition", nil)
+			return nil, r.Bad(murl, r.d.RuleNames.NotModified, "304 for an unconditional request", nil)
 		}
 		r.parity(murl, version)
 	}
@@ -138,8 +138,8 @@ func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, 
 	}
 	etag := resp.Header.Get("ETag")
 	if millrace.SameVersion(etag, version) {
-		// The server knows the validator and sends the body nevertheless.
-		r.Note(r.d.RuleNames.NotModified, murl, "the whole document for a validator that still holds")
+		// The server sends the body although the validator matches.
+		r.Note(r.d.RuleNames.NotModified, murl, "full response although the validator matches")
 		return nil, fmt.Errorf("%s: %s: %w", r.d.Name, murl, millrace.ErrUnmodified)
 	}
 	body, err := fetch.ReadBody(resp, jsonLimits.Size)
@@ -156,7 +156,7 @@ func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, 
 	holds := r.d.Holds == nil || r.d.Holds(d, body, hash)
 	if !holds && len(curls) > 1 && (isFingerprint(d.Content, hash) || isHashOf(body, hash)) {
 		// A link led to it, not a list of this draft.
-		return nil, r.Bad(murl, r.d.RuleNames.CanonicalURL, "it is a document of another draft", nil)
+		return nil, r.Bad(murl, r.d.RuleNames.CanonicalURL, "document of another draft", nil)
 	}
 	confirmed := isConfirmed(holds, hash, etag)
 	if !confirmed && fields.Get("Cache-Control") == "" {
@@ -186,7 +186,7 @@ func (r *tctReader) document(resp *http.Response, d *document, hash string, hold
 	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {
 		if l.Is("canonical", "") {
 			canonical = true
-			if err := r.leadsBack(murl, "its canonical link", l.URL, curls); err != nil {
+			if err := r.leadsBack(murl, "the canonical link", l.URL, curls); err != nil {
 				return nil, err
 			}
 		}
@@ -212,11 +212,11 @@ func (r *tctReader) document(resp *http.Response, d *document, hash string, hold
 	}
 	version := etag
 	if !holds {
-		r.Note(rules.Hash, murl, "hash is not that of the document: "+kit.Short(hash))
+		r.Note(rules.Hash, murl, "hash does not match the document: "+kit.Short(hash))
 	} else if tag != "" && !strings.Contains(version, hashPrefix) {
-		// The hash is what the tag should be. The validator in the list may be of another
-		// body, which would then never be fetched. A tag that a proxy has made never equals
-		// that in the list.
+		// Use the hash instead of the tag. The validator in the list may belong to another
+		// body, which would then never be fetched. A tag set by a proxy never equals that in
+		// the list.
 		version = `"` + tag + `"`
 	}
 	r.parity(murl, version)
@@ -233,7 +233,7 @@ func (r *tctReader) document(resp *http.Response, d *document, hash string, hold
 func (r *tctReader) parity(murl, version string) {
 	listed, ok := r.listed.Get(murl)
 	if ok && listed != "" && version != "" && !millrace.SameVersion(listed, version) {
-		r.Note(r.d.RuleNames.Parity, murl, "the list says "+kit.Short(listed)+", the document "+kit.Short(version))
+		r.Note(r.d.RuleNames.Parity, murl, "the list has "+kit.Short(listed)+", the document "+kit.Short(version))
 	}
 }
 

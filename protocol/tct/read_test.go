@@ -18,13 +18,13 @@ import (
 // The lines of a script:
 //
 //	changes        read the stream from the last cursor
-//	page URL       ask for a page as the stream or the last answer named it
-//	single URL     ask for a page without a list
+//	page URL       fetch a page by the Ref of the stream or of the last response
+//	single URL     fetch a page without a list
 //	clock 25h      let time pass
-//	handshake      ask pages whether they lead to their M-URLs from now on
-//	policy         ask for the policy
-//	key            have a key for the site, from now on
-//	again          read with another reader from now on
+//	handshake      from now on, check that pages link to their M-URLs
+//	policy         fetch the policy
+//	key            from now on, use a key for the site
+//	again          from now on, use a new reader
 func TestConversations(t *testing.T) {
 	for name, open := range map[string]func(c *conversation) millrace.Source{
 		"draft00": func(c *conversation) millrace.Source {

@@ -102,8 +102,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Whatever comes in is refused as one knows it, or a page that is carried once
-// and for all.
+// Any input is rejected with a known error, or is a page that does not change when it is
+// carried again.
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"canonical_url":"https://e.com/","title":"T","content":"C","hash":"","structured_data":[{"b":1.0}],"published":"2026-01-02"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -116,7 +116,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		once := draft01.Document(millrace.Site{}, draft01.Page(d))
 		if once == nil || strings.TrimSpace(once.Title) == "" {
-			return // its URL is none
+			return // its URL is invalid
 		}
 		if diff := cmp.Diff(once, draft01.Document(millrace.Site{}, draft01.Page(once))); diff != "" {
 			t.Fatalf("%q (-once +twice):\n%s", body, diff)

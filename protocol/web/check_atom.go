@@ -27,7 +27,7 @@ func seeAtom(resp *check.Response) *seenAtom {
 	case err != nil:
 		a.why = err.Error()
 	case !root.is(atomSpace, "feed"):
-		a.why = fmt.Sprintf("its root is <%s> of the namespace %q", root.name.Local, root.name.Space)
+		a.why = fmt.Sprintf("root element <%s> in namespace %q", root.name.Local, root.name.Space)
 	default:
 		a.feed, a.entries, a.gone = root, root.all(atomSpace, "entry"), root.all(tombstoneSpace, "deleted-entry")
 	}
@@ -44,7 +44,7 @@ func checkAtomType(a *seenAtom, fail check.Fail) {
 	kit.MediaType(a.resp.URL, a.resp, atomType, fail)
 }
 
-// one reports a finding unless an element has exactly one child of a name.
+// one reports a finding unless an element has exactly one child with the given name.
 func (a *seenAtom) one(in *node, name string, fail check.Fail) *node {
 	is := in.all(atomSpace, name)
 	if len(is) != 1 {
@@ -80,7 +80,7 @@ func checkFeedAuthor(a *seenAtom, fail check.Fail) {
 	}
 }
 
-// links reports whether an element has a link with a relation.
+// links reports whether an element has a link with the given relation.
 func (n *node) links(rel string) bool {
 	for _, l := range n.all(atomSpace, "link") {
 		is, ok := l.attr("rel")
@@ -109,7 +109,7 @@ func checkSameEntry(a *seenAtom, fail check.Fail) {
 		}
 		key := id[0].text + " " + updated[0].text
 		if seen[key] {
-			fail(a.resp.URL, fmt.Sprintf("line %d: %s twice, both of %s", e.line, kit.Short(id[0].text), updated[0].text), "another time, or one entry")
+			fail(a.resp.URL, fmt.Sprintf("line %d: duplicate id %s with the same time, %s", e.line, kit.Short(id[0].text), updated[0].text), "different times, or one entry")
 		}
 		seen[key] = true
 	}

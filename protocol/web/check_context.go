@@ -32,7 +32,7 @@ type siteContext struct {
 	kit.SiteContext
 	root     *check.Response
 	robots   *seenRobots
-	noRobots *check.Response // a server error instead of it
+	noRobots *check.Response // server error in response to the request for it
 	sitemaps []*seenSitemap
 	named    []namedSitemap
 	llms     *seenLLMs
@@ -68,7 +68,7 @@ func (s *siteContext) run(ctx context.Context) error {
 	}
 	twins := slices.ContainsFunc(s.pages, func(p *seenPage) bool { return p.md != nil || p.own != nil })
 	if s.llms == nil && s.atom == nil && s.json == nil && s.catalog == nil && !twins {
-		return fmt.Errorf("%s has no llms.txt, no Markdown beside its pages, no feed in Atom or JSON, and no API catalog: %w", s.Target.Root(), check.ErrAbsent)
+		return fmt.Errorf("%s has no llms.txt, no Markdown of its pages, no feed in Atom or JSON, and no API catalog: %w", s.Target.Root(), check.ErrAbsent)
 	}
 	return nil
 }

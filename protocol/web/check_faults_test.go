@@ -19,7 +19,7 @@ type checkFault struct {
 	breaks     breaker
 }
 
-// onMarkdown edits the Markdown that a page's own URL gives.
+// onMarkdown edits the Markdown that a page's own URL returns.
 func onMarkdown(f func(r *http.Request, rec *httptest.ResponseRecorder)) breaker {
 	return protocoltest.OnResponse(pagePath, func(r *http.Request, rec *httptest.ResponseRecorder) {
 		if strings.HasPrefix(rec.Header().Get("Content-Type"), "text/markdown") {
@@ -28,7 +28,7 @@ func onMarkdown(f func(r *http.Request, rec *httptest.ResponseRecorder)) breaker
 	})
 }
 
-// noLink takes a link from a page's header.
+// noLink removes a link from a page's header.
 func noLink(path, rel string) breaker {
 	return protocoltest.OnResponse(path, func(_ *http.Request, rec *httptest.ResponseRecorder) {
 		var kept []string
@@ -41,7 +41,7 @@ func noLink(path, rel string) breaker {
 	})
 }
 
-// neverNotModified answers conditions with the whole document.
+// neverNotModified answers conditional requests with the whole document.
 func neverNotModified(path string) breaker {
 	return func(good http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -54,8 +54,7 @@ func neverNotModified(path string) breaker {
 	}
 }
 
-// checkFaults has one fault or more for every rule. Each trips that rule and no
-// other.
+// checkFaults has at least one fault for every rule. Each fault fails that rule and no other.
 var checkFaults = []checkFault{
 	{"llmstxt/alternate", "none", noLink(pagePath, `rel="alternate"`)},
 	{"llmstxt/alternate", "to nothing", protocoltest.Both(

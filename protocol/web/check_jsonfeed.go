@@ -29,7 +29,7 @@ func seeJSONFeed(resp *check.Response) *seenJSONFeed {
 
 func checkJSONFeedObject(j *seenJSONFeed, fail check.Fail) {
 	if j.fields == nil {
-		fail(j.resp.URL, "no JSON object", "a JSON object")
+		fail(j.resp.URL, "not a JSON object", "a JSON object")
 	}
 }
 
@@ -61,7 +61,7 @@ func checkJSONFeedItems(j *seenJSONFeed, fail check.Fail) {
 	if items == nil {
 		fail(j.resp.URL, "items: "+kit.Shown(j.fields["items"]), "an array")
 	} else if len(items) != len(j.items) {
-		fail(j.resp.URL, fmt.Sprintf("%d items that are no objects", len(items)-len(j.items)), "objects")
+		fail(j.resp.URL, fmt.Sprintf("%d items that are not objects", len(items)-len(j.items)), "objects")
 	}
 }
 
@@ -84,7 +84,7 @@ func checkJSONItemID(j *seenJSONFeed, fail check.Fail) {
 		case !ok || id == "":
 			fail(j.resp.URL, fmt.Sprintf("/items/%d/id: %s", i, kit.Shown(it["id"])), "a string")
 		case seen[id]:
-			fail(j.resp.URL, fmt.Sprintf("/items/%d/id: %s, as another item has it", i, kit.Short(id)), "an id of its own")
+			fail(j.resp.URL, fmt.Sprintf("/items/%d/id: duplicate %s", i, kit.Short(id)), "a unique id")
 		}
 		seen[id] = true
 	}

@@ -21,7 +21,7 @@ type seenLLMs struct {
 
 func checkLLMsTitle(l *seenLLMs, fail check.Fail) {
 	if l.doc == nil {
-		fail(l.resp.URL, "no title", "# and the name of the site, before anything else")
+		fail(l.resp.URL, "no title", "# and the name of the site, before any other text")
 	}
 }
 
@@ -51,7 +51,7 @@ func checkLLMsText(l *seenLLMs, fail check.Fail) {
 
 func checkLLMsSize(l *seenLLMs, fail check.Fail) {
 	if n := utf8.RuneCount(l.resp.Body); n >= maxLLMs {
-		fail(l.resp.URL, fmt.Sprintf("%d characters", n), "less than 50,000, and further files for parts of the site")
+		fail(l.resp.URL, fmt.Sprintf("%d characters", n), "fewer than 50,000; list parts of the site in further files")
 	}
 }
 

@@ -42,7 +42,7 @@ func checkAlternate(ctx context.Context, s *siteContext, p *seenPage, fail check
 		if resp, err := s.Target.Get(ctx, p.said); err == nil && needsKey(resp) != nil {
 			return true, needsKey(resp)
 		}
-		fail(p.url, "a link to "+p.said+", which is no Markdown", "a link to the page's Markdown")
+		fail(p.url, "a link to "+p.said+", which is not Markdown", "a link to the page's Markdown")
 		return true, nil
 	}
 	if p.said == "" {
@@ -214,7 +214,7 @@ func checkOtherTag(_ context.Context, _ *siteContext, p *seenPage, fail check.Fa
 		return false, nil
 	}
 	if html == own && !strings.HasPrefix(own, "W/") {
-		fail(p.url, "ETag "+own+" on both", "a tag for each form")
+		fail(p.url, "ETag "+own+" for both forms", "a different tag for each form")
 	}
 	return true, nil
 }

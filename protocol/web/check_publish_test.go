@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// No rule finds fault with what the protocol publishes. The catalogue and robots.txt
-// are the gateway's, and its tests'.
+// The published documents pass all rules. The gateway publishes the API catalog and
+// robots.txt; its tests check them.
 func TestCheckPublished(t *testing.T) {
 	var pages []*millrace.Page
 	for i, path := range []string{"/", "/post/", "/about", "/docs/a.html", "/docs/b", "/q?x=1"} {
@@ -29,7 +29,7 @@ func TestCheckPublished(t *testing.T) {
 	h := httptest.NewTLSServer(s)
 	t.Cleanup(h.Close)
 	v := protocoltest.NewView(millrace.Site{Base: h.URL + "/", Title: "A site"}, pages, p.Tagger)
-	v = v.Then(v.Site().Time.Add(time.Hour), pages[:5], p.Tagger) // one is gone
+	v = v.Then(v.Site().Time.Add(time.Hour), pages[:5], p.Tagger) // one page is deleted
 	if err := s.Show(t.Context(), v); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestCheckPublished(t *testing.T) {
 	}
 	for _, o := range r.Outcomes {
 		theirs := strings.Contains(o.Rule.ID, "rfc9309") || strings.Contains(o.Rule.ID, "rfc9727") || strings.Contains(o.Rule.ID, "rfc9264") || strings.Contains(o.Rule.ID, "sitemaps-") ||
-			strings.HasSuffix(o.Rule.ID, "other-tag") // the pages have none here
+			strings.HasSuffix(o.Rule.ID, "other-tag") // the pages have no other tag
 		if o.State != check.Passed && !(theirs && o.State == check.NotApplicable) {
 			t.Errorf("%s: %s %s", o.Rule.ID, o.State, o.Reason)
 		}

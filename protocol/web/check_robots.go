@@ -86,7 +86,7 @@ func checkRobotsGroup(r *seenRobots, fail check.Fail) {
 			return
 		}
 		if isRule(l) {
-			r.fail(l, "a line of user-agent before it", fail)
+			r.fail(l, "a user-agent line before it", fail)
 		}
 	}
 }

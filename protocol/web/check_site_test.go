@@ -14,8 +14,7 @@ import (
 
 const goodSite = "https://site.example"
 
-// goodPages are the pages of a site on which nothing is odd, each with the name
-// of its Markdown.
+// goodPages maps the pages of a valid site to the paths of their Markdown.
 var goodPages = map[string]string{"/": "/index.md", "/post/": "/post/index.md", "/docs/a.html": "/docs/a.html.md"}
 
 const (
@@ -49,7 +48,7 @@ const (
 `
 )
 
-// goodHandler is a good site.
+// goodHandler serves a site that follows every rule.
 func goodHandler() http.Handler {
 	files := map[string][2]string{
 		"/llms.txt":                {"text/markdown; charset=utf-8", goodLLMs},
@@ -94,7 +93,7 @@ func goodHandler() http.Handler {
 	})
 }
 
-// goodBody answers with a body, or that it has not changed.
+// goodBody writes a body, or a 304 if the request has its validator.
 func goodBody(w http.ResponseWriter, r *http.Request, body string) {
 	sum := sha256.Sum256([]byte(body))
 	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
@@ -106,7 +105,7 @@ func goodBody(w http.ResponseWriter, r *http.Request, body string) {
 	_, _ = w.Write([]byte(body))
 }
 
-// quality gives the q of a media type, by what a request accepts.
+// quality returns the q of a media type in a request's Accept field.
 func quality(r *http.Request, mediaType string) float64 {
 	best, rank := 0.0, -1
 	accept := strings.Join(r.Header.Values("Accept"), ",")
@@ -133,7 +132,7 @@ func quality(r *http.Request, mediaType string) float64 {
 	return best
 }
 
-// breaker makes a worse site of a good one.
+// breaker wraps the handler of a valid site and adds one fault.
 type breaker = protocoltest.Breaker
 
 func body(path, now string) breaker {
@@ -144,7 +143,7 @@ func body(path, now string) breaker {
 	})
 }
 
-// accepting changes what a request accepts before the site sees it.
+// accepting edits the Accept field of requests before the site gets them.
 func accepting(path string, f func(accept string) string) breaker {
 	return func(good http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -69,7 +69,7 @@ func seeSitemap(resp *check.Response) *seenSitemap {
 	case root.is(sitemapSpace, "sitemapindex"):
 		m.root, m.entries, m.index = root, root.all(sitemapSpace, "sitemap"), true
 	default:
-		m.why = fmt.Sprintf("its root is <%s> of the namespace %q", root.name.Local, root.name.Space)
+		m.why = fmt.Sprintf("root element <%s> in namespace %q", root.name.Local, root.name.Space)
 	}
 	return m
 }
@@ -118,7 +118,7 @@ func checkLoc(m *seenSitemap, fail check.Fail) {
 	}
 }
 
-// each runs f on every child of the entries that has a name.
+// each runs f on every child of the entries with the given name.
 func (m *seenSitemap) each(name string, f func(n *node)) {
 	for _, e := range m.entries {
 		for _, n := range e.all(sitemapSpace, name) {

@@ -31,7 +31,7 @@ func TestCheckGoodSite(t *testing.T) {
 	}
 }
 
-// faults are those of checkFaults.
+// faults returns checkFaults with complete rule IDs.
 func faults() (out []protocoltest.Fault) {
 	for _, f := range checkFaults {
 		out = append(out, protocoltest.Fault{Rule: Name + "/" + f.rule, Name: f.name, Break: f.breaks})
@@ -54,7 +54,7 @@ func TestRules(t *testing.T) {
 	protocoltest.WellFormed(t, Name, Rules(), faults)
 }
 
-// A site that has none of it is not judged by its robots.txt and its sitemap.
+// If a site has nothing of this protocol, its robots.txt is not checked.
 func TestCheckAbsent(t *testing.T) {
 	html := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -77,8 +77,8 @@ func TestCheckAbsent(t *testing.T) {
 	}
 }
 
-// The limit of requests leaves rules that could not look, and no lie; so does a
-// site that asks for patience.
+// If requests run out, or the site answers 429, rules are not run; they report no false
+// findings.
 func TestCheckLimits(t *testing.T) {
 	for n := 1; n < 25; n++ {
 		r, _ := checked(t, goodHandler(), &check.TargetOptions{MaxRequests: n})
@@ -102,7 +102,7 @@ func TestCheckLimits(t *testing.T) {
 	}
 }
 
-// A document that needs a key is not broken: the rule could not look.
+// If a document needs a key, its rules are not run and report no finding.
 func TestCheckClosed(t *testing.T) {
 	good := goodHandler()
 	r, _ := checked(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -126,7 +126,7 @@ func TestCheckClosed(t *testing.T) {
 	}
 }
 
-// What a site names on other hosts is left alone.
+// The checker does not fetch URLs on other hosts that a site names.
 func TestCheckStaysOnSite(t *testing.T) {
 	h := protocoltest.Both(
 		protocoltest.ReplaceBody("/robots.txt", "Sitemap:", "Sitemap: https://victim.example/s.xml\nSitemap:"),
@@ -166,7 +166,7 @@ func TestLLMs(t *testing.T) {
 	}
 }
 
-// Whatever a site says, no rule breaks down over it.
+// No response of a site makes a rule panic.
 func FuzzCheck(f *testing.F) {
 	f.Add(goodLLMs, goodRobots, goodSitemap, goodAtom, goodJSONFeed, goodCatalog)
 	f.Add("#", "\xff:\n:", "<sitemapindex/>", "<feed/>", `{"items":[null,{}]}`, `{"linkset":[null,{"a":[{}]}]}`)

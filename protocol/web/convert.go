@@ -100,7 +100,7 @@ func settle(p *millrace.Page) (*millrace.Page, []byte) {
 	})
 }
 
-// format is part of every tag. It changes when the same page gets other Markdown.
+// format is part of every tag. It changes if the Markdown of unchanged pages changes.
 const format = "3"
 
 // hashLen is the length of a tag's hash. A tag consists of the hash of the page, an estimate
@@ -140,7 +140,7 @@ func tokens(p *millrace.Page) int {
 	const matter = 60 // names and punctuation of the front matter
 	n := matter + 2*utf8.RuneCountInString(p.Title) + utf8.RuneCountInString(p.Description) + len(p.URL) + len(p.Author)
 	commonmark.Texts(p.Blocks, func(text string, spans []millrace.Span) {
-		n += utf8.RuneCountInString(text) + 2 // and a line end, or a mark
+		n += utf8.RuneCountInString(text) + 2 // plus a line end or a mark
 		for _, s := range spans {
 			n += len(s.URL) + 4
 		}
@@ -155,7 +155,7 @@ func markdownOf(site millrace.Site, p *millrace.Page, want string) ([]byte, erro
 		return nil, err
 	}
 	if is != want {
-		return nil, fmt.Errorf("%s: Markdown of %s: it has become %s, its tag is %s", Name, p.URL, is, want)
+		return nil, fmt.Errorf("%s: Markdown of %s: tag is now %s, published was %s", Name, p.URL, is, want)
 	}
 	_, body := settle(reduce(site, p))
 	// An agent that starts at this page finds the others. Readers skip the name.

@@ -6,8 +6,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// What a page of 20 kB costs: its tag, when it is written, and its Markdown, when
-// it is first asked for.
+// The cost of a page of 20 kB: of its tag when the page is written, and of its Markdown at the
+// first request.
 func BenchmarkPage(b *testing.B) {
 	p := benchPage()
 	b.Run("tag", func(b *testing.B) {

@@ -17,13 +17,13 @@ var testSite = millrace.Site{Base: "https://example.com/", EndpointBase: "https:
 
 func diff(a, b any) string { return cmp.Diff(a, b, cmpopts.EquateEmpty()) }
 
-// wordsOf gives the letters and digits of a text, whatever stands between them.
+// wordsOf returns the letters and digits of a text without the characters between them.
 func wordsOf(s string) string {
 	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), " ")
 }
 
-// settled checks that what is kept of a page is what its Markdown says, and that
-// nothing is lost of what it says.
+// settled checks that the carried page equals the page parsed from its Markdown, and that
+// carrying it again does not change it.
 func settled(t *testing.T, p *millrace.Page) {
 	t.Helper()
 	before := p.Revision()
@@ -71,8 +71,8 @@ func TestCarry(t *testing.T) {
 	t.Logf("%d pages", n)
 }
 
-// TestCarryPlain: of pages as people write them nothing gets lost, and one
-// reading settles them.
+// TestCarryPlain checks that pages with common content lose nothing and are stable after one
+// round trip.
 func TestCarryPlain(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	words := strings.Fields("Water runs * through _a_ mill race, 3. and # turns [the] wheel: `on` <b>stone</b> | floors & more ~ $5 – so – it\\goes! 1) + - = ok")
@@ -111,7 +111,7 @@ func TestCarryPlain(t *testing.T) {
 	}
 }
 
-// FuzzCarry: any text in any place settles.
+// FuzzCarry checks that any text in any block is stable after one round trip.
 func FuzzCarry(f *testing.F) {
 	f.Add("Title {#a}", "# x\n\n- y", "z")
 	f.Add("", "[^1]: a\n\n!!! note\n    b", "```\n---\n")
@@ -131,7 +131,7 @@ func FuzzCarry(f *testing.F) {
 	})
 }
 
-// FuzzDecodeMarkdown: any bytes are read or refused.
+// FuzzDecodeMarkdown checks that any bytes are parsed or rejected.
 func FuzzDecodeMarkdown(f *testing.F) {
 	f.Add([]byte("---\ntitle: a\nurl: /b\ntags: [c, 'd']\nauthor:\n  - e\n---\n\n# a\n\n[f](g.md)"))
 	f.Add([]byte("\ufeff---\ntitle: >\n  a\n  b\ndate: 2024-01-01\n...\n<table><tr><td>x</table>"))

@@ -20,7 +20,7 @@ import (
 // site is assumed to have no Markdown.
 const maxProbes = 2
 
-// found holds what a site's root and robots.txt lead to.
+// found holds the results of reading a site's root and robots.txt.
 type found struct {
 	lists []string // sitemaps that robots.txt names, else those at the usual paths
 	usual bool
@@ -73,8 +73,8 @@ func (r *reader) discover(ctx context.Context) (*found, error) {
 			break
 		}
 	}
-	// The root's links hold for the root alone. If it is no page, the first pages of the
-	// sitemaps decide.
+	// The root's links apply only to the root. If the root is not a page, the first pages of
+	// the sitemaps are tried instead.
 	for _, at := range links.twins {
 		if r.here(at) == "" || r.manner().known() {
 			continue
@@ -200,7 +200,7 @@ func (r *reader) try(ctx context.Context, pages []string) error {
 		if err == nil {
 			return nil
 		}
-		if !absent(err) { // one failure does not decide about the others
+		if !absent(err) { // others may still have Markdown
 			if failed = err; ctx.Err() != nil {
 				break
 			}
@@ -229,7 +229,7 @@ func (r *reader) try(ctx context.Context, pages []string) error {
 	if failed != nil {
 		return fmt.Errorf("%s: discovery: %w", Name, failed)
 	}
-	return fmt.Errorf("%s: no page of %s has Markdown beside it: %w", Name, r.Root, millrace.ErrNotFound)
+	return fmt.Errorf("%s: no page of %s has Markdown: %w", Name, r.Root, millrace.ErrNotFound)
 }
 
 // hasIndex reports whether the site has llms.txt.

@@ -13,7 +13,7 @@ import (
 
 var hello = []*millrace.Page{{URL: "/hello-world/", Title: "Hello World", Blocks: millrace.TextBlocks("Hello.")}}
 
-// A page as Markdown, for a request that likes it better than HTML.
+// Serve a page as Markdown to a request that prefers it to HTML.
 func ExampleNewPublisher() {
 	v := protocoltest.NewView(millrace.Site{Base: "https://example.com/"}, hello, web.Protocol().Tagger)
 	r := httptest.NewRequest(http.MethodGet, "/hello-world/", nil)

@@ -24,7 +24,7 @@ const (
 func decodeAtom(body []byte, at *url.URL) (*feedDoc, error) {
 	root, err := parseXML(body, maxFeedNodes)
 	if root != nil && !root.is(atomSpace, "feed") {
-		return nil, xmlError(root.line, "xml-root", fmt.Sprintf("its root is <%.40s> of the namespace %.80q, and not Atom's feed", root.name.Local, root.name.Space), nil)
+		return nil, xmlError(root.line, "xml-root", fmt.Sprintf("root element <%.40s> in namespace %.80q, want Atom's feed", root.name.Local, root.name.Space), nil)
 	}
 	if err != nil {
 		return nil, err

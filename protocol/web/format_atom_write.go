@@ -73,7 +73,7 @@ func newAtom(w io.Writer, h *feedHead) atomWriter {
 	a.element("id", h.ID)
 	a.element("title", h.Title)
 	a.element("updated", feedStamp(h.Updated))
-	a.raw("<author><name>", sitemap.Escape(h.Title), "</name></author>\n") // 4.2.1: entries may have none
+	a.raw("<author><name>", sitemap.Escape(h.Title), "</name></author>\n") // 4.2.1: entries then need no author
 	a.link("self", atomType, h.Self)
 	a.link("alternate", "text/html", h.Home)
 	for _, hub := range h.Hubs {

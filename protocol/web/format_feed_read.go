@@ -81,7 +81,7 @@ func decodeJSONFeed(body []byte, at *url.URL) (*feedDoc, error) {
 		return nil, feedError("", "", "JSON Feed", err)
 	}
 	if !strings.HasPrefix(w.Version, "https://jsonfeed.org/version/1") && !strings.HasPrefix(w.Version, "http://jsonfeed.org/version/1") {
-		return nil, feedError("/version", "unknown-version", "it is no JSON Feed of version 1", nil)
+		return nil, feedError("/version", "unknown-version", "not a JSON Feed of version 1", nil)
 	}
 	var gone struct {
 		Items *[]wireJSONGone `json:"items"`

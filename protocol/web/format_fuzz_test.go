@@ -128,7 +128,7 @@ func FuzzLLMs(f *testing.F) {
 	})
 }
 
-// The names of Markdown are unlike the pages', and say which page they are of.
+// The names of Markdown are canonical, and differ from the URL of the page.
 func FuzzTwinName(f *testing.F) {
 	for _, u := range []string{"https://x.test/", "https://x.test/a/?b=/c.html", "https://x.test/a.htm", "https://x.test/a//"} {
 		f.Add(u)

@@ -98,7 +98,7 @@ func decodeLLMs(body []byte) *llmsDoc {
 	return doc
 }
 
-// headingOf returns the level of an ATX heading and its text, 0 if the line is none.
+// headingOf returns the level of an ATX heading and its text, 0 if the line is not a heading.
 func headingOf(line string) (level int, text string) {
 	rest := strings.TrimLeft(line, "#")
 	if level = len(line) - len(rest); level == 0 || level > 6 || rest != "" && !strings.HasPrefix(rest, " ") {

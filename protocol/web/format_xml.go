@@ -31,7 +31,7 @@ const (
 func parseXML(body []byte, elements int) (*node, error) {
 	d := xml.NewDecoder(bytes.NewReader(body))
 	d.CharsetReader = func(label string, _ io.Reader) (io.Reader, error) {
-		return nil, millrace.Coded("charset", fmt.Errorf("its character set is %.40q, and not UTF-8", label))
+		return nil, millrace.Coded("charset", fmt.Errorf("character set is %.40q, want UTF-8", label))
 	}
 	var root *node
 	var open []*node
@@ -50,14 +50,14 @@ func parseXML(body []byte, elements int) (*node, error) {
 			line, _ := d.InputPos()
 			e := &node{name: t.Name, attrs: t.Copy().Attr, line: line}
 			if n++; n > elements || len(open) == maxNodeDepth {
-				return root, xmlError(line, "xml-depth", "it has too many elements, or they nest too deep", nil)
+				return root, xmlError(line, "xml-depth", "too many or too deeply nested elements", nil)
 			}
 			switch {
 			case len(open) > 0:
 				parent := open[len(open)-1]
 				parent.nodes = append(parent.nodes, e)
 			case root != nil:
-				return root, xmlError(line, "xml-root", "it has a second root", nil)
+				return root, xmlError(line, "xml-root", "more than one root element", nil)
 			default:
 				root = e
 			}
@@ -74,7 +74,7 @@ func parseXML(body []byte, elements int) (*node, error) {
 	}
 	if root == nil {
 		line, _ := d.InputPos()
-		return nil, xmlError(line, "empty", "it is empty", nil)
+		return nil, xmlError(line, "empty", "empty XML document", nil)
 	}
 	return root, nil
 }
@@ -83,10 +83,10 @@ func xmlError(line int, code, reason string, err error) error {
 	return feedError(fmt.Sprintf("line %d", line), code, reason, err)
 }
 
-// is reports whether the element has a name in a namespace.
+// is reports whether the element has the given namespace and local name.
 func (n *node) is(space, local string) bool { return n.name.Space == space && n.name.Local == local }
 
-// all returns the children with a name.
+// all returns the children with the given name.
 func (n *node) all(space, local string) (out []*node) {
 	for _, c := range n.nodes {
 		if c.is(space, local) {

@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// PublisherOptions are the options of this protocol alone. The zero value works.
+// PublisherOptions are the options that are specific to this protocol. The zero value works.
 type PublisherOptions struct {
 	// Hubs are absolute URLs of the hubs that are notified of changed topics (WebSub). A topic
 	// ([millrace.Advertisement].Topics) names them in Link fields, and its own URL as
@@ -31,19 +31,19 @@ type PublisherOptions struct {
 // publisher serves, all under the endpoint base:
 //
 //	PATH.md[?QUERY]          the Markdown of a page; PATH/index.md if its path ends in "/"
-//	DIR/~N/NAME.md[?QUERY]   the Markdown of the Nth page that has one name
+//	DIR/~N/NAME.md[?QUERY]   the Markdown of the Nth page with the same name
 //	PATH[?QUERY]             the same, for clients that prefer Markdown to HTML
-//	/llms.txt                the pages of the site, and links to the files with the others
-//	DIR/llms.txt             the pages below a path, when there are many
+//	/llms.txt                the pages of the site, and links to the other files
+//	DIR/llms.txt             the pages below a path, if there are many
 //	DIR/llms-1.txt …         parts of such a file
-//	/llms-full.txt           the Markdown of all pages, if the owner wants it
+//	/llms-full.txt           the Markdown of all pages, if LLMsFull is set
 //
 // and the documents of [once].
 type publisher struct {
 	once
 	public bool // shared caches may store negotiated Markdown
 	full   bool
-	static bool // nothing is negotiated, and header fields of single files cost much
+	static bool // no negotiation; header fields of single files are expensive
 	plans  plans
 }
 
@@ -98,7 +98,7 @@ func tags(ctx context.Context, v millrace.View, after string) iter.Seq2[millrace
 	return func(yield func(millrace.Tag, error) bool) {
 		for t, err := range v.Tags(ctx, Name, after) {
 			if err != nil {
-				yield(t, fmt.Errorf("%s: the pages: %w", Name, err))
+				yield(t, fmt.Errorf("%s: cannot read pages: %w", Name, err))
 				return
 			}
 			if !yield(t, nil) {

@@ -10,7 +10,7 @@ import (
 )
 
 // asks reports whether a request may negotiate the Markdown of the page that it names:
-// documents and pages have one base, and the client prefers Markdown.
+// documents and pages have the same base, and the client prefers Markdown.
 func asks(site millrace.Site, r *http.Request) bool {
 	return (r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == "") && site.EndpointBase == site.Base && prefers(r.Header["Accept"])
 }

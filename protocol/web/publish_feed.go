@@ -22,7 +22,7 @@ import (
 const (
 	feedItems  = 500
 	maxFeeds   = 10
-	feedFormat = 3 // changes when the same view gets other bytes
+	feedFormat = 3 // changes when the bytes for an unchanged view change
 )
 
 // feedForm is a format of feeds.
@@ -62,7 +62,7 @@ func feedNamed(path string) (f feedForm, n int, ok bool) {
 // part is the part of the log that one document of a feed lists.
 type part struct {
 	n     int
-	from  uint64 // the sequence number before it
+	from  uint64 // the sequence number before the part
 	to    uint64 // the last sequence number
 	log   bool   // the log reaches this far back; otherwise the times of changes are unknown
 	older bool   // an older part follows
@@ -91,7 +91,8 @@ func partOf(ctx context.Context, v millrace.View, n int) (part, error) {
 	}
 	ok, err := reaches(p.from)
 	for err == nil && !ok && p.from < p.to {
-		// Only half of it may be left, if the log was cut or has just begun.
+		// If the log was cut or is new, the first part may be incomplete: halve it until the
+		// log reaches back so far.
 		if n > 1 {
 			return p, millrace.ErrNotFound
 		}

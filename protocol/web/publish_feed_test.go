@@ -38,8 +38,8 @@ func newPaper(t *testing.T, o *protocol.PublisherOptions) *paper {
 	return p
 }
 
-// apply applies a batch: "+/a" puts the page /a with a text of its own, "*/a" an
-// archive, "-/a" takes it away.
+// apply applies a batch: "+/a" puts the page /a with its own text, "*/a" an archive; "-/a"
+// deletes the page.
 func (p *paper) apply(text string, edits ...string) {
 	p.t.Helper()
 	var batch []millrace.Change
@@ -83,7 +83,7 @@ func (p *paper) get(path string) (*millrace.Document, string, error) {
 	return d, b.String(), nil
 }
 
-// feed reads a document of a feed as our reader does, in short words.
+// feed parses a document of a feed with our reader, and returns its entries in short form.
 func (p *paper) feed(path string) (entries []string, next string) {
 	p.t.Helper()
 	_, body, err := p.get(path)
@@ -112,9 +112,9 @@ func TestFeeds(t *testing.T) {
 	p := newPaper(t, &protocol.PublisherOptions{Own: []any{&PublisherOptions{Hubs: []string{"https://hub.test/?a&b"}}}})
 	p.apply("first", "+/a", "+/b", "*/tag")
 	p.apply("second", "+/c", "+/a")
-	p.feed("/feed.atom") // an edition
+	p.feed("/feed.atom") // publishes an edition
 	p.apply("third", "-/b", "+/d")
-	p.apply("fourth", "-/d") // no edition has named it
+	p.apply("fourth", "-/d") // no edition has published it
 	atom, next := p.feed("/feed.atom")
 	want := []string{"-/b 10:09.250", "+/a 09:09.250", "+/c 09:09.250"}
 	slices.Sort(want)
@@ -156,8 +156,8 @@ func TestFeeds(t *testing.T) {
 	}
 }
 
-// A long log is several documents: together they tell of every page once, and
-// no further than it reaches.
+// A long log has several feed documents. Together they list every page once, and reach no
+// further back than the log.
 func TestFeedsOfMany(t *testing.T) {
 	p := newPaper(t, nil)
 	var edits []string
@@ -257,7 +257,7 @@ func TestFeedWithoutLog(t *testing.T) {
 	}
 }
 
-// Whatever a page says, a feed of it is well-formed, and says the same again.
+// A feed of any page is well-formed, and parses to the same values.
 func FuzzFeedItem(f *testing.F) {
 	f.Add("A <b> & \x00\x1f\uFFFE", "\"]]>", "en-US", int64(0))
 	f.Add("", "\xff\xfe", "x\" onload=\"", int64(-62135596801))
@@ -349,7 +349,7 @@ func TestLicense(t *testing.T) {
 	}
 }
 
-// A page that has no Markdown any more is gone.
+// A page that no longer has Markdown is listed as deleted.
 func TestFeedOfArchives(t *testing.T) {
 	p := newPaper(t, nil)
 	var edits []string

@@ -39,8 +39,7 @@ func (p *publisher) fullDocument(v millrace.View) *millrace.Document {
 	return &millrace.Document{Path: fullPath, Header: listHeader(), Large: true, Subject: millrace.Subject{PageCount: int64(site.Pages)}, Parts: parts, Write: parts.Write}
 }
 
-// pageText gives a page as a part of a file: its title, where it is, and what it
-// says.
+// pageText returns a page as a part of a file: its title, URL and content.
 func pageText(p *millrace.Page) string {
 	blocks := p.Blocks
 	title := millrace.Block{Type: millrace.HeadingBlock, Level: 1, Text: p.Title}

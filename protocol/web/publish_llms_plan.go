@@ -64,7 +64,7 @@ type piece struct {
 	list               *index
 }
 
-// begins reports whether the hash of the first page's path has so many zero bits.
+// begins reports whether the lowest bits of the hash of the first page's path are zero.
 func (p *piece) begins(bits int) bool {
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, p.first)
@@ -219,7 +219,7 @@ func newIndex(name, dir string, pieces []piece) *index {
 	return l
 }
 
-// files returns the files, the first one first.
+// files returns all files; each comes before its parts.
 func (pl *plan) files() []*index {
 	var out []*index
 	var walk func(l *index)
@@ -311,8 +311,8 @@ func (p *piece) read(ctx context.Context, v millrace.View) error {
 	return nil
 }
 
-// plans caches the plan of the view that was used last. An edition needs it once, and each
-// page's links read it.
+// plans caches the plan of the last used view. An edition needs it once, and the links of each
+// page need it, too.
 type plans struct {
 	mu   sync.Mutex
 	site millrace.Site
@@ -324,7 +324,7 @@ func (m *plans) of(ctx context.Context, v millrace.View) (*plan, error) {
 	defer m.mu.Unlock()
 	changed, same, err := protocol.SameTags(ctx, v, Name, m.site)
 	if err != nil {
-		return nil, fmt.Errorf("%s: the pages: %w", Name, err)
+		return nil, fmt.Errorf("%s: cannot read pages: %w", Name, err)
 	}
 	if same && len(changed) == 0 {
 		return m.last, nil

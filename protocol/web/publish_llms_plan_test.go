@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// TestPlanEdited: a plan that follows from the one of an earlier view is the plan
-// that all tags give, and leaves that of the earlier view as it was.
+// TestPlanEdited checks that a plan edited from an earlier one equals the plan computed from
+// all tags, and that the earlier plan does not change.
 func TestPlanEdited(t *testing.T) {
 	for _, many := range []int{0, 250, 1200} {
 		t.Run(fmt.Sprint(many), func(t *testing.T) {
@@ -48,7 +48,7 @@ func planEdited(t *testing.T, pages []*millrace.Page) {
 	}
 	var batch []millrace.Change
 	for _, p := range pages {
-		p.Title += "title" // of which a byte can be taken
+		p.Title += "title" // long enough to remove bytes
 		batch = append(batch, put(p))
 	}
 	last := apply(batch...)
@@ -60,7 +60,7 @@ func planEdited(t *testing.T, pages []*millrace.Page) {
 	followed := 0
 	for step := range 60 {
 		batch = nil
-		edits := true // nothing else happens
+		edits := true // the batch only edits pages
 		edit := func(p *millrace.Page, what int) {
 			switch what {
 			default:
@@ -76,7 +76,7 @@ func planEdited(t *testing.T, pages []*millrace.Page) {
 				batch = append(batch, put(p))
 				return
 			case 7:
-				p.Kind = map[millrace.PageKind]millrace.PageKind{"": millrace.Archive}[p.Kind] // the one or the other
+				p.Kind = map[millrace.PageKind]millrace.PageKind{"": millrace.Archive}[p.Kind] // archive or ordinary page
 			case 8:
 				batch = append(batch, millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: p.URL}})
 				edits = false
@@ -135,11 +135,11 @@ func archives(batch []millrace.Change) bool {
 	return false
 }
 
-// TestPlanStays: a longer title or one page more in a large folder leaves nearly all
-// of its files as they are.
+// TestPlanStays checks that a longer title, or one more page in a large folder, leaves nearly
+// all files of the folder unchanged.
 func TestPlanStays(t *testing.T) {
 	var pages []*millrace.Page
-	for i := range 2500 { // whose lines have one length
+	for i := range 2500 { // whose lines have the same length
 		pages = append(pages, textPage(fmt.Sprintf("/flat/%04d", i), "x"))
 	}
 	files := func(pages []*millrace.Page) map[string]bool {

@@ -66,7 +66,7 @@ func wanting(base, name string) (identities []string, n int) {
 		}
 	}
 	return slices.DeleteFunc(claimants(dir, leaf, query), func(identity string) bool {
-		return canon.Relative(base, identity) != identity // its path here is another
+		return canon.Relative(base, identity) != identity // its path on this site differs
 	}), n
 }
 

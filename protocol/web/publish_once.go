@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// once publishes the documents that a site has once, other than llms.txt:
+// once publishes the site-wide documents other than llms.txt:
 //
 //	/feed.atom, /feed.json       the newest changes
 //	/feed-2.atom, /feed-2.json … earlier changes

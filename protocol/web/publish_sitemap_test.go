@@ -69,7 +69,8 @@ func TestSitemaps(t *testing.T) {
 		}
 	}
 
-	// Where SCP has sitemaps, and where no page of the site can be named, there are none.
+	// No sitemaps are published if SCP publishes them, or if they could name no page of the
+	// site.
 	elsewhere := protocoltest.NewView(millrace.Site{Base: "https://x.test/", EndpointBase: "https://y.test/"}, nil, Protocol().Tagger)
 	for name, c := range map[string]struct {
 		v millrace.View

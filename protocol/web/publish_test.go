@@ -78,8 +78,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestClashes: pages that want one name all have one, and a page of the site
-// keeps its own.
+// TestClashes checks that pages that map to the same name all get a name, and that a page of
+// the site keeps its path.
 func TestClashes(t *testing.T) {
 	v := viewOf(textPage("/a/", "1"), textPage("/a/index", "2"), textPage("/b", "3"), textPage("/b.md", "4"), textPage("/a/index.md", "5"))
 	p := NewPublisher(nil)
@@ -230,8 +230,7 @@ func TestNegotiation(t *testing.T) {
 	}
 }
 
-// manyPages makes a site of folders, large and small, and of very many pages in
-// one.
+// manyPages returns the pages of a site with small and large folders, one of them very large.
 func manyPages(many int) []*millrace.Page {
 	var pages []*millrace.Page
 	add := func(format string, n int) {
@@ -254,8 +253,8 @@ func manyPages(many int) []*millrace.Page {
 	return pages
 }
 
-// TestLists: every page is in one list, the lists lead to one another, and none
-// is longer than its readers take.
+// TestLists checks that every page is in one list, that the lists link to each other, and that
+// none is longer than readers accept.
 func TestLists(t *testing.T) {
 	v := viewOf(manyPages(1500)...)
 	pub := NewPublisher(&protocol.PublisherOptions{Own: []any{&PublisherOptions{LLMsFull: true}}})
@@ -328,7 +327,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestListsStay: what changes in one folder changes its lists and those above.
+// TestListsStay checks that a change in one folder changes only its lists and those above.
 func TestListsStay(t *testing.T) {
 	pages := manyPages(600)
 	pub := NewPublisher(nil)
@@ -364,7 +363,7 @@ func TestListsStay(t *testing.T) {
 	}
 }
 
-// TestOneList: a small site has one file, and links to everything by folders.
+// TestOneList checks that a small site has one file, which links to all pages by folder.
 func TestOneList(t *testing.T) {
 	home := textPage("/", "x")
 	home.Title, home.Summary = "Mill & *Race*", "Wheels."
@@ -453,7 +452,7 @@ See [it](https://example.com/it#x).
 	}
 }
 
-// TestMatter reads what other hosts write.
+// TestMatter parses front matter in the forms that other hosts write.
 func TestMatter(t *testing.T) {
 	const in = "\ufeff---\r\n# a comment\r\ntitle: 'It''s here'\r\ndescription: >-\r\n  two\r\n  lines\r\ndate: 2024-05-06\r\nauthors:\r\n  - Ada\r\n  - Bo\r\ntags: [x, \"y z\"]\r\nlastUpdated: 2024-05-07 08:09:10\r\ncover:\r\n  image: z.png\r\nlang: en # so\r\n---\r\n\r\n# It's here\r\n\r\nSee [b](../b) and ![c](c.png \"d\").\r\n"
 	p, err := decodeMarkdown(t.Context(), []byte(in), "https://example.com/docs/a")

@@ -30,20 +30,20 @@ type reader struct {
 	hinted recent.Values // twins of pages in a feed
 
 	mu       sync.Mutex
-	way      manner            // how to find twins here, as far as it is known
+	way      manner            // how to find twins on this site, as far as known
 	mismatch uint64            // see behind
 	failed   map[string]int    // pages without Markdown under the guessed names, by form
 	also     map[string]string // other origins of the site's pages, each with the origin to fetch them from
 }
 
-// NewReader reads the site at an endpoint, any URL of it; a nil client is the guarded default,
-// nil options are the zero value.
+// NewReader returns a reader of the site at endpoint, which may be any URL of the site. If
+// client is nil, the reader uses the guarded default client. Nil options are the zero value.
 //
 // Changes reads the site's sitemaps, which list all pages. If the site has a feed of all its
 // changes, Changes reads that instead, since it costs less. The content is that of the pages'
-// Markdown twins: at the URLs that the pages link to, at the URLs that the site's names lead
-// to, or at the pages' own URLs by Accept. For a site without twins or without sitemaps, the
-// error is ErrNotFound. Page needs no sitemaps.
+// Markdown twins: at the URLs to which the pages link, at the URLs that follow from the site's
+// naming rules, or at the pages' own URLs by Accept. For a site without twins or without
+// sitemaps, the error is ErrNotFound. Page needs no sitemaps.
 func NewReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
 	return newReader(client, endpoint, o)
 }
@@ -80,8 +80,8 @@ type feedState struct {
 }
 
 var (
-	errFullRead = errors.New("the sitemaps must be asked") // the feed does not suffice
-	errMoved    = errors.New("there are other sitemaps")   // not the sitemaps that were read
+	errFullRead = errors.New("feed is not sufficient; read the sitemaps") // the feed does not suffice
+	errMoved    = errors.New("sitemaps have moved")                       // not the sitemaps that were read
 )
 
 // Changes yields the changes of the feed since the cursor, or the entries of the sitemaps that
@@ -105,7 +105,7 @@ type run struct {
 	so      cursor // of the last checkpoint
 
 	named     []string  // sitemaps that robots.txt names, or that the cursor has
-	usual     bool      // no document names sitemaps: the first that exists counts
+	usual     bool      // no document names sitemaps: the first existing one is used
 	fresh     bool      // discovery ran again
 	recent    bool      // robots.txt was read again
 	feed      *feedRead // the feed of changes; nil if it was not read
@@ -146,7 +146,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 		return err
 	}
 	if r.foreign > 0 {
-		r.Note("sitemaps-location/host", r.Root, fmt.Sprintf("%d pages of other sites are named, %s first", r.foreign, r.elsewhere))
+		r.Note("sitemaps-location/host", r.Root, fmt.Sprintf("skipped %d pages of other sites; the first is %s", r.foreign, r.elsewhere))
 	}
 	return nil
 }
@@ -159,9 +159,9 @@ func (r *run) mark(c cursor, complete bool, section string) error {
 
 // settle waits until the listed pages have been fetched, before a checkpoint. It returns a
 // hash of the pages that were older than in the lists, 0 if there were none. Such pages came
-// from a cache or from a replica that lags behind, and would stay old as long as the lists do
-// not change. If a second run finds exactly the same pages, the site is like that, and they
-// are accepted.
+// from a cache or from an outdated replica, and would stay old as long as the lists do not
+// change. If a second run finds exactly the same pages, they are accepted: the difference is
+// permanent.
 func (r *run) settle() (mismatch uint64, err error) {
 	if err := r.mark(r.so, false, ""); err != nil {
 		return 0, err
@@ -218,7 +218,7 @@ func (r *reader) here(u string) string {
 	return ""
 }
 
-// know restores what was found out about the site.
+// know restores the results of earlier discovery.
 func (r *reader) know(m manner, also map[string]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -156,8 +156,8 @@ func (r *run) putUnseen() error {
 	return nil
 }
 
-// ahead returns a hash of the pages by which the feed is newer than the sitemaps, which came
-// from a replica that lags behind; 0 if there are none.
+// ahead returns a hash of the pages that are newer in the feed than in the sitemaps, which
+// came from an outdated replica; 0 if there are none.
 func (fr *feedRead) ahead() (odd uint64) {
 	note := func(e *feedEntry) {
 		h := fnv.New64a()
@@ -194,8 +194,8 @@ func (fr *feedRead) state(trusted bool) *feedState {
 	return st
 }
 
-// Marks of a few letters distinguish the entries with the time of the newest,
-// unless there are too many.
+// Short marks distinguish the entries that have the time of the newest one, unless there are
+// too many.
 const (
 	markLen  = 8
 	maxMarks = 2000
@@ -223,7 +223,7 @@ func (r *run) readFeed(ctx context.Context) error {
 		r.Note("reader/feed", r.is.Feed.URL, err.Error())
 		fallthrough
 	default:
-		r.is.Feed = &feedState{URL: r.is.Feed.URL} // the sitemaps have all of it, too
+		r.is.Feed = &feedState{URL: r.is.Feed.URL} // the sitemaps also have all of its changes
 	}
 	return nil
 }
@@ -251,12 +251,13 @@ func (r *run) trust() {
 		return
 	}
 	if r.feed.missed > 0 && r.feed.tombstones {
-		r.Note("reader/feed-changes", r.feed.url, fmt.Sprintf("it does not name %d pages that have changed since its oldest entry, or may have, by the sitemaps", r.feed.missed))
+		r.Note("reader/feed-changes", r.feed.url, fmt.Sprintf("the feed does not list %d pages that have or may have changed since its oldest entry, according to the sitemaps", r.feed.missed))
 	}
 	r.is.Feed = r.feed.state(r.feed.missed == 0)
 }
 
-// catchUp yields the changes of the feed. The error is errWhole if the feed does not suffice.
+// catchUp yields the changes of the feed. The error is errFullRead if the feed does not
+// suffice.
 func (r *run) catchUp(ctx context.Context) error {
 	st := r.is.Feed
 	fr, err := r.loadFeed(ctx, st, st.Validators, st.Since)

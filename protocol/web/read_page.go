@@ -29,7 +29,7 @@ const (
 )
 
 // errNoTwin is the error for a response that is not Markdown, or not that of the page.
-var errNoTwin = fmt.Errorf("it is not the page's Markdown: %w", millrace.ErrNotFound)
+var errNoTwin = fmt.Errorf("not the page's Markdown: %w", millrace.ErrNotFound)
 
 // Page fetches the Markdown of a page. It tries the last known URL, then the URL from the feed
 // or from the rules of the site, then the links of the page itself.
@@ -50,12 +50,12 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	}
 	page := r.here(name)
 	if page == "" {
-		return nil, fmt.Errorf("%s: page %s is of another site than %s: %w", Name, name, r.Root, millrace.ErrNotFound)
+		return nil, fmt.Errorf("%s: page %s does not belong to the site %s: %w", Name, name, r.Root, millrace.ErrNotFound)
 	}
 	was := parsePageState(have.Version)
 	state, _ := r.listed.Take(name)
 	if state != "" && state == was.Listed {
-		return nil, fmt.Errorf("%s: page %s: the list says what it said: %w", Name, name, millrace.ErrUnmodified)
+		return nil, fmt.Errorf("%s: page %s: the list entry has not changed: %w", Name, name, millrace.ErrUnmodified)
 	}
 	hint, _ := r.hinted.Take(name)
 	var got *twin
@@ -79,9 +79,9 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	return p, nil
 }
 
-// pageState is the version of a page: what a list said of it, and where its Markdown
-// was, in which state. So a list that says the same costs no request, and one
-// that does not a conditional one.
+// pageState is the version of a page: its state in a list, and the URL and validators of its
+// Markdown. If the state in the list is unchanged, no request is needed; otherwise, the
+// request is conditional.
 type pageState struct {
 	Listed string `json:"listed,omitempty"`
 	At     string `json:"at"`
@@ -91,7 +91,7 @@ type pageState struct {
 func (h pageState) encode() string {
 	b, err := json.Marshal(h)
 	if err != nil {
-		panic("web: strings do not encode: " + err.Error())
+		panic("web: cannot encode page state: " + err.Error())
 	}
 	return string(b)
 }
@@ -126,7 +126,7 @@ func (r *reader) settled(state string, modified time.Time) string {
 		return ""
 	}
 	if at.Equal(at.Truncate(24 * time.Hour)) {
-		at = at.Add(24 * time.Hour) // a day, more likely than midnight
+		at = at.Add(24 * time.Hour) // most likely a date without a time
 	}
 	if r.o.Now().Before(at.Add(slack)) {
 		return ""
@@ -156,7 +156,7 @@ func (c *counting) Read(p []byte) (int, error) {
 }
 
 // seek finds the Markdown of a page; hint is its URL in a feed. If guess is set and nothing is
-// known of the site, seek tries the usual names as well.
+// known about the site, seek tries the usual names as well.
 func (r *reader) seek(ctx context.Context, page, hint string, guess bool) (*twin, error) {
 	m := r.manner()
 	tried := map[string]bool{}
@@ -213,7 +213,7 @@ func (r *reader) seek(ctx context.Context, page, hint string, guess bool) (*twin
 	return nil, &htmlError{page, links.size}
 }
 
-// htmlError is a page without Markdown.
+// htmlError is the error for a page without Markdown.
 type htmlError struct {
 	page string
 	size int64 // bytes of its HTML that were read, as sent
@@ -294,7 +294,7 @@ func (r *reader) ask(ctx context.Context, at, page string, v fetch.Validators) (
 		return nil, fmt.Errorf("%s redirects to another site, %s: %w", at, canon.Origin(final), errNoTwin)
 	}
 	if resp.StatusCode == http.StatusNotModified && v == (fetch.Validators{}) {
-		return nil, fmt.Errorf("%s answers 304 to a request without a condition: %w", at, millrace.ErrInvalid)
+		return nil, fmt.Errorf("%s: 304 for an unconditional request: %w", at, millrace.ErrInvalid)
 	}
 	t := &twin{at: at, Validators: fetch.ValidatorsOf(resp)}
 	if m, err := http.ParseTime(resp.Header.Get("Last-Modified")); err == nil {
@@ -310,7 +310,7 @@ func (r *reader) ask(ctx context.Context, at, page string, v fetch.Validators) (
 		return nil, fmt.Errorf("%s is %.60q: %w", at, kind, errNoTwin)
 	}
 	if v.ETag != "" && resp.Header.Get("ETag") == v.ETag {
-		r.Note("rfc9110-13.1.2/if-none-match", at, "the whole document for a validator that still holds")
+		r.Note("rfc9110-13.1.2/if-none-match", at, "full response although the validator matches")
 		return t, fmt.Errorf("%s: %w", at, millrace.ErrUnmodified)
 	}
 	for _, l := range weblink.Header(resp.Header, resp.Request.URL) {

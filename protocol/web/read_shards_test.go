@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A site may divide its sitemaps again between two days and name the new ones in
-// robots.txt. The reader loses no page, though it has remembered robots.txt.
+// If a site splits its sitemaps differently and names the new ones in robots.txt, the reader
+// loses no page, although it has cached robots.txt.
 func TestReadShards(t *testing.T) {
 	var paths []string
 	for _, name := range strings.Fields("a b c d e f g h i j k l") {

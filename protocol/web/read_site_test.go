@@ -14,31 +14,31 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// otherSite is a site with Markdown that somebody else has made.
+// otherSite is a site with Markdown from another publisher.
 type otherSite struct {
 	pages map[string]otherPage
-	// name gives the name of a page's Markdown, "" for none.
+	// name returns the name of a page's Markdown, "" for none.
 	name   func(path string) string
-	links  bool // pages say where their Markdown is
+	links  bool // pages link to their Markdown
 	accept bool // pages are Markdown by Accept
 	llms   bool
 	lists  map[string][]string // sitemaps, with the paths of their pages; one without any is the index of the others
 	feed   func(s *otherSite) string
 	robots string
-	edit   func(w http.ResponseWriter, r *http.Request) bool // answers itself
+	edit   func(w http.ResponseWriter, r *http.Request) bool // reports whether it has sent the response
 
-	asked []string // paths, in order, but robots.txt
+	asked []string // requested paths in order, without robots.txt
 }
 
 type otherPage struct {
 	text     string
 	modified time.Time
-	canon    string // that its Markdown names; "" = itself, "-" = none
+	canon    string // canonical URL in its Markdown; "" = itself, "-" = none
 }
 
 var otherDay = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
 
-// newSite makes a site of pages, each with its text.
+// newSite returns a site with pages at the given paths, each with its own text.
 func newSite(paths ...string) *otherSite {
 	s := &otherSite{pages: map[string]otherPage{}, links: true, name: func(p string) string {
 		if strings.HasSuffix(p, "/") {
@@ -150,7 +150,7 @@ func (s *otherSite) sitemap(path string) (string, bool) {
 	return b.String(), true
 }
 
-// atom gives a feed of changes: of the pages, and of those that are gone.
+// atom returns a function that renders a feed of changes, with the deletions in gone.
 func atom(gone map[string]time.Time, limit int) func(s *otherSite) string {
 	return func(s *otherSite) string {
 		paths := slices.SortedFunc(maps.Keys(s.pages), func(a, b string) int {
@@ -188,7 +188,7 @@ func (c *copied) reader() *reader {
 	})
 }
 
-// sync reads what has changed, and gives what it asked for.
+// sync updates the mirror, and returns the report and the requested paths.
 func (c *copied) sync(t *testing.T) (*mirror.Report, []string) {
 	t.Helper()
 	c.site.asked = nil
@@ -199,7 +199,7 @@ func (c *copied) sync(t *testing.T) (*mirror.Report, []string) {
 	return rep, c.site.asked
 }
 
-// holds fails unless the mirror has what the site has.
+// holds fails unless the mirror equals the site.
 func (c *copied) holds(t *testing.T) {
 	t.Helper()
 	for path, p := range c.site.pages {

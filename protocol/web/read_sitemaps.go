@@ -59,7 +59,7 @@ func (r *run) readSitemaps(ctx context.Context, named []string) error {
 	}
 	r.is.Lists = lists
 	same := slices.Equal(r.is.leaves(), r.was.leaves())
-	again := false // though nothing has changed
+	again := false // read all, although nothing has changed
 	if same {
 		if again, err = r.verifies(ctx); err != nil {
 			return err
@@ -85,8 +85,8 @@ func (r *run) readSitemaps(ctx context.Context, named []string) error {
 }
 
 // resolve fetches the named sitemaps and those of indexes, and returns the sitemaps that name
-// pages. whole is false if a sitemap is missing that was present before, as on a replica that
-// lags behind.
+// pages. whole is false if a sitemap is missing that was present before, as on an outdated
+// replica.
 func (r *run) resolve(ctx context.Context, named []string) (files []*file, lists []list, whole bool, err error) {
 	whole = true
 	var other error
@@ -100,7 +100,7 @@ func (r *run) resolve(ctx context.Context, named []string) (files []*file, lists
 			if other = cmp.Or(other, err); !r.usual {
 				missing = append(missing, u)
 				whole = whole && slices.Contains(r.was.Missing, u)
-				r.Note("sitemaps-index/there", u, "it is no sitemap: "+err.Error())
+				r.Note("sitemaps-index/there", u, "not a sitemap: "+err.Error())
 			}
 			continue
 		case f.Index:
@@ -241,7 +241,7 @@ func (r *run) pages(ctx context.Context, f *file, several bool) (whole bool, err
 		case err == nil:
 			f.at, f.spool, f.same, f.Validators = got.at, got.spool, got.same, got.Validators
 		case absent(err):
-			r.Note("sitemaps-index/there", f.URL, "an index names it: "+err.Error())
+			r.Note("sitemaps-index/there", f.URL, "cannot read a sitemap of an index: "+err.Error())
 			f.Validators = fetch.Validators{}
 			r.keep(f)
 			return false, nil
@@ -277,7 +277,7 @@ func (r *run) pages(ctx context.Context, f *file, several bool) (whole bool, err
 	})
 	whole = nested == 0
 	if nested > 0 {
-		r.Note("reader/sitemap-index", f.URL, fmt.Sprintf("an index inside an index names %d sitemaps, which are not read", nested))
+		r.Note("reader/sitemap-index", f.URL, fmt.Sprintf("skipped an index inside an index, which names %d sitemaps", nested))
 	}
 	if _, odd := errors.AsType[*millrace.FormatError](err); odd || errors.Is(err, millrace.ErrTooLarge) {
 		r.Note("sitemaps-format/xml", f.URL, strings.TrimSpace(err.Error()))

@@ -15,13 +15,12 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Sites name the Markdown of their pages in different ways, and some do not say
-// how.
+// Sites name the Markdown of their pages in different ways, and some do not link to it.
 func TestReadManners(t *testing.T) {
 	paths := []string{"/", "/a/", "/b", "/c.html", "/d/e/"}
 	for name, c := range map[string]struct {
 		change func(s *otherSite)
-		most   int // requests for all of it
+		most   int // maximum number of requests
 	}{
 		"links":  {func(*otherSite) {}, 11},
 		"Accept": {func(s *otherSite) { s.name, s.accept = nil, true }, 11},
@@ -63,7 +62,7 @@ func TestReadManners(t *testing.T) {
 			if rep.Added != len(s.pages) || len(asked) > c.most {
 				t.Errorf("%+v, %d requests: %v", rep, len(asked), asked)
 			}
-			// Nothing has changed: the sitemap says so.
+			// The unchanged sitemap shows that nothing has changed.
 			if _, asked := m.sync(t); !slices.Equal(asked, []string{"/sitemap.xml"}) {
 				t.Errorf("nothing has changed, and asked for are %v", asked)
 			}
@@ -122,8 +121,7 @@ func TestReadNothing(t *testing.T) {
 	}
 }
 
-// A feed of all changes stands in for the sitemap; one that leaves something out
-// does not.
+// A feed of all changes replaces the sitemap; an incomplete feed does not.
 func TestReadFeed(t *testing.T) {
 	paths := []string{"/"}
 	for i := range 20 {
@@ -157,7 +155,7 @@ func TestReadFeed(t *testing.T) {
 	only("nothing again", "/feed.atom")
 	s.set("/p4", "At the same time as others", otherDay.Add(time.Hour))
 	only("the same second", "/feed.atom", "/p4.md")
-	// More than the feed holds: the sitemap has it all.
+	// More changes than the feed lists: the sitemap is read.
 	var want []string
 	for _, p := range paths[1:13] {
 		if _, ok := s.pages[p]; ok {
@@ -167,7 +165,7 @@ func TestReadFeed(t *testing.T) {
 	}
 	only("more than the feed has", append(want, "/feed.atom", "/sitemap.xml")...)
 	only("nothing again", "/feed.atom")
-	// A day later the sitemap is asked all the same.
+	// A day later, the sitemap is read anyway.
 	m.now = m.now.Add(25 * time.Hour)
 	if _, asked := m.sync(t); !slices.Contains(asked, "/sitemap.xml") || len(asked) > 5 {
 		t.Errorf("a day later: %v", asked)
@@ -178,7 +176,7 @@ func TestReadFeed(t *testing.T) {
 	if rep, asked := m.sync(t); !slices.Contains(asked, "/sitemap.xml") || rep.Deleted != 1 {
 		t.Errorf("a tombstone of an unknown entry: %+v, %v", rep, asked)
 	}
-	// A feed of posts alone.
+	// A feed of posts only.
 	posts := newSite(paths...)
 	posts.feed = func(*otherSite) string {
 		return `<feed xmlns="` + atomSpace + `" xmlns:at="` + tombstoneSpace + `"><updated>2026-03-02T00:00:00Z</updated>` +
@@ -193,7 +191,7 @@ func TestReadFeed(t *testing.T) {
 	if _, asked := m.sync(t); !slices.Equal(asked, []string{"/sitemap.xml", "/p5.md"}) {
 		t.Errorf("a feed that leaves something out: %v", asked)
 	}
-	// It is trusted once it leaves out nothing any more.
+	// It is trusted as soon as it is complete.
 	posts.feed = atom(nil, 8)
 	m.now = m.now.Add(25 * time.Hour)
 	m.sync(t)
@@ -203,7 +201,7 @@ func TestReadFeed(t *testing.T) {
 	m.holds(t)
 }
 
-// The sitemaps of an index are read when they have changed, each for itself.
+// Each sitemap of an index is read only if it has changed.
 func TestReadIndex(t *testing.T) {
 	s := newSite("/a", "/b", "/c", "/d", "/e", "/f", "/g", "/h", "/k", "/l")
 	s.robots = "Sitemap: " + goodSite + "/maps.xml\n"
@@ -224,14 +222,14 @@ func TestReadIndex(t *testing.T) {
 		t.Errorf("one sitemap has changed: %+v, %v", rep, asked)
 	}
 	m.holds(t)
-	// Another sitemap: all are read again, and no page is asked for but the new one.
+	// A new sitemap: all sitemaps are read again, but only the new page is requested.
 	s.lists["/3.xml"] = []string{"/j"}
 	s.set("/j", "Newer", otherDay)
 	if rep, asked := m.sync(t); rep.Added != 1 || rep.Deleted != 0 || strings.Count(strings.Join(asked, " "), ".md") != 1 {
 		t.Errorf("one sitemap more: %+v, %v", rep, asked)
 	}
 	m.holds(t)
-	// One that is not there for once takes nothing away.
+	// A sitemap that is missing once deletes no page.
 	missing := s.lists["/1.xml"]
 	delete(s.lists, "/1.xml")
 	s.edit = func(w http.ResponseWriter, r *http.Request) bool {
@@ -249,8 +247,7 @@ func TestReadIndex(t *testing.T) {
 	m.holds(t)
 }
 
-// A name that belongs to another page's Markdown is not believed, and the page
-// itself says where its own is.
+// Markdown of another page under a guessed name is rejected, and the page's own link is used.
 func TestReadClash(t *testing.T) {
 	s := newSite("/", "/a/", "/b/", "/c/")
 	name := s.name
@@ -279,7 +276,7 @@ func TestReadClash(t *testing.T) {
 	m.holds(t)
 }
 
-// Without a sitemap or anything else, a page leads to its Markdown.
+// A page's link is enough to find its Markdown, without a sitemap.
 func TestReadPage(t *testing.T) {
 	s := newSite("/a/", "/b.html", "/c")
 	s.lists = map[string][]string{}
@@ -311,8 +308,8 @@ func TestReadPage(t *testing.T) {
 	}
 }
 
-// What comes from a replica that lags behind is asked for once more; a site whose
-// pages are always older than its lists say is believed.
+// A page from an outdated replica is requested again. If the pages of a site are always older
+// than in its lists, they are accepted.
 func TestReadLag(t *testing.T) {
 	for name, change := range map[string]func(s *otherSite){
 		"by the sitemap": func(*otherSite) {},
@@ -341,7 +338,7 @@ func TestReadLag(t *testing.T) {
 			m.holds(t)
 			old["/a"] = s.pages["/a"]
 			s.set("/a", "Newer", otherDay.Add(time.Hour))
-			m.sync(t) // and the next time it is asked for, whatever the lists say
+			m.sync(t) // the next run requests it, even if the lists are unchanged
 			delete(old, "/a")
 			if _, asked := m.sync(t); !slices.Contains(asked, "/a.md") {
 				t.Errorf("asked for %v", asked)
@@ -350,7 +347,7 @@ func TestReadLag(t *testing.T) {
 			old["/b"] = otherPage{"In between", otherDay.Add(2 * time.Hour), ""}
 			s.set("/b", "Newest", otherDay.Add(3*time.Hour))
 			m.sync(t)
-			m.sync(t) // it is so again
+			m.sync(t) // the same difference again
 			delete(old, "/b")
 			if _, asked := m.sync(t); len(asked) != 1 {
 				t.Errorf("what was seen twice is believed: %v", asked)
@@ -365,7 +362,7 @@ func TestReadLag(t *testing.T) {
 	}
 }
 
-// A time that is not over says nothing: there may be another state with it.
+// A time that is not yet past does not identify a version: another one may get the same time.
 func TestReadTimes(t *testing.T) {
 	for _, c := range []struct {
 		state, modified, now string

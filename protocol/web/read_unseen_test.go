@@ -11,16 +11,16 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// A feed of changes that is ahead of the sitemaps, as when those are cached or
-// made once a day: what it names is there, and is not gone because they do not
-// name it; what it says is gone goes.
+// A feed of changes may be ahead of the sitemaps, if those are cached or built once a day.
+// Pages that it lists exist, although the sitemaps do not name them. Pages that it reports as
+// deleted are deleted.
 func TestReadFeedAhead(t *testing.T) {
 	s := newSite("/", "/a", "/b", "/c")
 	s.lists = map[string][]string{"/sitemap.xml": {"/", "/a", "/b", "/c"}}
 	gone := map[string]time.Time{}
 	s.feed = atom(gone, 10)
 	c := &copied{site: s, now: otherDay.Add(48 * time.Hour)}
-	later := func() { c.now = c.now.Add(25 * time.Hour) } // so that all is looked at again
+	later := func() { c.now = c.now.Add(25 * time.Hour) } // makes the next run read everything again
 
 	s.set("/new", "Text of /new", otherDay.Add(time.Hour))
 	c.sync(t)
@@ -28,7 +28,7 @@ func TestReadFeedAhead(t *testing.T) {
 
 	later()
 	s.set("/newer", "Text of /newer", otherDay.Add(26*time.Hour))
-	s.lists["/sitemap.xml"] = []string{"/", "/a", "/b"} // and it has lost one that the feed has
+	s.lists["/sitemap.xml"] = []string{"/", "/a", "/b"} // the sitemap now lacks a page that the feed has
 	for range 3 {
 		if rep, _ := c.sync(t); rep.Deleted+rep.UnconfirmedDeletions > 0 {
 			t.Errorf("%d deleted, %d unconfirmed", rep.Deleted, rep.UnconfirmedDeletions)
@@ -44,15 +44,15 @@ func TestReadFeedAhead(t *testing.T) {
 	c.holds(t)
 }
 
-// The same from nothing but the sitemaps: a mirror that has pages of which the
-// feed says that they have gone since, and that no sitemap names.
+// The same for a mirror that was read from the sitemaps only: it has pages that no sitemap
+// names, and that the feed now reports as deleted.
 func TestReadUnseen(t *testing.T) {
 	s := newSite("/", "/a", "/b", "/c", "/d", "/e", "/f", "/g")
 	c := &copied{site: s, now: otherDay.Add(48 * time.Hour)}
 	c.sync(t)
 	c.holds(t)
 	s.feed = atom(map[string]time.Time{goodSite + "/b": otherDay.Add(50 * time.Hour), goodSite + "/c": otherDay.Add(50 * time.Hour)}, 10)
-	delete(s.pages, "/b") // the absence of a fifth or more would be unconfirmed
+	delete(s.pages, "/b") // a loss of a fifth or more would be unconfirmed
 	delete(s.pages, "/c")
 	c.now = c.now.Add(72 * time.Hour)
 	if rep, _ := c.sync(t); rep.UnconfirmedDeletions > 0 {
@@ -61,8 +61,7 @@ func TestReadUnseen(t *testing.T) {
 	c.holds(t)
 }
 
-// Names are guessed for each form of paths, and no more where several pages of
-// a form had none.
+// Names are guessed for each form of path, until several pages of a form have no Markdown.
 func TestReadGuess(t *testing.T) {
 	s := newSite("/", "/a", "/b", "/docs/", "/docs/c", "/x/", "/1.html", "/2.html", "/3.html", "/4.html", "/5.html", "/6.html")
 	s.links, s.llms = false, true
@@ -110,7 +109,7 @@ func TestJSONFeedDeleted(t *testing.T) {
 		{"", false, 1},
 		{`,"_deleted":{"about":"https://x.test/","items":[]}`, true, 1},
 		{`,"_deleted":{"items":[{"id":"https://x.test/c","date_deleted":"2026-01-02T03:04:05Z"}]}`, true, 2},
-		{`,"_deleted":["https://x.test/c"]`, false, 1}, // somebody else's
+		{`,"_deleted":["https://x.test/c"]`, false, 1}, // another party's extension
 		{`,"_deleted":{"items":true}`, false, 1},
 		{`,"_deleted":true`, false, 1},
 		{`,"_deleted":null`, false, 1},
@@ -122,8 +121,8 @@ func TestJSONFeedDeleted(t *testing.T) {
 	}
 }
 
-// Where the Markdown of a held page is, that of a new page of the same form is
-// looked for, also when the names of pages that had gone were tried before.
+// The Markdown of a new page is looked up by the naming rule of a stored page of the same
+// form, even if names of deleted pages were tried before.
 func TestReadHeldName(t *testing.T) {
 	s := newSite("/", "/1.html", "/2.html", "/3.html", "/4.html")
 	s.links, s.llms = false, true

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// A name is a file, unless it is of another kind; a URL is refused.
+// A name other than [Memory] is the path of a file. A URL is refused.
 func TestOpen(t *testing.T) {
 	for dsn, code := range map[string]string{
 		Memory:                                 "",

@@ -103,7 +103,7 @@ func (p *publication) Name() string { return "publication " + p.log.epoch }
 // use marks the generation as used. If the generation was dropped, use returns ErrConflict.
 func (p *publication) use() error {
 	if p.dropped {
-		return millrace.Coded("log-dropped", fmt.Errorf("%w: it was not open for long and was dropped; open it again", millrace.ErrConflict))
+		return millrace.Coded("log-dropped", fmt.Errorf("%w: dropped after a long time without use; open it again", millrace.ErrConflict))
 	}
 	p.opened = p.site.store.now()
 	return nil
@@ -127,7 +127,7 @@ func (p *publication) view(s *state) (*view, error) {
 func (p *publication) Head(ctx context.Context) (millrace.View, error) {
 	return get(ctx, p.site.store, "head of publication "+p.config.Base, func() (millrace.View, error) {
 		if p.refreshed == 0 {
-			return nil, fmt.Errorf("%w: no refresh was completed", millrace.ErrNotFound)
+			return nil, fmt.Errorf("%w: not refreshed yet", millrace.ErrNotFound)
 		}
 		if err := p.use(); err != nil {
 			return nil, err
@@ -140,7 +140,7 @@ func (p *publication) Published(ctx context.Context) (out millrace.View, e store
 	out, err = get(ctx, p.site.store, "edition of publication "+p.config.Base, func() (millrace.View, error) {
 		newest := p.edition()
 		if e = newest.Edition; newest.view.log != p.log {
-			return nil, fmt.Errorf("%w: this generation has published nothing", millrace.ErrNotFound)
+			return nil, fmt.Errorf("%w: this generation has no edition", millrace.ErrNotFound)
 		}
 		return &view{p.site, p, p.log, p.names, newest.view.state, newest.view.info}, p.use()
 	})
@@ -151,9 +151,9 @@ func (p *publication) Publish(ctx context.Context, l store.Lease, old, seq uint6
 	err = p.change(ctx, l, fmt.Sprintf("publish sequence number %d", seq), func() error {
 		switch is := p.edition().Number; {
 		case p.refreshed == 0 || seq > p.log.head().seq:
-			return fmt.Errorf("%w: it is above the head", millrace.ErrInvalid)
+			return fmt.Errorf("%w: above the head", millrace.ErrInvalid)
 		case seq < p.log.horizon:
-			return fmt.Errorf("%w: its view has been compacted away", millrace.ErrConflict)
+			return fmt.Errorf("%w: the view was compacted", millrace.ErrConflict)
 		case is != old:
 			return fmt.Errorf("%w: edition %d is published, not %d", millrace.ErrConflict, is, old)
 		}
@@ -198,7 +198,7 @@ func (p *publication) Refresh(ctx context.Context, l store.Lease, limit int, pro
 	}
 	return more, p.change(ctx, l, "refresh", func() error {
 		if p.refreshed != refreshed {
-			return millrace.Coded("refresh-twice", fmt.Errorf("%w: another process refreshes it", millrace.ErrConflict))
+			return millrace.Coded("refresh-twice", fmt.Errorf("%w: another process is refreshing it", millrace.ErrConflict))
 		}
 		p.refreshed, p.position = refreshed+1, place
 		p.log.commit(next, p.opened)

@@ -147,7 +147,7 @@ func (s *Store) Sums(ctx context.Context, site string, q store.SumQuery) iter.Se
 	return list(ctx, s, "sums of events", func() (all []store.Sum, _ error) {
 		per := cmp.Or(q.Per, store.Day)
 		if per != store.Day && per != store.Hour {
-			return nil, fmt.Errorf("%w: sums are of an hour or a day", millrace.ErrInvalid)
+			return nil, fmt.Errorf("%w: unknown period; use an hour or a day", millrace.ErrInvalid)
 		}
 		u, _ := s.usageOf(site)
 		for p, sums := range u.sums {
@@ -168,9 +168,9 @@ func (s *Store) Sums(ctx context.Context, site string, q store.SumQuery) iter.Se
 
 // Top implements [store.Usage].
 func (s *Store) Top(ctx context.Context, site string, of store.Topic, from, to time.Time, limit int) ([]store.TopItem, error) {
-	return get(ctx, s, "most asked "+string(of), func() ([]store.TopItem, error) {
+	return get(ctx, s, "most requested "+string(of), func() ([]store.TopItem, error) {
 		if !slices.Contains([]store.Topic{store.TopPages, store.TopQueries, store.TopMissing}, of) {
-			return nil, fmt.Errorf("%w: no such topic", millrace.ErrInvalid)
+			return nil, fmt.Errorf("%w: unknown topic", millrace.ErrInvalid)
 		}
 		u, _ := s.usageOf(site)
 		all := make(items)

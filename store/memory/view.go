@@ -149,7 +149,7 @@ func (v *view) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mil
 				return nil, err
 			}
 			if from > v.seq || from < v.log.horizon {
-				return nil, fmt.Errorf("cursor %q: %w: it is ahead of this view, or the log does not reach back to it; start over", since, millrace.ErrConflict)
+				return nil, fmt.Errorf("cursor %q: %w: ahead of this view, or older than the log; start over", since, millrace.ErrConflict)
 			}
 			entries = slices.DeleteFunc(v.pages.Values(), func(e *entry) bool { return e.seq <= from })
 			slices.SortFunc(entries, bySeq)

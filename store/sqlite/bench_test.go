@@ -19,7 +19,8 @@ import (
 
 const benchBase = "https://example.com/"
 
-// hashTagger is what a protocol costs at least: a hash of what the page says.
+// hashTagger returns a tagger with the minimum cost of a protocol: it hashes the text of the
+// page.
 func hashTagger() millrace.Tagger {
 	return millrace.Tagger{Protocol: "hash-01", Tag: func(_ millrace.Site, p *millrace.Page) (string, error) {
 		h := sha256.New()
@@ -31,7 +32,7 @@ func hashTagger() millrace.Tagger {
 	}}
 }
 
-// prose makes pages with about size bytes of text, links included.
+// prose returns a page with about size bytes of text, including links.
 func prose(rng *rand.Rand, path string, size int) *millrace.Page {
 	p := &millrace.Page{
 		URL: benchBase + path, Title: "Page " + path, Description: "What " + path + " is about", Language: "en", Section: "docs",
@@ -70,7 +71,7 @@ func benchSite(b testing.TB, path string) *Site {
 	return site.(*Site)
 }
 
-// benchConfig is what the tests publish by.
+// benchConfig is the configuration of the publications in the tests.
 var benchConfig = store.Config{Base: benchBase, Taggers: []millrace.Tagger{hashTagger()}}
 
 func benchPublication(b testing.TB, site store.Site) store.Publication {
@@ -146,7 +147,7 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// BenchmarkLarge measures a store of a million pages, which it makes first.
+// BenchmarkLarge creates a store of a million pages and measures operations on it.
 func BenchmarkLarge(b *testing.B) {
 	testkit.Soak(b)
 	const total = 1_000_000
@@ -254,9 +255,9 @@ func BenchmarkLarge(b *testing.B) {
 	}
 }
 
-// BenchmarkRecord records what one machine asks for of 10,000 pages, as a server
-// under load hands it over: an operation is an event, its share of sums and of the
-// disk with it.
+// BenchmarkRecord records requests of one bot for 10,000 pages, in batches like those of a
+// server under load. ns/op is per event, including its share of the sums and of the writes to
+// disk.
 func BenchmarkRecord(b *testing.B) {
 	ctx, now := b.Context(), time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)
 	s := usageStore(b, filepath.Join(b.TempDir(), "x.db"), &store.Options{Now: func() time.Time { return now }})

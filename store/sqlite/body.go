@@ -13,7 +13,7 @@ import (
 func (s *Store) decode(q querier, frame []byte) ([]byte, error) {
 	data, err := s.bodies.Decode(q.row, frame)
 	if err != nil {
-		err = millrace.Coded("store-damaged", fmt.Errorf("%w: it is damaged: %w", millrace.ErrInvalid, err))
+		err = millrace.Coded("store-damaged", fmt.Errorf("%w: damaged: %w", millrace.ErrInvalid, err))
 	}
 	return data, err
 }
@@ -64,7 +64,7 @@ func (a *application) keepOriginal(id int64, original []byte) (int64, error) {
 
 // Original implements [millrace.OriginalStore].
 func (s *Site) Original(ctx context.Context, from, url string) ([]byte, error) {
-	what := "what " + url + " of " + from + " was made of"
+	what := "original of " + url + " from " + from
 	var packed []byte
 	err := s.store.read.row(ctx, `SELECT original.data FROM source
 		JOIN memory ON memory.source = source.id AND memory.url = ?3

@@ -11,9 +11,9 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Two processes write to one file, and each goes on with the dictionaries that
-// the other has made. A batch that fails leaves no dictionary and no body that
-// needs one. A process that only reads reads everything.
+// Two processes write to one file, and each uses the dictionaries that the other has created.
+// A failed batch leaves no dictionary, and no body that needs one. A read-only process can
+// read every page.
 func TestDictionaries(t *testing.T) {
 	ctx := t.Context()
 	path := filepath.Join(t.TempDir(), "x.db")
@@ -79,7 +79,7 @@ func TestDictionaries(t *testing.T) {
 	}
 }
 
-// A body whose dictionary is lost is an error that says what to do.
+// Reading a body whose dictionary is lost returns the error store-damaged.
 func TestLostDictionary(t *testing.T) {
 	ctx := t.Context()
 	path := filepath.Join(t.TempDir(), "x.db")
@@ -91,7 +91,7 @@ func TestLostDictionary(t *testing.T) {
 	if err := site.store.writer.do(ctx, func(t *tx) error { return t.exec("DELETE FROM dictionary") }); err != nil {
 		t.Fatal(err)
 	}
-	v, err := benchSite(t, path).Head(ctx) // which has not read it yet
+	v, err := benchSite(t, path).Head(ctx) // a new store, which has not cached the dictionary
 	if err != nil {
 		t.Fatal(err)
 	}

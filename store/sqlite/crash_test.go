@@ -29,7 +29,7 @@ func writeForever(path string) error {
 	return storetest.WriteForever(context.Background(), s)
 }
 
-// TestCrash kills processes that write, and looks at the file after each.
+// TestCrash kills writing processes, and checks the file after each.
 func TestCrash(t *testing.T) {
 	storetest.Crash(t, engine, testkit.Size(10, 20, 300), func(opened store.Store) {
 		s := opened.(*Store)

@@ -15,17 +15,17 @@ var advice = map[int]struct {
 	code     string
 	text     string
 }{
-	sqlite3.SQLITE_BUSY:     {millrace.ErrUnavailable, "store-busy", "another process is writing to the store: try again, or stop it"},
-	sqlite3.SQLITE_LOCKED:   {millrace.ErrUnavailable, "store-busy", "another process is writing to the store: try again, or stop it"},
-	sqlite3.SQLITE_FULL:     {millrace.ErrUnavailable, "disk-full", "the disk is full: nothing of this was kept, what was there is intact; make room and try again"},
-	sqlite3.SQLITE_IOERR:    {millrace.ErrUnavailable, "disk-error", "the disk cannot be read or written, because it is full, over a quota or broken: nothing of this was kept, what was there is intact"},
-	sqlite3.SQLITE_NOMEM:    {millrace.ErrUnavailable, "no-memory", "out of memory: nothing of this was kept"},
-	sqlite3.SQLITE_CANTOPEN: {millrace.ErrInvalid, "store-open", "it cannot be opened or created: look at the folder and its permissions"},
-	sqlite3.SQLITE_READONLY: {millrace.ErrForbidden, "store-read-only", "it is read-only: make the file and its folder writable"},
-	sqlite3.SQLITE_PERM:     {millrace.ErrForbidden, "store-read-only", "access is denied: make the file and its folder writable"},
-	sqlite3.SQLITE_CORRUPT:  {millrace.ErrInvalid, "store-damaged", "it is damaged: restore a backup, or remove it and ingest again"},
-	sqlite3.SQLITE_NOTADB:   {millrace.ErrInvalid, "no-store", "it is not a store, or its head is damaged: choose another file, or restore a backup"},
-	sqlite3.SQLITE_TOOBIG:   {millrace.ErrTooLarge, "row-size", "a page is larger than a row can be (1 GB)"},
+	sqlite3.SQLITE_BUSY:     {millrace.ErrUnavailable, "store-busy", "another process is writing to the store; try again, or stop it"},
+	sqlite3.SQLITE_LOCKED:   {millrace.ErrUnavailable, "store-busy", "another process is writing to the store; try again, or stop it"},
+	sqlite3.SQLITE_FULL:     {millrace.ErrUnavailable, "disk-full", "the disk is full: nothing was changed; free some space and try again"},
+	sqlite3.SQLITE_IOERR:    {millrace.ErrUnavailable, "disk-error", "disk I/O failed, because the disk is full, over a quota or broken: nothing was changed; check the disk and try again"},
+	sqlite3.SQLITE_NOMEM:    {millrace.ErrUnavailable, "no-memory", "out of memory: nothing was changed"},
+	sqlite3.SQLITE_CANTOPEN: {millrace.ErrInvalid, "store-open", "cannot open or create the file; check the folder and its permissions"},
+	sqlite3.SQLITE_READONLY: {millrace.ErrForbidden, "store-read-only", "the file is read-only; make the file and its folder writable"},
+	sqlite3.SQLITE_PERM:     {millrace.ErrForbidden, "store-read-only", "permission denied; make the file and its folder writable"},
+	sqlite3.SQLITE_CORRUPT:  {millrace.ErrInvalid, "store-damaged", "the file is damaged; restore a backup, or remove it and pull or serve again"},
+	sqlite3.SQLITE_NOTADB:   {millrace.ErrInvalid, "no-store", "not a store, or its header is damaged; choose another file, or restore a backup"},
+	sqlite3.SQLITE_TOOBIG:   {millrace.ErrTooLarge, "row-size", "the page exceeds the maximum size of a row (1 GB)"},
 }
 
 // explain wraps an error with the operation, and SQLite's errors with advice.

@@ -12,7 +12,8 @@ import (
 
 var ctx = context.Background()
 
-// newStore opens a store in a folder of its own.
+// newStore opens a store in a new temporary folder. remove closes the store and deletes the
+// folder.
 func newStore(ctx context.Context) (st *sqlite.Store, remove func()) {
 	dir, err := os.MkdirTemp("", "millrace-example-")
 	if err != nil {

@@ -49,7 +49,7 @@ func TestOpenRefuses(t *testing.T) {
 		}
 		return path
 	}
-	killed := func(name string, statements ...string) string { // what it wrote last is in the log beside it
+	killed := func(name string, statements ...string) string { // the last writes are only in the write-ahead log
 		from, to := filepath.Join(dir, name+"-running"), filepath.Join(dir, name)
 		db, err := sql.Open("sqlite", from)
 		if err != nil {
@@ -148,7 +148,7 @@ func TestSites(t *testing.T) {
 	}
 }
 
-// TestFullDisk limits the number of pages that the file may have.
+// TestFullDisk limits the number of pages of the file.
 func TestFullDisk(t *testing.T) {
 	ctx := t.Context()
 	path := filepath.Join(t.TempDir(), "full.db")
@@ -213,14 +213,15 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	intact()
-	// What needs no room still works, and what does fails alike.
+	// Changes that need no space still succeed. The failed batch fails again with the same
+	// error.
 	if tally, err := site.Apply(ctx, "bench", kept[0]); err == nil && tally.Unchanged != 20 {
 		t.Errorf("the same batch again: %+v", tally)
 	}
 	if _, err := site.Apply(ctx, "bench", failed); !errors.Is(err, millrace.ErrUnavailable) {
 		t.Errorf("again: %v", err)
 	}
-	// The first batch has moved the cursor back: the last one puts it right.
+	// The first batch has moved the cursor back. Apply the last batch again to restore it.
 	if _, err := site.Apply(ctx, "bench", kept[len(kept)-1]); err != nil {
 		t.Error(err)
 	}
@@ -251,7 +252,7 @@ func TestLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
-	err = site.store.writer.do(ctx, func(*tx) error { // somebody else writes
+	err = site.store.writer.do(ctx, func(*tx) error { // another writer holds the lock
 		if _, err := blocked.Apply(ctx, "bench", changesOf(rng, "a", 1, 100)); !errors.Is(err, millrace.ErrUnavailable) || millrace.ErrorCode(err) != "store-busy" {
 			t.Errorf("apply: %v", err)
 		}
@@ -268,7 +269,7 @@ func TestLocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Two stores on one file write in turns and see each other's pages.
+	// Two stores on one file write alternately and see each other's pages.
 	for i := range 10 {
 		s := []store.Site{site, blocked}[i%2]
 		if _, err := s.Apply(ctx, "bench", changesOf(rng, fmt.Sprint("g", i), 3, 100)); err != nil {
@@ -281,8 +282,8 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// TestDamage overwrites parts of a store: whatever is read, an error or a
-// right answer comes back.
+// TestDamage overwrites parts of a store. Every read then returns an error or the right
+// result.
 func TestDamage(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
@@ -360,7 +361,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestPlans looks for statements that read a whole table or sort.
+// TestPlans checks that no statement reads a whole table or sorts.
 func TestPlans(t *testing.T) {
 	ctx := t.Context()
 	site := benchSite(t, filepath.Join(t.TempDir(), "x.db"))
@@ -435,16 +436,16 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// harmless are scans of what is not a table.
+// harmless matches scans of something other than a table.
 var harmless = regexp.MustCompile("CONSTANT ROW|VALUES CLAUSE|VIRTUAL TABLE|subquery")
 
-// checkPlan looks whether a statement reads a whole table, or sorts.
+// checkPlan fails the test if a statement reads a whole table, or sorts.
 func checkPlan(t *testing.T, s *Store, q string) {
 	t.Helper()
 	n := strings.Count(q, "?")
 	for i := range n {
 		if !strings.Contains(q, fmt.Sprint("?", i+1)) && strings.Contains(q, "?1") {
-			n = i // they are numbered
+			n = i // numbered parameters may occur several times
 			break
 		}
 	}

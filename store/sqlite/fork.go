@@ -65,7 +65,7 @@ func (g *generation) parentLeft(q querier) (left bool, err error) {
 
 // errForkLost is the error of a generation whose parent was deleted before the copy was
 // complete.
-var errForkLost = millrace.Coded("log-dropped", fmt.Errorf("%w: the generation that it was forked from is gone; open it again", millrace.ErrConflict))
+var errForkLost = millrace.Coded("log-dropped", fmt.Errorf("%w: the generation from which it was forked was deleted; open it again", millrace.ErrConflict))
 
 // copyTags copies the next tags of the publication's protocols. After the last tag, the fork's
 // own log begins.

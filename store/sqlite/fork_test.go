@@ -9,13 +9,12 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// A fork that is not yet copied is given up when its parent loses what is still to
-// be copied, and begins again.
+// A fork is abandoned and started again if its parent loses rows before they are copied.
 func TestForkLost(t *testing.T) {
 	type world struct {
 		site   *Site
 		parent store.Publication
-		open   func() *Publication // the fork
+		open   func() *Publication // opens the fork
 		now    time.Time
 	}
 	apply := func(t *testing.T, w *world, path, text string) {
@@ -58,7 +57,7 @@ func TestForkLost(t *testing.T) {
 			}
 		},
 	} {
-		for _, steps := range []int{0, 1} { // nothing is copied; the entries are, the tags are not
+		for _, steps := range []int{0, 1} { // 0 = nothing is copied; 1 = only the entries are copied
 			t.Run(name, func(t *testing.T) {
 				w := &world{now: time.Now()}
 				s, err := Open(t.Context(), filepath.Join(t.TempDir(), "x.db"), &store.Options{Now: func() time.Time { return w.now }})

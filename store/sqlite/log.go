@@ -30,7 +30,7 @@ type logState struct{ seq, time, floor, horizon int64 }
 func (l *log) state(q querier) (st logState, err error) {
 	err = q.row("SELECT seq, time, floor, horizon FROM log WHERE id = ?", []any{l.id}, &st.seq, &st.time, &st.floor, &st.horizon)
 	if absent(err) {
-		err = millrace.Coded("log-dropped", fmt.Errorf("%w: it was not open for long and was dropped; open it again", millrace.ErrConflict))
+		err = millrace.Coded("log-dropped", fmt.Errorf("%w: dropped after a long time without use; open it again", millrace.ErrConflict))
 	}
 	return st, err
 }

@@ -95,7 +95,7 @@ func (s *Site) KnownRefs(ctx context.Context, from string, urls ...string) iter.
 		case absent(err):
 			return
 		case err != nil:
-			yield(millrace.Ref{}, explain("what is held of "+from, err))
+			yield(millrace.Ref{}, explain("refs of source "+from, err))
 			return
 		case len(urls) > 0:
 			err = s.heldOf(ctx, source, urls, yield)
@@ -103,7 +103,7 @@ func (s *Site) KnownRefs(ctx context.Context, from string, urls ...string) iter.
 			err = s.heldAll(ctx, source, yield)
 		}
 		if err != nil {
-			yield(millrace.Ref{}, explain("what is held of "+from, err))
+			yield(millrace.Ref{}, explain("refs of source "+from, err))
 		}
 	}
 }

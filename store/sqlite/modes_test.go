@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A store is for its owner alone to read, with what SQLite keeps beside it; one
-// that is there stays as its owner wants it.
+// Only the owner can read a new store and SQLite's files next to it. An existing store keeps
+// its mode.
 func TestModes(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -20,7 +20,7 @@ func TestModes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, err := Open(t.Context(), path, nil) // of another process
+		second, err := Open(t.Context(), path, nil) // as in another process
 		if err != nil {
 			t.Fatal(err)
 		}

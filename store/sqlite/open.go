@@ -200,7 +200,7 @@ func (s *Store) inspect(ctx context.Context) error {
 	case err != nil:
 		return err
 	case version == 0:
-		return millrace.Coded("store-wal", fmt.Errorf("%w: nothing is in the file; what was written last may lie beside it, in %s-wal", millrace.ErrNotFound, filepath.Base(s.path)))
+		return millrace.Coded("store-wal", fmt.Errorf("%w: the file is an empty database; recent writes may be next to it, in %s-wal", millrace.ErrNotFound, filepath.Base(s.path)))
 	}
 	return c.QueryRowContext(ctx, "SELECT epoch FROM store").Scan(&s.epoch)
 }
@@ -227,15 +227,15 @@ func usable(path string, readOnly bool) error {
 	case errors.Is(err, fs.ErrNotExist):
 		dir := filepath.Dir(path)
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return millrace.Coded("no-folder", fmt.Errorf("%w: there is no folder %s: create it first", millrace.ErrInvalid, dir))
+			return millrace.Coded("no-folder", fmt.Errorf("%w: folder %s does not exist; create it first", millrace.ErrInvalid, dir))
 		}
 		return nil
 	case err != nil:
 		return fmt.Errorf("%w: %w", millrace.ErrForbidden, err)
 	case info.IsDir():
-		return fmt.Errorf("%w: it is a folder: name a file in it", millrace.Coded("is-folder", millrace.ErrInvalid))
+		return fmt.Errorf("%w: the path is a folder; name a file in it", millrace.Coded("is-folder", millrace.ErrInvalid))
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%w: it is not a regular file", millrace.Coded("no-file", millrace.ErrInvalid))
+		return fmt.Errorf("%w: not a regular file", millrace.Coded("no-file", millrace.ErrInvalid))
 	}
 	flag := os.O_RDWR
 	if readOnly {
@@ -245,7 +245,7 @@ func usable(path string, readOnly bool) error {
 	if errors.Is(err, fs.ErrPermission) && readOnly {
 		return fmt.Errorf("%w: %w", millrace.ErrForbidden, err)
 	} else if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		return fmt.Errorf("%w: it is read-only: make the file and its folder writable (%w)", millrace.ErrForbidden, err)
+		return fmt.Errorf("%w: the file is read-only; make the file and its folder writable (%w)", millrace.ErrForbidden, err)
 	} else if err != nil {
 		return err
 	}
@@ -253,7 +253,7 @@ func usable(path string, readOnly bool) error {
 	// SQLite treats a file shorter than its header as empty.
 	head := make([]byte, 16)
 	if n, err := io.ReadFull(f, head); n > 0 && (err != nil || string(head) != "SQLite format 3\x00") {
-		return fmt.Errorf("%w: it is not a store: choose another file, or restore a backup", millrace.Coded("no-store", millrace.ErrInvalid))
+		return fmt.Errorf("%w: not a store; choose another file, or restore a backup", millrace.Coded("no-store", millrace.ErrInvalid))
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// TestOriginals counts the originals: none is left that no name has.
+// TestOriginals counts the stored originals: an original without a name is deleted.
 func TestOriginals(t *testing.T) {
 	ctx := t.Context()
 	site := benchSite(t, filepath.Join(t.TempDir(), "x.db"))
@@ -52,7 +52,7 @@ func TestOriginals(t *testing.T) {
 	count("five versions are forgotten", 25)
 }
 
-// TestDamagedOriginal looks at what is said of one that does not decompress.
+// TestDamagedOriginal checks the error for an original that does not decompress.
 func TestDamagedOriginal(t *testing.T) {
 	ctx := t.Context()
 	site := benchSite(t, filepath.Join(t.TempDir(), "x.db"))
@@ -71,7 +71,7 @@ func TestDamagedOriginal(t *testing.T) {
 			t.Errorf("%d bytes become %d, %v", len(data), len(got), err)
 		}
 	}
-	// A page that comes again mends it.
+	// Applying the page again repairs its original.
 	if _, err := site.Apply(ctx, "one", []millrace.Change{c}); err != nil {
 		t.Fatal(err)
 	}

@@ -176,7 +176,7 @@ func (p *Publication) touch(ctx context.Context) error {
 func (p *Publication) row(q querier) (*generation, error) {
 	g, err := readGeneration(q, "WHERE id = ? AND stage < 4", p.id)
 	if err == nil && g == nil {
-		err = millrace.Coded("log-dropped", fmt.Errorf("%w: it was not open for long and was dropped; open it again", millrace.ErrConflict))
+		err = millrace.Coded("log-dropped", fmt.Errorf("%w: dropped after a long time without use; open it again", millrace.ErrConflict))
 	}
 	return g, err
 }
@@ -186,7 +186,7 @@ func (p *Publication) Head(ctx context.Context) (v millrace.View, err error) {
 	err = p.store.read.snapshot(ctx, func(q querier) error {
 		g, err := p.row(q)
 		if err == nil && g.head < 0 {
-			err = fmt.Errorf("%w: it was never refreshed", millrace.ErrNotFound)
+			err = fmt.Errorf("%w: not refreshed yet", millrace.ErrNotFound)
 		}
 		if err == nil {
 			v, err = p.view(q, g.head)
@@ -215,7 +215,7 @@ func (p *Publication) Published(ctx context.Context) (millrace.View, store.Editi
 	}
 	switch {
 	case absent(err), err == nil && !own:
-		err = fmt.Errorf("%w: it has published nothing", millrace.ErrNotFound)
+		err = fmt.Errorf("%w: this generation has no edition", millrace.ErrNotFound)
 	case err == nil:
 		err = json.Unmarshal(state, &v.info)
 	}
@@ -236,9 +236,9 @@ func (p *Publication) Publish(ctx context.Context, l store.Lease, old, seq uint6
 		to := int64(seq)
 		switch {
 		case g.head < 0 || seq > uint64(g.head):
-			return fmt.Errorf("%w: it is above the head", millrace.ErrInvalid)
+			return fmt.Errorf("%w: above the head", millrace.ErrInvalid)
 		case to < w.floor:
-			return fmt.Errorf("%w: its view has been compacted away", millrace.ErrConflict)
+			return fmt.Errorf("%w: the view was compacted", millrace.ErrConflict)
 		}
 		var number uint64
 		err = w.row("SELECT number FROM published WHERE log = ? ORDER BY number DESC LIMIT 1", []any{w.id}, &number)

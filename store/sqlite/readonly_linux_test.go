@@ -18,13 +18,13 @@ func TestOpenReadOnly(t *testing.T) {
 	if err := os.Chmod(path, 0o444); err != nil {
 		t.Fatal(err)
 	}
-	if os.Geteuid() != 0 { // the folder of root is one of others
+	if os.Geteuid() != 0 { // for root, the file system user is changed below instead
 		if err := os.Chmod(filepath.Dir(path), 0o555); err != nil {
 			t.Fatal(err)
 		}
 		defer os.Chmod(filepath.Dir(path), 0o755)
 	}
-	if os.Geteuid() == 0 { // root may write everywhere: read the files as an ordinary user
+	if os.Geteuid() == 0 { // root can write everywhere, so use another file system user
 		for d := filepath.Dir(path); d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
 			if err := os.Chmod(d, 0o755); err != nil {
 				t.Fatal(err)
@@ -40,7 +40,7 @@ func TestOpenReadOnly(t *testing.T) {
 	if _, err := Open(t.Context(), path, nil); !errors.Is(err, millrace.ErrForbidden) {
 		t.Errorf("open: %v", err)
 	}
-	// To read it, no write permission is needed, in its folder either.
+	// Reading needs no write permission, neither for the file nor for its folder.
 	s, err := Open(t.Context(), path, &store.Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// lying gives what lies beside a store, by name, but for the index that SQLite
-// makes of its log.
+// lying returns the content of the files of a store by name, except SQLite's index of the
+// write-ahead log.
 func lying(t *testing.T, path string) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob(path + "*")
@@ -64,8 +64,8 @@ func titlesOf(t *testing.T, s *Store) (n int) {
 	return n
 }
 
-// A store that is open for reading only stays as it is, is read while somebody
-// writes to it, and after somebody who wrote was killed.
+// A read-only store does not change the files. It can be read while another process writes,
+// and after a writer was killed.
 func TestReadOnly(t *testing.T) {
 	ctx := t.Context()
 	path := filepath.Join(t.TempDir(), "x.db")
@@ -93,14 +93,14 @@ func TestReadOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := titlesOf(t, s)
-	put("/two") // no reader blocks it
+	put("/two") // a reader does not block the writer
 	if n := titlesOf(t, s); n != first+1 {
 		t.Errorf("%d pages, then %d", first, n)
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	// A copy of the file alone, while all is in the log beside it.
+	// Copy only the file, while all pages are in the write-ahead log next to it.
 	alone := filepath.Join(t.TempDir(), "alone.db")
 	b, err := os.ReadFile(path)
 	if err == nil {
@@ -112,7 +112,7 @@ func TestReadOnly(t *testing.T) {
 	if _, err := Open(ctx, alone, &store.Options{ReadOnly: true}); !errors.Is(err, millrace.ErrNotFound) || millrace.ErrorCode(err) != "store-wal" {
 		t.Error(err)
 	}
-	// As a writer that is killed leaves it.
+	// Copy both files, as a killed writer leaves them.
 	killed := filepath.Join(t.TempDir(), "killed.db")
 	for _, suffix := range []string{"", "-wal"} {
 		b, err := os.ReadFile(path + suffix)

@@ -231,7 +231,7 @@ func (v *view) since(ctx context.Context, c millrace.Cursor, yield func(millrace
 	}
 	since := int64(place)
 	if since > v.seq {
-		return false, fmt.Errorf("%w: cursor %q is ahead of this view: start over", millrace.ErrConflict, c)
+		return false, fmt.Errorf("%w: cursor %q is ahead of this view; start over", millrace.ErrConflict, c)
 	}
 	last := since
 	for n := firstChunk; ; n = min(2*n, chunk) {
@@ -247,7 +247,7 @@ func (v *view) since(ctx context.Context, c millrace.Cursor, yield func(millrace
 			return false, err
 		}
 		if since < horizon {
-			return false, fmt.Errorf("%w: cursor %q is older than the log reaches back: start over", millrace.ErrConflict, c)
+			return false, fmt.Errorf("%w: cursor %q is older than the log; start over", millrace.ErrConflict, c)
 		}
 		for _, l := range rows {
 			last = l.seq

@@ -26,7 +26,7 @@ const logBits = 40
 // tables increments it, and other versions are rejected.
 const schemaVersion = 20
 
-// tables are the tables of a store.
+// tables are the statements that create the tables of a store.
 var tables = []string{
 	`
 CREATE TABLE store (epoch TEXT NOT NULL);
@@ -209,12 +209,12 @@ func fileVersion(ctx context.Context, c *sql.Conn) (int, error) {
 	case app == 0 && version == 0 && tables == 0:
 		return 0, nil
 	case app != applicationID:
-		return 0, fmt.Errorf("%w: it is a database of something else: choose another file", millrace.Coded("no-store", millrace.ErrInvalid))
+		return 0, fmt.Errorf("%w: the file is a database of another program; choose another file", millrace.Coded("no-store", millrace.ErrInvalid))
 	case version > schemaVersion:
-		return 0, millrace.Coded("store-newer", fmt.Errorf("%w: a newer millrace made it (version %d of the store, this one reads %d): use that millrace, or another file",
+		return 0, millrace.Coded("store-newer", fmt.Errorf("%w: created by a newer millrace (store version %d, this millrace reads %d); use that millrace, or another file",
 			millrace.ErrInvalid, version, schemaVersion))
 	case version < schemaVersion:
-		return 0, millrace.Coded("store-older", fmt.Errorf("%w: a millrace from before the first release made it (version %d of the store, this one reads %d): pull or serve again into a new store",
+		return 0, millrace.Coded("store-older", fmt.Errorf("%w: created by a millrace before the first release (store version %d, this millrace reads %d); pull or serve again into a new store",
 			millrace.ErrInvalid, version, schemaVersion))
 	}
 	return version, nil

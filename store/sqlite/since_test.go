@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// A time that the log reaches back to is a place in it, whatever Compact has
-// taken: here the last change of a site, a deletion.
+// Every time since the horizon has a sequence number from which Changes continues, even if
+// Compact has deleted entries before it. The last entry of this site is a deletion.
 func TestSinceAfterCompact(t *testing.T) {
 	ctx := t.Context()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

@@ -38,7 +38,7 @@ func (s *Store) Site(ctx context.Context, name, base string) (store.Site, error)
 
 func (s *Store) site(ctx context.Context, name, base string) (*Site, error) {
 	if name == "" {
-		return nil, fmt.Errorf("%w: its name is empty", millrace.ErrInvalid)
+		return nil, fmt.Errorf("%w: the name is empty", millrace.ErrInvalid)
 	}
 	site := &Site{log: &log{store: s, what: "site " + name, epoch: s.epoch}, name: name}
 	err := s.read.row(ctx, "SELECT id FROM site WHERE name = ?", []any{name}, &site.id)
@@ -88,7 +88,7 @@ func (s *Store) publishedBase(ctx context.Context, site int64) (string, error) {
 	err := s.read.row(ctx, `SELECT state FROM published WHERE log IN (SELECT id FROM log WHERE site = ?) AND state IS NOT NULL
 		ORDER BY id DESC LIMIT 1`, []any{site}, &state)
 	if absent(err) {
-		return "", fmt.Errorf("%w: it has no URL and no edition", millrace.ErrNotFound)
+		return "", fmt.Errorf("%w: the site has no URL and no edition", millrace.ErrNotFound)
 	}
 	var info millrace.Site
 	if err == nil {

@@ -102,7 +102,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestShrink looks whether the file gives back what compaction frees.
+// TestShrink checks that Compact returns free pages to the file system.
 func TestShrink(t *testing.T) {
 	ctx := t.Context()
 	site := benchSite(t, filepath.Join(t.TempDir(), "x.db"))

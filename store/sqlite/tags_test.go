@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Long tags are stored coded and read as they were, one that looks like a frame
-// too, by every process that has the file open.
+// Long tags are stored compressed. Every process that has the file open reads the original
+// value, even if it looks like a frame.
 func TestLongTags(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	value := func(url string) string {

@@ -126,7 +126,7 @@ var topics = [...]store.Topic{"", store.TopPages, store.TopQueries, store.TopMis
 func usageSite(q querier, name string) (id, next int64, err error) {
 	err = q.row("SELECT id, coalesce((SELECT next FROM usage WHERE usage.site = site.id), 1) FROM site WHERE name = ?", []any{name}, &id, &next)
 	if absent(err) {
-		err = fmt.Errorf("%w: there is no such site", millrace.ErrNotFound)
+		err = fmt.Errorf("%w: the store has no such site", millrace.ErrNotFound)
 	}
 	return id, next, err
 }

@@ -150,7 +150,7 @@ var selectSums = "SELECT per, start, bot, family, identity, protocol, endpoint, 
 func (s *Store) sums(ctx context.Context, site string, q store.SumQuery, yield func(store.Sum) bool) error {
 	per := cmp.Or(q.Per, store.Day)
 	if per != store.Day && per != store.Hour {
-		return fmt.Errorf("%w: sums are of an hour or a day", millrace.ErrInvalid)
+		return fmt.Errorf("%w: unknown period; use an hour or a day", millrace.ErrInvalid)
 	}
 	r := readQuerier{ctx, s.read}
 	id, _, err := usageSite(r, site)
@@ -195,10 +195,10 @@ const selectTop = `SELECT text, events, empty, bytes, last FROM (
 
 // Top implements [store.Usage].
 func (s *Store) Top(ctx context.Context, site string, of store.Topic, from, to time.Time, limit int) ([]store.TopItem, error) {
-	what := fmt.Sprintf("most asked %s of %s", of, site)
+	what := fmt.Sprintf("most requested %s of %s", of, site)
 	topic := slices.Index(topics[:], of)
 	if topic < 1 {
-		return nil, fmt.Errorf("%s: %w: there is no such topic", what, millrace.ErrInvalid)
+		return nil, fmt.Errorf("%s: %w: unknown topic", what, millrace.ErrInvalid)
 	}
 	r := readQuerier{ctx, s.read}
 	id, _, err := usageSite(r, site)

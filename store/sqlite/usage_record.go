@@ -49,7 +49,7 @@ func (s *Store) Record(ctx context.Context, site string, events []store.Event) e
 			return err
 		}
 		if next+int64(len(events)) > forever {
-			return fmt.Errorf("%w: there is no number left for an event", millrace.ErrTooLarge)
+			return fmt.Errorf("%w: no event number left", millrace.ErrTooLarge)
 		}
 		r = &recording{
 			tx: t, texts: s.texts.Swap(nil), kinds: make(map[usageKind]int64), site: id, today: floorDiv(s.now().UnixMilli(), dayMillis),

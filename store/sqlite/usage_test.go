@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace/store/storetest"
 )
 
-// usageStore makes a store with a site "main".
+// usageStore returns a store with a site "main".
 func usageStore(t testing.TB, path string, o *store.Options) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), path, o)
@@ -32,7 +32,8 @@ func usageStore(t testing.TB, path string, o *store.Options) *Store {
 	return s
 }
 
-// visits are events as a site of some thousand pages has them, n a second.
+// visits returns n random events, perSecond per second on average, as of a site with some
+// thousand pages.
 func visits(rng *rand.Rand, at time.Time, perSecond float64, n int) []store.Event {
 	events := make([]store.Event, n)
 	for i := range events {
@@ -63,7 +64,7 @@ func visits(rng *rand.Rand, at time.Time, perSecond float64, n int) []store.Even
 	return events
 }
 
-// TestUsageSize measures what an event takes, with its sums.
+// TestUsageSize checks the stored size per event, including its sums.
 func TestUsageSize(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	s := usageStore(t, filepath.Join(t.TempDir(), "x.db"), &store.Options{Now: func() time.Time { return now }})
@@ -102,7 +103,7 @@ func TestUsageSize(t *testing.T) {
 	}
 }
 
-// TestUsagePlans looks at how what is kept of requests is found.
+// TestUsagePlans checks the query plans of all statements about usage.
 func TestUsagePlans(t *testing.T) {
 	ctx := t.Context()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -145,7 +146,7 @@ func TestUsagePlans(t *testing.T) {
 	}
 }
 
-// told returns all sums of a store, and what was asked for most.
+// told returns all sums and all top items of a store.
 func told(t *testing.T, s *Store) (list []string) {
 	t.Helper()
 	for _, per := range []store.Period{store.Day, store.Hour} {
@@ -169,8 +170,8 @@ func told(t *testing.T, s *Store) (list []string) {
 	return list
 }
 
-// TestUsageFails has Record fail after it has written most of its rows, some of
-// them new kinds and texts: nothing of it is kept, also not in memory.
+// TestUsageFails makes Record fail after most of its rows, including new kinds and texts, were
+// written. Nothing of the batch may remain, in the file or in memory.
 func TestUsageFails(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -208,8 +209,8 @@ func TestUsageFails(t *testing.T) {
 	}
 }
 
-// TestUsageProcesses has two processes record at once, while one of them tidies
-// and another reads: every event is there once and has the next number.
+// TestUsageProcesses records in two processes concurrently, while one of them tidies and
+// another reads. Every event is stored once and gets the next number.
 func TestUsageProcesses(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "x.db")
@@ -261,8 +262,8 @@ func TestUsageProcesses(t *testing.T) {
 	}
 }
 
-// TestUsageTexts has another process drop a text that this one has recorded, and
-// give its number to another text.
+// TestUsageTexts lets another process drop a text that this one has recorded, and reuse the ID
+// for another text.
 func TestUsageTexts(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "x.db")
@@ -294,12 +295,12 @@ func TestUsageTexts(t *testing.T) {
 	}
 }
 
-// usageChild makes the test binary a process that records and is killed; its
-// value is the path of the store.
+// usageChild is an environment variable that turns the test binary into a process that records
+// until it is killed. Its value is the path of the store.
 const usageChild = "MILLRACE_TEST_USAGE_CHILD"
 
-// recordForever records batch after batch, each as many events as say the same,
-// prints the number of each that is acknowledged, and tidies in between.
+// recordForever records batches of different sizes. All events of a batch have its number in
+// Results. It prints the number of each acknowledged batch, and tidies in between.
 func recordForever(path string) error {
 	ctx := context.Background()
 	s, err := Open(ctx, path, nil)
@@ -336,8 +337,8 @@ func recordForever(path string) error {
 	}
 }
 
-// TestUsageCrash kills a process that records and looks each time whether what
-// it acknowledged is there, and what it did not is there wholly or not at all.
+// TestUsageCrash repeatedly kills a process that records. Each time it checks that all
+// acknowledged batches are stored, and that any other batch is complete or absent.
 func TestUsageCrash(t *testing.T) {
 	rounds := 30
 	if testing.Short() {

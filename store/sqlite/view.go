@@ -152,7 +152,7 @@ func (v *view) entry(ctx context.Context, path string, bodies bool) (r row, err 
 
 // gone returns the error of a view that Compact has made incomplete.
 func (v *view) gone() error {
-	return fmt.Errorf("%w: the view of sequence number %d has been compacted away", millrace.ErrConflict, v.seq)
+	return fmt.Errorf("%w: the view of sequence number %d was compacted", millrace.ErrConflict, v.seq)
 }
 
 // whole returns an error if Compact may have dropped rows of the view. Callers use it to find

@@ -14,7 +14,7 @@ import (
 
 func applyCases() []testCase {
 	return []testCase{
-		{"a page comes back as it was said", func(t *testing.T, f *fixture) {
+		{"a stored page is read back unchanged", func(t *testing.T, f *fixture) {
 			in := article("/full", "Body <b> & \"quotes\" \u2028 ü 漢字")
 			in.Description, in.Summary, in.Author, in.Language = "D", "S", "A. Author", "en-GB"
 			in.Published = time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -32,7 +32,7 @@ func applyCases() []testCase {
 				t.Error("a page of a view has no version")
 			}
 		}},
-		{"a page that is unconfirmed says so until it is confirmed", func(t *testing.T, f *fixture) {
+		{"an unconfirmed page is marked until it is confirmed", func(t *testing.T, f *fixture) {
 			in := article("/a", "same")
 			in.Unconfirmed = true
 			f.apply(put(in))
@@ -49,12 +49,12 @@ func applyCases() []testCase {
 			p := f.page(f.siteHead(), "/a")
 			want(f, "modified", p.Modified, f.clock())
 			if !p.Known.Has(millrace.FieldModified) {
-				t.Error("a view does not speak for its dates")
+				t.Error("the date of a page in a view is not known")
 			}
 		}},
 		{"an unchanged page writes nothing", func(t *testing.T, f *fixture) {
 			if f.engine.Writes == nil {
-				t.Skip("the engine cannot tell its writes")
+				t.Skip("the engine does not count its writes")
 			}
 			p := article("/a", "same")
 			p.Version = "v1"
@@ -65,7 +65,7 @@ func applyCases() []testCase {
 			want(f, "sequence number", f.siteHead().Site().Seq, seq)
 			want(f, "rows written", f.engine.Writes(t, f.store), rows)
 		}},
-		{"another version of the same page is remembered and no change", func(t *testing.T, f *fixture) {
+		{"a new version of an unchanged page is stored and is no change", func(t *testing.T, f *fixture) {
 			p := article("/a", "same")
 			p.Version = "v1"
 			f.apply(put(p))
@@ -76,7 +76,7 @@ func applyCases() []testCase {
 			want(f, "sequence number", f.siteHead().Site().Seq, seq)
 			want(f, "held", f.held(origin), set("/a=v2"))
 		}},
-		{"the counts are of what became visible", func(t *testing.T, f *fixture) {
+		{"Counts counts visible changes", func(t *testing.T, f *fixture) {
 			f.puts("/a", "/b", "/c")
 			counts := f.apply(put(article("/a", "new")), put(article("/b", "Text of /b")), put(article("/d", "d")), gone("/c"), gone("/never"))
 			want(f, "counts", counts, millrace.Counts{Added: 1, Updated: 1, Deleted: 1, Unchanged: 2})
@@ -87,7 +87,7 @@ func applyCases() []testCase {
 			want(f, "pages", f.paths(v, millrace.Scan{}), set("/a", "/b"))
 			want(f, "text", f.page(v, "/a").Blocks[1].Text, "two")
 		}},
-		{"two edits in one second rise", func(t *testing.T, f *fixture) {
+		{"two edits in one second have rising dates", func(t *testing.T, f *fixture) {
 			var last time.Time
 			for i := range 5 {
 				f.apply(put(article("/a", fmt.Sprint("edit ", i))))
@@ -98,13 +98,13 @@ func applyCases() []testCase {
 				last = m
 			}
 		}},
-		{"an edit without a date takes the time of the edit", func(t *testing.T, f *fixture) {
+		{"an edit without a date gets the time of the edit", func(t *testing.T, f *fixture) {
 			f.puts("/a")
 			f.pass(time.Hour)
 			f.apply(put(article("/a", "edited")))
 			want(f, "modified", f.page(f.siteHead(), "/a").Modified, f.clock())
 		}},
-		{"the date of the source counts when it is later", func(t *testing.T, f *fixture) {
+		{"the date of the source is used when it is later", func(t *testing.T, f *fixture) {
 			d := time.Date(2020, 5, 5, 5, 5, 5, 0, time.UTC)
 			f.apply(put(dated("/a", "one", d)))
 			want(f, "first", f.page(f.siteHead(), "/a").Modified, d)
@@ -118,7 +118,7 @@ func applyCases() []testCase {
 			want(f, "counts", f.apply(put(dated("/a", "three", d.Add(2*time.Hour)))), millrace.Counts{Updated: 1})
 			want(f, "later, same content", f.page(f.siteHead(), "/a").Modified, d.Add(2*time.Hour))
 		}},
-		{"a date that the source does not speak for is a hint", func(t *testing.T, f *fixture) {
+		{"a date that is not in Known is a hint", func(t *testing.T, f *fixture) {
 			p := article("/a", "one")
 			p.Modified = time.Date(2020, 5, 5, 5, 5, 5, 0, time.UTC)
 			f.apply(put(p))
@@ -127,13 +127,13 @@ func applyCases() []testCase {
 			p.Modified = p.Modified.Add(time.Hour)
 			want(f, "counts", f.apply(put(p)), millrace.Counts{Unchanged: 1})
 		}},
-		{"a date in the future is the present", func(t *testing.T, f *fixture) {
+		{"a date in the future becomes the present", func(t *testing.T, f *fixture) {
 			f.apply(put(dated("/a", "one", f.clock().Add(240*time.Hour))))
 			want(f, "modified", f.page(f.siteHead(), "/a").Modified, f.clock())
 			f.pass(time.Hour)
 			want(f, "again", f.apply(put(dated("/a", "one", f.clock().Add(239*time.Hour)))), millrace.Counts{Unchanged: 1})
 		}},
-		{"a page that comes back rises over its deletion", func(t *testing.T, f *fixture) {
+		{"a page that returns gets a date after its deletion", func(t *testing.T, f *fixture) {
 			old := time.Date(2020, 5, 5, 5, 5, 5, 0, time.UTC)
 			f.apply(put(dated("/a", "one", old)))
 			f.pass(time.Minute)
@@ -144,7 +144,7 @@ func applyCases() []testCase {
 				t.Errorf("modified %v, deleted at %v", m, removed)
 			}
 		}},
-		{"Newer applies only what is newer", func(t *testing.T, f *fixture) {
+		{"Newer applies only newer pages", func(t *testing.T, f *fixture) {
 			d := time.Date(2020, 5, 5, 5, 5, 5, 0, time.UTC)
 			f.apply(put(dated("/a", "held", d)))
 			for _, c := range []struct {
@@ -161,10 +161,10 @@ func applyCases() []testCase {
 			older := put(dated("/hint", "delta", d))
 			older.Newer = true
 			f.apply(put(hint))
-			want(f, "as old as the date of a source that does not speak for it", f.apply(older), millrace.Counts{Unchanged: 1})
+			want(f, "as old as a date that is not in Known", f.apply(older), millrace.Counts{Unchanged: 1})
 			change := put(dated("/new", "n", d))
 			change.Newer = true
-			want(f, "a page that is not held", f.apply(change), millrace.Counts{Added: 1})
+			want(f, "a page that is not stored", f.apply(change), millrace.Counts{Added: 1})
 		}},
 		{"a deleted page is gone", func(t *testing.T, f *fixture) {
 			f.puts("/a", "/b")
@@ -178,7 +178,7 @@ func applyCases() []testCase {
 			want(f, "held", f.held(origin), set("/b="))
 			want(f, "again", f.apply(gone("/a")), millrace.Counts{Unchanged: 1})
 		}},
-		{"a bad change keeps the whole batch out", func(t *testing.T, f *fixture) {
+		{"an invalid change rejects the whole batch", func(t *testing.T, f *fixture) {
 			f.puts("/a")
 			seq := f.siteHead().Site().Seq
 			for _, bad := range []millrace.Change{{Kind: millrace.Put}, {Kind: millrace.KindCheckpoint}, {Kind: 9, Ref: millrace.Ref{URL: "/x"}}} {
@@ -188,7 +188,7 @@ func applyCases() []testCase {
 				}
 			}
 			if _, err := f.site.Apply(t.Context(), "", []millrace.Change{gone("/a")}); !errors.Is(err, millrace.ErrInvalid) {
-				t.Errorf("from nowhere: %v", err)
+				t.Errorf("without a source: %v", err)
 			}
 			v := f.siteHead()
 			want(f, "sequence number", v.Site().Seq, seq)
@@ -204,21 +204,21 @@ func applyCases() []testCase {
 				ctx := newEnding(t.Context(), calls)
 				_, err := f.site.Apply(ctx, origin, batch)
 				if !errors.Is(err, context.Canceled) {
-					t.Errorf("canceled after %d looks at its context: %v", calls, err)
+					t.Errorf("canceled after %d checks of its context: %v", calls, err)
 				}
 				want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/a"))
 				want(f, "held", f.held(origin), set("/a="))
 			}
 			want(f, "after it", f.apply(put(article("/b", "b"))), millrace.Counts{Added: 1})
 		}},
-		{"a large page is a page", func(t *testing.T, f *fixture) {
+		{"a large page is stored", func(t *testing.T, f *fixture) {
 			text := strings.Repeat("0123456789abcdef ", 1<<19) // 8.5 MB
 			f.apply(put(article("/large", text)))
 			want(f, "length", len(f.page(f.siteHead(), "/large").Blocks[1].Text), len(text))
 			f.apply(put(article("/large", text+"!")))
 			want(f, "length", len(f.page(f.siteHead(), "/large").Blocks[1].Text), len(text)+1)
 		}},
-		{"odd URLs are URLs", func(t *testing.T, f *fixture) {
+		{"unusual URLs are stored", func(t *testing.T, f *fixture) {
 			odd := []string{
 				"/", "/?q=1&r=%20", "/%E2%82%AC/%F0%9F%98%80", "/a%00b", "/a'b\"c", "/a;b,c=d", "/A", "/a", "/a/", "/a/b?x=/y",
 				"/%", "/_%_", "/" + strings.Repeat("x", 8000), "/漢字", "/a b",
@@ -233,7 +233,7 @@ func applyCases() []testCase {
 				want(f, u, f.page(v, base+u[1:]).Blocks[1].Text, "Text of "+u)
 			}
 			want(f, "how many", len(f.paths(v, millrace.Scan{})), len(odd))
-			want(f, "how many are held", len(f.held(origin)), len(odd))
+			want(f, "number of stored refs", len(f.held(origin)), len(odd))
 			want(f, "again", f.apply(batch...), millrace.Counts{Unchanged: len(odd)})
 		}},
 	}

@@ -13,7 +13,7 @@ import (
 func (f *fixture) addCost(site, protocol string, t store.Traffic) {
 	f.Helper()
 	if err := f.store.Costs().Add(f.Context(), site, protocol, t); err != nil {
-		f.Fatalf("book %s by %s: %v", site, protocol, err)
+		f.Fatalf("add traffic of %s by %s: %v", site, protocol, err)
 	}
 }
 
@@ -57,7 +57,7 @@ func costCases() []testCase {
 			f.reopen()
 			want(f, "costs after reopening", f.costs(), all)
 		}},
-		{"of traffic that is booked at once nothing is lost", func(_ *testing.T, f *fixture) {
+		{"concurrently added traffic is not lost", func(_ *testing.T, f *fixture) {
 			var wg sync.WaitGroup
 			for range 8 {
 				wg.Go(func() {
@@ -73,7 +73,7 @@ func costCases() []testCase {
 			}
 			want(f, "sum", f.costs()[0].Traffic, sum)
 		}},
-		{"what is no traffic is refused", func(_ *testing.T, f *fixture) {
+		{"invalid traffic is refused", func(_ *testing.T, f *fixture) {
 			for what, c := range map[string]struct {
 				site, protocol string
 				t              store.Traffic

@@ -204,7 +204,7 @@ func Kill(t testing.TB, variable, value string, after time.Duration) (last int) 
 	kill := time.AfterFunc(30*time.Second, func() { _ = cmd.Process.Kill() })
 	for first := true; lines.Scan(); first = false {
 		if last, err = strconv.Atoi(lines.Text()); err != nil {
-			t.Errorf("a process says %q", lines.Text())
+			t.Errorf("a process prints %q", lines.Text())
 		}
 		if first {
 			kill.Reset(after)

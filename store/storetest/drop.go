@@ -55,7 +55,7 @@ func dropCases() []testCase {
 			f.puts("/b")
 			f.agree("refreshed", f.head(), f.config)
 		}},
-		{"a generation that is not published is no reason to drop its parent's edition", func(_ *testing.T, f *fixture) {
+		{"an unpublished generation does not drop the edition of its parent", func(_ *testing.T, f *fixture) {
 			f.puts("/a", "/private")
 			one := f.publish(f.pub)
 			f.configure(hide("/private"))

@@ -87,7 +87,7 @@ func editionCases() []testCase {
 			want(f, "edition", f.unpublished(f.pub), store.Edition{})
 			want(f, "manifests", f.manifests(), set())
 		}},
-		{"the published view stands until the next edition", func(_ *testing.T, f *fixture) {
+		{"the published view stays until the next edition", func(_ *testing.T, f *fixture) {
 			library(f)
 			site := f.head().Site()
 			want(f, "first", f.publish(f.pub).Number, uint64(1))
@@ -147,7 +147,7 @@ func editionCases() []testCase {
 					case err == nil:
 						won.Add(1)
 					case !errors.Is(err, millrace.ErrConflict):
-						t.Errorf("a loser: %v", err)
+						t.Errorf("a concurrent publish: %v", err)
 					}
 				})
 			}
@@ -156,7 +156,7 @@ func editionCases() []testCase {
 			_, e = f.published(f.pub)
 			want(f, "published", e.Number, first.Number+1)
 		}},
-		{"the published view's cursor is good however old it is", func(_ *testing.T, f *fixture) {
+		{"the cursor of the published view is valid at any age", func(_ *testing.T, f *fixture) {
 			f.puts("/a", "/b")
 			f.publish(f.pub)
 			v, _ := f.published(f.pub)

@@ -115,12 +115,12 @@ func (f *fixture) changes(v millrace.View, since millrace.Cursor) (list []string
 			f.Fatalf("changes since %q: %v", since, err)
 		}
 		if next != "" {
-			f.Fatalf("a change after the mark: %+v", c)
+			f.Fatalf("a change after the checkpoint: %+v", c)
 		}
 		if c.Kind == millrace.KindCheckpoint {
 			next = c.Checkpoint.Cursor
 			if c.Checkpoint.Complete != (since == "") {
-				f.Errorf("since %q: mark.Whole = %v", since, c.Checkpoint.Complete)
+				f.Errorf("since %q: Checkpoint.Complete = %v", since, c.Checkpoint.Complete)
 			}
 			continue
 		}
@@ -136,7 +136,7 @@ func (f *fixture) changes(v millrace.View, since millrace.Cursor) (list []string
 		list = append(list, sign+relative(c.URL))
 	}
 	if next == "" {
-		f.Fatalf("changes since %q end without a mark", since)
+		f.Fatalf("changes since %q end without a checkpoint", since)
 	}
 	return list, next
 }

@@ -64,7 +64,7 @@ func generationCases() []testCase {
 			}
 			f.agree("shown again", f.head(), f.config)
 		}},
-		{"a page whose own bytes change is a second younger, and not at the site", func(_ *testing.T, f *fixture) {
+		{"a page that changes only in the publication gets a date one second later", func(_ *testing.T, f *fixture) {
 			p := article("/by-ada", "text")
 			p.Author = "Ada"
 			p.Known |= millrace.FieldAuthor
@@ -93,7 +93,7 @@ func generationCases() []testCase {
 			f.apply(put(article("/by-ada", "new text")))
 			want(f, "the site's date again", f.page(f.head(), "/by-ada").Modified, f.clock())
 		}},
-		{"cursors are good up to the fork", func(_ *testing.T, f *fixture) {
+		{"cursors are valid up to the fork", func(_ *testing.T, f *fixture) {
 			f.puts("/a", "/private")
 			f.publish(f.pub)
 			old := f.pub
@@ -142,7 +142,7 @@ func generationCases() []testCase {
 			v, _ := f.published(f.pub)
 			f.absent(v, "/private")
 		}},
-		{"generations publish side by side", func(_ *testing.T, f *fixture) {
+		{"generations publish independently", func(_ *testing.T, f *fixture) {
 			f.puts("/a", "/private")
 			f.publish(f.pub)
 			one := f.pub
@@ -174,7 +174,7 @@ func generationCases() []testCase {
 				want(f, "the second, opened again", f.publication(f.config).Name(), two.Name())
 			}
 		}},
-		{"a generation that was only tried is left and found again", func(_ *testing.T, f *fixture) {
+		{"an unpublished generation is opened again", func(_ *testing.T, f *fixture) {
 			f.puts("/a", "/private")
 			f.publish(f.pub)
 			first := f.pub.Name()
@@ -220,7 +220,7 @@ func generationCases() []testCase {
 			f.puts("/b")
 			f.publish(first)
 			f.configure(func(*store.Config) {})
-			want(f, "the second, which the first is no fork of", f.pub.Name(), second)
+			want(f, "the second, from which the first was not forked", f.pub.Name(), second)
 			f.config = config
 			f.reopen()
 			want(f, "the first", f.pub.Name(), first.Name())
@@ -288,7 +288,7 @@ func generationCases() []testCase {
 			want(f, "changes", list, set("-/a", "~/b"))
 			f.agree("pages", f.head(), f.config)
 		}},
-		{"a fork that is cut off is completed", func(_ *testing.T, f *fixture) {
+		{"an interrupted fork is completed", func(_ *testing.T, f *fixture) {
 			f.taggers(tagger("one"))
 			var batch []millrace.Change
 			for _, dir := range []string{"/p/", "/q/"} {

@@ -61,7 +61,7 @@ func weightCases() []testCase {
 			}
 			want(f, "of another site", f.meanHTMLSize(f.openSite("second", base)), "0 0 of 0")
 		}},
-		{"the last known HTML size counts, also of an unchanged page", func(t *testing.T, f *fixture) {
+		{"the last known HTML size is stored, also for an unchanged page", func(t *testing.T, f *fixture) {
 			p := article("/a", "text")
 			f.apply(put(heavy(p, 1000, 300)))
 			seq := f.siteHead().Site().Seq
@@ -76,21 +76,21 @@ func weightCases() []testCase {
 					t.Errorf("%s: %s, want %s", what, got, want)
 				}
 			}
-			next("it is not known", p, "1000 300")
-			next("not seen on the wire", heavy(p, 1000, 0), "1000 300")
-			next("it goes over the wire with another coding", heavy(p, 1000, 200), "1000 200")
-			next("another one, not seen on the wire", heavy(p, 1001, 0), "1001 0")
+			next("unknown size", p, "1000 300")
+			next("unknown size on the wire", heavy(p, 1000, 0), "1000 300")
+			next("another size on the wire", heavy(p, 1000, 200), "1000 200")
+			next("another size, unknown on the wire", heavy(p, 1001, 0), "1001 0")
 			next("both", heavy(p, 2000, 500), "2000 500")
-			next("it came over the wire, of an unknown length", heavy(p, 0, 400), "2000 500")
+			next("known only on the wire", heavy(p, 0, 400), "2000 500")
 			next("below nothing", heavy(p, -1, -1), "2000 500")
-			next("below nothing on the wire", heavy(p, 2001, -1), "2001 0")
+			next("negative size on the wire", heavy(p, 2001, -1), "2001 0")
 			f.apply(alias(base+"dup", heavy(&millrace.Page{URL: p.URL}, 7, 7)))
 			want(f, "of a duplicate", f.htmlSizes("/a"), set("/a 2001 0"))
 			want(f, "sequence number", f.siteHead().Site().Seq, seq)
 			f.apply(put(heavy(article("/a", "other text"), 3000, 0)))
-			want(f, "of a page that has changed", f.htmlSizes("/a"), set("/a 3000 0"))
+			want(f, "of a changed page", f.htmlSizes("/a"), set("/a 3000 0"))
 			f.apply(put(article("/a", "text")))
-			want(f, "of a page that has changed, from a source that does not know it", f.htmlSizes("/a"), set("/a 3000 0"))
+			want(f, "of a changed page without a known size", f.htmlSizes("/a"), set("/a 3000 0"))
 		}},
 		{"an unchanged HTML size is not written again", func(t *testing.T, f *fixture) {
 			if f.engine.Writes == nil {
@@ -108,12 +108,12 @@ func weightCases() []testCase {
 			want(f, "HTML sizes", f.htmlSizes("/a", "/b"), set("/a 0 0", "/b 2000 500"))
 			want(f, "mean", f.meanHTMLSize(f.site), "2000 500 of 1")
 			f.puts("/a")
-			want(f, "of a page that comes back", f.htmlSizes("/a"), set("/a 0 0"))
+			want(f, "of a page that returns", f.htmlSizes("/a"), set("/a 0 0"))
 			_, err := f.site.Apply(t.Context(), origin, []millrace.Change{put(heavy(article("/b", "text"), 1, 1)), {Kind: millrace.Put}})
 			if err == nil {
-				t.Fatal("a bad batch was taken")
+				t.Fatal("an invalid batch was accepted")
 			}
-			want(f, "a batch that fails leaves it", f.htmlSizes("/b"), set("/b 2000 500"))
+			want(f, "after a failed batch", f.htmlSizes("/b"), set("/b 2000 500"))
 		}},
 	}
 }

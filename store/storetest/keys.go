@@ -35,7 +35,7 @@ func keyCases() []testCase {
 	const read, update = millrace.ScopeRead, millrace.ScopeUpdate
 	return []testCase{
 		{"a store begins without a key", func(_ *testing.T, f *fixture) { want(f, "keys", f.keys(), nil) }},
-		{"keys are kept as they were given", func(_ *testing.T, f *fixture) {
+		{"keys are stored unchanged", func(_ *testing.T, f *fixture) {
 			now := f.clock()
 			soon := now.Add(90 * time.Minute)
 			b := f.add("b, with a space and ü", soon, read, update, read)
@@ -51,7 +51,7 @@ func keyCases() []testCase {
 			want(f, "holds", []bool{all[1].Holds(soon.Add(-time.Second)), all[1].Holds(soon), all[0].Holds(soon)}, []bool{true, false, true})
 			want(f, "may", []bool{all[0].May(read), all[0].May(update), all[0].May("")}, []bool{false, true, false})
 		}},
-		{"a key that expired before 1970 holds no more", func(_ *testing.T, f *fixture) {
+		{"a key that expired before 1970 is invalid", func(_ *testing.T, f *fixture) {
 			f.add("old", time.Unix(0, 0), read)
 			k := f.keys()[0]
 			want(f, "holds", k.Holds(f.clock()), false)
@@ -75,7 +75,7 @@ func keyCases() []testCase {
 			want(f, "revoked", []time.Time{keys[0].Revoked, keys[1].Revoked}, []time.Time{revoked, {}})
 			want(f, "holds", []bool{keys[0].Holds(f.clock()), keys[1].Holds(f.clock())}, []bool{false, true})
 		}},
-		{"no two keys have one name or one hash", func(_ *testing.T, f *fixture) {
+		{"no two keys have the same name or hash", func(_ *testing.T, f *fixture) {
 			hash := f.add("a", f.clock().Add(-time.Hour), read)
 			_, other := store.NewKey()
 			for _, k := range []store.Key{{Name: "a", Hash: other}, {Name: "b", Hash: hash}} {
@@ -86,7 +86,7 @@ func keyCases() []testCase {
 			}
 			want(f, "number", len(f.keys()), 1)
 		}},
-		{"of those who add one name at once, one has it", func(_ *testing.T, f *fixture) {
+		{"of several concurrent Adds of one name, one succeeds", func(_ *testing.T, f *fixture) {
 			var wg sync.WaitGroup
 			errs := make([]error, 8)
 			for i := range errs {
@@ -106,7 +106,7 @@ func keyCases() []testCase {
 			}
 			want(f, "added", added, 1)
 		}},
-		{"what is no key is refused", func(_ *testing.T, f *fixture) {
+		{"an invalid key is refused", func(_ *testing.T, f *fixture) {
 			secret, hash := store.NewKey()
 			for name, rights := range map[string][]millrace.Scope{
 				"": {read}, "a\nb": {read}, "a\x00": {read}, "a\u009bb": {read}, "\xff": {read}, strings.Repeat("a", store.MaxKeyName+1): {read},

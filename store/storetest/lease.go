@@ -30,7 +30,7 @@ func (f *fixture) taken(name, by string) store.Lease {
 	f.Helper()
 	l, err := f.store.Leases().Acquire(f.Context(), name, "a stranger", time.Minute)
 	if !errors.Is(err, millrace.ErrConflict) || l.Name != name || l.Holder != by {
-		f.Errorf("acquire %s, which %s has: %+v, %v", name, by, l, err)
+		f.Errorf("acquire %s, held by %s: %+v, %v", name, by, l, err)
 	}
 	return l
 }
@@ -58,7 +58,7 @@ func leaseCases() []testCase {
 			f.release(other)
 			f.taken("a", "two")
 		}},
-		{"renewal prolongs a lease and keeps its fence", func(_ *testing.T, f *fixture) {
+		{"renewal extends a lease and keeps its fence", func(_ *testing.T, f *fixture) {
 			first := f.acquire("a", "one")
 			for range 5 {
 				f.pass(45 * time.Second)
@@ -90,7 +90,7 @@ func leaseCases() []testCase {
 				}
 			}
 		}},
-		{"of those who acquire a lease at once, one has it", func(t *testing.T, f *fixture) {
+		{"of several concurrent Acquires of one lease, one succeeds", func(t *testing.T, f *fixture) {
 			var won atomic.Int32
 			var wg sync.WaitGroup
 			for _, holder := range []string{"1", "2", "3", "4", "5", "6", "7", "8"} {

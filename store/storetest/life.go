@@ -16,7 +16,7 @@ import (
 
 func lifeCases() []testCase {
 	return []testCase{
-		{"everything is there after a restart", func(_ *testing.T, f *fixture) {
+		{"all data survives a restart", func(_ *testing.T, f *fixture) {
 			f.taggers(slashes())
 			library(f)
 			f.apply(gone("/a"))
@@ -83,13 +83,13 @@ func lifeCases() []testCase {
 			f.pass(time.Hour)
 			f.compact(time.Minute, time.Minute)
 			if p, err := old.Page(f.Context(), millrace.Ref{URL: "/a"}); !errors.Is(err, millrace.ErrConflict) && (err != nil || p.Blocks[1].Text != "Text of /a") {
-				f.Errorf("page of a view that is old: %v, %v", p, err)
+				f.Errorf("page of an old view: %v, %v", p, err)
 			}
 			want(f, "pages of the head", len(f.paths(f.siteHead(), millrace.Scan{Bodies: true})), 6)
 		}},
 		{"a second compaction writes nothing", func(t *testing.T, f *fixture) {
 			if f.engine.Writes == nil {
-				t.Skip("the engine cannot tell its writes")
+				t.Skip("the engine does not count its writes")
 			}
 			for i := range 20 {
 				f.apply(put(article("/a", strings.Repeat(fmt.Sprint(i), 1000))), put(article("/b", fmt.Sprint(i))))
@@ -188,7 +188,7 @@ func (f *fixture) checkGone(v millrace.View, path string, before map[string]any)
 	f.Helper()
 	for what, says := range f.everything(v, path) {
 		if says != millrace.ErrConflict { //nolint:errorlint // everything returns the plain error
-			want(f, what+" of a view that is old", says, before[what])
+			want(f, what+" of an old view", says, before[what])
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 func logCases() []testCase {
 	return []testCase{
-		{"from the start a view lists every page and is whole", func(t *testing.T, f *fixture) {
+		{"from the start a view lists every page and is complete", func(t *testing.T, f *fixture) {
 			library(f)
 			f.apply(gone("/a"))
 			v := f.head()
@@ -44,7 +44,7 @@ func logCases() []testCase {
 			want(f, "nothing since", list, set())
 			want(f, "cursor", same, next)
 		}},
-		{"a page that came and went between two views is a new deletion", func(t *testing.T, f *fixture) {
+		{"a page created and deleted between two views is a new deletion", func(t *testing.T, f *fixture) {
 			f.puts("/a")
 			_, cursor := f.changes(f.head(), "")
 			f.apply(put(article("/b", "b")))
@@ -53,18 +53,18 @@ func logCases() []testCase {
 			list, _ := f.changes(f.head(), cursor)
 			want(f, "changes", list, set("±/b"))
 		}},
-		{"a page that goes and comes back was known", func(t *testing.T, f *fixture) {
+		{"a page that is deleted and returns is not new", func(t *testing.T, f *fixture) {
 			f.puts("/a")
 			_, cursor := f.changes(f.head(), "")
 			f.apply(gone("/a"))
 			_, between := f.changes(f.head(), cursor)
 			f.apply(put(article("/a", "again")))
 			list, _ := f.changes(f.head(), cursor)
-			want(f, "since it was there", list, set("~/a"))
+			want(f, "since a view with the page", list, set("~/a"))
 			list, _ = f.changes(f.head(), between)
-			want(f, "since it was not", list, set("+/a"))
+			want(f, "since a view without the page", list, set("+/a"))
 		}},
-		{"changes carry their time", func(t *testing.T, f *fixture) {
+		{"changes have a time", func(t *testing.T, f *fixture) {
 			f.puts("/a")
 			_, cursor := f.changes(f.head(), "")
 			f.pass(time.Hour)
@@ -146,7 +146,7 @@ func logCases() []testCase {
 			list, _ = f.changes(f.head(), "")
 			want(f, "from the start", list, set("+/b", "+/c"))
 		}},
-		{"a time leads to a sequence number", func(t *testing.T, f *fixture) {
+		{"SeqAt returns the sequence number of a time", func(t *testing.T, f *fixture) {
 			start := f.clock()
 			var seqs []uint64
 			for i := range 20 {

@@ -13,7 +13,7 @@ const other = "https://example.com tct-01" // a second source
 
 func mergeCases() []testCase {
 	return []testCase{
-		{"a field that a source does not speak for stays", func(t *testing.T, f *fixture) {
+		{"a field that a source does not know stays", func(t *testing.T, f *fixture) {
 			p := article("/a", "text")
 			p.Author = "Ada"
 			p.Known |= millrace.FieldAuthor
@@ -24,7 +24,7 @@ func mergeCases() []testCase {
 			f.from(other, put(&millrace.Page{URL: base + "a", Known: millrace.FieldAuthor}))
 			want(f, "author", f.page(f.siteHead(), "/a").Author, "")
 		}},
-		{"thin content that says the same keeps the rich form", func(t *testing.T, f *fixture) {
+		{"plain text that equals the stored content keeps its blocks", func(t *testing.T, f *fixture) {
 			rich := article("/a", "text")
 			f.apply(put(rich))
 			thin := &millrace.Page{
@@ -40,13 +40,13 @@ func mergeCases() []testCase {
 			want(f, "refill", f.apply(put(article("/a", "Something else"))), millrace.Counts{Updated: 1})
 			want(f, "detail", f.page(f.siteHead(), "/a").Detail, millrace.DetailBlocks)
 		}},
-		{"a source without title and content makes no page", func(t *testing.T, f *fixture) {
+		{"a source without title and content creates no page", func(t *testing.T, f *fixture) {
 			p := &millrace.Page{URL: base + "a", Section: "docs", Known: millrace.FieldSection, Version: "v"}
 			want(f, "counts", f.apply(put(p)), millrace.Counts{Unchanged: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set())
 			want(f, "held", f.held(origin), set("/a=v"))
 			f.from(other, put(article("/a", "text")))
-			want(f, "now it adds to one", f.apply(put(p)), millrace.Counts{Updated: 1})
+			want(f, "now it adds to an existing page", f.apply(put(p)), millrace.Counts{Updated: 1})
 			want(f, "section", f.page(f.siteHead(), "/a").Section, "docs")
 		}},
 		{"a change of metadata alone is a change", func(t *testing.T, f *fixture) {
@@ -59,7 +59,7 @@ func mergeCases() []testCase {
 			got := f.page(f.siteHead(), "/a")
 			want(f, "new view", []string{got.Title, got.Blocks[1].Text}, []string{"Another", "Text of /a"})
 		}},
-		{"invalid JSON from a source harms nothing", func(t *testing.T, f *fixture) {
+		{"invalid JSON from a source does no damage", func(t *testing.T, f *fixture) {
 			p := article("/a", "text")
 			p.Schema = []rawJSON{rawJSON(`{broken`)}
 			p.Known |= millrace.FieldSchema

@@ -131,7 +131,7 @@ func (g *generations) step(what string) string {
 		return "refresh"
 	case op < 14:
 		g.cutOffAfter(p, 1+g.rng.Int64N(6))
-		return "refresh cut off"
+		return "refresh was interrupted"
 	case op < 17:
 		g.publishNext(what, p)
 		return "publish"

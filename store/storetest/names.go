@@ -10,7 +10,7 @@ import (
 
 func nameCases() []testCase {
 	return []testCase{
-		{"a page lies under its own URL, remembered under the source's", func(t *testing.T, f *fixture) {
+		{"a page is stored under its own URL, its ref under the source's", func(t *testing.T, f *fixture) {
 			p := article("/a/", "text")
 			p.Version = "v"
 			f.apply(alias(base+"a/index.html", p))
@@ -19,7 +19,7 @@ func nameCases() []testCase {
 			want(f, "deleted by its name", f.apply(gone("/a/index.html")), millrace.Counts{Deleted: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set())
 		}},
-		{"a duplicate is remembered and no page", func(t *testing.T, f *fixture) {
+		{"a duplicate has a ref and no page", func(t *testing.T, f *fixture) {
 			f.puts("/main")
 			dup := &millrace.Page{URL: base + "main", Version: "d1"}
 			want(f, "counts", f.apply(alias(base+"dup", dup)), millrace.Counts{Unchanged: 1})
@@ -36,7 +36,7 @@ func nameCases() []testCase {
 			want(f, "last name", f.apply(gone("/dup")), millrace.Counts{Deleted: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set())
 		}},
-		{"when one of a page's names goes, the others are asked for again", func(t *testing.T, f *fixture) {
+		{"when a name of a page is deleted, its other names are fetched again", func(t *testing.T, f *fixture) {
 			named := func(name, version, text string) millrace.Change {
 				p := article("/x", text)
 				p.Version = version
@@ -44,29 +44,29 @@ func nameCases() []testCase {
 			}
 			f.apply(named("/1", "v1", "first"), named("/2", "v2", "second"))
 			f.apply(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/2"}})
-			want(f, "what it says may be what has gone", f.held(origin), set("/1="))
+			want(f, "the content may be from the deleted name", f.held(origin), set("/1="))
 			f.apply(named("/1", "v1", "first"))
 			want(f, "text", f.page(f.siteHead(), "/x").Text(), "Heading\n\nfirst")
 			f.apply(named("/3", "v3", "third"), millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/1"}})
-			want(f, "one of the same batch is not", f.held(origin), set("/3=v3"))
+			want(f, "a name in the same batch is not fetched again", f.held(origin), set("/3=v3"))
 		}},
-		{"a duplicate keeps no page alive, and is asked for again", func(t *testing.T, f *fixture) {
+		{"a duplicate does not keep a page, and is fetched again", func(t *testing.T, f *fixture) {
 			f.puts("/main")
 			f.apply(alias("/dup", &millrace.Page{URL: base + "main", Version: "d1"}))
-			want(f, "the page goes", f.apply(gone("/main")), millrace.Counts{Deleted: 1})
+			want(f, "the page is deleted", f.apply(gone("/main")), millrace.Counts{Deleted: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set())
 			want(f, "held", f.held(origin), set())
 			f.apply(alias("/file", article("/x", "text")), alias("/x", &millrace.Page{URL: base + "x"}))
-			want(f, "nor by the page's own name", f.apply(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/file"}}), millrace.Counts{Deleted: 1})
+			want(f, "a duplicate with the page's own name", f.apply(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/file"}}), millrace.Counts{Deleted: 1})
 		}},
-		{"a name without a page of its own takes no page of another source with it", func(t *testing.T, f *fixture) {
+		{"deleting a duplicate does not delete a page of another source", func(t *testing.T, f *fixture) {
 			f.puts("/a", "/b")
 			f.from(other, alias(base+"a", &millrace.Page{URL: base + "a"}), alias(base+"old", &millrace.Page{URL: base + "b"}))
 			f.from(other, gone("/a"), gone("/old"))
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/a", "/b"))
 			want(f, "held", f.held(other), set())
 		}},
-		{"names are kept as the source gave them", func(t *testing.T, f *fixture) {
+		{"names of a source are stored unchanged", func(t *testing.T, f *fixture) {
 			f.apply(alias("/a/", article("/a/", "text")), alias(base+"b", article("/b", "text")), alias("urn:c", article("/c", "text")))
 			var got []string
 			for r, err := range f.site.KnownRefs(t.Context(), origin) {
@@ -77,18 +77,18 @@ func nameCases() []testCase {
 			want(f, "deleted", f.apply(millrace.Change{Ref: millrace.Ref{URL: "/a/"}}, millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/a/"}}), millrace.Counts{Deleted: 1, Unchanged: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/b", "/c"))
 		}},
-		{"a deleted page is forgotten for every source", func(t *testing.T, f *fixture) {
+		{"the refs of a deleted page are deleted from every source", func(t *testing.T, f *fixture) {
 			f.puts("/a", "/b")
 			f.from(other, put(article("/a", "Text of /a")), put(article("/b", "Text of /b")), alias(base+"dup", &millrace.Page{URL: base + "a"}))
 			f.apply(gone("/a"))
 			want(f, "held", f.held(other), set("/b="))
 		}},
-		{"a name that moves to another page leaves the old one", func(t *testing.T, f *fixture) {
+		{"a page is deleted when its last name moves to another page", func(t *testing.T, f *fixture) {
 			f.apply(alias(base+"file.html", article("/old", "text")))
 			want(f, "counts", f.apply(alias(base+"file.html", article("/new", "text"))), millrace.Counts{Added: 1, Deleted: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/new"))
 		}},
-		{"two names that change places delete nothing", func(t *testing.T, f *fixture) {
+		{"swapping two names deletes nothing", func(t *testing.T, f *fixture) {
 			f.apply(alias(base+"1.html", article("/a", "a")), alias(base+"2.html", article("/b", "b")))
 			seq := f.siteHead().Site().Seq
 			want(f, "counts", f.apply(alias(base+"1.html", article("/b", "b")), alias(base+"2.html", article("/a", "a"))), millrace.Counts{Unchanged: 2})
@@ -102,10 +102,10 @@ func nameCases() []testCase {
 			want(f, "pages", f.paths(v, millrace.Scan{}), set("https://other.example/x"))
 			want(f, "page", f.page(v, "https://other.example/x").URL, "https://other.example/x")
 			if _, err := v.Page(t.Context(), millrace.Ref{URL: "/x"}); !errors.Is(err, millrace.ErrNotFound) {
-				t.Errorf("its name at the source: %v", err)
+				t.Errorf("name of the page at its source: %v", err)
 			}
 		}},
-		{"memory is per source and ordered by URL", func(t *testing.T, f *fixture) {
+		{"refs are stored per source and ordered by URL", func(t *testing.T, f *fixture) {
 			urls := []string{
 				base, base + "-", base + ".well", base + "/double", base + "0", base + "a", base + "a/b", base + "~",
 				"https://aaa.example/", "https://example.co/", "https://example.com.evil/", "https://zzz.example/",
@@ -133,7 +133,7 @@ func nameCases() []testCase {
 			want(f, "another source", f.held(other), set())
 			want(f, "some of another source", f.held(other, base+"a"), set())
 		}},
-		{"a Put without a page only touches the memory", func(t *testing.T, f *fixture) {
+		{"a Put without a page only updates the ref", func(t *testing.T, f *fixture) {
 			f.puts("/a")
 			seq := f.siteHead().Site().Seq
 			c := millrace.Change{Ref: millrace.Ref{URL: base + "a", Version: "304", Location: base + "a.json", Section: "s1"}}
@@ -147,7 +147,7 @@ func nameCases() []testCase {
 			f.apply(c)
 			want(f, "of an absent page", f.held(origin), set("/a=304"))
 		}},
-		{"a cursor is kept with its batch", func(t *testing.T, f *fixture) {
+		{"a cursor is stored with its batch", func(t *testing.T, f *fixture) {
 			cursor := func() millrace.Cursor {
 				c, err := f.site.Cursor(t.Context(), origin)
 				want(f, "error", err, nil)
@@ -161,9 +161,9 @@ func nameCases() []testCase {
 				{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: "c2"}}, {Kind: millrace.Put},
 			})
 			if err == nil {
-				t.Error("a bad batch was taken")
+				t.Error("an invalid batch was accepted")
 			}
-			want(f, "a batch that failed", cursor(), "c1")
+			want(f, "after a failed batch", cursor(), "c1")
 			f.reopen()
 			want(f, "after a restart", cursor(), "c1")
 			c, _ := f.site.Cursor(t.Context(), other)

@@ -37,7 +37,7 @@ func (f *fixture) originalOf(s store.Site, from, ref string) string {
 
 func originalCases() []testCase {
 	return []testCase{
-		{"what a page was made of is kept as it was given", func(t *testing.T, f *fixture) {
+		{"the original of a page is stored unchanged", func(t *testing.T, f *fixture) {
 			noise := make([]byte, 100_000)
 			rng := rand.NewChaCha8([32]byte{1})
 			_, _ = rng.Read(noise)
@@ -58,9 +58,9 @@ func originalCases() []testCase {
 						t.Errorf("%s: %d bytes come back as %d", path, len(original), len(got))
 					}
 				}
-				want(f, "of a page without", f.original(origin, base+"none"), "")
+				want(f, "of a page without an original", f.original(origin, base+"none"), "")
 				want(f, "larger than the limit", f.original(origin, base+"more"), "")
-				want(f, "of a name that is not held", f.original(origin, base+"absent"), "")
+				want(f, "of an unknown name", f.original(origin, base+"absent"), "")
 				want(f, "of an unknown source", f.original(other, base+"html"), "")
 			}
 			check()
@@ -70,23 +70,23 @@ func originalCases() []testCase {
 				t.Errorf("a view shows %q", p.Original)
 			}
 		}},
-		{"what a page was made of is the last one's, if that says nothing new, too", func(t *testing.T, f *fixture) {
+		{"the last original is stored, also for an unchanged page", func(t *testing.T, f *fixture) {
 			p := article("/a", "text")
 			f.apply(put(made(p, "first")))
 			seq := f.siteHead().Site().Seq
 			want(f, "counts", f.apply(put(made(p, "second"))), millrace.Counts{Unchanged: 1})
 			want(f, "the second", f.original(origin, p.URL), "second")
 			f.apply(millrace.Change{Ref: millrace.Ref{URL: p.URL, Version: "304"}})
-			want(f, "a Put without a page leaves it", f.original(origin, p.URL), "second")
+			want(f, "after a Put without a page", f.original(origin, p.URL), "second")
 			f.apply(put(p))
-			want(f, "a page without it takes it away", f.original(origin, p.URL), "")
+			want(f, "after a page without an original", f.original(origin, p.URL), "")
 			f.apply(put(made(p, "third")), put(made(p, string(make([]byte, millrace.MaxOriginal+1)))))
-			want(f, "as does one that is too large", f.original(origin, p.URL), "")
+			want(f, "after an original beyond the limit", f.original(origin, p.URL), "")
 			f.apply(alias(base+"dup", made(&millrace.Page{URL: p.URL}, "fourth")))
-			want(f, "one that speaks for nothing has one", f.original(origin, base+"dup"), "fourth")
+			want(f, "original of an alias", f.original(origin, base+"dup"), "fourth")
 			want(f, "sequence number", f.siteHead().Site().Seq, seq)
 		}},
-		{"what is kept already is not written again", func(t *testing.T, f *fixture) {
+		{"an unchanged original is not written again", func(t *testing.T, f *fixture) {
 			if f.engine.Writes == nil {
 				t.Skip("the engine does not count its writes")
 			}
@@ -109,11 +109,11 @@ func originalCases() []testCase {
 			want(f, "of another source", f.original(other, base+"a"), "other")
 			want(f, "at another site", f.originalOf(second, origin, base+"a"), "second")
 			f.apply(gone("/a"))
-			want(f, "the name has gone", f.original(origin, base+"a"), "")
-			want(f, "of another source, of a page that stays", f.original(other, base+"a"), "other")
+			want(f, "of a deleted name", f.original(origin, base+"a"), "")
+			want(f, "of another source that keeps the page", f.original(other, base+"a"), "other")
 			want(f, "at another site", f.originalOf(second, origin, base+"a"), "second")
 		}},
-		{"an original goes with its name and its version", func(t *testing.T, f *fixture) {
+		{"an original is deleted with its name and its version", func(t *testing.T, f *fixture) {
 			p := article("/a", "text")
 			p.Version = "v"
 			f.apply(put(made(p, "a")), alias(base+"dup", made(&millrace.Page{URL: p.URL}, "dup")))
@@ -123,31 +123,31 @@ func originalCases() []testCase {
 				want(f, name, f.original(origin, base+name), "")
 			}
 			for _, name := range []string{"a", "more"} {
-				want(f, "the page is gone: "+name+" of another source", f.original(other, base+name), "")
+				want(f, "of a deleted page: "+name+" of another source", f.original(other, base+name), "")
 			}
 			f.apply(put(p))
-			want(f, "of a page that comes back without", f.original(origin, p.URL), "")
+			want(f, "of a page that returns without one", f.original(origin, p.URL), "")
 			f.apply(put(made(p, "again")), millrace.Change{Ref: millrace.Ref{URL: p.URL}})
 			want(f, "held", f.held(origin), set("/a="))
-			want(f, "its version is forgotten", f.original(origin, p.URL), "")
+			want(f, "after its version was deleted", f.original(origin, p.URL), "")
 
 			f.apply(put(made(p, "a")), alias(base+"b", made(p, "b")))
 			f.apply(gone("/b"))
 			want(f, "held", f.held(origin), set("/a="))
-			want(f, "because another name of the page went", f.original(origin, p.URL), "")
+			want(f, "after another name of the page was deleted", f.original(origin, p.URL), "")
 			f.apply(put(made(p, "a")))
 			f.apply(alias(p.URL, made(article("/b", "text"), "moved")))
-			want(f, "of a name that means another page now", f.original(origin, p.URL), "moved")
+			want(f, "of a name that moved to another page", f.original(origin, p.URL), "moved")
 		}},
-		{"a batch that fails leaves what pages were made of", func(t *testing.T, f *fixture) {
+		{"a failed batch does not change originals", func(t *testing.T, f *fixture) {
 			p := article("/a", "text")
 			f.apply(put(made(p, "first")), put(made(article("/b", "text"), "b")))
 			_, err := f.site.Apply(t.Context(), origin, []millrace.Change{put(made(p, "second")), gone("/b"), {Kind: millrace.Put}})
 			if err == nil {
-				t.Fatal("a bad batch was taken")
+				t.Fatal("an invalid batch was accepted")
 			}
-			want(f, "one that was to change", f.original(origin, p.URL), "first")
-			want(f, "one that was to go", f.original(origin, base+"b"), "b")
+			want(f, "of a page changed by the batch", f.original(origin, p.URL), "first")
+			want(f, "of a page deleted by the batch", f.original(origin, base+"b"), "b")
 		}},
 	}
 }

@@ -90,7 +90,7 @@ func partCases() []testCase {
 			f.compact(time.Minute, time.Hour)
 			complete("compacted")
 		}},
-		{"a refresh with a limit shows no half of what another one began", func(t *testing.T, f *fixture) {
+		{"a refresh with a limit shows no part of an interrupted refresh", func(t *testing.T, f *fixture) {
 			f.taggers(slashes())
 			batch := func(from, to int, text string) {
 				var changes []millrace.Change

@@ -92,7 +92,7 @@ func publicationCases() []testCase {
 			want(f, "docs", []string{f.headOf(two).Site().EndpointBase, f.headOf(three).Site().EndpointBase}, []string{localBase, "https://docs.example/"})
 			f.absent(f.headOf(two), "/private/b")
 			if f.tag(first, "one", "/a").Value == f.tag(f.headOf(three), "one", "/a").Value {
-				t.Error("two publications with other documents have one tag")
+				t.Error("two publications with different documents have one tag")
 			}
 			f.untagged(f.headOf(two), "one", "/a")
 
@@ -121,7 +121,7 @@ func publicationCases() []testCase {
 				}
 			}
 		}},
-		{"a publication opened twice is one", func(t *testing.T, f *fixture) {
+		{"opening a publication twice returns the same one", func(t *testing.T, f *fixture) {
 			f.configure(hide("/x"))
 			f.puts("/a", "/x")
 			site, name := f.head().Site(), f.pub.Name()
@@ -135,7 +135,7 @@ func publicationCases() []testCase {
 			want(f, "head after reopening", f.headOf(f.pub).Site(), site)
 			want(f, "an unneeded refresh", f.head().Site(), site)
 		}},
-		{"a hidden part of a change is no change", func(t *testing.T, f *fixture) {
+		{"a change of a hidden field is no change", func(t *testing.T, f *fixture) {
 			f.configure(func(c *store.Config) { c.Visibility.Authors = millrace.AuthorHidden })
 			p := article("/a", "text")
 			p.Author = "Ada"

@@ -311,7 +311,7 @@ func (f *fixture) follow(v millrace.View, g viewContent, exp look) {
 		_, was := g.look[id]
 		_, is := exp[id]
 		if want := map[[2]bool]string{{false, true}: "+", {true, true}: "~", {true, false}: "-", {false, false}: "±"}[[2]bool{was, is}]; sign != want {
-			f.Errorf("since %s: %s, it was there: %v, it is there: %v", g.cursor, c, was, is)
+			f.Errorf("since %s: %s, present before: %v, present now: %v", g.cursor, c, was, is)
 		}
 	}
 	for id := range exp {
@@ -321,7 +321,7 @@ func (f *fixture) follow(v millrace.View, g viewContent, exp look) {
 	}
 	for id := range g.look {
 		if exp[id] == "" && !seen[id] {
-			f.Errorf("since %s: %s is gone and is not listed", g.cursor, id)
+			f.Errorf("since %s: %s was deleted and is not listed", g.cursor, id)
 		}
 	}
 }

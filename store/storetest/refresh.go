@@ -76,7 +76,7 @@ func refreshCases() []testCase {
 			want(f, "pages", f.paths(f.head(), millrace.Scan{}), set())
 			want(f, "edition", f.publish(f.pub).Number, uint64(1))
 		}},
-		{"a late refresh gives its own time to what it writes", func(t *testing.T, f *fixture) {
+		{"the entries of a late refresh have the time of the refresh", func(t *testing.T, f *fixture) {
 			f.puts("/a")
 			before := f.head()
 			f.pass(time.Hour)
@@ -95,7 +95,7 @@ func refreshCases() []testCase {
 				}
 			}
 		}},
-		{"a refresh that is cut off leaves the head, and the next one completes it", func(t *testing.T, f *fixture) {
+		{"an interrupted refresh leaves the head, and the next one completes it", func(t *testing.T, f *fixture) {
 			f.taggers(slashes())
 			page := func(i int, text string) millrace.Change { return put(article(fmt.Sprintf("/p%04d", i), text)) }
 			var batch []millrace.Change
@@ -106,7 +106,7 @@ func refreshCases() []testCase {
 			for _, n := range []int{1, 700} {
 				f.cutOff(f.config, n)
 				if _, err := f.pub.Head(t.Context()); !errors.Is(err, millrace.ErrNotFound) {
-					t.Errorf("head after a first refresh that was cut off: %v", err)
+					t.Errorf("head after an interrupted first refresh: %v", err)
 				}
 			}
 			first := f.head()
@@ -136,7 +136,7 @@ func refreshCases() []testCase {
 			want(f, "changes", len(list), 1502)
 			got, err := second.SeqAt(t.Context(), cut.Add(time.Minute))
 			want(f, "error", err, nil)
-			want(f, "nothing of it could be seen before", got, first.Site().Seq)
+			want(f, "sequence number before the refresh ended", got, first.Site().Seq)
 		}},
 		{"progress counts pages", func(t *testing.T, f *fixture) {
 			for i := range 40 {
@@ -161,7 +161,7 @@ func refreshCases() []testCase {
 				t.Errorf("after two edits: %d steps to %d pages", steps, all)
 			}
 		}},
-		{"a publication that was closed comes back complete after compaction", func(_ *testing.T, f *fixture) {
+		{"a publication that was closed during compaction is complete again after a refresh", func(_ *testing.T, f *fixture) {
 			f.taggers(slashes())
 			f.puts("/same", "/edited", "/deleted", "/twice", "/back", "/hidden", "/r", "/r/", "/same/")
 			before := f.publish(f.pub)
@@ -206,7 +206,7 @@ func refreshCases() []testCase {
 				}
 			}
 		}},
-		{"a publication that is new comes to a site that was compacted", func(_ *testing.T, f *fixture) {
+		{"a new publication of a compacted site is complete", func(_ *testing.T, f *fixture) {
 			f.puts("/a", "/b", "/c")
 			f.pass(48 * time.Hour)
 			f.apply(gone("/b"), put(article("/c", "edited")))
@@ -215,7 +215,7 @@ func refreshCases() []testCase {
 			f.taggers(tagger("one"))
 			f.agree("pages", f.head(), f.config)
 		}},
-		{"a date rises over a deletion that was compacted", func(_ *testing.T, f *fixture) {
+		{"a date rises across a compacted deletion", func(_ *testing.T, f *fixture) {
 			old := time.Date(2020, 5, 5, 5, 5, 5, 0, time.UTC)
 			f.apply(put(dated("/a", "one", old)))
 			f.head()
@@ -236,7 +236,7 @@ func refreshCases() []testCase {
 				}
 			}
 		}},
-		{"a change that comes during a refresh is in the next one", func(_ *testing.T, f *fixture) {
+		{"a change during a refresh is in the next one", func(_ *testing.T, f *fixture) {
 			f.puts("/a", "/b")
 			var once sync.Once
 			tagger := slashes()
@@ -248,7 +248,7 @@ func refreshCases() []testCase {
 			f.head()
 			f.agree("pages", f.head(), f.config)
 		}},
-		{"two refreshes at once leave one log", func(t *testing.T, f *fixture) {
+		{"two concurrent refreshes write one log", func(t *testing.T, f *fixture) {
 			f.taggers(slashes())
 			second := f.pub
 			c, pages := f.config, 0
@@ -281,7 +281,7 @@ func refreshCases() []testCase {
 			list, _ := f.changes(v, v.Site().At(0))
 			want(f, "changes", len(list), v.Site().Pages)
 		}},
-		{"a publication that was opened and not refreshed for years comes back complete", func(_ *testing.T, f *fixture) {
+		{"a publication that was opened and not refreshed for years is complete again after a refresh", func(_ *testing.T, f *fixture) {
 			f.puts("/a", "/b", "/c")
 			f.publish(f.pub)
 			f.pass(time.Hour)

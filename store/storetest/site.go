@@ -91,7 +91,7 @@ func siteCases() []testCase {
 			want(f, "base", v.Site().Base, baseC)
 			want(f, "page", f.page(v, baseC+"p").URL, baseC+"p")
 		}},
-		{"a site without a URL of its own has the URLs of its reader", func(t *testing.T, f *fixture) {
+		{"the URLs of a site without a URL of its own are below the caller's base", func(t *testing.T, f *fixture) {
 			f.site = f.openSite(folder, baseA)
 			want(f, "counts", f.apply(named("/p", linked(baseA))), millrace.Counts{Added: 1})
 			check := func(what string, v millrace.View, base string) {
@@ -122,7 +122,7 @@ func siteCases() []testCase {
 			want(f, "tag", f.tag(v, "one", "/p").URL, baseC+"p")
 
 			f.site = f.openSite(folder, baseB)
-			check("site, another reader", f.siteHead(), baseB)
+			check("site, another caller", f.siteHead(), baseB)
 			want(f, "the same page by another base", f.apply(named("/p", linked(baseB))), millrace.Counts{Unchanged: 1})
 			want(f, "sequence number", f.siteHead().Site().Seq, seq)
 			want(f, "sequence number of the publication", f.refresh(p).Site().Seq, v.Site().Seq)
@@ -144,7 +144,7 @@ func siteCases() []testCase {
 			want(f, "page", got.URL, localBase+"p")
 			want(f, "links", got.Blocks, linked(base).Blocks)
 		}},
-		{"the site has every page as its sources gave it", func(t *testing.T, f *fixture) {
+		{"the site has every page unchanged from its sources", func(t *testing.T, f *fixture) {
 			secret := article("/cart/secret", "s")
 			secret.Access.NoIndex, secret.Access.Auth = true, true
 			secret.Author = "Ada <ada@example.com>"

@@ -31,7 +31,7 @@ func (f *fixture) value(namespace, key string) string {
 
 func stateCases() []testCase {
 	return []testCase{
-		{"a value replaces the one that it names", func(_ *testing.T, f *fixture) {
+		{"Swap replaces only the given value", func(_ *testing.T, f *fixture) {
 			want(f, "at first", f.value("a", "k"), "")
 			f.swap("a", "k", "", "one", nil)
 			f.swap("a", "k", "", "two", millrace.ErrConflict)
@@ -47,13 +47,13 @@ func stateCases() []testCase {
 			f.swap("a", "k", "", "", nil)
 			f.swap("a", "k", "", "again", nil)
 		}},
-		{"values need no site and have names", func(_ *testing.T, f *fixture) {
+		{"a value needs a namespace and a key, and no site", func(_ *testing.T, f *fixture) {
 			f.swap("", "k", "", "x", millrace.ErrInvalid)
 			f.swap("a", "", "", "x", millrace.ErrInvalid)
 			f.swap("https://elsewhere.example", "robots.txt", "", strings.Repeat("x", 1<<20), nil)
 			want(f, "bytes", len(f.value("https://elsewhere.example", "robots.txt")), 1<<20)
 		}},
-		{"of several who replace a value at once one does", func(t *testing.T, f *fixture) {
+		{"of several concurrent Swaps of one value, one succeeds", func(t *testing.T, f *fixture) {
 			var done atomic.Int64
 			var all sync.WaitGroup
 			for i := range 8 {

@@ -67,7 +67,7 @@ func (f *fixture) tags(v millrace.View, proto, after string) []string {
 
 func tagCases() []testCase {
 	return []testCase{
-		{"a tag is computed from what a view shows", func(t *testing.T, f *fixture) {
+		{"a tag is computed from the page that the view shows", func(t *testing.T, f *fixture) {
 			f.taggers(tagger("one"), tagger("two"))
 			p := article("/a", "12345")
 			p.Author = "Ada ada@example.com"
@@ -103,7 +103,7 @@ func tagCases() []testCase {
 			want(f, "tags of the second", f.tags(second, "one", ""), set("/a 1"))
 			want(f, "tags of the third", f.tags(third, "one", ""), set())
 			f.untagged(third, "one", "/a")
-			want(f, "tags at last", f.tags(f.head(), "one", ""), set("/a 1"))
+			want(f, "tags at the end", f.tags(f.head(), "one", ""), set("/a 1"))
 		}},
 		{"a tag that an edition has shown is gone, any other is not found", func(t *testing.T, f *fixture) {
 			f.taggers(tagger("one"))
@@ -142,7 +142,7 @@ func tagCases() []testCase {
 			all("at once")
 			publish(late) // the edition includes tags that ended meanwhile
 			want["/late"], want["/unseen"] = true, true
-			all("after an edition that was under way")
+			all("after an edition whose build had begun earlier")
 			publish(f.head())
 			f.pass(2 * time.Hour)
 			f.compact(time.Minute, 24*time.Hour)
@@ -150,9 +150,9 @@ func tagCases() []testCase {
 			f.puts("/shown")
 			f.head()
 			f.apply(gone("/shown"))
-			all("after it came and went again")
+			all("after it was added and deleted again")
 		}},
-		{"a protocol may have nothing for a page", func(t *testing.T, f *fixture) {
+		{"a protocol may have no tag for a page", func(t *testing.T, f *fixture) {
 			f.taggers(tagger("one"))
 			archive, refused := article("/tags", "t"), article("/refused", "refused")
 			archive.Kind = millrace.Archive
@@ -168,7 +168,7 @@ func tagCases() []testCase {
 			f.untagged(f.head(), "one", "/tags")
 			f.tag(with, "one", "/tags")
 		}},
-		{"tags come in the order of the identities", func(t *testing.T, f *fixture) {
+		{"tags are ordered by identity", func(t *testing.T, f *fixture) {
 			f.taggers(tagger("one"))
 			var batch []millrace.Change
 			var exp []string
@@ -181,7 +181,7 @@ func tagCases() []testCase {
 			want(f, "after", f.tags(f.head(), "one", base+"p590"), exp[591:])
 			want(f, "unknown protocol", f.tags(f.head(), "none", ""), set())
 		}},
-		{"rivals are numbered by their presence", func(t *testing.T, f *fixture) {
+		{"rivals are numbered by presence", func(t *testing.T, f *fixture) {
 			f.taggers(slashes(), tagger("two"))
 			f.apply(put(article("/a/", "late")))
 			alone := f.head()
@@ -199,7 +199,7 @@ func tagCases() []testCase {
 			want(f, "alone again", f.tags(f.head(), "one", ""), set("/a/ 1"))
 			want(f, "the view between", f.tags(both, "one", ""), set("/a 1", "/a/ 2"))
 		}},
-		{"rivals come and go between two refreshes", func(t *testing.T, f *fixture) {
+		{"rivals are added and deleted between two refreshes", func(t *testing.T, f *fixture) {
 			f.taggers(slashes())
 			f.puts("/a", "/a/", "/b/", "/c", "/c/", "/d/")
 			want(f, "at first", f.tags(f.head(), "one", ""), set("/a 1", "/a/ 2", "/b/ 1", "/c 1", "/c/ 2", "/d/ 1"))
@@ -221,7 +221,7 @@ func tagCases() []testCase {
 			f.apply(put(secret))
 			want(f, "hidden again", f.tags(f.head(), "one", ""), set("/a/ 1"))
 		}},
-		{"rivals in one batch are numbered alike in any order", func(t *testing.T, f *fixture) {
+		{"rivals in one batch get the same numbers in any order", func(t *testing.T, f *fixture) {
 			f.taggers(slashes())
 			f.apply(put(article("/a", "x")), put(article("/a/", "y")), put(article("/b/", "y")), put(article("/b", "x")))
 			want(f, "tags", f.tags(f.head(), "one", ""), set("/a 1", "/a/ 2", "/b 1", "/b/ 2"))

@@ -58,7 +58,7 @@ func (f *fixture) top(of store.Topic, from, to time.Time, limit int) []store.Top
 	f.Helper()
 	list, err := f.usage.Top(f.Context(), siteName, of, from, to, limit)
 	if err != nil {
-		f.Fatalf("most asked %s: %v", of, err)
+		f.Fatalf("most requested %s: %v", of, err)
 	}
 	return list
 }
@@ -97,7 +97,7 @@ func usageCases() []testCase {
 			want(f, "top", len(f.top(store.TopPages, time.Time{}, time.Time{}, 0)), 0)
 			f.tidy(f.clock(), f.clock())
 		}},
-		{"events are kept as they were recorded", func(_ *testing.T, f *fixture) {
+		{"events are stored unchanged", func(_ *testing.T, f *fixture) {
 			f.openSite("other", "https://other.example/")
 			now := f.clock().Add(123456789)
 			full := store.Event{
@@ -122,7 +122,7 @@ func usageCases() []testCase {
 			other.Number = 1
 			want(f, "those of the other site", f.events("other", store.EventQuery{}), []store.Event{other})
 		}},
-		{"texts of events are made harmless", func(_ *testing.T, f *fixture) {
+		{"texts of events are sanitized", func(_ *testing.T, f *fixture) {
 			long := strings.Repeat("ü", 200)
 			f.record(siteName, store.Event{
 				Time: f.clock(), Bot: "a\x00b", Family: "\xff", Identity: "x\r\ny", Protocol: "\u0085", Endpoint: "\t", Path: long, Query: "<b>\x1b[31m",
@@ -133,7 +133,7 @@ func usageCases() []testCase {
 				Path: long[:store.MaxEventText], Query: "<b>�[31m", Intent: strings.Repeat("x", store.MaxEventText),
 			}})
 		}},
-		{"events are found by what they are", func(_ *testing.T, f *fixture) {
+		{"events are selected by a query", func(_ *testing.T, f *fixture) {
 			for i := range 40 {
 				e := fetched(noon(1).Add(time.Duration(i)*time.Minute), fmt.Sprint("/", i%4), []int{200, 304, 404, 500, 0}[i%5])
 				e.Bot, e.Protocol = []string{"GPTBot", "ClaudeBot", "other"}[i%3], []string{"scp", "html"}[i%2]
@@ -228,7 +228,7 @@ func usageCases() []testCase {
 				}
 			}
 		}},
-		{"what is asked for most is counted", func(_ *testing.T, f *fixture) {
+		{"the most requested items are counted", func(_ *testing.T, f *fixture) {
 			search := func(at time.Time, q string, results int64, status int) store.Event {
 				return store.Event{Time: at, Bot: "GPTBot", Protocol: "openfeeder", Endpoint: store.EndpointSearch, Query: q, Results: results, Status: status, Bytes: 10}
 			}
@@ -259,7 +259,7 @@ func usageCases() []testCase {
 				f.Errorf("unknown topic: %v", err)
 			}
 		}},
-		{"a site that is not there takes nothing", func(_ *testing.T, f *fixture) {
+		{"events of an absent site are refused", func(_ *testing.T, f *fixture) {
 			for what, err := range map[string]error{
 				"record": f.usage.Record(f.Context(), "absent", []store.Event{fetched(noon(1), "/", 200)}),
 				"tidy":   f.usage.Tidy(f.Context(), store.Lease{}, "absent", noon(1), noon(1)),
@@ -271,7 +271,7 @@ func usageCases() []testCase {
 			f.record(siteName)
 			want(f, "events", f.numbers(store.EventQuery{}), []int{})
 		}},
-		{"numbers go on when all events are gone", func(_ *testing.T, f *fixture) {
+		{"numbers continue after all events are deleted", func(_ *testing.T, f *fixture) {
 			f.record(siteName, fetched(noon(1), "/", 200), fetched(noon(1), "/", 200))
 			f.pass(24 * time.Hour)
 			f.tidy(f.clock(), time.Time{})
@@ -279,7 +279,7 @@ func usageCases() []testCase {
 			f.record(siteName, fetched(f.clock(), "/", 200))
 			want(f, "events", f.numbers(store.EventQuery{}), []int{3})
 		}},
-		{"events that are recorded at once are all there", func(t *testing.T, f *fixture) {
+		{"concurrently recorded events are all stored", func(t *testing.T, f *fixture) {
 			const writers, batches, size = 4, 10, 20
 			var wg sync.WaitGroup
 			for range writers {

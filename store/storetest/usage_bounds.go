@@ -12,7 +12,7 @@ import (
 func usageBoundCases() []testCase {
 	return []testCase{
 		randomUsage(1), randomUsage(2),
-		{"of many names in one hour most are other", func(_ *testing.T, f *fixture) {
+		{"most of many names in one hour are counted as other", func(_ *testing.T, f *fixture) {
 			const names, batch = 20_000, 5000
 			for i := 0; i < names; i += batch {
 				events := make([]store.Event, batch)
@@ -46,7 +46,7 @@ func usageBoundCases() []testCase {
 				f.Errorf("%d pages are counted", n)
 			}
 		}},
-		{"what is asked for again and again is counted among much else", func(_ *testing.T, f *fixture) {
+		{"frequently requested items are counted among many others", func(_ *testing.T, f *fixture) {
 			const names, batch = 20_000, 2000
 			for i := 0; i < names; i += batch {
 				events := make([]store.Event, batch)
@@ -66,7 +66,7 @@ func usageBoundCases() []testCase {
 				f.Errorf("%d pages are kept, the first is %+v", len(list), list[0])
 			}
 		}},
-		{"a clock that was years ahead leaves nothing for ever", func(_ *testing.T, f *fixture) {
+		{"a clock that was years ahead leaves nothing permanent", func(_ *testing.T, f *fixture) {
 			wrong := noon(1).AddDate(74, 0, 0)
 			f.record(siteName, fetched(noon(1), "/a", 200))
 			f.record(siteName, fetched(wrong, "/b", 200), fetched(noon(1), "/c", 200))
@@ -84,13 +84,13 @@ func usageBoundCases() []testCase {
 					hours++
 				}
 			}
-			want(f, "hours that are still to come", hours, 0)
+			want(f, "hours in the future", hours, 0)
 			f.pass(24 * time.Hour)
 			f.record(siteName, fetched(f.clock(), "/f", 200))
 			f.tidy(noon(2).Add(time.Hour), noon(1))
 			want(f, "events two days later", f.numbers(store.EventQuery{}), []int{6})
 		}},
-		{"who tidies by a clock that is ahead loses no hour to come", func(_ *testing.T, f *fixture) {
+		{"tidying with a clock that is ahead deletes no future hour", func(_ *testing.T, f *fixture) {
 			wrong := noon(1).AddDate(74, 0, 0)
 			f.record(siteName, fetched(noon(1), "/a", 200))
 			f.tidy(time.Time{}, wrong)
@@ -101,7 +101,7 @@ func usageBoundCases() []testCase {
 			want(f, "periods", []store.Period{sums[0].Per, sums[1].Per}, []store.Period{store.Day, store.Hour})
 			want(f, "start", sums[1].Start, f.clock())
 		}},
-		{"a clock that was years behind breaks nothing", func(_ *testing.T, f *fixture) {
+		{"a clock that was years behind does no damage", func(_ *testing.T, f *fixture) {
 			early := time.Unix(-3600*30, 0).UTC()
 			f.record(siteName, fetched(early, "/old", 404), fetched(noon(1), "/a", 404))
 			f.tidy(early, early)

@@ -183,12 +183,12 @@ func (f *fixture) compareUsage(rng *rand.Rand, m *usageModel) {
 		before := int64(math.MaxInt64)
 		for _, item := range f.top(of, time.Time{}, time.Time{}, 0) {
 			if item.Events > before {
-				f.Errorf("most asked %s: %s comes too late", of, item.Name)
+				f.Errorf("most requested %s: %s comes too late", of, item.Name)
 			}
 			before, item.Last = item.Events, time.Time{}
 			got[item.Name] = item
 		}
-		want(f, "most asked "+string(of), got, items)
+		want(f, "most requested "+string(of), got, items)
 	}
 	q := store.EventQuery{
 		After: uint64(rng.IntN(int(m.next) + 2)), Newest: rng.IntN(2) == 0, Limit: rng.IntN(50),

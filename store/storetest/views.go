@@ -74,7 +74,7 @@ func viewCases() []testCase {
 				want(f, "resumed", f.paths(v, millrace.Scan{Order: o.order, Section: "blog", After: blog[0]}), blog[1:])
 				want(f, "unknown", f.paths(v, millrace.Scan{Order: o.order, Section: "x"}), set())
 			}},
-			testCase{"a scan " + name + " stands still", func(t *testing.T, f *fixture) {
+			testCase{"a scan " + name + " is stable", func(t *testing.T, f *fixture) {
 				var paths []string
 				var batch []millrace.Change
 				for i := range 700 { // more pages than one read returns
@@ -91,7 +91,7 @@ func viewCases() []testCase {
 						t.Fatal(err)
 					}
 					if text := p.Blocks[1].Text; text != "first" {
-						t.Fatalf("%s says %q", p.URL, text)
+						t.Fatalf("%s has text %q", p.URL, text)
 					}
 					if n++; n%100 == 0 { // pages are changed, deleted and created during the scan
 						f.head()
@@ -129,7 +129,7 @@ func viewCases() []testCase {
 				t.Errorf("%d steps, then %v", n, last)
 			}
 		}},
-		{"a scan may be left early and the store written from within", func(t *testing.T, f *fixture) {
+		{"a scan may end early, and the store may be written during it", func(t *testing.T, f *fixture) {
 			library(f)
 			for p, err := range f.head().Scan(t.Context(), millrace.Scan{}) {
 				if err != nil {
@@ -175,8 +175,8 @@ func viewCases() []testCase {
 		}},
 		{"a view describes its site", func(t *testing.T, f *fixture) {
 			empty := f.head().Site()
-			want(f, "title of nothing", empty.Title, "example.com")
-			want(f, "counts of nothing", []int{int(empty.Seq), empty.Pages, len(empty.Sections)}, []int{0, 0, 0})
+			want(f, "title of an empty site", empty.Title, "example.com")
+			want(f, "counts of an empty site", []int{int(empty.Seq), empty.Pages, len(empty.Sections)}, []int{0, 0, 0})
 			library(f)
 			home := article("/", "Welcome")
 			home.Title, home.Language = "Example", "fr"
@@ -222,7 +222,7 @@ func viewCases() []testCase {
 			f.puts("/")
 			want(f, "a home page of its own", f.head().Site().Home, "/")
 		}},
-		{"a home page that redirects may go by its path", func(t *testing.T, f *fixture) {
+		{"a home page that redirects may have its path as its name", func(t *testing.T, f *fixture) {
 			f.puts("/en/")
 			f.apply(alias("/", &millrace.Page{URL: "/en/", Version: "r1"}))
 			want(f, "home", f.head().Site().Home, "/en/")
@@ -241,7 +241,7 @@ func viewCases() []testCase {
 				last = now
 			}
 		}},
-		{"an old view does not move", func(t *testing.T, f *fixture) {
+		{"an old view does not change", func(t *testing.T, f *fixture) {
 			library(f)
 			v := f.head()
 			site, pages := v.Site(), f.paths(v, millrace.Scan{Order: millrace.BySeq})
@@ -255,7 +255,7 @@ func viewCases() []testCase {
 			want(f, "cursor", same, cursor)
 			want(f, "version", f.page(v, "/a").Version, version)
 			if _, err := v.Page(t.Context(), millrace.Ref{URL: "/new"}); !errors.Is(err, millrace.ErrNotFound) {
-				t.Errorf("a page from later: %v", err)
+				t.Errorf("a page of a later view: %v", err)
 			}
 		}},
 	}...)

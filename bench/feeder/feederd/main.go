@@ -1,5 +1,5 @@
-// Command feederd serves a site in OpenFeeder for the benchmarks; its argument
-// is a [feeder.Task] in JSON.
+// Command feederd serves a site in OpenFeeder for the benchmarks. Its argument is a
+// [feeder.Task] in JSON.
 package main
 
 import (

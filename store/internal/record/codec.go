@@ -36,11 +36,11 @@ func EncodeBlocks(blocks []millrace.Block) ([]byte, error) {
 func Decode(meta, blocks []byte) (*millrace.Page, error) {
 	p := new(millrace.Page)
 	if err := json.Unmarshal(meta, p); err != nil {
-		return nil, fmt.Errorf("decode a stored page: %w", err)
+		return nil, fmt.Errorf("decode stored page: %w", err)
 	}
 	var err error
 	if p.Blocks, err = decodeBlocks(blocks); err != nil {
-		return nil, fmt.Errorf("decode the blocks of %s: %w", p.URL, err)
+		return nil, fmt.Errorf("decode blocks of %s: %w", p.URL, err)
 	}
 	return p, nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// everything is blocks with all of their fields, but for those of media and the
+// everything returns blocks with all of their fields set, except those of media and the
 // relations of links, which are rare.
 func everything(s string) []millrace.Block {
 	spans := []millrace.Span{{Type: millrace.LinkSpan, Start: 1, End: 20, URL: "https://x.example/[a}],b]" + s}, {Type: "new", End: -3}}
@@ -36,7 +36,8 @@ func TestDecodeBlocks(t *testing.T) {
 	if r.blocks(); r.strange || r.at != len(r.text) {
 		t.Errorf("not read as what it is, at %.40q", r.text[r.at:])
 	}
-	// A field that is added to a block is read by encoding/json until it is here.
+	// A new field of a block must be added to everything. Until then, the fast decoder is not
+	// tested with it.
 	b := reflect.ValueOf(&blocks[0]).Elem()
 	for i := range b.NumField() {
 		switch name := b.Type().Field(i).Name; name {
@@ -57,11 +58,11 @@ func TestDecodeBlocks(t *testing.T) {
 	}
 }
 
-// decodesAlike holds decodeBlocks to encoding/json.
+// decodesAlike checks that decodeBlocks and encoding/json decode data equally.
 func decodesAlike(t *testing.T, data []byte) {
 	t.Helper()
 	if len(data) == 0 {
-		return // which is no blocks
+		return // means no blocks
 	}
 	var want []millrace.Block
 	wrong := json.Unmarshal(data, &want)

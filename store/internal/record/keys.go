@@ -38,7 +38,7 @@ func (k Keys) Add(ctx context.Context, key store.Key) error {
 	key.Expires = key.Expires.UTC().Truncate(time.Second)
 	return k.list().Update(ctx, func(all *[]store.Key) error {
 		if slices.ContainsFunc(*all, func(o store.Key) bool { return o.Hash == key.Hash || o.Name == key.Name && o.Revoked.IsZero() }) {
-			return fmt.Errorf("key %s: %w: the store has one of this name or hash; revoke it first, or choose another name", key.Name, millrace.ErrConflict)
+			return fmt.Errorf("key %s: %w: a key with this name or hash exists; revoke it first, or choose another name", key.Name, millrace.ErrConflict)
 		}
 		*all = append(*all, key)
 		return nil
@@ -57,7 +57,7 @@ func (k Keys) Revoke(ctx context.Context, name string) error {
 	return k.list().Update(ctx, func(all *[]store.Key) error {
 		i := slices.IndexFunc(*all, func(o store.Key) bool { return o.Name == name && o.Revoked.IsZero() })
 		if i < 0 {
-			return fmt.Errorf("key %s: %w: the store has none of this name that is not revoked", name, millrace.ErrNotFound)
+			return fmt.Errorf("key %s: %w: no unrevoked key has this name", name, millrace.ErrNotFound)
 		}
 		(*all)[i].Revoked = k.second()
 		return nil

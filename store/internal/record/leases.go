@@ -43,13 +43,13 @@ func (s Leases) of(name string) state.JSON[lease] {
 // Acquire implements [store.Leases].
 func (s Leases) Acquire(ctx context.Context, name, holder string, d time.Duration) (l store.Lease, err error) {
 	if name == "" || holder == "" || d < time.Millisecond {
-		return l, millrace.Coded("bad-lease", fmt.Errorf("lease %s: %w: its name or its holder is empty, or it has no duration", name, millrace.ErrInvalid))
+		return l, millrace.Coded("bad-lease", fmt.Errorf("lease %s: %w: empty name, empty holder, or duration not positive", name, millrace.ErrInvalid))
 	}
 	err = s.of(name).Update(ctx, func(is *lease) error {
 		now := s.Now().UTC()
 		if held := is.holds(now); held && is.Holder != holder {
 			l = store.Lease{Name: name, Holder: is.Holder, Fence: is.Fence, Expires: is.Expires}
-			return millrace.Coded("lease-held", fmt.Errorf("lease %s: %w: %s has it", name, millrace.ErrConflict, is.Holder))
+			return millrace.Coded("lease-held", fmt.Errorf("lease %s: %w: held by %s", name, millrace.ErrConflict, is.Holder))
 		} else if !held {
 			is.Fence++
 		}
@@ -90,7 +90,7 @@ func CheckLease(l store.Lease, value []byte, now time.Time) error {
 		}
 	}
 	if is.Fence != l.Fence || is.Holder != l.Holder || !is.holds(now) {
-		return millrace.Coded("lease-lost", fmt.Errorf("lease %s: %w: it has expired or another process has it", l.Name, millrace.ErrConflict))
+		return millrace.Coded("lease-lost", fmt.Errorf("lease %s: %w: expired, or held by another process", l.Name, millrace.ErrConflict))
 	}
 	return nil
 }

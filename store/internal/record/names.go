@@ -103,7 +103,7 @@ func Complete(site string, c store.Config) (store.Config, Names, error) {
 	protocols := make(map[string]bool)
 	for _, t := range c.Taggers {
 		if t.Protocol == "" || strings.ContainsAny(t.Protocol, " ") || protocols[t.Protocol] || t.Tag == nil {
-			return c, names, millrace.Coded("bad-tagger", fmt.Errorf("tagger %q: %w: incomplete, or the second of its name", t.Protocol, millrace.ErrInvalid))
+			return c, names, millrace.Coded("bad-tagger", fmt.Errorf("tagger %q: %w: incomplete or duplicate", t.Protocol, millrace.ErrInvalid))
 		}
 		protocols[t.Protocol] = true
 	}

@@ -47,7 +47,7 @@ func CheckSwap(namespace, key string, is, old []byte) error {
 	if namespace == "" || key == "" {
 		return millrace.Coded("state-name", fmt.Errorf("%w: the namespace or the key is empty", millrace.ErrInvalid))
 	} else if !bytes.Equal(is, old) {
-		return fmt.Errorf("%w: it has another value", millrace.ErrConflict)
+		return fmt.Errorf("%w: the current value is different", millrace.ErrConflict)
 	}
 	return nil
 }
