@@ -119,7 +119,7 @@ func (e *editing) everySecond(ctx context.Context) (*lags, error) {
 	return s.lags(), errors.Join(s.errs...)
 }
 
-// find fetches every list once.
+// find fetches every list once. It keeps those that list a page of the series.
 func (s *series) find(ctx context.Context) error {
 	header, _, err := fetch(ctx, s.url)
 	if err != nil {
@@ -154,14 +154,30 @@ func (s *series) find(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, docs := range s.kinds {
+	for kind, docs := range s.kinds {
 		for _, d := range docs {
+			if d.body != "" {
+				continue
+			}
 			if _, err := d.ask(ctx); err != nil {
 				return err
 			}
 		}
+		if len(docs) > 1 {
+			s.kinds[kind] = slices.DeleteFunc(docs, s.unconcerned)
+		}
 	}
 	return nil
+}
+
+// unconcerned reports whether a list has no page of the series.
+func (s *series) unconcerned(d *watched) bool {
+	for i := range seriesEdits {
+		if entry(d.body, s.number(s.count+1+i)) != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // follow returns all documents that links lead to from a first one.
