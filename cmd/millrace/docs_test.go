@@ -119,6 +119,11 @@ func (d *docsPage) folder(t *testing.T) string {
 	if err := os.Symlink(filepath.Join(d.root, "testdata"), filepath.Join(dir, "testdata")); err != nil {
 		t.Fatal(err)
 	}
+	log, err := os.ReadFile(filepath.Join(d.root, "testdata/logs/access.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "access.log"), string(log))
 	write(t, filepath.Join(dir, "policy.yaml"), "policy:\n  purposes:\n    ai-train: false\n")
 	write(t, filepath.Join(dir, "sites.txt"), "https://one.example/ https://two.example/docs/\n")
 	_, _, sitemap := get(t, d.handbook+"/sitemap.xml")

@@ -12,13 +12,18 @@ import (
 	"github.com/millrace/millrace/internal/gateway"
 )
 
+// knownBots holds the flags of the identification of bots.
+type knownBots struct {
+	Bots      []string `placeholder:"FILE" help:"Files with more bots, one bot a line: token, operator, purpose (default: the built-in bots)." hidden:""`
+	BotRanges []string `placeholder:"NAME=FILE" help:"Address ranges of a bot or of an operator's bots, in a file as the operator publishes them (default: none; the user agent is trusted). The file is read again when it changes." hidden:""`
+}
+
 // gatekeeping holds the flags for rules about bots, and for the rate of large files.
 type gatekeeping struct {
-	Bot            []string `placeholder:"NAME=ACTION" help:"Rule for bots, such as training=403. NAME is a bot's token, an operator, a purpose (training, search or user), bots for all bots, or unverified for bots that prove no identity. ACTION is allow, 402, 403, or a rate such as 2/s (default: allow). The most specific rule wins. What the policy refuses gets 403, or 402 if the policy names a price."`
-	Bots           []string `placeholder:"FILE" help:"Files with more bots, one bot a line: token, operator, purpose (default: the built-in bots)." hidden:""`
-	BotRanges      []string `placeholder:"NAME=FILE" help:"Address ranges of a bot or of an operator's bots, in a file as the operator publishes them (default: none; the user agent is trusted). The file is read again when it changes." hidden:""`
-	FilesRate      string   `placeholder:"SIZE" help:"Maximum bytes a second of large files to one client, such as 2M (default: no limit)."`
-	FilesRateTotal string   `placeholder:"SIZE" help:"Maximum bytes a second of large files to all clients together (default: no limit)." hidden:""`
+	Bot []string `placeholder:"NAME=ACTION" help:"Rule for bots, such as training=403. NAME is a bot's token, an operator, a purpose (training, search or user), bots for all bots, or unverified for bots that prove no identity. ACTION is allow, 402, 403, or a rate such as 2/s (default: allow). The most specific rule wins. What the policy refuses gets 403, or 402 if the policy names a price."`
+	knownBots
+	FilesRate      string `placeholder:"SIZE" help:"Maximum bytes a second of large files to one client, such as 2M (default: no limit)."`
+	FilesRateTotal string `placeholder:"SIZE" help:"Maximum bytes a second of large files to all clients together (default: no limit)." hidden:""`
 }
 
 // validate rejects invalid values.
@@ -41,7 +46,7 @@ func (c *gatekeeping) botRules() ([]access.Rule, error) {
 	return out, nil
 }
 
-func (c *gatekeeping) ranges() ([]bots.RangeFile, error) {
+func (c *knownBots) ranges() ([]bots.RangeFile, error) {
 	var out []bots.RangeFile
 	for _, s := range c.BotRanges {
 		name, file, ok := strings.Cut(s, "=")
@@ -51,6 +56,15 @@ func (c *gatekeeping) ranges() ([]bots.RangeFile, error) {
 		out = append(out, bots.RangeFile{Name: name, File: file})
 	}
 	return out, nil
+}
+
+// table returns the known bots.
+func (c *knownBots) table(p *process) (*bots.Table, error) {
+	ranges, err := c.ranges()
+	if err != nil {
+		return nil, err
+	}
+	return bots.New(&bots.Options{Files: c.Bots, Ranges: ranges, Logger: p.log})
 }
 
 func (c *gatekeeping) filesRates() (each, all float64, err error) {
@@ -77,11 +91,8 @@ func byteRate(flag, s string) (float64, error) {
 
 // keep sets the options of the gateway for bots.
 func (c *gatekeeping) keep(p *process, o *gateway.Options) error {
-	ranges, err := c.ranges()
-	if err != nil {
-		return err
-	}
-	if o.Access.Bots, err = bots.New(&bots.Options{Files: c.Bots, Ranges: ranges, Logger: p.log}); err != nil {
+	var err error
+	if o.Access.Bots, err = c.table(p); err != nil {
 		return err
 	}
 	if o.Access.Rules, err = c.botRules(); err != nil {

@@ -14,17 +14,21 @@ import (
 type reportCommand struct {
 	common
 	coefficients
-	Source string `arg:"" optional:"" help:"SOURCE of serve."`
-	As     string `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"Value of --as that serve uses, if any."`
-	Store  string `placeholder:"FILE" help:"Value of --store that serve uses, if any, or a mirror that pull has written."`
-	Since  string `placeholder:"DATE" help:"First day of the report on a published site, such as 2026-11-01 (default: 30 days). Pulls are always reported in total."`
-	CSV    bool   `name:"csv" help:"Print a table for spreadsheets, with a line for each day, bot and protocol."`
+	remote
+	knownBots
+	Sources []string `arg:"" optional:"" name:"source" help:"Access logs of a web server, plain or gzip, - is standard input; or one SOURCE of serve."`
+	Site    string   `placeholder:"URL" help:"With access logs: count only this site's requests, and measure some of its pages, to compare them with documents."`
+	Unit    string   `enum:",s,ms,us" default:"" placeholder:"UNIT" help:"Unit of the number at the end of each line of an access log: s, ms or us, such as us for %D of Apache (default: the number is ignored)." hidden:""`
+	As      string   `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"Value of --as that serve uses, if any."`
+	Store   string   `placeholder:"FILE" help:"Value of --store that serve uses, if any, or a mirror that pull has written."`
+	Since   string   `placeholder:"DATE" help:"First day of the report on a published site, such as 2026-11-01 (default: 30 days), or on access logs (default: their first day). Pulls are always reported in total."`
+	CSV     bool     `name:"csv" help:"Print a table for spreadsheets, with a line for each day, bot and protocol."`
 }
 
-// Run prints the savings of the pulls into a mirror, or the machine traffic of a site that is
-// served from a store.
+// Run prints the machine traffic in access logs, the savings of the pulls into a mirror, or the
+// machine traffic of a site that is served from a store.
 func (c *reportCommand) Run(ctx context.Context, p *process) error {
-	if err := c.validate(); err != nil {
+	if err := errors.Join(c.coefficients.validate(), c.remote.validate()); err != nil {
 		return err
 	}
 	if c.CSV && c.JSON {
@@ -34,14 +38,24 @@ func (c *reportCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	if c.Store == "" && c.Source == "" {
-		return usageError("no store selected; name the SOURCE that is served, or a mirror with --store FILE")
+	if c.readsLogs() {
+		return c.logs(ctx, p, since)
 	}
-	if c.Store, err = (&keyStore{Source: c.Source, As: c.As, Store: c.Store}).file(p); err != nil {
+	if c.Site != "" || c.Unit != "" {
+		return usageError("--site and --unit are for access logs; name one")
+	}
+	source := ""
+	switch {
+	case len(c.Sources) == 1:
+		source = c.Sources[0]
+	case c.Store == "":
+		return usageError("nothing selected; name access logs, the SOURCE that is served, or a mirror with --store FILE")
+	}
+	if c.Store, err = (&keyStore{Source: source, As: c.As, Store: c.Store}).file(p); err != nil {
 		return err
 	}
-	if _, err := os.Stat(c.Store); err != nil && c.Source != "" {
-		return fmt.Errorf("store %s: %w; run millrace serve %s first", c.Store, millrace.ErrNotFound, c.Source)
+	if _, err := os.Stat(c.Store); err != nil && source != "" {
+		return fmt.Errorf("store %s: %w; run millrace serve %s first", c.Store, millrace.ErrNotFound, source)
 	}
 	st, err := p.openToRead(ctx, c.Store)
 	if err != nil {
@@ -51,6 +65,10 @@ func (c *reportCommand) Run(ctx context.Context, p *process) error {
 	if err = errors.Join(err, st.Close()); err != nil {
 		return err
 	}
+	return c.print(p, r)
+}
+
+func (c *reportCommand) print(p *process, r *report.Report) error {
 	if c.CSV {
 		return r.CSV(p.stdout)
 	}

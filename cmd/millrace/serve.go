@@ -35,7 +35,7 @@ type serveCommand struct {
 	As          string `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror." group:"Reading the source"`
 	Store       string `placeholder:"FILE" help:"Store of the source (default: a file in the user's state folder, named after the source)." group:"Reading the source"`
 	Site        string `placeholder:"URL" help:"Site to publish, if the mirror has several." group:"Reading the source"`
-	AccessLog   string `placeholder:"FILE" help:"File to log each request to, one a line; - is standard error." group:"Server"`
+	RequestLog  string `placeholder:"FILE" help:"File to log each request to, one a line; - is standard error." group:"Server"`
 }
 
 // serveReport is the report of `millrace serve --json` when the server is ready.
@@ -105,17 +105,17 @@ func (c *serveCommand) validate() error {
 	return errors.Join(wrong, c.crawling.validate(), c.publishing.validate(), c.accessFlags.validate(), c.transport.validate(), c.fronting.validate(), c.stamping.validate(), c.recording.validate(), c.exporting.validate(c.Events > 0), c.metering.validate(), c.boarding.validate(), err)
 }
 
-// accessLog opens the access log. Its results are nil if the log is off or needs no closing.
-func (c *serveCommand) accessLog(p *process) (io.Writer, func() error, error) {
-	switch c.AccessLog {
+// requestLog opens the request log. Its results are nil if the log is off or needs no closing.
+func (c *serveCommand) requestLog(p *process) (io.Writer, func() error, error) {
+	switch c.RequestLog {
 	case "":
 		return nil, nil, nil
 	case "-":
 		return p.stderr, nil, nil
 	}
-	f, err := os.OpenFile(c.AccessLog, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(c.RequestLog, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
-		return nil, nil, fmt.Errorf("access log: %w", err)
+		return nil, nil, fmt.Errorf("request log: %w", err)
 	}
 	return f, f.Close, nil
 }

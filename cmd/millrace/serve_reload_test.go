@@ -119,10 +119,10 @@ func TestReload(t *testing.T) {
 	write(t, filepath.Join(dir, "later.html"), "<!DOCTYPE html><title>Later</title><main><h1>Later</h1><p>What was written after the configuration had been read again, and is long enough.</p></main>")
 	eventually(t, "a new page is published", func() bool { return status("later.html/llm.json") == 200 })
 	for config, word := range map[string]string{
-		"listen: 127.0.0.1:1\n":                            "usage/listen",
-		"listen: 127.0.0.1:0\nexclud: [/about]\n":          file + ":2:1",
-		"listen: 127.0.0.1:0\nexclude: [about]\n":          "usage/exclude",
-		"listen: 127.0.0.1:0\naccess-log: /no/such/file\n": "/no/such/file",
+		"listen: 127.0.0.1:1\n":                             "usage/listen",
+		"listen: 127.0.0.1:0\nexclud: [/about]\n":           file + ":2:1",
+		"listen: 127.0.0.1:0\nexclude: [about]\n":           "usage/exclude",
+		"listen: 127.0.0.1:0\nrequest-log: /no/such/file\n": "/no/such/file",
 		"listen: [\n": file,
 	} {
 		if said := reload(config, wrong); !strings.Contains(said, word) {
@@ -133,7 +133,7 @@ func TestReload(t *testing.T) {
 		}
 	}
 	log := filepath.Join(t.TempDir(), "access.log")
-	reload("listen: 127.0.0.1:0\naccess-log: "+log+"\n", configTaken)
+	reload("listen: 127.0.0.1:0\nrequest-log: "+log+"\n", configTaken)
 	eventually(t, "/about is shown again", func() bool { return status("about/llm.json") == 200 })
 	eventually(t, "the log is written", func() bool { b, _ := os.ReadFile(log); return bytes.Contains(b, []byte("/about/llm.json")) })
 	if answers.Load() == 0 {

@@ -182,12 +182,12 @@ func (s *service) surface(ctx context.Context, so *serving.Options, g *gateway.O
 		g.Origin = front
 		s.OnClose(func() error { front.Close(); return nil })
 	}
-	accessLog, closeLog, err := c.accessLog(p)
+	requestLog, closeLog, err := c.requestLog(p)
 	if err != nil {
 		return err
 	}
 	s.OnClose(closeLog)
-	g.AccessLog = accessLog
+	g.RequestLog = requestLog
 	if err := c.apply(ctx, p, o.Store.Keys(), g); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package analytics
 import (
 	"cmp"
 	"context"
+	"iter"
 	"slices"
 	"time"
 
@@ -43,8 +44,18 @@ type DateSaved struct {
 // Sum returns the savings between two times. It also calls each with every DaySaved, unless
 // each is nil. Errors are those of the store.
 func Sum(ctx context.Context, usage store.Usage, site string, from, to time.Time, pages Pages, c savings.Coefficients, each func(DaySaved)) (*Savings, error) {
-	out := &Savings{From: from, To: to, Pages: pages, Bots: []BotSaved{}, Protocols: []ProtocolSaved{}, Days: []DateSaved{}}
-	sums := usage.Sums(ctx, site, store.SumQuery{From: from, To: to, Per: store.Day})
+	out, err := SumOf(usage.Sums(ctx, site, store.SumQuery{From: from, To: to, Per: store.Day}), pages, c, each)
+	if err != nil {
+		return nil, err
+	}
+	out.From, out.To = from, to
+	return out, nil
+}
+
+// SumOf returns the savings of daily sums, which are ordered by day, bot and protocol. It also
+// calls each with every DaySaved, unless each is nil.
+func SumOf(sums iter.Seq2[store.Sum, error], pages Pages, c savings.Coefficients, each func(DaySaved)) (*Savings, error) {
+	out := &Savings{Pages: pages, Bots: []BotSaved{}, Protocols: []ProtocolSaved{}, Days: []DateSaved{}}
 	var total []*Saved
 	bots, protocols := map[string]*BotSaved{}, map[string]*ProtocolSaved{}
 	for d, err := range ByDay(sums, pages, c) {

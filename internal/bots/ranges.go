@@ -49,7 +49,7 @@ func (t *Table) Verify(b *Bot, from netip.Addr) Identity {
 }
 
 // Located reports whether the addresses of a bot are known.
-func (t *Table) Located(b *Bot) bool { return t.ranges[b.index].Load() != nil }
+func (t *Table) Located(b *Bot) bool { return b != Other && t.ranges[b.index].Load() != nil }
 
 // Limits of a file of addresses.
 const (

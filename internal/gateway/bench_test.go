@@ -31,7 +31,7 @@ func BenchmarkWarm(b *testing.B) {
 	for i := range pages {
 		pages[i] = page(fmt.Sprintf("/page-%d/", i), fmt.Sprint("Page ", i))
 	}
-	logged := setup{pages: pages, o: Options{AccessLog: io.Discard}}.gateway(b)
+	logged := setup{pages: pages, o: Options{RequestLog: io.Discard}}.gateway(b)
 	for _, c := range []struct {
 		name   string
 		accept string
@@ -83,14 +83,14 @@ func BenchmarkWarm(b *testing.B) {
 	}
 }
 
-// quiet serves a gateway without its access log.
+// quiet serves a gateway without its request log.
 type quiet struct{ g *Gateway }
 
 func (q quiet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	log := q.g.access
-	q.g.access = nil
+	log := q.g.requests
+	q.g.requests = nil
 	q.g.ServeHTTP(w, r)
-	q.g.access = log
+	q.g.requests = log
 }
 
 // A cold 304 calls the protocol and adds a cache entry. The view is in memory.

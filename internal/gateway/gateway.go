@@ -32,8 +32,8 @@ type Options struct {
 	// Origin serves the site's own pages and files, with paths relative to Base.
 	// nil = none (a mirror).
 	Origin http.Handler
-	// AccessLog gets one line per request; nil = none.
-	AccessLog io.Writer
+	// RequestLog gets one line per request; nil = none.
+	RequestLog io.Writer
 	// Logger receives failures; nil = slog.Default().
 	Logger *slog.Logger
 
@@ -99,7 +99,7 @@ type Gateway struct {
 	front    *proxy.Proxy // the origin, if it is a proxy
 	mount    string       // path of the dashboard; "" if none
 	log      *slog.Logger
-	access   *accessLog
+	requests *requestLog
 	guard    *access.Guard
 	header   *policy.Header   // nil = no policy
 	site     *sites.Documents // nil = no edition
@@ -141,8 +141,8 @@ func New(server *edition.Server, o *Options) (*Gateway, error) {
 	if g.log == nil {
 		g.log = slog.Default()
 	}
-	if o.AccessLog != nil {
-		g.access = newAccessLog(o.AccessLog)
+	if o.RequestLog != nil {
+		g.requests = newRequestLog(o.RequestLog)
 	}
 	g.ending, g.end = context.WithCancel(context.Background())
 	allowed := o.Access
@@ -187,7 +187,7 @@ func New(server *edition.Server, o *Options) (*Gateway, error) {
 	if o.Metrics != nil {
 		g.measures = g.measured()
 	}
-	g.timed = g.access != nil || o.Events != nil || o.Metrics != nil
+	g.timed = g.requests != nil || o.Events != nil || o.Metrics != nil
 	return g, nil
 }
 
@@ -208,8 +208,8 @@ func (g *Gateway) answer(to http.ResponseWriter, r *http.Request, owned bool) {
 	}
 	defer func() {
 		w.Leave()
-		if g.access != nil {
-			g.access.line(r, w.Host(), w.status, w.bytes, w.start)
+		if g.requests != nil {
+			g.requests.line(r, w.Host(), w.status, w.bytes, w.start)
 		}
 		if g.o.Events != nil || g.o.Metrics != nil {
 			g.event(w, r)
@@ -276,8 +276,8 @@ func (g *Gateway) Tend(ctx context.Context) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	tasks.Go(func() { g.guard.Run(ctx) })
-	if g.access != nil {
-		tasks.Go(func() { g.access.run(ctx) })
+	if g.requests != nil {
+		tasks.Go(func() { g.requests.run(ctx) })
 	}
 }
 

@@ -347,16 +347,16 @@ func TestFailures(t *testing.T) {
 	ask(half, "GET", "/x")
 }
 
-func TestAccessLog(t *testing.T) {
+func TestRequestLog(t *testing.T) {
 	var out bytes.Buffer
-	g := setup{o: Options{AccessLog: &out}}.gateway(t)
+	g := setup{o: Options{RequestLog: &out}}.gateway(t)
 	ask(g, "GET", "/a/llm.json?key=secret", "Authorization", "Bearer secret")
 	ask(g, "GET", "/%22\"é")
 	ask(g, "HEAD", "/a/llm.json")
 	if out.Len() != 0 {
 		t.Error("not buffered")
 	}
-	g.access.flush()
+	g.requests.flush()
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	if len(lines) != 3 || strings.Contains(out.String(), "secret") {
 		t.Fatalf("%q", out.String())

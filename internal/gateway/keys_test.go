@@ -204,7 +204,7 @@ func TestNobodyHasKeys(t *testing.T) {
 func TestKeyInURL(t *testing.T) {
 	k := newRing(t)
 	var access bytes.Buffer
-	g, _, log := closed(t, k, Options{AccessLog: &access}, nil)
+	g, _, log := closed(t, k, Options{RequestLog: &access}, nil)
 	once := strings.ReplaceAll(url.QueryEscape(k.read), "mill", "%6D%69ll")
 	for _, target := range []string{
 		"/notes?key=" + k.read, "/notes?" + k.read, "/notes/" + k.read, "/" + k.read + "/llm.json", "/notes?q=x&access_token=" + k.read,
@@ -225,7 +225,7 @@ func TestKeyInURL(t *testing.T) {
 	if w := ask(g, k.read, "/notes", "Authorization", "Bearer "+k.read); w.Code != 405 {
 		t.Errorf("as a method: %d", w.Code)
 	}
-	g.access.flush()
+	g.requests.flush()
 	if logged := access.String() + log.String(); strings.Contains(logged, k.read[10:30]) || !strings.Contains(logged, `/(a\x20key)`) {
 		t.Error(logged)
 	}

@@ -60,7 +60,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	g := setup{files: site(), o: Options{AccessLog: log}}.gateway(t)
+	g := setup{files: site(), o: Options{RequestLog: log}}.gateway(t)
 	address, stop := serve(t, g)
 	for target, want := range map[string]int{"/readyz": 200, "/llm-pages.json": 200, "/a/llm.json": 200, "/a/": 200, "/style.css": 200, "/no": 404} {
 		if res, _ := get(t, "http://"+address+target); res.StatusCode != want {
@@ -71,7 +71,7 @@ func TestRun(t *testing.T) {
 		t.Error(err)
 	}
 	if b, err := os.ReadFile(file); err != nil || bytes.Count(b, []byte("\n")) != 6 {
-		t.Errorf("access log: %q %v", b, err)
+		t.Errorf("request log: %q %v", b, err)
 	}
 }
 

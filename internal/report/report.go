@@ -147,7 +147,7 @@ func (r *Report) Text(w *bytes.Buffer) {
 		fmt.Fprintf(w, "nothing has been pulled into %s yet, and machines have requested nothing from it since %s\n", r.Store, r.first.Format(time.DateOnly))
 	}
 	w.WriteByte('\n')
-	if len(r.Served) > 0 {
+	if len(r.Served) > 0 && r.Served[0].Log == nil {
 		w.WriteString("served: compared with the full HTML of each requested page without conditional requests; lists and feeds are only costs\n")
 	}
 	if len(r.Sites) > 0 || len(r.Served) == 0 {

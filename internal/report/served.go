@@ -22,8 +22,9 @@ import (
 type Served struct {
 	Site string `json:"site"`
 	*analytics.Savings
-	Rows    []analytics.DaySaved `json:"rows"`    // sums by day, bot and protocol
-	Unusual []analytics.Unusual  `json:"unusual"` // unusual patterns
+	Rows    []analytics.DaySaved `json:"rows"`          // sums by day, bot and protocol
+	Unusual []analytics.Unusual  `json:"unusual"`       // unusual patterns
+	Log     *Log                 `json:"log,omitempty"` // the access logs that the figures are from; absent if they are of a store
 }
 
 // unusualSpan is the maximum period to search for unusual patterns.
@@ -79,6 +80,10 @@ func (o *Options) yardstick(ctx context.Context, st store.Store, name string) an
 
 // text writes r for people.
 func (r *Served) text(w *bytes.Buffer) {
+	if r.Log != nil {
+		r.Log.text(w, r.Site)
+		return
+	}
 	t := &r.Total
 	fmt.Fprintf(w, "%s: %s of %s since %s, the first on %s\n", humanize.Printable(r.Site), humanize.Quantity(t.Requests, "request"),
 		humanize.Quantity(int64(len(r.Bots)), "machine"), r.From.Format(time.DateOnly), r.Days[0].Day.Format(time.DateOnly))

@@ -13,14 +13,14 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// accessLog writes one line per request in the common log format, with the duration
+// requestLog writes one line per request in the common log format, with the duration
 // in seconds at the end:
 //
 //	192.0.2.7 - - [21/Nov/2026:11:40:00 +0000] "GET /llm-pages.json HTTP/1.1" 304 0 0.000042
 //
 // It omits the query and any part with a key, because they may be secret. The
 // client address may come from a trusted proxy.
-type accessLog struct {
+type requestLog struct {
 	mu     sync.Mutex
 	to     io.Writer
 	out    *bufio.Writer
@@ -29,11 +29,11 @@ type accessLog struct {
 	stamp  []byte // "[21/Nov/2026:11:40:00 +0000]"
 }
 
-func newAccessLog(w io.Writer) *accessLog {
-	return &accessLog{to: w, out: bufio.NewWriterSize(w, 64<<10), second: -1}
+func newRequestLog(w io.Writer) *requestLog {
+	return &requestLog{to: w, out: bufio.NewWriterSize(w, 64<<10), second: -1}
 }
 
-func (l *accessLog) line(r *http.Request, host string, status int, bytes int64, start time.Time) {
+func (l *requestLog) line(r *http.Request, host string, status int, bytes int64, start time.Time) {
 	now := time.Now()
 	if status == 0 {
 		status = http.StatusOK
@@ -83,7 +83,7 @@ func appendQuoted(b []byte, s string) []byte {
 }
 
 // run flushes the buffer every second, until the context ends.
-func (l *accessLog) run(ctx context.Context) {
+func (l *requestLog) run(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
@@ -97,7 +97,7 @@ func (l *accessLog) run(ctx context.Context) {
 	}
 }
 
-func (l *accessLog) flush() {
+func (l *requestLog) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.out.Flush() != nil {

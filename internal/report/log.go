@@ -1,0 +1,332 @@
+package report
+
+import (
+	"cmp"
+	"hash/maphash"
+	"iter"
+	"maps"
+	"math/bits"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/internal/accesslog"
+	"github.com/millrace/millrace/internal/analytics"
+	"github.com/millrace/millrace/internal/bots"
+	"github.com/millrace/millrace/internal/savings"
+	"github.com/millrace/millrace/store"
+)
+
+// Log describes the access logs of another server, and what machines took according to them.
+type Log struct {
+	Files    []string            `json:"files"`              // names of the logs
+	Lines    int64               `json:"lines"`              // lines of the logs
+	Long     int64               `json:"long_lines"`         // lines of 1 MB and more, which were skipped
+	Unknown  int64               `json:"unknown_lines"`      // lines that are not requests in a known format
+	Examples []accesslog.Example `json:"examples,omitempty"` // the first unknown lines
+	Damaged  []string            `json:"damaged,omitempty"`  // errors of files that were read in part
+	Skipped  int64               `json:"skipped"`            // requests to other sites, or before the first day
+	Others   int64               `json:"others"`             // requests of people and of machines that do not name themselves
+	NoAgent  int64               `json:"no_agent"`           // of these, requests without a user agent
+	AllBytes int64               `json:"all_bytes"`          // bytes of all requests
+	Timed    bool                `json:"timed"`              // the logs have durations
+
+	First    time.Time `json:"first,omitzero"` // first request of a machine
+	Last     time.Time `json:"last,omitzero"`  // last request of a machine
+	Machines []Machine `json:"machines"`       // the most requests first
+	Total    Traffic   `json:"traffic"`        // sum of the machines
+	TopPages []TopPage `json:"top_pages"`      // the pages with the most requests
+	TopOther []TopPage `json:"top_other"`      // the user agents of unknown bots with the most requests
+	Lacking  int64     `json:"lacking"`        // most requests that a count of the top lists may lack
+
+	Documents *Documents `json:"documents,omitempty"` // the same visits by documents; absent without pages
+}
+
+// Machine is the traffic of one bot.
+type Machine struct {
+	Bot      string            `json:"bot"`
+	Family   string            `json:"family,omitempty"`
+	Purpose  bots.Purpose      `json:"purpose,omitempty"` // absent if unknown
+	Identity store.BotIdentity `json:"identity"`          // verified or forged, by address; "" = the name is only claimed
+	Ranges   string            `json:"ranges,omitempty"`  // URL of its addresses, which can verify it
+	First    time.Time         `json:"first"`             // first request
+	Last     time.Time         `json:"last"`              // last request
+	Traffic
+
+	seed uint64 // distinguishes its requests in repeats
+}
+
+// Traffic sums requests.
+type Traffic struct {
+	Requests       int64   `json:"requests"`        // number of requests
+	Pages          int64   `json:"pages"`           // requests for pages that were sent
+	NotModified    int64   `json:"not_modified"`    // requests that a 304 answered
+	Unchanged      int64   `json:"unchanged"`       // probably unchanged: the same bot got the same status and size from the same URL before
+	Sent           int64   `json:"sent"`            // requests with status 200, which Unchanged is a part of
+	Bytes          int64   `json:"bytes"`           // bytes of bodies, as sent
+	UnchangedBytes int64   `json:"unchanged_bytes"` // bytes of Unchanged
+	PageBytes      int64   `json:"page_bytes"`      // bytes of Pages
+	Needless       int64   `json:"needless_bytes"`  // bytes of Pages that are Unchanged
+	Seconds        float64 `json:"seconds"`         // time that the server took, an upper bound of its processor time
+}
+
+// TopPage counts requests by path or by user agent.
+type TopPage struct {
+	Name      string `json:"name"`      // path or user agent
+	Requests  int64  `json:"requests"`  // number of requests
+	Unchanged int64  `json:"unchanged"` // probably unchanged responses
+	Bytes     int64  `json:"bytes"`     // bytes of bodies, as sent
+
+	sent      int64 // whole pages
+	pageBytes int64 // bytes of whole pages
+}
+
+// LogOptions configure a [LogReport].
+type LogOptions struct {
+	Files        []string
+	Site         string    // base URL of the site. If set, requests to other hosts are skipped.
+	Since        time.Time // earlier requests are skipped; zero = none
+	Bots         *bots.Table
+	Coefficients savings.Coefficients
+}
+
+const (
+	maxSums  = 1 << 16 // sums of bots and days
+	maxTop   = 1 << 15 // paths
+	topPages = 10
+)
+
+// LogReport sums the requests of logs in bounded memory.
+type LogReport struct {
+	o       LogOptions
+	host    string
+	log     Log
+	bots    accesslog.Bots
+	seed    maphash.Seed
+	repeats repeats
+	pages   top[TopPage]
+	agents  top[TopPage]
+
+	machines map[machineKey]*Machine
+	sums     map[sumKey]*store.Counts
+	period   func(time.Time) time.Time // start of a sum
+	coarser  []func(time.Time) time.Time
+}
+
+type machineKey struct {
+	bot      *bots.Bot
+	identity store.BotIdentity
+}
+
+type sumKey struct {
+	start    int64
+	machine  *Machine
+	protocol string
+	endpoint store.Endpoint
+	outcome  store.Outcome
+}
+
+// NewLogReport returns an empty report.
+func NewLogReport(o *LogOptions) *LogReport {
+	r := &LogReport{
+		o: *o, seed: maphash.MakeSeed(), bots: accesslog.Bots{Table: o.Bots}, period: day, coarser: []func(time.Time) time.Time{month, year, ever},
+		machines: make(map[machineKey]*Machine), sums: make(map[sumKey]*store.Counts),
+	}
+	count := func(p *TopPage) int64 { return p.Requests }
+	r.pages, r.agents = top[TopPage]{most: maxTop, count: count}, top[TopPage]{most: maxTop / 32, count: count}
+	if u, err := url.Parse(o.Site); err == nil {
+		r.host = u.Hostname()
+	}
+	return r
+}
+
+func day(t time.Time) time.Time   { return t.Truncate(24 * time.Hour) }
+func month(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC) }
+func year(t time.Time) time.Time  { return time.Date(t.Year(), 1, 1, 0, 0, 0, 0, time.UTC) }
+func ever(time.Time) time.Time    { return time.Unix(0, 0).UTC() }
+
+// Add adds a request.
+func (r *LogReport) Add(l *accesslog.Line) {
+	if l.Time.Before(r.o.Since) || r.host != "" && l.Host != nil && !accesslog.SameHost(l.Host, r.host) {
+		r.log.Skipped++
+		return
+	}
+	r.log.AllBytes += l.Bytes
+	r.log.Timed = r.log.Timed || l.Took >= 0
+	bot := r.bots.Of(l.Agent)
+	if bot == nil {
+		r.log.Others++
+		if l.Agent == nil {
+			r.log.NoAgent++
+		}
+		return
+	}
+	e := r.bots.Event(l, bot)
+	m := r.machine(bot, &e)
+	hash := maphash.Bytes(r.seed, l.Target) ^ bits.RotateLeft64(maphash.Bytes(r.seed, l.Host), 1) ^ m.seed
+	sent := e.Status == http.StatusOK && e.Bytes > 0 && string(l.Method) == http.MethodGet
+	unchanged := sent && r.repeats.again(hash, uint32(e.Bytes))
+	page := sent && e.Endpoint == store.EndpointFetch
+	for _, t := range []*Traffic{&m.Traffic, &r.log.Total} {
+		t.add(&e, sent, page, unchanged)
+	}
+	if m.First.IsZero() || e.Time.Before(m.First) {
+		m.First = e.Time
+	}
+	if e.Time.After(m.Last) {
+		m.Last = e.Time
+	}
+	if e.Endpoint == store.EndpointFetch && (sent || e.Status == http.StatusNotModified) {
+		r.pages.at(e.Path).add(&e, sent, unchanged)
+	}
+	if bot == bots.Other {
+		r.agents.at(string(l.Agent[:min(len(l.Agent), store.MaxEventText)])).add(&e, page, unchanged)
+	}
+	r.sum(m, &e)
+}
+
+func (t *Traffic) add(e *store.Event, sent, page, unchanged bool) {
+	t.Requests++
+	t.Bytes += e.Bytes
+	t.Seconds += e.Took.Seconds()
+	if e.Status == http.StatusNotModified {
+		t.NotModified++
+	}
+	if sent {
+		t.Sent++
+	}
+	if page {
+		t.Pages++
+		t.PageBytes += e.Bytes
+	}
+	if unchanged {
+		t.Unchanged++
+		t.UnchangedBytes += e.Bytes
+		if page {
+			t.Needless += e.Bytes
+		}
+	}
+}
+
+func (p *TopPage) add(e *store.Event, page, unchanged bool) {
+	p.Requests++
+	p.Bytes += e.Bytes
+	if unchanged {
+		p.Unchanged++
+	}
+	if page {
+		p.sent++
+		p.pageBytes += e.Bytes
+	}
+}
+
+// machine returns the sums of a bot.
+func (r *LogReport) machine(bot *bots.Bot, e *store.Event) *Machine {
+	key := machineKey{bot, e.Identity}
+	m := r.machines[key]
+	if m == nil {
+		m = &Machine{Bot: e.Bot, Family: e.Family, Purpose: bot.Purpose, Identity: e.Identity, seed: rand.Uint64()}
+		if !r.o.Bots.Located(bot) {
+			m.Ranges = bot.Ranges
+		}
+		r.machines[key] = m
+	}
+	return m
+}
+
+// sum adds an event to the sums by day. Too many sums become sums by month, then by year.
+func (r *LogReport) sum(m *Machine, e *store.Event) {
+	key := sumKey{r.period(e.Time).Unix(), m, e.Protocol, e.Endpoint, store.OutcomeOf(e.Status)}
+	c := r.sums[key]
+	if c == nil {
+		for len(r.sums) >= maxSums && len(r.coarser) > 0 {
+			r.coarsen()
+			key.start = r.period(e.Time).Unix()
+		}
+		if c = r.sums[key]; c == nil {
+			c = new(store.Counts)
+			r.sums[key] = c
+		}
+	}
+	addCounts(c, &store.Counts{Events: 1, Results: e.Results, Bytes: e.Bytes, Took: e.Took})
+	if e.Cached {
+		c.Cached++
+	}
+}
+
+// coarsen makes the periods of the sums longer.
+func (r *LogReport) coarsen() {
+	r.period, r.coarser = r.coarser[0], r.coarser[1:]
+	old := r.sums
+	r.sums = make(map[sumKey]*store.Counts)
+	for key, c := range old {
+		key.start = r.period(time.Unix(key.start, 0).UTC()).Unix()
+		if sum := r.sums[key]; sum != nil {
+			addCounts(sum, c)
+		} else {
+			r.sums[key] = c
+		}
+	}
+}
+
+func addCounts(c, d *store.Counts) {
+	c.Events, c.Cached, c.Results, c.Bytes, c.Took = c.Events+d.Events, c.Cached+d.Cached, c.Results+d.Results, c.Bytes+d.Bytes, c.Took+d.Took
+}
+
+// ordered yields the sums in the order of a store.
+func (r *LogReport) ordered() iter.Seq2[store.Sum, error] {
+	return func(yield func(store.Sum, error) bool) {
+		sums := make([]store.Sum, 0, len(r.sums))
+		for key, c := range r.sums {
+			m := key.machine
+			sums = append(sums, store.Sum{
+				Start: time.Unix(key.start, 0).UTC(), Per: store.Day, Bot: m.Bot, Family: m.Family, Identity: m.Identity,
+				Protocol: key.protocol, Endpoint: key.endpoint, Outcome: key.outcome, Counts: *c,
+			})
+		}
+		slices.SortFunc(sums, func(a, b store.Sum) int {
+			return cmp.Or(a.Start.Compare(b.Start), strings.Compare(a.Bot, b.Bot), strings.Compare(a.Protocol, b.Protocol),
+				cmp.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Identity, b.Identity))
+		})
+		for i := range sums {
+			if !yield(sums[i], nil) {
+				return
+			}
+		}
+	}
+}
+
+// Report returns the report on the requests so far. s has read the logs, with the errors of some.
+func (r *LogReport) Report(s *accesslog.Scanner, damaged []string) (*Report, error) {
+	out := r.log
+	out.Files, out.Lines, out.Long, out.Unknown, out.Examples, out.Damaged = r.o.Files, s.Lines, s.Long, s.Unknown, s.Examples, damaged
+	out.Machines, out.TopPages, out.TopOther = []Machine{}, []TopPage{}, []TopPage{}
+	for _, m := range slices.SortedFunc(maps.Values(r.machines), func(a, b *Machine) int {
+		return cmp.Or(cmp.Compare(b.Requests, a.Requests), strings.Compare(a.Bot, b.Bot), cmp.Compare(a.Identity, b.Identity))
+	}) {
+		out.Machines = append(out.Machines, *m)
+		if out.First.IsZero() || m.First.Before(out.First) {
+			out.First = m.First
+		}
+		if m.Last.After(out.Last) {
+			out.Last = m.Last
+		}
+	}
+	for _, name := range r.pages.names(topPages) {
+		r.pages.of[name].Name = name
+		out.TopPages = append(out.TopPages, *r.pages.of[name])
+	}
+	for _, name := range r.agents.names(topPages) {
+		r.agents.of[name].Name = name
+		out.TopOther = append(out.TopOther, *r.agents.of[name])
+	}
+	out.Lacking = max(r.pages.lost, r.agents.lost)
+	out.Documents = documents(&out.Total, nil, r.o.Coefficients)
+	site := &Served{Site: cmp.Or(r.o.Site, strings.Join(r.o.Files, ", ")), Rows: []analytics.DaySaved{}, Unusual: []analytics.Unusual{}, Log: &out}
+	var err error
+	site.Savings, err = analytics.SumOf(r.ordered(), analytics.Pages{}, r.o.Coefficients, func(d analytics.DaySaved) { site.Rows = append(site.Rows, d) })
+	return &Report{Sites: []*Pulled{}, Served: []*Served{site}, Coefficients: r.o.Coefficients.List(), first: r.o.Since}, err
+}

@@ -1,0 +1,89 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+)
+
+// top counts the most frequent names in bounded memory. If it has too many names, it removes
+// the rarer half. Counts of the others stay exact, except for names that were removed before.
+type top[T any] struct {
+	most  int
+	count func(*T) int64
+	of    map[string]*T
+	lost  int64 // the most that a count may lack
+}
+
+// at returns the item of a name, which it adds if it is new.
+func (t *top[T]) at(name string) *T {
+	item := t.of[name]
+	if item != nil {
+		return item
+	}
+	if t.of == nil {
+		t.of = make(map[string]*T)
+	}
+	if len(t.of) >= t.most {
+		t.shrink()
+	}
+	item = new(T)
+	t.of[name] = item
+	return item
+}
+
+// shrink removes the names whose counts are at most the median.
+func (t *top[T]) shrink() {
+	counts := make([]int64, 0, len(t.of))
+	for _, item := range t.of {
+		counts = append(counts, t.count(item))
+	}
+	slices.Sort(counts)
+	median := counts[len(counts)/2]
+	for name, item := range t.of {
+		if t.count(item) <= median {
+			delete(t.of, name)
+		}
+	}
+	t.lost += median
+}
+
+// names returns at most n names, the most frequent first.
+func (t *top[T]) names(n int) []string {
+	names := make([]string, 0, len(t.of))
+	for name := range t.of {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(t.count(t.of[b]), t.count(t.of[a])), cmp.Compare(a, b))
+	})
+	return names[:min(n, len(names))]
+}
+
+// repeats finds repeated requests with the same answer. It remembers a million requests or more in
+// 16 MB, and forgets the oldest.
+type repeats struct {
+	sets []([repeatWays]uint64) // the newest first; 0 = none
+}
+
+const (
+	repeatWays = 4
+	repeatSets = 1 << 19
+)
+
+// again reports whether the previous request with a hash had the same answer, and remembers this
+// one.
+func (r *repeats) again(request uint64, answer uint32) bool {
+	if r.sets == nil {
+		r.sets = make([][repeatWays]uint64, repeatSets)
+	}
+	set := &r.sets[request%repeatSets]
+	tag := request>>32 | 1
+	i := 0
+	for i < repeatWays-1 && set[i]>>32 != tag {
+		i++
+	}
+	same := set[i]>>32 == tag && uint32(set[i]) == answer
+	copy(set[1:i+1], set[:i])
+	set[0] = tag<<32 | uint64(answer)
+	return same
+}
