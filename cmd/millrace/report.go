@@ -16,7 +16,8 @@ type reportCommand struct {
 	coefficients
 	remote
 	knownBots
-	Sources []string `arg:"" optional:"" name:"source" help:"Access logs of a web server, plain or gzip, - is standard input; or one SOURCE of serve."`
+	Source  string   `arg:"" optional:"" help:"Access log of a web server, plain or gzip, - is standard input; or SOURCE of serve."`
+	Logs    []string `arg:"" optional:"" name:"log" help:"More access logs."`
 	Site    string   `placeholder:"URL" help:"With access logs: count only this site's requests, and measure some of its pages, to compare them with documents."`
 	Unit    string   `enum:",s,ms,us" default:"" placeholder:"UNIT" help:"Unit of the number at the end of each line of an access log: s, ms or us, such as us for %D of Apache (default: the number is ignored)." hidden:""`
 	As      string   `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"Value of --as that serve uses, if any."`
@@ -44,18 +45,14 @@ func (c *reportCommand) Run(ctx context.Context, p *process) error {
 	if c.Site != "" || c.Unit != "" {
 		return usageError("--site and --unit are for access logs; name one")
 	}
-	source := ""
-	switch {
-	case len(c.Sources) == 1:
-		source = c.Sources[0]
-	case c.Store == "":
+	if c.Source == "" && c.Store == "" {
 		return usageError("nothing selected; name access logs, the SOURCE that is served, or a mirror with --store FILE")
 	}
-	if c.Store, err = (&keyStore{Source: source, As: c.As, Store: c.Store}).file(p); err != nil {
+	if c.Store, err = (&keyStore{Source: c.Source, As: c.As, Store: c.Store}).file(p); err != nil {
 		return err
 	}
-	if _, err := os.Stat(c.Store); err != nil && source != "" {
-		return fmt.Errorf("store %s: %w; run millrace serve %s first", c.Store, millrace.ErrNotFound, source)
+	if _, err := os.Stat(c.Store); err != nil && c.Source != "" {
+		return fmt.Errorf("store %s: %w; run millrace serve %s first", c.Store, millrace.ErrNotFound, c.Source)
 	}
 	st, err := p.openToRead(ctx, c.Store)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -18,18 +17,11 @@ import (
 // readsLogs reports whether the sources are access logs: several sources, standard input, or a
 // file that is not a store.
 func (c *reportCommand) readsLogs() bool {
-	if len(c.Sources) != 1 {
-		return len(c.Sources) > 1
-	}
-	name := c.Sources[0]
-	if name == "-" {
+	if len(c.Logs) > 0 || c.Source == "-" {
 		return true
 	}
-	info, err := os.Stat(name)
-	if err != nil {
-		return strings.HasSuffix(name, ".log") || strings.HasSuffix(name, ".gz")
-	}
-	return info.Mode().IsRegular() && !isStore(name)
+	info, err := os.Stat(c.Source)
+	return err == nil && info.Mode().IsRegular() && !isStore(c.Source)
 }
 
 // isStore reports whether a file is an SQLite database.
@@ -58,7 +50,8 @@ func (c *reportCommand) logs(ctx context.Context, p *process, since time.Time) (
 	if err != nil {
 		return err
 	}
-	o := &report.LogOptions{Files: c.Sources, Site: c.Site, Bots: table, Coefficients: c.values()}
+	files := append([]string{c.Source}, c.Logs...)
+	o := &report.LogOptions{Files: files, Site: c.Site, Bots: table, Coefficients: c.values()}
 	if c.Since != "" {
 		o.Since = since
 	}
@@ -66,7 +59,7 @@ func (c *reportCommand) logs(ctx context.Context, p *process, since time.Time) (
 	s := &accesslog.Scanner{Parser: accesslog.Parser{Unit: map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond}[c.Unit]}}
 	var damaged []string
 	var failed error
-	for _, name := range c.Sources {
+	for _, name := range files {
 		err := scanLog(ctx, p, s, name, r.Add)
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -55,7 +55,7 @@ var host = regexp.MustCompile(`^(?:[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.)+(
 // file nor a folder, becomes its URL with https.
 func Source(raw string) string {
 	m := host.FindStringSubmatch(raw)
-	if m == nil || slices.Contains([]string{"html", "htm", "xhtml", "md", "db"}, strings.ToLower(m[1])) {
+	if m == nil || slices.Contains([]string{"html", "htm", "xhtml", "md", "db", "log", "gz"}, strings.ToLower(m[1])) {
 		return raw
 	}
 	if _, err := os.Lstat(raw); !errors.Is(err, fs.ErrNotExist) {
