@@ -369,6 +369,9 @@ func (o *Origin) take(ctx context.Context, site store.Site) (*mirror.Report, err
 			return report, err
 		}
 	}
+	if err := o.keepSkips(ctx, site, report); err != nil {
+		return report, err
+	}
 	if v, err := site.Head(ctx); err == nil { // sources name more than pages
 		report.Unchanged = max(0, v.Site().Pages-report.Added-report.Updated)
 	}

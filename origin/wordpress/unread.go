@@ -2,6 +2,7 @@ package wordpress
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/sitemap"
 )
@@ -22,9 +24,9 @@ const (
 // have other names.
 var mapName = regexp.MustCompile(`/wp-sitemap-posts-([a-z0-9_-]{1,64})-\d+\.xml$`)
 
-// unread logs a warning for types with public pages that are not read, because they are not in
-// the API or their items did not look like pages. It also logs excluded types that do not
-// exist. It fetches the site's sitemap once a day.
+// unread skips types with public pages that are not read, because they are not in the API or
+// their items did not look like pages. It logs excluded types that do not exist. It fetches the
+// site's sitemap once a day.
 func (r *run) unread(ctx context.Context) error {
 	now := r.now().UTC()
 	scanned, err := time.Parse(time.RFC3339, r.is.Scanned)
@@ -41,14 +43,15 @@ func (r *run) unread(ctx context.Context) error {
 		return slices.Contains(r.f.listed, slug) && !slices.Contains(r.closed, slug)
 	})
 	unknown := slices.DeleteFunc(slices.Clone(r.not), func(slug string) bool { return slices.Contains(r.f.listed, slug) })
-	names, none := strings.Join(unread, ", "), strings.Join(unknown, ", ")
-	said := names + "; " + none
-	if was := r.warned.Swap(&said); was != nil && *was == said {
-		return nil
+	for _, slug := range unread {
+		why := millrace.Coded("type-unread", fmt.Errorf("%w: pages of type %s are not in the REST API; --as crawl reads them", millrace.ErrForbidden, slug))
+		if err := r.skip(r.root.String()+"wp-sitemap-posts-"+slug+"-1.xml", why, false); err != nil {
+			return err
+		}
 	}
-	if names != "" {
-		r.log.WarnContext(ctx, "types in the sitemap are missing in the REST API; use --as crawl to read them",
-			"site", r.root, "types", names)
+	none := strings.Join(unknown, ", ")
+	if was := r.warned.Swap(&none); was != nil && *was == none {
+		return nil
 	}
 	if none != "" {
 		r.log.WarnContext(ctx, "excluded types not found", "site", r.root, "types", none, "known", strings.Join(r.f.listed, ", "))

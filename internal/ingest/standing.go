@@ -1,0 +1,66 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/mirror"
+	"github.com/millrace/millrace/store"
+)
+
+// standingSkip is a page that an earlier scan skipped.
+type standingSkip struct {
+	mirror.Skip
+	Seen time.Time `json:"seen"` // last scan that reported it
+}
+
+const (
+	maxStanding  = 1000                // pages that are remembered
+	standingTime = 30 * 24 * time.Hour // a page that no scan reports for that long has disappeared
+)
+
+// keepSkips adds to a report the pages that earlier scans skipped, until they are read or
+// disappear. A scan of a live site only reports pages that have changed; a scan of a folder reports
+// all pages.
+func (o *Origin) keepSkips(ctx context.Context, site store.Site, report *mirror.Report) error {
+	if !o.Live() {
+		return nil
+	}
+	view, err := site.Head(ctx)
+	if err != nil && !errors.Is(err, millrace.ErrNotFound) {
+		return err
+	}
+	now := time.Now().UTC().Truncate(24 * time.Hour)
+	var earlier []mirror.Skip
+	record := state.JSON[[]standingSkip]{State: o.Store.State(), Namespace: o.Name, Key: "skipped pages"}
+	err = record.Update(ctx, func(list *[]standingSkip) error {
+		next, reported := []standingSkip(nil), make(map[string]bool, len(report.Skipped))
+		for _, s := range report.Skipped[:min(len(report.Skipped), maxStanding)] {
+			reported[s.URL] = true
+			next = append(next, standingSkip{s, now})
+		}
+		earlier = nil
+		for _, s := range *list {
+			if reported[s.URL] || now.Sub(s.Seen) > standingTime || len(next) == maxStanding {
+				continue
+			}
+			if view != nil {
+				_, err := view.Page(ctx, millrace.Ref{URL: s.URL})
+				if err == nil {
+					continue // it was read
+				}
+				if !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrInvalid) {
+					return err
+				}
+			}
+			next, earlier = append(next, s), append(earlier, s.Skip)
+		}
+		*list = next
+		return nil
+	})
+	report.Skipped, report.SkippedN = append(report.Skipped, earlier...), report.SkippedN+len(earlier)
+	return err
+}
