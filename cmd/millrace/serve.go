@@ -7,8 +7,10 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
+	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/mirror"
 )
 
@@ -40,12 +42,15 @@ type serveCommand struct {
 
 // serveReport is the report of `millrace serve --json` when the server is ready.
 type serveReport struct {
-	Site    string        `json:"site"`
-	URL     string        `json:"url"`          // base URL of the machine documents
-	As      string        `json:"as,omitempty"` // kind of the source, such as folder; absent if an earlier edition is published
-	Pages   int           `json:"pages"`        // number of published pages
-	Skipped []mirror.Skip `json:"skipped"`      // pages of the source that were skipped
-	Seconds float64       `json:"seconds"`      // time until the first edition was published
+	Site     string        `json:"site"`
+	URL      string        `json:"url"`          // base URL of the machine documents
+	As       string        `json:"as,omitempty"` // kind of the source, such as folder; absent if an earlier edition is published
+	Pages    int           `json:"pages"`        // number of published pages
+	Listed   int           `json:"listed"`       // pages that protocols list
+	Archives int           `json:"archives"`     // published pages that protocols do not list, such as lists of the pages with a tag
+	Hidden   int           `json:"hidden"`       // pages of the source that are not published, because of noindex or a rule
+	Skipped  []mirror.Skip `json:"skipped"`      // pages of the source that were skipped
+	Seconds  float64       `json:"seconds"`      // time until the first edition was published
 }
 
 // Run serves until its context ends.
@@ -74,20 +79,37 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.source.Store.Close()) }()
-	run := &running{now: s, at: ln.Addr(), certs: certs, ready: func(s *service) error { return c.ready(s, start) }}
+	run := &running{now: s, at: ln.Addr(), certs: certs, ready: func(s *service) error { return c.ready(ctx, s, start) }}
 	return run.until(ctx, ln, asked)
 }
 
 // ready reports the first edition.
-func (c *serveCommand) ready(s *service, start time.Time) error {
+func (c *serveCommand) ready(ctx context.Context, s *service, start time.Time) error {
 	fmt.Fprintf(s.p.stderr, "ready %s\n", s.docs)
-	if !c.JSON {
-		return nil
+	if u, err := url.Parse(s.docs); err == nil && c.Dashboard != "" {
+		fmt.Fprintf(s.p.stderr, "dashboard %s://%s%s/\n", u.Scheme, u.Host, strings.TrimRight(c.Dashboard, "/"))
 	}
 	now := s.Server.Current().View.Site()
-	r := serveReport{Site: now.Base, URL: s.docs, Pages: now.Pages, Skipped: []mirror.Skip{}, Seconds: time.Since(start).Seconds()}
+	counts, err := edition.CountPages(ctx, s.site, now)
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // stopping is not a failure
+	}
+	if err != nil {
+		return err
+	}
+	r := serveReport{
+		Site: now.Base, URL: s.docs, Pages: now.Pages, Listed: counts.Listed, Archives: counts.Archives, Hidden: counts.Hidden,
+		Skipped: []mirror.Skip{}, Seconds: time.Since(start).Seconds(),
+	}
+	skipped := 0
 	if l := s.source.Last(); l != nil {
-		r.As, r.Skipped = l.Kind, append(r.Skipped, l.Report.Skipped...)
+		r.As, r.Skipped, skipped = l.Kind, append(r.Skipped, l.Report.Skipped...), l.Report.SkippedN
+	}
+	if counts.Archives+counts.Hidden+skipped > 0 {
+		s.p.log.Info("not all pages are in lists", "listed", counts.Listed, "archives", counts.Archives, "hidden", counts.Hidden, "skipped", skipped)
+	}
+	if !c.JSON {
+		return nil
 	}
 	return s.p.report(r, nil)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/config"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/serving"
 )
@@ -153,27 +154,26 @@ func (r *running) renew(ctx context.Context) (*service, error) {
 	return s, nil
 }
 
-// reloading is the timeout of a reload after the dashboard saves rules.
+// reloading is the timeout of a reload after the dashboard saves the configuration.
 const reloading = 30 * time.Second
 
-// saveRules returns a function that writes extraction rules to the configuration file and
-// reloads it. Without a file, saveRules returns nil. If the function fails, the file is
-// unchanged. It returns ErrInvalid for invalid rules, and ErrConflict if the file has changed
-// since it was loaded. If the file does not set the rules, or is read-only, it returns
-// ErrForbidden.
-func (s *service) saveRules() func(ctx context.Context, keep, drop []string) error {
+// save returns a function that changes the configuration file and reloads it. Without a file,
+// save returns nil. If the function fails, the file is unchanged. It returns ErrInvalid for
+// invalid values, and ErrConflict if the file has changed since it was loaded. If the file does
+// not set the keys, or is read-only, it returns ErrForbidden.
+func (s *service) save() func(context.Context, config.Changes) error {
 	conf, p := s.p.conf, s.p
 	if conf == nil || conf.Path == "" || p.reloads == nil {
 		return nil
 	}
-	return func(ctx context.Context, keep, drop []string) error {
+	return func(ctx context.Context, changes config.Changes) error {
 		// Finish the save even if the request ends.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reloading)
 		defer cancel()
-		if _, err := extract.NewRules(&extract.RulesOptions{Keep: keep, Drop: drop}); err != nil {
+		if _, err := extract.NewRules(&extract.RulesOptions{Keep: changes.Lists["keep"], Drop: changes.Lists["drop"]}); err != nil {
 			return err
 		}
-		return conf.Save(map[string][]string{"keep": keep, "drop": drop}, func() error {
+		return conf.Save(changes, func() error {
 			done := make(chan error, 1)
 			select {
 			case p.reloads <- done:

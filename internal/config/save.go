@@ -11,16 +11,25 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/replace"
 )
 
-// Save sets lists in the file and calls use, which reads the file again. It keeps everything
+// Changes are changes of a configuration file.
+type Changes struct {
+	Lists map[string][]string // keys with lists
+	// Policy has members of the policy by their dotted names, such as "purposes.search". A value is
+	// a bool or a string; nil removes the member.
+	Policy map[string]any
+}
+
+// Save changes the file and calls use, which reads the file again. It keeps everything
 // else in the file, including comments and order. After an error the file is unchanged.
 // ErrConflict: the file has changed since it was read. ErrForbidden: another source sets the
-// key, or the file cannot be written.
-func (c *Config) Save(lists map[string][]string, use func() error) error {
+// key, or the file cannot be written. ErrInvalid: a value is invalid.
+func (c *Config) Save(changes Changes, use func() error) error {
 	path, err := filepath.EvalSymlinks(c.Path)
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
@@ -32,7 +41,7 @@ func (c *Config) Save(lists map[string][]string, use func() error) error {
 	if sha256.Sum256(was) != c.sum {
 		return fmt.Errorf("%s: %w: the file has changed since the service read it; send SIGHUP to reload it first", c.Path, millrace.ErrConflict)
 	}
-	is, err := c.edit(was, lists)
+	is, err := c.edit(was, changes)
 	if err != nil || bytes.Equal(is, was) {
 		return err
 	}
@@ -40,7 +49,7 @@ func (c *Config) Save(lists map[string][]string, use func() error) error {
 		return err
 	}
 	if err := use(); err != nil {
-		return errors.Join(fmt.Errorf("use new rules: %w", err), c.put(path, is, was))
+		return errors.Join(fmt.Errorf("use new configuration: %w", err), c.put(path, is, was))
 	}
 	return nil
 }
@@ -60,10 +69,10 @@ func (c *Config) put(path string, was, is []byte) error {
 	return nil
 }
 
-// edit returns the text of the file with the lists set. It parses the result and checks
-// that only the lists differ.
-func (c *Config) edit(was []byte, lists map[string][]string) ([]byte, error) {
-	is := was
+// edit returns the text of the file with the changes. It parses the result and checks that
+// nothing else differs.
+func (c *Config) edit(was []byte, changes Changes) ([]byte, error) {
+	is, lists := was, changes.Lists
 	for _, key := range slices.Sorted(maps.Keys(lists)) {
 		if slices.Equal(lists[key], c.list(key)) && !c.elsewhere(key) {
 			continue
@@ -76,8 +85,36 @@ func (c *Config) edit(was []byte, lists map[string][]string) ([]byte, error) {
 			return nil, fmt.Errorf("%s: %w: key %q: %w", c.Path, millrace.ErrForbidden, key, err)
 		}
 	}
+	members := c.members()
+	for _, name := range slices.Sorted(maps.Keys(changes.Policy)) {
+		value := changes.Policy[name]
+		if members[name] == value {
+			continue
+		}
+		var text string
+		switch v := value.(type) {
+		case nil:
+		case string:
+			var err error
+			if text, err = Quote(v); err != nil {
+				return nil, fmt.Errorf("policy %s: %w: %w", name, millrace.ErrInvalid, err)
+			}
+		default:
+			text = fmt.Sprint(v)
+		}
+		var err error
+		if is, err = setScalar(is, append([]string{policyKey}, strings.Split(name, ".")...), text); err != nil {
+			return nil, fmt.Errorf("%s: %w: policy %s: %w", c.Path, millrace.ErrForbidden, name, err)
+		}
+		if members[name] = value; value == nil {
+			delete(members, name)
+		}
+	}
 	next := &Config{lookup: c.lookup, Path: c.Path, known: c.known}
-	if err := next.read(is); err != nil {
+	switch err := next.read(is); {
+	case err != nil && len(changes.Policy) > 0:
+		return nil, fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
+	case err != nil:
 		return nil, fmt.Errorf("%w: %w: %w", millrace.ErrForbidden, errForm, err)
 	}
 	for key := range lists {
@@ -85,7 +122,7 @@ func (c *Config) edit(was []byte, lists map[string][]string) ([]byte, error) {
 			return nil, fmt.Errorf("%s: %w: key %q: %w", c.Path, millrace.ErrForbidden, key, errForm)
 		}
 	}
-	if !reflect.DeepEqual(next.others(lists), c.others(lists)) || !reflect.DeepEqual(next.Policy, c.Policy) {
+	if !reflect.DeepEqual(next.others(lists), c.others(lists)) || !reflect.DeepEqual(next.members(), members) {
 		return nil, fmt.Errorf("%s: %w: %w", c.Path, millrace.ErrForbidden, errForm)
 	}
 	return is, nil
@@ -129,4 +166,13 @@ func (c *Config) decides(key string) error {
 		return fmt.Errorf("%w: the flag --%s on the command line overrides %s", millrace.ErrForbidden, key, c.Path)
 	}
 	return nil
+}
+
+// members returns the members of the policy by their names below the policy.
+func (c *Config) members() map[string]any {
+	out := map[string]any{}
+	for _, v := range c.PolicyValues {
+		out[strings.TrimPrefix(v.Key, policyKey+".")] = v.Value
+	}
+	return out
 }

@@ -102,7 +102,7 @@ func TestEdit(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "millrace.yaml")
 			write(t, file, c.was)
-			got, err := readConfig(t, file, nil).edit([]byte(c.was), map[string][]string{"keep": c.keep, "drop": c.drop})
+			got, err := readConfig(t, file, nil).edit([]byte(c.was), Changes{Lists: map[string][]string{"keep": c.keep, "drop": c.drop}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +133,7 @@ func TestEditRefused(t *testing.T) {
 			t.Parallel()
 			file := filepath.Join(t.TempDir(), "millrace.yaml")
 			write(t, file, c.was)
-			err := readConfig(t, file, c.env, c.set...).Save(map[string][]string{"keep": {".b"}}, func() error {
+			err := readConfig(t, file, c.env, c.set...).Save(Changes{Lists: map[string][]string{"keep": {".b"}}}, func() error {
 				t.Error("it is used")
 				return nil
 			})
@@ -176,24 +176,24 @@ func TestSave(t *testing.T) {
 		}
 	}
 	failure := errors.New("it is not taken")
-	if err := conf.Save(lists, func() error { return failure }); !errors.Is(err, failure) {
+	if err := conf.Save(Changes{Lists: lists}, func() error { return failure }); !errors.Is(err, failure) {
 		t.Error(err)
 	}
 	holds(was)
-	if err := conf.Save(lists, func() error { return nil }); err != nil {
+	if err := conf.Save(Changes{Lists: lists}, func() error { return nil }); err != nil {
 		t.Error(err)
 	}
 	const is = "# ours\ndrop:\n  - \".b\"\n"
 	holds(is)
 	// The file has changed since conf read it.
-	if err := conf.Save(map[string][]string{"drop": {".c"}}, func() error { return nil }); !errors.Is(err, millrace.ErrConflict) {
+	if err := conf.Save(Changes{Lists: map[string][]string{"drop": {".c"}}}, func() error { return nil }); !errors.Is(err, millrace.ErrConflict) {
 		t.Error(err)
 	}
 	holds(is)
-	if err := readConfig(t, link, nil).Save(lists, func() error { return failure }); err != nil {
+	if err := readConfig(t, link, nil).Save(Changes{Lists: lists}, func() error { return failure }); err != nil {
 		t.Error("what is there already:", err)
 	}
-	if err := readConfig(t, link, nil).Save(map[string][]string{"drop": nil}, func() error { return nil }); err != nil {
+	if err := readConfig(t, link, nil).Save(Changes{Lists: map[string][]string{"drop": nil}}, func() error { return nil }); err != nil {
 		t.Error(err)
 	}
 	holds("# ours\ndrop: []\n")
@@ -215,7 +215,7 @@ func FuzzEdit(f *testing.F) {
 		if conf.read([]byte(was)) != nil {
 			return
 		}
-		is, err := conf.edit([]byte(was), map[string][]string{"keep": append(conf.list("keep"), item)})
+		is, err := conf.edit([]byte(was), Changes{Lists: map[string][]string{"keep": append(conf.list("keep"), item)}})
 		if err != nil {
 			return
 		}

@@ -97,13 +97,14 @@ func TestRealBrowserHouse(t *testing.T) {
 		w := open(t, 1280, "light")
 		w.logIn(b)
 		w.do(chromedp.WaitVisible(chromedp.CSS(".plot canvas")))
+		w.eval(`document.querySelector(".plot").scrollIntoView({ block: "center", behavior: "instant" }); ""`)
 		box, err := chromedp.Run(w.ctx, chromedp.Dimensions(chromedp.CSS(".u-over")))
 		if err != nil {
 			t.Fatal(err)
 		}
 		x, y := box.Content[0], box.Content[1]
 		w.do(chromedp.MouseEvent(chromedp.MouseMoved, x+float64(box.Width)/2, y+float64(box.Height)/2), chromedp.WaitVisible(chromedp.CSS(".tip")))
-		if tip := w.eval("document.querySelector('.tip').textContent"); !strings.Contains(tip, "Nov 2026") || !strings.Contains(tip, "All") {
+		if tip := w.eval("document.querySelector('.tip').textContent"); !strings.Contains(tip, "Nov 2026") || !strings.Contains(tip, "Total") {
 			t.Errorf("where is pointed at: %s", tip)
 		}
 		w.shoot("chart-pointed-wide-light")

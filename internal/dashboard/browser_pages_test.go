@@ -42,7 +42,7 @@ func TestRealBrowserContent(t *testing.T) {
 			w.send("main form button")
 			look("pages-found", "/promo.html")
 			w.open(at + "/pages?order=read")
-			look("pages-read", "deleted")
+			look("pages-read", "not published")
 			w.open(at + "/pages?q=nothing+is+like+this")
 			look("pages-none")
 			w.open(at + "/page?url=/about/")

@@ -18,6 +18,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/bots"
+	"github.com/millrace/millrace/internal/config"
 	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/mirror"
 )
@@ -298,5 +300,11 @@ func seeded(t *testing.T) *SiteOptions {
 			Skipped: []mirror.Skip{{URL: "https://handbook.test/draft.html", Reason: "noindex"}, {URL: "https://handbook.test/<b>x.html", Reason: "no content"}},
 		}
 	}
+	table, err := bots.New(&bots.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Access = &AccessSettings{Bots: table, BotRules: []BotRule{{"training", "403"}, {"GPTBot", "2/s"}}}
+	h.Save = func(context.Context, config.Changes) error { return nil }
 	return h.SiteOptions
 }

@@ -33,6 +33,7 @@ type group struct {
 	store.Counts
 	Unmodified, Missing, Refused, Mistaken, Failed int64
 	Verified, Forged                               int64
+	Before                                         int64            // requests in an equal time before question.Since
 	Saved                                          *analytics.Saved // nil = the group has no savings
 }
 
@@ -73,11 +74,15 @@ func (d *Dashboard) count(ctx context.Context, q question) (*figures, error) {
 			n = s.Bytes
 		}
 		f.cells[cell{s.Start.Unix(), name}] += float64(n)
+		bot := of(bots, s.Bot)
 		if s.Start.Before(q.Since) {
+			if !s.Start.Before(q.Since.Add(-q.To.Sub(q.Since))) {
+				f.Total.Before += s.Events
+				bot.Before += s.Events
+			}
 			return
 		}
 		f.Total.add(s)
-		bot := of(bots, s.Bot)
 		bot.add(s)
 		of(protocols, s.Protocol).add(s)
 		of(kinds, string(s.Endpoint)).add(s)
@@ -152,7 +157,9 @@ func of(groups map[string]*group, name string) *group {
 func most(groups map[string]*group) []*group {
 	list := make([]*group, 0, len(groups))
 	for _, g := range groups {
-		list = append(list, g)
+		if g.Events > 0 {
+			list = append(list, g)
+		}
 	}
 	slices.SortFunc(list, func(a, b *group) int {
 		return cmp.Or(cmp.Compare(b.Events, a.Events), cmp.Compare(a.Name, b.Name))
@@ -210,7 +217,10 @@ func (f *figures) series() []*group {
 // maxSeries is the maximum number of series in a chart; the others are combined.
 const maxSeries = 7
 
-// chart returns a chart of a question, including periods without requests. step is
+// leastRows is the least number of rows of a chart, as far as the period has so many.
+const leastRows = 2
+
+// chart returns a chart of a question. By days, it begins with the first requests. step is
 // the number of periods per row; label names a group.
 func (f *figures) chart(title, unit string, groups []*group, step int, label func(string) string) *chart {
 	c := &chart{Title: title, Unit: unit}
@@ -237,6 +247,9 @@ func (f *figures) chart(title, unit string, groups []*group, step int, label fun
 		if i, ok := index[at.name]; ok && row >= 0 && row < rows {
 			c.Rows[row].Values[i] += n
 		}
+	}
+	if first := slices.IndexFunc(c.Rows, func(r chartRow) bool { return r.Total() != 0 }); first > 0 && f.Per == store.Day {
+		c.Rows = c.Rows[max(0, min(first, len(c.Rows)-leastRows)):]
 	}
 	return c
 }

@@ -1,29 +1,45 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/bots"
+	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/store"
 )
 
-// overviewPage is the summary of the last week.
+// overviewPage answers who reads the site, whether that is good for the owner, and what to do.
 type overviewPage struct {
+	Answer    string // what the machines cost and save, in one or two sentences
 	Tiles     []tile
 	Chart     *chart
-	Bots      []*group // bots with the most requests
-	NBots     int
-	Protocols []*group
-	Most      int64 // requests of the first bot
-	Notices   []notice
+	Visitors  []visitor // machines with the most requests
+	NVisitors int
+	Pages     []pageRow // pages with the most requests
+	Most      int64     // requests of the first machine
+	Notices   []notice  // what to fix
 	Scan      *SourceScan
+	Counts    *edition.PageCounts
 	Edition   *editionState
 	Rows      int  // number of published protocols
 	Silent    bool // requests are not recorded
 	NoBots    bool // no bot has sent a request
-	Estimate  bool // some savings are estimates
+}
+
+// visitor is a machine that reads the site.
+type visitor struct {
+	*group
+	Purpose string // what it reads for
+	Effect  string // what that means for the owner
+	Kind    string // kind of the badge of Effect
+	Trend   string // compared with the week before
 }
 
 // editionState is the state of the edition.
@@ -49,6 +65,7 @@ const (
 	overviewDays = 30 // days of the chart
 	overviewWeek = 7  // days of the figures
 	overviewBots = 8
+	overviewTop  = 5 // pages
 )
 
 func (d *Dashboard) overview(r *http.Request) (*reply, error) {
@@ -58,13 +75,62 @@ func (d *Dashboard) overview(r *http.Request) (*reply, error) {
 		p.Scan = d.site.LastScan()
 	}
 	p.Edition = d.edition()
+	if err := d.pageCounts(ctx, p); err != nil {
+		return nil, err
+	}
 	if !p.Silent {
 		if err := d.overviewFigures(ctx, p); err != nil {
 			return nil, err
 		}
+		if err := d.overviewPages(ctx, p); err != nil {
+			return nil, err
+		}
 	}
-	p.notice(d)
+	if err := p.notice(ctx, d); err != nil {
+		return nil, err
+	}
 	return &reply{Data: p}, nil
+}
+
+// pageCounts adds the numbers of pages of the current edition.
+func (d *Dashboard) pageCounts(ctx context.Context, p *overviewPage) error {
+	if p.Edition == nil {
+		return nil
+	}
+	c, err := edition.CountPages(ctx, d.site.Pages, d.site.Server.Current().View.Site())
+	p.Counts = &c
+	return err
+}
+
+// overviewPages adds the pages with the most requests.
+func (d *Dashboard) overviewPages(ctx context.Context, p *overviewPage) error {
+	if p.Edition == nil {
+		return nil
+	}
+	now := d.now()
+	top, err := d.site.Usage.Top(ctx, d.site.Name, store.TopPages, now.AddDate(0, 0, -overviewWeek), now, overviewTop)
+	if err != nil {
+		if errors.Is(err, millrace.ErrNotFound) {
+			return nil
+		}
+		return err
+	}
+	v := d.site.Server.Current().View
+	for _, item := range top {
+		row := pageRow{Path: item.Name, Read: item.Events}
+		switch page, err := v.Page(ctx, millrace.Ref{URL: item.Name}); {
+		case errors.Is(err, millrace.ErrNotFound):
+			if row.Gone, err = d.gone(ctx, v, item.Name); err != nil {
+				return err
+			}
+		case err != nil:
+			return err
+		default:
+			row.Title, row.Published = page.Title, true
+		}
+		p.Pages = append(p.Pages, row)
+	}
+	return nil
 }
 
 // edition returns the state of the edition, or nil before the first one.
@@ -88,16 +154,9 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 	if err != nil {
 		return err
 	}
-	p.Chart = week.chart(fmt.Sprintf("Requests of machines per day, last %d days", overviewDays), "count", week.series(), 1, d.label)
+	p.Chart = week.chart(fmt.Sprintf("Requests from machines per day, at most the last %d days", overviewDays), "count", week.series(), 1, d.label)
 	p.NoBots = len(week.cells) == 0
-	before := int64(0)
-	for at, n := range week.cells {
-		if at.start < first.Unix() && at.start >= first.AddDate(0, 0, -overviewWeek).Unix() {
-			before += int64(n)
-		}
-	}
 	t := &week.Total
-	p.Tiles = []tile{{Label: "Requests", Figure: count(t.Events), Note: against(t.Events, before)}}
 	verified := 0
 	for _, g := range week.Bots {
 		if g.Verified > 0 {
@@ -108,9 +167,12 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 	if verified > 0 {
 		machines.Note = fmt.Sprintf("%d with verified identity", verified)
 	}
-	p.Tiles = append(p.Tiles, machines,
-		tile{Label: "Not modified", Figure: percent(t.Unmodified, t.Answered()), Note: "of successful requests"},
-		tile{Label: "Sent", Figure: size(t.Bytes), Note: "on the wire"})
+	p.Tiles = []tile{
+		machines,
+		{Label: "Requests", Figure: count(t.Events), Note: against(t.Events, t.Before)},
+		{Label: "Not modified", Figure: percent(t.Unmodified, t.Answered()), Note: "needed no new copy"},
+		{Label: "Sent", Figure: size(t.Bytes), Note: "on the wire"},
+	}
 	if s := t.Saved; s != nil {
 		saved := tile{Label: "Saved", Figure: size(s.Bytes.Saved), Note: "compared with HTML"}
 		if s.Bytes.Saved < 0 {
@@ -118,66 +180,175 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 		} else if s.Bytes.Saved > 0 {
 			saved.Kind = "good"
 		}
-		p.Estimate = s.Bytes.Basis == "estimate"
-		p.Tiles = append(p.Tiles, saved,
-			tile{Label: "Tokens saved", Figure: short(s.Tokens.Saved), Note: "an estimate"},
-			tile{Label: "Energy saved", Figure: energyOf(s.KWh.Saved), Note: "of the network, an estimate"})
-	}
-	failed := tile{Label: "Failed", Figure: count(t.Failed)}
-	if t.Events > 0 {
-		failed.Note = percent(t.Failed, t.Events) + " of requests"
+		p.Answer = answerOf(t)
+		p.Tiles = append(p.Tiles, saved, tile{Label: "Tokens saved", Figure: short(s.Tokens.Saved), Note: "an estimate"})
 	}
 	if t.Failed > 0 {
-		failed.Kind = "bad"
-		p.Notices = append(p.Notices, notice{"bad", "Failed", plural(t.Failed, "request has", "requests have") + " failed in the last 7 days.", "/errors", "Errors"})
+		p.Notices = append(p.Notices, notice{"bad", "Failed", plural(t.Failed, "request has", "requests have") + " failed in the last 7 days.", "/errors#failed", "See the failed requests"})
 	}
-	p.Tiles = append(p.Tiles, failed)
 	if t.Forged > 0 {
-		p.Notices = append(p.Notices, notice{"warn", "Forged", plural(t.Forged, "request came", "requests came") + " with a forged bot name in the last 7 days.", "/unusual", "Unusual"})
+		p.Notices = append(p.Notices, notice{"warn", "Forged", plural(t.Forged, "request came", "requests came") + " with a forged bot name in the last 7 days.", "/unusual", "See who did"})
 	}
-	p.NBots, p.Bots, p.Protocols = len(week.Bots), week.Bots[:min(overviewBots, len(week.Bots))], week.Protocols
-	if len(p.Bots) > 0 {
-		p.Most = p.Bots[0].Events
+	p.NVisitors = len(week.Bots)
+	despite := 0
+	for _, g := range week.Bots {
+		v := d.visitor(g)
+		if v.Effect == despitePolicy {
+			despite++
+		}
+		if len(p.Visitors) < overviewBots {
+			p.Visitors = append(p.Visitors, v)
+		}
+	}
+	if despite > 0 {
+		p.Notices = append(p.Notices, notice{"warn", "Policy", plural(despite, "machine reads", "machines read") + " the site for a purpose that your policy refuses.", "/policy#bots", "Refuse or limit them"})
+	}
+	if len(p.Visitors) > 0 {
+		p.Most = p.Visitors[0].Events
 	}
 	return nil
 }
 
-// notice adds the notices to the page.
-func (p *overviewPage) notice(d *Dashboard) {
+// answerOf says what the requests of machines cost and save.
+func answerOf(t *group) string {
+	s := t.Saved
+	html := int64(s.Bytes.Instead)
+	switch {
+	case s.Bytes.Instead <= 0:
+		return ""
+	case s.Bytes.Saved >= 0:
+		return fmt.Sprintf("In the last 7 days, machines fetched %s for content that is %s as HTML. That saves %s of the traffic.",
+			size(s.Bytes.Instead-s.Bytes.Saved), size(html), percent(s.Bytes.Saved, html))
+	}
+	text := fmt.Sprintf("In the last 7 days, machines fetched %s for content that is %s as HTML. The first visits of a machine always cost: it fetches lists and every page once.",
+		size(s.Bytes.Instead-s.Bytes.Saved), size(html))
+	if requests := s.NotModified + s.Pages + s.Carried; requests > 0 && html/requests > 0 {
+		page := html / requests
+		text += fmt.Sprintf(" Each later visit to an unchanged page then saves about %s. After %s such visits, it pays off.", size(page), count(int64(-s.Bytes.Saved)/page+1))
+	}
+	return text
+}
+
+// despitePolicy is the effect of a machine with a purpose that the policy refuses.
+const despitePolicy = "reads despite your policy"
+
+// visitor describes a machine for the owner.
+func (d *Dashboard) visitor(g *group) visitor {
+	v := visitor{group: g, Purpose: "unknown", Effect: "does not say why it reads", Trend: trend(g.Events, g.Before)}
+	var bot *bots.Bot
+	if d.site.Access != nil && d.site.Access.Bots != nil {
+		bot = d.site.Access.Bots.Identify(g.Name)
+	}
+	if bot == nil {
+		bot = bots.Other
+	}
+	switch {
+	case bot.People:
+		v.Purpose, v.Effect, v.Kind = "shows pages to people", "brings readers", "good"
+	case bot.Purpose == bots.Search:
+		v.Purpose, v.Effect, v.Kind = "search engine", "brings visitors", "good"
+	case bot.Purpose == bots.User:
+		v.Purpose, v.Effect, v.Kind = "answers a person's question", "uses your pages in answers", "good"
+	case bot.Purpose == bots.Training:
+		v.Purpose, v.Effect = "trains AI models", "brings no visitors"
+	}
+	if use := bot.Of(); use != "" && d.site.Policy.Refuses(use) && !d.site.Policy.Approves(bot.Token) && g.Answered() > 0 {
+		v.Effect, v.Kind = despitePolicy, "bad"
+	}
+	if g.Forged > 0 && g.Forged == g.Events {
+		v.Purpose, v.Effect, v.Kind = "unknown", "uses a forged name", "bad"
+	}
+	return v
+}
+
+// notice adds what to fix to the page, the worst first.
+func (p *overviewPage) notice(ctx context.Context, d *Dashboard) error {
+	add := func(kind, word, text, to, link string) {
+		p.Notices = append(p.Notices, notice{kind, word, text, to, link})
+	}
 	if p.Edition == nil {
-		p.Notices = append(p.Notices, notice{"bad", "Nothing published", "No edition is published yet, so machines get nothing.", "", ""})
+		add("bad", "Nothing published", "Machines get nothing until the first scan of the source is complete.", "/errors", "See the scan")
 	}
 	if l := p.Scan; l != nil {
 		if l.Err != nil {
-			p.Notices = append(p.Notices, notice{"bad", "Source", "The last scan of the source failed. The previously scanned pages stay published.", "/errors", "Errors"})
+			add("bad", "Source", "The last scan of the source failed. Stored pages stay published.", "/errors", "See the error")
 		}
 		if l.SkippedN > 0 {
-			p.Notices = append(p.Notices, notice{"warn", "Skipped", plural(l.SkippedN, "page was", "pages were") + " skipped in the last scan of the source.", "/errors", "Errors"})
+			add("warn", "Skipped", plural(l.SkippedN, "page", "pages")+" of the source could not be read.", "/errors", "See the reasons")
 		}
+	}
+	inside := false
+	for _, proto := range d.site.Protocols {
+		at := &protocolStatus{Protocol: proto}
+		at.judged(d.checks.of(proto.Name))
+		if at.Check == nil {
+			continue
+		}
+		inside = inside || at.Check.Unreached != nil
+		if at.Kind() == "bad" {
+			add("bad", proto.Label, "The check says: "+at.Word()+".", "/protocols#"+proto.Name, "See the findings")
+		}
+	}
+	if inside {
+		add("warn", "Not reached", "The server could not check its public address "+d.site.EndpointBase+".", "/protocols", "See the reason")
+	}
+	if !p.Silent {
+		week := d.now().AddDate(0, 0, -overviewWeek)
+		missing, err := d.site.Usage.Top(ctx, d.site.Name, store.TopMissing, week, d.now(), 1)
+		if err != nil && !errors.Is(err, millrace.ErrNotFound) {
+			return err
+		}
+		if len(missing) > 0 && missing[0].Events >= missingNotice {
+			add("warn", "Not found", plural(missing[0].Events, "request", "requests")+" for "+readable(100, missing[0].Name)+", which does not exist.", "/errors#missing", "See all such paths")
+		}
+	}
+	if d.site.Policy == nil {
+		add("", "No policy", "Machines find no terms of use.", "/policy#edit", "Set a policy")
 	}
 	if d.site.Dropped != nil {
 		if n := d.site.Dropped(); n > 0 {
-			p.Notices = append(p.Notices, notice{"warn", "Not counted", plural(n, "request", "requests") + " could not be recorded since the server started: the figures are too low.", "", ""})
+			add("warn", "Not counted", plural(n, "request", "requests")+" could not be recorded since the server started, so the figures are too low.", "/errors", "See errors")
 		}
 	}
+	slices.SortStableFunc(p.Notices, func(a, b notice) int { return cmp.Compare(badness(b.Kind), badness(a.Kind)) })
+	return nil
 }
+
+// missingNotice is the number of requests for one missing path that makes it worth a notice.
+const missingNotice = 10
+
+func badness(kind string) int { return slices.Index([]string{"", "warn", "bad"}, kind) }
 
 // midnight returns the start of a day in UTC.
 func midnight(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
 // against compares a number with that of the previous week.
 func against(now, before int64) string {
-	switch {
+	switch t := trend(now, before); {
 	case before == 0:
 		return "none the week before"
 	case now == before:
 		return "same as the week before"
-	case now > before && now >= 10*before:
-		return fmt.Sprintf("%s times the week before", count(now/before))
-	case now > before:
-		return "+" + percent(now-before, before) + " on the week before"
+	case now >= 10*before:
+		return t + " the week before"
+	default:
+		return t + " on the week before"
 	}
-	return "−" + percent(before-now, before) + " on the week before"
+}
+
+// trend compares a number with that of the previous week, in one word.
+func trend(now, before int64) string {
+	switch {
+	case before == 0:
+		return "new"
+	case now == before:
+		return "same"
+	case now >= 10*before:
+		return count(now/before) + " times"
+	case now > before:
+		return "+" + percent(now-before, before)
+	}
+	return "−" + percent(before-now, before)
 }
 
 // short formats a large number with about three digits: 12.3 M.

@@ -61,7 +61,8 @@ type pageRow struct {
 	HTML       int64 // bytes, 0 = unknown
 	Read       int64 // requests for the page, by any protocol
 	Unmodified int64 // requests with a 304
-	Gone       bool  // deleted
+	Published  bool  // the site has the page now
+	Gone       bool  // a protocol carried the page, and it was deleted
 }
 
 // listed shows the pages of the site, ordered by URL, date or number of reads, or found by a
@@ -97,7 +98,7 @@ func (d *Dashboard) listed(r *http.Request) (*reply, error) {
 	case p.Query != "" && !strings.HasPrefix(p.Query, "/") && p.Site.Pages > pagesLooked:
 		err = p.words(r.Context(), v, skip)
 	case p.Order == byTraffic && p.Counted && p.Query == "" && p.Section == "":
-		err = p.read(r.Context(), v, top, skip)
+		err = d.readMost(r.Context(), p, v, top, skip)
 	default:
 		err = p.scan(r.Context(), v, after)
 	}
@@ -148,7 +149,7 @@ func (d *Dashboard) completeRows(ctx context.Context, rows []pageRow, top []stor
 // add adds a page.
 func (p *pagesPage) add(page *millrace.Page) {
 	p.Rows = append(p.Rows, pageRow{
-		Path: canon.Relative(p.Site.Base, page.URL), Title: page.Title, Kind: page.Kind, Section: page.Section, Modified: page.Modified,
+		Path: canon.Relative(p.Site.Base, page.URL), Title: page.Title, Kind: page.Kind, Section: page.Section, Modified: page.Modified, Published: true,
 	})
 }
 
@@ -211,8 +212,8 @@ func hasAll(text string, words []string) bool {
 	return true
 }
 
-// read adds the pages with most requests.
-func (p *pagesPage) read(ctx context.Context, v millrace.View, top []store.TopItem, skip int) error {
+// readMost adds the pages with most requests.
+func (d *Dashboard) readMost(ctx context.Context, p *pagesPage, v millrace.View, top []store.TopItem, skip int) error {
 	for i, item := range top[min(skip, len(top)):] {
 		if i == pagesShown {
 			p.Next = withQuery("/pages", "order", p.Order, "skip", skip+pagesShown)
@@ -221,7 +222,11 @@ func (p *pagesPage) read(ctx context.Context, v millrace.View, top []store.TopIt
 		page, err := v.Page(ctx, millrace.Ref{URL: item.Name})
 		switch {
 		case errors.Is(err, millrace.ErrNotFound):
-			p.Rows = append(p.Rows, pageRow{Path: item.Name, Gone: true})
+			gone, err := d.gone(ctx, v, item.Name)
+			if err != nil {
+				return err
+			}
+			p.Rows = append(p.Rows, pageRow{Path: item.Name, Gone: gone})
 		case err != nil:
 			return err
 		default:
@@ -229,6 +234,20 @@ func (p *pagesPage) read(ctx context.Context, v millrace.View, top []store.TopIt
 		}
 	}
 	return nil
+}
+
+// gone reports whether a page was deleted that a protocol had carried. Any other path that the site
+// does not publish was never a page for machines.
+func (d *Dashboard) gone(ctx context.Context, v millrace.View, path string) (bool, error) {
+	for _, proto := range d.site.Protocols {
+		switch _, err := v.Tag(ctx, proto.Name, path); {
+		case errors.Is(err, millrace.ErrGone):
+			return true, nil
+		case err != nil && !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrInvalid):
+			return false, err
+		}
+	}
+	return false, nil
 }
 
 // words adds the pages that the search index finds.

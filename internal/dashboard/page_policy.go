@@ -24,6 +24,7 @@ type policyPage struct {
 	Signal    string          // Content-Signal of responses; "" = none
 	Access    *AccessSettings // nil: unknown
 	Refuse    []refusedPurpose
+	Edit      *policyEdit
 
 	Keys    []keyRow
 	HasKeys bool
@@ -73,7 +74,7 @@ func (d *Dashboard) policy(r *http.Request) (*reply, error) {
 }
 
 func (d *Dashboard) policyPage(ctx context.Context) (*policyPage, error) {
-	p := &policyPage{Policy: d.site.Policy, Access: d.site.Access, HasKeys: d.site.Keys != nil}
+	p := &policyPage{Policy: d.site.Policy, Access: d.site.Access, HasKeys: d.site.Keys != nil, Edit: d.edit()}
 	if d.site.Server.Current() != nil {
 		d.hear(ctx, p)
 	}
@@ -177,9 +178,9 @@ var policyMembers = []struct {
 	name string
 	says func(*millrace.Policy) string
 }{
-	{"Search", func(p *millrace.Policy) string { return allowed(p, millrace.Search) }},
-	{"AI answers", func(p *millrace.Policy) string { return allowed(p, millrace.AIInput) }},
-	{"AI training", func(p *millrace.Policy) string { return allowed(p, millrace.AITrain) }},
+	{"Search", func(p *millrace.Policy) string { return permission(p, millrace.Search) }},
+	{"AI answers", func(p *millrace.Policy) string { return permission(p, millrace.AIInput) }},
+	{"AI training", func(p *millrace.Policy) string { return permission(p, millrace.AITrain) }},
 	{"Attribution", func(p *millrace.Policy) string { return required(p.Requirements.Attribution) }},
 	{"Link back", func(p *millrace.Policy) string { return required(p.Requirements.LinkBack) }},
 	{"Notice of commercial use", func(p *millrace.Policy) string { return required(p.Requirements.Notice) }},
@@ -202,15 +203,15 @@ var policyMembers = []struct {
 	{"Revision", func(p *millrace.Policy) string { return number(float64(p.Revision)) }},
 }
 
-func allowed(p *millrace.Policy, purpose millrace.Purpose) string {
+func permission(p *millrace.Policy, purpose millrace.Purpose) string {
 	yes, said := p.Purposes[purpose]
 	switch {
 	case !said:
 		return ""
 	case yes:
-		return "allowed"
+		return allowed
 	}
-	return "refused"
+	return refused
 }
 
 func required(yes bool) string {

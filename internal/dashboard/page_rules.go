@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/config"
 )
 
 // ruleForm is the form for trying rules.
@@ -26,7 +27,7 @@ type ruleForm struct {
 // rules tries rules on this page and on others. Without rules, it shows the current ones.
 func (d *Dashboard) rules(ctx context.Context, v millrace.View, p *onePage, given bool, keep, drop string) error {
 	now := d.inForce()
-	f := &ruleForm{Keep: keep, Drop: drop, CanSave: d.site.SaveRules != nil}
+	f := &ruleForm{Keep: keep, Drop: drop, CanSave: d.site.Save != nil}
 	p.Rules = f
 	if !given {
 		f.Keep, f.Drop, f.InForce = strings.Join(now.Keep, "\n"), strings.Join(now.Drop, "\n"), true
@@ -71,7 +72,7 @@ func (d *Dashboard) saveRules(r *http.Request) (*reply, error) {
 	switch {
 	case f.Wrong != "":
 		return &reply{Data: p, Status: http.StatusBadRequest}, nil
-	case d.site.SaveRules == nil:
+	case d.site.Save == nil:
 		return &reply{Data: p, Status: http.StatusConflict, Message: wrong("Not saved: the server has no configuration file.")}, nil
 	case f.InForce:
 		return &reply{To: withQuery("/page", "url", p.Path, "as", asRules), Message: done("Nothing to save: these rules are in use.")}, nil
@@ -84,7 +85,7 @@ func (d *Dashboard) saveRules(r *http.Request) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.site.SaveRules(r.Context(), keep, drop); err != nil {
+	if err := d.site.Save(r.Context(), config.Changes{Lists: map[string][]string{"keep": keep, "drop": drop}}); err != nil {
 		d.log.Warn("save extraction rules failed", "err", err)
 		return &reply{Data: p, Status: http.StatusConflict, Message: wrong("Not saved: " + printable(plainError(err)))}, nil
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/config"
 	"github.com/millrace/millrace/origin/folder"
 )
 
@@ -50,7 +51,8 @@ func newOwned(t testing.TB) *owned {
 	}
 	o.Original = f.Original
 	o.Rules = &o.rules
-	o.SaveRules = func(_ context.Context, keep, drop []string) error {
+	o.Save = func(_ context.Context, changes config.Changes) error {
+		keep, drop := changes.Lists["keep"], changes.Lists["drop"]
 		if o.fail != nil {
 			return o.fail
 		}
@@ -259,7 +261,7 @@ func TestPageRules(t *testing.T) {
 	if status, body := v.post("page/rules", tried, "url", "/promo.html", "drop", ".promo\n.x > b"); status != http.StatusOK || o.saved != 1 || strings.Contains(body, badMessage) {
 		t.Errorf("%d\n%s", status, body)
 	}
-	o.SaveRules = nil
+	o.Save = nil
 	v.holds(v.get("page", "url", "/promo.html", "as", asRules, "drop", ".banner"), "drop:\n  - &#34;.banner&#34;")
 }
 

@@ -17,6 +17,7 @@ import "net/http"
 //	GET  /searches     queries, and those without results
 //	GET  /protocols    published protocols, and results of checks; POST runs one
 //	GET  /policy       the policy, access settings, keys
+//	POST /policy/save  saves the policy; POST /policy/bots saves the rules for bots
 //	POST /policy/keys  makes a key; POST /policy/revoke revokes one
 //	GET  /errors       skipped pages, failed requests
 //	GET  /unusual      unusual traffic
@@ -40,6 +41,8 @@ func (d *Dashboard) routes() *http.ServeMux {
 	d.show(m, "GET /protocols", "protocols", d.protocols)
 	d.show(m, "POST /protocols", "protocols", d.check)
 	d.show(m, "GET /policy", "policy", d.policy)
+	d.show(m, "POST /policy/save", "policy", d.savePolicy)
+	d.show(m, "POST /policy/bots", "policy", d.saveBots)
 	d.show(m, "POST /policy/keys", "policy", d.addKey)
 	d.show(m, "POST /policy/revoke", "policy", d.revokeKey)
 	d.show(m, "GET /errors", "errors", d.errors)

@@ -8,6 +8,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/analytics"
+	"github.com/millrace/millrace/internal/config"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/savings"
@@ -52,9 +53,8 @@ type SiteOptions struct {
 	Original func(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error)
 	// Rules are the extraction rules in use; nil = none.
 	Rules *extract.RulesOptions
-	// SaveRules writes selectors to the configuration file and reloads it; nil =
-	// there is no file.
-	SaveRules func(ctx context.Context, keep, drop []string) error
+	// Save changes the configuration file and reloads it; nil = there is no file.
+	Save func(context.Context, config.Changes) error
 
 	Policy       *millrace.Policy // nil = none
 	Keys         store.Keys

@@ -274,7 +274,7 @@ func (s *Server) advance(ctx context.Context, l store.Lease) (changed, more bool
 	if err := s.collect(ctx, prev, time.Now()); err != nil && ctx.Err() == nil {
 		s.log.Warn("could not delete old artifacts", "err", err)
 	}
-	s.log.Info("published", "seq", head.Site().Seq, "pages", head.Site().Pages, "artifacts", len(next.Documents), "duration", time.Since(start).Round(time.Millisecond))
+	s.log.Info("published", "seq", head.Site().Seq, "pages", head.Site().Pages, "listed", listedPages(head.Site()), "artifacts", len(next.Documents), "duration", time.Since(start).Round(time.Millisecond))
 	return true, more, nil
 }
 

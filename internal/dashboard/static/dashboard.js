@@ -115,7 +115,7 @@
 			});
 			if (!lines && several !== 1) {
 				const line = element("div", "all");
-				line.append(element("span", "", "All"), element("span", "", written(all, unit)));
+				line.append(element("span", "", "Total"), element("span", "", written(all, unit)));
 				tip.append(line);
 			}
 			tip.hidden = false;

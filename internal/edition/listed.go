@@ -1,0 +1,42 @@
+package edition
+
+import (
+	"context"
+	"errors"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+// PageCounts explains the different numbers of pages of a site.
+type PageCounts struct {
+	Listed   int // pages that protocols list: the largest number of one protocol
+	Archives int // published pages that protocols do not list, such as lists of the pages with a tag
+	Hidden   int // stored pages that are not published, because of noindex or a rule
+}
+
+// CountPages counts the pages of a published view, and of the stored site.
+func CountPages(ctx context.Context, stored store.Site, published millrace.Site) (PageCounts, error) {
+	c := PageCounts{Listed: listedPages(published)}
+	c.Archives = published.Pages - c.Listed
+	head, err := stored.Head(ctx)
+	switch {
+	case err == nil:
+		c.Hidden = max(0, head.Site().Pages-published.Pages)
+	case !errors.Is(err, millrace.ErrNotFound):
+		return c, err
+	}
+	return c, nil
+}
+
+// listedPages returns the number of pages that protocols list.
+func listedPages(site millrace.Site) int {
+	most := 0
+	for _, n := range site.Tagged {
+		most = max(most, n)
+	}
+	if most == 0 {
+		return site.Pages
+	}
+	return most
+}
