@@ -41,6 +41,10 @@ type Protocol struct {
 	// OnRequest reports that the specification is not settled. A site is published in the
 	// protocol only if its owner enables it.
 	OnRequest bool
+	// Repeats reports that the documents repeat the text of every page, as the Markdown of
+	// protocol/web does, so the protocol is not part of a compact build; see
+	// [PublisherOptions].
+	Repeats bool
 	// Feeds reports that the protocol publishes feeds, which hubs distribute (WebSub).
 	Feeds bool
 	// Partial reports whether a page declares that parts of it are not public, so its HTML
@@ -86,7 +90,10 @@ type PublisherOptions struct {
 	// Policy is the owner's policy for the use of the content; nil = no policy is published.
 	// It must be valid ([millrace.Policy.Validate]).
 	Policy *millrace.Policy
-	// Also lists the protocols with OnRequest in which the site is published.
+	// Compact omits documents that repeat another one in another coding, in another format or
+	// at another path, and protocols with Repeats.
+	Compact bool
+	// Also lists the protocols with OnRequest or Repeats in which the site is published.
 	Also []string
 	// Protocols lists all protocols in which the site is published. Two that clients could
 	// confuse use different names if both are listed.

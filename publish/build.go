@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +12,7 @@ import (
 )
 
 // Build reads a source once, and writes the machine documents of its site to a folder for a
-// static host, with configurations for common servers. dir is the folder for Options.BaseURL;
+// static host, with the files that Options.Host reads. dir is the folder for Options.BaseURL;
 // Build creates it if it does not exist. It returns ErrInvalid for a folder that Build did not
 // create, and for options that need a server (Next, RequireKey, Rate and Proxies).
 func Build(ctx context.Context, source millrace.Source, dir string, o *Options) (err error) {
@@ -27,7 +28,7 @@ func Build(ctx context.Context, source millrace.Source, dir string, o *Options) 
 	if err != nil {
 		return err
 	}
-	b, err := static.Open(dir, base, v.Gateway, nil)
+	b, err := static.Open(dir, base, v.Gateway, &static.Options{Host: cmp.Or(s.o.Host, static.GuessHost(base, nil))})
 	if err != nil {
 		return fmt.Errorf("publish: build: %w", err)
 	}

@@ -36,6 +36,10 @@ type Options struct {
 	BaseURL string
 	// Title is the title of the site. If empty, it is the title of the home page.
 	Title string
+	// Host is the static host of [Build]: github, gitlab, netlify, cloudflare, vercel, s3,
+	// nginx, caddy or plain. If empty, the host of BaseURL's domain, else plain, which has no
+	// files of its own.
+	Host string
 	// Next handles the requests for other paths than machine documents, with unchanged
 	// paths. If nil, they get 404.
 	Next http.Handler

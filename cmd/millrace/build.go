@@ -2,9 +2,12 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -23,15 +26,17 @@ type buildCommand struct {
 	crawling
 	correcting
 	publishing
-	Source    string   `arg:"" optional:"" help:"Source: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE. If omitted, the key source of millrace.yaml."`
-	Out       string   `required:"" placeholder:"DIR" help:"Folder to write to, which --base-url will serve. It is created if necessary."`
-	BaseURL   string   `required:"" name:"base-url" placeholder:"URL" help:"URL that will serve the folder."`
-	HeadersOf string   `name:"headers-for" enum:",netlify,cloudflare" default:"" placeholder:"HOST" help:"Write the _headers file for netlify, which allows more rules, or for cloudflare, whose rules can do more (default: one file that both accept)."`
-	Force     bool     `help:"Write to a folder that build did not create, and replace files in it."`
-	As        string   `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror."`
-	Store     string   `placeholder:"FILE" help:"Store of the source (default: a file in the user's state folder, named after the source)."`
-	Site      string   `placeholder:"URL" help:"Site to publish, if the mirror has several."`
-	Bots      []string `placeholder:"FILE" help:"Files with more bots, one bot a line: token, operator, purpose (default: the built-in bots). The policy in robots.txt applies to them, too." hidden:""`
+	Source   string   `arg:"" optional:"" help:"Source: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE. If omitted, the key source of millrace.yaml."`
+	Out      string   `required:"" placeholder:"DIR" help:"Folder to write to, which --base-url will serve. It is created if necessary."`
+	BaseURL  string   `required:"" name:"base-url" placeholder:"URL" help:"URL that will serve the folder."`
+	Host     string   `enum:",${hosts}" default:"" placeholder:"HOST" help:"Write the files that this host reads: ${hosts} (default: by the domain of --base-url or the files of the source, else plain, which has none)."`
+	Complete bool     `help:"Write every protocol in every form, as serve publishes them. Without it, machines get each page as Markdown and the site as one collection. --also adds single protocols."`
+	Verbose  bool     `help:"List the rules of the specifications that the host cannot meet."`
+	Force    bool     `help:"Write to a folder that build did not create, and replace files in it."`
+	As       string   `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror."`
+	Store    string   `placeholder:"FILE" help:"Store of the source (default: a file in the user's state folder, named after the source)."`
+	Site     string   `placeholder:"URL" help:"Site to publish, if the mirror has several."`
+	Bots     []string `placeholder:"FILE" help:"Files with more bots, one bot a line: token, operator, purpose (default: the built-in bots). The policy in robots.txt applies to them, too." hidden:""`
 	// RequireKey has no flag, but a configuration file that serve shares may set it.
 	RequireKey bool `hidden:""`
 }
@@ -46,10 +51,11 @@ type buildReport struct {
 	Pages    int           `json:"pages"`
 	Skipped  []mirror.Skip `json:"skipped"` // pages of the source that were skipped
 	static.Report
-	Hosts   []serving.HostReport `json:"hosts"` // requirements that static hosts cannot meet
-	Seconds float64              `json:"seconds"`
-	Error   string               `json:"error,omitempty"`
-	Code    string               `json:"code,omitempty"`
+	HTML    int64               `json:"html_bytes,omitempty"` // size of the HTML of the source; absent if it is no folder
+	Host    *serving.HostReport `json:"host,omitempty"`       // what works on the host; absent after a failure
+	Seconds float64             `json:"seconds"`
+	Error   string              `json:"error,omitempty"`
+	Code    string              `json:"code,omitempty"`
 }
 
 // Run builds the folder once.
@@ -78,11 +84,11 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 	if err := c.apart(plan.kind); err != nil {
 		return err
 	}
-	r := &buildReport{URL: docs, As: plan.kind, Out: c.Out, Skipped: []mirror.Skip{}, Hosts: []serving.HostReport{}, Report: static.NewReport()}
+	r := &buildReport{URL: docs, As: plan.kind, Out: c.Out, Skipped: []mirror.Skip{}, Report: static.NewReport()}
 	if s.SCP.FilesURL != strings.TrimSuffix(docs, "/") {
 		r.FilesURL = s.SCP.FilesURL
 	}
-	plan.out = c.Out
+	plan.out, plan.compact = c.Out, !c.Complete
 	err = c.build(ctx, p, plan, r)
 	r.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
 	if _, usage := errors.AsType[usageError](err); err != nil && (usage || !c.JSON || ctx.Err() != nil) {
@@ -91,7 +97,7 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		r.Error, r.Code = err.Error(), millrace.ErrorCode(err)
 	}
-	if err := p.report(r, func(w *bytes.Buffer) { printBuild(w, r) }); err != nil {
+	if err := p.report(r, func(w *bytes.Buffer) { printBuild(w, r, c.Verbose) }); err != nil {
 		return err
 	}
 	if err != nil {
@@ -142,7 +148,12 @@ func (c *buildCommand) build(ctx context.Context, p *process, plan *plan, r *bui
 	o := s.source
 	defer func() { err = errors.Join(err, s.Close(), o.Store.Close()) }()
 	// Open the folder first, because reading a site may take an hour.
-	b, err := static.Open(c.Out, r.URL, s.Gateway, &static.Options{Force: c.Force, HeadersFor: c.HeadersOf})
+	var folder fs.FS
+	if o.Files != nil {
+		folder = os.DirFS(c.Source)
+	}
+	host := cmp.Or(c.Host, static.GuessHost(r.URL, folder))
+	b, err := static.Open(c.Out, r.URL, s.Gateway, &static.Options{Force: c.Force, Host: host})
 	if errors.Is(err, millrace.ErrInvalid) {
 		return usageError(err.Error() + "; use --force to write to it")
 	}
@@ -166,9 +177,10 @@ func (c *buildCommand) build(ctx context.Context, p *process, plan *plan, r *bui
 	}
 	write(0, 0)
 	r.Report = b.Report
-	bar := p.progress("checking hosts")
-	defer bar.End()
-	bar.Count("hosts")
-	r.Hosts, err = serving.AskHosts(ctx, b, r.URL, r.FilesURL, bar.Show)
+	if folder != nil {
+		r.HTML = htmlSize(folder)
+	}
+	defer p.progress("checking the host").End()
+	r.Host, err = serving.AskHost(ctx, b, r.URL, r.FilesURL, s.Protocols)
 	return err
 }

@@ -16,7 +16,7 @@ func TestBuildARC(t *testing.T) {
 		src, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
 		write(t, filepath.Join(src, "index.html"), "<title>Shop</title><p>We sell wheels that turn, and nothing else.</p>")
 		write(t, filepath.Join(src, "join.html"), signup)
-		built(t, src, out, base, "--store", filepath.Join(t.TempDir(), "s.db"))
+		built(t, src, out, base, "--store", filepath.Join(t.TempDir(), "s.db"), "--complete")
 		file := func(name string) string {
 			b, err := os.ReadFile(filepath.Join(out, name))
 			if err != nil && !os.IsNotExist(err) {

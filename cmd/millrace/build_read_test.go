@@ -17,7 +17,7 @@ func TestBuildRead(t *testing.T) {
 	srv := httptest.NewServer(http.FileServer(http.Dir(out)))
 	defer srv.Close()
 	base := srv.URL + "/"
-	built(t, src, out, base, "--store", file)
+	built(t, src, out, base, "--store", file, "--complete")
 	for _, proto := range []string{"tct-00", "scp", "arc"} {
 		t.Run(proto, func(t *testing.T) { readBuild(t, proto, base, file, src) })
 	}

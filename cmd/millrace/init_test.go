@@ -74,7 +74,7 @@ func TestInit(t *testing.T) {
 	if d := cmp.Diff(map[millrace.Purpose]bool{millrace.AITrain: false, millrace.AIInput: false, millrace.Search: true}, r.Purposes); d != "" {
 		t.Error(d)
 	}
-	if r.Site != site.URL+"/" || r.As != "crawl" || r.Generator != "Hand & Pen" || r.Server != "nginx/1.22.1" || len(r.Serves) != len(all.Published()) ||
+	if r.Site != site.URL+"/" || r.As != "crawl" || r.Generator != "Hand & Pen" || r.Server != "nginx/1.22.1" || len(r.Serves) != len(all.Published(nil)) ||
 		!slices.ContainsFunc(r.Next, func(n string) bool { return strings.HasPrefix(n, "millrace snippet nginx "+site.URL+"/ --sitemap ") }) {
 		t.Errorf("%+v", r)
 	}
@@ -238,7 +238,7 @@ func TestInitNothing(t *testing.T) {
 func TestInitEntries(t *testing.T) {
 	t.Parallel()
 	s := serve(t, copySite(t, "handbook"))
-	for _, proto := range all.Published() {
+	for _, proto := range all.Published(nil) {
 		at := strings.TrimPrefix(proto.Home, "/")
 		if code, _, _ := get(t, s.url+at); at == "" || code != http.StatusOK {
 			t.Errorf("%s: /%s: %d", proto.Name, at, code)

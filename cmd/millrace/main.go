@@ -24,6 +24,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/config"
+	"github.com/millrace/millrace/internal/static"
 	"github.com/millrace/millrace/internal/terminal"
 	origins "github.com/millrace/millrace/origin/all"
 )
@@ -191,7 +192,7 @@ func (p *process) parse(args []string) (*commands, *config.Config, *kong.Context
 			}
 			return conf.Resolve(f.Name), nil
 		})),
-		kong.Vars{"origins": originNames()},
+		helpVars(),
 		kong.NamedMapper("names", kong.MapperFunc(decodeNames)),
 	)
 	if err != nil {
@@ -216,6 +217,11 @@ func (p *process) parse(args []string) (*commands, *config.Config, *kong.Context
 	}
 	setSource(conf, kctx.Selected())
 	return line, conf, kctx, nil
+}
+
+// helpVars returns the lists of names that the tags of flags use.
+func helpVars() kong.Vars {
+	return kong.Vars{"origins": originNames(), "hosts": strings.Join(static.HostNames(), ",")}
 }
 
 // originNames lists the values of --as except mirror.

@@ -95,7 +95,7 @@ func TestBuildPolicy(t *testing.T) {
 	build := func(block string) (body string) {
 		t.Helper()
 		write(t, conf, block)
-		built(t, src, out, "https://www.example.com/", "--config", conf, "--store", filepath.Join(filepath.Dir(conf), "s.db"))
+		built(t, src, out, "https://www.example.com/", "--config", conf, "--complete", "--store", filepath.Join(filepath.Dir(conf), "s.db"))
 		b, err := os.ReadFile(document)
 		if err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)

@@ -22,7 +22,7 @@ type publishing struct {
 	HideKinds       []string `placeholder:"KIND" help:"Kinds of pages to hide, such as forum." hidden:""`
 	Authors         string   `enum:"name,hidden" default:"name" help:"How authors appear: ${enum}."`
 	ListItems       int      `default:"50000" placeholder:"N" help:"Maximum pages in one list; longer lists are split (default: ${default})." hidden:""`
-	Also            []string `type:"names" placeholder:"PROTOCOL,..." help:"Also publish in protocols whose specification is not settled: tct-03 (default: none)." hidden:""`
+	Also            []string `type:"names" placeholder:"PROTOCOL,..." help:"Also publish in these protocols: tct-03, whose specification is not settled, and with build openfeeder, tct-01 and tct-00 (default: none)." hidden:""`
 	SiteTitle       string   `placeholder:"TEXT" help:"Title of the site in lists and feeds (default: the title that the site gives itself)." hidden:""`
 	SiteContact     string   `placeholder:"ADDRESS" help:"URL or e-mail address for operators of bots. It is published (default: none)."`
 	RobotsSignal    bool     `name:"robots-content-signal" negatable:"" default:"true" help:"Write Content-Signal lines to robots.txt, if there is a policy (default: yes)." hidden:""`
@@ -49,7 +49,7 @@ func (c *publishing) validate() error {
 	}
 	for _, name := range c.Also {
 		if names := onRequest(); !slices.Contains(names, name) {
-			return usageError(fmt.Sprintf("--also %s: not a protocol that is published on request only; these are %s", name, strings.Join(names, ", ")))
+			return usageError(fmt.Sprintf("--also %s: not a protocol that is published on request; these are %s", name, strings.Join(names, ", ")))
 		}
 	}
 	for _, path := range c.Exclude {
@@ -65,10 +65,10 @@ func (c *publishing) validate() error {
 	return errors.Join(c.SCP.validate(), c.ARC.validate(), c.Web.validate())
 }
 
-// onRequest returns the protocols for --also.
+// onRequest returns the protocols for --also. Those with Repeats matter to build only.
 func onRequest() (names []string) {
 	for _, p := range all.Protocols() {
-		if p.OnRequest {
+		if p.OnRequest || p.Repeats {
 			names = append(names, p.Name)
 		}
 	}
@@ -95,11 +95,12 @@ func (c *publishing) configure(base, docs string) (store.Config, error) {
 	return store.Config{Base: base, EndpointBase: docs, Visibility: c.visibility()}, c.ARC.on(base)
 }
 
-// publisher returns the options of every protocol. embeddings reports whether
+// publisher returns the options of every protocol. static and compact are those of
+// [protocol.PublisherOptions]. embeddings reports whether
 // searches compare vectors of a model.
-func (c *publishing) publisher(says *millrace.Policy, static, embeddings bool) protocol.PublisherOptions {
+func (c *publishing) publisher(says *millrace.Policy, static, compact, embeddings bool) protocol.PublisherOptions {
 	return protocol.PublisherOptions{
-		ListItems: c.ListItems, Also: c.Also, Static: static, Contact: c.SiteContact, Policy: says,
+		ListItems: c.ListItems, Also: c.Also, Static: static, Compact: compact, Contact: c.SiteContact, Policy: says,
 		Own: []any{c.SCP.options(), c.ARC.options(), c.Web.options(), &openfeeder.PublisherOptions{Embeddings: embeddings}},
 	}
 }

@@ -50,7 +50,7 @@ func TestPublishingKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, key, err := serving.Protocols(c.publisher(nil, false, plan.embedder != nil), c.needsKey)
+		_, key, err := serving.Protocols(c.publisher(nil, false, false, plan.embedder != nil), c.needsKey)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -44,7 +44,7 @@ func checkReference(t *testing.T, name, want string) {
 // model returns the command line as parsed by kong.
 func model(t *testing.T) *kong.Application {
 	t.Helper()
-	k, err := kong.New(new(commands), kong.Name("millrace"), kong.Vars{"origins": originNames()}, kong.NamedMapper("names", kong.MapperFunc(decodeNames)))
+	k, err := kong.New(new(commands), kong.Name("millrace"), helpVars(), kong.NamedMapper("names", kong.MapperFunc(decodeNames)))
 	if err != nil {
 		t.Fatal(err)
 	}

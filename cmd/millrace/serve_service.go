@@ -24,6 +24,7 @@ type plan struct {
 	kind     string // kind of the source
 	embedder index.Embedder
 	out      string // folder to build; "" = serve
+	compact  bool   // publish each page in one form
 }
 
 // plan validates the flags and the policy without opening anything.
@@ -139,7 +140,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if err != nil {
 		return nil, err
 	}
-	so.Publisher, so.Closed = c.publisher(policy, l.out != "", l.embedder != nil), c.needsKey
+	so.Publisher, so.Closed = c.publisher(policy, l.out != "", l.compact, l.embedder != nil), c.needsKey
 	if err := o.connect(ctx, c, p, s.site); err != nil {
 		return nil, err
 	}

@@ -2,21 +2,26 @@ package serving
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/static"
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// HostReport lists the requirements of the protocols that a host of a build cannot meet.
+// HostReport says what works on the host of a build.
 type HostReport struct {
 	Host   string      `json:"host"`   // name of the host, such as netlify
+	Title  string      `json:"-"`      // its name for people, such as Netlify
+	Upload string      `json:"upload"` // what to do with the folder
+	Works  []string    `json:"works"`  // protocols that meet every MUST there
 	Unmet  []UnmetRule `json:"unmet"`  // MUST rules that the host cannot meet
-	Hidden []string    `json:"hidden"` // protocols that clients cannot discover there
+	Hidden []string    `json:"hidden"` // published protocols that clients cannot discover there
 }
 
 // UnmetRule is a MUST that a host cannot meet.
@@ -27,47 +32,80 @@ type UnmetRule struct {
 	Sentence string `json:"sentence"` // what the rule demands
 }
 
-// AskHosts checks a finished build as each host would serve it. It finds what
-// `millrace check` would find after the upload. It ignores failures below the URL files,
-// which the host does not serve. show is called with the number of finished hosts and of
-// all hosts.
-func AskHosts(ctx context.Context, b *static.Build, base, files string, show func(done, total int)) ([]HostReport, error) {
-	var out []HostReport
-	found := make(map[string]bool)
-	hosts := b.Hosts()
+// AskHost checks a finished build as its host would serve it. It finds what `millrace check`
+// would find after the upload. published are the protocols of the site. AskHost ignores
+// failures below the URL files, which the host does not serve.
+func AskHost(ctx context.Context, b *static.Build, base, files string, published []edition.Protocol) (*HostReport, error) {
+	h := b.Host()
+	target, err := check.NewTarget(base, &http.Client{Transport: h}, &check.TargetOptions{Decode: fetch.Decode})
+	if err != nil {
+		return nil, err
+	}
 	var suites []check.Suite
 	for _, proto := range all.Protocols() {
-		suites = append(suites, proto.Suite())
+		if slices.ContainsFunc(published, func(p edition.Protocol) bool { return p.Name == proto.Name }) {
+			suites = append(suites, proto.Suite())
+		}
 	}
-	for i, h := range hosts {
-		show(i, len(hosts))
-		target, err := check.NewTarget(base, &http.Client{Transport: h}, &check.TargetOptions{Decode: fetch.Decode})
-		if err != nil {
-			return nil, err
-		}
-		report, err := check.Run(ctx, target, suites, nil)
-		if err != nil {
-			return nil, err
-		}
-		hr := HostReport{Host: h.Name, Unmet: []UnmetRule{}, Hidden: []string{}}
-		for _, o := range report.Outcomes {
-			if o.State == check.Failed && o.Rule.Level == check.Must && !elsewhere(report.Findings, o.Rule.ID, files) {
-				hr.Unmet = append(hr.Unmet, UnmetRule{o.Protocol, o.Rule.ID, o.Rule.Section, o.Rule.Sentence})
-			}
-		}
-		for name, result := range report.Protocols {
-			found[name] = found[name] || result.Found
-			if !result.Found {
-				hr.Hidden = append(hr.Hidden, name)
-			}
-		}
-		out = append(out, hr)
+	report, err := check.Run(ctx, target, suites, nil)
+	if err != nil {
+		return nil, err
 	}
-	for i := range out { // the site does not publish a protocol that no host has
-		out[i].Hidden = slices.DeleteFunc(out[i].Hidden, func(name string) bool { return !found[name] })
-		slices.Sort(out[i].Hidden)
+	out := &HostReport{Host: h.Name, Title: h.Title, Upload: h.Upload, Works: []string{}, Unmet: []UnmetRule{}, Hidden: []string{}}
+	for _, o := range report.Outcomes {
+		if o.State == check.Failed && o.Rule.Level == check.Must && !elsewhere(report.Findings, o.Rule.ID, files) {
+			out.Unmet = append(out.Unmet, UnmetRule{o.Protocol, o.Rule.ID, o.Rule.Section, o.Rule.Sentence})
+		}
+	}
+	for _, p := range published {
+		switch {
+		case !report.Protocols[p.Name].Found && !slices.ContainsFunc(b.Report.Sizes, func(s static.Size) bool { return s.Protocol == p.Name }):
+			// Its documents belong to another host.
+		case !report.Protocols[p.Name].Found:
+			out.Hidden = append(out.Hidden, p.Name)
+		case !slices.ContainsFunc(out.Unmet, func(u UnmetRule) bool { return u.Protocol == p.Name }):
+			out.Works = append(out.Works, p.Name)
+		}
 	}
 	return out, nil
+}
+
+// Sentences returns what works on the host, what does not, and what to do with the folder.
+func (r *HostReport) Sentences() [3]string {
+	var works, partly, hidden []string
+	rules := make(map[string]int)
+	for _, u := range r.Unmet {
+		rules[u.Protocol]++
+	}
+	for _, p := range all.Protocols() {
+		switch n := rules[p.Name]; {
+		case slices.Contains(r.Works, p.Name):
+			works = append(works, p.Label)
+		case slices.Contains(r.Hidden, p.Name):
+			hidden = append(hidden, p.Label)
+		case n > 0:
+			partly = append(partly, p.Label)
+		}
+	}
+	out := [3]string{"Nothing works in full on " + r.Title + ".", "Nothing is missing.", r.Upload}
+	if len(works) > 0 {
+		out[0] = fmt.Sprintf("On %s, %s work in full.", r.Title, strings.Join(works, ", "))
+		if len(works) == 1 {
+			out[0] = fmt.Sprintf("On %s, %s works in full.", r.Title, works[0])
+		}
+	}
+	var lacks []string
+	if len(partly) > 0 {
+		lacks = append(lacks, fmt.Sprintf("%s can be read, but not by strict clients, because the host does not send every header field", strings.Join(partly, ", ")))
+	}
+	if len(hidden) > 0 {
+		lacks = append(lacks, fmt.Sprintf("clients do not find %s", strings.Join(hidden, ", ")))
+	}
+	if lacks != nil {
+		text := strings.Join(lacks, "; ") + "."
+		out[1] = strings.ToUpper(text[:1]) + text[1:]
+	}
+	return out
 }
 
 // elsewhere reports whether all findings of a rule are below a URL.

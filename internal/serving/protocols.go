@@ -19,7 +19,7 @@ func Protocols(o protocol.PublisherOptions, closed func(name string) bool) (publ
 	}
 	var shown []protocol.Protocol
 	o.Protocols = nil
-	for _, p := range all.Published(o.Also...) {
+	for _, p := range all.Published(&o) {
 		if !p.Public || !closed(p.Name) {
 			shown, o.Protocols = append(shown, p), append(o.Protocols, p.Name)
 		}

@@ -81,7 +81,7 @@ func (s *Service) Open(ctx context.Context, o *Options) error {
 	s.o = *o
 	o = &s.o
 	o.Config.Taggers = nil
-	for _, p := range all.Published(o.Publisher.Also...) {
+	for _, p := range all.Published(&o.Publisher) {
 		o.Config.Taggers = append(o.Config.Taggers, p.Tagger)
 	}
 	publication, err := o.Site.Publication(ctx, o.Config)

@@ -118,7 +118,7 @@ func (r *Report) inspect(ctx context.Context, client *http.Client, site *discove
 		return err
 	}
 	r.hidden(site.Seen, robots)
-	for _, proto := range all.Published() {
+	for _, proto := range all.Published(nil) {
 		r.Serves = append(r.Serves, Served{Protocol: proto.Name, Title: proto.Title, Entry: r.Site + strings.TrimPrefix(proto.Home, "/"), label: proto.Label})
 	}
 	if err := r.readPurposes(site, text); err != nil {

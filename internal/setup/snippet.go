@@ -76,7 +76,7 @@ func Snippet(program string, o *SnippetOptions) (string, error) {
 		s.Source = s.Base
 	}
 	var links []string
-	for _, proto := range all.Published() {
+	for _, proto := range all.Published(nil) {
 		if l := proto.HomeLink; l.Rel != "" {
 			l.URL = s.Path + proto.Home
 			links = append(links, l.String())

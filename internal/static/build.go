@@ -3,6 +3,7 @@ package static
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,9 +27,9 @@ type Options struct {
 	// Force allows a folder that is not empty and was not created by a build. Files of the
 	// build replace existing files of the same name.
 	Force bool
-	// HeadersFor is the host of the _headers file: "netlify" (many rules), "cloudflare" (few
-	// rules, with placeholders), or "" for a file that both hosts can read.
-	HeadersFor string
+	// Host is the host whose files the build writes, one of [HostNames]; "" = plain, which
+	// reads no files.
+	Host string
 }
 
 // Build writes one state of a site into a folder. It is not safe for concurrent use.
@@ -43,8 +44,7 @@ type Build struct {
 	base    *url.URL
 	prefix  string // path of base without the slash at its end, percent-encoded
 	force   bool
-	most    int  // maximum number of rules in the _headers file
-	splats  bool // values may use ":splat" for the characters that a "*" matches
+	kind    *kind
 
 	found      bool         // the folder has the record of an earlier build
 	owned      map[key]bool // files written by earlier builds or this one
@@ -52,7 +52,7 @@ type Build struct {
 	journal    *os.File
 
 	names     map[key]nameEntry // by folded name
-	rules     []rule            // of the _headers file
+	rules     []rule            // of the host's file for header fields
 	sets      map[string]int
 	lists     [][]field // headers that files have in common
 	immutable []bool    // whether the files of a list are immutable
@@ -99,11 +99,13 @@ func Open(dir, base string, handler http.Handler, o *Options) (*Build, error) {
 		handler: handler, base: u, prefix: strings.TrimRight(u.EscapedPath(), "/"), force: o.Force,
 		owned: make(map[key]bool), journalled: make(map[key]bool), names: make(map[key]nameEntry),
 		sets:   make(map[string]int),
-		Report: NewReport(), own: map[string]*bytes.Buffer{headersName: nil, redirectsName: nil},
+		Report: NewReport(), own: make(map[string]*bytes.Buffer), kind: kindOf(o.Host),
 	}
-	b.most, b.splats = maxRules, o.HeadersFor == cloudflare
-	if o.HeadersFor == netlify {
-		b.most = maxRulesNetlify
+	if b.kind == nil {
+		return nil, fmt.Errorf("build: host %q: %w: want one of %s", o.Host, millrace.ErrInvalid, strings.Join(HostNames(), ", "))
+	}
+	for _, name := range b.kind.own {
+		b.own[name] = nil
 	}
 	if err := b.open(dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("build into %s: %w", dir, err), b.Close())
@@ -336,7 +338,11 @@ func (b *Build) finish(ctx context.Context) error {
 		return err
 	}
 	record := &output{build: b, name: recordName}
-	_, err := io.Copy(record, b.record)
+	compressed := gzip.NewWriter(record)
+	_, err := io.Copy(compressed, b.record)
+	if err == nil {
+		err = compressed.Close()
+	}
 	if err == nil {
 		_, err = record.commit(time.Time{})
 	}

@@ -1,9 +1,9 @@
 package static
 
 import (
-	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -15,10 +15,12 @@ const (
 	redirectsName = "_redirects"
 )
 
-// Limits of Cloudflare Pages. Netlify documents no limits for headers.
+// Limits of Cloudflare Pages, and of Vercel, whose limit of routes includes rewrites. Netlify
+// documents no limits for headers.
 const (
 	maxRules        = 100
 	maxRulesNetlify = 10_000
+	maxRulesVercel  = 1024
 	maxRuleLine     = 2000
 	maxRedirects    = 2000
 )
@@ -40,45 +42,58 @@ func (b *Build) sayable(set int) (out []field) {
 	return out
 }
 
-// hostFiles writes the _headers and _redirects files.
-func (b *Build) hostFiles() ([]rule, error) {
-	rules, err := b.headers()
-	if err != nil {
-		return nil, err
+// configure writes the files that the host reads.
+func (b *Build) configure(ctx context.Context) (err error) {
+	if b.kind.rules > 0 {
+		if b.rules, err = b.headers(); err != nil {
+			return err
+		}
+		b.Report.Rules = len(b.rules)
 	}
-	b.Report.Rules = len(rules)
+	err = b.each(func(l *line) error {
+		if l.separate() {
+			b.Report.Separate++
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	return b.kind.write(b)
+}
+
+// headersFiles writes the _headers and _redirects files.
+func (b *Build) headersFiles() error {
 	var text bytes.Buffer
 	theirs(&text, b.own[headersName])
-	if len(rules) > 0 {
+	if len(b.rules) > 0 {
 		text.WriteString("# Made by millrace build: header fields of the protocols' documents.\n")
 	}
-	for _, r := range rules {
+	for _, r := range b.rules {
 		text.WriteString(r.path + "\n")
 		for _, f := range r.fields {
 			text.WriteString("  " + f.Name + ": " + f.Value + "\n")
 		}
 	}
-	if err := b.ownFile(headersName, text.Bytes()); err != nil {
-		return nil, err
-	}
-	text.Reset()
+	return errors.Join(b.ownFile(headersName, text.Bytes()), b.redirects())
+}
+
+// redirects writes the _redirects file, which maps the paths of documents to separate names.
+func (b *Build) redirects() error {
+	var text bytes.Buffer
 	theirs(&text, b.own[redirectsName])
 	left := maxRedirects - b.rulesOf(redirectsName)
-	err = b.each(func(l *line) error {
-		if !l.separate() {
-			return nil
-		}
-		b.Report.Separate++
-		if left > 0 {
+	err := b.each(func(l *line) error {
+		if l.separate() && left > 0 {
 			left--
 			fmt.Fprintf(&text, "%s %s 200\n", b.prefix+l.Path, b.prefix+"/"+escaped(l.Name))
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return rules, b.ownFile(redirectsName, text.Bytes())
+	return b.ownFile(redirectsName, text.Bytes())
 }
 
 // theirs copies the site's own text to the start of a file.
@@ -98,6 +113,10 @@ func (b *Build) rulesOf(name string) (n int) {
 	own := b.own[name]
 	if own == nil {
 		return 0
+	}
+	if name == vercelName {
+		_, headers, rewrites, _ := b.vercelOwn() // vercel returns the error
+		return len(headers) + len(rewrites)
 	}
 	for text := range strings.Lines(own.String()) {
 		if strings.TrimSpace(text) != "" && text[0] != ' ' && text[0] != '\t' && text[0] != '#' {
@@ -131,7 +150,7 @@ func (b *Build) ownFile(name string, text []byte) error {
 // headers returns the rules of the _headers file: first patterns, then a rule for each
 // path that still lacks fields, the root first, up to the limit.
 func (b *Build) headers() ([]rule, error) {
-	place := b.most - b.rulesOf(headersName)
+	place := b.kind.rules - b.rulesOf(b.kind.own[0])
 	rules, err := b.wildcards()
 	if err != nil {
 		return nil, err
@@ -166,39 +185,4 @@ func (b *Build) headers() ([]rule, error) {
 		}
 	}
 	return rules, nil
-}
-
-// configure writes the configuration files of the hosts.
-func (b *Build) configure(ctx context.Context) error {
-	rules, err := b.hostFiles()
-	if err != nil {
-		return err
-	}
-	b.rules = rules
-	for _, f := range []struct {
-		name  string
-		write func(*bufio.Writer) error
-	}{
-		{"nginx-http.conf", b.nginxMaps},
-		{"nginx.conf", b.nginxServer},
-		{"Caddyfile", b.caddy},
-	} {
-		if err := ctx.Err(); err != nil {
-			return context.Cause(ctx)
-		}
-		o := &output{build: b, name: hidden + "/" + f.name}
-		text := bufio.NewWriter(o)
-		err := f.write(text)
-		if err == nil {
-			err = text.Flush()
-		}
-		if err == nil {
-			_, err = o.commit(time.Time{})
-		}
-		if err != nil {
-			_ = o.discard()
-			return fmt.Errorf("%s: %w", f.name, err)
-		}
-	}
-	return nil
 }

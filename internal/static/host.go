@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -16,35 +15,20 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Host is an [http.RoundTripper] that simulates a static host with the folder of a build. It
-// answers only requests to that host.
+// Host is an [http.RoundTripper] that simulates the static host of a build. It answers only
+// requests to that host.
 type Host struct {
-	Name     string // such as "netlify"
-	build    *Build
-	full     bool   // it sends all fields
-	rules    []rule // the fields it sends if full is false
-	splat    bool   // it replaces ":splat"
-	separate bool   // it finds documents with a separate name
-	dates    bool   // a 304 of a document has Last-Modified in addition to ETag
-	strict   bool   // a 304 requires every condition of the request, as with nginx by default
+	Name  string // such as "netlify"
+	Title string // for people, such as "Netlify"
+	// Upload is the sentence that says what to do with the folder.
+	Upload string
+	build  *Build
+	kind   *kind
 }
 
-// Hosts that read a _headers file.
-const (
-	netlify    = "netlify"
-	cloudflare = "cloudflare"
-)
-
-// Hosts returns the hosts for which a finished build has configuration, and one host without
-// configuration. Use them before Close.
-func (b *Build) Hosts() []*Host {
-	return []*Host{
-		{Name: netlify, build: b, rules: b.rules, separate: true},
-		{Name: cloudflare, build: b, rules: b.rules[:min(len(b.rules), maxRules)], splat: true, separate: true},
-		{Name: "nginx", build: b, full: true, separate: true, dates: true},
-		{Name: "caddy", build: b, full: true, separate: true, dates: true},
-		{Name: "plain", build: b, strict: true},
-	}
+// Host returns the host of a finished build. Use it before Close.
+func (b *Build) Host() *Host {
+	return &Host{Name: b.kind.name, Title: b.kind.title, Upload: b.kind.upload, build: b, kind: b.kind}
 }
 
 // RoundTrip implements [http.RoundTripper]. For other hosts it returns
@@ -135,25 +119,17 @@ func (h *Host) serve(w http.ResponseWriter, r *http.Request, l *line, f *os.File
 		return
 	}
 	head := w.Header()
-	head.Set(contentType, typeOf(l.Name))
+	head.Set(contentType, h.kind.typeOf(l.Name))
 	head.Set("Etag", `"`+strconv.FormatInt(info.Size(), 16)+"-"+strconv.FormatInt(info.ModTime().UnixNano(), 16)+`"`)
-	if h.full {
-		if l.Set > 0 {
-			for _, f := range h.build.lists[l.Set-1] {
-				head.Set(f.Name, f.Value)
-			}
-		}
-		if l.Link != "" {
-			head.Set("Link", l.Link)
-		}
-		if l.Tag != "" {
-			head.Set("Etag", l.Tag)
+	if h.kind.fields != nil {
+		for _, f := range h.kind.fields(h.build, l) {
+			head.Set(f.Name, f.Value)
 		}
 	}
 	said := make(map[string]bool)
-	for _, rule := range h.rules {
+	for _, rule := range h.build.rules {
 		if rule.matches(r.URL.EscapedPath()) {
-			for _, f := range rule.said(r.URL.EscapedPath(), h.splat) {
+			for _, f := range rule.said(r.URL.EscapedPath(), h.kind.splats) {
 				if said[f.Name] {
 					head.Set(f.Name, head.Get(f.Name)+", "+f.Value)
 				} else {
@@ -167,7 +143,7 @@ func (h *Host) serve(w http.ResponseWriter, r *http.Request, l *line, f *os.File
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		return
 	}
-	if h.strict && r.Header.Get("If-None-Match") != "" {
+	if h.kind.strict && r.Header.Get("If-None-Match") != "" {
 		since := r.Header.Get("If-Modified-Since")
 		if t, err := http.ParseTime(since); since != "" && (err != nil || t.Unix() != info.ModTime().Unix()) {
 			r = r.Clone(r.Context())
@@ -175,7 +151,7 @@ func (h *Host) serve(w http.ResponseWriter, r *http.Request, l *line, f *os.File
 			r.Header.Del("If-Modified-Since")
 		}
 	}
-	if h.dates && l.Set > 0 {
+	if h.kind.dates && l.Set > 0 {
 		w = dated{w, info.ModTime()}
 	}
 	http.ServeContent(w, r, l.Name, info.ModTime(), f)
@@ -202,7 +178,7 @@ func (h *Host) find(p string) (*line, error) {
 	if err != nil {
 		return nil, nil //nolint:nilerr // no file has the name
 	}
-	if b.blocked(name) == errFile && h.separate {
+	if b.blocked(name) == errFile && h.kind.aside {
 		name = b.separateName(name)
 	}
 	at, ok := b.names[keyOf(fold(name))]
@@ -232,23 +208,4 @@ func (b *Build) folder(p string) bool {
 	}
 	at, ok := b.names[keyOf(fold(name))]
 	return ok && at.file && at.at > 0
-}
-
-// typeOf returns the media type that hosts use for a name.
-func typeOf(name string) string {
-	switch strings.ToLower(path.Ext(name)) {
-	case ".html", ".htm":
-		return "text/html"
-	case ".json":
-		return "application/json"
-	case ".xml":
-		return "text/xml"
-	case ".txt":
-		return "text/plain"
-	case ".css":
-		return "text/css"
-	case ".js":
-		return "text/javascript"
-	}
-	return "application/octet-stream"
 }

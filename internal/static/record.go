@@ -3,6 +3,7 @@ package static
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -19,9 +20,9 @@ import (
 // Files in the hidden folder.
 const (
 	hidden      = ".millrace"
-	recordName  = hidden + "/build.jsonl" // record of the last complete build
-	journalName = hidden + "/journal"     // files that the current build adds to the record
-	lockName    = hidden + "/lock"        // held by the running build
+	recordName  = hidden + "/build.jsonl.gz" // record of the last complete build
+	journalName = hidden + "/journal"        // files that the current build adds to the record
+	lockName    = hidden + "/lock"           // held by the running build
 	unfinished  = hidden + "/tmp-"
 )
 
@@ -75,6 +76,15 @@ func keyOf(name string) (k key) {
 	sum := sha256.Sum256([]byte(name))
 	copy(k[:], sum[:])
 	return k
+}
+
+// compressedLines is lines for a record of an earlier build.
+func compressedLines(r io.Reader, f func(l *line) error) error {
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
+	}
+	return lines(z, f)
 }
 
 // lines calls f for every line of a record except the first.
@@ -148,7 +158,7 @@ func (b *Build) recall() error {
 	case err == nil:
 		defer f.Close()
 		b.found = true
-		err = lines(f, func(l *line) error {
+		err = compressedLines(f, func(l *line) error {
 			if l.Name != "" {
 				b.owned[keyOf(l.Name)] = true
 			}
@@ -212,7 +222,7 @@ func (b *Build) sweep() error {
 	}
 	if f, err := b.root.Open(recordName); err == nil {
 		defer f.Close()
-		err := lines(f, func(l *line) error {
+		err := compressedLines(f, func(l *line) error {
 			if l.Name == "" {
 				return nil
 			}

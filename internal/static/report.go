@@ -1,6 +1,11 @@
 package static
 
-import "github.com/millrace/millrace"
+import (
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace"
+)
 
 // Report is the result of a build.
 type Report struct {
@@ -8,6 +13,7 @@ type Report struct {
 	Unchanged    int      `json:"unchanged"`      // files that have not changed
 	Removed      int      `json:"removed"`        // files of the last build that were removed
 	Bytes        int64    `json:"bytes"`          // size of all files
+	Sizes        []Size   `json:"sizes"`          // the same by protocol, the site's own files first
 	WrittenFiles []string `json:"written_files"`  // names of written files, at most 1000
 	RemovedFiles []string `json:"removed_files"`  // names of removed files, at most 1000
 	LeftOut      []Left   `json:"left_out"`       // documents without a file, at most 1000
@@ -19,7 +25,14 @@ type Report struct {
 
 // NewReport returns an empty report.
 func NewReport() Report {
-	return Report{WrittenFiles: []string{}, RemovedFiles: []string{}, LeftOut: []Left{}}
+	return Report{WrittenFiles: []string{}, RemovedFiles: []string{}, LeftOut: []Left{}, Sizes: []Size{}}
+}
+
+// Size is the size of the files of a protocol.
+type Size struct {
+	Protocol string `json:"protocol,omitempty"` // absent for the site's own pages and other files
+	Files    int    `json:"files"`
+	Bytes    int64  `json:"bytes"`
 }
 
 // Left is a path that has no file, or an incomplete one.
@@ -51,8 +64,14 @@ func (r *Report) leave(path, proto, code, reason string) {
 	}
 }
 
-func (r *Report) count(name string, size int64, changed bool) {
+func (r *Report) count(name, proto string, size int64, changed bool) {
 	r.Bytes += size
+	i, found := slices.BinarySearchFunc(r.Sizes, proto, func(s Size, proto string) int { return strings.Compare(s.Protocol, proto) })
+	if !found {
+		r.Sizes = slices.Insert(r.Sizes, i, Size{Protocol: proto})
+	}
+	r.Sizes[i].Files++
+	r.Sizes[i].Bytes += size
 	if !changed {
 		r.Unchanged++
 		return

@@ -134,7 +134,7 @@ const splat = ":splat"
 // splatted returns the Link field of a file in a form that fits all files of the pattern.
 // It returns "" if that is impossible.
 func (b *Build) splatted(pattern string, l *line) string {
-	if !b.splats || l.Link == "" || strings.Contains(l.Link, splat) {
+	if !b.kind.splats || l.Link == "" || strings.Contains(l.Link, splat) {
 		return ""
 	}
 	home := b.base.Scheme + "://" + b.base.Host + b.prefix + "/"

@@ -73,9 +73,12 @@ func build(t *testing.T, dir string, s site, o *Options) *Report {
 	return &b.Report
 }
 
-// begun returns a build that has all items but is not finished.
+// begun is a build that is not finished. It is for Cloudflare, if there are no options.
 func begun(t *testing.T, dir string, s site, o *Options) (*Build, error) {
 	t.Helper()
+	if o == nil {
+		o = &Options{Host: cloudflare}
+	}
 	b, err := Open(dir, base, s, o)
 	if err != nil {
 		return nil, err

@@ -177,7 +177,7 @@ func (o *output) finish(modified time.Time, e *entry) error {
 		return err
 	}
 	e.Date = o.mod.UTC().Format(http.TimeFormat)
-	b.Report.count(o.name, o.size, changed)
+	b.Report.count(o.name, e.Protocol, o.size, changed)
 	if e.Set > 0 {
 		for n := b.said; n < e.Set; n++ {
 			if err := b.write(&line{Header: b.lists[n]}); err != nil {

@@ -26,10 +26,16 @@ func Protocols() []protocol.Protocol {
 	}
 }
 
-// Published returns the protocols in which a site is published: those without OnRequest, and
-// those named in also.
-func Published(also ...string) []protocol.Protocol {
-	return slices.DeleteFunc(Protocols(), func(p protocol.Protocol) bool { return p.OnRequest && !slices.Contains(also, p.Name) })
+// Published returns the protocols in which a site is published with the options o: those
+// without OnRequest, if o is not Compact also those with Repeats, and those in Also. Nil
+// options mean the zero value.
+func Published(o *protocol.PublisherOptions) []protocol.Protocol {
+	if o == nil {
+		o = new(protocol.PublisherOptions)
+	}
+	return slices.DeleteFunc(Protocols(), func(p protocol.Protocol) bool {
+		return (p.OnRequest || o.Compact && p.Repeats) && !slices.Contains(o.Also, p.Name)
+	})
 }
 
 // Label returns the display name of a protocol. For any other way to read a site it returns

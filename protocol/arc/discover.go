@@ -20,9 +20,13 @@ const (
 // in the head of the home page (E.3.2).
 func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	docs := strings.TrimSuffix(v.Site().EndpointBase, "/")
+	entry, forms := pathWellKnown, []download{{"DataDownload", "application/json", docs + pathList}, {"DataDownload", yamlType, docs + pathYAML}}
+	if p.o.Compact {
+		entry, forms = pathList, forms[:1]
+	}
 	n := millrace.Advertisement{
-		RootData: []json.RawMessage{pointer(docs)},
-		Entries:  []millrace.Entry{{URL: docs + pathWellKnown, Type: "application/json"}},
+		RootData: []json.RawMessage{pointer(docs, forms)},
+		Entries:  []millrace.Entry{{URL: docs + entry, Type: "application/json"}},
 		Allow:    []string{"/arc-sitemap", "/.well-known/arc-"},
 	}
 	if !p.own.NoSitemapLine {
@@ -34,15 +38,16 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	return n
 }
 
+// download is a file of the list in JSON-LD.
+type download struct {
+	Type     string `json:"@type"`
+	Encoding string `json:"encodingFormat"`
+	URL      string `json:"contentUrl"`
+}
+
 // pointer returns the JSON-LD that names the list (E.3.2). The example of the specification
 // lacks contentUrl, without which a DataDownload is useless.
-func pointer(docs string) json.RawMessage {
-	type download struct {
-		Type     string `json:"@type"`
-		Encoding string `json:"encodingFormat"`
-		URL      string `json:"contentUrl"`
-	}
-	forms := []download{{"DataDownload", "application/json", docs + pathList}, {"DataDownload", yamlType, docs + pathYAML}}
+func pointer(docs string, forms []download) json.RawMessage {
 	b, err := json.Marshal(struct {
 		Context      string     `json:"@context"`
 		Type         string     `json:"@type"`

@@ -103,6 +103,7 @@ func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrac
 			switch {
 			case d.n == 0:
 				small = append(small, p.quiet(v.Site(), d.start, d.newest))
+			case p.o.Compact && 2*d.n > v.Site().Pages: // it would repeat the list
 			case d.n <= p.most:
 				docs = append(docs, p.delta(v, d))
 			}

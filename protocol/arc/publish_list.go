@@ -14,7 +14,8 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// lists returns the list under its two names, and its YAML form.
+// lists returns the list under its two names, and its YAML form. A compact site has only the
+// list.
 func (p *publisher) lists(v millrace.View) []*millrace.Document {
 	site := v.Site()
 	list := p.large(pathList, contentType, func(keyed bool) *millrace.Parts {
@@ -25,6 +26,9 @@ func (p *publisher) lists(v millrace.View) []*millrace.Document {
 		}
 	})
 	list.PageCount = int64(site.Pages)
+	if p.o.Compact {
+		return []*millrace.Document{list}
+	}
 	known := *list
 	known.Path = pathWellKnown
 	twin := p.large(pathYAML, yamlType, func(keyed bool) *millrace.Parts {

@@ -18,6 +18,7 @@ const source = "https://github.com/jcviau81/openfeeder"
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
 		Name:     Name,
+		Repeats:  true,
 		Label:    "OpenFeeder",
 		Title:    "OpenFeeder",
 		Version:  version,

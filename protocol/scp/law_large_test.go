@@ -34,7 +34,16 @@ func (addr leadsTo) RoundTrip(r *http.Request) (*http.Response, error) {
 // folder builds the documents of a server into a folder, and returns the hosts that serve it.
 func (p *published) folder(t *testing.T) (hosts []*static.Host) {
 	t.Helper()
-	b, err := static.Open(t.TempDir(), "https://x.test/", atServer{p, t}, nil)
+	for _, host := range static.HostNames() {
+		hosts = append(hosts, p.host(t, host))
+	}
+	return hosts
+}
+
+// host builds a folder for a host, and returns the host.
+func (p *published) host(t *testing.T, name string) *static.Host {
+	t.Helper()
+	b, err := static.Open(t.TempDir(), "https://x.test/", atServer{p, t}, &static.Options{Host: name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +60,7 @@ func (p *published) folder(t *testing.T) (hosts []*static.Host) {
 	if len(b.Report.LeftOut) > 0 {
 		t.Errorf("left out: %+v", b.Report.LeftOut)
 	}
-	return b.Hosts()
+	return b.Host()
 }
 
 // carried returns the pages of the site as the protocol carries them.

@@ -40,6 +40,7 @@ type PublisherOptions struct {
 type publisher struct {
 	listItems int
 	own       PublisherOptions
+	compact   bool // see [protocol.PublisherOptions]
 
 	mu   sync.Mutex
 	last division // sections of the last view; guarded by mu
@@ -52,10 +53,15 @@ func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	if o == nil {
 		o = new(protocol.PublisherOptions)
 	}
-	return &publisher{
+	p := &publisher{
 		listItems: max(1, min(cmp.Or(o.ListItems, sitemap.MaxURLs), sitemap.MaxURLs)),
 		own:       *protocol.Own[PublisherOptions](o),
+		compact:   o.Compact,
 	}
+	if p.compact && p.own.Sections == nil {
+		p.own.Sections = []string{} // the collection of all pages has the pages of a section too
+	}
+	return p
 }
 
 // Find returns not found: all documents are part of the edition, because they are as large as

@@ -57,7 +57,7 @@ func (pl *plan) deltas(ctx context.Context) error {
 
 // valid reports whether a held collection can be listed.
 func (pl *plan) valid(g *group) bool {
-	return g.Key == pl.key && g.Retired.IsZero() && len(g.files) == len(codings)
+	return g.Key == pl.key && g.Retired.IsZero() && len(g.files) == len(pl.codings())
 }
 
 // outlived reports whether a delta is too old to be listed.

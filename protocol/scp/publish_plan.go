@@ -56,6 +56,14 @@ type group struct {
 // codings are the codings of every collection, the best one first (protocols.md, section 3).
 var codings = []string{"zstd", "gzip", ""}
 
+// codings returns the codings of the publisher's collections. A compact site has the best one.
+func (p *publisher) codings() []string {
+	if p.compact {
+		return codings[:1]
+	}
+	return codings
+}
+
 // plan is the state of one edition during generation.
 type plan struct {
 	*publisher
@@ -118,7 +126,7 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 	}
 	for _, g := range pl.held {
 		sec := pl.section(g.Section)
-		if sec == nil || g.Key != pl.key || !g.Retired.IsZero() || len(g.files) != len(codings) {
+		if sec == nil || g.Key != pl.key || !g.Retired.IsZero() || len(g.files) != len(pl.codings()) {
 			continue
 		}
 		if !g.delta() && (sec.snapshot == nil || g.Generated.After(sec.snapshot.Generated)) {

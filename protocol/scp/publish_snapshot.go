@@ -134,7 +134,7 @@ func (pl *plan) finish(ctx context.Context, c *collection) error {
 	c.files, err = c.artifactWriter.Finish(ctx, head, millrace.Artifact{
 		ETag: tag, Modified: c.Generated, PageCount: int64(c.Pages), Note: raw,
 		Header: pl.header(&c.note),
-	}, codings, func(coding, sum string) string {
+	}, pl.codings(), func(coding, sum string) string {
 		return "/scp/" + c.Section + "-" + sum[:16] + suffixes[coding]
 	})
 	pl.used[&c.group] = true

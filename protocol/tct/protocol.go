@@ -138,6 +138,7 @@ func (d *draft) Protocol() protocol.Protocol {
 		Tagger:       d.Tagger(),
 		NewPublisher: d.NewPublisher,
 		OnRequest:    d.OnRequest,
+		Repeats:      true,
 		Rules:        func() []check.Rule { return d.Rules(d.Rule) },
 		Probe:        d.probe,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {

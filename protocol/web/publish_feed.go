@@ -30,6 +30,14 @@ type feedForm struct{ suffix, mediaType string }
 
 var feedForms = []feedForm{{".atom", atomType}, {".json", jsonFeedType}}
 
+// feedForms returns the formats of the feeds. A compact site has Atom.
+func (d *once) feedForms() []feedForm {
+	if d.compact {
+		return feedForms[:1]
+	}
+	return feedForms
+}
+
 func (f feedForm) path(n int) string {
 	if n == 1 {
 		return "/feed" + f.suffix
@@ -271,9 +279,9 @@ func (d *once) feed(ctx context.Context, v millrace.View, path string) (*millrac
 }
 
 // announceFeeds adds links to the feeds on the home page, where readers look for them.
-func announceFeeds(site millrace.Site, n *millrace.Advertisement) {
+func (d *once) announceFeeds(site millrace.Site, n *millrace.Advertisement) {
 	docs := strings.TrimSuffix(site.EndpointBase, "/")
-	for _, form := range feedForms {
+	for _, form := range d.feedForms() {
 		n.Root = append(n.Root, millrace.Link{URL: docs + form.path(1), Rel: "alternate", Type: form.mediaType, HTML: true})
 		n.Topics = append(n.Topics, form.path(1))
 	}

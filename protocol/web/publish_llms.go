@@ -170,7 +170,9 @@ func (p *publisher) head(ctx context.Context, v millrace.View, l *index) ([]mill
 	if l.path == listPath {
 		// No links: a feed is not Markdown, and agents take what is linked for pages.
 		docs := strings.TrimSuffix(site.EndpointBase, "/")
-		note += " Changes: " + docs + feedForms[0].path(1) + " and " + docs + feedForms[1].path(1)
+		for i, form := range p.feedForms() {
+			note += []string{" Changes: ", " and "}[i] + docs + form.path(1)
+		}
 	}
 	return append(blocks, millrace.Block{Type: millrace.TextBlock, Text: note}), nil
 }

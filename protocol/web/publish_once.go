@@ -24,6 +24,7 @@ type once struct {
 	hubs      []string
 	policy    *millrace.Policy
 	sitemaps  bool
+	compact   bool // see [protocol.PublisherOptions]
 	listItems int
 }
 
@@ -31,7 +32,7 @@ type once struct {
 const sitemapOf = "scp"
 
 func newOnce(o *protocol.PublisherOptions) once {
-	d := once{hubs: protocol.Own[PublisherOptions](o).Hubs, policy: o.Policy, listItems: o.ListItems, sitemaps: !slices.Contains(o.Protocols, sitemapOf)}
+	d := once{hubs: protocol.Own[PublisherOptions](o).Hubs, policy: o.Policy, listItems: o.ListItems, compact: o.Compact, sitemaps: !slices.Contains(o.Protocols, sitemapOf)}
 	return d
 }
 
@@ -53,7 +54,7 @@ func (d *once) find(ctx context.Context, v millrace.View, path string) (*millrac
 // all yields every document that find returns, each built when the caller asks for it.
 func (d *once) all(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
-		for _, form := range feedForms {
+		for _, form := range d.feedForms() {
 			for n := 1; n <= maxFeeds; n++ {
 				doc, err := d.feed(ctx, v, form.path(n))
 				if errors.Is(err, millrace.ErrNotFound) {
@@ -76,7 +77,7 @@ func (d *once) all(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Doc
 
 // announce adds the links to all of these documents.
 func (d *once) announce(site millrace.Site, n *millrace.Advertisement) {
-	announceFeeds(site, n)
+	d.announceFeeds(site, n)
 	d.announceLicense(site, n)
 	d.announceSitemaps(site, n)
 }
