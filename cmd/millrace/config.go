@@ -189,7 +189,7 @@ const sourceKey = "source"
 
 // argument returns the argument SOURCE of a command, or nil.
 func argument(command *kong.Node) *kong.Value {
-	if i := slices.IndexFunc(command.Positional, func(v *kong.Value) bool { return v.Name == sourceKey }); i >= 0 {
+	if i := slices.IndexFunc(command.Positional, func(v *kong.Value) bool { return v.Name == sourceKey && v.Target.Kind() == reflect.String }); i >= 0 {
 		return command.Positional[i]
 	}
 	return nil

@@ -100,7 +100,7 @@ func TestReferenceEndpoints(t *testing.T) {
 	if code, _, errs := command(t, nil, "keys", "sign", key); code != exitGood {
 		t.Fatal(errs)
 	}
-	if code, _, errs := command(t, nil, "build", site, "--config", conf, "--out", out, "--base-url", "https://example.com", "--store", filepath.Join(dir, "b.db")); code != exitGood {
+	if code, _, errs := command(t, nil, "build", site, "--complete", "--config", conf, "--out", out, "--base-url", "https://example.com", "--store", filepath.Join(dir, "b.db")); code != exitGood {
 		t.Fatal(errs)
 	}
 	samples := map[string]string{}

@@ -31,8 +31,8 @@ func NewReport() Report {
 // Size is the size of the files of a protocol.
 type Size struct {
 	Protocol string `json:"protocol,omitempty"` // absent for the site's own pages and other files
-	Files    int    `json:"files"`
-	Bytes    int64  `json:"bytes"`
+	Files    int    `json:"files"`              // number of files
+	Bytes    int64  `json:"bytes"`              // size of the files
 }
 
 // Left is a path that has no file, or an incomplete one.
