@@ -29,6 +29,7 @@ type Rule struct {
 	Level    Level
 	Section  string // section of the specification
 	Sentence string // the requirement, in our words
+	Fix      string // what to do about a violation; "" = make the sentence true
 	// Check checks the target and reports violations. It returns [ErrNotApplicable] if the
 	// site has nothing that the rule applies to, [ErrAbsent] if the site does not have the
 	// protocol at all, and any other error if it could not check.
@@ -43,7 +44,9 @@ type Fail func(url, got, want string)
 type Suite struct {
 	Name  string // name of the protocol, such as "tct-01"
 	Label string // name of the protocol for people, such as "TCT 01"; if empty, Name
-	Rules []Rule
+	// Scored gives the result a score: the share of the rules that hold, in percent.
+	Scored bool
+	Rules  []Rule
 }
 
 // Errors of a rule that has nothing to check.

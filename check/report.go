@@ -21,6 +21,7 @@ type Result struct {
 	Label         string `json:"label"`             // name of the protocol for people
 	Found         bool   `json:"found"`             // the site has the protocol
 	Version       string `json:"version,omitempty"` // another version that the site has, which the rules do not cover
+	Score         *int   `json:"score,omitempty"`   // share of the rules that hold, in percent; only of a profile
 	Must          Count  `json:"must"`              // MUST rules
 	Should        Count  `json:"should"`            // SHOULD rules
 	NotApplicable int    `json:"not_applicable"`    // rules that apply to nothing on the site
@@ -37,11 +38,12 @@ type Count struct {
 type Finding struct {
 	Rule     string `json:"rule"` // ID of the rule
 	Protocol string `json:"protocol"`
-	Level    Level  `json:"level"`   // MUST or SHOULD
-	Section  string `json:"section"` // section of the specification
-	URL      string `json:"url"`     // URL of the violation; "" for a finding that counts the rest
-	Got      string `json:"got"`     // what the site has
-	Want     string `json:"want"`    // what the rule requires
+	Level    Level  `json:"level"`         // MUST or SHOULD
+	Section  string `json:"section"`       // section of the specification
+	URL      string `json:"url"`           // URL of the violation; "" for a finding that counts the rest
+	Got      string `json:"got"`           // what the site has
+	Want     string `json:"want"`          // what the rule requires
+	Fix      string `json:"fix,omitempty"` // what to do; absent if want says it
 }
 
 // State is the result of one rule.
@@ -109,7 +111,11 @@ func (r *Report) WriteText(w io.Writer) error {
 			fmt.Fprintf(b, "  %-*s  %s\n", width, p.Label, r.whyNot(name))
 			continue
 		}
-		fmt.Fprintf(b, "  %-*s  MUST %d of %d kept, SHOULD %d of %d kept, %d not applicable, %d not run\n", width, p.Label,
+		score := ""
+		if p.Score != nil {
+			score = fmt.Sprintf("score %d of 100, ", *p.Score)
+		}
+		fmt.Fprintf(b, "  %-*s  %sMUST %d of %d kept, SHOULD %d of %d kept, %d not applicable, %d not run\n", width, p.Label, score,
 			p.Must.Pass, p.Must.Pass+p.Must.Fail, p.Should.Pass, p.Should.Pass+p.Should.Fail, p.NotApplicable, p.NotRun)
 	}
 	for _, level := range []Level{Must, Should} {
@@ -134,6 +140,9 @@ func (r *Report) writeRule(b *bufio.Writer, o Outcome) {
 		default:
 			fmt.Fprintf(b, "  at    %s\n  got   %s\n  want  %s\n", f.URL, f.Got, f.Want)
 		}
+	}
+	if o.Rule.Fix != "" {
+		fmt.Fprintf(b, "  fix   %s\n", o.Rule.Fix)
 	}
 	if o.Reason != "" {
 		fmt.Fprintf(b, "  then  the rule stopped: %s\n", o.Reason)

@@ -67,6 +67,10 @@ func (r *Report) run(ctx context.Context, t *Target, s Suite, maxFindings int) e
 	for _, out := range outcomes {
 		result.count(out)
 	}
+	if n := result.Must.Pass + result.Must.Fail + result.Should.Pass + result.Should.Fail; s.Scored && n > 0 {
+		score := (100*(result.Must.Pass+result.Should.Pass) + n/2) / n
+		result.Score = &score
+	}
 	r.Protocols[s.Name] = result
 	r.Findings = append(r.Findings, findings...)
 	r.Outcomes = append(r.Outcomes, outcomes...)
@@ -120,7 +124,7 @@ func (c *collector) fail(url, got, want string) {
 func (c *collector) finding(url, got, want string) Finding {
 	return Finding{
 		Rule: c.rule.ID, Protocol: c.suite, Level: c.rule.Level, Section: c.rule.Section,
-		URL: url, Got: got, Want: want,
+		URL: url, Got: got, Want: want, Fix: c.rule.Fix,
 	}
 }
 

@@ -1,0 +1,294 @@
+package profile
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/weblink"
+	"github.com/millrace/millrace/protocol/kit"
+)
+
+// maxProbed is the maximum number of documents that the rules of [Proxy] request.
+const maxProbed = 8
+
+// passed is a machine document of the site, as it comes through the proxies on the way.
+type passed struct {
+	url    string
+	plain  *check.Response // to Accept-Encoding: identity
+	zipped *check.Response // to Accept-Encoding: gzip
+	head   *check.Response // to HEAD
+}
+
+// way is what the rules of [Proxy] share.
+type way struct {
+	kit.SiteContext
+	documents []*passed
+	page      string // a page in HTML
+	html      *check.Response
+}
+
+var onWay = kit.Rule("proxy", func(ctx context.Context, t *check.Target) (*way, error) {
+	s := &way{SiteContext: kit.NewSiteContext(t)}
+	return s, s.see(ctx)
+})
+
+// Proxy returns the rules that a correct server keeps, and a proxy or CDN in front of it
+// breaks. A finding names the proxy, if its responses do, and the fix says what to set.
+func Proxy() check.Suite {
+	const must, should = check.Must, check.Should
+	rule := func(section, word string, level check.Level, sentence, fix string, f check.SiteCheck[*way]) check.Rule {
+		r := onWay(section, word, level, sentence, f)
+		r.Fix = "Your proxy probably breaks this. " + fix
+		return r
+	}
+	const noCoding = "nginx: gzip off; in the location of these documents. Caddy: exclude them from encode. " +
+		"Cloudflare: a compression rule that disables compression for them. millrace compresses by itself."
+	const noCache = "nginx: proxy_cache off; or $http_accept in proxy_cache_key. Caddy: no cache module on pages, or Accept in its key. " +
+		"Cloudflare: a cache rule that bypasses the cache for pages with Vary: Accept; it ignores Vary."
+	const noRewrite = "nginx: no sub_filter or pagespeed on these documents. Caddy: no replace. " +
+		"Cloudflare: disable Email Address Obfuscation and Rocket Loader for them, or send Cache-Control: no-transform."
+	const conditions = "nginx: remove proxy_set_header If-None-Match \"\"; and proxy_ignore_headers. Caddy: remove header_up -If-None-Match. " +
+		"Cloudflare: enable Respect Strong ETags in a cache rule."
+	return check.Suite{Name: "proxy", Label: "Proxy", Rules: []check.Rule{
+		rule("rfc9110-12.5.3", "identity", must, "A document has no content coding if the client accepts none.", noCoding, onDocuments(func(d *passed, fail func(got, want string)) bool {
+			if coding := d.plain.Header.Get("Content-Encoding"); coding != "" {
+				fail("Content-Encoding: "+coding+" to Accept-Encoding: identity", "no content coding")
+			}
+			return true
+		})),
+		rule("rfc9110-8.8.1", "weakened-etag", should, "A document's strong ETag stays strong when it is compressed.", noCoding, onDocuments(func(d *passed, fail func(got, want string)) bool {
+			tag := d.plain.Header.Get("ETag")
+			if tag == "" || strings.HasPrefix(tag, "W/") || d.zipped == nil {
+				return false
+			}
+			if with := d.zipped.Header.Get("ETag"); with == "" {
+				fail("no ETag to Accept-Encoding: gzip", "a strong ETag, as without a coding")
+			} else if strings.HasPrefix(with, "W/") {
+				fail("ETag: "+with+" to Accept-Encoding: gzip", "a strong ETag, as without a coding")
+			}
+			return true
+		})),
+		rule("rfc9110-12.5.3", "vary-coding", should, "What depends on Accept-Encoding says so by Vary.", "nginx: gzip_vary on;. Caddy and Cloudflare do this unless a rule removes Vary.", onDocuments(func(d *passed, fail func(got, want string)) bool {
+			if d.zipped == nil || d.zipped.Header.Get("Content-Encoding") == "" {
+				return false
+			}
+			if !kit.Varies(d.zipped.Header, "Accept-Encoding") {
+				fail("Content-Encoding: "+d.zipped.Header.Get("Content-Encoding")+" with Vary: "+d.zipped.Field("Vary"), "Vary: Accept-Encoding")
+			}
+			return true
+		})),
+		rule("rfc9530-2", "digest", must, "The content has the digest that its server computed.", noRewrite, onDocuments(func(d *passed, fail func(got, want string)) bool {
+			said, body := "", d.plain.Coded
+			for digest := range strings.SplitSeq(d.plain.Field("Content-Digest"), ",") {
+				if value, ok := strings.CutPrefix(strings.TrimSpace(digest), "sha-256=:"); ok {
+					said = strings.TrimSuffix(value, ":")
+				}
+			}
+			if said == "" || d.plain.CutErr != nil {
+				return false
+			}
+			if sum := sha256.Sum256(body); base64.StdEncoding.EncodeToString(sum[:]) != said {
+				fail("content with another SHA-256 than Content-Digest says", "the content as the server sent it")
+			}
+			return true
+		})),
+		rule("rfc9110-9.3.2", "head", should, "A HEAD has the status and the fields of a GET.", "nginx: proxy_cache_convert_head off;, and no location that answers HEAD by itself. "+
+			"Caddy: no method matcher that leaves HEAD out. Cloudflare: no firewall rule against HEAD.", onDocuments(func(d *passed, fail func(got, want string)) bool {
+			if d.head == nil {
+				return false
+			}
+			if d.head.Status != d.plain.Status {
+				fail(d.head.Said()+" to HEAD", d.plain.Said()+", as to GET")
+				return true
+			}
+			for _, name := range []string{"Content-Type", "ETag", "Last-Modified", "Content-Length"} {
+				get, head := d.plain.Header.Get(name), d.head.Header.Get(name)
+				if get != head && get != "" && (head != "" || name != "Content-Length") {
+					fail(name+": "+head+" to HEAD", name+": "+get+", as to GET")
+				}
+			}
+			return true
+		})),
+		rule("rfc9110-13.1.2", "not-modified", must, "If-None-Match with the present tag is answered with 304, in every coding.", conditions, check.Each(documentsOf, func(ctx context.Context, s *way, d *passed, fail check.Fail) (bool, error) {
+			applies := false
+			for coding, was := range map[string]*check.Response{"identity": d.plain, "gzip": d.zipped} {
+				if was == nil || was.Header.Get("ETag") == "" {
+					continue
+				}
+				applies = true
+				resp, err := s.Do(ctx, http.MethodGet, d.url, http.Header{"Accept-Encoding": {coding}, "If-None-Match": {was.Header.Get("ETag")}})
+				if err != nil {
+					return true, err
+				}
+				if resp.Status == http.StatusOK && kit.Opaque(resp) == kit.Opaque(was) {
+					fail(d.url, through(resp, resp.Said()+" to If-None-Match: "+was.Header.Get("ETag")+" with Accept-Encoding: "+coding), "304 Not Modified")
+				} else if resp.Status == http.StatusNotModified && resp.Header.Get("ETag") == "" {
+					fail(d.url, through(resp, "304 without ETag"), "ETag: "+was.Header.Get("ETag"))
+				}
+			}
+			return applies, nil
+		})),
+		rule("rfc9111-4.1", "accept-html", must, "A cache does not answer a request for HTML with Markdown.", noCache, func(ctx context.Context, s *way, fail check.Fail) error {
+			return s.across(ctx, "text/markdown", "text/html", fail)
+		}),
+		rule("rfc9111-4.1", "accept-markdown", should, "A cache does not answer a request for Markdown with HTML, if the page varies by Accept.", noCache, func(ctx context.Context, s *way, fail check.Fail) error {
+			return s.across(ctx, "text/html", "text/markdown", fail)
+		}),
+		rule("rfc9110-12.5.5", "vary-accept", should, "A page that is HTML or Markdown by Accept says so by Vary.", "nginx: no proxy_hide_header Vary; and add_header Vary Accept always; beside a map of $http_accept. "+
+			"Caddy: no header -Vary. Cloudflare: no transform rule that removes Vary.", func(ctx context.Context, s *way, fail check.Fail) error {
+			if s.html == nil {
+				return check.ErrNotApplicable
+			}
+			md, err := s.Do(ctx, http.MethodGet, s.page, http.Header{"Accept": {"text/markdown"}})
+			if err != nil {
+				return err
+			}
+			if !isMarkdown(md) {
+				return check.ErrNotApplicable
+			}
+			for _, r := range []*check.Response{s.html, md} {
+				if !kit.Varies(r.Header, "Accept") {
+					fail(r.URL, through(r, r.Header.Get("Content-Type")+" with Vary: "+r.Field("Vary")), "Vary: Accept")
+				}
+			}
+			return nil
+		}),
+	}}
+}
+
+func documentsOf(s *way) []*passed { return s.documents }
+
+// onDocuments returns the check that runs f on each document. f reports whether the rule
+// applies.
+func onDocuments(f func(d *passed, fail func(got, want string)) bool) check.SiteCheck[*way] {
+	return check.All(documentsOf, func(_ *way, d *passed, fail check.Fail) bool {
+		return f(d, func(got, want string) { fail(d.url, through(d.plain, got), want) })
+	})
+}
+
+// through adds the name of the proxy that a response came through, if it is known.
+func through(r *check.Response, got string) string {
+	h := r.Header
+	name := ""
+	switch server := strings.ToLower(h.Get("Server")); {
+	case h.Get("Cf-Ray") != "" || server == "cloudflare":
+		name = "Cloudflare"
+	case h.Get("X-Amz-Cf-Id") != "":
+		name = "CloudFront"
+	case strings.HasPrefix(h.Get("X-Served-By"), "cache-"):
+		name = "Fastly"
+	case h.Get("X-Varnish") != "":
+		name = "Varnish"
+	case strings.HasPrefix(server, "nginx"):
+		name = "nginx"
+	case server == "caddy" || strings.Contains(h.Get("Via"), "Caddy"):
+		name = "Caddy"
+	case h.Get("Via") != "":
+		name = kit.Short(h.Get("Via"))
+	}
+	if name != "" {
+		got += " (through " + name + ")"
+	}
+	return got
+}
+
+// across requests the page in one form and then in another, without a cache of our own, and
+// reports the first form as the answer to the second request.
+func (s *way) across(ctx context.Context, first, second string, fail check.Fail) error {
+	if s.html == nil {
+		return check.ErrNotApplicable
+	}
+	var got [2]*check.Response
+	for i, accept := range []string{first, second} {
+		var err error
+		if got[i], err = s.Fresh(ctx, http.MethodGet, s.page, http.Header{"Accept": {accept}}); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !got[1].OK():
+		return check.ErrNotApplicable
+	case second == "text/html" && isMarkdown(got[1]):
+		fail(s.page, through(got[1], "Markdown to Accept: text/html"), "HTML")
+	case second == "text/markdown" && !isMarkdown(got[1]):
+		// Without a cache, the site may have no Markdown of this page.
+		if !kit.Varies(got[0].Header, "Accept") || !cached(got[1]) {
+			return check.ErrNotApplicable
+		}
+		fail(s.page, through(got[1], "HTML from a cache to Accept: text/markdown"), "Markdown, or a response of the server")
+	}
+	return nil
+}
+
+// cached reports whether a response says that it comes from a cache.
+func cached(r *check.Response) bool {
+	if age := r.Header.Get("Age"); age != "" && age != "0" {
+		return true
+	}
+	for _, name := range []string{"X-Cache", "Cf-Cache-Status", "X-Cache-Status", "X-Proxy-Cache", "Cache-Status"} {
+		if strings.Contains(strings.ToLower(r.Header.Get(name)), "hit") {
+			return true
+		}
+	}
+	return false
+}
+
+func isMarkdown(r *check.Response) bool {
+	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	kind = strings.TrimSpace(strings.ToLower(kind))
+	return r.OK() && (kind == "text/markdown" || kind == "text/x-markdown")
+}
+
+// see requests the machine documents that the home page and the site's root name.
+func (s *way) see(ctx context.Context) error {
+	home, err := s.Do(ctx, http.MethodGet, s.Site(), http.Header{"Accept": {"text/html"}})
+	if err != nil {
+		return err
+	}
+	s.AddHosts(home.URL)
+	if home.OK() && weblink.IsHTML(home.Header) {
+		s.page, s.html = home.URL, home
+	}
+	urls := []string{s.At("/llms.txt"), s.At("/.well-known/api-catalog")}
+	for _, l := range kit.Links(home) {
+		if kind := strings.ToLower(l.Type); s.Near(l.URL) && (kind == "text/markdown" || strings.Contains(kind, "json") || strings.Contains(kind, "xml")) && !slices.Contains(urls, l.URL) {
+			urls = append(urls, l.URL)
+		}
+	}
+	for _, u := range urls {
+		if len(s.documents) == maxProbed {
+			break
+		}
+		// Not Document, which leaves out content whose digest is wrong.
+		plain, err := s.Get(ctx, u)
+		switch {
+		case check.Unsure(err), ctx.Err() != nil:
+			return cmp.Or(err, ctx.Err())
+		case err != nil, plain.Status != http.StatusOK, plain.CutErr != nil, weblink.IsHTML(plain.Header), kit.LooksHTML(plain.Coded):
+			continue
+		}
+		d := &passed{url: plain.URL, plain: plain}
+		// An error of these shows nothing.
+		if zipped, err := s.Do(ctx, http.MethodGet, d.url, http.Header{"Accept-Encoding": {"gzip"}}); err == nil && zipped.Status == http.StatusOK {
+			d.zipped = zipped
+		}
+		if head, err := s.Do(ctx, http.MethodHead, d.url, nil); err == nil {
+			d.head = head
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		s.documents = append(s.documents, d)
+	}
+	if len(s.documents) == 0 {
+		return fmt.Errorf("%s names no machine document: %w", s.Site(), check.ErrAbsent)
+	}
+	return nil
+}
