@@ -10,6 +10,7 @@ import (
 // recording holds the flags for the recording of requests.
 type recording struct {
 	Events            time.Duration `default:"720h" placeholder:"DURATION" help:"How long to keep each request of a bot, without address and key (default: ${default}). Daily sums are kept forever. 0 records nothing."`
+	AccessLog         string        `placeholder:"FILE" help:"Access log of the site's own server, such as /var/log/nginx/access.log. Requests of bots in it are recorded, too."`
 	EventsHashQueries bool          `help:"Store bots' search queries as keyed hashes (default: as text)." hidden:""`
 }
 
@@ -17,6 +18,9 @@ type recording struct {
 func (c *recording) validate() error {
 	if c.Events < 0 || c.Events > 0 && c.Events < time.Hour {
 		return usageError("--events " + c.Events.String() + ": must be 0 (off) or at least one hour, such as 720h")
+	}
+	if c.AccessLog != "" && c.Events == 0 {
+		return usageError("--access-log: has no effect with --events 0; omit one of them")
 	}
 	if c.EventsHashQueries && c.Events == 0 {
 		return usageError("--events-hash-queries: has no effect with --events 0; omit one of them")

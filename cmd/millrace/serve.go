@@ -122,6 +122,9 @@ func (c *serveCommand) validate() error {
 	if u, err := url.Parse(c.behind()); err == nil && u.Host == c.Listen {
 		return usageError(fmt.Sprintf("--origin %s: this is the address of this server; name the server behind it", c.Origin))
 	}
+	if c.AccessLog != "" && c.Origin != "" {
+		return usageError("--access-log and --origin exclude each other; in front of a site, millrace records all requests itself")
+	}
 	_, err := c.rules()
 	_, wrong := c.place()
 	return errors.Join(wrong, c.crawling.validate(), c.publishing.validate(), c.accessFlags.validate(), c.transport.validate(), c.fronting.validate(), c.stamping.validate(), c.recording.validate(), c.exporting.validate(c.Events > 0), c.metering.validate(), c.boarding.validate(), err)

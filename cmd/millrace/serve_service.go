@@ -129,7 +129,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if s.site, err = o.site(ctx, p); err != nil {
 		return nil, err
 	}
-	so.Site = s.site
+	so.Site, so.AccessLog = s.site, c.AccessLog
 	if so.Events, err = c.events(ctx, o); err != nil {
 		return nil, err
 	}

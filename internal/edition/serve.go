@@ -90,6 +90,25 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request, e *entry, bodie
 	return true, e.respond(w, r, &s.enc, bodies, q)
 }
 
+// Document reports whether the target of a request is a document of a protocol, now or until
+// recently, or is handled by one, and returns its subject. A document that shares the address of
+// a page of the site does not count. The path of r is relative to the documents' base.
+func (s *Server) Document(r *http.Request) (access.Subject, bool) {
+	if h, _, _ := s.Handler(r); h != nil {
+		return access.Subject{}, true
+	}
+	ed := s.current.Load()
+	if ed == nil {
+		return access.Subject{}, false
+	}
+	e, err := s.lookUp(ed, r, nil)
+	if err != nil || e == nil || e.variant() {
+		_, gone := ed.manifest.Gone[r.URL.Path]
+		return access.Subject{}, gone
+	}
+	return e.subject(), true
+}
+
 // lookUp returns the document that a request names, or nil. It ignores a query that
 // names no document. For methods that do not read, it ignores every query, because
 // the allowed methods do not depend on it.

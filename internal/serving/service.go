@@ -37,6 +37,9 @@ type Options struct {
 	// Events configures the recording of requests of bots. If nil, they are not recorded. Open
 	// sets its fields HTMLSizes, Leases and Logger.
 	Events *analytics.Options
+	// AccessLog is the access log of the site's own server, from which requests of bots are
+	// recorded. If empty, or without Events, no log is followed.
+	AccessLog string
 	// Exporters send recorded events to other systems.
 	Exporters []*analytics.Exporter
 	// Push notifies others of every edition. If nil, they are not notified. The caller
@@ -139,6 +142,11 @@ func (s *Service) Answer(g *gateway.Options) (err error) {
 	g.MetricsOptions.LastScan, g.MetricsOptions.Behind = o.Origin.LastScan, s.behind
 	if s.Recorder != nil {
 		g.Events, g.MetricsOptions.Dropped = s.Recorder, s.Recorder.Dropped
+	}
+	if s.Recorder != nil && o.AccessLog != "" {
+		if err := s.follow(g); err != nil {
+			return err
+		}
 	}
 	s.Gateway, err = gateway.New(s.Server, g)
 	return err

@@ -1,0 +1,396 @@
+package accesslog
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/internal/access"
+	"github.com/millrace/millrace/internal/analytics"
+	"github.com/millrace/millrace/internal/bots"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/lease"
+	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/store"
+)
+
+// FollowOptions configure a [Follower]. All fields are required, unless they say otherwise.
+type FollowOptions struct {
+	File  string // the log
+	Site  string // name of the site in the store
+	Base  string // base URL of the site; lines of other hosts and of paths outside are skipped
+	Bots  *bots.Table
+	State store.State
+	Usage store.Usage
+	// Recorder stores the events. The caller runs it.
+	Recorder *analytics.Recorder
+	// Document reports whether millrace serves a document at a path, and returns the path of its
+	// page, if it has one. The gateway records requests for it.
+	Document func(ctx context.Context, path string) (page string, ok bool)
+
+	Leases store.Leases  // nil = no other process uses the store
+	Every  time.Duration // between two looks at the log; 0 = 1 s
+	Logger *slog.Logger  // nil = discard
+}
+
+// Follower reads an access log while a server writes it, and records the requests of bots.
+//
+// It begins at the end of the log. Later it continues where it stopped, also in another process:
+// the position in the store's state identifies the log by the bytes before it. So a log that was
+// renamed or copied is read to its end before its successor. Every line counts once, also if
+// the process was killed.
+//
+// Requests that millrace answered are in the log too if the server passes them on. They count
+// once: the gateway must record its events by [Follower.Record].
+type Follower struct {
+	o      FollowOptions
+	host   string
+	bots   Bots
+	parser Parser
+	seen   recorded
+	local  map[netip.Addr]bool // addresses of this machine
+
+	file    *os.File // nil = closed
+	at      position
+	started bool // the position is loaded
+	dirty   bool // the lines before the position may not be stored
+	skip    bool // the rest of a line that is too long is skipped
+	moved   bool // the log has another file by now
+	missing bool // the missing log was logged
+	unknown int64
+}
+
+// position is a place in a log.
+type position struct {
+	Offset int64  `json:"offset"`
+	Before string `json:"before"` // hash of the bytes before it
+	Event  uint64 `json:"event"`  // number of the last event when all lines before it were stored
+	Known  bool   `json:"known"`  // false = there is no position yet
+}
+
+// NewFollower returns a follower of a log.
+func NewFollower(o *FollowOptions) (*Follower, error) {
+	f := &Follower{o: *o, bots: Bots{Table: o.Bots}, local: make(map[netip.Addr]bool)}
+	f.o.Every = cmp.Or(o.Every, time.Second)
+	if f.o.Logger == nil {
+		f.o.Logger = slog.New(slog.DiscardHandler)
+	}
+	u, err := url.Parse(o.Base)
+	if err != nil {
+		return nil, err
+	}
+	f.host = u.Hostname()
+	addresses, err := net.InterfaceAddrs()
+	for _, a := range addresses {
+		if p, perr := netip.ParsePrefix(a.String()); perr == nil {
+			f.local[p.Addr().Unmap()] = true
+		}
+	}
+	if err != nil {
+		f.o.Logger.Warn("read addresses of this machine failed", "err", err)
+	}
+	// Report a log that is not readable early. It may be missing until the server starts.
+	file, err := os.Open(o.File)
+	if err == nil {
+		info, serr := file.Stat()
+		err = errors.Join(serr, file.Close())
+		if err == nil && !info.Mode().IsRegular() {
+			err = fmt.Errorf("%s: not a regular file", o.File)
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("access log: %w", err)
+	}
+	return f, nil
+}
+
+// Record passes an event of the gateway on to the recorder.
+func (f *Follower) Record(e store.Event) {
+	f.seen.add(&e)
+	f.o.Recorder.Record(e)
+}
+
+// Run follows the log until the context ends. One process at a time does.
+func (f *Follower) Run(ctx context.Context) {
+	lease.Keep(ctx, f.o.Leases, "access log "+f.o.Site, f.o.Logger, func(ctx context.Context) {
+		defer f.close()
+		tick := time.NewTicker(f.o.Every)
+		defer tick.Stop()
+		failing := false
+		err := f.start(ctx)
+		for {
+			if err == nil {
+				err = f.look(ctx)
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			if err != nil && !failing {
+				f.o.Logger.Warn("follow access log failed; trying again", "path", f.o.File, "err", err)
+			}
+			failing = err != nil
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if err = nil; !f.started {
+				err = f.start(ctx)
+			}
+		}
+	})
+}
+
+// start loads the position, and notes the events that were stored after it was saved. The lines of
+// these events are read again.
+func (f *Follower) start(ctx context.Context) (err error) {
+	f.started, f.dirty = false, false
+	if f.at, err = f.saved().Load(ctx); err != nil {
+		return err
+	}
+	if f.at.Known {
+		for e, err := range f.o.Usage.Events(ctx, f.o.Site, store.EventQuery{After: f.at.Event}) {
+			if err != nil {
+				return err
+			}
+			f.seen.add(&e)
+		}
+	}
+	f.started = true
+	return nil
+}
+
+func (f *Follower) saved() state.JSON[position] {
+	return state.JSON[position]{State: f.o.State, Namespace: f.o.Site, Key: "access log " + f.o.File}
+}
+
+func (f *Follower) close() {
+	if f.file != nil {
+		_ = f.file.Close() // opened only for reading
+	}
+	f.file, f.skip, f.moved = nil, false, false
+}
+
+// look reads all new lines, and changes to the next file of a log that was renamed.
+func (f *Follower) look(ctx context.Context) error {
+	if f.dirty {
+		if err := f.save(ctx); err != nil {
+			return err
+		}
+	}
+	if f.file == nil {
+		if err := f.open(ctx); err != nil || f.file == nil {
+			return err
+		}
+	}
+	if err := f.read(ctx); err != nil {
+		f.close()
+		return err
+	}
+	mine, err := f.file.Stat()
+	if err != nil {
+		f.close()
+		return err
+	}
+	now, err := os.Stat(f.o.File)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil // renamed, and not yet written again
+	case err != nil:
+		return err
+	case os.SameFile(mine, now):
+		f.moved = false
+	case !f.moved:
+		f.moved = true // the server may write to the old file for a moment
+	default:
+		f.close()
+		return f.begin(ctx, 0)
+	}
+	return nil
+}
+
+// open opens the file with the saved position, else the log.
+func (f *Follower) open(ctx context.Context) (err error) {
+	file, err := os.Open(f.o.File)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if !f.missing {
+			f.o.Logger.Warn("access log does not exist; waiting for it", "path", f.o.File)
+		}
+		f.missing = true
+		return nil
+	case err != nil:
+		return err
+	}
+	switch {
+	case !f.at.Known && f.missing: // a new log
+		f.file = file
+		return f.begin(ctx, 0)
+	case !f.at.Known:
+		f.file = file
+		size, err := file.Seek(0, io.SeekEnd)
+		if err != nil {
+			return err
+		}
+		f.skip = size > 0 && !endsLine(file, size)
+		f.o.Logger.Info("following access log", "path", f.o.File)
+		return f.begin(ctx, size)
+	case f.at.fits(file):
+		f.file = file
+		return nil
+	}
+	_ = file.Close() // opened only for reading
+	if f.file = f.successor(); f.file != nil {
+		return nil
+	}
+	f.o.Logger.Warn("access log was replaced, and the old one is not beside it; requests at its end are not counted", "path", f.o.File)
+	return f.begin(ctx, 0)
+}
+
+// begin saves a position in the log, and opens the log if necessary.
+func (f *Follower) begin(ctx context.Context, offset int64) (err error) {
+	if f.file == nil {
+		if f.file, err = os.Open(f.o.File); err != nil {
+			return err
+		}
+	}
+	f.at.Offset, f.at.Before, f.dirty = offset, before(f.file, offset), true
+	return f.save(ctx)
+}
+
+// save stores the events of all lines before the position, and the position. Both happen even if
+// the context ends meanwhile.
+func (f *Follower) save(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
+	defer cancel()
+	if err := f.o.Recorder.Flush(ctx); err != nil {
+		return err
+	}
+	f.at.Known = true
+	for e, err := range f.o.Usage.Events(ctx, f.o.Site, store.EventQuery{Newest: true, Limit: 1}) {
+		if err != nil {
+			return err
+		}
+		f.at.Event = e.Number
+	}
+	if err := f.saved().Save(ctx, f.at); err != nil {
+		return err
+	}
+	f.dirty = false
+	return nil
+}
+
+// saveTime is the time limit to store events and a position.
+const saveTime = 10 * time.Second
+
+// read reads the complete lines after the position.
+func (f *Follower) read(ctx context.Context) error {
+	if !f.at.fits(f.file) {
+		f.o.Logger.Info("access log was cut; reading it from its beginning", "path", f.o.File)
+		f.skip = false
+		if err := f.begin(ctx, 0); err != nil {
+			return err
+		}
+	}
+	block := make([]byte, blockSize)
+	for ctx.Err() == nil {
+		n, err := f.file.ReadAt(block, f.at.Offset)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		used := f.lines(ctx, block[:n])
+		if used == 0 && n < maxLine {
+			if n < len(block) {
+				return nil
+			}
+			block = make([]byte, min(2*len(block), maxLine))
+			continue
+		}
+		if used == 0 {
+			used, f.skip = n, true
+		}
+		f.at.Offset += int64(used)
+		f.at.Before, f.dirty = before(f.file, f.at.Offset), true
+		if err := f.save(ctx); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// blockSize is the size of a block of lines in bytes. The lines of a block must be fewer than the
+// recorder's buffer holds.
+const blockSize = 256 << 10
+
+// lines records the complete lines of a block, and returns their size.
+func (f *Follower) lines(ctx context.Context, block []byte) (used int) {
+	var l Line
+	for {
+		i := bytes.IndexByte(block[used:], '\n')
+		if i < 0 {
+			return used
+		}
+		line := block[used : used+i]
+		used += i + 1
+		switch {
+		case f.skip:
+			f.skip = false
+		case len(line) == 0:
+		case f.parser.Parse(line, &l):
+			f.record(ctx, &l)
+		default:
+			if f.unknown++; f.unknown == 1 {
+				f.o.Logger.Warn("access log has a line in an unknown format; such lines are skipped", "path", f.o.File)
+			}
+		}
+	}
+}
+
+// record records a request by a bot, unless the gateway has recorded it.
+func (f *Follower) record(ctx context.Context, l *Line) {
+	bot := f.bots.Of(l.Agent)
+	if bot == nil || l.Host != nil && !SameHost(l.Host, f.host) || f.own(l) {
+		return
+	}
+	e := f.bots.Event(l, bot)
+	raw := e.Path
+	if u, err := canon.URL(canon.Origin(f.o.Base) + raw); err == nil {
+		e.Path = canon.Relative(strings.TrimSuffix(f.o.Base, "/"), u)
+	}
+	if !strings.HasPrefix(e.Path, "/") {
+		if e.Protocol != access.SiteProtocol {
+			return // outside the site
+		}
+		e.Path = raw
+	}
+	noted := e
+	page, document := "", false
+	if e.Protocol != access.SiteProtocol {
+		page, document = f.o.Document(ctx, raw)
+		noted.Path = cmp.Or(page, e.Path)
+	}
+	if f.seen.take(&noted) || document {
+		return
+	}
+	f.o.Recorder.Record(e)
+}
+
+// own reports whether a request is of millrace on this machine, such as its reading of the site.
+func (f *Follower) own(l *Line) bool {
+	if !strings.Contains(string(l.Agent), "millrace/") {
+		return false
+	}
+	a, err := netip.ParseAddr(string(l.Address))
+	return err == nil && (a.Unmap().IsLoopback() || f.local[a.Unmap()])
+}

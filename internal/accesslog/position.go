@@ -1,0 +1,109 @@
+package accesslog
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/store"
+)
+
+// beforeSize is the number of bytes before a position that identify a log: some lines with their
+// times.
+const beforeSize = 1024
+
+// before returns a hash of the bytes before an offset; "" = the beginning, or not readable.
+func before(f *os.File, offset int64) string {
+	n := min(offset, beforeSize)
+	b := make([]byte, n)
+	if _, err := f.ReadAt(b, offset-n); err != nil || n == 0 {
+		return ""
+	}
+	return canon.SHA256Hex(b)[:32]
+}
+
+// fits reports whether a file has the position.
+func (p *position) fits(f *os.File) bool {
+	return p.Offset == 0 || before(f, p.Offset) == p.Before
+}
+
+// successor opens the file beside the log that has the position: the log was renamed or copied. It
+// returns nil if no file has it. Compressed files are not read.
+func (f *Follower) successor() *os.File {
+	names, _ := filepath.Glob(filepath.Join(filepath.Dir(f.o.File), "*"))
+	stem, _, _ := strings.Cut(filepath.Base(f.o.File), ".")
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err != nil || !info.Mode().IsRegular() || !strings.HasPrefix(filepath.Base(name), stem) {
+			continue
+		}
+		file, err := os.Open(name)
+		if err != nil {
+			continue
+		}
+		if f.at.fits(file) {
+			return file
+		}
+		_ = file.Close() // opened only for reading
+	}
+	return nil
+}
+
+// endsLine reports whether the byte before an offset ends a line.
+func endsLine(r io.ReaderAt, offset int64) bool {
+	var b [1]byte
+	_, err := r.ReadAt(b[:], offset-1)
+	return err == nil && b[0] == '\n'
+}
+
+// recorded remembers events that were recorded, until their lines appear in the log.
+type recorded struct {
+	mu       sync.Mutex
+	old, now map[recordedKey][]int64 // times in Unix ms
+	n        int                     // events in now
+}
+
+type recordedKey struct {
+	bot, path string
+	status    int
+}
+
+const (
+	maxRecorded = 8192
+	// near is the most that the times of an event and of its line differ. A log has the time of
+	// the end of a request in seconds.
+	near = 10 * time.Second
+)
+
+func (r *recorded) add(e *store.Event) {
+	key := recordedKey{e.Bot, e.Path, e.Status}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.now == nil || r.n >= maxRecorded {
+		r.old, r.now, r.n = r.now, make(map[recordedKey][]int64), 0
+	}
+	r.n++
+	r.now[key] = append(r.now[key], e.Time.UnixMilli())
+}
+
+// take removes an event that was recorded, and reports whether there is one.
+func (r *recorded) take(e *store.Event) bool {
+	key := recordedKey{e.Bot, e.Path, e.Status}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range []map[recordedKey][]int64{r.old, r.now} {
+		times := m[key]
+		for i, t := range times {
+			if d := time.Duration(t-e.Time.UnixMilli()) * time.Millisecond; d.Abs() <= near {
+				times[i] = times[len(times)-1]
+				m[key] = times[:len(times)-1]
+				return true
+			}
+		}
+	}
+	return false
+}
