@@ -23,6 +23,7 @@ import (
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
+	tables "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 )
@@ -87,6 +88,7 @@ func build(module fs.FS, out string) error {
 	for _, p := range pages {
 		p.tree = markdown.Parser().Parse(text.NewReader(p.markdown))
 		p.describe()
+		p.labelCells()
 		if err := p.relink(module, pages); err != nil {
 			return fmt.Errorf("%s: %w", p.source, err)
 		}
@@ -165,6 +167,31 @@ func (p *page) describe() {
 		}
 		n = next
 	}
+}
+
+// labelCells gives each cell of a table the text of its column's header, which narrow windows show
+// beside it.
+func (p *page) labelCells() {
+	var columns []string
+	_ = ast.Walk(p.tree, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		header := n.Kind() == tables.KindTableHeader
+		if !entering || !header && n.Kind() != tables.KindTableRow {
+			return ast.WalkContinue, nil
+		}
+		if header {
+			columns = nil
+		}
+		i := 0
+		for cell := n.FirstChild(); cell != nil; cell = cell.NextSibling() {
+			if header {
+				columns = append(columns, p.plain(cell))
+			} else if i > 0 {
+				cell.SetAttributeString("data-label", []byte(columns[i]))
+			}
+			i++
+		}
+		return ast.WalkSkipChildren, nil
+	})
 }
 
 // plain returns the text of a node without markup.

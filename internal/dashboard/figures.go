@@ -265,6 +265,22 @@ func (d *Dashboard) label(name string) string {
 		return "robots.txt and similar"
 	case "mcp":
 		return "MCP"
+	case string(store.Unmodified):
+		return "not modified"
+	case string(store.Missing):
+		return "not found"
+	case string(store.Mistaken):
+		return "invalid"
+	case string(store.EndpointFetch):
+		return "single pages"
+	case string(store.EndpointIndex):
+		return "lists"
+	case string(store.EndpointSearch):
+		return "searches"
+	case string(store.EndpointDiscovery):
+		return "discovery"
+	case string(store.EndpointFile):
+		return "other files"
 	}
 	for _, p := range d.site.Protocols {
 		if p.Name == name {

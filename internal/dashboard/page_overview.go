@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -180,7 +181,7 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 		} else if s.Bytes.Saved > 0 {
 			saved.Kind = "good"
 		}
-		p.Answer = answerOf(t)
+		p.Answer = strings.ReplaceAll(answerOf(t), " %", "\u00a0%")
 		p.Tiles = append(p.Tiles, saved, tile{Label: "Tokens saved", Figure: short(s.Tokens.Saved), Note: "an estimate"})
 	}
 	if t.Failed > 0 {

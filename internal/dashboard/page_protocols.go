@@ -34,6 +34,7 @@ type protocolsPage struct {
 type protocolStatus struct {
 	protocol.Protocol
 	Guarded      bool
+	Pages        int // pages that the protocol lists; 0 = unknown
 	Entries      []millrace.Entry
 	Files        []edition.Listed // large documents and artifacts, largest first
 	FilesN       int              // total number of Files
@@ -102,6 +103,7 @@ func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
 			}
 		}
 		for _, at := range p.Protocols {
+			at.Pages = site.Tagged[at.Name]
 			at.Old = at.Check != nil && at.Check.Edition != site.Seq
 			slices.SortStableFunc(at.Files, func(a, b edition.Listed) int { return cmp.Compare(b.Size, a.Size) })
 			at.Files = at.Files[:min(len(at.Files), filesShown)]

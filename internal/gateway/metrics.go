@@ -143,7 +143,7 @@ var (
 	changedDesc   = describe("edition_changed_timestamp_seconds", "Time of the newest change in the published edition.")
 	ageDesc       = describe("edition_age_seconds", "Time since the newest change in the published edition.")
 	lagDesc       = describe("edition_lag_seconds", "Time from a commit until its changes were visible: of the last publication, or of a waiting change if that is longer.")
-	pagesDesc     = describe("edition_pages", "Number of pages in the published edition.")
+	pagesDesc     = describe("edition_pages", "Number of pages in the published edition, with archive pages that protocols do not list.")
 	lookedDesc    = describe("source_scanned_timestamp_seconds", "Time of the last scan of the source, 0 before the first.")
 	lookAgeDesc   = describe("source_scan_age_seconds", "Time since the last scan of the source.")
 	lookFailDesc  = describe("source_scan_failed", "1 if the last scan of the source failed.")
