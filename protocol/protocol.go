@@ -45,6 +45,8 @@ type Protocol struct {
 	// protocol/web does, so the protocol is not part of a compact build; see
 	// [PublisherOptions].
 	Repeats bool
+	// Elements reports that pages must have elements in the head of their HTML.
+	Elements bool
 	// Feeds reports that the protocol publishes feeds, which hubs distribute (WebSub).
 	Feeds bool
 	// Partial reports whether a page declares that parts of it are not public, so its HTML
@@ -83,6 +85,8 @@ type PublisherOptions struct {
 	// Static makes the publisher write its documents for a host that serves only files and
 	// ignores queries.
 	Static bool
+	// NoElements reports that pages get no elements in the head of their HTML.
+	NoElements bool
 	// Contact is a URL or an e-mail address for operators of bots; "" = none.
 	Contact string
 	// Auth reports that all documents except discovery documents need a key.

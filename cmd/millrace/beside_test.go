@@ -3,7 +3,9 @@ package main
 import (
 	"io/fs"
 	"net/http"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -23,15 +25,135 @@ func snippetFile(t *testing.T, args ...string) string {
 	return name
 }
 
-// beside starts `millrace serve` next to a site, at the address that the snippet uses.
-func beside(t *testing.T, site, listen string, args ...string) *served {
+// beside starts nginx or Caddy over a site, as the options of its script say, and `millrace
+// serve` alongside.
+func beside(t *testing.T, server, url string, options, args []string) (s *served, direct string) {
 	t.Helper()
-	return serve(t, append([]string{site, "--base-url", site, "--listen", listen, "--allow-private", "--proxies", "127.0.0.1"}, args...)...)
+	listen := "127.0.0.1:" + freePort(t)
+	port := strings.TrimSuffix(url[strings.LastIndexByte(url, ':')+1:], "/")
+	snippet := snippetFile(t, server, url, "--listen", listen)
+	realSite(t, server, append([]string{"--snippet", snippet, "--port", port}, options...)...)
+	if server == "caddy" {
+		args = append(args, "--no-head-elements")
+	}
+	s = serve(t, append([]string{url, "--base-url", url, "--listen", listen, "--allow-private", "--proxies", "127.0.0.1"}, args...)...)
+	asked(t, url)
+	return s, "http://" + listen + "/"
 }
 
-// besideBroken lists the rules that fail next to a site, because millrace cannot change
-// the site's HTML.
-var besideBroken = []string{"tct-00/3.1/alternate-element"}
+// asked waits until the server asks millrace. Caddy pauses after a failure.
+func asked(t *testing.T, url string) {
+	t.Helper()
+	eventually(t, "the server asks millrace", func() bool { code, _, _ := get(t, url+"llms.txt"); return code == http.StatusOK })
+}
+
+// besideProtocols are the protocols that a site has alongside a server. Caddy cannot add
+// elements to HTML, which draft-00 of TCT requires.
+func besideProtocols(server string) []string {
+	protocols := []string{"tct-01", "scp", "openfeeder", "arc", "web"}
+	if server == "nginx" {
+		protocols = append(protocols, "tct-00")
+	}
+	return protocols
+}
+
+// negotiates checks the responses at the address of a page, and that its HTML stays the same
+// except for its links.
+func negotiates(t *testing.T, server, url, page, before string) {
+	t.Helper()
+	for _, tt := range []struct {
+		accept   string
+		markdown bool
+	}{
+		{"text/markdown", true},
+		{"text/markdown, text/html;q=0.9, */*;q=0.1", true},
+		{"text/markdown;q=0.5, text/html", false},
+		{"text/markdown;q=0", false},
+		{"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", false},
+		{"*/*", false},
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			r, err := http.NewRequestWithContext(t.Context(), method, page, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Accept", tt.accept)
+			res, err := unfollowed.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := readAll(res)
+			res.Body.Close()
+			h, kind := res.Header, "text/html"
+			if tt.markdown {
+				kind = "text/markdown"
+			}
+			varies := strings.Join(h["Vary"], ",")
+			if err != nil || res.StatusCode != http.StatusOK || !strings.HasPrefix(h.Get("Content-Type"), kind) || !strings.Contains(varies, "Accept") || tt.markdown && !strings.Contains(h.Get("Cache-Control"), "private") {
+				t.Errorf("%s with %q: %v, %s, %v", method, tt.accept, err, res.Status, h)
+			}
+			if tt.markdown == strings.Contains(body, "<body") && method == http.MethodGet {
+				t.Errorf("%s with %q:\n%s", method, tt.accept, body)
+			}
+		}
+	}
+	_, h, body := get(t, page)
+	var links []string
+	plain := regexp.MustCompile(`<link rel="[a-z]+"[^>]*/>\n?`).ReplaceAllStringFunc(body, func(s string) string {
+		if strings.Contains(before, s) {
+			return s
+		}
+		links = append(links, s)
+		return ""
+	})
+	if plain != before || (len(links) > 0) != (server == "nginx") || !slices.ContainsFunc(h["Link"], func(l string) bool { return strings.Contains(l, "llm.json>") }) {
+		t.Errorf("%s has %q, %v; without its links:\n%s", page, links, h, cmp.Diff(before, plain))
+	}
+	_, h, _ = get(t, page, "Accept", "text/markdown")
+	if code, h, _ := get(t, page, "Accept", "text/markdown", "If-None-Match", h.Get("Etag")); code != http.StatusNotModified || !strings.Contains(strings.Join(h["Vary"], ","), "Accept") {
+		t.Errorf("Markdown that the client has: %d %v", code, h)
+	}
+	if code, h, _ := get(t, url+".millrace/page", "X-Forwarded-Uri", "/", "X-Forwarded-Method", "GET"); code == http.StatusNoContent || code == http.StatusForbidden || h.Get("Millrace-Page") != "" {
+		t.Errorf("visitors reach /.millrace/page: %d %v", code, h)
+	}
+	if code, h, body := get(t, page, "Accept", "text/markdown", "Millrace-Read", "site"); code != http.StatusOK || !strings.HasPrefix(h.Get("Content-Type"), "text/markdown") {
+		t.Errorf("with a forged mark: %d %v\n%s", code, h, body)
+	}
+}
+
+// refuses starts millrace alongside again, with rules for bots, and stops it: then the site
+// works without it.
+func refuses(t *testing.T, s *served, page string, args ...string) {
+	t.Helper()
+	s.stop()
+	if code, h, body := get(t, page, "Accept", "text/markdown"); code != http.StatusOK || !strings.Contains(body, "<body") || h.Get("Link") != "" && strings.Contains(h.Get("Link"), "llm.json") {
+		t.Errorf("millrace is down: %d %v\n%s", code, h, body)
+	}
+	s = serve(t, append(args, "--bot", "ClaudeBot=403", "--bot", "CCBot=402", "--bot", "Bytespider=0.1/s")...)
+	asked(t, args[0])
+	for _, tt := range []struct {
+		agent string
+		want  int
+	}{
+		{"ClaudeBot/1.0", 403}, {"CCBot/2.0", 402}, {"Mozilla/5.0 Firefox/128.0", 200},
+	} {
+		if code, _, body := get(t, page, "User-Agent", tt.agent); code != tt.want || (code != 200) == strings.Contains(body, "<body") {
+			t.Errorf("%s: %d\n%s", tt.agent, code, body)
+		}
+	}
+	var codes []int
+	for range 4 {
+		code, _, _ := get(t, page, "User-Agent", "Bytespider")
+		codes = append(codes, code)
+	}
+	if codes[0] != 200 || codes[3] != 429 {
+		t.Errorf("a bot with a rate: %v", codes)
+	}
+	s.stop()
+	if code, _, body := get(t, page, "User-Agent", "ClaudeBot/1.0"); code != 200 || !strings.Contains(body, "<body") {
+		t.Errorf("millrace is down: %d\n%s", code, body)
+	}
+}
 
 // sameThere compares every document of a build, fetched through the front server, with
 // the same document fetched from millrace.
@@ -89,33 +211,30 @@ func sameLinks(t *testing.T, url, direct string) {
 	}
 }
 
-// nginx or Caddy serves a static site, and millrace runs next to it.
+// nginx or Caddy serves a static site, and millrace runs alongside.
 func TestRealBesideStatic(t *testing.T) {
 	t.Parallel()
 	for _, server := range []string{"nginx", "caddy"} {
 		t.Run(server, func(t *testing.T) {
 			t.Parallel()
-			html, port, listen := copySite(t, "handbook"), freePort(t), "127.0.0.1:"+freePort(t)
-			url := "http://127.0.0.1:" + port + "/"
-			snippet := snippetFile(t, server, "--base-url", url, "--listen", listen)
-			realSite(t, server, "--html", html, "--snippet", snippet, "--port", port)
-			_, _, page := get(t, url+"about/")
-			file := filepath.Join(t.TempDir(), "s.db")
+			html := copySite(t, "handbook")
+			url, file := "http://127.0.0.1:"+freePort(t)+"/", filepath.Join(t.TempDir(), "s.db")
 			const key = "0123456789abcdef0123456789abcdef"
-			beside(t, url, listen, "--store", file, "--indexnow", "--indexnow-key", key, "--indexnow-url", "http://127.0.0.1:1/")
-			direct := "http://" + listen + "/"
+			s, direct := beside(t, server, url, []string{"--html", html}, []string{"--store", file, "--indexnow", "--indexnow-key", key, "--indexnow-url", "http://127.0.0.1:1/"})
 			if code, _, body := get(t, url+key+".txt"); code != 200 || body != key {
 				t.Errorf("the file of the key for search engines: %d %.200s", code, body)
 			}
+			before, err := os.ReadFile(filepath.Join(html, "about", "index.html"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			negotiates(t, server, url, url+"about/", string(before))
 
 			out := filepath.Join(t.TempDir(), "out")
 			built(t, html, out, url)
 			sameThere(t, url, direct, out)
 			sameLinks(t, url, direct)
-			if _, h, after := get(t, url+"about/"); after != page || h.Get("Link") != "" {
-				t.Errorf("page of the site differs: %v\n%s", h, after)
-			}
-			if d := cmp.Diff(besideBroken, brokenIn(t, url, "tct-00", "tct-01", "openfeeder", "arc", "web")); d != "" {
+			if d := cmp.Diff([]string{}, brokenIn(t, url, besideProtocols(server)...)); d != "" {
 				t.Errorf("broken rules (-expected +found):\n%s", d)
 			}
 			mirror := filepath.Join(t.TempDir(), "mirror.db")
@@ -125,9 +244,9 @@ func TestRealBesideStatic(t *testing.T) {
 			if code, _, body := get(t, url+"openfeeder?url=/about/"); code != 200 || !strings.Contains(body, `"openfeeder/1.0"`) {
 				t.Errorf("a question: %d %.200s", code, body)
 			}
-			for path, want := range map[string]int{"nothing/llm.json": 404, "nothing": 404, "scp/none.scp": 404} {
-				if code, _, _ := get(t, url+path); code != want {
-					t.Errorf("/%s: %d", path, code)
+			for path, want := range map[string]int{"nothing/llm.json": 404, "nothing": 404, "scp/none.scp": 404, "css/style.css": 200} {
+				if code, h, _ := get(t, url+path); code != want || h.Get("Link") != "" {
+					t.Errorf("/%s: %d %v", path, code, h)
 				}
 			}
 			res, err := http.Post(url+"llm-pages.json", "text/plain", strings.NewReader("x"))
@@ -138,6 +257,8 @@ func TestRealBesideStatic(t *testing.T) {
 			if res.StatusCode != http.StatusMethodNotAllowed {
 				t.Errorf("POST: %s", res.Status)
 			}
+			listen := strings.TrimSuffix(strings.TrimPrefix(direct, "http://"), "/")
+			refuses(t, s, url+"about/", url, "--base-url", url, "--listen", listen, "--allow-private", "--proxies", "127.0.0.1", "--store", file)
 		})
 	}
 }

@@ -64,7 +64,7 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 	p.limitMemory()
 	s := &serveCommand{
 		common: c.common, remote: c.remote, crawling: c.crawling, correcting: c.correcting, publishing: c.publishing,
-		accessFlags: accessFlags{gatekeeping: gatekeeping{knownBots: knownBots{Bots: c.Bots}}}, fronting: fronting{Place: sites.Standalone}, metering: metering{Metrics: []string{"off"}}, agents: agents{NoMCP: true},
+		accessFlags: accessFlags{gatekeeping: gatekeeping{knownBots: knownBots{Bots: c.Bots}}}, fronting: fronting{Place: sites.Standalone, HeadElements: true}, metering: metering{Metrics: []string{"off"}}, agents: agents{NoMCP: true},
 		Source: c.Source, Listen: "nowhere", BaseURL: c.BaseURL, As: c.As, Store: c.Store, Site: c.Site,
 	}
 	plan, err := s.plan(p)

@@ -2,20 +2,24 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/proxy"
 	"github.com/millrace/millrace/internal/sites"
+	"github.com/millrace/millrace/protocol"
 )
 
 // fronting holds the flags of a server in front of a site.
 type fronting struct {
 	Place         sites.Place   `enum:",alongside,front,standalone" default:"" placeholder:"PLACE" help:"Where this server runs, as seen from the site's own server: alongside, front or standalone (default: front with --origin, alongside if SOURCE is a URL, else standalone)." hidden:""`
+	HeadElements  bool          `negatable:"" default:"true" help:"The server alongside adds link elements to the head of pages (default: yes). Without them, protocols that require them are not published." hidden:""`
 	Origin        string        `placeholder:"URL" help:"Run in front of the site's own server at this URL, such as http://127.0.0.1:8000 (default: no). Requests that are not for machine documents are passed to it, and the source is read from it. SOURCE is the public URL."`
 	Hosts         []string      `placeholder:"NAME" help:"With --origin: more host names of the site (default: the host of SOURCE, with and without www). Requests for other hosts get 421." hidden:""`
 	OriginTimeout time.Duration `default:"1m" placeholder:"DURATION" help:"With --origin: maximum time until the server begins a response (default: ${default})." hidden:""`
@@ -104,24 +108,46 @@ func (c *serveCommand) reached(base, docs string) []string {
 	return slices.Compact(out)
 }
 
-// pass returns the proxy to the server behind, or nil if no such server is configured.
-func (c *serveCommand) pass(p *process, base, docs string) (*proxy.Proxy, error) {
-	if c.Origin == "" {
-		return nil, nil //nolint:nilnil // optional
+// publisher returns the options of every protocol at the place of this server.
+func (c *serveCommand) publisher(policy *millrace.Policy, static, compact, embeddings bool) protocol.PublisherOptions {
+	o := c.publishing.publisher(policy, static, compact, embeddings)
+	o.NoElements = !c.HeadElements
+	return o
+}
+
+// pass returns the proxy to the site's own server: the server behind, or the server alongside
+// if its host has the documents, too. It returns nil for other places.
+func (c *serveCommand) pass(p *process, base, docs string, folder bool) (*proxy.Proxy, error) {
+	at, err := c.place()
+	if err != nil || at == sites.Standalone || at == sites.Alongside && (folder || canon.Origin(base) != canon.Origin(docs)) {
+		return nil, err
 	}
 	trusted, err := c.networks()
 	if err != nil {
 		return nil, err
 	}
-	return proxy.New(c.Origin, &proxy.Options{
-		Base: base, Hosts: proxy.Hosts(c.Hosts, base, docs), Timeout: c.OriginTimeout, Proxies: trusted, Logger: p.log,
-	})
+	o := &proxy.Options{Base: base, Timeout: c.OriginTimeout, Proxies: trusted, Logger: p.log}
+	if at == sites.Alongside {
+		o.Alongside = true
+		return proxy.New(canon.Origin(base), o)
+	}
+	o.Hosts = proxy.Hosts(c.Hosts, base, docs)
+	return proxy.New(c.Origin, o)
 }
 
 // siteOptions returns the options of the client that reads the site. In front of a site, the
 // client connects to the server behind, never to this one.
 func (c *serveCommand) siteOptions(p *process, base string, robots fetch.RobotsMemory) *fetch.Options {
 	o := c.clientOptions(p, robots)
+	if at, err := c.place(); err == nil && at == sites.Alongside {
+		site := canon.Origin(base)
+		o.Sign = func(r *http.Request) error {
+			if canon.Origin(r.URL.String()) == site {
+				proxy.MarkRead(r)
+			}
+			return nil
+		}
+	}
 	behind, err := url.Parse(c.behind())
 	if c.Origin == "" || err != nil {
 		return o

@@ -75,7 +75,7 @@ func TestInit(t *testing.T) {
 		t.Error(d)
 	}
 	if r.Site != site.URL+"/" || r.As != "crawl" || r.Generator != "Hand & Pen" || r.Server != "nginx/1.22.1" || len(r.Serves) != len(all.Published(nil)) ||
-		!slices.ContainsFunc(r.Next, func(n string) bool { return strings.HasPrefix(n, "millrace snippet nginx "+site.URL+"/ --sitemap ") }) {
+		!slices.ContainsFunc(r.Next, func(n string) bool { return strings.HasPrefix(n, "millrace snippet nginx "+site.URL+"/ ") }) {
 		t.Errorf("%+v", r)
 	}
 
@@ -114,26 +114,6 @@ func TestInit(t *testing.T) {
 	}
 	if text, err := os.ReadFile(file); err != nil || len(r.Password) < 24 || strings.Contains(string(text), r.Password) {
 		t.Errorf("%v: the password %q is none, or is in the file", err, r.Password)
-	}
-}
-
-// init keeps the site's own sitemap in place. A robots.txt that names no sitemap is
-// fine.
-func TestInitSitemap(t *testing.T) {
-	t.Parallel()
-	for sitemap, own := range map[string]bool{
-		`<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"></urlset>`: true,
-		`<html><body>There is no such page.`:                                    false,
-	} {
-		site := initSite(t, "", sitemap)
-		file := filepath.Join(t.TempDir(), "millrace.yaml")
-		code, out, errs := command(t, nil, "init", site.URL, file, "--allow-private", "--delay", "0s", "--json")
-		var r setup.Report
-		err := json.Unmarshal([]byte(out), &r)
-		noted := slices.ContainsFunc(r.Serves, func(s setup.Served) bool { return s.Note != "" })
-		if code != 0 || err != nil || strings.Contains(strings.Join(r.Next, "\n"), "--sitemap") == own || noted != own {
-			t.Errorf("%s: exit %d:\n%s%s", sitemap, code, out, errs)
-		}
 	}
 }
 

@@ -39,20 +39,22 @@ func wholeSite(t *testing.T, url string, expected []string, wanted ...string) {
 // unfollowed follows no redirects.
 var unfollowed = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
-// A WordPress in three modes: next to it behind nginx, as files, and in front of it.
+// A WordPress in three modes: alongside nginx and Caddy, as files, and in front of it.
 func TestRealModesWordPress(t *testing.T) {
 	t.Parallel()
-	port, listen := freePort(t), "127.0.0.1:"+freePort(t)
+	port := freePort(t)
 	url := "http://127.0.0.1:" + port + "/"
 	behind, _ := realSite(t, "wordpress", "--pages", "15", "--home", url)
 	names := regexp.MustCompile(`"cUrl":"([^"]*)"`)
 	var pages [][]string // of the lists
-	file := filepath.Join(t.TempDir(), "s.db")
 
-	t.Run("beside", func(t *testing.T) {
-		snippet := snippetFile(t, "nginx", "--base-url", url, "--listen", listen)
-		realSite(t, "nginx", "--html", copySite(t, "handbook"), "--site", behind, "--snippet", snippet, "--port", port)
-		s := beside(t, url, listen, "--store", file)
+	t.Run("alongside Caddy", func(t *testing.T) {
+		s, _ := beside(t, "caddy", url, []string{"--html", copySite(t, "handbook"), "--site", behind}, []string{"--store", filepath.Join(t.TempDir(), "s.db")})
+		wordPressBeside(t, s, "caddy", behind, url)
+	})
+
+	t.Run("alongside nginx", func(t *testing.T) {
+		s, direct := beside(t, "nginx", url, []string{"--html", copySite(t, "handbook"), "--site", behind}, []string{"--store", filepath.Join(t.TempDir(), "s.db")})
 		if !strings.Contains(s.out.String(), " site=") {
 			t.Errorf("not read as a WordPress:\n%s", s.out)
 		}
@@ -60,13 +62,10 @@ func TestRealModesWordPress(t *testing.T) {
 		if looked != 0 || !strings.Contains(found, `"as": "wordpress"`) || !strings.Contains(found, "snippet nginx") || !strings.Contains(found, `"generator": "WordPress `) {
 			t.Errorf("init: exit %d\n%s%s", looked, found, errs)
 		}
-		sameLinks(t, url, "http://"+listen+"/")
-		wholeSite(t, url, besideBroken, "tct-00", "tct-01", "openfeeder", "arc", "web")
+		sameLinks(t, url, direct)
+		wordPressBeside(t, s, "nginx", behind, url)
 		_, _, list := get(t, url+"llm-pages.json")
 		pages = names.FindAllStringSubmatch(list, -1)
-		if code, h, body := get(t, url+"robots.txt"); code != 200 || !strings.Contains(body, "wp-admin") {
-			t.Errorf("the site's own robots.txt: %d %v %s", code, h, body)
-		}
 
 		out, static := filepath.Join(t.TempDir(), "out"), freePort(t)
 		there := "http://127.0.0.1:" + static + "/"
@@ -96,25 +95,8 @@ func TestRealModesWordPress(t *testing.T) {
 		}
 		// millrace changes only the links of a page.
 		post := pages[len(pages)/2][1]
-		ask := func(base string) (*http.Response, string) {
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+strings.TrimPrefix(post, url), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.Host = strings.Trim(strings.TrimPrefix(url, "http:"), "/")
-			res, err := unfollowed.Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer res.Body.Close()
-			b, err := readAll(res)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return res, b
-		}
-		own, before := ask(behind)
-		res, after := ask(url)
+		own, before := askBehind(t, behind, url, post)
+		res, after := askBehind(t, url, url, post)
 		added := regexp.MustCompile(`<link rel="[a-z]+"[^>]*/>\n`).ReplaceAllStringFunc(after, func(s string) string {
 			if strings.Contains(before, s) {
 				return s
@@ -145,6 +127,50 @@ func TestRealModesWordPress(t *testing.T) {
 			admin.Body.Close()
 		}
 	})
+}
+
+// askBehind requests a page of the site at url from the server at base.
+func askBehind(t *testing.T, base, url, page string) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+strings.TrimPrefix(page, url), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = strings.Trim(strings.TrimPrefix(url, "http:"), "/")
+	res, err := unfollowed.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := readAll(res)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, b
+}
+
+// wordPressBeside tests a WordPress behind a server that millrace runs alongside.
+func wordPressBeside(t *testing.T, s *served, server, behind, url string) {
+	t.Helper()
+	if !strings.Contains(s.out.String(), " site=") {
+		t.Errorf("not read as a WordPress:\n%s", s.out)
+	}
+	wholeSite(t, url, []string{}, besideProtocols(server)...)
+	if code, h, body := get(t, url+"robots.txt"); code != 200 || !strings.Contains(body, "wp-admin") || !strings.Contains(body, "arc-sitemap.json") {
+		t.Errorf("robots.txt: %d %v %s", code, h, body)
+	}
+	_, _, list := get(t, url+"llm-pages.json")
+	post := regexp.MustCompile(`"cUrl":"([^"]*)"`).FindAllStringSubmatch(list, -1)[5][1]
+	_, before := askBehind(t, behind, url, post)
+	negotiates(t, server, url, post, before)
+	login, err := unfollowed.Get(url + "wp-login.php")
+	if err != nil {
+		t.Fatal(err)
+	}
+	login.Body.Close()
+	if login.StatusCode != http.StatusOK || len(login.Cookies()) == 0 {
+		t.Errorf("the login: %s %v", login.Status, login.Header)
+	}
 }
 
 // millrace runs in front of a static site on nginx, with any compression.

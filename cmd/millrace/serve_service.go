@@ -175,7 +175,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 // surface creates the gateway.
 func (s *service) surface(ctx context.Context, so *serving.Options, g *gateway.Options) (err error) {
 	c, p, o := s.c, s.p, s.source
-	front, err := c.pass(p, o.Base, s.docs)
+	front, err := c.pass(p, o.Base, s.docs, o.Files != nil)
 	if err != nil {
 		return err
 	}
@@ -189,6 +189,9 @@ func (s *service) surface(ctx context.Context, so *serving.Options, g *gateway.O
 	}
 	s.OnClose(closeLog)
 	g.RequestLog = requestLog
+	if g.Place, err = c.place(); err != nil {
+		return err
+	}
 	if err := c.apply(ctx, p, o.Store.Keys(), g); err != nil {
 		return err
 	}

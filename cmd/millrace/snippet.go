@@ -11,17 +11,15 @@ import (
 // snippetCommand prints the configuration for other servers.
 type snippetCommand struct {
 	common
-	For       string `arg:"" enum:"nginx,caddy,systemd" help:"Program to configure: nginx or caddy in front of serve, or systemd."`
-	Source    string `arg:"" optional:"" help:"Source of serve (default: the base URL)."`
-	Listen    string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address that serve listens on (default: ${default})."`
-	BaseURL   string `name:"base-url" placeholder:"URL" help:"Base URL of the site (default: an example)."`
-	Dashboard string `placeholder:"PATH" help:"Value of --dashboard that serve uses (default: no dashboard)."`
-	Sitemap   bool   `help:"Let millrace serve sitemap.xml, with the SCP collections, for a site that has none of its own."`
+	For     string `arg:"" enum:"nginx,caddy,systemd" help:"Program to configure: nginx or caddy alongside serve, or systemd."`
+	Source  string `arg:"" optional:"" help:"Source of serve (default: the base URL)."`
+	Listen  string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address that serve listens on (default: ${default})."`
+	BaseURL string `name:"base-url" placeholder:"URL" help:"Base URL of the site (default: SOURCE, if it is a URL)."`
 }
 
 // Run prints the snippet.
 func (c *snippetCommand) Run(_ context.Context, p *process) error {
-	o := &setup.SnippetOptions{Source: c.Source, Listen: c.Listen, Base: c.BaseURL, Dashboard: c.Dashboard, Sitemap: c.Sitemap}
+	o := &setup.SnippetOptions{Source: c.Source, Listen: c.Listen, Base: c.BaseURL}
 	o.Exec, _ = os.Executable()
 	text, err := setup.Snippet(c.For, o)
 	if err != nil {

@@ -17,13 +17,11 @@ func TestSnippet(t *testing.T) {
 		want []string
 		not  string
 	}{
-		{[]string{"nginx"}, []string{"proxy_pass http://127.0.0.1:8080;", "</llm-pages.json>; rel=\"index\"", `(?x)^(`}, "sitemap["},
-		{[]string{"nginx", "--sitemap", "--listen", ":9000"}, []string{"proxy_pass http://127.0.0.1:9000;", "|/sitemap["}, "{{"},
-		{[]string{"caddy", "--base-url", "https://www.example.com/docs-1.2/"}, []string{`path_regexp ^(/docs-1\.2(/`, `)|/\.well-known/(openfeeder|`, "@millrace_home path /docs-1.2/", "</docs-1.2/llm-pages.json>"}, "{{"},
-		{[]string{"nginx", "--dashboard", "/our.board/"}, []string{`^(?:/our\.board(?:/.*)?|(`, "	))$\" {"}, "{{"},
-		{[]string{"caddy", "--dashboard", "/board", "--base-url", "https://www.example.com/docs/"}, []string{`path_regexp ^(/board(/.*)?|/docs(/`, `signatures-directory))|/\.well-known/(openfeeder|arc-sitemap|arc-policy)\.json)$`}, "{{"},
+		{[]string{"nginx", "https://www.example.com/"}, []string{"proxy_pass http://127.0.0.1:8080/.millrace/page;", "add_header X-Markdown-Missing $millrace_x_markdown_missing;"}, "{{"},
+		{[]string{"nginx", "--base-url", "https://www.example.com/", "--listen", ":9000"}, []string{"proxy_pass http://127.0.0.1:9000;", "serve https://www.example.com/ --base-url https://www.example.com/ --listen 127.0.0.1:9000 "}, "{{"},
+		{[]string{"caddy", "--base-url", "https://www.example.com/docs-1.2/"}, []string{"uri /docs-1.2/.millrace/page?caddy", "unix/@millrace-8080", "--no-head-elements"}, "{{"},
 		{[]string{"systemd", "/srv/site", "--listen", ":443"}, []string{" serve /srv/site --config", "ExecReload=/bin/kill -HUP $MAINPID", "AmbientCapabilities=CAP_NET_BIND_SERVICE"}, "{{"},
-		{[]string{"systemd"}, []string{" serve https://www.example.com/ "}, "AmbientCapabilities"},
+		{[]string{"systemd", "--base-url", "https://www.example.com/"}, []string{" serve https://www.example.com/ "}, "AmbientCapabilities"},
 	} {
 		code, out, errs := command(t, nil, append([]string{"snippet"}, tt.args...)...)
 		for _, want := range tt.want {
@@ -37,8 +35,10 @@ func TestSnippet(t *testing.T) {
 		args []string
 	}{
 		{"usage", []string{"apache"}},
-		{"usage/dashboard", []string{"nginx", "--dashboard", `/a";deny all`}},
-		{"usage/listen", []string{"nginx", "--listen", "8080"}},
+		{"usage/base-url", []string{"nginx"}},
+		{"usage/base-url", []string{"caddy", "/srv/site"}},
+		{"usage/base-url", []string{"systemd"}},
+		{"usage/listen", []string{"nginx", "https://www.example.com/", "--listen", "8080"}},
 		{"usage/base-url", []string{"nginx", "--base-url", "example.com"}},
 		{"usage/base-url", []string{"nginx", "--base-url", "https://www.example.com/?a"}},
 		{"usage/base-url", []string{"nginx", "--base-url", `https://www.example.com/a";deny%20all`}},

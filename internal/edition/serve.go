@@ -55,6 +55,23 @@ func (s *Server) Answer(w http.ResponseWriter, r *http.Request, q *access.Reques
 	return s.respond(w, r, e, bodies, q)
 }
 
+// Has reports whether Answer has a response to a request. It renders nothing, and does no
+// costly work.
+func (s *Server) Has(r *http.Request, q *access.Request) bool {
+	ed := s.current.Load()
+	if ed == nil {
+		return false
+	}
+	for i := range s.protocols {
+		if s.protocols[i].costly(r) {
+			return true
+		}
+	}
+	e, err := s.lookUp(ed, r, q)
+	_, gone := ed.manifest.Gone[r.URL.Path]
+	return e != nil || err != nil || gone
+}
+
 // Discovery answers a request for a document of discovery, even before the first
 // edition. It returns false and writes nothing for other documents.
 func (s *Server) Discovery(w http.ResponseWriter, r *http.Request, q *access.Request) (bool, error) {

@@ -32,6 +32,9 @@ type Options struct {
 	// Origin serves the site's own pages and files, with paths relative to Base.
 	// nil = none (a mirror).
 	Origin http.Handler
+	// Place is where the gateway runs. Alongside, it answers the questions of the site's server
+	// at [PagePath], and Origin may be a proxy to that server. If empty, it does not.
+	Place sites.Place
 	// RequestLog gets one line per request; nil = none.
 	RequestLog io.Writer
 	// Logger receives failures; nil = slog.Default().

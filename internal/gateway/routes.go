@@ -23,6 +23,7 @@ var steps = []step{
 	(*Gateway).health,    // /healthz, /readyz
 	(*Gateway).metrics,   // /metrics
 	(*Gateway).dashboard, // DASHBOARD/…
+	(*Gateway).page,      // DOCS/.millrace/page: what a server alongside asks
 	(*Gateway).host,      // 421 for unknown hosts, in front of a site
 	(*Gateway).directory, // the keys that sign for the host
 	(*Gateway).textFile,  // BASE/…: Options.Texts

@@ -65,6 +65,16 @@ func newAdditions(links []millrace.Link, data []json.RawMessage) *additions {
 	return a
 }
 
+// header adds the fields to the header of a page.
+func (a *additions) header(h http.Header) {
+	if len(a.fields) > 0 {
+		h["Link"] = append(h["Link"], a.fields...)
+	}
+	for _, field := range a.vary {
+		addVary(h, field)
+	}
+}
+
 // size returns the approximate size of the additions in memory, in bytes.
 func (a *additions) size() int {
 	n := 64 + len(a.elements)

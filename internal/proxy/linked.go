@@ -85,12 +85,7 @@ func (lw *linked) WriteHeader(status int) {
 	html := IsHTML(h.Get("Content-Type"))
 	if status == http.StatusOK && html || status == http.StatusNotModified {
 		adds := lw.load()
-		if len(adds.fields) > 0 {
-			h["Link"] = append(h["Link"], adds.fields...)
-		}
-		for _, field := range adds.vary {
-			addVary(h, field)
-		}
+		adds.header(h)
 		if lw.without != nil {
 			lw.without(h)
 		}

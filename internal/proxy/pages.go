@@ -129,6 +129,21 @@ func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.R
 	return nil
 }
 
+// Additions adds the header fields of a page to h, and returns the elements for its head. It
+// is for a page that another server sends. The path of r is relative to the base.
+func (p *Pages) Additions(h http.Header, r *http.Request) (elements []byte) {
+	ed := p.server.Current()
+	if ed == nil || r.Method != http.MethodGet && r.Method != http.MethodHead || !MayBePage(r.URL.Path) {
+		return nil
+	}
+	adds := p.additions(ed, p.homeOf(ed), r)
+	adds.header(h)
+	if r.Header["Accept"] != nil {
+		p.otherForms(h, ed, r)
+	}
+	return adds.elements
+}
+
 // MayBePage reports whether a path may be an HTML page. Other files need no lookup.
 func MayBePage(p string) bool {
 	switch strings.ToLower(path.Ext(p)) {

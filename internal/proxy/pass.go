@@ -21,7 +21,10 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 	in, out := pr.In, pr.Out
 	out.URL.Scheme, out.URL.Host, out.URL.User = p.target.Scheme, p.target.Host, nil
 	out.URL.RawQuery = in.URL.RawQuery // unchanged
-	out.Host = in.Host
+	if out.Host = in.Host; p.alongside {
+		out.Host = p.target.Host
+		MarkRead(out)
+	}
 	out.Trailer = in.Trailer // set while the body is read
 	from := access.ParseAddress(in.RemoteAddr)
 	trusted := p.trusts(from)
@@ -90,7 +93,7 @@ func (p *Proxy) modify(resp *http.Response) error {
 // redirect.
 func (p *Proxy) public(raw string, r *http.Request) (string, bool) {
 	scheme, rest, ok := strings.Cut(raw, "://")
-	if !ok || !strings.EqualFold(scheme, p.target.Scheme) {
+	if p.alongside || !ok || !strings.EqualFold(scheme, p.target.Scheme) {
 		return "", false
 	}
 	end := strings.IndexAny(rest, "/?#")

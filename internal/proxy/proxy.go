@@ -30,6 +30,10 @@ type Options struct {
 	// Hosts are the host names of the site, with nonstandard ports. Requests for other hosts
 	// get 421, because the server may trust the name. nil = any.
 	Hosts []string
+	// Alongside makes the proxy read the site by its public address, from the server that asks
+	// this one. Requests name the host of the target and are marked by [MarkRead], so that they
+	// do not come back.
+	Alongside bool
 	// Timeout is the time limit for the start of the server's response, after which the client
 	// gets 504; 0 = 1 min. The rest of the response has no limit.
 	Timeout time.Duration
@@ -49,6 +53,18 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// readField marks the requests of millrace itself to a site whose server runs alongside. Its
+// value is secret, because marked requests bypass the rules for bots.
+const readField = "Millrace-Read"
+
+var readSecret = rand.Text()
+
+// MarkRead marks a request for the site's own response.
+func MarkRead(r *http.Request) { r.Header[readField] = []string{readSecret} }
+
+// IsRead reports whether this process has marked a request.
+func IsRead(r *http.Request) bool { return r.Header.Get(readField) == readSecret }
+
 // Proxy passes requests to the site's own server and streams its responses. It supports all
 // methods, bodies, codings, ranges, cookies, trailers, interim responses and WebSockets. Paths
 // stay byte for byte. As an Origin, it serves the whole host; Base only determines which paths
@@ -58,6 +74,7 @@ type Proxy struct {
 	base          string
 	scheme        string
 	hosts         []string
+	alongside     bool
 	clientTimeout time.Duration
 	proxies       []netip.Prefix
 	loop          string // name of this proxy in CDN-Loop (RFC 8586)
@@ -87,7 +104,7 @@ func New(target string, o *Options) (*Proxy, error) {
 		return nil, fmt.Errorf("base URL: %w: %w", millrace.ErrInvalid, err)
 	}
 	p := &Proxy{
-		target: at, base: strings.TrimRight(base.EscapedPath(), "/"), scheme: cmp.Or(base.Scheme, "http"),
+		target: at, alongside: o.Alongside, base: strings.TrimRight(base.EscapedPath(), "/"), scheme: cmp.Or(base.Scheme, "http"),
 		clientTimeout: cmp.Or(o.ClientTimeout, time.Minute), proxies: o.Proxies, loop: "millrace;id=" + rand.Text()[:12],
 		log: o.Logger, slots: access.NewSlots(cmp.Or(o.MaxOpen, 4096), nil),
 	}

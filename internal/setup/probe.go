@@ -124,9 +124,6 @@ func (r *Report) inspect(ctx context.Context, client *http.Client, site *discove
 	if err := r.readPurposes(site, text); err != nil {
 		return err
 	}
-	if err := r.sitemap(ctx, client); err != nil {
-		return err
-	}
 	for _, name := range []string{"nginx", "caddy"} {
 		if strings.Contains(strings.ToLower(r.Server), name) {
 			r.program = name
@@ -165,35 +162,6 @@ func (r *Report) hidden(seen discover.Seen, robots *fetch.Robots) {
 		}
 	}
 	slices.SortFunc(r.Hides, func(a, b Hidden) int { return strings.Compare(a.URL, b.URL) })
-}
-
-// sitemap decides which server serves sitemap.xml. If the site has one, it stays. Then SCP has
-// no entry there, unless millrace is in front of the site.
-func (r *Report) sitemap(ctx context.Context, client *http.Client) error {
-	i := slices.IndexFunc(r.Serves, func(s Served) bool { return strings.HasSuffix(s.Entry, "/sitemap.xml") })
-	if i < 0 || slices.Contains(r.Has, r.Serves[i].Protocol) {
-		r.unlisted = true
-		return nil
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.Serves[i].Entry, nil)
-	if err != nil {
-		return err
-	}
-	resp, err := fetch.Do(ctx, client, req)
-	page := false // some sites send a page for every address
-	if err == nil {
-		_ = resp.Body.Close()
-		page, err = strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), "text/html"), fetch.CheckStatus(resp)
-	}
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case page, errors.Is(err, millrace.ErrNotFound):
-		r.unlisted = true
-	case err == nil:
-		r.Serves[i].Note = "only with millrace in front of the site; otherwise the site's own sitemap.xml is used"
-	}
-	return nil
 }
 
 // readPurposes reads purposes from the site's robots.txt: from its signals, and from the crawlers that

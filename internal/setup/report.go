@@ -33,10 +33,9 @@ type Report struct {
 	Requests  int64                     `json:"requests"`
 	Seconds   float64                   `json:"seconds"`
 
-	Hash     string `json:"-"` // of the password
-	private  bool   // the site is at a private address
-	unlisted bool   // the site has no sitemap.xml of its own
-	program  string // the site's server, as snippet names it; "" = another
+	Hash    string `json:"-"` // of the password
+	private bool   // the site is at a private address
+	program string // the site's server, as snippet names it; "" = another
 }
 
 // Hidden is an address that machines will not see.
@@ -48,9 +47,8 @@ type Hidden struct {
 // Served is a protocol that millrace will publish for the site.
 type Served struct {
 	Protocol string `json:"protocol"`
-	Title    string `json:"title"`          // title of the protocol
-	Entry    string `json:"entry"`          // URL of the first document
-	Note     string `json:"note,omitempty"` // restriction
+	Title    string `json:"title"` // title of the protocol
+	Entry    string `json:"entry"` // URL of the first document
 
 	label string // of the protocol, for people
 }
@@ -88,11 +86,7 @@ func (r *Report) Text(w io.Writer) error {
 	b.WriteString("\nWill be served for every other page:\n")
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, s := range r.Serves {
-		title := s.Title
-		if s.Note != "" {
-			title += ", " + s.Note
-		}
-		fmt.Fprintf(t, "  %s\t%s\t%s\n", s.label, s.Entry, title)
+		fmt.Fprintf(t, "  %s\t%s\t%s\n", s.label, s.Entry, s.Title)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -126,16 +120,13 @@ func (r *Report) follow() (next []string) {
 	if r.File != "millrace.yaml" {
 		file = " --config " + inShell(r.File)
 	}
-	site, sitemap := inShell(r.Site), ""
-	if r.unlisted {
-		sitemap = " --sitemap"
-	}
+	site := inShell(r.Site)
 	next = append(next, "millrace config"+file, "millrace serve "+site+file)
 	switch r.program {
 	case "":
-		next = append(next, "millrace snippet nginx "+site+sitemap+file+"   # or caddy: configuration for the site's server")
+		next = append(next, "millrace snippet nginx "+site+file+"   # or caddy: configuration for the site's server")
 	default:
-		next = append(next, "millrace snippet "+r.program+" "+site+sitemap+file+"   # configuration for "+r.program+" in front of the site")
+		next = append(next, "millrace snippet "+r.program+" "+site+file+"   # configuration for "+r.program)
 	}
 	next = append(next, "millrace snippet systemd "+site+file, "millrace check "+site+r.privately())
 	return next

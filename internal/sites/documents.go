@@ -101,6 +101,22 @@ func (d *Documents) Serve(w http.ResponseWriter, r, inner *http.Request, q *acce
 	return false, nil
 }
 
+// Serves reports whether a path names a site-wide document. Its parameters are those of
+// Serve.
+func (d *Documents) Serves(r, inner *http.Request) bool {
+	ed := d.server.Current()
+	if ed == nil {
+		return false
+	}
+	switch at := r.URL.Path; {
+	case at == RobotsPath || at == catalogPath:
+		return d.o.Base == "" || d.o.Host != nil
+	case inner != nil && inner.URL.Path == ownSitemapPath:
+		return d.mapOf(ed, inner).separate
+	}
+	return false
+}
+
 // response returns the writer of a site-wide document.
 func (d *Documents) response(w http.ResponseWriter, r *http.Request, q *access.Request) *response {
 	q.Of = access.Subject{Protocol: access.SiteProtocol}

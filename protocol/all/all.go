@@ -27,14 +27,14 @@ func Protocols() []protocol.Protocol {
 }
 
 // Published returns the protocols in which a site is published with the options o: those
-// without OnRequest, if o is not Compact also those with Repeats, and those in Also. Nil
-// options mean the zero value.
+// without OnRequest, if o is not Compact also those with Repeats, if o is not NoElements also
+// those with Elements, and those in Also. Nil options mean the zero value.
 func Published(o *protocol.PublisherOptions) []protocol.Protocol {
 	if o == nil {
 		o = new(protocol.PublisherOptions)
 	}
 	return slices.DeleteFunc(Protocols(), func(p protocol.Protocol) bool {
-		return (p.OnRequest || o.Compact && p.Repeats) && !slices.Contains(o.Also, p.Name)
+		return (p.OnRequest || o.Compact && p.Repeats || o.NoElements && p.Elements) && !slices.Contains(o.Also, p.Name)
 	})
 }
 

@@ -139,6 +139,7 @@ func (d *draft) Protocol() protocol.Protocol {
 		NewPublisher: d.NewPublisher,
 		OnRequest:    d.OnRequest,
 		Repeats:      true,
+		Elements:     d.PageLink.NoField,
 		Rules:        func() []check.Rule { return d.Rules(d.Rule) },
 		Probe:        d.probe,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {

@@ -37,7 +37,7 @@ if [ -n "$build" ]; then
 fi
 [ -z "$snippet" ] || in_server="${in_server-} include $snippet;"
 if [ -n "$site" ]; then
-	in_server="${in_server-} location / { proxy_pass ${site%/}; proxy_set_header Host \$http_host; }"
+	in_server="${in_server-} location / { proxy_pass ${site%/}; proxy_set_header Host \$http_host; proxy_set_header Accept-Encoding \"\"; }"
 fi
 serve_nginx "$(cd "$html" && pwd)"
 ready

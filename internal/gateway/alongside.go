@@ -1,0 +1,116 @@
+package gateway
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/millrace/millrace/internal/access"
+	"github.com/millrace/millrace/internal/basepath"
+	"github.com/millrace/millrace/internal/proxy"
+	"github.com/millrace/millrace/internal/reply"
+	"github.com/millrace/millrace/internal/sites"
+)
+
+// PagePath is the path, below the endpoint base, at which a server alongside asks about each
+// request that it gets. It sends the header of the request, and
+//
+//	X-Forwarded-Method, X-Forwarded-Uri   the method and the target of the request
+//
+// The response is one of
+//
+//	403 with Millrace-Answer   millrace answers the request: a document, Markdown by
+//	                           negotiation, or a refusal; pass it on
+//	204                        the site answers the request; the response gets the fields
+//	                           of this one, and Millrace-Elements before the end of its head
+//
+// With the query "caddy", 404 replaces 204, because Caddy's forward_auth hides the header of
+// a 204.
+const PagePath = "/.millrace/page"
+
+// page answers a server alongside. For other clients, the path does not exist.
+func (g *Gateway) page(w *response, r *http.Request) (bool, error) {
+	if g.o.Place != sites.Alongside || w.inner == nil || w.inner.URL.Path != PagePath || g.server == nil {
+		return false, nil
+	}
+	if from := access.ParseAddress(r.RemoteAddr); !from.IsLoopback() && !g.guard.Trusted(from) {
+		return false, nil
+	}
+	w.Quiet, w.silent = true, true // the request itself is recorded if it is passed on
+	u, err := url.ParseRequestURI(r.Header.Get("X-Forwarded-Uri"))
+	if err != nil || !strings.HasPrefix(u.Path, "/") || proxy.IsRead(r) {
+		reply.Text(w, r, http.StatusNoContent, "")
+		return true, nil //nolint:nilerr // the site answers it
+	}
+	of := r.Clone(r.Context())
+	of.URL, of.RequestURI, of.Method = u, r.Header.Get("X-Forwarded-Uri"), r.Header.Get("X-Forwarded-Method")
+	of.Body, of.ContentLength = http.NoBody, 0
+	asked := &response{ResponseWriter: discard{}, g: g, r: of, Request: g.guard.Request(of), silent: true}
+	asked.inner = basepath.Under(of, g.docs)
+	if g.answers(asked, of) {
+		w.Header().Set("Millrace-Answer", "1")
+		reply.Text(w, r, http.StatusForbidden, "")
+		return true, nil
+	}
+	h := w.Header()
+	g.header.Write(h)
+	if inner := basepath.Under(of, g.base); inner != nil {
+		elements := g.pages.Additions(h, inner)
+		if len(elements) > 0 {
+			h.Set("Millrace-Elements", strings.ReplaceAll(string(elements), "\n", ""))
+		}
+	}
+	for _, name := range []string{"Link", "Vary"} { // older versions of nginx read one field
+		if values := h[name]; len(values) > 1 {
+			h.Set(name, strings.Join(values, ", "))
+		}
+	}
+	status := http.StatusNoContent
+	if r.URL.RawQuery == "caddy" {
+		h.Set("Millrace-Page", "1")
+		status = http.StatusNotFound
+	}
+	h.Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	return true, nil
+}
+
+// answers reports whether this server answers a request, and not the site. It renders
+// nothing.
+func (g *Gateway) answers(w *response, r *http.Request) bool {
+	path := r.URL.Path
+	if g.mount != "" && (path == g.mount || strings.HasPrefix(path, g.mount+"/")) || g.o.Directory != nil && path == keysPath {
+		return true
+	}
+	if inner := basepath.Under(r, g.base); inner != nil && g.o.Texts[inner.URL.Path] != "" {
+		return true
+	}
+	if g.site.Serves(r, w.inner) {
+		return true
+	}
+	if inner := w.inner; inner != nil {
+		if s, _, _ := g.handlerOf(inner); s != nil {
+			return true
+		}
+		if !g.site.Own(inner) {
+			if g.server.Has(inner, &w.Request) {
+				return true
+			}
+			if _, _, proto := g.server.RenderError(inner, http.StatusNotFound, nil); proto != nil {
+				return true
+			}
+		}
+	} else if strings.HasPrefix(path, "/.well-known/") && g.server.Has(r, &w.Request) {
+		return true
+	}
+	_, err := g.admit(w, r)
+	return err != nil
+}
+
+// discard is the writer of a request that gets no response.
+type discard struct{}
+
+func (discard) Header() http.Header         { return make(http.Header) }
+func (discard) Write(b []byte) (int, error) { return io.Discard.Write(b) }
+func (discard) WriteHeader(int)             {}
