@@ -118,7 +118,8 @@ func Proxy() check.Suite {
 		})),
 		rule("rfc9110-13.1.2", "not-modified", must, "If-None-Match with the present tag is answered with 304, in every coding.", conditions, check.Each(documentsOf, func(ctx context.Context, s *way, d *passed, fail check.Fail) (bool, error) {
 			applies := false
-			for coding, was := range map[string]*check.Response{"identity": d.plain, "gzip": d.zipped} {
+			for i, was := range []*check.Response{d.plain, d.zipped} {
+				coding := []string{"identity", "gzip"}[i]
 				if was == nil || was.Header.Get("ETag") == "" {
 					continue
 				}
@@ -258,7 +259,7 @@ func (s *way) see(ctx context.Context) error {
 	}
 	urls := []string{s.At("/llms.txt"), s.At("/.well-known/api-catalog")}
 	for _, l := range kit.Links(home) {
-		if kind := strings.ToLower(l.Type); s.Near(l.URL) && (kind == "text/markdown" || strings.Contains(kind, "json") || strings.Contains(kind, "xml")) && !slices.Contains(urls, l.URL) {
+		if kind := strings.ToLower(l.Type); s.Near(l.URL) && (kind == "text/markdown" || strings.HasSuffix(kind, "json") || strings.HasPrefix(kind, "application/") && strings.HasSuffix(kind, "xml")) && !slices.Contains(urls, l.URL) {
 			urls = append(urls, l.URL)
 		}
 	}

@@ -44,7 +44,7 @@ func mill(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("ETag", tag+`"`)
 	h.Set("Content-Type", kind)
-	if r.Header.Get("If-None-Match") == tag+`"` {
+	if strings.TrimPrefix(r.Header.Get("If-None-Match"), "W/") == tag+`"` {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
@@ -132,7 +132,7 @@ func TestProxy(t *testing.T) {
 				rec.Header().Del("Content-Digest")
 			}
 		}), []string{"proxy/rfc9110-12.5.3/identity"}},
-		{"weakens tags", changed(mill, weaken), []string{"proxy/rfc9110-8.8.1/weakened-etag", "proxy/rfc9110-13.1.2/not-modified"}},
+		{"weakens tags", changed(mill, weaken), []string{"proxy/rfc9110-8.8.1/weakened-etag"}},
 		{"drops Vary", changed(mill, func(_ *http.Request, rec *httptest.ResponseRecorder) { rec.Header().Del("Vary") }), []string{
 			"proxy/rfc9110-12.5.3/vary-coding", "proxy/rfc9110-12.5.5/vary-accept",
 		}},
