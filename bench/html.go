@@ -3,11 +3,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/report"
 	"github.com/millrace/millrace/internal/savings"
 )
 
@@ -18,8 +21,8 @@ func (b *bench) html(ctx context.Context, data string) error {
 	if err != nil {
 		return err
 	}
-	var html, coded, text float64
-	var perText, perCoded []float64
+	var html, coded, text, document float64
+	var perText, perCoded, perDocument []float64
 	for _, p := range pages {
 		if p.Kind != "article" || p.Text == "" {
 			continue
@@ -31,26 +34,28 @@ func (b *bench) html(ctx context.Context, data string) error {
 		if err != nil {
 			return err
 		}
-		var out bytes.Buffer
-		w, err := gzip.NewWriterLevel(&out, 6)
+		res, err := extract.HTML(ctx, body, "https://www.example.com/", nil)
 		if err != nil {
 			return err
 		}
-		if _, err := w.Write(body); err != nil {
+		c, err := gzipped(body)
+		if err != nil {
 			return err
 		}
-		if err := w.Close(); err != nil {
+		d, err := gzipped([]byte(res.Page.Markdown()))
+		if err != nil {
 			return err
 		}
-		h, c, t := float64(len(body)), float64(out.Len()), float64(len(p.Text))
-		html, coded, text = html+h, coded+c, text+t
-		perText, perCoded = append(perText, h/t), append(perCoded, h/c)
+		h, t := float64(len(body)), float64(len(p.Text))
+		html, coded, text, document = html+h, coded+c, text+t, document+d
+		perText, perCoded, perDocument = append(perText, h/t), append(perCoded, h/c), append(perDocument, c/d)
 	}
 	if len(perText) == 0 {
 		return fmt.Errorf("no articles in %s", data)
 	}
 	slices.Sort(perText)
 	slices.Sort(perCoded)
+	slices.Sort(perDocument)
 	used := savings.Default()
 	for _, r := range []struct {
 		what       string
@@ -59,6 +64,7 @@ func (b *bench) html(ctx context.Context, data string) error {
 	}{
 		{"bytes of HTML per byte of text", html / text, used.HTMLPerText, perText},
 		{"bytes of HTML per byte of gzip -6", html / coded, used.HTMLCompression, perCoded},
+		{"bytes of HTML for a byte of Markdown, both by gzip -6", coded / document, report.HTMLPerDocumentGzip, perDocument},
 	} {
 		off := r.ours / r.used
 		b.add(row{
@@ -67,4 +73,18 @@ func (b *bench) html(ctx context.Context, data string) error {
 		})
 	}
 	return nil
+}
+
+// gzipped returns the size of b compressed by gzip -6.
+func gzipped(b []byte) (float64, error) {
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, 6)
+	if err != nil {
+		return 0, err
+	}
+	_, err = w.Write(b)
+	if err = errors.Join(err, w.Close()); err != nil {
+		return 0, err
+	}
+	return float64(out.Len()), nil
 }

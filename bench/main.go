@@ -3,7 +3,7 @@
 //
 //	go run .                 what fits in a few minutes
 //	go run . -large          with a million pages
-//	go run . -only serve     one part: serve, front, ingest, crawl, edit, pull, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage
+//	go run . -only serve     one part: serve, front, ingest, crawl, edit, pull, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, log
 //	go run . -only search    search, with each part switched off, on the gold data and over Debian's manuals
 //	go run . -only month     mirrors of a changing site, for a month of daily rounds, some minutes
 //	go run . -only extract   extraction compared with its peers, on the gold data that -data names
@@ -50,7 +50,7 @@ func main() {
 	}
 	large := flag.Bool("large", false, "also measure with 1,000,000 pages")
 	short := flag.Bool("short", false, "month: four days")
-	only := flag.String("only", "", "one part: serve, front, ingest, crawl, edit, pull, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, search, extract")
+	only := flag.String("only", "", "one part: serve, front, ingest, crawl, edit, pull, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, log, search, extract")
 	manual := flag.String("manual", "/usr/share/doc/postgresql-doc-15/html", "the folder of Debian's postgresql-doc-15")
 	turns := flag.Int("turns", 9, "number of turns of each side of a comparison; a turn of wrk takes a second")
 	x := &extraction{}
@@ -143,6 +143,7 @@ func run(ctx context.Context, large, short bool, only, manual, data string, turn
 		{"middleware", func(ctx context.Context) error { return b.middleware(ctx, 10_000) }},
 		{"events", func(ctx context.Context) error { return b.events(ctx, 10_000) }},
 		{"usage", func(ctx context.Context) error { return b.usage(ctx, large) }},
+		{"log", func(ctx context.Context) error { return b.accessLog(ctx, sizes[len(sizes)-1]*10) }},
 		{"dashboard", b.dashboard},
 		{"serve", func(ctx context.Context) error {
 			if !large {
@@ -164,7 +165,7 @@ func run(ctx context.Context, large, short bool, only, manual, data string, turn
 		}
 	}
 	if len(b.results) == 0 {
-		return errors.New("nothing was measured; -only takes serve, front, ingest, crawl, edit, pull, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage or dashboard")
+		return errors.New("nothing was measured; -only takes serve, front, ingest, crawl, edit, pull, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, log or dashboard")
 	}
 	b.print()
 	return nil

@@ -13,6 +13,9 @@ const memoryLimit = 98 << 20
 // lazily is the value of GOGC while the heap is far below the limit.
 const lazily = 400
 
+// eagerly is the value of GOGC where the memory matters more than the time.
+const eagerly = 50
+
 // limitMemory makes the garbage collector run rarely far from the limit, and often near it.
 // GOGC and GOMEMLIMIT of the environment take precedence.
 func (p *process) limitMemory() {
@@ -21,6 +24,14 @@ func (p *process) limitMemory() {
 	}
 	debug.SetGCPercent(lazily)
 	debug.SetMemoryLimit(memoryLimit)
+}
+
+// saveMemory makes the garbage collector run often, for work whose memory is bounded and whose
+// garbage is not.
+func (p *process) saveMemory() {
+	if !p.limited() {
+		debug.SetGCPercent(eagerly)
+	}
 }
 
 // limited reports whether the environment configures the garbage collector.

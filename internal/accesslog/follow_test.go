@@ -237,7 +237,9 @@ func TestFollowKilled(t *testing.T) {
 // broken is a state that cannot be written.
 type broken struct{ store.State }
 
-func (broken) Swap(context.Context, string, string, []byte, []byte) error { return errors.New("broken") }
+func (broken) Swap(context.Context, string, string, []byte, []byte) error {
+	return errors.New("broken")
+}
 
 // A failure of the store loses and doubles nothing.
 func TestFollowStoreFails(t *testing.T) {
