@@ -19,7 +19,7 @@ func TestAlongside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Place: sites.Alongside, Access: access.Options{Bots: known(t), Rules: []access.Rule{rule}}, Texts: map[string]string{"/proof.txt": "x"}}
+	o := Options{Place: sites.Alongside, Service: endpoint{}, ServiceName: "mcp", Access: access.Options{Bots: known(t), Rules: []access.Rule{rule}}, Texts: map[string]string{"/proof.txt": "x"}}
 	var writes, finds atomic.Int64
 	f := forms{&writes, &finds}
 	g := setup{files: site(), protocols: []edition.Protocol{{Name: "forms", Publisher: f}}, o: o}.gateway(t)
@@ -49,6 +49,9 @@ func TestAlongside(t *testing.T) {
 		{"GET", "/a/?key=x&b", nil, false},
 		{"GET", "/robots.txt", nil, true},
 		{"GET", "/proof.txt", nil, true},
+		{"GET", "/.well-known/ai-catalog.json", nil, true},
+		{"GET", "/.well-known/mcp/server-card.json", nil, true},
+		{"GET", "/mcp/server-card", nil, true},
 		{"GET", "/nothing", nil, false},
 		{"GET", "/a/", []string{"User-Agent", "ClaudeBot/1.0"}, true},
 		{"POST", "/a/", []string{"User-Agent", "ClaudeBot/1.0"}, true},

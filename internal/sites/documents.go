@@ -85,7 +85,7 @@ func (d *Documents) Serve(w http.ResponseWriter, r, inner *http.Request, q *acce
 		return d.robots(d.response(w, r, q), r, ed)
 	case root && r.URL.Path == catalogPath:
 		return d.catalog(d.response(w, r, q), r, ed)
-	case d.o.MCP.Path != "" && (root && (r.URL.Path == cardWellKnown || r.URL.Path == aiCatalogPath) || inner != nil && inner.URL.Path == d.o.MCP.Path+cardPath):
+	case d.isAbout(r, inner):
 		return d.about(d.response(w, r, q), r, ed)
 	case inner == nil || d.o.Origin == nil || d.docs != d.o.Base:
 	case inner.URL.Path == sitemapPath:
@@ -111,6 +111,8 @@ func (d *Documents) Serves(r, inner *http.Request) bool {
 	switch at := r.URL.Path; {
 	case at == RobotsPath || at == catalogPath:
 		return d.o.Base == "" || d.o.Host != nil
+	case d.isAbout(r, inner):
+		return d.ownAt(r, at, maxCatalog).Missing()
 	case inner != nil && inner.URL.Path == ownSitemapPath:
 		return d.mapOf(ed, inner).separate
 	}

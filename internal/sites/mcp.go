@@ -97,6 +97,16 @@ func (d *Documents) endpoint() string {
 	return strings.TrimRight(d.o.EndpointBase, "/") + d.o.MCP.Path
 }
 
+// isAbout reports whether a request is for a document about the MCP server. Its parameters
+// are those of Serve.
+func (d *Documents) isAbout(r, inner *http.Request) bool {
+	at := r.URL.Path
+	if at == cardWellKnown || at == aiCatalogPath {
+		return d.o.MCP.Path != "" && (d.o.Base == "" || d.o.Host != nil)
+	}
+	return d.o.MCP.Path != "" && inner != nil && inner.URL.Path == d.o.MCP.Path+cardPath
+}
+
 // about serves a document about the MCP server, unless the site has its own file there.
 func (d *Documents) about(w *response, r *http.Request, ed *edition.Edition) (bool, error) {
 	if own := d.ownAt(r, r.URL.Path, maxCatalog); !own.Missing() {
