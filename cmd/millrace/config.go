@@ -163,7 +163,7 @@ func shown(conf *config.Config, command *kong.Node, f *kong.Flag) (config.Value,
 // onCommandLine reports whether a flag can be set only on the command line. This includes
 // --listen of `millrace mcp`, because serve has a flag of the same name.
 func onCommandLine(command *kong.Node, f *kong.Flag) bool {
-	return f.Name == "listen" && command != nil && command.Name == "mcp" || f.Name == "config" || f.Name == "help"
+	return f.Tag.Has("answer") || f.Name == "listen" && command != nil && command.Name == "mcp" || f.Name == "config" || f.Name == "help"
 }
 
 // flagsOf returns the flags of commands that a configuration may set.
@@ -172,7 +172,7 @@ func flagsOf(commands ...*kong.Node) map[string]*kong.Flag {
 	for _, command := range commands {
 		for _, group := range command.AllFlags(false) {
 			for _, f := range group {
-				if f.Name != "help" && f.Name != "config" {
+				if f.Name != "help" && f.Name != "config" && !f.Tag.Has("answer") {
 					flags[f.Name] = f
 				}
 			}
@@ -213,6 +213,9 @@ func load(conf *config.Config, args []string, env func(string) (string, bool), k
 		known[name] = config.Flag{List: f.IsSlice(), Placeholder: f.PlaceHolder}
 	}
 	path, named := configPath(args, env)
+	if len(args) > 0 && args[0] == "up" {
+		named = false // up writes it
+	}
 	if err := conf.Load(path, known); named || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

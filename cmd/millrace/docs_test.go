@@ -172,6 +172,9 @@ func (d *docsPage) millrace(t *testing.T, args ...string) {
 			d.mirror(t)
 		}
 	}
+	if args[0] == "up" {
+		args = append(args, "--listen", "127.0.0.1:0")
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out, errs buffer
@@ -195,6 +198,10 @@ func (d *docsPage) millrace(t *testing.T, args ...string) {
 		switch args[0] {
 		case "serve":
 			if strings.Contains(errs.String(), "ready http") {
+				cancel()
+			}
+		case "up":
+			if out.String() != "" {
 				cancel()
 			}
 		case "watch", "mcp":

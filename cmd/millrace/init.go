@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace/internal/setup"
@@ -15,50 +16,74 @@ import (
 type initCommand struct {
 	common
 	remote
-	URL  string `arg:"" name:"url" help:"Public URL of your site."`
-	File string `arg:"" optional:"" default:"millrace.yaml" help:"File to write (default: ${default}). An existing file is not changed."`
+	Source string `arg:"" help:"Public URL of your site, or the folder of its files."`
+	File   string `arg:"" optional:"" default:"millrace.yaml" help:"File to write (default: ${default}). An existing file is not changed."`
 }
 
 // Run probes a site and writes a configuration for it.
 func (c *initCommand) Run(ctx context.Context, p *process) error {
-	at, err := siteFolder(c.URL)
-	if err != nil {
-		return err
-	}
 	if _, err := os.Lstat(c.File); !errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
-			err = fmt.Errorf("%s: %w; name another FILE after the URL, and compare", c.File, fs.ErrExist)
+			err = fmt.Errorf("%s: %w; name another FILE after the source, and compare", c.File, fs.ErrExist)
 		}
 		return err
 	}
+	r, err := c.probe(ctx, p, c.Source, "", c.File)
+	if err != nil {
+		return err
+	}
+	if err := writeConfig(r); err != nil {
+		return err
+	}
+	return p.report(r, func(w *bytes.Buffer) { _ = r.Text(w) })
+}
+
+// probe probes a site or a folder. base is the address of the folder's pages, if it is known.
+func (c *remote) probe(ctx context.Context, p *process, source, base, file string) (*setup.Report, error) {
+	o := &setup.Options{File: file, Private: c.AllowPrivate, Logger: p.log}
+	if source == "" {
+		return nil, usageError("SOURCE is missing; name the URL or the folder of your site")
+	}
+	if info, err := os.Stat(source); err == nil && info.IsDir() {
+		return setup.ProbeFolder(ctx, source, base, o)
+	} else if err == nil {
+		return nil, usageError(fmt.Sprintf("%s is a file; name the URL or the folder of your site", source))
+	} else if !strings.Contains(source, "://") && strings.ContainsAny(source, `/\`) {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	at, err := siteFolder(source)
+	if err != nil {
+		return nil, err
+	}
 	start := time.Now()
 	client := c.client(p, forgetful{})
-	bar := p.progress("probing " + at)
+	defer client.CloseIdleConnections()
+	bar := p.progress("looking at " + at)
 	bar.Count("requests")
-	r, err := setup.Probe(ctx, client.HTTP(), at, &setup.Options{
-		File: c.File, Private: c.AllowPrivate, Logger: p.log, Progress: func(n int) { bar.Show(n, n) },
-	})
+	o.Progress = func(n int) { bar.Show(n, n) }
+	r, err := setup.Probe(ctx, client.HTTP(), at, o)
 	bar.End()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	made, err := newPassword()
-	if err != nil {
-		return err
+	stats := client.Stats()
+	r.Requests, r.Seconds = stats.Requests, time.Since(start).Round(time.Millisecond).Seconds()
+	return r, nil
+}
+
+// writeConfig writes the configuration, with a new password for its dashboard.
+func writeConfig(r *setup.Report) error {
+	if r.Dashboard != "" {
+		made, err := newPassword()
+		if err != nil {
+			return err
+		}
+		r.Password, r.Hash = made.Password, made.Hash
 	}
-	r.Dashboard, r.Password, r.Hash = initDashboard, made.Password, made.Hash
 	text, err := r.YAML(time.Now())
 	if err != nil {
 		return err
 	}
 	// The file contains the hash of a password, and may get secrets.
-	if err := writeNew(c.File, []byte(text)); err != nil {
-		return err
-	}
-	stats := client.Stats()
-	r.Requests, r.Seconds = stats.Requests, time.Since(start).Round(time.Millisecond).Seconds()
-	return p.report(r, func(w *bytes.Buffer) { _ = r.Text(w) })
+	return writeNew(r.File, []byte(text))
 }
-
-// initDashboard is the dashboard's path in a new configuration. Few sites have such a path.
-const initDashboard = "/millrace"

@@ -62,6 +62,7 @@ type commands struct {
 	SCP      scpCommand      `cmd:"" name:"scp" help:"Inspect, verify and print SCP collections."`
 	ARC      arcCommand      `cmd:"" name:"arc" help:"Work with ARC pages: snapshot, lint, annotate."`
 	Snippet  snippetCommand  `cmd:"" help:"Print configuration for nginx, Caddy or systemd."`
+	Up       upCommand       `cmd:"" help:"Set your site up: look, ask, write the configuration, serve; with --apply, configure your web server."`
 	Init     initCommand     `cmd:"" help:"Probe your site, and write a configuration for it."`
 	Config   configCommand   `cmd:"" help:"Show the values that a command uses, and where each comes from."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`

@@ -61,6 +61,7 @@ var reports = []reportType{
 	{"arc annotate", reflect.TypeFor[arcAdditions](), ""},
 	{"snippet", reflect.TypeFor[map[string]string](), "The members `for`, the name of the program, and `text`, its configuration."},
 	{"init", reflect.TypeFor[setup.Report](), ""},
+	{"up", reflect.TypeFor[upReport](), "It is printed when the site is served, and once the changes of `--apply` are made."},
 	{"config", reflect.TypeFor[config.Report](), ""},
 	{"version", reflect.TypeFor[versionReport](), ""},
 }

@@ -31,13 +31,14 @@ type serveCommand struct {
 	exporting   `group:"Analytics and dashboard"`
 	metering    `group:"Analytics and dashboard"`
 	boarding    `group:"Analytics and dashboard"`
-	Source      string `arg:"" optional:"" help:"Source: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE. If omitted, the key source of millrace.yaml."`
-	Listen      string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on (default: ${default})." group:"Server"`
-	BaseURL     string `name:"base-url" placeholder:"URL" help:"Base URL of the machine documents, and of the pages of a folder (default: the listen address, or SOURCE with --origin)." group:"Server"`
-	As          string `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror." group:"Reading the source"`
-	Store       string `placeholder:"FILE" help:"Store of the source (default: a file in the user's state folder, named after the source)." group:"Reading the source"`
-	Site        string `placeholder:"URL" help:"Site to publish, if the mirror has several." group:"Reading the source"`
-	RequestLog  string `placeholder:"FILE" help:"File to log each request to, one a line; - is standard error." group:"Server"`
+	Source      string                  `arg:"" optional:"" help:"Source: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE. If omitted, the key source of millrace.yaml."`
+	Listen      string                  `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on (default: ${default})." group:"Server"`
+	BaseURL     string                  `name:"base-url" placeholder:"URL" help:"Base URL of the machine documents, and of the pages of a folder (default: the listen address, or SOURCE with --origin)." group:"Server"`
+	As          string                  `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror." group:"Reading the source"`
+	Store       string                  `placeholder:"FILE" help:"Store of the source (default: a file in the user's state folder, named after the source)." group:"Reading the source"`
+	Site        string                  `placeholder:"URL" help:"Site to publish, if the mirror has several." group:"Reading the source"`
+	RequestLog  string                  `placeholder:"FILE" help:"File to log each request to, one a line; - is standard error." group:"Server"`
+	onReady     func(docs string) error // instead of the report; nil = the report
 }
 
 // serveReport is the report of `millrace serve --json` when the server is ready.
@@ -80,6 +81,9 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.source.Store.Close()) }()
 	run := &running{now: s, at: ln.Addr(), certs: certs, ready: func(s *service) error { return c.ready(ctx, s, start) }}
+	if c.onReady != nil {
+		run.ready = func(s *service) error { return c.onReady(s.docs) }
+	}
 	return run.until(ctx, ln, asked)
 }
 

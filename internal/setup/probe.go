@@ -19,6 +19,7 @@ import (
 	"github.com/millrace/millrace/internal/bots"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/sites"
 	origins "github.com/millrace/millrace/origin/all"
 	"github.com/millrace/millrace/policy"
 	"github.com/millrace/millrace/protocol"
@@ -68,7 +69,7 @@ func Probe(ctx context.Context, client *http.Client, at string, o *Options) (*Re
 		return nil, millrace.Coded("site-moved", fmt.Errorf("%s redirects to %s; run init for that address", at, site.Moved))
 	}
 	r := &Report{
-		Site: at, File: o.File, Generator: site.Seen.Generator, Server: site.Seen.Server, Pages: -1,
+		Source: at, Site: at, Place: sites.Alongside, Listen: defaultListen, Dashboard: dashboardPath, File: o.File, Generator: site.Seen.Generator, Server: site.Seen.Server, Pages: -1,
 		Has: []string{}, Hides: []Hidden{}, Reasons: []string{}, Purposes: map[millrace.Purpose]bool{},
 	}
 	r.private = o.Private && isPrivate(ctx, r.host())
@@ -126,7 +127,7 @@ func (r *Report) inspect(ctx context.Context, client *http.Client, site *discove
 	}
 	for _, name := range []string{"nginx", "caddy"} {
 		if strings.Contains(strings.ToLower(r.Server), name) {
-			r.program = name
+			r.Use(name)
 		}
 	}
 	r.Next = r.follow()

@@ -9,13 +9,15 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/humanize"
+	"github.com/millrace/millrace/internal/sites"
 	origins "github.com/millrace/millrace/origin/all"
 )
 
 // Report has the results of the probe and the contents of the configuration. millrace
 // init --json prints it.
 type Report struct {
-	Site      string                    `json:"site"`
+	Source    string                    `json:"source"`    // URL or folder of the site
+	Site      string                    `json:"site"`      // URL of the site for visitors; "" if unknown
 	File      string                    `json:"file"`      // configuration file that was written
 	As        string                    `json:"as"`        // kind of the source: wordpress or crawl
 	Generator string                    `json:"generator"` // generator that the home page names
@@ -27,6 +29,7 @@ type Report struct {
 	Serves    []Served                  `json:"serves"`    // protocols that will be published
 	Purposes  map[millrace.Purpose]bool `json:"purposes"`  // whether each purpose is allowed
 	Reasons   []string                  `json:"reasons"`   // reasons for the purposes
+	Place     sites.Place               `json:"place"`     // where millrace runs
 	Next      []string                  `json:"next"`      // commands to run next
 	Dashboard string                    `json:"dashboard"` // path of the dashboard
 	Password  string                    `json:"password"`  // password of the dashboard, which is shown only now
@@ -34,6 +37,9 @@ type Report struct {
 	Seconds   float64                   `json:"seconds"`
 
 	Hash    string `json:"-"` // of the password
+	Listen  string `json:"-"` // address of millrace
+	Origin  string `json:"-"` // URL of the site's own server, with sites.Front
+	Plain   bool   `json:"-"` // the site's server cannot add elements to pages
 	private bool   // the site is at a private address
 	program string // the site's server, as snippet names it; "" = another
 }
@@ -59,21 +65,7 @@ const shownHidden = 10
 // Text writes the report for people.
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: probed with %s, %.1f s\n", r.Site, humanize.Quantity(r.Requests, "request"), r.Seconds)
-	if r.Generator != "" {
-		fmt.Fprintf(&b, "generator: %s\n", humanize.Printable(r.Generator))
-	}
-	if r.Server != "" {
-		fmt.Fprintf(&b, "server: %s\n", humanize.Printable(r.Server))
-	}
-	fmt.Fprintf(&b, "millrace will read it by %s", origins.ByName(r.As).Title)
-	if r.Pages >= 0 {
-		fmt.Fprintf(&b, ": about %s", humanize.Quantity(int64(r.Pages), "page"))
-	}
-	b.WriteByte('\n')
-	if len(r.Has) > 0 {
-		fmt.Fprintf(&b, "it already has %s\n", strings.Join(r.Has, ", "))
-	}
+	r.summary(&b)
 	b.WriteString("\nWill be hidden: pages with noindex or behind a login, what robots.txt disallows,\naccounts, carts, logins and administration. ")
 	fmt.Fprintf(&b, "Of %d addresses seen, %d will be hidden.\n", r.Seen, len(r.Hides))
 	for i, h := range r.Hides {
@@ -101,9 +93,40 @@ func (r *Report) Text(w io.Writer) error {
 	for _, n := range r.Next {
 		fmt.Fprintf(&b, "  %s\n", humanize.Printable(n))
 	}
-	fmt.Fprintf(&b, "\nThe dashboard will be at %s/ on the site's host. Its password, shown only now:\n  %s\n", r.Dashboard, r.Password)
+	if r.Dashboard != "" {
+		fmt.Fprintf(&b, "\nThe dashboard will be at %s/ on the site's host. Its password, shown only now:\n  %s\n", r.Dashboard, r.Password)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// Summary returns what the probe has found, for people.
+func (r *Report) Summary() string {
+	var b strings.Builder
+	r.summary(&b)
+	return b.String()
+}
+
+func (r *Report) summary(b *strings.Builder) {
+	if r.Folder() {
+		fmt.Fprintf(b, "%s\n", humanize.Printable(r.Source))
+	} else {
+		fmt.Fprintf(b, "%s: probed with %s, %.1f s\n", r.Site, humanize.Quantity(r.Requests, "request"), r.Seconds)
+	}
+	if r.Generator != "" {
+		fmt.Fprintf(b, "generator: %s\n", humanize.Printable(r.Generator))
+	}
+	if r.Server != "" {
+		fmt.Fprintf(b, "server: %s\n", humanize.Printable(r.Server))
+	}
+	fmt.Fprintf(b, "millrace will read it by %s", origins.ByName(r.As).Title)
+	if r.Pages >= 0 {
+		fmt.Fprintf(b, ": about %s", humanize.Quantity(int64(r.Pages), "page"))
+	}
+	b.WriteByte('\n')
+	if len(r.Has) > 0 {
+		fmt.Fprintf(b, "it already has %s\n", strings.Join(r.Has, ", "))
+	}
 }
 
 // inShell quotes a word for a shell.
@@ -120,15 +143,19 @@ func (r *Report) follow() (next []string) {
 	if r.File != "millrace.yaml" {
 		file = " --config " + inShell(r.File)
 	}
-	site := inShell(r.Site)
-	next = append(next, "millrace config"+file, "millrace serve "+site+file)
-	switch r.program {
-	case "":
-		next = append(next, "millrace snippet nginx "+site+file+"   # or caddy: configuration for the site's server")
-	default:
-		next = append(next, "millrace snippet "+r.program+" "+site+file+"   # configuration for "+r.program)
+	next = append(next, "millrace config"+file, "millrace serve"+file)
+	if r.Site == "" {
+		return next
 	}
-	next = append(next, "millrace snippet systemd "+site+file, "millrace check "+site+r.privately())
+	site := inShell(r.Site)
+	switch {
+	case r.Folder():
+	case r.program == "":
+		next = append(next, "millrace snippet nginx"+file+"   # or caddy: configuration for the site's server")
+	default:
+		next = append(next, "millrace snippet "+r.program+file+"   # configuration for "+r.program)
+	}
+	next = append(next, "millrace snippet systemd"+file, "millrace check "+site+r.privately())
 	return next
 }
 

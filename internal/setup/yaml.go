@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -24,43 +25,64 @@ func (r *Report) YAML(now time.Time) (string, error) {
 	var b strings.Builder
 	err = t.Execute(&b, map[string]any{
 		"R": r, "Hash": r.Hash, "Day": now.Format(time.DateOnly), "Purposes": slices.Sorted(maps.Keys(r.Purposes)),
+		"Example": cmp.Or(r.Site, "https://www.example.com/"),
 	})
 	return b.String(), err
 }
 
-const initYAML = `# Configuration of millrace for {{line .R.Site}}, written by "millrace init" on {{.Day}}.
+const initYAML = `{{$place := print .R.Place}}# Configuration of millrace for {{line .R.Source}}, written on {{.Day}}.
 #
 # Each key is a flag of the same name, which "millrace help serve" explains.
 # "millrace config" shows the values in use. Lines that start with # are comments.
 
+# The site: its URL, or the folder of its files.
+source: {{quoted .R.Source}}
+
 # URL of the site for visitors. The documents for machines are below it.
-base-url: {{quoted .R.Site}}
+{{if .R.Site}}base-url: {{quoted .R.Site}}{{else}}# base-url: "https://www.example.com/"{{end}}
 
-# The server of the site serves the pages, and asks millrace what machines get:
-# see "millrace snippet nginx", or caddy.
-place: alongside
-
-# Where millrace itself listens, for that server.
-listen: "127.0.0.1:8080"
+{{if eq $place "alongside" -}}
+# The site's own server serves the pages, and asks millrace about requests by
+# machines. "millrace up --apply nginx" (or caddy) configures that server.
+{{- else if eq $place "front" -}}
+# Visitors connect to millrace, which passes their requests on to origin.
+{{- else -}}
+# No other server is involved. The other places are alongside and front.
+{{- end}}
+place: {{.R.Place}}
+{{if .R.Origin}}
+# The site's own server.
+origin: {{quoted .R.Origin}}
+{{end}}
+# The address on which millrace listens.
+listen: {{quoted .R.Listen}}
+{{- if eq $place "alongside"}}
 
 # Proxies whose X-Forwarded-For is trusted: the site's server.
 proxies: ["127.0.0.1", "::1"]
+{{- end}}
+{{- if and .R.Plain (eq $place "alongside")}}
+
+# The server cannot change HTML, so pages have no link elements.
+head-elements: false
+{{- end}}
 {{if private}}
-# The site is at a private address.
+# The site has a private address.
 allow-private: true
 {{end}}
-# Stand in front of the site instead: visitors connect to millrace, and the site's
-# own server listens here. Then the place is front; leave proxies out.
+{{- if eq $place "alongside"}}
+# To run in front of the site, let its own server listen at origin, set place to
+# front, and remove proxies.
 # origin: "http://127.0.0.1:8000"
 # listen: ":443"
 # tls-cert: /etc/ssl/site.pem
 # tls-key: /etc/ssl/site.key
-
-# Hidden from machines, each with everything below it: accounts, carts, logins and
-# administration, and the paths of exclude. Pages with noindex and pages that require
-# a login are always hidden. exclude-defaults: false hides only exclude.
+{{end}}
+# Paths that machines do not see, with everything below them. Accounts, carts,
+# logins and administration are hidden by default, unless exclude-defaults is
+# false. Pages with noindex or behind a login are always hidden.
 {{- range .R.Hides}}{{if eq .Reason "exclude"}}
-# Seen: {{line .URL}}{{end}}{{end}}
+# Hidden now: {{line .URL}}{{end}}{{end}}
 # exclude: [/drafts]
 # hide-kinds: [forum]
 # authors: hidden
@@ -76,7 +98,7 @@ policy:
 {{- range $p := .Purposes}}
     {{$p}}: {{index $.R.Purposes $p}}
 {{- end}}
-  # terms: "{{.R.Site}}terms"
+  # terms: "{{.Example}}terms"
   # contact: "mailto:owner@example.com"
   # requirements:
   #   attribution: true
@@ -86,7 +108,7 @@ policy:
 #     ai-train: false
 #     ai-input: true
 #     search: true
-#   terms: "{{.R.Site}}terms"
+#   terms: "{{.Example}}terms"
 #   contact: "mailto:owner@example.com"
 #   requirements:
 #     attribution: true
@@ -104,8 +126,12 @@ policy:
 
 # Path of the dashboard, which requires a login. It shows which machines read the
 # site, and the cost and savings. "millrace keys password" creates another password.
+{{if .R.Dashboard -}}
 dashboard: {{quoted .R.Dashboard}}
 dashboard-password: {{quoted .Hash}}
+{{- else -}}
+# dashboard: /millrace
+{{- end}}
 
 # Published contact for operators of machines.
 # site-contact: "owner@example.com"

@@ -98,6 +98,9 @@ func New(program string, o *Options) *Applier {
 	return a
 }
 
+// Program returns the name of the program.
+func (a *Applier) Program() string { return a.program }
+
 // path returns the path of a file below the root.
 func (a *Applier) path(name string) string { return filepath.Join(a.o.Root, name) }
 
@@ -242,7 +245,7 @@ func (a *Applier) Apply(ctx context.Context, check func(ctx context.Context) err
 	if undo := a.undo(context.WithoutCancel(ctx), reloaded); undo != nil {
 		return a.denied(errors.Join(err, fmt.Errorf("undo: %w", undo)))
 	}
-	return a.denied(fmt.Errorf("%w; all changes were undone", err))
+	return millrace.Coded("apply-undone", a.denied(fmt.Errorf("%w; all changes were undone", err)))
 }
 
 // change keeps copies, writes the journal and then the files.
@@ -340,6 +343,11 @@ func (a *Applier) undo(ctx context.Context, reload bool) error {
 		_ = os.Remove(dir) // it stays if it has other files
 	}
 	return err
+}
+
+// broken is the error of a configuration that does not work before any change.
+func broken(err error) error {
+	return millrace.Coded("config-broken", fmt.Errorf("the present configuration is broken; mend it first: %w", err))
 }
 
 // mark ends each inserted line.

@@ -28,7 +28,7 @@ func (c *caddy) stop(context.Context) error { return nil }
 
 func (c *caddy) plan(ctx context.Context) ([]change, error) {
 	if err := c.test(ctx); err != nil {
-		return nil, fmt.Errorf("the configuration is broken already; mend it first: %w", err)
+		return nil, broken(err)
 	}
 	site, err := url.Parse(c.o.Base)
 	if err != nil {

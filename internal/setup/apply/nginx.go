@@ -39,7 +39,7 @@ func (n *nginx) stop(context.Context) error { return nil }
 func (n *nginx) files(ctx context.Context) ([]string, error) {
 	out, err := n.output(ctx, "nginx", n.command("-T")...)
 	if err != nil {
-		return nil, fmt.Errorf("the configuration is broken already; mend it first: %w", err)
+		return nil, broken(err)
 	}
 	var files []string
 	for line := range strings.Lines(string(out)) {

@@ -1,0 +1,396 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/config"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/setup"
+	"github.com/millrace/millrace/internal/setup/apply"
+	"github.com/millrace/millrace/internal/sites"
+	"github.com/millrace/millrace/internal/terminal"
+	"github.com/millrace/millrace/protocol/all"
+)
+
+// upCommand sets millrace up. Flags with the tag answer are not keys of the configuration.
+type upCommand struct {
+	common
+	remote
+	Source    string      `arg:"" optional:"" help:"URL or folder of your site. If omitted, the key source of millrace.yaml."`
+	Place     sites.Place `enum:",alongside,front,standalone" default:"" placeholder:"PLACE" help:"Where millrace runs: alongside your web server, in front of it (with --origin), or standalone." answer:""`
+	Origin    string      `placeholder:"URL" help:"Address of your own web server, if millrace runs in front of it." answer:""`
+	BaseURL   string      `name:"base-url" placeholder:"URL" help:"Public address of the pages of a folder." answer:""`
+	Listen    string      `placeholder:"ADDRESS" help:"Address to listen on (default: 127.0.0.1:8080)." answer:""`
+	Allow     []string    `name:"policy-allow" placeholder:"PURPOSE" help:"What the content may be used for: ai-train, ai-input or search." answer:""`
+	Refuse    []string    `name:"policy-refuse" placeholder:"PURPOSE" help:"What the content may not be used for: ai-train, ai-input or search." answer:""`
+	Dashboard string      `placeholder:"PATH" help:"Path of your dashboard, or none." answer:""`
+	Yes       bool        `help:"Ask no questions; take the guesses." answer:""`
+	Apply     []string    `enum:"nginx,caddy,systemd" placeholder:"PROGRAM" help:"Change the configuration of nginx, caddy or systemd, test it, reload it and check the site; undo it all if anything fails." answer:""`
+	Undo      bool        `help:"Undo what --apply has changed." answer:""`
+	Root      string      `placeholder:"DIR" help:"With --apply or --undo: folder that holds etc/nginx, etc/caddy and etc/systemd (default: /)." hidden:"" answer:""`
+}
+
+// upReport is the report of `millrace up --json`, once the site is served.
+type upReport struct {
+	Site      string   `json:"site"`      // URL of the site for visitors
+	Config    string   `json:"config"`    // configuration file
+	URL       string   `json:"url"`       // base URL of the machine documents
+	Dashboard string   `json:"dashboard"` // URL of the dashboard; "" = no dashboard
+	Password  string   `json:"password"`  // password of the dashboard, if it is new; it is shown only now
+	Applied   []string `json:"applied"`   // programs whose configuration has millrace now
+	Undone    []string `json:"undone"`    // with --undo: files that are as before, or removed
+	Next      []string `json:"next"`      // commands to run next
+	Seconds   float64  `json:"seconds"`   // since the command began
+}
+
+// Run sets a site up and serves it.
+func (c *upCommand) Run(ctx context.Context, p *process) (err error) {
+	if c.Undo {
+		return c.undo(ctx, p)
+	}
+	start := time.Now()
+	file := c.Config
+	if file == "" {
+		file, _ = configPath(nil, p.lookup)
+	}
+	up := &upReport{Config: file, Applied: []string{}, Undone: []string{}, Next: []string{}}
+	args := []string{"serve", "--config=" + file, "--log-level=" + c.LogLevel}
+	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
+		if err := c.write(ctx, p, up); err != nil {
+			return err
+		}
+		defer func() {
+			if err != nil && up.URL == "" { // it failed before a service ran
+				err = errors.Join(err, os.Remove(file))
+			}
+		}()
+	} else {
+		p.log.Info("using the existing configuration; no question is asked", "path", file)
+		more, err := c.overrides(file)
+		if err != nil {
+			return err
+		}
+		args = append(args, more...)
+	}
+	p.again = func() (*commands, *config.Config, error) {
+		line, conf, _, err := p.parse(args)
+		return line, conf, err
+	}
+	line, conf, err := p.again()
+	if err != nil {
+		return usageError(err.Error())
+	}
+	s := &line.Serve
+	s.common, p.conf, p.policy = c.common, conf, conf.Policy
+	if s.AllowPrivate = s.AllowPrivate || c.AllowPrivate; s.Delay == nil {
+		s.Delay = c.Delay
+	}
+	appliers, err := c.prepare(ctx, p, s, up)
+	defer func() {
+		for _, a := range appliers { // those that were not applied
+			_, undo := a.Undo(context.WithoutCancel(ctx))
+			err = errors.Join(err, undo)
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	finish := func(docs string) error {
+		up.URL = docs
+		for len(appliers) > 0 {
+			a := appliers[0]
+			appliers = appliers[1:]
+			outside := func(ctx context.Context) error { return c.outside(ctx, p, docs) }
+			if a.Program() == "systemd" {
+				outside = func(ctx context.Context) error { return c.started(ctx, s.Listen) }
+			}
+			if err := a.Apply(ctx, outside); err != nil {
+				return err
+			}
+			up.Applied = append(up.Applied, a.Program())
+		}
+		up.Seconds = time.Since(start).Seconds()
+		return c.done(p, s, up)
+	}
+	if slices.Contains(c.Apply, "systemd") { // the service runs instead of this process
+		docs, err := s.docs(nil)
+		if err != nil {
+			return err
+		}
+		return finish(docs)
+	}
+	s.onReady = finish
+	return s.Run(ctx, p)
+}
+
+// overrides returns the flags of serve that the command line sets in addition to an existing
+// configuration.
+func (c *upCommand) overrides(file string) (args []string, err error) {
+	for _, f := range []struct{ flag, value string }{
+		{"place", string(c.Place)}, {"origin", c.Origin}, {"base-url", c.BaseURL}, {"listen", c.Listen},
+	} {
+		if f.value != "" {
+			args = append(args, "--"+f.flag+"="+f.value)
+		}
+	}
+	if len(c.Allow)+len(c.Refuse) > 0 || c.Dashboard != "" {
+		return nil, usageError(fmt.Sprintf("--policy-allow, --policy-refuse, --dashboard: %s exists and decides that; change it there", file))
+	}
+	if c.Source != "" {
+		args = append(args, c.Source)
+	}
+	return args, nil
+}
+
+// write probes the site, asks the owner and writes the configuration.
+func (c *upCommand) write(ctx context.Context, p *process, up *upReport) error {
+	answers := setup.Answers{Place: c.Place, Origin: c.Origin, BaseURL: c.BaseURL, Dashboard: c.Dashboard, Purposes: map[millrace.Purpose]bool{}}
+	for allowed, list := range map[bool][]string{true: c.Allow, false: c.Refuse} {
+		for _, name := range list {
+			purpose := millrace.Purpose(name)
+			if !slices.Contains([]millrace.Purpose{millrace.AITrain, millrace.AIInput, millrace.Search}, purpose) {
+				return usageError(fmt.Sprintf("--policy-allow, --policy-refuse: unknown purpose %q; use ai-train, ai-input or search", name))
+			}
+			if _, ok := answers.Purposes[purpose]; ok {
+				return usageError(fmt.Sprintf("--policy-allow, --policy-refuse: %s is in both", name))
+			}
+			answers.Purposes[purpose] = allowed
+		}
+	}
+	r, err := c.probe(ctx, p, c.Source, c.BaseURL, up.Config)
+	if err != nil {
+		return err
+	}
+	if r.Listen = cmp.Or(c.Listen, r.Listen); r.Listen != "" {
+		ln, err := listen(ctx, "--listen", r.Listen) // fails before anything is written
+		if err != nil {
+			return err
+		}
+		if err := ln.Close(); err != nil {
+			return err
+		}
+	}
+	if slices.Contains(c.Apply, "caddy") {
+		r.Use("caddy")
+	}
+	var in io.Reader
+	if !c.Yes && p.interactive() {
+		in = p.stdin
+	}
+	if !c.Quiet {
+		fmt.Fprintln(p.stderr, r.Summary())
+	}
+	if err := r.Decide(answers, in, p.stderr, func(flag, guess string) { p.log.Info("guessed", "flag", flag, "value", guess) }); err != nil {
+		return usageError(err.Error())
+	}
+	if err := writeConfig(r); err != nil {
+		return err
+	}
+	up.Password = r.Password
+	p.log.Info("configuration written", "path", up.Config)
+	return nil
+}
+
+// interactive reports whether a person can answer questions.
+func (p *process) interactive() bool {
+	f, ok := p.stdin.(*os.File)
+	if !ok || !terminal.Is(f, p.lookup) {
+		return false
+	}
+	info, err := f.Stat()
+	null, none := os.Stat(os.DevNull)
+	return err == nil && (none != nil || !os.SameFile(info, null))
+}
+
+// prepare prepares the changes that --apply names. It returns those that are not applied yet.
+func (c *upCommand) prepare(ctx context.Context, p *process, s *serveCommand, up *upReport) (list []*apply.Applier, err error) {
+	if len(c.Apply) == 0 {
+		return nil, nil
+	}
+	place, err := s.place()
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(up.Config)
+	if err != nil {
+		return nil, err
+	}
+	exec, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	o := &apply.Options{Root: c.Root, Base: s.BaseURL, Listen: s.Listen, Exec: exec, Config: text, Logger: p.log}
+	for _, program := range apply.Programs() { // the service first
+		if !slices.Contains(c.Apply, program) {
+			continue
+		}
+		if program != "systemd" && place != sites.Alongside {
+			return list, usageError(fmt.Sprintf("--apply %s: the place is %s; only alongside changes another server", program, place))
+		}
+		a := apply.New(program, o)
+		applied, err := a.Prepare(ctx)
+		if err != nil {
+			return list, err
+		}
+		if applied {
+			p.log.Info("already applied; millrace up --undo removes it", "program", program)
+			up.Applied = append(up.Applied, program)
+			continue
+		}
+		list = append(list, a)
+	}
+	return list, nil
+}
+
+// outside checks the site at its public address.
+func (c *upCommand) outside(ctx context.Context, p *process, docs string) error {
+	client := c.client(p, nil)
+	defer client.CloseIdleConnections()
+	reloading, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for !responds(reloading, client.HTTP(), docs, "text/markdown") { // a server may need a moment to reload
+		select {
+		case <-reloading.Done():
+			return fmt.Errorf("check %s: %w: the home page has no Markdown by Accept: text/markdown; is this the machine that serves the site?", docs, millrace.ErrUnavailable)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	target, err := check.NewTarget(docs, client.HTTP(), &check.TargetOptions{Decode: fetch.Decode})
+	if err != nil {
+		return err
+	}
+	var suites []check.Suite
+	for _, proto := range all.Protocols() {
+		suites = append(suites, proto.Suite())
+	}
+	report, err := check.Run(ctx, target, suites, nil)
+	if err != nil {
+		return err
+	}
+	if !report.Failed() {
+		return nil
+	}
+	i := slices.IndexFunc(report.Findings, func(f check.Finding) bool { return f.Level == check.Must })
+	f := report.Findings[max(i, 0)]
+	return fmt.Errorf("check %s: rule %s fails at %s: got %s, want %s; millrace check has all findings", docs, f.Rule, f.URL, f.Got, f.Want)
+}
+
+// responds reports whether a URL answers with 200 and, if it is not empty, a media type that is
+// preferred.
+func responds(ctx context.Context, client *http.Client, url, media string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	if media != "" {
+		req.Header.Set("Accept", media)
+	}
+	resp, err := fetch.Do(ctx, client, req)
+	if err != nil {
+		return false
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), media)
+}
+
+// serviceWait is the time that the service may need for its first edition.
+const serviceWait = 30 * time.Minute
+
+// started waits until the service is ready.
+func (c *upCommand) started(ctx context.Context, listen string) error {
+	if c.Root != "" {
+		return nil // it was not started
+	}
+	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true, Delay: -1})
+	defer client.CloseIdleConnections()
+	ctx, cancel := context.WithTimeout(ctx, serviceWait)
+	defer cancel()
+	for {
+		if responds(ctx, client.HTTP(), "http://"+listen+"/readyz", "") {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("service millrace: %w: not ready; see journalctl -u millrace", millrace.ErrUnavailable)
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// done prints the report.
+func (c *upCommand) done(p *process, s *serveCommand, up *upReport) error {
+	place, err := s.place()
+	if err != nil {
+		return err
+	}
+	up.Site = cmp.Or(s.BaseURL, up.URL)
+	if s.Dashboard != "" {
+		at := up.URL
+		if place == sites.Alongside && !slices.ContainsFunc(up.Applied, func(a string) bool { return a != "systemd" }) {
+			at = s.scheme() + "://" + s.Listen + "/"
+			up.Next = append(up.Next, "millrace up --apply nginx   # or caddy")
+		}
+		up.Dashboard = canon.Origin(at) + "/" + strings.Trim(s.Dashboard, "/") + "/"
+	}
+	up.Next = append(up.Next, "millrace check "+up.URL)
+	return up.print(p)
+}
+
+// print prints the report.
+func (r *upReport) print(p *process) error {
+	return p.report(r, func(w *bytes.Buffer) {
+		line := func(name, value, more string) {
+			if value != "" {
+				fmt.Fprintf(w, "%-10s %s%s\n", name, value, more)
+			}
+		}
+		line("site", r.Site, "")
+		line("dashboard", r.Dashboard, "")
+		line("password", r.Password, "   (shown only now; millrace keys password makes another)")
+		line("settings", r.Config, "")
+		for _, a := range r.Applied {
+			line("applied", a, "; millrace up --undo restores the files")
+		}
+		for _, name := range r.Undone {
+			line("as before", name, "")
+		}
+		for _, n := range r.Next {
+			line("next", n, "")
+		}
+		if r.Config == "" && len(r.Undone) == 0 {
+			fmt.Fprintln(w, "nothing to undo")
+		}
+	})
+}
+
+// undo undoes all that --apply has changed.
+func (c *upCommand) undo(ctx context.Context, p *process) error {
+	r := &upReport{Applied: []string{}, Undone: []string{}, Next: []string{}}
+	var failed error
+	for _, program := range slices.Backward(apply.Programs()) {
+		a := apply.New(program, &apply.Options{Root: c.Root, Logger: p.log})
+		done, err := a.Undo(ctx)
+		if done {
+			r.Undone = append(r.Undone, a.Changes()...)
+		}
+		failed = errors.Join(failed, err)
+	}
+	if failed != nil {
+		return failed
+	}
+	return r.print(p)
+}

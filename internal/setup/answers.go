@@ -1,0 +1,161 @@
+package setup
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/sites"
+)
+
+// Answers are the decisions of the owner. An empty member is not decided yet.
+type Answers struct {
+	Place     sites.Place
+	Origin    string                    // URL of the site's own server, with sites.Front
+	BaseURL   string                    // of a folder
+	Purposes  map[millrace.Purpose]bool // in addition to those that robots.txt decides
+	Dashboard string                    // path, or None
+}
+
+// None is the answer for no dashboard.
+const None = "none"
+
+// dashboardPath is the dashboard's path in a new configuration. Few sites have such a path.
+const dashboardPath = "/millrace"
+
+// defaultListen is the address of millrace in a new configuration.
+const defaultListen = "127.0.0.1:8080"
+
+// questioner asks on a terminal. If in is nil, it takes the guesses.
+type questioner struct {
+	in  *bufio.Scanner
+	out io.Writer
+	log func(flag, guess string)
+}
+
+// ask returns the answer to a question, which a flag answers too. valid checks it; if it fails, ask repeats the question.
+func (q *questioner) ask(flag, question, guess string, valid func(string) error) (string, error) {
+	for q.in != nil {
+		fmt.Fprintf(q.out, "%s [%s]: ", question, guess)
+		if !q.in.Scan() {
+			fmt.Fprintln(q.out)
+			break
+		}
+		answer := cmp.Or(strings.TrimSpace(q.in.Text()), guess)
+		err := valid(answer)
+		if err == nil {
+			return answer, nil
+		}
+		fmt.Fprintf(q.out, "%v\n", err)
+	}
+	if q.in != nil && q.in.Err() != nil {
+		return "", q.in.Err()
+	}
+	if guess == "" {
+		return "", fmt.Errorf("--%s: %w: it is needed; there is no terminal to ask", flag, millrace.ErrInvalid)
+	}
+	q.log(flag, guess)
+	return guess, nil
+}
+
+func oneOf(words ...string) func(string) error {
+	return func(s string) error {
+		if !slices.Contains(words, s) {
+			return fmt.Errorf("%q: %w: answer one of %s", s, millrace.ErrInvalid, strings.Join(words, ", "))
+		}
+		return nil
+	}
+}
+
+// Decide completes the report with the owner's answers. It asks for those that are missing on
+// in, a terminal. If in is nil, it takes guesses and calls log for each.
+func (r *Report) Decide(a Answers, in io.Reader, out io.Writer, log func(flag, guess string)) (err error) {
+	q := &questioner{out: out, log: log}
+	if in != nil {
+		q.in = bufio.NewScanner(in)
+	}
+	if r.Place = a.Place; a.Place == "" && a.Origin == "" {
+		guess, places := sites.Alongside, []string{string(sites.Alongside), string(sites.Front), string(sites.Standalone)}
+		if r.Folder() {
+			guess = sites.Standalone
+		}
+		place, err := q.ask("place", "Where does millrace run?\n  alongside: your web server serves the pages, and asks millrace about machines\n"+
+			"  front: visitors connect to millrace, which passes requests on to your web server\n  standalone: no other web server\nplace", string(guess), oneOf(places...))
+		if err != nil {
+			return err
+		}
+		r.Place = sites.Place(place)
+	}
+	if r.Origin = a.Origin; r.Place == sites.Front && r.Origin == "" {
+		r.Origin, err = q.ask("origin", "Address of your own web server, such as http://127.0.0.1:8000", "", func(s string) error { _, err := ingest.URL(s); return err })
+		if err != nil {
+			return err
+		}
+	}
+	if r.Place, err = sites.PlaceOf(r.Place, r.Source, r.Origin); err != nil {
+		return err
+	}
+	if a.BaseURL != "" {
+		r.Site = a.BaseURL
+	}
+	if r.Site == "" && r.Place != sites.Standalone {
+		r.Site, err = q.ask("base-url", "Public address of the site, such as https://www.example.com/", "", func(s string) error { _, err := ingest.Folder(s); return err })
+		if err != nil {
+			return err
+		}
+	}
+	for _, p := range []struct {
+		purpose  millrace.Purpose
+		question string
+	}{
+		{millrace.AITrain, "May AI models be trained on the content? yes, no or unsaid"},
+		{millrace.AIInput, "May AI answers use the content? yes, no or unsaid"},
+		{millrace.Search, "May search engines use the content? yes, no or unsaid"},
+	} {
+		if allowed, ok := a.Purposes[p.purpose]; ok {
+			r.Purposes[p.purpose] = allowed
+			continue
+		}
+		guess := "unsaid"
+		if allowed, ok := r.Purposes[p.purpose]; ok {
+			guess = map[bool]string{true: "yes", false: "no"}[allowed]
+		}
+		answer, err := q.ask("policy "+string(p.purpose), p.question, guess, oneOf("yes", "no", "unsaid"))
+		if err != nil {
+			return err
+		}
+		delete(r.Purposes, p.purpose)
+		if answer != "unsaid" {
+			r.Purposes[p.purpose] = answer == "yes"
+		}
+	}
+	r.Dashboard = a.Dashboard
+	if r.Dashboard == "" {
+		r.Dashboard, err = q.ask("dashboard", "Path of your dashboard, or none", dashboardPath, func(s string) error {
+			if s != None && (!strings.HasPrefix(s, "/") || strings.Trim(s, "/") == "" || strings.ContainsFunc(s, special)) {
+				return fmt.Errorf("%q: %w: write a path such as %s, or none", s, millrace.ErrInvalid, dashboardPath)
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if r.Dashboard == None {
+		r.Dashboard = ""
+	}
+	return nil
+}
+
+// Use sets the program of the site's own server: nginx, caddy or another.
+func (r *Report) Use(program string) {
+	r.program, r.Plain = program, program == "caddy" // the Caddy of the distributions cannot change HTML
+}
+
+// Folder reports whether the source is a folder.
+func (r *Report) Folder() bool { return !strings.Contains(r.Source, "://") }
