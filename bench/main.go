@@ -3,7 +3,7 @@
 //
 //	go run .                 what fits in a few minutes
 //	go run . -large          with a million pages
-//	go run . -only serve     one part: serve, front, ingest, crawl, edit, pull, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, log
+//	go run . -only serve     one part: serve, front, ingest, crawl, edit, pull, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, log, up
 //	go run . -only search    search, with each part switched off, on the gold data and over Debian's manuals
 //	go run . -only month     mirrors of a changing site, for a month of daily rounds, some minutes
 //	go run . -only extract   extraction compared with its peers, on the gold data that -data names
@@ -50,7 +50,7 @@ func main() {
 	}
 	large := flag.Bool("large", false, "also measure with 1,000,000 pages")
 	short := flag.Bool("short", false, "month: four days")
-	only := flag.String("only", "", "one part: serve, front, ingest, crawl, edit, pull, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, log, search, extract")
+	only := flag.String("only", "", "one part: serve, front, ingest, crawl, edit, pull, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, log, up, search, extract")
 	manual := flag.String("manual", "/usr/share/doc/postgresql-doc-15/html", "the folder of Debian's postgresql-doc-15")
 	turns := flag.Int("turns", 9, "number of turns of each side of a comparison; a turn of wrk takes a second")
 	x := &extraction{}
@@ -145,6 +145,7 @@ func run(ctx context.Context, large, short bool, only, manual, data string, turn
 		{"usage", func(ctx context.Context) error { return b.usage(ctx, large) }},
 		{"log", func(ctx context.Context) error { return b.accessLog(ctx, sizes[len(sizes)-1]*10) }},
 		{"dashboard", b.dashboard},
+		{"up", func(ctx context.Context) error { return b.up(ctx, only == "up") }},
 		{"serve", func(ctx context.Context) error {
 			if !large {
 				return nil
@@ -165,7 +166,7 @@ func run(ctx context.Context, large, short bool, only, manual, data string, turn
 		}
 	}
 	if len(b.results) == 0 {
-		return errors.New("nothing was measured; -only takes serve, front, ingest, crawl, edit, pull, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, log or dashboard")
+		return errors.New("nothing was measured; -only takes serve, front, ingest, crawl, edit, pull, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, log, dashboard or up")
 	}
 	b.print()
 	return nil
