@@ -169,3 +169,73 @@ func TestRealUp(t *testing.T) {
 		})
 	}
 }
+
+// A killed run is undone by --undo, or by the next run.
+func TestRealUpKilled(t *testing.T) {
+	t.Parallel()
+	behind, _ := realSite(t, "nginx", "--html", copySite(t, "handbook"))
+	url := "http://127.0.0.1:" + freePort(t) + "/"
+	root, file := stockServer(t, "nginx", url, behind)
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	args := []string{url, "--config", filepath.Join(dir, "millrace.yaml"), "--listen", "127.0.0.1:" + freePort(t), "--allow-private", "--apply", "nginx", "--root", root}
+	for _, awaited := range []string{"etc/millrace/applied/nginx.json", "etc/millrace/applied/nginx-1-default", "etc/nginx/snippets/millrace.conf"} {
+		c := asProcess(t.Context(), t, append([]string{"up"}, args...)...)
+		var says buffer
+		c.Env, c.Stderr = append(c.Env, "PATH="+os.Getenv("PATH")), &says
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Microsecond) {
+			if _, err := os.Stat(filepath.Join(root, awaited)); err == nil {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%s: %s", awaited, says.String())
+			}
+		}
+		if err := c.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Wait()
+		if code, out, errs := command(t, nil, "up", "--undo", "--root", root); code != 0 {
+			t.Errorf("%s: exit %d\n%s%s", awaited, code, out, errs)
+		}
+		after, err := os.ReadFile(file)
+		if d := cmp.Diff(string(before), string(after)); err != nil || d != "" {
+			t.Errorf("%s: %v %s", awaited, err, d)
+		}
+		if left, err := filepath.Glob(root + "/etc/*/*/*millrace*"); err != nil || len(left) > 0 {
+			t.Errorf("%s: %v %q", awaited, err, left)
+		}
+		if code, _, _ := get(t, url); code != http.StatusOK {
+			t.Errorf("%s: the site: %d", awaited, code)
+		}
+	}
+	u, code := startUp(t, args...)
+	if code != -1 || len(u.Applied) != 1 {
+		t.Errorf("exit %d: %s", code, u.errs)
+	}
+}
+
+// systemd accepts the service that up writes. Below a root, it is not started.
+func TestRealUpSystemd(t *testing.T) {
+	t.Parallel()
+	testkit.Real(t, "systemd-analyze")
+	site, root := initSite(t, ""), t.TempDir()
+	// The command ends, because the service runs instead of it.
+	code, _, errs := command(t, nil, "up", site.URL, "--config", filepath.Join(t.TempDir(), "millrace.yaml"), "--allow-private", "--listen", "127.0.0.1:"+freePort(t), "--apply", "systemd", "--root", root)
+	settings, err := os.ReadFile(filepath.Join(root, "etc/millrace/millrace.yaml"))
+	if code != exitGood || err != nil || !strings.Contains(string(settings), site.URL) {
+		t.Fatalf("exit %d, %v: %s", code, err, errs)
+	}
+	if code, out, errs := command(t, nil, "up", "--undo", "--root", root); code != 0 || !strings.Contains(out, "millrace.service") {
+		t.Errorf("undo: exit %d\n%s%s", code, out, errs)
+	}
+	if left, err := filepath.Glob(root + "/*"); err != nil || len(left) > 0 {
+		t.Errorf("left: %v %q", err, left)
+	}
+}

@@ -347,6 +347,9 @@ func (a *Applier) undo(ctx context.Context, reload bool) error {
 
 // broken is the error of a configuration that does not work before any change.
 func broken(err error) error {
+	if errors.Is(err, exec.ErrNotFound) {
+		return err
+	}
 	return millrace.Coded("config-broken", fmt.Errorf("the present configuration is broken; mend it first: %w", err))
 }
 
