@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -241,6 +242,9 @@ func (c *upCommand) prepare(ctx context.Context, p *process, s *serveCommand, up
 		if program != "systemd" && place != sites.Alongside {
 			return list, usageError(fmt.Sprintf("--apply %s: the place is %s; only alongside changes another server", program, place))
 		}
+		if program != "systemd" && s.BaseURL == "" {
+			return list, usageError(fmt.Sprintf("--base-url: --apply %s needs the public address of the site; set base-url in %s", program, up.Config))
+		}
 		a := apply.New(program, o)
 		applied, err := a.Prepare(ctx)
 		if err != nil {
@@ -341,7 +345,11 @@ func (c *upCommand) done(p *process, s *serveCommand, up *upReport) error {
 	if s.Dashboard != "" {
 		at := up.URL
 		if place == sites.Alongside && !slices.ContainsFunc(up.Applied, func(a string) bool { return a != "systemd" }) {
-			at = s.scheme() + "://" + s.Listen + "/"
+			host, port, _ := net.SplitHostPort(s.Listen) // it was listened on
+			if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+				host = "127.0.0.1"
+			}
+			at = s.scheme() + "://" + net.JoinHostPort(host, port) + "/"
 			up.Next = append(up.Next, "millrace up --apply nginx   # or caddy")
 		}
 		up.Dashboard = canon.Origin(at) + "/" + strings.Trim(s.Dashboard, "/") + "/"

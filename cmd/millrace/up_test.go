@@ -84,6 +84,9 @@ func TestUp(t *testing.T) {
 		t.Errorf("exit %d, %v: %+v\n%s", code, err, again.upReport, again.errs)
 	}
 	again.stop()
+	if exit, code, out := failure(t, nil, "up", "--config", file, "--place", "alongside", "--apply", "nginx", "--root", t.TempDir()); exit != exitUsage || code != "usage/base-url" {
+		t.Errorf("exit %d %s: %s", exit, code, out)
+	}
 	if exit, code, out := failure(t, nil, "up", "--config", file, "--dashboard", "/other"); exit != exitUsage || code != "usage/policy-allow" {
 		t.Errorf("exit %d %s: %s", exit, code, out)
 	}
