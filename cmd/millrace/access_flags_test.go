@@ -257,7 +257,7 @@ func TestUpdate(t *testing.T) {
 	p := &process{stderr: &buffer{}, common: &common{Quiet: true}, log: slog.New(slog.DiscardHandler)}
 	const base = "https://www.example.com/"
 	o := p.newSource("folder", base, ingest.Rules{})
-	o.From = "folder"
+	o.Name, o.From = "folder", "folder"
 	way := folder.Origin()
 	f, err := way.Open(dir, &origin.Options{Base: base})
 	if err != nil {
