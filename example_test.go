@@ -36,9 +36,9 @@ func ExamplePage_Text() {
 
 // A source that provides only the title does not change other fields.
 func ExampleMerge() {
-	held := &millrace.Page{URL: "/gate/", Title: "Gate", Author: "Ada", Known: millrace.FieldTitle | millrace.FieldAuthor}
+	stored := &millrace.Page{URL: "/gate/", Title: "Gate", Author: "Ada", Known: millrace.FieldTitle | millrace.FieldAuthor}
 	in := &millrace.Page{URL: "/gate/", Title: "The gate", Known: millrace.FieldTitle}
-	page, changed := millrace.Merge(held, in)
+	page, changed := millrace.Merge(stored, in)
 	fmt.Printf("%s by %s, changed: %t\n", page.Title, page.Author, changed)
 	// Output: The gate by Ada, changed: true
 }

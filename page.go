@@ -60,14 +60,14 @@ type HTMLSize struct {
 	Received int64 // body as transferred, without header fields
 }
 
-// Or returns w with its unknown fields filled from held, an earlier size of the same page. It
+// Or returns w with its unknown fields filled from old, an earlier size of the same page. It
 // takes Received only if Bytes is equal.
-func (w HTMLSize) Or(held HTMLSize) HTMLSize {
+func (w HTMLSize) Or(old HTMLSize) HTMLSize {
 	switch {
 	case w.Bytes <= 0:
-		return held
-	case w.Received <= 0 && w.Bytes == held.Bytes:
-		w.Received = held.Received
+		return old
+	case w.Received <= 0 && w.Bytes == old.Bytes:
+		w.Received = old.Received
 	}
 	w.Received = max(w.Received, 0)
 	return w
@@ -190,17 +190,17 @@ func second(t time.Time) time.Time {
 	return t
 }
 
-// Merge returns the stored page held updated by in, and whether the result differs from held.
+// Merge returns the page stored updated by in, and whether the result differs from stored.
 // It keeps the fields that in does not provide. If the content of in has a lower level of
-// detail, Merge keeps the content of held, unless in has text that differs. held may be nil.
+// detail, Merge keeps the content of stored, unless in has text that differs. stored may be nil.
 // Merge changes neither argument.
-func Merge(held, in *Page) (*Page, bool) {
-	if held == nil {
+func Merge(stored, in *Page) (*Page, bool) {
+	if stored == nil {
 		c := in.Clone()
 		c.Published, c.Modified = second(c.Published), second(c.Modified)
 		return c, true
 	}
-	out := held.Clone()
+	out := stored.Clone()
 	for _, f := range []struct {
 		field Fields
 		copy  func()
@@ -225,17 +225,17 @@ func Merge(held, in *Page) (*Page, bool) {
 	}
 	if in.Known.Has(FieldContent) {
 		out.Unconfirmed = in.Unconfirmed
-		thin := in.Detail < held.Detail && held.Known.Has(FieldContent)
-		if !thin || in.Detail == DetailText && in.Text() != held.Text() {
+		partial := in.Detail < stored.Detail && stored.Known.Has(FieldContent)
+		if !partial || in.Detail == DetailText && in.Text() != stored.Text() {
 			out.Blocks, out.Detail = in.Blocks, in.Detail
 		}
 	}
-	if !in.Known.Has(FieldModified) && !in.Modified.IsZero() && !held.Known.Has(FieldModified) {
+	if !in.Known.Has(FieldModified) && !in.Modified.IsZero() && !stored.Known.Has(FieldModified) {
 		out.Modified = second(in.Modified)
 	}
 	out.Known |= in.Known
-	out.URL = held.URL
-	changed := !bytes.Equal(out.Canonical(), held.Canonical())
+	out.URL = stored.URL
+	changed := !bytes.Equal(out.Canonical(), stored.Canonical())
 	return out, changed
 }
 

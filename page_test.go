@@ -66,7 +66,7 @@ func TestRevision(t *testing.T) {
 }
 
 func TestMerge(t *testing.T) {
-	held := fullPage()
+	stored := fullPage()
 	for _, tt := range []struct {
 		name    string
 		in      *millrace.Page
@@ -86,7 +86,7 @@ func TestMerge(t *testing.T) {
 		},
 		{
 			"thin content that says the same keeps the blocks",
-			&millrace.Page{Blocks: millrace.TextBlocks(held.Text()), Known: millrace.FieldContent, Detail: millrace.DetailText},
+			&millrace.Page{Blocks: millrace.TextBlocks(stored.Text()), Known: millrace.FieldContent, Detail: millrace.DetailText},
 			false, func(*millrace.Page) {},
 		},
 		{
@@ -107,13 +107,13 @@ func TestMerge(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, changed := millrace.Merge(held, tt.in)
+			got, changed := millrace.Merge(stored, tt.in)
 			want := fullPage()
 			tt.want(want)
 			if d := cmp.Diff(want, got); d != "" || changed != tt.changed {
 				t.Errorf("changed = %v; (-want +got):\n%s", changed, d)
 			}
-			if d := cmp.Diff(fullPage(), held); d != "" {
+			if d := cmp.Diff(fullPage(), stored); d != "" {
 				t.Errorf("what was held has changed: %s", d)
 			}
 		})

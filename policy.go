@@ -51,14 +51,14 @@ var DefaultExclude = []string{
 	"/user/register", "/login", "/logout", "/signin", "/signup", "/register", "/cart", "/basket", "/checkout",
 }
 
-// Excluded reports whether the rule hides a path. The argument is an identity, with or without
+// Excluded reports whether the rule hides a path. pagePath is the path of a page, with or without
 // its query.
-func (v Visibility) Excluded(identity string) bool {
+func (v Visibility) Excluded(pagePath string) bool {
 	list := v.Exclude
 	if list == nil {
 		list = DefaultExclude
 	}
-	path, _, _ := strings.Cut(identity, "?")
+	path, _, _ := strings.Cut(pagePath, "?")
 	readings := spellings(path)
 	for _, ex := range list {
 		if ex == "" {

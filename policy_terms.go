@@ -54,8 +54,8 @@ func (p *Policy) Refuses(purpose Purpose) bool {
 	if p == nil {
 		return false
 	}
-	allowed, said := p.Purposes[purpose]
-	return said && !allowed
+	allowed, stated := p.Purposes[purpose]
+	return stated && !allowed
 }
 
 // Approves reports whether Consumers contains a product token, in any case.

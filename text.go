@@ -126,13 +126,13 @@ func dash(cite string) string {
 }
 
 func joinLines(sep string, parts ...string) string {
-	kept := parts[:0]
+	nonEmpty := parts[:0]
 	for _, p := range parts {
 		if strings.TrimSpace(p) != "" {
-			kept = append(kept, p)
+			nonEmpty = append(nonEmpty, p)
 		}
 	}
-	return strings.Join(kept, sep)
+	return strings.Join(nonEmpty, sep)
 }
 
 func listText(b *Block) string {

@@ -140,7 +140,7 @@ type Tagger struct {
 	// Rivals returns the identities that affect the name of the given page's document, and
 	// those whose name the page affects. A page's N is one more than the number of existing
 	// pages in before. If nil, names never clash.
-	Rivals func(identity string) (before, after []string)
+	Rivals func(pagePath string) (before, after []string)
 }
 
 // Publisher renders the documents of one protocol. It has no side effects: the edition is
@@ -207,9 +207,9 @@ type Advertisement struct {
 	// RootData are JSON-LD objects for the head of the root's HTML page, one
 	// script element each.
 	RootData []json.RawMessage
-	// Page returns the links in the response to one C-URL (an identity), none if the protocol
+	// Page returns the links in the response to the page at pagePath, none if the protocol
 	// does not publish that page; nil = the protocol has none.
-	Page func(ctx context.Context, identity string) ([]Link, error)
+	Page func(ctx context.Context, pagePath string) ([]Link, error)
 	// Without returns the reason why a request for the protocol's form of a page gets the page
 	// itself, as a header field and its value; "" = no field. nil = never.
 	Without func(ctx context.Context, r *http.Request) (field, why string, err error)

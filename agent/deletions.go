@@ -239,19 +239,19 @@ func (d *deletions) believe(ctx context.Context, from string, lost int) error {
 	if lost == 0 {
 		return nil
 	}
-	held := 0
+	known := 0
 	for _, err := range d.site.KnownRefs(ctx, from) {
 		if err != nil {
 			return err
 		}
-		if held++; held > 5*lost {
+		if known++; known > 5*lost {
 			return nil
 		}
 	}
-	if held < 5 {
+	if known < 5 {
 		return nil
 	}
-	return fmt.Errorf("%w: %d of %d pages reported as deleted", millrace.ErrInvalid, lost, held)
+	return fmt.Errorf("%w: %d of %d pages reported as deleted", millrace.ErrInvalid, lost, known)
 }
 
 // joinReports adds up the reports of two readings of one source.

@@ -129,7 +129,7 @@ func (r *Discovery) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	_, _ = io.WriteString(t, "PROTOCOL\tPAGES\tCARRIES\tFIRST SYNC\tREFRESH\tALLOWED\n")
 	var entries, notes, basis []string
-	said := map[string]bool{}
+	printed := map[string]bool{}
 	for _, row := range r.Ways {
 		name, pages, first, again, allowed := all.Label(row.Protocol), "?", "-", "-", "yes"
 		if row.Pages >= 0 {
@@ -146,8 +146,8 @@ func (r *Discovery) WriteText(w io.Writer) error {
 			allowed = "no"
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", name, pages, row.Carries, first, again, allowed)
-		if row.Reason != "" && !said[row.Reason] && r.First != "" {
-			said[row.Reason] = true
+		if row.Reason != "" && !printed[row.Reason] && r.First != "" {
+			printed[row.Reason] = true
 			notes = append(notes, name+": "+row.Reason)
 		}
 		if row.WithoutContent > 0 && row.Carries != "summaries" {
@@ -192,24 +192,24 @@ func (r *Discovery) WriteText(w io.Writer) error {
 // rules returns lines of text about the site's rules for its content.
 func (r *Discovery) rules() (lines []string) {
 	for _, d := range r.Policies {
-		var said []string
+		var statements []string
 		for _, purpose := range slices.Sorted(maps.Keys(d.Purposes)) {
-			said = append(said, fmt.Sprintf("%s %s", purpose, map[bool]string{true: "yes", false: "no"}[d.Purposes[purpose]]))
+			statements = append(statements, fmt.Sprintf("%s %s", purpose, map[bool]string{true: "yes", false: "no"}[d.Purposes[purpose]]))
 		}
-		said = append(said, d.Requirements...)
+		statements = append(statements, d.Requirements...)
 		if d.PerSecond > 0 {
-			said = append(said, fmt.Sprintf("%g requests a second", d.PerSecond))
+			statements = append(statements, fmt.Sprintf("%g requests a second", d.PerSecond))
 		}
 		if d.PerDay > 0 {
-			said = append(said, fmt.Sprintf("%d requests a day", d.PerDay))
+			statements = append(statements, fmt.Sprintf("%d requests a day", d.PerDay))
 		}
 		if d.Retention > 0 {
-			said = append(said, "copies for "+retentionText(d.Retention))
+			statements = append(statements, "copies for "+retentionText(d.Retention))
 		}
 		if d.Terms != "" {
-			said = append(said, "terms "+d.Terms)
+			statements = append(statements, "terms "+d.Terms)
 		}
-		lines = append(lines, fmt.Sprintf("policy %s: %s", d.Document, strings.Join(said, ", ")))
+		lines = append(lines, fmt.Sprintf("policy %s: %s", d.Document, strings.Join(statements, ", ")))
 	}
 	for _, l := range r.Licenses {
 		lines = append(lines, fmt.Sprintf("licence %s (%s)", l.URL, l.From))

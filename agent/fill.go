@@ -129,10 +129,10 @@ func (f *filled) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	p, way, err := f.fill(ctx, have)
 	switch {
 	case err == nil && p.Known.Has(millrace.FieldContent):
-		said := summary.Clone()
-		said.Known &^= millrace.FieldContent
-		out, _ := millrace.Merge(p, said)
-		out.URL, out.Known, out.Version, out.Original = summary.URL, p.Known|said.Known, "", nil
+		metadata := summary.Clone()
+		metadata.Known &^= millrace.FieldContent
+		out, _ := millrace.Merge(p, metadata)
+		out.URL, out.Known, out.Version, out.Original = summary.URL, p.Known|metadata.Known, "", nil
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if f.by == nil {

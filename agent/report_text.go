@@ -50,14 +50,14 @@ func (r *Report) writeText(w *bytes.Buffer) {
 	if r.Unconfirmed > 0 {
 		fmt.Fprintf(w, "  %s unconfirmed: stored, although the hash or ETag of the site did not match in two fetches\n", humanize.Quantity(int64(r.Unconfirmed), "page"))
 	}
-	said := r.Error == ""
+	printed := r.Error == ""
 	for _, way := range r.Ways {
 		if way.Error != "" && (r.Error != "" || !way.Absent) {
 			fmt.Fprintf(w, "  %s, %s: %d pages: %s\n", all.Label(way.Protocol), way.Part, way.Pages, way.Error)
-			said = said || way.Error == r.Error
+			printed = printed || way.Error == r.Error
 		}
 	}
-	if !said {
+	if !printed {
 		fmt.Fprintf(w, "  failed: %s\n", r.Error)
 	}
 	for _, g := range ingest.GroupSkips(r.Skipped) {

@@ -58,13 +58,13 @@ func (w *watch) subscribe(ctx context.Context, s *watchedSite) {
 // keepSubscribed keeps the subscription to a site active, and stores it.
 func (w *watch) keepSubscribed(ctx context.Context, s *watchedSite) error {
 	stored := state.JSON[push.Subscription]{State: w.a.store.State(), Namespace: s.folder, Key: "watch/subscription"}
-	held, err := stored.Load(ctx)
+	saved, err := stored.Load(ctx)
 	if err != nil {
 		return err
 	}
 	client := w.a.siteClient(nil)
 	defer client.CloseIdleConnections()
-	return w.o.Subscriber.Keep(ctx, client.HTTP(), s.folder, held, func(now push.Subscription) {
+	return w.o.Subscriber.Keep(ctx, client.HTTP(), s.folder, saved, func(now push.Subscription) {
 		if err := stored.Save(context.WithoutCancel(ctx), now); err != nil {
 			w.a.o.Logger.Error("could not store the subscription", "site", s.folder, "err", err)
 		}

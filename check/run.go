@@ -107,17 +107,17 @@ func state(failures int, err error) (State, string) {
 
 // collector collects the violations of one rule.
 type collector struct {
-	suite string
-	rule  Rule
-	max   int
-	kept  []Finding
-	count int
+	suite  string
+	rule   Rule
+	max    int
+	listed []Finding
+	count  int
 }
 
 func (c *collector) fail(url, got, want string) {
 	c.count++
-	if len(c.kept) < c.max {
-		c.kept = append(c.kept, c.finding(clean(url, 8000), clean(got, 300), clean(want, 300)))
+	if len(c.listed) < c.max {
+		c.listed = append(c.listed, c.finding(clean(url, 8000), clean(got, 300), clean(want, 300)))
 	}
 }
 
@@ -129,10 +129,10 @@ func (c *collector) finding(url, got, want string) Finding {
 }
 
 func (c *collector) findings() []Finding {
-	if rest := c.count - len(c.kept); rest > 0 {
-		return append(c.kept, c.finding("", fmt.Sprintf("%d more like these", rest), c.rule.Sentence))
+	if rest := c.count - len(c.listed); rest > 0 {
+		return append(c.listed, c.finding("", fmt.Sprintf("%d more like these", rest), c.rule.Sentence))
 	}
-	return c.kept
+	return c.listed
 }
 
 // clean cuts a received text to most characters and makes it one printable line.

@@ -94,13 +94,13 @@ func TestWeakenedTags(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				var held mirror.Pages
+				var stored mirror.Pages
 				pull := func() int64 {
 					t.Helper()
 					requests.Store(0)
-					r, err := mirror.Sync(t.Context(), proto.Name, proto.NewReader(client.HTTP(), site.URL, nil), &held, nil)
-					if err != nil || r.SkippedN+r.Unconfirmed > 0 || held.Len() != pages {
-						t.Fatalf("%d pages, %+v, %v", held.Len(), r, err)
+					r, err := mirror.Sync(t.Context(), proto.Name, proto.NewReader(client.HTTP(), site.URL, nil), &stored, nil)
+					if err != nil || r.SkippedN+r.Unconfirmed > 0 || stored.Len() != pages {
+						t.Fatalf("%d pages, %+v, %v", stored.Len(), r, err)
 					}
 					return requests.Load()
 				}
@@ -122,9 +122,9 @@ func TestWeakenedTags(t *testing.T) {
 				if n := pull(); n != moved {
 					t.Errorf("one page has changed, and a pull takes %d requests", n)
 				}
-				said := offer.Moved.Add(offer.Each, 1).Requests
-				if said < moved || said > moved+1 || offer.Still.Requests != 1 {
-					t.Errorf("a refresh is said to take %d requests, %d if nothing has changed; it takes %d", said, offer.Still.Requests, moved)
+				estimate := offer.Moved.Add(offer.Each, 1).Requests
+				if estimate < moved || estimate > moved+1 || offer.Still.Requests != 1 {
+					t.Errorf("a refresh is said to take %d requests, %d if nothing has changed; it takes %d", estimate, offer.Still.Requests, moved)
 				}
 			})
 		}

@@ -17,11 +17,11 @@ func (m *meta) author() {
 	names, source := m.declaredAuthor()
 	firm := len(names) > 0 && m.isFirm(names)
 	if len(names) == 0 || firm || strings.HasPrefix(source, "meta ") {
-		if shown := m.byline(); shown != "" {
-			names, source = []string{shown}, "byline"
+		if byLine := m.byline(); byLine != "" {
+			names, source = []string{byLine}, "byline"
 		} else if len(names) == 0 || firm {
-			if shown := m.authorClass(); shown != "" {
-				names, source = []string{shown}, "byline"
+			if person := m.authorClass(); person != "" {
+				names, source = []string{person}, "byline"
 			}
 		}
 	}

@@ -26,8 +26,8 @@ type box struct {
 	tag         atom.Atom // copy of n.DataAtom, which is slower to read on a large page
 	flags       flags
 	level       uint8  // highest rank of a heading in the subtree, 7 for none
-	kept        bool   // a rule marks it as content
-	bare        bool   // n has no attributes; copied like tag
+	marked      bool   // a rule marks it as content
+	noAttrs     bool   // n has no attributes; copied like tag
 	drop        string // why the subtree is left out; "" = it is content
 }
 
@@ -166,14 +166,14 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 	if c.err != nil {
 		return
 	}
-	keep := c.rules != nil && c.rules.kept[n]
+	keep := c.rules != nil && c.rules.content[n]
 	if keep {
 		c.keeping++
 	}
 	at := parent
 	if !isInline(n.DataAtom) {
 		at = int32(len(c.boxes))
-		b := box{n: n, parent: parent, tag: n.DataAtom, kept: c.keeping > 0, bare: len(n.Attr) == 0}
+		b := box{n: n, parent: parent, tag: n.DataAtom, marked: c.keeping > 0, noAttrs: len(n.Attr) == 0}
 		if parent >= 0 {
 			b.flags = c.boxes[parent].flags & inContent
 		}
@@ -225,7 +225,7 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 	for e := n.FirstChild; e != nil; e = e.NextSibling {
 		switch e.Type {
 		case html.TextNode:
-			w := weigh(e.Data)
+			w := wordCount(e.Data)
 			c.boxes[at].own += w
 			if w > 0 {
 				c.boxes[at].ownSign = sign(c.boxes[at].ownSign, e.Data)

@@ -41,7 +41,7 @@ func (m *meta) dates() {
 	if modified.IsZero() {
 		modified = weakModified
 	}
-	published, changed := m.shownDates()
+	published, changed := m.visibleDates()
 	if m.isHome() {
 		published = claim{}
 	}
@@ -105,12 +105,12 @@ func isBefore(a, b claim) bool { return !a.IsZero() && b.Sub(a.Time) >= 36*time.
 
 // agreed returns the declared date of publication. If declared dates differ by no more than a
 // time zone, it returns the one whose day the page shows.
-func (m *meta) agreed(declared, shown claim) claim {
-	if !sameDay(declared.Time, shown.Time) || onDay(declared, shown) {
+func (m *meta) agreed(declared, visible claim) claim {
+	if !sameDay(declared.Time, visible.Time) || onDay(declared, visible) {
 		return declared
 	}
 	for _, n := range publishedNames {
-		if c := (claim{m.namedTime(n), "meta " + n}); onDay(c, shown) {
+		if c := (claim{m.namedTime(n), "meta " + n}); onDay(c, visible) {
 			return c
 		}
 	}

@@ -40,7 +40,7 @@ func (m *meta) loneDates() (labelled, lone claim) {
 		if as == plainDate && i > 0 && m.c.boxes[i-1].words <= 4 {
 			as = labelRole(strings.ToLower(plainText(m.c.boxes[i-1].n)))
 		}
-		said := as == publishedDate
+		hasLabel := as == publishedDate
 		if as == plainDate {
 			as = classRole(b.n, b.n)
 		}
@@ -49,7 +49,7 @@ func (m *meta) loneDates() (labelled, lone claim) {
 		}
 		_, two := findDate(l.text, d.end, m.page.Language)
 		for k, c := range [...]*claim{&labelled, &lone} {
-			if k == 0 && !said {
+			if k == 0 && !hasLabel {
 				continue
 			}
 			many[k] = many[k] || two || !c.IsZero() && !c.Equal(d.day)
@@ -120,9 +120,9 @@ func (m *meta) offSide(n *html.Node) bool {
 	return false
 }
 
-// shownDates returns the dates of publication and of the last change that the page shows near
+// visibleDates returns the dates of publication and of the last change that the page shows near
 // its title.
-func (m *meta) shownDates() (published, changed claim) {
+func (m *meta) visibleDates() (published, changed claim) {
 	type choice struct {
 		claim
 		cost int
@@ -177,8 +177,8 @@ const (
 	otherDate                 // of something else
 )
 
-// shownDate is a date in a line.
-type shownDate struct {
+// visibleDate is a date in a line.
+type visibleDate struct {
 	foundDate
 	role   role
 	unsaid bool // the line does not label it
@@ -204,7 +204,7 @@ var (
 
 // lineDates returns the dates of a line near the title that may be the page's. The line must
 // contain little else.
-func (m *meta) lineDates(at int) []shownDate {
+func (m *meta) lineDates(at int) []visibleDate {
 	l := &m.lines[at]
 	if len(l.text) > 300 {
 		return nil
@@ -271,8 +271,8 @@ func (m *meta) leadsIn(l *nearLine) bool {
 }
 
 // findDates returns the dates of a line. It reads time elements by their attribute.
-func (m *meta) findDates(l *nearLine) []shownDate {
-	var out []shownDate
+func (m *meta) findDates(l *nearLine) []visibleDate {
+	var out []visibleDate
 	from := 0
 	text := func(to int) {
 		for from < to {
@@ -280,7 +280,7 @@ func (m *meta) findDates(l *nearLine) []shownDate {
 			if !ok {
 				break
 			}
-			out = append(out, shownDate{foundDate: d, source: "text near title"})
+			out = append(out, visibleDate{foundDate: d, source: "text near title"})
 			from = d.end
 		}
 		from = to
@@ -309,7 +309,7 @@ func (m *meta) findDates(l *nearLine) []shownDate {
 					continue // only the element's own text distinguishes the two dates
 				}
 			}
-			out, from = append(out, shownDate{foundDate: foundDate{t, p.start, end}, source: "time"}), end
+			out, from = append(out, visibleDate{foundDate: foundDate{t, p.start, end}, source: "time"}), end
 		}
 	}
 	text(len(l.text))

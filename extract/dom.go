@@ -115,7 +115,7 @@ func hasTextBeside(n, part *html.Node) bool {
 			steps++
 			switch {
 			case c == part, c.DataAtom == atom.Button, c.DataAtom == atom.Svg:
-			case c.Type == html.TextNode && weigh(c.Data) > 0, c.Type == html.ElementNode && has(c):
+			case c.Type == html.TextNode && wordCount(c.Data) > 0, c.Type == html.ElementNode && has(c):
 				return true
 			}
 		}
@@ -179,9 +179,9 @@ func tagLevel(a atom.Atom) int {
 	return 0
 }
 
-// weigh counts the words of a text. Two characters of scripts without spaces
+// wordCount counts the words of a text. Two characters of scripts without spaces
 // between words count as one.
-func weigh(s string) int32 {
+func wordCount(s string) int32 {
 	var n, wide int32
 	for i := 0; i < len(s); {
 		c := s[i]

@@ -10,7 +10,7 @@ import (
 )
 
 func (l *located) furniture(b *box) string {
-	if b.bare && b.flags&(hasPager|saysPager) == 0 {
+	if b.noAttrs && b.flags&(hasPager|saysPager) == 0 {
 		switch b.tag {
 		case atom.Nav, atom.Header, atom.Footer, atom.Aside, atom.Form, atom.Dialog, atom.Menu:
 		default:

@@ -136,7 +136,7 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 	if err != nil {
 		return nil, err
 	}
-	res.Root, res.Dropped, res.Kept, res.Login = l.selector(), l.dropped, l.kept, alone.login
+	res.Root, res.Dropped, res.Kept, res.Login = l.selector(), l.dropped, l.retained, alone.login
 	if alone.protected {
 		res.Page.Access.Auth = true
 	}

@@ -390,21 +390,21 @@ func TestNesting(t *testing.T) {
 
 // TestBroken cuts and mixes documents at random. The resulting blocks must still be valid.
 func TestBroken(t *testing.T) {
-	var whole string
+	var corpus string
 	for _, c := range blockCases {
-		whole += c.html
+		corpus += c.html
 	}
 	if dir := os.Getenv("MILLRACE_TEST_PGDOC"); dir != "" {
 		if data, err := os.ReadFile(filepath.Join(dir, "sql-select.html")); err == nil {
-			whole += string(data)
+			corpus += string(data)
 		}
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 300 {
 		var b strings.Builder
 		for range 1 + r.IntN(6) {
-			i := r.IntN(len(whole))
-			b.WriteString(whole[i:min(len(whole), i+r.IntN(400))])
+			i := r.IntN(len(corpus))
+			b.WriteString(corpus[i:min(len(corpus), i+r.IntN(400))])
 		}
 		res, err := HTML(t.Context(), []byte(b.String()), "https://example.com/", nil)
 		if err != nil {
@@ -415,7 +415,7 @@ func TestBroken(t *testing.T) {
 }
 
 // Documents that the scan finds to be deep are parsed once. Others are parsed unchanged.
-func TestSurvey(t *testing.T) {
+func TestScanDepth(t *testing.T) {
 	for name, c := range map[string]struct {
 		doc       string
 		low, high int // of the depth

@@ -30,8 +30,8 @@ type located struct {
 	stages    map[*html.Node]bool
 	own       *html.Node          // the root that was located, if the walk begins elsewhere
 	keeps     bool                // some rule keeps elements
-	thin      map[*html.Node]bool // subtrees that the walk skips except for what a rule keeps
-	kept      []Kept
+	partial   map[*html.Node]bool // subtrees that the walk skips except for what a rule keeps
+	retained  []Kept
 	carded    int32 // index of the box after the last author's card
 	total     box   // the body before anything was left out
 }
@@ -84,7 +84,7 @@ func (l *located) besideRoot() map[int32]bool {
 // dropNotice leaves out a notice that the page requires scripts.
 func (l *located) dropNotice(w *notice) {
 	l.skip[w.n] = true
-	if words := weigh(plainText(w.n)); words >= minDropped {
+	if words := wordCount(plainText(w.n)); words >= minDropped {
 		l.dropped = append(l.dropped, Dropped{Selector: selector(w.n), Reason: noScripts, Words: int(words)})
 	}
 }
@@ -169,16 +169,16 @@ func isAncestor(a, n *html.Node) bool {
 func (l *located) descend() int32 {
 	boxes := l.c.boxes
 	at := int32(0)
-	if i := l.largest(at, func(b *box) bool { return b.tag == atom.Main || !b.bare && attr(b.n, "role") == "main" }); i > 0 &&
+	if i := l.largest(at, func(b *box) bool { return b.tag == atom.Main || !b.noAttrs && attr(b.n, "role") == "main" }); i > 0 &&
 		(boxes[i].plain()*4 >= boxes[at].plain() || l.kind == millrace.Documentation && isAncestor(boxes[i].n, l.c.titleNode)) {
 		at = i
 	}
 	for _, body := range []bool{false, true} {
 		i := l.largest(at, func(b *box) bool {
 			if body {
-				return !b.bare && strings.Contains(attr(b.n, "itemprop"), "articleBody")
+				return !b.noAttrs && strings.Contains(attr(b.n, "itemprop"), "articleBody")
 			}
-			return b.tag == atom.Article || !b.bare && attr(b.n, "role") == "article"
+			return b.tag == atom.Article || !b.noAttrs && attr(b.n, "role") == "article"
 		})
 		if i > 0 && boxes[i].plain()*2 >= boxes[at].plain() && !l.hasTwin(i) {
 			at = i
@@ -431,7 +431,7 @@ func (l *located) trimmed(b, root *box, links bool, not []string) string {
 	if !links && (l.kind != "" && l.kind != millrace.Collection || b.words < 10*b.anchors) && b.anchors >= 3 && b.links*4 >= b.words*3 && b.prose < 15 && b.flags&hasBlock == 0 && b.tag != atom.P && b.tag != atom.Table && !betweenProse(n) {
 		return "links"
 	}
-	if b.bare {
+	if b.noAttrs {
 		return ""
 	}
 	if word := furnitureClass(n); word != "" && !slices.Contains(not, word) && calloutKind(n) == "" && (word != "toc" || !links) && b.prose*3 < root.prose+1 && (b.links*3 >= b.words || b.prose*2 < b.words || b.words < 30) {

@@ -126,9 +126,9 @@ func (m *blockMaker) block(depth int) block {
 	return block{Type: "text", Text: t, Spans: m.spans(t, 0, len(t), nil)}
 }
 
-// told removes what Markdown cannot represent: anchors, and the order of spans that cover the
+// representable removes what Markdown cannot represent: anchors, and the order of spans that cover the
 // same text.
-func told(blocks []block) []block {
+func representable(blocks []block) []block {
 	spans := func(list []span) []span {
 		list = slices.Clone(list)
 		slices.SortStableFunc(list, func(a, b span) int {
@@ -144,10 +144,10 @@ func told(blocks []block) []block {
 			b = block{Type: "text", Text: b.Text, Spans: []span{{Type: "link", End: len(b.Text), URL: b.URL}}}
 		}
 		b.Text = strings.TrimSuffix(b.Text, "\n")
-		b.Blocks = told(b.Blocks)
+		b.Blocks = representable(b.Blocks)
 		items := slices.Clone(b.Items)
 		for i := range items {
-			items[i].Spans, items[i].Blocks = spans(items[i].Spans), told(items[i].Blocks)
+			items[i].Spans, items[i].Blocks = spans(items[i].Spans), representable(items[i].Blocks)
 		}
 		b.Items = items
 		rows := slices.Clone(b.Rows)
@@ -200,7 +200,7 @@ func TestMarkdownReadBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := fragmentOf(t, page.String())
-		if d := gocmp.Diff(told(want), told(got)); d != "" {
+		if d := gocmp.Diff(representable(want), representable(got)); d != "" {
 			if failed++; failed > 3 {
 				t.Fatal("more than 3 differ")
 			}

@@ -67,7 +67,7 @@ func (m *meta) topNode() *html.Node {
 		return cmp.Or(m.c.titleNode, m.top)
 	}
 	m.topKnown = true
-	want, weight := letters(m.page.Title), weigh(m.page.Title)
+	want, weight := letters(m.page.Title), wordCount(m.page.Title)
 	for i := range m.c.boxes {
 		b := &m.c.boxes[i]
 		if want == "" || b.own == 0 || b.words < weight-1 || b.words > weight+3 || inFurniture(b.n) {
@@ -252,6 +252,6 @@ func isTeaser(n, top *html.Node) bool {
 		if steps++; steps > 40 {
 			return true
 		}
-		return headingLevel(e) > 1 && e != top && weigh(plainText(e)) > 3 && (findTag(e, atom.A) != nil && !isPermalink(findTag(e, atom.A)) || within(e, 2, atom.A))
+		return headingLevel(e) > 1 && e != top && wordCount(plainText(e)) > 3 && (findTag(e, atom.A) != nil && !isPermalink(findTag(e, atom.A)) || within(e, 2, atom.A))
 	}) != nil && steps <= 40
 }

@@ -41,7 +41,7 @@ func (m *meta) section() string {
 			}
 		}
 	}
-	if s := m.parent(m.shownCrumbs()); s != "" {
+	if s := m.parent(m.visibleCrumbs()); s != "" {
 		return found("breadcrumbs", s)
 	}
 	if l := m.related("category"); len(l) > 0 {
@@ -87,8 +87,8 @@ func (t *thing) crumbs() []crumb {
 	return out
 }
 
-// shownCrumbs returns the links of the first breadcrumb element.
-func (m *meta) shownCrumbs() []crumb {
+// visibleCrumbs returns the links of the first breadcrumb element.
+func (m *meta) visibleCrumbs() []crumb {
 	for i := range m.c.boxes {
 		b := &m.c.boxes[i]
 		if b.anchors == 0 || b.anchors > maxCrumbs || b.words > maxCrumbWords || !saysCrumbs(b.n) {

@@ -66,8 +66,8 @@ func TestNothingInvented(t *testing.T) {
 }
 
 func TestNoDescription(t *testing.T) {
-	for _, said := range []string{"None", "{{ page.description }}"} {
-		p := extractPage(t, "https://example.com/a", `<title>T</title><meta name=description content="`+said+`"><p>Text that stands on the page.`).Page
+	for _, content := range []string{"None", "{{ page.description }}"} {
+		p := extractPage(t, "https://example.com/a", `<title>T</title><meta name=description content="`+content+`"><p>Text that stands on the page.`).Page
 		if p.Description != "" {
 			t.Errorf("%q", p.Description)
 		}

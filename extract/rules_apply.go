@@ -18,19 +18,19 @@ const maxReported = 1000
 // attributes that would hide them. What lies between kept elements is removed once the content
 // is located.
 type correction struct {
-	plain   *located                // result without rules; nil for a fragment
-	body    *html.Node              // of the document
-	title   *html.Node              // the heading that is the page's title
-	by      map[*html.Node]*rule    // the rule that matches each element
-	touched map[*html.Node]bool     // ancestors of matched elements
-	kept    map[*html.Node]bool     // elements that are content
-	around  map[*html.Node]bool     // ancestors of kept elements
-	cuts    map[*html.Node]*Dropped // comments, and the subtrees that they replace
-	brought []bringing
+	plain    *located                // result without rules; nil for a fragment
+	body     *html.Node              // of the document
+	title    *html.Node              // the heading that is the page's title
+	by       map[*html.Node]*rule    // the rule that matches each element
+	touched  map[*html.Node]bool     // ancestors of matched elements
+	content  map[*html.Node]bool     // elements that are content
+	around   map[*html.Node]bool     // ancestors of kept elements
+	cuts     map[*html.Node]*Dropped // comments, and the subtrees that they replace
+	retained []retainedSubtree
 }
 
-// bringing is a subtree that a rule keeps.
-type bringing struct {
+// retainedSubtree is a subtree that a rule keeps.
+type retainedSubtree struct {
 	Kept
 	had bool // the element is content without the rule, though not its whole subtree
 }
@@ -59,7 +59,7 @@ func (r *Rules) match(c *collected, doc *html.Node, plain *located) (k *correcti
 	}
 	k = &correction{
 		plain: plain, body: c.body, title: c.titleNode, by: map[*html.Node]*rule{}, touched: map[*html.Node]bool{},
-		kept: map[*html.Node]bool{}, around: map[*html.Node]bool{}, cuts: map[*html.Node]*Dropped{},
+		content: map[*html.Node]bool{}, around: map[*html.Node]bool{}, cuts: map[*html.Node]*Dropped{},
 	}
 	if r.comments && plain != nil && plain.kind != millrace.Forum {
 		k.comments(c)
@@ -157,7 +157,7 @@ func isReply(n *html.Node) bool {
 type part struct {
 	dropping bool
 	dropped  *Dropped // the dropped subtree that contains it; nil if not reported
-	kept     int      // of brought, that it belongs to; -1 = none
+	retained int      // index of the retained subtree that it belongs to; -1 = none
 	content  bool     // content without rules
 }
 
@@ -170,8 +170,8 @@ func (k *correction) apply(n *html.Node, at part) {
 			if at.dropping {
 				at.count(c.Data)
 				n.RemoveChild(c)
-			} else if at.kept >= 0 && !at.content {
-				k.brought[at.kept].Words += int(weigh(c.Data))
+			} else if at.retained >= 0 && !at.content {
+				k.retained[at.retained].Words += int(wordCount(c.Data))
 			}
 		case html.ElementNode:
 			k.element(c, at)
@@ -182,7 +182,7 @@ func (k *correction) apply(n *html.Node, at part) {
 
 func (p *part) count(text string) {
 	if p.dropped != nil {
-		p.dropped.Words += int(weigh(text))
+		p.dropped.Words += int(wordCount(text))
 	}
 }
 
@@ -192,44 +192,44 @@ func (k *correction) element(n *html.Node, at part) {
 	switch {
 	case r != nil && r.keep:
 		at.dropping, at.dropped = false, nil
-		if at.kept < 0 {
-			at.kept = len(k.brought)
-			k.brought = append(k.brought, bringing{Kept{Selector: k.selector(n), Reason: r.reason()}, at.content})
+		if at.retained < 0 {
+			at.retained = len(k.retained)
+			k.retained = append(k.retained, retainedSubtree{Kept{Selector: k.selector(n), Reason: r.reason()}, at.content})
 		}
-		k.kept[n] = true
+		k.content[n] = true
 		expose(n)
 	case r != nil:
-		at.dropping, at.kept = true, -1
+		at.dropping, at.retained = true, -1
 		at.dropped = &Dropped{Selector: k.selector(n), Reason: r.reason()}
-		stand := &html.Node{Type: html.CommentNode}
-		n.Parent.InsertBefore(stand, n)
-		k.cuts[stand] = at.dropped
+		placeholder := &html.Node{Type: html.CommentNode}
+		n.Parent.InsertBefore(placeholder, n)
+		k.cuts[placeholder] = at.dropped
 	case k.around[n] && !at.dropping && hides(n):
 		at.dropping = true
 	}
 	if at.dropping && !k.around[n] {
-		at.weigh(n)
+		at.addWords(n)
 		cut(n)
 		return
 	}
 	if at.dropping {
 		expose(n)
 	}
-	if (k.touched[n] || at.kept >= 0) && !isVoidOfText(n) && n != k.title {
+	if (k.touched[n] || at.retained >= 0) && !isVoidOfText(n) && n != k.title {
 		k.apply(n, at)
 	}
 }
 
 // selector returns the selector of an element. After the first elements it returns "".
 func (k *correction) selector(n *html.Node) string {
-	if len(k.brought)+len(k.cuts) > 4*maxReported {
+	if len(k.retained)+len(k.cuts) > 4*maxReported {
 		return ""
 	}
 	return selector(n)
 }
 
-// weigh counts the words of a subtree.
-func (p *part) weigh(n *html.Node) {
+// addWords counts the words of a subtree.
+func (p *part) addWords(n *html.Node) {
 	if p.dropped == nil || isNothing(n) {
 		return
 	}
@@ -238,7 +238,7 @@ func (p *part) weigh(n *html.Node) {
 		case html.TextNode:
 			p.count(c.Data)
 		case html.ElementNode:
-			p.weigh(c)
+			p.addWords(c)
 		}
 	}
 }
@@ -315,9 +315,9 @@ func (r *Rules) correct(doc *html.Node, m *meta, alone *located) (*located, erro
 	}
 	c.titleNode = alone.c.titleNode
 	l := locate(c, m)
-	for _, p := range k.brought {
-		if (p.Words > 0 || !p.had) && p.Selector != "" && len(l.kept) < maxReported {
-			l.kept = append(l.kept, p.Kept)
+	for _, p := range k.retained {
+		if (p.Words > 0 || !p.had) && p.Selector != "" && len(l.retained) < maxReported {
+			l.retained = append(l.retained, p.Kept)
 		}
 	}
 	return l, nil
@@ -325,17 +325,17 @@ func (r *Rules) correct(doc *html.Node, m *meta, alone *located) (*located, erro
 
 // run applies the rules to the whole body.
 func (k *correction) run() {
-	at := part{kept: -1}
+	at := part{retained: -1}
 	at.content = k.isContent(k.body, false)
 	if r := k.by[k.body]; r != nil && r.keep {
-		at.kept = 0
-		k.brought = append(k.brought, bringing{Kept{Selector: "body", Reason: r.reason()}, at.content})
-		k.kept[k.body] = true
+		at.retained = 0
+		k.retained = append(k.retained, retainedSubtree{Kept{Selector: "body", Reason: r.reason()}, at.content})
+		k.content[k.body] = true
 	} else if r != nil {
 		at.dropping, at.dropped = true, &Dropped{Selector: "body", Reason: r.reason()}
-		stand := &html.Node{Type: html.CommentNode}
-		k.body.InsertBefore(stand, k.body.FirstChild)
-		k.cuts[stand] = at.dropped
+		placeholder := &html.Node{Type: html.CommentNode}
+		k.body.InsertBefore(placeholder, k.body.FirstChild)
+		k.cuts[placeholder] = at.dropped
 	}
 	k.apply(k.body, at)
 }

@@ -17,7 +17,7 @@ func (l *located) leaveOut() {
 		l.keepAll()
 	}
 	boxes, notices, cuts := l.c.boxes, l.c.notices, l.c.cuts
-	reported, thinEnd, beside := 0, int32(0), l.besideRoot()
+	reported, thinEnd, outside := 0, int32(0), l.besideRoot()
 	for i := int32(0); i <= int32(len(boxes)); {
 		for ; len(notices) > 0 && notices[0].before <= i; notices = notices[1:] {
 			l.dropNotice(&notices[0])
@@ -32,9 +32,9 @@ func (l *located) leaveOut() {
 			break
 		}
 		b := &boxes[i]
-		if b.drop == "" || i < thinEnd && !b.kept {
-			if beside[i] {
-				if words := l.besides(i, k != nil); words >= minDropped {
+		if b.drop == "" || i < thinEnd && !b.marked {
+			if outside[i] {
+				if words := l.droppedWords(i, k != nil); words >= minDropped {
 					l.dropped = append(l.dropped, Dropped{Selector: selector(b.n), Reason: OutsideRoot, Words: int(words)})
 				}
 			}
@@ -42,14 +42,14 @@ func (l *located) leaveOut() {
 			continue
 		}
 		inside := k != nil && k.around[b.n]
-		if words := l.besides(i, inside); words >= minDropped {
+		if words := l.droppedWords(i, inside); words >= minDropped {
 			l.dropped = append(l.dropped, Dropped{Selector: selector(b.n), Reason: b.drop, Words: int(words)})
 		}
 		if inside {
-			if l.thin == nil {
-				l.thin = map[*html.Node]bool{}
+			if l.partial == nil {
+				l.partial = map[*html.Node]bool{}
 			}
-			l.thin[b.n] = true
+			l.partial[b.n] = true
 			thinEnd = max(thinEnd, b.end)
 			i++
 			continue
@@ -60,7 +60,7 @@ func (l *located) leaveOut() {
 		}
 		i = b.end
 	}
-	if k != nil && len(k.kept) > 0 {
+	if k != nil && len(k.content) > 0 {
 		l.keeps = true
 		l.admit()
 	}
@@ -71,11 +71,11 @@ func (l *located) keepAll() {
 	boxes, k := l.c.boxes, l.c.rules
 	for i := int32(0); i < int32(len(boxes)); i++ {
 		b := &boxes[i]
-		if !b.kept {
+		if !b.marked {
 			continue
 		}
 		b.drop = ""
-		if k.kept[b.n] {
+		if k.content[b.n] {
 			continue
 		}
 		if b.drop = l.foreign(b); b.drop != "" && !k.around[b.n] {
@@ -84,15 +84,15 @@ func (l *located) keepAll() {
 	}
 }
 
-// besides returns the number of words of a box without those that rules keep inside.
-func (l *located) besides(at int32, inside bool) int32 {
+// droppedWords returns the number of words of a box without those that rules keep inside.
+func (l *located) droppedWords(at int32, inside bool) int32 {
 	boxes := l.c.boxes
 	words := boxes[at].words
 	if !inside {
 		return words
 	}
 	for i := at + 1; i < boxes[at].end; i++ {
-		if boxes[i].kept && boxes[i].drop == "" {
+		if boxes[i].marked && boxes[i].drop == "" {
 			words -= boxes[i].words
 			i = boxes[i].end - 1
 		}
@@ -110,7 +110,7 @@ func (l *located) admit() {
 		l.thinOut(l.root, true)
 		return
 	}
-	l.thinOut(body, k.kept[body] || l.root == body && l.why == nil)
+	l.thinOut(body, k.content[body] || l.root == body && l.why == nil)
 	l.root, l.at = body, 0
 }
 
@@ -120,7 +120,7 @@ func (l *located) outside(n *html.Node) bool {
 		return false
 	}
 	k := l.c.rules
-	if k.kept[n] {
+	if k.content[n] {
 		return true
 	}
 	if k.around[n] {
@@ -144,9 +144,9 @@ func (l *located) thinOut(n *html.Node, in bool) {
 		case c.Type == html.TextNode && !in:
 			c.Data = " "
 		case c.Type != html.ElementNode:
-		case k.kept[c], c == l.root && l.why == nil:
+		case k.content[c], c == l.root && l.why == nil:
 			inside = true
-		case l.skip[c], l.thin[c]:
+		case l.skip[c], l.partial[c]:
 			inside = false
 		}
 		switch {

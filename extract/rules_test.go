@@ -134,7 +134,7 @@ func TestRulesErrors(t *testing.T) {
 }
 
 // The result lists the changes by rules in document order, with their selectors.
-func TestRulesTold(t *testing.T) {
+func TestRulesReported(t *testing.T) {
 	res, err := HTML(t.Context(), []byte(page), "https://example.com/a", &Options{Rules: rulesOf(t, "footer .legal; #special; .lead; .x, .none; aside b", ".plug, .mark; .byline; td")})
 	if err != nil {
 		t.Fatal(err)
@@ -305,7 +305,7 @@ func TestRulesFingerprint(t *testing.T) {
 }
 
 // A kept element is content with its whole subtree, except elements that are never content.
-func TestRulesKeepWhole(t *testing.T) {
+func TestRulesKeepSubtree(t *testing.T) {
 	doc := `<title>T</title><main><p>` + prose + `</p></main><aside><nav><a href=/a>One</a></nav><div class="social share">Two</div><div hidden>Hidden</div><script>Script</script>
 <form><p>Form</p></form><div class=yarpp>Plugin</div><section class=comments>Three</section><footer>Four</footer></aside>`
 	res, err := HTML(t.Context(), []byte(doc), "https://example.com/", &Options{Rules: rulesOf(t, "aside", "")})

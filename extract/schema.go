@@ -55,14 +55,14 @@ func schemas(scripts []*html.Node) []json.RawMessage {
 			}
 			c := b.Bytes()
 			if outer.Context == nil && context != nil {
-				var whole bytes.Buffer
-				whole.WriteString(`{"@context":`)
-				if json.Compact(&whole, context) != nil {
+				var merged bytes.Buffer
+				merged.WriteString(`{"@context":`)
+				if json.Compact(&merged, context) != nil {
 					return
 				}
-				whole.WriteByte(',')
-				whole.Write(c[1:])
-				c = whole.Bytes()
+				merged.WriteByte(',')
+				merged.Write(c[1:])
+				c = merged.Bytes()
 			}
 			if size += len(c); size > maxSchemaSize || seen[string(c)] {
 				return

@@ -35,14 +35,14 @@ func (m *meta) media(blocks []millrace.Block) []millrace.Block {
 	if len(found) == 0 {
 		return blocks
 	}
-	var shown []*millrace.Block
+	var visible []*millrace.Block
 	var walk func(list []millrace.Block, depth int)
 	walk = func(list []millrace.Block, depth int) {
 		for i := range list {
 			b := &list[i]
 			switch b.Type {
 			case millrace.VideoBlock, millrace.AudioBlock, millrace.EmbedBlock:
-				shown = append(shown, b)
+				visible = append(visible, b)
 			}
 			if depth < 20 {
 				walk(b.Blocks, depth+1)
@@ -55,11 +55,11 @@ func (m *meta) media(blocks []millrace.Block) []millrace.Block {
 	walk(blocks, 0)
 	var more []millrace.Block
 	for _, r := range found {
-		if b := r.among(shown, len(found)); b != nil {
+		if b := r.among(visible, len(found)); b != nil {
 			m.complete(b, r)
 			continue
 		}
-		if u := cmpOr(r.content, r.embed); u != "" && !namedBy(shown, u) {
+		if u := cmpOr(r.content, r.embed); u != "" && !namedBy(visible, u) {
 			b := millrace.Block{Type: millrace.VideoBlock, URL: u}
 			if r.audio {
 				b.Type = millrace.AudioBlock
@@ -142,8 +142,8 @@ func (m *meta) absolute(ref string) string {
 
 // among returns the block that shows the recording. count is the number of recordings that the
 // page declares: a single recording and a single block of its kind belong together.
-func (r *recording) among(shown []*millrace.Block, count int) *millrace.Block {
-	for _, b := range shown {
+func (r *recording) among(visible []*millrace.Block, count int) *millrace.Block {
+	for _, b := range visible {
 		for _, u := range []string{r.content, r.embed, r.page} {
 			if u != "" && (sameMedia(b.URL, u) || namedBy([]*millrace.Block{b}, u)) {
 				return b
@@ -151,7 +151,7 @@ func (r *recording) among(shown []*millrace.Block, count int) *millrace.Block {
 		}
 	}
 	var only *millrace.Block
-	for _, b := range shown {
+	for _, b := range visible {
 		if (b.Type == millrace.AudioBlock) == r.audio && b.Type != millrace.EmbedBlock {
 			if only != nil || count > 1 {
 				return nil
@@ -163,8 +163,8 @@ func (r *recording) among(shown []*millrace.Block, count int) *millrace.Block {
 }
 
 // namedBy reports whether one of the blocks has a URL.
-func namedBy(shown []*millrace.Block, u string) bool {
-	for _, b := range shown {
+func namedBy(visible []*millrace.Block, u string) bool {
+	for _, b := range visible {
 		if b.URL == u {
 			return true
 		}

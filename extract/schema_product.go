@@ -27,9 +27,9 @@ func (m *meta) product(blocks []millrace.Block) []millrace.Block {
 	if t == nil {
 		return nil
 	}
-	said := readFacts(m.page.Title + "\n" + (&millrace.Page{Blocks: blocks}).Text())
+	onPage := readFacts(m.page.Title + "\n" + (&millrace.Page{Blocks: blocks}).Text())
 	var out []millrace.Block
-	if s := withoutTags(t.text("description")); len(s) <= maxDescription && !isTemplate(s) && !said.tells(s) {
+	if s := withoutTags(t.text("description")); len(s) <= maxDescription && !isTemplate(s) && !onPage.tells(s) {
 		out = append(out, millrace.Block{Type: millrace.TextBlock, Text: s})
 	}
 	list := millrace.Block{Type: millrace.DefinitionsBlock}
@@ -37,15 +37,15 @@ func (m *meta) product(blocks []millrace.Block) []millrace.Block {
 		list.Items = append(list.Items, millrace.Item{Term: term, Text: value})
 	}
 	for _, key := range productFacts {
-		if s := t.text(key); len(s) <= maxFact && !isTemplate(s) && !said.has(s) {
+		if s := t.text(key); len(s) <= maxFact && !isTemplate(s) && !onPage.has(s) {
 			add(key, s)
 		}
 	}
-	if price, currency := t.price(); price != "" && !said.numbers[amount(price)] {
+	if price, currency := t.price(); price != "" && !onPage.numbers[amount(price)] {
 		add("price", strings.TrimSpace(price+" "+currency))
 	}
 	if s := offerText(t.values["offers"], "availability"); len(s) <= maxFact {
-		if s = s[strings.LastIndexByte(s, '/')+1:]; !strings.Contains(said.letters, letters(s)) {
+		if s = s[strings.LastIndexByte(s, '/')+1:]; !strings.Contains(onPage.letters, letters(s)) {
 			add("availability", s)
 		}
 	}

@@ -81,18 +81,18 @@ func TestProduct(t *testing.T) {
 
 // TestProductFacts checks that only facts missing in the text are added.
 func TestProductFacts(t *testing.T) {
-	const shown = `<h1>Hand mill</h1><p>This mill grinds corn, rye and oats. It is made of beech and of two stones from the quarry behind the house.</p>`
+	const visible = `<h1>Hand mill</h1><p>This mill grinds corn, rye and oats. It is made of beech and of two stones from the quarry behind the house.</p>`
 	for _, c := range []struct{ name, data, body, want string }{
-		{"all is shown", `"description":"This mill grinds corn, rye and oats.","brand":"Leat","offers":{"price":"1299.00","priceCurrency":"EUR","availability":"https://schema.org/InStock"}`, shown + `<p>By Leat. Only 1.299,00 €, in stock.</p>`, ""},
-		{"a price that scripts show", `"offers":[{"price":9.5,"priceCurrency":"EUR"},{"price":"9.5"}]`, shown, "price: 9.5 EUR"},
-		{"a price of its own", `"offers":{"priceSpecification":[{"price":"12","priceCurrency":"EUR"}],"availability":"SoldOut"}`, shown, "price: 12 EUR, availability: SoldOut"},
-		{"prices that differ", `"offers":[{"price":9},{"price":10}]`, shown, ""},
-		{"a span of prices", `"offers":{"lowPrice":9,"highPrice":10}`, shown, ""},
-		{"no price", `"offers":{"price":"0.00"}`, shown, ""},
-		{"a brand and a number", `"brand":{"@type":"Brand","name":"Leat"},"gtin13":"4006381333931"`, shown, "brand: Leat, gtin13: 4006381333931"},
-		{"a template", `"sku":"{{ sku }}"`, shown, ""},
-		{"most of a description", `"description":"The mill grinds corn, rye and oats."`, shown, ""},
-		{"another description", `"description":"<p>Turns by hand or by water, day and night.</p>"`, shown, "Turns by hand or by water, day and night."},
+		{"all is shown", `"description":"This mill grinds corn, rye and oats.","brand":"Leat","offers":{"price":"1299.00","priceCurrency":"EUR","availability":"https://schema.org/InStock"}`, visible + `<p>By Leat. Only 1.299,00 €, in stock.</p>`, ""},
+		{"a price that scripts show", `"offers":[{"price":9.5,"priceCurrency":"EUR"},{"price":"9.5"}]`, visible, "price: 9.5 EUR"},
+		{"a price of its own", `"offers":{"priceSpecification":[{"price":"12","priceCurrency":"EUR"}],"availability":"SoldOut"}`, visible, "price: 12 EUR, availability: SoldOut"},
+		{"prices that differ", `"offers":[{"price":9},{"price":10}]`, visible, ""},
+		{"a span of prices", `"offers":{"lowPrice":9,"highPrice":10}`, visible, ""},
+		{"no price", `"offers":{"price":"0.00"}`, visible, ""},
+		{"a brand and a number", `"brand":{"@type":"Brand","name":"Leat"},"gtin13":"4006381333931"`, visible, "brand: Leat, gtin13: 4006381333931"},
+		{"a template", `"sku":"{{ sku }}"`, visible, ""},
+		{"most of a description", `"description":"The mill grinds corn, rye and oats."`, visible, ""},
+		{"another description", `"description":"<p>Turns by hand or by water, day and night.</p>"`, visible, "Turns by hand or by water, day and night."},
 	} {
 		doc := `<script type="application/ld+json">{"@type":"Product","name":"Hand mill",` + c.data + `}</script><main>` + c.body + `</main>`
 		var got []string
@@ -108,7 +108,7 @@ func TestProductFacts(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, s, c.want)
 		}
 	}
-	two := `<script type="application/ld+json">[{"@type":"Product","name":"Hand mill","sku":"A7"},{"@type":"Product","name":"Sieve","sku":"B7"}]</script>` + shown
+	two := `<script type="application/ld+json">[{"@type":"Product","name":"Hand mill","sku":"A7"},{"@type":"Product","name":"Sieve","sku":"B7"}]</script>` + visible
 	if p := extractPage(t, "https://example.com/p/mill", two).Page; strings.Contains(p.Text(), "7") {
 		t.Errorf("of two: %+v", p.Blocks)
 	}

@@ -15,22 +15,22 @@ import (
 // heading.
 const headingReason = "heading "
 
-// aside is the kind of furniture that a heading announces.
-type aside uint8
+// asideKind is the kind of furniture that a heading announces.
+type asideKind uint8
 
 const (
-	noAside   aside = iota
-	elsewhere       // texts or products elsewhere; links follow
-	person          // the author
-	appeal          // an appeal to subscribe, to share, to write a comment
-	opinions        // customer reviews
-	feedback        // readers' feedback on the page, at its end
+	noAside   asideKind = iota
+	elsewhere           // texts or products elsewhere; links follow
+	person              // the author
+	appeal              // an appeal to subscribe, to share, to write a comment
+	opinions            // customer reviews
+	feedback            // readers' feedback on the page, at its end
 )
 
 // asideWords are the beginnings of such headings, in lower case. The content after the heading
 // must have the right form as well.
 var asideWords = []struct {
-	what   aside
+	what   asideKind
 	starts []string
 }{
 	{elsewhere, []string{
@@ -62,7 +62,7 @@ var asideWords = []struct {
 
 // asideHeading returns what a heading announces. A heading with a section number belongs to
 // the text.
-func asideHeading(text string) aside {
+func asideHeading(text string) asideKind {
 	if isNumbered(text) {
 		return noAside
 	}
@@ -101,7 +101,7 @@ func (l *located) sections() {
 
 // section leaves out the section of a heading: the box that begins with the heading, or else
 // everything up to the next heading of its rank.
-func (l *located) section(at int32, what aside) {
+func (l *located) section(at int32, what asideKind) {
 	boxes := l.c.boxes
 	root := &boxes[l.at]
 	outer := at
@@ -166,7 +166,7 @@ func (l *located) isLast(end int32) bool {
 
 // hasForm reports whether the section of a heading in a box looks like what the heading
 // announces. words is the number of words without the heading.
-func (l *located) hasForm(what aside, outer, heading, words int32) bool {
+func (l *located) hasForm(what asideKind, outer, heading, words int32) bool {
 	b := &l.c.boxes[outer]
 	switch what {
 	case elsewhere:
@@ -220,7 +220,7 @@ func hasControl(n *html.Node) bool {
 	}) != nil
 }
 
-func (l *located) isAside(what aside, words, anchors int32) bool {
+func (l *located) isAside(what asideKind, words, anchors int32) bool {
 	switch what {
 	case elsewhere:
 		return anchors >= 2 && words <= 60*anchors

@@ -36,7 +36,7 @@ func unstream(text []byte, doc *html.Node) {
 		part.Parent.RemoveChild(part)
 		part.Attr = slices.DeleteFunc(part.Attr, func(a html.Attribute) bool { return a.Key == "hidden" })
 		parent.InsertBefore(part, place)
-		for m.whole {
+		for m.replaces {
 			next := place.NextSibling
 			if next == nil || next.Type == html.CommentNode && next.Data == "/$" {
 				break
@@ -54,7 +54,7 @@ type streamed struct {
 
 type move struct {
 	place, part string // ids
-	whole       bool   // replaces the placeholder content
+	replaces    bool   // replaces the placeholder content
 }
 
 func (s *streamed) find(n *html.Node) {
@@ -94,7 +94,7 @@ func (s *streamed) script(code string) {
 		code = rest
 		switch name {
 		case 'C':
-			s.moves = append(s.moves, move{place: first, part: second, whole: true})
+			s.moves = append(s.moves, move{place: first, part: second, replaces: true})
 		case 'S':
 			s.moves = append(s.moves, move{place: second, part: first})
 		}

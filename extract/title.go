@@ -64,7 +64,7 @@ func (m *meta) title() {
 			if score == 1 && numbered || score < 4 && tops.outside(h) || score < 3 && isLate(h) {
 				continue
 			}
-			if score == 0 && !numbered && level == 1 && (alike(t, head) || alike(t, og) || alike(t, short)) {
+			if score == 0 && !numbered && level == 1 && (similarTitles(t, head) || similarTitles(t, og) || similarTitles(t, short)) {
 				score = 1
 			}
 			if level == 2 && best == 2 && score < 3 {
@@ -221,8 +221,8 @@ func isCapitals(s string) bool {
 	return utf8.RuneCountInString(s) > 10 && strings.ContainsFunc(s, unicode.IsUpper) && !strings.ContainsFunc(s, unicode.IsLower)
 }
 
-// alike reports whether two titles have most words in common.
-func alike(a, b string) bool {
+// similarTitles reports whether two titles have most words in common.
+func similarTitles(a, b string) bool {
 	list, words := titleWords(a), titleWords(b)
 	common := 0
 	for _, w := range list {

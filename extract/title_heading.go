@@ -117,7 +117,7 @@ func isLate(h *html.Node) bool {
 	words, steps := int32(0), 0
 	find(text, func(n *html.Node) bool {
 		if n.DataAtom == atom.P {
-			words += weigh(plainText(n))
+			words += wordCount(plainText(n))
 		}
 		steps++
 		return n == h || words > lateProse || steps > 2000

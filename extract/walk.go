@@ -118,8 +118,8 @@ func (w *walker) emit(b millrace.Block) {
 	w.out = append(w.out, b)
 }
 
-// aside adds a block that does not interrupt the line.
-func (w *walker) aside(b millrace.Block) {
+// addAfterLine adds a block that does not interrupt the line.
+func (w *walker) addAfterLine(b millrace.Block) {
 	if w.in.empty() && w.flat == 0 {
 		w.out = append(w.out, b)
 		return

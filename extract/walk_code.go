@@ -322,7 +322,7 @@ func namedLanguage(n *html.Node) string {
 	if strings.Contains(class, "brush:") {
 		return brush(class)
 	}
-	bare, words := false, 0
+	highlighted, words := false, 0
 	for t := range strings.FieldsSeq(strings.ToLower(class)) {
 		words++
 		for _, prefix := range []string{"language-", "lang-", "mw-highlight-lang-", "highlight-source-", "highlight-text-", "highlight-", "src-", "brush-"} {
@@ -334,12 +334,12 @@ func namedLanguage(n *html.Node) string {
 		}
 		switch t {
 		case "sourcecode", "hljs", "highlight", "prettyprint", "src", "chroma", "codehilite", "prism", "shiki", "syntaxhighlighter", "hl":
-			bare = true
+			highlighted = true
 		}
 	}
-	if bare || isCode && words <= 3 {
+	if highlighted || isCode && words <= 3 {
 		for t := range strings.FieldsSeq(strings.ToLower(class)) {
-			if languages[t] && (bare || words == 1 || len(t) > 1) {
+			if languages[t] && (highlighted || words == 1 || len(t) > 1) {
 				return t
 			}
 		}

@@ -59,23 +59,23 @@ func (w *walker) headingPart(n *html.Node, anchor *string) {
 // headingSpans removes the link from a whole heading to itself, and strong spans that cover
 // all of it.
 func (w *walker) headingSpans(spans []millrace.Span, length int, anchor *string) []millrace.Span {
-	var kept []millrace.Span
+	var retained []millrace.Span
 	for _, s := range spans {
-		whole := s.Start == 0 && s.End == length
-		if whole && s.Type == millrace.StrongSpan {
+		entire := s.Start == 0 && s.End == length
+		if entire && s.Type == millrace.StrongSpan {
 			continue
 		}
 		if s.Type == millrace.LinkSpan {
-			if page, fragment, ok := strings.Cut(s.URL, "#"); ok && whole && page == w.pageURL {
+			if page, fragment, ok := strings.Cut(s.URL, "#"); ok && entire && page == w.pageURL {
 				if *anchor == "" {
 					*anchor = fragment
 				}
 				continue
 			}
 		}
-		kept = append(kept, s)
+		retained = append(retained, s)
 	}
-	return kept
+	return retained
 }
 
 // isPermalink reports whether an element of a heading is a link to the heading itself: a link

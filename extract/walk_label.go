@@ -246,7 +246,7 @@ func (w *walker) findTabs(pres []*html.Node) {
 
 // ariaTabs handles one list of tabs.
 func (w *walker) ariaTabs(list *html.Node, panels map[string]*html.Node, holds map[*html.Node]*html.Node) {
-	var tabs, shown []*html.Node
+	var tabs, tabPanels []*html.Node
 	steps := 0 // lists may be nested, and may be many
 	find(list, func(n *html.Node) bool {
 		if attr(n, "role") == "tab" && len(tabs) < 100 {
@@ -267,23 +267,23 @@ func (w *walker) ariaTabs(list *html.Node, panels map[string]*html.Node, holds m
 			}
 		}
 		if p != nil {
-			shown = append(shown, p)
+			tabPanels = append(tabPanels, p)
 		}
 	}
-	for up, levels := list.Parent, 0; len(shown) < len(tabs) && up != nil && levels < 3; up, levels = up.Parent, levels+1 {
-		shown, steps = shown[:0], 0
+	for up, levels := list.Parent, 0; len(tabPanels) < len(tabs) && up != nil && levels < 3; up, levels = up.Parent, levels+1 {
+		tabPanels, steps = tabPanels[:0], 0
 		find(up, func(n *html.Node) bool {
-			if attr(n, "role") == "tabpanel" && len(shown) <= len(tabs) {
-				shown = append(shown, n)
+			if attr(n, "role") == "tabpanel" && len(tabPanels) <= len(tabs) {
+				tabPanels = append(tabPanels, n)
 			}
 			steps++
 			return steps > 5000
 		})
-		if len(shown) > 0 {
+		if len(tabPanels) > 0 {
 			break
 		}
 	}
-	if w.pairTabs(tabs, shown, holds) {
+	if w.pairTabs(tabs, tabPanels, holds) {
 		w.l.skip[list] = true
 	}
 }
@@ -305,39 +305,39 @@ func (w *walker) radioTabs(root *html.Node, radios map[string]string, byID map[s
 	})
 	for _, group := range order {
 		tabs := groups[group]
-		var shown []*html.Node
+		var tabPanels []*html.Node
 		for _, t := range tabs {
 			if s := sibling(t, true); s != nil && s.DataAtom == atom.Div {
-				shown = append(shown, s)
+				tabPanels = append(tabPanels, s)
 			}
 		}
-		if len(shown) != len(tabs) {
-			shown = shown[:0]
+		if len(tabPanels) != len(tabs) {
+			tabPanels = tabPanels[:0]
 			if box := sibling(tabs[0].Parent, true); box != nil {
 				for c := range children(box) {
-					shown = append(shown, c)
+					tabPanels = append(tabPanels, c)
 				}
 			}
 		}
-		w.pairTabs(tabs, shown, holds)
+		w.pairTabs(tabs, tabPanels, holds)
 	}
 }
 
 // pairTabs assigns labels to the panels of a group, if one of them has code.
-func (w *walker) pairTabs(tabs, shown []*html.Node, holds map[*html.Node]*html.Node) bool {
+func (w *walker) pairTabs(tabs, tabPanels []*html.Node, holds map[*html.Node]*html.Node) bool {
 	code := false
-	for _, p := range shown {
+	for _, p := range tabPanels {
 		code = code || holds[p] != nil
 	}
-	if !code || len(tabs) < 2 || len(tabs) != len(shown) {
+	if !code || len(tabs) < 2 || len(tabs) != len(tabPanels) {
 		return false
 	}
-	for i, p := range shown {
+	for i, p := range tabPanels {
 		t := strings.Join(barParts(tabs[i], nil), " ")
 		if t == "" || len(t) > 100 {
 			continue
 		}
-		if pre := holds[p]; pre != nil && pre != p && weigh(plainText(p)) <= weigh(plainText(pre))+4 {
+		if pre := holds[p]; pre != nil && pre != p && wordCount(plainText(p)) <= wordCount(plainText(pre))+4 {
 			at := w.labels[pre]
 			at.addCaption(t)
 			w.labels[pre] = at

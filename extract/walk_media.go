@@ -37,7 +37,7 @@ func (w *walker) image(n *html.Node) {
 		w.seen = map[string]bool{}
 	}
 	w.seen[src], w.last = true, img
-	w.aside(millrace.Block{Type: millrace.ImageBlock, URL: src, Alt: folded(attr(img, "alt"))})
+	w.addAfterLine(millrace.Block{Type: millrace.ImageBlock, URL: src, Alt: folded(attr(img, "alt"))})
 }
 
 // lastImage returns the last block if it is an image.
@@ -220,7 +220,7 @@ func (w *walker) noscript(n *html.Node) {
 		w.image(img)
 		return
 	}
-	if weigh(plainText(n)) >= 40 || findTag(n, atom.Iframe) != nil && !within(n, 1, atom.Body) {
+	if wordCount(plainText(n)) >= 40 || findTag(n, atom.Iframe) != nil && !within(n, 1, atom.Body) {
 		w.children(n)
 	}
 }
@@ -407,7 +407,7 @@ func (w *walker) object(n *html.Node) {
 		if alt == "" {
 			alt = attr(n, "title")
 		}
-		w.aside(millrace.Block{Type: millrace.ImageBlock, URL: src, Alt: folded(alt)})
+		w.addAfterLine(millrace.Block{Type: millrace.ImageBlock, URL: src, Alt: folded(alt)})
 	case kind == "application/pdf", strings.HasPrefix(kind, "video/"), strings.HasPrefix(kind, "audio/"), kind == "text/html":
 		b := millrace.Block{Type: millrace.EmbedBlock, URL: src, Title: folded(attr(n, "title"))}
 		if u, err := url.Parse(src); err == nil {

@@ -263,14 +263,14 @@ func (w *walker) startsWithBack(n *html.Node) bool {
 
 // shift moves spans to the left after the start of their text was cut.
 func shift(spans []millrace.Span, cut int) []millrace.Span {
-	var kept []millrace.Span
+	var shifted []millrace.Span
 	for _, s := range spans {
 		s.Start, s.End = max(s.Start-cut, 0), s.End-cut
 		if s.Start < s.End {
-			kept = append(kept, s)
+			shifted = append(shifted, s)
 		}
 	}
-	return kept
+	return shifted
 }
 
 // sidenote handles a note inside the text that the page shows in the margin: the mark stays,

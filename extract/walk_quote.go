@@ -92,16 +92,16 @@ func signature(b *millrace.Block) {
 		return
 	}
 	b.Cite = cite
-	var kept []millrace.Span
+	var remaining []millrace.Span
 	for _, s := range last.Spans {
 		if s.Type == millrace.LinkSpan && s.Start >= from && b.URL == "" {
 			b.URL = s.URL
 		}
 		if s.End = min(s.End, max(from-1, 0)); s.Start < s.End {
-			kept = append(kept, s)
+			remaining = append(remaining, s)
 		}
 	}
-	if last.Text, last.Spans = strings.TrimSuffix(last.Text[:from], "\n"), kept; last.Text == "" {
+	if last.Text, last.Spans = strings.TrimSuffix(last.Text[:from], "\n"), remaining; last.Text == "" {
 		b.Blocks = b.Blocks[:len(b.Blocks)-1]
 	}
 }

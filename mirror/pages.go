@@ -111,16 +111,16 @@ func (p *Pages) put(s *source, c *millrace.Change, t *millrace.Counts) {
 		p.claims[now.page]++
 		defer p.drop(was.page, t)
 	}
-	held := p.pages[now.page]
+	stored := p.pages[now.page]
 	switch {
-	case now.page == "" || c.Newer && held != nil && !held.Modified.IsZero() && !c.Page.Modified.After(held.Modified):
+	case now.page == "" || c.Newer && stored != nil && !stored.Modified.IsZero() && !c.Page.Modified.After(stored.Modified):
 		t.Unchanged++
 	default:
-		page, changed := millrace.Merge(held, c.Page)
+		page, changed := millrace.Merge(stored, c.Page)
 		page.URL, page.Version, page.Original, page.HTMLSize = now.page, "", nil, millrace.HTMLSize{}
 		p.pages[now.page] = page
 		switch {
-		case held == nil:
+		case stored == nil:
 			t.Added++
 		case changed:
 			t.Updated++

@@ -47,22 +47,22 @@ func (r *run) settle(ctx context.Context) error {
 		return r.end(ctx, false)
 	}
 	r.seen.sort()
-	held, lost := 0, 0
+	total, lost := 0, 0
 	for ref, err := range r.syncState.KnownRefs(ctx, r.from) {
 		if err != nil {
 			return err
 		}
 		if r.covers(ref) {
-			held++
+			total++
 			if !r.seen.has(ref.URL) {
 				lost++
 			}
 		}
 	}
-	if lost > 0 && sudden(lost, r.state.UnconfirmedDeletions, held) {
+	if lost > 0 && sudden(lost, r.state.UnconfirmedDeletions, total) {
 		r.report.UnconfirmedDeletions = lost
 		r.o.Logger.Warn("many pages are missing from the source; keeping them until the next run confirms it",
-			"source", r.from, "pages", held, "lost", lost)
+			"source", r.from, "pages", total, "lost", lost)
 		return r.end(ctx, true)
 	}
 	if lost > 0 {
@@ -84,8 +84,8 @@ func (r *run) settle(ctx context.Context) error {
 // stored ones, or all of them. Losses that were already unconfirmed in the last run are not
 // included. While a loss shrinks, it remains unconfirmed, because the site is probably being
 // rebuilt.
-func sudden(lost, unconfirmed, held int) bool {
-	return lost < unconfirmed || (lost-unconfirmed)*5 >= held || lost == held && unconfirmed < held
+func sudden(lost, unconfirmed, total int) bool {
+	return lost < unconfirmed || (lost-unconfirmed)*5 >= total || lost == total && unconfirmed < total
 }
 
 // covers reports whether a complete list of this run would name the ref.

@@ -85,7 +85,7 @@ func (r *run) stream(ctx context.Context) <-chan step {
 // send sends a step. The receiver always drains the channel, so send does not block forever.
 func (rd *reader) send(s step) {
 	if s.change.Page != nil {
-		s.weight = weighPage(s.change.Page)
+		s.weight = pageSize(s.change.Page)
 		rd.room.take(s.weight)
 	}
 	rd.steps <- s
@@ -160,18 +160,18 @@ func (rd *reader) compare() error {
 	if len(rd.waiting) == 0 {
 		return nil
 	}
-	held := map[string]millrace.Ref{}
+	known := map[string]millrace.Ref{}
 	if rd.syncState != nil {
 		urls := make([]string, len(rd.waiting))
 		for i, c := range rd.waiting {
 			urls[i] = c.URL
 		}
-		if err := collect(held, rd.syncState.KnownRefs(rd.ctx, rd.from, urls...)); err != nil {
+		if err := collect(known, rd.syncState.KnownRefs(rd.ctx, rd.from, urls...)); err != nil {
 			return err
 		}
 	}
 	for _, c := range rd.waiting {
-		have, ok := held[c.URL]
+		have, ok := known[c.URL]
 		switch {
 		case ok && millrace.SameVersion(c.Version, have.Version) && c.Location == have.Location:
 			if c.Section == have.Section {

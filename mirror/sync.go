@@ -248,9 +248,9 @@ func (r *run) put(ctx context.Context, c millrace.Change) error {
 	}
 	r.batch.changes = append(r.batch.changes, c)
 	if c.Page != nil {
-		r.batch.size += weighPage(c.Page)
+		r.batch.size += pageSize(c.Page)
 		if c.Page.Known != 0 { // otherwise, the page is only an alias
-			_, text := weigh(c.Page.Blocks)
+			_, text := measure(c.Page.Blocks)
 			r.report.Fetched++
 			if c.Page.Unconfirmed {
 				r.report.Unconfirmed++
@@ -264,16 +264,16 @@ func (r *run) put(ctx context.Context, c millrace.Change) error {
 	return nil
 }
 
-// weighPage returns the approximate size of a page in bytes.
-func weighPage(p *millrace.Page) int {
-	parts, text := weigh(p.Blocks)
+// pageSize returns the approximate size of a page in bytes.
+func pageSize(p *millrace.Page) int {
+	parts, text := measure(p.Blocks)
 	return 64*parts + text + len(p.Original)
 }
 
-// weigh returns the number of nested parts of blocks, and the bytes of their text.
-func weigh(blocks []millrace.Block) (parts, text int) {
+// measure returns the number of nested parts of blocks, and the bytes of their text.
+func measure(blocks []millrace.Block) (parts, text int) {
 	inner := func(blocks []millrace.Block) {
-		p, t := weigh(blocks)
+		p, t := measure(blocks)
 		parts, text = parts+p, text+t
 	}
 	parts = len(blocks)

@@ -483,11 +483,11 @@ func TestSinkFails(t *testing.T) {
 		t.Error("the cursor moved past a refused batch")
 	}
 	src.takeAsked()
-	held := len(to.titles)
+	stored := len(to.titles)
 	to.fail = nil
 	run(t, src, to, nil)
-	if n := len(src.takeAsked()); n != 1000-held {
-		t.Errorf("asked for %d pages again, want %d", n, 1000-held)
+	if n := len(src.takeAsked()); n != 1000-stored {
+		t.Errorf("asked for %d pages again, want %d", n, 1000-stored)
 	}
 }
 

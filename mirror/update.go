@@ -48,9 +48,9 @@ func Update(ctx context.Context, from string, src millrace.Source, sink millrace
 
 // update fetches pages and applies their changes.
 func (r *run) update(ctx context.Context, urls []string, gone bool) error {
-	held := make(map[string]millrace.Ref)
+	known := make(map[string]millrace.Ref)
 	if r.syncState != nil {
-		if err := collect(held, r.syncState.KnownRefs(ctx, r.from, urls...)); err != nil {
+		if err := collect(known, r.syncState.KnownRefs(ctx, r.from, urls...)); err != nil {
 			return err
 		}
 	}
@@ -58,7 +58,7 @@ func (r *run) update(ctx context.Context, urls []string, gone bool) error {
 	var wg sync.WaitGroup
 	turns := make(chan struct{}, r.o.Concurrency)
 	for i, u := range urls {
-		ref, is := held[u]
+		ref, is := known[u]
 		if !is {
 			ref = millrace.Ref{URL: u}
 		}
@@ -100,7 +100,7 @@ func (r *run) update(ctx context.Context, urls []string, gone bool) error {
 }
 
 // fetch fetches the current state of a page.
-func (r *run) fetch(ctx context.Context, have millrace.Ref, held bool) step {
+func (r *run) fetch(ctx context.Context, have millrace.Ref, known bool) step {
 	s := step{change: millrace.Change{Kind: millrace.Put, Ref: have}, asked: true}
 	p, err := r.src.Page(ctx, have)
 	switch {
@@ -108,7 +108,7 @@ func (r *run) fetch(ctx context.Context, have millrace.Ref, held bool) step {
 		s.change.Page, s.change.Version = p, p.Version
 	case errors.Is(err, millrace.ErrUnmodified):
 		s.same = true
-	case errors.Is(err, millrace.ErrNotFound) && held:
+	case errors.Is(err, millrace.ErrNotFound) && known:
 		s.change = millrace.Change{Kind: millrace.Delete, Ref: have}
 	default:
 		s.err = err

@@ -94,8 +94,8 @@ func (p preferences) and(o preferences) preferences {
 	both := make(preferences)
 	for _, from := range []preferences{p, o} {
 		for purpose, yes := range from {
-			was, said := both[purpose]
-			both[purpose] = yes && (was || !said)
+			was, stated := both[purpose]
+			both[purpose] = yes && (was || !stated)
 		}
 	}
 	return both
@@ -105,9 +105,9 @@ func (p preferences) and(o preferences) preferences {
 func (p preferences) words() (signal, usage string) {
 	var s, u []string
 	for _, w := range purposes {
-		if yes, said := p[w.purpose]; said && yes {
+		if yes, stated := p[w.purpose]; stated && yes {
 			s, u = append(s, string(w.purpose)+"=yes"), append(u, w.usage+"=y")
-		} else if said {
+		} else if stated {
 			s, u = append(s, string(w.purpose)+"=no"), append(u, w.usage+"=n")
 		}
 	}

@@ -109,10 +109,10 @@ func parseRecords(text string) []record {
 	var out []record
 	for line := range strings.Lines(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)) {
 		line = strings.TrimSuffix(line, "\n")
-		said, _, _ := strings.Cut(line, "#")
-		name, value, ok := strings.Cut(said, ":")
+		content, _, _ := strings.Cut(line, "#")
+		name, value, ok := strings.Cut(content, ":")
 		if !ok { // some crawlers read a record without its colon
-			if words := strings.Fields(said); len(words) == 2 {
+			if words := strings.Fields(content); len(words) == 2 {
 				name, value, ok = words[0], words[1], true
 			}
 		}

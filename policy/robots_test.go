@@ -129,8 +129,8 @@ func FuzzRobots(f *testing.F) {
 			}
 		}
 		for line := range strings.Lines(strings.ToLower(got)) {
-			said, _, _ := strings.Cut(line, "#")
-			name, value, _ := strings.Cut(said, ":")
+			content, _, _ := strings.Cut(line, "#")
+			name, value, _ := strings.Cut(content, ":")
 			if value = strings.TrimSpace(value); strings.HasPrefix(value, "/") {
 				_, value, _ = strings.Cut(value, " ") // after the path
 			}

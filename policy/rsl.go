@@ -40,9 +40,9 @@ func WriteRSL(p *millrace.Policy, owner, path string) []byte {
 	}
 	var permits, prohibits []string
 	for _, u := range usages {
-		if yes, said := p.Purposes[u.purpose]; said && yes {
+		if yes, stated := p.Purposes[u.purpose]; stated && yes {
 			permits = append(permits, u.word)
-		} else if said {
+		} else if stated {
 			prohibits = append(prohibits, u.prohibit)
 		}
 	}

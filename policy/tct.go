@@ -67,7 +67,7 @@ func WriteTCT(p *millrace.Policy) []byte {
 	}
 	d.PolicyURLs.Terms, d.PolicyURLs.Payment, d.PolicyURLs.Contact = p.Terms, p.Payment, p.Contact
 	for purpose, member := range d.purposes() {
-		if yes, said := p.Purposes[purpose]; said {
+		if yes, stated := p.Purposes[purpose]; stated {
 			*member = &yes
 		}
 	}

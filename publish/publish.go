@@ -193,12 +193,12 @@ func (s *Server) prepare(ctx context.Context, o *Options, static bool) (_ *servi
 		return nil, err
 	}
 	return v, v.Answer(&gateway.Options{
-		Origin: whole(base, o.Next), Access: access.Options{Keys: o.Store.Keys(), Rate: o.Rate, Proxies: o.Proxies, Bots: table},
+		Origin: restorePaths(base, o.Next), Access: access.Options{Keys: o.Store.Keys(), Rate: o.Rate, Proxies: o.Proxies, Bots: table},
 	})
 }
 
-// whole restores the full request paths for next: the gateway strips the path of the base.
-func whole(base string, next http.Handler) http.Handler {
+// restorePaths restores the full request paths for next: the gateway strips the path of the base.
+func restorePaths(base string, next http.Handler) http.Handler {
 	u, err := url.Parse(base)
 	if next == nil || err != nil || u.Path == "/" {
 		return next
@@ -222,10 +222,10 @@ type watcher interface {
 
 // watch calls changed at once, and after each possible change of the source.
 func (s *Server) watch(ctx context.Context, changed func()) error {
-	var told <-chan error
+	var watchEnded <-chan error
 	if n, ok := s.source.(watcher); ok {
 		ended := make(chan error, 1)
-		told = ended
+		watchEnded = ended
 		go func() { ended <- n.Watch(ctx, changed) }()
 	}
 	changed()
@@ -233,11 +233,11 @@ func (s *Server) watch(ctx context.Context, changed func()) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case err := <-told:
+		case err := <-watchEnded:
 			if err != nil && ctx.Err() == nil {
 				return err
 			}
-			told = nil
+			watchEnded = nil
 		case <-s.wake:
 			changed()
 		}

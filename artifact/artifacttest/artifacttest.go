@@ -32,7 +32,7 @@ func Run(t *testing.T, open func(t testing.TB) artifact.Store) {
 		{"Again", (*fixture).again},
 		{"Touch", (*fixture).touch},
 		{"Readers", (*fixture).readers},
-		{"Whole", (*fixture).whole},
+		{"Whole", (*fixture).atomicPut},
 		{"Ranges", (*fixture).ranges},
 		{"Absent", (*fixture).absent},
 		{"List", (*fixture).lists},
@@ -228,9 +228,9 @@ func (f *fixture) readers() {
 	f.wantAbsent("a/b")
 }
 
-// whole checks that an artifact appears when its Put ends, and that the first Put to end
+// atomicPut checks that an artifact appears when its Put ends, and that the first Put to end
 // wins.
-func (f *fixture) whole() {
+func (f *fixture) atomicPut() {
 	slow, w := io.Pipe()
 	done := make(chan error)
 	go func() { done <- f.Put(f.Context(), "a/slow", slow) }()

@@ -168,7 +168,7 @@ func TestKeysCommands(t *testing.T) {
 	}
 }
 
-func TestDoorsRefuse(t *testing.T) {
+func TestAccessFlagsInvalid(t *testing.T) {
 	t.Parallel()
 	dir := copySite(t, "handbook")
 	for _, args := range [][]string{

@@ -217,8 +217,8 @@ func TestARCTakenIn(t *testing.T) {
 	crawled := filepath.Join(t.TempDir(), "crawled.db")
 	crawlInto(t, url, crawled)
 	for way, pages := range map[string]map[string]*millrace.Page{
-		"folder": held(t, ingested(t, dir, url), "folder "+dir, url),
-		"crawl":  held(t, crawled, url, url),
+		"folder": storedPages(t, ingested(t, dir, url), "folder "+dir, url),
+		"crawl":  storedPages(t, crawled, url, url),
 	} {
 		visit, plain := pages[url+"visit.html"], pages[url+"write.html"]
 		if visit == nil || plain == nil {

@@ -224,9 +224,9 @@ func TestRealBuildFixed(t *testing.T) {
 					t.Errorf("resumed download of %s: %d %v", tag, code, h)
 				}
 			}
-			for _, held := range []string{`"sha256:00ff"`, `W/"sha256:00ff"`, "*"} {
-				if code, h, _ := get(t, url, "If-None-Match", held); code != 304 || h.Get("Etag") != `"sha256:00ff"` {
-					t.Errorf("If-None-Match: %s: %d %v", held, code, h)
+			for _, etag := range []string{`"sha256:00ff"`, `W/"sha256:00ff"`, "*"} {
+				if code, h, _ := get(t, url, "If-None-Match", etag); code != 304 || h.Get("Etag") != `"sha256:00ff"` {
+					t.Errorf("If-None-Match: %s: %d %v", etag, code, h)
 				}
 			}
 			if code, _, _ := get(t, url, "If-None-Match", `"sha256:00"`); code != 200 {

@@ -357,8 +357,8 @@ func TestKillBuild(t *testing.T) {
 	}
 	src, out, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "s.db")
 	const base = "https://handbook.example/"
-	whole := filepath.Join(t.TempDir(), "whole")
-	built(t, src, whole, base, "--store", file)
+	reference := filepath.Join(t.TempDir(), "whole")
+	built(t, src, reference, base, "--store", file)
 	half := 0
 	kills := testkit.Size(0, 8, 40)
 	for n := range kills {
@@ -382,7 +382,7 @@ func TestKillBuild(t *testing.T) {
 			}
 		}
 		switch k := count(out); {
-		case k >= count(whole): // on a busy machine the build can end between two polls
+		case k >= count(reference): // on a busy machine the build can end between two polls
 			if err := os.RemoveAll(out); err != nil {
 				t.Fatal(err)
 			}
@@ -394,7 +394,7 @@ func TestKillBuild(t *testing.T) {
 		t.Error("every build ended before its kill")
 	}
 	built(t, src, out, base, "--store", file)
-	want, got := folderState(t, whole), folderState(t, out)
+	want, got := folderState(t, reference), folderState(t, out)
 	for name := range want {
 		if _, ok := got[name]; !ok {
 			t.Errorf("%s is not there", name)

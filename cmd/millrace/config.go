@@ -42,7 +42,7 @@ func (c *configCommand) Run(_ context.Context, p *process, k *kong.Context) erro
 	r := &config.Report{Command: strings.Join(c.Command, " "), File: conf.Path, Values: []config.Value{}, Policy: []config.Value{}, Other: []config.Value{}}
 	mine := flagsOf(node)
 	for _, f := range mine {
-		v, err := shown(conf, node, f)
+		v, err := parsedValue(conf, node, f)
 		if err != nil {
 			return usageError(explain(conf, err).Error())
 		}
@@ -125,8 +125,8 @@ func (c *configCommand) refuses(p *process) error {
 	return nil
 }
 
-// shown returns the value of a flag as the command would parse it.
-func shown(conf *config.Config, command *kong.Node, f *kong.Flag) (config.Value, error) {
+// parsedValue returns the value of a flag as the command would parse it.
+func parsedValue(conf *config.Config, command *kong.Node, f *kong.Flag) (config.Value, error) {
 	var given any
 	from := config.FromDefault
 	if !onCommandLine(command, f) {

@@ -64,11 +64,11 @@ func (s *service) exporters() (out []*analytics.Exporter, err error) {
 	if err != nil || !ok {
 		return nil, err
 	}
-	alike := map[string]int{}
+	counts := map[string]int{}
 	for _, t := range targets {
 		name := t.String()
-		if alike[name]++; alike[name] > 1 {
-			name = fmt.Sprintf("%s (%d)", name, alike[name])
+		if counts[name]++; counts[name] > 1 {
+			name = fmt.Sprintf("%s (%d)", name, counts[name])
 		}
 		// Each exporter has its own queue, so it does not wait for the others.
 		client := c.poster(s.p)

@@ -23,14 +23,14 @@ const (
 func TestEventsTo(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
-	told := map[string][]string{} // bodies, by path
+	bodies := map[string][]string{} // bodies, by path
 	all := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		mu.Lock()
 		defer mu.Unlock()
-		told[r.URL.Path] = append(told[r.URL.Path], r.UserAgent()+" "+r.Header.Get("Webhook-Signature")+" "+string(body))
-		if len(told) == 4 && len(told["/api/send"]) == 2 {
+		bodies[r.URL.Path] = append(bodies[r.URL.Path], r.UserAgent()+" "+r.Header.Get("Webhook-Signature")+" "+string(body))
+		if len(bodies) == 4 && len(bodies["/api/send"]) == 2 {
 			select {
 			case <-all:
 			default:
@@ -78,10 +78,10 @@ func TestEventsTo(t *testing.T) {
 		if path == "/api/send" {
 			n = 2
 		}
-		if len(told[path]) != n || !strings.Contains(told[path][0], want) || !strings.Contains(told[path][0], "/docs/") || strings.HasPrefix(told[path][0], "Go-http-client") {
-			t.Errorf("%s was told %q", path, told[path])
+		if len(bodies[path]) != n || !strings.Contains(bodies[path][0], want) || !strings.Contains(bodies[path][0], "/docs/") || strings.HasPrefix(bodies[path][0], "Go-http-client") {
+			t.Errorf("%s was told %q", path, bodies[path])
 		}
-		if signed := strings.Contains(told[path][0], " v1,"); signed != (path == "/hunter2") {
+		if signed := strings.Contains(bodies[path][0], " v1,"); signed != (path == "/hunter2") {
 			t.Errorf("%s: signed: %t", path, signed)
 		}
 	}
@@ -111,7 +111,7 @@ func TestEventsToWrong(t *testing.T) {
 }
 
 // config shows the event flags without secrets.
-func TestEventsToShown(t *testing.T) {
+func TestEventsToHidesSecrets(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "millrace.yaml")
 	err := os.WriteFile(file, []byte(`events-secret: `+eventsSecret+`

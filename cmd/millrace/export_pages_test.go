@@ -40,7 +40,7 @@ func TestExport(t *testing.T) {
 	s := serve(t, dir, "--config", conf)
 	pullBest(t, s.url, mirror)
 	before := folderState(t, filepath.Dir(mirror))
-	pages := held(t, copyStore(t, mirror), s.url, s.url)
+	pages := storedPages(t, copyStore(t, mirror), s.url, s.url)
 
 	lines := exported(t, "--store", mirror, "--format", "jsonl", "--quiet")
 	n := 0
@@ -125,7 +125,7 @@ func TestExport(t *testing.T) {
 	write(t, name, strings.Replace(string(html), "</main>", "<p>One sentence more.</p></main>", 1))
 	eventually(t, "the site has changed", func() bool {
 		r := pullBest(t, s.url, mirror)
-		return r.Deleted+r.Updated > 0 && len(held(t, copyStore(t, mirror), s.url, s.url)) == n-1
+		return r.Deleted+r.Updated > 0 && len(storedPages(t, copyStore(t, mirror), s.url, s.url)) == n-1
 	})
 	r = report(exported(t, markdown...))
 	if r.Files != n-1 || r.Removed != 1 || r.Unchanged < n-4 || r.Unchanged == r.Files {

@@ -36,8 +36,8 @@ func TestServeGatekeeper(t *testing.T) {
 		{"ChatGPT-User/1.0", "198.51.100.1", "about/llm.json", 200, `"user";q=2;w=2`},
 		{"GPTBot/1.2", "203.0.113.1", "robots.txt", 200, "User-agent: ExampleBot"},
 	} {
-		if code, said := ask(c.agent, c.from, c.path); code != c.code || !strings.Contains(said, c.part) {
-			t.Errorf("%s from %s: %s: %d %s", c.agent, c.from, c.path, code, said)
+		if code, text := ask(c.agent, c.from, c.path); code != c.code || !strings.Contains(text, c.part) {
+			t.Errorf("%s from %s: %s: %d %s", c.agent, c.from, c.path, code, text)
 		}
 	}
 }

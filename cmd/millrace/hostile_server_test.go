@@ -298,7 +298,7 @@ func unchanged(t *testing.T, before map[string]string, file, site string) {
 func texts(t *testing.T, file, site string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	for u, p := range held(t, file, site, site) {
+	for u, p := range storedPages(t, file, site, site) {
 		out[u] = p.Title + "\n" + p.Text()
 	}
 	return out

@@ -107,7 +107,7 @@ func TestPullRebinding(t *testing.T) {
 		file := copyStore(t, mirrors[via])
 		before := texts(t, file, manual)
 		bubble(t, 48*time.Hour, func(t *testing.T, n *internet) {
-			var asked, looked atomic.Int64
+			var asked, lookups atomic.Int64
 			n.put("handbook.example:80", &place{
 				handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					asked.Add(1)
@@ -115,7 +115,7 @@ func TestPullRebinding(t *testing.T) {
 					good.ServeHTTP(w, r)
 				}),
 				addr: func() *net.TCPAddr {
-					if looked.Add(1) <= 2 {
+					if lookups.Add(1) <= 2 {
 						return &net.TCPAddr{IP: net.IPv4(8, 8, 8, 8), Port: 80}
 					}
 					return &net.TCPAddr{IP: net.IPv4(192, 168, 1, 1), Port: 80}
@@ -240,7 +240,7 @@ func TestPullCredentialsInLinks(t *testing.T) {
 			})})
 			file := filepath.Join(t.TempDir(), "m.db")
 			got := n.pull(t, file, append(by(via), manual)...)
-			pages, err := json.Marshal(held(t, file, manual, manual))
+			pages, err := json.Marshal(storedPages(t, file, manual, manual))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -55,11 +55,11 @@ func TestPullCrawls(t *testing.T) {
 	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
 	url, _ := liveSite(t, dir, 0)
 	first := crawlInto(t, url, file)
-	want := held(t, ingested(t, dir, url), "folder "+dir, url)
+	want := storedPages(t, ingested(t, dir, url), "folder "+dir, url)
 	if first.Added < 10 || len(first.Ways) != 1 || first.Ways[0].Protocol != "crawl" || first.Ways[0].Pages != first.Added {
 		t.Errorf("first pull: %+v", first)
 	}
-	got := held(t, file, url, url)
+	got := storedPages(t, file, url, url)
 	for u, p := range want {
 		if !strings.HasPrefix(u, url) {
 			continue // its canonical URL is elsewhere
@@ -156,7 +156,7 @@ func TestKillCrawl(t *testing.T) {
 	r := crawlInto(t, url, file, "--via", "crawl")
 	fresh := filepath.Join(t.TempDir(), "fresh.db")
 	crawlInto(t, url, fresh, "--via", "crawl")
-	a, b := held(t, file, url, url), held(t, fresh, url, url)
+	a, b := storedPages(t, file, url, url), storedPages(t, fresh, url, url)
 	if len(b) != pages || !slices.Equal(slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))) {
 		t.Errorf("after the kills %d pages, in a fresh mirror %d; last pull %+v", len(a), len(b), r)
 	}
@@ -258,7 +258,7 @@ func TestWaysTakeTurns(t *testing.T) {
 		t.Fatalf("not deleted at the second pull: %+v", listed)
 	}
 	again := crawlInto(t, s.url, file, "--via", "crawl")
-	if n := len(held(t, file, s.url, s.url)); n != first.Added {
+	if n := len(storedPages(t, file, s.url, s.url)); n != first.Added {
 		t.Errorf("%d pages were crawled at first, %d at last: %+v", first.Added, n, again)
 	}
 }

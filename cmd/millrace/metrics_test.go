@@ -18,20 +18,20 @@ func TestMetrics(t *testing.T) {
 	}
 	s := serve(t, copySite(t, "handbook"))
 	get(t, s.url+"docs/llm.json", "User-Agent", gptBot)
-	status, h, said := get(t, s.url+"metrics")
+	status, h, body := get(t, s.url+"metrics")
 	for _, line := range []string{
 		`millrace_requests_total{bot="openai",endpoint="fetch",outcome="sent",protocol="tct-01"} 1`,
 		"millrace_events_dropped_total 0", "millrace_source_scan_failed 0", "millrace_edition_pages ", "go_goroutines ",
 	} {
-		if !strings.Contains(said, line) {
-			t.Errorf("%d %v: no %q in\n%s", status, h, line, said)
+		if !strings.Contains(body, line) {
+			t.Errorf("%d %v: no %q in\n%s", status, h, line, body)
 		}
 	}
 	if status, _, _ := get(t, s.url+"metrics", "X-Forwarded-For", "127.0.0.1"); status != 404 {
 		t.Errorf("for somebody else: %d", status)
 	}
-	if _, _, said := get(t, s.url+"robots.txt"); strings.Contains(said, "metrics") {
-		t.Error(said)
+	if _, _, robots := get(t, s.url+"robots.txt"); strings.Contains(robots, "metrics") {
+		t.Error(robots)
 	}
 	s.stop()
 

@@ -26,7 +26,7 @@ func wholeSite(t *testing.T, url string, expected []string, wanted ...string) {
 	if n := strings.Count(list, `"mUrl"`); n < 10 || r.Added != n || len(r.Skipped) != 0 {
 		t.Errorf("%d pages in the list; %+v", n, r)
 	}
-	for u, p := range held(t, mirror, url, url) {
+	for u, p := range storedPages(t, mirror, url, url) {
 		if p.Text() == "" || strings.Contains(u, "hush") {
 			t.Errorf("%s: %d bytes of text", u, len(p.Text()))
 		}

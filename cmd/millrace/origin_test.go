@@ -27,7 +27,7 @@ func (s twice) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mil
 }
 
 // A scan counts each page once, even if the source names it twice.
-func TestLooked(t *testing.T) {
+func TestSyncCountsOnce(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	const base = "https://www.example.com/"

@@ -67,9 +67,9 @@ func TestServePolicy(t *testing.T) {
 	if second.train != true || second.tag == first.tag || second.updated <= first.updated {
 		t.Errorf("changed: %+v, was %+v", second, first)
 	}
-	said := ask("policy:\n  updated: 2026-01-01\n  terms: https://example.com/terms\n")
-	if said.updated != "2026-01-01T00:00:00Z" {
-		t.Errorf("the block's link: %+v", said)
+	published := ask("policy:\n  updated: 2026-01-01\n  terms: https://example.com/terms\n")
+	if published.updated != "2026-01-01T00:00:00Z" {
+		t.Errorf("the block's link: %+v", published)
 	}
 	if gone := ask("authors: name\n"); gone != none {
 		t.Errorf("without the block again: %+v, was %+v", gone, none)

@@ -258,7 +258,7 @@ func TestSharedStore(t *testing.T) {
 		}
 	}
 	last := pullBest(t, own.url, s.file, "--via", "openfeeder")
-	pulled := held(t, s.file, own.url, own.url)
+	pulled := storedPages(t, s.file, own.url, own.url)
 	if len(pulled) != len(s.texts)-1 || pulled[own.url+"c/"] != nil {
 		t.Errorf("pulled: %+v, %q", last, slices.Sorted(maps.Keys(pulled)))
 	}
@@ -367,20 +367,20 @@ func TestExcludeAnnounced(t *testing.T) {
 		}
 		return paths
 	}
-	shown, first := syncToken(t, s)
-	said := collections()
-	said = slices.DeleteFunc(said, func(path string) bool {
+	visible, first := syncToken(t, s)
+	listed := collections()
+	listed = slices.DeleteFunc(listed, func(path string) bool {
 		_, _, body := get(t, s.url+path)
 		return filepath.Ext(path) != ".scp" || !strings.Contains(body, phrase)
 	})
-	if len(said) == 0 {
+	if len(listed) == 0 {
 		t.Fatal("no collection of SCP has the page")
 	}
 
 	s.ended(t)
 	s = start()
-	if again, _ := syncToken(t, s); again != shown {
-		t.Errorf("started again: %+v, want %+v", again, shown)
+	if again, _ := syncToken(t, s); again != visible {
+		t.Errorf("started again: %+v, want %+v", again, visible)
 	}
 	pull(0, 0)
 
@@ -389,8 +389,8 @@ func TestExcludeAnnounced(t *testing.T) {
 	s = start("--exclude", "/about")
 	days = append(days, time.Now().UTC().Format(time.DateOnly))
 	hidden, second := syncToken(t, s)
-	if hidden.Epoch == shown.Epoch || hidden.Seq <= shown.Seq {
-		t.Errorf("token %+v after %+v", hidden, shown)
+	if hidden.Epoch == visible.Epoch || hidden.Seq <= visible.Seq {
+		t.Errorf("token %+v after %+v", hidden, visible)
 	}
 	if added, updated, deleted := announced(t, s, first); len(added)+len(updated) > 0 || !slices.Equal(deleted, []string{"about/"}) {
 		t.Errorf("OpenFeeder: %q %q %q", added, updated, deleted)
@@ -415,7 +415,7 @@ func TestExcludeAnnounced(t *testing.T) {
 	if !gone {
 		t.Errorf("ARC: %+v", delta)
 	}
-	for _, path := range said {
+	for _, path := range listed {
 		if code, _, _ := get(t, s.url+path); code != http.StatusGone {
 			t.Errorf("SCP: %s: %d", path, code)
 		}
@@ -437,7 +437,7 @@ func TestExcludeAnnounced(t *testing.T) {
 	}
 	pull(0, 1)
 	for via, mirror := range mirrors {
-		if held(t, mirror, s.url, s.url)[s.url+"about/"] != nil {
+		if storedPages(t, mirror, s.url, s.url)[s.url+"about/"] != nil {
 			t.Errorf("%s: the mirror has the hidden page", via)
 		}
 	}

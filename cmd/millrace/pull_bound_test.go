@@ -38,8 +38,8 @@ func TestPullQuotas(t *testing.T) {
 		{"crawl", "--max-bytes", "12kB"},
 	} {
 		t.Run(strings.Join(c, " "), func(t *testing.T) {
-			mirror, whole := filepath.Join(t.TempDir(), "mirror.db"), filepath.Join(t.TempDir(), "whole.db")
-			pullBest(t, b.url, whole, "--via", c[0])
+			mirror, reference := filepath.Join(t.TempDir(), "mirror.db"), filepath.Join(t.TempDir(), "whole.db")
+			pullBest(t, b.url, reference, "--via", c[0])
 			got, pulls, bounded := 0, 0, 0
 			for ended := true; ended; pulls++ {
 				r := pullBest(t, b.url, mirror, append([]string{"--via"}, c...)...)
@@ -61,7 +61,7 @@ func TestPullQuotas(t *testing.T) {
 			if want := map[bool]int{false: 2, true: 1}[c[0] == "crawl"]; bounded < want {
 				t.Errorf("%d pages in %d pulls, %d of which ended early", got, pulls, bounded)
 			}
-			wantSame(t, mirror, whole, b.url)
+			wantSame(t, mirror, reference, b.url)
 		})
 	}
 }

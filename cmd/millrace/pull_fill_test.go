@@ -28,7 +28,7 @@ func TestPullFills(t *testing.T) {
 	if r.Via != "arc" || len(r.Ways) != 2 || r.Ways[0].Protocol != "arc" || r.Ways[1].Protocol != "crawl" || r.Ways[1].Pages != 30 {
 		t.Fatalf("%v: %+v", wayNames(r), r)
 	}
-	for u, p := range held(t, mirror, b.url, b.url) {
+	for u, p := range storedPages(t, mirror, b.url, b.url) {
 		if p.Detail != millrace.DetailBlocks || !strings.Contains(p.Text(), "word") || p.Summary == "" || p.Extra["arc"] == nil {
 			t.Errorf("%s: %+v", u, p)
 		}
@@ -44,7 +44,7 @@ func TestPullFills(t *testing.T) {
 	if r.Updated != 1 || r.Added+r.Deleted != 0 || r.Requests > 6 || r.Ways[1].Pages != 1 {
 		t.Errorf("one page edited: %+v", r)
 	}
-	if p := held(t, mirror, b.url, b.url)[b.url+"p011.html"]; !strings.Contains(p.Text(), "and more") {
+	if p := storedPages(t, mirror, b.url, b.url)[b.url+"p011.html"]; !strings.Contains(p.Text(), "and more") {
 		t.Errorf("%+v", p)
 	}
 }

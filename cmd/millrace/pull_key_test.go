@@ -16,10 +16,10 @@ import (
 // them.
 func TestPullKey(t *testing.T) {
 	t.Parallel()
-	var shown string
+	var received string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if key := r.Header.Get("Authorization"); key != "" {
-			shown = key
+			received = key
 		}
 		http.NotFound(w, r)
 	}))
@@ -30,12 +30,12 @@ func TestPullKey(t *testing.T) {
 	write(t, bad, "secret and more\n")
 	write(t, empty, "\n")
 	args := []string{"pull", srv.URL, "--allow-private", "--via", "openfeeder", "--store", filepath.Join(dir, "m.db")}
-	if _, _, errs := command(t, nil, append(args, "--key-file", good)...); shown != "Bearer mill_file" {
-		t.Errorf("the server received %q: %s", shown, errs)
+	if _, _, errs := command(t, nil, append(args, "--key-file", good)...); received != "Bearer mill_file" {
+		t.Errorf("the server received %q: %s", received, errs)
 	}
-	shown = ""
-	if _, _, errs := command(t, map[string]string{"MILLRACE_KEY": "mill_env"}, args...); shown != "Bearer mill_env" {
-		t.Errorf("the server received %q: %s", shown, errs)
+	received = ""
+	if _, _, errs := command(t, map[string]string{"MILLRACE_KEY": "mill_env"}, args...); received != "Bearer mill_env" {
+		t.Errorf("the server received %q: %s", received, errs)
 	}
 	for name, more := range map[string][]string{
 		"no key":      {"--key-file", bad},
@@ -72,17 +72,17 @@ func TestPullKeyFallback(t *testing.T) {
 			http.Error(w, "a key is needed", http.StatusUnauthorized)
 			return
 		}
-		said := `{"schema":"openfeeder/1.0","error":{"code":"SERVER_ERROR","message":"broken"}}`
+		body := `{"schema":"openfeeder/1.0","error":{"code":"SERVER_ERROR","message":"broken"}}`
 		switch q := r.URL.Query(); {
 		case r.URL.Path == "/.well-known/openfeeder.json":
-			said = `{"version":"1.0","site":{"name":"Mill","url":"/","language":"en"},"feed":{"endpoint":"/openfeeder","type":"paginated"},"capabilities":["auth"]}`
+			body = `{"version":"1.0","site":{"name":"Mill","url":"/","language":"en"},"feed":{"endpoint":"/openfeeder","type":"paginated"},"capabilities":["auth"]}`
 		case r.URL.Path == "/openfeeder" && q.Has("url"):
 			w.WriteHeader(http.StatusBadRequest)
 		case r.URL.Path == "/openfeeder":
-			said = `{"schema":"openfeeder/1.0","type":"index","page":1,"total_pages":1,"items":[{"url":"/weir/","title":"The weir"},{"url":"/away/","title":"Away"}]}`
+			body = `{"schema":"openfeeder/1.0","type":"index","page":1,"total_pages":1,"items":[{"url":"/weir/","title":"The weir"},{"url":"/away/","title":"Away"}]}`
 		case r.URL.Path == "/weir/":
 			w.Header().Set("Content-Type", "text/html")
-			said = html
+			body = html
 		case r.URL.Path == "/away/":
 			http.Redirect(w, r, stranger.URL+"/", http.StatusFound)
 			return
@@ -90,7 +90,7 @@ func TestPullKeyFallback(t *testing.T) {
 			http.NotFound(w, r)
 			return
 		}
-		_, _ = w.Write([]byte(said))
+		_, _ = w.Write([]byte(body))
 	}))
 	defer srv.Close()
 	dir := t.TempDir()
@@ -104,7 +104,7 @@ func TestPullKeyFallback(t *testing.T) {
 	if r.Added != 1 || !slices.ContainsFunc(r.Ways, func(w agent.Way) bool { return w.Protocol == webCrawl && w.Pages == 1 }) {
 		t.Errorf("%s%s", out, errs)
 	}
-	if p := held(t, mirror, srv.URL+"/", srv.URL+"/")[srv.URL+"/weir/"]; p == nil || !strings.Contains(p.Text(), "lets the flood pass") {
+	if p := storedPages(t, mirror, srv.URL+"/", srv.URL+"/")[srv.URL+"/weir/"]; p == nil || !strings.Contains(p.Text(), "lets the flood pass") {
 		t.Errorf("the mirror has %+v", p)
 	}
 }
@@ -112,9 +112,9 @@ func TestPullKeyFallback(t *testing.T) {
 // check sends the key, except for documents that must be public.
 func TestCheckKey(t *testing.T) {
 	t.Parallel()
-	shown := map[string]bool{}
+	keySent := map[string]bool{}
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		shown[r.URL.Path] = r.Header.Get("Authorization") == "Bearer mill_file"
+		keySent[r.URL.Path] = r.Header.Get("Authorization") == "Bearer mill_file"
 		if r.URL.Path == "/.well-known/openfeeder.json" {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write([]byte(`{"version":"1.0","feed":{"endpoint":"/openfeeder"}}`))
@@ -126,8 +126,8 @@ func TestCheckKey(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
 	write(t, file, "mill_file\n")
 	args := []string{"check", srv.URL, "--allow-private", "--protocol", "openfeeder", "--key-file"}
-	if code, out, errs := command(t, nil, append(args, file)...); code != exitFailure || !shown["/openfeeder"] || shown["/.well-known/openfeeder.json"] {
-		t.Errorf("exit %d, shown %v: %s%s", code, shown, out, errs)
+	if code, out, errs := command(t, nil, append(args, file)...); code != exitFailure || !keySent["/openfeeder"] || keySent["/.well-known/openfeeder.json"] {
+		t.Errorf("exit %d, key sent %v: %s%s", code, keySent, out, errs)
 	}
 	if code, out, errs := command(t, nil, append(args, filepath.Join(file, "none"))...); code != exitUsage {
 		t.Errorf("exit %d: %s%s", code, out, errs)

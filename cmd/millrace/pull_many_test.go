@@ -87,7 +87,7 @@ func TestPullSeveral(t *testing.T) {
 		t.Errorf("the second pull of one site did not come after the first: %+v", reports[3])
 	}
 	for _, site := range []string{slow, good} {
-		if n := len(held(t, file, site, site)); n == 0 {
+		if n := len(storedPages(t, file, site, site)); n == 0 {
 			t.Errorf("%s: %d pages", site, n)
 		}
 	}

@@ -60,7 +60,7 @@ func TestPullPolicy(t *testing.T) {
 				t.Errorf("by %q: exit %d %s, %q does not name %s", via, code, r.Code, r.Error, part)
 			}
 		}
-		if r.Added != 0 || r.Requests > 2 || len(r.Ways) != 0 || len(held(t, file, s.url, s.url)) != 0 {
+		if r.Added != 0 || r.Requests > 2 || len(r.Ways) != 0 || len(storedPages(t, file, s.url, s.url)) != 0 {
 			t.Errorf("by %q: a forbidden pull fetched %+v", via, r)
 		}
 		want := &agent.Policy{
@@ -380,7 +380,7 @@ func TestPullPolicyPerDay(t *testing.T) {
 	if paths := s.since(); len(paths) != 0 || code != exitFailure || r.GoOn == nil {
 		t.Errorf("second pull on the same day: %q, exit %d, %+v", paths, code, r)
 	}
-	got := len(held(t, file, s.URL+"/", s.URL+"/"))
+	got := len(storedPages(t, file, s.URL+"/", s.URL+"/"))
 	if r, code := tryPull(t, s.URL, file, "--via", "tct-01", "--ignore-policy"); code != exitGood || r.Added != 30-got {
 		t.Errorf("ignoring the limit, after %d pages: exit %d, %+v", got, code, r)
 	}

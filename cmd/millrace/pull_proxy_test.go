@@ -135,7 +135,7 @@ func pageText(i int, more string) string {
 // wantSame fails unless two mirrors have the same pages with the same titles.
 func wantSame(t *testing.T, got, want, site string) {
 	t.Helper()
-	a, b := held(t, got, site, site), held(t, want, site, site)
+	a, b := storedPages(t, got, site, site), storedPages(t, want, site, site)
 	if !slices.Equal(slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))) {
 		t.Errorf("%d pages, want %d:\n%v\n%v", len(a), len(b), slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b)))
 		return

@@ -157,7 +157,7 @@ func TestPullTakesNextWay(t *testing.T) {
 // wantTitles fails unless two mirrors have the same titles.
 func wantTitles(t *testing.T, got, want, site string) {
 	t.Helper()
-	a, b := held(t, got, site, site), held(t, want, site, site)
+	a, b := storedPages(t, got, site, site), storedPages(t, want, site, site)
 	for u, p := range b {
 		if strings.HasPrefix(u, site+"p") && (a[u] == nil || a[u].Title != p.Title) {
 			t.Errorf("%s is missing", u)
@@ -182,7 +182,7 @@ func TestPullLyingDocument(t *testing.T) {
 	if len(r.Ways) != 2 || r.Ways[1].Protocol != "crawl" || r.Ways[1].Pages != 1 || r.Ways[1].Error == "" {
 		t.Errorf("%+v", r)
 	}
-	if p := held(t, mirror, b.url, b.url)[b.url+"p003.html"]; p == nil || p.Title != "Page 3" {
+	if p := storedPages(t, mirror, b.url, b.url)[b.url+"p003.html"]; p == nil || p.Title != "Page 3" {
 		t.Errorf("held: %+v", p)
 	}
 }
@@ -204,7 +204,7 @@ func TestPullEmptyPrimary(t *testing.T) {
 	if r := pullBest(t, b.url, mirror, "--via", "tct-01"); r.Deleted != 0 || r.UnconfirmedDeletions < 8 {
 		t.Errorf("%+v", r)
 	}
-	if n := len(held(t, mirror, b.url, b.url)); n < 8 {
+	if n := len(storedPages(t, mirror, b.url, b.url)); n < 8 {
 		t.Errorf("%d pages are left", n)
 	}
 	b.set(nil)

@@ -123,10 +123,10 @@ func TestPush(t *testing.T) {
 	w := watch(t, args...)
 	eventually(t, "all pages are reported", func() bool { return len(lines(t, w.stdout.String())) >= 14 })
 	eventually(t, "the hub has a subscriber", func() bool { subs, _ := h.state(); return subs == 1 })
-	told := len(w.stdout.String())
+	printed := len(w.stdout.String())
 	edit(t, dir, "Alderford is a mill", "Alderford was a mill")
-	eventually(t, "the edit is reported", func() bool { return strings.Contains(w.stdout.String()[told:], `"updated"`) })
-	if e := lines(t, w.stdout.String()[told:]); len(e) != 1 || e[0].URL != s.url+"about/" {
+	eventually(t, "the edit is reported", func() bool { return strings.Contains(w.stdout.String()[printed:], `"updated"`) })
+	if e := lines(t, w.stdout.String()[printed:]); len(e) != 1 || e[0].URL != s.url+"about/" {
 		t.Errorf("%+v", e)
 	}
 	if code := w.stop(); code != 0 {

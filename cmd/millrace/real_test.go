@@ -18,8 +18,8 @@ func TestRealNginx(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	first := crawlInto(t, url, file, "--via", "crawl")
-	want := held(t, ingested(t, manual, url), "folder "+manual, url)
-	got := held(t, file, url, url)
+	want := storedPages(t, ingested(t, manual, url), "folder "+manual, url)
+	got := storedPages(t, file, url, url)
 	for u, p := range want {
 		if got[u] == nil || got[u].Text() != p.Text() || got[u].Title != p.Title {
 			t.Errorf("%s differs between mirror and folder", u)
@@ -80,7 +80,7 @@ func TestRealMediaWiki(t *testing.T) {
 		url, folder := realSite(t, "mediawiki", args...)
 		file := filepath.Join(t.TempDir(), "mirror.db")
 		first := crawlInto(t, url, file, "--via", "crawl")
-		pages := held(t, file, url, url)
+		pages := storedPages(t, file, url, url)
 		articles := 0
 		for u := range pages {
 			if strings.HasPrefix(u, url+"wiki/") && !strings.Contains(u, "Special:") {
@@ -103,7 +103,7 @@ func TestRealMediaWiki(t *testing.T) {
 		if second.Updated == 0 || second.Added > 5 {
 			t.Errorf("%v: after an edit: %+v", args, second)
 		}
-		if p := held(t, file, url, url)[url+"wiki/Main_Page"]; p == nil || !strings.Contains(p.Text(), "A flood took the bridge away") {
+		if p := storedPages(t, file, url, url)[url+"wiki/Main_Page"]; p == nil || !strings.Contains(p.Text(), "A flood took the bridge away") {
 			t.Errorf("%v: the edit is not in the mirror", args)
 		}
 	}
@@ -115,11 +115,11 @@ func TestRealHugo(t *testing.T) {
 	url, folder := realSite(t, "hugo")
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	crawlInto(t, url, file, "--via", "crawl")
-	got := held(t, file, url, url)
+	got := storedPages(t, file, url, url)
 	dir := filepath.Join(folder, "source")
 	source := filepath.Join(t.TempDir(), "source.db")
 	serve(t, dir, "--store", source, "--base-url", url, "--as", "markdown").stop()
-	want := held(t, source, "folder "+dir+" markdown", url)
+	want := storedPages(t, source, "folder "+dir+" markdown", url)
 	if len(want) < 60 {
 		t.Fatalf("%d pages in the source", len(want))
 	}

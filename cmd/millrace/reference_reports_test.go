@@ -237,14 +237,14 @@ func commentOf(t *testing.T, typ reflect.Type, field string) string {
 		}
 		found, _ = comments.LoadOrStore(dir, m)
 	}
-	said, _, _ := strings.Cut(found.(map[string]string)[typ.Name()+"."+field], ". ")
+	text, _, _ := strings.Cut(found.(map[string]string)[typ.Name()+"."+field], ". ")
 	for _, verb := range []string{" is ", " are ", " counts ", ": "} {
-		said = strings.TrimPrefix(said, field+verb)
+		text = strings.TrimPrefix(text, field+verb)
 	}
-	if said = strings.TrimSuffix(said, "."); said != "" {
-		said = strings.ToUpper(said[:1]) + said[1:] + "."
+	if text = strings.TrimSuffix(text, "."); text != "" {
+		text = strings.ToUpper(text[:1]) + text[1:] + "."
 	}
-	return said
+	return text
 }
 
 func TestReferenceReports(t *testing.T) {

@@ -204,10 +204,10 @@ func TestReferenceMetrics(t *testing.T) {
 	t.Cleanup(srv.Close)
 	s := serve(t, copySite(t, "handbook"), "--events-to", "plausible="+srv.URL+"/?domain=example.com")
 	get(t, s.url+"docs/llm.json", "User-Agent", gptBot)
-	var said string
+	var body string
 	eventually(t, "a look at the source", func() bool {
-		_, _, said = get(t, s.url+"metrics")
-		return strings.Contains(said, "\nmillrace_source_scan_age_seconds ") && strings.Contains(said, "\nmillrace_exporter_lag_seconds{")
+		_, _, body = get(t, s.url+"metrics")
+		return strings.Contains(body, "\nmillrace_source_scan_age_seconds ") && strings.Contains(body, "\nmillrace_exporter_lag_seconds{")
 	})
 	type metric struct{ help, kind, labels string }
 	metrics := map[string]*metric{}
@@ -223,7 +223,7 @@ func TestReferenceMetrics(t *testing.T) {
 		return metrics[name]
 	}
 	label := regexp.MustCompile(`([a-z_]+)="`)
-	for line := range strings.Lines(said) {
+	for line := range strings.Lines(body) {
 		line = strings.TrimSuffix(line, "\n")
 		words := strings.SplitN(line, " ", 4)
 		switch {

@@ -36,7 +36,7 @@ func TestSavedAgainstHTML(t *testing.T) {
 	s := serve(t, copySite(t, "handbook"))
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	crawled := pull(t, s.url, file, "--via", "crawl")
-	pages := held(t, file, s.url, s.url)
+	pages := storedPages(t, file, s.url, s.url)
 	var plain, coded int64
 	for url := range pages {
 		_, _, body := get(t, url, "Accept-Encoding", "identity")

@@ -98,7 +98,7 @@ func TestRulesCrawl(t *testing.T) {
 	url, requests := liveSite(t, soup(t, 30), 0)
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	r := crawlInto(t, url, file, "--via", "crawl")
-	if all, n := with(held(t, file, url, url), letter); all != 30 || n != 30 || r.Added != 30 {
+	if all, n := with(storedPages(t, file, url, url), letter); all != 30 || n != 30 || r.Added != 30 {
 		t.Errorf("%d pages, %d with the letter, report %+v", all, n, r)
 	}
 	first := requests.Load()
@@ -112,7 +112,7 @@ func TestRulesCrawl(t *testing.T) {
 		updated int
 	}{{[]string{"--drop", ".e4"}, 0, 30}, {[]string{"--drop", ".e4", "--keep", ".e4"}, 30, 30}, {nil, 30, 0}} {
 		r := crawlInto(t, url, file, append([]string{"--via", "crawl"}, c.args...)...)
-		if _, n := with(held(t, file, url, url), letter); n != c.want {
+		if _, n := with(storedPages(t, file, url, url), letter); n != c.want {
 			t.Errorf("%v: %d pages have the letter, want %d", c.args, n, c.want)
 		}
 		if r.Updated != c.updated || r.BytesReceived > bodies/2 {

@@ -92,7 +92,7 @@ func TestReload(t *testing.T) {
 		code, _, _ := get(t, url+path)
 		return code
 	}
-	reload := func(config string, line *regexp.Regexp) (said string) {
+	reload := func(config string, line *regexp.Regexp) (logged string) {
 		t.Helper()
 		write(t, file, config)
 		n := len(line.FindAllString(out.String(), -1))
@@ -101,10 +101,10 @@ func TestReload(t *testing.T) {
 		}
 		eventually(t, line.String(), func() bool {
 			all := line.FindAllString(out.String(), -1)
-			said = strings.Join(all[n:], "\n")
+			logged = strings.Join(all[n:], "\n")
 			return len(all) > n
 		})
-		return said
+		return logged
 	}
 	wrong := regexp.MustCompile(`level=ERROR .* code=.*`)
 	if code := status("about/llm.json"); code != 200 {
@@ -125,8 +125,8 @@ func TestReload(t *testing.T) {
 		"listen: 127.0.0.1:0\nrequest-log: /no/such/file\n": "/no/such/file",
 		"listen: [\n": file,
 	} {
-		if said := reload(config, wrong); !strings.Contains(said, word) {
-			t.Errorf("%q: no word of %q:\n%s", config, word, said)
+		if got := reload(config, wrong); !strings.Contains(got, word) {
+			t.Errorf("%q: no word of %q:\n%s", config, word, got)
 		}
 		if code := status("about/llm.json"); code != 404 {
 			t.Errorf("%q: hidden page returns %d", config, code)
@@ -391,9 +391,9 @@ func TestRealTerminalCloses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := func() string { b, _ := os.ReadFile(log); return string(b) }
-		eventually(t, "it is ready", func() bool { return readyLine.MatchString(said()) })
-		url := readyLine.FindStringSubmatch(said())[1]
+		logText := func() string { b, _ := os.ReadFile(log); return string(b) }
+		eventually(t, "it is ready", func() bool { return readyLine.MatchString(logText()) })
+		url := readyLine.FindStringSubmatch(logText())[1]
 		if err := terminal.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -410,10 +410,10 @@ func TestRealTerminalCloses(t *testing.T) {
 			continue
 		}
 		eventually(t, "it reloads its configuration", func() bool {
-			return configTaken.MatchString(said())
+			return configTaken.MatchString(logText())
 		})
 		if !alive() {
-			t.Errorf("%s: it has ended:\n%s", command, said())
+			t.Errorf("%s: it has ended:\n%s", command, logText())
 		}
 		b, err := os.ReadFile(log + ".pid")
 		if err != nil {

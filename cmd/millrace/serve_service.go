@@ -53,8 +53,8 @@ func (c *serveCommand) plan(p *process) (*plan, error) {
 	return &plan{c: c, p: p, kind: kind, embedder: embedder}, nil
 }
 
-// lasting has the state that a new configuration inherits from the old one.
-type lasting struct {
+// inherited has the state that a new configuration inherits from the old one.
+type inherited struct {
 	metrics  *gateway.Metrics
 	sessions *dashboard.Sessions     // logins
 	checks   *dashboard.CheckResults // results of the checker, for the dashboard
@@ -64,7 +64,7 @@ type lasting struct {
 // service is a site with one configuration: it reads, publishes and serves the site.
 type service struct {
 	*serving.Service
-	lasting
+	inherited
 	c      *serveCommand
 	p      *process
 	docs   string // base URL of the machine documents
@@ -87,7 +87,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	o.SiteTitle = c.SiteTitle
 	s.source = o
 	if was != nil {
-		s.lasting = was.lasting
+		s.inherited = was.inherited
 		if was.c.PrivateAgents != c.PrivateAgents {
 			s.agents = nil
 		}
@@ -148,7 +148,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if so.Edition.Signer, err = c.stamp(s.docs); err != nil {
 		return nil, err
 	}
-	path, remove, err := besides(o.path)
+	path, remove, err := companionPath(o.path)
 	if err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func TestSignedSite(t *testing.T) {
 	if code != 1 || !strings.HasPrefix(r.Code, "rfc9421/") || !strings.Contains(r.Error, "p003.html") || r.Signed.Wrong == 0 {
 		t.Errorf("exit %d: %+v, %+v", code, r, r.Signed)
 	}
-	for u, p := range held(t, file, b.url, b.url) {
+	for u, p := range storedPages(t, file, b.url, b.url) {
 		if strings.Contains(p.Text(), "lies") {
 			t.Errorf("%s was taken", u)
 		}

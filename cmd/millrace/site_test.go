@@ -57,8 +57,8 @@ func openStore(t *testing.T, file string, readOnly bool) store.Store {
 	return st
 }
 
-// held returns the pages of a site that a mirror shows, by URL.
-func held(t *testing.T, file, name, base string) map[string]*millrace.Page {
+// storedPages returns the pages of a site that a mirror shows, by URL.
+func storedPages(t *testing.T, file, name, base string) map[string]*millrace.Page {
 	t.Helper()
 	ctx := t.Context()
 	st := openStore(t, file, false)
@@ -75,7 +75,7 @@ func held(t *testing.T, file, name, base string) map[string]*millrace.Page {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p, shown := (millrace.Visibility{Exclude: []string{}}).Apply(p); shown {
+		if p, visible := (millrace.Visibility{Exclude: []string{}}).Apply(p); visible {
 			pages[p.URL] = p
 		}
 	}
@@ -110,7 +110,7 @@ func wantMirror(t *testing.T, via, mirror, served, dir, base string) {
 		t.Fatal(err)
 	}
 	want := map[string]*millrace.Page{}
-	pages := held(t, copyStore(t, served), "folder "+dir, base)
+	pages := storedPages(t, copyStore(t, served), "folder "+dir, base)
 	site := millrace.Site{Base: base}
 	if home := pages[base]; home != nil {
 		site.Language = home.Language
@@ -121,7 +121,7 @@ func wantMirror(t *testing.T, via, mirror, served, dir, base string) {
 			want[url] = c
 		}
 	}
-	got := held(t, mirror, base, base)
+	got := storedPages(t, mirror, base, base)
 	for _, p := range got {
 		p.Version = ""
 	}
@@ -347,7 +347,7 @@ func TestHide(t *testing.T) {
 	if r.Deleted != 1 || r.Updated == 0 {
 		t.Errorf("after hiding /about and authors, of %d pages: %+v", all.Added, r)
 	}
-	for url, p := range held(t, mirror, s.url, s.url) {
+	for url, p := range storedPages(t, mirror, s.url, s.url) {
 		if p.Author != "" {
 			t.Errorf("%s still has its author %q", url, p.Author)
 		}
@@ -435,7 +435,7 @@ func TestKillPull(t *testing.T) {
 	r := pull(t, s.url, mirror)
 	fresh := filepath.Join(t.TempDir(), "fresh.db")
 	pull(t, s.url, fresh)
-	a, b := held(t, mirror, s.url, s.url), held(t, fresh, s.url, s.url)
+	a, b := storedPages(t, mirror, s.url, s.url), storedPages(t, fresh, s.url, s.url)
 	if !slices.Equal(slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))) {
 		t.Errorf("after the kills %d pages, in a fresh mirror %d; last pull %+v", len(a), len(b), r)
 	}
@@ -473,7 +473,7 @@ func TestOddFolder(t *testing.T) {
 	if !strings.Contains(s.out.String(), " code=binary") {
 		t.Errorf("nothing was reported:\n%s", s.out)
 	}
-	for url := range held(t, mirror, s.url, s.url) {
+	for url := range storedPages(t, mirror, s.url, s.url) {
 		if strings.Contains(url, "noindex") {
 			t.Errorf("%s is public", url)
 		}
@@ -516,7 +516,7 @@ func TestPullFallsBack(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if p := held(t, mirror, srv.URL+"/", srv.URL+"/")[srv.URL+"/page/"]; p == nil || !strings.Contains(p.Text(), "The words") {
+	if p := storedPages(t, mirror, srv.URL+"/", srv.URL+"/")[srv.URL+"/page/"]; p == nil || !strings.Contains(p.Text(), "The words") {
 		t.Errorf("held: %+v", p)
 	}
 	for path, tags := range conditions {

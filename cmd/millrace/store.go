@@ -30,9 +30,9 @@ func (p *process) openToRead(ctx context.Context, dsn string) (store.Store, erro
 	return st, err
 }
 
-// besides returns the path prefix of the files next to a store. remove deletes temporary
+// companionPath returns the path prefix of the files next to a store. remove deletes temporary
 // files.
-func besides(dsn string) (path string, remove func() error, err error) {
+func companionPath(dsn string) (path string, remove func() error, err error) {
 	if dsn != stores.Memory {
 		return dsn, nil, nil
 	}

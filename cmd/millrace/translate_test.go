@@ -20,7 +20,7 @@ func carriedOf(t *testing.T, via, mirror, name, base string) map[string]*millrac
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages, out := held(t, copyStore(t, mirror), name, base), map[string]*millrace.Page{}
+	pages, out := storedPages(t, copyStore(t, mirror), name, base), map[string]*millrace.Page{}
 	site := millrace.Site{Base: base}
 	if home := pages[base]; home != nil {
 		site.Language = home.Language
@@ -49,11 +49,11 @@ func TestTranslate(t *testing.T) {
 	files := httptest.NewServer(http.FileServer(http.Dir(out)))
 	defer files.Close()
 	for _, c := range []struct {
-		base string
-		said int
+		base   string
+		logged int
 	}{{files.URL + "/", 1}, {s.url, 0}} {
 		code, _, errs := command(t, nil, "build", copyStore(t, mirror), "--out", t.TempDir(), "--base-url", c.base)
-		if code != 0 || strings.Count(errs, " url=") != c.said {
+		if code != 0 || strings.Count(errs, " url=") != c.logged {
 			t.Errorf("%s: exit %d: %s", c.base, code, errs)
 		}
 	}
@@ -81,7 +81,7 @@ func TestTranslate(t *testing.T) {
 			if r := pullBest(t, c.from, file, "--via", c.via); len(r.Skipped) > 0 {
 				t.Errorf("%+v", r)
 			}
-			want, got := carriedOf(t, c.via, mirror, s.url, c.from), held(t, file, c.from, c.from)
+			want, got := carriedOf(t, c.via, mirror, s.url, c.from), storedPages(t, file, c.from, c.from)
 			for _, p := range got {
 				p.Version = ""
 			}

@@ -107,11 +107,11 @@ func TestWatch(t *testing.T) {
 			t.Fatalf("%+v", e)
 		}
 	}
-	told := len(w.stdout.String())
+	printed := len(w.stdout.String())
 	began := time.Now()
 	edit(t, dir, "Alderford is a mill", "Alderford was a mill")
-	eventually(t, "the edit is reported", func() bool { return len(w.stdout.String()) > told })
-	if e := lines(t, w.stdout.String()[told:]); len(e) != 1 || e[0].Change != "updated" || e[0].URL != s.url+"about/" || !strings.Contains(e[0].Content, "was a mill") {
+	eventually(t, "the edit is reported", func() bool { return len(w.stdout.String()) > printed })
+	if e := lines(t, w.stdout.String()[printed:]); len(e) != 1 || e[0].Change != "updated" || e[0].URL != s.url+"about/" || !strings.Contains(e[0].Content, "was a mill") {
 		t.Errorf("%+v", e)
 	}
 	t.Logf("the edit was reported after %s", time.Since(began))
@@ -363,26 +363,26 @@ func TestKillWatch(t *testing.T) {
 		}
 		return c
 	}
-	// whole fails unless all pages were reported, with the text of the last edit.
-	whole := func(told []outbox.Event, says string, twice int) {
+	// verify fails unless all pages were reported, with the text of the last edit.
+	verify := func(events []outbox.Event, says string, twice int) {
 		t.Helper()
 		pages, times := map[string]string{}, map[string]int{}
-		for _, e := range told {
+		for _, e := range events {
 			pages[e.URL] = e.Content
 			times[e.URL+" "+e.Revision]++
 		}
 		if len(pages) != 14 || !strings.Contains(pages[s.url+"about/"], says) {
 			t.Errorf("%d pages are reported; /about/ says\n%s", len(pages), pages[s.url+"about/"])
 		}
-		again := len(told) - len(times)
-		if t.Logf("%d changes reported, %d of them again", len(told), again); again > twice {
+		again := len(events) - len(times)
+		if t.Logf("%d changes reported, %d of them again", len(events), again); again > twice {
 			t.Errorf("%d changes are repeated: %v", again, times)
 		}
 	}
 
 	kills := testkit.Size(0, 3, 6)
 	says := "Alderford is a mill"
-	var told []outbox.Event
+	var reported []outbox.Event
 	for i := range kills + 1 {
 		now := "Alderford is a mill number " + strings.Repeat("I", i+1) + "."
 		edit(t, dir, says, now)
@@ -410,9 +410,9 @@ func TestKillWatch(t *testing.T) {
 		}
 		_ = c.Wait()
 		_ = f.Close()
-		told = append(told, lines(t, read())...)
+		reported = append(reported, lines(t, read())...)
 	}
-	whole(told, says, kills*14)
+	verify(reported, says, kills*14)
 
 	// The receiver gets a message, and the sender is killed before it gets the response.
 	h := newHook(t)
@@ -442,7 +442,7 @@ func TestKillWatch(t *testing.T) {
 	_ = c.Process.Kill()
 	_ = c.Wait()
 	_, got := h.state()
-	whole(got, says, 3*14)
+	verify(got, says, 3*14)
 }
 
 // If the reader of standard output closes the pipe, watch ends with an error.

@@ -16,12 +16,12 @@ func again(events iter.Seq2[store.Event, error]) ([]Unusual, error) {
 		path string
 	}
 	type state struct {
-		size   int64 // size of each response; -1 = the size has changed
-		asked  int64 // number of whole responses
-		bytes  int64 // bytes sent for one response
-		stands bool  // a conditional request got a 304
-		first  time.Time
-		last   time.Time
+		size       int64 // size of each response; -1 = the size has changed
+		asked      int64 // number of whole responses
+		bytes      int64 // bytes sent for one response
+		unmodified bool  // a conditional request got a 304
+		first      time.Time
+		last       time.Time
 	}
 	seen := map[subject]*state{}
 	families := map[string]string{}
@@ -49,7 +49,7 @@ func again(events iter.Seq2[store.Event, error]) ([]Unusual, error) {
 			s.last = e.Time
 		}
 		if e.Status == 304 {
-			s.stands = true
+			s.unmodified = true
 			continue
 		}
 		if s.asked > 0 && s.size != cmp.Or(e.Size, e.Bytes) {
@@ -60,7 +60,7 @@ func again(events iter.Seq2[store.Event, error]) ([]Unusual, error) {
 	}
 	found, most := map[who]*Unusual{}, map[who]int64{}
 	for k, s := range seen {
-		if s.asked < againTimes || s.stands || s.size < 0 {
+		if s.asked < againTimes || s.unmodified || s.size < 0 {
 			continue
 		}
 		u := of(found, k.who)

@@ -33,8 +33,8 @@ func FuzzParseTarget(f *testing.F) {
 		if again, err := url.Parse(u.String()); err != nil || again.String() != u.String() {
 			t.Errorf("%q leads to %s, which is %v: %v", text, u, again, err)
 		}
-		if shown := target.String(); strings.ContainsAny(shown, "?#") || u.Path != "" && u.Path != "/" && strings.HasSuffix(shown, u.Path) {
-			t.Errorf("%q prints as %s", text, shown)
+		if printed := target.String(); strings.ContainsAny(printed, "?#") || u.Path != "" && u.Path != "/" && strings.HasSuffix(printed, u.Path) {
+			t.Errorf("%q prints as %s", text, printed)
 		}
 		if target.Kind != Webhook && !strings.HasSuffix(u.Path, receivers[target.Kind].endpoint) {
 			t.Errorf("%q leads to %s", text, u)

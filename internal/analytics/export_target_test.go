@@ -42,8 +42,8 @@ func TestParseTarget(t *testing.T) {
 		if got := target.url.String(); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
-		if shown := fmt.Sprintf("%v %+v %#v %s %s", target, target, target, target, target.Name()); strings.Contains(shown, "hunter2") || strings.Contains(shown, "api_secret") {
-			t.Errorf("%s prints as %s", text, shown)
+		if printed := fmt.Sprintf("%v %+v %#v %s %s", target, target, target, target, target.Name()); strings.Contains(printed, "hunter2") || strings.Contains(printed, "api_secret") {
+			t.Errorf("%s prints as %s", text, printed)
 		}
 	}
 	for text, want := range map[string]string{

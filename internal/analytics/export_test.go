@@ -92,8 +92,8 @@ func (n *network) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// told returns the received events in order, each once, and the number of repetitions.
-func (n *network) told() (all []string, again int) {
+// receivedEvents returns the received events in order, each once, and the number of repetitions.
+func (n *network) receivedEvents() (all []string, again int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	seen := map[string]bool{}
@@ -244,7 +244,7 @@ func TestExportDayOff(t *testing.T) {
 					}
 					n.mu.Unlock()
 					time.Sleep(30 * time.Minute)
-					all, again := n.told()
+					all, again := n.receivedEvents()
 					if got, want := sorted(all), numbers(1, 50); !slices.Equal(got, want) {
 						t.Errorf("told %d events: %.200q", len(got), got)
 					}
@@ -275,7 +275,7 @@ func TestExportAgain(t *testing.T) {
 			for i := range 5 {
 				visits(m, 150)
 				run(t, exporting(t, n, kind, m, nil), time.Minute)
-				all, again := n.told()
+				all, again := n.receivedEvents()
 				if want := numbers(1, 150*(i+1)); !slices.Equal(sorted(all), want) || again > 0 {
 					t.Fatalf("%s: told %d events, %d of them twice", kind, len(all), again)
 				}
@@ -301,7 +301,7 @@ func TestExportLive(t *testing.T) {
 			time.Sleep(time.Minute)
 			visits(m, 1)
 			time.Sleep(time.Minute + time.Second)
-			if all, _ := n.told(); len(all) != i+1 {
+			if all, _ := n.receivedEvents(); len(all) != i+1 {
 				t.Errorf("after visit %d: told %q", i+1, all)
 			}
 		}
@@ -326,7 +326,7 @@ func TestExportRefused(t *testing.T) {
 			visits(m, 300)
 			e := exporting(t, n, kind, m, nil)
 			run(t, e, time.Hour)
-			all, again := n.told()
+			all, again := n.receivedEvents()
 			if l := e.Lag(t.Context()); len(all) != 298 || again > 0 || l.Refused != 2 || l.Events != 0 || l.Sent != 298 || l.Lost > 0 {
 				t.Errorf("%s: told %d events: %+v", kind, len(all), l)
 			}
@@ -353,14 +353,14 @@ func TestExportStumbles(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { defer close(ended); e.Run(ctx) }()
 		time.Sleep(time.Hour)
-		if all, _ := n.told(); len(all) != 9 || e.Lag(t.Context()).Refused > 0 {
+		if all, _ := n.receivedEvents(); len(all) != 9 || e.Lag(t.Context()).Refused > 0 {
 			t.Errorf("told %d events: %+v", len(all), e.Lag(t.Context()))
 		}
 		for range 20 { // the first new events
 			visits(m, 1)
 			time.Sleep(10 * time.Minute)
 		}
-		all, again := n.told()
+		all, again := n.receivedEvents()
 		if l := e.Lag(t.Context()); len(all) != 29 || again > 0 || l.Refused != 1 || l.Events != 0 || l.Failing != "" {
 			t.Errorf("told %d events: %+v", len(all), l)
 		}
@@ -399,7 +399,7 @@ func TestExportLost(t *testing.T) {
 		if !strings.Contains(log.String(), "events=50 event=100") {
 			t.Errorf("logged %s", &log)
 		}
-		all, _ := n.told()
+		all, _ := n.receivedEvents()
 		if l := e.Lag(t.Context()); l.Lost != 50 || l.Sent != 40 || l.Events != 0 || !slices.Equal(all, append(numbers(1, 10), numbers(61, 100)...)) {
 			t.Errorf("%+v: told %q", l, all)
 		}
@@ -441,7 +441,7 @@ func TestExportFirst(t *testing.T) {
 			time.Sleep(time.Hour)
 			e := exporting(t, n, kind, m, nil)
 			run(t, e, time.Minute)
-			if all, _ := n.told(); !slices.Equal(sorted(all), numbers(11, 20)) || e.Lag(t.Context()).Lost > 0 {
+			if all, _ := n.receivedEvents(); !slices.Equal(sorted(all), numbers(11, 20)) || e.Lag(t.Context()).Lost > 0 {
 				t.Errorf("%s: told %q: %+v", kind, all, e.Lag(t.Context()))
 			}
 		})
@@ -462,7 +462,7 @@ func TestExportFirst(t *testing.T) {
 			down = false
 			e = exporting(t, n, kind, m, nil)
 			run(t, e, time.Hour)
-			all, _ := n.told()
+			all, _ := n.receivedEvents()
 			want, lost := numbers(1, 20), uint64(0)
 			if kind == GA4 || kind == Plausible { // would date old events as new
 				want, lost = numbers(11, 20), 10
@@ -482,7 +482,7 @@ func TestExportStoreFails(t *testing.T) {
 		f := &fullDisk{memory: m, until: time.Now().Add(time.Hour)}
 		e := exporting(t, n, Umami, f, log)
 		run(t, e, 2*time.Hour)
-		if all, _ := n.told(); len(all) != 10 || !strings.Contains(log.String(), "disk") {
+		if all, _ := n.receivedEvents(); len(all) != 10 || !strings.Contains(log.String(), "disk") {
 			t.Errorf("told %q: %s", all, log)
 		}
 		if at := exported(t, m, e); at != 10 {

@@ -42,10 +42,10 @@ func (p *provider) umami(ctx context.Context, group []store.Event) (string, erro
 	if err != nil {
 		return "", err
 	}
-	var said struct {
+	var result struct {
 		Beep string `json:"beep"`
 	}
-	if json.Unmarshal(answer, &said) == nil && said.Beep != "" {
+	if json.Unmarshal(answer, &result) == nil && result.Beep != "" {
 		return "Umami treats the user agent of this program as a bot's; set another one with --user-agent, or set DISABLE_BOT_CHECK=1 in Umami", nil
 	}
 	return "", nil

@@ -121,7 +121,7 @@ func (r *Recorder) fill(ctx context.Context) {
 			e.HTML = 0
 			continue
 		}
-		if whole(e) {
+		if isFullPage(e) {
 			e.Results = 1
 			pages = append(pages, e)
 		}
@@ -138,9 +138,9 @@ func (r *Recorder) fill(ctx context.Context) {
 	}
 }
 
-// whole reports whether a response is one whole page, or a 304 of one. HEAD, partial and
+// isFullPage reports whether a response is one whole page, or a 304 of one. HEAD, partial and
 // redirect responses are not.
-func whole(e *store.Event) bool {
+func isFullPage(e *store.Event) bool {
 	return e.Endpoint == store.EndpointFetch && e.Path != "" && e.HTML >= 0 &&
 		(e.Status == http.StatusOK && e.Bytes > 0 || e.Status == http.StatusNotModified)
 }

@@ -21,8 +21,8 @@ import (
 	mem "github.com/millrace/millrace/store/memory"
 )
 
-// kept returns a store with a site.
-func kept(t *testing.T) *mem.Store {
+// storeWithSite returns a store with a site.
+func storeWithSite(t *testing.T) *mem.Store {
 	t.Helper()
 	st := mem.New(nil)
 	if _, err := st.Site(t.Context(), "site", "https://www.example.com/"); err != nil {
@@ -82,7 +82,7 @@ func toHook(t *testing.T, usage store.Usage, st store.State, h http.Handler, now
 
 // Texts from requests are valid and of bounded length wherever they are exported or listed.
 func TestHostileTexts(t *testing.T) {
-	st := kept(t)
+	st := storeWithSite(t)
 	r := New(st, "site", nil)
 	now := time.Now()
 	texts := []string{
@@ -137,7 +137,7 @@ func TestManyBots(t *testing.T) {
 	if testing.Short() {
 		n = 10_000
 	}
-	st := kept(t)
+	st := storeWithSite(t)
 	r := New(st, "site", nil)
 	now := time.Now().Truncate(time.Hour)
 	for i := range n {
@@ -180,7 +180,7 @@ func TestManyBots(t *testing.T) {
 // Clock changes do not reorder events, and an exporter sends each event once, whatever its
 // time.
 func TestClockSteps(t *testing.T) {
-	st := kept(t)
+	st := storeWithSite(t)
 	r := New(st, "site", nil)
 	real := time.Now()
 	now := real

@@ -62,8 +62,8 @@ func TestRecord(t *testing.T) {
 		head.Bytes, head.Size = 0, 0
 		part := page("/a")
 		part.Status = 206
-		stands := page("/a")
-		stands.Status, stands.Bytes, stands.Size = 304, 0, 0
+		notModified := page("/a")
+		notModified.Status, notModified.Bytes, notModified.Size = 304, 0, 0
 		gone := page("/gone")
 		gone.Status = 404
 		rest := page("/a")
@@ -72,7 +72,7 @@ func TestRecord(t *testing.T) {
 		plain.Received = -1
 		unknown := page("/b")
 		unknown.Received = -1
-		want := []store.Event{page("/a"), page("/b"), search, head, part, stands, gone, rest, plain, unknown}
+		want := []store.Event{page("/a"), page("/b"), search, head, part, notModified, gone, rest, plain, unknown}
 		for _, e := range want {
 			r.Record(e)
 		}
@@ -214,7 +214,7 @@ func TestTexts(t *testing.T) {
 // With a key, queries are unreadable, and equal queries stay equal.
 func TestQueryKey(t *testing.T) {
 	ctx := t.Context()
-	st := kept(t)
+	st := storeWithSite(t)
 	key, err := QueryKey(ctx, st.State(), "site")
 	if err != nil || len(key) != queryKeySize {
 		t.Fatal(key, err)

@@ -145,8 +145,8 @@ type daySum struct {
 	collections       bool    // documents that name pages contain all their text
 	fetched           int64   // requests for pages
 	named             int64   // pages named in indexes
-	inWhole           int64   // pages named in documents that may contain their text
-	whole             float64 // bytes of that text
+	collectionPages   int64   // pages named in documents that may contain their text
+	collectionBytes   float64 // bytes of that text
 }
 
 func (t *daySum) add(s *store.Sum, pages Pages, c savings.Coefficients) {
@@ -196,8 +196,8 @@ func (t *daySum) add(s *store.Sum, pages Pages, c savings.Coefficients) {
 	case store.EndpointIndex:
 		t.named += s.Results
 		if s.Outcome == store.Sent && t.collections {
-			t.inWhole += s.Results
-			t.whole += max(0, float64(s.Size-listEntry*s.Results))
+			t.collectionPages += s.Results
+			t.collectionBytes += max(0, float64(s.Size-listEntry*s.Results))
 		}
 	}
 }
@@ -224,9 +224,9 @@ func settle(day []*daySum, pages Pages, c savings.Coefficients) {
 	most := slices.SortedStableFunc(slices.Values(day), func(a, b *daySum) int { return cmp.Compare(b.named, a.named) })
 	left := pages.Count
 	for _, t := range most {
-		t.read += t.whole
+		t.read += t.collectionBytes
 		if text := pages.HTML.Bytes / c.HTMLPerText; text > 0 {
-			t.Carried = int64(min(t.whole/text, float64(min(t.inWhole, left))))
+			t.Carried = int64(min(t.collectionBytes/text, float64(min(t.collectionPages, left))))
 			t.estimate(t.Carried, pages)
 			left -= t.Carried
 		}

@@ -44,7 +44,7 @@ func byDay(t *testing.T, pages Pages, all ...answers) []DaySaved {
 			if a.e.Bot == "" {
 				a.e.Bot = "GPTBot"
 			}
-			if whole(&a.e) {
+			if isFullPage(&a.e) {
 				a.e.Results = 1
 			}
 			if err := m.Record(t.Context(), "site", []store.Event{a.e}); err != nil {
@@ -166,7 +166,7 @@ func TestSum(t *testing.T) {
 		e.Time = noon.Add(time.Duration(i%10) * 24 * time.Hour)
 		e.Bot, e.Protocol = fmt.Sprint("Bot", i%7), []string{"tct-01", "web", "html", "openfeeder"}[i%4]
 		e.Family = []string{"", "owner"}[i%2]
-		if whole(&e) {
+		if isFullPage(&e) {
 			e.Results = 1
 		}
 		if err := m.Record(t.Context(), "site", []store.Event{e}); err != nil {

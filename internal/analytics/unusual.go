@@ -134,11 +134,11 @@ func byHour(hours iter.Seq2[store.Sum, error], pages int64) ([]Unusual, error) {
 		all int64
 	}
 	var (
-		now    = map[who]*hour{}    // the hour being read
-		whole  = map[who]*Unusual{} // the hour with most requests
-		forged = map[string]*Unusual{}
-		gone   = map[string]*absence{}
-		turned = map[string]int64{} // refused requests of forged bots
+		now     = map[who]*hour{}    // the hour being read
+		busiest = map[who]*Unusual{} // the hour with most requests
+		forged  = map[string]*Unusual{}
+		gone    = map[string]*absence{}
+		turned  = map[string]int64{} // refused requests of forged bots
 	)
 	for s, err := range hours {
 		if err != nil {
@@ -152,7 +152,7 @@ func byHour(hours iter.Seq2[store.Sum, error], pages int64) ([]Unusual, error) {
 				*h = hour{start: s.Start}
 			}
 			h.pages, h.bytes = h.pages+s.Results, h.bytes+s.Bytes
-			if u := of(whole, k); h.pages > u.Requests {
+			if u := of(busiest, k); h.pages > u.Requests {
 				*u = Unusual{Bot: s.Bot, Family: s.Family, Protocol: s.Protocol, From: s.Start, To: end, Requests: h.pages, Bytes: h.bytes}
 			}
 		}
@@ -172,7 +172,7 @@ func byHour(hours iter.Seq2[store.Sum, error], pages int64) ([]Unusual, error) {
 			a.note(s.Start, end, s.Events, s.Bytes)
 		}
 	}
-	out := finish(whole, AtOnce, func(_ who, u *Unusual) bool {
+	out := finish(busiest, AtOnce, func(_ who, u *Unusual) bool {
 		u.Against = pages
 		u.Says = fmt.Sprintf("%s has requested pages %d times by %s within an hour; the site has %d pages.", named(u.Bot), u.Requests, u.Protocol, pages)
 		u.Advice = "Slow it down. It can find changes in the lists."

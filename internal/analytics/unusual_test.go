@@ -30,7 +30,7 @@ func unusual(t *testing.T, pages int64, all ...answers) []Unusual {
 				e.Bot, e.Family = "GPTBot", "openai"
 			}
 			e.Path = strings.ReplaceAll(e.Path, "*", fmt.Sprint(i))
-			if whole(&e) {
+			if isFullPage(&e) {
 				e.Results = 1
 			}
 			if err := m.Record(t.Context(), "site", []store.Event{e}); err != nil {
@@ -54,8 +54,8 @@ func TestUnusual(t *testing.T) {
 	own := fetched(200, 1_000, 40_000, 10_000)
 	each := own
 	each.Path = "/page/*"
-	stands := own
-	stands.Status, stands.Bytes, stands.Size = 304, 0, 0
+	notModified := own
+	notModified.Status, notModified.Bytes, notModified.Size = 304, 0, 0
 	changed := own
 	changed.Size++
 	forged := each
@@ -79,7 +79,7 @@ func TestUnusual(t *testing.T) {
 		{"an usual day", 1000, []answers{{9, own}, {99, each}, {9, gone}, {5, list}}, nil},
 		{"the same page", 1000, []answers{{25, own}}, []string{"again 24 1 24000"}},
 		{"the same page and the same list", 1000, []answers{{25, own}, {10, list}}, []string{"again 33 2 69000"}},
-		{"a page that stands", 1000, []answers{{25, own}, {1, stands}}, nil},
+		{"a page that stands", 1000, []answers{{25, own}, {1, notModified}}, nil},
 		{"a page that changes", 1000, []answers{{25, own}, {1, changed}}, nil},
 		{"half of the site", 1000, []answers{{500, each}}, []string{"all at once 500 1000 500000"}},
 		{"half of the site in four hours", 1000, []answers{{200, each}, {200, each}, {90, each}}, nil},
@@ -127,14 +127,14 @@ func TestUnusualOfMany(t *testing.T) {
 
 // 600 requests for one page are not reported as 600 pages.
 func TestUnusualOfOnePage(t *testing.T) {
-	var said []string
+	var messages []string
 	for _, u := range unusual(t, 1000, answers{600, fetched(200, 1_000, 0, 0)}) {
 		if u.Pattern == AtOnce {
-			said = append(said, u.Says)
+			messages = append(messages, u.Says)
 		}
 	}
-	if len(said) != 1 || !strings.Contains(said[0], "600") || strings.Contains(said[0], "600 pages") {
-		t.Errorf("%q", said)
+	if len(messages) != 1 || !strings.Contains(messages[0], "600") || strings.Contains(messages[0], "600 pages") {
+		t.Errorf("%q", messages)
 	}
 }
 

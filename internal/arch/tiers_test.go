@@ -109,7 +109,7 @@ func (p *folder) tests() []string {
 func checkTiers(t *tree) []string {
 	var problems []string
 	calls := t.calls()
-	overReal, kept := reaching(calls, "Real"), reaching(calls, "Main")
+	overReal, overMain := reaching(calls, "Real"), reaching(calls, "Main")
 	for _, p := range t.sorted() {
 		if p.path == kit {
 			continue
@@ -122,7 +122,7 @@ func checkTiers(t *tree) []string {
 		writes := slices.ContainsFunc(p.files, func(f *goFile) bool {
 			return f.test && (strings.Contains(t.text[f.path], ".TempDir"+"()") || slices.ContainsFunc(f.imports, func(i imported) bool { return i.path == "os/exec" }))
 		})
-		if writes && !kept[p.path+".TestMain"] {
+		if writes && !overMain[p.path+".TestMain"] {
 			problems = append(problems, fmt.Sprintf("%s: tests that use files or processes need a TestMain that calls testkit.Main", p.path))
 		}
 	}

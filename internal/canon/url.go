@@ -91,11 +91,11 @@ func Relative(base, abs string) string {
 
 // Absolute is the inverse of [Relative]: for every canonical u,
 // Absolute(base, Relative(base, u)) == u.
-func Absolute(base, identity string) string {
-	if !strings.HasPrefix(identity, "/") {
-		return identity
+func Absolute(base, pagePath string) string {
+	if !strings.HasPrefix(pagePath, "/") {
+		return pagePath
 	}
-	return strings.TrimSuffix(base, "/") + identity
+	return strings.TrimSuffix(base, "/") + pagePath
 }
 
 // Origin returns scheme, host and port of a canonical URL:

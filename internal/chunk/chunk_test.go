@@ -25,8 +25,8 @@ func heading(level int, s string) block {
 }
 func code(s string) block { return block{Type: millrace.CodeBlock, Text: s} }
 
-// shown formats parts, one string each.
-func shown(parts []Part) []string {
+// formatParts formats parts, one string each.
+func formatParts(parts []Part) []string {
 	var out []string
 	for _, c := range parts {
 		kind := c.Type
@@ -126,7 +126,7 @@ func TestParts(t *testing.T) {
 		},
 		{"a type of tomorrow", []block{{Type: "poem", Text: "lines", Blocks: []block{text("inside")}}}, []string{"paragraph: lines", "paragraph: inside"}},
 	} {
-		if d := cmp.Diff(c.want, shown(Parts(&millrace.Page{Blocks: c.blocks}))); d != "" {
+		if d := cmp.Diff(c.want, formatParts(Parts(&millrace.Page{Blocks: c.blocks}))); d != "" {
 			t.Errorf("%s: %s", c.name, d)
 		}
 		sound(t, &millrace.Page{Blocks: c.blocks})
@@ -235,10 +235,10 @@ func TestLong(t *testing.T) {
 	for prose.Len() < size {
 		prose.WriteString(sentence(r) + " ")
 	}
-	whole := size
+	fullSize := size
 	size /= 5 // for artificial texts
 	for _, s := range []string{
-		prose.String(), strings.Repeat("x", whole), strings.Repeat(". ", size/2), strings.Repeat(" ", size) + "x", strings.Repeat("a. ", size/3),
+		prose.String(), strings.Repeat("x", fullSize), strings.Repeat(". ", size/2), strings.Repeat(" ", size) + "x", strings.Repeat("a. ", size/3),
 		strings.Repeat("水", size/3), strings.Repeat("\u0301", size/2), strings.Repeat(".", size), strings.Repeat("x\n", size/2),
 		strings.Repeat("a\u200d", size/4),
 	} {

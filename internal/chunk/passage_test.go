@@ -91,14 +91,14 @@ func TestPassagesLong(t *testing.T) {
 		t.Errorf("%d passages", len(out))
 	}
 	// Code that fits into a passage is not divided.
-	whole := strings.Repeat("x = 1\n", 250)
-	out = Passages(&millrace.Page{Blocks: []block{text(strings.Repeat("Words. ", 200)), code(whole), text(strings.Repeat("Words. ", 200))}})
+	source := strings.Repeat("x = 1\n", 250)
+	out = Passages(&millrace.Page{Blocks: []block{text(strings.Repeat("Words. ", 200)), code(source), text(strings.Repeat("Words. ", 200))}})
 	found := false
 	for _, p := range out {
-		found = found || strings.Contains(p.Text, strings.TrimSpace(whole))
+		found = found || strings.Contains(p.Text, strings.TrimSpace(source))
 	}
 	if !found {
-		t.Errorf("code of %d characters is divided", len(whole))
+		t.Errorf("code of %d characters is divided", len(source))
 	}
 	// Joining the parts of one paragraph restores its text.
 	s := strings.TrimSpace(strings.Repeat("水车把水引到磨坊。", 300))

@@ -50,8 +50,8 @@ func (w *writer) flush() {
 	}
 }
 
-// aside adds blocks after the current line, without interrupting it.
-func (w *writer) aside(b ...millrace.Block) {
+// addAfterLine adds blocks after the current line, without interrupting it.
+func (w *writer) addAfterLine(b ...millrace.Block) {
 	if w.line.empty() && w.flat == 0 {
 		w.out = append(w.out, b...)
 		return

@@ -166,12 +166,12 @@ func (w *writer) image(n *ast.Image) {
 		return
 	}
 	title := strings.Join(strings.Fields(unescaped(n.Title)), " ")
-	switch bare, _, _ := strings.Cut(src, "?"); strings.ToLower(path.Ext(bare)) {
+	switch name, _, _ := strings.Cut(src, "?"); strings.ToLower(path.Ext(name)) {
 	case ".mp4", ".webm", ".ogv", ".mov", ".m4v":
-		w.aside(millrace.Block{Type: millrace.VideoBlock, URL: src, Caption: title})
+		w.addAfterLine(millrace.Block{Type: millrace.VideoBlock, URL: src, Caption: title})
 		return
 	case ".mp3", ".ogg", ".oga", ".wav", ".flac", ".m4a", ".opus":
-		w.aside(millrace.Block{Type: millrace.AudioBlock, URL: src, Caption: title})
+		w.addAfterLine(millrace.Block{Type: millrace.AudioBlock, URL: src, Caption: title})
 		return
 	}
 	b := millrace.Block{Type: millrace.ImageBlock, URL: src, Caption: title}
@@ -184,7 +184,7 @@ func (w *writer) image(n *ast.Image) {
 	b.Alt, _ = w.line.take()
 	b.Alt = strings.ReplaceAll(b.Alt, "\n", " ")
 	w.line, w.pending = line, pending
-	w.aside(b)
+	w.addAfterLine(b)
 }
 
 // rawHTML writes an inline tag, or the element that it starts, and returns the last
@@ -204,7 +204,7 @@ func (w *writer) rawHTML(n *ast.RawHTML) ast.Node {
 	case atom.Wbr:
 		return n
 	case atom.Img:
-		w.aside(w.fragment(source)...)
+		w.addAfterLine(w.fragment(source)...)
 		return n
 	}
 	if kind != html.StartTagToken {
@@ -212,15 +212,15 @@ func (w *writer) rawHTML(n *ast.RawHTML) ast.Node {
 	}
 	switch t.DataAtom {
 	case atom.Video, atom.Audio, atom.Iframe, atom.Picture, atom.Svg, atom.Math, atom.Object, atom.Script, atom.Style:
-		last, whole := w.until(n, t.Data)
+		last, element := w.until(n, t.Data)
 		if last == nil {
 			return n
 		}
-		for _, b := range w.fragment(whole) {
+		for _, b := range w.fragment(element) {
 			if b.Type == millrace.TextBlock {
 				w.line.text(b.Text)
 			} else {
-				w.aside(b)
+				w.addAfterLine(b)
 			}
 		}
 		return last

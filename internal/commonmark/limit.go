@@ -79,7 +79,7 @@ func Closes(line []byte, fence string) bool {
 // Shallower removes markers of quotes and lists from the start of a line that would open too
 // many nested containers. A parser keeps all of them.
 func Shallower(line []byte, inside int, indents bool) []byte {
-	var kept []byte
+	var out []byte
 	depth, columns, from := 0, 0, 0
 	for i := 0; i < len(line); i++ {
 		c := line[i]
@@ -89,13 +89,13 @@ func Shallower(line []byte, inside int, indents bool) []byte {
 				columns += 3
 			}
 			if columns > 4*inside && indents {
-				kept = append(kept, line[from:i]...)
+				out = append(out, line[from:i]...)
 				from = i + 1
 			}
 			continue
 		case c == '>', (c == '-' || c == '*' || c == '+') && (i+1 == len(line) || line[i+1] == ' ' || line[i+1] == '\t'):
 			if depth++; depth > inside {
-				kept = append(kept, line[from:i]...)
+				out = append(out, line[from:i]...)
 				from = i + 1
 			}
 			continue
@@ -106,7 +106,7 @@ func Shallower(line []byte, inside int, indents bool) []byte {
 			}
 			if j+1 < len(line) && (line[j] == '.' || line[j] == ')') && (line[j+1] == ' ' || line[j+1] == '\t') {
 				if depth++; depth > inside {
-					kept = append(kept, line[from:i]...)
+					out = append(out, line[from:i]...)
 					from = j + 1
 				}
 				i = j
@@ -118,5 +118,5 @@ func Shallower(line []byte, inside int, indents bool) []byte {
 	if from == 0 {
 		return line
 	}
-	return append(kept, line[from:]...)
+	return append(out, line[from:]...)
 }

@@ -55,9 +55,9 @@ func (c *Config) Values() iter.Seq[Value] {
 func (c *Config) Show(flag string, value any, from string) Value {
 	v := Value{Key: flag, Value: value, From: from}
 	each := func(s string) string {
-		shown := withoutSecrets(flag, c.known[flag].Placeholder, s)
-		v.Hidden = v.Hidden || shown != s
-		return shown
+		redacted := withoutSecrets(flag, c.known[flag].Placeholder, s)
+		v.Hidden = v.Hidden || redacted != s
+		return redacted
 	}
 	switch value := value.(type) {
 	case string:
@@ -104,18 +104,18 @@ func withoutSecrets(key, placeholder, s string) string {
 	case u.User == nil && u.RawQuery == "" && key != "webhook":
 		return s
 	}
-	shown := u.Scheme + "://"
+	redacted := u.Scheme + "://"
 	if u.User != nil {
-		shown += hiddenText + "@"
+		redacted += hiddenText + "@"
 	}
-	if shown += u.Host; key == "webhook" {
-		return shown + "/" + hiddenText
+	if redacted += u.Host; key == "webhook" {
+		return redacted + "/" + hiddenText
 	}
-	shown += u.EscapedPath()
+	redacted += u.EscapedPath()
 	if u.RawQuery != "" {
-		shown += "?" + hiddenText
+		redacted += "?" + hiddenText
 	}
-	return shown
+	return redacted
 }
 
 // WriteText writes the report for people. It leaves out flags that are not set and

@@ -37,18 +37,18 @@ func (c *Conn) Hold() { c.holding = true }
 // Release sends the buffer.
 func (c *Conn) Release() error {
 	c.holding = false
-	if len(c.held) == 0 {
+	if len(c.buffered) == 0 {
 		return nil
 	}
-	_, err := c.Conn.Write(c.held)
+	_, err := c.Conn.Write(c.buffered)
 	c.letGo()
 	return err
 }
 
 // Write sends the buffer and b.
 func (c *Conn) Write(b []byte) (int, error) {
-	if n := len(c.held); n > 0 {
-		both := net.Buffers{c.held, b}
+	if n := len(c.buffered); n > 0 {
+		both := net.Buffers{c.buffered, b}
 		sent, err := both.WriteTo(c.Conn)
 		c.letGo()
 		return max(0, int(sent)-n), err
@@ -58,7 +58,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 		if spare == nil {
 			spare = new([MostHeld]byte)
 		}
-		c.held = spare[:copy(spare[:], b)]
+		c.buffered = spare[:copy(spare[:], b)]
 		return len(b), nil
 	}
 	return c.Conn.Write(b)
@@ -66,8 +66,8 @@ func (c *Conn) Write(b []byte) (int, error) {
 
 // letGo returns the memory of the buffer to the pool.
 func (c *Conn) letGo() {
-	c.l.spare.Put((*[MostHeld]byte)(c.held[:MostHeld]))
-	c.held = nil
+	c.l.spare.Put((*[MostHeld]byte)(c.buffered[:MostHeld]))
+	c.buffered = nil
 }
 
 // collected is the part of a body that net/http buffers before it writes the
@@ -77,7 +77,7 @@ const collected = 2 << 10
 // Write writes part of a response's body. A complete body is sent with its header
 // in one system call; what net/http has buffered follows at the end of the request.
 func Write(ctx context.Context, w http.ResponseWriter, b []byte) (int, error) {
-	if len(b) <= collected || !whole(w.Header()["Content-Length"], len(b)) {
+	if len(b) <= collected || !isComplete(w.Header()["Content-Length"], len(b)) {
 		return w.Write(b)
 	}
 	conn := Of(ctx)
@@ -90,8 +90,8 @@ func Write(ctx context.Context, w http.ResponseWriter, b []byte) (int, error) {
 	return n, err
 }
 
-// whole reports whether n bytes are the whole body.
-func whole(size []string, n int) bool {
+// isComplete reports whether n bytes are the whole body.
+func isComplete(size []string, n int) bool {
 	if len(size) != 1 {
 		return false
 	}

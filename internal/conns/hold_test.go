@@ -121,7 +121,7 @@ func TestWholeBody(t *testing.T) {
 		if d := cmp.Diff(want, conn.writes); d != "" {
 			t.Errorf("Content-Length %q (-want +got):\n%s", size, d)
 		}
-		if _, err := c.Write(to.Body.Bytes()); err != nil || len(conn.writes) != 2 || c.held != nil { // sent at the end of the request
+		if _, err := c.Write(to.Body.Bytes()); err != nil || len(conn.writes) != 2 || c.buffered != nil { // sent at the end of the request
 			t.Errorf("Content-Length %q: %d writes, %v", size, len(conn.writes), err)
 		}
 	}

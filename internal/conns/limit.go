@@ -122,8 +122,8 @@ type Conn struct {
 	from netip.Addr
 	once sync.Once
 
-	holding bool
-	held    []byte
+	holding  bool
+	buffered []byte
 }
 
 // Close releases the slot.

@@ -107,7 +107,7 @@ func (d *artifactWriter) Write(b []byte) (int, error) { return d.body.Write(b) }
 // Finish implements [millrace.ArtifactWriter].
 func (d *artifactWriter) Finish(_ context.Context, head []byte, f millrace.Artifact, codings []string, name func(coding, sum string) string) ([]millrace.Artifact, error) {
 	var body limited
-	for _, b := range [][]byte{head, d.body.kept.Bytes()} {
+	for _, b := range [][]byte{head, d.body.start.Bytes()} {
 		_, _ = body.Write(b)
 	}
 	body.size = d.body.size + int64(len(head))
@@ -133,14 +133,14 @@ var zeros = regexp.MustCompile(`0{8,}`)
 
 // limited buffers the start of the data written to it, and counts all bytes.
 type limited struct {
-	kept bytes.Buffer
-	size int64
+	start bytes.Buffer
+	size  int64
 }
 
 // Write implements [io.Writer].
 func (l *limited) Write(b []byte) (int, error) {
 	l.size += int64(len(b))
-	l.kept.Write(b[:min(len(b), max(0, shownBody-l.kept.Len()))])
+	l.start.Write(b[:min(len(b), max(0, maxBodyShown-l.start.Len()))])
 	return len(b), nil
 }
 

@@ -46,13 +46,13 @@ func TestRealBrowserService(t *testing.T) {
 	h := newHandbook(t, "https://handbook.test/", false)
 	h.Keys = h.store.Keys()
 	var broken atomic.Bool // responses have no ETag
-	whole := h.Gateway()
+	handler := h.Gateway()
 	h.Gateway = func() http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if broken.Load() {
 				w = &withoutTag{w}
 			}
-			whole.ServeHTTP(w, r)
+			handler.ServeHTTP(w, r)
 		})
 	}
 	b := newBoard(t, gated(t, h.SiteOptions), time.Time{})

@@ -66,7 +66,7 @@ func recall(ctx context.Context, v millrace.View, from uint64, what string) (*hi
 			break // the rest belongs to the next part
 		}
 		start := to - min(to, step)
-		part, whole, err := between(ctx, v, start, to)
+		part, complete, err := between(ctx, v, start, to)
 		switch {
 		case errors.Is(err, millrace.ErrConflict) && step > 1:
 			step = max(1, step/4)
@@ -76,7 +76,7 @@ func recall(ctx context.Context, v millrace.View, from uint64, what string) (*hi
 			return h, nil
 		case err != nil:
 			return nil, err
-		case !whole && step > historyStep:
+		case !complete && step > historyStep:
 			step = max(historyStep, step/16)
 			continue
 		}
@@ -96,9 +96,9 @@ func recall(ctx context.Context, v millrace.View, from uint64, what string) (*hi
 	return h, nil
 }
 
-// between returns the changes after one sequence number up to another. whole is false if it
+// between returns the changes after one sequence number up to another. complete is false if it
 // had to stop because of too many changes.
-func between(ctx context.Context, v millrace.View, after, to uint64) (part []changed, whole bool, err error) {
+func between(ctx context.Context, v millrace.View, after, to uint64) (part []changed, complete bool, err error) {
 	site := v.Site()
 	// Stop at the first later change of the page, since a page appears once.
 	end := ""

@@ -268,9 +268,9 @@ func TestCheckResultsOfBrokenSites(t *testing.T) {
 	if is := runCheck(ctx, &s, h.Protocols[0]); is.Err == nil {
 		t.Error("a site that hangs has a verdict")
 	}
-	bare := edition.NewServer(h.from, nil, artifactmemory.New(nil), nil)
+	unpublished := edition.NewServer(h.from, nil, artifactmemory.New(nil), nil)
 	s = *h.SiteOptions
-	s.Server = bare
+	s.Server = unpublished
 	if is := runCheck(t.Context(), &s, h.Protocols[0]); is.Err == nil {
 		t.Error("what is not published has a verdict")
 	}

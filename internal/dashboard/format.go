@@ -51,8 +51,8 @@ func functions(files map[string]*file, label func(string) string) template.FuncM
 	}
 }
 
-// whole converts any number to int64.
-func whole(n any) int64 {
+// toInt64 converts any number to int64.
+func toInt64(n any) int64 {
 	switch n := n.(type) {
 	case int:
 		return int64(n)
@@ -71,7 +71,7 @@ func whole(n any) int64 {
 
 // count formats a number with thousands separators: 12,345.
 func count(n any) string {
-	s := strconv.FormatInt(whole(n), 10)
+	s := strconv.FormatInt(toInt64(n), 10)
 	sign := ""
 	if s[0] == '-' {
 		sign, s = "−", s[1:]
@@ -84,7 +84,7 @@ func count(n any) string {
 
 // size formats bytes: 12 B, 3.4 kB, 56 MB.
 func size(n any) string {
-	v, sign := float64(whole(n)), ""
+	v, sign := float64(toInt64(n)), ""
 	if v < 0 {
 		v, sign = -v, "−"
 	}
@@ -101,7 +101,7 @@ func size(n any) string {
 
 // percent formats a part of a whole, or "–" if the whole is zero.
 func percent(part, all any) string {
-	p, w := float64(whole(part)), float64(whole(all))
+	p, w := float64(toInt64(part)), float64(toInt64(all))
 	if w == 0 {
 		return "–"
 	}
@@ -119,7 +119,7 @@ func percent(part, all any) string {
 
 // share returns a part of a whole in percent, as the width of a bar.
 func share(part, all any) string {
-	p, w := float64(whole(part)), float64(whole(all))
+	p, w := float64(toInt64(part)), float64(toInt64(all))
 	if w <= 0 || p <= 0 {
 		return "0"
 	}
@@ -181,7 +181,7 @@ func ago(now, t time.Time) template.HTML {
 
 // plural formats a number with its noun.
 func plural(n any, one, many string) string {
-	if whole(n) == 1 {
+	if toInt64(n) == 1 {
 		return "1 " + one
 	}
 	return count(n) + " " + many

@@ -20,8 +20,8 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// shownBody is the maximum number of bytes shown of a text.
-const shownBody = 200_000
+// maxBodyShown is the maximum number of bytes shown of a text.
+const maxBodyShown = 200_000
 
 // maxBody is the maximum number of bytes read to determine the size of a response.
 const maxBody = 64 << 20
@@ -56,7 +56,7 @@ func newFormBody(path string, h http.Header, body *limited) *formBody {
 
 // set sets the text and the size.
 func (f *formBody) set(body *limited) {
-	b := body.kept.Bytes()
+	b := body.start.Bytes()
 	f.Size, f.Cut = body.size, body.size > int64(len(b))
 	if kind, _, _ := strings.Cut(f.Type, ";"); strings.HasSuffix(kind, "json") && !f.Cut && bytes.Count(b, []byte("\n")) < 3 {
 		var out bytes.Buffer

@@ -11,15 +11,15 @@ import (
 )
 
 // The receivers of events are shown with their state and counts.
-func TestTold(t *testing.T) {
+func TestLags(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
 	h.Usage = h.store
-	told := []analytics.Lag{
+	lags := []analytics.Lag{
 		{Exporter: "umami https://stats.example.com", Sent: 12345},
 		{Exporter: "webhook https://hooks.example", Events: 678, Since: seedTime.Add(-25 * time.Hour), Failing: "webhook https://hooks.example: 500 <b>Internal</b>\x1b Server Error", Refused: 3, Lost: 4},
 	}
-	h.Lags = func(context.Context) []analytics.Lag { return told }
+	h.Lags = func(context.Context) []analytics.Lag { return lags }
 	v := owner(t, h.SiteOptions)
 	body := v.ask(http.MethodGet, "/errors", nil).Body.String()
 	for _, want := range []string{"umami https://stats.example.com", "12,345", "678", "500 &lt;b&gt;Internal", `id="lags"`} {
@@ -30,14 +30,14 @@ func TestTold(t *testing.T) {
 	if strings.Contains(body, "\x1b") || strings.Count(body, `id="lags"`) != 1 {
 		t.Error(body)
 	}
-	told = nil
+	lags = nil
 	if body := v.ask(http.MethodGet, "/errors", nil).Body.String(); strings.Contains(body, `id="lags"`) {
 		t.Error("no receivers, but the section is shown")
 	}
 }
 
 // The receivers of events are complete and readable on a phone and on a desktop.
-func TestRealBrowserTold(t *testing.T) {
+func TestRealBrowserLags(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
 	now := time.Now()

@@ -56,10 +56,10 @@ func (p *errorsPage) Before() int { return p.Part - 1 }
 func (p *errorsPage) After() int { return p.Part + 1 }
 
 const (
-	skipsShown    = 100
-	reasonsShown  = 50
-	missingShown  = 50
-	failuresShown = 30
+	skipsPerPart = 100
+	maxReasons   = 50
+	maxMissing   = 50
+	maxFailures  = 30
 )
 
 // outcomes are the outcomes of requests with their meaning, in display order.
@@ -112,8 +112,8 @@ func (p *errorsPage) skips(part string) error {
 	slices.SortFunc(p.Reasons, func(a, b skipReason) int {
 		return cmp.Or(cmp.Compare(b.Pages, a.Pages), cmp.Compare(a.Reason, b.Reason))
 	})
-	p.Reasons = p.Reasons[:min(len(p.Reasons), reasonsShown)]
-	p.Part, p.Parts = 1, max(1, (len(listed)+skipsShown-1)/skipsShown)
+	p.Reasons = p.Reasons[:min(len(p.Reasons), maxReasons)]
+	p.Part, p.Parts = 1, max(1, (len(listed)+skipsPerPart-1)/skipsPerPart)
 	if part != "" {
 		n, err := strconv.Atoi(part)
 		if err != nil || n < 1 {
@@ -121,8 +121,8 @@ func (p *errorsPage) skips(part string) error {
 		}
 		p.Part = min(n, p.Parts)
 	}
-	start := (p.Part - 1) * skipsShown
-	p.Skipped = listed[min(start, len(listed)):min(start+skipsShown, len(listed))]
+	start := (p.Part - 1) * skipsPerPart
+	p.Skipped = listed[min(start, len(listed)):min(start+skipsPerPart, len(listed))]
 	return nil
 }
 
@@ -142,11 +142,11 @@ func (p *errorsPage) requests(r *http.Request, d *Dashboard) error {
 		p.Outcomes = append(p.Outcomes, o)
 	}
 	var err error
-	if p.Missing, err = s.Usage.Top(ctx, s.Name, store.TopMissing, p.Span.From, p.Span.To, missingShown); err != nil {
+	if p.Missing, err = s.Usage.Top(ctx, s.Name, store.TopMissing, p.Span.From, p.Span.To, maxMissing); err != nil {
 		return err
 	}
 	bad := []store.Outcome{store.Failed, store.Mistaken}
-	p.Failures, err = d.latest(ctx, p.Span, store.EventQuery{Outcomes: bad, Limit: failuresShown},
+	p.Failures, err = d.latest(ctx, p.Span, store.EventQuery{Outcomes: bad, Limit: maxFailures},
 		func(s *store.Sum) bool { return slices.Contains(bad, s.Outcome) })
 	return err
 }

@@ -77,7 +77,7 @@ func (d *Dashboard) page(r *http.Request) (*reply, error) {
 		err = d.rules(r.Context(), v, p, q.Has("keep") || q.Has("drop"), q.Get("keep"), q.Get("drop"))
 	default:
 		p.Forms = d.forms(r.Context(), v, p.Page)
-		p.Shown = shown(p.Forms, q.Get("protocol"))
+		p.Shown = formByName(p.Forms, q.Get("protocol"))
 		err = d.recent(r.Context(), p)
 	}
 	if err != nil {
@@ -86,8 +86,8 @@ func (d *Dashboard) page(r *http.Request) (*reply, error) {
 	return &reply{Data: p}, nil
 }
 
-// shown returns the form with a name, or the first one with a document of this page.
-func shown(forms []*form, name string) *form {
+// formByName returns the form with a name, or the first one with a document of this page.
+func formByName(forms []*form, name string) *form {
 	for _, f := range forms {
 		if f.Name == name {
 			return f
@@ -169,8 +169,8 @@ func (d *Dashboard) source(ctx context.Context, page *millrace.Page) *original {
 		out.Err = "The HTML of this page is not available right now. See the server's log."
 		return out
 	}
-	out.Size, out.Cut = len(data), len(data) > shownBody
-	out.Text = sourceText(data[:min(len(data), shownBody)])
+	out.Size, out.Cut = len(data), len(data) > maxBodyShown
+	out.Text = sourceText(data[:min(len(data), maxBodyShown)])
 	rules := d.inForce()
 	if o.Rules, err = extract.NewRules(rules); err == nil {
 		out.Result, err = extract.HTML(ctx, data, name, o)

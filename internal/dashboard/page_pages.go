@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	pagesShown = 50
+	rowsPerPage = 50
 	// Maximum number of pages for a full scan. Larger sites use the search index.
-	pagesLooked = 20_000
+	maxScanned = 20_000
 	// Maximum number of pages with read counts.
 	pagesCounted = 5000
 	// trafficTime is the period of the traffic counts.
@@ -80,7 +80,7 @@ func (d *Dashboard) listed(r *http.Request) (*reply, error) {
 	if p.Counted {
 		p.Orders = append(p.Orders, pagesOrder{byTraffic, "Most read"})
 	}
-	if p.Site.Pages > pagesLooked {
+	if p.Site.Pages > maxScanned {
 		p.Section, p.Site.Sections = "", nil
 	}
 	if len(p.Site.Sections) > 200 {
@@ -95,7 +95,7 @@ func (d *Dashboard) listed(r *http.Request) (*reply, error) {
 		return nil, err
 	}
 	switch {
-	case p.Query != "" && !strings.HasPrefix(p.Query, "/") && p.Site.Pages > pagesLooked:
+	case p.Query != "" && !strings.HasPrefix(p.Query, "/") && p.Site.Pages > maxScanned:
 		err = p.words(r.Context(), v, skip)
 	case p.Order == byTraffic && p.Counted && p.Query == "" && p.Section == "":
 		err = d.readMost(r.Context(), p, v, top, skip)
@@ -192,7 +192,7 @@ func (p *pagesPage) scan(ctx context.Context, v millrace.View, after string) err
 		if prefix == "" && !hasAll(strings.ToLower(page.Title)+" "+strings.ToLower(pagePath), words) {
 			continue
 		}
-		if len(p.Rows) == pagesShown {
+		if len(p.Rows) == rowsPerPage {
 			p.Next = withQuery("/pages", "q", p.Query, "section", p.Section, "order", p.Order, "after", last)
 			return nil
 		}
@@ -215,8 +215,8 @@ func hasAll(text string, words []string) bool {
 // readMost adds the pages with most requests.
 func (d *Dashboard) readMost(ctx context.Context, p *pagesPage, v millrace.View, top []store.TopItem, skip int) error {
 	for i, item := range top[min(skip, len(top)):] {
-		if i == pagesShown {
-			p.Next = withQuery("/pages", "order", p.Order, "skip", skip+pagesShown)
+		if i == rowsPerPage {
+			p.Next = withQuery("/pages", "order", p.Order, "skip", skip+rowsPerPage)
 			return nil
 		}
 		page, err := v.Page(ctx, millrace.Ref{URL: item.Name})
@@ -257,7 +257,7 @@ func (p *pagesPage) words(ctx context.Context, v millrace.View, skip int) error 
 	if !ok {
 		return fmt.Errorf("search: %w", millrace.ErrUnavailable)
 	}
-	found, err := s.Search(ctx, millrace.Query{Text: p.Query, Skip: skip, Limit: pagesShown, PerPage: 1})
+	found, err := s.Search(ctx, millrace.Query{Text: p.Query, Skip: skip, Limit: rowsPerPage, PerPage: 1})
 	if errors.Is(err, millrace.ErrUnavailable) {
 		p.Note = "The search index is not ready yet. Until then, only paths can be searched: start with a /."
 		return nil
@@ -279,8 +279,8 @@ func (p *pagesPage) words(ctx context.Context, v millrace.View, skip int) error 
 		}
 		p.add(page)
 	}
-	if skip+len(found.Hits) < found.Total && len(found.Hits) > 0 && skip+pagesShown <= pagesCounted {
-		p.Next = withQuery("/pages", "q", p.Query, "skip", skip+pagesShown)
+	if skip+len(found.Hits) < found.Total && len(found.Hits) > 0 && skip+rowsPerPage <= pagesCounted {
+		p.Next = withQuery("/pages", "q", p.Query, "skip", skip+rowsPerPage)
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func (b *brokenRule) Kind() string {
 	return "warn"
 }
 
-const filesShown = 8
+const maxFiles = 8
 
 // protocols shows the protocols and the results of their checks.
 func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
@@ -106,7 +106,7 @@ func (d *Dashboard) protocols(r *http.Request) (*reply, error) {
 			at.Pages = site.Tagged[at.Name]
 			at.Old = at.Check != nil && at.Check.Edition != site.Seq
 			slices.SortStableFunc(at.Files, func(a, b edition.Listed) int { return cmp.Compare(b.Size, a.Size) })
-			at.Files = at.Files[:min(len(at.Files), filesShown)]
+			at.Files = at.Files[:min(len(at.Files), maxFiles)]
 		}
 	}
 	if p.Recorded {
@@ -152,12 +152,12 @@ func (at *protocolStatus) judged(is *checkResult, since time.Time) {
 }
 
 // Kind returns the kind of the badge of the result.
-func (at *protocolStatus) Kind() string { kind, _ := at.verdict(); return kind }
+func (at *protocolStatus) Kind() string { kind, _ := at.badge(); return kind }
 
 // Word returns the result in one or two words.
-func (at *protocolStatus) Word() string { _, word := at.verdict(); return word }
+func (at *protocolStatus) Word() string { _, word := at.badge(); return word }
 
-func (at *protocolStatus) verdict() (kind, word string) {
+func (at *protocolStatus) badge() (kind, word string) {
 	is := at.Check
 	switch {
 	case is == nil:

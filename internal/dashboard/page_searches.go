@@ -22,7 +22,7 @@ type searchesPage struct {
 
 const (
 	searchesTop    = 1000 // number of queries read to find those without results
-	searchesShown  = 50
+	maxSearches    = 50
 	searchesRecent = 30
 )
 
@@ -54,14 +54,14 @@ func (d *Dashboard) searches(r *http.Request) (*reply, error) {
 		return nil, err
 	}
 	p.Hashed = len(top) > 0 && hashOfQuery.MatchString(top[0].Name)
-	p.Top = top[:min(len(top), searchesShown)]
+	p.Top = top[:min(len(top), maxSearches)]
 	for _, item := range top {
 		if empty += item.Empty; item.Empty > 0 {
 			p.Empty = append(p.Empty, item)
 		}
 	}
 	slices.SortStableFunc(p.Empty, func(a, b store.TopItem) int { return cmp.Compare(b.Empty, a.Empty) })
-	p.Empty = p.Empty[:min(len(p.Empty), searchesShown)]
+	p.Empty = p.Empty[:min(len(p.Empty), maxSearches)]
 	p.Tiles = []tile{
 		{Label: "Searches", Figure: count(asked)},
 		{Label: "Without results", Figure: count(empty), Note: "of the most frequent queries"},

@@ -164,7 +164,7 @@ func TestPages(t *testing.T) {
 	}
 	all := v.get("pages")
 	next := regexp.MustCompile(`href="/dashboard/(pages\?[^"]*)" rel="next"`).FindStringSubmatch(all)
-	if got := rows(all); len(got) != pagesShown || next == nil {
+	if got := rows(all); len(got) != rowsPerPage || next == nil {
 		t.Fatalf("%d pages, next %q", len(got), next)
 	}
 	rest := v.get(strings.ReplaceAll(next[1], "&amp;", "&"))

@@ -21,7 +21,7 @@ func seed(t testing.TB, h *handbook, days int) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	bots := []struct {
 		name, family string
-		verdict      store.BotIdentity
+		identity     store.BotIdentity
 		a            float64 // requests a day
 		protocols    []string
 	}{
@@ -45,7 +45,7 @@ func seed(t testing.TB, h *handbook, days int) {
 		for _, b := range bots {
 			for i := range int(b.a * swing * (.7 + .6*rng.Float64())) {
 				e := store.Event{
-					Time: start.Add(time.Duration(rng.Int64N(int64(24 * time.Hour)))), Bot: b.name, Family: b.family, Identity: b.verdict,
+					Time: start.Add(time.Duration(rng.Int64N(int64(24 * time.Hour)))), Bot: b.name, Family: b.family, Identity: b.identity,
 					Protocol: b.protocols[rng.IntN(len(b.protocols))], Endpoint: store.EndpointFetch, Path: paths[rng.IntN(len(paths))],
 					Status: 200, Bytes: 2100 + rng.Int64N(2000), Size: 6000, HTML: 61_000, Received: 12_400, Results: 1,
 					Took: time.Duration(200+rng.IntN(2500)) * time.Microsecond,
@@ -57,7 +57,7 @@ func seed(t testing.TB, h *handbook, days int) {
 					e.Endpoint, e.Path, e.Results, e.HTML, e.Received, e.Bytes, e.Size = store.EndpointDiscovery, "/robots.txt", 0, 0, 0, 700, 700
 				}
 				switch n := rng.IntN(100); {
-				case b.verdict == store.Forged && n < 60:
+				case b.identity == store.Forged && n < 60:
 					e.Status, e.Bytes = 403, 300
 				case n < 34:
 					e.Status, e.Bytes, e.Size, e.Cached = 304, 0, 0, true

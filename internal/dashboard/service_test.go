@@ -189,7 +189,7 @@ func TestHashedSearches(t *testing.T) {
 func TestCheckGoesOn(t *testing.T) {
 	t.Parallel()
 	h := newHandbook(t, "https://handbook.test/", false)
-	whole := h.Gateway()
+	handler := h.Gateway()
 	come, leave := make(chan struct{}, 1), make(chan struct{})
 	h.Gateway = func() http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -198,7 +198,7 @@ func TestCheckGoesOn(t *testing.T) {
 			default:
 			}
 			<-leave
-			whole.ServeHTTP(w, r)
+			handler.ServeHTTP(w, r)
 		})
 	}
 	v := owner(t, h.SiteOptions)

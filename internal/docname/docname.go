@@ -17,8 +17,8 @@ type Names string
 
 // Of returns the name of the document of the nth page that wants it: its path and query
 // under the documents' base.
-func (doc Names) Of(identity string, n int) string {
-	dir, query := wanted(identity)
+func (doc Names) Of(pagePath string, n int) string {
+	dir, query := wanted(pagePath)
 	if n > 1 {
 		dir += "/~" + strconv.Itoa(n)
 	}
@@ -26,8 +26,8 @@ func (doc Names) Of(identity string, n int) string {
 }
 
 // wanted returns the folder and the query of a page's name if no other page wants it.
-func wanted(identity string) (dir, query string) {
-	dir, query = CutQuery(identity)
+func wanted(pagePath string) (dir, query string) {
+	dir, query = CutQuery(pagePath)
 	if !strings.HasPrefix(dir, "/") {
 		// A path cannot have brackets of IPv6 addresses.
 		_, elsewhere, _ := strings.Cut(dir, "://")
@@ -78,8 +78,8 @@ func (doc Names) Wanting(base, name string) (identities []string, n int) {
 	if _, last := cutLast(dir); len(identities) > 1 && !strings.Contains(last, ".") {
 		identities[0], identities[1] = identities[1], identities[0]
 	}
-	return slices.DeleteFunc(identities, func(identity string) bool {
-		return canon.Relative(base, identity) != identity // it has another name here
+	return slices.DeleteFunc(identities, func(pagePath string) bool {
+		return canon.Relative(base, pagePath) != pagePath // it has another name here
 	}), n
 }
 
@@ -102,26 +102,26 @@ func claimants(dir, query string) []string {
 			all = append(all, page+"/"+query)
 		}
 	}
-	return slices.DeleteFunc(all, func(identity string) bool {
-		d, q := wanted(identity)
-		return d != dir || q != query || strings.HasPrefix(identity, "?") || identity == ""
+	return slices.DeleteFunc(all, func(pagePath string) bool {
+		d, q := wanted(pagePath)
+		return d != dir || q != query || strings.HasPrefix(pagePath, "?") || pagePath == ""
 	})
 }
 
 // Rivals returns the pages whose presence affects the number of the page's name, and
 // those whose number the page affects. A page of the site whose URL equals the name of
 // a document has priority over all others.
-func (doc Names) Rivals(identity string) (before, after []string) {
-	dir, query := wanted(identity)
+func (doc Names) Rivals(pagePath string) (before, after []string) {
+	dir, query := wanted(pagePath)
 	all := claimants(dir, query)
-	i := slices.Index(all, identity)
+	i := slices.Index(all, pagePath)
 	if i < 0 {
-		return nil, nil // no canonical identity: no claim
+		return nil, nil // not a canonical path: no claim
 	}
 	before = append(before, dir+string(doc)+query)
 	before = append(before, all[:i]...)
 	after = append(after, all[i+1:]...)
-	if path, query := CutQuery(identity); strings.HasPrefix(path, "/") {
+	if path, query := CutQuery(pagePath); strings.HasPrefix(path, "/") {
 		if taken, ok := strings.CutSuffix(path, string(doc)); ok {
 			if _, last := cutLast(taken); tildes(last) != 1 {
 				after = append(after, claimants(taken, query)...)

@@ -22,7 +22,7 @@ func named(doc docname.Names, s string) string { return strings.ReplaceAll(s, "D
 func TestNames(t *testing.T) {
 	for _, doc := range drafts {
 		for _, c := range []struct {
-			identity string
+			pagePath string
 			n        int
 			want     string
 		}{
@@ -48,14 +48,14 @@ func TestNames(t *testing.T) {
 			{"https://7/", 1, "/~~7DOC"},
 			{base + "/odd", 1, "/~example.com//oddDOC"},
 		} {
-			c.identity, c.want = named(doc, c.identity), named(doc, c.want)
-			got := doc.Of(c.identity, c.n)
+			c.pagePath, c.want = named(doc, c.pagePath), named(doc, c.want)
+			got := doc.Of(c.pagePath, c.n)
 			if got != c.want {
-				t.Errorf("name %d of %s is %s, want %s", c.n, c.identity, got, c.want)
+				t.Errorf("name %d of %s is %s, want %s", c.n, c.pagePath, got, c.want)
 			}
 			back, n := doc.Wanting(base, got)
-			if n != c.n || !slices.Contains(back, c.identity) {
-				t.Errorf("%s is name %d of %q, want %d of %s", got, n, back, c.n, c.identity)
+			if n != c.n || !slices.Contains(back, c.pagePath) {
+				t.Errorf("%s is name %d of %q, want %d of %s", got, n, back, c.n, c.pagePath)
 			}
 		}
 		for _, none := range []string{
@@ -75,7 +75,7 @@ func TestNames(t *testing.T) {
 func TestRivals(t *testing.T) {
 	for _, c := range []struct {
 		doc           docname.Names
-		identity      string
+		pagePath      string
 		before, after []string
 	}{
 		{drafts[0], "/post", []string{"/post/llm/"}, []string{"/post/"}},
@@ -94,9 +94,9 @@ func TestRivals(t *testing.T) {
 		{drafts[1], "/llm.json", []string{"/llm.json/llm.json"}, []string{"/llm.json/", "/"}},
 		{drafts[1], "https://o/p", []string{"/~o/p/llm.json", "/~o/p", "/~o/p/"}, []string{"https://o/p/", "http://o/p", "http://o/p/"}},
 	} {
-		before, after := c.doc.Rivals(c.identity)
+		before, after := c.doc.Rivals(c.pagePath)
 		if !cmp.Equal(before, c.before) || len(after)+len(c.after) > 0 && !cmp.Equal(after, c.after) {
-			t.Errorf("%s: after %q and before %q, want %q and %q", c.identity, before, after, c.before, c.after)
+			t.Errorf("%s: after %q and before %q, want %q and %q", c.pagePath, before, after, c.before, c.after)
 		}
 	}
 }

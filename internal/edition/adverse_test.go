@@ -61,8 +61,8 @@ func (h *hooked) Delete(ctx context.Context, name string) error {
 	return h.Store.Delete(ctx, name)
 }
 
-// wholeServer returns a server with a chunked list and artifacts.
-func wholeServer(site *memSite, artifacts artifact.Store) *Server {
+// serverWithArtifacts returns a server with a chunked list and artifacts.
+func serverWithArtifacts(site *memSite, artifacts artifact.Store) *Server {
 	protocols := []Protocol{{Name: "list", Publisher: listProtocol{}}, {Name: "files", Publisher: &artifactProtocol{}}}
 	return NewServer(site.source(), protocols, artifacts, &Options{Logger: slog.New(slog.DiscardHandler)})
 }
@@ -88,7 +88,7 @@ func TestArtifactsFail(t *testing.T) {
 	for once, step := range map[bool]int{true: 1, false: 5} {
 		for n := 0; ; n += step {
 			site, artifacts := tall(), &hooked{Store: newArtifacts()}
-			s := wholeServer(site, artifacts)
+			s := serverWithArtifacts(site, artifacts)
 			publish(t, s)
 			before := listOf(t, site)
 			site.set("/x", strings.Repeat("another text ", 4000))
@@ -106,7 +106,7 @@ func TestArtifactsFail(t *testing.T) {
 				consistent(t, s, after)
 			}
 			consistent(t, s, before, after)
-			again := wholeServer(site, artifacts)
+			again := serverWithArtifacts(site, artifacts)
 			if err := again.Refresh(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -68,7 +68,7 @@ func (s *Server) makeArtifacts(ctx context.Context, view millrace.View, prev, m 
 		if !ok {
 			continue
 		}
-		set := &artifactSet{server: s, proto: proto.Name, held: s.held(ctx, prev, s.served(), made, proto.Name), view: view, prev: prev, m: m}
+		set := &artifactSet{server: s, proto: proto.Name, stored: s.storedArtifacts(ctx, prev, s.served(), made, proto.Name), view: view, prev: prev, m: m}
 		again, err := publisher.Artifacts(ctx, view, now, set)
 		if err != nil {
 			return fmt.Errorf("artifacts of %s: %w", proto.Name, err)
@@ -242,15 +242,15 @@ func (d *unzipped) Read(b []byte) (n int, err error) {
 type artifactSet struct {
 	server  *Server
 	proto   string
-	held    []storedArtifact
+	stored  []storedArtifact
 	made    []storedArtifact // the new ones in m
 	view    millrace.View
 	prev, m *manifest
 }
 
-// held returns the artifacts of a protocol in prev and the unpublished deferred ones, if
+// storedArtifacts returns the artifacts of a protocol in prev and the unpublished deferred ones, if
 // the store has their bytes. It does not check the artifacts in there.
-func (s *Server) held(ctx context.Context, prev, there *manifest, made done, proto string) (out []storedArtifact) {
+func (s *Server) storedArtifacts(ctx context.Context, prev, there *manifest, made done, proto string) (out []storedArtifact) {
 	var have []storedArtifact
 	if prev != nil && !prev.foreign {
 		have = prev.Artifacts
@@ -274,18 +274,18 @@ func (s *Server) held(ctx context.Context, prev, there *manifest, made done, pro
 }
 
 // Held implements [millrace.ArtifactSet].
-func (s *artifactSet) Held() (held []millrace.Artifact) {
-	for i := range s.held {
-		held = append(held, s.held[i].Artifact)
+func (s *artifactSet) Held() (out []millrace.Artifact) {
+	for i := range s.stored {
+		out = append(out, s.stored[i].Artifact)
 	}
-	return held
+	return out
 }
 
 // Keep implements [millrace.ArtifactSet].
 func (s *artifactSet) Keep(f millrace.Artifact) {
 	next := storedArtifact{Protocol: s.proto, Artifact: f}
-	if i := slices.IndexFunc(s.held, func(was storedArtifact) bool { return was.Path == f.Path }); i >= 0 {
-		next.Gzip = s.held[i].Gzip
+	if i := slices.IndexFunc(s.stored, func(was storedArtifact) bool { return was.Path == f.Path }); i >= 0 {
+		next.Gzip = s.stored[i].Gzip
 	}
 	s.m.Artifacts = append(s.m.Artifacts, next)
 }

@@ -37,7 +37,7 @@ func (r *artifactProtocol) Artifacts(ctx context.Context, view millrace.View, no
 		return time.Time{}, err
 	}
 	var paths []string
-	var kept []millrace.Artifact // of the view
+	var current []millrace.Artifact // of the view
 	for _, f := range s.Held() {
 		var was struct {
 			Hour time.Time
@@ -49,14 +49,14 @@ func (r *artifactProtocol) Artifacts(ctx context.Context, view millrace.View, no
 		switch {
 		case !was.Hour.Equal(hour):
 		case was.Seq == v.seq:
-			kept = append(kept, f)
+			current = append(current, f)
 		default:
 			s.Keep(f)
 			paths = append(paths, f.Path)
 		}
 	}
-	if len(kept) == 3 {
-		for _, f := range kept {
+	if len(current) == 3 {
+		for _, f := range current {
 			s.Keep(f)
 			paths = append(paths, f.Path)
 		}

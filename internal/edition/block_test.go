@@ -13,7 +13,7 @@ func TestBlocks(t *testing.T) {
 	c := newCache(shards << 20)
 	s := &c.shards[0]
 	rnd := rand.New(rand.NewPCG(1, 2))
-	type kept struct {
+	type result struct {
 		e    *entry
 		body []byte
 	}
@@ -22,14 +22,14 @@ func TestBlocks(t *testing.T) {
 			s.release(e.reps[at].Load())
 		}
 	}
-	var all []kept
+	var all []result
 	for i := range 20_000 {
 		e := &entry{key: key{path: "/" + strconv.Itoa(i)}}
 		body := bytes.Repeat([]byte{byte(i), byte(i >> 8)}, rnd.IntN(3000))
 		for at := range gzipCoding {
 			s.place(e, at, newRep(at, body, len(body)))
 		}
-		all = append(all, kept{e, body})
+		all = append(all, result{e, body})
 		if len(all) > 100 { // some old ones, and some new ones
 			n := rnd.IntN(len(all))
 			release(all[n].e)

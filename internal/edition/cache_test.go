@@ -41,17 +41,17 @@ func TestCacheBound(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		held, counted := heap()-before, s.cache.bytes()
-		t.Logf("%d bytes a page: %d counted, %d on the heap", pad, counted, held)
+		used, counted := heap()-before, s.cache.bytes()
+		t.Logf("%d bytes a page: %d counted, %d on the heap", pad, counted, used)
 		if counted > limit || counted < limit*3/4 {
 			t.Errorf("%d bytes counted, limit %d", counted, limit)
 		}
-		if held > limit*5/4 {
-			t.Errorf("%d bytes on the heap, limit %d", held, limit)
+		if used > limit*5/4 {
+			t.Errorf("%d bytes on the heap, limit %d", used, limit)
 		}
 		s.DropCache()
-		if held, counted := heap()-before, s.cache.bytes(); counted != 0 || held > limit/8 {
-			t.Errorf("after it has forgotten: %d bytes counted, %d on the heap", counted, held)
+		if remaining, counted := heap()-before, s.cache.bytes(); counted != 0 || remaining > limit/8 {
+			t.Errorf("after it has forgotten: %d bytes counted, %d on the heap", counted, remaining)
 		}
 		if w := ask(t, s, "GET", "/7.txt"); w.Code != 200 {
 			t.Errorf("after it has forgotten: %d", w.Code)

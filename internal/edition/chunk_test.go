@@ -115,12 +115,12 @@ func TestChunks(t *testing.T) {
 			t.Fatal(err)
 		}
 		written += store.puts
-		whole, err := newGrower(t.Context(), s.artifacts).cut(l.parts(), nil, nil)
+		rebuilt, err := newGrower(t.Context(), s.artifacts).cut(l.parts(), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if next.Tree != whole.Tree || next.etag() != whole.etag() {
-			t.Fatalf("round %d: %+v, built from nothing %+v", round, next.Tree, whole.Tree)
+		if next.Tree != rebuilt.Tree || next.etag() != rebuilt.etag() {
+			t.Fatalf("round %d: %+v, built from nothing %+v", round, next.Tree, rebuilt.Tree)
 		}
 		for _, pair := range [][2]*tree{{&next.Tree, &now.Tree}, {&now.Tree, &next.Tree}} {
 			var want, got []string
@@ -177,14 +177,14 @@ func checkBodies(t *testing.T, s *Server, l lines, c *chunked, rng *rand.Rand) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var whole bytes.Buffer
-		if err := b.write(t.Context(), &whole, 0, b.length()); err != nil {
+		var full bytes.Buffer
+		if err := b.write(t.Context(), &full, 0, b.length()); err != nil {
 			t.Fatal(err)
 		}
-		if int64(whole.Len()) != b.length() {
-			t.Fatalf("%d bytes, it says %d", whole.Len(), b.length())
+		if int64(full.Len()) != b.length() {
+			t.Fatalf("%d bytes, it says %d", full.Len(), b.length())
 		}
-		got := whole.Bytes()
+		got := full.Bytes()
 		if coding == gzipCoding {
 			z, err := gzip.NewReader(bytes.NewReader(got))
 			if err != nil {
@@ -205,7 +205,7 @@ func checkBodies(t *testing.T, s *Server, l lines, c *chunked, rng *rand.Rand) {
 			if err := b.write(t.Context(), &part, from, n); err != nil {
 				t.Fatal(err)
 			}
-			if !bytes.Equal(part.Bytes(), whole.Bytes()[from:from+n]) {
+			if !bytes.Equal(part.Bytes(), full.Bytes()[from:from+n]) {
 				t.Fatalf("%s: bytes %d to %d are others", codingTable[coding].name, from, from+n)
 			}
 		}
@@ -255,7 +255,7 @@ func (o *opens) Open(ctx context.Context, name string, from, n int64) (io.ReadCl
 
 // A short document is read once in each coding, also for ranges. Another document does
 // not use its bytes.
-func TestShortDocumentsAreKept(t *testing.T) {
+func TestShortDocumentsAreCached(t *testing.T) {
 	store := &opens{Store: artifacts.New(nil)}
 	s := &Server{artifacts: store, cache: newCache(1 << 20)}
 	for _, l := range []lines{{"/a/": "one", "/b/": "two"}, {"/a/": "one", "/b/": "three"}} {

@@ -188,14 +188,14 @@ func (b *bodies) known() string {
 	return ""
 }
 
-// keptSize is the maximum size in bytes of a document in the response cache.
-const keptSize = 256 << 10
+// maxCachedSize is the maximum size in bytes of a document in the response cache.
+const maxCachedSize = 256 << 10
 
 // write writes n bytes from an offset. It reads short documents from the response
 // cache.
 func (b *bodies) write(ctx context.Context, w io.Writer, from, n int64) error {
 	size := b.length()
-	if size > keptSize {
+	if size > maxCachedSize {
 		return b.collect(ctx, w, from, n)
 	}
 	variant := strconv.FormatBool(b.coded)

@@ -193,7 +193,7 @@ func TestPublishAfterLoss(t *testing.T) {
 			for _, starts := range []bool{false, true} {
 				t.Run(fmt.Sprint(name, " ", suffix, " ", starts), func(t *testing.T) {
 					site, dir := tall(), newArtifacts()
-					s := wholeServer(site, dir)
+					s := serverWithArtifacts(site, dir)
 					publish(t, s)
 					i := slices.IndexFunc(stored(t, s), func(n string) bool { return strings.HasSuffix(n, suffix) })
 					if i < 0 {
@@ -201,7 +201,7 @@ func TestPublishAfterLoss(t *testing.T) {
 					}
 					lose(t, s, stored(t, s)[i])
 					if starts {
-						s = wholeServer(site, dir)
+						s = serverWithArtifacts(site, dir)
 						if err := s.Refresh(t.Context()); err != nil {
 							t.Fatal(err)
 						}
@@ -232,7 +232,7 @@ func TestPublishAfterLostNode(t *testing.T) {
 	for name, lose := range losses {
 		t.Run(name, func(t *testing.T) {
 			site, dir := tall(), newArtifacts()
-			s := wholeServer(site, dir)
+			s := serverWithArtifacts(site, dir)
 			publish(t, s)
 			last := stored(t, s)
 			lose(t, s, last[slices.IndexFunc(last, func(n string) bool { return strings.HasSuffix(n, nodeSuffix) })])

@@ -127,11 +127,11 @@ func quality(params string) (int, bool) {
 	if len(params) < 3 || params[0]|0x20 != 'q' || params[1] != '=' {
 		return 0, false
 	}
-	whole, part, _ := strings.Cut(params[2:], ".")
-	if whole != "0" && whole != "1" || len(part) > 3 {
+	integer, part, _ := strings.Cut(params[2:], ".")
+	if integer != "0" && integer != "1" || len(part) > 3 {
 		return 0, false
 	}
-	weight := int(whole[0]-'0') * 1000
+	weight := int(integer[0]-'0') * 1000
 	for unit := 100; part != ""; unit, part = unit/10, part[1:] {
 		if part[0] < '0' || part[0] > '9' {
 			return 0, false

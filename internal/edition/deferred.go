@@ -127,7 +127,7 @@ func (s *Server) deferArtifacts(ctx context.Context, by leaseFunc) error {
 			}
 			made := s.made() // before the current edition, which has all other results
 			ed = s.current.Load()
-			set := &artifactSet{server: s, proto: proto.Name, held: s.held(ctx, ed.manifest, nil, made, proto.Name), view: ed.View, prev: ed.manifest, m: new(manifest)}
+			set := &artifactSet{server: s, proto: proto.Name, stored: s.storedArtifacts(ctx, ed.manifest, nil, made, proto.Name), view: ed.View, prev: ed.manifest, m: new(manifest)}
 			if err := publisher.Deferred(ctx, ed.View, s.time(ed.View), set); err != nil {
 				return err
 			}

@@ -27,8 +27,8 @@ type deferringProtocol struct {
 
 func (r *deferringProtocol) Artifacts(ctx context.Context, _ millrace.View, _ time.Time, s millrace.ArtifactSet) (time.Time, error) {
 	index := ""
-	if held := s.Held(); len(held) > 0 {
-		last := held[len(held)-1]
+	if stored := s.Held(); len(stored) > 0 {
+		last := stored[len(stored)-1]
 		s.Keep(last)
 		index = last.Path
 	}

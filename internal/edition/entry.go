@@ -344,8 +344,8 @@ func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (
 	r := newRep(real, coded, len(body))
 	if k != nil {
 		k.keep(e, c, r)
-		if kept := e.reps[c].Load(); kept != nil {
-			r = kept // the shared copy, which keeps the signature of this response
+		if shared := e.reps[c].Load(); shared != nil {
+			r = shared // the shared copy, which keeps the signature of this response
 		}
 	}
 	e.inUse[c] = weak.Make(r)

@@ -89,17 +89,17 @@ func cors(f field) bool { return strings.HasPrefix(f.name, "Access-Control-") }
 // Private returns the Cache-Control of a response for a single client. It removes the
 // directives that let shared caches store the response (RFC 9111, section 3.5).
 func Private(control []string) string {
-	kept := []string{"private"}
+	directives := []string{"private"}
 	for directive := range strings.SplitSeq(strings.Join(control, ","), ",") {
 		directive = strings.TrimSpace(directive)
 		name, _, _ := strings.Cut(strings.ToLower(directive), "=")
 		switch strings.TrimSpace(name) {
 		case "", "private", "public", "s-maxage", "proxy-revalidate":
 		default:
-			kept = append(kept, directive)
+			directives = append(directives, directive)
 		}
 	}
-	return strings.Join(kept, ", ")
+	return strings.Join(directives, ", ")
 }
 
 // varied adds Authorization to a Vary field.

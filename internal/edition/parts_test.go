@@ -154,7 +154,7 @@ func publishInParts(t *testing.T, end int) {
 	}
 
 	views := slices.CompactFunc(proto.views, func(a, b millrace.View) bool { return a.Site().Seq == b.Site().Seq })
-	whole := []map[string]string{site.states[1], site.states[3], site.states[5], site.states[7]}
+	complete := []map[string]string{site.states[1], site.states[3], site.states[5], site.states[7]}
 	var titles []map[string]string
 	for i, v := range views {
 		got, err := titlesOf(t.Context(), v)
@@ -188,8 +188,8 @@ func publishInParts(t *testing.T, end int) {
 			t.Errorf("part %d does not show the changes of %v", i, exp)
 		}
 	}
-	if !slices.EqualFunc(titles, whole, maps.Equal) {
-		t.Errorf("%d editions with\n%v\nwant\n%v", len(titles), titles, whole)
+	if !slices.EqualFunc(titles, complete, maps.Equal) {
+		t.Errorf("%d editions with\n%v\nwant\n%v", len(titles), titles, complete)
 	}
 	if n := s.Current().stored; end == 0 && n != 4 {
 		t.Errorf("edition %d, want 4", n)

@@ -129,14 +129,14 @@ func (s *Server) rebuild(ctx context.Context) error {
 // leaseFunc is [lease.Hold] or [lease.Wait].
 type leaseFunc func(ctx context.Context, leases store.Leases, name string, f func(ctx context.Context, l store.Lease) error) error
 
-// hold calls f with the lease of the publication. held reports whether this process got
+// hold calls f with the lease of the publication. acquired reports whether this process got
 // the lease.
-func (s *Server) hold(ctx context.Context, by leaseFunc, f func(ctx context.Context, l store.Lease) error) (held bool, err error) {
+func (s *Server) hold(ctx context.Context, by leaseFunc, f func(ctx context.Context, l store.Lease) error) (acquired bool, err error) {
 	err = by(ctx, s.from.Store.Leases(), (*s.publication.Load()).Name(), func(ctx context.Context, l store.Lease) error {
-		held = true
+		acquired = true
 		return f(ctx, l)
 	})
-	return held, err
+	return acquired, err
 }
 
 // Publish publishes the newest state of the site with its deferred artifacts, and reports
@@ -161,20 +161,20 @@ func (s *Server) Publish(ctx context.Context) (changed bool, err error) {
 
 // progress is the result of one call of publish.
 type progress struct {
-	held    bool // this process got the lease
-	changed bool // there is a new edition
-	more    bool // the edition has only a part of the committed changes
+	acquired bool // this process got the lease
+	changed  bool // there is a new edition
+	more     bool // the edition has only a part of the committed changes
 }
 
 func (s *Server) publish(ctx context.Context, by leaseFunc) (did progress, err error) {
 	s.building.Lock()
 	defer s.building.Unlock()
-	did.held, err = s.hold(ctx, by, func(ctx context.Context, l store.Lease) error {
+	did.acquired, err = s.hold(ctx, by, func(ctx context.Context, l store.Lease) error {
 		did.changed, did.more, err = s.advance(ctx, l)
 		return err
 	})
 	if err != nil {
-		return progress{held: did.held}, fmt.Errorf("publish: %w", err)
+		return progress{acquired: did.acquired}, fmt.Errorf("publish: %w", err)
 	}
 	return did, nil
 }

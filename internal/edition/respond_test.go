@@ -56,8 +56,8 @@ func send(t *testing.T, d *millrace.Document, method string, fields ...string) *
 // fail the test.
 func refused(t testing.TB, w *httptest.ResponseRecorder, err error) {
 	t.Helper()
-	if said := requestError(err); said != nil {
-		w.Code = said.Status
+	if reqErr := requestError(err); reqErr != nil {
+		w.Code = reqErr.Status
 	} else if err != nil {
 		t.Fatal(err)
 	}
@@ -455,7 +455,7 @@ func TestCodedByTheProtocol(t *testing.T) {
 	}
 }
 
-func TestVaryIsKept(t *testing.T) {
+func TestVaryIsPreserved(t *testing.T) {
 	d := sample(t, false, true)
 	d.Header["Vary"] = []string{"Accept"}
 	if got := send(t, d, "GET").Header().Get("Vary"); got != "Accept, Accept-Encoding" {

@@ -59,7 +59,7 @@ func (s *Server) Run(ctx context.Context) {
 			var err error
 			spent := processorTime(func() { did, err = s.publish(ctx, lease.Hold) })
 			pause := max(minInterval, intervalPerWork*spent) - time.Since(start)
-			if !did.held && errors.Is(err, millrace.ErrConflict) {
+			if !did.acquired && errors.Is(err, millrace.ErrConflict) {
 				s.log.DebugContext(ctx, "another process builds the edition")
 				s.Changed() // that edition may not have all changes
 				pause, err = checkEvery, nil

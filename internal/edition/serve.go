@@ -271,8 +271,8 @@ func hasRequestError(err error) bool { return requestError(err) != nil }
 
 // requestError returns the RequestError in an error, or nil.
 func requestError(err error) *millrace.RequestError {
-	said, _ := errors.AsType[*millrace.RequestError](err)
-	return said
+	reqErr, _ := errors.AsType[*millrace.RequestError](err)
+	return reqErr
 }
 
 // find looks a document up, and counts the work if that is costly.

@@ -188,7 +188,7 @@ func TestCancelledRendering(t *testing.T) {
 	}
 }
 
-func TestVaryingDocumentsAreNotKept(t *testing.T) {
+func TestVaryingDocumentsAreNotCached(t *testing.T) {
 	proto := &memProtocol{vary: "Accept"}
 	s := newTestServer(t, newMemSite(3), proto, nil)
 	publish(t, s)
@@ -203,7 +203,7 @@ func TestVaryingDocumentsAreNotKept(t *testing.T) {
 }
 
 // A field in Vary matters only to caches if all clients get the same document.
-func TestAlikeDocumentsAreKept(t *testing.T) {
+func TestIdenticalDocumentsAreCached(t *testing.T) {
 	proto := &memProtocol{vary: "Accept, Accept-Encoding", oneTag: true}
 	s := newTestServer(t, newMemSite(3), proto, nil)
 	publish(t, s)
@@ -399,17 +399,17 @@ func TestLogBeforeHorizon(t *testing.T) {
 func TestLargeRanges(t *testing.T) {
 	s := newTestServer(t, newMemSite(9), &memProtocol{}, nil)
 	publish(t, s)
-	whole := ask(t, s, "GET", "/odd.txt", "Accept-Encoding", "gzip")
-	etag := whole.Header().Get("ETag")
+	full := ask(t, s, "GET", "/odd.txt", "Accept-Encoding", "gzip")
+	etag := full.Header().Get("ETag")
 	if !strings.HasSuffix(etag, `-gzip"`) {
 		t.Fatal(etag)
 	}
 	part := ask(t, s, "GET", "/odd.txt", "Accept-Encoding", "gzip", "Range", "bytes=5-", "If-Range", etag)
-	if part.Code != 206 || part.Body.String() != whole.Body.String()[5:] || part.Header().Get("Repr-Digest") != whole.Header().Get("Content-Digest") {
+	if part.Code != 206 || part.Body.String() != full.Body.String()[5:] || part.Header().Get("Repr-Digest") != full.Header().Get("Content-Digest") {
 		t.Errorf("%d %v", part.Code, part.Header())
 	}
 	head := ask(t, s, "HEAD", "/odd.txt", "Accept-Encoding", "gzip")
-	if head.Header().Get("Content-Length") != whole.Header().Get("Content-Length") || head.Body.Len() > 0 {
+	if head.Header().Get("Content-Length") != full.Header().Get("Content-Length") || head.Body.Len() > 0 {
 		t.Errorf("HEAD: %v", head.Header())
 	}
 }

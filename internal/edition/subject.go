@@ -50,8 +50,8 @@ func (s *Server) Known(r *http.Request) (access.Subject, bool) {
 // setErrorSubject sets the protocol and the page of an error response.
 func (proto *Protocol) setErrorSubject(q *access.Request, search bool, err error) {
 	s := access.Subject{Subject: millrace.Subject{Search: search}, Protocol: proto.Name}
-	if said := requestError(err); said != nil {
-		s.Page = said.Page
+	if reqErr := requestError(err); reqErr != nil {
+		s.Page = reqErr.Page
 	}
 	q.About(s)
 }

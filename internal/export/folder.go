@@ -25,10 +25,10 @@ const mostLeft = 100
 
 // output is a folder of files that an export owns.
 type output struct {
-	root    *os.Root
-	lock    *flock.Flock
-	journal *os.File
-	said    *bufio.Writer // buffer of the journal
+	root       *os.Root
+	lock       *flock.Flock
+	journal    *os.File
+	journalBuf *bufio.Writer // buffer of the journal
 
 	owned map[key]bool // folded names of files of earlier exports
 	names map[key]key  // files of this export: folded name to name
@@ -77,7 +77,7 @@ func openFolder(dir string) (_ *output, err error) {
 	if o.journal, err = o.root.Create(journalName); err != nil {
 		return nil, err
 	}
-	o.said = bufio.NewWriter(o.journal)
+	o.journalBuf = bufio.NewWriter(o.journal)
 	return o, o.say(record{Format: format})
 }
 
@@ -141,7 +141,7 @@ func (o *output) write(name, pageURL string, b []byte) error {
 		return err
 	}
 	// Record the file in the journal before it exists.
-	if err := o.said.Flush(); err != nil {
+	if err := o.journalBuf.Flush(); err != nil {
 		return err
 	}
 	if err := o.root.WriteFile(tempName, b, 0o666); err != nil {
@@ -168,9 +168,9 @@ func (o *output) same(name string, b []byte) (bool, error) {
 	return n == len(b) && bytes.Equal(o.old, b), err
 }
 
-// finish removes files of earlier exports, except those of sites for which stays returns true.
+// finish removes files of earlier exports, except those of sites for which keep returns true.
 // Then it makes the journal the manifest.
-func (o *output) finish(stays func(site string) bool) error {
+func (o *output) finish(keep func(site string) bool) error {
 	m, err := o.root.Open(manifestName)
 	if err != nil {
 		return err
@@ -179,7 +179,7 @@ func (o *output) finish(stays func(site string) bool) error {
 	changed := make(map[string]bool)
 	_, err = records(m, func(r record) error {
 		site, _, _ := strings.Cut(r.File, "/")
-		if stays(site) {
+		if keep(site) {
 			folded := keyOf(fold(r.File))
 			if _, ok := o.names[folded]; ok {
 				return nil
@@ -197,7 +197,7 @@ func (o *output) finish(stays func(site string) bool) error {
 	}
 	slices.Sort(o.left)
 	o.left = o.left[:min(len(o.left), mostLeft)]
-	if err := o.said.Flush(); err != nil {
+	if err := o.journalBuf.Flush(); err != nil {
 		return err
 	}
 	err = errors.Join(o.journal.Sync(), o.journal.Close(), m.Close())
@@ -251,7 +251,7 @@ func (o *output) listed(name string) bool {
 func (o *output) close() error {
 	var errs []error
 	if o.journal != nil {
-		if err := o.said.Flush(); !errors.Is(err, os.ErrClosed) {
+		if err := o.journalBuf.Flush(); !errors.Is(err, os.ErrClosed) {
 			errs = append(errs, err)
 		}
 		if err := o.journal.Close(); !errors.Is(err, os.ErrClosed) {

@@ -39,7 +39,7 @@ func (o *output) recover() error {
 	}
 	defer m.Close()
 	own := func(r record) { o.owned[keyOf(fold(r.File))] = true }
-	whole, err := records(m, func(r record) error {
+	complete, err := records(m, func(r record) error {
 		own(r)
 		return nil
 	})
@@ -54,14 +54,14 @@ func (o *output) recover() error {
 	}
 	defer j.Close()
 	// The journal still has the record that is cut off here.
-	if err := m.Truncate(whole); err != nil {
+	if err := m.Truncate(complete); err != nil {
 		return err
 	}
-	if _, err := m.Seek(whole, io.SeekStart); err != nil {
+	if _, err := m.Seek(complete, io.SeekStart); err != nil {
 		return err
 	}
 	w := bufio.NewWriter(m)
-	if whole == 0 {
+	if complete == 0 {
 		if err := appendRecordTo(w, record{Format: format}); err != nil {
 			return err
 		}
@@ -84,27 +84,27 @@ func (o *output) recover() error {
 
 // records calls f with each file of a manifest. It returns the length of the complete lines: a
 // killed export may leave a partial one.
-func records(r io.Reader, f func(record) error) (whole int64, err error) {
+func records(r io.Reader, f func(record) error) (complete int64, err error) {
 	in := bufio.NewReader(r)
 	for n := 1; ; n++ {
 		line, err := in.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return whole, nil
+			return complete, nil
 		} else if err != nil {
-			return whole, err
+			return complete, err
 		}
-		whole += int64(len(line))
+		complete += int64(len(line))
 		var e record
 		switch err := json.Unmarshal(line, &e); {
 		case err != nil:
-			return whole, fmt.Errorf("%w: line %d: %w", millrace.ErrInvalid, n, err)
+			return complete, fmt.Errorf("%w: line %d: %w", millrace.ErrInvalid, n, err)
 		case n == 1 && e.Format != format:
-			return whole, fmt.Errorf("%w: the manifest comes from another version of millrace", millrace.ErrConflict)
+			return complete, fmt.Errorf("%w: the manifest comes from another version of millrace", millrace.ErrConflict)
 		case e.File == "":
 			continue
 		}
 		if err := f(e); err != nil {
-			return whole, err
+			return complete, err
 		}
 	}
 }
@@ -118,4 +118,4 @@ func appendRecordTo(w io.Writer, r record) error {
 	return err
 }
 
-func (o *output) say(r record) error { return appendRecordTo(o.said, r) }
+func (o *output) say(r record) error { return appendRecordTo(o.journalBuf, r) }

@@ -74,7 +74,7 @@ func TestMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var c Counts
-			held := peak(t, func(look func()) {
+			used := peak(t, func(look func()) {
 				var err error
 				c, err = write(&Options{Progress: func(done int) {
 					if done%500 == 0 {
@@ -85,13 +85,13 @@ func TestMemory(t *testing.T) {
 					t.Fatal(err)
 				}
 			})
-			t.Logf("%d pages, %d MB written, %d kB held at most", c.Pages, c.Bytes>>20, held>>10)
+			t.Logf("%d pages, %d MB written, %d kB held at most", c.Pages, c.Bytes>>20, used>>10)
 			limit := uint64(4 << 20)
 			if name == "parquet" {
 				limit = 3 * groupBytes
 			}
-			if held > limit {
-				t.Errorf("%d bytes are held, at most %d", held, limit)
+			if used > limit {
+				t.Errorf("%d bytes are held, at most %d", used, limit)
 			}
 		})
 	}

@@ -29,14 +29,14 @@ func Lines(ctx context.Context, w io.Writer, sites []Site, o *Options) (Counts, 
 	enc.SetEscapeHTML(false)
 	var c Counts
 	var of *Site
-	var said []policy.Statement
+	var terms []policy.Statement
 	err := each(ctx, sites, true, o, func(e entry) error {
 		if e.site != of {
-			of, said = e.site, policy.Statements(e.site.Terms)
+			of, terms = e.site, policy.Statements(e.site.Terms)
 		}
 		c.Pages++
 		p := sound(e.page)
-		return enc.Encode(line{Page: p, Text: p.Text(), Site: e.base, Revision: p.Version, Terms: said})
+		return enc.Encode(line{Page: p, Text: p.Text(), Site: e.base, Revision: p.Version, Terms: terms})
 	})
 	if err == nil {
 		err = out.finish()
@@ -60,7 +60,7 @@ func Changes(ctx context.Context, w io.Writer, site Site, since millrace.Cursor,
 	out := newCounter(w)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
-	base, said := site.View.Site().Base, policy.Statements(site.Terms)
+	base, terms := site.View.Site().Base, policy.Statements(site.Terms)
 	var c Counts
 	change := func(ch millrace.Change) error {
 		var p *millrace.Page
@@ -74,7 +74,7 @@ func Changes(ctx context.Context, w io.Writer, site Site, since millrace.Cursor,
 		case p != nil:
 			c.Pages++
 			p = sound(p)
-			return enc.Encode(line{Page: p, Text: p.Text(), Site: base, Revision: p.Version, Terms: said})
+			return enc.Encode(line{Page: p, Text: p.Text(), Site: base, Revision: p.Version, Terms: terms})
 		case ch.Kind != millrace.KindCheckpoint && !ch.New: // skip pages that were added and deleted in between
 			c.Removed++
 			return enc.Encode(gone{ch.URL, base, true})

@@ -234,7 +234,7 @@ func TestMarkdownCase(t *testing.T) {
 func TestMarkdownPart(t *testing.T) {
 	dir, sites := t.TempDir(), mill()
 	to := tree(dir, sites)
-	whole, err := Markdown(t.Context(), to, sites, nil)
+	full, err := Markdown(t.Context(), to, sites, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestMarkdownPart(t *testing.T) {
 	if d := cmp.Diff(before, after); d != "" {
 		t.Error(d)
 	}
-	if c, err = Markdown(t.Context(), to, sites[1:], nil); err != nil || c.Removed != whole.Files-1 {
+	if c, err = Markdown(t.Context(), to, sites[1:], nil); err != nil || c.Removed != full.Files-1 {
 		t.Errorf("%+v %v", c, err)
 	}
 }
@@ -321,15 +321,15 @@ func TestMarkdownRefused(t *testing.T) {
 	if d := cmp.Diff(map[string]string{"thesis.md": "mine"}, files(t, dir)); d != "" {
 		t.Error(d)
 	}
-	held := t.TempDir()
-	if err := os.Mkdir(filepath.Join(held, hidden), 0o755); err != nil {
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, hidden), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	f := flock.New(filepath.Join(held, filepath.FromSlash(lockName)))
+	f := flock.New(filepath.Join(folder, filepath.FromSlash(lockName)))
 	if locked, err := f.TryLock(); err != nil || !locked {
 		t.Fatal(locked, err)
 	}
-	if _, err := Markdown(t.Context(), tree(held, sites), sites, nil); !errors.Is(err, millrace.ErrConflict) {
+	if _, err := Markdown(t.Context(), tree(folder, sites), sites, nil); !errors.Is(err, millrace.ErrConflict) {
 		t.Error(err)
 	}
 	f.Close()
@@ -346,22 +346,22 @@ func TestMarkdownRefused(t *testing.T) {
 	if _, err := hex.DecodeString(empty); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(held, filepath.FromSlash(manifestName)), []byte(lines), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, filepath.FromSlash(manifestName)), []byte(lines), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if runtime.GOOS != "windows" {
-		if err := os.Symlink(filepath.Dir(out), filepath.Join(held, "l")); err != nil {
+		if err := os.Symlink(filepath.Dir(out), filepath.Join(folder, "l")); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Symlink(filepath.Dir(out), filepath.Join(held, "mill.example")); err != nil {
+		if err := os.Symlink(filepath.Dir(out), filepath.Join(folder, "mill.example")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Markdown(t.Context(), tree(held, sites), sites, nil); err == nil {
+		if _, err := Markdown(t.Context(), tree(folder, sites), sites, nil); err == nil {
 			t.Error("a link led out of the folder")
 		}
-		os.Remove(filepath.Join(held, "mill.example"))
+		os.Remove(filepath.Join(folder, "mill.example"))
 	}
-	if _, err := Markdown(t.Context(), tree(held, sites), sites, nil); err != nil {
+	if _, err := Markdown(t.Context(), tree(folder, sites), sites, nil); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(out); err != nil {

@@ -51,11 +51,11 @@ func Folders(bases []string) map[string]string {
 // could reject or misread are replaced by or prefixed with "_". A changed part of the path
 // ends with a hash of the original part.
 func fileName(base, pageURL string) string {
-	identity := canon.Relative(base, pageURL)
-	rest, inside := strings.CutPrefix(identity, "/")
+	pagePath := canon.Relative(base, pageURL)
+	rest, inside := strings.CutPrefix(pagePath, "/")
 	var parts []string
 	if !inside { // a page outside the base
-		_, rest, _ = strings.Cut(identity, "://")
+		_, rest, _ = strings.Cut(pagePath, "://")
 		parts = append(parts, "_elsewhere")
 	}
 	rest, query, asked := strings.Cut(rest, "?")
@@ -74,7 +74,7 @@ func fileName(base, pageURL string) string {
 	}
 	name = strings.Join(append(parts, name+".md"), "/")
 	if len(name) > maxPath {
-		return "_long/" + short(identity) + ".md"
+		return "_long/" + short(pagePath) + ".md"
 	}
 	return name
 }

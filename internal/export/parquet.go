@@ -256,9 +256,9 @@ func (t *table[T]) write(row *T, size int) error {
 	return t.w.Flush()
 }
 
-// close completes the file if whole is set; otherwise it discards the file.
-func (t *table[T]) close(whole bool) error {
-	if !whole {
+// close completes the file if complete is set; otherwise it discards the file.
+func (t *table[T]) close(complete bool) error {
+	if !complete {
 		t.w.Reset(io.Discard)
 		return nil
 	}

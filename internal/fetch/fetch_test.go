@@ -123,7 +123,7 @@ func TestStats(t *testing.T) {
 }
 
 // A connection whose body was read to its end is reused even if the request's context ends.
-func TestConnectionsAreKept(t *testing.T) {
+func TestConnectionsAreReused(t *testing.T) {
 	dials := 0
 	dial := memory(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/304" {

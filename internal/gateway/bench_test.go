@@ -54,7 +54,7 @@ func BenchmarkWarm(b *testing.B) {
 			}
 			requests[i], answers[r.URL.Path] = r, w
 		}
-		bare := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		plain := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			a := answers[r.URL.Path]
 			h := w.Header()
 			for name, value := range a.Header() {
@@ -69,7 +69,7 @@ func BenchmarkWarm(b *testing.B) {
 		for _, h := range []struct {
 			name string
 			http.Handler
-		}{{"bare", bare}, {"gateway", quiet{logged}}, {"gateway+log", logged}} {
+		}{{"bare", plain}, {"gateway", quiet{logged}}, {"gateway+log", logged}} {
 			b.Run(c.name+"/"+h.name, func(b *testing.B) {
 				rnd := rand.New(rand.NewPCG(1, 2))
 				w := &sink{}
@@ -119,10 +119,10 @@ func BenchmarkCold304(b *testing.B) {
 	}
 }
 
-// nothingKept discards events.
-type nothingKept struct{ last store.Event }
+// discardEvents discards events.
+type discardEvents struct{ last store.Event }
 
-func (k *nothingKept) Record(e store.Event) { k.last = e }
+func (k *discardEvents) Record(e store.Event) { k.last = e }
 
 // BenchmarkEvents measures the cost of the event and the metrics of a 304.
 func BenchmarkEvents(b *testing.B) {
@@ -132,10 +132,10 @@ func BenchmarkEvents(b *testing.B) {
 		o           Options
 	}{
 		{"none", gptBot, Options{}},
-		{"events", gptBot, Options{Events: new(nothingKept)}},
-		{"events of a browser", "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36", Options{Events: new(nothingKept)}},
+		{"events", gptBot, Options{Events: new(discardEvents)}},
+		{"events of a browser", "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36", Options{Events: new(discardEvents)}},
 		{"metrics", gptBot, Options{Metrics: NewMetrics()}},
-		{"both", gptBot, Options{Events: new(nothingKept), Metrics: NewMetrics()}},
+		{"both", gptBot, Options{Events: new(discardEvents), Metrics: NewMetrics()}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			c.o.Access.Bots = known(b)

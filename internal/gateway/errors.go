@@ -75,8 +75,8 @@ func (g *Gateway) fail(w *response, r *http.Request, err error) {
 // text. Errors are never cached, because they may concern one client.
 func (g *Gateway) refuse(w *response, r *http.Request, status int, err error) {
 	h := w.Header()
-	said := requestError(err)
-	if said != nil && said.Code == "" {
+	reqErr := requestError(err)
+	if reqErr != nil && reqErr.Code == "" {
 		err = nil // each protocol has its own text for it
 	}
 	if header, body, proto, ok := g.form(r, status, err); ok {
@@ -102,7 +102,7 @@ func (g *Gateway) refuse(w *response, r *http.Request, status int, err error) {
 	if h["Www-Authenticate"] != nil {
 		h.Set("Vary", "Authorization")
 	}
-	reply.Error(w, r, status, said)
+	reply.Error(w, r, status, reqErr)
 }
 
 // form returns an error in the form of its protocol, if the protocol has one.
@@ -137,8 +137,8 @@ func statusOf(err error) int {
 // requestError returns the message of an error for the sender of the request,
 // or nil if it has none.
 func requestError(err error) *millrace.RequestError {
-	said, _ := errors.AsType[*millrace.RequestError](err)
-	return said
+	reqErr, _ := errors.AsType[*millrace.RequestError](err)
+	return reqErr
 }
 
 // askToSign requests a signature by Web Bot Auth (RFC 9421, section 5).

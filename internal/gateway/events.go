@@ -204,8 +204,8 @@ func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
 	if of.Continuation {
 		e.HTML = -1 // the first part has counted the page
 	}
-	stands := e.Status == http.StatusNotModified // the client has the current version
-	if (e.Status == http.StatusOK || stands) && r.Method != http.MethodHead || of.Search {
+	notModified := e.Status == http.StatusNotModified // the client has the current version
+	if (e.Status == http.StatusOK || notModified) && r.Method != http.MethodHead || of.Search {
 		e.Results = of.PageCount
 	}
 	if e.Path = of.Page; e.Path == "" {

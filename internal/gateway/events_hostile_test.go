@@ -12,7 +12,7 @@ import (
 
 // A million user agents result in few bot names.
 func TestEventsOfManyNames(t *testing.T) {
-	g, kept := recorded(t, Options{})
+	g, eventLog := recorded(t, Options{})
 	n := 1_000_000
 	if testing.Short() {
 		n = 100_000
@@ -40,7 +40,7 @@ func TestEventsOfManyNames(t *testing.T) {
 			ask(g, "GET", "/a/llm.json", "User-Agent", agent)
 		}
 	}
-	all := kept.last()
+	all := eventLog.last()
 	if len(all) < 1500 {
 		t.Errorf("%d events", len(all))
 	}
@@ -54,13 +54,13 @@ func TestEventsOfManyNames(t *testing.T) {
 
 // Every request causes one event of a known kind.
 func TestEventsOfHostileRequests(t *testing.T) {
-	g, kept := recorded(t, Options{})
+	g, eventLog := recorded(t, Options{})
 	for _, text := range []string{
 		"<script>alert(1)</script>", "\x00\x1b[2J\r\nX: y", "\xff\xfe", "\u202e\u2028", strings.Repeat("x", 60_000), "'; DROP TABLE page; --", "../../etc/passwd", "%00", "=1+1",
 	} {
 		for _, target := range []string{"/notes?q=" + url.QueryEscape(text), "/notes?url=" + url.QueryEscape(text), "/" + url.PathEscape(text), "/notes/" + url.PathEscape(text), "/a/?" + url.QueryEscape(text)} {
 			w := ask(g, "GET", target, "User-Agent", gptBot, "X-OpenFeeder-Intent", text)
-			got := kept.last()
+			got := eventLog.last()
 			if len(got) != 1 {
 				t.Errorf("%.80q: %d events", target, len(got))
 				continue

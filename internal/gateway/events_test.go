@@ -49,14 +49,14 @@ const gptBot = "Mozilla/5.0 (compatible; GPTBot/1.2; +https://openai.com/gptbot)
 
 func recorded(t *testing.T, o Options) (*Gateway, *events) {
 	t.Helper()
-	kept := new(events)
-	o.Events, o.Access.Bots = kept, known(t)
-	return setup{files: site(), protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes)}}, o: o}.gateway(t), kept
+	eventLog := new(events)
+	o.Events, o.Access.Bots = eventLog, known(t)
+	return setup{files: site(), protocols: []edition.Protocol{{Name: "notes", Publisher: new(notes)}}, o: o}.gateway(t), eventLog
 }
 
 // The event of a response has its status, sizes, subject and sender.
 func TestEvents(t *testing.T) {
-	g, kept := recorded(t, Options{})
+	g, eventLog := recorded(t, Options{})
 	const tct, notesProtocol = "tct-01", "notes"
 	key := store.KeyPrefix + strings.Repeat("a", 40)
 	for _, tt := range []struct {
@@ -95,7 +95,7 @@ func TestEvents(t *testing.T) {
 	} {
 		before := time.Now()
 		w := ask(g, tt.method, tt.target, append(tt.fields, "User-Agent", gptBot)...)
-		got := kept.last()
+		got := eventLog.last()
 		if len(got) != 1 {
 			t.Errorf("%s: %d events", tt.name, len(got))
 			continue
@@ -120,11 +120,11 @@ func TestEvents(t *testing.T) {
 
 // The event of a response that is compressed or has no body has its sizes.
 func TestEventSizes(t *testing.T) {
-	g, kept := recorded(t, Options{})
+	g, eventLog := recorded(t, Options{})
 	size := func(fields ...string) (e store.Event, w *httptest.ResponseRecorder) {
 		t.Helper()
 		w = ask(g, "GET", "/a/llm.json", append(fields, "User-Agent", gptBot)...)
-		return kept.last()[0], w
+		return eventLog.last()[0], w
 	}
 	plain, _ := size()
 	for range 2 {
@@ -141,21 +141,21 @@ func TestEventSizes(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	ask(g, "GET", "/llm-pages.json", "Accept-Encoding", "gzip", "User-Agent", gptBot)
-	list := kept.last()[0]
+	list := eventLog.last()[0]
 	ask(g, "GET", "/llm-pages.json", "User-Agent", gptBot)
-	if whole := kept.last()[0]; list.Bytes >= whole.Bytes || list.Size != whole.Bytes {
-		t.Errorf("a list has %d bytes, coded %d of %d", whole.Bytes, list.Bytes, list.Size)
+	if full := eventLog.last()[0]; list.Bytes >= full.Bytes || list.Size != full.Bytes {
+		t.Errorf("a list has %d bytes, coded %d of %d", full.Bytes, list.Bytes, list.Size)
 	}
 	ask(g, "GET", "/llm-pages.json", "If-None-Match", "*", "User-Agent", gptBot)
-	if stands := kept.last()[0]; stands.Status != 304 || stands.Results != list.Results || stands.Results == 0 {
-		t.Errorf("a list that stands names its pages: %+v", stands)
+	if unmodified := eventLog.last()[0]; unmodified.Status != 304 || unmodified.Results != list.Results || unmodified.Results == 0 {
+		t.Errorf("a list that stands names its pages: %+v", unmodified)
 	}
 }
 
 // Requests of browsers, of the owner and for health checks cause no events.
 func TestNoEvents(t *testing.T) {
 	const browser = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
-	g, kept := recorded(t, Options{Dashboard: http.NotFoundHandler(), DashboardPath: "/dashboard"})
+	g, eventLog := recorded(t, Options{Dashboard: http.NotFoundHandler(), DashboardPath: "/dashboard"})
 	for _, target := range []string{"/", "/a/llm.json", "/llm-pages.json", "/none", "/robots.txt", "/notes?q=Home"} {
 		ask(g, "GET", target, "User-Agent", browser)
 		ask(g, "GET", target)
@@ -169,12 +169,12 @@ func TestNoEvents(t *testing.T) {
 	own := http.Header{}
 	mark(own)
 	ask(g, "GET", "/a/llm.json", "User-Agent", gptBot, ownerField, own.Get(ownerField))
-	if got := kept.last(); len(got) != 0 {
+	if got := eventLog.last(); len(got) != 0 {
 		t.Errorf("%+v", got)
 	}
 	release()
 	ask(g, "GET", "/a/llm.json", "User-Agent", gptBot, ownerField, own.Get(ownerField))
-	if got := kept.last(); len(got) != 1 {
+	if got := eventLog.last(); len(got) != 1 {
 		t.Errorf("%d events with a mark that has ended", len(got))
 	}
 }
@@ -197,7 +197,7 @@ func TestEventsOfOwnClients(t *testing.T) {
 		if c.trusted != "" {
 			o.Access.Proxies = []netip.Prefix{netip.MustParsePrefix(c.trusted)}
 		}
-		g, kept := recorded(t, o)
+		g, eventLog := recorded(t, o)
 		r := httptest.NewRequest(http.MethodGet, "/a/llm.json", nil)
 		r.RemoteAddr = c.from
 		r.Header.Set("User-Agent", c.agent)
@@ -205,7 +205,7 @@ func TestEventsOfOwnClients(t *testing.T) {
 			r.Header.Set("X-Forwarded-For", c.forwarded)
 		}
 		g.ServeHTTP(httptest.NewRecorder(), r)
-		if got := len(kept.last()); got != c.events {
+		if got := len(eventLog.last()); got != c.events {
 			t.Errorf("%s: %d events, want %d", name, got, c.events)
 		}
 	}
@@ -214,22 +214,22 @@ func TestEventsOfOwnClients(t *testing.T) {
 // A refused bot causes an event with its request. Its signature is verified
 // after the response.
 func TestEventsOfClasses(t *testing.T) {
-	g, kept := recorded(t, Options{Access: access.Options{Rules: rules(t, "training=403")}})
+	g, eventLog := recorded(t, Options{Access: access.Options{Rules: rules(t, "training=403")}})
 	ask(g, "GET", "/llm-pages.json", "User-Agent", gptBot)
 	ask(g, "GET", "/a/", "User-Agent", gptBot)
 	ask(g, "GET", "/notes?q=never+asked", "User-Agent", gptBot)
-	got := kept.last()
+	got := eventLog.last()
 	if len(got) != 3 || got[2].Status != 403 || got[2].Protocol != "notes" || got[2].Path != "/notes" || got[0].Status != 403 || got[0].Protocol != "tct-01" || got[0].Endpoint != store.EndpointIndex ||
 		got[1].Status != 403 || got[1].Protocol != "html" || got[1].Path != "/a/" {
 		t.Errorf("%+v", got)
 	}
 
 	signed := &signers{}
-	g, kept = recorded(t, Options{Access: access.Options{Agents: signed}})
-	kept.new = make(chan struct{}, 1)
+	g, eventLog = recorded(t, Options{Access: access.Options{Agents: signed}})
+	eventLog.new = make(chan struct{}, 1)
 	for _, tt := range []struct {
 		signature, agent, bot string
-		verdict               store.BotIdentity
+		identity              store.BotIdentity
 	}{
 		{"chatgpt.com", "Mozilla/5.0", "ChatGPT-Agent", store.Verified},
 		{"unknown.example", "Mozilla/5.0", "other", store.Verified},
@@ -237,9 +237,9 @@ func TestEventsOfClasses(t *testing.T) {
 		{"away", "ClaudeBot/1.0", "ClaudeBot", store.Unverified},
 	} {
 		ask(g, "GET", "/llm-pages.json", "User-Agent", tt.agent, "Signature", tt.signature)
-		<-kept.new
-		got := kept.last()[0]
-		if got.Bot != tt.bot || got.Identity != tt.verdict || got.Path != "/llm-pages.json" || got.Status != 200 {
+		<-eventLog.new
+		got := eventLog.last()[0]
+		if got.Bot != tt.bot || got.Identity != tt.identity || got.Path != "/llm-pages.json" || got.Status != 200 {
 			t.Errorf("%s: %+v", tt.signature, got)
 		}
 	}
@@ -276,19 +276,19 @@ func TestEventsOfSignedFields(t *testing.T) {
 // A response that breaks off causes an event of a failure, and a long one
 // causes its event at its end.
 func TestEventsOfBrokenAnswers(t *testing.T) {
-	g, kept := recorded(t, Options{})
+	g, eventLog := recorded(t, Options{})
 	r := httptest.NewRequest(http.MethodGet, "/llm-pages.json", nil)
 	r.Header.Set("User-Agent", gptBot)
-	g.ServeHTTP(&brief{header: make(http.Header)}, r)
-	got := kept.last()
+	g.ServeHTTP(&droppedClient{header: make(http.Header)}, r)
+	got := eventLog.last()
 	if len(got) != 1 || got[0].Status != 0 || store.OutcomeOf(got[0].Status) != store.Failed || got[0].Protocol != "tct-01" {
 		t.Errorf("%+v", got)
 	}
 	for _, target := range []string{"/a/", "/style.css", "/robots.txt", "/notes?url=/a/"} {
 		r := httptest.NewRequest(http.MethodGet, target, nil)
 		r.Header.Set("User-Agent", gptBot)
-		g.ServeHTTP(&brief{header: make(http.Header)}, r)
-		if got := kept.last(); len(got) != 1 || got[0].Status != 0 {
+		g.ServeHTTP(&droppedClient{header: make(http.Header)}, r)
+		if got := eventLog.last(); len(got) != 1 || got[0].Status != 0 {
 			t.Errorf("%s: %+v", target, got)
 		}
 	}
@@ -303,26 +303,26 @@ func TestEventsOfBrokenAnswers(t *testing.T) {
 	}()
 	cancel()
 	<-done
-	if got := kept.last(); len(got) != 1 || got[0].Protocol != "notes" || got[0].Endpoint != store.EndpointIndex {
+	if got := eventLog.last(); len(got) != 1 || got[0].Protocol != "notes" || got[0].Endpoint != store.EndpointIndex {
 		t.Errorf("%+v", got)
 	}
 	ask(g, "POST", "/notes/update", "User-Agent", gptBot)
-	if got := kept.last(); len(got) != 0 {
+	if got := eventLog.last(); len(got) != 0 {
 		t.Errorf("an update causes an event: %+v", got)
 	}
 }
 
-// brief is a client that disconnects in the middle of the body.
-type brief struct{ header http.Header }
+// droppedClient is a client that disconnects in the middle of the body.
+type droppedClient struct{ header http.Header }
 
-func (b *brief) Header() http.Header       { return b.header }
-func (b *brief) WriteHeader(int)           {}
-func (b *brief) Write([]byte) (int, error) { return 1, http.ErrHandlerTimeout }
+func (b *droppedClient) Header() http.Header       { return b.header }
+func (b *droppedClient) WriteHeader(int)           {}
+func (b *droppedClient) Write([]byte) (int, error) { return 1, http.ErrHandlerTimeout }
 
 // In front of a site, its pages cause page events, even with a query. Errors of its server
 // cause events of failures.
 func TestEventsInFront(t *testing.T) {
-	kept := &events{new: make(chan struct{}, 1)}
+	eventLog := &events{new: make(chan struct{}, 1)}
 	one := page("/?p=7", "Seven")
 	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -346,7 +346,7 @@ func TestEventsInFront(t *testing.T) {
 			}
 		}
 		_, _ = w.Write([]byte("<html><head></head><p>A page."))
-	}), proxy.Options{}, setup{pages: []*millrace.Page{page("/", "Home"), one}, o: Options{Events: kept, Access: access.Options{Bots: known(t)}}}, nil)
+	}), proxy.Options{}, setup{pages: []*millrace.Page{page("/", "Home"), one}, o: Options{Events: eventLog, Access: access.Options{Bots: known(t)}}}, nil)
 	for _, tt := range []struct {
 		target string
 		fields []string
@@ -380,8 +380,8 @@ func TestEventsInFront(t *testing.T) {
 		case tt.status != 0:
 			t.Fatal(err)
 		}
-		<-kept.new
-		e := kept.last()[0]
+		<-eventLog.new
+		e := eventLog.last()[0]
 		if e.Protocol != "html" || e.Path != tt.path || e.Endpoint != tt.kind || e.Status != tt.status || e.Cached != (tt.status == 304) {
 			t.Errorf("%s: %+v", tt.target, e)
 		}

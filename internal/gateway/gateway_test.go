@@ -128,10 +128,10 @@ func TestPagesWithLinks(t *testing.T) {
 		t.Errorf("%v", h)
 	}
 	head := ask(g, "HEAD", "/a/")
-	said := head.Header().Clone()
-	said["Content-Digest"] = said["Repr-Digest"]
-	delete(said, "Repr-Digest")
-	if diff := cmp.Diff(h, said); diff != "" || head.Body.Len() > 0 || head.Code != 200 {
+	expected := head.Header().Clone()
+	expected["Content-Digest"] = expected["Repr-Digest"]
+	delete(expected, "Repr-Digest")
+	if diff := cmp.Diff(h, expected); diff != "" || head.Body.Len() > 0 || head.Code != 200 {
 		t.Errorf("HEAD differs: %s", diff)
 	}
 	not := ask(g, "GET", "/a/", "If-None-Match", `"other", `+etag)

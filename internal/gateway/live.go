@@ -120,12 +120,12 @@ func (g *Gateway) serve(w *response, r *http.Request, s millrace.Handler, scope 
 	}
 	ctx := r.Context()
 	if proto.Guarded || scope != millrace.ScopeRead {
-		held, done, err := w.Lease(ctx, scope)
+		leased, done, err := w.Lease(ctx, scope)
 		if err != nil {
 			return err
 		}
 		defer done()
-		ctx = held
+		ctx = leased
 		w.keyed = true
 	}
 	if err := w.Charge(); err != nil {

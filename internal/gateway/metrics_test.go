@@ -51,9 +51,9 @@ func fromHere(g http.Handler, target string, fields ...string) *httptest.Respons
 
 func TestMetrics(t *testing.T) {
 	m := NewMetrics()
-	looked := time.Now().Add(-time.Minute)
+	scanned := time.Now().Add(-time.Minute)
 	o := Options{Access: access.Options{Bots: known(t)}, Metrics: m, MetricsOptions: MetricsOptions{
-		LastScan: func() (time.Time, bool) { return looked, true },
+		LastScan: func() (time.Time, bool) { return scanned, true },
 		Dropped:  func() uint64 { return 7 },
 		Behind: func() []Behind {
 			return []Behind{{Name: `a "quoted" one`, Events: 3, Age: 90 * time.Second}, {Name: `a "quoted" one`}, {Name: "\xff"}}

@@ -144,8 +144,8 @@ func (n *notes) RenderError(r *http.Request, status int, err error) (http.Header
 		return nil, nil, false
 	}
 	code, text := "ERROR", http.StatusText(status)
-	if said, ok := errors.AsType[*millrace.RequestError](err); ok {
-		code, text = cmp.Or(said.Code, code), said.Text
+	if reqErr, ok := errors.AsType[*millrace.RequestError](err); ok {
+		code, text = cmp.Or(reqErr.Code, code), reqErr.Text
 	}
 	body, _ := json.Marshal(map[string]any{"notes": map[string]any{"status": status, "code": code, "text": text}})
 	return http.Header{"Content-Type": {"application/json"}, "X-Notes": {"1"}, "Cache-Control": {"public, max-age=60"}, "Content-Length": {"7"}}, body, true
@@ -189,7 +189,7 @@ func (n *notes) Serve(w http.ResponseWriter, r *http.Request, live millrace.Live
 		v, err := live.Wait(r.Context(), after)
 		if err != nil {
 			fmt.Fprintf(w, "end %s\n", millrace.ErrorCode(err))
-			return nil //nolint:nilerr // it was told
+			return nil //nolint:nilerr // the error is in the response
 		}
 		after = v.Site().Seq
 		fmt.Fprintln(w, "at", after)

@@ -52,8 +52,8 @@ func (f forms) All(context.Context, millrace.View) iter.Seq2[*millrace.Document,
 
 func (f forms) Advertise(millrace.View) millrace.Advertisement {
 	return millrace.Advertisement{
-		Page: func(_ context.Context, identity string) ([]millrace.Link, error) {
-			if identity != "/a/" {
+		Page: func(_ context.Context, pagePath string) ([]millrace.Link, error) {
+			if pagePath != "/a/" {
 				return nil, nil
 			}
 			return []millrace.Link{{URL: "/a/form", Rel: "alternate", Type: formType, Vary: "Accept"}}, nil

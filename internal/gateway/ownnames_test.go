@@ -35,7 +35,7 @@ func TestOwnNames(t *testing.T) {
 	protocols := []edition.Protocol{{Name: "lists", Publisher: lists{}}}
 	own := inMemory("index.html", "<p>home", "llms.txt", "theirs", "docs/llms.txt", "theirs", "feed.json", "theirs", "a/index.md", "theirs", "list.txt", "theirs")
 	g := setup{files: own, protocols: protocols}.gateway(t)
-	bare := setup{files: site(), protocols: protocols}.gateway(t)
+	noFiles := setup{files: site(), protocols: protocols}.gateway(t)
 	for at, want := range map[string]string{
 		"/llms.txt": "theirs", "/docs/llms.txt": "theirs", "/feed.json": "theirs", "/a/index.md": "theirs",
 		"/llms-full.txt": "ours", "/feed.atom": "ours", // the site has no such file
@@ -44,7 +44,7 @@ func TestOwnNames(t *testing.T) {
 		if w := ask(g, "GET", at); w.Code != 200 || w.Body.String() != want {
 			t.Errorf("%s: %d %q, want %q", at, w.Code, w.Body, want)
 		}
-		if w := ask(bare, "GET", at); w.Code != 200 || w.Body.String() != "ours" {
+		if w := ask(noFiles, "GET", at); w.Code != 200 || w.Body.String() != "ours" {
 			t.Errorf("%s of a site without: %d %q", at, w.Code, w.Body)
 		}
 	}

@@ -50,12 +50,12 @@ func TestFilesRate(t *testing.T) {
 	}{{2000, 0, 2000, 2000}, {0, 2000, 2000, 1000}, {2000, 3000, 2000, 1500}} {
 		g := slowly(t, Options{Access: access.Options{FilesRate: c.each, FilesRateTotal: c.all}})
 		synctest.Test(t, func(t *testing.T) {
-			whole, took := get(g, "GET", "/llm-pages.json", "192.0.2.1")
-			if whole < 10_000 {
-				t.Fatalf("%d bytes", whole)
+			length, took := get(g, "GET", "/llm-pages.json", "192.0.2.1")
+			if length < 10_000 {
+				t.Fatalf("%d bytes", length)
 			}
 			expect := func(rate float64) time.Duration {
-				return time.Duration((float64(whole)/rate - 2) * float64(time.Second))
+				return time.Duration((float64(length)/rate - 2) * float64(time.Second))
 			}
 			near("one", took, expect(c.one))
 			time.Sleep(time.Hour)

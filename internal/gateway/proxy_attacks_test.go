@@ -415,7 +415,7 @@ func TestProxySlowClients(t *testing.T) {
 	var memory runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&memory)
-	held := memory.HeapAlloc
+	initial := memory.HeapAlloc
 	var mu sync.Mutex
 	conns := make([]net.Conn, 0, clients)
 	defer func() {
@@ -447,7 +447,7 @@ func TestProxySlowClients(t *testing.T) {
 	dialling.Wait()
 	runtime.GC()
 	runtime.ReadMemStats(&memory)
-	if grown := int64(memory.HeapAlloc) - int64(held); grown > 64<<20 {
+	if grown := int64(memory.HeapAlloc) - int64(initial); grown > 64<<20 {
 		t.Errorf("%d slow clients take %d MB", clients, grown>>20)
 	}
 	// Each connection has a goroutine, and more in the transport and the server if forwarded.

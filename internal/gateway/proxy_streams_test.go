@@ -20,8 +20,8 @@ import (
 	"github.com/millrace/millrace/internal/proxy"
 )
 
-// keptLimit is a server's time limit that also a slow test machine keeps.
-const keptLimit = 400 * time.Millisecond
+// testTimeLimit is a server's time limit that even a slow test machine meets.
+const testTimeLimit = 400 * time.Millisecond
 
 // The response of the site's server is passed on as it arrives, interim responses first. A
 // stream lasts as long as data flows, whatever the server's other limits are.
@@ -40,7 +40,7 @@ func TestProxyStreams(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			<-next
 		}
-	}), proxy.Options{}, setup{}, &ServerOptions{ReadTimeout: keptLimit, WriteTimeout: keptLimit})
+	}), proxy.Options{}, setup{}, &ServerOptions{ReadTimeout: testTimeLimit, WriteTimeout: testTimeLimit})
 	var hints []string
 	trace := &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
 		hints = append(hints, fmt.Sprint(code, h["Link"]))
@@ -65,7 +65,7 @@ func TestProxyStreams(t *testing.T) {
 			t.Fatalf("%q %v", line, err)
 		}
 		_, _ = lines.ReadString('\n')
-		time.Sleep(keptLimit + keptLimit/8) // longer than both limits
+		time.Sleep(testTimeLimit + testTimeLimit/8) // longer than both limits
 		next <- true
 	}
 	if rest, err := io.ReadAll(lines); err != nil || len(rest) != 0 {
@@ -82,11 +82,11 @@ func TestProxyUploads(t *testing.T) {
 		}
 		body, err := io.ReadAll(r.Body)
 		fmt.Fprintf(w, "%s %v", body, err)
-	}), proxy.Options{}, setup{}, &ServerOptions{ReadTimeout: keptLimit, WriteTimeout: keptLimit})
+	}), proxy.Options{}, setup{}, &ServerOptions{ReadTimeout: testTimeLimit, WriteTimeout: testTimeLimit})
 	pr, pw := io.Pipe()
 	go func() {
 		for _, part := range []string{"slow", "ly", " but surely"} {
-			time.Sleep(keptLimit + keptLimit/8)
+			time.Sleep(testTimeLimit + testTimeLimit/8)
 			_, _ = io.WriteString(pw, part)
 		}
 		_ = pw.Close()
@@ -179,7 +179,7 @@ func TestProxyUpgrades(t *testing.T) {
 		defer c.Close()
 		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Accept: a\r\n\r\n")
 		_, _ = io.Copy(c, rw)
-	}), proxy.Options{}, setup{}, &ServerOptions{ReadTimeout: keptLimit, WriteTimeout: keptLimit})
+	}), proxy.Options{}, setup{}, &ServerOptions{ReadTimeout: testTimeLimit, WriteTimeout: testTimeLimit})
 	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(b.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -194,14 +194,14 @@ func TestProxyUpgrades(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 	for range 3 {
-		time.Sleep(keptLimit + keptLimit/8) // longer than the server's limits
-		said := make([]byte, 1000)
-		_, _ = rand.Read(said)
-		if _, err := c.Write(said); err != nil {
+		time.Sleep(testTimeLimit + testTimeLimit/8) // longer than the server's limits
+		sent := make([]byte, 1000)
+		_, _ = rand.Read(sent)
+		if _, err := c.Write(sent); err != nil {
 			t.Fatal(err)
 		}
-		heard := make([]byte, len(said))
-		if _, err := io.ReadFull(r, heard); err != nil || !bytes.Equal(said, heard) {
+		received := make([]byte, len(sent))
+		if _, err := io.ReadFull(r, received); err != nil || !bytes.Equal(sent, received) {
 			t.Fatal(err)
 		}
 	}

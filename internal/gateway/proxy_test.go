@@ -318,10 +318,10 @@ func TestProxyRedirects(t *testing.T) {
 
 // The page that the root redirects to has the site's links, once the redirect is known.
 func TestProxyHome(t *testing.T) {
-	looked := make(chan string, 8)
+	requests := make(chan string, 8)
 	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodHead {
-			looked <- r.Host + r.URL.Path
+			requests <- r.Host + r.URL.Path
 		}
 		if r.URL.Path == "/blog/" {
 			w.Header().Set("Location", "http://"+r.Host+"/blog/en/?v=1")
@@ -341,7 +341,7 @@ func TestProxyHome(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	if a, b := <-looked, <-looked; a != "x.test/blog/" || b != "x.test/blog/en/" {
+	if a, b := <-requests, <-requests; a != "x.test/blog/" || b != "x.test/blog/en/" {
 		t.Errorf("%s, %s", a, b)
 	}
 	// Requests outside of the base are forwarded, too, without links.

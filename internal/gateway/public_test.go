@@ -198,7 +198,7 @@ func TestConditionErrors(t *testing.T) {
 }
 
 // A redirect may be cached.
-func TestRedirectIsKept(t *testing.T) {
+func TestRedirectIsCacheable(t *testing.T) {
 	g := setup{base: "https://x.test/blog/", files: site()}.gateway(t)
 	for _, target := range []string{"/", "/blog", "/blog/a"} {
 		if w := ask(g, "GET", target); w.Code != 301 || w.Header().Get("Cache-Control") != "max-age=3600" {

@@ -69,7 +69,7 @@ func linkedPage(html string) string {
 
 // Clients get the current bytes of a page in both codings and with both methods, even if the
 // site's server sends outdated validators.
-func TestKeptPagesAreCurrent(t *testing.T) {
+func TestCachedPagesAreCurrent(t *testing.T) {
 	for name, s := range map[string]*scripted{
 		"truthful or not": {header: http.Header{"Etag": {`"always"`}}},
 		"by date":         {header: http.Header{"Last-Modified": {"Fri, 02 Jan 2026 03:04:05 GMT"}}},
@@ -104,12 +104,12 @@ func TestKeptPagesAreCurrent(t *testing.T) {
 }
 
 // Only pages that any client may get are cached, and only while they have the links.
-func TestKeptPages(t *testing.T) {
+func TestCachedPages(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		header  http.Header
 		request []string
-		kept    bool
+		cached  bool
 	}{
 		{"a validator", http.Header{"Etag": {`"v1"`}}, nil, true},
 		{"no validator", nil, nil, true},
@@ -137,11 +137,11 @@ func TestKeptPages(t *testing.T) {
 			}
 		}
 		host := strings.TrimPrefix(b.url, "http://")
-		if _, body := b.g.server.CachedBody(host+"/a/", mark); (body != nil) != c.kept {
-			t.Errorf("%s: %d bytes are kept, want %t", c.name, len(body), c.kept)
+		if _, body := b.g.server.CachedBody(host+"/a/", mark); (body != nil) != c.cached {
+			t.Errorf("%s: %d bytes are kept, want %t", c.name, len(body), c.cached)
 		}
-		if held := b.g.pages.Held(); held != 0 {
-			t.Errorf("%s: %d bytes are still counted", c.name, held)
+		if counted := b.g.pages.Held(); counted != 0 {
+			t.Errorf("%s: %d bytes are still counted", c.name, counted)
 		}
 	}
 }
@@ -216,8 +216,8 @@ func TestRecodeRequestsIdentity(t *testing.T) {
 					t.Errorf("%s, chunked %t, request %d: %.80q", c.name, chunked, i, got)
 				}
 			}
-			if held := b.g.pages.Held(); held != 0 {
-				t.Errorf("%s: %d bytes are still counted", c.name, held)
+			if counted := b.g.pages.Held(); counted != 0 {
+				t.Errorf("%s: %d bytes are still counted", c.name, counted)
 			}
 		}
 	}
@@ -233,7 +233,7 @@ func request(t *testing.T, path string) *http.Request {
 }
 
 // A page that breaks off or is too large is passed on as it arrives.
-func TestKeptPagesThatAreNotWhole(t *testing.T) {
+func TestIncompletePagesAreNotCached(t *testing.T) {
 	big := "<html><head></head><body>" + strings.Repeat("x", 2<<20)
 	b := inFront(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -283,8 +283,8 @@ func TestKeptPagesThatAreNotWhole(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v, want %d", name, n, err, want)
 		}
 	}
-	if held := b.g.pages.Held(); held != 0 {
-		t.Errorf("%d bytes are still counted", held)
+	if counted := b.g.pages.Held(); counted != 0 {
+		t.Errorf("%d bytes are still counted", counted)
 	}
 }
 

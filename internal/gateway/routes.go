@@ -39,8 +39,8 @@ var steps = []step{
 
 // route runs the steps until one responds.
 func (g *Gateway) route(w *response, r *http.Request) {
-	if held := r.Header["If-None-Match"]; len(held) > 1 {
-		r.Header["If-None-Match"] = []string{strings.Join(held, ", ")} // one list (RFC 9110, section 5.3); net/http reads only the first line
+	if tags := r.Header["If-None-Match"]; len(tags) > 1 {
+		r.Header["If-None-Match"] = []string{strings.Join(tags, ", ")} // one list (RFC 9110, section 5.3); net/http reads only the first line
 	}
 	w.inner = basepath.Under(r, g.docs)
 	for _, step := range steps {

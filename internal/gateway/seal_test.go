@@ -78,10 +78,10 @@ func TestDirectoryPath(t *testing.T) {
 // A refused client without a verified identity gets Accept-Signature.
 func TestAskedToSign(t *testing.T) {
 	for _, c := range []struct {
-		agents access.Agents
-		signed string
-		asked  bool
-		told   bool // the response explains what is wrong with the signature
+		agents    access.Agents
+		signed    string
+		asked     bool
+		explained bool // the response explains what is wrong with the signature
 	}{
 		{new(signers), "", true, false},
 		{new(signers), "wrong", true, true},
@@ -95,7 +95,7 @@ func TestAskedToSign(t *testing.T) {
 		if got := w.Header().Get("Accept-Signature"); w.Code != 403 || (got == askToSign) != c.asked || !c.asked && got != "" {
 			t.Errorf("signed %q: %d, asked %q", c.signed, w.Code, got)
 		}
-		if body := w.Body.String(); strings.Contains(body, `"signature":"`) != c.told {
+		if body := w.Body.String(); strings.Contains(body, `"signature":"`) != c.explained {
 			t.Errorf("signed %q: %s", c.signed, body)
 		}
 	}

@@ -50,11 +50,11 @@ type Server struct {
 
 // post holds a gateway that is or was in use.
 type post struct {
-	g     *Gateway
-	open  atomic.Int64 // pending requests
-	left  atomic.Bool  // another gateway is in use
-	empty chan struct{}
-	told  atomic.Bool // empty is closed
+	g      *Gateway
+	open   atomic.Int64 // pending requests
+	left   atomic.Bool  // another gateway is in use
+	empty  chan struct{}
+	closed atomic.Bool // empty is closed
 }
 
 // NewServer returns a server with the gateway g.
@@ -111,7 +111,7 @@ func (p *post) leave() {
 
 // check closes empty when the last request of a replaced gateway has ended.
 func (p *post) check() {
-	if p.open.Load() == 0 && p.told.CompareAndSwap(false, true) {
+	if p.open.Load() == 0 && p.closed.CompareAndSwap(false, true) {
 		close(p.empty)
 	}
 }

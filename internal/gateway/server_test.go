@@ -373,19 +373,19 @@ func TestFloods(t *testing.T) {
 			if err := f.WriteSettings(); err != nil {
 				t.Fatal(err)
 			}
-			said := make(chan string, 1)
+			codes := make(chan string, 1)
 			go func() { // reads the error frame of the server
 				for {
 					switch frame, err := f.ReadFrame(); frame := frame.(type) {
 					case *http2.GoAwayFrame:
-						said <- frame.ErrCode.String()
+						codes <- frame.ErrCode.String()
 						return
 					case *http2.RSTStreamFrame:
-						said <- frame.ErrCode.String()
+						codes <- frame.ErrCode.String()
 						return
 					default:
 						if err != nil { // the frame may be lost with the connection
-							said <- "end"
+							codes <- "end"
 							return
 						}
 					}
@@ -395,10 +395,10 @@ func TestFloods(t *testing.T) {
 			for i := 0; word == ""; i++ {
 				err := c.flood(f, uint32(2*i+1))
 				select {
-				case word = <-said:
+				case word = <-codes:
 				default:
 					if err != nil {
-						word = <-said
+						word = <-codes
 					}
 				}
 			}

@@ -51,7 +51,7 @@ func TestOwnSitemap(t *testing.T) {
 	)
 	const elements = ` xmlns:x="https://x.test/ns?a&amp;b">` + "\n<x:version>1</x:version>"
 	for _, c := range []struct {
-		name, own, want, aside string
+		name, own, want, wantOwn string
 	}{
 		{"none", "", ourMap, ""},
 		{"a list", start + ">" + rest + end, start + elements + rest + end, ""},
@@ -79,10 +79,10 @@ func TestOwnSitemap(t *testing.T) {
 			}
 			robots := ask(g, "GET", "/robots.txt").Body.String()
 			const line = "Sitemap: https://x.test/sitemap-own.xml\n"
-			if w := ask(g, "GET", "/sitemap-own.xml"); c.aside == "" && (w.Code != 404 || strings.Contains(robots, line)) {
-				t.Errorf("nothing is aside, and there is %d %s; %s", w.Code, w.Body, robots)
-			} else if c.aside != "" && (w.Code != 200 || w.Body.String() != c.aside) {
-				t.Errorf("aside: %d %s", w.Code, w.Body)
+			if w := ask(g, "GET", "/sitemap-own.xml"); c.wantOwn == "" && (w.Code != 404 || strings.Contains(robots, line)) {
+				t.Errorf("no own sitemap expected, got %d %s; %s", w.Code, w.Body, robots)
+			} else if c.wantOwn != "" && (w.Code != 200 || w.Body.String() != c.wantOwn) {
+				t.Errorf("own sitemap: %d %s", w.Code, w.Body)
 			}
 		})
 	}
@@ -95,10 +95,10 @@ func TestEventOfSitemap(t *testing.T) {
 		inMemory("index.html", "<p>home"),
 		inMemory("index.html", "<p>home", "sitemap.xml", "<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'></urlset>"),
 	} {
-		kept := new(events)
-		g := setup{files: files, protocols: []edition.Protocol{{Name: "map", Publisher: mapper{}}}, o: Options{Events: kept, Access: access.Options{Bots: known(t)}}}.gateway(t)
+		eventLog := new(events)
+		g := setup{files: files, protocols: []edition.Protocol{{Name: "map", Publisher: mapper{}}}, o: Options{Events: eventLog, Access: access.Options{Bots: known(t)}}}.gateway(t)
 		w := ask(g, "GET", "/sitemap.xml", "User-Agent", gptBot)
-		got := kept.last()
+		got := eventLog.last()
 		if w.Code != 200 || len(got) != 1 || got[0].Protocol != "site" || got[0].Endpoint != store.EndpointIndex || got[0].Path != "/sitemap.xml" || got[0].Bytes == 0 {
 			t.Errorf("%d, %+v", w.Code, got)
 		}

@@ -60,8 +60,8 @@ func (l *leaf) analyse(x *search.Indexer, t search.Text) {
 	l.entry, l.print, l.ready = x.Entry(t), int64(search.Fingerprint(t.Text)), true
 }
 
-// whole divides the page and analyses all passages, once.
-func (it *item) whole(x *search.Indexer) {
+// analyseAll divides the page and analyses all passages, once.
+func (it *item) analyseAll(x *search.Indexer) {
 	it.once.Do(func() {
 		it.cut()
 		for i := range it.list {
@@ -96,7 +96,7 @@ func ahead(ctx context.Context, pages iter.Seq2[*item, error]) iter.Seq2[*item, 
 			done.Go(func() {
 				x := search.NewIndexer()
 				for it := range jobs {
-					it.whole(x)
+					it.analyseAll(x)
 				}
 			})
 		}
@@ -124,7 +124,7 @@ func ahead(ctx context.Context, pages iter.Seq2[*item, error]) iter.Seq2[*item, 
 		})
 		x := search.NewIndexer()
 		for it := range queue {
-			it.whole(x)
+			it.analyseAll(x)
 			if !yield(it, it.err) {
 				return
 			}

@@ -272,8 +272,8 @@ func TestTidy(t *testing.T) {
 	if err := f.index.Tidy(); err != nil {
 		t.Fatal(err)
 	}
-	for name, stays := range map[string]bool{"old.db": false, "young.db": true, "old.txt": true, "open.db": true, filepath.Base(f.index.path): true} {
-		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != stays {
+	for name, want := range map[string]bool{"old.db": false, "young.db": true, "old.txt": true, "open.db": true, filepath.Base(f.index.path): true} {
+		if _, err := os.Stat(filepath.Join(dir, name)); (err == nil) != want {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -83,7 +83,7 @@ func TestFresh(t *testing.T) {
 		}
 		for _, v := range views[max(0, i-2):] {
 			if v != nil {
-				onlyShown(f, v, text(2))
+				verifyHits(f, v, text(2))
 			}
 		}
 	}
@@ -122,8 +122,8 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// onlyShown verifies that each hit is a passage of a page in the view.
-func onlyShown(f *fixture, v millrace.View, question string) {
+// verifyHits verifies that each hit is a passage of a page in the view.
+func verifyHits(f *fixture, v millrace.View, question string) {
 	f.Helper()
 	found, err := f.index.Search(f.Context(), v, millrace.Query{Text: question, Limit: 100})
 	if errors.Is(err, millrace.ErrUnavailable) && f.state().stage < comparing {

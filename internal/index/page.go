@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/internal/search"
 )
 
-// kept is an indexed passage of a page.
-type kept struct{ id, hash, ord, length int64 }
+// storedPassage is an indexed passage of a page.
+type storedPassage struct{ id, hash, ord, length int64 }
 
 // take updates the index with a page. Unchanged passages keep their rows, so the cost
 // depends on what has changed.
@@ -101,13 +101,13 @@ func (u *update) take(ctx context.Context, w *work, it *item) (err error) {
 }
 
 // passagesOf returns the passages of a page, by their ids in the page.
-func (w *work) passagesOf(page int64) (map[string]kept, error) {
-	all := make(map[string]kept)
+func (w *work) passagesOf(page int64) (map[string]storedPassage, error) {
+	all := make(map[string]storedPassage)
 	if page == 0 {
 		return all, nil
 	}
 	return all, w.rows("SELECT id, hash, ord, length, chunk FROM passage WHERE page = ?", []any{page}, func(scan scanner) error {
-		var k kept
+		var k storedPassage
 		var name string
 		err := scan(&k.id, &k.hash, &k.ord, &k.length, &name)
 		all[name] = k
@@ -183,7 +183,7 @@ func (u *update) add(w *work, page int64, ord int, l *leaf, it *item) error {
 }
 
 // drop removes passages of a page.
-func (u *update) drop(w *work, page int64, passages map[string]kept) error {
+func (u *update) drop(w *work, page int64, passages map[string]storedPassage) error {
 	if len(passages) == 0 {
 		return nil
 	}

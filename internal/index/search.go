@@ -47,7 +47,7 @@ func (x *Index) Search(ctx context.Context, v millrace.View, q millrace.Query) (
 }
 
 func (x *Index) search(ctx context.Context, v millrace.View, q millrace.Query) (found *millrace.Found, err error) {
-	s := &searching{index: x, view: v, site: v.Site(), query: q, question: x.ask(ctx, q.Text), shown: make(map[int64]bool)}
+	s := &searching{index: x, view: v, site: v.Site(), query: q, question: x.ask(ctx, q.Text), visible: make(map[int64]bool)}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ type searching struct {
 	query      millrace.Query
 	question   question
 	statistics search.Statistics
-	shown      map[int64]bool // pages looked up in the view
+	visible    map[int64]bool // pages looked up in the view
 	texts      texts          // of the page of the last hit
 }
 
@@ -163,20 +163,20 @@ func (x *searching) Terms(prefix string, f func(term string, n int) bool) error 
 
 // Shown implements [search.Index].
 func (x *searching) Shown(ctx context.Context, page int64) (bool, error) {
-	if shown, ok := x.shown[page]; ok {
-		return shown, nil
+	if cached, ok := x.visible[page]; ok {
+		return cached, nil
 	}
 	var have millrace.Ref
 	if err := x.row("SELECT url, version FROM page WHERE id = ?", []any{page}, &have.URL, &have.Version); err != nil {
 		return false, err
 	}
 	p, err := x.view.Page(ctx, have)
-	shown := errors.Is(err, millrace.ErrUnmodified) || err == nil && p.Version == have.Version
-	if err != nil && !shown && !errors.Is(err, millrace.ErrNotFound) {
+	visible := errors.Is(err, millrace.ErrUnmodified) || err == nil && p.Version == have.Version
+	if err != nil && !visible && !errors.Is(err, millrace.ErrNotFound) {
 		return false, err
 	}
-	x.shown[page] = shown
-	return shown, nil
+	x.visible[page] = visible
+	return visible, nil
 }
 
 // Hit implements [search.Index].

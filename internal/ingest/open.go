@@ -121,8 +121,8 @@ func (o *Origin) Open(ctx context.Context, site store.Site, folder string, optio
 		source := folder
 		if o.From = o.Name; !way.Folder {
 			source, o.From = o.Name, o.Name+" "+way.Name
-			held := Held(site, o.From)
-			options.KnownRefs, options.Original = held.KnownRefs, held.Original
+			known := Held(site, o.From)
+			options.KnownRefs, options.Original = known.KnownRefs, known.Original
 		}
 		s, err := way.Open(source, &options)
 		if err == nil {

@@ -54,13 +54,13 @@ type Origin struct {
 
 	siteTitle func(ctx context.Context) (string, error) // see origin.Source; nil = unknown
 
-	close   func() error  // closes the source; nil = nothing to close
-	way     origin.Origin // the origin of the source; without a name = none
-	tried   bool          // the rules were tried
-	shown   Progress
-	last    atomic.Pointer[Scan]
-	failure atomic.Pointer[Failure]
-	skipped atomic.Int64 // pages skipped by the last scan
+	close    func() error  // closes the source; nil = nothing to close
+	way      origin.Origin // the origin of the source; without a name = none
+	tried    bool          // the rules were tried
+	progress Progress
+	last     atomic.Pointer[Scan]
+	failure  atomic.Pointer[Failure]
+	skipped  atomic.Int64 // pages skipped by the last scan
 
 	busy    atomic.Bool                 // the source is being read, or soon will be
 	follows atomic.Pointer[func() bool] // set while another process reads the source: reports whether its first scan is running
@@ -164,9 +164,9 @@ func (o *Origin) Run(ctx context.Context, site store.Site, to Publisher) error {
 	hold := lease.Hold
 	first := func() bool { return o.first(ctx, site) }
 	for {
-		held := false
+		acquired := false
 		err := hold(ctx, o.Store.Leases(), o.Lease(), func(ctx context.Context, l store.Lease) error {
-			held = true
+			acquired = true
 			o.follows.Store(nil)
 			if err := o.scan(ctx, site.Fenced(l), to); err != nil {
 				return err
@@ -174,14 +174,14 @@ func (o *Origin) Run(ctx context.Context, site store.Site, to Publisher) error {
 			return context.Cause(ctx)
 		})
 		conflict := errors.Is(err, millrace.ErrConflict)
-		if conflict && !held {
+		if conflict && !acquired {
 			o.follows.Store(&first)
 		}
 		o.busy.Store(false)
 		switch {
 		case ctx.Err() != nil:
 			return nil //nolint:nilerr // stopping is not a failure
-		case conflict && !held:
+		case conflict && !acquired:
 			o.Logger.Info("another process reads the source; publishing its pages", "source", o.Title)
 		case err != nil && !conflict && !to.Published():
 			return err
@@ -232,7 +232,7 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 		}
 		o.busy.Store(false)
 		switch {
-		case err != nil && first && !to.Published() && !o.held(ctx, site):
+		case err != nil && first && !to.Published() && !o.hasStored(ctx, site):
 			return err
 		case err != nil:
 			failing = true
@@ -299,8 +299,8 @@ func (o *Origin) Original(ctx context.Context, ref millrace.Ref) ([]byte, *extra
 // Live reports whether the pages come over the network.
 func (o *Origin) Live() bool { return o.way.Name != "" && !o.way.Folder }
 
-// held reports whether an earlier run has stored all of a live site.
-func (o *Origin) held(ctx context.Context, site store.Site) bool {
+// hasStored reports whether an earlier run has stored all of a live site.
+func (o *Origin) hasStored(ctx context.Context, site store.Site) bool {
 	v, err := site.Head(ctx)
 	if err != nil || v.Site().Pages == 0 {
 		return false
@@ -331,7 +331,7 @@ func (o *Origin) read(ctx context.Context, site store.Site) (*mirror.Report, err
 	defer bar.End()
 	mo := &mirror.Options{Logger: o.Logger}
 	if o.way.Progress {
-		o.shown = bar
+		o.progress = bar
 	} else {
 		mo.Progress = func(g mirror.Progress) { bar.Show(g.Done, g.Named) }
 	}
@@ -429,8 +429,8 @@ func (o *Origin) Update(ctx context.Context, site store.Site, to Publisher, urls
 
 // show shows how far a crawl is.
 func (o *Origin) show(done, known int) {
-	if o.shown != nil {
-		o.shown.Show(done, known)
+	if o.progress != nil {
+		o.progress.Show(done, known)
 	}
 }
 
@@ -446,12 +446,12 @@ const (
 
 // Compact compacts a site, unless another process is doing so.
 func Compact(ctx context.Context, st store.Store, name string, site store.Site) error {
-	held := false
+	acquired := false
 	err := lease.Hold(ctx, st.Leases(), "compact "+name, func(ctx context.Context, l store.Lease) error {
-		held = true
+		acquired = true
 		return site.Fenced(l).Compact(ctx, superseded, forgotten)
 	})
-	if !held && errors.Is(err, millrace.ErrConflict) {
+	if !acquired && errors.Is(err, millrace.ErrConflict) {
 		return nil
 	}
 	return err

@@ -103,17 +103,17 @@ func retire(ctx context.Context, st store.State, site store.Site, from, other st
 			return 0, 0, err
 		}
 	}
-	held, lost := 0, 0
-	err = compare(ctx, site, from, other, func(_ millrace.Ref, kept bool) error {
-		if held++; !kept {
+	total, lost := 0, 0
+	err = compare(ctx, site, from, other, func(_ millrace.Ref, listed bool) error {
+		if total++; !listed {
 			lost++
 		}
 		return nil
 	})
-	if err != nil || held == 0 && cursor == "" {
+	if err != nil || total == 0 && cursor == "" {
 		return 0, 0, err
 	}
-	if lost*5 >= held && lost > 0 && was.Unconfirmed != lost {
+	if lost*5 >= total && lost > 0 && was.Unconfirmed != lost {
 		unconfirmed = lost
 	}
 	var batch []millrace.Change
@@ -124,9 +124,9 @@ func retire(ctx context.Context, st store.State, site store.Site, from, other st
 		return err
 	}
 	if unconfirmed == 0 {
-		err = compare(ctx, site, from, other, func(ref millrace.Ref, kept bool) error {
+		err = compare(ctx, site, from, other, func(ref millrace.Ref, present bool) error {
 			c := millrace.Change{Kind: millrace.Delete, Ref: ref}
-			if kept {
+			if present {
 				c.Kind, c.Version = millrace.Put, ""
 			}
 			if batch = append(batch, c); len(batch) < 1000 {
@@ -145,21 +145,21 @@ func retire(ctx context.Context, st store.State, site store.Site, from, other st
 	return deleted, unconfirmed, stored.Save(ctx, retirement{Done: unconfirmed == 0, Unconfirmed: unconfirmed})
 }
 
-// compare calls each for every page that the source other lists. kept reports whether
+// compare calls each for every page that the source other lists. listed reports whether
 // from lists it, too.
-func compare(ctx context.Context, site store.Site, from, other string, each func(ref millrace.Ref, kept bool) error) error {
+func compare(ctx context.Context, site store.Site, from, other string, each func(ref millrace.Ref, listed bool) error) error {
 	for ref, err := range site.KnownRefs(ctx, other) {
 		if err != nil {
 			return err
 		}
-		kept := false
+		found := false
 		for _, err := range site.KnownRefs(ctx, from, ref.URL) {
 			if err != nil {
 				return err
 			}
-			kept = true
+			found = true
 		}
-		if err := each(ref, kept); err != nil {
+		if err := each(ref, found); err != nil {
 			return err
 		}
 	}

@@ -39,11 +39,11 @@ func URL(raw string) (string, error) {
 		authority = rest[:i]
 	}
 	at := strings.LastIndexByte(rest, '@')
-	switch shown := rest[at+1:]; {
+	switch hostPath := rest[at+1:]; {
 	case strings.Contains(authority, "@"):
-		return "", &urlError{"url-credentials", fmt.Sprintf("%s://%.100s: URL with a user name or password; remove them", scheme, shown)}
+		return "", &urlError{"url-credentials", fmt.Sprintf("%s://%.100s: URL with a user name or password; remove them", scheme, hostPath)}
 	case at >= 0: // with a slash in the password, the rest looks like a path
-		err = fmt.Errorf("URL \"%s://…@%.100s\": %w", scheme, shown, errors.Unwrap(err))
+		err = fmt.Errorf("URL \"%s://…@%.100s\": %w", scheme, hostPath, errors.Unwrap(err))
 	}
 	return "", err
 }

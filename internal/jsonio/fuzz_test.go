@@ -17,16 +17,16 @@ func FuzzReader(f *testing.F) {
 	}
 	f.Add([]byte(`{"items":[{"cUrl":"a","mUrl":"b","etag":"c"},{}],"version":1}`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
-		var whole, walked any
-		err := Unmarshal(doc, nil, &whole)
+		var decoded, walked any
+		err := Unmarshal(doc, nil, &decoded)
 		if err == nil && !json.Valid(doc) {
 			t.Fatalf("%q is accepted", doc)
 		}
 		if e := NewReader(bytes.NewReader(doc), nil).Decode(&walked); (e == nil) != (err == nil) {
 			t.Fatalf("%q: Unmarshal %v, Reader %v", doc, err, e)
 		}
-		if !cmp.Equal(whole, walked) && err == nil {
-			t.Fatalf("%q: Unmarshal %v, Reader %v", doc, whole, walked)
+		if !cmp.Equal(decoded, walked) && err == nil {
+			t.Fatalf("%q: Unmarshal %v, Reader %v", doc, decoded, walked)
 		}
 		if e := NewReader(bytes.NewReader(doc), nil).Skip(); (e == nil) != (err == nil) {
 			t.Fatalf("%q: Unmarshal %v, Skip %v", doc, err, e)
@@ -36,8 +36,8 @@ func FuzzReader(f *testing.F) {
 		if (e == nil) != (err == nil) {
 			t.Fatalf("%q: Unmarshal %v, walk %v", doc, err, e)
 		}
-		if err == nil && !cmp.Equal(whole, deep) {
-			t.Fatalf("%q: Unmarshal %v, walk %v", doc, whole, deep)
+		if err == nil && !cmp.Equal(decoded, deep) {
+			t.Fatalf("%q: Unmarshal %v, walk %v", doc, decoded, deep)
 		}
 	})
 }

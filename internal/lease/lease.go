@@ -69,17 +69,17 @@ func newHolder() string {
 
 // hold runs f with a lease that ends at until unless renewed.
 func hold(ctx context.Context, leases store.Leases, l store.Lease, until time.Time, f func(ctx context.Context, l store.Lease) error) error {
-	held, cancel := context.WithCancelCause(ctx)
+	leaseCtx, cancel := context.WithCancelCause(ctx)
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		if err := renew(held, leases, l, until); err != nil {
+		if err := renew(leaseCtx, leases, l, until); err != nil {
 			cancel(millrace.Coded("lease-lost", fmt.Errorf("lease %s: %w: lost: %w", l.Name, millrace.ErrConflict, err)))
 		}
 	}()
-	err := f(held, l)
+	err := f(leaseCtx, l)
 	if errors.Is(err, context.Canceled) {
-		if cause := context.Cause(held); ctx.Err() == nil && cause != nil {
+		if cause := context.Cause(leaseCtx); ctx.Err() == nil && cause != nil {
 			err = cause
 		}
 	}

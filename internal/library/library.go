@@ -85,11 +85,11 @@ func (l *Library) Site(ctx context.Context, name string) (*mcp.Site, error) {
 		return nil, err
 	}
 	out := &mcp.Site{Name: name, View: x.View(v)}
-	said, err := ingest.SiteTerms(ctx, l.store.State(), site)
+	terms, err := ingest.SiteTerms(ctx, l.store.State(), site)
 	if err != nil {
 		return nil, err
 	}
-	out.Terms = said.Terms
+	out.Terms = terms.Terms
 	return out, nil
 }
 

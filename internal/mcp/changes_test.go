@@ -95,7 +95,7 @@ func TestChangesWhileListing(t *testing.T) {
 			first = append(first, put(fmt.Sprintf("/%02d", i), fmt.Sprint("Page ", i), text("Text.")))
 		}
 		s.apply(mill, first...)
-		held := map[string]string{} // the client's state: URL and time
+		known := map[string]string{} // the client's state: URL and time
 		for i := range 200 {
 			args := map[string]any{"limit": 3}
 			if cursor != "" {
@@ -103,8 +103,8 @@ func TestChangesWhileListing(t *testing.T) {
 			}
 			out, _ := asked[changesOut](t, c, "list_changes", args)
 			for _, ch := range out.Changes {
-				if held[ch.URL] = ch.Time; ch.Kind == "deleted" {
-					delete(held, ch.URL)
+				if known[ch.URL] = ch.Time; ch.Kind == "deleted" {
+					delete(known, ch.URL)
 				}
 			}
 			cursor = out.Cursor
@@ -131,7 +131,7 @@ func TestChangesWhileListing(t *testing.T) {
 				want = append(want, p.URL)
 			}
 		}
-		for url := range held {
+		for url := range known {
 			got = append(got, url)
 		}
 		slices.Sort(got)

@@ -22,8 +22,8 @@ func TestEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := make(events, 1)
-	url := listen(t, New(mills(t), nil), gateway.Options{Events: kept, Access: access.Options{Bots: table}, ServiceName: "mcp"})
+	recorded := make(events, 1)
+	url := listen(t, New(mills(t), nil), gateway.Options{Events: recorded, Access: access.Options{Bots: table}, ServiceName: "mcp"})
 	for _, tt := range []struct {
 		method, tool string
 		args         map[string]any
@@ -42,10 +42,10 @@ func TestEvents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		status, _, said := post(t, url, string(body), "User-Agent", "Claude-User/1.0")
-		got := <-kept
-		if got.Bytes != int64(len(said)) || got.Status != status || got.Took <= 0 {
-			t.Errorf("%s %s: %d with %d bytes causes the event %+v", tt.method, tt.tool, status, len(said), got)
+		status, _, reply := post(t, url, string(body), "User-Agent", "Claude-User/1.0")
+		got := <-recorded
+		if got.Bytes != int64(len(reply)) || got.Status != status || got.Took <= 0 {
+			t.Errorf("%s %s: %d with %d bytes causes the event %+v", tt.method, tt.tool, status, len(reply), got)
 		}
 		tt.want.Bot, tt.want.Family, tt.want.Protocol, tt.want.Status = "Claude-User", "anthropic", "mcp", 200
 		got.Time, got.Took, got.Bytes = time.Time{}, 0, 0

@@ -187,13 +187,13 @@ func TestNobodyListens(t *testing.T) {
 	body := `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"` + version + `","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
 	done := make(chan string, 1)
 	go func() {
-		status, _, said := post(t, url, body, "Mcp-Protocol-Version", version, "Mcp-Method", "subscriptions/listen")
-		done <- fmt.Sprint(status, " ", said)
+		status, _, text := post(t, url, body, "Mcp-Protocol-Version", version, "Mcp-Method", "subscriptions/listen")
+		done <- fmt.Sprint(status, " ", text)
 	}()
 	select {
-	case said := <-done:
-		if !strings.Contains(said, `"code":-32601`) {
-			t.Error(said)
+	case got := <-done:
+		if !strings.Contains(got, `"code":-32601`) {
+			t.Error(got)
 		}
 	case <-time.After(20 * time.Second):
 		t.Error("it listens")

@@ -82,9 +82,9 @@ func (c *call) site(ctx context.Context, name string) (*Site, error) {
 	case name == "":
 		return c.library.Site(ctx, names[0])
 	}
-	bare := strings.TrimSuffix(name, "/")
+	trimmed := strings.TrimSuffix(name, "/")
 	for _, n := range names {
-		if strings.TrimSuffix(n, "/") == bare {
+		if strings.TrimSuffix(n, "/") == trimmed {
 			return c.library.Site(ctx, n)
 		}
 	}
@@ -92,7 +92,7 @@ func (c *call) site(ctx context.Context, name string) (*Site, error) {
 	for _, n := range names {
 		s, err := c.library.Site(ctx, n)
 		switch {
-		case err == nil && strings.TrimSuffix(s.View.Site().Base, "/") == bare:
+		case err == nil && strings.TrimSuffix(s.View.Site().Base, "/") == trimmed:
 			return s, nil
 		case err != nil && ctx.Err() != nil:
 			return nil, err

@@ -190,20 +190,20 @@ func connect(t testing.TB, s *Server, o *sdk.ClientOptions) *sdk.ClientSession {
 }
 
 // asked calls a tool, which must succeed, and decodes its result.
-func asked[Out any](t testing.TB, c *sdk.ClientSession, tool string, args map[string]any) (out Out, said string) {
+func asked[Out any](t testing.TB, c *sdk.ClientSession, tool string, args map[string]any) (out Out, text string) {
 	t.Helper()
 	r, err := c.CallTool(t.Context(), &sdk.CallToolParams{Name: tool, Arguments: args})
 	if err != nil {
 		t.Fatalf("%s %v: %v", tool, args, err)
 	}
-	said = saidBy(r)
+	text = resultText(r)
 	if r.IsError {
-		t.Fatalf("%s %v: %s", tool, args, said)
+		t.Fatalf("%s %v: %s", tool, args, text)
 	}
 	if err := remarshal(r.StructuredContent, &out); err != nil {
 		t.Fatal(err)
 	}
-	return out, said
+	return out, text
 }
 
 // refused calls a tool, which must fail. It returns the code and the text of the error.
@@ -215,12 +215,12 @@ func refused(t testing.TB, c *sdk.ClientSession, tool string, args any) (code, w
 	}
 	code, _ = r.Meta[codeKey].(string)
 	if !r.IsError || code == "" {
-		t.Fatalf("%s %v is answered: %s", tool, args, saidBy(r))
+		t.Fatalf("%s %v is answered: %s", tool, args, resultText(r))
 	}
-	return code, saidBy(r)
+	return code, resultText(r)
 }
 
-func saidBy(r *sdk.CallToolResult) string {
+func resultText(r *sdk.CallToolResult) string {
 	var b strings.Builder
 	for _, c := range r.Content {
 		if t, ok := c.(*sdk.TextContent); ok {

@@ -42,7 +42,7 @@ func sentence(n int) string {
 	return strings.TrimSpace(strings.Repeat("The wheel turns where the water runs. ", n))
 }
 
-func TestPartsAreWhole(t *testing.T) {
+func TestPartsAreComplete(t *testing.T) {
 	item := func(s string, inner ...millrace.Block) millrace.Item { return millrace.Item{Text: s, Blocks: inner} }
 	cell := func(s string) millrace.Cell { return millrace.Cell{Text: s} }
 	var rows [][]millrace.Cell
@@ -78,8 +78,8 @@ func TestPartsAreWhole(t *testing.T) {
 		text(""),
 		text("The end."),
 	}
-	whole := millrace.Markdown(blocks)
-	if got := parts(t, blocks, budget{characters: 1 << 30}); len(got) != 1 || got[0] != whole {
+	full := millrace.Markdown(blocks)
+	if got := parts(t, blocks, budget{characters: 1 << 30}); len(got) != 1 || got[0] != full {
 		t.Fatal("a page within the budget is not one part")
 	}
 	for _, most := range []budget{{500, 0}, {800, 0}, {2000, 0}, {5000, 0}, {mostPart, 500}} {
@@ -108,7 +108,7 @@ func TestPartsAreWhole(t *testing.T) {
 				t.Errorf("budget %v: item %d has not its number", most, i)
 			}
 		}
-		if a, b := strings.Count(all, "turns"), strings.Count(whole, "turns"); a != b {
+		if a, b := strings.Count(all, "turns"), strings.Count(full, "turns"); a != b {
 			t.Errorf("budget %v: %d sentences, want %d", most, a, b)
 		}
 	}

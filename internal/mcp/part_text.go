@@ -18,16 +18,16 @@ func takeText(b millrace.Block, at blockPath, room int, lines bool) (head millra
 	if len(at) > 1 || from < 0 || from > len(b.Text) || from == len(b.Text) && from > 0 || from > 0 && !utf8.RuneStart(b.Text[from]) {
 		return b, nil, errBlockPath(at)
 	}
-	whole := b.Text
+	full := b.Text
 	if from > 0 {
 		b.Caption = ""
 	}
 	spans := b.Spans
 	room = max(room, 1)
 	for n := room; ; n = n * 3 / 4 {
-		to := from + cut(whole[from:], max(n, 1), lines)
-		b.Text, b.Spans = whole[from:to], spansIn(spans, from, to)
-		if to < len(whole) {
+		to := from + cut(full[from:], max(n, 1), lines)
+		b.Text, b.Spans = full[from:to], spansIn(spans, from, to)
+		if to < len(full) {
 			rest = blockPath{to}
 		}
 		// Marks and escapes take more characters, except in code.
@@ -101,7 +101,7 @@ func cut(s string, most int, lines bool) int {
 // combining marks, or the first one after it.
 func edge(s string, at int) int {
 	for i := at; i > 0 && at-i < 64; i-- {
-		if whole(s, i) {
+		if isBoundary(s, i) {
 			return i
 		}
 	}
@@ -113,8 +113,8 @@ func edge(s string, at int) int {
 
 const joiner = '\u200d'
 
-// whole reports whether a text can be cut at byte i.
-func whole(s string, i int) bool {
+// isBoundary reports whether a text can be cut at byte i.
+func isBoundary(s string, i int) bool {
 	if i >= len(s) {
 		return true
 	}

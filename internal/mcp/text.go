@@ -122,11 +122,11 @@ func (t *TermsOut) sentence() string {
 		parts = append(parts, "it requires "+strings.Join(t.Requirements, ", ")+" from users of the content")
 	}
 	for _, p := range []millrace.Purpose{millrace.AIInput, millrace.AITrain, millrace.Search} {
-		allowed, said := t.Purposes[p]
+		allowed, stated := t.Purposes[p]
 		switch {
-		case said && allowed:
+		case stated && allowed:
 			parts = append(parts, string(p)+" is allowed")
-		case said:
+		case stated:
 			parts = append(parts, string(p)+" is not allowed")
 		}
 	}

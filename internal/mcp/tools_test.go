@@ -56,7 +56,7 @@ func TestToolsSayWhatTheyAre(t *testing.T) {
 func TestListSites(t *testing.T) {
 	s := mills(t)
 	c := connect(t, New(s, nil), nil)
-	out, said := asked[sitesOut](t, c, "list_sites", nil)
+	out, reply := asked[sitesOut](t, c, "list_sites", nil)
 	want := []siteOut{
 		{
 			Name: mill, URL: mill, Title: "The mill", Pages: 2, Changed: out.Sites[0].Changed, Cursor: out.Sites[0].Cursor,
@@ -72,8 +72,8 @@ func TestListSites(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, word := range []string{mill, "ai-train", "attribution"} {
-		if !strings.Contains(said, word) {
-			t.Errorf("%q is not said in %s", word, said)
+		if !strings.Contains(reply, word) {
+			t.Errorf("%q is not said in %s", word, reply)
 		}
 	}
 	// The cursor of list_sites is the start of later changes.
@@ -117,7 +117,7 @@ func TestManySites(t *testing.T) {
 func TestSearch(t *testing.T) {
 	s := mills(t)
 	c := connect(t, New(s, nil), nil)
-	out, said := asked[searchOut](t, c, "search", map[string]any{"query": "undershot wheel"})
+	out, reply := asked[searchOut](t, c, "search", map[string]any{"query": "undershot wheel"})
 	if len(out.Hits) == 0 || out.Hits[0].URL != mill+"wheels/" || out.Hits[0].Site != mill || out.Hits[0].Title != "Wheels" ||
 		!slices.Equal(out.Hits[0].Headings, []string{"Undershot"}) || !strings.Contains(out.Hits[0].Text, "little fall") {
 		t.Fatalf("hits: %+v", out.Hits)
@@ -125,8 +125,8 @@ func TestSearch(t *testing.T) {
 	if s.indexed.Load() != 2 {
 		t.Errorf("the index was made %d times, want once a site", s.indexed.Load())
 	}
-	if len(out.Sites) == 0 || out.Sites[0].Terms.URL != mill+"terms" || !strings.Contains(said, "attribution") {
-		t.Errorf("the terms are missing: %+v\n%s", out.Sites, said)
+	if len(out.Sites) == 0 || out.Sites[0].Terms.URL != mill+"terms" || !strings.Contains(reply, "attribution") {
+		t.Errorf("the terms are missing: %+v\n%s", out.Sites, reply)
 	}
 	for _, h := range out.Hits {
 		if strings.Contains(h.Text+h.URL, "secret") || strings.Contains(h.URL, "login") {
@@ -136,8 +136,8 @@ func TestSearch(t *testing.T) {
 	if out, _ := asked[searchOut](t, c, "search", map[string]any{"query": "wheel", "site": river}); len(out.Hits) != 1 || out.Hits[0].URL != river {
 		t.Errorf("in one site: %+v", out.Hits)
 	}
-	if out, said := asked[searchOut](t, c, "search", map[string]any{"query": "zeppelins"}); len(out.Hits) != 0 || said == "" {
-		t.Errorf("of nothing: %+v, %s", out, said)
+	if out, message := asked[searchOut](t, c, "search", map[string]any{"query": "zeppelins"}); len(out.Hits) != 0 || message == "" {
+		t.Errorf("of nothing: %+v, %s", out, message)
 	}
 	// A page that is mirrored later is found.
 	s.apply(river, put("/zeppelin", "Airships", text("Zeppelins cross the river.")))
@@ -176,14 +176,14 @@ func TestSearchTellsHowFarItIs(t *testing.T) {
 
 func TestReadPage(t *testing.T) {
 	c := connect(t, New(mills(t), nil), nil)
-	out, said := asked[readOut](t, c, "read_page", map[string]any{"url": mill + "wheels/"})
+	out, reply := asked[readOut](t, c, "read_page", map[string]any{"url": mill + "wheels/"})
 	want := "## Undershot\n\nAn undershot wheel turns where the water runs below it. It needs little fall.\n\n```go\nfunc turn() {\n\tspin()\n}\n```\n"
 	if out.Markdown != want || out.Title != "Wheels" || out.Author != "A. Miller" || out.Cursor != "" || out.Blocks != 3 || out.Terms == nil || out.Modified == "" {
 		t.Errorf("page: %+v", out)
 	}
 	for _, word := range []string{want, "Content of " + mill + "wheels/", "Title: Wheels", "Author: A. Miller", out.Modified, mill + "terms"} {
-		if !strings.Contains(said, word) {
-			t.Errorf("%q is not said in:\n%s", word, said)
+		if !strings.Contains(reply, word) {
+			t.Errorf("%q is not said in:\n%s", word, reply)
 		}
 	}
 	// Other spellings of the same URL.
@@ -302,20 +302,20 @@ func TestContentIsFenced(t *testing.T) {
 		millrace.Block{Type: millrace.CodeBlock, Text: "a\x1b[31mred\x07\n```\nb", Language: "sh"})
 	s.apply(mill, p)
 	c := connect(t, New(s, nil), nil)
-	out, said := asked[readOut](t, c, "read_page", map[string]any{"url": mill + "evil"})
-	found, heard := asked[searchOut](t, c, "search", map[string]any{"query": "obey ignore"})
-	listed, told := asked[changesOut](t, c, "list_changes", nil)
+	out, readText := asked[readOut](t, c, "read_page", map[string]any{"url": mill + "evil"})
+	found, searchText := asked[searchOut](t, c, "search", map[string]any{"query": "obey ignore"})
+	listed, changesText := asked[changesOut](t, c, "list_changes", nil)
 	if len(found.Hits) == 0 || len(listed.Changes) != 1 {
 		t.Fatal("the page is not found")
 	}
-	for _, answer := range []string{out.Markdown, out.Title, said, heard, told, found.Hits[0].Text, found.Hits[0].Title, listed.Changes[0].Title} {
+	for _, answer := range []string{out.Markdown, out.Title, readText, searchText, changesText, found.Hits[0].Text, found.Hits[0].Title, listed.Changes[0].Title} {
 		for _, r := range answer {
 			if r != '\n' && r != '\t' && (r < ' ' || r == 0x7f || r == 0x202e || r == 0x202c || r == 0x2066 || r >= 0xe0000) {
 				t.Errorf("%U in %q", r, answer)
 			}
 		}
 	}
-	for _, answer := range []string{said, heard, told} {
+	for _, answer := range []string{readText, searchText, changesText} {
 		var fences []int
 		lines := strings.Split(answer, "\n")
 		for i, l := range lines {
@@ -440,8 +440,8 @@ func TestTimeAndTurns(t *testing.T) {
 func TestEmptyLibrary(t *testing.T) {
 	s := newTestLibrary(t)
 	c := connect(t, New(s, nil), nil)
-	if out, said := asked[sitesOut](t, c, "list_sites", nil); len(out.Sites) != 0 || said == "" {
-		t.Errorf("%+v, %s", out, said)
+	if out, reply := asked[sitesOut](t, c, "list_sites", nil); len(out.Sites) != 0 || reply == "" {
+		t.Errorf("%+v, %s", out, reply)
 	}
 	for tool, args := range map[string]map[string]any{"search": {"query": "x"}, "read_page": {"url": mill}, "list_changes": nil} {
 		if code, why := refused(t, c, tool, args); code != "no-site" {

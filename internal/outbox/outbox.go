@@ -90,8 +90,8 @@ func (e *TakenError) Unwrap() error { return millrace.ErrConflict }
 // Skip moves a new receiver to the end of the log. It does nothing for a receiver
 // with a position.
 func (o *Outbox) Skip(ctx context.Context) error {
-	_, kept, err := o.load(ctx)
-	if err != nil || kept != nil {
+	_, stored, err := o.load(ctx)
+	if err != nil || stored != nil {
 		return err
 	}
 	v, err := o.Site.Head(ctx)

@@ -208,7 +208,7 @@ func TestCutOff(t *testing.T) {
 		apply(t, site, fmt.Sprintf("/%da=1", i), fmt.Sprintf("/%db=1", i), fmt.Sprintf("/%dc=1", i))
 	}
 	down := errors.New("down")
-	told := map[string]int{}
+	sent := map[string]int{}
 	flushes := 0
 	for done := false; !done; flushes++ {
 		r := &receiver{fail: down, after: 3}
@@ -218,18 +218,18 @@ func TestCutOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, e := range r.got {
-			told[e]++
+			sent[e]++
 		}
 		if flushes > 20 {
-			t.Fatalf("it does not get on: %v", told)
+			t.Fatalf("it does not get on: %v", sent)
 		}
 	}
 	again := 0
-	for _, n := range told {
+	for _, n := range sent {
 		again += n - 1
 	}
-	if len(told) != 30 || flushes < 2 || again > 3*flushes {
-		t.Errorf("%d of 30 pages were sent in %d parts, %d times too often", len(told), flushes, again)
+	if len(sent) != 30 || flushes < 2 || again > 3*flushes {
+		t.Errorf("%d of 30 pages were sent in %d parts, %d times too often", len(sent), flushes, again)
 	}
 }
 

@@ -25,8 +25,8 @@ func Hosts(more []string, bases ...string) []string {
 		if _, err := netip.ParseAddr(u.Hostname()); err == nil {
 			continue
 		}
-		if bare, ok := strings.CutPrefix(u.Host, "www."); ok {
-			add(bare)
+		if apex, ok := strings.CutPrefix(u.Host, "www."); ok {
+			add(apex)
 		} else if strings.Contains(u.Hostname(), ".") {
 			add("www." + u.Host)
 		}

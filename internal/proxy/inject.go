@@ -7,16 +7,16 @@ import "io"
 // valid with or without head tags, and after an early character set. It buffers only the start
 // of one tag. Pages in encodings incompatible with ASCII pass unchanged.
 type injector struct {
-	w      io.Writer
-	insert []byte
-	state  state
-	offset int64
-	held   []byte // start of the current tag: "<" and its name
-	raw    string // name of the element whose text is read; "" = none
-	match  int    // length of the match of "</" and raw
-	dashes int    // number of dashes that may end a comment
-	bang   bool   // "!" follows the dashes
-	quote  byte   // quote character of an attribute value
+	w       io.Writer
+	insert  []byte
+	state   state
+	offset  int64
+	pending []byte // start of the current tag: "<" and its name
+	raw     string // name of the element whose text is read; "" = none
+	match   int    // length of the match of "</" and raw
+	dashes  int    // number of dashes that may end a comment
+	bang    bool   // "!" follows the dashes
+	quote   byte   // quote character of an attribute value
 }
 
 // state is the state of the parser. The names are those of the HTML standard,
@@ -44,7 +44,7 @@ func (in *injector) Write(p []byte) (int, error) {
 	if in.state == over {
 		return in.w.Write(p)
 	}
-	from := 0 // p[:from] is written or held
+	from := 0 // p[:from] is written or pending
 	for i, c := range p {
 		if c == 0 || in.offset == 0 && c >= 0xFE {
 			// UTF-16, UTF-32 or binary.
@@ -58,7 +58,7 @@ func (in *injector) Write(p []byte) (int, error) {
 					return from, err
 				}
 				from = i + 1
-				in.held = append(in.held[:0], c)
+				in.pending = append(in.pending[:0], c)
 				in.state = inTagOpen
 			case isSpace(c), in.offset < 3 && c == "\xEF\xBB\xBF"[in.offset]:
 			default:
@@ -107,7 +107,7 @@ func (in *injector) Close() error {
 // unchanged.
 func (in *injector) end(insert, rest []byte) error {
 	in.state = over
-	for _, b := range [][]byte{insert, in.held, rest} {
+	for _, b := range [][]byte{insert, in.pending, rest} {
 		if len(b) > 0 {
 			if _, err := in.w.Write(b); err != nil {
 				return err
@@ -121,23 +121,23 @@ func (in *injector) end(insert, rest []byte) error {
 // Otherwise it has buffered the byte, or it has changed the state and the caller writes the
 // byte.
 func (in *injector) tagOpen(c byte) (bool, error) {
-	name := in.held[1:]
+	name := in.pending[1:]
 	letter := 'a' <= c|0x20 && c|0x20 <= 'z'
 	switch {
 	case len(name) == 0:
 		if c == '?' {
 			return false, in.pass(inDeclaration)
 		}
-		in.held = append(in.held, c)
+		in.pending = append(in.pending, c)
 		if !letter && c != '!' && c != '/' {
-			in.held = in.held[:1]
+			in.pending = in.pending[:1]
 			return true, nil
 		}
 		return false, nil
 	case name[0] == '!':
 		switch {
 		case c == '-' && len(name) == 1:
-			in.held = append(in.held, c)
+			in.pending = append(in.pending, c)
 			return false, nil
 		case c == '-':
 			in.dashes, in.bang = 2, false
@@ -147,10 +147,10 @@ func (in *injector) tagOpen(c byte) (bool, error) {
 		in.skip(c)
 		return false, err
 	case letter || '0' <= c && c <= '9':
-		if len(in.held) == longestName {
+		if len(in.pending) == longestName {
 			return true, nil
 		}
-		in.held = append(in.held, c)
+		in.pending = append(in.pending, c)
 		return false, nil
 	case !isSpace(c) && c != '/' && c != '>':
 		return true, nil
@@ -173,8 +173,8 @@ func (in *injector) tagOpen(c byte) (bool, error) {
 // pass writes the buffer and changes the state.
 func (in *injector) pass(to state) error {
 	in.state = to
-	_, err := in.w.Write(in.held)
-	in.held = in.held[:0]
+	_, err := in.w.Write(in.pending)
+	in.pending = in.pending[:0]
 	return err
 }
 

@@ -107,8 +107,8 @@ func TestInjectStreams(t *testing.T) {
 		if _, err := io.WriteString(in, "<head>"+part); err != nil {
 			t.Fatal(err)
 		}
-		if held := len("<head>"+part) - b.Len(); held > longestName {
-			t.Errorf("%s: %d bytes held back", name, held)
+		if delayed := len("<head>"+part) - b.Len(); delayed > longestName {
+			t.Errorf("%s: %d bytes held back", name, delayed)
 		}
 	}
 }

@@ -43,19 +43,19 @@ func (lw *linked) load() *additions {
 // page with the current links becomes that of the plain page; others never match. prepare
 // reports whether the page will get elements, as far as it had to load them.
 func (lw *linked) prepare(r *http.Request) bool {
-	held := r.Header["If-None-Match"]
-	if held == nil && r.Header["Range"] == nil {
+	tags := r.Header["If-None-Match"]
+	if tags == nil && r.Header["Range"] == nil {
 		return false
 	}
 	mark := lw.load().mark
 	if mark == "" {
 		return false
 	}
-	if held == nil {
+	if tags == nil {
 		return true
 	}
 	var own []string
-	for tag := range strings.SplitSeq(strings.Join(held, ","), ",") {
+	for tag := range strings.SplitSeq(strings.Join(tags, ","), ",") {
 		tag = strings.TrimSpace(tag)
 		if tag == "*" {
 			own = append(own, tag)
@@ -108,7 +108,7 @@ func (lw *linked) change(h http.Header, status int) {
 	for _, name := range [...]string{"Accept-Ranges", "Content-Digest", "Repr-Digest", "Digest", "Content-Md5"} {
 		delete(h, name)
 	}
-	if lw.again != nil && lw.again.whole {
+	if lw.again != nil && lw.again.completed {
 		return
 	}
 	delete(h, "Content-Length")

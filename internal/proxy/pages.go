@@ -64,17 +64,17 @@ func NewPages(ctx context.Context, server *edition.Server, o *PagesOptions) (*Pa
 // error, no response has begun, unless the error wraps [edition.ErrBroken].
 func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.Request) error {
 	ed := p.server.Current()
-	origin, whole := p.o.Origin, inner
+	origin, full := p.o.Origin, inner
 	switch {
 	case p.front != nil:
-		origin, whole = http.HandlerFunc(p.front.Pass), r // the server gets the original request
+		origin, full = http.HandlerFunc(p.front.Pass), r // the server gets the original request
 	case origin == nil:
 		origin = p.o.Welcome
 	case ed == nil && subrequest.File(origin, inner, http.MethodGet, inner.URL.Path, 0).Missing():
 		origin = p.o.Welcome // the path may be a document of the first edition
 	}
 	if ed == nil || inner.Method != http.MethodGet && inner.Method != http.MethodHead || inner.Header["Upgrade"] != nil || !MayBePage(inner.URL.Path) {
-		origin.ServeHTTP(w, whole)
+		origin.ServeHTTP(w, full)
 		return nil
 	}
 	at := p.homeOf(ed)
@@ -93,10 +93,10 @@ func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.R
 	}
 	if p.o.Signed(inner) {
 		// Header fields are changed, and signatures need the original ones.
-		changed, outer := *inner, *whole
+		changed, outer := *inner, *full
 		changed.Header = inner.Header.Clone()
 		outer.Header = changed.Header
-		inner, whole = &changed, &outer
+		inner, full = &changed, &outer
 	}
 	lw := &linked{to: w, head: inner.Method == http.MethodHead, find: func() *additions { return p.additions(ed, at, inner) }}
 	if inner.Header["Accept"] != nil {
@@ -111,10 +111,10 @@ func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.R
 	}
 	if p.front != nil {
 		var done func()
-		whole, done = p.recode(lw, inner, whole)
+		full, done = p.recode(lw, inner, full)
 		defer done()
 	}
-	origin.ServeHTTP(lw, whole)
+	origin.ServeHTTP(lw, full)
 	if welcome && inner.URL.Path == "/" {
 		if q.Of.Protocol == "" {
 			q.Of.Protocol = access.SiteProtocol

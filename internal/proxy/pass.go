@@ -38,14 +38,14 @@ func (p *Proxy) rewrite(pr *httputil.ProxyRequest) {
 	chain := from.String()
 	switch {
 	case trusted:
-		if said := in.Header["X-Forwarded-For"]; said != nil {
-			chain = strings.Join(said, ", ") + ", " + chain
+		if forwardedFor := in.Header["X-Forwarded-For"]; forwardedFor != nil {
+			chain = strings.Join(forwardedFor, ", ") + ", " + chain
 		}
-		if said := in.Header.Get("X-Forwarded-Proto"); said != "" {
-			proto = said
+		if forwardedProto := in.Header.Get("X-Forwarded-Proto"); forwardedProto != "" {
+			proto = forwardedProto
 		}
-		if said := in.Header.Get("X-Forwarded-Host"); said != "" {
-			host = said
+		if forwardedHost := in.Header.Get("X-Forwarded-Host"); forwardedHost != "" {
+			host = forwardedHost
 		}
 	case in.TLS != nil:
 		proto = "https"
@@ -128,7 +128,7 @@ type deadlineWriter struct {
 	until   time.Time   // the current deadline
 	strict  bool        // an expired deadline ends an idle response, too
 	slow    bool        // the client is slow
-	kept    http.Header // header set earlier; interim responses clear it
+	earlier http.Header // header set earlier; interim responses clear it
 	body    *upload
 	conn    *conns.Conn // connection of the client; nil = pieces are sent as the server writes them
 }
@@ -136,7 +136,7 @@ type deadlineWriter struct {
 func newDeadlineWriter(w http.ResponseWriter, r *http.Request, each time.Duration) *deadlineWriter {
 	to := &deadlineWriter{ResponseWriter: w, control: http.NewResponseController(w), each: each, strict: r.ProtoMajor > 1, conn: conns.Of(r.Context())}
 	if h := w.Header(); len(h) > 0 {
-		to.kept = h.Clone()
+		to.earlier = h.Clone()
 	}
 	// Without a body, a read deadline would end the request. Connections in memory
 	// have no deadlines and need none.
@@ -164,9 +164,9 @@ func (to *deadlineWriter) rests() {
 
 // WriteHeader adds the earlier header to the final response only.
 func (to *deadlineWriter) WriteHeader(status int) {
-	if to.kept != nil {
+	if to.earlier != nil {
 		h := to.Header()
-		for name, values := range to.kept {
+		for name, values := range to.earlier {
 			switch {
 			case status < 200:
 				delete(h, name)

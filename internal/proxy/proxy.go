@@ -210,18 +210,18 @@ func (p *Proxy) refused(r *http.Request) *millrace.RequestError {
 
 // Pass passes on a request unchanged.
 func (p *Proxy) Pass(w http.ResponseWriter, r *http.Request) {
-	if said := cmp.Or(p.Misdirected(r), p.refused(r)); said != nil {
-		reply.Error(w, r, said.Status, said)
+	if reqErr := cmp.Or(p.Misdirected(r), p.refused(r)); reqErr != nil {
+		reply.Error(w, r, reqErr.Status, reqErr)
 		return
 	}
 	end, err := p.slots.Enter(access.ClientAt(access.Sender(r, p.proxies)))
 	if err != nil {
-		said := errPassing
+		passErr := errPassing
 		if errors.Is(err, access.ErrCrowded) {
-			said = errOpen
+			passErr = errOpen
 		}
 		w.Header().Set("Retry-After", "5")
-		reply.Error(w, r, said.Status, said)
+		reply.Error(w, r, passErr.Status, passErr)
 		return
 	}
 	defer end()
@@ -260,13 +260,13 @@ func (p *Proxy) trouble(w http.ResponseWriter, r *http.Request, err error) {
 		reply.Error(w, r, errBroken.Status, errBroken)
 		return
 	}
-	said := errDown
+	reqErr := errDown
 	if fetch.IsTimeout(err) {
-		said = errSlow
+		reqErr = errSlow
 	}
 	p.logFailure(r, err)
 	w.Header().Set("Retry-After", "10")
-	reply.Error(w, r, said.Status, said)
+	reply.Error(w, r, reqErr.Status, reqErr)
 }
 
 // logInterval is the least number of seconds between two logs of failures.

@@ -26,21 +26,21 @@ import (
 // If a page must not be cached and the server is near (plain HTTP), the next request for it
 // asks for no compression. Decoding costs more than reading more bytes.
 type recoding struct {
-	p     *Pages
-	adds  *additions
-	name  string // name of the page in the response cache
-	keep  bool   // the request allows storing the response
-	state string // state in the response cache
-	kept  []byte
-	plain bool // requested uncompressed, to be compressed here
-	zip   bool // the server sent the page compressed
-	coded bool // the client gets the page compressed
-	whole bool // the body is complete, in the client's coding
-	out   *gzip.Writer
+	p         *Pages
+	adds      *additions
+	name      string // name of the page in the response cache
+	keep      bool   // the request allows storing the response
+	state     string // state in the response cache
+	cached    []byte
+	plain     bool // requested uncompressed, to be compressed here
+	zip       bool // the server sent the page compressed
+	coded     bool // the client gets the page compressed
+	completed bool // the body is complete, in the client's coding
+	out       *gzip.Writer
 }
 
 // Held returns the memory in bytes of the pages being recoded.
-func (p *Pages) Held() int64 { return p.recodings.held.Load() }
+func (p *Pages) Held() int64 { return p.recodings.inUse.Load() }
 
 // plainState is the cached state of a page that is to be requested uncompressed. It equals no
 // validator, because each validator ends with a space or a sum.
@@ -50,7 +50,7 @@ const plainState = "identity"
 // uncompressed, or stream.
 type recodings struct {
 	open    atomic.Int64 // pages that may arrive compressed
-	held    atomic.Int64 // bytes of completed pages
+	inUse   atomic.Int64 // bytes of completed pages
 	writers sync.Pool    // encoders for pages that are not cached
 	best    sync.Pool    // encoders for cached pages
 	readers sync.Pool
@@ -59,29 +59,29 @@ type recodings struct {
 
 const (
 	maxRecodings = 32
-	maxWhole     = 1 << 20  // compressed bytes of a page that is completed
+	maxEncoded   = 1 << 20  // compressed bytes of a page that is completed
 	maxDecoded   = 8 << 20  // uncompressed bytes of such a page
-	maxHeld      = 64 << 20 // bytes of all such pages
-	keptLevel    = 6        // gzip level of cached pages
+	maxInUse     = 64 << 20 // bytes of all such pages
+	cachedLevel  = 6        // gzip level of cached pages
 )
 
 type recodingKey struct{}
 
-// recode requests a page in a form that can get elements. whole is the request for
+// recode requests a page in a form that can get elements. full is the request for
 // the server, and shares its header with r. Call done at the end.
-func (p *Pages) recode(lw *linked, r, whole *http.Request) (_ *http.Request, done func()) {
+func (p *Pages) recode(lw *linked, r, full *http.Request) (_ *http.Request, done func()) {
 	done = func() {}
 	if lw.load().mark == "" {
-		return whole, done
+		return full, done
 	}
-	a := &recoding{p: p, adds: lw.adds, name: whole.Host + whole.URL.RequestURI(), keep: r.Header["Authorization"] == nil}
+	a := &recoding{p: p, adds: lw.adds, name: full.Host + full.URL.RequestURI(), keep: r.Header["Authorization"] == nil}
 	if accepted := r.Header["Accept-Encoding"]; accepted != nil {
 		r.Header["Accept-Encoding"] = uncoded
 		if acceptsGzip(accepted) {
 			done = func() { p.recodings.open.Add(-1) }
 			if p.recodings.open.Add(1) <= maxRecodings {
 				if a.keep {
-					a.state, a.kept = p.server.CachedBody(a.name, a.adds.mark)
+					a.state, a.cached = p.server.CachedBody(a.name, a.adds.mark)
 				}
 				if a.plain = a.state == plainState; !a.plain {
 					r.Header["Accept-Encoding"] = gzipped
@@ -90,7 +90,7 @@ func (p *Pages) recode(lw *linked, r, whole *http.Request) (_ *http.Request, don
 		}
 	}
 	lw.again = a
-	return whole.WithContext(context.WithValue(whole.Context(), recodingKey{}, a)), done
+	return full.WithContext(context.WithValue(full.Context(), recodingKey{}, a)), done
 }
 
 var (
@@ -129,7 +129,7 @@ func insert(resp *http.Response) {
 	a.zip = coding == "gzip" || coding == "x-gzip"
 	page := (a.zip || coding == "") && IsHTML(h.Get("Content-Type")) && mayTransform(h)
 	a.coded = page && (a.zip || a.plain)
-	if plain := a.coded && !storable(h) && a.p.front.target.Scheme == "http"; a.keep && a.kept == nil && plain != a.plain {
+	if plain := a.coded && !storable(h) && a.p.front.target.Scheme == "http"; a.keep && a.cached == nil && plain != a.plain {
 		state := ""
 		if plain {
 			state = plainState
@@ -145,7 +145,7 @@ func insert(resp *http.Response) {
 	switch {
 	case resp.Request.Method == http.MethodHead:
 	case a.complete(resp):
-		a.whole = true
+		a.completed = true
 	case a.zip:
 		delete(h, "Content-Length")
 		resp.Body = &decoded{from: resp.Body, all: &a.p.recodings}
@@ -167,25 +167,25 @@ func (a *recoding) complete(resp *http.Response) bool {
 			a.p.server.CacheBody(a.name, a.adds.mark, validator, nil)
 			return false
 		}
-		size = maxWhole
+		size = maxEncoded
 	}
-	held := 2 * size
-	if all.held.Add(held) > maxHeld || size > maxWhole {
-		all.held.Add(-held)
+	reserved := 2 * size
+	if all.inUse.Add(reserved) > maxInUse || size > maxEncoded {
+		all.inUse.Add(-reserved)
 		return false
 	}
 	in, out := all.buffer(), all.buffer()
-	resp.Body = &buffered{out, from, func() { all.held.Add(-held); all.free(in); all.free(out) }}
-	_, err := in.ReadFrom(io.LimitReader(from, maxWhole+1))
-	if err != nil || in.Len() > maxWhole { // the rest or the error streams
+	resp.Body = &buffered{out, from, func() { all.inUse.Add(-reserved); all.free(in); all.free(out) }}
+	_, err := in.ReadFrom(io.LimitReader(from, maxEncoded+1))
+	if err != nil || in.Len() > maxEncoded { // the rest or the error streams
 		resp.Body.(*buffered).Reader = io.MultiReader(in, failing{err}, from)
 		return false
 	}
 	if keep {
 		validator += a.p.recodings.sum(in.Bytes())
 	}
-	if a.kept != nil && a.state == validator {
-		out.Write(a.kept)
+	if a.cached != nil && a.state == validator {
+		out.Write(a.cached)
 	} else if err := a.make(out, in.Bytes(), keep); err != nil {
 		resp.Body.(*buffered).Reader = in
 		return false
@@ -283,7 +283,7 @@ func (*recodings) sum(page []byte) string {
 func (all *recodings) writer(best bool) *gzip.Writer {
 	pool, level := &all.writers, gzip.BestSpeed
 	if best {
-		pool, level = &all.best, keptLevel
+		pool, level = &all.best, cachedLevel
 	}
 	if z, _ := pool.Get().(*gzip.Writer); z != nil {
 		return z

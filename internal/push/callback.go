@@ -68,8 +68,8 @@ func (s *Subscriber) asked(w http.ResponseWriter, r *http.Request, sub *subscrip
 	switch {
 	case q.Get("hub.topic") != sub.topic && (mode != "denied" || q.Has("hub.topic")):
 	case mode == "denied":
-		s.log.WarnContext(r.Context(), "hub denied the subscription", "topic", sub.topic, "reason", shown(q.Get("hub.reason")))
-		s.answer(sub, answer{denied: cmp.Or(shown(q.Get("hub.reason")), "no reason given")})
+		s.log.WarnContext(r.Context(), "hub denied the subscription", "topic", sub.topic, "reason", safeText(q.Get("hub.reason")))
+		s.answer(sub, answer{denied: cmp.Or(safeText(q.Get("hub.reason")), "no reason given")})
 		text(w, http.StatusOK, "")
 		return
 	case mode == "subscribe" && challenge != "" && len(challenge) <= maxChallenge:
@@ -129,8 +129,8 @@ func text(w http.ResponseWriter, status int, body string) {
 	_, _ = io.WriteString(w, body) // the hub may have disconnected
 }
 
-// shown returns untrusted text for a log.
-func shown(s string) string {
+// safeText returns untrusted text for a log.
+func safeText(s string) string {
 	if len(s) > 200 {
 		s = s[:200] + "…"
 	}

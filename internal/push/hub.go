@@ -25,13 +25,13 @@ func (h *hub) flush(ctx context.Context) (sent bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	kept, err := p.State.Value(ctx, p.Name, key)
+	stored, err := p.State.Value(ctx, p.Name, key)
 	if err != nil {
 		return false, err
 	}
 	site := v.Site()
 	now := []byte(site.At(site.Seq))
-	if bytes.Equal(kept, now) {
+	if bytes.Equal(stored, now) {
 		return false, nil
 	}
 	topics := p.Topics()
@@ -42,5 +42,5 @@ func (h *hub) flush(ctx context.Context) (sent bool, err error) {
 		}
 	}
 	p.Logger.DebugContext(ctx, "hub notified", "hub", fetch.HostOf(h.url), "topics", len(topics), "seq", site.Seq)
-	return true, p.State.Swap(context.WithoutCancel(ctx), p.Name, key, kept, now)
+	return true, p.State.Swap(context.WithoutCancel(ctx), p.Name, key, stored, now)
 }

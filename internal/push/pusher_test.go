@@ -233,14 +233,14 @@ func TestIndexNowTakenOver(t *testing.T) {
 		}
 		apply(t, site, "1", fmt.Sprintf("/%d", i))
 	}
-	told := map[string]int{}
+	notified := map[string]int{}
 	for _, got := range l.got {
 		for _, u := range submitted(t, got).URLList {
-			told[u]++
+			notified[u]++
 		}
 	}
-	if want := map[string]int{base + "0": 1, base + "1": 1, base + "2": 1}; !maps.Equal(told, want) {
-		t.Errorf("told: %v, want %v", told, want)
+	if want := map[string]int{base + "0": 1, base + "1": 1, base + "2": 1}; !maps.Equal(notified, want) {
+		t.Errorf("notified: %v, want %v", notified, want)
 	}
 }
 

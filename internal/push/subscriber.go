@@ -87,45 +87,45 @@ func NewSubscriber(client *http.Client, callback string, o *SubscriberOptions) (
 }
 
 // Keep maintains a subscription to the changes of a site until its context ends, and returns
-// the context's error. held is the subscription of an earlier process, or zero. Until held
-// expires, Keep sends no request. Keep calls kept with every confirmed subscription, and with
+// the context's error. current is the subscription of an earlier process, or zero. Until current
+// expires, Keep sends no request. Keep calls save with every confirmed subscription, and with
 // one that ends without a lease. It calls hint when the hub reports a change. Both must return
 // soon. The client fetches from the site and obeys its robots.txt.
 //
 // If the site has no hub, Keep returns [millrace.ErrNotFound]. If the hub rejects the
 // subscription, or its address is not allowed, Keep returns [millrace.ErrForbidden]. It
 // retries after other failures.
-func (s *Subscriber) Keep(ctx context.Context, client *http.Client, site string, held Subscription, kept func(Subscription), hint func()) error {
-	token, known := strings.CutPrefix(held.Callback, s.callback+"/")
+func (s *Subscriber) Keep(ctx context.Context, client *http.Client, site string, current Subscription, save func(Subscription), hint func()) error {
+	token, known := strings.CutPrefix(current.Callback, s.callback+"/")
 	var sub *subscription
 	defer func() { s.drop(token) }()
-	if known && isToken(token) && held.Until.After(time.Now()) {
-		sub = s.add(token, held, hint)
+	if known && isToken(token) && current.Until.After(time.Now()) {
+		sub = s.add(token, current, hint)
 	} else {
-		held = Subscription{}
+		current = Subscription{}
 	}
 	fails := 0
 	for {
 		if sub != nil {
-			if err := rest(ctx, sub, &held, kept); err != nil {
+			if err := rest(ctx, sub, &current, save); err != nil {
 				return err
 			}
 		}
 		topic, err := Find(ctx, client, site)
 		if err == nil {
-			if topic != held.Topic || sub == nil {
+			if topic != current.Topic || sub == nil {
 				s.drop(token)
-				if token, held, err = s.fresh(topic); err != nil {
+				if token, current, err = s.fresh(topic); err != nil {
 					return err
 				}
-				sub = s.add(token, held, hint)
+				sub = s.add(token, current, hint)
 			}
-			err = s.ask(ctx, &held, sub)
+			err = s.ask(ctx, &current, sub)
 		}
 		switch {
 		case err == nil:
 			fails = 0
-			s.log.InfoContext(ctx, "subscribed", "site", site, "topic", held.URL, "hub", held.Hub, "until", held.Until.Format(time.RFC3339))
+			s.log.InfoContext(ctx, "subscribed", "site", site, "topic", current.URL, "hub", current.Hub, "until", current.Until.Format(time.RFC3339))
 			continue
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -142,10 +142,10 @@ func (s *Subscriber) Keep(ctx context.Context, client *http.Client, site string,
 }
 
 // rest waits until a subscription must be renewed, and stores each confirmation.
-func rest(ctx context.Context, sub *subscription, held *Subscription, kept func(Subscription)) error {
+func rest(ctx context.Context, sub *subscription, current *Subscription, save func(Subscription)) error {
 	for {
-		kept(*held)
-		left := time.Until(held.Until)
+		save(*current)
+		left := time.Until(current.Until)
 		if left <= 0 {
 			return nil
 		}
@@ -153,7 +153,7 @@ func rest(ctx context.Context, sub *subscription, held *Subscription, kept func(
 		case <-time.After(left - left/5): // Reserve a fifth of the time for failed attempts.
 			return nil
 		case a := <-sub.answers: // a hub may renew without a request
-			held.Until = a.until
+			current.Until = a.until
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -181,8 +181,8 @@ func isLoopback(host string) bool {
 }
 
 // add registers the callbacks of a subscription.
-func (s *Subscriber) add(token string, held Subscription, hint func()) *subscription {
-	sub := &subscription{topic: held.URL, secret: held.Secret, hint: hint, answers: make(chan answer, 1)}
+func (s *Subscriber) add(token string, current Subscription, hint func()) *subscription {
+	sub := &subscription{topic: current.URL, secret: current.Secret, hint: hint, answers: make(chan answer, 1)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.subs[token] = sub
@@ -198,31 +198,31 @@ func (s *Subscriber) drop(token string) {
 
 // ask requests or renews a subscription (WebSub, section 5.1), and waits for the
 // confirmation.
-func (s *Subscriber) ask(ctx context.Context, held *Subscription, sub *subscription) error {
+func (s *Subscriber) ask(ctx context.Context, current *Subscription, sub *subscription) error {
 	select {
 	case <-sub.answers: // answer to an earlier request
 	default:
 	}
 	form := url.Values{
-		"hub.mode": {"subscribe"}, "hub.topic": {held.URL}, "hub.callback": {held.Callback},
+		"hub.mode": {"subscribe"}, "hub.topic": {current.URL}, "hub.callback": {current.Callback},
 		"hub.lease_seconds": {strconv.Itoa(int(leaseAsked.Seconds()))},
 	}
-	if held.Secret != "" {
-		form.Set("hub.secret", held.Secret)
+	if current.Secret != "" {
+		form.Set("hub.secret", current.Secret)
 	}
-	if err := post(ctx, s.client, held.Hub, formType, []byte(form.Encode())); err != nil {
+	if err := post(ctx, s.client, current.Hub, formType, []byte(form.Encode())); err != nil {
 		return fmt.Errorf("hub: %w", err)
 	}
 	select {
 	case a := <-sub.answers:
 		if a.denied != "" {
-			return fmt.Errorf("hub %s denied the subscription: %s: %w", held.Hub, a.denied, millrace.Coded("hub-denied", millrace.ErrForbidden))
+			return fmt.Errorf("hub %s denied the subscription: %s: %w", current.Hub, a.denied, millrace.Coded("hub-denied", millrace.ErrForbidden))
 		}
-		held.Until = a.until
+		current.Until = a.until
 		return nil
 	case <-time.After(answerTime):
 		// The full URL is a capability: do not log it.
-		return fmt.Errorf("hub %s sent no verification request below %s: %w", held.Hub, s.callback, millrace.Coded("hub-silent", millrace.ErrUnavailable))
+		return fmt.Errorf("hub %s sent no verification request below %s: %w", current.Hub, s.callback, millrace.Coded("hub-silent", millrace.ErrUnavailable))
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -143,14 +143,14 @@ func (w *world) requests() []string {
 }
 
 // keep maintains a subscription until end is called, which returns the error of Keep.
-func (w *world) keep(held Subscription) (kept func() Subscription, hints func() int, end func() error) {
+func (w *world) keep(earlier Subscription) (saved func() Subscription, hints func() int, end func() error) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	var mu sync.Mutex
 	var last Subscription
 	n := 0
 	done := make(chan error, 1)
 	go func() {
-		done <- w.sub.Keep(ctx, w.client(), "https://site.example/", held, func(s Subscription) {
+		done <- w.sub.Keep(ctx, w.client(), "https://site.example/", earlier, func(s Subscription) {
 			mu.Lock()
 			defer mu.Unlock()
 			last = s
@@ -188,8 +188,8 @@ func TestKeep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		start := time.Now()
-		kept, hints, end := w.keep(Subscription{})
-		sub := kept()
+		saved, hints, end := w.keep(Subscription{})
+		sub := saved()
 		if sub.Topic != (Topic{"https://site.example/feed.atom", "https://hub.example/"}) || !sub.Until.Equal(start.Add(leaseAsked)) ||
 			!strings.HasPrefix(sub.Callback, "https://me.example/push/") || len(sub.Secret) < 32 || w.form.Get("hub.secret") != sub.Secret {
 			t.Fatalf("%+v, %v", sub, w.form)
@@ -244,7 +244,7 @@ func TestKeep(t *testing.T) {
 			t.Errorf("no callback: %d", code)
 		}
 		time.Sleep(leaseAsked)
-		again := kept()
+		again := saved()
 		if again.Callback != sub.Callback || !again.Until.Equal(start.Add(leaseAsked*4/5+leaseAsked)) {
 			t.Errorf("renewed: %+v", again)
 		}
@@ -262,8 +262,8 @@ func TestKeep(t *testing.T) {
 		}
 		_ = end()
 		again.Callback = strings.Replace(again.Callback, "me.example", "old.example", 1)
-		kept, _, end = w.keep(again)
-		if len(w.requests()) != 3 || kept().Callback == sub.Callback {
+		saved, _, end = w.keep(again)
+		if len(w.requests()) != 3 || saved().Callback == sub.Callback {
 			t.Error("a subscription for another callback is kept")
 		}
 		_ = end()
@@ -275,19 +275,19 @@ func TestKeepFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		w.answer = http.StatusNotFound
-		kept, _, end := w.keep(Subscription{})
+		saved, _, end := w.keep(Subscription{})
 		time.Sleep(200 * time.Second)           // the fourth attempt starts after 210 seconds or later
 		if got := len(w.requests()); got != 9 { // three attempts: at once, within one minute, within three minutes
 			t.Errorf("%d requests", got)
 		}
 		w.set(func() { w.answer, w.dumb = 0, true })
 		time.Sleep(10 * time.Minute)
-		if !kept().Until.IsZero() {
-			t.Errorf("nothing is confirmed: %+v", kept())
+		if !saved().Until.IsZero() {
+			t.Errorf("nothing is confirmed: %+v", saved())
 		}
 		w.set(func() { w.dumb, w.lease = false, "1" })
 		time.Sleep(2 * time.Hour)
-		if left := time.Until(kept().Until); left <= 0 || left > leastLease {
+		if left := time.Until(saved().Until); left <= 0 || left > leastLease {
 			t.Errorf("%s of a lease of a second", left)
 		}
 		w.set(func() { w.deny = "no\nmore" })

@@ -52,7 +52,7 @@ func Files(names []string, write func([]*os.File) error) (err error) {
 		}
 	}()
 	for _, name := range names {
-		f, err := beside(name)
+		f, err := createTemp(name)
 		if err != nil {
 			return err
 		}
@@ -83,8 +83,8 @@ func stream(name string, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// beside creates a temporary file in the folder of another one.
-func beside(name string) (*os.File, error) {
+// createTemp creates a temporary file in the folder of another one.
+func createTemp(name string) (*os.File, error) {
 	dir, base := filepath.Split(name)
 	if len(base) > 100 {
 		base = base[:100]

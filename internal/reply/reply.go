@@ -51,11 +51,11 @@ func OnlyReads(w http.ResponseWriter, r *http.Request) bool {
 
 // Error sends an error status, as JSON if the client requested a machine document,
 // otherwise as text. Without an error of its own, it sends the status text.
-func Error(w http.ResponseWriter, r *http.Request, status int, said *millrace.RequestError) {
+func Error(w http.ResponseWriter, r *http.Request, status int, reqErr *millrace.RequestError) {
 	code := strings.ReplaceAll(strings.ToUpper(http.StatusText(status)), " ", "_")
 	reason := strings.ToLower(http.StatusText(status))
-	if said != nil {
-		code, reason = cmp.Or(said.Code, code), cmp.Or(said.Text, reason)
+	if reqErr != nil {
+		code, reason = cmp.Or(reqErr.Code, code), cmp.Or(reqErr.Text, reason)
 	}
 	if path.Ext(r.URL.Path) != ".json" {
 		Text(w, r, status, strconv.Itoa(status)+" "+reason+"\n")

@@ -102,13 +102,13 @@ func TestSums(t *testing.T) {
 	site.Add(b)
 	sum := Of(a, site, Default())
 	sum.Add(Of(b, site, Default()))
-	whole := Of(site, site, Default())
-	whole.HTML = nil
-	if d := cmp.Diff(whole, sum, cmpopts.EquateApprox(0, 1), cmpopts.IgnoreFields(Saved{}, "KWh")); d != "" { // each is rounded
+	total := Of(site, site, Default())
+	total.HTML = nil
+	if d := cmp.Diff(total, sum, cmpopts.EquateApprox(0, 1), cmpopts.IgnoreFields(Saved{}, "KWh")); d != "" { // each is rounded
 		t.Errorf("(-together +one by one):\n%s", d)
 	}
-	if math.Abs(whole.KWh.Saved-sum.KWh.Saved) > 1e-9 {
-		t.Errorf("%v and %v kWh", whole.KWh, sum.KWh)
+	if math.Abs(total.KWh.Saved-sum.KWh.Saved) > 1e-9 {
+		t.Errorf("%v and %v kWh", total.KWh, sum.KWh)
 	}
 	measured := Of(store.Traffic{Pulls: 1, Pages: 1}, store.Traffic{HTML: 1, HTMLReceived: 1}, Default())
 	if measured.Add(sum); measured.Bytes.Basis != Estimate {

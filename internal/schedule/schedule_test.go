@@ -138,19 +138,19 @@ func TestResume(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var kept State
-	if err := json.Unmarshal(b, &kept); err != nil || cmp.Diff(s, kept) != "" {
-		t.Errorf("%v\n%s", err, cmp.Diff(s, kept))
+	var decoded State
+	if err := json.Unmarshal(b, &decoded); err != nil || cmp.Diff(s, decoded) != "" {
+		t.Errorf("%v\n%s", err, cmp.Diff(s, decoded))
 	}
-	if same := steady(0, 0).Resume(kept); cmp.Diff(s, same) != "" || same.Due(noon) != 24*time.Hour {
+	if same := steady(0, 0).Resume(decoded); cmp.Diff(s, same) != "" || same.Due(noon) != 24*time.Hour {
 		t.Errorf("with the same bounds: %+v", same)
 	}
-	short := steady(0, time.Hour).Resume(kept)
+	short := steady(0, time.Hour).Resume(decoded)
 	if short.Due(noon) != 66*time.Minute || short.Interval != time.Hour {
 		t.Errorf("with other bounds: %+v", short)
 	}
-	held := steady(0, 0).After(State{}, Scan{Ended: noon, Failed: true, NotBefore: noon.Add(20 * time.Hour)})
-	if wait := steady(0, time.Hour).Resume(held).Due(noon); wait < 20*time.Hour {
+	delayed := steady(0, 0).After(State{}, Scan{Ended: noon, Failed: true, NotBefore: noon.Add(20 * time.Hour)})
+	if wait := steady(0, time.Hour).Resume(delayed).Due(noon); wait < 20*time.Hour {
 		t.Errorf("what the site has asked for is forgotten: %s", wait)
 	}
 	for _, soon := range []bool{false, true} {

@@ -8,11 +8,11 @@ import (
 
 // segmenter splits a text into words.
 type segmenter struct {
-	text  string
-	lex   *lexicon
-	yield func(Token) bool
-	done  bool
-	whole []byte // buffer for the whole of a compound
+	text   string
+	lex    *lexicon
+	yield  func(Token) bool
+	done   bool
+	joined []byte // buffer for the whole of a compound
 }
 
 func (s *segmenter) run() {
@@ -96,15 +96,15 @@ func (s *segmenter) cluster(i int) int {
 
 // Limits of a compound. A longer one is split.
 const (
-	maxParts = 32
-	maxWhole = 1024 // bytes
+	maxParts    = 32
+	maxCompound = 1024 // bytes
 )
 
 // compound yields the words of a compound such as max_connections, v1.2.3 or foo.Bar, and
 // then the whole. A single word is a compound of one.
 func (s *segmenter) compound(start int) int {
 	parts, hyphens := 0, 0
-	whole := s.whole[:0]
+	joined := s.joined[:0]
 	for i := start; ; {
 		raw, end := s.atom(i)
 		if parts == 0 && s.hasPrefix(end, "://") {
@@ -112,26 +112,26 @@ func (s *segmenter) compound(start int) int {
 		}
 		if sign, n := s.sign(i, end); n > 0 {
 			s.emit(s.text[i:end], i, end, false)
-			whole = append(append(whole[:0], s.text[i:end]...), sign...)
-			s.put(s.lex.wordOf(whole), i, end+n, false)
+			joined = append(append(joined[:0], s.text[i:end]...), sign...)
+			s.put(s.lex.wordOf(joined), i, end+n, false)
 			return end + n
 		}
 		s.emit(s.text[i:raw], i, end, s.camel(i, raw))
 		parts++
-		whole = append(whole, s.text[i:raw]...)
+		joined = append(joined, s.text[i:raw]...)
 		next, as := s.joint(i, end)
-		if s.done || next == 0 || parts == maxParts || len(whole) > maxWhole {
+		if s.done || next == 0 || parts == maxParts || len(joined) > maxCompound {
 			if parts > 1 && (hyphens < parts-1 || parts <= 3) {
-				s.put(s.lex.wordOf(whole), start, end, true)
+				s.put(s.lex.wordOf(joined), start, end, true)
 			}
-			s.whole = whole
+			s.joined = joined
 			return end
 		}
 		if as == "-" {
 			hyphens++
 			as = ""
 		}
-		whole = append(whole, as...)
+		joined = append(joined, as...)
 		i = next
 	}
 }

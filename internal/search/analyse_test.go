@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// shown returns the terms of a text, with "*" after an extra form and "." after a stop word.
-func shown(a *Analyzer, text, lang string) string {
+// formatTerms returns the terms of a text, with "*" after an extra form and "." after a stop word.
+func formatTerms(a *Analyzer, text, lang string) string {
 	var out []string
 	for t := range a.Tokens(text, lang) {
 		s := t.Term
@@ -88,7 +88,7 @@ func TestTokens(t *testing.T) {
 		{"en", "😀 ❤️ 👩\u200d👩\u200d👧", ""},
 		{"en", "a\xffb \xf0\x9f", "a. b"},
 	} {
-		if got := shown(NewAnalyzer(), c.text, c.lang); got != c.want {
+		if got := formatTerms(NewAnalyzer(), c.text, c.lang); got != c.want {
 			t.Errorf("%s %q:\n got %s\nwant %s", c.lang, c.text, got, c.want)
 		}
 	}
@@ -98,7 +98,7 @@ func TestTokens(t *testing.T) {
 func TestTokensAgain(t *testing.T) {
 	a := NewAnalyzer()
 	text := "The running of C++ programs, e-mail"
-	first := shown(a, text, "en")
+	first := formatTerms(a, text, "en")
 	var words strings.Builder
 	for i := range 3 * maxLexicon {
 		fmt.Fprintf(&words, "word%d ", i)
@@ -108,7 +108,7 @@ func TestTokensAgain(t *testing.T) {
 	if n := len(a.lexicon("en").young) + len(a.lexicon("en").old); n > 2*maxLexicon {
 		t.Errorf("%d words are remembered", n)
 	}
-	if d := cmp.Diff(first, shown(a, text, "en")); d != "" {
+	if d := cmp.Diff(first, formatTerms(a, text, "en")); d != "" {
 		t.Error(d)
 	}
 	if a.lexicon("tlh") != a.lexicon("qya") || a.lexicon("ja") != a.lexicon("zh-Hant") {

@@ -38,7 +38,7 @@ type EmbedderOptions struct {
 type Embedder struct {
 	client    http.Client
 	endpoint  string
-	shown     string // the endpoint without secrets
+	redacted  string // the endpoint without secrets
 	model     string
 	name      string
 	o         EmbedderOptions                                  // without Key
@@ -61,15 +61,15 @@ func NewEmbedder(client *http.Client, endpoint, model string, o *EmbedderOptions
 		return nil, fmt.Errorf("embedder: the endpoint is not an absolute http or https URL: %w", millrace.ErrInvalid)
 	}
 	if model == "" {
-		return nil, fmt.Errorf("embedder %s: missing model name: %w", shownURL(u), millrace.ErrInvalid)
+		return nil, fmt.Errorf("embedder %s: missing model name: %w", redactedURL(u), millrace.ErrInvalid)
 	}
 	if strings.ContainsAny(o.Key, "\r\n") {
-		return nil, fmt.Errorf("embedder %s: the key has a line break: %w", shownURL(u), millrace.ErrInvalid)
+		return nil, fmt.Errorf("embedder %s: the key has a line break: %w", redactedURL(u), millrace.ErrInvalid)
 	}
 	if !strings.HasSuffix(u.Path, "/embeddings") {
 		u = u.JoinPath("embeddings")
 	}
-	e := &Embedder{endpoint: u.String(), shown: shownURL(u), model: model, name: embedderName(model, o), o: *o, wait: pause}
+	e := &Embedder{endpoint: u.String(), redacted: redactedURL(u), model: model, name: embedderName(model, o), o: *o, wait: pause}
 	if client != nil {
 		e.client = *client
 	}
@@ -103,8 +103,8 @@ func NewEmbedder(client *http.Client, endpoint, model string, o *EmbedderOptions
 	return e, nil
 }
 
-// shownURL returns a URL without secrets.
-func shownURL(u *url.URL) string {
+// redactedURL returns a URL without secrets.
+func redactedURL(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
@@ -144,7 +144,7 @@ func (e *Embedder) Embed(ctx context.Context, query bool, texts []string) ([][]f
 		if len(input) == e.o.Batch || i == len(texts)-1 && len(input) > 0 {
 			vectors, err := e.batch(ctx, &job, input)
 			if err != nil {
-				return nil, fmt.Errorf("embedder %s, model %q: %w", e.shown, e.model, err)
+				return nil, fmt.Errorf("embedder %s, model %q: %w", e.redacted, e.model, err)
 			}
 			for j, v := range vectors {
 				out[at[j]] = v

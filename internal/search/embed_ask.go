@@ -181,15 +181,15 @@ func (e *Embedder) lost(ctx context.Context, err error, timeout time.Duration) e
 // refusal returns the error of a response that is not a success.
 func (e *Embedder) refusal(resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 4<<10))
-	var said struct {
+	var reply struct {
 		Error json.RawMessage `json:"error"`
 	}
 	complaint := string(text)
-	if json.Unmarshal(text, &said) == nil && len(said.Error) > 0 {
+	if json.Unmarshal(text, &reply) == nil && len(reply.Error) > 0 {
 		var message struct {
 			Message string `json:"message"`
 		}
-		if json.Unmarshal(said.Error, &complaint) != nil && json.Unmarshal(said.Error, &message) == nil {
+		if json.Unmarshal(reply.Error, &complaint) != nil && json.Unmarshal(reply.Error, &message) == nil {
 			complaint = message.Message
 		}
 	}

@@ -15,12 +15,12 @@ func FuzzModel(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	kept, err := m.MarshalBinary()
+	encoded, err := m.MarshalBinary()
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(kept)
-	f.Add(kept[:modelHead])
+	f.Add(encoded)
+	f.Add(encoded[:modelHead])
 	f.Add([]byte{modelFormat, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var m Model

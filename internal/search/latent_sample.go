@@ -10,11 +10,11 @@ import (
 // holds, so their order does not matter. A full sample drops half of the range of hashes.
 type sample struct {
 	entries int    // maximum number
-	level   uint   // number of zero bits at the start of a held passage's hash
-	ids     idMap  // of the held terms
-	seen    idMap  // hashes of the held passages
+	level   uint   // number of zero bits at the start of a stored passage's hash
+	ids     idMap  // of the stored terms
+	seen    idMap  // hashes of the stored passages
 	parts   []part // of the passages
-	held    int    // number of entries in parts
+	count   int    // number of entries in parts
 
 	scratch []occurrence
 }
@@ -98,8 +98,8 @@ func (s *sample) add(terms []string) {
 	}
 	p.hash = append(p.hash, h)
 	p.end = append(p.end, uint32(len(p.terms)))
-	s.held += len(row)
-	for s.level < 63 && (s.held > s.entries || s.ids.len() > max(maxDistinct, s.entries/8)) {
+	s.count += len(row)
+	for s.level < 63 && (s.count > s.entries || s.ids.len() > max(maxDistinct, s.entries/8)) {
 		s.halve()
 	}
 }
@@ -118,7 +118,7 @@ func (s *sample) room(n int) *part {
 func (s *sample) halve() {
 	old, ids := s.parts, s.ids.keys()
 	s.level++
-	s.parts, s.held, s.ids, s.seen = nil, 0, newIDMap(), newIDMap()
+	s.parts, s.count, s.ids, s.seen = nil, 0, newIDMap(), newIDMap()
 	for i := range old {
 		p, start := &old[i], uint32(0)
 		for j, h := range p.hash {
@@ -135,7 +135,7 @@ func (s *sample) halve() {
 			q.counts = append(q.counts, p.counts[from:end]...)
 			q.hash = append(q.hash, h)
 			q.end = append(q.end, uint32(len(q.terms)))
-			s.held += int(end - from)
+			s.count += int(end - from)
 		}
 		old[i] = part{} // frees memory
 	}

@@ -124,12 +124,12 @@ func TestFitBounds(t *testing.T) {
 	s := newSample(5000)
 	for _, p := range topics(2000, 4) {
 		s.add(p)
-		if s.held > 5000 {
-			t.Fatalf("%d entries are held", s.held)
+		if s.count > 5000 {
+			t.Fatalf("%d entries are held", s.count)
 		}
 	}
-	if s.level == 0 || s.held < 2000 {
-		t.Errorf("level %d with %d entries", s.level, s.held)
+	if s.level == 0 || s.count < 2000 {
+		t.Errorf("level %d with %d entries", s.level, s.count)
 	}
 }
 
@@ -165,11 +165,11 @@ func TestFitRefuses(t *testing.T) {
 	}
 }
 
-func TestModelKept(t *testing.T) {
+func TestModelRoundTrip(t *testing.T) {
 	m := fit(t, topics(400, 5), &FitOptions{Dimensions: 12})
-	kept := marshal(t, m)
+	encoded := marshal(t, m)
 	var back Model
-	if err := back.UnmarshalBinary(kept); err != nil {
+	if err := back.UnmarshalBinary(encoded); err != nil {
 		t.Fatal(err)
 	}
 	a, _ := m.Vector([]string{"t1w1", "t1w2", "t1w2", "common4"})
@@ -177,17 +177,17 @@ func TestModelKept(t *testing.T) {
 	if diff := cmp.Diff(a, b); diff != "" {
 		t.Error(diff)
 	}
-	if !slices.Equal(marshal(t, &back), kept) {
+	if !slices.Equal(marshal(t, &back), encoded) {
 		t.Error("the bytes differ")
 	}
 	for name, data := range map[string][]byte{
 		"empty":     {},
-		"short":     kept[:len(kept)-1],
-		"long":      append(slices.Clone(kept), 0),
-		"format":    append([]byte{99}, kept[1:]...),
-		"no width":  append([]byte{modelFormat, 0, 0}, kept[3:]...),
+		"short":     encoded[:len(encoded)-1],
+		"long":      append(slices.Clone(encoded), 0),
+		"format":    append([]byte{99}, encoded[1:]...),
+		"no width":  append([]byte{modelFormat, 0, 0}, encoded[3:]...),
 		"no terms":  {modelFormat, 1, 0, 0, 0, 0, 0},
-		"unordered": slices.Concat(kept[:modelHead], kept[modelHead+8:modelHead+16], kept[modelHead:modelHead+8], kept[modelHead+16:]),
+		"unordered": slices.Concat(encoded[:modelHead], encoded[modelHead+8:modelHead+16], encoded[modelHead:modelHead+8], encoded[modelHead+16:]),
 	} {
 		err := new(Model).UnmarshalBinary(data)
 		if !errors.Is(err, millrace.ErrInvalid) {

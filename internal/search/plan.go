@@ -30,15 +30,15 @@ func (m Match) none() bool { return len(m.All) == 0 && len(m.URL) == 0 }
 
 // wanted is a word of a question.
 type wanted struct {
-	text   string   // as typed
-	terms  []string // forms in the languages of the site
-	hashes []uint32
-	times  int     // number of times in the question
-	n      int     // number of passages with the word
-	weight float64 // from rarity and times
-	filter bool    // a filter already requires the word: rank by it, but do not look it up
-	whole  bool    // the whole of a compound, whose words are looked up
-	letter string  // the term of a single letter that has been replaced by pairs, else ""
+	text     string   // as typed
+	terms    []string // forms in the languages of the site
+	hashes   []uint32
+	times    int     // number of times in the question
+	n        int     // number of passages with the word
+	weight   float64 // from rarity and times
+	filter   bool    // a filter already requires the word: rank by it, but do not look it up
+	compound bool    // the whole of a compound, whose words are looked up
+	letter   string  // the term of a single letter that has been replaced by pairs, else ""
 }
 
 // count looks up the number of passages with a word. It drops forms that no passage has, but
@@ -106,7 +106,7 @@ func newPlan(q Query, a *Analyzer, st Statistics, ix Index, trial Trial) (*plan,
 	if !trial.StopWords {
 		b.dropStops(st)
 	}
-	for _, w := range b.wholes {
+	for _, w := range b.compounds {
 		if err := w.count(ix, st.Passages); err != nil {
 			return nil, err
 		}
@@ -130,7 +130,7 @@ func newPlan(q Query, a *Analyzer, st Statistics, ix Index, trial Trial) (*plan,
 	for _, w := range p.words {
 		w.weight = float64(w.times) * rarity(w.n, st.Passages)
 		p.total += w.weight
-		if !w.whole { // the model has no vectors of whole compounds
+		if !w.compound { // the model has no vectors of whole compounds
 			p.terms = append(p.terms, w.terms...)
 		}
 	}
@@ -166,7 +166,7 @@ type planner struct {
 	index     Index
 	languages []string
 	seen      map[string]*wanted
-	wholes    []*wanted // compounds, in addition to their words
+	compounds []*wanted // compounds, in addition to their words
 	stops     map[*wanted]stopping
 }
 
@@ -272,7 +272,7 @@ func (b *planner) take(p Part, forms [][]Token, filter bool) {
 			pl := place{t.Start, t.End}
 			w := at[pl]
 			if w == nil {
-				w = &wanted{text: p.Text[t.Start:t.End], times: 1, filter: filter || t.Extra, whole: t.Extra}
+				w = &wanted{text: p.Text[t.Start:t.End], times: 1, filter: filter || t.Extra, compound: t.Extra}
 				if isLetter(t.Term) {
 					w.letter = t.Term
 				}
@@ -299,8 +299,8 @@ func (b *planner) take(p Part, forms [][]Token, filter bool) {
 			continue
 		}
 		b.seen[key] = w
-		if w.whole {
-			b.wholes = append(b.wholes, w)
+		if w.compound {
+			b.compounds = append(b.compounds, w)
 			continue
 		}
 		b.words = append(b.words, w)
@@ -309,12 +309,12 @@ func (b *planner) take(p Part, forms [][]Token, filter bool) {
 
 // dropStops removes stop words, unless the question has no other words.
 func (b *planner) dropStops(st Statistics) {
-	kept := slices.DeleteFunc(slices.Clone(b.words), func(w *wanted) bool {
+	rest := slices.DeleteFunc(slices.Clone(b.words), func(w *wanted) bool {
 		s := b.stops[w]
 		return s == stopHere || s == stopSomewhere && float64(w.n) > common*float64(st.Passages)
 	})
-	if len(kept) > 0 {
-		b.words = kept
+	if len(rest) > 0 {
+		b.words = rest
 	}
 }
 

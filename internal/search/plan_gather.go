@@ -76,7 +76,7 @@ type candidate struct {
 }
 
 // gatherAny looks up the words one by one, the rarest first.
-func (p *plan) gatherAny(ctx context.Context, ix Index, whole []int64) ([]int64, error) {
+func (p *plan) gatherAny(ctx context.Context, ix Index, complete []int64) ([]int64, error) {
 	var found []candidate
 	rest := p.total
 	budget := postings
@@ -109,7 +109,7 @@ func (p *plan) gatherAny(ctx context.Context, ix Index, whole []int64) ([]int64,
 			break
 		}
 	}
-	return heaviest(merge(found, whole, p.total)), nil
+	return heaviest(merge(found, complete, p.total)), nil
 }
 
 // merge adds the passages of another word. Both lists are sorted by id.

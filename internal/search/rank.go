@@ -77,9 +77,9 @@ func (p *plan) rank(ctx context.Context, c *chooser, st Statistics, ids []int64,
 			return nil, err
 		}
 		byWords = byWords[n:]
-		kept, err := c.choose(ctx, slices.Clone(all))
-		if err != nil || len(kept) >= few || len(byWords) == 0 {
-			return kept, err
+		chosen, err := c.choose(ctx, slices.Clone(all))
+		if err != nil || len(chosen) >= few || len(byWords) == 0 {
+			return chosen, err
 		}
 	}
 }
@@ -128,24 +128,24 @@ type chooser struct {
 // choose drops passages that are not relevant enough, near-duplicates of a better passage,
 // passages above the limit of their page, and passages that the view lacks.
 func (c *chooser) choose(ctx context.Context, all []ranked) ([]ranked, error) {
-	kept := all[:0]
+	chosen := all[:0]
 	pages := make(map[int64]int)
 	for _, r := range all {
 		if r.relevance < c.least || r.relevance == 0 {
 			break
 		}
-		if pages[r.Page] >= c.perPage || !c.duplicates && slices.ContainsFunc(kept, func(k ranked) bool { return Near(k.Print, r.Print) }) {
+		if pages[r.Page] >= c.perPage || !c.duplicates && slices.ContainsFunc(chosen, func(k ranked) bool { return Near(k.Print, r.Print) }) {
 			continue
 		}
-		if len(kept) < c.sure {
-			if shown, err := c.Shown(ctx, r.Page); err != nil {
+		if len(chosen) < c.sure {
+			if visible, err := c.Shown(ctx, r.Page); err != nil {
 				return nil, err
-			} else if !shown {
+			} else if !visible {
 				continue
 			}
 		}
 		pages[r.Page]++
-		kept = append(kept, r)
+		chosen = append(chosen, r)
 	}
-	return kept, nil
+	return chosen, nil
 }

@@ -200,7 +200,7 @@ func (l *lexicon) remembered(raw string) analysed {
 // analyse returns the term of a word. It applies NFKC and case folding, stems the word, and
 // then removes diacritics, which stemmers need.
 func (l *lexicon) analyse(raw string) analysed {
-	whole := raw
+	word := raw
 	if len(raw) > maxAnalysed {
 		raw = strings.ToValidUTF8(raw[:maxAnalysed], "")
 	}
@@ -210,16 +210,16 @@ func (l *lexicon) analyse(raw string) analysed {
 	}
 	w := analysed{stop: l.stops[folded]}
 	w.term = plain(l.stemmed(folded))
-	if len(w.term) > MaxTerm || len(whole) > maxAnalysed {
-		w.term = cutTerm(w.term, whole)
+	if len(w.term) > MaxTerm || len(word) > maxAnalysed {
+		w.term = cutTerm(w.term, word)
 	}
 	return w
 }
 
 // cutTerm truncates a term that is too long, and appends a hash of the whole word.
-func cutTerm(term, whole string) string {
+func cutTerm(term, word string) string {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(strings.ToLower(whole)))
+	_, _ = h.Write([]byte(strings.ToLower(word)))
 	sum := strconv.FormatUint(h.Sum64(), 36)
 	cut := min(len(term), MaxTerm-len(sum))
 	for cut > 0 && !utf8.RuneStart(term[cut:][0]) {

@@ -59,13 +59,13 @@ func (s *Service) once(ctx context.Context) (report *mirror.Report, err error) {
 	if o.Source == nil {
 		return nil, nil //nolint:nilnil // the site has no source
 	}
-	held := false
+	acquired := false
 	err = lease.Hold(ctx, o.Store.Leases(), o.Lease(), func(ctx context.Context, l store.Lease) error {
-		held = true
+		acquired = true
 		report, err = o.SyncAny(ctx, s.o.Site.Fenced(l))
 		return err
 	})
-	if !held && errors.Is(err, millrace.ErrConflict) {
+	if !acquired && errors.Is(err, millrace.ErrConflict) {
 		report, err = o.SyncAny(ctx, s.o.Site)
 	}
 	if err != nil {

@@ -17,15 +17,15 @@ func Protocols(o protocol.PublisherOptions, closed func(name string) bool) (publ
 	if closed == nil {
 		closed = func(string) bool { return false }
 	}
-	var shown []protocol.Protocol
+	var enabled []protocol.Protocol
 	o.Protocols = nil
 	for _, p := range all.Published(&o) {
 		if !p.Public || !closed(p.Name) {
-			shown, o.Protocols = append(shown, p), append(o.Protocols, p.Name)
+			enabled, o.Protocols = append(enabled, p), append(o.Protocols, p.Name)
 		}
 	}
 	var every []protocol.PublisherOptions
-	for _, p := range shown {
+	for _, p := range enabled {
 		its := o
 		its.Auth = closed(p.Name)
 		published = append(published, edition.Protocol{Name: p.Name, Publisher: p.NewPublisher(&its), Guarded: its.Auth})

@@ -169,10 +169,10 @@ func (r *Report) hidden(seen discover.Seen, robots *fetch.Robots) {
 // it blocks. Either can refuse a purpose; only signals can permit one.
 func (r *Report) readPurposes(site *discover.SiteReport, text []byte) error {
 	for _, s := range site.Robots.Said {
-		said := policy.ReadSignals(s.Value)
-		for _, purpose := range slices.Sorted(maps.Keys(said)) {
+		signals := policy.ReadSignals(s.Value)
+		for _, purpose := range slices.Sorted(maps.Keys(signals)) {
 			if was, there := r.Purposes[purpose]; !there || was {
-				r.Purposes[purpose] = said[purpose]
+				r.Purposes[purpose] = signals[purpose]
 			}
 			r.Reasons = append(r.Reasons, fmt.Sprintf("%s: robots.txt line %d, %s: %s", purpose, s.Line, s.Name, s.Value))
 		}

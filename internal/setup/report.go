@@ -59,8 +59,8 @@ type Served struct {
 	label string // of the protocol, for people
 }
 
-// shownHidden is the maximum number of printed hidden addresses.
-const shownHidden = 10
+// maxHidden is the maximum number of printed hidden addresses.
+const maxHidden = 10
 
 // Text writes the report for people.
 func (r *Report) Text(w io.Writer) error {
@@ -69,7 +69,7 @@ func (r *Report) Text(w io.Writer) error {
 	b.WriteString("\nWill be hidden: pages with noindex or behind a login, what robots.txt disallows,\naccounts, carts, logins and administration. ")
 	fmt.Fprintf(&b, "Of %d addresses seen, %d will be hidden.\n", r.Seen, len(r.Hides))
 	for i, h := range r.Hides {
-		if i == shownHidden {
+		if i == maxHidden {
 			fmt.Fprintf(&b, "  and %d more\n", len(r.Hides)-i)
 			break
 		}

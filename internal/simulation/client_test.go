@@ -33,16 +33,16 @@ type mirrored interface {
 // page that is missing after a pull must be absent from an edition that the pull may have
 // seen.
 type client struct {
-	w     *world
-	p     protocol.Protocol
-	name  string
-	rng   *rand.Rand
-	http  *fetch.Client
-	sink  mirrored
-	src   millrace.Source
-	held  map[string]*millrace.Page
-	pulls int
-	whole int // number of pulls, and of complete ones
+	w         *world
+	p         protocol.Protocol
+	name      string
+	rng       *rand.Rand
+	http      *fetch.Client
+	sink      mirrored
+	src       millrace.Source
+	lastPages map[string]*millrace.Page
+	pulls     int
+	complete  int // number of pulls, and of complete ones
 }
 
 func newClient(w *world, p protocol.Protocol, sink mirrored) *client {
@@ -90,7 +90,7 @@ func (c *client) pull(ctx context.Context) *mirror.Report {
 	if src == nil {
 		src = c.p.NewReader(c.http.HTTP(), base, nil)
 	}
-	if c.w.broken.hideWhole {
+	if c.w.broken.hideListEnd {
 		src = unending{src}
 	}
 	report, err := mirror.Sync(ctx, c.p.Name+" "+base, src, sink, &mirror.Options{
@@ -99,19 +99,19 @@ func (c *client) pull(ctx context.Context) *mirror.Report {
 	c.w.logf("%s: %+v, asked %d, skipped %d, unconfirmed %d, %v", c.name, report.Counts, report.Asked, report.SkippedN, report.UnconfirmedDeletions, err)
 	c.pulls++
 	if err == nil {
-		c.whole++
+		c.complete++
 	}
 	now, err := c.sink.pages(context.WithoutCancel(ctx))
 	if err != nil {
 		c.w.broke("%s: %v", c.name, err)
 		return report
 	}
-	for u := range c.held {
+	for u := range c.lastPages {
 		if now[u] == nil && !c.w.oracle.lacked(c.p.Name, u, start.Add(-slack)) {
 			c.w.fail("%s lost %s, which existed all the time", c.name, u)
 		}
 	}
-	c.held = now
+	c.lastPages = now
 	return report
 }
 
@@ -162,7 +162,7 @@ type memorySink struct {
 	mu     sync.Mutex
 	cursor millrace.Cursor
 	refs   map[string]millrace.Ref
-	held   map[string]*millrace.Page
+	stored map[string]*millrace.Page
 }
 
 func (s *memorySink) exact() bool                   { return true }
@@ -176,7 +176,7 @@ func (s *memorySink) Apply(ctx context.Context, _ string, batch []millrace.Chang
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.refs == nil {
-		s.refs, s.held = make(map[string]millrace.Ref), make(map[string]*millrace.Page)
+		s.refs, s.stored = make(map[string]millrace.Ref), make(map[string]*millrace.Page)
 	}
 	for _, c := range batch {
 		switch c.Kind {
@@ -185,13 +185,13 @@ func (s *memorySink) Apply(ctx context.Context, _ string, batch []millrace.Chang
 				if c.Page.Version != "" {
 					c.Version = c.Page.Version
 				}
-				s.held[c.URL] = c.Page
+				s.stored[c.URL] = c.Page
 				t.Updated++
 			}
 			s.refs[c.URL] = c.Ref
 		case millrace.Delete:
 			delete(s.refs, c.URL)
-			delete(s.held, c.URL)
+			delete(s.stored, c.URL)
 			t.Deleted++
 		case millrace.KindCheckpoint:
 			s.cursor = c.Checkpoint.Cursor
@@ -223,7 +223,7 @@ func (s *memorySink) KnownRefs(_ context.Context, _ string, urls ...string) iter
 func (s *memorySink) pages(context.Context) (map[string]*millrace.Page, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return maps.Clone(s.held), nil
+	return maps.Clone(s.stored), nil
 }
 
 // fileSink is a mirror in a store, like that of `millrace pull`.

@@ -135,9 +135,9 @@ func guesses(page string) []string {
 	}
 }
 
-// told requests every path that ever existed. It returns those whose response contains
+// leaks requests every path that ever existed. It returns those whose response contains
 // the secret, or a validator from when it did.
-func (c *closet) told(ctx context.Context, pages ...string) []string {
+func (c *closet) leaks(ctx context.Context, pages ...string) []string {
 	c.mu.Lock()
 	paths, tags := slices.Sorted(maps.Keys(c.paths)), maps.Clone(c.tags)
 	c.mu.Unlock()
@@ -264,7 +264,7 @@ func TestHiddenEverywhere(t *testing.T) {
 			}
 			c.publish()
 			c.follow() // found only until the page is hidden
-			before := strings.Join(c.told(t.Context(), "/s/page", "/s/never"), "\n")
+			before := strings.Join(c.leaks(t.Context(), "/s/page", "/s/never"), "\n")
 			for _, proto := range []string{"/s/page/llm.json", "/s/page/llm/", "/s/page.md", ".scp.gz", "/openfeeder?url=", "/openfeeder?q=", "/arc-sitemap.json", "/llms-full.txt", "/feed.atom"} {
 				if !strings.Contains(before, proto) {
 					t.Errorf("while it is public, the page is not at %s:\n%s", proto, before)
@@ -276,7 +276,7 @@ func TestHiddenEverywhere(t *testing.T) {
 			var asking sync.WaitGroup
 			asking.Go(func() {
 				for ctx.Err() == nil {
-					c.told(ctx, "/s/page")
+					c.leaks(ctx, "/s/page")
 					time.Sleep(time.Millisecond)
 				}
 			})
@@ -284,14 +284,14 @@ func TestHiddenEverywhere(t *testing.T) {
 			if err == nil && name != "excluded" {
 				c.publish()
 			}
-			told := c.told(t.Context(), "/s/page", "/s/never")
+			found := c.leaks(t.Context(), "/s/page", "/s/never")
 			cancel()
 			asking.Wait()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if told = append(told, c.told(t.Context(), "/s/page", "/s/never")...); len(told) > 0 {
-				t.Errorf("hidden, but shown by\n%s", strings.Join(told, "\n"))
+			if found = append(found, c.leaks(t.Context(), "/s/page", "/s/never")...); len(found) > 0 {
+				t.Errorf("hidden, but shown by\n%s", strings.Join(found, "\n"))
 			}
 
 			// A later edition, and another process with the same files.
@@ -301,8 +301,8 @@ func TestHiddenEverywhere(t *testing.T) {
 			c.publish()
 			c.follow()
 			c.open(c.conf.Visibility)
-			if told := c.told(t.Context(), "/s/page", "/s/never"); len(told) > 0 {
-				t.Errorf("later shown by\n%s", strings.Join(told, "\n"))
+			if later := c.leaks(t.Context(), "/s/page", "/s/never"); len(later) > 0 {
+				t.Errorf("later shown by\n%s", strings.Join(later, "\n"))
 			}
 		})
 	}

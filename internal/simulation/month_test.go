@@ -187,15 +187,15 @@ func (s *showing) since(old millrace.Site) (err error) {
 type mirrors map[string]*mirror.Pages
 
 // read continues mirrors from their cursors; it creates those that are absent.
-func (s *showing) read(held mirrors) {
+func (s *showing) read(copies mirrors) {
 	s.t.Helper()
 	for _, p := range all.Protocols() {
-		if held[p.Name] == nil {
-			held[p.Name] = new(mirror.Pages)
+		if copies[p.Name] == nil {
+			copies[p.Name] = new(mirror.Pages)
 		}
 		for range 2 { // Sync deletes many pages only when a second run confirms it
 			r := p.NewReader(s.http, s.base, &protocol.ReaderOptions{Now: s.now})
-			report, err := mirror.Sync(s.t.Context(), s.base, r, held[p.Name], nil)
+			report, err := mirror.Sync(s.t.Context(), s.base, r, copies[p.Name], nil)
 			if err != nil || report.SkippedN > 0 {
 				s.t.Fatalf("%s: %v, skipped %v", p.Name, err, report.Skipped)
 			}
@@ -208,16 +208,16 @@ func (s *showing) read(held mirrors) {
 
 // compare compares the current edition with the site, and mirrors that read it
 // with the edition.
-func (s *showing) compare(what string, held mirrors) {
+func (s *showing) compare(what string, copies mirrors) {
 	s.t.Helper()
-	s.read(held)
+	s.read(copies)
 	v := s.server.Current().View
 	pages, err := scan(s.t.Context(), v)
 	s.must(err)
 	want := make(map[string]*millrace.Page)
 	for path, p := range s.pages {
-		if shown, ok := s.rule.Apply(p); ok {
-			c := shown.Clone()
+		if visible, ok := s.rule.Apply(p); ok {
+			c := visible.Clone()
 			c.URL = canon.Absolute(s.base, path)
 			want[c.URL] = c
 		}
@@ -226,7 +226,7 @@ func (s *showing) compare(what string, held mirrors) {
 		s.t.Errorf("%s: the view of %d pages is not the site (-site +view):\n%s", what, v.Site().Pages, diff)
 	}
 	for _, p := range all.Protocols() {
-		want, got := make(map[string]*millrace.Page), maps.Collect(held[p.Name].All())
+		want, got := make(map[string]*millrace.Page), maps.Collect(copies[p.Name].All())
 		for u, page := range pages {
 			if carried := p.Carry(v.Site(), page); carried != nil {
 				want[u] = carried

@@ -36,7 +36,7 @@ type oracle struct {
 
 	mu       sync.Mutex
 	editions []*published // in order
-	index    map[stand]int
+	index    map[position]int
 	docs     map[string]bool                 // that any edition had
 	made     map[[2]string][sha256.Size]byte // files, and documents that list them, by path and validator
 	named    map[string]bool                 // their paths
@@ -53,15 +53,15 @@ type date struct {
 	turn int // when it arrived
 }
 
-// stand is a sequence number of a generation of the publication.
-type stand struct {
+// position is a sequence number of a generation of the publication.
+type position struct {
 	gen string
 	seq uint64
 }
 
 // published is one edition.
 type published struct {
-	stand
+	position
 	conf  int
 	at    time.Time
 	docs  map[string]doc             // by path and query
@@ -77,7 +77,7 @@ type doc struct {
 
 func (o *oracle) init(w *world) {
 	o.w = w
-	o.index, o.docs = make(map[stand]int), make(map[string]bool)
+	o.index, o.docs = make(map[position]int), make(map[string]bool)
 	o.made, o.named = make(map[[2]string][sha256.Size]byte), make(map[string]bool)
 	o.newest, o.dated, o.bodies = make(map[[2]string]int), make(map[[4]string]date), make(map[string][]byte)
 }
@@ -96,7 +96,7 @@ func (o *oracle) make(path, etag string, sum [sha256.Size]byte) {
 // describe records the expected documents of an edition.
 func (o *oracle) describe(ctx context.Context, v millrace.View, l *life, gen string) (*published, error) {
 	ed := &published{
-		stand: stand{gen, v.Site().Seq}, conf: l.conf,
+		position: position{gen, v.Site().Seq}, conf: l.conf,
 		docs: make(map[string]doc), pages: make(map[string]map[string]bool),
 	}
 	for _, p := range o.w.protocols {
@@ -223,7 +223,7 @@ func (f *frozen) RoundTrip(r *http.Request) (*http.Response, error) {
 func (o *oracle) add(ed *published) (again bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, again := o.index[ed.stand]; again {
+	if _, again := o.index[ed.position]; again {
 		return true
 	}
 	for _, other := range o.editions {
@@ -232,7 +232,7 @@ func (o *oracle) add(ed *published) (again bool) {
 		}
 	}
 	ed.at = time.Now()
-	o.index[ed.stand] = len(o.editions)
+	o.index[ed.position] = len(o.editions)
 	o.editions = append(o.editions, ed)
 	for path := range ed.docs {
 		o.docs[path] = true
@@ -251,7 +251,7 @@ func (o *oracle) of(l *life) int {
 	defer o.w.mu.Unlock()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	i, ok := o.index[stand{l.gen, ed.View.Site().Seq}]
+	i, ok := o.index[position{l.gen, ed.View.Site().Seq}]
 	if !ok {
 		o.w.fail("%s has edition %d, which was never published", l.name, ed.View.Site().Seq)
 		return -1
@@ -283,7 +283,7 @@ func (o *oracle) end(gen string) (*published, []string) {
 // ask records which responses to a request are valid.
 func (o *oracle) ask(l *life, r *http.Request) *exchange {
 	now := time.Now()
-	x := &exchange{o: o, l: l, r: r, at: now, lo: o.of(l), known: o.last(l.gen, l.held.before(now))}
+	x := &exchange{o: o, l: l, r: r, at: now, lo: o.of(l), known: o.last(l.gen, l.delay.before(now))}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.turns++
@@ -327,14 +327,14 @@ func (x *exchange) answered(resp *http.Response, body []byte) {
 		return // a process that is being killed may send anything but a wrong document
 	}
 	// The name of a deleted page is allowed.
-	shown, _, _ := bytes.Cut(text, []byte(`"deleted":[`))
-	shown, _, _ = bytes.Cut(shown, []byte(`"_deleted":{`))
-	shown = tombstone.ReplaceAll(shown, nil)
+	visible, _, _ := bytes.Cut(text, []byte(`"deleted":[`))
+	visible, _, _ = bytes.Cut(visible, []byte(`"_deleted":{`))
+	visible = tombstone.ReplaceAll(visible, nil)
 	if strings.HasPrefix(uri, "/arc-sitemap-deltas/") {
-		shown = gone.ReplaceAll(shown, nil)
+		visible = gone.ReplaceAll(visible, nil)
 	}
 	for _, dir := range hidden(x.l.conf) {
-		if bytes.Contains(shown, []byte(host+dir+"/")) {
+		if bytes.Contains(visible, []byte(host+dir+"/")) {
 			o.w.fail("%s: it shows hidden pages under %s", where, dir)
 		}
 	}

@@ -32,7 +32,7 @@ type gate struct {
 	gen       string // of the publication
 	server    *edition.Server
 	transport *http.Transport // to it, over the network
-	held      excuse          // while the test delays it
+	delay     excuse          // while the test delays it
 }
 
 // excuse is the last delay of a replica, in which it could not poll the publication.
@@ -203,7 +203,7 @@ type slowPublisher struct {
 // All is sometimes slow.
 func (p slowPublisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	if p.w.chance(p.l.rng, .2) {
-		p.g.held.hold(ctx, holdup(p.l.rng))
+		p.g.delay.hold(ctx, holdup(p.l.rng))
 	}
 	return p.Publisher.All(ctx, v)
 }
@@ -216,21 +216,21 @@ type watchedFiler struct {
 
 // Artifacts makes the files.
 func (f watchedFiler) Artifacts(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) (time.Time, error) {
-	return f.filer.Artifacts(ctx, v, now, watchedShelf{s, &f.w.oracle})
+	return f.filer.Artifacts(ctx, v, now, watchedArtifacts{s, &f.w.oracle})
 }
 
 // Deferred makes the deferred files of a view.
 func (f watchedFiler) Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) error {
-	return f.filer.Deferred(ctx, v, now, watchedShelf{s, &f.w.oracle})
+	return f.filer.Deferred(ctx, v, now, watchedArtifacts{s, &f.w.oracle})
 }
 
-type watchedShelf struct {
+type watchedArtifacts struct {
 	millrace.ArtifactSet
 	o *oracle
 }
 
 // Put records a document.
-func (s watchedShelf) Put(ctx context.Context, d *millrace.Document) error {
+func (s watchedArtifacts) Put(ctx context.Context, d *millrace.Document) error {
 	var b bytes.Buffer
 	if err := d.Write(ctx, &b); err != nil {
 		return err
@@ -245,25 +245,25 @@ func (s watchedShelf) Put(ctx context.Context, d *millrace.Document) error {
 }
 
 // Create starts a file.
-func (s watchedShelf) Create() (millrace.ArtifactWriter, error) {
+func (s watchedArtifacts) Create() (millrace.ArtifactWriter, error) {
 	d, err := s.ArtifactSet.Create()
-	return &watchedDraft{ArtifactWriter: d, o: s.o}, err
+	return &watchedWriter{ArtifactWriter: d, o: s.o}, err
 }
 
-type watchedDraft struct {
+type watchedWriter struct {
 	millrace.ArtifactWriter
 	o    *oracle
 	body []byte
 }
 
 // Write appends.
-func (d *watchedDraft) Write(b []byte) (int, error) {
+func (d *watchedWriter) Write(b []byte) (int, error) {
 	d.body = append(d.body, b...)
 	return d.ArtifactWriter.Write(b)
 }
 
 // Finish records the files.
-func (d *watchedDraft) Finish(ctx context.Context, head []byte, f millrace.Artifact, codings []string, name func(coding, sum string) string) ([]millrace.Artifact, error) {
+func (d *watchedWriter) Finish(ctx context.Context, head []byte, f millrace.Artifact, codings []string, name func(coding, sum string) string) ([]millrace.Artifact, error) {
 	files, err := d.ArtifactWriter.Finish(ctx, head, f, codings, name)
 	for _, made := range files {
 		d.o.make(made.Path, made.ETag, sha256.Sum256(slices.Concat(head, d.body)))
@@ -308,7 +308,7 @@ func (p *publishing) Published(ctx context.Context) (millrace.View, store.Editio
 func (p *publishing) Publish(ctx context.Context, lease store.Lease, old, to uint64, manifest []byte) (made store.Edition, err error) {
 	w, rng := p.w, p.l.rng
 	if w.chance(rng, .2) {
-		p.g.held.hold(ctx, holdup(rng))
+		p.g.delay.hold(ctx, holdup(rng))
 	}
 	if w.chance(rng, .05) {
 		w.logf("%s dies before it publishes %d", p.l.name, to)
@@ -340,7 +340,7 @@ func (p *publishing) Publish(ctx context.Context, lease store.Lease, old, to uin
 	case w.chance(rng, .06):
 		w.logf("%s gets no reply after it has published %d", p.l.name, to)
 		if again {
-			p.g.held.lose(ctx) // the files were rebuilt, and are served only after another poll
+			p.g.delay.lose(ctx) // the files were rebuilt, and are served only after another poll
 		}
 		return made, fmt.Errorf("the reply is lost: %w", millrace.ErrUnavailable)
 	}

@@ -59,7 +59,7 @@ func (w *world) round(l *life, site store.Site) bool {
 		w.broke("the store at the end: %v", err)
 		return false
 	}
-	pages, err := w.shown(l, v)
+	pages, err := w.visiblePages(l, v)
 	if err != nil {
 		w.broke("the store at the end: %v", err)
 		return false
@@ -120,15 +120,15 @@ func samePages(want, got map[string]*millrace.Page) string {
 	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(millrace.Page{}, "Version", "Modified", "Known"))
 }
 
-// shown returns the pages that a configuration shows of a site.
-func (w *world) shown(l *life, v millrace.View) (map[string]*millrace.Page, error) {
+// visiblePages returns the pages that a configuration shows of a site.
+func (w *world) visiblePages(l *life, v millrace.View) (map[string]*millrace.Page, error) {
 	all, err := scan(w.ctx, v)
 	out := make(map[string]*millrace.Page)
 	for u, p := range all {
 		c := p.Clone()
 		c.URL = canon.Relative(base, u)
-		if shown, ok := w.config(l).Visibility.Apply(c); ok {
-			out[u] = shown.Clone()
+		if visible, ok := w.config(l).Visibility.Apply(c); ok {
+			out[u] = visible.Clone()
 			out[u].URL = u
 		}
 	}
@@ -150,8 +150,8 @@ func (w *world) compareStore(l *life, got map[string]*millrace.Page) {
 	}
 	want := make(map[string]*millrace.Page)
 	for u, p := range all {
-		if shown, ok := w.config(l).Visibility.Apply(p); ok {
-			c := shown.Clone()
+		if visible, ok := w.config(l).Visibility.Apply(p); ok {
+			c := visible.Clone()
 			c.URL = base + strings.TrimPrefix(u, "/")
 			want[c.URL] = c
 		}
@@ -214,7 +214,7 @@ func (c *client) compare(v millrace.View, pages map[string]*millrace.Page) {
 			break
 		}
 	}
-	want, got := make(map[string]*millrace.Page), c.held
+	want, got := make(map[string]*millrace.Page), c.lastPages
 	for u, p := range pages {
 		if carried := c.p.Carry(v.Site(), p); carried != nil {
 			want[u] = carried
@@ -246,10 +246,10 @@ func (c *client) compare(v millrace.View, pages map[string]*millrace.Page) {
 
 // stats returns the counts of events.
 func (w *world) stats() string {
-	pulls, whole := 0, 0
+	pulls, complete := 0, 0
 	for _, c := range w.clients {
-		pulls, whole = pulls+c.pulls, whole+c.whole
+		pulls, complete = pulls+c.pulls, complete+c.complete
 	}
 	return fmt.Sprintf("%d editions, %d answers, %d cuts, %d power failures, %d configurations, %d pulls, %d of them whole",
-		len(w.oracle.editions), w.oracle.checked, w.net.cuts.Load(), w.crashes, w.conf+1, pulls, whole)
+		len(w.oracle.editions), w.oracle.checked, w.net.cuts.Load(), w.crashes, w.conf+1, pulls, complete)
 }

@@ -44,7 +44,7 @@ func TestSimulation(t *testing.T) {
 // broken selects the part that the test breaks.
 type broken struct {
 	dropDeletion bool // the origin still names deleted pages
-	hideWhole    bool // clients never receive the end of a list
+	hideListEnd  bool // clients never receive the end of a list
 	oldBody      bool // one replica sends its first body with every validator
 	forget       bool // sinks keep the refs of pages that they delete
 	deaf         bool // one replica never sees editions of the other
@@ -60,7 +60,7 @@ func TestBroken(t *testing.T) {
 		want string // part of the violation's text
 	}{
 		"a source that drops deletions":        {broken{dropDeletion: true}, "the store is not what its sources say"},
-		"a client that learns of no deletions": {broken{hideWhole: true}, "is not map(Carry, view)"},
+		"a client that learns of no deletions": {broken{hideListEnd: true}, "is not map(Carry, view)"},
 		"a handler that serves old bodies":     {broken{oldBody: true}, "the body is not what its validator stands for"},
 		"a sink that forgets":                  {broken{forget: true}, "is not map(Carry, view)"},
 		"a replica that does not follow":       {broken{deaf: true}, "is too old"},

@@ -267,9 +267,9 @@ func (w *world) config(l *life) store.Config {
 	for _, p := range w.protocols {
 		t := p.Tagger
 		if inner := t.Rivals; inner != nil {
-			t.Rivals = func(identity string) (before, after []string) {
+			t.Rivals = func(pagePath string) (before, after []string) {
 				w.burn(l)
-				return inner(identity)
+				return inner(pagePath)
 			}
 		}
 		c.Taggers = append(c.Taggers, t)

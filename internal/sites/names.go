@@ -24,10 +24,10 @@ const (
 
 // ownNames caches whether the site has files at these names.
 type ownNames struct {
-	mu    sync.Mutex
-	known map[string]ownName // names by path
-	rest  time.Time          // no request before this time
-	said  map[string]bool    // kinds of names that were logged
+	mu     sync.Mutex
+	known  map[string]ownName // names by path
+	rest   time.Time          // no request before this time
+	logged map[string]bool    // kinds of names that were logged
 }
 
 type ownName struct {
@@ -99,12 +99,12 @@ func (n *ownNames) there(at string, ask func(was bool) (there, known bool)) bool
 func (n *ownNames) first(kind string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.said[kind] {
+	if n.logged[kind] {
 		return false
 	}
-	if n.said == nil {
-		n.said = make(map[string]bool)
+	if n.logged == nil {
+		n.logged = make(map[string]bool)
 	}
-	n.said[kind] = true
+	n.logged[kind] = true
 	return true
 }

@@ -18,17 +18,17 @@ const (
 	Standalone Place = "standalone" // no other server is involved
 )
 
-// PlaceOf returns the place that the owner names. If said is empty, it is Front with an
+// PlaceOf returns the place that the owner names. If configured is empty, it is Front with an
 // origin, Alongside if the source is a URL, and otherwise Standalone. An error wraps
 // [millrace.ErrInvalid].
-func PlaceOf(said Place, source, origin string) (Place, error) {
+func PlaceOf(configured Place, source, origin string) (Place, error) {
 	switch {
-	case said == Front && origin == "":
-		return "", fmt.Errorf("place %s: %w: it needs origin, the URL of the site's own server", said, millrace.ErrInvalid)
-	case said != "" && said != Front && origin != "":
-		return "", fmt.Errorf("place %s: %w: with origin %s, the place is %s; omit one of them", said, millrace.ErrInvalid, origin, Front)
-	case said != "":
-		return said, nil
+	case configured == Front && origin == "":
+		return "", fmt.Errorf("place %s: %w: it needs origin, the URL of the site's own server", configured, millrace.ErrInvalid)
+	case configured != "" && configured != Front && origin != "":
+		return "", fmt.Errorf("place %s: %w: with origin %s, the place is %s; omit one of them", configured, millrace.ErrInvalid, origin, Front)
+	case configured != "":
+		return configured, nil
 	case origin != "":
 		return Front, nil
 	case strings.Contains(source, "://"):

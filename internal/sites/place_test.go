@@ -10,7 +10,7 @@ import (
 func TestPlaceOf(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		said           Place
+		configured     Place
 		source, origin string
 		want           Place // "" = an error
 	}{
@@ -25,9 +25,9 @@ func TestPlaceOf(t *testing.T) {
 		{Alongside, "https://x.test/", "http://127.0.0.1:8000", ""},
 		{Standalone, "https://x.test/", "http://127.0.0.1:8000", ""},
 	} {
-		got, err := PlaceOf(tt.said, tt.source, tt.origin)
+		got, err := PlaceOf(tt.configured, tt.source, tt.origin)
 		if got != tt.want || (tt.want == "") != errors.Is(err, millrace.ErrInvalid) {
-			t.Errorf("%q, %s, %s: %q, %v", tt.said, tt.source, tt.origin, got, err)
+			t.Errorf("%q, %s, %s: %q, %v", tt.configured, tt.source, tt.origin, got, err)
 		}
 	}
 }

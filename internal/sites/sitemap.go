@@ -82,14 +82,14 @@ func (d *Documents) hides(loc string) bool {
 	if err != nil {
 		return true // treat invalid URLs as hidden
 	}
-	identity, ok := strings.CutPrefix(u.EscapedPath(), d.o.Base)
+	pagePath, ok := strings.CutPrefix(u.EscapedPath(), d.o.Base)
 	if !ok {
 		return false
 	}
-	if !strings.HasPrefix(identity, "/") {
-		identity = "/" + identity
+	if !strings.HasPrefix(pagePath, "/") {
+		pagePath = "/" + pagePath
 	}
-	return d.o.Visibility.Excluded(identity)
+	return d.o.Visibility.Excluded(pagePath)
 }
 
 // mapHead returns the extra namespaces of the protocols' sitemap, and the elements before its

@@ -356,9 +356,9 @@ func (a *annotator) inputs(tree *dom.Node) {
 		if asks(n) || at.has("field") && inputType(n) != "hidden" {
 			name := cmp.Or(clean(attr(n, "name")), clean(attr(n, "id")), slug(attr(n, "placeholder")), slug(attr(n, "aria-label")))
 			a.add(n, "field", cmp.Or(name, inputType(n)))
-			shown := b.htmlLabel(n)
-			if unlabelled[n] || !at.has("field") && at["label"] == "" && (shown == "" || a.labelled) {
-				a.add(n, "label", cmp.Or(clean(shown), clean(attr(n, "aria-label")), clean(attr(n, "placeholder")), clean(attr(n, "title")), name, clean(at["field"]), inputType(n), "field"))
+			labelText := b.htmlLabel(n)
+			if unlabelled[n] || !at.has("field") && at["label"] == "" && (labelText == "" || a.labelled) {
+				a.add(n, "label", cmp.Or(clean(labelText), clean(attr(n, "aria-label")), clean(attr(n, "placeholder")), clean(attr(n, "title")), name, clean(at["field"]), inputType(n), "field"))
 			}
 			if private(n) != "" && !context {
 				if inputType(n) == "password" || strings.Contains(attr(n, "autocomplete"), "cc-") {

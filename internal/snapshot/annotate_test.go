@@ -211,7 +211,7 @@ func TestAnnotateSites(t *testing.T) {
 			pages++
 			t.Run(filepath.ToSlash(file), func(t *testing.T) {
 				_, added, err := annotated(t, source)
-				if odd := strings.Contains(file, "utf16") || strings.Contains(file, "picture"); (err != nil) != odd {
+				if invalid := strings.Contains(file, "utf16") || strings.Contains(file, "picture"); (err != nil) != invalid {
 					t.Error(err)
 				}
 				if len(added) > 2 {

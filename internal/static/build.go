@@ -56,7 +56,7 @@ type Build struct {
 	sets      map[string]int
 	lists     [][]field // headers that files have in common
 	immutable []bool    // whether the files of a list are immutable
-	said      int       // number of lists already in the record
+	recorded  int       // number of lists already in the record
 	record    *os.File
 	temp      string                   // name of the record until it is complete
 	out       *bufio.Writer            // writes to record

@@ -25,17 +25,17 @@ const (
 	maxRedirects    = 2000
 )
 
-// unsayable contains the fields that a _headers file must not set. Netlify ignores
+// unsettable contains the fields that a _headers file must not set. Netlify ignores
 // Content-Encoding, and Cloudflare would compress the bytes again.
-var unsayable = map[string]bool{contentEncoding: true, acceptRanges: true}
+var unsettable = map[string]bool{contentEncoding: true, acceptRanges: true}
 
-// sayable returns the fields of a common header that a _headers file can set.
-func (b *Build) sayable(set int) (out []field) {
+// settable returns the fields of a common header that a _headers file can set.
+func (b *Build) settable(set int) (out []field) {
 	if set == 0 {
 		return nil
 	}
 	for _, f := range b.lists[set-1] {
-		if !unsayable[f.Name] && len(f.Name)+len(f.Value)+4 <= maxRuleLine {
+		if !unsettable[f.Name] && len(f.Name)+len(f.Value)+4 <= maxRuleLine {
 			out = append(out, f)
 		}
 	}
@@ -162,7 +162,7 @@ func (b *Build) headers() ([]rule, error) {
 			if (l.Path == "/" && l.Protocol == "") != atRoot {
 				return nil
 			}
-			r := rule{path: b.prefix + l.Path, fields: b.sayable(l.Set)}
+			r := rule{path: b.prefix + l.Path, fields: b.settable(l.Set)}
 			if l.Link != "" && len(l.Link)+8 <= maxRuleLine {
 				r.fields = append(r.fields, field{"Link", l.Link})
 			}

@@ -129,7 +129,7 @@ func (h *Host) serve(w http.ResponseWriter, r *http.Request, l *line, f *os.File
 	said := make(map[string]bool)
 	for _, rule := range h.build.rules {
 		if rule.matches(r.URL.EscapedPath()) {
-			for _, f := range rule.said(r.URL.EscapedPath(), h.kind.splats) {
+			for _, f := range rule.fieldsFor(r.URL.EscapedPath(), h.kind.splats) {
 				if said[f.Name] {
 					head.Set(f.Name, head.Get(f.Name)+", "+f.Value)
 				} else {

@@ -82,7 +82,7 @@ func TestVercel(t *testing.T) {
 				}
 			}
 		}
-		want := append([]field{}, b.sayable(l.Set)...)
+		want := append([]field{}, b.settable(l.Set)...)
 		if l.Link != "" {
 			want = append(want, field{"Link", l.Link})
 		}

@@ -26,12 +26,12 @@ func (b *Build) lockFolder() (*flock.Flock, error) {
 		if err == nil && !locked {
 			return nil, fmt.Errorf("%w: another build is writing to it", millrace.ErrConflict)
 		}
-		held, err := f.Stat()
+		opened, err := f.Stat()
 		if err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
 		now, err := b.root.Stat(lockName)
-		if err == nil && os.SameFile(held, now) {
+		if err == nil && os.SameFile(opened, now) {
 			return f, nil
 		}
 		// The previous build removed the file before it closed its lock.

@@ -176,7 +176,7 @@ func (b *Build) recall() error {
 	}
 	b.found = true
 	for name := range strings.Lines(string(journal)) {
-		if name, whole := strings.CutSuffix(name, "\n"); whole {
+		if name, complete := strings.CutSuffix(name, "\n"); complete {
 			k := keyOf(name)
 			b.owned[k], b.journalled[k] = true, true
 		}

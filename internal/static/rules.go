@@ -72,7 +72,7 @@ func (b *Build) wildcards() ([]rule, error) {
 			if t == nil {
 				continue
 			}
-			fields := b.sayable(l.Set)
+			fields := b.settable(l.Set)
 			if link := b.splatted(p, l); link != "" {
 				fields = append(fields, field{"Link", link})
 			}
@@ -155,8 +155,8 @@ func (r *rule) star(p string) string {
 	return p[len(before) : len(p)-len(after)]
 }
 
-// said returns the fields that a rule sets for a path that it matches.
-func (r *rule) said(p string, splats bool) []field {
+// fieldsFor returns the fields that a rule sets for a path that it matches.
+func (r *rule) fieldsFor(p string, splats bool) []field {
 	if !splats {
 		return r.fields
 	}

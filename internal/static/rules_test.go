@@ -33,14 +33,14 @@ func TestRules(t *testing.T) {
 		}
 		unsaid := 0
 		err = b.each(func(l *line) error {
-			want := b.sayable(l.Set)
+			want := b.settable(l.Set)
 			if l.Link != "" {
 				want = append(want, field{"Link", l.Link})
 			}
 			var got []field
 			for _, r := range b.rules {
 				if r.matches(l.Path) {
-					got = append(got, r.said(l.Path, host == cloudflare)...)
+					got = append(got, r.fieldsFor(l.Path, host == cloudflare)...)
 				}
 			}
 			for i, f := range got {

@@ -179,11 +179,11 @@ func (o *output) finish(modified time.Time, e *entry) error {
 	e.Date = o.mod.UTC().Format(http.TimeFormat)
 	b.Report.count(o.name, e.Protocol, o.size, changed)
 	if e.Set > 0 {
-		for n := b.said; n < e.Set; n++ {
+		for n := b.recorded; n < e.Set; n++ {
 			if err := b.write(&line{Header: b.lists[n]}); err != nil {
 				return err
 			}
-			b.said = n + 1
+			b.recorded = n + 1
 		}
 	}
 	folded := keyOf(fold(o.name))

@@ -34,7 +34,7 @@ type Step struct {
 	done, total int
 	stop        chan struct{} // closed at the end
 
-	shown atomic.Pointer[string] // text after the bar, which must not wait for mu
+	suffix atomic.Pointer[string] // text after the bar, which must not wait for mu
 }
 
 const (
@@ -149,12 +149,12 @@ func (g *Step) draw() {
 		return
 	}
 	text := g.text(time.Since(g.start))
-	g.shown.Store(&text)
+	g.suffix.Store(&text)
 	if g.bar == nil {
 		g.bar = g.b.add(g.o.Writer,
 			mpb.BarRemoveOnComplete(),
 			mpb.PrependDecorators(decor.Name(g.title+" ")),
-			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return *g.shown.Load() })),
+			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return *g.suffix.Load() })),
 		)
 	}
 	g.bar.SetTotal(int64(max(g.total, g.expected, g.done+1)), false)

@@ -50,7 +50,7 @@ func unit(text string, i, columns int) (end, wide int) {
 		r, n := utf8.DecodeRuneInString(text[end:])
 		c := columnsOf(r)
 		switch {
-		case unicode.IsSpace(r), !opening && (c == 2 || alone && c == 1) && !stays(r):
+		case unicode.IsSpace(r), !opening && (c == 2 || alone && c == 1) && !neverStartsLine(r):
 			return end, wide
 		case wide+c > columns && end > i:
 			return end, wide
@@ -63,8 +63,10 @@ func unit(text string, i, columns int) (end, wide int) {
 	return end, wide
 }
 
-// stays reports whether a sign may not begin a line.
-func stays(r rune) bool { return unicode.IsPunct(r) && !unicode.In(r, unicode.Ps, unicode.Pi) }
+// neverStartsLine reports whether a sign may not begin a line.
+func neverStartsLine(r rune) bool {
+	return unicode.IsPunct(r) && !unicode.In(r, unicode.Ps, unicode.Pi)
+}
 
 // columnsOf returns the number of terminal columns of a character.
 func columnsOf(r rune) int {

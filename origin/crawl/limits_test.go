@@ -40,13 +40,13 @@ func TestLifted(t *testing.T) {
 			run := func(o Options) *mirror.Report {
 				return m.run(m.through(fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: o.IgnoreRobots}).HTTP(), o))
 			}
-			told := false
+			reported := false
 			for range 6 {
 				for _, skip := range run(c.before).Skipped {
-					told = told || skip.Code == c.why
+					reported = reported || skip.Code == c.why
 				}
 			}
-			if !told {
+			if !reported {
 				t.Error("the reason was not given")
 			}
 			if got := len(m.pages()); got > c.most {

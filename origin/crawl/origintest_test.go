@@ -17,12 +17,12 @@ import (
 	"github.com/millrace/millrace/origin/origintest"
 )
 
-// web is a website that the suite changes. Its home page links to all pages. If bare is set,
+// web is a website that the suite changes. Its home page links to all pages. If minimal is set,
 // only the sitemap names the pages, the site sends no validators, and the HTML of a page
 // changes with every request.
 type web struct {
 	*httptest.Server
-	bare bool
+	minimal bool
 
 	mu      sync.Mutex
 	pages   map[string]string // HTML by name
@@ -32,8 +32,8 @@ type web struct {
 	n       int
 }
 
-func newWeb(t testing.TB, bare bool) *web {
-	s := &web{bare: bare, pages: map[string]string{}, broken: map[string]bool{}, quit: make(chan struct{})}
+func newWeb(t testing.TB, minimal bool) *web {
+	s := &web{minimal: minimal, pages: map[string]string{}, broken: map[string]bool{}, quit: make(chan struct{})}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(func() {
 		close(s.quit)
@@ -119,11 +119,11 @@ func (s *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case name == "secret":
 		http.Error(w, "no", http.StatusForbidden)
 		return
-	case name == "" && s.bare:
+	case name == "" && s.minimal:
 		body = doc("Home", "What there is stands in the sitemap.")
 	case name == "":
 		body = doc("Home", "All there is to read.", links...)
-	case name == "sitemap.xml" && s.bare:
+	case name == "sitemap.xml" && s.minimal:
 		body = `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`
 		for _, l := range links {
 			body += "<url><loc>" + s.Server.URL + l + "</loc></url>"
@@ -133,7 +133,7 @@ func (s *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	if s.bare {
+	if s.minimal {
 		if name != "sitemap.xml" {
 			body = strings.Replace(body, "<body>", fmt.Sprintf("<body><script>nonce=%d</script>", nonce), 1)
 		}
@@ -145,18 +145,18 @@ func (s *web) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestOrigin(t *testing.T) {
-	for name, bare := range map[string]bool{"Validators": false, "Bare": true} {
+	for name, minimal := range map[string]bool{"Validators": false, "Bare": true} {
 		t.Run(name, func(t *testing.T) {
 			origintest.Run(t, origintest.Origin{
-				New: func(t testing.TB) origintest.Site { return newWeb(t, bare) },
-				Open: func(t testing.TB, place string, held origintest.KnownRefs) (millrace.Source, error) {
+				New: func(t testing.TB) origintest.Site { return newWeb(t, minimal) },
+				Open: func(t testing.TB, place string, known origintest.KnownRefs) (millrace.Source, error) {
 					c := fetch.New(&fetch.Options{AllowPrivate: true, Timeout: 20 * time.Second})
 					t.Cleanup(c.CloseIdleConnections)
 					// The clock advances with each reading, so the next run finds every page
 					// due.
 					start, readings := time.Now(), new(atomic.Int64)
 					clock := func() time.Time { return start.Add(time.Duration(readings.Add(1)) * 24 * time.Hour) }
-					return New(c.HTTP(), place, &Options{KnownRefs: held, Now: clock})
+					return New(c.HTTP(), place, &Options{KnownRefs: known, Now: clock})
 				},
 			})
 		})

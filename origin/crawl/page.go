@@ -34,7 +34,7 @@ func (c *Crawl) extract(ctx context.Context, r *result, resp *http.Response, dat
 		return err
 	}
 	c.canonical(r, res.Canonical)
-	held := r.version
+	stored := r.version
 	r.made = version{kind: isPage, by: r.rules.by, depth: r.depth, sketch: r.sketch}
 	r.made.validators(resp.Header)
 	r.page.URL = r.url
@@ -42,8 +42,8 @@ func (c *Crawl) extract(ctx context.Context, r *result, resp *http.Response, dat
 		r.page.URL, r.made.claim = r.elsewhere, key(r.elsewhere)
 	}
 	r.made.revise(r)
-	r.same = held.kind == isPage && !held.stale && held.revision == r.made.revision
-	r.made.fruitless = held.kind == isPage && held.fruitless
+	r.same = stored.kind == isPage && !stored.stale && stored.revision == r.made.revision
+	r.made.fruitless = stored.kind == isPage && stored.fruitless
 	r.page.Original = o.encode() // the body is in a buffer that will be reused
 	r.page.HTMLSize = millrace.HTMLSize{Bytes: int64(len(data)), Received: r.received}
 	return nil

@@ -75,12 +75,12 @@ const maxWrong = 20
 
 // taskOf returns the task for a stored ref.
 func (r *run) taskOf(ref millrace.Ref) task {
-	t := heldTask(ref, r.rules)
+	t := storedTask(ref, r.rules)
 	t.full, t.remade = r.reread, r.wasRemade(key(ref.URL))
 	return t
 }
 
-func heldTask(ref millrace.Ref, rules *ruling) task {
+func storedTask(ref millrace.Ref, rules *ruling) task {
 	v := parseVersion(ref.Version, rules.by)
 	t := task{url: ref.URL, knownVersion: ref.Version, version: v, depth: v.depth}
 	switch v.kind {

@@ -60,7 +60,7 @@ func (c *Crawl) recollect(ctx context.Context, rules *ruling, each func(t *task,
 		if err != nil {
 			return fmt.Errorf("read stored refs: %w", err)
 		}
-		t := heldTask(ref, rules)
+		t := storedTask(ref, rules)
 		if c.o.Original == nil || t.version.old == nil {
 			if err := each(&t, nil); err != nil {
 				return err

@@ -292,12 +292,12 @@ func TestHiddenAndAway(t *testing.T) {
 		t.Errorf("%d: %v", rep.SkippedN, rep.Skipped)
 	}
 	// They are stored nevertheless.
-	held := 0
+	stored := 0
 	for range m.site.KnownRefs(t.Context(), from) {
-		held++
+		stored++
 	}
-	if held != 22 {
-		t.Errorf("%d names are held", held)
+	if stored != 22 {
+		t.Errorf("%d names are stored", stored)
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// said returns a page that consists of paragraphs.
-func said(paragraphs ...string) *millrace.Page {
+// textPage returns a page that consists of paragraphs.
+func textPage(paragraphs ...string) *millrace.Page {
 	p := &millrace.Page{Blocks: []millrace.Block{{Type: millrace.HeadingBlock, Text: "A heading", Level: 1}}}
 	for _, t := range paragraphs {
 		p.Blocks = append(p.Blocks, millrace.Block{Type: millrace.TextBlock, Text: t})
@@ -19,7 +19,7 @@ func said(paragraphs ...string) *millrace.Page {
 
 func TestSimilar(t *testing.T) {
 	of := func(paragraphs ...string) uint64 {
-		p := said(paragraphs...)
+		p := textPage(paragraphs...)
 		p.Blocks = p.Blocks[1:]
 		return read(p, "https://a.example/").sketch
 	}
@@ -61,22 +61,22 @@ func TestLines(t *testing.T) {
 		return fmt.Sprint(x) == fmt.Sprint(y)
 	}
 	const m5, m6 = "https://a.example/cal/2024/05", "https://a.example/cal/2024/06"
-	if !same(m5, m6, said("Week 18, 19", "No events in 5/2024."), said("Week 22, 23", "No events in 6/2024.")) {
+	if !same(m5, m6, textPage("Week 18, 19", "No events in 5/2024."), textPage("Week 22, 23", "No events in 6/2024.")) {
 		t.Error("numbers count where the address is that of a date")
 	}
-	if same("https://a.example/t/5", "https://a.example/t/6", said("Post 5 of 7"), said("Post 6 of 7")) {
+	if same("https://a.example/t/5", "https://a.example/t/6", textPage("Post 5 of 7"), textPage("Post 6 of 7")) {
 		t.Error("numbers do not count where the address is not that of a date")
 	}
-	if !same("https://a.example/s?c=red&z=xl", "https://a.example/s?c=blue&z=m", said("Shirts in red, size XL"), said("Shirts in Blue, size m")) {
+	if !same("https://a.example/s?c=red&z=xl", "https://a.example/s?c=blue&z=m", textPage("Shirts in red, size XL"), textPage("Shirts in Blue, size m")) {
 		t.Error("the values of parameters count")
 	}
-	if same("https://a.example/s?q=red", "https://a.example/s?q=blue", said("About red"), said("About blue")) {
+	if same("https://a.example/s?q=red", "https://a.example/s?q=blue", textPage("About red"), textPage("About blue")) {
 		t.Error("the value of the one parameter does not count")
 	}
 	p := &millrace.Page{Blocks: []millrace.Block{
-		{Type: millrace.ListBlock, Items: []millrace.Item{{Text: "one"}, {Text: "two", Blocks: said("inside").Blocks}}},
+		{Type: millrace.ListBlock, Items: []millrace.Item{{Text: "one"}, {Text: "two", Blocks: textPage("inside").Blocks}}},
 		{Type: millrace.TableBlock, Rows: [][]millrace.Cell{{{Text: "a"}, {Text: "b"}}, {{Text: "c"}}}},
-		{Type: millrace.QuoteBlock, Blocks: said("quoted").Blocks},
+		{Type: millrace.QuoteBlock, Blocks: textPage("quoted").Blocks},
 		{Type: millrace.ImageBlock, URL: "https://a.example/x.png"},
 	}}
 	if got := len(read(p, m5).lines); got != 6 {
@@ -86,7 +86,7 @@ func TestLines(t *testing.T) {
 	for i := range 2 * maxLines {
 		many = append(many, fmt.Sprintf("line %d", i))
 	}
-	if got := len(read(said(many...), "https://a.example/").lines); got != maxLines {
+	if got := len(read(textPage(many...), "https://a.example/").lines); got != maxLines {
 		t.Errorf("%d lines of many", got)
 	}
 }

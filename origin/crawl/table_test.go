@@ -92,8 +92,8 @@ func TestQueue(t *testing.T) {
 			pop()
 		}
 	}
-	if held := len(q.head) + len(q.tail); held > 2*block {
-		t.Errorf("%d tasks are in memory", held)
+	if inMemory := len(q.head) + len(q.tail); inMemory > 2*block {
+		t.Errorf("%d tasks are in memory", inMemory)
 	}
 	for popped < next {
 		pop()

@@ -170,13 +170,13 @@ func cleanQuery(query string) string {
 	if !dirty {
 		return query
 	}
-	var kept []string
+	var pairs []string
 	for pair := range strings.SplitSeq(query, "&") {
 		if key, value, _ := strings.Cut(pair, "="); !isJunk(key, value) {
-			kept = append(kept, pair)
+			pairs = append(pairs, pair)
 		}
 	}
-	return strings.Join(kept, "&")
+	return strings.Join(pairs, "&")
 }
 
 // endings lists the extensions of files that are not pages.

@@ -62,8 +62,8 @@ func (h *holes) blocks(list []millrace.Block) []millrace.Block {
 
 // block leaves out the sentences of a block, and reports whether nothing is left.
 func (h *holes) block(b *millrace.Block) (empty bool) {
-	whole := b.Type == millrace.HeadingBlock || b.Type == millrace.CodeBlock || b.Type == millrace.MathBlock
-	if whole && hasHole(b.Text) || hasHole(b.URL) {
+	indivisible := b.Type == millrace.HeadingBlock || b.Type == millrace.CodeBlock || b.Type == millrace.MathBlock
+	if indivisible && hasHole(b.Text) || hasHole(b.URL) {
 		*h++
 		return true
 	}

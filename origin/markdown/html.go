@@ -83,9 +83,9 @@ func (l *linker) relink(blocks []millrace.Block) {
 
 // pageOf returns the URL of the page for the URL of a file. It returns other URLs unchanged.
 func (l *linker) pageOf(u string) string {
-	bare, fragment, ok := strings.Cut(u, "#")
-	id := canon.Relative(l.s.base, bare)
-	if !isMarkdown(bare) || !strings.HasPrefix(id, "/") {
+	target, fragment, ok := strings.Cut(u, "#")
+	id := canon.Relative(l.s.base, target)
+	if !isMarkdown(target) || !strings.HasPrefix(id, "/") {
 		return u
 	}
 	name, err := url.PathUnescape(id)

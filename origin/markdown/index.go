@@ -121,7 +121,7 @@ func (s *snapshot) learn(ctx context.Context, old *snapshot) error {
 	if s.shortNames {
 		x.names = map[uint64]uint32{}
 	}
-	var odd uint64 // hash of all pages whose address does not follow from their name
+	var irregular uint64 // hash of all pages whose address does not follow from their name
 	w := s.walk(ctx)
 	for e := range tree.Pages(w.entries) {
 		k, err := s.address(e)
@@ -130,7 +130,7 @@ func (s *snapshot) learn(ctx context.Context, old *snapshot) error {
 		}
 		x.known = append(x.known, k)
 		if sp, err := s.spot(e.File, &head{any: true}); err != nil || hash(sp.url) != k.url {
-			odd += hash(e.File, strconv.FormatUint(k.url, 36))
+			irregular += hash(e.File, strconv.FormatUint(k.url, 36))
 		}
 		if s.shortNames {
 			x.name(e.File)
@@ -152,9 +152,9 @@ func (s *snapshot) learn(ctx context.Context, old *snapshot) error {
 		s.settle(ctx, x, twice)
 	}
 	for loser, winner := range x.lost {
-		odd += hash(loser, winner, "lost")
+		irregular += hash(loser, winner, "lost")
 	}
-	x.rules = strconv.FormatUint(hash(strconv.FormatUint(x.setup, 36), strconv.FormatUint(odd, 36)), 36)
+	x.rules = strconv.FormatUint(hash(strconv.FormatUint(x.setup, 36), strconv.FormatUint(irregular, 36)), 36)
 	s.index = x
 	return ctx.Err()
 }

@@ -209,13 +209,13 @@ func (m matter) list(name string, spaces bool) []string {
 			}
 		}
 	}
-	kept := out[:0]
+	nonEmpty := out[:0]
 	for _, s := range out {
 		if s = strings.Join(strings.Fields(valid(s)), " "); s != "" {
-			kept = append(kept, s)
+			nonEmpty = append(nonEmpty, s)
 		}
 	}
-	return kept
+	return nonEmpty
 }
 
 // date returns the first of some values that is a date, in its original zone.

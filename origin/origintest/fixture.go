@@ -31,17 +31,17 @@ type words struct{ title, text string }
 // fixture is a site with known content, and stores for copies of it.
 type fixture struct {
 	*testing.T
-	origin Origin
-	site   Site
-	model  map[string]words      // current content of the site, by name
-	said   map[string][]words    // all content that the site has ever had
-	edits  int                   // number of pages written so far
-	copies map[string]store.Site // by name
+	origin  Origin
+	site    Site
+	model   map[string]words      // current content of the site, by name
+	history map[string][]words    // all content that the site has ever had
+	edits   int                   // number of pages written so far
+	copies  map[string]store.Site // by name
 }
 
 // newFixture returns a site of the usual size.
 func newFixture(t *testing.T, o Origin) *fixture {
-	f := &fixture{T: t, origin: o, site: o.New(t), copies: map[string]store.Site{}, model: map[string]words{}, said: map[string][]words{}}
+	f := &fixture{T: t, origin: o, site: o.New(t), copies: map[string]store.Site{}, model: map[string]words{}, history: map[string][]words{}}
 	for i := range size {
 		f.put(fmt.Sprintf("page-%02d", i))
 	}
@@ -63,7 +63,7 @@ func (f *fixture) next(name string) words {
 		text: fmt.Sprintf("Note %d on %s says that the water came down to the wheel, and that %d sacks were ground before the evening.",
 			f.edits, name, f.edits*7),
 	}
-	f.said[name] = append(f.said[name], w)
+	f.history[name] = append(f.history[name], w)
 	return w
 }
 
@@ -88,7 +88,7 @@ func (f *fixture) remove(name string) {
 func (f *fixture) rename(name, to string) {
 	f.Helper()
 	w := f.model[name]
-	f.said[to] = append(f.said[to], w)
+	f.history[to] = append(f.history[to], w)
 	f.remove(name)
 	f.write(to, w)
 }
@@ -182,7 +182,7 @@ func (f *fixture) readStore(path string) (s state, pages map[string]*millrace.Pa
 	s.Cursor, err = p.site.Cursor(ctx, from)
 	f.must(err)
 	pages = map[string]*millrace.Page{}
-	for name := range f.said {
+	for name := range f.history {
 		page, err := v.Page(ctx, millrace.Ref{URL: f.site.URL(name)})
 		if errors.Is(err, millrace.ErrNotFound) {
 			continue
@@ -219,7 +219,7 @@ func (f *fixture) check(path, when string) {
 func (f *fixture) says(pages map[string]*millrace.Page, when string) {
 	f.Helper()
 	wrong := 0
-	for name := range f.said {
+	for name := range f.history {
 		p := pages[name]
 		switch w, exists := f.model[name]; {
 		case exists && p == nil:
@@ -241,7 +241,7 @@ func (f *fixture) says(pages map[string]*millrace.Page, when string) {
 // invented fails if a page has content that it never had on the site.
 func (f *fixture) invented(pages map[string]*millrace.Page, when string) {
 	f.Helper()
-	for name, all := range f.said {
+	for name, all := range f.history {
 		p := pages[name]
 		if p != nil && !slices.ContainsFunc(all, func(w words) bool { return w.on(p) }) {
 			f.Errorf("%s: %s never had the title and text %q: %q", when, name, p.Title, p.Text())

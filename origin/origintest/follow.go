@@ -39,7 +39,7 @@ func followed(f *fixture) {
 		{"an edit", func() { f.put("page-05") }},
 		{"an edit of only the title", func() {
 			f.write("page-06", words{f.next("page-06").title, f.model["page-06"].text})
-			f.said["page-06"] = append(f.said["page-06"], f.model["page-06"])
+			f.history["page-06"] = append(f.history["page-06"], f.model["page-06"])
 		}},
 		{"an edit that is reverted", func() {
 			w := f.model["page-07"]
@@ -95,13 +95,13 @@ func lostAll(f *fixture) {
 }
 
 func unreadable(f *fixture) {
-	odd, ok := f.site.(Unreadable)
+	lister, ok := f.site.(Unreadable)
 	if !ok {
 		return
 	}
 	path := f.newStore()
 	f.sync(path)
-	urls, err := odd.Unreadable()
+	urls, err := lister.Unreadable()
 	f.must(err)
 	f.put("page-04")
 	n := blank(nil)

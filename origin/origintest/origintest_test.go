@@ -140,9 +140,9 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 			yield(millrace.Change{}, err)
 			return
 		}
-		whole := cursor(c)
-		if since == whole {
-			yield(mark(whole, false), nil)
+		current := cursor(c)
+		if since == current {
+			yield(mark(current, false), nil)
 			return
 		}
 		for _, u := range slices.Sorted(maps.Keys(c.Pages)) {
@@ -162,7 +162,7 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 				return
 			}
 		}
-		yield(mark(whole, true), nil)
+		yield(mark(current, true), nil)
 	}
 }
 
@@ -199,8 +199,8 @@ func put(url, version string) millrace.Change {
 	return millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: url, Version: version}}
 }
 
-func mark(c millrace.Cursor, whole bool) millrace.Change {
-	return millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: c, Complete: whole}}
+func mark(c millrace.Cursor, complete bool) millrace.Change {
+	return millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: c, Complete: complete}}
 }
 
 // origin returns an origin with a fault.

@@ -163,9 +163,9 @@ func (f *fixture) speaks(p *millrace.Page, when string) {
 		f.canonical(p.URL, when)
 	}
 	for _, field := range []struct {
-		is   millrace.Fields
-		name string
-		said bool
+		is      millrace.Fields
+		name    string
+		present bool
 	}{
 		{millrace.FieldTitle, "title", p.Title != ""},
 		{millrace.FieldDescription, "description", p.Description != ""},
@@ -182,7 +182,7 @@ func (f *fixture) speaks(p *millrace.Page, when string) {
 		{millrace.FieldExtra, "extra", len(p.Extra) > 0},
 		{^millrace.AllFields, "unknown fields", p.Known&^millrace.AllFields != 0},
 	} {
-		if field.said && !p.Known.Has(field.is) {
+		if field.present && !p.Known.Has(field.is) {
 			f.Errorf("%s: %s sets %s, which Known does not include", when, p.URL, field.name)
 		}
 	}

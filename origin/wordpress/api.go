@@ -102,12 +102,12 @@ func decode(target string, body []byte, limit int64, v any) error {
 // readError returns the error for an unsuccessful response, with the message of WordPress.
 func readError(status *fetch.StatusError, body []byte) error {
 	e := &apiError{status: status}
-	var said struct {
+	var reply struct {
 		Code    string `json:"code"`
 		Message string `json:"message"`
 	}
-	if jsonio.Unmarshal(body, nil, &said) == nil {
-		e.code, e.text = start(said.Code), start(plain(said.Message))
+	if jsonio.Unmarshal(body, nil, &reply) == nil {
+		e.code, e.text = start(reply.Code), start(plain(reply.Message))
 	}
 	return e
 }

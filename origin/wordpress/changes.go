@@ -40,12 +40,12 @@ var errStop = errors.New("stopped")
 // run is one stream.
 type run struct {
 	*Site
-	f       *site
-	yield   func(millrace.Change, error) bool
-	is      cursor
-	settled []string // types that were named completely, and deleted types
-	closed  []string // types of the API whose items are not pages
-	kept    bool     // a type was not listed, and its stored pages are kept
+	f        *site
+	yield    func(millrace.Change, error) bool
+	is       cursor
+	settled  []string // types that were named completely, and deleted types
+	closed   []string // types of the API whose items are not pages
+	unlisted bool     // a type was not listed, so its stored pages stay
 
 	broken bool // an item of the current type is unavailable
 
@@ -112,14 +112,14 @@ func (r *run) follow(ctx context.Context, t postType) error {
 		!t.builtin() && (errors.Is(err, millrace.ErrInvalid) || isStatus(err, http.StatusInternalServerError)) {
 		// The API has the type, but its items are not public, or its plugin has an interface
 		// of its own.
-		r.kept = true
+		r.unlisted = true
 		return r.skip(r.f.route(t.route, nil), err, false)
 	}
 	if err != nil {
 		return err
 	}
 	if known && now.state.settled(was) {
-		r.kept = true
+		r.unlisted = true
 		return nil
 	}
 	if open, err := r.public(ctx, t, now); err != nil || !open {
@@ -262,7 +262,7 @@ func (r *run) end() error {
 	switch {
 	case len(r.settled) == 0:
 		return r.mark(r.is, false, "")
-	case !r.kept:
+	case !r.unlisted:
 		return r.mark(r.is, true, "")
 	}
 	so := r.unsettled()

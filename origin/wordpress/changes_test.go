@@ -105,10 +105,10 @@ func TestShiftingLists(t *testing.T) {
 		want := []string{}
 		for _, p := range f.posts {
 			want = append(want, "/"+p.slug+"/")
-			held := s.puts["/"+p.slug+"/"]
+			stored := s.puts["/"+p.slug+"/"]
 			now := next.puts["/"+p.slug+"/"]
-			if now.Page == nil && now.Version == held.Version && held.Page != nil && held.Page.Title != p.title {
-				t.Errorf("seed %d: %s says %q, and the copy %q", seed, p.slug, p.title, held.Page.Title)
+			if now.Page == nil && now.Version == stored.Version && stored.Page != nil && stored.Page.Title != p.title {
+				t.Errorf("seed %d: %s says %q, and the copy %q", seed, p.slug, p.title, stored.Page.Title)
 			}
 		}
 		if d := cmp.Diff(slices.Sorted(slices.Values(want)), next.names()); d != "" || next.err != nil {

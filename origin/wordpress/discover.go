@@ -54,9 +54,9 @@ func (s *Site) discover(ctx context.Context, page *url.URL, sure bool, was curso
 		at = resp.Request.URL
 	}
 	status := fetch.CheckStatus(resp)
-	said := readHead(resp)
-	f := &site{at: at, lang: said.lang, noindex: said.noindex}
-	candidates := said.apis
+	found := readHead(resp)
+	f := &site{at: at, lang: found.lang, noindex: found.noindex}
+	candidates := found.apis
 	for _, l := range weblink.Header(resp.Header, at) {
 		if l.Is(apiRel, "") && len(candidates) < 2*maxAPIs {
 			candidates = slices.Insert(candidates, 0, l.URL)
@@ -66,7 +66,7 @@ func (s *Site) discover(ctx context.Context, page *url.URL, sure bool, was curso
 		if status != nil {
 			return nil, status
 		}
-		if sure && !said.wordpress {
+		if sure && !found.wordpress {
 			return nil, millrace.Coded("no-wordpress", fmt.Errorf("%w: %s is not a page of a WordPress site", millrace.ErrNotFound, at))
 		}
 		root := at.ResolveReference(&url.URL{Path: "./"})

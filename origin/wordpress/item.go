@@ -187,11 +187,11 @@ func ownExcerpt(excerpt, content string) string {
 	if text == "" || strings.HasSuffix(text, "[…]") || strings.Contains(excerpt, "more-link") || strings.Contains(excerpt, "read-more") {
 		return ""
 	}
-	whole := plain(content)
-	if strings.HasPrefix(noSpace(whole), strings.TrimSuffix(noSpace(text), "…")) {
+	full := plain(content)
+	if strings.HasPrefix(noSpace(full), strings.TrimSuffix(noSpace(text), "…")) {
 		return ""
 	}
-	some, all := strings.Fields(text), strings.Fields(whole)
+	some, all := strings.Fields(text), strings.Fields(full)
 	if rest := some; 2*len(some) >= len(all) {
 		for _, word := range all {
 			if len(rest) > 0 && rest[0] == word {

@@ -133,8 +133,8 @@ func (r *real) sync() (*mirror.Report, int) {
 	return report, int(r.client.Stats().Requests)
 }
 
-// held returns the pages of the store, by URL.
-func (r *real) held() map[string]*millrace.Page {
+// storedPages returns the pages of the store, by URL.
+func (r *real) storedPages() map[string]*millrace.Page {
 	r.Helper()
 	v, err := r.site.Head(r.Context())
 	r.must(err)
@@ -157,7 +157,7 @@ func (r *real) check(when string) {
 			want[p.Link] = true
 		}
 	}
-	for u := range r.held() {
+	for u := range r.storedPages() {
 		got[u] = true
 	}
 	if d := cmp.Diff(want, got); d != "" {
@@ -274,7 +274,7 @@ func TestRealWordPress(t *testing.T) {
 		r.sync()
 		r.check("when " + step.what)
 	}
-	for u, p := range r.held() {
+	for u, p := range r.storedPages() {
 		if u == page.Link {
 			t.Errorf("%s is still there after a rename", u)
 		}
@@ -306,7 +306,7 @@ func TestRealWordPress(t *testing.T) {
 // words checks the fields and texts of some pages.
 func (r *real) words(posts []post) {
 	r.Helper()
-	pages := r.held()
+	pages := r.storedPages()
 	authors, sections, tags, own := map[string]int{}, map[string]int{}, 0, 0
 	for _, p := range pages {
 		authors[p.Author]++

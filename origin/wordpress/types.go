@@ -79,7 +79,7 @@ func (r *run) public(ctx context.Context, t postType, now typeScan) (bool, error
 			break
 		}
 		asked++
-		if open, err := r.shown(ctx, it, at); err != nil || open {
+		if open, err := r.hasOwnPage(ctx, it, at); err != nil || open {
 			return open, err
 		}
 	}
@@ -90,8 +90,8 @@ func (r *run) public(ctx context.Context, t postType, now typeScan) (bool, error
 // closed does not decide.
 const maxProbes = 3
 
-// shown reports whether the link of an item leads to a page of its own.
-func (r *run) shown(ctx context.Context, it item, at string) (bool, error) {
+// hasOwnPage reports whether the link of an item leads to a page of its own.
+func (r *run) hasOwnPage(ctx context.Context, it item, at string) (bool, error) {
 	resp, err := r.Site.do(ctx, http.MethodHead, at)
 	if errors.Is(err, millrace.ErrForbidden) || errors.Is(err, millrace.ErrInvalid) {
 		return false, nil // robots.txt disallows it, or it redirects to another site

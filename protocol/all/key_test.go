@@ -12,9 +12,9 @@ import (
 // Every reader sends the site's key to the site.
 func TestReadersShowKeys(t *testing.T) {
 	for _, p := range all.Protocols() {
-		shown := false
+		sent := false
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			shown = shown || r.Header.Get("Authorization") == "Bearer k"
+			sent = sent || r.Header.Get("Authorization") == "Bearer k"
 			http.NotFound(w, r)
 		}))
 		o := &protocol.ReaderOptions{Key: func(origin string) string {
@@ -26,7 +26,7 @@ func TestReadersShowKeys(t *testing.T) {
 		for range p.NewReader(srv.Client(), srv.URL+"/", o).Changes(t.Context(), "") {
 		}
 		srv.Close()
-		if !shown {
+		if !sent {
 			t.Errorf("%s: no request had the key", p.Name)
 		}
 	}

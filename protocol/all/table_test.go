@@ -217,8 +217,8 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestTableIsWhole checks that the table has every part of a page.
-func TestTableIsWhole(t *testing.T) {
+// TestTableIsComplete checks that the table has every part of a page.
+func TestTableIsComplete(t *testing.T) {
 	page := reflect.ValueOf(full(protocol.Protocol{Name: "x"})).Elem()
 	for i := range page.NumField() {
 		name := page.Type().Field(i).Name
@@ -280,7 +280,7 @@ func constants(t *testing.T, typ string) []string {
 
 // TestTableTells checks each word of the table with protocols made for the test.
 func TestTableTells(t *testing.T) {
-	whole := protocol.Protocol{Name: "whole", Carry: func(_ millrace.Site, p *millrace.Page) *millrace.Page { return p.Clone() }}
+	complete := protocol.Protocol{Name: "whole", Carry: func(_ millrace.Site, p *millrace.Page) *millrace.Page { return p.Clone() }}
 	less := protocol.Protocol{Name: "less", Carry: func(_ millrace.Site, p *millrace.Page) *millrace.Page {
 		p = p.Clone()
 		for i := range p.Blocks {
@@ -295,7 +295,7 @@ func TestTableTells(t *testing.T) {
 			Known: millrace.FieldTitle | millrace.FieldContent, Detail: millrace.DetailText,
 		}
 	}}
-	rows := table([]protocol.Protocol{whole, less, none, text})
+	rows := table([]protocol.Protocol{complete, less, none, text})
 	for _, want := range []string{
 		"| url | carried | carried | no document | carried |",
 		"| title | carried | carried | no document | changed |",

@@ -89,12 +89,12 @@ func checkDeltaParity(ctx context.Context, s *siteContext, fail check.Fail) erro
 	if string(d.fields["generated_at"]) != string(s.list.fields["generated_at"]) {
 		return check.ErrNotApplicable // one of the two is older
 	}
-	said := map[string]string{}
+	states := map[string]string{}
 	for _, e := range s.list.entries {
-		said[e.url] = e.state()
+		states[e.url] = e.state()
 	}
 	for _, e := range d.entries {
-		is, listed := said[e.url]
+		is, listed := states[e.url]
 		switch {
 		case e.url == "", !kit.IsBool.OK(e.fields["ai_indexable"]): // the rule "delta" reports invalid entries
 		case !listed && e.open():

@@ -27,9 +27,9 @@ func checkContentType(_ context.Context, s *siteContext, fail check.Fail) error 
 	if s.list.fields == nil || s.list.yaml {
 		return check.ErrNotApplicable
 	}
-	said := s.list.resp.Header.Get("Content-Type")
-	if mt, _, err := mime.ParseMediaType(said); err != nil || mt != "application/json" && !strings.HasSuffix(mt, "+json") {
-		fail(s.list.url, "Content-Type: "+said, "Content-Type: application/json")
+	contentType := s.list.resp.Header.Get("Content-Type")
+	if mt, _, err := mime.ParseMediaType(contentType); err != nil || mt != "application/json" && !strings.HasSuffix(mt, "+json") {
+		fail(s.list.url, "Content-Type: "+contentType, "Content-Type: application/json")
 	}
 	return nil
 }

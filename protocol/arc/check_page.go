@@ -86,13 +86,13 @@ func checkRobots(p *seenPage, fail check.Fail) bool {
 	if !p.ok() {
 		return false
 	}
-	said := slices.Clone(p.resp.Header.Values("X-Robots-Tag"))
+	directives := slices.Clone(p.resp.Header.Values("X-Robots-Tag"))
 	for _, m := range kit.HeadOf(p.resp).Metas {
 		if m.Name == "robots" {
-			said = append(said, m.Content)
+			directives = append(directives, m.Content)
 		}
 	}
-	for _, directive := range said {
+	for _, directive := range directives {
 		if d := restriction(directive); d != "" && !strings.Contains(directive, ":") {
 			fail(p.list, p.at+": ai_indexable is true, but the page has "+d, "ai_indexable: false")
 		}
@@ -151,8 +151,8 @@ func checkDrift(p *seenPage, fail check.Fail) bool {
 	}
 	there := pageWords(p.resp)
 	about := false
-	for _, said := range claims(snapshot, "ai_snapshot") {
-		list := words(said.text)
+	for _, claimed := range claims(snapshot, "ai_snapshot") {
+		list := words(claimed.text)
 		if len(list) == 0 {
 			continue
 		}
@@ -164,7 +164,7 @@ func checkDrift(p *seenPage, fail check.Fail) bool {
 			}
 		}
 		if n*100 < len(list)*enough {
-			fail(p.list, fmt.Sprintf("%s/%s: %s: %d of %d words are on %s", p.at, said.at, kit.Short(said.text), n, len(list), p.url), "text of the page")
+			fail(p.list, fmt.Sprintf("%s/%s: %s: %d of %d words are on %s", p.at, claimed.at, kit.Short(claimed.text), n, len(list), p.url), "text of the page")
 		}
 	}
 	return about

@@ -81,12 +81,12 @@ func differs(a, b *seenList) string {
 	if len(a.entries) != len(b.entries) {
 		return fmt.Sprintf("%d pages, not %d", len(b.entries), len(a.entries))
 	}
-	said := map[string]string{}
+	states := map[string]string{}
 	for _, e := range a.entries {
-		said[e.url] = e.state()
+		states[e.url] = e.state()
 	}
 	for _, e := range b.entries {
-		if is, ok := said[e.url]; !ok || is != e.state() {
+		if is, ok := states[e.url]; !ok || is != e.state() {
 			return e.at + " is " + e.url + ": " + e.state()
 		}
 	}

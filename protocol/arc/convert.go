@@ -97,8 +97,8 @@ func sensitive(p *millrace.Page) bool { return len(parseNode(p.Extra[Name]).sens
 
 // summaryOf returns the ai_summary of a page: that of the snapshot, else the page's
 // description, else its summary, else the beginning of its text.
-func summaryOf(p *millrace.Page, said string) string {
-	for _, s := range []string{said, p.Description, p.Summary} {
+func summaryOf(p *millrace.Page, declared string) string {
+	for _, s := range []string{declared, p.Description, p.Summary} {
 		if s = cutSpace(s); s != "" && !canon.HasMail(s) {
 			return s
 		}

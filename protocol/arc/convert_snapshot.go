@@ -32,8 +32,8 @@ func Snapshot(p *millrace.Page) json.RawMessage {
 }
 
 func snapshotOf(p *millrace.Page) (json.RawMessage, facts) {
-	if held := p.Extra[Name]; len(held) > 0 && len(held) <= maxSnapshot {
-		if c := canonicalObject(held); c != nil {
+	if stored := p.Extra[Name]; len(stored) > 0 && len(stored) <= maxSnapshot {
+		if c := canonicalObject(stored); c != nil {
 			return completed(p, c)
 		}
 	}
@@ -44,19 +44,19 @@ func snapshotOf(p *millrace.Page) (json.RawMessage, facts) {
 // completed completes the stored snapshot of a page, in canonical form. It adds the page's
 // title if the snapshot has none. If the snapshot has no page name, it adds everything derived
 // from the page: a page without attributes has only the fields of its forms stored.
-func completed(p *millrace.Page, held json.RawMessage) (json.RawMessage, facts) {
-	root := parseNode(held)
-	said := facts{root.summary(), root.sensitive()}
+func completed(p *millrace.Page, stored json.RawMessage) (json.RawMessage, facts) {
+	root := parseNode(stored)
+	found := facts{root.summary(), root.sensitive()}
 	if root.text("page") == "" {
-		if said.Summary == "" {
-			said.Summary = summaryOf(p, "")
+		if found.Summary == "" {
+			found.Summary = summaryOf(p, "")
 		}
-		return united(made(p, said.Summary), held), said
+		return united(made(p, found.Summary), stored), found
 	}
 	if title := cut(p.Title); strings.TrimSpace(title) != "" {
-		held = united(append(canon.AppendMember([]byte{'{'}, "title", title), '}'), held)
+		stored = united(append(canon.AppendMember([]byte{'{'}, "title", title), '}'), stored)
 	}
-	return held, said
+	return stored, found
 }
 
 // united merges the members of two objects; those of the second take precedence.

@@ -88,7 +88,7 @@ func TestSnapshotNames(t *testing.T) {
 }
 
 // The snapshot of a page with attributes is built from them.
-func TestSnapshotHeld(t *testing.T) {
+func TestStoredSnapshot(t *testing.T) {
 	p := guide()
 	p.Extra = map[string]json.RawMessage{Name: json.RawMessage(`{"summary":"Of the\n attributes","page":"guide","sections":[
 		{"name":"s","title":"One","content":"Text of it","state":"open","groups":[{"name":"g","heading":"Two","texts":[{"attr":"content","key":"x","text":"More"}]}]}]}`)}
@@ -124,7 +124,7 @@ func TestSnapshotHeld(t *testing.T) {
 }
 
 func TestSensitive(t *testing.T) {
-	for held, want := range map[string][]string{
+	for snapshot, want := range map[string][]string{
 		`{"page":"x","ai_context":"sensitive"}`:                                              {"sensitive"},
 		`{"page":"x","ai_context":["personal","other"]}`:                                     {"personal"},
 		`{"page":"x","sections":[{"groups":[{"fields":[{"context":"Personal, public"}]}]}]}`: {"personal"},
@@ -133,19 +133,19 @@ func TestSensitive(t *testing.T) {
 	} {
 		p := guide()
 		p.Tags, p.Schema = nil, nil
-		p.Extra = map[string]json.RawMessage{Name: json.RawMessage(held)}
+		p.Extra = map[string]json.RawMessage{Name: json.RawMessage(snapshot)}
 		if diff := cmp.Diff(want, entryOf(p).Tags, cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("tags of %s (-want +got):\n%s", held, diff)
+			t.Errorf("tags of %s (-want +got):\n%s", snapshot, diff)
 		}
 		value, err := tag(site, p)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if public := strings.Contains(value, "ai_snapshot"); public != (want == nil) {
-			t.Errorf("of %s the public has %s", held, value)
+			t.Errorf("of %s the public has %s", snapshot, value)
 		}
 		if !bytes.Contains(carry(site, p).Extra[Name], []byte(`"page":"x"`)) {
-			t.Errorf("of %s the snapshot is not carried", held)
+			t.Errorf("of %s the snapshot is not carried", snapshot)
 		}
 	}
 }

@@ -108,7 +108,7 @@ func (r *run) probeList(ctx context.Context, at kit.Resource) (*listProbe, error
 	text := b.Content
 	if yaml {
 		if !b.Complete {
-			text = wholePages(text)
+			text = completePages(text)
 		}
 		if text, err = fromYAML(bytes.NewReader(text)); err != nil {
 			return nil, r.refuse(ctx, at.URL, err)

@@ -80,7 +80,7 @@ func appendFlow(dst, json []byte) []byte {
 			continue
 		}
 		i++
-		if c == 'e' && !quoted && json[i-2] >= '0' && json[i-2] <= '9' && wholeNumber(json[:i-1]) {
+		if c == 'e' && !quoted && json[i-2] >= '0' && json[i-2] <= '9' && isInteger(json[:i-1]) {
 			dst = append(dst, ".0"...) // otherwise YAML 1.1 parses a string
 		}
 		dst = append(dst, c)
@@ -97,8 +97,8 @@ func appendFlow(dst, json []byte) []byte {
 	return dst
 }
 
-// wholeNumber reports whether JSON ends in a number without a fraction.
-func wholeNumber(json []byte) bool {
+// isInteger reports whether JSON ends in a number without a fraction.
+func isInteger(json []byte) bool {
 	i := len(json)
 	for i > 0 && json[i-1] >= '0' && json[i-1] <= '9' {
 		i--

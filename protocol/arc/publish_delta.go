@@ -50,8 +50,8 @@ type counted struct {
 	until  uint64   // the day has too many changes up to this sequence number
 }
 
-// maxHeld limits the cached pages of all days.
-const maxHeld = 200_000
+// maxCached limits the cached pages of all days.
+const maxCached = 200_000
 
 // of returns the days that have deltas, in order, up to the day of the newest change. They
 // begin after the first entry of the log: the log does not contain the earlier state of the
@@ -100,14 +100,14 @@ func (h *dayChanges) follow(ctx context.Context, v millrace.View, most int) erro
 			h.add(site.Base, c)
 		}
 	}
-	held := 0
+	cached := 0
 	for at, d := range h.days {
-		held += len(d.pages)
+		cached += len(d.pages)
 		if d.pages == nil && site.Seq > d.until || site.Time.Sub(at) >= (horizon+1)*dayLength {
 			delete(h.days, at)
 		}
 	}
-	if fresh || held > maxHeld {
+	if fresh || cached > maxCached {
 		h.days = make(map[time.Time]counted)
 	}
 	return nil

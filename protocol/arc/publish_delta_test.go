@@ -11,12 +11,12 @@ import (
 // of each view, also for days with too many changes.
 func TestHistory(t *testing.T) {
 	const most = 6
-	type shown struct {
+	type dayState struct {
 		Start, Newest time.Time
 		Since         uint64
 		N             int
 	}
-	of := func(h *dayChanges, s *shop) (out []shown) {
+	of := func(h *dayChanges, s *shop) (out []dayState) {
 		t.Helper()
 		days, err := h.of(t.Context(), s.view(), most)
 		if err != nil {
@@ -26,13 +26,13 @@ func TestHistory(t *testing.T) {
 			if d.n > most {
 				d.newest = time.Time{} // the day has no delta
 			}
-			out = append(out, shown{d.start, d.newest, d.since, d.n})
+			out = append(out, dayState{d.start, d.newest, d.since, d.n})
 		}
 		return out
 	}
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		s, kept := openShop(t, start), new(dayChanges)
+		s, cached := openShop(t, start), new(dayChanges)
 		for step := range 60 {
 			s.now = s.now.Add(time.Duration(rng.IntN(8)*rng.IntN(5)) * time.Hour)
 			for range rng.IntN(4) {
@@ -52,7 +52,7 @@ func TestHistory(t *testing.T) {
 			if rng.IntN(3) == 0 {
 				continue // the next edition has several changes
 			}
-			if want, got := fmt.Sprint(of(new(dayChanges), s)), fmt.Sprint(of(kept, s)); got != want {
+			if want, got := fmt.Sprint(of(new(dayChanges), s)), fmt.Sprint(of(cached, s)); got != want {
 				t.Fatalf("seed %d, step %d:\n%s, want\n%s", seed, step, got, want)
 			}
 		}

@@ -15,7 +15,7 @@ const tagFormat = 1
 
 // Forms of a tag, by its first character.
 const (
-	tagWhole    = '{' // the entry, public
+	tagPublic   = '{' // the entry, public
 	tagWithheld = '+' // the public entry without its snapshot; the keyed one is built from the page
 	tagLarge    = '=' // the entry is built from the page
 )
@@ -75,7 +75,7 @@ func entryOfTag(ctx context.Context, v millrace.View, t millrace.Tag, keyed bool
 	switch {
 	case t.Value == "":
 		return nil, fmt.Errorf("the tag of %s is empty: %w", t.URL, millrace.ErrInvalid)
-	case t.Value[0] == tagWhole:
+	case t.Value[0] == tagPublic:
 		return append(dst, t.Value...), nil
 	case t.Value[0] == tagWithheld && !keyed:
 		return append(dst, t.Value[1:]...), nil

@@ -163,13 +163,13 @@ func TestList(t *testing.T) {
 	if diff := cmp.Diff([]any{"/", "/blog/a", "/docs/", "/secret", "/members", "/intern/"}, urls); diff != "" {
 		t.Fatalf("pages (-want +got):\n%s", diff)
 	}
-	held, err := s.view().Page(t.Context(), millrace.Ref{URL: "/blog/a"})
+	stored, err := s.view().Page(t.Context(), millrace.Ref{URL: "/blog/a"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]any{
 		"url": "https://example.com/blog/a", "lastmod": "2026-03-10T12:00:00Z", "ai_indexable": true, "ai_summary": "text of a",
-		"ai_checksum": "sha256:" + held.Version, "auth_required": false, "robots_directive": "index", "crawl_priority": 0.9,
+		"ai_checksum": "sha256:" + stored.Version, "auth_required": false, "robots_directive": "index", "crawl_priority": 0.9,
 		"ai_snapshot": map[string]any{"page": "article", "title": "Page /blog/a", "summary": "text of a"},
 	}, list.page("/blog/a")); diff != "" {
 		t.Errorf("a page (-want +got):\n%s", diff)
@@ -283,7 +283,7 @@ func TestDeltas(t *testing.T) {
 	s.remove("/came")
 	s.view()
 	docs := s.docs(&protocol.PublisherOptions{Own: []any{&PublisherOptions{Priorities: map[string]float64{"/b": 1}}}})
-	said := map[string][]string{}
+	got := map[string][]string{}
 	for path, d := range docs {
 		name, ok := strings.CutPrefix(path, pathDeltas)
 		if !ok {
@@ -299,7 +299,7 @@ func TestDeltas(t *testing.T) {
 		} else if err == nil && (found.ETag != d.ETag || found.Path != d.Path) {
 			t.Errorf("the delta of %s is %v, found %v", day, d, found)
 		}
-		said[day] = []string{}
+		got[day] = []string{}
 		for _, p := range list.Pages {
 			word := strings.TrimPrefix(p["url"].(string), "https://example.com")
 			if p["ai_indexable"] == false {
@@ -308,7 +308,7 @@ func TestDeltas(t *testing.T) {
 				}
 				word = "-" + word
 			}
-			said[day] = append(said[day], word)
+			got[day] = append(got[day], word)
 		}
 		if len(list.Pages) == 0 && list.Generated != day+"T00:00:00Z" {
 			t.Errorf("the delta of a day without changes is generated at %s", list.Generated)
@@ -321,7 +321,7 @@ func TestDeltas(t *testing.T) {
 	want["2026-03-08"] = []string{"/b"}
 	want["2026-03-09"] = []string{"/a"}
 	want["2026-03-10"] = []string{"-/came", "-/gone", "/secret2"}
-	if diff := cmp.Diff(want, said); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("deltas (-want +got):\n%s", diff)
 	}
 	for d, err := range NewPublisher(nil).All(t.Context(), protocoltest.Volatile(s.view())) {

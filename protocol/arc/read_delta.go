@@ -17,9 +17,9 @@ import (
 // the list is large, and was read in full recently enough.
 func (r *run) catchesUp(now time.Time) bool {
 	_, ok := r.dayAge(now)
-	whole := now.Sub(r.is.FullRead)
+	age := now.Sub(r.is.FullRead)
 	return r.o.Deltas > 0 && r.is.Bytes >= r.o.Deltas && !r.is.NoDeltas && ok &&
-		whole >= 0 && whole < time.Duration(r.o.Horizon)*24*time.Hour && r.is.List.Validators != (fetch.Validators{})
+		age >= 0 && age < time.Duration(r.o.Horizon)*24*time.Hour && r.is.List.Validators != (fetch.Validators{})
 }
 
 // dayAge returns the days since the last day read. It returns false if they are more than the

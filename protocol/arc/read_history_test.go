@@ -158,9 +158,9 @@ func history(t *testing.T, seed uint64) {
 		if d := cmp.Diff(l.carried(t), got, cmpopts.EquateEmpty(), opt); d != "" {
 			t.Fatalf("step %d, at %s: (-want +held)\n%s\n%s", step, l.now, d, strings.Join(l.asked, "\n"))
 		}
-		whole := slices.Contains(l.asked, "GET "+pathList+" 200")
+		full := slices.Contains(l.asked, "GET "+pathList+" 200")
 		switch part := strings.Contains(strings.Join(l.asked, "\n"), "GET "+pathDeltas); {
-		case whole:
+		case full:
 			lists++
 		case part:
 			deltas++

@@ -133,16 +133,16 @@ func annotated(p *millrace.Page) *millrace.Page {
 	if root == nil || root.text("page") == "" {
 		return p
 	}
-	said := (&entry{Indexable: true, Snapshot: p.Extra[Name]}).page()
+	own := (&entry{Indexable: true, Snapshot: p.Extra[Name]}).page()
 	out := p.Clone()
-	out.Title = cmp.Or(said.Title, out.Title)
+	out.Title = cmp.Or(own.Title, out.Title)
 	out.Summary = cmp.Or(cutSpace(root.text("summary")), out.Summary)
-	if said.Kind != "" {
-		out.Kind = said.Kind
+	if own.Kind != "" {
+		out.Kind = own.Kind
 	}
 	// The HTML must not restore the text of a sensitive part.
-	if len(said.Blocks) > 0 || len(root.sensitive()) > 0 {
-		out.Blocks, out.Detail = said.Blocks, said.Detail
+	if len(own.Blocks) > 0 || len(root.sensitive()) > 0 {
+		out.Blocks, out.Detail = own.Blocks, own.Detail
 	}
 	return out
 }

@@ -22,7 +22,7 @@ func TestPolicyOption(t *testing.T) {
 		status int
 		refuse error
 		want   error // nil = the list is read
-		told   int
+		calls  int
 	}{
 		"none":        {"", http.StatusNotFound, no, nil, 0},
 		"closed":      {"", http.StatusForbidden, no, nil, 0},
@@ -53,17 +53,17 @@ func TestPolicyOption(t *testing.T) {
 					http.NotFound(w, r)
 				}
 			})
-			told := 0
+			calls := 0
 			o := &ReaderOptions{ReaderOptions: protocol.ReaderOptions{Policy: func(terms protocol.Terms) error {
-				told++
+				calls++
 				if terms.URL != "https://example.com"+pathPolicy || terms.Policy.Purposes[millrace.AITrain] || terms.Names.Purposes[millrace.AITrain] != "purposes.ai-train" {
 					t.Errorf("%+v", terms)
 				}
 				return c.refuse
 			}}}
 			puts, _, marks, err := read(t, NewReader(&http.Client{Transport: protocoltest.Answer(h)}, "https://example.com/", o))
-			if !errors.Is(err, c.want) || (c.want == nil) != (puts == 3 && marks == 1) || told != c.told {
-				t.Errorf("%d pages, told %d times, %v", puts, told, err)
+			if !errors.Is(err, c.want) || (c.want == nil) != (puts == 3 && marks == 1) || calls != c.calls {
+				t.Errorf("%d pages, told %d times, %v", puts, calls, err)
 			}
 		})
 	}

@@ -35,7 +35,7 @@ import (
 func TestConversations(t *testing.T) {
 	protocoltest.Conversations(t, "testdata/conversations", *update, func(t *testing.T, s *protocoltest.Conversation) {
 		synctest.Test(t, func(t *testing.T) {
-			c := &conversation{Conversation: s, start: time.Now(), held: map[string]millrace.Ref{}, pages: map[string]*millrace.Page{}}
+			c := &conversation{Conversation: s, start: time.Now(), known: map[string]millrace.Ref{}, pages: map[string]*millrace.Page{}}
 			c.run(t)
 		})
 	})
@@ -46,7 +46,7 @@ type conversation struct {
 	*protocoltest.Conversation
 	start  time.Time // synctest time at which the script starts
 	o      ReaderOptions
-	held   map[string]millrace.Ref
+	known  map[string]millrace.Ref
 	pages  map[string]*millrace.Page
 	cursor millrace.Cursor
 }
@@ -83,9 +83,9 @@ func (c *conversation) run(t *testing.T) {
 			c.cursor = ""
 			c.changes(t, src)
 		case "page":
-			c.page(t, src, c.held[arg])
+			c.page(t, src, c.known[arg])
 		case "single":
-			c.page(t, src, millrace.Ref{URL: arg, Version: c.held[arg].Version})
+			c.page(t, src, millrace.Ref{URL: arg, Version: c.known[arg].Version})
 		case "show":
 			c.show(c.pages[arg])
 		case "clock":
@@ -118,9 +118,9 @@ func (c *conversation) run(t *testing.T) {
 		}
 	}
 	// Conversations do not depend on the extraction rules.
-	said := regexp.MustCompile(`"by":"[^"]*"`).ReplaceAllString(c.Out.String(), `"by":"…"`)
+	masked := regexp.MustCompile(`"by":"[^"]*"`).ReplaceAllString(c.Out.String(), `"by":"…"`)
 	c.Out.Reset()
-	c.Out.WriteString(said)
+	c.Out.WriteString(masked)
 }
 
 func (c *conversation) changes(t *testing.T, src millrace.Source) {
@@ -133,9 +133,9 @@ func (c *conversation) changes(t *testing.T, src millrace.Source) {
 			c.pages[ch.URL] = ch.Page
 		case ch.Kind == millrace.Put:
 			fmt.Fprintf(&c.Out, "ask %s\n", ch.Location)
-			held := c.held[ch.URL]
-			held.URL, held.Location = ch.URL, ch.Location
-			c.held[ch.URL] = held
+			ref := c.known[ch.URL]
+			ref.URL, ref.Location = ch.URL, ch.Location
+			c.known[ch.URL] = ref
 		case ch.Kind == millrace.Delete:
 			fmt.Fprintf(&c.Out, "delete %s\n", ch.URL)
 		case ch.Kind == millrace.KindCheckpoint:
@@ -157,7 +157,7 @@ func (c *conversation) page(t *testing.T, src millrace.Source, have millrace.Ref
 	}
 	fmt.Fprintf(&c.Out, "page %s %q version %s\n", p.URL, p.Title, p.Version)
 	have.Version = p.Version
-	c.held[have.URL], c.pages[have.URL] = have, p
+	c.known[have.URL], c.pages[have.URL] = have, p
 }
 
 func (c *conversation) show(p *millrace.Page) {

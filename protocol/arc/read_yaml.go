@@ -127,9 +127,9 @@ func checkTokens(tokens token.Tokens) error {
 // style.
 var firstPage = regexp.MustCompile(`(?:^|\n)pages:[^\n]*(\n *- )`)
 
-// wholePages cuts the beginning of a list in YAML before its last page, which may be
+// completePages cuts the beginning of a list in YAML before its last page, which may be
 // incomplete.
-func wholePages(text []byte) []byte {
+func completePages(text []byte) []byte {
 	if m := firstPage.FindSubmatch(text); m != nil {
 		return text[:bytes.LastIndex(text, m[1])+1]
 	}

@@ -83,11 +83,11 @@ func (p *Probe) unchanged(ctx context.Context, fail check.Fail, fields ...string
 		slices.Contains(fields, modifiedSince) && resp.Header.Get("Last-Modified") != p.Modified()):
 		return false, nil
 	case resp.Status != http.StatusNotModified:
-		said := ""
+		sent := ""
 		for i := 0; i < len(fields); i += 2 {
-			said += " " + fields[i] + ": " + fields[i+1]
+			sent += " " + fields[i] + ": " + fields[i+1]
 		}
-		fail(p.URL, resp.Said()+" to"+said, "304 Not Modified")
+		fail(p.URL, resp.Said()+" to"+sent, "304 Not Modified")
 	}
 	return true, nil
 }

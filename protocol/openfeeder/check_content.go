@@ -60,7 +60,7 @@ func checkPageURL(_ context.Context, s *siteContext, fail check.Fail) error {
 // pages.
 func checkChunkID(ctx context.Context, s *siteContext, fail check.Fail) error {
 	seen := map[string]bool{}
-	unique := func(p *said, i int, c object, fail check.Fail) {
+	unique := func(p *siteResponse, i int, c object, fail check.Fail) {
 		id := kit.Text(c["id"])
 		switch {
 		case !isFullText.OK(c["id"]):
@@ -89,7 +89,7 @@ func checkChunkID(ctx context.Context, s *siteContext, fail check.Fail) error {
 }
 
 func checkTotal(ctx context.Context, s *siteContext, fail check.Fail) error {
-	return onPages(func(p *said, fail check.Fail) {
+	return onPages(func(p *siteResponse, fail check.Fail) {
 		chunks, _ := objects(p.body["chunks"])
 		if n, ok := kit.Number(p.body.at("meta", "total_chunks")); !ok || int(n) < len(chunks) {
 			fail(p.url, fmt.Sprintf("meta.total_chunks: %s", p.body.at("meta", "total_chunks")), fmt.Sprintf("%d or more", len(chunks)))
@@ -98,7 +98,7 @@ func checkTotal(ctx context.Context, s *siteContext, fail check.Fail) error {
 }
 
 func checkReturned(ctx context.Context, s *siteContext, fail check.Fail) error {
-	return onPages(func(p *said, fail check.Fail) {
+	return onPages(func(p *siteResponse, fail check.Fail) {
 		chunks, ok := objects(p.body["chunks"])
 		if n, is := kit.Number(p.body.at("meta", "returned_chunks")); ok && (!is || int(n) != len(chunks)) {
 			fail(p.url, fmt.Sprintf("meta.returned_chunks: %s", p.body.at("meta", "returned_chunks")), fmt.Sprint(len(chunks)))
@@ -110,7 +110,7 @@ func checkReturned(ctx context.Context, s *siteContext, fail check.Fail) error {
 var address = regexp.MustCompile(`[^\s@<>]+@[^\s@<>]+\.[A-Za-z]{2,}`)
 
 func checkAuthor(ctx context.Context, s *siteContext, fail check.Fail) error {
-	return onPages(func(p *said, fail check.Fail) {
+	return onPages(func(p *siteResponse, fail check.Fail) {
 		if found := address.FindString(kit.Text(p.body["author"])); found != "" {
 			fail(p.url, "author contains the address "+found, "a display name")
 		}
@@ -118,7 +118,7 @@ func checkAuthor(ctx context.Context, s *siteContext, fail check.Fail) error {
 }
 
 // question returns the response to a question that the site can answer.
-func (s *siteContext) question(ctx context.Context, pairs ...string) (*said, error) {
+func (s *siteContext) question(ctx context.Context, pairs ...string) (*siteResponse, error) {
 	if err := s.live(); err != nil {
 		return nil, err
 	}

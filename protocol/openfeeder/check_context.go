@@ -38,8 +38,8 @@ func objects(raw json.RawMessage) ([]object, bool) {
 	return list, true
 }
 
-// said is a response of the site.
-type said struct {
+// siteResponse is a response of the site.
+type siteResponse struct {
 	url  string
 	resp *check.Response
 	err  error
@@ -47,13 +47,15 @@ type said struct {
 }
 
 // ok reports whether the response is a 200 with a JSON object.
-func (a *said) ok() bool { return a.err == nil && a.resp.OK() && a.body != nil }
+func (a *siteResponse) ok() bool { return a.err == nil && a.resp.OK() && a.body != nil }
 
 // page reports whether the response is a page, not an index.
-func (a *said) page() bool { return a.ok() && (a.body["items"] == nil || a.body["chunks"] != nil) }
+func (a *siteResponse) page() bool {
+	return a.ok() && (a.body["items"] == nil || a.body["chunks"] != nil)
+}
 
 // got describes the response in a finding.
-func (a *said) got() string {
+func (a *siteResponse) got() string {
 	switch {
 	case a.err != nil:
 		return a.err.Error()
@@ -68,28 +70,28 @@ func (a *said) got() string {
 // siteContext contains the responses of a site that the rules share.
 type siteContext struct {
 	kit.SiteContext
-	about *said // response at the well-known path
-	found *said // discovery document: about, or the one that the root links to
+	about *siteResponse // response at the well-known path
+	found *siteResponse // discovery document: about, or the one that the root links to
 	feed  feed
-	index *said    // response of the endpoint without parameters; nil: no endpoint
-	items []object // items of index
-	pages []*said  // sampled pages, in order
-	asked []string // URLs of pages
+	index *siteResponse   // response of the endpoint without parameters; nil: no endpoint
+	items []object        // items of index
+	pages []*siteResponse // sampled pages, in order
+	asked []string        // URLs of pages
 	// sync contains the changes since shortly before the newest date of the index; nil for a
 	// static feed.
-	sync *said
+	sync *siteResponse
 	word string // word is a word of a page title, for a question that has an answer. It is "" if no page has a title.
 	day  time.Time
 }
 
 // get requests a document. If an error does not concern the site, get returns only the error.
-func (s *siteContext) get(ctx context.Context, target string) (*said, error) {
+func (s *siteContext) get(ctx context.Context, target string) (*siteResponse, error) {
 	resp, err := s.Get(ctx, target)
 	return s.answer(ctx, target, resp, err)
 }
 
-func (s *siteContext) answer(ctx context.Context, target string, resp *check.Response, err error) (*said, error) {
-	a := &said{url: target, resp: resp, err: err}
+func (s *siteContext) answer(ctx context.Context, target string, resp *check.Response, err error) (*siteResponse, error) {
+	a := &siteResponse{url: target, resp: resp, err: err}
 	if check.Unsure(err) || ctx.Err() != nil {
 		return nil, err
 	}
@@ -100,7 +102,7 @@ func (s *siteContext) answer(ctx context.Context, target string, resp *check.Res
 }
 
 // ask requests the endpoint with parameters.
-func (s *siteContext) ask(ctx context.Context, pairs ...string) (*said, error) {
+func (s *siteContext) ask(ctx context.Context, pairs ...string) (*siteResponse, error) {
 	return s.get(ctx, s.feed.query(pairs...))
 }
 
@@ -149,7 +151,7 @@ func (s *siteContext) run(ctx context.Context) error {
 
 // meant reports whether a response is intended as the discovery document: it has its members,
 // or is invalid JSON with a JSON Content-Type.
-func (s *siteContext) meant(a *said) bool {
+func (s *siteContext) meant(a *siteResponse) bool {
 	switch {
 	case a.err != nil:
 		return false
@@ -162,7 +164,7 @@ func (s *siteContext) meant(a *said) bool {
 }
 
 // pointed returns the discovery document that the root links to, nil if there is no link.
-func (s *siteContext) pointed(ctx context.Context) (*said, error) {
+func (s *siteContext) pointed(ctx context.Context) (*siteResponse, error) {
 	root, err := s.get(ctx, s.Root())
 	if err != nil || root.err != nil {
 		return nil, err
@@ -178,7 +180,7 @@ func (s *siteContext) pointed(ctx context.Context) (*said, error) {
 			return nil, err
 		}
 		if target == s.about.url {
-			return &said{url: target, err: errNone}, nil
+			return &siteResponse{url: target, err: errNone}, nil
 		}
 		if s.meant(a) {
 			return a, nil

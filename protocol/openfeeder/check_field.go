@@ -76,11 +76,11 @@ func itemField(k kit.Kind, name string) siteCheck {
 }
 
 func pageField(k kit.Kind, path ...string) siteCheck {
-	return onPages(func(p *said, fail check.Fail) { judge(k, p.url, p.body, fail, "", path...) })
+	return onPages(func(p *siteResponse, fail check.Fail) { judge(k, p.url, p.body, fail, "", path...) })
 }
 
 func chunkField(k kit.Kind, name string) siteCheck {
-	return onChunks(func(p *said, i int, c object, fail check.Fail) {
+	return onChunks(func(p *siteResponse, i int, c object, fail check.Fail) {
 		judge(k, p.url, c, fail, fmt.Sprintf("chunks/%d/", i), name)
 	})
 }
@@ -113,8 +113,8 @@ func errorField(k kit.Kind, path ...string) siteCheck {
 }
 
 // onPages runs f on every sampled page.
-func onPages(f func(p *said, fail check.Fail)) siteCheck {
-	return check.All(func(s *siteContext) []*said { return s.pages }, func(_ *siteContext, p *said, fail check.Fail) bool {
+func onPages(f func(p *siteResponse, fail check.Fail)) siteCheck {
+	return check.All(func(s *siteContext) []*siteResponse { return s.pages }, func(_ *siteContext, p *siteResponse, fail check.Fail) bool {
 		if p.page() {
 			f(p, fail)
 		}
@@ -123,8 +123,8 @@ func onPages(f func(p *said, fail check.Fail)) siteCheck {
 }
 
 // onChunks runs f on every chunk of every sampled page.
-func onChunks(f func(p *said, i int, c object, fail check.Fail)) siteCheck {
-	return check.All(func(s *siteContext) []*said { return s.pages }, func(_ *siteContext, p *said, fail check.Fail) bool {
+func onChunks(f func(p *siteResponse, i int, c object, fail check.Fail)) siteCheck {
+	return check.All(func(s *siteContext) []*siteResponse { return s.pages }, func(_ *siteContext, p *siteResponse, fail check.Fail) bool {
 		chunks, _ := objects(p.body.at("chunks"))
 		if !p.page() {
 			return false

@@ -34,7 +34,7 @@ func checkWellKnown(_ context.Context, s *siteContext, fail check.Fail) error {
 }
 
 func checkPublic(_ context.Context, s *siteContext, fail check.Fail) error {
-	for _, a := range []*said{s.about, s.found} {
+	for _, a := range []*siteResponse{s.about, s.found} {
 		if a.err == nil && (a.resp.Status == http.StatusUnauthorized || a.resp.Status == http.StatusForbidden) {
 			fail(a.url, a.resp.Said(), "200 OK without a key")
 			return nil
@@ -109,7 +109,7 @@ func checkBearer(_ context.Context, s *siteContext, fail check.Fail) error {
 
 // missing requests a page that no site has. If the endpoint needs a key, it returns the
 // response without a key, which is an error as well.
-func (s *siteContext) missing(ctx context.Context) (*said, error) {
+func (s *siteContext) missing(ctx context.Context) (*siteResponse, error) {
 	if s.closed() {
 		return s.index, nil
 	}
@@ -134,8 +134,8 @@ func checkNotFound(ctx context.Context, s *siteContext, fail check.Fail) error {
 }
 
 // answers returns the successful responses of the endpoint.
-func (s *siteContext) answers() []*said {
-	var out []*said
+func (s *siteContext) answers() []*siteResponse {
+	var out []*siteResponse
 	if s.index != nil && s.index.ok() {
 		out = append(out, s.index)
 	}
@@ -148,7 +148,7 @@ func (s *siteContext) answers() []*said {
 }
 
 func checkVersionField(_ context.Context, s *siteContext, fail check.Fail) error {
-	return s.eachHeader(versionHead, func(a *said, got string) {
+	return s.eachHeader(versionHead, func(a *siteResponse, got string) {
 		if got != version {
 			fail(a.url, "X-OpenFeeder: "+got, "X-OpenFeeder: "+version)
 		}
@@ -156,7 +156,7 @@ func checkVersionField(_ context.Context, s *siteContext, fail check.Fail) error
 }
 
 func checkCacheField(_ context.Context, s *siteContext, fail check.Fail) error {
-	return s.eachHeader(cacheHead, func(a *said, got string) {
+	return s.eachHeader(cacheHead, func(a *siteResponse, got string) {
 		if got != "HIT" && got != "MISS" {
 			fail(a.url, cacheHead+": "+got, "HIT or MISS")
 		}
@@ -165,7 +165,7 @@ func checkCacheField(_ context.Context, s *siteContext, fail check.Fail) error {
 
 // eachHeader calls f with the header field of every response. It does not apply to a static
 // host, which sends no such fields.
-func (s *siteContext) eachHeader(name string, f func(a *said, got string)) error {
+func (s *siteContext) eachHeader(name string, f func(a *siteResponse, got string)) error {
 	answers := s.answers()
 	if len(answers) == 0 || s.feed.Static {
 		return check.ErrNotApplicable

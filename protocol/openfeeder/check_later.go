@@ -36,7 +36,7 @@ func checkIndexLimit(ctx context.Context, s *siteContext, fail check.Fail) error
 
 // last returns the URL and the document of the last page in the index; the document is nil if
 // there is no such page.
-func (s *siteContext) last(ctx context.Context) (string, *said, error) {
+func (s *siteContext) last(ctx context.Context) (string, *siteResponse, error) {
 	items := s.items
 	if total, ok := kit.Number(s.index.body["total_pages"]); ok && total > 1 {
 		a, err := s.ask(ctx, "page", strconv.Itoa(int(total)))
@@ -59,7 +59,7 @@ func (s *siteContext) last(ctx context.Context) (string, *said, error) {
 
 // rare returns the longest word of a page that no other sampled page contains; "" if there is
 // no such word.
-func (s *siteContext) rare(u string, page *said) (word string) {
+func (s *siteContext) rare(u string, page *siteResponse) (word string) {
 	var others strings.Builder
 	for i, p := range s.pages {
 		if plainURL(s.asked[i]) != plainURL(u) && p.ok() {
@@ -114,7 +114,7 @@ func checkQuestionLater(ctx context.Context, s *siteContext, fail check.Fail) er
 }
 
 // lists reports whether one of the named lists of a response has an object with URL u.
-func (s *siteContext) lists(a *said, u string, names ...string) bool {
+func (s *siteContext) lists(a *siteResponse, u string, names ...string) bool {
 	for _, name := range names {
 		list, _ := objects(a.body.at(name))
 		for _, it := range list {
@@ -198,7 +198,7 @@ func checkInvalidated(ctx context.Context, s *siteContext, fail check.Fail) erro
 // maxChecked is the maximum number of changed pages to fetch again.
 const maxChecked = 3
 
-func (s *siteContext) fresh(ctx context.Context, target string, header http.Header) (*said, error) {
+func (s *siteContext) fresh(ctx context.Context, target string, header http.Header) (*siteResponse, error) {
 	resp, err := s.Fresh(ctx, http.MethodGet, target, header)
 	return s.answer(ctx, target, resp, err)
 }

@@ -48,7 +48,7 @@ func checkPageParameter(ctx context.Context, s *siteContext, fail check.Fail) er
 }
 
 // long returns a sampled page with at least n chunks, and its URL; nil if no page has that many.
-func (s *siteContext) long(n int) (string, *said) {
+func (s *siteContext) long(n int) (string, *siteResponse) {
 	for i, p := range s.pages {
 		chunks, _ := objects(p.body.at("chunks"))
 		if total, ok := kit.Number(p.body.at("meta", "total_chunks")); p.ok() && (len(chunks) >= n || ok && int(total) >= n) {
@@ -77,7 +77,7 @@ func (s *siteContext) limited(ctx context.Context, least int, limit string, most
 	return nil
 }
 
-func status2(a *said) string {
+func status2(a *siteResponse) string {
 	if a.err != nil {
 		return a.err.Error()
 	}

@@ -37,11 +37,11 @@ func checkScripts(ctx context.Context, s *siteContext, fail check.Fail) error {
 			if found == "" || kit.Text(c["type"]) == "code" {
 				continue
 			}
-			shown, err := s.shows(ctx, s.asked[i], found)
+			visible, err := s.shows(ctx, s.asked[i], found)
 			if err != nil {
 				return err
 			}
-			if !shown {
+			if !visible {
 				fail(p.url, fmt.Sprintf("chunks/%d/text contains %s", n, found), "only the content")
 			}
 		}

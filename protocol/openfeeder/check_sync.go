@@ -12,11 +12,11 @@ import (
 )
 
 // isReply reports whether a response is a sync reply.
-func isReply(a *said) bool { return a.ok() && objectOf(a.body["sync"]) != nil }
+func isReply(a *siteResponse) bool { return a.ok() && objectOf(a.body["sync"]) != nil }
 
 // window requests changes. The error is ErrNotApplicable for a site that does not support
 // since.
-func (s *siteContext) window(ctx context.Context, pairs ...string) (*said, error) {
+func (s *siteContext) window(ctx context.Context, pairs ...string) (*siteResponse, error) {
 	if s.sync == nil || !isReply(s.sync) {
 		return nil, check.ErrNotApplicable
 	}

@@ -89,11 +89,11 @@ func (l *feedProbe) served(ctx context.Context) error {
 		return err
 	}
 	o, total := l.offer, int64(max(first.TotalPages, 1))
-	whole := protocol.Cost{Requests: total, Bytes: int64(o.Pages) * l.named}
+	fullRead := protocol.Cost{Requests: total, Bytes: int64(o.Pages) * l.named}
 	if reply == nil {
 		// Each refresh reads the whole index, which shows deletions.
 		o.Deletes = true
-		o.Still = protocol.Cost{}.Add(page, 2).Add(whole, 1).Add(empty, 1)
+		o.Still = protocol.Cost{}.Add(page, 2).Add(fullRead, 1).Add(empty, 1)
 		o.First = o.First.Add(o.Still, 1)
 		o.Moved = o.Still
 	} else {
@@ -106,9 +106,9 @@ func (l *feedProbe) served(ctx context.Context) error {
 		o.First = o.First.Add(page, 1).Add(empty, 1)
 		switch {
 		case first.SyncToken == "":
-			o.First = o.First.Add(page, 1).Add(whole, 1)
+			o.First = o.First.Add(page, 1).Add(fullRead, 1)
 		case total > 1:
-			o.First = o.First.Add(protocol.Cost{Requests: 1 + int64(o.Pages)/syncItems, Bytes: whole.Bytes}, 1)
+			o.First = o.First.Add(protocol.Cost{Requests: 1 + int64(o.Pages)/syncItems, Bytes: fullRead.Bytes}, 1)
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ func names(from, n int) (out []string) {
 }
 
 // Offers of sites that implement different parts of the specification.
-func TestLook(t *testing.T) {
+func TestProbe(t *testing.T) {
 	pages := func(total int) map[string]string {
 		out := map[string]string{discovery: discoveryOf(usual)}
 		for i := range 120 {

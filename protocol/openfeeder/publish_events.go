@@ -15,9 +15,9 @@ import (
 
 // Limits of the events stored for slow clients.
 const (
-	keptBytes  = 4 << 20
-	keptBursts = 4096
-	burstBytes = 64 << 10 // bytes of one burst, except its last commit
+	maxEventBytes = 4 << 20
+	maxBursts     = 4096
+	burstBytes    = 64 << 10 // bytes of one burst, except its last commit
 )
 
 // commit contains the events of one commit.
@@ -210,7 +210,7 @@ func (e *events) add(ctx context.Context, b burst) {
 	e.bursts = append(e.bursts, b)
 	e.size += len(b.frames)
 	n := 0
-	for len(e.bursts)-n > 1 && (len(e.bursts)-n > keptBursts || e.size > keptBytes) {
+	for len(e.bursts)-n > 1 && (len(e.bursts)-n > maxBursts || e.size > maxEventBytes) {
 		e.size -= len(e.bursts[n].frames)
 		e.first = e.bursts[n].last
 		e.slow = e.first

@@ -190,15 +190,15 @@ func TestEventsSlowClient(t *testing.T) {
 	for range 2 {
 		publish(1)
 		e.mu.Lock()
-		e.size += keptBytes // simulates more stored events
+		e.size += maxEventBytes // simulates more stored events
 		e.mu.Unlock()
 	}
 	publish(1)
-	told := 1
+	received := 1
 	for {
 		h, err := next()
 		if err != nil {
-			t.Fatalf("%v after %d events", err, told)
+			t.Fatalf("%v after %d events", err, received)
 		}
 		if h.name == "error" {
 			if !strings.Contains(h.data, `"`+slowConsumer+`"`) || !strings.Contains(h.data, "Last-Event-ID") {
@@ -207,10 +207,10 @@ func TestEventsSlowClient(t *testing.T) {
 			break
 		}
 		id = h.id
-		told++
+		received++
 	}
-	if told != many {
-		t.Errorf("%d events of %d came before", told, many)
+	if received != many {
+		t.Errorf("%d events of %d came before", received, many)
 	}
 	if h, err := next(); !errors.Is(err, io.EOF) {
 		t.Errorf("after the end: %v %v", h, err)

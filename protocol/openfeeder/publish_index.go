@@ -82,14 +82,14 @@ func (p *publisher) itemAt(ctx context.Context, v millrace.View, u, version stri
 	return it, nil
 }
 
-// itemCache caches entries that need the whole page. It contains two generations of keptItems,
+// itemCache caches entries that need the whole page. It contains two generations of maxCachedItems,
 // about 4 MB.
 type itemCache struct {
 	mu       sync.Mutex
 	now, old map[string]item
 }
 
-const keptItems = 4096
+const maxCachedItems = 4096
 
 func (c *itemCache) get(name string) (item, bool) {
 	c.mu.Lock()
@@ -110,7 +110,7 @@ func (c *itemCache) put(name string, it item) {
 }
 
 func (c *itemCache) add(name string, it item) {
-	if c.now == nil || len(c.now) >= keptItems {
+	if c.now == nil || len(c.now) >= maxCachedItems {
 		c.old, c.now = c.now, make(map[string]item)
 	}
 	c.now[name] = it

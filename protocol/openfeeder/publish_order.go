@@ -13,14 +13,14 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// stride is the minimum number of pages between two cached places of an order. keptOrders is
-// the number of cached views, keptPlaces the number of places per view, and mostChanges the
+// stride is the minimum number of pages between two cached places of an order. maxCachedOrders is
+// the number of cached views, maxCachedPlaces the number of places per view, and mostChanges the
 // number of changes after which an order is discarded.
 const (
-	stride      = maxLimit
-	keptOrders  = 2
-	keptPlaces  = 1 << 16
-	mostChanges = 1000
+	stride          = maxLimit
+	maxCachedOrders = 2
+	maxCachedPlaces = 1 << 16
+	mostChanges     = 1000
 )
 
 // orders caches where pages of an index start, so that all pages before a page are read only
@@ -82,7 +82,7 @@ func (os *orders) of(ctx context.Context, v millrace.View) *order {
 	if ctx.Err() != nil {
 		return o // The next request tries again.
 	}
-	if len(os.last) == keptOrders {
+	if len(os.last) == maxCachedOrders {
 		os.last = os.last[1:]
 	}
 	os.last = append(os.last, o)
@@ -195,7 +195,7 @@ func (o *order) note(at spot) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	i, n := o.next(at.number), len(o.places)
-	if n < keptPlaces && at.number >= o.places[i-1].number+stride && (i == n || at.number+stride <= o.places[i].number) {
+	if n < maxCachedPlaces && at.number >= o.places[i-1].number+stride && (i == n || at.number+stride <= o.places[i].number) {
 		o.places = slices.Insert(o.places, i, at)
 	}
 }

@@ -196,7 +196,7 @@ func climbs(s string) bool {
 func (q *query) parseDates(params map[string]string) (err error) {
 	if s := params["since"]; s != "" {
 		if q.since, err = parseInstant(plus(s)); err == nil {
-			q.since = sayable(q.since)
+			q.since = clampTime(q.since)
 			q.raw[0] = q.since.Format(time.RFC3339Nano)
 		} else {
 			t, at, err := parseToken(s)
@@ -204,7 +204,7 @@ func (q *query) parseDates(params map[string]string) (err error) {
 				return refuse(http.StatusBadRequest, invalidParam,
 					"since must be an RFC 3339 date and time, such as 2026-02-20T00:00:00Z, or a sync_token, not "+quote(s)+".")
 			}
-			q.since, q.raw[0] = sayable(at), t.String()
+			q.since, q.raw[0] = clampTime(at), t.String()
 			if t.N != nil {
 				q.token = &t
 			}
@@ -215,7 +215,7 @@ func (q *query) parseDates(params map[string]string) (err error) {
 			return refuse(http.StatusBadRequest, invalidParam,
 				"until must be an RFC 3339 date and time, such as 2026-02-15T00:00:00Z, not "+quote(s)+".")
 		}
-		q.until = sayable(q.until)
+		q.until = clampTime(q.until)
 		q.raw[1] = q.until.Format(time.RFC3339Nano)
 		if !q.since.IsZero() && q.until.Before(q.since) {
 			return refuse(http.StatusBadRequest, invalidParam, "until is before since.")
@@ -229,9 +229,9 @@ func (q *query) parseDates(params map[string]string) (err error) {
 	return nil
 }
 
-// sayable returns t, or one second after the zero time if t is earlier, because the zero time
+// clampTime returns t, or one second after the zero time if t is earlier, because the zero time
 // means absent. Some clients send their minimum date.
-func sayable(t time.Time) time.Time {
+func clampTime(t time.Time) time.Time {
 	if first := (time.Time{}).Add(time.Second); t.Before(first) {
 		return first
 	}

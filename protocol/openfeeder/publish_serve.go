@@ -191,8 +191,8 @@ func ready(site millrace.Site, from uint64, sent string) []byte {
 // eventID returns the token of a position in the events, with its commit time. A client at
 // that position may not have the state of that time: if a page changed before and after it,
 // the stream may have sent only the later change.
-func eventID(site millrace.Site, seq uint64, told string) string {
-	return token{T: told, N: &seq, E: site.Epoch, Part: true}.String()
+func eventID(site millrace.Site, seq uint64, commitTime string) string {
+	return token{T: commitTime, N: &seq, E: site.Epoch, Part: true}.String()
 }
 
 // frame encodes an event.

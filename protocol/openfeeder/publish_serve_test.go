@@ -356,7 +356,7 @@ func TestEventsSlow(t *testing.T) {
 	e.join(s.pub, l, v)
 	defer e.leave()
 	slow, quick := v.Site().Seq, v.Site().Seq
-	told := 0
+	sent := 0
 	for i := range 6 {
 		s.pass(time.Second)
 		var batch []string
@@ -365,25 +365,25 @@ func TestEventsSlow(t *testing.T) {
 		}
 		s.apply(strings.Repeat("long ", 70), batch...)
 		l.publish()
-		for told < (i+1)*100 {
+		for sent < (i+1)*100 {
 			frames, moved, err := e.after(&quick)
 			if err != nil {
 				t.Fatal(err)
 			}
-			told += strings.Count(string(frames), "event: added")
+			sent += strings.Count(string(frames), "event: added")
 			if len(frames) == 0 {
 				<-moved
 			}
 		}
 		e.mu.Lock()
-		e.size += keptBytes / 4 // simulates more stored events
+		e.size += maxEventBytes / 4 // simulates more stored events
 		e.mu.Unlock()
 	}
 	if _, _, err := e.after(&slow); !errors.Is(err, errBehind) {
 		t.Fatalf("the slow one: %v", err)
 	}
-	if said := string(s.pub.parting(errBehind)); !strings.HasPrefix(said, "event: error\ndata: {") || !strings.Contains(said, slowConsumer) {
-		t.Errorf("it gets %q", said)
+	if frame := string(s.pub.parting(errBehind)); !strings.HasPrefix(frame, "event: error\ndata: {") || !strings.Contains(frame, slowConsumer) {
+		t.Errorf("it gets %q", frame)
 	}
 }
 
@@ -484,10 +484,10 @@ func TestUpdate(t *testing.T) {
 		return w.Code, w.Body.String()
 	}
 	l.done = millrace.Counts{Added: 1, Unchanged: 1}
-	status, said := post(`{"action":"upsert","urls":["/a","https://mill.example/b?x=1","/a"]}`)
+	status, text := post(`{"action":"upsert","urls":["/a","https://mill.example/b?x=1","/a"]}`)
 	want := `{"schema":"openfeeder/1.0","action":"upsert","accepted":2,"added":1,"updated":0,"deleted":0,"unchanged":1}`
-	if status != http.StatusOK || said != want || l.gone || !slices.Equal(l.urls, []string{base + "a", base + "b?x=1"}) {
-		t.Errorf("%d %s: %q", status, said, l.urls)
+	if status != http.StatusOK || text != want || l.gone || !slices.Equal(l.urls, []string{base + "a", base + "b?x=1"}) {
+		t.Errorf("%d %s: %q", status, text, l.urls)
 	}
 	if status, _ := post(`{"urls":["/a"],"action":"delete"}`); status != http.StatusOK || !l.gone {
 		t.Errorf("delete: %d", status)
@@ -514,18 +514,18 @@ func TestUpdate(t *testing.T) {
 		`{"action":"upsert","urls":["` + strings.Repeat("a", 2<<20) + `"]}`: 413,
 		strings.Repeat(" ", 10<<20):                                         413,
 	} {
-		status, said := post(body)
-		if f, form := decodeFailure([]byte(said)); status != want || !form || f.Message == "" || l.urls != nil {
-			t.Errorf("%s: %d %s; %q", kit.Short(body), status, said, l.urls)
+		status, reply := post(body)
+		if f, form := decodeFailure([]byte(reply)); status != want || !form || f.Message == "" || l.urls != nil {
+			t.Errorf("%s: %d %s; %q", kit.Short(body), status, reply, l.urls)
 		}
 	}
 	l.err = fmt.Errorf("no: %w", millrace.ErrUnavailable)
-	if status, said := post(`{"action":"upsert","urls":["/a"]}`); status != http.StatusServiceUnavailable || !strings.Contains(said, serverError) {
-		t.Errorf("a mirror: %d %s", status, said)
+	if status, answer := post(`{"action":"upsert","urls":["/a"]}`); status != http.StatusServiceUnavailable || !strings.Contains(answer, serverError) {
+		t.Errorf("a mirror: %d %s", status, answer)
 	}
 	l.err = errors.New("secret")
-	if status, said := post(`{"action":"upsert","urls":["/a"]}`); status != http.StatusInternalServerError || strings.Contains(said, "secret") {
-		t.Errorf("a failure: %d %s", status, said)
+	if status, failure := post(`{"action":"upsert","urls":["/a"]}`); status != http.StatusInternalServerError || strings.Contains(failure, "secret") {
+		t.Errorf("a failure: %d %s", status, failure)
 	}
 	for path, want := range map[string]millrace.Scope{eventsPath: millrace.ScopeRead, updatePath: millrace.ScopeUpdate, endpoint: "", updatePath + "/": ""} {
 		if right, ok := s.pub.Scope(httptest.NewRequestWithContext(t.Context(), http.MethodDelete, path, nil)); right != want || ok != (want != "") {

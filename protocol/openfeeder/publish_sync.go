@@ -56,8 +56,8 @@ func (p *publisher) sync(ctx context.Context, v millrace.View, q query) (*millra
 			return nil, resync("The cursor belongs to another store of the site")
 		}
 		if q.at.Edition < site.Seq {
-			if held := p.views.get(q.at.Epoch, q.at.Edition); held != nil {
-				v = held
+			if older := p.views.get(q.at.Epoch, q.at.Edition); older != nil {
+				v = older
 				site = v.Site()
 			}
 		}
@@ -354,19 +354,19 @@ type views struct {
 	last []millrace.View
 }
 
-const keptViews = 32
+const maxCachedViews = 32
 
 func (vs *views) hold(v millrace.View) {
 	site := v.Site()
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
-	for i, held := range vs.last {
-		if s := held.Site(); s.Seq == site.Seq && s.Epoch == site.Epoch && s.Base == site.Base {
+	for i, cached := range vs.last {
+		if s := cached.Site(); s.Seq == site.Seq && s.Epoch == site.Epoch && s.Base == site.Base {
 			vs.last = append(append(vs.last[:i:i], vs.last[i+1:]...), v)
 			return
 		}
 	}
-	if len(vs.last) == keptViews {
+	if len(vs.last) == maxCachedViews {
 		vs.last = vs.last[1:]
 	}
 	vs.last = append(vs.last, v)
@@ -376,9 +376,9 @@ func (vs *views) hold(v millrace.View) {
 func (vs *views) get(epoch string, seq uint64) millrace.View {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()
-	for _, held := range vs.last {
-		if s := held.Site(); s.Seq == seq && s.Epoch == epoch {
-			return held
+	for _, cached := range vs.last {
+		if s := cached.Site(); s.Seq == seq && s.Epoch == epoch {
+			return cached
 		}
 	}
 	return nil

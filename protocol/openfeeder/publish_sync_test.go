@@ -145,7 +145,7 @@ func (s *shop) ask(target string) (*changes, error) {
 
 // all requests all pages of a reply. It returns their changes in short form, and the last
 // token.
-func (s *shop) all(query string) (said, token string) {
+func (s *shop) all(query string) (text, token string) {
 	s.t.Helper()
 	var out []string
 	for target := endpoint + query; target != ""; {
@@ -221,8 +221,8 @@ func TestSync(t *testing.T) {
 		s.want("?since="+got, "")
 	}
 	// A token without a sequence number is treated as a date, in any alphabet, padded or not.
-	bare := token2(t, token)
-	for _, form := range []string{bare, strings.TrimRight(bare, "="), strings.NewReplacer("+", "-", "/", "_").Replace(bare)} {
+	plain := token2(t, token)
+	for _, form := range []string{plain, strings.TrimRight(plain, "="), strings.NewReplacer("+", "-", "/", "_").Replace(plain)} {
 		s.want("?since="+strings.ReplaceAll(form, "+", "%2B"), "+/a +/c +/d +/f -/b -/e")
 	}
 }
@@ -401,7 +401,7 @@ func (c *copied) resync() {
 // each page of a reply but the last.
 func (c *copied) poll(between func()) {
 	c.s.t.Helper()
-	target, listed, whole := endpoint+"?since="+c.token, map[string]bool{}, false
+	target, listed, full := endpoint+"?since="+c.token, map[string]bool{}, false
 	for target != "" {
 		r, err := c.s.ask(target)
 		if e, ok := errors.AsType[*millrace.RequestError](err); ok && e.Code == resyncRequired {
@@ -411,13 +411,13 @@ func (c *copied) poll(between func()) {
 		if err != nil {
 			c.s.t.Fatal(err)
 		}
-		whole = whole || r.Sync.DeletedTracking != nil
+		full = full || r.Sync.DeletedTracking != nil
 		for _, it := range append(r.Added, r.Updated...) {
 			u := relative(base, it.URL)
 			if listed[u] {
 				c.s.t.Errorf("%s is there twice in one reply", u)
 			}
-			if listed[u] = true; c.pages[u] == it.Revision && !whole {
+			if listed[u] = true; c.pages[u] == it.Revision && !full {
 				c.s.t.Errorf("%s is listed as %s twice", u, it.Revision)
 			}
 			c.pages[u] = it.Revision
@@ -426,13 +426,13 @@ func (c *copied) poll(between func()) {
 			delete(c.pages, relative(base, gone.URL))
 		}
 		target = r.Sync.Next
-		if target == "" || !whole && c.rng.IntN(8) == 0 {
+		if target == "" || !full && c.rng.IntN(8) == 0 {
 			c.token = r.Sync.SyncToken
 			break
 		}
 		between()
 	}
-	if whole && target == "" {
+	if full && target == "" {
 		maps.DeleteFunc(c.pages, func(u, _ string) bool { return !listed[u] })
 	}
 }

@@ -233,10 +233,10 @@ func TestWrong(t *testing.T) {
 			t.Errorf("%s: %v", kit.Short(c.target), err)
 			continue
 		}
-		_, said, mine := pub.(millrace.ErrorRenderer).RenderError(r, c.status, err)
-		f, ok := decodeFailure(said)
-		if !mine || !ok || f.Message == "" || c.code != "" && f.Code != c.code || len(said) > 600 {
-			t.Errorf("%s: refused with %s", kit.Short(c.target), said)
+		_, body, mine := pub.(millrace.ErrorRenderer).RenderError(r, c.status, err)
+		f, ok := decodeFailure(body)
+		if !mine || !ok || f.Message == "" || c.code != "" && f.Code != c.code || len(body) > 600 {
+			t.Errorf("%s: refused with %s", kit.Short(c.target), body)
 		}
 	}
 }
@@ -250,10 +250,10 @@ func TestRefuse(t *testing.T) {
 	} {
 		for _, path := range []string{discovery, endpoint, eventsPath, updatePath, endpoint + "/x"} {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPatch, path+"?q=%22", nil)
-			h, said, ok := pub.RenderError(r, status, errors.New("secret"))
-			f, form := decodeFailure(said)
-			if !ok || !form || f.Code != code || strings.Contains(string(said), "secret") || !strings.Contains(string(said), `"schema":"`+schema+`"`) {
-				t.Errorf("%s %d: %s", path, status, said)
+			h, body, ok := pub.RenderError(r, status, errors.New("secret"))
+			f, form := decodeFailure(body)
+			if !ok || !form || f.Code != code || strings.Contains(string(body), "secret") || !strings.Contains(string(body), `"schema":"`+schema+`"`) {
+				t.Errorf("%s %d: %s", path, status, body)
 			}
 			if h.Get("X-OpenFeeder") != version || h.Get("Content-Type") != contentType || h.Get("Cache-Control") != "no-store" {
 				t.Errorf("%s %d: %v", path, status, h)
@@ -261,8 +261,8 @@ func TestRefuse(t *testing.T) {
 		}
 	}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPut, endpoint, nil)
-	if _, said, _ := pub.RenderError(r, 405, &millrace.RequestError{Status: 405, Text: "read it"}); string(said) != `{"schema":"openfeeder/1.0","error":{"code":"INVALID_PARAM","message":"read it"}}` {
-		t.Errorf("words without a code: %s", said)
+	if _, text, _ := pub.RenderError(r, 405, &millrace.RequestError{Status: 405, Text: "read it"}); string(text) != `{"schema":"openfeeder/1.0","error":{"code":"INVALID_PARAM","message":"read it"}}` {
+		t.Errorf("words without a code: %s", text)
 	}
 	for _, path := range []string{"/", "/openfeeders", "/post", "/openfeeder.json"} {
 		if _, _, ok := pub.RenderError(httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil), 404, nil); ok {
@@ -286,7 +286,7 @@ func TestChunkPages(t *testing.T) {
 	}
 	v := view([]*millrace.Page{long})
 	pub := NewPublisher(nil)
-	var whole *page
+	var full *page
 	for _, limit := range []int{50, 1, 2, 3} {
 		var got []piece
 		for n := 1; ; n++ {
@@ -305,10 +305,10 @@ func TestChunkPages(t *testing.T) {
 			if n > w.Meta.TotalPages {
 				break
 			}
-			whole = w
+			full = w
 		}
-		if len(got) != whole.Meta.TotalChunks || len(got) != 6 {
-			t.Errorf("limit %d: %d chunks of %d", limit, len(got), whole.Meta.TotalChunks)
+		if len(got) != full.Meta.TotalChunks || len(got) != 6 {
+			t.Errorf("limit %d: %d chunks of %d", limit, len(got), full.Meta.TotalChunks)
 		}
 		ids := map[string]bool{}
 		for _, c := range got {
@@ -394,8 +394,8 @@ func TestSearch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, err := decodePage([]byte(body(t, w)))
-	if err != nil || !slices.ContainsFunc(whole.Chunks, func(c piece) bool { return c.ID == x.Chunks[0].ID }) {
+	full, err := decodePage([]byte(body(t, w)))
+	if err != nil || !slices.ContainsFunc(full.Chunks, func(c piece) bool { return c.ID == x.Chunks[0].ID }) {
 		t.Errorf("the chunk is none of its page's: %v", err)
 	}
 	for _, target := range []string{"/openfeeder?q=overshot", "/openfeeder?q=paddle+overshot&min_score=0.5001", "/openfeeder?q=paddle&page=9", "/openfeeder?q=paddle&url=/"} {
@@ -451,7 +451,7 @@ func TestAnnounce(t *testing.T) {
 }
 
 // Only searches are costly requests, so look-ups do not wait for them.
-func TestWorks(t *testing.T) {
+func TestCostly(t *testing.T) {
 	pub := NewPublisher(nil).(*publisher)
 	for target, want := range map[string]bool{
 		"/openfeeder?q=wheel": true, "/openfeeder?url=/a&%71=wheel": true, "/openfeeder?page=2": false,

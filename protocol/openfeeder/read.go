@@ -90,9 +90,9 @@ type cursor struct {
 	AsOf time.Time `json:"as_of,omitzero"`
 }
 
-// keptTombstones is the number of deletions that the specification recommends to keep (3.4). A
+// recommendedTombstones is the number of deletions that the specification recommends to keep (3.4). A
 // reply with that many may be incomplete.
-const keptTombstones = 1000
+const recommendedTombstones = 1000
 
 // run is one reading of the stream.
 type run struct {
@@ -203,7 +203,7 @@ func (r *run) poll(ctx context.Context) error {
 		if err := r.put(ctx, reply); err != nil {
 			return err
 		}
-		if len(reply.Deleted) == keptTombstones && s.Next == "" {
+		if len(reply.Deleted) == recommendedTombstones && s.Next == "" {
 			return errResync // the list may be incomplete
 		}
 		if c.ETag = ""; s.Next == "" && s.SyncToken == c.Token {

@@ -22,7 +22,7 @@ import (
 //	compare N    compare the index after N replies
 func TestConversations(t *testing.T) {
 	protocoltest.Conversations(t, "testdata/conversations", *update, func(t *testing.T, s *protocoltest.Conversation) {
-		c := &conversation{Conversation: s, t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), held: map[string]millrace.Ref{}}
+		c := &conversation{Conversation: s, t: t, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), known: map[string]millrace.Ref{}}
 		c.run()
 	})
 }
@@ -33,7 +33,7 @@ type conversation struct {
 	t      *testing.T
 	now    time.Time
 	o      ReaderOptions
-	held   map[string]millrace.Ref
+	known  map[string]millrace.Ref
 	cursor millrace.Cursor
 }
 
@@ -51,7 +51,7 @@ func (c *conversation) run() {
 		case "changes":
 			c.changes(src)
 		case "page":
-			ref := c.held[arg]
+			ref := c.known[arg]
 			ref.URL = arg
 			c.page(src, ref)
 		case "clock":
@@ -90,7 +90,7 @@ func (c *conversation) changes(src millrace.Source) {
 				fmt.Fprintf(&c.Out, " at %s", ch.Location)
 			}
 			c.Out.WriteByte('\n')
-			c.held[ch.URL] = millrace.Ref{URL: ch.URL, Location: ch.Location}
+			c.known[ch.URL] = millrace.Ref{URL: ch.URL, Location: ch.Location}
 		case ch.Kind == millrace.Delete:
 			fmt.Fprintf(&c.Out, "delete %s\n", ch.URL)
 		default:
@@ -107,7 +107,7 @@ func (c *conversation) page(src millrace.Source, ref millrace.Ref) {
 		return
 	}
 	ref.Version = p.Version
-	c.held[ref.URL] = ref
+	c.known[ref.URL] = ref
 	fmt.Fprintf(&c.Out, "page %s %q version %s\n", p.URL, p.Title, p.Version)
 	for line := range strings.Lines(strings.TrimSpace(p.Text()) + "\n") {
 		if strings.TrimSpace(line) != "" {

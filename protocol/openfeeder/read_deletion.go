@@ -50,17 +50,17 @@ func (r *reader) deletions(ctx context.Context, since millrace.Cursor, from time
 	if err != nil {
 		return nil, nil, err
 	}
-	told, err := run.gone(ctx, from, now)
+	deleted, err := run.gone(ctx, from, now)
 	if errors.Is(err, millrace.ErrNotFound) && !run.is.Found.Equal(now) {
 		var moved bool
 		if moved, err = run.moved(ctx, now, err); moved {
-			told, err = run.gone(ctx, from, now)
+			deleted, err = run.gone(ctx, from, now)
 		}
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	return told, &run.is, nil
+	return deleted, &run.is, nil
 }
 
 // coarse is how much the times of two documents of a site may differ because they are in whole
@@ -84,20 +84,20 @@ func (r *run) gone(ctx context.Context, from, now time.Time) (map[string]time.Ti
 	case restart, !from.IsZero() && from.Before(c.AsOf.Add(coarse)):
 		since, etag = kit.FormatTime(from.Add(-skew).UTC()), ""
 	}
-	told := map[string]time.Time{}
+	deleted := map[string]time.Time{}
 	gap := false
 	err := r.since(ctx, since, etag, func(reply *changes, tag string) error {
 		if reply == nil {
 			return nil
 		}
 		s := &reply.Sync
-		r.bury(reply, told)
+		r.recordDeletions(reply, deleted)
 		if s.DeletedTracking != nil {
 			gap = gap || !*s.DeletedTracking
 			c.ReportsDeletions = c.ReportsDeletions || *s.DeletedTracking
 		}
 		c.ReportsDeletions = c.ReportsDeletions || len(reply.Deleted) > 0
-		if len(reply.Deleted) == keptTombstones && s.Next == "" || len(told) > maxGone {
+		if len(reply.Deleted) == recommendedTombstones && s.Next == "" || len(deleted) > maxGone {
 			return r.lost("the list of deletions may be incomplete")
 		}
 		if c.ETag = ""; s.Next == "" && s.SyncToken == since {
@@ -125,18 +125,18 @@ func (r *run) gone(ctx context.Context, from, now time.Time) (map[string]time.Ti
 	if gap {
 		return nil, r.lost("the site no longer has the deletions since " + since)
 	}
-	return told, nil
+	return deleted, nil
 }
 
-// bury records the deleted pages of a reply. A page that it lists exists, even if the reply
+// recordDeletions records the deleted pages of a reply. A page that it lists exists, even if the reply
 // also has its tombstone.
-func (r *run) bury(reply *changes, told map[string]time.Time) {
+func (r *run) recordDeletions(reply *changes, deleted map[string]time.Time) {
 	listed := map[string]bool{}
 	for _, items := range [][]item{reply.Added, reply.Updated} {
 		for i := range items {
 			if u, err := r.urlOf(items[i].URL); err == nil {
 				listed[u] = true
-				delete(told, u)
+				delete(deleted, u)
 			}
 		}
 	}
@@ -146,7 +146,7 @@ func (r *run) bury(reply *changes, told map[string]time.Time) {
 		case err != nil:
 			r.Note("3.4/tombstone", r.is.Feed.Endpoint, err.Error())
 		case !listed[u]:
-			told[u] = parseTime(t.DeletedAt)
+			deleted[u] = parseTime(t.DeletedAt)
 		}
 	}
 }

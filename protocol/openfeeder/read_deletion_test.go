@@ -18,21 +18,21 @@ import (
 )
 
 // gonePages returns the deletions that a reader reports, in short form, and the final cursor.
-func gonePages(t *testing.T, src millrace.Source, since millrace.Cursor, from time.Time) (said []string, cursor millrace.Cursor, err error) {
+func gonePages(t *testing.T, src millrace.Source, since millrace.Cursor, from time.Time) (urls []string, cursor millrace.Cursor, err error) {
 	t.Helper()
 	for c, err := range src.(protocol.DeletionReader).Deletions(t.Context(), since, from) {
 		switch {
 		case err != nil:
-			return said, "", err
+			return urls, "", err
 		case c.Kind == millrace.Delete && c.Page == nil:
-			said = append(said, strings.TrimPrefix(c.URL, strange))
+			urls = append(urls, strings.TrimPrefix(c.URL, strange))
 		case c.Kind == millrace.KindCheckpoint && !c.Checkpoint.Complete && cursor == "":
 			cursor = c.Checkpoint.Cursor
 		default:
 			t.Errorf("%+v", c)
 		}
 	}
-	return said, cursor, nil
+	return urls, cursor, nil
 }
 
 func tombstones(urls ...string) string {
@@ -48,7 +48,7 @@ func TestDeletionsOfStrangers(t *testing.T) {
 	dated := "/openfeeder?since=2026-01-10T11%3A50%3A00Z" // minus the tolerated clock skew
 	items := func(urls ...string) string { return list(1, 1, urls...) }
 	withToken := strings.Replace(items("/a"), `"items"`, `"sync_token":"now","items"`, 1)
-	many := make([]string, keptTombstones)
+	many := make([]string, recommendedTombstones)
 	for i := range many {
 		many[i] = fmt.Sprint(strange, "/", i)
 	}
@@ -87,9 +87,9 @@ func TestDeletionsOfStrangers(t *testing.T) {
 					notes++
 				}
 			}}})
-			said, cursor, err := gonePages(t, src, "", day)
-			if !errors.Is(err, c.err) || strings.Join(said, " ") != c.want || (err == nil) != (cursor != "") {
-				t.Errorf("%q, %q, %v after %q", said, cursor, err, s.asked)
+			got, cursor, err := gonePages(t, src, "", day)
+			if !errors.Is(err, c.err) || strings.Join(got, " ") != c.want || (err == nil) != (cursor != "") {
+				t.Errorf("%q, %q, %v after %q", got, cursor, err, s.asked)
 			}
 			if err != nil && errors.Is(err, errors.ErrUnsupported) && errors.Is(err, millrace.ErrConflict) {
 				t.Errorf("two things to do: %v", err)
@@ -114,9 +114,9 @@ func TestDeletionsByToken(t *testing.T) {
 	ask := func(since millrace.Cursor, from time.Time, want, asked string) millrace.Cursor {
 		t.Helper()
 		s.asked = nil
-		said, cursor, err := gonePages(t, src, since, from)
-		if err != nil || strings.Join(said, " ") != want || strings.Join(s.asked, " ") != asked {
-			t.Fatalf("%q, %v after %q, want %q after %q", said, err, s.asked, want, asked)
+		got, cursor, err := gonePages(t, src, since, from)
+		if err != nil || strings.Join(got, " ") != want || strings.Join(s.asked, " ") != asked {
+			t.Fatalf("%q, %v after %q, want %q after %q", got, err, s.asked, want, asked)
 		}
 		return cursor
 	}
@@ -166,20 +166,20 @@ func TestDeletionsProperty(t *testing.T) {
 				h.edit(rng)
 			}
 			src := NewReader(&http.Client{Transport: h}, base, &ReaderOptions{ReaderOptions: protocol.ReaderOptions{Now: h.clock}})
-			held := map[string]bool{}
+			mirrored := map[string]bool{}
 			var cursor millrace.Cursor
 			var snapshot map[string]string // snapshot published earlier by the primary source
 			var made, from time.Time
 			publish := func() { snapshot, made = maps.Clone(h.truth), h.view().Site().Time }
-			whole := func() {
-				held, from, cursor = map[string]bool{}, made, ""
+			readSnapshot := func() {
+				mirrored, from, cursor = map[string]bool{}, made, ""
 				for u := range snapshot {
-					held[u] = true
+					mirrored[u] = true
 				}
 			}
 			publish()
-			whole()
-			wholes := 0
+			readSnapshot()
+			rereads := 0
 			for n := range 40 {
 				for range rng.IntN(4) {
 					h.edit(rng)
@@ -194,33 +194,33 @@ func TestDeletionsProperty(t *testing.T) {
 				}
 				for try := range 4 {
 					for u := range h.truth { // pages that the primary source lists now
-						held[u] = true
+						mirrored[u] = true
 					}
-					said, c, err := gonePages(t, src, cursor, from)
+					urls, c, err := gonePages(t, src, cursor, from)
 					if errors.Is(err, millrace.ErrConflict) && try < 3 {
-						wholes++
+						rereads++
 						publish()
-						whole()
+						readSnapshot()
 						continue
 					}
 					if err != nil {
 						t.Fatal(err)
 					}
-					for _, u := range said {
-						delete(held, relative(base, u))
+					for _, u := range urls {
+						delete(mirrored, relative(base, u))
 					}
 					cursor, from = c, time.Time{}
 					break
 				}
-				if diff := cmp.Diff(slices.Sorted(maps.Keys(h.truth)), slices.Sorted(maps.Keys(held))); diff != "" {
+				if diff := cmp.Diff(slices.Sorted(maps.Keys(h.truth)), slices.Sorted(maps.Keys(mirrored))); diff != "" {
 					t.Fatalf("step %d (-site +held):\n%s", n, diff)
 				}
 				if rng.IntN(10) == 0 { // read a snapshot older than the last changes
-					whole()
+					readSnapshot()
 				}
 			}
-			if wholes > 15 {
-				t.Errorf("everything was read again %d times", wholes)
+			if rereads > 15 {
+				t.Errorf("everything was read again %d times", rereads)
 			}
 		})
 	}

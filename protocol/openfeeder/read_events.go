@@ -36,9 +36,9 @@ const (
 
 // Delays between two connections.
 const (
-	firstRetry = 3 * time.Second // default; the server may set another time
-	maxRetry   = 5 * time.Minute
-	lasting    = 20 * time.Second // a connection that lasts this long resets the delay
+	firstRetry  = 3 * time.Second // default; the server may set another time
+	maxRetry    = 5 * time.Minute
+	stableAfter = 20 * time.Second // a connection that lasts this long resets the delay
 )
 
 // errMuted is the error for a server that tells clients not to reconnect.
@@ -61,7 +61,7 @@ func (r *reader) Notify(ctx context.Context, place string, woken func(place stri
 			return fmt.Errorf("%s: events: %w", Name, err)
 		}
 		r.Note("reader/events", l.target, "event stream ended: "+err.Error())
-		if fails++; time.Since(began) >= lasting && !errors.Is(err, millrace.ErrTooLarge) {
+		if fails++; time.Since(began) >= stableAfter && !errors.Is(err, millrace.ErrTooLarge) {
 			fails = 1
 		}
 		wait := min(l.retry<<min(fails-1, 16), maxRetry)

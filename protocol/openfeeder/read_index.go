@@ -165,8 +165,8 @@ func (r *run) now(ctx context.Context) (token string, err error) {
 // the read. It reports whether it has read the whole index.
 func (r *run) pages(ctx context.Context, first *index) (complete bool, err error) {
 	for range 3 {
-		whole, err := r.pass(ctx)
-		if err != nil || !whole {
+		full, err := r.pass(ctx)
+		if err != nil || !full {
 			return false, err
 		}
 		last := first
@@ -181,8 +181,8 @@ func (r *run) pages(ctx context.Context, first *index) (complete bool, err error
 	return false, nil
 }
 
-// pass reads every page of the index once. whole is false if the server does not serve them.
-func (r *run) pass(ctx context.Context) (whole bool, err error) {
+// pass reads every page of the index once. complete is false if the server does not serve them.
+func (r *run) pass(ctx context.Context) (complete bool, err error) {
 	var before *index
 	empty := 0
 	for number, total := 1, 1; number <= total; number++ {

@@ -137,14 +137,14 @@ func (h *host) reopen(name string) {
 // follower is a client that resumes at the reader's checkpoints. Changes after the last
 // checkpoint may be lost.
 type follower struct {
-	t      *testing.T
-	h      *host
-	src    millrace.Source
-	cursor millrace.Cursor
-	good   bool              // the cursor has a token that covers the whole site
-	breaks int64             // the host's breaks before the cursor's token was requested
-	held   map[string]string // versions by URL
-	gone   map[string]time.Time
+	t        *testing.T
+	h        *host
+	src      millrace.Source
+	cursor   millrace.Cursor
+	good     bool              // the cursor has a token that covers the whole site
+	breaks   int64             // the host's breaks before the cursor's token was requested
+	versions map[string]string // versions by URL
+	gone     map[string]time.Time
 }
 
 // poll reads the stream once. It aborts after a number of changes, if that is positive.
@@ -186,18 +186,18 @@ func (f *follower) apply(pending []millrace.Change, m *millrace.Checkpoint) {
 				f.t.Errorf("%s is reported as gone twice", c.URL)
 			}
 			f.gone[c.URL] = c.Time
-			delete(f.held, c.URL)
+			delete(f.versions, c.URL)
 			delete(named, c.URL)
 			continue
 		}
-		if f.held[c.URL] == c.Version && !all {
+		if f.versions[c.URL] == c.Version && !all {
 			f.t.Errorf("%s is reported as %s twice", c.URL, c.Version)
 		}
-		f.held[c.URL] = c.Version
+		f.versions[c.URL] = c.Version
 		named[c.URL] = true
 	}
 	if m.Complete {
-		maps.DeleteFunc(f.held, func(u, _ string) bool { return !named[u] })
+		maps.DeleteFunc(f.versions, func(u, _ string) bool { return !named[u] })
 	}
 }
 
@@ -220,7 +220,7 @@ func TestReadSyncProperty(t *testing.T) {
 			turns := make(chan struct{}, 3)
 			followers := make([]*follower, 3)
 			for i := range followers {
-				f := &follower{t: t, h: h, src: NewReader(client, base, nil), held: map[string]string{}, gone: map[string]time.Time{}}
+				f := &follower{t: t, h: h, src: NewReader(client, base, nil), versions: map[string]string{}, gone: map[string]time.Time{}}
 				followers[i] = f
 				readers.Go(func() {
 					rng := rand.New(rand.NewPCG(seed, 100+uint64(i)))
@@ -295,12 +295,12 @@ func TestReadSyncProperty(t *testing.T) {
 				t.Errorf("the store has %d pages of %d", len(want), len(h.truth))
 			}
 			for i, f := range followers {
-				if diff := cmp.Diff(want, f.held); diff != "" {
+				if diff := cmp.Diff(want, f.versions); diff != "" {
 					t.Errorf("client %d (-want +got):\n%s", i, diff)
 				}
 			}
 			f := followers[0]
-			for u, version := range f.held {
+			for u, version := range f.versions {
 				p, err := f.src.Page(t.Context(), millrace.Ref{URL: u})
 				if err != nil || p.Version != version || p.Summary != h.truth[relative(base, u)] {
 					t.Fatalf("%s is %+v, %v", u, p, err)

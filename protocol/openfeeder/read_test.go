@@ -91,27 +91,27 @@ func list(number, total int, urls ...string) string {
 func pageURL(number int) string { return fmt.Sprintf("/openfeeder?limit=50&page=%d", number) }
 
 // readStream reads a stream. It returns the changes in short form, and the final cursor.
-func readStream(t *testing.T, src millrace.Source, since millrace.Cursor) (said []string, cursor millrace.Cursor, err error) {
+func readStream(t *testing.T, src millrace.Source, since millrace.Cursor) (events []string, cursor millrace.Cursor, err error) {
 	t.Helper()
 	for c, err := range src.Changes(t.Context(), since) {
 		switch {
 		case err != nil:
 			if skip, ok := errors.AsType[*millrace.SkipError](err); ok {
-				said = append(said, "skip "+skip.URL)
+				events = append(events, "skip "+skip.URL)
 				continue
 			}
-			return said, cursor, err
+			return events, cursor, err
 		case c.Kind == millrace.Put:
-			said = append(said, "+"+strings.TrimPrefix(c.URL, strange))
+			events = append(events, "+"+strings.TrimPrefix(c.URL, strange))
 		case c.Kind == millrace.Delete:
-			said = append(said, "-"+strings.TrimPrefix(c.URL, strange))
+			events = append(events, "-"+strings.TrimPrefix(c.URL, strange))
 		case c.Checkpoint.Complete:
-			said, cursor = append(said, "whole"), c.Checkpoint.Cursor
+			events, cursor = append(events, "whole"), c.Checkpoint.Cursor
 		default:
-			said, cursor = append(said, "mark"), c.Checkpoint.Cursor
+			events, cursor = append(events, "mark"), c.Checkpoint.Cursor
 		}
 	}
-	return said, cursor, nil
+	return events, cursor, nil
 }
 
 func (s *stranger) reader(o *ReaderOptions) millrace.Source {
@@ -146,8 +146,8 @@ func TestReadDiscovery(t *testing.T) {
 					s.answers[k] = v
 				}
 			}
-			said, _, err := readStream(t, s.reader(nil), "")
-			got := strings.Join(said, " ")
+			events, _, err := readStream(t, s.reader(nil), "")
+			got := strings.Join(events, " ")
 			if err != nil {
 				got = "error " + protocoltest.ErrorAt(err)
 			}
@@ -174,8 +174,8 @@ func TestReadOtherName(t *testing.T) {
 			}}
 			var notes []string
 			r := s.reader(&ReaderOptions{ReaderOptions: protocol.ReaderOptions{Note: func(n protocol.Note) { notes = append(notes, n.Rule) }}})
-			said, _, err := readStream(t, r, "")
-			if got := strings.Join(said, " "); err != nil || got != "+/a +/b +/c skip https://bank.example/d whole" {
+			events, _, err := readStream(t, r, "")
+			if got := strings.Join(events, " "); err != nil || got != "+/a +/b +/c skip https://bank.example/d whole" {
 				t.Errorf("%s, %v", got, err)
 			}
 			if !slices.Contains(notes, Name+"/2.1/site-origin") {
@@ -219,12 +219,12 @@ func TestReadIndex(t *testing.T) {
 				s.answers[k] = v
 			}
 			var notes []string
-			said, _, err := readStream(t, s.reader(&ReaderOptions{ReaderOptions: protocol.ReaderOptions{Note: func(n protocol.Note) {
+			events, _, err := readStream(t, s.reader(&ReaderOptions{ReaderOptions: protocol.ReaderOptions{Note: func(n protocol.Note) {
 				if n.Rule != Name+"/9/x-openfeeder" && n.Rule != Name+"/8/error-body" {
 					notes = append(notes, strings.TrimPrefix(n.Rule, Name+"/"))
 				}
 			}}}), "")
-			if got := strings.Join(said, " "); got != tt.want || err != nil || strings.Join(notes, " ") != tt.notes {
+			if got := strings.Join(events, " "); got != tt.want || err != nil || strings.Join(notes, " ") != tt.notes {
 				t.Errorf("%s, %v, notes %v; want %s, %s", got, err, notes, tt.want, tt.notes)
 			}
 		})
@@ -249,12 +249,12 @@ func TestReadCompare(t *testing.T) {
 		if i == 5 {
 			s.answers["/openfeeder"] = reply("two", `},"added":[],"updated":[],"deleted":[{"url":"`+strange+`/b","deleted_at":"2026-01-01T00:00:00Z"}]`)
 		}
-		said, c, err := readStream(t, src, cursor)
+		events, c, err := readStream(t, src, cursor)
 		if err != nil {
 			t.Fatal(err)
 		}
 		cursor = c
-		got = append(got, strings.Join(said, " "))
+		got = append(got, strings.Join(events, " "))
 	}
 	want := []string{"+/a +/b +/a whole", "+/a mark", "+/a mark", "+/a +/b +/a whole", "+/a mark", "-/b mark", "-/b mark"}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -263,8 +263,8 @@ func TestReadCompare(t *testing.T) {
 	// After a 410, the index is read again.
 	s.answers["/openfeeder?since=two"] = "410 " + string(failure{resyncRequired, "Too old."}.encode())
 	s.answers["/openfeeder"] = "400 x"
-	if said, _, err := readStream(t, src, cursor); err != nil || strings.Join(said, " ") != "+/a +/b whole" {
-		t.Errorf("%v, %v", said, err)
+	if again, _, err := readStream(t, src, cursor); err != nil || strings.Join(again, " ") != "+/a +/b whole" {
+		t.Errorf("%v, %v", again, err)
 	}
 }
 
@@ -288,19 +288,19 @@ func TestReadFullTombstones(t *testing.T) {
 		s.answers[pageURL(1)] = list(1, 1, "/a")
 		s.answers["/openfeeder?since=one"] = reply("two", `},"added":[],"updated":[],"deleted":[`+strings.Join(dead, ",")+`]`)
 		s.answers["/openfeeder"] = reply("two", `},"added":[],"updated":[],"deleted":[]`)
-		said, cursor, err := readStream(t, src, cursor)
-		if err != nil || len(said) < n || said[n-1] != fmt.Sprintf("-/%d", n-1) {
-			t.Fatalf("%q %v", said, err)
+		events, cursor, err := readStream(t, src, cursor)
+		if err != nil || len(events) < n || events[n-1] != fmt.Sprintf("-/%d", n-1) {
+			t.Fatalf("%q %v", events, err)
 		}
 		if later, _, err := readStream(t, src, cursor); err != nil || strings.Join(later, " ") != "mark" {
 			t.Errorf("later: %q %v", later, err)
 		}
-		return strings.Join(said[n:], " ")
+		return strings.Join(events[n:], " ")
 	}
-	if got := reader(keptTombstones - 1); got != "mark" {
+	if got := reader(recommendedTombstones - 1); got != "mark" {
 		t.Errorf("one less: %q", got)
 	}
-	if got := reader(keptTombstones); got != "+/a whole" {
+	if got := reader(recommendedTombstones); got != "+/a whole" {
 		t.Errorf("as many: %q", got)
 	}
 }
@@ -317,8 +317,8 @@ func TestReadStatic(t *testing.T) {
 		header: map[string]http.Header{"/f/index.json": {"Etag": {`"i"`}}, "/f/2": {"Etag": {`"j"`}}},
 	}
 	src := s.reader(nil)
-	said, cursor, err := readStream(t, src, "")
-	if got := strings.Join(said, " "); err != nil || got != "+/a skip "+strange+"/b +/c whole" {
+	events, cursor, err := readStream(t, src, "")
+	if got := strings.Join(events, " "); err != nil || got != "+/a skip "+strange+"/b +/c whole" {
 		t.Errorf("%s, %v", got, err)
 	}
 	p, err := src.Page(t.Context(), millrace.Ref{URL: "/a"})
@@ -328,8 +328,8 @@ func TestReadStatic(t *testing.T) {
 	if _, err := src.Page(t.Context(), millrace.Ref{URL: "/c"}); !errors.Is(err, millrace.ErrNotFound) {
 		t.Errorf("a page without a file: %v", err)
 	}
-	if said, _, err := readStream(t, src, cursor); err != nil || strings.Join(said, " ") != "mark" {
-		t.Errorf("nothing has changed: %v, %v", said, err)
+	if again, _, err := readStream(t, src, cursor); err != nil || strings.Join(again, " ") != "mark" {
+		t.Errorf("nothing has changed: %v, %v", again, err)
 	}
 	s.answers["/f/2"] = `{"schema":"openfeeder/1.0","items":[],"next":"index.json"}`
 	s.header["/f/2"] = nil

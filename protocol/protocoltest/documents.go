@@ -109,15 +109,15 @@ func (s *site) linked(t *testing.T, pub millrace.Publisher, docs map[string]*mil
 	}
 	rooted := strings.TrimSuffix(strings.TrimPrefix(site.EndpointBase, canon.Origin(site.EndpointBase)), "/")
 	for _, p := range s.pages {
-		identity := canon.Relative(site.Base, p.URL)
-		links, err := announced(t.Context(), identity)
+		pagePath := canon.Relative(site.Base, p.URL)
+		links, err := announced(t.Context(), pagePath)
 		if err != nil && !errors.Is(err, millrace.ErrNotFound) {
-			t.Errorf("links of %s: %v", identity, err)
+			t.Errorf("links of %s: %v", pagePath, err)
 		}
 		for _, l := range links {
 			path := strings.TrimPrefix(strings.TrimPrefix(l.URL, canon.Origin(site.EndpointBase)), rooted)
-			if d := docs[path]; d != nil && !d.Large && d.Page != identity {
-				t.Errorf("%s links to %s, a document of page %q", identity, path, d.Page)
+			if d := docs[path]; d != nil && !d.Large && d.Page != pagePath {
+				t.Errorf("%s links to %s, a document of page %q", pagePath, path, d.Page)
 			}
 		}
 	}

@@ -49,8 +49,8 @@ func (m *mirror) sync(t *testing.T, src millrace.Source) {
 
 func (m *mirror) put(t *testing.T, src millrace.Source, c millrace.Change) {
 	t.Helper()
-	held, ok := m.refs[c.URL]
-	if ok && millrace.SameVersion(c.Version, held.Version) && c.Location == held.Location {
+	known, ok := m.refs[c.URL]
+	if ok && millrace.SameVersion(c.Version, known.Version) && c.Location == known.Location {
 		m.refs[c.URL] = c.Ref
 		return
 	}
@@ -58,8 +58,8 @@ func (m *mirror) put(t *testing.T, src millrace.Source, c millrace.Change) {
 	if p == nil {
 		have := c.Ref
 		have.Version = ""
-		if held.Location == c.Location {
-			have.Version = held.Version
+		if known.Location == c.Location {
+			have.Version = known.Version
 		}
 		var err error
 		p, err = src.Page(t.Context(), have)

@@ -189,15 +189,15 @@ func probeCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions)
 }
 
 // near reports an error unless an estimate is close to the actual cost.
-func near(t *testing.T, what string, said, is protocol.Cost) {
+func near(t *testing.T, what string, estimate, is protocol.Cost) {
 	t.Helper()
-	t.Logf("%s: estimated %+v, actual %+v", what, said, is)
-	if math.Abs(float64(said.Requests-is.Requests)) > slackAsked+float64(is.Requests)/10 {
-		t.Errorf("%s: estimated %d requests, actual %d", what, said.Requests, is.Requests)
+	t.Logf("%s: estimated %+v, actual %+v", what, estimate, is)
+	if math.Abs(float64(estimate.Requests-is.Requests)) > slackAsked+float64(is.Requests)/10 {
+		t.Errorf("%s: estimated %d requests, actual %d", what, estimate.Requests, is.Requests)
 	}
-	a, b := float64(said.Bytes)+slackBytes, float64(is.Bytes)+slackBytes
+	a, b := float64(estimate.Bytes)+slackBytes, float64(is.Bytes)+slackBytes
 	if a > probeFactor*b || b > probeFactor*a {
-		t.Errorf("%s: estimated %d bytes, actual %d", what, said.Bytes, is.Bytes)
+		t.Errorf("%s: estimated %d bytes, actual %d", what, estimate.Bytes, is.Bytes)
 	}
 }
 

@@ -182,23 +182,23 @@ func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, v millrace.View
 // The root exists even if it is not a page.
 func (s *Server) page(w http.ResponseWriter, r *http.Request, v millrace.View) error {
 	base := v.Site().Base
-	identity := canon.Relative(base, canon.Absolute(base, r.URL.RequestURI()))
+	pagePath := canon.Relative(base, canon.Absolute(base, r.URL.RequestURI()))
 	notice := s.pub.Advertise(v)
-	if identity == "/robots.txt" && len(notice.Robots) > 0 {
+	if pagePath == "/robots.txt" && len(notice.Robots) > 0 {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, err := io.WriteString(w, strings.Join(notice.Robots, "\n")+"\n")
 		return err
 	}
-	if identity == "/sitemap.xml" {
+	if pagePath == "/sitemap.xml" {
 		return s.sitemap(w, r, v)
 	}
-	p, err := v.Page(r.Context(), millrace.Ref{URL: identity})
-	if err != nil && (identity != "/" || !errors.Is(err, millrace.ErrNotFound)) {
+	p, err := v.Page(r.Context(), millrace.Ref{URL: pagePath})
+	if err != nil && (pagePath != "/" || !errors.Is(err, millrace.ErrNotFound)) {
 		return err
 	}
 	var links []millrace.Link
 	if notice.Page != nil {
-		if links, err = notice.Page(r.Context(), identity); err != nil {
+		if links, err = notice.Page(r.Context(), pagePath); err != nil {
 			return err
 		}
 	}
@@ -214,7 +214,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, v millrace.View) e
 			head.WriteString(`<link rel="` + l.Rel + `" type="` + l.Type + `" href="` + html.EscapeString(l.URL) + "\">\n")
 		}
 	}
-	if identity == "/" {
+	if pagePath == "/" {
 		for _, l := range notice.Root {
 			w.Header().Add("Link", l.String())
 		}

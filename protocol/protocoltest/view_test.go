@@ -146,7 +146,7 @@ func TestThen(t *testing.T) {
 	one := protocoltest.NewView(millrace.Site{Base: "https://e.com/"}, []*millrace.Page{page("/a", "a"), page("/b", "b"), page("/c", "c")})
 	two := one.Then(at(1), []*millrace.Page{page("/a", "a"), page("/b", "other"), page("/d", "d")})
 	three := two.Then(at(2), []*millrace.Page{page("/a", "a"), page("/b", "third"), page("/c", "again"), page("/d", "d")})
-	said := func(v *protocoltest.View, since millrace.Cursor) (out []string) {
+	changes := func(v *protocoltest.View, since millrace.Cursor) (out []string) {
 		for c, err := range v.Changes(t.Context(), since) {
 			switch {
 			case err != nil:
@@ -175,7 +175,7 @@ func TestThen(t *testing.T) {
 		{three, 1, []string{"0 /d d true 1", "0 /b third false 2", "0 /c again true 2"}},
 		{three, 3, nil},
 	} {
-		if got := said(c.v, c.v.Site().At(c.from)); !slices.Equal(got, c.want) {
+		if got := changes(c.v, c.v.Site().At(c.from)); !slices.Equal(got, c.want) {
 			t.Errorf("%d from %d: %q, want %q", c.v.Site().Seq, c.from, got, c.want)
 		}
 	}

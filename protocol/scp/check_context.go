@@ -143,7 +143,7 @@ func (l *seenSitemap) references() (out []*reference) {
 	if err != nil {
 		return nil
 	}
-	whole := func(s string) int64 {
+	integer := func(s string) int64 {
 		if n, err := strconv.ParseInt(s, 10, 64); err == nil && n >= 0 {
 			return n
 		}
@@ -153,7 +153,7 @@ func (l *seenSitemap) references() (out []*reference) {
 		if e.name != "collection" && e.name != "delta" {
 			continue
 		}
-		r := &reference{e: e, delta: e.name == "delta", section: e.attr["section"], pages: whole(e.attr["pages"]), size: whole(e.attr["size"])}
+		r := &reference{e: e, delta: e.name == "delta", section: e.attr["section"], pages: integer(e.attr["pages"]), size: integer(e.attr["size"])}
 		if u, err := canon.Resolve(base, e.attr["url"]); err == nil && e.attr["url"] != "" {
 			r.url = u
 		}

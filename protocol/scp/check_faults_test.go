@@ -109,7 +109,7 @@ var checkFaults = []checkFault{
 	{rule: "metadata/generated", name: "a date", make: onFirst(0, "2026-01-15T00:00:00Z", "2026-01-15")},
 	{rule: "metadata/generated", name: "a number", make: onFirst(0, `"2026-01-15T00:00:00Z"`, "1768435200")},
 	{rule: "metadata/generated-past", name: "tomorrow", make: func(s *madeSite) {
-		s.all[3].said = s.all[3].said.set("generated", "2026-01-17T12:00:00Z")
+		s.all[3].declared = s.all[3].declared.set("generated", "2026-01-17T12:00:00Z")
 		edit(&s.all[3].first, "2026-01-16T12:00:00Z", "2026-01-17T12:00:00Z")
 	}},
 	{rule: "metadata/since", name: "missing", make: onFirst(3, `"since":"2026-01-16T00:00:00Z",`, "")},
@@ -214,12 +214,12 @@ var checkFaults = []checkFault{
 		s.all[3].lines = append(s.all[3].lines, s.all[0].lines[2])
 	}},
 	{rule: "deltas/since", name: "after it was generated", make: func(s *madeSite) {
-		s.all[3].said = s.all[3].said.set("since", "2026-01-16T12:30:00Z")
+		s.all[3].declared = s.all[3].declared.set("since", "2026-01-16T12:30:00Z")
 		edit(&s.all[3].first, "2026-01-16T00:00:00Z", "2026-01-16T12:30:00Z")
 	}},
 	{rule: "deltas/monotonic", name: "back in a delta", make: func(s *madeSite) { edit(&s.all[3].lines[0], "2026-01-16T10:00:00Z", "2026-01-15T09:00:00Z") }},
 	{rule: "deltas/monotonic", name: "back in the snapshot", make: func(s *madeSite) {
-		s.all[0].said = s.all[0].said.set("generated", "2026-01-16T12:30:00Z")
+		s.all[0].declared = s.all[0].declared.set("generated", "2026-01-16T12:30:00Z")
 		edit(&s.all[0].first, "2026-01-15T00:00:00Z", "2026-01-16T12:30:00Z")
 	}},
 	{rule: "download/get", name: "404", breaks: onFile("all-snapshot-15.scp.gz", nil, func(_ *http.Request, rec *httptest.ResponseRecorder) {

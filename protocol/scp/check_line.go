@@ -84,7 +84,7 @@ func (b *bench) page(number int64, u string, modified time.Time) {
 	}
 	b.modified[key] = modified.UnixNano()
 	ref := b.file.ref
-	said := "modified " + modified.Format(time.RFC3339Nano)
+	text := "modified " + modified.Format(time.RFC3339Nano)
 	if !b.meta.Generated.IsZero() {
 		rule := "snapshots/at-generation"
 		if ref.delta {
@@ -92,7 +92,7 @@ func (b *bench) page(number int64, u string, modified time.Time) {
 		}
 		b.about[rule] = true
 		if modified.After(b.meta.Generated.Add(skew)) {
-			b.note(rule, at+" "+said, "not later than generated, "+b.meta.Generated.Format(time.RFC3339))
+			b.note(rule, at+" "+text, "not later than generated, "+b.meta.Generated.Format(time.RFC3339))
 		}
 	}
 	for _, f := range slices.Backward(b.before) {
@@ -104,10 +104,10 @@ func (b *bench) page(number int64, u string, modified time.Time) {
 		old := time.Unix(0, was).UTC()
 		switch {
 		case modified.Before(old):
-			b.note("deltas/monotonic", at+" "+said+", in "+f.ref.url+" "+old.Format(time.RFC3339Nano), "not earlier than in an older collection")
+			b.note("deltas/monotonic", at+" "+text+", in "+f.ref.url+" "+old.Format(time.RFC3339Nano), "not earlier than in an older collection")
 			return
 		case ref.delta && !f.ref.delta && f.ref.section == ref.section && modified.Equal(old) && !f.ref.generated.After(ref.since):
-			b.note("deltas/within-period", at+" "+said+", as in the snapshot of "+f.ref.generated.Format(time.RFC3339), "only pages changed since "+ref.since.Format(time.RFC3339))
+			b.note("deltas/within-period", at+" "+text+", as in the snapshot of "+f.ref.generated.Format(time.RFC3339), "only pages changed since "+ref.since.Format(time.RFC3339))
 			return
 		}
 	}

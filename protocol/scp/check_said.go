@@ -41,23 +41,23 @@ func checkThere(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return check.Applied(some)
 }
 
-// asSaid returns a check that compares a property of each file with the sitemap's declaration.
+// asDeclared returns a check that compares a property of each file with the sitemap's declaration.
 // f returns both; "" means that they cannot be compared.
-func asSaid(f func(c *seenFile) (is, said string)) siteCheck {
+func asDeclared(f func(c *seenFile) (is, declared string)) siteCheck {
 	return askFiles(func(ctx context.Context, s *siteContext, c *seenFile, fail check.Fail) (bool, error) {
 		if c.content == nil {
 			return false, nil
 		}
-		is, said := f(c)
+		is, stated := f(c)
 		switch {
-		case is == "" || said == "":
+		case is == "" || stated == "":
 			return false, nil
-		case is == said:
+		case is == stated:
 			return true, nil
 		}
 		still, err := s.still(ctx, c.ref)
 		if err == nil && still {
-			fail(c.ref.url, "the sitemap declares "+said+", the file has "+is, is)
+			fail(c.ref.url, "the sitemap declares "+stated+", the file has "+is, is)
 		}
 		return true, err
 	})
@@ -71,35 +71,35 @@ func instantText(t time.Time) string {
 	return t.UTC().Truncate(time.Second).Format(time.RFC3339)
 }
 
-func sizeSaid(c *seenFile) (is, said string) {
+func declaredSize(c *seenFile) (is, declared string) {
 	if c.ref.size < 0 || c.coding != c.named {
 		return "", ""
 	}
 	return strconv.Itoa(len(c.resp.Coded)) + " bytes", strconv.FormatInt(c.ref.size, 10) + " bytes"
 }
 
-func pagesSaid(c *seenFile) (is, said string) {
+func declaredPages(c *seenFile) (is, declared string) {
 	if c.ref.pages < 0 || !c.complete {
 		return "", ""
 	}
 	return strconv.Itoa(c.lines) + " pages", strconv.FormatInt(c.ref.pages, 10) + " pages"
 }
 
-func sectionSaid(c *seenFile) (is, said string) { return c.meta.Section, c.ref.section }
+func declaredSection(c *seenFile) (is, declared string) { return c.meta.Section, c.ref.section }
 
-func kindSaid(c *seenFile) (is, said string) {
-	said = "snapshot"
+func declaredKind(c *seenFile) (is, declared string) {
+	declared = "snapshot"
 	if c.ref.delta {
-		said = "delta"
+		declared = "delta"
 	}
-	return c.meta.Type, said
+	return c.meta.Type, declared
 }
 
-func generatedSaid(c *seenFile) (is, said string) {
+func declaredGenerated(c *seenFile) (is, declared string) {
 	return instantText(c.meta.Generated), instantText(c.ref.generated)
 }
 
-func sinceSaid(c *seenFile) (is, said string) {
+func declaredSince(c *seenFile) (is, declared string) {
 	return instantText(c.meta.Since), instantText(c.ref.since)
 }
 

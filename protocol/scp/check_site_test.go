@@ -47,14 +47,14 @@ func (a attrs) get(name string) string { return a[slices.Index(a, name)+1] }
 
 // made is one collection of the site.
 type made struct {
-	path  string
-	said  attrs  // sitemap attributes, without those computed from the file
-	first string // first line; SUM is replaced by the checksum
-	lines []string
-	sum   func(text string) string                 // computes the checksum; nil = of the file without the member
-	code  func(coding string, body []byte) []byte  // encodes the file; nil = with the named coding
-	says  func(coding string, element attrs) attrs // edits the element; nil = unchanged
-	ends  string                                   // appended to the suffix of the URL
+	path     string
+	declared attrs  // sitemap attributes, without those computed from the file
+	first    string // first line; SUM is replaced by the checksum
+	lines    []string
+	sum      func(text string) string                 // computes the checksum; nil = of the file without the member
+	code     func(coding string, body []byte) []byte  // encodes the file; nil = with the named coding
+	says     func(coding string, element attrs) attrs // edits the element; nil = unchanged
+	ends     string                                   // appended to the suffix of the URL
 }
 
 // madeSite is a site that follows every rule until a fault changes it.
@@ -89,14 +89,14 @@ const plainBlock = `{"type":"text","text":"Changed"}`
 
 func good() *madeSite {
 	collection := func(section, kind, generated, since string, lines ...string) *made {
-		said, more := attrs{"section", section, "type", kind, "generated", generated, "expires", "2026-01-18T00:00:00Z"}, ""
+		declared, more := attrs{"section", section, "type", kind, "generated", generated, "expires", "2026-01-18T00:00:00Z"}, ""
 		if kind == "delta" {
-			said = attrs{"section", section, "period", since[:10], "generated", generated, "expires", "2026-01-18T00:00:00Z", "since", since}
+			declared = attrs{"section", section, "period", since[:10], "generated", generated, "expires", "2026-01-18T00:00:00Z", "since", since}
 			more = `"since":"` + since + `",`
 		}
 		id := section + "-" + kind + "-" + generated[8:10]
 		return &made{
-			path: "/scp/" + id, said: said, lines: lines,
+			path: "/scp/" + id, declared: declared, lines: lines,
 			first: fmt.Sprintf(firstLine, id, section, kind, generated, more),
 		}
 	}
@@ -147,12 +147,12 @@ func (s *madeSite) handler() http.Handler {
 	}
 	for _, m := range s.all {
 		text := m.first + "\n" + strings.Join(m.lines, "\n") + "\n"
-		f := servedFile{sum: cutSum(text), delta: slices.Contains(m.said, "since")}
+		f := servedFile{sum: cutSum(text), delta: slices.Contains(m.declared, "since")}
 		if m.sum != nil {
 			f.sum = m.sum(text)
 		}
 		var err error
-		if f.generated, err = time.Parse(time.RFC3339, m.said.get("generated")); err != nil {
+		if f.generated, err = time.Parse(time.RFC3339, m.declared.get("generated")); err != nil {
 			panic(err)
 		}
 		text = strings.Replace(text, "SUM", f.sum, 1)
@@ -164,7 +164,7 @@ func (s *madeSite) handler() http.Handler {
 			}
 			path := m.path + suffixes[coding] + m.ends
 			files[path] = f
-			a := slices.Concat(m.said, attrs{"url", s.base + path, "pages", strconv.Itoa(len(m.lines)), "size", strconv.Itoa(len(f.body))})
+			a := slices.Concat(m.declared, attrs{"url", s.base + path, "pages", strconv.Itoa(len(m.lines)), "size", strconv.Itoa(len(f.body))})
 			if m.says != nil {
 				a = m.says(coding, a)
 			}

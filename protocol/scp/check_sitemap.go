@@ -90,16 +90,16 @@ func checkDeclared(_ *siteContext, e *seenElement) (string, bool) {
 	if known == nil {
 		return "an element " + e.name, true
 	}
-	var odd []string
+	var unknown []string
 	for name := range e.attr {
 		if !slices.Contains(known, name) {
-			odd = append(odd, name)
+			unknown = append(unknown, name)
 		}
 	}
-	slices.Sort(odd)
-	switch odd = append(odd, e.other...); {
-	case len(odd) > 0:
-		return e.name + " with " + strings.Join(odd, ", "), true
+	slices.Sort(unknown)
+	switch unknown = append(unknown, e.other...); {
+	case len(unknown) > 0:
+		return e.name + " with " + strings.Join(unknown, ", "), true
 	case e.filled, len(known) > 0 && strings.TrimSpace(e.text) != "":
 		return e.name + " with content", true
 	}

@@ -164,7 +164,7 @@ func TestCheckManyCollections(t *testing.T) {
 				m.lines[j] += strings.Repeat(" ", 1000)
 			}
 			m.path += name
-			m.said, m.first = m.said.set("section", name), strings.ReplaceAll(m.first, `"all`, `"`+name)
+			m.declared, m.first = m.declared.set("section", name), strings.ReplaceAll(m.first, `"all`, `"`+name)
 			s.all = append(s.all, m)
 			s.sections = append(s.sections, attrs{"name", name, "updateFreq", "daily", "pages", "~3"})
 		}

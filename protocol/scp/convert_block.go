@@ -84,7 +84,7 @@ func text(out []block, s string) []block {
 // lists with their markers.
 func list(out []block, b *millrace.Block) []block {
 	l := block{Type: listBlock, Ordered: b.Ordered && b.Type == millrace.ListBlock}
-	said := false
+	hasText := false
 	for i := range b.Items {
 		it := &b.Items[i]
 		t := canon.ValidUTF8(it.Text)
@@ -100,10 +100,10 @@ func list(out []block, b *millrace.Block) []block {
 		} else {
 			t = joined("\n", t, inside)
 		}
-		said = said || !blank(t)
+		hasText = hasText || !blank(t)
 		l.Items = append(l.Items, t)
 	}
-	if !said {
+	if !hasText {
 		return out
 	}
 	return append(out, l)
@@ -173,7 +173,7 @@ func rowsOf(rows [][]millrace.Cell) [][]string {
 	spans := spread > cells && spread <= maxSpread*cells+64
 	var out [][]string
 	var down []int // rows that a cell above still covers, by column
-	said := false
+	hasText := false
 	for _, row := range rows {
 		var line []string
 		covered := func() {
@@ -186,7 +186,7 @@ func rowsOf(rows [][]millrace.Cell) [][]string {
 			c := &row[i]
 			covered()
 			t := canon.ValidUTF8(c.Text)
-			said = said || !blank(t)
+			hasText = hasText || !blank(t)
 			for n := range max(1, c.Colspan) {
 				if n > 0 && !spans {
 					break
@@ -202,7 +202,7 @@ func rowsOf(rows [][]millrace.Cell) [][]string {
 		covered()
 		out = append(out, line)
 	}
-	if !said {
+	if !hasText {
 		return nil
 	}
 	return out

@@ -19,21 +19,21 @@ func schemaOf(list []json.RawMessage) []byte {
 		return nil
 	}
 	p := parser{limits: new(OpenOptions).resolve()}
-	var kept [][]byte
+	var parts [][]byte
 	for _, raw := range list {
 		p.reset(raw, "", "")
 		p.depth = graphDepth
 		if p.peek() == '{' && p.value() && p.end() {
-			kept = append(kept, compact(raw))
+			parts = append(parts, compact(raw))
 		}
 	}
-	switch len(kept) {
+	switch len(parts) {
 	case 0:
 		return nil
 	case 1:
-		return kept[0]
+		return parts[0]
 	}
-	b := append([]byte(graphStart), bytes.Join(kept, []byte(","))...)
+	b := append([]byte(graphStart), bytes.Join(parts, []byte(","))...)
 	return append(b, graphEnd...)
 }
 
@@ -43,9 +43,9 @@ func schemas(schema []byte) []json.RawMessage {
 	if len(schema) == 0 {
 		return nil
 	}
-	whole := []json.RawMessage{schema}
+	single := []json.RawMessage{schema}
 	if !bytes.HasPrefix(schema, []byte(graphStart)) || !bytes.HasSuffix(schema, []byte(graphEnd)) {
-		return whole
+		return single
 	}
 	p := parser{limits: new(OpenOptions).resolve()}
 	p.reset(schema, "", "")
@@ -54,12 +54,12 @@ func schemas(schema []byte) []json.RawMessage {
 	for more := p.element(true); more; more = p.element(false) {
 		from := p.pos
 		if !p.contextual() {
-			return whole
+			return single
 		}
 		out = append(out, schema[from:p.pos:p.pos])
 	}
 	if p.failed || p.pos+1 != len(schema) || len(out) < 2 {
-		return whole
+		return single
 	}
 	return out
 }

@@ -195,9 +195,9 @@ func TestFields(t *testing.T) {
 	if got := string(appendPage(nil, pageOf(testSite, full))); got != want {
 		t.Errorf("%s", got)
 	}
-	bare := law(t, &millrace.Page{URL: "/", Blocks: []millrace.Block{{Type: millrace.HeadingBlock, Text: "H"}}, Summary: "S"})
-	if bare.Title != "H" || bare.Description != "S" || bare.Language != "en" || bare.Modified.Unix() != 0 {
-		t.Errorf("%+v", bare)
+	minimal := law(t, &millrace.Page{URL: "/", Blocks: []millrace.Block{{Type: millrace.HeadingBlock, Text: "H"}}, Summary: "S"})
+	if minimal.Title != "H" || minimal.Description != "S" || minimal.Language != "en" || minimal.Modified.Unix() != 0 {
+		t.Errorf("%+v", minimal)
 	}
 	for _, p := range []*millrace.Page{
 		{URL: "/a", Kind: millrace.Archive},

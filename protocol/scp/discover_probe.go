@@ -46,16 +46,16 @@ func probe(ctx context.Context, client *http.Client, endpoint string, o *protoco
 		offer.Still.Bytes = f.size
 	}
 	offer.Moved = protocol.Cost{Requests: 1, Bytes: f.size}
-	if err := run.weigh(ctx, f.offer, names, offer); err != nil {
+	if err := run.addCosts(ctx, f.offer, names, offer); err != nil {
 		return nil, err
 	}
 	return offer, nil
 }
 
-// weigh adds the cost of the collections of the named sections to an offer.
-func (r *run) weigh(ctx context.Context, o *offer, names []string, into *protocol.Offer) error {
+// addCosts adds the cost of the collections of the named sections to an offer.
+func (r *run) addCosts(ctx context.Context, o *offer, names []string, into *protocol.Offer) error {
 	var size, deltas, deltaPages, deltaBytes int64
-	told, there, unsized, asked := true, false, 0, 0
+	counted, there, unsized, asked := true, false, 0, 0
 	for _, name := range names {
 		snapshot, all := o.of(name)
 		for _, c := range append([]*offered{snapshot}, later(all, snapshot.generated)...) {
@@ -74,7 +74,7 @@ func (r *run) weigh(ctx context.Context, o *offer, names []string, into *protoco
 		}
 		size += snapshot.size()
 		if snapshot.pages < 0 {
-			told = false
+			counted = false
 		}
 		into.Pages += snapshot.pages
 		there = there || len(all) > 0
@@ -88,7 +88,7 @@ func (r *run) weigh(ctx context.Context, o *offer, names []string, into *protoco
 			deltas++
 		}
 	}
-	if !told {
+	if !counted {
 		into.Pages = -1
 	}
 	switch {

@@ -15,7 +15,7 @@ import (
 )
 
 // A probe's offer is computed from the elements of the sitemap.
-func TestLook(t *testing.T) {
+func TestProbe(t *testing.T) {
 	now := time.Now().UTC().Truncate(time.Second)
 	at := func(days int) time.Time { return now.AddDate(0, 0, days) }
 	pages := func(n int) (out []string) {

@@ -37,14 +37,14 @@ type Metadata struct {
 
 // line returns the metadata line with its line end, and the position of the 64 digits of the
 // checksum, which are zeros. A file cannot contain its own hash, so the checksum excludes the
-// member that holds it (see cutChecksum). If bare, the member is absent and digits is 0.
-func (m *Metadata) line(bare bool) (b []byte, digits int) {
+// member that holds it (see cutChecksum). If withoutChecksum is set, the member is absent and digits is 0.
+func (m *Metadata) line(withoutChecksum bool) (b []byte, digits int) {
 	w, end := *m, "}\n"
-	if w.Checksum = hashPrefix + noSum; bare {
+	if w.Checksum = hashPrefix + noSum; withoutChecksum {
 		w.Checksum = ""
 	}
 	b = append(collectionObject.write([]byte(`{"collection":`), &w), end...)
-	if bare {
+	if withoutChecksum {
 		return b, 0
 	}
 	return b, len(b) - len(noSum+`"}`+end)

@@ -275,7 +275,7 @@ func (p *parser) integer() (n int, ok bool) {
 	if n, err := strconv.Atoi(string(b)); err == nil {
 		return min(max(n, -maxInt), maxInt), true
 	}
-	if !isWhole(b) {
+	if !isInteger(b) {
 		p.refuse(at, "want an integer")
 		return 0, false
 	}

@@ -19,14 +19,14 @@ const (
 	taken lineResult = iota
 	skipped
 	fatalLine
-	doubtful // the oracle cannot decide
+	undecided // the oracle cannot decide
 )
 
 // oracle is a slow second implementation of the specification's text and schema. It reads a
 // line with encoding/json.
 type oracle struct {
-	skip     bool
-	doubtful bool
+	skip      bool
+	undecided bool
 }
 
 var (
@@ -87,8 +87,8 @@ func (r *oracle) read(line []byte) (lineResult, *page) {
 		}
 	}
 	switch {
-	case r.doubtful:
-		return doubtful, nil
+	case r.undecided:
+		return undecided, nil
 	case r.skip:
 		return skipped, nil
 	}
@@ -152,7 +152,7 @@ func (r *oracle) time(v any) time.Time {
 	}
 	r.skip = r.skip || err != nil || !timePattern.MatchString(s)
 	// The time package accepts offsets of 24 hours.
-	r.doubtful = r.doubtful || strings.Contains(s, "+24:") || strings.Contains(s, "-24:")
+	r.undecided = r.undecided || strings.Contains(s, "+24:") || strings.Contains(s, "-24:")
 	return t
 }
 
@@ -164,7 +164,7 @@ func (r *oracle) number(v any) int {
 	}
 	s := string(n)
 	if i := strings.IndexAny(s, "eE"); i >= 0 && len(s)-i > 5 || len(s) > 400 {
-		r.doubtful = true
+		r.undecided = true
 		return 0
 	}
 	f, _ := new(big.Rat).SetString(s)
@@ -189,14 +189,14 @@ func has(m map[string]any, name string, f func(any)) {
 }
 
 // block reads a block, and reports whether the page keeps it.
-func (r *oracle) block(v any) (b block, stays bool) {
+func (r *oracle) block(v any) (b block, valid bool) {
 	m, ok := v.(map[string]any)
 	t, known := m["type"].(string)
 	if !ok || !known {
 		r.skip = true
 		return b, false
 	}
-	b.Type, stays = blockType(t), true
+	b.Type, valid = blockType(t), true
 	for _, name := range map[string][]string{
 		"text": {"text"}, "heading": {"level", "text"}, "link": {"url", "text"}, "image": {"url", "alt"}, "list": {"ordered", "items"},
 		"code": {"code"}, "table": {"rows"}, "quote": {"text"}, "video": {"name", "url"}, "audio": {"name", "url"},
@@ -209,7 +209,7 @@ func (r *oracle) block(v any) (b block, stays bool) {
 	link := func(v any) string {
 		s := r.str(v)
 		u := webURL(s)
-		stays = stays && (u != "" || r.skip)
+		valid = valid && (u != "" || r.skip)
 		return u
 	}
 	switch b.Type {
@@ -242,10 +242,10 @@ func (r *oracle) block(v any) (b block, stays bool) {
 	default:
 		return b, false
 	}
-	return b, stays
+	return b, valid
 }
 
-func (r *oracle) media(m map[string]any, video bool) (out *media, stays bool) {
+func (r *oracle) media(m map[string]any, video bool) (out *media, valid bool) {
 	out = &media{Name: r.str(m["name"])}
 	if s, ok := m["url"].(string); ok {
 		out.URL = webURL(s)

@@ -142,8 +142,8 @@ func parseTime(s []byte) (t time.Time, ok bool) {
 	return t, !leap || t.Hour() == 23 && t.Minute() == 59
 }
 
-// isWhole reports whether a JSON number is an integer: "1.0" and "10e-1" are.
-func isWhole(b []byte) bool {
+// isInteger reports whether a JSON number is an integer: "1.0" and "10e-1" are.
+func isInteger(b []byte) bool {
 	mantissa, exp, _ := bytes.Cut(bytes.ToLower(bytes.TrimPrefix(b, []byte("-"))), []byte("e"))
 	digits, fraction, _ := bytes.Cut(mantissa, []byte("."))
 	all := slices.Concat(digits, fraction)

@@ -114,7 +114,7 @@ func (p *publisher) Artifacts(ctx context.Context, v millrace.View, now time.Tim
 	// snapshots are always current, so clients that see a change in other documents find it
 	// here.
 	small := pl.sections[0].pages <= atOnce
-	if len(pl.held) == 0 && !small {
+	if len(pl.previous) == 0 && !small {
 		if err := s.Put(ctx, sitemapDocument(v, 0, p.shards(v.Site()), "")); err != nil {
 			return time.Time{}, fmt.Errorf("%s: sitemap: %w", Name, err)
 		}

@@ -32,7 +32,7 @@ func (pl *plan) deltas(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, g := range pl.held {
+	for _, g := range pl.previous {
 		s := pl.section(g.Section)
 		if pl.used[g] || !pl.valid(g) || !g.delta() || s == nil || pl.outlived(g) || g.Until.After(now.start) || pl.replaced(s, g) {
 			continue
@@ -55,7 +55,7 @@ func (pl *plan) deltas(ctx context.Context) error {
 	return nil
 }
 
-// valid reports whether a held collection can be listed.
+// valid reports whether a collection of the previous edition can be listed.
 func (pl *plan) valid(g *group) bool {
 	return g.Key == pl.key && g.Retired.IsZero() && len(g.files) == len(pl.codings())
 }
@@ -85,23 +85,23 @@ func (pl *plan) deltasOf(ctx context.Context, p period) error {
 	if from == to || to-from > uint64(all.pages/2) {
 		return nil // no changes, or so many that the snapshot is smaller
 	}
-	held := map[*section]*group{}
-	for _, g := range pl.held {
-		if s := pl.section(g.Section); s != nil && pl.valid(g) && g.Period == p.name() && (held[s] == nil || g.Generated.After(held[s].Generated)) {
-			held[s] = g
+	current := map[*section]*group{}
+	for _, g := range pl.previous {
+		if s := pl.section(g.Section); s != nil && pl.valid(g) && g.Period == p.name() && (current[s] == nil || g.Generated.After(current[s].Generated)) {
+			current[s] = g
 		}
 	}
-	if g := held[all]; g == nil || g.At.Seq < to {
+	if g := current[all]; g == nil || g.At.Seq < to {
 		since, err := pl.quiet(ctx, p.start, from)
 		if err != nil {
 			return err
 		}
-		if err := pl.renew(ctx, p, from, since, held); err != nil {
+		if err := pl.renew(ctx, p, from, since, current); err != nil {
 			return err
 		}
 	}
 	for _, s := range pl.sections {
-		if g := held[s]; g != nil {
+		if g := current[s]; g != nil {
 			if g.At.Seq < pl.site.Seq && g.At.Seq < to {
 				g.At = moment{min(to, pl.site.Seq), pl.site.Time} // the section has not changed since
 			}
@@ -173,9 +173,9 @@ func (pl *plan) still(ctx context.Context, start time.Time, from uint64) (time.T
 	return late, err
 }
 
-// renew generates the deltas of the sections that have changed in the period since their held
-// delta. It removes incomplete deltas from held.
-func (pl *plan) renew(ctx context.Context, p period, from uint64, since time.Time, held map[*section]*group) error {
+// renew generates the deltas of the sections that have changed in the period since their current
+// delta. It removes incomplete deltas from current.
+func (pl *plan) renew(ctx context.Context, p period, from uint64, since time.Time, current map[*section]*group) error {
 	counts, newest := map[*section]int{}, map[*section]time.Time{}
 	each := func(f func(c millrace.Change) error) error {
 		for c, err := range pl.view.Changes(ctx, pl.site.At(from)) {
@@ -201,7 +201,7 @@ func (pl *plan) renew(ctx context.Context, p period, from uint64, since time.Tim
 		return nil
 	})
 	if errors.Is(err, millrace.ErrConflict) {
-		clear(held) // the log no longer contains the period
+		clear(current) // the log no longer contains the period
 		return nil
 	}
 	if err != nil {
@@ -214,11 +214,11 @@ func (pl *plan) renew(ctx context.Context, p period, from uint64, since time.Tim
 		}
 	}()
 	for _, s := range pl.sections {
-		g := held[s]
+		g := current[s]
 		if counts[s] == 0 || g != nil && !newest[s].After(g.At.Time) {
 			continue
 		}
-		if delete(held, s); counts[s]*2 > s.pages {
+		if delete(current, s); counts[s]*2 > s.pages {
 			continue
 		}
 		at := pl.generated(newest[s], &note{Section: s.name, Period: p.name()})
@@ -278,7 +278,7 @@ func (pl *plan) renew(ctx context.Context, p period, from uint64, since time.Tim
 		if err := pl.finish(ctx, c); err != nil {
 			return err
 		}
-		held[s] = &c.group
+		current[s] = &c.group
 	}
 	return nil
 }
@@ -286,7 +286,7 @@ func (pl *plan) renew(ctx context.Context, p period, from uint64, since time.Tim
 // retire keeps replaced collections for clients that are still reading them.
 func (pl *plan) retire() {
 	var over []*group
-	for _, g := range pl.held {
+	for _, g := range pl.previous {
 		if pl.used[g] || g.Key != pl.key || len(g.files) == 0 {
 			continue
 		}
@@ -296,13 +296,13 @@ func (pl *plan) retire() {
 		over = append(over, g)
 	}
 	slices.SortStableFunc(over, func(a, b *group) int { return b.Retired.Compare(a.Retired) })
-	kept := map[string]int{}
+	retained := map[string]int{}
 	for _, g := range over {
 		young := pl.now.Sub(g.Retired) < graceful
-		if !young && (kept[g.Section] >= keepRetired || !pl.now.Before(g.Expires)) {
+		if !young && (retained[g.Section] >= keepRetired || !pl.now.Before(g.Expires)) {
 			continue
 		}
-		kept[g.Section]++
+		retained[g.Section]++
 		_ = pl.keep(g)
 	}
 }

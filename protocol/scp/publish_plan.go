@@ -74,7 +74,7 @@ type plan struct {
 	key       string
 	sections  []*section // "all" first
 	byKey     map[string]*section
-	held      []*group             // collections of the previous edition
+	previous  []*group             // collections of the previous edition
 	latest    map[string]time.Time // generation time of the newest, by place
 	used      map[*group]bool
 	period    period // current period
@@ -110,7 +110,7 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 		if g == nil {
 			g = &group{note: n}
 			byID[n.ID] = g
-			pl.held = append(pl.held, g)
+			pl.previous = append(pl.previous, g)
 			pl.follows(&n)
 		}
 		g.files = append(g.files, f)
@@ -124,7 +124,7 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 	if err := pl.purge(ctx); err != nil {
 		return nil, err
 	}
-	for _, g := range pl.held {
+	for _, g := range pl.previous {
 		sec := pl.section(g.Section)
 		if sec == nil || g.Key != pl.key || !g.Retired.IsZero() || len(g.files) != len(pl.codings()) {
 			continue
@@ -227,15 +227,15 @@ func (pl *plan) list(s *section, g *group) error {
 	return pl.keep(g)
 }
 
-// keep adds a held collection to the artifact set again, with its note.
+// keep adds a collection of the previous edition to the artifact set again, with its note.
 func (pl *plan) keep(g *group) error {
 	raw, err := json.Marshal(g.note)
 	if err != nil {
 		return err
 	}
-	bare := g.note
-	bare.Holds = nil
-	short, err := json.Marshal(bare)
+	reduced := g.note
+	reduced.Holds = nil
+	short, err := json.Marshal(reduced)
 	if err != nil {
 		return err
 	}

@@ -18,11 +18,11 @@ const maxHolds = 4096
 // starts again, as after any change of the sitemap. Deltas without the page remain. If a delta
 // is missing, a client reads the snapshot.
 func (pl *plan) purge(ctx context.Context) error {
-	if len(pl.held) == 0 {
+	if len(pl.previous) == 0 {
 		return nil
 	}
 	since := pl.site.Seq
-	for _, g := range pl.held {
+	for _, g := range pl.previous {
 		if g.Clean == (moment{}) {
 			g.Clean = g.At
 		}
@@ -32,7 +32,7 @@ func (pl *plan) purge(ctx context.Context) error {
 	for c, err := range pl.view.Changes(ctx, pl.site.At(since)) {
 		if errors.Is(err, millrace.ErrConflict) {
 			// The removed pages are unknown.
-			pl.held = slices.DeleteFunc(pl.held, pl.withdraw)
+			pl.previous = slices.DeleteFunc(pl.previous, pl.withdraw)
 			return nil
 		}
 		if err != nil {
@@ -42,7 +42,7 @@ func (pl *plan) purge(ctx context.Context) error {
 			continue
 		}
 		its := pl.in(c.URL)
-		for _, g := range pl.held {
+		for _, g := range pl.previous {
 			// A section may have been removed with its last page.
 			in := slices.ContainsFunc(its, func(s *section) bool { return s.name == g.Section }) || pl.section(g.Section) == nil
 			if in && c.Time.After(g.Clean.Time) && g.mayHold(c.URL) {
@@ -50,8 +50,8 @@ func (pl *plan) purge(ctx context.Context) error {
 			}
 		}
 	}
-	pl.held = slices.DeleteFunc(pl.held, func(g *group) bool { return gone[g] && pl.withdraw(g) })
-	for _, g := range pl.held {
+	pl.previous = slices.DeleteFunc(pl.previous, func(g *group) bool { return gone[g] && pl.withdraw(g) })
+	for _, g := range pl.previous {
 		g.Clean = moment{pl.site.Seq, pl.site.Time}
 	}
 	return nil
@@ -59,9 +59,9 @@ func (pl *plan) purge(ctx context.Context) error {
 
 // withdraw withdraws the files of a collection and returns true.
 func (pl *plan) withdraw(g *group) bool {
-	bare := g.note
-	bare.Holds = nil
-	raw, _ := json.Marshal(bare) // on an error, only the order of collections is lost
+	reduced := g.note
+	reduced.Holds = nil
+	raw, _ := json.Marshal(reduced) // on an error, only the order of collections is lost
 	for _, f := range g.files {
 		f.Note = raw
 		pl.artifacts.Withdraw(f, g.Expires)

@@ -111,8 +111,8 @@ func (p *publisher) divide(ctx context.Context, v millrace.View) (list []*sectio
 }
 
 // key returns the key of a page's section, "" if it has none.
-func (p *publisher) key(identity string) string {
-	path, _, _ := strings.Cut(identity, "?")
+func (p *publisher) key(pagePath string) string {
+	path, _, _ := strings.Cut(pagePath, "?")
 	if !strings.HasPrefix(path, "/") {
 		return ""
 	}

@@ -74,15 +74,15 @@ func (pl *plan) pages(ctx context.Context, to []*collection) error {
 				}
 			}
 		}
-		if cap(line) > maxLineKept {
+		if cap(line) > maxReusedLine {
 			line = nil
 		}
 	}
 	return nil
 }
 
-// maxLineKept is the maximum size of a buffer that is reused for the next page.
-const maxLineKept = 4 << 20
+// maxReusedLine is the maximum size of a buffer that is reused for the next page.
+const maxReusedLine = 4 << 20
 
 // collection is an SCP file that is being written.
 type collection struct {

@@ -92,7 +92,7 @@ type applied struct {
 	Files     []kit.Resource `json:"files,omitempty"`    // the snapshot, and the last deltas
 }
 
-const maxHeld = 8 // maximum number of files per section
+const maxKnownFiles = 8 // maximum number of files per section
 
 // section returns the applied state of a section, zero for a new one.
 func (c cursor) section(name string) applied {

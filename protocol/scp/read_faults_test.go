@@ -48,9 +48,9 @@ func TestReadRefusedFiles(t *testing.T) {
 		`{"url":"https://x.test/a","title":"t","description":"d","modified":"2026-03-01T00:00:00Z","language":"en","content":[{"type":"text","text":"x"}]}`,
 		`{"url":"https://x.test/b","title":"t","description":"d","modified":"2026-03-01T00:00:00Z","language":"en","content":[{"type":"text","text":"x"}]}`,
 	}
-	whole := string(collectionOf("all.scp", day(2, 0), time.Time{}, lines...))
+	valid := string(collectionOf("all.scp", day(2, 0), time.Time{}, lines...))
 	for name, c := range map[string]struct{ body, want string }{
-		"wrong checksum":         {strings.Replace(whole, `"title":"t"`, `"title":"u"`, 1), "scp/checksum/matches /all.scp line 1 (/collection/checksum)"},
+		"wrong checksum":         {strings.Replace(valid, `"title":"t"`, `"title":"u"`, 1), "scp/checksum/matches /all.scp line 1 (/collection/checksum)"},
 		"a line that is no JSON": {plainly(lines[0], `{"url":`), "scp/format/json-lines /all.scp line 3 (/url)"},
 		"a missing member":       {plainly(lines[0], strings.Replace(lines[1], `"title":"t",`, "", 1)), "scp/page/required /all.scp line 3 (/title)"},
 		"no metadata":            {lines[0], "scp/format/first-line /all.scp line 1 (/collection)"},
@@ -84,7 +84,7 @@ func plainly(lines ...string) string {
 }
 
 // If "all" is refused, its sections are read instead, and "all" is tried again the next time.
-func TestReadPartsForTheWhole(t *testing.T) {
+func TestReadSectionsInsteadOfAll(t *testing.T) {
 	h := newHost(t)
 	blog := h.collection("blog.scp", day(2, 0), time.Time{}, "/blog/a")
 	all := h.collection("all.scp", day(2, 0), time.Time{}, "/blog/a", "/b")
@@ -98,7 +98,7 @@ func TestReadPartsForTheWhole(t *testing.T) {
 		200 /sitemap.xml
 		200 /all.scp
 		200 /blog.scp`)
-	f.odd(t, "format/json-lines")
+	f.expectNotes(t, "format/json-lines")
 	f.expect(t, `mark`, `
 		200 /sitemap.xml
 		200 /all.scp`)
@@ -159,7 +159,7 @@ func TestReadRefusedDelta(t *testing.T) {
 	if !strings.HasSuffix(got, "\nmark whole") || len(f.pages) != 30 {
 		t.Error(got)
 	}
-	f.odd(t, "page/required")
+	f.expectNotes(t, "page/required")
 	// Without a newer snapshot, the delta remains an error until the site repairs it.
 	f.expect(t, `error: scp/page/required /all-delta.scp line 3 (/url)`, `
 		200 /sitemap.xml
@@ -169,7 +169,7 @@ func TestReadRefusedDelta(t *testing.T) {
 	if !strings.HasSuffix(got, "put /b 3\nmark whole") || asked[len(asked)-1] != "200 /all-2.scp" {
 		t.Error(got, asked)
 	}
-	f.odd(t, "page/required")
+	f.expectNotes(t, "page/required")
 }
 
 // Collections older than the applied ones are refused, whether the sitemap or the file shows
@@ -192,14 +192,14 @@ func TestReadReplay(t *testing.T) {
 	h.collection("all.scp", day(7, 0), time.Time{}, "/a")
 	h.offers(h.element("all.scp", day(8, 0), time.Time{}, 1))
 	f.expect(t, "put /a\nmark whole", "200 /sitemap.xml if new\n200 /all.scp if new")
-	f.odd(t, "sitemap/generated")
+	f.expectNotes(t, "sitemap/generated")
 	h.collection("all.scp", day(8, 0), time.Time{}, "/a")
 	f.expect(t, "put /a\nmark whole", "200 /sitemap.xml\n200 /all.scp if new")
 
 	// Collections from the future are skipped.
 	h.offers(h.element("all.scp", day(8, 0), time.Time{}, 1), h.collection("all-2.scp", day(21, 0), time.Time{}, "/b"))
 	f.expect(t, "mark", "200 /sitemap.xml if new")
-	f.odd(t, "metadata/generated-past")
+	f.expectNotes(t, "metadata/generated-past")
 }
 
 // An expired sitemap is requested again, bypassing all caches. If it is still the same, the
@@ -209,14 +209,14 @@ func TestReadExpired(t *testing.T) {
 	h.offers(h.collection("all.scp", day(5, 0), time.Time{}, "/a")) // expires in April
 	f := follow(h)
 	f.read(t)
-	f.odd(t)
+	f.expectNotes(t)
 	f.now = day(20, 12).AddDate(0, 1, 0)
 	f.expect(t, "mark", "304 /sitemap.xml if new no-cache")
-	f.odd(t, "sitemap/not-expired")
+	f.expectNotes(t, "sitemap/not-expired")
 
 	f.cursor = ""
 	f.expect(t, "put /a\nmark whole", "200 /sitemap.xml\n304 /sitemap.xml if new no-cache\n200 /all.scp")
-	f.odd(t, "sitemap/not-expired")
+	f.expectNotes(t, "sitemap/not-expired")
 
 	// A cache returns an outdated sitemap.
 	stale, fresh := h.files["/sitemap.xml"].body, sitemapOf(h.collection("all-2.scp", day(19, 0).AddDate(0, 1, 0), time.Time{}, "/a", "/b"))
@@ -229,7 +229,7 @@ func TestReadExpired(t *testing.T) {
 	}}
 	f.cursor = ""
 	f.expect(t, "put /a\nput /b\nmark whole", "200 /sitemap.xml\n200 /sitemap.xml no-cache\n200 /all-2.scp")
-	f.odd(t)
+	f.expectNotes(t)
 }
 
 // The reader yields only pages of the sitemap's site.
@@ -264,7 +264,7 @@ func TestReadOddHeaders(t *testing.T) {
 			h.offers(e)
 			f := follow(h)
 			f.expect(t, "put /a\nmark whole", "200 /sitemap.xml\n200 /all.scp.zst")
-			f.odd(t, c.rules...)
+			f.expectNotes(t, c.rules...)
 		})
 	}
 	for _, c := range []struct{ name, rule string }{
@@ -280,7 +280,7 @@ func TestReadOddHeaders(t *testing.T) {
 		h.put("/"+c.name, body, "Content-Encoding", "gzip")
 		f := follow(h)
 		f.expect(t, "put /a\nmark whole", "200 /sitemap.xml\n200 /"+c.name)
-		f.odd(t, c.rule)
+		f.expectNotes(t, c.rule)
 	}
 	h := newHost(t)
 	e := h.collection("all.scp", day(5, 0), time.Time{}, "/a")
@@ -288,7 +288,7 @@ func TestReadOddHeaders(t *testing.T) {
 	h.put("/all.scp", []byte(strings.Replace(plainly(h.lines([]string{"/a"})...), "-02T", "-05T", 1)))
 	f := follow(h)
 	f.expect(t, "put /a\nmark whole", "200 /sitemap.xml\n200 /all.scp")
-	f.odd(t, "sitemap/size", "checksum/present", "sitemap/pages")
+	f.expectNotes(t, "sitemap/size", "checksum/present", "sitemap/pages")
 }
 
 // A run has a quota. It applies to the sizes in the sitemap and to the bytes received.

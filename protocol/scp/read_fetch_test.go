@@ -128,7 +128,7 @@ func TestReadCutDownload(t *testing.T) {
 			if asked := strings.Join(asked[1:], "\n"); asked != c.asked {
 				t.Errorf("%s\nwant %s", asked, c.asked)
 			}
-			f.odd(t, c.rules...)
+			f.expectNotes(t, c.rules...)
 			if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
 				t.Errorf("temporary files: %v, %v", left, err)
 			}
@@ -223,7 +223,7 @@ func TestReadOtherHosts(t *testing.T) {
 	bucket.put("/all.scp.gz", h.files["/all.scp.gz"].body)
 	f := follow(h)
 	f.expect(t, "put /a\nmark whole", "200 /sitemap.xml")
-	f.odd(t, noteHost)
+	f.expectNotes(t, noteHost)
 
 	f.cursor = ""
 	f.o.Hosts = []string{hostOf(bucket.url)}
@@ -256,7 +256,7 @@ func TestReadDowngrade(t *testing.T) {
 	if got, _ := f.read(t); got != "error: not-found" || len(plain.log) > 0 {
 		t.Error(got, plain.log)
 	}
-	f.odd(t, "security/sitemap-https")
+	f.expectNotes(t, "security/sitemap-https")
 	h.offers(e)
 	f.expect(t, "put /a\nmark whole", "200 /sitemap.xml\n200 /all.scp")
 }

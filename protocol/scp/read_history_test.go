@@ -59,7 +59,7 @@ func history(t *testing.T, seed uint64) {
 	}
 	p.put(t, first...)
 	var cursor millrace.Cursor
-	held := map[string]*millrace.Page{}
+	mirrored := map[string]*millrace.Page{}
 	snapshots, deltas, behind := 0, 0, 0
 	for step := range 25 {
 		if step > 0 {
@@ -90,14 +90,14 @@ func history(t *testing.T, seed uint64) {
 			switch c.Kind {
 			case millrace.Put:
 				named[c.URL] = true
-				if have := held[c.URL]; !c.Newer || have == nil || c.Page.Modified.After(have.Modified) {
-					held[c.URL] = c.Page
+				if have := mirrored[c.URL]; !c.Newer || have == nil || c.Page.Modified.After(have.Modified) {
+					mirrored[c.URL] = c.Page
 				}
 			case millrace.KindCheckpoint:
 				cursor = c.Checkpoint.Cursor
-				for u := range held {
+				for u := range mirrored {
 					if c.Checkpoint.Complete && !named[u] {
-						delete(held, u)
+						delete(mirrored, u)
 					}
 				}
 			}
@@ -116,10 +116,10 @@ func history(t *testing.T, seed uint64) {
 			}
 		}
 		gone := 0
-		for u := range held {
+		for u := range mirrored {
 			if want[u] == nil {
 				gone++
-				want[u] = held[u]
+				want[u] = mirrored[u]
 			}
 		}
 		switch {
@@ -131,7 +131,7 @@ func history(t *testing.T, seed uint64) {
 		if behind > defaultDeltas+1 {
 			t.Errorf("step %d: %d pages have gone for %d deltas", step, gone, behind)
 		}
-		if d := cmp.Diff(want, held, cmpopts.EquateEmpty()); d != "" {
+		if d := cmp.Diff(want, mirrored, cmpopts.EquateEmpty()); d != "" {
 			t.Fatalf("step %d, at %s: (-want +held)\n%s\n%s", step, p.now, d, strings.Join(p.asked, "\n"))
 		}
 		if named := len(named); named > 100 {

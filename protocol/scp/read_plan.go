@@ -82,8 +82,8 @@ func connect(deltas []*offered, from time.Time) bool {
 const missed = 1 << 30
 
 // resync reports whether to read a newer snapshot instead of the newer deltas. Only a snapshot
-// shows deletions; told reports that another source reports them.
-func resync(snapshot *offered, deltas []*offered, was applied, every int, told bool) bool {
+// shows deletions; deletionsKnown reports that another source reports them.
+func resync(snapshot *offered, deltas []*offered, was applied, every int, deletionsKnown bool) bool {
 	if snapshot == nil || !snapshot.generated.After(was.Snapshot) {
 		return false
 	}
@@ -92,15 +92,15 @@ func resync(snapshot *offered, deltas []*offered, was applied, every int, told b
 		size += d.size()
 	}
 	worth := 4 * size // a snapshot contains more information than deltas
-	if told {
+	if deletionsKnown {
 		worth = size
 	}
 	switch {
 	case len(deltas) == 0 && snapshot.generated.After(was.Generated), // only the snapshot has the changes
 		!connect(deltas, was.Generated),
 		was.Deltas >= missed,
-		!told && was.Deltas+len(deltas) > every,
-		!told && snapshot.pages >= 0 && snapshot.pages < was.Pages,
+		!deletionsKnown && was.Deltas+len(deltas) > every,
+		!deletionsKnown && snapshot.pages >= 0 && snapshot.pages < was.Pages,
 		snapshot.size() > 0 && snapshot.size() <= worth:
 		return true
 	}

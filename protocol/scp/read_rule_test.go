@@ -14,7 +14,7 @@ import (
 // For each fault, the reader's notes and errors name the same rule as the checker.
 func TestReadNamesRules(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	said := map[string]bool{}
+	named := map[string]bool{}
 	for i, c := range checkFaults {
 		if !testkit.Soaking() && i%8 > 0 {
 			continue
@@ -42,7 +42,7 @@ func TestReadNamesRules(t *testing.T) {
 			}
 		}
 		for _, rule := range rules {
-			said[rule] = true
+			named[rule] = true
 			if c.rule == "sitemap/expires" && rule == "sitemap/not-expired" {
 				continue // the fault also violates that rule
 			}
@@ -62,7 +62,7 @@ func TestReadNamesRules(t *testing.T) {
 		"blocks/duration", "blocks/icon", "blocks/captions", "blocks/chapters", "blocks/type", "blocks/url", "blocks/heading-level", "download/get", "http/content-type", "http/content-encoding",
 		"sitemap/required", "sitemap/type", "sitemap/date-time", "sitemap/section", "sitemap/kind", "sitemap/generated", "sitemap/since", "sitemap/pages", "sitemap/size", "sitemap/not-expired",
 	} {
-		if !said[rule] {
+		if !named[rule] {
 			t.Errorf("the reader never says %s", rule)
 		}
 	}

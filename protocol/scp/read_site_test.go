@@ -287,7 +287,7 @@ func (f *follower) read(t *testing.T) (stream string, requests []string) {
 	src := NewReader(client, f.h.url+"some/page", &f.o)
 	var out []string
 	named := map[string]bool{}
-	var whole []millrace.Checkpoint
+	var complete []millrace.Checkpoint
 	var last millrace.Cursor
 	failed := false
 	local := func(u string) string { return strings.Replace(u, f.h.url, "/", 1) }
@@ -329,7 +329,7 @@ func (f *follower) read(t *testing.T) (stream string, requests []string) {
 			text := "mark"
 			if c.Checkpoint.Complete {
 				text += " whole " + c.Checkpoint.Section
-				whole = append(whole, *c.Checkpoint)
+				complete = append(complete, *c.Checkpoint)
 			}
 			out = append(out, strings.TrimSpace(text))
 			last = c.Checkpoint.Cursor
@@ -337,7 +337,7 @@ func (f *follower) read(t *testing.T) (stream string, requests []string) {
 	}
 	if !failed {
 		f.cursor = last
-		for _, m := range whole {
+		for _, m := range complete {
 			for u, p := range f.pages {
 				if !named[u] && (m.Section == "" || m.Section == p.section) {
 					delete(f.pages, u)
@@ -372,8 +372,8 @@ func trim(s string) string {
 	return strings.Join(out, "\n")
 }
 
-// odd compares the rules of the notes of the last read.
-func (f *follower) odd(t *testing.T, rules ...string) {
+// expectNotes compares the rules of the notes of the last read.
+func (f *follower) expectNotes(t *testing.T, rules ...string) {
 	t.Helper()
 	var want []string
 	for _, r := range rules {

@@ -52,11 +52,11 @@ func (r *run) takeFile(ctx context.Context, o *offered, f file, have kit.Resourc
 	if err != nil {
 		return was, formatURL(err, f.url)
 	}
-	verdict, err := c.Verify(ctx)
+	result, err := c.Verify(ctx)
 	if err != nil {
 		return was, formatURL(err, f.url)
 	}
-	r.judge(verdict, c.Coding(), o, f, s)
+	r.judge(result, c.Coding(), o, f, s)
 	meta := c.Metadata()
 	generated := meta.Generated.Truncate(time.Second)
 	is := was.unconditional(o)
@@ -71,10 +71,10 @@ func (r *run) takeFile(ctx context.Context, o *offered, f file, have kit.Resourc
 		is.Snapshot, is.Generated, is.Deltas, is.Pages = generated, generated, 0, o.pages
 		is.Files = []kit.Resource{{URL: f.url, Validators: s.Validators}}
 		if o.pages < 0 {
-			is.Pages = verdict.Pages
+			is.Pages = result.Pages
 		}
 	}
-	is.Files = is.Files[max(0, len(is.Files)-maxHeld):]
+	is.Files = is.Files[max(0, len(is.Files)-maxKnownFiles):]
 	// A snapshot that is older than the applied state must not revert it.
 	return is, r.pages(ctx, c, was.Name, o.delta || generated.Before(was.Generated))
 }

@@ -34,7 +34,7 @@ func TestRead(t *testing.T) {
 		200 /sitemap.xml
 		200 /all.scp.zst
 		200 /all-delta-2.scp.gz`)
-	f.odd(t)
+	f.expectNotes(t)
 
 	f.expect(t, `mark`, `304 /sitemap.xml if new`)
 	if len(f.pages) != 9 {
@@ -66,7 +66,7 @@ func TestRead(t *testing.T) {
 	if len(f.pages) != 7 {
 		t.Errorf("%d pages", len(f.pages))
 	}
-	f.odd(t)
+	f.expectNotes(t)
 }
 
 // A page from a delta that is newer than the snapshot is yielded again, so that it is not
@@ -197,7 +197,7 @@ func TestReadMissedDeltas(t *testing.T) {
 		mark`, `
 		200 /sitemap.xml if new
 		200 /all-delta-6.scp`)
-	f.odd(t, noteMissed)
+	f.expectNotes(t, noteMissed)
 
 	eight := h.collection("all-delta-8.scp", day(9, 0), day(6, 0), "/g 9")
 	h.offers(h.collection("all-2.scp", day(8, 0), time.Time{}, append(long, "/f 7")...), eight)
@@ -246,7 +246,7 @@ func TestReadSections(t *testing.T) {
 		mark whole`, `
 		200 /sitemap.xml if new
 		200 /all.scp`)
-	f.odd(t)
+	f.expectNotes(t)
 
 	f.o.Sections = []string{"docs", "blog"}
 	f.expect(t, `
@@ -254,7 +254,7 @@ func TestReadSections(t *testing.T) {
 		mark whole`, `
 		200 /sitemap.xml
 		200 /docs.scp`)
-	f.odd(t, noteSection)
+	f.expectNotes(t, noteSection)
 }
 
 // Repeated requests are conditional, with the validators verbatim.
@@ -281,7 +281,7 @@ func TestReadConditional(t *testing.T) {
 	if want := `"sha256:0" ` + modified + " "; h.conditions != want {
 		t.Errorf("asked for the file with %q, not %q", h.conditions, want)
 	}
-	f.odd(t)
+	f.expectNotes(t)
 
 	// If a file was applied twice, the newer validators are used.
 	delta := h.collection("all-delta.scp", day(4, 0), day(2, 0), "/b 4")

@@ -309,13 +309,13 @@ func checkString(name string) func(p *seenPage, fail check.Fail) bool {
 	}
 }
 
-// checkObject returns a rule that a document is an object. If whole is set, it also reports a
+// checkObject returns a rule that a document is an object. If strict is set, it also reports a
 // document that is not JSON; otherwise another rule does.
-func checkObject(whole bool) func(p *seenPage, fail check.Fail) bool {
+func checkObject(strict bool) func(p *seenPage, fail check.Fail) bool {
 	return func(p *seenPage, fail check.Fail) bool {
 		var v json.RawMessage
 		switch err := json.Unmarshal(p.Body, &v); {
-		case !p.OK(), err != nil && !whole:
+		case !p.OK(), err != nil && !strict:
 			return false
 		case err != nil:
 			fail(p.MURL, err.Error(), "one JSON object")

@@ -51,14 +51,14 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 
 // alternate returns [millrace.Advertisement].Page: the link of a page to its M-URL,
 // with the members of PageLink.
-func (d *draft) alternate(v millrace.View) func(ctx context.Context, identity string) ([]millrace.Link, error) {
+func (d *draft) alternate(v millrace.View) func(ctx context.Context, pageURL string) ([]millrace.Link, error) {
 	docs := strings.TrimSuffix(v.Site().EndpointBase, "/")
-	return func(ctx context.Context, identity string) ([]millrace.Link, error) {
+	return func(ctx context.Context, pagePath string) ([]millrace.Link, error) {
 		var path string
-		t, err := v.Tag(ctx, d.Name, identity)
+		t, err := v.Tag(ctx, d.Name, pagePath)
 		if err == nil {
 			path = d.path(v.Site(), t)
-		} else if identity == homeOf(v.Site()) && errors.Is(err, millrace.ErrNotFound) {
+		} else if pagePath == homeOf(v.Site()) && errors.Is(err, millrace.ErrNotFound) {
 			path, err = d.overviewPath(ctx, v)
 		}
 		if errors.Is(err, millrace.ErrNotFound) {

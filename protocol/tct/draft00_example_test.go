@@ -37,8 +37,8 @@ func ExampleDraft00_policy() {
 	defer site.Close()
 	src := tct.Draft00().NewReader(site.Client(), site.URL, nil).(protocol.PolicyReader)
 	policy, _ := src.Policy(context.Background())
-	allowed, said := policy.Purposes[millrace.AITrain]
-	fmt.Println(allowed, said)
+	allowed, stated := policy.Purposes[millrace.AITrain]
+	fmt.Println(allowed, stated)
 	// Output: false true
 }
 

@@ -27,19 +27,19 @@ func TestReaderTerms(t *testing.T) {
 	}
 	enough := fmt.Errorf("enough: %w", millrace.ErrForbidden)
 	for _, tt := range []struct {
-		name   string
-		policy doc // of /llm-policy.json
-		terms  doc // of /terms.json, to which the list links
-		refuse bool
-		told   string // paths of the policies that the option received
-		ends   error  // nil = the stream ends without an error
-		notes  int
+		name     string
+		policy   doc // of /llm-policy.json
+		terms    doc // of /terms.json, to which the list links
+		refuse   bool
+		received string // paths of the policies that the option received
+		ends     error  // nil = the stream ends without an error
+		notes    int
 	}{
 		{name: "none", policy: doc{status: 404}},
-		{name: "there", policy: doc{body: forbids}, told: "/llm-policy.json"},
-		{name: "refused", policy: doc{body: forbids}, refuse: true, told: "/llm-policy.json", ends: enough},
-		{name: "named by the list", policy: doc{status: 404}, terms: doc{body: forbids}, told: "/terms.json"},
-		{name: "named by the list and refused", policy: doc{status: 404}, terms: doc{body: forbids}, refuse: true, told: "/terms.json", ends: enough},
+		{name: "there", policy: doc{body: forbids}, received: "/llm-policy.json"},
+		{name: "refused", policy: doc{body: forbids}, refuse: true, received: "/llm-policy.json", ends: enough},
+		{name: "named by the list", policy: doc{status: 404}, terms: doc{body: forbids}, received: "/terms.json"},
+		{name: "named by the list and refused", policy: doc{status: 404}, terms: doc{body: forbids}, refuse: true, received: "/terms.json", ends: enough},
 		{name: "closed", policy: doc{status: 403}},
 		{name: "bad request", policy: doc{status: 400}},
 		{name: "not understood", policy: doc{body: `{"purposes":{"allow_ai_train":"no"}}`}, ends: millrace.ErrInvalid},
@@ -48,7 +48,7 @@ func TestReaderTerms(t *testing.T) {
 		{name: "anything for any path", policy: doc{typ: "text/plain", body: "ok\n"}},
 		{name: "an array", policy: doc{body: "[]"}, ends: millrace.ErrInvalid},
 		{name: "a page", policy: doc{typ: "text/html", body: "<p>"}},
-		{name: "as text", policy: doc{typ: "text/plain", body: forbids}, told: "/llm-policy.json"},
+		{name: "as text", policy: doc{typ: "text/plain", body: forbids}, received: "/llm-policy.json"},
 		{name: "in trouble", policy: doc{status: 500}, notes: 1},
 		{name: "named and not understood", policy: doc{status: 404}, terms: doc{body: "{"}, ends: millrace.ErrInvalid},
 		{name: "named and not there", policy: doc{status: 404}, terms: doc{status: 404}, notes: 1},
@@ -77,14 +77,14 @@ func TestReaderTerms(t *testing.T) {
 				fmt.Fprint(w, d.body)
 			}))
 			defer srv.Close()
-			told, notes := "", 0
+			paths, notes := "", 0
 			client := fetch.New(&fetch.Options{AllowPrivate: true})
 			defer client.CloseIdleConnections()
 			r := Draft00().NewReader(client.HTTP(), srv.URL, &protocol.ReaderOptions{
 				Note: func(protocol.Note) { notes++ },
 				Policy: func(terms protocol.Terms) error {
-					told += strings.TrimPrefix(terms.URL, srv.URL)
-					if allowed, said := terms.Policy.Purposes[millrace.AITrain]; !said || allowed || terms.Names.Purposes[millrace.AITrain] != "purposes.allow_ai_train" {
+					paths += strings.TrimPrefix(terms.URL, srv.URL)
+					if allowed, stated := terms.Policy.Purposes[millrace.AITrain]; !stated || allowed || terms.Names.Purposes[millrace.AITrain] != "purposes.allow_ai_train" {
 						t.Errorf("told of %+v", terms)
 					}
 					if tt.refuse {
@@ -102,8 +102,8 @@ func TestReaderTerms(t *testing.T) {
 					marks++
 				}
 			}
-			if told != tt.told || notes != tt.notes || !errors.Is(ended, tt.ends) || (marks == 1) != (tt.ends == nil) {
-				t.Errorf("told of %q, %d notes, %d marks, ended by %v; want %q, %d notes, ended by %v", told, notes, marks, ended, tt.told, tt.notes, tt.ends)
+			if paths != tt.received || notes != tt.notes || !errors.Is(ended, tt.ends) || (marks == 1) != (tt.ends == nil) {
+				t.Errorf("told of %q, %d notes, %d marks, ended by %v; want %q, %d notes, ended by %v", paths, notes, marks, ended, tt.received, tt.notes, tt.ends)
 			}
 		})
 	}

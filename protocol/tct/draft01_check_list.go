@@ -64,11 +64,11 @@ const timelyAge = 24 * 60 * 60
 
 // timely checks 1.7.2 and 1.8.2: caches revalidate after a short time.
 func timely(u string, r *check.Response, fail check.Fail) {
-	got, said := r.Field("Cache-Control"), kit.Directives(r)
-	_, again := said["no-cache"]
-	_, never := said["no-store"]
-	_, fixed := said["immutable"]
-	age, err := strconv.Atoi(said["max-age"])
+	got, directives := r.Field("Cache-Control"), kit.Directives(r)
+	_, again := directives["no-cache"]
+	_, never := directives["no-store"]
+	_, fixed := directives["immutable"]
+	age, err := strconv.Atoi(directives["max-age"])
 	switch {
 	case fixed:
 		fail(u, "Cache-Control: "+got, "no immutable: the content of a page changes")

@@ -66,7 +66,7 @@ func checkPlainText(ctx context.Context, s *siteContext, p *seenPage, fail check
 	if err != nil || page == nil || page.Status != http.StatusOK {
 		return false, err
 	}
-	visible := shownText(page.Body)
+	visible := visibleText(page.Body)
 	for _, tag := range tags {
 		if !strings.Contains(visible, canon.Normalize(tag)) {
 			fail(p.MURL, "content with "+tag, "plain text")
@@ -94,8 +94,8 @@ func htmlTags(s string) []string {
 	return out
 }
 
-// shownText returns the text of an HTML document and of attributes such as alt, normalized.
-func shownText(doc []byte) string {
+// visibleText returns the text of an HTML document and of attributes such as alt, normalized.
+func visibleText(doc []byte) string {
 	var b strings.Builder
 	z := html.NewTokenizer(bytes.NewReader(doc))
 	for tt := z.Next(); tt != html.ErrorToken; tt = z.Next() {

@@ -296,7 +296,7 @@ func TestPlainText(t *testing.T) {
 			t.Errorf("%q: %s", content, diff)
 		}
 	}
-	got := shownText([]byte(`<p title="a <i>">Write <b>&lt;p</b>&gt; &amp;`))
+	got := visibleText([]byte(`<p title="a <i>">Write <b>&lt;p</b>&gt; &amp;`))
 	if !strings.Contains(got, "<i>") || !strings.Contains(got, "write <p> &") {
 		t.Errorf("got %q", got)
 	}

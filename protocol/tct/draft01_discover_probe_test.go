@@ -61,7 +61,7 @@ func (s *documentServer) add(path, name string, n int) {
 
 // The number of items of a long list is estimated from its length, if known. Of many lists,
 // only some are probed. Documents that are not lists are skipped.
-func TestLook(t *testing.T) {
+func TestProbe(t *testing.T) {
 	s := newDocumentServer(t, "/long.json")
 	s.add("/long.json", "long", 5000) // of 180 bytes each
 	offer, err := Draft01().Probe(t.Context(), &http.Client{}, s.URL, nil)

@@ -146,13 +146,13 @@ func prepare03(doc *document) {
 	if !languageTag.MatchString(doc.Language) {
 		doc.Language = ""
 	}
-	kept := doc.StructuredData[:0]
+	valid := doc.StructuredData[:0]
 	for _, raw := range doc.StructuredData {
 		if !hasArrayObject(raw) && !bytes.ContainsAny(raw, "\u2028\u2029") {
-			kept = append(kept, raw)
+			valid = append(valid, raw)
 		}
 	}
-	doc.StructuredData = kept
+	doc.StructuredData = valid
 }
 
 // hasArrayObject reports whether JSON has an object that the reference parses as an array: an

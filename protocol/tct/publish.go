@@ -85,8 +85,8 @@ func (d *draft) Find(ctx context.Context, v millrace.View, r *http.Request) (*mi
 	}
 	site := v.Site()
 	identities, n := d.Names.Wanting(site.Base, name)
-	for _, identity := range identities {
-		t, err := v.Tag(ctx, d.Name, identity)
+	for _, pagePath := range identities {
+		t, err := v.Tag(ctx, d.Name, pagePath)
 		if errors.Is(err, millrace.ErrNotFound) {
 			continue
 		}

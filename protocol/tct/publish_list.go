@@ -39,10 +39,10 @@ func (d *draft) listName(i, shards int) string {
 
 // shardOf returns the list of a page: FNV-1a (64 bits) of its path, folded, because its low
 // bits alone depend on few bits of each byte.
-func shardOf(identity string, shards int) int {
+func shardOf(pagePath string, shards int) int {
 	h := uint64(14695981039346656037)
-	for i := range len(identity) {
-		h = (h ^ uint64(identity[i])) * 1099511628211
+	for i := range len(pagePath) {
+		h = (h ^ uint64(pagePath[i])) * 1099511628211
 	}
 	h ^= h >> 32
 	h ^= h >> 16
@@ -76,7 +76,7 @@ func (p *publisher) lists(ctx context.Context, v millrace.View) ([]*millrace.Doc
 	shards := p.shards(site)
 	var out []*millrace.Document
 	for i := range shards {
-		first, in := over, func(identity string) bool { return shardOf(identity, shards) == i }
+		first, in := over, func(pagePath string) bool { return shardOf(pagePath, shards) == i }
 		if i > 0 {
 			first = nil
 		}
@@ -108,7 +108,7 @@ const first = " "
 
 // parts returns the parts of a list: the item of the overview or of the first page, if any,
 // and the pages for which in reports true, in the order of their paths. in may be nil.
-func (d *draft) parts(v millrace.View, over *overview, home *millrace.Tag, in func(identity string) bool) *millrace.Parts {
+func (d *draft) parts(v millrace.View, over *overview, home *millrace.Tag, in func(docPath string) bool) *millrace.Parts {
 	site := v.Site()
 	docs := strings.TrimSuffix(site.EndpointBase, "/")
 	var buf []byte
@@ -138,11 +138,11 @@ func (d *draft) parts(v millrace.View, over *overview, home *millrace.Tag, in fu
 						yield(millrace.Part{}, err)
 						return
 					}
-					identity := canon.Relative(site.Base, t.URL)
-					if t.URL == homeURL || in != nil && !in(identity) {
+					pagePath := canon.Relative(site.Base, t.URL)
+					if t.URL == homeURL || in != nil && !in(pagePath) {
 						continue
 					}
-					if !yield(millrace.Part{Key: identity, Body: page(t)}, nil) {
+					if !yield(millrace.Part{Key: pagePath, Body: page(t)}, nil) {
 						return
 					}
 				}
@@ -152,9 +152,9 @@ func (d *draft) parts(v millrace.View, over *overview, home *millrace.Tag, in fu
 			if over != nil {
 				keys = append(keys, first)
 			}
-			identity := canon.Relative(site.Base, url)
-			_, after := d.Names.Rivals(identity) // pages whose names may have changed
-			for _, i := range append(after, identity) {
+			changed := canon.Relative(site.Base, url)
+			_, after := d.Names.Rivals(changed) // pages whose names may have changed
+			for _, i := range append(after, changed) {
 				if i == homeIdentity {
 					keys = append(keys, first)
 				} else if in == nil || in(i) {

@@ -39,7 +39,7 @@ func TestConversations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			protocoltest.Conversations(t, filepath.Join("testdata", name, "conversations"), *update, func(t *testing.T, s *protocoltest.Conversation) {
-				c := &conversation{Conversation: s, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), held: map[string]millrace.Ref{}}
+				c := &conversation{Conversation: s, now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), known: map[string]millrace.Ref{}}
 				c.run(t, open)
 			})
 		})
@@ -51,7 +51,7 @@ type conversation struct {
 	*protocoltest.Conversation
 	now    time.Time
 	o      protocol.ReaderOptions
-	held   map[string]millrace.Ref
+	known  map[string]millrace.Ref
 	cursor millrace.Cursor
 }
 
@@ -66,9 +66,9 @@ func (c *conversation) run(t *testing.T, open func(*conversation) millrace.Sourc
 		case "changes":
 			c.changes(t, src)
 		case "page":
-			c.page(t, src, c.held[arg])
+			c.page(t, src, c.known[arg])
 		case "single":
-			c.page(t, src, millrace.Ref{URL: arg, Version: c.held[arg].Version})
+			c.page(t, src, millrace.Ref{URL: arg, Version: c.known[arg].Version})
 		case "clock":
 			d, err := time.ParseDuration(arg)
 			if err != nil {
@@ -108,9 +108,9 @@ func (c *conversation) changes(t *testing.T, src millrace.Source) {
 				fmt.Fprintf(&c.Out, " of %s", ch.Section)
 			}
 			c.Out.WriteByte('\n')
-			held := c.held[ch.URL]
-			held.URL, held.Location = ch.URL, ch.Location
-			c.held[ch.URL] = held
+			ref := c.known[ch.URL]
+			ref.URL, ref.Location = ch.URL, ch.Location
+			c.known[ch.URL] = ref
 		case ch.Kind == millrace.KindCheckpoint:
 			fmt.Fprintf(&c.Out, "mark whole=%v %s\n%s\n", ch.Checkpoint.Complete, ch.Checkpoint.Section, ch.Checkpoint.Cursor)
 			c.cursor = ch.Checkpoint.Cursor
@@ -130,5 +130,5 @@ func (c *conversation) page(t *testing.T, src millrace.Source, have millrace.Ref
 	}
 	c.Out.WriteByte('\n')
 	have.Version = p.Version
-	c.held[have.URL] = have
+	c.known[have.URL] = have
 }

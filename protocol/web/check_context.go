@@ -45,14 +45,14 @@ type siteContext struct {
 
 // seenPage is a page of the sample.
 type seenPage struct {
-	url    string
-	html   *check.Response // as a browser gets it
-	links  []weblink.Link
-	said   string          // URL of the Markdown, as the page's links name it
-	at     string          // URL where the Markdown is; "" = at no URL of its own
-	md     *check.Response // the response at that URL
-	own    *check.Response // response at the page's URL to an Accept of Markdown; nil = the page
-	accept http.Header     // fields of that request
+	url       string
+	html      *check.Response // as a browser gets it
+	links     []weblink.Link
+	linkedURL string          // URL of the Markdown, as the page's links name it
+	at        string          // URL where the Markdown is; "" = at no URL of its own
+	md        *check.Response // the response at that URL
+	own       *check.Response // response at the page's URL to an Accept of Markdown; nil = the page
+	accept    http.Header     // fields of that request
 }
 
 func (s *siteContext) run(ctx context.Context) error {
@@ -220,11 +220,11 @@ func (s *siteContext) seePage(ctx context.Context, u string, try bool) (*seenPag
 	}
 	p := &seenPage{url: resp.URL, html: resp, links: kit.Links(resp), accept: http.Header{"Accept": {"text/markdown"}}}
 	for _, l := range p.links {
-		if p.said == "" && s.Near(l.URL) && (l.Is("alternate", "text/markdown") || l.Is("alternate", "text/x-markdown")) {
-			p.said = l.URL
+		if p.linkedURL == "" && s.Near(l.URL) && (l.Is("alternate", "text/markdown") || l.Is("alternate", "text/x-markdown")) {
+			p.linkedURL = l.URL
 		}
 	}
-	names := []string{p.said}
+	names := []string{p.linkedURL}
 	if try && s.llms != nil {
 		names = append(names, usualNames(p.url)...)
 	}

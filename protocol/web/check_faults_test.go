@@ -31,13 +31,13 @@ func onMarkdown(f func(r *http.Request, rec *httptest.ResponseRecorder)) breaker
 // noLink removes a link from a page's header.
 func noLink(path, rel string) breaker {
 	return protocoltest.OnResponse(path, func(_ *http.Request, rec *httptest.ResponseRecorder) {
-		var kept []string
+		var links []string
 		for _, l := range rec.Header()["Link"] {
 			if !strings.Contains(l, rel) {
-				kept = append(kept, l)
+				links = append(links, l)
 			}
 		}
-		rec.Header()["Link"] = kept
+		rec.Header()["Link"] = links
 	})
 }
 

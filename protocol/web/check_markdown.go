@@ -36,16 +36,16 @@ func onForms(p *seenPage, f func(r *check.Response)) (bool, error) {
 
 func checkAlternate(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	if p.at == "" {
-		if p.said == "" {
+		if p.linkedURL == "" {
 			return false, nil
 		}
-		if resp, err := s.Target.Get(ctx, p.said); err == nil && needsKey(resp) != nil {
+		if resp, err := s.Target.Get(ctx, p.linkedURL); err == nil && needsKey(resp) != nil {
 			return true, needsKey(resp)
 		}
-		fail(p.url, "a link to "+p.said+", which is not Markdown", "a link to the page's Markdown")
+		fail(p.url, "a link to "+p.linkedURL+", which is not Markdown", "a link to the page's Markdown")
 		return true, nil
 	}
-	if p.said == "" {
+	if p.linkedURL == "" {
 		fail(p.url, "no link", `<`+p.at+`>; rel="alternate"; type="text/markdown"`)
 	}
 	return true, nil

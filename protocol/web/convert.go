@@ -21,8 +21,8 @@ func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	if missing(site, p) != "" {
 		return nil
 	}
-	kept, _ := settle(reduce(site, p))
-	return kept
+	out, _ := settle(reduce(site, p))
+	return out
 }
 
 // The reasons why a page has no Markdown, as values of its tag.
@@ -66,21 +66,21 @@ func pictured(blocks []millrace.Block) bool {
 
 // reduce returns the part of a page that the protocol carries, unchanged.
 func reduce(site millrace.Site, p *millrace.Page) *millrace.Page {
-	kept := &millrace.Page{
+	out := &millrace.Page{
 		Title: cleanLine(p.Title), Description: cleanLine(p.Description), Author: cleanLine(p.Author), Language: cleanLine(p.Language),
 		Section: cleanLine(p.Section), Published: kit.Second(p.Published), Modified: kit.Second(p.Modified),
 		Kind: p.Kind, Blocks: p.Blocks, Known: carried, Detail: millrace.DetailBlocks,
 	}
-	kept.URL, _ = canon.URL(canon.Absolute(site.Base, p.URL))
-	if !slices.Contains(pageKinds, kept.Kind) {
-		kept.Kind = ""
+	out.URL, _ = canon.URL(canon.Absolute(site.Base, p.URL))
+	if !slices.Contains(pageKinds, out.Kind) {
+		out.Kind = ""
 	}
 	for _, tag := range p.Tags {
 		if tag = cleanLine(tag); tag != "" {
-			kept.Tags = append(kept.Tags, tag)
+			out.Tags = append(out.Tags, tag)
 		}
 	}
-	return kept
+	return out
 }
 
 // settle returns the page that survives a round trip through Markdown unchanged, and that
@@ -115,13 +115,13 @@ func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	if missing(site, p) != "" {
 		return "", nil
 	}
-	kept := reduce(site, p)
+	reduced := reduce(site, p)
 	revision := p.Version
 	if revision == "" {
 		revision = p.Revision()
 	}
-	hash := canon.SHA256Hex([]byte(format + "\n" + site.EndpointBase + "\n" + kept.URL + "\n" + revision))[:hashLen]
-	return fmt.Sprintf("%s-%d-%d", hash, tokens(kept), lineOf(p, canon.Relative(site.Base, kept.URL))), nil
+	hash := canon.SHA256Hex([]byte(format + "\n" + site.EndpointBase + "\n" + reduced.URL + "\n" + revision))[:hashLen]
+	return fmt.Sprintf("%s-%d-%d", hash, tokens(reduced), lineOf(p, canon.Relative(site.Base, reduced.URL))), nil
 }
 
 // tagParts returns the parts of a tag other than the hash.

@@ -27,11 +27,11 @@ func wordsOf(s string) string {
 func settled(t *testing.T, p *millrace.Page) {
 	t.Helper()
 	before := p.Revision()
-	kept := carry(testSite, p)
+	carried := carry(testSite, p)
 	if p.Revision() != before {
 		t.Errorf("carry changes its argument %s", p.URL)
 	}
-	if kept == nil {
+	if carried == nil {
 		return
 	}
 	value, err := tag(testSite, p)
@@ -42,17 +42,17 @@ func settled(t *testing.T, p *millrace.Page) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := decodeMarkdown(t.Context(), body, kept.URL)
+	read, err := decodeMarkdown(t.Context(), body, carried.URL)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, body)
 	}
-	if d := diff(kept, read); d != "" {
+	if d := diff(carried, read); d != "" {
 		t.Errorf("what is read is not what is carried (-carried +read):\n%s\nof\n%s", d, body)
 	}
-	if d := diff(kept, carry(testSite, kept)); d != "" {
+	if d := diff(carried, carry(testSite, carried)); d != "" {
 		t.Errorf("carried twice (-once +twice):\n%s\nof\n%s", d, body)
 	}
-	if kept.Detail != millrace.DetailBlocks || len(kept.Blocks) == 0 {
+	if carried.Detail != millrace.DetailBlocks || len(carried.Blocks) == 0 {
 		t.Errorf("nothing is carried of\n%s", p.Text())
 	}
 }
@@ -101,12 +101,12 @@ func TestCarryPlain(t *testing.T) {
 			}
 		}
 		settled(t, p)
-		kept := carry(testSite, p)
-		if want, got := wordsOf(p.Text()), wordsOf(kept.Text()); want != got || p.Title != kept.Title {
-			t.Fatalf("the page says\n%s\nwhat is kept\n%s", p.Text(), kept.Text())
+		carried := carry(testSite, p)
+		if want, got := wordsOf(p.Text()), wordsOf(carried.Text()); want != got || p.Title != carried.Title {
+			t.Fatalf("the page says\n%s\nwhat is kept\n%s", p.Text(), carried.Text())
 		}
-		if diff(p.Blocks, kept.Blocks) != "" {
-			t.Fatalf("%s", diff(p.Blocks, kept.Blocks))
+		if diff(p.Blocks, carried.Blocks) != "" {
+			t.Fatalf("%s", diff(p.Blocks, carried.Blocks))
 		}
 	}
 }

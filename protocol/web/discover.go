@@ -26,8 +26,8 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 		Entries: []millrace.Entry{{URL: docs + listPath, Type: listType, Spec: source}},
 		Allow:   []string{"/*llms*.txt$", "/*" + ending + "$", "/feed.", "/feed-", "/sitemap.xml", "/sitemap-*.xml$", licensePath},
 	}
-	n.Page = func(ctx context.Context, identity string) ([]millrace.Link, error) {
-		t, err := v.Tag(ctx, Name, identity)
+	n.Page = func(ctx context.Context, pagePath string) ([]millrace.Link, error) {
+		t, err := v.Tag(ctx, Name, pagePath)
 		if errors.Is(err, millrace.ErrNotFound) {
 			return nil, nil
 		}
@@ -39,7 +39,7 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 			its.Vary = "Accept"
 		}
 		out := []millrace.Link{its}
-		if list := pl.covering(canon.Relative(site.Base, t.URL)); identity != "/" || list != listPath { // the root has that link already
+		if list := pl.covering(canon.Relative(site.Base, t.URL)); pagePath != "/" || list != listPath { // the root has that link already
 			out = append(out, millrace.Link{URL: docs + list, Rel: "describedby", Type: listType})
 		}
 		return out, nil

@@ -219,8 +219,8 @@ func (l *siteProbe) sample(ctx context.Context) error {
 		case !absent(err):
 			return fmt.Errorf("%s: page: %w", Name, err)
 		default:
-			if bare, ok := errors.AsType[*htmlError](err); ok {
-				l.html += bare.size
+			if htmlErr, ok := errors.AsType[*htmlError](err); ok {
+				l.html += htmlErr.size
 			}
 			l.none++
 			first = cmp.Or(first, err)
@@ -243,9 +243,9 @@ func (l *siteProbe) offer() *protocol.Offer {
 		Moved: lists,
 		Each:  protocol.Cost{Requests: 1, Bytes: l.size / int64(l.got)},
 	}
-	bare := pages * int64(l.none) / int64(l.none+l.got)
+	missing := pages * int64(l.none) / int64(l.none+l.got)
 	missCost := protocol.Cost{Requests: noMarkdownRequests, Bytes: l.html / int64(max(1, l.none))}
-	o.First = o.First.Add(o.Each, pages-bare).Add(missCost, bare)
+	o.First = o.First.Add(o.Each, pages-missing).Add(missCost, missing)
 	// When a list has changed, the reader requests its pages without a date, and all pages
 	// without Markdown, which it gets as HTML.
 	undated := 0
@@ -254,10 +254,10 @@ func (l *siteProbe) offer() *protocol.Offer {
 			undated++
 		}
 	}
-	o.Moved = o.Moved.Add(protocol.Cost{Requests: 1}, (pages-bare)*int64(undated)/int64(len(l.times))).
-		Add(missCost, bare).Add(protocol.Cost{Requests: 1, Bytes: missCost.Bytes}, bare)
+	o.Moved = o.Moved.Add(protocol.Cost{Requests: 1}, (pages-missing)*int64(undated)/int64(len(l.times))).
+		Add(missCost, missing).Add(protocol.Cost{Requests: 1, Bytes: missCost.Bytes}, missing)
 	o.Basis = fmt.Sprintf("the sitemaps, and %d of its pages", l.got)
-	o.WithoutContent = int(bare)
+	o.WithoutContent = int(missing)
 	switch {
 	case l.unending:
 		o.Pages, o.WithoutContent, o.Estimated = -1, 0, false

@@ -71,8 +71,8 @@ func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) 
 		name += "?" + r.URL.RawQuery
 	}
 	identities, n := wanting(site.Base, name)
-	for _, identity := range identities {
-		if t, err := p.tag(ctx, v, identity); err != nil {
+	for _, pagePath := range identities {
+		if t, err := p.tag(ctx, v, pagePath); err != nil {
 			return nil, fmt.Errorf("%s: find %s: %w", Name, kit.Short(name), err)
 		} else if t != nil && max(t.N, 1) == n {
 			return p.document(site, v, *t), nil
@@ -82,8 +82,8 @@ func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) 
 }
 
 // tag returns the tag of a page's Markdown, nil if it has none.
-func (p *publisher) tag(ctx context.Context, v millrace.View, identity string) (*millrace.Tag, error) {
-	t, err := v.Tag(ctx, Name, identity)
+func (p *publisher) tag(ctx context.Context, v millrace.View, pagePath string) (*millrace.Tag, error) {
+	t, err := v.Tag(ctx, Name, pagePath)
 	switch {
 	case errors.Is(err, millrace.ErrNotFound):
 		return nil, nil

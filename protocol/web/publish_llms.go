@@ -97,7 +97,7 @@ func (p *publisher) writeList(ctx context.Context, v millrace.View, l *index, w 
 			if err != nil {
 				return err
 			}
-			rest := strings.TrimPrefix(e.identity, l.dir)
+			rest := strings.TrimPrefix(e.pagePath, l.dir)
 			folder, below, inside := strings.Cut(rest, "/")
 			if below == "" && e.page.Title != "" { // the index page of the folder
 				titles[folder] = e.page.Title
@@ -197,7 +197,7 @@ func (l *index) bounds() (first, last string) {
 
 // entry is a page that a file lists.
 type entry struct {
-	identity, name string
+	pagePath, name string
 	page           *millrace.Page // without blocks
 }
 
@@ -213,11 +213,11 @@ func entries(ctx context.Context, v millrace.View, of piece) iter.Seq2[entry, er
 				yield(entry{}, scanned)
 				return
 			}
-			identity := canon.Relative(base, page.URL)
-			if identity > of.last {
+			pagePath := canon.Relative(base, page.URL)
+			if pagePath > of.last {
 				return
 			}
-			for more && err == nil && canon.Relative(base, t.URL) < identity {
+			for more && err == nil && canon.Relative(base, t.URL) < pagePath {
 				t, err, more = next()
 			}
 			if err != nil {
@@ -227,10 +227,10 @@ func entries(ctx context.Context, v millrace.View, of piece) iter.Seq2[entry, er
 			if !more {
 				return
 			}
-			if canon.Relative(base, t.URL) != identity {
+			if canon.Relative(base, t.URL) != pagePath {
 				continue
 			}
-			if !yield(entry{identity, documentName(identity, t.N), page}, nil) {
+			if !yield(entry{pagePath, documentName(pagePath, t.N), page}, nil) {
 				return
 			}
 		}
@@ -238,12 +238,12 @@ func entries(ctx context.Context, v millrace.View, of piece) iter.Seq2[entry, er
 }
 
 // item returns the line of a page.
-func (e *entry) item(docs string) millrace.Item { return itemOf(e.page, e.identity, docs+e.name) }
+func (e *entry) item(docs string) millrace.Item { return itemOf(e.page, e.pagePath, docs+e.name) }
 
-func itemOf(p *millrace.Page, identity, target string) millrace.Item {
+func itemOf(p *millrace.Page, pagePath, target string) millrace.Item {
 	label := cleanLine(p.Title)
 	if label == "" {
-		label = identity
+		label = pagePath
 	}
 	about := cleanLine(p.Description)
 	if about == "" {
@@ -253,9 +253,9 @@ func itemOf(p *millrace.Page, identity, target string) millrace.Item {
 }
 
 // lineOf returns the length in bytes of the line of a page without its URL.
-func lineOf(p *millrace.Page, identity string) int {
+func lineOf(p *millrace.Page, pagePath string) int {
 	const target = "https://x/"
-	return length(itemOf(p, identity, target)) - len(target)
+	return length(itemOf(p, pagePath, target)) - len(target)
 }
 
 // length returns the length of a line in bytes.

@@ -75,13 +75,13 @@ func (p *piece) begins(bits int) bool {
 
 // pieceOf returns the piece of one page.
 func pieceOf(site millrace.Site, t millrace.Tag) piece {
-	identity := canon.Relative(site.Base, t.URL)
-	name := documentName(identity, t.N)
+	pagePath := canon.Relative(site.Base, t.URL)
+	name := documentName(pagePath, t.N)
 	_, cost := tagParts(t.Value)
 	target := len(strings.TrimSuffix(site.EndpointBase, "/")) + len(name) + 2*(strings.Count(name, "(")+strings.Count(name, ")")) // parentheses are escaped
 	return piece{
-		first: identity, last: identity, pages: 1, cost: cost + target, most: lineSpace + target,
-		sum: sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d", identity, t.Value, t.N)),
+		first: pagePath, last: pagePath, pages: 1, cost: cost + target, most: lineSpace + target,
+		sum: sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%d", pagePath, t.Value, t.N)),
 	}
 }
 
@@ -143,8 +143,8 @@ func planOf(ctx context.Context, v millrace.View) (*plan, error) {
 func (pl *plan) small() bool { return pl.cost <= maxLines }
 
 // folderOf returns the folder of a page, at most maxFolders deep.
-func folderOf(identity string) string {
-	path, _, _ := strings.Cut(identity, "?")
+func folderOf(pagePath string) string {
+	path, _, _ := strings.Cut(pagePath, "?")
 	end := 0
 	for depth := 0; depth <= maxFolders; depth++ {
 		i := strings.IndexByte(path[end:], '/')
@@ -240,8 +240,8 @@ func (pl *plan) files() []*index {
 
 // covering returns the path of the file that covers a page: that of the innermost folder with
 // a file.
-func (pl *plan) covering(identity string) string {
-	for dir := folderOf(identity); dir != ""; {
+func (pl *plan) covering(pagePath string) string {
+	for dir := folderOf(pagePath); dir != ""; {
 		if pl.dirs[dir] {
 			return dir + "llms.txt"
 		}

@@ -13,8 +13,8 @@ const ending = ".md"
 
 // documentName returns the path and query, below the endpoint base, of the Markdown of the nth
 // page with that name; "" for a page of another site.
-func documentName(identity string, n int) string {
-	dir, leaf, query, ok := wanted(identity)
+func documentName(pagePath string, n int) string {
+	dir, leaf, query, ok := wanted(pagePath)
 	if !ok {
 		return ""
 	}
@@ -26,10 +26,10 @@ func documentName(identity string, n int) string {
 
 // wanted returns the folder, ending in "/", the name without its suffix, and the query of a
 // page's Markdown if no other page has that name.
-func wanted(identity string) (dir, leaf, query string, ok bool) {
-	path := identity
-	if i := strings.IndexByte(identity, '?'); i >= 0 {
-		path, query = identity[:i], identity[i:]
+func wanted(pagePath string) (dir, leaf, query string, ok bool) {
+	path := pagePath
+	if i := strings.IndexByte(pagePath, '?'); i >= 0 {
+		path, query = pagePath[:i], pagePath[i:]
 	}
 	if !strings.HasPrefix(path, "/") {
 		return "", "", "", false
@@ -65,8 +65,8 @@ func wanting(base, name string) (identities []string, n int) {
 			return nil, 0
 		}
 	}
-	return slices.DeleteFunc(claimants(dir, leaf, query), func(identity string) bool {
-		return canon.Relative(base, identity) != identity // its path on this site differs
+	return slices.DeleteFunc(claimants(dir, leaf, query), func(pagePath string) bool {
+		return canon.Relative(base, pagePath) != pagePath // its path on this site differs
 	}), n
 }
 
@@ -94,8 +94,8 @@ func claimants(dir, leaf, query string) []string {
 		all = append(all, path+query)
 	}
 	all = append(all, path+leaf+query)
-	return slices.DeleteFunc(all, func(identity string) bool {
-		d, l, q, ok := wanted(identity)
+	return slices.DeleteFunc(all, func(pagePath string) bool {
+		d, l, q, ok := wanted(pagePath)
 		return !ok || d != dir || l != leaf || q != query
 	})
 }
@@ -103,20 +103,20 @@ func claimants(dir, leaf, query string) []string {
 // rivals returns the pages whose presence decides the number in the page's name, and those
 // whose number the page decides. A page of the site that itself has the name of some Markdown
 // comes first.
-func rivals(identity string) (before, after []string) {
-	dir, leaf, query, ok := wanted(identity)
+func rivals(pagePath string) (before, after []string) {
+	dir, leaf, query, ok := wanted(pagePath)
 	if !ok {
 		return nil, nil
 	}
 	all := claimants(dir, leaf, query)
-	i := slices.Index(all, identity)
+	i := slices.Index(all, pagePath)
 	if i < 0 {
 		return nil, nil // the path is not canonical, so it has no name
 	}
 	before = append(before, dir+leaf+ending+query)
 	before = append(before, all[:i]...)
 	after = append(after, all[i+1:]...)
-	if dir, leaf, query, ok := cutName(identity); ok && tildes(lastFolder(dir)) != 1 {
+	if dir, leaf, query, ok := cutName(pagePath); ok && tildes(lastFolder(dir)) != 1 {
 		after = append(after, claimants(dir, leaf, query)...)
 	}
 	return before, after

@@ -54,20 +54,20 @@ func bodyOf(t *testing.T, d *millrace.Document) string {
 }
 
 func TestNames(t *testing.T) {
-	for identity, want := range map[string]string{
+	for pagePath, want := range map[string]string{
 		"/": "/index.md", "/post": "/post.md", "/docs/": "/docs/index.md", "/a.html": "/a.html.md", "/q/?x=1": "/q/index.md?x=1", "/q?x=a/b": "/q.md?x=a/b",
 		"/x.md": "/x.md.md", "/post/~2/": "/post/~~2/index.md", "/post/~2/a": "/post/~~2/a.md", "/~bob/": "/~bob/index.md", "https://elsewhere.example/": "",
 	} {
-		if got := documentName(identity, 1); got != want {
-			t.Errorf("%s: %s, want %s", identity, got, want)
+		if got := documentName(pagePath, 1); got != want {
+			t.Errorf("%s: %s, want %s", pagePath, got, want)
 		}
 		if want == "" {
 			continue
 		}
 		for n := 1; n < 4; n++ {
-			back, m := wanting(testSite.Base, documentName(identity, n))
-			if !slices.Contains(back, identity) || n != m {
-				t.Errorf("%s: %q number %d, want number %d of %s", documentName(identity, n), back, m, n, identity)
+			back, m := wanting(testSite.Base, documentName(pagePath, n))
+			if !slices.Contains(back, pagePath) || n != m {
+				t.Errorf("%s: %q number %d, want number %d of %s", documentName(pagePath, n), back, m, n, pagePath)
 			}
 		}
 	}
@@ -106,18 +106,18 @@ func FuzzNames(f *testing.F) {
 	f.Add("/%C3%A9.md")
 	f.Fuzz(func(t *testing.T, name string) {
 		identities, n := wanting(testSite.Base, name)
-		for _, identity := range identities {
-			back, m := wanting(testSite.Base, documentName(identity, n))
-			if m != n || !slices.Contains(back, identity) {
-				t.Errorf("%q is number %d of %q, whose name is %q", name, n, identity, documentName(identity, n))
+		for _, pagePath := range identities {
+			back, m := wanting(testSite.Base, documentName(pagePath, n))
+			if m != n || !slices.Contains(back, pagePath) {
+				t.Errorf("%q is number %d of %q, whose name is %q", name, n, pagePath, documentName(pagePath, n))
 			}
-			before, after := rivals(identity)
-			if slices.Contains(before, identity) || slices.Contains(after, identity) {
-				t.Errorf("%q is its own rival", identity)
+			before, after := rivals(pagePath)
+			if slices.Contains(before, pagePath) || slices.Contains(after, pagePath) {
+				t.Errorf("%q is its own rival", pagePath)
 			}
 			for _, other := range after {
-				if b, _ := rivals(other); !slices.Contains(b, identity) {
-					t.Errorf("%q decides about %q, which waits for %q", identity, other, b)
+				if b, _ := rivals(other); !slices.Contains(b, pagePath) {
+					t.Errorf("%q decides about %q, which waits for %q", pagePath, other, b)
 				}
 			}
 		}
@@ -319,10 +319,10 @@ func TestLists(t *testing.T) {
 		t.Errorf("/llms.txt starts with\n%.300s", texts["/llms.txt"])
 	}
 	n := pub.Advertise(v)
-	for identity, want := range map[string]string{"/about-1/": "/llms.txt", "/docs/api/v1/3.html": "/docs/api/v1/llms.txt", "/docs/guide/3": "/docs/guide/llms.txt", "/flat/7?q=" + strings.Repeat("y", 40): "/flat/llms.txt"} {
-		links, err := n.Page(t.Context(), identity)
+	for pagePath, want := range map[string]string{"/about-1/": "/llms.txt", "/docs/api/v1/3.html": "/docs/api/v1/llms.txt", "/docs/guide/3": "/docs/guide/llms.txt", "/flat/7?q=" + strings.Repeat("y", 40): "/flat/llms.txt"} {
+		links, err := n.Page(t.Context(), pagePath)
 		if err != nil || len(links) != 2 || links[1].URL != "https://example.com"+want || texts[want] == "" {
-			t.Errorf("%s is covered by %v, %v", identity, links, err)
+			t.Errorf("%s is covered by %v, %v", pagePath, links, err)
 		}
 	}
 }
@@ -346,7 +346,7 @@ func TestListsStay(t *testing.T) {
 	before := texts(viewOf(pages...))
 	more := append(slices.Clone(pages), textPage("/docs/guide/new", "x"))
 	after := texts(protocoltest.NewView(millrace.Site{Base: testSite.Base, Seq: 2}, more, Protocol().Tagger))
-	kept := 0
+	unchanged := 0
 	for path, d := range after {
 		if before[path] == nil {
 			continue
@@ -355,10 +355,10 @@ func TestListsStay(t *testing.T) {
 		if touched := d.Parts.Version != before[path].Parts.Version; !same && !touched {
 			t.Errorf("%s has changed, and its version has not", path)
 		} else if same && !touched {
-			kept++
+			unchanged++
 		}
 	}
-	if kept == 0 {
+	if unchanged == 0 {
 		t.Error("one page more touches every list")
 	}
 }

@@ -119,8 +119,8 @@ func (fr *feedRead) reaches(t time.Time) bool { return !fr.oldest.IsZero() && !f
 // has no date, according to a sitemap.
 func (fr *feedRead) compare(u string, modified time.Time) {
 	since := modified.IsZero() || modified.After(fr.oldest) && !modified.After(fr.newest)
-	there, told := fr.named[u]
-	if told {
+	there, listed := fr.named[u]
+	if listed {
 		fr.seen[u] = modified
 	}
 	if since && !fr.oldest.IsZero() && !there {
@@ -158,11 +158,11 @@ func (r *run) putUnseen() error {
 
 // ahead returns a hash of the pages that are newer in the feed than in the sitemaps, which
 // came from an outdated replica; 0 if there are none.
-func (fr *feedRead) ahead() (odd uint64) {
+func (fr *feedRead) ahead() (mismatch uint64) {
 	note := func(e *feedEntry) {
 		h := fnv.New64a()
 		_, _ = io.WriteString(h, e.URL+"\x00"+stateOf(e.Updated))
-		odd += h.Sum64() // in any order
+		mismatch += h.Sum64() // in any order
 	}
 	for i := range fr.entries {
 		e := &fr.entries[i]
@@ -176,7 +176,7 @@ func (fr *feedRead) ahead() (odd uint64) {
 			note(e)
 		}
 	}
-	return odd
+	return mismatch
 }
 
 // state returns the state of the feed for the cursor.
@@ -314,11 +314,11 @@ func (r *run) catchUp(ctx context.Context) error {
 			return err
 		}
 	}
-	odd, err := r.settle()
+	mismatch, err := r.settle()
 	if err != nil {
 		return err
 	}
-	if r.is.Mismatch = odd; odd != 0 && odd != r.was.Mismatch {
+	if r.is.Mismatch = mismatch; mismatch != 0 && mismatch != r.was.Mismatch {
 		r.is.Feed = &feedState{URL: st.URL, Trusted: true, Since: st.Since, Top: st.Top} // fetch it again
 		return nil
 	}

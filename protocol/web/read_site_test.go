@@ -203,9 +203,9 @@ func (c *copied) sync(t *testing.T) (*mirror.Report, []string) {
 func (c *copied) holds(t *testing.T) {
 	t.Helper()
 	for path, p := range c.site.pages {
-		held := c.pages.Page(goodSite + path)
-		if held == nil || held.Text() != p.text || held.Title != "Title of "+path {
-			t.Errorf("%s is %+v, want %q", path, held, p.text)
+		stored := c.pages.Page(goodSite + path)
+		if stored == nil || stored.Text() != p.text || stored.Title != "Title of "+path {
+			t.Errorf("%s is %+v, want %q", path, stored, p.text)
 		}
 	}
 	if n := c.pages.Len(); n != len(c.site.pages) {

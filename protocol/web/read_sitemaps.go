@@ -48,7 +48,7 @@ func (c cursor) find(u string) list {
 // readSitemaps reads the sitemaps that have changed. Those that name pages are the
 // sections of the stream if there are several.
 func (r *run) readSitemaps(ctx context.Context, named []string) error {
-	files, lists, whole, err := r.resolve(ctx, named)
+	files, lists, complete, err := r.resolve(ctx, named)
 	defer func() {
 		for _, f := range files {
 			f.close()
@@ -66,7 +66,7 @@ func (r *run) readSitemaps(ctx context.Context, named []string) error {
 		}
 	}
 	if same && !again {
-		return r.readChanged(ctx, files, whole)
+		return r.readChanged(ctx, files, complete)
 	}
 	if moved, err := r.moved(ctx); err != nil || moved {
 		return cmp.Or(err, errMoved)
@@ -81,14 +81,14 @@ func (r *run) readSitemaps(ctx context.Context, named []string) error {
 			return err
 		}
 	}
-	return r.readAll(ctx, files, whole)
+	return r.readAll(ctx, files, complete)
 }
 
 // resolve fetches the named sitemaps and those of indexes, and returns the sitemaps that name
-// pages. whole is false if a sitemap is missing that was present before, as on an outdated
+// pages. complete is false if a sitemap is missing that was present before, as on an outdated
 // replica.
-func (r *run) resolve(ctx context.Context, named []string) (files []*file, lists []list, whole bool, err error) {
-	whole = true
+func (r *run) resolve(ctx context.Context, named []string) (files []*file, lists []list, complete bool, err error) {
+	complete = true
 	var other error
 	var missing []string
 	for _, u := range named {
@@ -99,7 +99,7 @@ func (r *run) resolve(ctx context.Context, named []string) (files []*file, lists
 		case err != nil:
 			if other = cmp.Or(other, err); !r.usual {
 				missing = append(missing, u)
-				whole = whole && slices.Contains(r.was.Missing, u)
+				complete = complete && slices.Contains(r.was.Missing, u)
 				r.Note("sitemaps-index/there", u, "not a sitemap: "+err.Error())
 			}
 			continue
@@ -127,11 +127,11 @@ func (r *run) resolve(ctx context.Context, named []string) (files []*file, lists
 	if len(lists) == 0 {
 		return files, nil, false, fmt.Errorf("%s: sitemap %w at %s: %w", Name, millrace.ErrNotFound, r.Root, other)
 	}
-	return files, lists, whole, nil
+	return files, lists, complete, nil
 }
 
 // readAll yields the entries of all sitemaps, and one checkpoint.
-func (r *run) readAll(ctx context.Context, files []*file, whole bool) error {
+func (r *run) readAll(ctx context.Context, files []*file, complete bool) error {
 	if err := r.readFeed(ctx); err != nil {
 		return err
 	}
@@ -144,26 +144,26 @@ func (r *run) readAll(ctx context.Context, files []*file, whole bool) error {
 		if err != nil {
 			return err
 		}
-		whole = whole && ok
+		complete = complete && ok
 	}
 	if err := r.putUnseen(); err != nil {
 		return err
 	}
-	odd, err := r.settle()
+	mismatch, err := r.settle()
 	if err != nil {
 		return err
 	}
 	if r.feed != nil && r.feed.tombstones {
 		ahead := r.feed.ahead()
-		odd += ahead
-		whole = whole && ahead == 0 // the pages of the feed exist, whether or not the lists name them
+		mismatch += ahead
+		complete = complete && ahead == 0 // the pages of the feed exist, whether or not the lists name them
 	}
 	r.trust()
-	if r.is.Mismatch = odd; odd != 0 && odd != r.was.Mismatch {
+	if r.is.Mismatch = mismatch; mismatch != 0 && mismatch != r.was.Mismatch {
 		r.again()
-		whole = false // a page that an old list does not name may be new
+		complete = false // a page that an old list does not name may be new
 	}
-	return r.mark(r.is, whole, "")
+	return r.mark(r.is, complete, "")
 }
 
 // again makes the next run read everything.
@@ -180,7 +180,7 @@ func (r *run) again() {
 
 // readChanged yields the entries of the sitemaps that have changed, and a checkpoint after
 // each. The last checkpoint covers all results of the run.
-func (r *run) readChanged(ctx context.Context, files []*file, whole bool) error {
+func (r *run) readChanged(ctx context.Context, files []*file, complete bool) error {
 	so := r.was
 	so.Lists = slices.Clone(r.was.Lists)
 	var last *millrace.Checkpoint
@@ -199,7 +199,7 @@ func (r *run) readChanged(ctx context.Context, files []*file, whole bool) error 
 		if moved, err := r.moved(ctx); err != nil || moved {
 			return cmp.Or(err, errMoved)
 		}
-		odd, err := r.settle()
+		mismatch, err := r.settle()
 		if err != nil {
 			return err
 		}
@@ -208,14 +208,14 @@ func (r *run) readChanged(ctx context.Context, files []*file, whole bool) error 
 				return err
 			}
 		}
-		if total += odd; odd == 0 {
+		if total += mismatch; mismatch == 0 {
 			for i := range so.Lists {
 				if so.Lists[i].URL == f.URL {
 					so.Lists[i] = f.list
 				}
 			}
 		}
-		last = &millrace.Checkpoint{Complete: whole && ok}
+		last = &millrace.Checkpoint{Complete: complete && ok}
 		if len(files) > 1 {
 			last.Section = f.URL
 		}
@@ -234,7 +234,7 @@ func (r *run) readChanged(ctx context.Context, files []*file, whole bool) error 
 
 // pages yields the entries of a sitemap. It returns false if some could not be read: pages
 // that the rest does not name may exist.
-func (r *run) pages(ctx context.Context, f *file, several bool) (whole bool, err error) {
+func (r *run) pages(ctx context.Context, f *file, several bool) (complete bool, err error) {
 	if f.spool == nil {
 		got, err := r.load(ctx, f.list)
 		switch {
@@ -275,19 +275,19 @@ func (r *run) pages(ctx context.Context, f *file, several bool) (whole bool, err
 		}
 		return r.put(u, section, stateOf(e.Modified), e.Modified)
 	})
-	whole = nested == 0
+	complete = nested == 0
 	if nested > 0 {
 		r.Note("reader/sitemap-index", f.URL, fmt.Sprintf("skipped an index inside an index, which names %d sitemaps", nested))
 	}
-	if _, odd := errors.AsType[*millrace.FormatError](err); odd || errors.Is(err, millrace.ErrTooLarge) {
+	if _, invalid := errors.AsType[*millrace.FormatError](err); invalid || errors.Is(err, millrace.ErrTooLarge) {
 		r.Note("sitemaps-format/xml", f.URL, strings.TrimSpace(err.Error()))
-		whole, err = false, nil
+		complete, err = false, nil
 	}
 	if err != nil {
 		return false, err
 	}
 	r.keep(f)
-	return whole, nil
+	return complete, nil
 }
 
 // keep records the state of a sitemap whose entries were applied.

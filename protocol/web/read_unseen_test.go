@@ -81,14 +81,14 @@ func TestReadGuess(t *testing.T) {
 			t.Errorf("%s: held %v, want %v", path, got, want)
 		}
 	}
-	var bare []string
+	var guesses []string
 	for _, at := range asked {
 		if strings.HasSuffix(at, ".html.md") && !strings.HasSuffix(at, "index.html.md") {
-			bare = append(bare, at)
+			guesses = append(guesses, at)
 		}
 	}
-	if len(bare) != 1+maxFailed {
-		t.Errorf("guessed %v", bare)
+	if len(guesses) != 1+maxFailed {
+		t.Errorf("guessed %v", guesses)
 	}
 	if n := len(slices.DeleteFunc(slices.Clone(asked), func(at string) bool { return at != "/x/index.md" })); n > 0 {
 		t.Errorf("%d guesses for a form whose rule is known", n)
@@ -102,9 +102,9 @@ func TestJSONFeedDeleted(t *testing.T) {
 	}
 	const start = `{"version":"https://jsonfeed.org/version/1.1","title":"x","items":[{"id":"https://x.test/a","date_modified":"2026-01-01T00:00:00Z"}]`
 	for _, c := range []struct {
-		more string
-		told bool
-		n    int
+		more       string
+		tombstones bool
+		n          int
 	}{
 		{"", false, 1},
 		{`,"_deleted":{"about":"https://x.test/","items":[]}`, true, 1},
@@ -115,7 +115,7 @@ func TestJSONFeedDeleted(t *testing.T) {
 		{`,"_deleted":null`, false, 1},
 	} {
 		doc, err := decodeJSONFeed([]byte(start+c.more+"}"), at)
-		if err != nil || doc.Tombstones != c.told || len(doc.Entries) != c.n {
+		if err != nil || doc.Tombstones != c.tombstones || len(doc.Entries) != c.n {
 			t.Errorf("%s: %+v, %v", c.more, doc, err)
 		}
 	}
@@ -123,7 +123,7 @@ func TestJSONFeedDeleted(t *testing.T) {
 
 // The Markdown of a new page is looked up by the naming rule of a stored page of the same
 // form, even if names of deleted pages were tried before.
-func TestReadHeldName(t *testing.T) {
+func TestReadStoredName(t *testing.T) {
 	s := newSite("/", "/1.html", "/2.html", "/3.html", "/4.html")
 	s.links, s.llms = false, true
 	c := &copied{site: s, now: otherDay.Add(48 * time.Hour)}
@@ -133,14 +133,14 @@ func TestReadHeldName(t *testing.T) {
 	r.way.Names = map[string]string{formFolder: "index.html.md"}
 	r.failed = map[string]int{formHTML: maxFailed}
 	s.set("/9.html", "Text of /9.html", otherDay.Add(50*time.Hour))
-	var held millrace.Ref
+	var stored millrace.Ref
 	for ref, err := range c.pages.KnownRefs(t.Context(), Name, goodSite+"/1.html") {
 		if err != nil {
 			t.Fatal(err)
 		}
-		held = ref
+		stored = ref
 	}
-	if _, err := r.Page(t.Context(), held); err != nil && !errors.Is(err, millrace.ErrUnmodified) {
+	if _, err := r.Page(t.Context(), stored); err != nil && !errors.Is(err, millrace.ErrUnmodified) {
 		t.Fatal(err)
 	}
 	if _, err := r.Page(t.Context(), millrace.Ref{URL: goodSite + "/9.html"}); err != nil {

@@ -46,9 +46,9 @@ func (g *generation) compact(logged, now time.Time) {
 	g.editions = slices.DeleteFunc(g.editions, func(e edition) bool { return e.view.seq < g.log.horizon })
 }
 
-// hasShown reports whether an edition up to a sequence number had a tag of a
+// hasPublished reports whether an edition up to a sequence number had a tag of a
 // page.
-func (g *generation) hasShown(proto, url string, seq uint64) bool {
+func (g *generation) hasPublished(proto, url string, seq uint64) bool {
 	return slices.ContainsFunc(g.editions, func(e edition) bool {
 		return e.view.seq <= seq && e.view.entry(url).tags[proto] != ""
 	})

@@ -18,11 +18,11 @@ import (
 
 // usage is the stored usage of one site.
 type usage struct {
-	events []store.Event
-	next   uint64                                // number of the newest event
-	sums   map[period]map[store.Sum]store.Counts // sums by period and by kind of event
-	whole  map[time.Time]bool                    // days without hourly sums
-	asked  map[period]items
+	events    []store.Event
+	next      uint64                                // number of the newest event
+	sums      map[period]map[store.Sum]store.Counts // sums by period and by kind of event
+	dailyOnly map[time.Time]bool                    // days without hourly sums
+	asked     map[period]items
 }
 
 // period is an hour or a day in UTC, or a topic on a day.
@@ -33,13 +33,13 @@ type period struct {
 }
 
 const (
-	day       = time.Duration(store.Day)
-	maxSums   = 4096 // per period; the bots of further sums are "other"
-	keptAsked = 2048 // items that Tidy keeps per topic and day
+	day      = time.Duration(store.Day)
+	maxSums  = 4096 // per period; the bots of further sums are "other"
+	maxItems = 2048 // items that Tidy keeps per topic and day
 )
 
 func newUsage() *usage {
-	return &usage{sums: make(map[period]map[store.Sum]store.Counts), whole: make(map[time.Time]bool), asked: make(map[period]items)}
+	return &usage{sums: make(map[period]map[store.Sum]store.Counts), dailyOnly: make(map[time.Time]bool), asked: make(map[period]items)}
 }
 
 // usageOf returns the usage of a site.
@@ -60,7 +60,7 @@ func (s *Store) Record(ctx context.Context, site string, events []store.Event) e
 			e.Number = u.next
 			u.events = append(u.events, e)
 			start := e.Time.Truncate(day)
-			if u.sum(&e, period{start, store.Day, ""}); !u.whole[start] {
+			if u.sum(&e, period{start, store.Day, ""}); !u.dailyOnly[start] {
 				u.sum(&e, period{e.Time.Truncate(time.Hour), store.Hour, ""})
 			}
 			if of, item := record.Asked(&e); of != "" {
@@ -151,7 +151,7 @@ func (s *Store) Sums(ctx context.Context, site string, q store.SumQuery) iter.Se
 		}
 		u, _ := s.usageOf(site)
 		for p, sums := range u.sums {
-			if within(p.start, q.From, q.To) && (p.per == per || p.per == store.Day && u.whole[p.start]) {
+			if within(p.start, q.From, q.To) && (p.per == per || p.per == store.Day && u.dailyOnly[p.start]) {
 				for sum, c := range sums {
 					sum.Counts = c
 					all = append(all, sum)
@@ -205,13 +205,13 @@ func (s *Store) Tidy(ctx context.Context, l store.Lease, site string, events, ho
 		slices.Reverse(u.events)
 		for p := range u.sums {
 			if start := p.start.Truncate(day); p.per == store.Hour && (!start.Add(day).After(hours) || start.After(future)) {
-				u.whole[start] = true
+				u.dailyOnly[start] = true
 				delete(u.sums, p)
 			}
 		}
 		for key, asked := range u.asked {
 			u.asked[key] = make(items)
-			for _, item := range asked.most(keptAsked) {
+			for _, item := range asked.most(maxItems) {
 				if key.start.Before(today) || key.start.After(today.Add(day)) {
 					item.Last = key.start // the day is over
 				}

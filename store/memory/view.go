@@ -174,7 +174,7 @@ func (v *view) Tag(ctx context.Context, proto, url string) (millrace.Tag, error)
 		switch {
 		case ok:
 			return t, nil
-		case v.of != nil && v.of.hasShown(proto, path, v.seq):
+		case v.of != nil && v.of.hasPublished(proto, path, v.seq):
 			return t, millrace.ErrGone
 		}
 		return t, millrace.ErrNotFound

@@ -52,11 +52,11 @@ func (a *application) keepOriginal(id int64, original []byte) (int64, error) {
 		err := a.row("INSERT INTO original (data) VALUES (?) RETURNING id", []any{a.packed}, &id)
 		return id, err
 	}
-	var held []byte
-	if err := a.row("SELECT data FROM original WHERE id = ?", []any{id}, &held); err != nil {
+	var stored []byte
+	if err := a.row("SELECT data FROM original WHERE id = ?", []any{id}, &stored); err != nil {
 		return 0, err
 	}
-	if bytes.Equal(held, a.packed) {
+	if bytes.Equal(stored, a.packed) {
 		return id, nil
 	}
 	return id, a.exec("UPDATE original SET data = ? WHERE id = ?", a.packed, id)

@@ -25,7 +25,7 @@ type writer struct {
 
 	// Only the holder of the turn uses the following fields:
 	most  time.Duration // longest use of the lock without a pause
-	held  time.Duration // time for which the lock was in use so far
+	used  time.Duration // time for which the lock was in use so far
 	ended time.Time     // end of the last transaction
 
 	idle *time.Timer // calls rest
@@ -39,9 +39,9 @@ const poll = 100 * time.Millisecond
 func (w *writer) pause(ctx context.Context) error {
 	switch {
 	case time.Since(w.ended) > poll:
-		w.held = 0
-	case w.held > w.most:
-		w.held = 0
+		w.used = 0
+	case w.used > w.most:
+		w.used = 0
 		select {
 		case <-time.After(poll + poll/2):
 		case <-ctx.Done():
@@ -74,7 +74,7 @@ func (w *writer) do(ctx context.Context, f func(t *tx) error) error {
 	began := time.Now()
 	defer func() {
 		w.ended = time.Now()
-		w.held += w.ended.Sub(began)
+		w.used += w.ended.Sub(began)
 	}()
 	committed := false
 	defer func() {

@@ -37,10 +37,10 @@ func TestCrash(t *testing.T) {
 		if err := s.read.row(t.Context(), "PRAGMA integrity_check", nil, &check); err != nil || check != "ok" {
 			t.Errorf("integrity: %s, %v", check, err)
 		}
-		var originals, held int
-		err := s.read.row(t.Context(), "SELECT (SELECT count(*) FROM original), (SELECT count(*) FROM memory)", nil, &originals, &held)
-		if err != nil || originals != held {
-			t.Errorf("%d URLs are held, with %d originals (%v)", held, originals, err)
+		var originals, urls int
+		err := s.read.row(t.Context(), "SELECT (SELECT count(*) FROM original), (SELECT count(*) FROM memory)", nil, &originals, &urls)
+		if err != nil || originals != urls {
+			t.Errorf("%d URLs are stored, with %d originals (%v)", urls, originals, err)
 		}
 	})
 }

@@ -162,14 +162,14 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
-	var kept [][]millrace.Change
+	var applied [][]millrace.Change
 	var failed []millrace.Change
 	for i := 0; failed == nil; i++ {
 		batch := changesOf(rng, fmt.Sprint("g", i), 20, 4000)
 		batch = append(batch, millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: millrace.Cursor(fmt.Sprint(i))}})
 		switch _, err := site.Apply(ctx, "bench", batch); {
 		case err == nil:
-			kept = append(kept, batch)
+			applied = append(applied, batch)
 		case !errors.Is(err, millrace.ErrUnavailable) || millrace.ErrorCode(err) != "disk-full":
 			t.Fatalf("batch %d: %v", i, err)
 		default:
@@ -179,8 +179,8 @@ func TestFullDisk(t *testing.T) {
 			t.Fatal("the disk does not fill up")
 		}
 	}
-	if len(kept) < 3 {
-		t.Fatalf("only %d batches fit: the test shows nothing", len(kept))
+	if len(applied) < 3 {
+		t.Fatalf("only %d batches fit: the test shows nothing", len(applied))
 	}
 	intact := func() {
 		t.Helper()
@@ -193,7 +193,7 @@ func TestFullDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := 0
-		for _, batch := range kept {
+		for _, batch := range applied {
 			for _, c := range batch {
 				if c.Page == nil {
 					continue
@@ -208,21 +208,21 @@ func TestFullDisk(t *testing.T) {
 		if v.Site().Pages != n {
 			t.Errorf("%d pages, want %d", v.Site().Pages, n)
 		}
-		if c, err := site.Cursor(ctx, "bench"); err != nil || c != millrace.Cursor(fmt.Sprint(len(kept)-1)) {
+		if c, err := site.Cursor(ctx, "bench"); err != nil || c != millrace.Cursor(fmt.Sprint(len(applied)-1)) {
 			t.Errorf("cursor %q, %v", c, err)
 		}
 	}
 	intact()
 	// Changes that need no space still succeed. The failed batch fails again with the same
 	// error.
-	if tally, err := site.Apply(ctx, "bench", kept[0]); err == nil && tally.Unchanged != 20 {
+	if tally, err := site.Apply(ctx, "bench", applied[0]); err == nil && tally.Unchanged != 20 {
 		t.Errorf("the same batch again: %+v", tally)
 	}
 	if _, err := site.Apply(ctx, "bench", failed); !errors.Is(err, millrace.ErrUnavailable) {
 		t.Errorf("again: %v", err)
 	}
 	// The first batch has moved the cursor back. Apply the last batch again to restore it.
-	if _, err := site.Apply(ctx, "bench", kept[len(kept)-1]); err != nil {
+	if _, err := site.Apply(ctx, "bench", applied[len(applied)-1]); err != nil {
 		t.Error(err)
 	}
 	intact()
@@ -234,7 +234,7 @@ func TestFullDisk(t *testing.T) {
 	if _, err := site.Apply(ctx, "bench", failed); err != nil {
 		t.Fatalf("with room: %v", err)
 	}
-	kept = append(kept, failed)
+	applied = append(applied, failed)
 	intact()
 }
 

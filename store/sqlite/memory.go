@@ -98,9 +98,9 @@ func (s *Site) KnownRefs(ctx context.Context, from string, urls ...string) iter.
 			yield(millrace.Ref{}, explain("refs of source "+from, err))
 			return
 		case len(urls) > 0:
-			err = s.heldOf(ctx, source, urls, yield)
+			err = s.refsOf(ctx, source, urls, yield)
 		default:
-			err = s.heldAll(ctx, source, yield)
+			err = s.allRefs(ctx, source, yield)
 		}
 		if err != nil {
 			yield(millrace.Ref{}, explain("refs of source "+from, err))
@@ -108,8 +108,8 @@ func (s *Site) KnownRefs(ctx context.Context, from string, urls ...string) iter.
 	}
 }
 
-// heldOf returns the refs of some names.
-func (s *Site) heldOf(ctx context.Context, source int64, names []string, yield func(millrace.Ref, error) bool) error {
+// refsOf returns the refs of some names.
+func (s *Site) refsOf(ctx context.Context, source int64, names []string, yield func(millrace.Ref, error) bool) error {
 	names = slices.Sorted(slices.Values(names))
 	for _, name := range slices.Compact(names) {
 		r := millrace.Ref{URL: name}
@@ -128,8 +128,8 @@ func (s *Site) heldOf(ctx context.Context, source int64, names []string, yield f
 	return nil
 }
 
-// heldAll returns every ref.
-func (s *Site) heldAll(ctx context.Context, source int64, yield func(millrace.Ref, error) bool) error {
+// allRefs returns every ref.
+func (s *Site) allRefs(ctx context.Context, source int64, yield func(millrace.Ref, error) bool) error {
 	for from, more := "", true; more; {
 		refs := make([]millrace.Ref, 0, chunk)
 		err := s.store.read.rows(ctx, `SELECT url, version, location, section FROM memory

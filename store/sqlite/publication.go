@@ -120,12 +120,12 @@ func (s *Site) generation(t *tx, c store.Config, now int64) (*generation, error)
 		}
 	}
 	if own != nil {
-		var shown uint64
-		err := t.row("SELECT seq FROM published WHERE log = ? ORDER BY number DESC LIMIT 1", []any{own.id}, &shown)
+		var published uint64
+		err := t.row("SELECT seq FROM published WHERE log = ? ORDER BY number DESC LIMIT 1", []any{own.id}, &published)
 		if err != nil && !absent(err) {
 			return nil, err
 		}
-		if last == nil || !record.Continues(last.earlier, own.epoch, shown) {
+		if last == nil || !record.Continues(last.earlier, own.epoch, published) {
 			return own, nil
 		}
 	}

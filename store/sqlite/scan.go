@@ -107,7 +107,7 @@ func (v *view) scan(ctx context.Context, s millrace.Scan, yield func(*millrace.P
 		}
 		left -= len(rows)
 		if len(rows) == 0 || s.Limit > 0 && left <= 0 || len(rows) < n && size <= chunkBytes {
-			return v.whole(ctx)
+			return v.checkCompacted(ctx)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func (v *view) Tags(ctx context.Context, proto, after string) iter.Seq2[millrace
 				}
 			}
 			if len(tags) < n {
-				if err := v.whole(ctx); err != nil {
+				if err := v.checkCompacted(ctx); err != nil {
 					yield(millrace.Tag{}, explain("tags of protocol "+proto, err))
 				}
 				return
@@ -219,7 +219,7 @@ func (v *view) everything(ctx context.Context, yield func(millrace.Change, error
 			}
 		}
 		if len(rows) < chunk {
-			return true, v.whole(ctx)
+			return true, v.checkCompacted(ctx)
 		}
 	}
 }

@@ -125,7 +125,7 @@ func TestUsagePlans(t *testing.T) {
 			}
 		}
 	}
-	told(t, s)
+	usageContents(t, s)
 	var statements []string
 	for q := range s.writer.stmts {
 		statements = append(statements, q)
@@ -146,8 +146,8 @@ func TestUsagePlans(t *testing.T) {
 	}
 }
 
-// told returns all sums and all top items of a store.
-func told(t *testing.T, s *Store) (list []string) {
+// usageContents returns all sums and all top items of a store.
+func usageContents(t *testing.T, s *Store) (list []string) {
 	t.Helper()
 	for _, per := range []store.Period{store.Day, store.Hour} {
 		for sum, err := range s.Sums(t.Context(), "main", store.SumQuery{Per: per}) {
@@ -203,7 +203,7 @@ func TestUsageFails(t *testing.T) {
 		if err := one.Record(t.Context(), "main", events); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(told(t, one), told(t, s)); diff != "" {
+		if diff := cmp.Diff(usageContents(t, one), usageContents(t, s)); diff != "" {
 			t.Fatalf("batch %d (-never failed +failed):\n%s", i, diff)
 		}
 	}

@@ -12,10 +12,10 @@ const (
 	tidyRows = 5000
 	// slack is the maximum time by which an event with a correct clock is in the future.
 	slack = 24 * time.Hour
-	// liveTops is the maximum number of items of a topic on the current day. keptTops is the
+	// liveTops is the maximum number of items of a topic on the current day. maxTops is the
 	// maximum on earlier days.
 	liveTops = 8192
-	keptTops = 2048
+	maxTops  = 2048
 )
 
 // Tidy implements [store.Usage].
@@ -152,7 +152,7 @@ func (s tidying) cutTops(ctx context.Context, site, today int64) error {
 	for _, day := range days {
 		most, after := liveTops, []string{}
 		if day != today && day != today+1 {
-			most, after = keptTops, []string{keepTexts, keepDays, markCut}
+			most, after = maxTops, []string{keepTexts, keepDays, markCut}
 		}
 		for topic := 1; topic < len(topics); topic++ {
 			if err := s.do(ctx, func(t *tx) error { return t.exec(cutTop, site, topic, day, most) }); err != nil {

@@ -139,7 +139,7 @@ func (v *view) entry(ctx context.Context, path string, bodies bool) (r row, err 
 		return v.log.store.read.row(ctx, q, []any{bodies, v.log.id, path, v.seq, v.log.entryID(v.seq)}, dest...)
 	})
 	if absent(err) || err == nil && path == "" {
-		if err := v.whole(ctx); err != nil {
+		if err := v.checkCompacted(ctx); err != nil {
 			return r, err
 		}
 		return r, millrace.ErrNotFound
@@ -155,9 +155,9 @@ func (v *view) gone() error {
 	return fmt.Errorf("%w: the view of sequence number %d was compacted", millrace.ErrConflict, v.seq)
 }
 
-// whole returns an error if Compact may have dropped rows of the view. Callers use it to find
+// checkCompacted returns an error if Compact may have dropped rows of the view. Callers use it to find
 // out whether a missing row was dropped.
-func (v *view) whole(ctx context.Context) error {
+func (v *view) checkCompacted(ctx context.Context) error {
 	var floor int64
 	err := v.log.store.read.row(ctx, "SELECT floor FROM log WHERE id = ?", []any{v.log.id}, &floor)
 	if absent(err) || err == nil && floor > v.seq {
@@ -215,7 +215,7 @@ func (v *view) Tag(ctx context.Context, proto, url string) (millrace.Tag, error)
 		t.value, err = v.log.store.decodeTag(readQuerier{ctx, v.log.store.read}, stored)
 	}
 	if absent(err) || err == nil && t.until <= v.seq {
-		if err = v.whole(ctx); err == nil {
+		if err = v.checkCompacted(ctx); err == nil {
 			err = millrace.ErrNotFound
 			if t.named {
 				err = millrace.ErrGone

@@ -74,7 +74,7 @@ func applyCases() []testCase {
 			p.Version = "v2"
 			want(f, "counts", f.apply(put(p)), millrace.Counts{Unchanged: 1})
 			want(f, "sequence number", f.siteHead().Site().Seq, seq)
-			want(f, "held", f.held(origin), set("/a=v2"))
+			want(f, "held", f.storedRefs(origin), set("/a=v2"))
 		}},
 		{"Counts counts visible changes", func(t *testing.T, f *fixture) {
 			f.puts("/a", "/b", "/c")
@@ -175,7 +175,7 @@ func applyCases() []testCase {
 			}
 			want(f, "pages", f.paths(v, millrace.Scan{}), set("/b"))
 			want(f, "count", v.Site().Pages, 1)
-			want(f, "held", f.held(origin), set("/b="))
+			want(f, "held", f.storedRefs(origin), set("/b="))
 			want(f, "again", f.apply(gone("/a")), millrace.Counts{Unchanged: 1})
 		}},
 		{"an invalid change rejects the whole batch", func(t *testing.T, f *fixture) {
@@ -207,7 +207,7 @@ func applyCases() []testCase {
 					t.Errorf("canceled after %d checks of its context: %v", calls, err)
 				}
 				want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/a"))
-				want(f, "held", f.held(origin), set("/a="))
+				want(f, "held", f.storedRefs(origin), set("/a="))
 			}
 			want(f, "after it", f.apply(put(article("/b", "b"))), millrace.Counts{Added: 1})
 		}},
@@ -219,22 +219,22 @@ func applyCases() []testCase {
 			want(f, "length", len(f.page(f.siteHead(), "/large").Blocks[1].Text), len(text)+1)
 		}},
 		{"unusual URLs are stored", func(t *testing.T, f *fixture) {
-			odd := []string{
+			unusual := []string{
 				"/", "/?q=1&r=%20", "/%E2%82%AC/%F0%9F%98%80", "/a%00b", "/a'b\"c", "/a;b,c=d", "/A", "/a", "/a/", "/a/b?x=/y",
 				"/%", "/_%_", "/" + strings.Repeat("x", 8000), "/漢字", "/a b",
 			}
 			var batch []millrace.Change
-			for _, u := range odd {
+			for _, u := range unusual {
 				batch = append(batch, put(article(u, "Text of "+u)))
 			}
-			want(f, "counts", f.apply(batch...), millrace.Counts{Added: len(odd)})
+			want(f, "counts", f.apply(batch...), millrace.Counts{Added: len(unusual)})
 			v := f.siteHead()
-			for _, u := range odd {
+			for _, u := range unusual {
 				want(f, u, f.page(v, base+u[1:]).Blocks[1].Text, "Text of "+u)
 			}
-			want(f, "how many", len(f.paths(v, millrace.Scan{})), len(odd))
-			want(f, "number of stored refs", len(f.held(origin)), len(odd))
-			want(f, "again", f.apply(batch...), millrace.Counts{Unchanged: len(odd)})
+			want(f, "how many", len(f.paths(v, millrace.Scan{})), len(unusual))
+			want(f, "number of stored refs", len(f.storedRefs(origin)), len(unusual))
+			want(f, "again", f.apply(batch...), millrace.Counts{Unchanged: len(unusual)})
 		}},
 	}
 }

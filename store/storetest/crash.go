@@ -150,7 +150,7 @@ func (f *fixture) verifyCrash(pages map[string]string, done, acked int) int {
 			}
 		}
 	}
-	got, held := make(map[string]string), make(map[string]string)
+	got, stored := make(map[string]string), make(map[string]string)
 	for p, err := range f.siteHead().Scan(f.Context(), millrace.Scan{Bodies: true}) {
 		if err != nil {
 			f.Fatalf("scan: %v", err)
@@ -161,11 +161,11 @@ func (f *fixture) verifyCrash(pages map[string]string, done, acked int) int {
 		if err != nil {
 			f.Fatalf("held: %v", err)
 		}
-		held[ref.URL] = ref.Version
+		stored[ref.URL] = ref.Version
 		want(f, "original of "+ref.URL, f.original(origin, ref.URL), ref.Version)
 	}
 	want(f, fmt.Sprint("after batch ", now), got, pages)
-	want(f, fmt.Sprint("held after batch ", now), held, pages)
+	want(f, fmt.Sprint("held after batch ", now), stored, pages)
 	if _, _, err := f.pub.Published(f.Context()); !errors.Is(err, millrace.ErrNotFound) {
 		v, _ := f.published(f.pub)
 		f.paths(v, millrace.Scan{Bodies: true})

@@ -82,13 +82,13 @@ func (f *fixture) paths(v millrace.View, s millrace.Scan) []string {
 	return paths
 }
 
-// held returns the stored refs of a source as path=version.
-func (f *fixture) held(from string, urls ...string) []string {
+// storedRefs returns the stored refs of a source as path=version.
+func (f *fixture) storedRefs(from string, urls ...string) []string {
 	f.Helper()
 	list := []string{}
 	for r, err := range f.site.KnownRefs(f.Context(), from, urls...) {
 		if err != nil {
-			f.Fatalf("held: %v", err)
+			f.Fatalf("stored refs: %v", err)
 		}
 		list = append(list, relative(r.URL)+"="+r.Version)
 	}

@@ -22,7 +22,7 @@ func lifeCases() []testCase {
 			f.apply(gone("/a"))
 			f.publish(f.pub)
 			v := f.head()
-			site, pages, tags, held := v.Site(), f.paths(v, millrace.Scan{Order: millrace.ByPublished}), f.tags(v, "one", ""), f.held(origin)
+			site, pages, tags, refs := v.Site(), f.paths(v, millrace.Scan{Order: millrace.ByPublished}), f.tags(v, "one", ""), f.storedRefs(origin)
 			of := f.siteHead().Site()
 			f.reopen()
 			v = f.headOf(f.pub)
@@ -30,7 +30,7 @@ func lifeCases() []testCase {
 			want(f, "pages", f.paths(v, millrace.Scan{Order: millrace.ByPublished}), pages)
 			want(f, "tags", f.tags(v, "one", ""), tags)
 			want(f, "site", f.siteHead().Site(), of)
-			want(f, "held", f.held(origin), held)
+			want(f, "held", f.storedRefs(origin), refs)
 			v, _ = f.published(f.pub)
 			want(f, "published", v.Site(), site)
 		}},

@@ -27,15 +27,15 @@ func mergeCases() []testCase {
 		{"plain text that equals the stored content keeps its blocks", func(t *testing.T, f *fixture) {
 			rich := article("/a", "text")
 			f.apply(put(rich))
-			thin := &millrace.Page{
+			partial := &millrace.Page{
 				URL: base + "a", Known: millrace.FieldContent, Detail: millrace.DetailText,
 				Blocks: []millrace.Block{{Type: millrace.TextBlock, Text: rich.Text()}},
 			}
-			want(f, "same", f.from(other, put(thin)), millrace.Counts{Unchanged: 1})
+			want(f, "same", f.from(other, put(partial)), millrace.Counts{Unchanged: 1})
 			want(f, "detail", f.page(f.siteHead(), "/a").Detail, millrace.DetailBlocks)
-			thin = thin.Clone()
-			thin.Blocks = []millrace.Block{{Type: millrace.TextBlock, Text: "Something else"}}
-			want(f, "other", f.from(other, put(thin)), millrace.Counts{Updated: 1})
+			partial = partial.Clone()
+			partial.Blocks = []millrace.Block{{Type: millrace.TextBlock, Text: "Something else"}}
+			want(f, "other", f.from(other, put(partial)), millrace.Counts{Updated: 1})
 			want(f, "detail", f.page(f.siteHead(), "/a").Detail, millrace.DetailText)
 			want(f, "refill", f.apply(put(article("/a", "Something else"))), millrace.Counts{Updated: 1})
 			want(f, "detail", f.page(f.siteHead(), "/a").Detail, millrace.DetailBlocks)
@@ -44,7 +44,7 @@ func mergeCases() []testCase {
 			p := &millrace.Page{URL: base + "a", Section: "docs", Known: millrace.FieldSection, Version: "v"}
 			want(f, "counts", f.apply(put(p)), millrace.Counts{Unchanged: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set())
-			want(f, "held", f.held(origin), set("/a=v"))
+			want(f, "held", f.storedRefs(origin), set("/a=v"))
 			f.from(other, put(article("/a", "text")))
 			want(f, "now it adds to an existing page", f.apply(put(p)), millrace.Counts{Updated: 1})
 			want(f, "section", f.page(f.siteHead(), "/a").Section, "docs")

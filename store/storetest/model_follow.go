@@ -52,11 +52,11 @@ func (g *generations) follow(what string, r *follower, v millrace.View, exp look
 			}
 			continue
 		}
-		shown := g.page(v, c.URL)
-		if m := r.modified[id]; !shown.Modified.After(m) && (had || r.deleted[id].After(g.horizon)) {
-			g.Errorf("%s: %s changed at %v after %v", what, id, shown.Modified, m)
+		visible := g.page(v, c.URL)
+		if m := r.modified[id]; !visible.Modified.After(m) && (had || r.deleted[id].After(g.horizon)) {
+			g.Errorf("%s: %s changed at %v after %v", what, id, visible.Modified, m)
 		}
-		r.look[id], r.modified[id] = describe(shown), shown.Modified
+		r.look[id], r.modified[id] = describe(visible), visible.Modified
 	}
 	want(g.fixture, what+": what the changes led to", r.look, exp)
 	for page, err := range v.Scan(g.Context(), millrace.Scan{}) {

@@ -15,7 +15,7 @@ func nameCases() []testCase {
 			p.Version = "v"
 			f.apply(alias(base+"a/index.html", p))
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/a/"))
-			want(f, "held", f.held(origin), set("/a/index.html=v"))
+			want(f, "held", f.storedRefs(origin), set("/a/index.html=v"))
 			want(f, "deleted by its name", f.apply(gone("/a/index.html")), millrace.Counts{Deleted: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set())
 		}},
@@ -24,7 +24,7 @@ func nameCases() []testCase {
 			dup := &millrace.Page{URL: base + "main", Version: "d1"}
 			want(f, "counts", f.apply(alias(base+"dup", dup)), millrace.Counts{Unchanged: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/main"))
-			want(f, "held", f.held(origin), set("/dup=d1", "/main="))
+			want(f, "held", f.storedRefs(origin), set("/dup=d1", "/main="))
 			want(f, "without the duplicate", f.apply(gone("/dup")), millrace.Counts{Unchanged: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/main"))
 		}},
@@ -44,18 +44,18 @@ func nameCases() []testCase {
 			}
 			f.apply(named("/1", "v1", "first"), named("/2", "v2", "second"))
 			f.apply(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/2"}})
-			want(f, "the content may be from the deleted name", f.held(origin), set("/1="))
+			want(f, "the content may be from the deleted name", f.storedRefs(origin), set("/1="))
 			f.apply(named("/1", "v1", "first"))
 			want(f, "text", f.page(f.siteHead(), "/x").Text(), "Heading\n\nfirst")
 			f.apply(named("/3", "v3", "third"), millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/1"}})
-			want(f, "a name in the same batch is not fetched again", f.held(origin), set("/3=v3"))
+			want(f, "a name in the same batch is not fetched again", f.storedRefs(origin), set("/3=v3"))
 		}},
 		{"a duplicate does not keep a page, and is fetched again", func(t *testing.T, f *fixture) {
 			f.puts("/main")
 			f.apply(alias("/dup", &millrace.Page{URL: base + "main", Version: "d1"}))
 			want(f, "the page is deleted", f.apply(gone("/main")), millrace.Counts{Deleted: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set())
-			want(f, "held", f.held(origin), set())
+			want(f, "held", f.storedRefs(origin), set())
 			f.apply(alias("/file", article("/x", "text")), alias("/x", &millrace.Page{URL: base + "x"}))
 			want(f, "a duplicate with the page's own name", f.apply(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: "/file"}}), millrace.Counts{Deleted: 1})
 		}},
@@ -64,7 +64,7 @@ func nameCases() []testCase {
 			f.from(other, alias(base+"a", &millrace.Page{URL: base + "a"}), alias(base+"old", &millrace.Page{URL: base + "b"}))
 			f.from(other, gone("/a"), gone("/old"))
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set("/a", "/b"))
-			want(f, "held", f.held(other), set())
+			want(f, "held", f.storedRefs(other), set())
 		}},
 		{"names of a source are stored unchanged", func(t *testing.T, f *fixture) {
 			f.apply(alias("/a/", article("/a/", "text")), alias(base+"b", article("/b", "text")), alias("urn:c", article("/c", "text")))
@@ -81,7 +81,7 @@ func nameCases() []testCase {
 			f.puts("/a", "/b")
 			f.from(other, put(article("/a", "Text of /a")), put(article("/b", "Text of /b")), alias(base+"dup", &millrace.Page{URL: base + "a"}))
 			f.apply(gone("/a"))
-			want(f, "held", f.held(other), set("/b="))
+			want(f, "held", f.storedRefs(other), set("/b="))
 		}},
 		{"a page is deleted when its last name moves to another page", func(t *testing.T, f *fixture) {
 			f.apply(alias(base+"file.html", article("/old", "text")))
@@ -129,9 +129,9 @@ func nameCases() []testCase {
 				got = append(got, r.URL)
 			}
 			want(f, "order", got, urls)
-			want(f, "some", f.held(origin, base+"a", base+"unknown", base), set("/=v of "+base, "/a=v of "+base+"a"))
-			want(f, "another source", f.held(other), set())
-			want(f, "some of another source", f.held(other, base+"a"), set())
+			want(f, "some", f.storedRefs(origin, base+"a", base+"unknown", base), set("/=v of "+base, "/a=v of "+base+"a"))
+			want(f, "another source", f.storedRefs(other), set())
+			want(f, "some of another source", f.storedRefs(other, base+"a"), set())
 		}},
 		{"a Put without a page only updates the ref", func(t *testing.T, f *fixture) {
 			f.puts("/a")
@@ -145,7 +145,7 @@ func nameCases() []testCase {
 			}
 			c.URL = base + "unknown"
 			f.apply(c)
-			want(f, "of an absent page", f.held(origin), set("/a=304"))
+			want(f, "of an absent page", f.storedRefs(origin), set("/a=304"))
 		}},
 		{"a cursor is stored with its batch", func(t *testing.T, f *fixture) {
 			cursor := func() millrace.Cursor {

@@ -34,13 +34,13 @@ func (m *model) put(from, ref string, p *millrace.Page) {
 	old, known := names[ref]
 	id := relative(p.URL)
 	names[ref] = name{id, p.Known == 0, string(p.Original)}
-	held := m.raw[id]
-	if p.Known != 0 && (held != nil || p.Known&(millrace.FieldTitle|millrace.FieldContent) != 0) {
+	stored := m.raw[id]
+	if p.Known != 0 && (stored != nil || p.Known&(millrace.FieldTitle|millrace.FieldContent) != 0) {
 		in := *p
 		in.URL = id
-		merged, _ := millrace.Merge(held, &in)
-		if merged.HTMLSize = in.HTMLSize; held != nil {
-			merged.HTMLSize = in.HTMLSize.Or(held.HTMLSize)
+		merged, _ := millrace.Merge(stored, &in)
+		if merged.HTMLSize = in.HTMLSize; stored != nil {
+			merged.HTMLSize = in.HTMLSize.Or(stored.HTMLSize)
 		}
 		m.raw[id] = merged
 	}
@@ -70,13 +70,13 @@ func (m *model) remove(from, ref string) {
 	}
 }
 
-// drop removes a name of a page. brought is the page in the batch.
-func (m *model) drop(from, id, brought string) {
+// drop removes a name of a page. except is the page in the batch.
+func (m *model) drop(from, id, except string) {
 	left := false
 	for ref, claimed := range m.names[from] {
 		if claimed.id == id && !claimed.mute {
 			left = true
-			if ref != brought {
+			if ref != except {
 				claimed.original = "" // the source must fetch it again
 				m.names[from][ref] = claimed
 			}
@@ -94,8 +94,8 @@ func (m *model) drop(from, id, brought string) {
 func (m *model) look(v millrace.Visibility) look {
 	l := make(look)
 	for id, p := range m.raw {
-		if shown, ok := v.Apply(p); ok {
-			l[id] = describe(shown)
+		if visible, ok := v.Apply(p); ok {
+			l[id] = describe(visible)
 		}
 	}
 	return l

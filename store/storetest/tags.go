@@ -28,11 +28,11 @@ func tagger(proto string) millrace.Tagger {
 // slashes returns a tagger of protocol one, in which /a and /a/ share a name and /a is first.
 func slashes() millrace.Tagger {
 	t := tagger("one")
-	t.Rivals = func(identity string) (before, after []string) {
-		if trimmed, ok := strings.CutSuffix(identity, "/"); ok {
+	t.Rivals = func(pagePath string) (before, after []string) {
+		if trimmed, ok := strings.CutSuffix(pagePath, "/"); ok {
 			return []string{trimmed}, nil
 		}
-		return nil, []string{identity + "/"}
+		return nil, []string{pagePath + "/"}
 	}
 	return t
 }

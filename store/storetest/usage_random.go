@@ -16,11 +16,11 @@ import (
 
 // usageModel is a simple model of the stored usage.
 type usageModel struct {
-	events []store.Event // all stored events
-	sums   map[store.Sum]store.Counts
-	whole  map[time.Time]bool // days without stored hours
-	tops   map[store.Topic]map[string]store.TopItem
-	next   uint64
+	events    []store.Event // all stored events
+	sums      map[store.Sum]store.Counts
+	dailyOnly map[time.Time]bool // days without stored hours
+	tops      map[store.Topic]map[string]store.TopItem
+	next      uint64
 }
 
 func (m *usageModel) record(events []store.Event) {
@@ -31,7 +31,7 @@ func (m *usageModel) record(events []store.Event) {
 		m.count(e)
 		day := e.Time.Truncate(24 * time.Hour)
 		per := []store.Period{store.Day, store.Hour}
-		if m.whole[day] {
+		if m.dailyOnly[day] {
 			per = per[:1]
 		}
 		for _, p := range per {
@@ -98,7 +98,7 @@ func (m *usageModel) tidy(events, hours, now time.Time) {
 	for k := range maps.Clone(m.sums) {
 		day := k.Start.Truncate(24 * time.Hour)
 		if end := day.Add(24 * time.Hour); k.Per == store.Hour && (!end.After(hours) || day.After(now)) {
-			m.whole[day] = true
+			m.dailyOnly[day] = true
 			delete(m.sums, k)
 		}
 	}
@@ -108,7 +108,7 @@ func (m *usageModel) tidy(events, hours, now time.Time) {
 func (m *usageModel) list(per store.Period) []store.Sum {
 	list := []store.Sum{}
 	for k, c := range m.sums {
-		if k.Per == per || k.Per == store.Day && m.whole[k.Start] {
+		if k.Per == per || k.Per == store.Day && m.dailyOnly[k.Start] {
 			k.Counts = c
 			list = append(list, k)
 		}
@@ -145,7 +145,7 @@ func randomEvents(rng *rand.Rand, now time.Time) []store.Event {
 func randomUsage(seed uint64) testCase {
 	return testCase{fmt.Sprint("random use ", seed), func(t *testing.T, f *fixture) {
 		rng := rand.New(rand.NewPCG(seed, 3))
-		m := &usageModel{sums: make(map[store.Sum]store.Counts), whole: make(map[time.Time]bool), tops: make(map[store.Topic]map[string]store.TopItem)}
+		m := &usageModel{sums: make(map[store.Sum]store.Counts), dailyOnly: make(map[time.Time]bool), tops: make(map[store.Topic]map[string]store.TopItem)}
 		steps := 120
 		if testing.Short() {
 			steps = 40

@@ -42,7 +42,7 @@ type Transaction interface {
 // Apply applies a batch of changes to a site; see [store.Site]. names are the names of the
 // site's caller.
 func Apply(ctx context.Context, tx Transaction, batch []millrace.Change, names Names, now time.Time) (millrace.Counts, error) {
-	a := &application{Transaction: tx, names: names, now: now, orphans: make(map[string]int), brought: make(map[string]bool)}
+	a := &application{Transaction: tx, names: names, now: now, orphans: make(map[string]int), inBatch: make(map[string]bool)}
 	for i := range batch {
 		err := ctx.Err()
 		if err == nil {
@@ -68,7 +68,7 @@ type application struct {
 	// settle checks whether each page has another name.
 	orphans map[string]int
 	order   []string
-	brought map[string]bool // names whose page is in the batch
+	inBatch map[string]bool // names whose page is in the batch
 }
 
 func (a *application) apply(c *millrace.Change) error {
@@ -116,7 +116,7 @@ func (a *application) apply(c *millrace.Change) error {
 func (a *application) put(c *millrace.Change, r *Ref) error {
 	in := *c.Page
 	in.URL = a.names.Path(cmp.Or(in.URL, c.URL))
-	a.brought[c.URL] = true
+	a.inBatch[c.URL] = true
 	r.Path, r.Alias, r.Version = in.URL, in.Known == 0, cmp.Or(in.Version, r.Version)
 	r.KeepOriginal = false
 	if len(in.Original) <= millrace.MaxOriginal {
@@ -158,7 +158,7 @@ func (a *application) settle() error {
 	var gone []string
 	for _, path := range a.order {
 		for _, name := range left[path] {
-			if a.brought[name] {
+			if a.inBatch[name] {
 				continue
 			}
 			// The content may be from the deleted name: fetch it again.

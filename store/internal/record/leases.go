@@ -47,10 +47,10 @@ func (s Leases) Acquire(ctx context.Context, name, holder string, d time.Duratio
 	}
 	err = s.of(name).Update(ctx, func(is *lease) error {
 		now := s.Now().UTC()
-		if held := is.holds(now); held && is.Holder != holder {
+		if active := is.holds(now); active && is.Holder != holder {
 			l = store.Lease{Name: name, Holder: is.Holder, Fence: is.Fence, Expires: is.Expires}
 			return millrace.Coded("lease-held", fmt.Errorf("lease %s: %w: held by %s", name, millrace.ErrConflict, is.Holder))
-		} else if !held {
+		} else if !active {
 			is.Fence++
 		}
 		is.Holder, is.Expires, is.Duration = holder, now.Add(d).Truncate(time.Millisecond), d

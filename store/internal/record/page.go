@@ -64,7 +64,7 @@ func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) 
 		return old, Same, err
 	}
 	size := in.HTMLSize.Or(old.HTMLSize)
-	stays := func(e Entry) (Entry, Outcome, error) {
+	unchanged := func(e Entry) (Entry, Outcome, error) {
 		if e.HTMLSize == size {
 			return e, Same, nil
 		}
@@ -73,7 +73,7 @@ func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) 
 	}
 	given := Entry{Meta: names.Store(EncodeMeta(in)), Blocks: names.Store(blocks), HTMLSize: size}
 	if old.Present && string(given.Meta) == string(old.Meta) && string(given.Blocks) == string(old.Blocks) {
-		return stays(old) // unchanged, without decoding the stored page
+		return unchanged(old) // unchanged, without decoding the stored page
 	}
 	if !old.Present {
 		if in.Known&(millrace.FieldTitle|millrace.FieldContent) == 0 {
@@ -100,7 +100,7 @@ func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) 
 	}
 	p, changed := millrace.Merge(before, in)
 	if !changed {
-		return stays(old)
+		return unchanged(old)
 	}
 	e := Entry{Present: true, Meta: EncodeMeta(p), HTMLSize: size}
 	if e.Blocks, err = EncodeBlocks(p.Blocks); err != nil {
