@@ -115,22 +115,22 @@ func (o *source) original(ctx context.Context, ref millrace.Ref) ([]byte, *extra
 	return o.Origin.Original(ctx, ref)
 }
 
-// lastScan returns the last scan of the source, and whether a later one failed. It returns nil
-// before the first scan.
-func (o *source) lastScan() *dashboard.SourceScan {
+// lastScan returns the last scan of the source, and whether a later one failed. Before the first
+// scan, it returns only the pages that an earlier process skipped, or nil if there are none.
+func (o *source) lastScan(ctx context.Context) (*dashboard.SourceScan, error) {
 	last, failure := o.Last(), o.Failure()
-	if last == nil && failure == nil {
-		return nil
-	}
 	l := &dashboard.SourceScan{As: o.Kind}
+	var err error
+	if l.Skipped, l.SkippedN, err = o.Skipped(ctx); err != nil || last == nil && failure == nil && l.SkippedN == 0 {
+		return nil, err
+	}
 	if last != nil {
-		r := last.Report
-		l.Time, l.As, l.Counts, l.Requested, l.Skipped, l.SkippedN = last.Time, last.Kind, r.Counts, r.Asked, r.Skipped, r.SkippedN
+		l.Time, l.As, l.Counts, l.Requested = last.Time, last.Kind, last.Report.Counts, last.Report.Asked
 	}
 	if failure != nil {
 		l.Time, l.Err = failure.Time, failure.Err
 	}
-	return l
+	return l, nil
 }
 
 // keysPasswordCommand creates a password for the dashboard.

@@ -87,7 +87,7 @@ func TestDashboardOwnRequests(t *testing.T) {
 		t.Fatal("the password does not open the dashboard")
 	}
 	get(t, s.url+"llm-pages.json", "User-Agent", "millrace/1.0 (+https://example.com/bot)")
-	if _, text := o.send("protocols", "protocols", url.Values{"protocol": {"tct-01"}}); !strings.Contains(text, "at the public address") || strings.Contains(text, `data-check="inside"`) {
+	if _, text := o.send("protocols", "protocols", url.Values{"protocol": {"tct-01"}}); !strings.Contains(text, `data-check="public"`) {
 		t.Errorf("not checked at the public address:\n%s", text)
 	}
 	get(t, s.url+"llm-pages.json", "User-Agent", "GPTBot/1.2")

@@ -105,10 +105,14 @@ func (c *serveCommand) ready(ctx context.Context, s *service, start time.Time) e
 		Site: now.Base, URL: s.docs, Pages: now.Pages, Listed: counts.Listed, Archives: counts.Archives, Hidden: counts.Hidden,
 		Skipped: []mirror.Skip{}, Seconds: time.Since(start).Seconds(),
 	}
-	skipped := 0
 	if l := s.source.Last(); l != nil {
-		r.As, r.Skipped, skipped = l.Kind, append(r.Skipped, l.Report.Skipped...), l.Report.SkippedN
+		r.As = l.Kind
 	}
+	skips, skipped, err := s.source.Skipped(ctx)
+	if err != nil && ctx.Err() == nil {
+		return err
+	}
+	r.Skipped = append(r.Skipped, skips...)
 	if counts.Archives+counts.Hidden+skipped > 0 {
 		s.p.log.Info("not all pages are in lists", "listed", counts.Listed, "archives", counts.Archives, "hidden", counts.Hidden, "skipped", skipped)
 	}

@@ -294,11 +294,11 @@ func seeded(t *testing.T) *SiteOptions {
 	t.Helper()
 	h := newHandbook(t, "https://handbook.test/", false)
 	seed(t, h, 35)
-	h.LastScan = func() *SourceScan {
+	h.LastScan = func(context.Context) (*SourceScan, error) {
 		return &SourceScan{
 			Time: seedTime.Add(-4 * time.Minute), As: "folder", Counts: millrace.Counts{}, Requested: 7, SkippedN: 2,
 			Skipped: []mirror.Skip{{URL: "https://handbook.test/draft.html", Reason: "noindex"}, {URL: "https://handbook.test/<b>x.html", Reason: "no content"}},
-		}
+		}, nil
 	}
 	table, err := bots.New(&bots.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -76,7 +76,10 @@ var outcomes = []outcomeCount{
 func (d *Dashboard) errors(r *http.Request) (*reply, error) {
 	p := &errorsPage{Recorded: d.site.Usage != nil, Span: d.period(r), Reason: r.URL.Query().Get("reason")}
 	if d.site.LastScan != nil {
-		p.Scan = d.site.LastScan()
+		var err error
+		if p.Scan, err = d.site.LastScan(r.Context()); err != nil {
+			return nil, err
+		}
 	}
 	if p.Scan != nil {
 		if err := p.skips(r.URL.Query().Get("part")); err != nil {

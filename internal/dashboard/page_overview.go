@@ -73,7 +73,10 @@ func (d *Dashboard) overview(r *http.Request) (*reply, error) {
 	ctx := r.Context()
 	p := &overviewPage{Rows: len(d.site.Protocols), Silent: d.site.Usage == nil}
 	if d.site.LastScan != nil {
-		p.Scan = d.site.LastScan()
+		var err error
+		if p.Scan, err = d.site.LastScan(ctx); err != nil {
+			return nil, err
+		}
 	}
 	p.Edition = d.edition()
 	if err := d.pageCounts(ctx, p); err != nil {

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -90,7 +91,7 @@ func TestServicePagesOfStrangers(t *testing.T) {
 		look.Skipped = append(look.Skipped, mirror.Skip{URL: u, Reason: "page " + u + " of " + evil})
 	}
 	look.SkippedN = len(look.Skipped)
-	h.LastScan = func() *SourceScan { return look }
+	h.LastScan = func(context.Context) (*SourceScan, error) { return look, nil }
 	if _, hash := store.NewKey(); h.store.Keys().Add(t.Context(), store.Key{Name: `<script>"'&`, Hash: hash, Scopes: []millrace.Scope{millrace.ScopeRead}}) != nil {
 		t.Fatal("no key")
 	}

@@ -42,8 +42,9 @@ type SiteOptions struct {
 	Off         []Off               // protocols that are off
 	Access      *AccessSettings     // nil = unknown
 
-	// LastScan returns the last scan of the source; nil = none yet.
-	LastScan func() *SourceScan
+	// LastScan returns the last scan of the source; nil = none yet. Without a scan by this process,
+	// it has only the pages that an earlier one skipped.
+	LastScan func(context.Context) (*SourceScan, error)
 	// Dropped returns the number of events lost since the start; it may be nil.
 	Dropped func() uint64
 	// Lags returns the backlog of each receiver of events; it may be nil.

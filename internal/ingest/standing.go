@@ -22,21 +22,36 @@ const (
 	standingTime = 30 * 24 * time.Hour // a page that no scan reports for that long has disappeared
 )
 
+// Skipped returns the skipped pages of the site, and their total number. Before the first scan of
+// this process, they are those of an earlier process.
+func (o *Origin) Skipped(ctx context.Context) ([]mirror.Skip, int, error) {
+	if last := o.Last(); last != nil {
+		return last.Report.Skipped, last.Report.SkippedN, nil
+	}
+	list, err := o.standing().Load(ctx)
+	skips := make([]mirror.Skip, len(list))
+	for i, s := range list {
+		skips[i] = s.Skip
+	}
+	return skips, len(skips), err
+}
+
+// standing returns the record of skipped pages in the store.
+func (o *Origin) standing() state.JSON[[]standingSkip] {
+	return state.JSON[[]standingSkip]{State: o.Store.State(), Namespace: o.Name, Key: "skipped pages"}
+}
+
 // keepSkips adds to a report the pages that earlier scans skipped, until they are read or
 // disappear. A scan of a live site only reports pages that have changed; a scan of a folder reports
 // all pages.
 func (o *Origin) keepSkips(ctx context.Context, site store.Site, report *mirror.Report) error {
-	if !o.Live() {
-		return nil
-	}
 	view, err := site.Head(ctx)
 	if err != nil && !errors.Is(err, millrace.ErrNotFound) {
 		return err
 	}
 	now := time.Now().UTC().Truncate(24 * time.Hour)
 	var earlier []mirror.Skip
-	record := state.JSON[[]standingSkip]{State: o.Store.State(), Namespace: o.Name, Key: "skipped pages"}
-	err = record.Update(ctx, func(list *[]standingSkip) error {
+	err = o.standing().Update(ctx, func(list *[]standingSkip) error {
 		next, reported := []standingSkip(nil), make(map[string]bool, len(report.Skipped))
 		for _, s := range report.Skipped[:min(len(report.Skipped), maxStanding)] {
 			reported[s.URL] = true
@@ -44,7 +59,7 @@ func (o *Origin) keepSkips(ctx context.Context, site store.Site, report *mirror.
 		}
 		earlier = nil
 		for _, s := range *list {
-			if reported[s.URL] || now.Sub(s.Seen) > standingTime || len(next) == maxStanding {
+			if !o.Live() || reported[s.URL] || now.Sub(s.Seen) > standingTime || len(next) == maxStanding {
 				continue
 			}
 			if view != nil {

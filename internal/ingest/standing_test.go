@@ -49,6 +49,7 @@ func (s *onceSkipped) Page(context.Context, millrace.Ref) (*millrace.Page, error
 func TestSkipsStand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st, site := memory.New(nil), &onceSkipped{base: "https://skips.test/"}
+		last := 0
 		scan := func() (skipped int) {
 			t.Helper()
 			o := &ingest.Origin{Store: st, Name: site.base, From: site.base + " test", Base: site.base, Logger: slog.New(slog.DiscardHandler)}
@@ -57,10 +58,15 @@ func TestSkipsStand(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			before, n, err := o.Skipped(t.Context())
+			if err != nil || n != last || len(before) != n {
+				t.Errorf("before the scan: %d pages skipped, %v; want %d", n, err, last)
+			}
 			r, err := o.Sync(t.Context(), stored)
 			if err != nil || len(r.Skipped) != r.SkippedN {
 				t.Fatalf("%+v, %v", r, err)
 			}
+			last = r.SkippedN
 			return r.SkippedN
 		}
 		for i, step := range []struct {
