@@ -231,7 +231,7 @@ func TestRealBesideStatic(t *testing.T) {
 			negotiates(t, server, url, url+"about/", string(before))
 
 			out := filepath.Join(t.TempDir(), "out")
-			built(t, html, out, url)
+			built(t, html, out, url, "--complete")
 			sameThere(t, url, direct, out)
 			sameLinks(t, url, direct)
 			if d := cmp.Diff([]string{}, brokenIn(t, url, besideProtocols(server)...)); d != "" {
