@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -180,7 +181,7 @@ func TestRealUpKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
+	dir, names := t.TempDir(), listed(t, filepath.Join(root, "etc"))
 	args := []string{url, "--config", filepath.Join(dir, "millrace.yaml"), "--listen", "127.0.0.1:" + freePort(t), "--allow-private", "--apply", "nginx", "--root", root}
 	for _, awaited := range []string{"etc/millrace/applied/nginx.json", "etc/millrace/applied/nginx-1-default", "etc/nginx/snippets/millrace.conf"} {
 		c := asProcess(t.Context(), t, append([]string{"up"}, args...)...)
@@ -208,8 +209,8 @@ func TestRealUpKilled(t *testing.T) {
 		if d := cmp.Diff(string(before), string(after)); err != nil || d != "" {
 			t.Errorf("%s: %v %s", awaited, err, d)
 		}
-		if left, err := filepath.Glob(root + "/etc/*/*/*millrace*"); err != nil || len(left) > 0 {
-			t.Errorf("%s: %v %q", awaited, err, left)
+		if d := cmp.Diff(names, listed(t, filepath.Join(root, "etc"))); d != "" {
+			t.Errorf("%s: %s", awaited, d)
 		}
 		if code, _, _ := get(t, url); code != http.StatusOK {
 			t.Errorf("%s: the site: %d", awaited, code)
@@ -219,6 +220,19 @@ func TestRealUpKilled(t *testing.T) {
 	if code != -1 || len(u.Applied) != 1 {
 		t.Errorf("exit %d: %s", code, u.errs)
 	}
+}
+
+// listed returns all files and folders below a folder.
+func listed(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(name string, _ fs.DirEntry, err error) error {
+		names = append(names, name)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
 }
 
 // systemd accepts the service that up writes. Below a root, it is not started.

@@ -164,7 +164,7 @@ func (a *Applier) Prepare(ctx context.Context) (applied bool, err error) {
 		return false, a.denied(err)
 	}
 	a.now = journal{}
-	if err := errors.Join(a.folder(filepath.Dir(a.journal())), a.save()); err != nil {
+	if err := errors.Join(a.note(filepath.Dir(a.journal())), a.folders(), a.save()); err != nil {
 		return false, a.denied(errors.Join(err, a.undo(ctx, false)))
 	}
 	if a.now.Changes, err = a.plan(ctx); err == nil {
@@ -185,18 +185,25 @@ func (a *Applier) denied(err error) error {
 	return fmt.Errorf("apply %s: %w", a.program, err)
 }
 
-// folder creates a folder and its parents, and notes them.
-func (a *Applier) folder(dir string) error {
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+// note notes a folder that does not exist, and such parents.
+func (a *Applier) note(dir string) error {
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) || slices.Contains(a.now.Folders, dir) {
 		return err
 	}
-	if err := a.folder(filepath.Dir(dir)); err != nil {
-		return err
-	}
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	if err := a.note(filepath.Dir(dir)); err != nil {
 		return err
 	}
 	a.now.Folders = append(a.now.Folders, dir)
+	return nil
+}
+
+// folders creates the noted folders.
+func (a *Applier) folders() error {
+	for _, dir := range a.now.Folders {
+		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // servers read them
+			return err
+		}
+	}
 	return nil
 }
 
@@ -248,13 +255,14 @@ func (a *Applier) Apply(ctx context.Context, check func(ctx context.Context) err
 	return millrace.Coded("apply-undone", a.denied(fmt.Errorf("%w; all changes were undone", err)))
 }
 
-// change keeps copies, writes the journal and then the files.
+// change writes the journal, then copies and then the files.
 func (a *Applier) change() error {
+	copies := map[string][]byte{}
 	for i := range a.now.Changes {
 		c := &a.now.Changes[i]
 		sum := sha256.Sum256(c.data)
 		c.Sum = hex.EncodeToString(sum[:])
-		if err := a.folder(filepath.Dir(c.File)); err != nil {
+		if err := a.note(filepath.Dir(c.File)); err != nil {
 			return err
 		}
 		old, err := os.ReadFile(c.File)
@@ -265,12 +273,15 @@ func (a *Applier) change() error {
 			return err
 		}
 		c.Copy = filepath.Join(filepath.Dir(a.journal()), a.program+"-"+strconv.Itoa(i)+"-"+filepath.Base(c.File))
-		if err := write(c.Copy, old); err != nil {
+		copies[c.Copy] = old
+	}
+	if err := errors.Join(a.save(), a.folders()); err != nil {
+		return err
+	}
+	for name, old := range copies {
+		if err := write(name, old); err != nil {
 			return err
 		}
-	}
-	if err := a.save(); err != nil {
-		return err
 	}
 	for _, c := range a.now.Changes {
 		if err := write(c.File, c.data); err != nil {
@@ -328,13 +339,13 @@ func (a *Applier) undo(ctx context.Context, reload bool) error {
 			err = fmt.Errorf("the files are restored, but the reload failed: %w", err)
 		}
 	}
-	names := []string{a.journal()}
+	var names []string // the journal last
 	for _, c := range a.now.Changes {
-		if c.Copy != "" {
-			names = append([]string{c.Copy}, names...)
+		if names = append(names, unfinished(c.File)); c.Copy != "" {
+			names = append(names, c.Copy, unfinished(c.Copy))
 		}
 	}
-	for _, name := range names {
+	for _, name := range append(names, unfinished(a.journal()), a.journal()) {
 		if gone := os.Remove(name); gone != nil && !errors.Is(gone, fs.ErrNotExist) {
 			return errors.Join(err, gone)
 		}
@@ -355,6 +366,11 @@ func broken(err error) error {
 
 // mark ends each inserted line.
 const mark = " # millrace up --undo removes this line"
+
+// unfinished returns the file that a write leaves behind if the process ends in it.
+func unfinished(name string) string {
+	return filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".new-0")
+}
 
 // restore restores one file. A file that somebody has edited since loses only the inserted
 // text; a new file that was edited stays.
@@ -377,6 +393,8 @@ func (c *change) restore(log *slog.Logger) error {
 	}
 	was, err := os.ReadFile(c.Copy)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && !same && !bytes.Contains(is, []byte(mark)):
+		return nil // the run ended before its copy was written
 	case err != nil:
 		return err
 	case bytes.Equal(is, was):
