@@ -226,3 +226,18 @@ func TestInitEntries(t *testing.T) {
 		}
 	}
 }
+
+// init takes a folder, and writes what serve needs.
+func TestInitFolder(t *testing.T) {
+	t.Parallel()
+	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "millrace.yaml")
+	code, out, errs := command(t, nil, "init", dir, file, "--json")
+	var r setup.Report
+	if err := json.Unmarshal([]byte(out), &r); code != 0 || err != nil || r.Source != dir || r.Place != "standalone" || r.As != "folder" || r.Pages < 10 || r.Site != "" {
+		t.Fatalf("exit %d, %v:\n%s%s", code, err, out, errs)
+	}
+	s := serve(t, "--config", file)
+	if code, _, body := get(t, s.url+"llm-pages.json"); code != http.StatusOK || !strings.Contains(body, s.url+"about/") {
+		t.Errorf("%d %.300s", code, body)
+	}
+}

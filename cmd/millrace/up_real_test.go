@@ -157,16 +157,21 @@ func TestRealUp(t *testing.T) {
 			}
 			unchanged("broken")
 
-			// Nor is one that keeps the changes from the public address.
+			// Nor is one that keeps the changes from the public address, or breaks a document.
 			if program == "caddy" {
 				return
 			}
-			before = []byte(strings.Replace(string(good), "location / {", "location / { auth_request off;", 1))
-			write(t, file, string(before))
-			if exit, code, out := failure(t, nil, append([]string{"up"}, args()...)...); exit != exitFailure || code != "apply-undone" {
-				t.Errorf("exit %d %s: %s", exit, code, out)
+			for _, location := range []string{"location / { auth_request off;", "location = /llm-pages.json { return 200 '{}'; } location / {"} {
+				before = []byte(strings.Replace(string(good), "location / {", location, 1))
+				write(t, file, string(before))
+				if out, err := exec.CommandContext(t.Context(), "nginx", "-s", "reload", "-c", filepath.Join(root, "etc/nginx/nginx.conf")).CombinedOutput(); err != nil {
+					t.Fatalf("%v: %s", err, out)
+				}
+				if exit, code, out := failure(t, nil, append([]string{"up"}, args()...)...); exit != exitFailure || code != "apply-undone" {
+					t.Errorf("%s: exit %d %s: %s", location, exit, code, out)
+				}
+				unchanged(location)
 			}
-			unchanged("failed check")
 		})
 	}
 }
