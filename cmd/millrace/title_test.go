@@ -85,3 +85,39 @@ func TestServeBuilt(t *testing.T) {
 		t.Errorf("exit %d, %q:\n%s", exit, code, output)
 	}
 }
+
+// A tree of Markdown has pages for people at its canonical addresses. With keys, it has none.
+func TestServeMarkdownPages(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.md"), "---\ntitle: Wheels & co\nlang: de\ndescription: D\n---\nSee [b](b.md#c) <script>x</script>.\n\n| A |\n|---|\n| `1` |\n")
+	write(t, filepath.Join(dir, "b.md"), "# B\n")
+	write(t, filepath.Join(dir, "d.md"), "---\ndraft: true\n---\nSecret.\n")
+	s := serve(t, dir, "--site-title", "Mill")
+	code, h, body := get(t, s.url+"a/")
+	for _, want := range []string{
+		`<html lang="de">`, "<title>Wheels &amp; co | Mill</title>", `<meta name="description" content="D">`, "<h1>Wheels &amp; co</h1>", `<a href="` + s.url + `b/#c">b</a>`,
+		"<td><code>1</code></td>", `<nav><a href="` + s.url + `">Mill</a></nav>`, `<link rel="alternate" type="application/json"`,
+	} {
+		if !strings.Contains(body, want) {
+			t.Errorf("no %s in\n%s", want, body)
+		}
+	}
+	if code != 200 || strings.Contains(body, "<script>") || !strings.Contains(strings.Join(h["Link"], ", "), "text/markdown") {
+		t.Errorf("%d, Link %q", code, h["Link"])
+	}
+	if code, _, _ := get(t, s.url+"a/", "If-None-Match", h.Get("Etag")); code != 304 {
+		t.Errorf("again: %d, want 304", code)
+	}
+	if code, h, _ := get(t, s.url+"a"); code != 301 && code != 308 || h.Get("Location") != "/a/" {
+		t.Errorf("without the slash: %d to %q", code, h.Get("Location"))
+	}
+	for path, want := range map[string]int{"": 200, "b/": 200, "d/": 404, "none/": 404} {
+		if code, _, _ := get(t, s.url+path); code != want {
+			t.Errorf("/%s: %d, want %d", path, code, want)
+		}
+	}
+	if code, _, _ := get(t, serve(t, dir, "--require-key").url+"a/"); code != 401 {
+		t.Errorf("with keys: %d, want 401", code)
+	}
+}

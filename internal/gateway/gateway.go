@@ -73,6 +73,10 @@ type Options struct {
 	// nil = the site may have its own.
 	Directory http.Handler
 
+	// Render makes simple HTML of the pages, for people, if there is no Origin and no content
+	// needs a key.
+	Render bool
+
 	// Texts are public text files by their paths under Base, such as a proof of
 	// ownership. They precede everything else.
 	Texts map[string]string
@@ -174,6 +178,9 @@ func New(server *edition.Server, o *Options) (*Gateway, error) {
 			return nil, err
 		}
 		po := &proxy.PagesOptions{Base: o.Base, Origin: o.Origin, Welcome: welcome{g}, Home: g.homeLinks, Signed: g.guard.Signed, Logger: g.log}
+		if o.Render && o.Origin == nil && !server.Guarded() {
+			po.Origin = rendered{g}
+		}
 		if g.pages, err = proxy.NewPages(g.ending, server, po); err != nil {
 			return nil, err
 		}

@@ -296,6 +296,9 @@ func (o *Origin) Original(ctx context.Context, ref millrace.Ref) ([]byte, *extra
 	return src.Original(ctx, ref)
 }
 
+// OnlyText reports whether the source is a folder without pages for people.
+func (o *Origin) OnlyText() bool { return o.way.Folder && o.Files == nil }
+
 // Live reports whether the pages come over the network.
 func (o *Origin) Live() bool { return o.way.Name != "" && !o.way.Folder }
 

@@ -3,6 +3,7 @@
 package serving
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -122,8 +123,8 @@ func (s *Service) Open(ctx context.Context, o *Options) error {
 }
 
 // Answer creates the gateway. It sets these options from those of Open: Base, EndpointBase,
-// Logger, Policy, Visibility, Signer, Update, Events, the MetricsOptions except From, and
-// Origin if the source has files.
+// Logger, Policy, Visibility, Signer, Update, Events, the MetricsOptions except From, Origin
+// if the source has files, and Render.
 func (s *Service) Answer(g *gateway.Options) (err error) {
 	o := &s.o
 	g.Base, g.EndpointBase, g.Logger, g.Policy, g.Visibility, g.Signer = o.Config.Base, o.Config.EndpointBase, s.log, o.Publisher.Policy, o.Config.Visibility, o.Edition.Signer
@@ -136,6 +137,7 @@ func (s *Service) Answer(g *gateway.Options) (err error) {
 			return err
 		}
 	}
+	g.Render = o.Origin.OnlyText() && cmp.Or(o.Config.EndpointBase, o.Config.Base) == o.Config.Base
 	g.Update = func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error) {
 		return o.Origin.Update(ctx, o.Site, s.Server, urls, gone)
 	}

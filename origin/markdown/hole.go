@@ -103,6 +103,10 @@ func (h *holes) text(text *string, spans *[]millrace.Span) {
 		}
 		*h++
 		from, to := sentence(*text, at)
+		end := at + utf8.RuneLen(hole)
+		if next, _ := utf8.DecodeRuneInString((*text)[end:]); at == from && unicode.IsUpper(next) {
+			to = end
+		}
 		s := (*text)[:from] + (*text)[to:]
 		if to == len(*text) {
 			s = strings.TrimRightFunc(s, unicode.IsSpace)
@@ -143,8 +147,12 @@ func isStop(r rune, space bool, next string) bool {
 	case '。', '！', '？':
 		return true
 	case '.', '!', '?', '…':
-		first, _ := utf8.DecodeRuneInString(next)
-		return next == "" || space && first != hole && !unicode.IsLower(first)
+		first, n := utf8.DecodeRuneInString(next)
+		if first == hole {
+			after, _ := utf8.DecodeRuneInString(next[n:])
+			return unicode.IsUpper(after) // the hole is between two sentences
+		}
+		return next == "" || space && !unicode.IsLower(first)
 	}
 	return false
 }

@@ -25,6 +25,7 @@ func TestHoles(t *testing.T) {
 		"unknown":          {jekyll, "a.md", "One. You need version **{{ site.data.v }}** or higher. *Two.*", "One. *Two.*", 1},
 		"a filter":         {jekyll, "a.md", "{{ site.version | plus: 1 }} is next. One.", "One.", 1},
 		"an abbreviation":  {jekyll, "a.md", "One. A mill, e.g. {{ x }}, turns. Two.", "One. Two.", 1},
+		"between":          {jekyll, "a.md", "One. {% include x.html %}Two. Three.", "One. Two. Three.", 1},
 		"wrapped":          {jekyll, "a.md", "One. You need\n{{ x }}\nor higher. Two.", "One. Two.", 1},
 		"alone":            {jekyll, "a.md", "One.\n\n{% include toc.html %}\n\nTwo.", "One.\n\nTwo.", 1},
 		"a list":           {jekyll, "a.md", "- {{ x }}\n- one\n  - {{ y }}", "- one", 2},
