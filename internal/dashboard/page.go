@@ -177,8 +177,12 @@ func (d *Dashboard) redirect(w http.ResponseWriter, to string) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// title returns the display name of the site.
+// title returns the title of the site, else its host and path. The login page shows it to
+// everyone, so a site whose content needs a key has no title.
 func (d *Dashboard) title() string {
+	if s := d.site.Server; s != nil && !s.Guarded() && s.Current() != nil {
+		return s.Current().View.Site().Title
+	}
 	_, rest, _ := strings.Cut(d.site.Base, "://")
 	return strings.TrimSuffix(rest, "/")
 }
