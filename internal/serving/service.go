@@ -137,7 +137,7 @@ func (s *Service) Answer(g *gateway.Options) (err error) {
 			return err
 		}
 	}
-	g.Render = o.Origin.OnlyText() && cmp.Or(o.Config.EndpointBase, o.Config.Base) == o.Config.Base
+	g.Render = !o.Publisher.Static && o.Origin.OnlyText() && cmp.Or(o.Config.EndpointBase, o.Config.Base) == o.Config.Base
 	g.Update = func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error) {
 		return o.Origin.Update(ctx, o.Site, s.Server, urls, gone)
 	}
