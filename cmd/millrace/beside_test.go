@@ -123,14 +123,16 @@ func negotiates(t *testing.T, server, url, page, before string) {
 
 // refuses starts millrace alongside again, with rules for bots, and stops it: then the site
 // works without it.
-func refuses(t *testing.T, s *served, page string, args ...string) {
+func refuses(t *testing.T, s *served, url, page, direct string) {
 	t.Helper()
+	listen := strings.TrimSuffix(strings.TrimPrefix(direct, "http://"), "/")
+	args := []string{url, "--base-url", url, "--listen", listen, "--allow-private", "--proxies", "127.0.0.1", "--store", filepath.Join(t.TempDir(), "s.db")}
 	s.stop()
 	if code, h, body := get(t, page, "Accept", "text/markdown"); code != http.StatusOK || !strings.Contains(body, "<body") || h.Get("Link") != "" && strings.Contains(h.Get("Link"), "llm.json") {
 		t.Errorf("millrace is down: %d %v\n%s", code, h, body)
 	}
 	s = serve(t, append(args, "--bot", "ClaudeBot=403", "--bot", "CCBot=402", "--bot", "Bytespider=0.1/s")...)
-	asked(t, args[0])
+	asked(t, url)
 	for _, tt := range []struct {
 		agent string
 		want  int
@@ -218,9 +220,9 @@ func TestRealBesideStatic(t *testing.T) {
 		t.Run(server, func(t *testing.T) {
 			t.Parallel()
 			html := copySite(t, "handbook")
-			url, file := "http://127.0.0.1:"+freePort(t)+"/", filepath.Join(t.TempDir(), "s.db")
+			url := "http://127.0.0.1:" + freePort(t) + "/"
 			const key = "0123456789abcdef0123456789abcdef"
-			s, direct := beside(t, server, url, []string{"--html", html}, []string{"--store", file, "--indexnow", "--indexnow-key", key, "--indexnow-url", "http://127.0.0.1:1/"})
+			s, direct := beside(t, server, url, []string{"--html", html}, []string{"--store", filepath.Join(t.TempDir(), "s.db"), "--indexnow", "--indexnow-key", key, "--indexnow-url", "http://127.0.0.1:1/"})
 			if code, _, body := get(t, url+key+".txt"); code != 200 || body != key {
 				t.Errorf("the file of the key for search engines: %d %.200s", code, body)
 			}
@@ -257,8 +259,12 @@ func TestRealBesideStatic(t *testing.T) {
 			if res.StatusCode != http.StatusMethodNotAllowed {
 				t.Errorf("POST: %s", res.Status)
 			}
-			listen := strings.TrimSuffix(strings.TrimPrefix(direct, "http://"), "/")
-			refuses(t, s, url+"about/", url, "--base-url", url, "--listen", listen, "--allow-private", "--proxies", "127.0.0.1", "--store", file)
+			_, h, _ := get(t, url+"about/")
+			code, h, body := get(t, url+"about/", "If-None-Match", h.Get("Etag"))
+			if code != http.StatusNotModified || body != "" || h.Get("Vary") != "Accept" || !strings.Contains(h.Get("Link"), "/about/index.md>") {
+				t.Errorf("a page that the client has: %d %v", code, h)
+			}
+			refuses(t, s, url, url+"about/", direct)
 		})
 	}
 }

@@ -49,8 +49,9 @@ func TestRealModesWordPress(t *testing.T) {
 	var pages [][]string // of the lists
 
 	t.Run("alongside Caddy", func(t *testing.T) {
-		s, _ := beside(t, "caddy", url, []string{"--html", copySite(t, "handbook"), "--site", behind}, []string{"--store", filepath.Join(t.TempDir(), "s.db")})
+		s, direct := beside(t, "caddy", url, []string{"--html", copySite(t, "handbook"), "--site", behind}, []string{"--store", filepath.Join(t.TempDir(), "s.db")})
 		wordPressBeside(t, s, "caddy", behind, url)
+		refuses(t, s, url, url, direct)
 	})
 
 	t.Run("alongside nginx", func(t *testing.T) {
@@ -69,7 +70,7 @@ func TestRealModesWordPress(t *testing.T) {
 
 		out, static := filepath.Join(t.TempDir(), "out"), freePort(t)
 		there := "http://127.0.0.1:" + static + "/"
-		r := built(t, url, out, there, "--store", filepath.Join(t.TempDir(), "built.db"), "--allow-private")
+		r := built(t, url, out, there, "--store", filepath.Join(t.TempDir(), "built.db"), "--allow-private", "--complete", "--host", "nginx")
 		realSite(t, "nginx", "--build", "--html", out, "--port", static)
 		_, _, list = get(t, there+"llm-pages.json")
 		if d := cmp.Diff(pages, names.FindAllStringSubmatch(list, -1)); d != "" || r.Pages < len(pages) {
