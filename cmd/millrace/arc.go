@@ -35,7 +35,7 @@ type arcPage struct {
 // arcRead reads a page from a file, a URL, or standard input for "-". address is the URL of a
 // file; "" = unknown.
 func arcRead(ctx context.Context, p *process, r *remote, name, address string) (*arcPage, error) {
-	c := &extractCommand{remote: *r, Page: name, URL: address}
+	c := onePage{remote: *r, Page: name, URL: address}
 	page := &arcPage{}
 	var err error
 	page.data, page.address, page.contentType, err = c.read(ctx, p)

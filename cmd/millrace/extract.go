@@ -18,16 +18,20 @@ import (
 	"github.com/millrace/millrace/internal/ingest"
 )
 
-type extractCommand struct {
-	common
+// onePage are the flags of commands that read one page.
+type onePage struct {
 	remote
 	correcting
-	Page     string `arg:"" help:"Page: an HTML FILE, a URL, or - for standard input."`
-	URL      string `name:"url" placeholder:"URL" help:"URL of a page that is read from a file, to resolve its links."`
-	Blocks   bool   `xor:"form" help:"Print only the blocks, one a line."`
-	Markdown bool   `xor:"form" help:"Print only the Markdown."`
-	Text     bool   `xor:"form" help:"Print only the text."`
-	Explain  bool   `help:"Explain by selector what was kept, what was dropped and why."`
+	Page string `arg:"" help:"Page: an HTML FILE, a URL, or - for standard input."`
+	URL  string `name:"url" placeholder:"URL" help:"URL of a page that is read from a file, to resolve its links."`
+}
+
+type extractCommand struct {
+	common
+	onePage
+	Blocks  bool `xor:"form" help:"Print only the blocks, one a line."`
+	Text    bool `xor:"form" help:"Print only the text."`
+	Explain bool `help:"Explain by selector what was kept, what was dropped and why."`
 }
 
 // extractReport is the report of `millrace extract --json`.
@@ -62,18 +66,7 @@ func (c *extractCommand) Run(ctx context.Context, p *process) error {
 	case c.form() != "" && c.JSON:
 		return usageError("--json prints all of a page; omit " + c.form())
 	}
-	rules, err := c.rules()
-	if err != nil {
-		return err
-	}
-	data, address, contentType, err := c.read(ctx, p)
-	if err != nil {
-		return err
-	}
-	res, err := extract.HTML(ctx, data, address, &extract.Options{ContentType: contentType, Rules: rules})
-	if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(address, nowhere) {
-		return fmt.Errorf("page %s: %w", c.Page, inner) // do not show the placeholder address
-	}
+	res, err := c.extract(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -99,16 +92,31 @@ func (c *extractCommand) form() string {
 	switch {
 	case c.Blocks:
 		return "--blocks"
-	case c.Markdown:
-		return "--markdown"
 	case c.Text:
 		return "--text"
 	}
 	return ""
 }
 
+// extract reads the page and extracts it.
+func (c *onePage) extract(ctx context.Context, p *process) (*extract.Result, error) {
+	rules, err := c.rules()
+	if err != nil {
+		return nil, err
+	}
+	data, address, contentType, err := c.read(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	res, err := extract.HTML(ctx, data, address, &extract.Options{ContentType: contentType, Rules: rules})
+	if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(address, nowhere) {
+		return nil, fmt.Errorf("page %s: %w", c.Page, inner) // do not show the placeholder address
+	}
+	return res, err
+}
+
 // read reads the page and returns its address and content type.
-func (c *extractCommand) read(ctx context.Context, p *process) (data []byte, address, contentType string, err error) {
+func (c *onePage) read(ctx context.Context, p *process) (data []byte, address, contentType string, err error) {
 	if strings.Contains(c.Page, "://") {
 		if c.URL != "" {
 			return nil, "", "", usageError("--url: the page already has the URL " + c.Page)
@@ -157,8 +165,6 @@ func (c *extractCommand) text(w *bytes.Buffer, r *extractReport) {
 	switch {
 	case c.Blocks:
 		printBlocks(w, r.Blocks)
-	case c.Markdown:
-		w.WriteString(r.Markdown())
 	case c.Text:
 		w.WriteString(r.Text)
 	default:

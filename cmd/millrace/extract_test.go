@@ -71,7 +71,7 @@ func TestExtractBad(t *testing.T) {
 		code string
 		part string // expected in the message
 	}{
-		{"two forms", []string{page, "--markdown"}, 2, "usage/json", "--markdown"},
+		{"two forms", []string{page, "--text"}, 2, "usage/json", "--text"},
 		{"a selector", []string{page, "--keep", "h2", "--drop", "p", "--drop", "..x"}, 2, "usage/drop", "..x"},
 		{"a selector in the file", []string{page, "--config", yaml}, 2, "usage/drop", yaml + ":3:1"},
 		{"no HTML", []string{binary}, 1, "binary", binary},

@@ -53,6 +53,7 @@ type commands struct {
 	Watch    watchCommand    `cmd:"" help:"Mirror sites continuously, and report changes."`
 	Discover discoverCommand `cmd:"" help:"List all ways to read a site, what they cost, and which of them pull would use."`
 	Check    checkCommand    `cmd:"" help:"Check a site against the specifications."`
+	Read     readCommand     `cmd:"" help:"Print a page as Markdown."`
 	Extract  extractCommand  `cmd:"" help:"Show what is extracted from a page, and why."`
 	Search   searchCommand   `cmd:"" help:"Search the pages of a store."`
 	Export   exportCommand   `cmd:"" help:"Export the pages of a store as JSON Lines, Markdown, Parquet or CSV."`

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/library"
 	"github.com/millrace/millrace/internal/mcp"
@@ -18,11 +19,15 @@ import (
 
 type mcpCommand struct {
 	common
+	remote
 	embedding
-	Store      string  `required:"" placeholder:"FILE" help:"Mirror that pull has written, or the store of a published site. Changes are visible at once."`
-	Listen     string  `placeholder:"ADDRESS" help:"Serve HTTP at this address under /mcp, such as 127.0.0.1:8081 (default: standard input and output)."`
-	RequireKey bool    `help:"With --listen: require a key with the scope read (see millrace help keys)."`
-	Rate       float64 `placeholder:"N" help:"With --listen: maximum requests a second from one key or address; bursts may be twice as large (default: no limit)."`
+	URL        []string `arg:"" optional:"" name:"url" help:"Sites to read, and to keep up to date while the server runs."`
+	Store      string   `placeholder:"FILE" help:"Mirror that pull has written, or the store of a published site (default: a file in the user's state folder, named after the first site). Changes are visible at once."`
+	MaxPages   int      `placeholder:"N" default:"1000" help:"Maximum pages to request from a site at once; the next look continues (default: ${default}; 0 is no limit)."`
+	Fetch      *bool    `negatable:"" help:"Offer tools that read any page of the web and add sites (default: only over standard input and output)."`
+	Listen     string   `placeholder:"ADDRESS" help:"Answer by HTTP at this address under /mcp, such as 127.0.0.1:8081 (default: standard input and output)."`
+	RequireKey bool     `help:"With --listen: require a key with the scope read (see millrace help keys)."`
+	Rate       float64  `placeholder:"N" help:"With --listen: maximum requests a second from one key or address; bursts may be twice as large (default: no limit)."`
 }
 
 // mcpReport is the report of `millrace mcp --listen --json` when the server is ready.
@@ -44,24 +49,76 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) (err error) {
 	if err != nil {
 		return err
 	}
-	st, err := p.openToRead(ctx, c.Store)
+	for _, u := range c.URL {
+		if _, err := siteRoot(u); err != nil {
+			return err
+		}
+	}
+	st, path, writable, err := c.open(ctx, p)
 	if err != nil {
 		return err
 	}
-	lib := library.New(st, c.Store, &library.Options{Logger: p.log, Embedder: embedder, Progress: p.steps()})
+	lib := library.New(st, path, &library.Options{Logger: p.log, Embedder: embedder, Progress: p.steps()})
 	defer func() { err = errors.Join(err, lib.Close(), st.Close()) }()
 
 	ctx, cancel := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	defer cancel()
-	ready := func() { tasks.Go(func() { lib.Follow(ctx) }) }
 	o := &mcp.Options{Version: buildVersion(), Logger: p.log}
+	ready := func() { tasks.Go(func() { lib.Follow(ctx) }) }
+	if writable {
+		a, err := agent.New(st, &agent.Options{
+			MaxPages: c.MaxPages, UserAgent: c.UserAgent, Contact: c.Contact, Delay: c.clientOptions(p, nil).Delay,
+			AllowPrivate: c.AllowPrivate, Dial: p.dial, Logger: p.log,
+		})
+		if err != nil {
+			return err
+		}
+		web := library.NewWeb(a, p.log)
+		defer web.Close()
+		for _, u := range c.URL {
+			tasks.Go(func() { _, _, _ = web.Add(ctx, u) }) // the log has its errors
+		}
+		if c.fetch() {
+			o.Web = web
+		}
+	}
 	if c.Listen != "" {
 		return c.listen(ctx, p, st, lib, o, &access, ready)
 	}
 	ready()
 	return mcp.New(lib, o).Run(ctx, p.stdin, p.stdout)
+}
+
+// fetch reports whether clients may read any page and add sites.
+func (c *mcpCommand) fetch() bool {
+	if c.Fetch != nil {
+		return *c.Fetch
+	}
+	return c.Listen == ""
+}
+
+// open opens the store, and returns its path and whether it can be written. A store that the
+// operator names without a site must exist, and may be read-only.
+func (c *mcpCommand) open(ctx context.Context, p *process) (st store.Store, path string, writable bool, err error) {
+	if path = c.Store; path == "" {
+		name := "mcp"
+		if len(c.URL) > 0 {
+			name, err = siteRoot(c.URL[0])
+		}
+		if err == nil {
+			path, err = p.storePath(name)
+		}
+		if err != nil {
+			return nil, "", false, err
+		}
+	} else if len(c.URL) == 0 {
+		st, writable, err = p.openExisting(ctx, path)
+		return st, path, writable, err
+	}
+	st, err = p.openStore(ctx, path)
+	return st, path, true, err
 }
 
 // listen serves over HTTP. The gateway handles keys, limits and timeouts.

@@ -208,7 +208,7 @@ func TestMCPUsage(t *testing.T) {
 		{[]string{"--store", file}, 2, "usage/json"},
 		{[]string{"--store", file, "--listen", "0.0.0.0:0"}, 2, "usage/listen"},
 		{[]string{"--store", file, "--listen", "127.0.0.1:0", "--rate", "-1"}, 2, "usage/rate"},
-		{nil, 2, "usage/store"},
+		{[]string{"ftp://example.com/", "--listen", "127.0.0.1:0"}, 2, "bad-scheme"},
 	} {
 		if exit, code, out := failure(t, nil, append([]string{"mcp"}, q.args...)...); exit != q.exit || code != q.code {
 			t.Errorf("%v: %d %s, want %s: %s", q.args, exit, code, q.code, out)

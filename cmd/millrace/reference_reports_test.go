@@ -44,6 +44,7 @@ var reports = []reportType{
 	{"discover", reflect.TypeFor[agent.Discovery](), ""},
 	{"check", reflect.TypeFor[check.Report](), ""},
 	{"extract", reflect.TypeFor[extractReport](), ""},
+	{"read", reflect.TypeFor[readReport](), ""},
 	{"search", reflect.TypeFor[library.Report](), ""},
 	{"export", reflect.TypeFor[export.Report](), ""},
 	{"report", reflect.TypeFor[report.Report](), ""},

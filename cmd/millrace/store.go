@@ -20,14 +20,21 @@ func (p *process) openStore(ctx context.Context, dsn string) (store.Store, error
 
 // openToRead opens an existing store for reading. The file may be read-only.
 func (p *process) openToRead(ctx context.Context, dsn string) (store.Store, error) {
+	st, _, err := p.openExisting(ctx, dsn)
+	return st, err
+}
+
+// openExisting opens an existing store, for reading only if the file is not writable.
+func (p *process) openExisting(ctx context.Context, dsn string) (st store.Store, writable bool, err error) {
 	if _, err := os.Stat(dsn); err != nil {
-		return nil, fmt.Errorf("store %s: %w; create one with millrace pull URL --store %s", dsn, millrace.ErrNotFound, dsn)
+		return nil, false, fmt.Errorf("store %s: %w; create one with millrace pull URL --store %s", dsn, millrace.ErrNotFound, dsn)
 	}
-	st, err := p.openStore(ctx, dsn)
+	st, err = p.openStore(ctx, dsn)
 	if errors.Is(err, millrace.ErrForbidden) {
 		st, err = stores.Open(ctx, dsn, &store.Options{Logger: p.log, ReadOnly: true})
+		return st, false, err
 	}
-	return st, err
+	return st, true, err
 }
 
 // companionPath returns the path prefix of the files next to a store. remove deletes temporary

@@ -9,6 +9,9 @@
 //	list_changes  pages added, updated and deleted since a cursor or a time
 //	list_sites    the sites, with the terms of each
 //
+// With [Options.Web], read_page also reads pages of other sites, and add_site adds a site to
+// the library.
+//
 // It also has resources: a list of the sites, and every page by its URL.
 //
 // Page content is untrusted. Every answer names its source and the site's terms of use. It

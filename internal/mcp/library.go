@@ -31,7 +31,7 @@ type Indexer interface {
 // Site is one site of a [Library].
 type Site struct {
 	Name  string           // name in list_sites and in the arguments of other tools
-	View  millrace.View    // current state; a [millrace.Searcher] if searchable
+	View  millrace.View    // current state; a [millrace.Searcher] if searchable; nil for a single page of the web
 	Terms []protocol.Terms // terms of use; nil = unknown
 }
 

@@ -50,11 +50,15 @@ type readOut struct {
 }
 
 func (s *Server) addRead() {
+	about := "The page's URL, from search or list_changes."
+	if s.o.Web != nil {
+		about = "The page's URL, from search or list_changes, or of any other page of the web."
+	}
 	add(s, &sdk.Tool{
 		Name: "read_page", Title: "Read a page",
 		Description: "Returns a page as Markdown, with its title, author, dates and the terms of its site. A long page comes in parts: call again with the same url and the cursor of the previous part. Parts end between paragraphs, items, rows and lines of code, and each part is complete Markdown.",
 	}, []argument{
-		{name: "url", least: 1, most: maxURL, about: "The page's URL, from search or list_changes."},
+		{name: "url", least: 1, most: maxURL, about: about},
 		{name: "site", most: maxName, about: "Optional: the name of the site, from list_sites."},
 		{name: "cursor", most: 1000, about: "The cursor of the previous part. Omit it for the first part."},
 		{name: "max_characters", integer: true, least: leastPart, most: mostPart, usual: usualPart, about: "Maximum number of characters of Markdown in this part."},
@@ -67,13 +71,18 @@ func (s *Server) read(ctx context.Context, c *call, in readIn) (*readOut, string
 	most := budget{characters: in.MaxCharacters, bytes: in.MaxTokens * tokenBytes}
 	site, p, err := c.page(ctx, in.URL, in.Site)
 	if err != nil {
+		site, p, err = s.fetchPage(ctx, c, in, err)
+	}
+	if err != nil {
 		return nil, "", err
 	}
 	out, err := partOf(site, p, in.Cursor, most)
 	if err != nil {
 		return nil, "", err
 	}
-	c.annotate(millrace.Subject{Page: canon.Relative(site.View.Site().Base, p.URL), Continuation: in.Cursor != ""})
+	if site.View != nil { // nil = a page of the web
+		c.annotate(millrace.Subject{Page: canon.Relative(site.View.Site().Base, p.URL), Continuation: in.Cursor != ""})
+	}
 	return out, out.text(), nil
 }
 

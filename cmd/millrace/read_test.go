@@ -1,0 +1,31 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestRead(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join("..", "..", "testdata", "sites", "handbook", "about", "index.html")
+	code, out, errs := command(t, nil, "read", file)
+	if code != 0 || errs != "" || !strings.HasPrefix(out, "# About\n\nAlderford is a mill") || !strings.Contains(out, "\n## People\n") || strings.Contains(out, "page.invalid") {
+		t.Errorf("exit %d\n%s%s", code, out, errs)
+	}
+	url, _ := liveSite(t, copySite(t, "handbook"), 0)
+	code, out, errs = command(t, nil, "read", url+"about/", "--allow-private", "--json", "--drop", "h2")
+	var r readReport
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 || r.URL != url+"about/" || r.Title != "About" || !strings.HasPrefix(r.Markdown, "# About\n") || strings.Contains(r.Markdown, "## ") {
+		t.Errorf("exit %d, %v\n%s%s", code, err, out, errs)
+	}
+	if exit, code, out := failure(t, nil, "read", url+"nowhere/", "--allow-private"); exit != 1 || code != "http-404" {
+		t.Errorf("exit %d %s: %s", exit, code, out)
+	}
+	empty := filepath.Join(t.TempDir(), "empty.html")
+	write(t, empty, "<!doctype html><title>Loading</title><div id=app></div><script src=app.js></script>")
+	if exit, code, out := failure(t, nil, "read", empty); exit != 1 || code == "" {
+		t.Errorf("exit %d %s: %s", exit, code, out)
+	}
+}
