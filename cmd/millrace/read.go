@@ -13,9 +13,9 @@ type readCommand struct {
 
 // readReport is the report of `millrace read --json`.
 type readReport struct {
-	URL      string `json:"url,omitempty"` // URL of the page; absent for a file without --url
+	URL      string `json:"url,omitempty"`   // URL of the page; absent for a file without --url
 	Title    string `json:"title,omitempty"` // title of the page; absent if it has none
-	Markdown string `json:"markdown"` // the text that the command prints without --json
+	Markdown string `json:"markdown"`        // the text that the command prints without --json
 }
 
 // Run prints a page as Markdown. A page without content is an error.
