@@ -116,7 +116,7 @@ func (w *Web) begin(root, siteURL string) (*added, error) {
 		return s, nil
 	}
 	if len(w.sites) >= maxAdded {
-		return nil, millrace.Coded("too-many-sites", fmt.Errorf("%w: %d sites are kept already", millrace.ErrInvalid, maxAdded))
+		return nil, fmt.Errorf("%w: %d sites are kept already", millrace.ErrInvalid, maxAdded)
 	}
 	s := &added{pulled: make(chan struct{})}
 	w.sites[root] = s
