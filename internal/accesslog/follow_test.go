@@ -267,9 +267,9 @@ func TestFollowRecorded(t *testing.T) {
 	x := newFollowTest(t)
 	x.write(x.file, "")
 	x.start()
-	own := store.Event{Time: x.clock.Add(-time.Second), Bot: "GPTBot", Protocol: "web", Path: "/a", Status: 200, Bytes: 40}
-	x.f.Record(own) // Markdown at the address of the page
-	x.write(x.file, x.line("/a"), x.line("/a"))
+	own := store.Event{Time: x.clock.Add(-time.Second), Bot: "GPTBot", Protocol: "web", Endpoint: store.EndpointFetch, Path: "/a", Status: 200, Bytes: 40}
+	x.f.Record(own)                                                                      // Markdown at the address of the page
+	x.write(x.file, x.line("/a"), strings.Replace(x.line("/a"), "200 100", "200 40", 1)) // HTML, Markdown
 	x.look()
 	x.want("/a", "/a") // ours, and the HTML
 	document := own

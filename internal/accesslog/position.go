@@ -70,6 +70,7 @@ type recorded struct {
 type recordedKey struct {
 	bot, path string
 	status    int
+	bytes     int64
 }
 
 const (
@@ -79,8 +80,12 @@ const (
 	near = 10 * time.Second
 )
 
+// add adds an event. It ignores documents of pages that have an address of their own.
 func (r *recorded) add(e *store.Event) {
-	key := recordedKey{e.Bot, e.Path, e.Status}
+	if e.Endpoint == store.EndpointFetch && e.Protocol != "web" && e.Protocol != "html" {
+		return
+	}
+	key := recordedKey{e.Bot, e.Path, e.Status, e.Bytes}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.now == nil || r.n >= maxRecorded {
@@ -92,7 +97,7 @@ func (r *recorded) add(e *store.Event) {
 
 // take removes an event that was recorded, and reports whether there is one.
 func (r *recorded) take(e *store.Event) bool {
-	key := recordedKey{e.Bot, e.Path, e.Status}
+	key := recordedKey{e.Bot, e.Path, e.Status, e.Bytes}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, m := range []map[recordedKey][]int64{r.old, r.now} {
