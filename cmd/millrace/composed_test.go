@@ -32,7 +32,7 @@ func TestPolicyEverywhere(t *testing.T) {
 		}(),
 		"built": func() func(*testing.T, string) (http.Header, string) {
 			out := filepath.Join(t.TempDir(), "out")
-			built(t, src, out, "https://example.com/", "--config", conf, "--store", filepath.Join(t.TempDir(), "b.db"))
+			built(t, src, out, "https://example.com/", "--complete", "--config", conf, "--store", filepath.Join(t.TempDir(), "b.db"))
 			return func(t *testing.T, name string) (http.Header, string) {
 				b, err := os.ReadFile(filepath.Join(out, name))
 				if err != nil {

@@ -30,7 +30,7 @@ func TestHiddenEverywhere(t *testing.T) {
 		"openfeeder?url=/about/", "openfeeder?q=overshot+wheel", "openfeeder?q=society+of+nineteen+people", "openfeeder?page=1", "openfeeder?since=2000-01-01T00:00:00Z",
 	}
 	folder := filepath.Join(t.TempDir(), "out")
-	built(t, dir, folder, s.url, "--config", file)
+	built(t, dir, folder, s.url, "--config", file, "--complete")
 	err := filepath.WalkDir(folder, func(name string, d fs.DirEntry, err error) error {
 		rel, _ := filepath.Rel(folder, name)
 		if err == nil && !d.IsDir() && !strings.HasPrefix(rel, ".millrace") && !slices.Contains([]string{".html", ".css", ".svg", ".png"}, filepath.Ext(rel)) {
@@ -131,7 +131,7 @@ func TestExclude(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			out := filepath.Join(t.TempDir(), "out")
-			built(t, src, out, "https://example.com/", append(c.args, "--store", filepath.Join(t.TempDir(), "s.db"))...)
+			built(t, src, out, "https://example.com/", append(c.args, "--complete", "--store", filepath.Join(t.TempDir(), "s.db"))...)
 			b, err := os.ReadFile(filepath.Join(out, "llm-pages.json"))
 			var list struct {
 				Items []struct {

@@ -43,7 +43,7 @@ func TestSyncCountsOnce(t *testing.T) {
 	}
 	p := &process{stderr: &buffer{}, common: &common{Quiet: true}, log: slog.New(slog.DiscardHandler)}
 	o := p.newSource("folder", base, ingest.Rules{})
-	o.From, o.Store, o.Source = "folder", db, twice{f}
+	o.Name, o.From, o.Store, o.Source = "folder", "folder", db, twice{f}
 	var pages int
 	for i, known := range []bool{false, true} {
 		r, err := o.Sync(ctx, site)

@@ -223,7 +223,7 @@ func TestSharedStore(t *testing.T) {
 
 	out := filepath.Join(t.TempDir(), "out")
 	build := func() (report buildReport, exit int, errs string) {
-		exit, text, errs := command(t, nil, "build", s.dir, "--out", out, "--base-url", base, "--store", s.file, "--exclude", "/a", "--json")
+		exit, text, errs := command(t, nil, "build", s.dir, "--complete", "--out", out, "--base-url", base, "--store", s.file, "--exclude", "/a", "--json")
 		if err := json.Unmarshal([]byte(text), &report); err != nil {
 			t.Errorf("%v: %s", err, text)
 		}
@@ -478,7 +478,7 @@ func TestBaseChanges(t *testing.T) {
 		wantMirror(t, "tct-01", mirrors[i], ingested(t, dir, s.url), dir, s.url)
 
 		out, links := filepath.Join(t.TempDir(), "out"), 0
-		built(t, dir, out, s.url, "--store", file)
+		built(t, dir, out, s.url, "--store", file, "--complete")
 		err := filepath.WalkDir(out, func(name string, d os.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err

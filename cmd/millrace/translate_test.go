@@ -57,7 +57,7 @@ func TestTranslate(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", c.base, code, errs)
 		}
 	}
-	built(t, copyStore(t, mirror), out, files.URL+"/", "--rehost")
+	built(t, copyStore(t, mirror), out, files.URL+"/", "--rehost", "--complete")
 	moved := serve(t, copyStore(t, mirror), "--rehost")
 	same := serve(t, copyStore(t, mirror), "--listen", strings.Trim(strings.TrimPrefix(s.url, "http:"), "/"))
 	if same.url != s.url {
