@@ -176,7 +176,7 @@ func (g *policyEnforcer) open(ctx context.Context, via string) error {
 // down, it returns nil and blocks further requests.
 func (g *policyEnforcer) unreachable(err error) error {
 	if _, answered := errors.AsType[*fetch.StatusError](err); answered {
-		return fmt.Errorf("cannot fetch the site's policy; pull again later, or use Options.IgnorePolicy: %w", err)
+		return fmt.Errorf("cannot fetch the site's policy: %w; pull again later, or use Options.IgnorePolicy", err)
 	}
 	// The site is down. If it recovers during the pull, nothing may be read without its
 	// policy.

@@ -116,7 +116,7 @@ func (w *watch) watch(ctx context.Context, s *watchedSite) {
 	}
 }
 
-// wait waits until the next pull is due. hinted reports whether a hint has caused it.
+// wait waits until the next pull is due. hinted reports whether a hint triggered the pull.
 func (s *watchedSite) wait(ctx context.Context, now func() time.Time) (hinted bool, err error) {
 	due := time.NewTimer(s.record.Due(now()))
 	defer due.Stop()

@@ -111,8 +111,8 @@ func CheckName(name string) error {
 	return nil
 }
 
-// CheckRange reports whether offset and length are valid for [Store.Open].
-// Engines call it second.
+// CheckRange reports whether offset and length are valid for [Store.Open]. Engines call it
+// after [CheckName].
 func CheckRange(offset, length int64) error {
 	if offset < 0 || length < -1 {
 		return millrace.Coded("artifact-range", fmt.Errorf("artifact range at %d of %d bytes: %w", offset, length, millrace.ErrInvalid))

@@ -96,7 +96,8 @@ func freeAddress() string {
 	return ln.Addr().String()
 }
 
-// until asks until a URL answers with a media type, two minutes at most.
+// until repeats a request until the response is a 200 with a media type, for at most two
+// minutes.
 func until(ctx context.Context, url, media string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()

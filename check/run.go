@@ -9,7 +9,7 @@ import (
 
 // RunOptions configures [Run]. The zero value is valid.
 type RunOptions struct {
-	MaxFindings int // most findings of one rule, before a last one that counts the rest; 0 means 20
+	MaxFindings int // maximum number of findings per rule, plus one that counts the rest; 0 = 20
 }
 
 // Run runs the rules of every suite, in order, and returns the report. It fails if the site is

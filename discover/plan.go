@@ -57,9 +57,10 @@ const (
 	// lostCharge is the charge for a lost page, in pages of HTML. With it, a way may lose only
 	// a small part of the site.
 	lostCharge = 10
-	// The fraction of the pages of another way that a way must name. Two protocols count
-	// almost the same pages if both counts are exact. A sitemap also names lists of pages,
-	// which no protocol has.
+	// Minimum number of pages of a way, as a fraction of the pages of another way; pages below
+	// the minimum count as lost. likeProtocol applies to exact counts, likeAround to
+	// estimates. likeWeb applies to sitemaps, which also name lists of pages that no protocol
+	// publishes.
 	likeProtocol, likeAround, likeWeb = 0.95, 0.75, 0.5
 )
 
@@ -265,8 +266,9 @@ func (p *planner) quote(q *quote) {
 	}
 }
 
-// deletions finds how a reader of a way learns of deletions. Serving a deleted page is worse
-// than a few bytes: each refresh asks a way that reports deletions for less than a full sync.
+// deletions chooses how a reader of a way finds deleted pages. If another way reports
+// deletions at a lower cost than a full sync, every refresh reads them there. The additional
+// bytes are better than serving a deleted page.
 func (p *planner) deletions(q *quote) {
 	first := loadOf(q.way.Offer.First)
 	least := p.bytes(first)

@@ -103,8 +103,9 @@ func sameDay(a, b time.Time) bool {
 // isBefore reports whether a is set and b is at least 36 hours later.
 func isBefore(a, b claim) bool { return !a.IsZero() && b.Sub(a.Time) >= 36*time.Hour }
 
-// agreed returns the declared date of publication. If declared dates differ by no more than a
-// time zone, it returns the one whose day the page shows.
+// agreed returns the declared date of publication. If the page shows a date less than 36 hours
+// away but on another day, agreed returns another declared date that is on the shown day, if
+// there is one.
 func (m *meta) agreed(declared, visible claim) claim {
 	if !sameDay(declared.Time, visible.Time) || onDay(declared, visible) {
 		return declared

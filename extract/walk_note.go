@@ -244,7 +244,7 @@ func (w *walker) footnote(n *html.Node, note *note) {
 	}
 }
 
-// startsWithBack reports whether a note starts with its mark, as a link back.
+// startsWithBack reports whether a note starts with its link back, which is then its mark.
 func (w *walker) startsWithBack(n *html.Node) bool {
 	for c := n.FirstChild; c != nil; {
 		switch {

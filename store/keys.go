@@ -99,7 +99,7 @@ func writeKey(b [keySize]byte) (string, KeyHash) {
 }
 
 // Limits for the length of an owner's key in characters. The key must be a random string from
-// another program: the hash of a word could be guessed.
+// another program, because a word could be guessed from its hash.
 const (
 	minOwnKey      = 32
 	maxOwnKey      = 256

@@ -29,7 +29,7 @@ type buildCommand struct {
 	Source   string   `arg:"" optional:"" help:"Source: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE. If omitted, the key source of millrace.yaml."`
 	Out      string   `required:"" placeholder:"DIR" help:"Folder to write to, which --base-url will serve. It is created if necessary."`
 	BaseURL  string   `required:"" name:"base-url" placeholder:"URL" help:"URL that will serve the folder."`
-	Host     string   `enum:",${hosts}" default:"" placeholder:"HOST" help:"Write the files that this host reads: ${hosts} (default: by the domain of --base-url or the files of the source, else plain, which has none)."`
+	Host     string   `enum:",${hosts}" default:"" placeholder:"HOST" help:"Write the files that this host reads: ${hosts} (default: detected from the domain of --base-url or the files of the source; otherwise plain, which reads no such files)."`
 	Complete bool     `help:"Write every protocol in every form, as serve publishes them. Without it, machines get each page as Markdown and the site as one collection. --also adds single protocols."`
 	Verbose  bool     `help:"List the rules of the specifications that the host cannot meet."`
 	Force    bool     `help:"Write to a folder that build did not create, and replace files in it."`

@@ -131,7 +131,7 @@ func (c *mcpCommand) listen(ctx context.Context, p *process, st store.Store, lib
 	if a, ok := ln.Addr().(*net.TCPAddr); !c.RequireKey && (!ok || !a.IP.IsLoopback()) {
 		return usageError(fmt.Sprintf("--listen %s: all clients that reach this address could read the whole mirror; add --require-key, or publish a site of it with millrace serve", c.Listen))
 	}
-	// DNS rebinding gets no access to a server that requires a key.
+	// A server that requires a key needs no protection against DNS rebinding.
 	o.Local = !c.RequireKey
 	gateO := &gateway.Options{Logger: p.log, Service: mcp.New(lib, o), ServiceGuarded: c.RequireKey}
 	if err := access.apply(ctx, p, st.Keys(), gateO); err != nil {

@@ -56,7 +56,7 @@ func (c *serveCommand) kind() (string, error) {
 	case info.IsDir():
 		return "", usageError(fmt.Sprintf("--as %s: %s is a folder; it can be read as %s", c.As, c.Source, names(all.Origins(true))))
 	}
-	return "", usageError(fmt.Sprintf("--as %s: %s is a file, which can only be a mirror", c.As, c.Source))
+	return "", usageError(fmt.Sprintf("--as %s: %s is a file; it can only be read as a mirror", c.As, c.Source))
 }
 
 // names lists origins as values of --as.

@@ -47,7 +47,7 @@ type upReport struct {
 	Config    string   `json:"config"`    // configuration file
 	URL       string   `json:"url"`       // base URL of the machine documents
 	Dashboard string   `json:"dashboard"` // URL of the dashboard; "" = no dashboard
-	Password  string   `json:"password"`  // password of the dashboard, if it is new; it is shown only now
+	Password  string   `json:"password"`  // new password of the dashboard, shown only once; "" = no new password
 	Applied   []string `json:"applied"`   // programs whose configuration has millrace now
 	Undone    []string `json:"undone"`    // with --undo: files that are as before, or removed
 	Next      []string `json:"next"`      // commands to run next

@@ -21,7 +21,7 @@ import (
 const mostBuckets = 1 << 18
 
 const (
-	burstTime = 2  // seconds of the rate in one burst
+	burstTime = 2  // size of a burst, in seconds at the full rate
 	wide      = 16 // limit of a network, as a multiple of the limit of one client
 )
 

@@ -26,9 +26,9 @@ func Containers(lines int) (int, error) {
 	return min(maxContainers, max(4, maxCost/max(lines, 1))), nil
 }
 
-// Bounded returns an untrusted text in a form that [Blocks] accepts: no line opens more
-// than [Containers] allows, and every line ends in a line feed. Error:
-// [millrace.ErrTooLarge].
+// Bounded returns an untrusted text in a form that [Blocks] accepts: no line opens more quotes
+// and lists than [Containers] allows, and every line ends in a line feed. If the text has too
+// many lines, it returns [millrace.ErrTooLarge].
 func Bounded(text []byte) ([]byte, error) {
 	lines := bytes.Split(lineEnds(text), []byte("\n"))
 	inside, err := Containers(len(lines))

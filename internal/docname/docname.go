@@ -25,7 +25,8 @@ func (doc Names) Of(pagePath string, n int) string {
 	return dir + string(doc) + query
 }
 
-// wanted returns the folder and the query of a page's name if no other page wants it.
+// wanted returns the folder and the query of a page's document name, before [Names.Of] numbers
+// pages with the same name.
 func wanted(pagePath string) (dir, query string) {
 	dir, query = CutQuery(pagePath)
 	if !strings.HasPrefix(dir, "/") {

@@ -36,7 +36,7 @@ type entry struct {
 	shape    *shape
 	own      []field         // like shape.all, for this document only
 	inline   [2]field        // memory of a short own: fewer objects for the garbage collector
-	values   [2]string       // memory of the values of inline
+	values   [2]string       // storage for the values of inline
 	tag      string          // without quotes
 	tags     [codings]string // the validators, with quotes
 	modified int64           // of Last-Modified, in Unix seconds; 0 = none

@@ -77,8 +77,8 @@ type Options struct {
 	// needs a key.
 	Render bool
 
-	// Texts are public text files by their paths under Base, such as a proof of
-	// ownership. They precede everything else.
+	// Texts are public text files by their paths under Base, such as a proof of ownership.
+	// They take precedence over documents, and access rules do not apply to them.
 	Texts map[string]string
 
 	// Metrics count requests and are served at /metrics to nearby clients; nil =

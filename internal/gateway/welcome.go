@@ -38,11 +38,11 @@ li { padding: .5rem 0; border-bottom: 1px solid #8885; overflow-wrap: anywhere; 
 <body>
 <h1>{{.Site.Title}}</h1>
 <p class="of"><a href="{{.Site.Base}}">{{.Site.Base}}</a></p>
-<p>{{.Site.Pages}} {{if eq .Site.Pages 1}}page{{else}}pages{{end}} of this site, for machines to read. State {{.Site.Seq}} of {{.When}}.</p>
+<p>{{.Site.Pages}} {{if eq .Site.Pages 1}}page{{else}}pages{{end}} of this site, for machines to read. Version {{.Site.Seq}}, {{.When}}.</p>
 <h2>Documents</h2>
 <ul>
 {{range .Documents}}<li><a href="{{.}}">{{.}}</a></li>
-{{else}}<li>None is published.</li>
+{{else}}<li>No documents are published.</li>
 {{end}}</ul>
 </body>
 </html>

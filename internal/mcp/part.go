@@ -19,9 +19,10 @@ func (b budget) holds(markdown string) bool {
 	return utf8.RuneCountInString(markdown) <= b.characters && (b.bytes == 0 || len(markdown) <= b.bytes)
 }
 
-// blockPath is the position in a page at which a part starts. Its first element is the number
-// of a block. The next ones are positions inside it, of an item or a row. The last may be a
-// byte offset in a text. As a start, nil is the start of the page; as a rest, it is the end.
+// blockPath is a position in a page. Its first element is the number of a block. The next ones
+// are positions of items or rows inside the block. The last may be a byte offset in a text. As
+// the start of a part, nil is the start of the page. As the position of the rest, nil is the
+// end of the page.
 type blockPath []int
 
 // part returns the Markdown of as many blocks after a position as the budget allows, and the

@@ -282,8 +282,9 @@ func scriptOf(folded string) script {
 	return found
 }
 
-// light is the stemmer for languages without one. It removes common endings: up to two times
-// one or two vowels and one of a few consonants. At least four letters remain.
+// light is the stemmer for languages without a stemmer of their own. Up to twice, it removes
+// one or two final vowels, with the consonant after them if it is a common one. At least four
+// letters remain.
 func light(folded string) string {
 	runes := []rune(plain(folded))
 	for range 2 {

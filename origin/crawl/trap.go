@@ -18,7 +18,7 @@ type traps struct {
 // group holds the counts of one shape.
 type group struct {
 	fruit, waste int32
-	kinds        int32 // of a path with any parameters: number of sets of parameters
+	kinds        int32 // number of sets of parameters, if the shape is a path with any parameters
 	// seen holds the lines of the pages so far, as a Bloom filter with one hash. It is created
 	// after fewPages pages, and cleared when it is half full, because it only needs to find
 	// lines that are repeated often.

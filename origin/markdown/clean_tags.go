@@ -95,8 +95,8 @@ func (c *cleaner) hide(s string, i int) int {
 	}
 }
 
-// find returns the offset of end after i, or -1 if it is absent. It stores that an end is
-// absent: a text with many unclosed starts takes no longer.
+// find returns the offset of end at or after i, or -1 if it is absent. It caches absent ends:
+// a text with many unclosed starts is not searched again for each of them.
 func (c *cleaner) find(s string, i int, end string) int {
 	if from, ok := c.absent[end]; ok && i >= from {
 		return -1

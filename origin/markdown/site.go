@@ -61,7 +61,7 @@ type site struct {
 	values   matter // values of the configuration that pages may use
 	macros   bool   // pages are templates
 	generator
-	unsure string // what the addresses depend on that is not computed; "" = nothing
+	unsure string // unsupported feature that the addresses depend on; "" = none
 	// authors maps the keys of authors in pages to names; nil = none.
 	authors map[string]string
 	// drafts, future and expired publish such pages, too.

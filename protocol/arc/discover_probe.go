@@ -80,7 +80,7 @@ func probe(ctx context.Context, client *http.Client, endpoint string, o *protoco
 	}
 	if l.size > 0 && delta > l.size/2 { // the reader applies the same limit
 		offer.Basis = cmp.Or(offer.Basis, "the list") +
-			", and its deltas; the last day's delta has most of the pages, so a refresh on that day and the next one after it read the list"
+			", and its deltas; the last day's delta contains most of the pages, so refreshes on that day and the day after read the whole list"
 	}
 	// HEAD of the list, HEAD and GET of the last day read, and GET of today.
 	offer.Moved = protocol.Cost{Requests: 4, Bytes: 2 * deltaHead}

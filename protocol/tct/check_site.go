@@ -28,7 +28,7 @@ type siteContext struct {
 
 	d     *draft
 	draft string // later draft of a list that was found; "" if none was
-	also  bool   // a list is of the earlier draft that the reader also accepts
+	also  bool   // a list uses the earlier draft, which the reader also accepts
 }
 
 // seenList is a document that should be a list.

@@ -71,7 +71,7 @@ func rules03(rule newRule) []check.Rule {
 		rule("list", "no-leak", must, "The M-Sitemap lists only public documents.", onPages(checkLeak)),
 		rule("list", "identity-refused", should, "A request with Accept-Encoding: identity;q=0 is answered with 406.", askAnswers("list", checkIdentityRefused)),
 		rule("list", "if-none-match", must, "If-None-Match with the current tag is answered with 304 and the tag.", askAnswers("list", checkListNotModified)),
-		rule("list", "post", should, "A POST is answered with 405, and an Allow with GET and HEAD.", askAnswers("list", checkPost)),
+		rule("list", "post", should, "The response to a POST is 405, with an Allow field that lists GET and HEAD.", askAnswers("list", checkPost)),
 		rule("list", "stable", must, "Two requests get the same bytes and the same ETag.", askAnswers("list", checkStable)),
 
 		rule("page", "json", must, "An M-URL is valid JSON.", onPages(checkJSON)),

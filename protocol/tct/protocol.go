@@ -65,8 +65,9 @@ type draft struct {
 	// have no such member.
 	Holds     func(doc *document, body []byte, hash string) bool
 	PlainHash bool // the hash member has no "sha256-"
-	// Content returns the content of a document, which has its title already, from the blocks
-	// of the page. Blocks returns the blocks of a document. If nil, the content is plain text.
+	// Content returns the content of a document from the blocks of the page. The title of the
+	// document is already set. Blocks returns the blocks of a document. If nil, the content is
+	// plain text.
 	Content     func(doc *document, blocks []millrace.Block) string
 	Blocks      func(doc *document) ([]millrace.Block, millrace.Detail)
 	ContentType string              // media type of the content, if documents have that member

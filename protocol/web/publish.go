@@ -93,7 +93,7 @@ func (p *publisher) tag(ctx context.Context, v millrace.View, pagePath string) (
 	return &t, nil
 }
 
-// tags yields the tags, after a page, of the pages that have Markdown.
+// tags yields the tags of the pages with Markdown that come after a given page.
 func tags(ctx context.Context, v millrace.View, after string) iter.Seq2[millrace.Tag, error] {
 	return func(yield func(millrace.Tag, error) bool) {
 		for t, err := range v.Tags(ctx, Name, after) {

@@ -105,7 +105,7 @@ func (w *writer) pragma(ctx context.Context, p string) error {
 // Another publication within this time is likely to use the cache.
 const restAfter = 2 * time.Second
 
-// rest releases the memory of the writer's cache, unless a transaction runs.
+// rest releases the memory of the writer's cache, unless a transaction is running.
 func (w *writer) rest() {
 	select {
 	case w.turn <- struct{}{}:

@@ -177,7 +177,7 @@ func (a *Applier) Prepare(ctx context.Context) (applied bool, err error) {
 	return false, nil
 }
 
-// denied adds the way out of a missing right to an error.
+// denied wraps an error. If a permission is missing, it adds what to do.
 func (a *Applier) denied(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("apply %s: %w; nothing was changed; run the command with sudo", a.program, err)
@@ -212,7 +212,7 @@ func (a *Applier) writable() error {
 	for _, c := range a.now.Changes {
 		dir := filepath.Dir(c.File)
 		if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			continue // created later, in a folder that the journal's rights suffice for
+			continue // created later; the permissions to write the journal suffice
 		}
 		f, err := os.CreateTemp(dir, ".millrace-*")
 		if err != nil {

@@ -78,7 +78,7 @@ func (n *nginx) plan(ctx context.Context) ([]change, error) {
 	}
 	blocks = best(blocks)
 	if len(blocks) == 0 {
-		return nil, fmt.Errorf("%w: no server block has server_name %s; write \"include %s;\" into the server block of the site, with the output of millrace snippet nginx in that file",
+		return nil, fmt.Errorf("%w: no server block has server_name %s; add \"include %s;\" to the server block of the site, and write the output of \"millrace snippet nginx\" to that file",
 			millrace.ErrNotFound, site.Hostname(), snippet)
 	}
 	return n.insert(snippet, blocks, texts, "\n\tinclude "+snippet+";"+mark)
