@@ -19,7 +19,7 @@ import (
 // mill is a site that keeps all rules of Proxy.
 func mill(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	body, kind := "", ""
+	var body, kind string
 	switch r.URL.Path {
 	case "/":
 		body, kind = "<!doctype html><title>Mill</title><p>Wheels.", "text/html"

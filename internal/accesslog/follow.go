@@ -374,9 +374,9 @@ func (f *Follower) record(ctx context.Context, l *Line) {
 		}
 		e.Path = raw
 	}
-	noted := e
-	page, document := "", false
+	noted, document := e, false
 	if e.Protocol != access.SiteProtocol {
+		var page string
 		page, document = f.o.Document(ctx, raw)
 		noted.Path = cmp.Or(page, e.Path)
 	}

@@ -23,13 +23,17 @@ func TestParse(t *testing.T) {
 		name, line, want string
 		unit             time.Duration
 	}{
-		{name: "combined", line: `192.0.2.7 - - ` + at + ` "GET /a?b=c HTTP/1.1" 200 2326 "https://example.com/" "GPTBot/1.2"`,
-			want: `192.0.2.7||GET /a?b=c|200|2326|GPTBot/1.2|-|` + utc},
+		{
+			name: "combined", line: `192.0.2.7 - - ` + at + ` "GET /a?b=c HTTP/1.1" 200 2326 "https://example.com/" "GPTBot/1.2"`,
+			want: `192.0.2.7||GET /a?b=c|200|2326|GPTBot/1.2|-|` + utc,
+		},
 		{name: "common", line: `192.0.2.7 - frank ` + at + ` "GET / HTTP/1.0" 304 -`, want: `192.0.2.7||GET /|304|0||-|` + utc},
 		{name: "CR", line: `192.0.2.7 - - ` + at + ` "GET / HTTP/1.0" 304 0` + "\r", want: `192.0.2.7||GET /|304|0||-|` + utc},
 		{name: "our own", line: `2001:db8::1 - - ` + at + ` "GET /llms.txt HTTP/1.1" 200 5 0.000042`, want: `2001:db8::1||GET /llms.txt|200|5||42µs|` + utc},
-		{name: "virtual host", line: `www.example.com:443 192.0.2.7 - - ` + at + ` "GET / HTTP/1.1" 200 1 "-" "-"`,
-			want: `192.0.2.7|www.example.com:443|GET /|200|1||-|` + utc},
+		{
+			name: "virtual host", line: `www.example.com:443 192.0.2.7 - - ` + at + ` "GET / HTTP/1.1" 200 1 "-" "-"`,
+			want: `192.0.2.7|www.example.com:443|GET /|200|1||-|` + utc,
+		},
 		{name: "user with a space", line: `192.0.2.7 - john doe ` + at + ` "GET / HTTP/1.1" 200 1 "-" "-"`, want: `192.0.2.7||GET /|200|1||-|` + utc},
 		{name: "syslog", line: `Oct 10 13:55:36 web nginx: 192.0.2.7 - - ` + at + ` "GET / HTTP/1.1" 200 1 "-" "a"`, want: `192.0.2.7||GET /|200|1|a|-|` + utc},
 		{name: "compose", line: `web-1  | 192.0.2.7 - - ` + at + ` "GET / HTTP/1.1" 200 1 "-" "a"`, want: `192.0.2.7||GET /|200|1|a|-|` + utc},
@@ -45,18 +49,30 @@ func TestParse(t *testing.T) {
 		{name: "%D", unit: time.Microsecond, line: `192.0.2.7 - - ` + at + ` "GET / HTTP/1.1" 200 1 "-" "-" 1234`, want: `192.0.2.7||GET /|200|1||1.234ms|` + utc},
 		{name: "%I %O", unit: time.Microsecond, line: `192.0.2.7 - - ` + at + ` "GET / HTTP/1.1" 200 1 "-" "-" 12 34`, want: `192.0.2.7||GET /|200|1||-|` + utc},
 
-		{name: "Caddy", line: `{"level":"info","ts":1791665736.5,"logger":"http.log.access","msg":"handled request","request":{"remote_ip":"127.0.0.1","remote_port":"4","client_ip":"192.0.2.7","proto":"HTTP/2.0","method":"GET","host":"example.com","uri":"/a?b=\"c\"","headers":{"User-Agent":["GPTBot/1.2"],"Accept":["*/*"]},"tls":{"resumed":false}},"bytes_read":0,"user_id":"","duration":0.0015,"size":10900,"status":200,"resp_headers":{"Server":["Caddy"]}}`,
-			want: `192.0.2.7|example.com|GET /a?b="c"|200|10900|GPTBot/1.2|1.5ms|2026-10-10T20:55:36Z`},
-		{name: "old Caddy", line: `{"ts":"2026-10-10T13:55:36.000-0700","request":{"remote_addr":"192.0.2.7:4","method":"GET","uri":"/","headers":{}},"duration":"1.5ms","size":1,"status":304}`,
-			want: `192.0.2.7:4||GET /|304|1||1.5ms|` + utc},
-		{name: "Cloudflare", line: `{"ClientIP":"192.0.2.7","ClientRequestHost":"example.com","ClientRequestMethod":"GET","ClientRequestURI":"/a?b","ClientRequestUserAgent":"GPTBot","EdgeResponseStatus":200,"EdgeResponseBytes":512,"EdgeStartTimestamp":"2026-10-10T20:55:36Z","EdgeEndTimestamp":"2026-10-10T20:55:37Z","OriginResponseDurationMs":25,"RayID":"x"}`,
-			want: `192.0.2.7|example.com|GET /a?b|200|512|GPTBot|25ms|` + utc},
-		{name: "Cloudflare, nanoseconds", line: `{"ClientIP":"192.0.2.7","ClientRequestURI":"/","EdgeResponseStatus":200,"EdgeResponseBytes":512,"EdgeStartTimestamp":1791665736000000000}`,
-			want: `192.0.2.7|| /|200|512||-|` + utc},
-		{name: "nginx JSON", line: `{"time_iso8601":"2026-10-10T13:55:36-07:00","remote_addr":"192.0.2.7","request":"GET /a HTTP/1.1","status":"200","body_bytes_sent":"7","request_time":"0.250","http_user_agent":"GPTBot"}`,
-			want: `192.0.2.7||GET /a|200|7|GPTBot|250ms|` + utc},
-		{name: "nginx JSON, milliseconds since 1970", line: `{"msec":"1791665736.000","remote_addr":"192.0.2.7","request_method":"GET","request_uri":"/a","status":200,"bytes_sent":7}`,
-			want: `192.0.2.7||GET /a|200|7||-|` + utc},
+		{
+			name: "Caddy", line: `{"level":"info","ts":1791665736.5,"logger":"http.log.access","msg":"handled request","request":{"remote_ip":"127.0.0.1","remote_port":"4","client_ip":"192.0.2.7","proto":"HTTP/2.0","method":"GET","host":"example.com","uri":"/a?b=\"c\"","headers":{"User-Agent":["GPTBot/1.2"],"Accept":["*/*"]},"tls":{"resumed":false}},"bytes_read":0,"user_id":"","duration":0.0015,"size":10900,"status":200,"resp_headers":{"Server":["Caddy"]}}`,
+			want: `192.0.2.7|example.com|GET /a?b="c"|200|10900|GPTBot/1.2|1.5ms|2026-10-10T20:55:36Z`,
+		},
+		{
+			name: "old Caddy", line: `{"ts":"2026-10-10T13:55:36.000-0700","request":{"remote_addr":"192.0.2.7:4","method":"GET","uri":"/","headers":{}},"duration":"1.5ms","size":1,"status":304}`,
+			want: `192.0.2.7:4||GET /|304|1||1.5ms|` + utc,
+		},
+		{
+			name: "Cloudflare", line: `{"ClientIP":"192.0.2.7","ClientRequestHost":"example.com","ClientRequestMethod":"GET","ClientRequestURI":"/a?b","ClientRequestUserAgent":"GPTBot","EdgeResponseStatus":200,"EdgeResponseBytes":512,"EdgeStartTimestamp":"2026-10-10T20:55:36Z","EdgeEndTimestamp":"2026-10-10T20:55:37Z","OriginResponseDurationMs":25,"RayID":"x"}`,
+			want: `192.0.2.7|example.com|GET /a?b|200|512|GPTBot|25ms|` + utc,
+		},
+		{
+			name: "Cloudflare, nanoseconds", line: `{"ClientIP":"192.0.2.7","ClientRequestURI":"/","EdgeResponseStatus":200,"EdgeResponseBytes":512,"EdgeStartTimestamp":1791665736000000000}`,
+			want: `192.0.2.7|| /|200|512||-|` + utc,
+		},
+		{
+			name: "nginx JSON", line: `{"time_iso8601":"2026-10-10T13:55:36-07:00","remote_addr":"192.0.2.7","request":"GET /a HTTP/1.1","status":"200","body_bytes_sent":"7","request_time":"0.250","http_user_agent":"GPTBot"}`,
+			want: `192.0.2.7||GET /a|200|7|GPTBot|250ms|` + utc,
+		},
+		{
+			name: "nginx JSON, milliseconds since 1970", line: `{"msec":"1791665736.000","remote_addr":"192.0.2.7","request_method":"GET","request_uri":"/a","status":200,"bytes_sent":7}`,
+			want: `192.0.2.7||GET /a|200|7||-|` + utc,
+		},
 	} {
 		p := Parser{Unit: c.unit}
 		var l Line

@@ -27,7 +27,7 @@ func setScalar(data []byte, path []string, value string) ([]byte, error) {
 		}
 	}
 	indent, end := "", len(lines) // of the keys of at, and the line after which a new key goes
-	first, last := -1, -1         // lines to remove: of the key, or of a key above that becomes empty
+	first := -1                   // first line to remove: of the key, or of a key above that becomes empty
 	for i, key := range path {
 		kv, alone, column := child(at, key)
 		if column > 0 {
@@ -46,7 +46,6 @@ func setScalar(data []byte, path []string, value string) ([]byte, error) {
 		if !alone || first < 0 {
 			first = line
 		}
-		last = line
 		if i < len(path)-1 {
 			if kv.Value == nil {
 				return nil, errForm
@@ -62,7 +61,7 @@ func setScalar(data []byte, path []string, value string) ([]byte, error) {
 			return nil, errForm
 		}
 		if value == "" {
-			return []byte(strings.Join(slices.Delete(lines, first, last+1), "")), nil
+			return []byte(strings.Join(slices.Delete(lines, first, line+1), "")), nil
 		}
 		head := keyLine.FindString(lines[line])
 		rest := lines[line][len(head):]

@@ -31,7 +31,8 @@ listen: 127.0.0.1:0
 		err    error
 	}{
 		"no policy": {
-			"listen: 127.0.0.1:0", map[string]any{"purposes.search": true, "terms": "https://a.test/"},
+			"listen: 127.0.0.1:0",
+			map[string]any{"purposes.search": true, "terms": "https://a.test/"},
 			"listen: 127.0.0.1:0\npolicy:\n  terms: \"https://a.test/\"\n  purposes:\n    search: true\n", nil,
 		},
 		"no file content": {"", map[string]any{"requirements.attribution": true}, "policy:\n  requirements:\n    attribution: true\n", nil},

@@ -129,9 +129,9 @@ func (d *Dashboard) savePolicy(r *http.Request) (*reply, error) {
 	is, form := d.edit(), r.PostForm
 	changes := map[string]any{}
 	for _, s := range is.Purposes {
-		switch value := form.Get(s.Name); {
-		case value == s.Value:
-		case value == unset:
+		switch value := form.Get(s.Name); value {
+		case s.Value:
+		case unset:
 			changes[s.Name] = nil
 		default:
 			changes[s.Name] = value == allowed

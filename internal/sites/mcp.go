@@ -132,8 +132,11 @@ func (d *Documents) about(w *response, r *http.Request, ed *edition.Edition) (bo
 		}}}
 	case cardWellKnown:
 		body = earlyCard{
-			serverInfo{mcpName, title, d.o.MCP.Version}, description, cardTransport{remote.Type, endpoint},
-			map[string]struct{}{"tools": {}, "resources": {}}, []cardRemote{remote},
+			serverInfo{mcpName, title, d.o.MCP.Version},
+			description,
+			cardTransport{remote.Type, endpoint},
+			map[string]struct{}{"tools": {}, "resources": {}},
+			[]cardRemote{remote},
 		}
 	default:
 		kind = cardType

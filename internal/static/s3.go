@@ -199,19 +199,19 @@ to="s3://$1"%s
 `, quotedShell(b.prefix))
 	var rest []string
 	for _, g := range groups {
-		w.WriteString("\naws s3 sync . \"$to\" --delete --exclude '*'")
+		fmt.Fprint(w, "\naws s3 sync . \"$to\" --delete --exclude '*'")
 		for _, p := range g.patterns {
-			w.WriteString(" --include " + quotedShell(p))
+			fmt.Fprint(w, " --include "+quotedShell(p))
 			rest = append(rest, p)
 		}
-		w.WriteString(" --exclude '" + hidden + "/*'")
+		fmt.Fprint(w, " --exclude '"+hidden+"/*'")
 		for _, f := range g.fields {
-			w.WriteString(" " + s3Options[f.Name] + " " + quotedShell(f.Value))
+			fmt.Fprint(w, " "+s3Options[f.Name]+" "+quotedShell(f.Value))
 		}
 	}
-	w.WriteString("\naws s3 sync . \"$to\" --delete --exclude '" + hidden + "/*'")
+	fmt.Fprint(w, "\naws s3 sync . \"$to\" --delete --exclude '"+hidden+"/*'")
 	for _, p := range rest {
-		w.WriteString(" --exclude " + quotedShell(p))
+		fmt.Fprint(w, " --exclude "+quotedShell(p))
 	}
 	_, err = w.WriteString("\n[ $# -lt 2 ] || aws cloudfront create-invalidation --distribution-id \"$2\" --paths '/*'\n")
 	return err

@@ -254,7 +254,7 @@ func TestFileAndFolder(t *testing.T) {
 // httpDate matches a time of writing, which differs between two builds.
 var httpDate = regexp.MustCompile(`[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT`)
 
-// The next build completes an interrupted one, and recognizes the files that it has written.
+// The next build completes an interrupted one, and detects the files that it has written.
 func TestUnfinished(t *testing.T) {
 	dir, s := t.TempDir(), mill()
 	killed, err := begun(t, dir, s, nil)

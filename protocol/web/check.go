@@ -96,7 +96,7 @@ func Rules() []check.Rule {
 
 		rule("rfc9727-4", "linkset", must, "The API catalog is application/linkset+json.", onCatalog(checkCatalogType)),
 		rule("rfc9264-4.2", "json", must, "A set of links is an object whose linkset is an array of objects with links, each with an href.", onCatalog(checkCatalogLinks)),
-		rule("rfc9727-4", "profile", should, "The API catalog declares the profile of API catalogs.", onCatalog(checkCatalogProfile)),
+		rule("rfc9727-4", "profile", should, "The API catalog declares its profile.", onCatalog(checkCatalogProfile)),
 		rule("rfc9727-2", "head", must, "A HEAD for the API catalog is answered with a Link field.", checkCatalogHead),
 	}
 }

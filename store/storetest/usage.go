@@ -122,7 +122,7 @@ func usageCases() []testCase {
 			other.Number = 1
 			want(f, "those of the other site", f.events("other", store.EventQuery{}), []store.Event{other})
 		}},
-		{"texts of events are sanitized", func(_ *testing.T, f *fixture) {
+		{"texts of events are cleaned", func(_ *testing.T, f *fixture) {
 			long := strings.Repeat("ü", 200)
 			f.record(siteName, store.Event{
 				Time: f.clock(), Bot: "a\x00b", Family: "\xff", Identity: "x\r\ny", Protocol: "\u0085", Endpoint: "\t", Path: long, Query: "<b>\x1b[31m",

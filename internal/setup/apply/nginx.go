@@ -119,7 +119,7 @@ func servers(file string, data []byte, snippet string, site *url.URL) []block {
 		now   *server
 	)
 	for _, t := range scan(data, ";{}") {
-		if t.quoted || !strings.Contains(";{}", t.text) {
+		if t.quoted || !strings.ContainsAny(t.text, ";{}") {
 			words = append(words, t)
 			continue
 		}
