@@ -31,7 +31,7 @@ func (b *bench) dashboard(ctx context.Context) error {
 		}
 	}
 	if path == "" {
-		return errors.New("Chromium not found")
+		return errors.New("no Chromium found")
 	}
 	file, err := b.fill(ctx, 2000)
 	if err != nil {

@@ -178,7 +178,7 @@ func (s *manualSite) edit(name, link string) bool {
 	return true
 }
 
-// add adds a page that looks like its neighbor, with paragraphs of three pages.
+// add adds a page that looks like the previous page, with paragraphs of three pages.
 func (s *manualSite) add(names []string) (name, title, html string) {
 	var prose []string
 	like := ""
