@@ -22,7 +22,7 @@ type step struct {
 	via    string // protocol of Options.Fallback that returned the page
 	cause  error  // reason for the fallback
 	named  int    // pages named so far
-	weight int    // bytes reserved in the room
+	size   int    // bytes of the memory limit
 }
 
 // chunk is the number of refs that are compared with the sink at a time.
@@ -59,7 +59,7 @@ type job struct {
 func (r *run) stream(ctx context.Context) <-chan step {
 	rd := &reader{run: r, ctx: ctx, steps: make(chan step, ahead), jobs: make(chan job)}
 	rd.busy.init()
-	r.room.init()
+	r.limit.init()
 	var workers sync.WaitGroup
 	for range r.o.Concurrency {
 		workers.Go(func() {
@@ -85,8 +85,8 @@ func (r *run) stream(ctx context.Context) <-chan step {
 // send sends a step. The receiver always drains the channel, so send does not block forever.
 func (rd *reader) send(s step) {
 	if s.change.Page != nil {
-		s.weight = pageSize(s.change.Page)
-		rd.room.take(s.weight)
+		s.size = pageSize(s.change.Page)
+		rd.limit.take(s.size)
 	}
 	rd.steps <- s
 }
@@ -264,17 +264,17 @@ func brokenOff(err error) bool {
 	return errors.As(err, &e) && e.BrokenOff()
 }
 
-// room limits the bytes of waiting steps. A step that is larger than the limit is admitted
+// memoryLimit limits the bytes of waiting steps. A step that is larger than the limit is admitted
 // alone.
-type room struct {
+type memoryLimit struct {
 	mu   sync.Mutex
 	cond *sync.Cond
 	used int
 }
 
-func (r *room) init() { r.cond, r.used = sync.NewCond(&r.mu), 0 }
+func (r *memoryLimit) init() { r.cond, r.used = sync.NewCond(&r.mu), 0 }
 
-func (r *room) take(n int) {
+func (r *memoryLimit) take(n int) {
 	r.mu.Lock()
 	for r.used > 0 && r.used+n > aheadBytes {
 		r.cond.Wait()
@@ -283,7 +283,7 @@ func (r *room) take(n int) {
 	r.mu.Unlock()
 }
 
-func (r *room) give(n int) {
+func (r *memoryLimit) give(n int) {
 	r.mu.Lock()
 	r.used -= n
 	r.mu.Unlock()

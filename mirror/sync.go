@@ -122,7 +122,7 @@ type run struct {
 	mismatch uint64                // hash of the pages whose version differs from the list; see noteMismatch
 	row      atomic.Int32          // pages unavailable in a row
 	prog     Progress
-	room     room // limits the pages that wait to be applied
+	limit    memoryLimit // limits the pages that wait to be applied
 }
 
 // batch is a set of changes for one transaction of the sink.
@@ -155,7 +155,7 @@ func (r *run) do(ctx context.Context) error {
 	defer cancel(nil)
 	steps := r.stream(ctx)
 	for s := range steps {
-		r.room.give(s.weight)
+		r.limit.give(s.size)
 		if err == nil {
 			if err = r.take(ctx, s); err != nil {
 				cancel(err) // drain the channel, so that all goroutines end

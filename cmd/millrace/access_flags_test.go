@@ -120,7 +120,7 @@ func TestKeysCommands(t *testing.T) {
 	}
 	code, out, errs := run("add", "Ann's agent", dir, "--json", "--scope", "read,update", "--expires", "2h")
 	var made keyReport
-	if err := json.Unmarshal([]byte(out), &made); code != 0 || err != nil || made.Name != "Ann's agent" || len(made.Rights) != 2 || !made.Holds || made.Expires == nil {
+	if err := json.Unmarshal([]byte(out), &made); code != 0 || err != nil || made.Name != "Ann's agent" || len(made.Scopes) != 2 || !made.Holds || made.Expires == nil {
 		t.Fatalf("%d %s %s %v", code, out, errs, err)
 	}
 	if _, err := store.ReadKey(made.Key); err != nil {

@@ -74,7 +74,7 @@ func (c *keyStore) open(ctx context.Context, p *process, create bool) (store.Sto
 // keyReport is the report of `millrace keys --json` for a key.
 type keyReport struct {
 	Name    string           `json:"name"`              // name of the key
-	Rights  []millrace.Scope `json:"scopes"`            // scopes of the key
+	Scopes  []millrace.Scope `json:"scopes"`            // scopes of the key
 	Created *time.Time       `json:"created,omitempty"` // when it was created
 	Expires *time.Time       `json:"expires,omitempty"` // when it expires; absent if never
 	Revoked *time.Time       `json:"revoked,omitempty"` // when it was revoked
@@ -210,11 +210,11 @@ func (c *keysListCommand) Run(ctx context.Context, p *process) (err error) {
 			return
 		}
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "NAME\tRIGHTS\tCREATED\tEXPIRES\tSTATE")
+		fmt.Fprintln(t, "NAME\tSCOPES\tCREATED\tEXPIRES\tSTATE")
 		for i, k := range keys {
-			rights := make([]string, len(k.Scopes))
+			scopes := make([]string, len(k.Scopes))
 			for j, r := range k.Scopes {
-				rights[j] = string(r)
+				scopes[j] = string(r)
 			}
 			expires, state := "never", "valid"
 			if !k.Expires.IsZero() {
@@ -226,7 +226,7 @@ func (c *keysListCommand) Run(ctx context.Context, p *process) (err error) {
 			case !reports[i].Holds:
 				state = "expired"
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", k.Name, strings.Join(rights, ","), k.Created.Format("2006-01-02 15:04Z"), expires, state)
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", k.Name, strings.Join(scopes, ","), k.Created.Format("2006-01-02 15:04Z"), expires, state)
 		}
 		_ = t.Flush()
 	})

@@ -50,17 +50,17 @@ func TestSavedAgainstHTML(t *testing.T) {
 	if html.From != savings.FromHTML || html.Documents != n || html.Bytes != float64(plain)/float64(n) || header < 200 || header > 1500 {
 		t.Fatalf("%d pages of %d bytes, coded %d: %+v", n, plain, coded, *html)
 	}
-	if c := crawled.Savings; c.Pages != n || c.Brought != n || c.Skipped != 0 || c.Bytes.Saved >= 0 || c.Bytes.Basis != savings.Measured {
+	if c := crawled.Savings; c.Pages != n || c.Fetched != n || c.Skipped != 0 || c.Bytes.Saved >= 0 || c.Bytes.Basis != savings.Measured {
 		t.Errorf("a first crawl saves nothing: %+v", c)
 	}
 	again := pull(t, s.url, file, "--via", "crawl")
-	if c := again.Savings; c.Pages != n || c.Stand != n || c.Skipped != 0 || c.Bytes.Saved <= 0 || c.NotModified < n {
+	if c := again.Savings; c.Pages != n || c.Unmodified != n || c.Skipped != 0 || c.Bytes.Saved <= 0 || c.NotModified < n {
 		t.Errorf("a second crawl: %+v", c)
 	}
 
 	first := pull(t, s.url, file)
 	f := first.Savings
-	if f.Pages == 0 || f.Brought == 0 || f.Bytes.Basis != savings.Measured || *f.HTML != *html {
+	if f.Pages == 0 || f.Fetched == 0 || f.Bytes.Basis != savings.Measured || *f.HTML != *html {
 		t.Fatalf("%+v", f)
 	}
 	if want := int64(float64(f.Pages)*html.Received+0.5) - first.BytesReceived; first.BytesSaved != want || f.Bytes.Spent != float64(first.BytesReceived) {
@@ -115,10 +115,10 @@ func TestSavedByEveryProtocol(t *testing.T) {
 	for _, proto := range every {
 		file := filepath.Join(t.TempDir(), proto.Name+".db")
 		first, second := pull(t, s.url, file, "--via", proto.Name), pull(t, s.url, file, "--via", proto.Name)
-		if f := first.Savings; f.Brought != int64(first.Added) || f.Skipped != 0 || f.HTML.From != savings.FromText || f.Bytes.Basis != savings.Estimate {
+		if f := first.Savings; f.Fetched != int64(first.Added) || f.Skipped != 0 || f.HTML.From != savings.FromText || f.Bytes.Basis != savings.Estimate {
 			t.Errorf("%s: the first pull: %+v", proto.Name, f)
 		}
-		if s := second.Savings; s.Skipped != int64(first.Added) || s.Brought != 0 || s.Bytes.Saved <= 0 || s.Requests.Saved <= 0 || s.Tokens.Saved <= 0 || s.KWh.Saved <= 0 {
+		if s := second.Savings; s.Skipped != int64(first.Added) || s.Fetched != 0 || s.Bytes.Saved <= 0 || s.Requests.Saved <= 0 || s.Tokens.Saved <= 0 || s.KWh.Saved <= 0 {
 			t.Errorf("%s: the second pull: %+v", proto.Name, s)
 		}
 		if r := savedReport(t, file); r.Sites[0].Protocols[0].Protocol != proto.Name || r.Total.Pages != int64(2*first.Added) {

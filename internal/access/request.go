@@ -59,7 +59,7 @@ type Guard struct {
 	limits   *limits
 	rate     *quota    // limit of content requests; nil = none
 	guesses  *quota    // limit of wrong keys
-	classes  *botRules // nil = every bot is allowed
+	botRules *botRules // nil = every bot is allowed
 	pacing   *pacing   // nil = unlimited speed
 	searches *turns
 
@@ -93,7 +93,7 @@ func New(o *Options) (*Guard, error) {
 	}
 	g.pacing = newPacing(o.FilesRate, o.FilesRateTotal, g.maxActive)
 	var err error
-	g.classes, err = newBotRules(o.Bots, o.Rules, o.Policy, quotaClasses)
+	g.botRules, err = newBotRules(o.Bots, o.Rules, o.Policy, quotaClasses)
 	return g, err
 }
 

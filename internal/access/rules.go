@@ -179,7 +179,7 @@ func newBotRules(table *bots.Table, rules []Rule, p *millrace.Policy, number int
 
 // Refused returns the product tokens of refused bots.
 func (g *Guard) Refused() (tokens []string) {
-	c := g.classes
+	c := g.botRules
 	if c == nil {
 		return nil
 	}
@@ -250,14 +250,14 @@ func (e *TurnedAway) Error() string { return e.Detail }
 // the error of too many requests. No rule applies to requests with a valid key.
 func (q *Request) Bot() error {
 	g := q.guard
-	if g.classes == nil {
+	if g.botRules == nil {
 		return nil
 	}
 	id := q.Verify()
 	if id.Bot == nil {
 		return nil
 	}
-	at := g.classes.of(id)
+	at := g.botRules.of(id)
 	if at == nil || at.Action == Allow {
 		return nil
 	}
@@ -280,7 +280,7 @@ func (q *Request) Bot() error {
 	if at.Action == PaymentRequired {
 		e.Detail = "this site requires payment from "
 	}
-	if e.Detail += whom(id, at); at.Name == ClassUnverified || id.Identification == bots.Forged && at == g.classes.bots {
+	if e.Detail += whom(id, at); at.Name == ClassUnverified || id.Identification == bots.Forged && at == g.botRules.bots {
 		e.Detail += "; sign your requests, or use an address that your operator publishes"
 	}
 	return e

@@ -148,12 +148,12 @@ func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
 		d.late(w, r, to, wait)
 		return
 	}
-	right, ok := d.hashed(r, r.PostForm.Get("password"))
+	correct, ok := d.hashed(r, r.PostForm.Get("password"))
 	if !ok {
 		d.late(w, r, to, time.Second)
 		return
 	}
-	if !right {
+	if !correct {
 		d.log.Warn("wrong dashboard password", "address", from)
 		d.askLogin(w, r, http.StatusForbidden, to, wrong("Wrong password."))
 		return
@@ -180,7 +180,7 @@ func (d *Dashboard) late(w http.ResponseWriter, r *http.Request, to string, wait
 
 // hashed reports whether a password is right. ok is false if too many requests wait, because
 // only one password is hashed at a time.
-func (d *Dashboard) hashed(r *http.Request, typed string) (right, ok bool) {
+func (d *Dashboard) hashed(r *http.Request, typed string) (correct, ok bool) {
 	select {
 	case d.sessions.waiting <- struct{}{}:
 		defer func() { <-d.sessions.waiting }()

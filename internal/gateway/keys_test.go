@@ -33,9 +33,9 @@ type ring struct {
 func newRing(t testing.TB) *ring {
 	t.Helper()
 	k := &ring{Keys: memory.New(nil).Keys()}
-	add := func(name string, expires time.Time, rights ...millrace.Scope) string {
+	add := func(name string, expires time.Time, scopes ...millrace.Scope) string {
 		key, hash := store.NewKey()
-		if err := k.Add(t.Context(), store.Key{Name: name, Hash: hash, Scopes: rights, Expires: expires}); err != nil {
+		if err := k.Add(t.Context(), store.Key{Name: name, Hash: hash, Scopes: scopes, Expires: expires}); err != nil {
 			t.Fatal(err)
 		}
 		return key

@@ -264,9 +264,9 @@ func TestClientGoes(t *testing.T) {
 
 func TestKeysAndRates(t *testing.T) {
 	lib := mills(t)
-	add := func(name string, rights ...millrace.Scope) string {
+	add := func(name string, scopes ...millrace.Scope) string {
 		key, hash := store.NewKey()
-		if err := lib.store.Keys().Add(t.Context(), store.Key{Name: name, Hash: hash, Scopes: rights}); err != nil {
+		if err := lib.store.Keys().Add(t.Context(), store.Key{Name: name, Hash: hash, Scopes: scopes}); err != nil {
 			t.Fatal(err)
 		}
 		return key
@@ -402,8 +402,8 @@ func TestRightIsForAgents(t *testing.T) {
 	} {
 		r := httptest.NewRequestWithContext(t.Context(), q.method, q.path, nil)
 		r.Header.Set("Accept", q.accept)
-		if right, ok := s.Scope(r); ok != q.want || ok && right != millrace.ScopeRead {
-			t.Errorf("%s %s %s: %v %v", q.method, q.path, q.accept, right, ok)
+		if scope, ok := s.Scope(r); ok != q.want || ok && scope != millrace.ScopeRead {
+			t.Errorf("%s %s %s: %v %v", q.method, q.path, q.accept, scope, ok)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func token(r *http.Request) string {
 }
 
 // Scope implements [millrace.Handler].
-func (s *Subscriber) Scope(r *http.Request) (right millrace.Scope, ok bool) {
+func (s *Subscriber) Scope(r *http.Request) (scope millrace.Scope, ok bool) {
 	return millrace.ScopeRead, isToken(token(r)) && (r.Method == http.MethodGet || r.Method == http.MethodPost)
 }
 

@@ -69,10 +69,10 @@ type HTML struct {
 
 // Saved is the savings by one or more pulls of a site.
 type Saved struct {
-	Pages   int64 `json:"pages"`      // pages whose state is known after a pull, counted once per pull
-	Brought int64 `json:"fetched"`    // pages that were fetched
-	Stand   int64 `json:"unmodified"` // pages that were checked one by one and had not changed
-	Skipped int64 `json:"skipped"`    // pages that were not requested, because a list showed that they had not changed
+	Pages      int64 `json:"pages"`      // pages whose state is known after a pull, counted once per pull
+	Fetched    int64 `json:"fetched"`    // pages that were fetched
+	Unmodified int64 `json:"unmodified"` // pages that were checked one by one and had not changed
+	Skipped    int64 `json:"skipped"`    // pages that were not requested, because a list showed that they had not changed
 
 	Conditional int64 `json:"conditional"`  // requests that a 304 could answer
 	NotModified int64 `json:"not_modified"` // requests that a 304 answered
@@ -111,7 +111,7 @@ func (c Coefficients) Mean(measured HTML, all bool, text float64) HTML {
 // only its HTML and text.
 func Of(t, site store.Traffic, c Coefficients) *Saved {
 	s := &Saved{
-		Pages: t.Pages, Brought: t.Fetched, Stand: t.Unmodified, Skipped: max(0, t.Pages-t.Fetched-t.Unmodified),
+		Pages: t.Pages, Fetched: t.Fetched, Unmodified: t.Unmodified, Skipped: max(0, t.Pages-t.Fetched-t.Unmodified),
 		Conditional: t.Conditional, NotModified: t.NotModified,
 	}
 	measured, text := HTML{Documents: site.HTML}, 0.0
@@ -136,7 +136,7 @@ func Of(t, site store.Traffic, c Coefficients) *Saved {
 
 // Add adds the savings u of another site to s.
 func (s *Saved) Add(u *Saved) {
-	s.Pages, s.Brought, s.Stand, s.Skipped = s.Pages+u.Pages, s.Brought+u.Brought, s.Stand+u.Stand, s.Skipped+u.Skipped
+	s.Pages, s.Fetched, s.Unmodified, s.Skipped = s.Pages+u.Pages, s.Fetched+u.Fetched, s.Unmodified+u.Unmodified, s.Skipped+u.Skipped
 	s.Conditional, s.NotModified = s.Conditional+u.Conditional, s.NotModified+u.NotModified
 	s.Requests, s.Bytes, s.Tokens, s.KWh = s.Requests.Add(u.Requests), s.Bytes.Add(u.Bytes), s.Tokens.Add(u.Tokens), s.KWh.Add(u.KWh)
 	s.HTML = nil

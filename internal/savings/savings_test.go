@@ -22,7 +22,7 @@ var about = cmpopts.EquateApprox(1e-12, 0)
 func TestDraftsExample(t *testing.T) {
 	one := store.Traffic{Pulls: 1, Pages: 1, Fetched: 1, Text: 1960 * 4, Requests: 1, Received: 17_700, HTML: 1, HTMLReceived: 103_000, HTMLBytes: 13_900 * 4}
 	want := &Saved{
-		Pages: 1, Brought: 1, SkipRate: new(0.0),
+		Pages: 1, Fetched: 1, SkipRate: new(0.0),
 		HTML:     &HTML{Received: 103_000, Bytes: 55_600, Documents: 1, From: FromHTML},
 		Requests: Figure{1, 1, 0, Measured},
 		Bytes:    Figure{17_700, 103_000, 85_300, Measured},
@@ -41,7 +41,7 @@ func TestEstimate(t *testing.T) {
 	site := store.Traffic{Pulls: 2, Pages: 2000, Fetched: 1010, Text: 1_010_000}
 	c := Coefficients{KWhPerGB: 0.1, BytesPerToken: 5, HTMLPerText: 20, HTMLCompression: 4}
 	want := &Saved{
-		Pages: 1000, Brought: 10, Skipped: 990, Conditional: 11, SkipRate: new(0.99), NotModifiedRate: new(0.0),
+		Pages: 1000, Fetched: 10, Skipped: 990, Conditional: 11, SkipRate: new(0.99), NotModifiedRate: new(0.0),
 		HTML:     &HTML{Received: 5_000, Bytes: 20_000, From: FromText},
 		Requests: Figure{11, 1000, 989, Measured},
 		Bytes:    Figure{50_000, 5_000_000, 4_950_000, Estimate},

@@ -49,12 +49,12 @@ type Options struct {
 // Documents serves the site-wide documents. Its methods are safe for concurrent
 // use.
 type Documents struct {
-	server *edition.Server
-	o      Options
-	docs   string // path of the endpoint base URL, without a trailing "/"
-	maps   siteMaps
-	names  ownNames
-	seals  seals
+	server     *edition.Server
+	o          Options
+	docs       string // path of the endpoint base URL, without a trailing "/"
+	maps       siteMaps
+	names      ownNames
+	signatures signatureCache
 }
 
 // New returns the site-wide documents of the editions of a publisher. An error

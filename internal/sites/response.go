@@ -29,7 +29,7 @@ func (w *response) WriteHeader(status int) {
 	switch {
 	case status == http.StatusOK && w.r.Method == http.MethodGet:
 		h.Set("Content-Digest", digest)
-		if err := w.d.seals.add(w, digest); err != nil {
+		if err := w.d.signatures.add(w, digest); err != nil {
 			w.d.o.Logger.Error("sign document failed", "path", access.Redact(w.r.URL.Path), "err", err)
 		}
 	case status == http.StatusOK, status == http.StatusPartialContent:
@@ -41,19 +41,19 @@ func (w *response) WriteHeader(status int) {
 // Unwrap implements [http.ResponseController].
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// seals caches the last signature of each site-wide document.
-type seals struct {
+// signatureCache caches the last signature of each site-wide document.
+type signatureCache struct {
 	mu   sync.Mutex
-	last map[string]seal // signatures by path
+	last map[string]signedBody // signatures by path
 }
 
-type seal struct {
+type signedBody struct {
 	digest, input, signature string
 	again                    time.Time
 }
 
 // add signs a response if a Signer is set.
-func (s *seals) add(w *response, digest string) error {
+func (s *signatureCache) add(w *response, digest string) error {
 	target, ok := strings.CutPrefix(w.r.URL.EscapedPath(), w.d.docs)
 	if w.d.o.Signer == nil || !ok || !strings.HasPrefix(target, "/") {
 		return nil
@@ -74,7 +74,7 @@ func (s *seals) add(w *response, digest string) error {
 		}
 		if plain { // the number of plain paths is small
 			if s.last == nil {
-				s.last = make(map[string]seal)
+				s.last = make(map[string]signedBody)
 			}
 			s.last[target] = last
 		}

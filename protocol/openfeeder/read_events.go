@@ -46,11 +46,11 @@ var errMuted = fmt.Errorf("the site has ended its event stream: %w", millrace.Er
 
 // Notify listens to the site's events, which the discovery document names. See
 // [protocol.ChangeNotifier]; places are event IDs.
-func (r *reader) Notify(ctx context.Context, place string, woken func(place string)) error {
+func (r *reader) Notify(ctx context.Context, place string, notify func(place string)) error {
 	if r.Err != nil {
 		return r.Err
 	}
-	l := &listening{reader: r, lastID: place, woken: woken, retry: firstRetry}
+	l := &listening{reader: r, lastID: place, notify: notify, retry: firstRetry}
 	for fails := 0; ; {
 		began := time.Now()
 		err := l.once(ctx)
@@ -78,7 +78,7 @@ func (r *reader) Notify(ctx context.Context, place string, woken func(place stri
 // listening is a client of an event stream.
 type listening struct {
 	*reader
-	woken  func(place string)
+	notify func(place string)
 	target string // URL of the events; "" = not yet known
 	lastID string // ID of the last event; "" = none
 	fresh  bool   // the caller has not been notified of earlier changes yet
@@ -184,7 +184,7 @@ func (l *listening) read(r io.Reader) error {
 		wake, err := l.take(&e)
 		if wake || l.fresh {
 			l.fresh = false
-			l.woken(l.lastID)
+			l.notify(l.lastID)
 		}
 		if err != nil {
 			return err

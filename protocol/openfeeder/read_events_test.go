@@ -54,7 +54,7 @@ func (s *eventSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // wake listens to a site for a while. It returns the places with which the caller was
 // notified, and the error.
-func (s *eventSite) wake(t *testing.T, place string, long time.Duration) (woken []string, err error) {
+func (s *eventSite) wake(t *testing.T, place string, long time.Duration) (notified []string, err error) {
 	t.Helper()
 	srv := &http.Server{Handler: s}
 	client := fetch.New(&fetch.Options{AllowPrivate: true, Delay: -1, Dial: pipenet.Serve(srv).Dial, Rand: func() float64 { return 0 }})
@@ -65,11 +65,11 @@ func (s *eventSite) wake(t *testing.T, place string, long time.Duration) (woken 
 	r := NewReader(client.HTTP(), "http://site.example/", &ReaderOptions{ReaderOptions: protocol.ReaderOptions{}})
 	ctx, cancel := context.WithTimeout(t.Context(), long)
 	defer cancel()
-	err = r.(protocol.ChangeNotifier).Notify(ctx, place, func(place string) { woken = append(woken, place) })
+	err = r.(protocol.ChangeNotifier).Notify(ctx, place, func(place string) { notified = append(notified, place) })
 	client.CloseIdleConnections()
 	_ = srv.Close()
 	synctest.Wait() // waits for connections that are still being opened
-	return woken, err
+	return notified, err
 }
 
 func sendEvent(w http.ResponseWriter, text string) {
@@ -95,11 +95,11 @@ func TestWake(t *testing.T) {
 				<-r.Context().Done()
 			}
 		}}
-		woken, err := s.wake(t, "", time.Minute)
+		notified, err := s.wake(t, "", time.Minute)
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
-		if d := cmp.Diff([]string{"1", "2", "3", "4"}, woken); d != "" {
+		if d := cmp.Diff([]string{"1", "2", "3", "4"}, notified); d != "" {
 			t.Errorf("woken by:\n%s", d)
 		}
 		if d := cmp.Diff([]string{"", "3", "5"}, s.asked); d != "" {
@@ -121,8 +121,8 @@ func TestWakeFrom(t *testing.T) {
 			sendEvent(w, "id: 8\nevent: deleted\ndata: {}\n\n")
 			<-r.Context().Done()
 		}}
-		woken, _ := s.wake(t, "7", 20*time.Second)
-		if d := cmp.Diff([]string{"8"}, woken); d != "" || s.asked[0] != "7" {
+		notified, _ := s.wake(t, "7", 20*time.Second)
+		if d := cmp.Diff([]string{"8"}, notified); d != "" || s.asked[0] != "7" {
 			t.Errorf("connected at %q, woken by:\n%s", s.asked, d)
 		}
 	})
@@ -143,8 +143,8 @@ func TestWakeResync(t *testing.T) {
 				sendEvent(w, "event: ready\nid: 9\ndata: {}\n\n")
 				<-r.Context().Done()
 			}}
-			woken, _ := s.wake(t, "old", 20*time.Second)
-			if d := cmp.Diff([]string{"9"}, woken); d != "" || !slices.Equal(s.asked, []string{"old", ""}) {
+			notified, _ := s.wake(t, "old", 20*time.Second)
+			if d := cmp.Diff([]string{"9"}, notified); d != "" || !slices.Equal(s.asked, []string{"old", ""}) {
 				t.Errorf("%s: connected at %q, woken by:\n%s", name, s.asked, d)
 			}
 		})
@@ -205,9 +205,9 @@ func TestWakeDown(t *testing.T) {
 				<-r.Context().Done()
 			}
 		}}
-		woken, _ := s.wake(t, "", 24*time.Hour+11*time.Minute)
-		if len(woken) < 2 || len(s.asked) > 24*6*2+20 {
-			t.Errorf("%d connections, woken by %q", len(s.asked), woken)
+		notified, _ := s.wake(t, "", 24*time.Hour+11*time.Minute)
+		if len(notified) < 2 || len(s.asked) > 24*6*2+20 {
+			t.Errorf("%d connections, woken by %q", len(s.asked), notified)
 		}
 	})
 }
@@ -244,10 +244,10 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte("\xef\xbb\xbfid: 1\r\ndata\r\n\r\ndata: x\r\revent: error\ndata: {\"error\":{\"code\":\"SERVER_ERROR\",\"message\":\"x\"}}\n\n"))
 	f.Add([]byte("id: a\x00b\ndata: \xff\n\n\xef\xbbid: 1\n"))
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		read := func(r io.Reader) (woken []string, l *listening, err error) {
-			l = &listening{retry: firstRetry, fresh: true, woken: func(place string) { woken = append(woken, place) }}
+		read := func(r io.Reader) (notified []string, l *listening, err error) {
+			l = &listening{retry: firstRetry, fresh: true, notify: func(place string) { notified = append(notified, place) }}
 			err = l.read(r)
-			return woken, l, err
+			return notified, l, err
 		}
 		one, l, err := read(bytes.NewReader(stream))
 		if err == nil || len(l.lastID) > maxID || l.retry < time.Second || l.retry > maxRetry || strings.ContainsAny(l.lastID, "\x00\r\n") {

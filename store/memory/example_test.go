@@ -13,7 +13,7 @@ func Example() {
 	st := memory.New(nil)
 	site, _ := st.Site(ctx, "https://example.com/", "https://example.com/")
 	page := &millrace.Page{URL: "/leat/", Title: "Leats", Known: millrace.FieldTitle}
-	tally, err := site.Apply(ctx, "me", []millrace.Change{{Ref: millrace.Ref{URL: "/leat/"}, Page: page}})
-	fmt.Println(tally.Added, "added;", err)
+	counts, err := site.Apply(ctx, "me", []millrace.Change{{Ref: millrace.Ref{URL: "/leat/"}, Page: page}})
+	fmt.Println(counts.Added, "added;", err)
 	// Output: 1 added; <nil>
 }

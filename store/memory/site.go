@@ -135,20 +135,20 @@ func (s *site) Compact(ctx context.Context, keep, horizon time.Duration) error {
 	})
 }
 
-func (s *site) Apply(ctx context.Context, from string, batch []millrace.Change) (tally millrace.Counts, err error) {
+func (s *site) Apply(ctx context.Context, from string, batch []millrace.Change) (counts millrace.Counts, err error) {
 	err = s.store.change(ctx, s.lease, fmt.Sprintf("apply %d changes to site %s", len(batch), s.name), func() error {
 		if from == "" {
 			return fmt.Errorf("%w: the source has no name", millrace.ErrInvalid)
 		}
 		now := s.store.now()
 		tx := &transaction{s.siteData, s.from(from), s.log.begin()}
-		if tally, err = record.Apply(ctx, tx, batch, s.names, now); err == nil {
+		if counts, err = record.Apply(ctx, tx, batch, s.names, now); err == nil {
 			s.sources[from] = tx.source
 			s.log.commit(tx.state, now)
 		}
 		return err
 	})
-	return tally, err
+	return counts, err
 }
 
 // transaction implements [record.Transaction].

@@ -11,13 +11,13 @@ import (
 
 // Apply implements [millrace.Sink].
 func (s *Site) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Counts, error) {
-	var tally millrace.Counts
+	var counts millrace.Counts
 	what := fmt.Sprintf("apply %d changes to %s", len(batch), s.what)
 	if from == "" {
-		return tally, fmt.Errorf("%s: %w: the name of the source is empty", what, millrace.ErrInvalid)
+		return counts, fmt.Errorf("%s: %w: the name of the source is empty", what, millrace.ErrInvalid)
 	}
 	if len(batch) == 0 {
-		return tally, nil
+		return counts, nil
 	}
 	err := s.change(ctx, s.lease, func(w *work) (err error) {
 		before := w.seq
@@ -27,7 +27,7 @@ func (s *Site) Apply(ctx context.Context, from string, batch []millrace.Change) 
 			err = a.store.bodies.Begin(a.row)
 		}
 		if err == nil {
-			tally, err = record.Apply(ctx, a, batch, s.names, w.now)
+			counts, err = record.Apply(ctx, a, batch, s.names, w.now)
 		}
 		if err == nil && w.seq > before {
 			err = w.mark()
@@ -37,7 +37,7 @@ func (s *Site) Apply(ctx context.Context, from string, batch []millrace.Change) 
 	if err != nil {
 		return millrace.Counts{}, explain(what, err)
 	}
-	return tally, nil
+	return counts, nil
 }
 
 // application is one call of Apply. It implements [record.Transaction].

@@ -33,7 +33,7 @@ func ExampleStore_Site() {
 	defer remove()
 	site, _ := st.Site(ctx, "mill", "https://example.com/")
 	page := &millrace.Page{URL: "/leat/", Title: "Leats", Known: millrace.FieldTitle}
-	tally, err := site.Apply(ctx, "me", []millrace.Change{{Ref: millrace.Ref{URL: "/leat/"}, Page: page}})
-	fmt.Println(tally.Added, "added;", err)
+	counts, err := site.Apply(ctx, "me", []millrace.Change{{Ref: millrace.Ref{URL: "/leat/"}, Page: page}})
+	fmt.Println(counts.Added, "added;", err)
 	// Output: 1 added; <nil>
 }

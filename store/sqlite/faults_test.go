@@ -215,8 +215,8 @@ func TestFullDisk(t *testing.T) {
 	intact()
 	// Changes that need no space still succeed. The failed batch fails again with the same
 	// error.
-	if tally, err := site.Apply(ctx, "bench", applied[0]); err == nil && tally.Unchanged != 20 {
-		t.Errorf("the same batch again: %+v", tally)
+	if counts, err := site.Apply(ctx, "bench", applied[0]); err == nil && counts.Unchanged != 20 {
+		t.Errorf("the same batch again: %+v", counts)
 	}
 	if _, err := site.Apply(ctx, "bench", failed); !errors.Is(err, millrace.ErrUnavailable) {
 		t.Errorf("again: %v", err)

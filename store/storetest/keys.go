@@ -13,10 +13,10 @@ import (
 )
 
 // add stores a new key and returns its hash.
-func (f *fixture) add(name string, expires time.Time, rights ...millrace.Scope) store.KeyHash {
+func (f *fixture) add(name string, expires time.Time, scopes ...millrace.Scope) store.KeyHash {
 	f.Helper()
 	_, hash := store.NewKey()
-	if err := f.store.Keys().Add(f.Context(), store.Key{Name: name, Hash: hash, Scopes: rights, Expires: expires}); err != nil {
+	if err := f.store.Keys().Add(f.Context(), store.Key{Name: name, Hash: hash, Scopes: scopes, Expires: expires}); err != nil {
 		f.Fatalf("add key %s: %v", name, err)
 	}
 	return hash
@@ -108,13 +108,13 @@ func keyCases() []testCase {
 		}},
 		{"an invalid key is refused", func(_ *testing.T, f *fixture) {
 			secret, hash := store.NewKey()
-			for name, rights := range map[string][]millrace.Scope{
+			for name, scopes := range map[string][]millrace.Scope{
 				"": {read}, "a\nb": {read}, "a\x00": {read}, "a\u009bb": {read}, "\xff": {read}, strings.Repeat("a", store.MaxKeyName+1): {read},
 				secret: {read}, "no right": nil, "odd right": {read, "write"}, "empty right": {""},
 			} {
-				err := f.store.Keys().Add(f.Context(), store.Key{Name: name, Hash: hash, Scopes: rights})
+				err := f.store.Keys().Add(f.Context(), store.Key{Name: name, Hash: hash, Scopes: scopes})
 				if !errors.Is(err, millrace.ErrInvalid) || strings.Contains(fmt.Sprint(err), secret) {
-					f.Errorf("%q with %q: %v", name, rights, err)
+					f.Errorf("%q with %q: %v", name, scopes, err)
 				}
 			}
 			want(f, "keys", f.keys(), nil)

@@ -55,15 +55,15 @@ func Apply(ctx context.Context, tx Transaction, batch []millrace.Change, names N
 	if err := a.settle(); err != nil {
 		return millrace.Counts{}, err
 	}
-	return a.tally, nil
+	return a.counts, nil
 }
 
 // application is the state of one batch.
 type application struct {
 	Transaction
-	names Names
-	now   time.Time
-	tally millrace.Counts
+	names  Names
+	now    time.Time
+	counts millrace.Counts
 	// orphans are pages that lost a name, with the number of Delete changes that removed one.
 	// settle checks whether each page has another name.
 	orphans map[string]int
@@ -78,7 +78,7 @@ func (a *application) apply(c *millrace.Change) error {
 	case c.Kind >= millrace.KindCheckpoint || c.URL == "":
 		return fmt.Errorf("%w: change of kind %d: neither a URL nor a checkpoint", millrace.ErrInvalid, c.Kind)
 	}
-	a.tally.Unchanged++ // until a change is counted
+	a.counts.Unchanged++ // until a change is counted
 	return a.Remember(c.URL, func(old Ref) (Ref, error) {
 		r, known := old, old.Path != ""
 		if !known {
@@ -128,11 +128,11 @@ func (a *application) put(c *millrace.Change, r *Ref) error {
 	return a.Update(in.URL, func(old Entry) (Entry, Outcome, error) {
 		e, out, err := Take(old, &in, c.Newer, a.names, a.now)
 		if out == Changed {
-			a.tally.Unchanged--
+			a.counts.Unchanged--
 			if old.Present {
-				a.tally.Updated++
+				a.counts.Updated++
 			} else {
-				a.tally.Added++
+				a.counts.Added++
 			}
 		}
 		return e, out, err
@@ -178,9 +178,9 @@ func (a *application) settle() error {
 				return old, Same, nil
 			}
 			gone = append(gone, path)
-			a.tally.Deleted++
+			a.counts.Deleted++
 			if a.orphans[path] > 0 {
-				a.tally.Unchanged--
+				a.counts.Unchanged--
 			}
 			return Remove(old, a.now), Changed, nil
 		})

@@ -28,13 +28,13 @@ func (k Keys) Add(ctx context.Context, key store.Key) error {
 	if err := key.Validate(); err != nil {
 		return err
 	}
-	var rights []millrace.Scope
+	var scopes []millrace.Scope
 	for _, r := range key.Scopes {
-		if !slices.Contains(rights, r) {
-			rights = append(rights, r)
+		if !slices.Contains(scopes, r) {
+			scopes = append(scopes, r)
 		}
 	}
-	key.Scopes, key.Created, key.Revoked = rights, k.second(), time.Time{}
+	key.Scopes, key.Created, key.Revoked = scopes, k.second(), time.Time{}
 	key.Expires = key.Expires.UTC().Truncate(time.Second)
 	return k.list().Update(ctx, func(all *[]store.Key) error {
 		if slices.ContainsFunc(*all, func(o store.Key) bool { return o.Hash == key.Hash || o.Name == key.Name && o.Revoked.IsZero() }) {
