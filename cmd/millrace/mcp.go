@@ -103,12 +103,12 @@ func (c *mcpCommand) fetch() bool {
 // operator names without a site must exist, and may be read-only.
 func (c *mcpCommand) open(ctx context.Context, p *process) (st store.Store, path string, writable bool, err error) {
 	if path = c.Store; path == "" {
-		name := "mcp"
+		root := "mcp"
 		if len(c.URL) > 0 {
-			name, err = siteRoot(c.URL[0])
+			root, err = siteRoot(c.URL[0])
 		}
 		if err == nil {
-			path, err = p.storePath(name)
+			path, err = p.mirrorPath(root)
 		}
 		if err != nil {
 			return nil, "", false, err

@@ -60,7 +60,7 @@ func (c *pullCommand) open(ctx context.Context, p *process, o *agent.Options) (s
 	if path == "" {
 		root, err := siteRoot(c.URL[0])
 		if err == nil {
-			path, err = p.storePath(root)
+			path, err = p.mirrorPath(root)
 		}
 		if err != nil {
 			return nil, nil, err

@@ -140,6 +140,10 @@ func (p *process) storePath(source string) (string, error) {
 	return file, nil
 }
 
+// mirrorPath returns the default mirror of a site. It is never the store of serve for the same
+// site, because a mirror deletes the pages that its way does not name.
+func (p *process) mirrorPath(root string) (string, error) { return p.storePath("mirror of " + root) }
+
 // listen listens on the address of a flag.
 func listen(ctx context.Context, flag, address string) (net.Listener, error) {
 	ln, err := gateway.Listen(ctx, address)
