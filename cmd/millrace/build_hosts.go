@@ -41,7 +41,7 @@ func printBuild(w *bytes.Buffer, r *buildReport, verbose bool) {
 	}
 	switch {
 	case !verbose && len(r.Host.Unmet) > 0:
-		fmt.Fprintf(w, "(--verbose lists the %d rules that are not met)\n", len(r.Host.Unmet))
+		fmt.Fprintf(w, "(--verbose lists %s)\n", humanize.Quantity(int64(len(r.Host.Unmet)), "unmet rule"))
 	case verbose:
 		for _, u := range r.Host.Unmet {
 			fmt.Fprintf(w, "  %s: %s\n", u.Rule, u.Sentence)

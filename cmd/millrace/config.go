@@ -152,7 +152,7 @@ func parsedValue(conf *config.Config, command *kong.Node, f *kong.Flag) (config.
 	}
 	v := target.Interface()
 	if f.Enum != "" && !slices.Contains(f.EnumSlice(), fmt.Sprint(v)) {
-		return config.Value{}, fmt.Errorf("--%s must be one of %s but got %q", f.Name, strings.Join(f.EnumSlice(), ","), fmt.Sprint(v))
+		return config.Value{}, fmt.Errorf("--%s must be one of %s but got %q", f.Name, strings.Join(slices.DeleteFunc(f.EnumSlice(), func(v string) bool { return v == "" }), ", "), fmt.Sprint(v))
 	}
 	if s, ok := v.(fmt.Stringer); ok {
 		v = s.String() // a duration

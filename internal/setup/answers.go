@@ -38,16 +38,16 @@ type questioner struct {
 	log func(flag, guess string)
 }
 
-// ask returns the answer to a question, which a flag answers too. valid checks it; if it fails, ask repeats the question.
-func (q *questioner) ask(flag, question, guess string, valid func(string) error) (string, error) {
+// ask returns the answer to a question, which a flag answers too. complete checks and completes
+// it. After an error, ask repeats the question.
+func (q *questioner) ask(flag, question, guess string, complete func(string) (string, error)) (string, error) {
 	for q.in != nil {
 		fmt.Fprintf(q.out, "%s [%s]: ", question, guess)
 		if !q.in.Scan() {
 			fmt.Fprintln(q.out)
 			break
 		}
-		answer := cmp.Or(strings.TrimSpace(q.in.Text()), guess)
-		err := valid(answer)
+		answer, err := complete(cmp.Or(strings.TrimSpace(q.in.Text()), guess))
 		if err == nil {
 			return answer, nil
 		}
@@ -63,12 +63,14 @@ func (q *questioner) ask(flag, question, guess string, valid func(string) error)
 	return guess, nil
 }
 
-func oneOf(words ...string) func(string) error {
-	return func(s string) error {
-		if !slices.Contains(words, s) {
-			return fmt.Errorf("%q: %w: answer one of %s", s, millrace.ErrInvalid, strings.Join(words, ", "))
+// oneOf accepts words and unambiguous beginnings of them, such as y for yes.
+func oneOf(words ...string) func(string) (string, error) {
+	return func(s string) (string, error) {
+		begins := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return s == "" || !strings.HasPrefix(w, strings.ToLower(s)) })
+		if len(begins) != 1 {
+			return "", fmt.Errorf("%q: %w: answer one of %s", s, millrace.ErrInvalid, strings.Join(words, ", "))
 		}
-		return nil
+		return begins[0], nil
 	}
 }
 
@@ -92,7 +94,7 @@ func (r *Report) Decide(a Answers, in io.Reader, out io.Writer, log func(flag, g
 		r.Place = sites.Place(place)
 	}
 	if r.Origin = a.Origin; r.Place == sites.Front && r.Origin == "" {
-		r.Origin, err = q.ask("origin", "Address of your own web server, such as http://127.0.0.1:8000", "", func(s string) error { _, err := ingest.URL(s); return err })
+		r.Origin, err = q.ask("origin", "Address of your own web server, such as http://127.0.0.1:8000", "", func(s string) (string, error) { _, err := ingest.URL(s); return s, err })
 		if err != nil {
 			return err
 		}
@@ -104,7 +106,7 @@ func (r *Report) Decide(a Answers, in io.Reader, out io.Writer, log func(flag, g
 		r.Site = a.BaseURL
 	}
 	if r.Site == "" && r.Place != sites.Standalone {
-		r.Site, err = q.ask("base-url", "Public address of the site, such as https://www.example.com/", "", func(s string) error { _, err := ingest.Folder(s); return err })
+		r.Site, err = q.ask("base-url", "Public address of the site, such as https://www.example.com/", "", func(s string) (string, error) { _, err := ingest.Folder(s); return s, err })
 		if err != nil {
 			return err
 		}
@@ -113,34 +115,34 @@ func (r *Report) Decide(a Answers, in io.Reader, out io.Writer, log func(flag, g
 		purpose  millrace.Purpose
 		question string
 	}{
-		{millrace.AITrain, "May AI models be trained on the content? yes, no or unsaid"},
-		{millrace.AIInput, "May AI answers use the content? yes, no or unsaid"},
-		{millrace.Search, "May search engines use the content? yes, no or unsaid"},
+		{millrace.AITrain, "May AI models be trained on the content? yes, no or undecided"},
+		{millrace.AIInput, "May AI answers use the content? yes, no or undecided"},
+		{millrace.Search, "May search engines use the content? yes, no or undecided"},
 	} {
 		if allowed, ok := a.Purposes[p.purpose]; ok {
 			r.Purposes[p.purpose] = allowed
 			continue
 		}
-		guess := "unsaid"
+		guess := "undecided"
 		if allowed, ok := r.Purposes[p.purpose]; ok {
 			guess = map[bool]string{true: "yes", false: "no"}[allowed]
 		}
-		answer, err := q.ask("policy "+string(p.purpose), p.question, guess, oneOf("yes", "no", "unsaid"))
+		answer, err := q.ask("policy "+string(p.purpose), p.question, guess, oneOf("yes", "no", "undecided"))
 		if err != nil {
 			return err
 		}
 		delete(r.Purposes, p.purpose)
-		if answer != "unsaid" {
+		if answer != "undecided" {
 			r.Purposes[p.purpose] = answer == "yes"
 		}
 	}
 	r.Dashboard = a.Dashboard
 	if r.Dashboard == "" {
-		r.Dashboard, err = q.ask("dashboard", "Path of your dashboard, or none", dashboardPath, func(s string) error {
+		r.Dashboard, err = q.ask("dashboard", "Path of your dashboard, or none", dashboardPath, func(s string) (string, error) {
 			if s != None && (!strings.HasPrefix(s, "/") || strings.Trim(s, "/") == "" || strings.ContainsFunc(s, special)) {
-				return fmt.Errorf("%q: %w: write a path such as %s, or none", s, millrace.ErrInvalid, dashboardPath)
+				return "", fmt.Errorf("%q: %w: write a path such as %s, or none", s, millrace.ErrInvalid, dashboardPath)
 			}
-			return nil
+			return s, nil
 		})
 		if err != nil {
 			return err

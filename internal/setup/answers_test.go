@@ -26,16 +26,16 @@ func TestDecide(t *testing.T) {
 		invalid       bool
 	}{
 		{
-			source: "https://example.com/", typed: "\n\nmaybe\nyes\nunsaid\n/board\n",
+			source: "https://example.com/", typed: "\n\nmaybe\nyes\nundecided\n/board\n",
 			want: result{sites.Alongside, "", "/board", "https://example.com/", map[millrace.Purpose]bool{millrace.AITrain: false, millrace.AIInput: true}, nil},
 		},
 		{
-			source: "https://example.com/", typed: "front\nnowhere\nhttp://127.0.0.1:81\nyes\n\n\nnone\n",
+			source: "https://example.com/", typed: "f\nnowhere\nhttp://127.0.0.1:81\ny\n\n\nnone\n",
 			want: result{sites.Front, "http://127.0.0.1:81", "", "https://example.com/", map[millrace.Purpose]bool{millrace.AITrain: true, millrace.AIInput: true}, nil},
 		},
 		{
 			source: "/srv/site", typed: "alongside\nhttps://www.example.com/\n", // and the end of the input
-			want: result{sites.Alongside, "", "/millrace", "https://www.example.com/", map[millrace.Purpose]bool{millrace.AITrain: false, millrace.AIInput: true}, []string{"policy ai-train=no", "policy ai-input=yes", "policy search=unsaid", "dashboard=/millrace"}},
+			want: result{sites.Alongside, "", "/millrace", "https://www.example.com/", map[millrace.Purpose]bool{millrace.AITrain: false, millrace.AIInput: true}, []string{"policy ai-train=no", "policy ai-input=yes", "policy search=undecided", "dashboard=/millrace"}},
 		},
 		{
 			source: "https://example.com/", typed: "-", answers: Answers{Dashboard: None, Purposes: map[millrace.Purpose]bool{millrace.Search: true}},

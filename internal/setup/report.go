@@ -119,13 +119,13 @@ func (r *Report) summary(b *strings.Builder) {
 	if r.Server != "" {
 		fmt.Fprintf(b, "server: %s\n", humanize.Printable(r.Server))
 	}
-	fmt.Fprintf(b, "millrace will read it by %s", origins.ByName(r.As).Title)
+	fmt.Fprintf(b, "source: %s", origins.ByName(r.As).Title)
 	if r.Pages >= 0 {
-		fmt.Fprintf(b, ": about %s", humanize.Quantity(int64(r.Pages), "page"))
+		fmt.Fprintf(b, ", about %s", humanize.Quantity(int64(r.Pages), "page"))
 	}
 	b.WriteByte('\n')
 	if len(r.Has) > 0 {
-		fmt.Fprintf(b, "it already has %s\n", strings.Join(r.Has, ", "))
+		fmt.Fprintf(b, "present protocols: %s\n", strings.Join(r.Has, ", "))
 	}
 }
 
