@@ -117,6 +117,7 @@ func (c *onePage) extract(ctx context.Context, p *process) (*extract.Result, err
 
 // read reads the page and returns its address and content type.
 func (c *onePage) read(ctx context.Context, p *process) (data []byte, address, contentType string, err error) {
+	c.Page = ingest.Source(c.Page)
 	if strings.Contains(c.Page, "://") {
 		if c.URL != "" {
 			return nil, "", "", usageError("--url: the page already has the URL " + c.Page)

@@ -75,7 +75,7 @@ func TestExtractBad(t *testing.T) {
 		{"a selector", []string{page, "--keep", "h2", "--drop", "p", "--drop", "..x"}, 2, "usage/drop", "..x"},
 		{"a selector in the file", []string{page, "--config", yaml}, 2, "usage/drop", yaml + ":3:1"},
 		{"no HTML", []string{binary}, 1, "binary", binary},
-		{"no file", []string{"example.com/about"}, 1, "file-not-found", "http://"},
+		{"no file", []string{"example/about"}, 1, "file-not-found", "http://"},
 		{"a folder", []string{dir}, 1, "is-folder", dir},
 	} {
 		exit, code, out := failure(t, nil, append([]string{"extract"}, c.args...)...)

@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/library"
 	"github.com/millrace/millrace/internal/mcp"
 	"github.com/millrace/millrace/protocol"
@@ -49,8 +50,9 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) (err error) {
 	if err != nil {
 		return err
 	}
-	for _, u := range c.URL {
-		if _, err := siteRoot(u); err != nil {
+	for i, u := range c.URL {
+		c.URL[i] = ingest.Source(u)
+		if _, err := siteRoot(c.URL[i]); err != nil {
 			return err
 		}
 	}

@@ -29,3 +29,17 @@ func TestRead(t *testing.T) {
 		t.Errorf("exit %d %s: %s", exit, code, out)
 	}
 }
+
+// The name of a host is its URL, as for serve.
+func TestReadHost(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"read", "extract"} {
+		if exit, _, out := failure(t, nil, name, "example.com", "--url", "https://example.org/"); exit != exitUsage || !strings.Contains(out, "https://example.com/") {
+			t.Errorf("%s: exit %d, %s", name, exit, out)
+		}
+	}
+	none := filepath.Join(t.TempDir(), "none", "a.db")
+	if exit, _, out := command(t, nil, "mcp", "example.com", "--store", none); exit != exitFailure {
+		t.Errorf("mcp: exit %d, %s", exit, out)
+	}
+}

@@ -50,8 +50,12 @@ func (c *reportCommand) logs(ctx context.Context, p *process, since time.Time) (
 	if err != nil {
 		return err
 	}
+	local, err := accesslog.Local()
+	if err != nil {
+		p.log.Warn("read addresses of this machine failed", "err", err)
+	}
 	files := append([]string{c.Source}, c.Logs...)
-	o := &report.LogOptions{Files: files, Site: c.Site, Bots: table, Coefficients: c.values()}
+	o := &report.LogOptions{Files: files, Site: c.Site, Bots: table, Local: local, Coefficients: c.values()}
 	if c.Since != "" {
 		o.Since = since
 	}

@@ -1,6 +1,8 @@
 package accesslog
 
 import (
+	"bytes"
+	"net"
 	"net/http"
 	"net/netip"
 	"path"
@@ -18,6 +20,7 @@ const maxAgents = 8192
 // Bots identifies the bots of lines. It is not safe for concurrent use.
 type Bots struct {
 	Table *bots.Table
+	Local map[netip.Addr]bool // addresses of this machine, see [Local]
 
 	agents map[string]*bots.Bot
 }
@@ -35,6 +38,31 @@ func (b *Bots) Of(agent []byte) *bots.Bot {
 		b.agents[string(agent)] = bot
 	}
 	return bot
+}
+
+// Millrace reports whether the user agent is that of millrace, on any machine.
+func Millrace(agent []byte) bool { return bytes.Contains(agent, []byte("millrace/")) }
+
+// Own reports whether a request is of the operator's millrace, such as its reading of the site: it
+// has millrace's user agent, and comes from this machine or from a private address.
+func (b *Bots) Own(l *Line) bool {
+	if !Millrace(l.Agent) {
+		return false
+	}
+	a := access.ParseAddress(string(l.Address))
+	return a.IsLoopback() || a.IsPrivate() || b.Local[a]
+}
+
+// Local returns the addresses of this machine.
+func Local() (map[netip.Addr]bool, error) {
+	local := make(map[netip.Addr]bool)
+	addresses, err := net.InterfaceAddrs()
+	for _, a := range addresses {
+		if p, perr := netip.ParsePrefix(a.String()); perr == nil {
+			local[p.Addr().Unmap()] = true
+		}
+	}
+	return local, err
 }
 
 // Event returns the event of a request by a bot, as the gateway records its own. A log has no

@@ -9,8 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"net"
-	"net/netip"
 	"net/url"
 	"os"
 	"strings"
@@ -59,7 +57,6 @@ type Follower struct {
 	bots   Bots
 	parser Parser
 	seen   recorded
-	local  map[netip.Addr]bool // addresses of this machine
 
 	file    *os.File // nil = closed
 	at      position
@@ -81,7 +78,7 @@ type position struct {
 
 // NewFollower returns a follower of a log.
 func NewFollower(o *FollowOptions) (*Follower, error) {
-	f := &Follower{o: *o, bots: Bots{Table: o.Bots}, local: make(map[netip.Addr]bool)}
+	f := &Follower{o: *o, bots: Bots{Table: o.Bots}}
 	f.o.Every = cmp.Or(o.Every, time.Second)
 	if f.o.Logger == nil {
 		f.o.Logger = slog.New(slog.DiscardHandler)
@@ -91,13 +88,7 @@ func NewFollower(o *FollowOptions) (*Follower, error) {
 		return nil, err
 	}
 	f.host = u.Hostname()
-	addresses, err := net.InterfaceAddrs()
-	for _, a := range addresses {
-		if p, perr := netip.ParsePrefix(a.String()); perr == nil {
-			f.local[p.Addr().Unmap()] = true
-		}
-	}
-	if err != nil {
+	if f.bots.Local, err = Local(); err != nil {
 		f.o.Logger.Warn("read addresses of this machine failed", "err", err)
 	}
 	// Report a log that is not readable early. It may be missing until the server starts.
@@ -360,7 +351,7 @@ func (f *Follower) lines(ctx context.Context, block []byte) (used int) {
 // record records a request by a bot, unless the gateway has recorded it.
 func (f *Follower) record(ctx context.Context, l *Line) {
 	bot := f.bots.Of(l.Agent)
-	if bot == nil || l.Host != nil && !SameHost(l.Host, f.host) || f.own(l) {
+	if bot == nil || l.Host != nil && !SameHost(l.Host, f.host) || f.bots.Own(l) {
 		return
 	}
 	e := f.bots.Event(l, bot)
@@ -384,13 +375,4 @@ func (f *Follower) record(ctx context.Context, l *Line) {
 		return
 	}
 	f.o.Recorder.Record(e)
-}
-
-// own reports whether a request is of millrace on this machine, such as its reading of the site.
-func (f *Follower) own(l *Line) bool {
-	if !strings.Contains(string(l.Agent), "millrace/") {
-		return false
-	}
-	a, err := netip.ParseAddr(string(l.Address))
-	return err == nil && (a.Unmap().IsLoopback() || f.local[a.Unmap()])
 }

@@ -134,7 +134,7 @@ func (t *TermsOut) sentence() string {
 		parts = append(parts, "copies may be kept for "+time.Duration(t.KeepSeconds*float64(time.Second)).String())
 	}
 	if t.Contact != "" {
-		parts = append(parts, "licences: "+t.Contact)
+		parts = append(parts, "contact: "+t.Contact)
 	}
 	if len(parts) == 0 {
 		return ""

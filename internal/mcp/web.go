@@ -49,7 +49,11 @@ func (s *Server) addWeb() {
 
 // addSite runs the tool add_site.
 func (s *Server) addSite(ctx context.Context, c *call, in addIn) (*addOut, string, error) {
-	if _, err := c.spellings(in.URL); err != nil {
+	var a advice
+	switch _, err := c.spellings(in.URL); {
+	case strings.HasPrefix(in.URL, "/"), errors.As(err, &a) && a.code == "bad-url":
+		return nil, "", advise("bad-url", "%q is not the URL of a site; pass one with https://, such as https://example.com/", short(in.URL))
+	case err != nil:
 		return nil, "", err
 	}
 	wait, cancel := context.WithTimeout(ctx, min(addWait, s.o.Time/2))

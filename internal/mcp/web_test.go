@@ -71,6 +71,11 @@ func TestWeb(t *testing.T) {
 	if code, _ := refused(t, c, "add_site", map[string]any{"url": "https://ann:secret@web.example/"}); code != "url-credentials" {
 		t.Errorf("with a password: %s", code)
 	}
+	for _, bad := range []string{"example.com", "/about/", "ftp://example.com/"} {
+		if code, why := refused(t, c, "add_site", map[string]any{"url": bad}); code != "bad-url" || strings.Contains(why, "search") || !strings.Contains(why, "https://") {
+			t.Errorf("add_site %s: %s, %s", bad, code, why)
+		}
+	}
 	if code, _ := refused(t, c, "add_site", map[string]any{"url": "https://forbidden.example/"}); code != "forbidden" {
 		t.Errorf("a site that forbids it: %s", code)
 	}
@@ -82,5 +87,13 @@ func TestWeb(t *testing.T) {
 	}
 	if code, _ := refused(t, connect(t, New(mills(t), nil), nil), "read_page", map[string]any{"url": webPage}); code != "no-page" {
 		t.Errorf("without the web: %s", code)
+	}
+}
+
+// The contact of a policy is called a contact.
+func TestTermsContact(t *testing.T) {
+	t.Parallel()
+	if said := (&TermsOut{Contact: "mailto:mill@web.example"}).sentence(); !strings.Contains(said, "contact: mailto:mill@web.example") {
+		t.Error(said)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -29,6 +30,7 @@ type Log struct {
 	Examples []accesslog.Example `json:"examples,omitempty"` // the first unknown lines
 	Damaged  []string            `json:"damaged,omitempty"`  // errors of files that were read in part
 	Skipped  int64               `json:"skipped"`            // requests to other sites, or before the first day
+	Own      int64               `json:"own"`                // requests of the operator's millrace, which were skipped
 	Others   int64               `json:"others"`             // requests of people and of machines that do not name themselves
 	NoAgent  int64               `json:"no_agent"`           // of these, requests without a user agent
 	AllBytes int64               `json:"all_bytes"`          // bytes of all requests
@@ -90,6 +92,7 @@ type LogOptions struct {
 	Site         string    // base URL of the site. If set, requests to other hosts are skipped.
 	Since        time.Time // earlier requests are skipped; zero = none
 	Bots         *bots.Table
+	Local        map[netip.Addr]bool // addresses of this machine, for requests of its own
 	Coefficients savings.Coefficients
 }
 
@@ -117,7 +120,7 @@ type LogReport struct {
 }
 
 type machineKey struct {
-	bot      *bots.Bot
+	bot      string
 	identity store.BotIdentity
 }
 
@@ -132,7 +135,7 @@ type sumKey struct {
 // NewLogReport returns an empty report.
 func NewLogReport(o *LogOptions) *LogReport {
 	r := &LogReport{
-		o: *o, seed: maphash.MakeSeed(), bots: accesslog.Bots{Table: o.Bots}, period: day, coarser: []func(time.Time) time.Time{month, year, ever},
+		o: *o, seed: maphash.MakeSeed(), bots: accesslog.Bots{Table: o.Bots, Local: o.Local}, period: day, coarser: []func(time.Time) time.Time{month, year, ever},
 		machines: make(map[machineKey]*Machine), sums: make(map[sumKey]*store.Counts),
 	}
 	count := func(p *TopPage) int64 { return p.Requests }
@@ -154,6 +157,10 @@ func (r *LogReport) Add(l *accesslog.Line) {
 		r.log.Skipped++
 		return
 	}
+	if r.bots.Own(l) {
+		r.log.Own++
+		return
+	}
 	r.log.AllBytes += l.Bytes
 	r.log.Timed = r.log.Timed || l.Took >= 0
 	bot := r.bots.Of(l.Agent)
@@ -165,6 +172,9 @@ func (r *LogReport) Add(l *accesslog.Line) {
 		return
 	}
 	e := r.bots.Event(l, bot)
+	if bot == bots.Other && accesslog.Millrace(l.Agent) {
+		e.Bot = "millrace"
+	}
 	m := r.machine(bot, &e)
 	hash := maphash.Bytes(r.seed, l.Target) ^ bits.RotateLeft64(maphash.Bytes(r.seed, l.Host), 1) ^ m.seed
 	sent := e.Status == http.StatusOK && e.Bytes > 0 && string(l.Method) == http.MethodGet
@@ -182,7 +192,7 @@ func (r *LogReport) Add(l *accesslog.Line) {
 	if e.Endpoint == store.EndpointFetch && (sent || e.Status == http.StatusNotModified) {
 		r.pages.at(e.Path).add(&e, sent, unchanged)
 	}
-	if bot == bots.Other {
+	if e.Bot == bots.Other.Name {
 		r.agents.at(string(l.Agent[:min(len(l.Agent), store.MaxEventText)])).add(&e, page, unchanged)
 	}
 	r.sum(m, &e)
@@ -225,7 +235,7 @@ func (p *TopPage) add(e *store.Event, page, unchanged bool) {
 
 // machine returns the sums of a bot.
 func (r *LogReport) machine(bot *bots.Bot, e *store.Event) *Machine {
-	key := machineKey{bot, e.Identity}
+	key := machineKey{e.Bot, e.Identity}
 	m := r.machines[key]
 	if m == nil {
 		m = &Machine{Bot: e.Bot, Family: e.Family, Purpose: bot.Purpose, Identity: e.Identity, seed: rand.Uint64()}
@@ -328,5 +338,5 @@ func (r *LogReport) Report(s *accesslog.Scanner, damaged []string) (*Report, err
 	site := &Served{Site: cmp.Or(r.o.Site, strings.Join(r.o.Files, ", ")), Rows: []analytics.DaySaved{}, Unusual: []analytics.Unusual{}, Log: &out}
 	var err error
 	site.Savings, err = analytics.SumOf(r.ordered(), analytics.Pages{}, r.o.Coefficients, func(d analytics.DaySaved) { site.Rows = append(site.Rows, d) })
-	return &Report{Sites: []*Pulled{}, Served: []*Served{site}, Coefficients: r.o.Coefficients.List(), first: r.o.Since}, err
+	return &Report{Sites: []*Pulled{}, Served: []*Served{site}, Coefficients: coefficients(r.o.Coefficients.List(), perGB, perToken), first: r.o.Since}, err
 }

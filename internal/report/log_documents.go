@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/canon"
@@ -68,6 +69,17 @@ func documents(t *Traffic, s *Sample, c savings.Coefficients) *Documents {
 	d.Tokens = savings.NewFigure(math.Round(read*plain), math.Round(read), savings.Estimate)
 	d.KWh = savings.NewFigure(d.Bytes.Spent/1e9*c.KWhPerGB, pages/1e9*c.KWhPerGB, savings.Estimate)
 	return d
+}
+
+// Names of the coefficients of a [Log]. The others estimate the HTML of pages from their text.
+const (
+	perGB    = "kwh-per-gb"
+	perToken = "bytes-per-token"
+)
+
+// coefficients returns those with the names.
+func coefficients(all []savings.Coefficient, names ...string) []savings.Coefficient {
+	return slices.DeleteFunc(slices.Clone(all), func(c savings.Coefficient) bool { return !slices.Contains(names, c.Name) })
 }
 
 const (

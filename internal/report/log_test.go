@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,6 +97,41 @@ func TestLog(t *testing.T) {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q:\n%s", want, &text)
 		}
+	}
+}
+
+// Requests of the operator's millrace are left out. Those of others have its name, and the text
+// names the coefficients of its figures only.
+func TestLogOfMillrace(t *testing.T) {
+	t.Parallel()
+	const agent = "millrace/v1.0 (+https://millrace.example)"
+	own := netip.MustParseAddr("203.0.113.9")
+	var log strings.Builder
+	for _, from := range []string{"127.0.0.1", "::1", "10.1.2.3", "203.0.113.9"} {
+		log.WriteString(logLine(1, from, "/a", 200, 1000, agent))
+	}
+	log.WriteString(logLine(1, "198.51.100.1", "/a", 200, 1000, agent) + logLine(1, "10.1.2.3", "/a", 200, 1000, google))
+	_, r := readLog(t, &LogOptions{Local: map[netip.Addr]bool{own: true}}, log.String())
+	l := r.Served[0].Log
+	if l.Own != 4 || l.AllBytes != 2000 || len(l.Machines) != 2 || l.Machines[1].Bot != "millrace" || len(l.TopOther) != 0 {
+		t.Errorf("%+v", l)
+	}
+	var text bytes.Buffer
+	r.Text(&text)
+	for word, want := range map[string]bool{
+		"skipped: 4 requests of millrace itself": true, "page requests": true, "bytes-per-token": true,
+		"kwh": false, "html-per-text": false, "html-compression": false,
+	} {
+		if strings.Contains(text.String(), word) != want {
+			t.Errorf("%q is %v:\n%s", word, !want, &text)
+		}
+	}
+	if _, r = readLog(t, &LogOptions{}, logLine(1, "198.51.100.1", "/robots.txt", 200, 9, google)); len(r.Coefficients) != 2 {
+		t.Errorf("%+v", r.Coefficients)
+	}
+	text.Reset()
+	if r.Text(&text); strings.Contains(text.String(), "estimates use") {
+		t.Errorf("coefficients without a figure:\n%s", &text)
 	}
 }
 

@@ -48,7 +48,7 @@ func (l *Log) table(w *bytes.Buffer) {
 	if l.Timed {
 		took = "seconds\t"
 	}
-	fmt.Fprintf(table, "  by machine\tidentity\tpurpose\trequests\tpages\t304\tunchanged\tsent\t%sfirst\tlast\n", took)
+	fmt.Fprintf(table, "  by machine\tidentity\tpurpose\trequests\tpage requests\t304\tunchanged\tsent\t%sfirst\tlast\n", took)
 	for i := range l.Machines {
 		m := &l.Machines[i]
 		name, identity := m.Bot, "claimed"
@@ -100,7 +100,15 @@ func (d *Documents) text(w *bytes.Buffer) {
 			humanize.Bytes(s.HTML), humanize.Bytes(s.Document), humanize.Bytes(s.HTMLGzip), humanize.Bytes(s.DocumentGzip))
 		return
 	}
-	fmt.Fprintf(w, "  an estimate by articles of other sites, %v bytes of HTML for a byte of a document; measure this site with --site URL\n", HTMLPerDocumentGzip)
+	fmt.Fprintf(w, "  an estimate by articles of other sites: %v bytes of HTML for a byte of a document, %v before compression; measure this site with --site URL\n", HTMLPerDocumentGzip, HTMLPerDocument)
+}
+
+// coefficients returns the coefficients of the figures that [Log.text] writes.
+func (l *Log) coefficients(all []savings.Coefficient) []savings.Coefficient {
+	if l.Documents == nil {
+		return nil
+	}
+	return coefficients(all, perToken)
 }
 
 // notes writes what the report does not cover.
@@ -119,6 +127,9 @@ func (l *Log) notes(w *bytes.Buffer) {
 	}
 	if l.Skipped > 0 {
 		fmt.Fprintf(w, "  skipped: %s to other sites, or before the first day\n", humanize.Quantity(l.Skipped, "request"))
+	}
+	if l.Own > 0 {
+		fmt.Fprintf(w, "  skipped: %s of millrace itself, from this machine or private addresses\n", humanize.Quantity(l.Own, "request"))
 	}
 	if l.Lacking > 0 {
 		fmt.Fprintf(w, "  the lists of pages and bots were cut to save memory: each count may lack %d\n", l.Lacking)

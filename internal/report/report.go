@@ -153,8 +153,14 @@ func (r *Report) Text(w *bytes.Buffer) {
 	if len(r.Sites) > 0 || len(r.Served) == 0 {
 		w.WriteString("pulled: compared with the full HTML of every page once per pull without conditional requests\n")
 	}
-	w.WriteString("estimates use\n")
-	for _, k := range r.Coefficients {
+	used := r.Coefficients
+	if len(r.Served) > 0 && r.Served[0].Log != nil {
+		used = r.Served[0].Log.coefficients(used)
+	}
+	if len(used) > 0 {
+		w.WriteString("estimates use\n")
+	}
+	for _, k := range used {
 		fmt.Fprintf(w, "  %s %v %s: %s\n", k.Name, k.Value, k.Unit, k.Source)
 	}
 }
