@@ -221,8 +221,19 @@ func TestRealBesideStatic(t *testing.T) {
 			t.Parallel()
 			html := copySite(t, "handbook")
 			url := "http://127.0.0.1:" + freePort(t) + "/"
+			password, err := newPassword()
+			if err != nil {
+				t.Fatal(err)
+			}
 			const key = "0123456789abcdef0123456789abcdef"
-			s, direct := beside(t, server, url, []string{"--html", html}, []string{"--store", filepath.Join(t.TempDir(), "s.db"), "--indexnow", "--indexnow-key", key, "--indexnow-url", "http://127.0.0.1:1/"})
+			s, direct := beside(t, server, url, []string{"--html", html}, []string{"--store", filepath.Join(t.TempDir(), "s.db"), "--indexnow", "--indexnow-key", key, "--indexnow-url", "http://127.0.0.1:1/", "--dashboard", "/millrace", "--dashboard-password", password.Hash})
+			eventually(t, "millrace's own URL of the dashboard is printed", func() bool { return strings.Contains(s.out.String(), "dashboard "+direct+"millrace/\n") })
+			o := newOwner(t, url+"millrace/")
+			o.complete("login")
+			if !o.logIn(password.Password) {
+				t.Error("the password does not open the dashboard")
+			}
+			o.complete("")
 			if code, _, body := get(t, url+key+".txt"); code != 200 || body != key {
 				t.Errorf("the file of the key for search engines: %d %.200s", code, body)
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/dashboard"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/gateway"
@@ -41,6 +42,11 @@ func (c *boarding) validate() error {
 		return usageError("--dashboard: no password is set; run millrace keys password to make one")
 	}
 	return nil
+}
+
+// dashboardAt returns the URL of the dashboard on the host of a URL.
+func (c *boarding) dashboardAt(at string) string {
+	return canon.Origin(at) + "/" + strings.Trim(c.Dashboard, "/") + "/"
 }
 
 // board creates the dashboard of a service. The gateway that contains it is created later.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"html"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -71,6 +72,56 @@ func (o *owner) logIn(password string) (in bool) {
 	o.t.Helper()
 	at, _ := o.send("login", "login", url.Values{"password": {password}})
 	return strings.HasSuffix(o.at, at)
+}
+
+var reference = regexp.MustCompile(` (?:href|src)="([^"#]+)`)
+
+// complete checks that what a page refers to exists.
+func (o *owner) complete(page string) {
+	o.t.Helper()
+	base, err := url.Parse(o.at + page)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	_, text := o.page(page)
+	found := reference.FindAllStringSubmatch(text, -1)
+	if len(found) == 0 {
+		o.t.Errorf("%s refers to nothing:\n%s", base, text)
+	}
+	for _, m := range found {
+		to, err := base.Parse(html.UnescapeString(m[1]))
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		res, err := o.client.Get(to.String())
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusOK {
+			o.t.Errorf("%s refers to %s: %s", base, to, res.Status)
+		}
+	}
+}
+
+// Alongside a server that does not know millrace yet, the printed URL is that of millrace.
+func TestDashboardAlongside(t *testing.T) {
+	t.Parallel()
+	password, err := newPassword()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listen := "127.0.0.1:" + freePort(t)
+	s := serve(t, copySite(t, "handbook"), "--place", "alongside", "--base-url", "https://handbook.example/", "--listen", listen, "--dashboard", "/board", "--dashboard-password", password.Hash)
+	defer s.ended(t)
+	at := "http://" + listen + "/board/"
+	eventually(t, "the URL of the dashboard is printed", func() bool { return strings.Contains(s.out.String(), "dashboard "+at+"\n") })
+	o := newOwner(t, at)
+	o.complete("login")
+	if !o.logIn(password.Password) {
+		t.Fatal("the password does not open the dashboard")
+	}
+	o.complete("")
 }
 
 // The owner sees requests of machines. Sessions survive a reload unless the password

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/sites"
 	"github.com/millrace/millrace/mirror"
 )
 
@@ -80,7 +81,7 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.source.Store.Close()) }()
-	run := &running{now: s, at: ln.Addr(), certs: certs, ready: func(s *service) error { return c.ready(ctx, s, start) }}
+	run := &running{now: s, at: ln.Addr(), certs: certs, ready: func(s *service) error { return c.ready(ctx, s, ln.Addr(), start) }}
 	if c.onReady != nil {
 		run.ready = func(s *service) error { return c.onReady(s.docs) }
 	}
@@ -88,10 +89,18 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 }
 
 // ready reports the first edition.
-func (c *serveCommand) ready(ctx context.Context, s *service, start time.Time) error {
+func (c *serveCommand) ready(ctx context.Context, s *service, addr net.Addr, start time.Time) error {
+	place, err := c.place()
+	if err != nil {
+		return err
+	}
 	fmt.Fprintf(s.p.stderr, "ready %s\n", s.docs)
-	if u, err := url.Parse(s.docs); err == nil && c.Dashboard != "" {
-		fmt.Fprintf(s.p.stderr, "dashboard %s://%s%s/\n", u.Scheme, u.Host, strings.TrimRight(c.Dashboard, "/"))
+	if c.Dashboard != "" {
+		at := s.docs
+		if place == sites.Alongside { // whose server may not know millrace yet
+			at = c.own(addr.String())
+		}
+		fmt.Fprintf(s.p.stderr, "dashboard %s\n", c.dashboardAt(at))
 	}
 	now := s.Server.Current().View.Site()
 	counts, err := edition.CountPages(ctx, s.site, now)

@@ -44,20 +44,22 @@ func (c *transport) certificates(p *process) (*gateway.Certificates, error) {
 	return gateway.LoadCertificates(c.TLSCert, c.TLSKey, p.log)
 }
 
+// own returns the URL of this server itself, which listens at address.
+func (c *transport) own(address string) string {
+	host, port, _ := net.SplitHostPort(address) // it was listened on
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return c.scheme() + "://" + net.JoinHostPort(host, port) + "/"
+}
+
 // docs returns the base URL of the machine documents.
 func (c *serveCommand) docs(addr net.Addr) (string, error) {
 	if c.BaseURL == "" {
 		if site := c.front(); site != "" {
 			return site, nil
 		}
-		host, port, err := net.SplitHostPort(addr.String())
-		if err != nil {
-			return "", err
-		}
-		if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-			host = "127.0.0.1"
-		}
-		return c.scheme() + "://" + net.JoinHostPort(host, port) + "/", nil
+		return c.own(addr.String()), nil
 	}
 	u, err := canon.URL(c.BaseURL)
 	if err != nil {

@@ -8,14 +8,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/config"
 	"github.com/millrace/millrace/internal/setup"
 	"github.com/millrace/millrace/internal/setup/apply"
@@ -268,14 +265,10 @@ func (c *upCommand) done(p *process, s *serveCommand, up *upReport) error {
 	if s.Dashboard != "" {
 		at := up.URL
 		if place == sites.Alongside && !slices.ContainsFunc(up.Applied, func(a string) bool { return a != "systemd" }) {
-			host, port, _ := net.SplitHostPort(s.Listen) // it was listened on
-			if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-				host = "127.0.0.1"
-			}
-			at = s.scheme() + "://" + net.JoinHostPort(host, port) + "/"
+			at = s.own(s.Listen)
 			up.Next = append(up.Next, "millrace up --apply nginx   # or caddy")
 		}
-		up.Dashboard = canon.Origin(at) + "/" + strings.Trim(s.Dashboard, "/") + "/"
+		up.Dashboard = s.dashboardAt(at)
 	}
 	up.Next = append(up.Next, "millrace check "+up.URL)
 	return up.print(p)

@@ -27,7 +27,8 @@ type file struct {
 	gzip    []byte
 }
 
-// readFiles reads the files in the folder static, by name.
+// readFiles reads the files in the folder static, by name without ending. With an
+// ending such as .css, the site's server would answer requests for them itself.
 func readFiles() (map[string]*file, error) {
 	entries, err := embedded.ReadDir("static")
 	if err != nil {
@@ -39,7 +40,8 @@ func readFiles() (map[string]*file, error) {
 		if f.bytes, err = embedded.ReadFile("static/" + e.Name()); err != nil {
 			return nil, err
 		}
-		f.kind = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}[path.Ext(e.Name())]
+		ending := path.Ext(e.Name())
+		f.kind = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}[ending]
 		if f.kind == "" {
 			f.kind = mime.TypeByExtension(".txt")
 		}
@@ -57,7 +59,7 @@ func readFiles() (map[string]*file, error) {
 			return nil, err
 		}
 		f.gzip = b.Bytes()
-		files[e.Name()] = f
+		files[strings.TrimSuffix(e.Name(), ending)] = f
 	}
 	return files, nil
 }

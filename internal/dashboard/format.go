@@ -22,7 +22,7 @@ import (
 //	path N PATH                                            a decoded path of at most N characters
 //	protocol NAME                                          its display name
 //	cut N TEXT                                             at most N characters
-//	version "style.css"                                    the version of a file
+//	version "style"                                        the version of a file
 //	dict "name" VALUE …                                    several values for a partial
 func functions(files map[string]*file, label func(string) string) template.FuncMap {
 	return template.FuncMap{

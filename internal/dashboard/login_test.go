@@ -239,7 +239,7 @@ func TestWays(t *testing.T) {
 		t.Error(csp)
 	}
 	// Without a session, every path redirects.
-	for _, path := range []string{"/", "/traffic", "/pages", "/page", "/changes", "/searches", "/protocols", "/policy", "/errors", "/unusual", "/nothing", "/static/../traffic", "/static/", "/static/nothing.css"} {
+	for _, path := range []string{"/", "/traffic", "/pages", "/page", "/changes", "/searches", "/protocols", "/policy", "/errors", "/unusual", "/nothing", "/static/../traffic", "/static/", "/static/nothing"} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
 			if w := v.ask(method, path, nil); w.Code != http.StatusSeeOther && w.Code != http.StatusMovedPermanently && w.Code != http.StatusTemporaryRedirect || !strings.HasPrefix(w.Header().Get("Location"), "/") {
 				t.Errorf("%s %s: %d %s", method, path, w.Code, w.Header().Get("Location"))

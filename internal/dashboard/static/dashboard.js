@@ -7,7 +7,7 @@
 	const figures = [...document.querySelectorAll("figure.chart")];
 	if (figures.length === 0) return;
 	const library = document.createElement("script");
-	library.src = path.replace(/dashboard\.js.*$/, "uplot.js");
+	library.src = new URL("uplot", path).href;
 	library.onload = () => figures.forEach(draw);
 	document.head.append(library);
 
