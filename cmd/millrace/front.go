@@ -157,7 +157,7 @@ func (c *serveCommand) siteOptions(p *process, base string, robots fetch.RobotsM
 		o.Behind["http://"+host] = behind
 		o.Behind["https://"+host] = behind
 	}
-	if c.Delay == nil && loopback(behind.Hostname()) {
+	if c.Delay == nil && fetch.IsLoopback(behind.Hostname()) {
 		o.Delay = -1 // the default for sites on this machine
 	}
 	return o

@@ -3,11 +3,11 @@ package main
 import (
 	"fmt"
 	"net"
-	"net/netip"
 	"net/url"
 	"strings"
 
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/gateway"
 )
 
@@ -79,23 +79,15 @@ func secure(p *process, docs string, certs *gateway.Certificates) {
 	}
 	host := u.Hostname()
 	switch {
-	case u.Scheme != "https" && !loopback(host) && certs != nil:
+	case u.Scheme != "https" && !fetch.IsLoopback(host) && certs != nil:
 		p.log.Warn("base URL is not https but the server uses TLS; give an https --base-url", "url", docs)
-	case u.Scheme != "https" && !loopback(host):
+	case u.Scheme != "https" && !fetch.IsLoopback(host):
 		p.log.Warn("base URL is not https; use --tls-cert and --tls-key, or a proxy with a certificate, and an https --base-url", "url", docs)
 	case u.Scheme == "https" && certs != nil:
 		if err := certs.Covers(host); err != nil {
 			p.log.Warn("certificate does not cover the base URL; clients will not connect", "url", docs, "err", err)
 		}
 	}
-}
-
-// loopback reports whether a host name refers to this machine.
-func loopback(host string) bool {
-	if a, err := netip.ParseAddr(host); err == nil {
-		return a.Unmap().IsLoopback()
-	}
-	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
 // checkImmutable rejects a configuration that changes settings that are fixed while a server

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -120,17 +119,11 @@ func (t *Target) check() error {
 		if !measurementForm.MatchString(t.say.Get("measurement_id")) {
 			return millrace.Coded("bad-measurement", fmt.Errorf("bad measurement_id; use that of a web stream, such as G-ABC1234567"))
 		}
-		if t.url.Scheme != "https" && !loopback(t.url.Hostname()) {
+		if t.url.Scheme != "https" && !fetch.IsLoopback(t.url.Hostname()) {
 			return millrace.Coded("https-only", fmt.Errorf("secret over http; use https"))
 		}
 	}
 	return nil
-}
-
-// loopback reports whether a host is this machine.
-func loopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
 // String returns the kind and the origin of the receiver.

@@ -158,7 +158,7 @@ func (s *SiteOptions) public(ctx context.Context, key string) (client *http.Clie
 	if s.Public == nil {
 		return nil, release, errors.New("this server does not request it")
 	}
-	if u, err := url.Parse(s.EndpointBase); err != nil || key != "" && u.Scheme != "https" && !local(u.Hostname()) {
+	if u, err := url.Parse(s.EndpointBase); err != nil || key != "" && u.Scheme != "https" && !fetch.IsLoopback(u.Hostname()) {
 		return nil, release, errors.New("content needs a key, and this address is not encrypted")
 	}
 	client = fetch.New(s.Public).HTTP()

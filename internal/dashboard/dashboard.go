@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/savings"
 )
 
@@ -153,15 +154,7 @@ func (d *Dashboard) own(host string) bool {
 		}
 	}
 	_, err := netip.ParseAddr(name)
-	return err == nil || local(name)
-}
-
-// local reports whether a host name names this machine.
-func local(name string) bool {
-	if a, err := netip.ParseAddr(name); err == nil {
-		return a.IsLoopback()
-	}
-	return name == "localhost" || strings.HasSuffix(name, ".localhost")
+	return err == nil || fetch.IsLoopback(name)
 }
 
 // plain responds with plain text.

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/millrace/millrace/internal/fetch"
 )
 
 // Names of the cookies. Those for TLS have a prefix that keeps other hosts and plain HTTP from
@@ -54,7 +56,7 @@ func (d *Dashboard) near(r *http.Request) bool {
 	if u, err := url.Parse(r.Header.Get("Origin")); err == nil && u.Host != "" {
 		host = u.Host
 	}
-	return local((&url.URL{Host: host}).Hostname())
+	return fetch.IsLoopback((&url.URL{Host: host}).Hostname())
 }
 
 // cookie returns a cookie of the dashboard. Without TLS, it is sent only to this machine.

@@ -154,9 +154,9 @@ func checkURL(u *url.URL) error {
 	return nil
 }
 
-// loopbackName reports whether a host name means this machine by its text alone (RFC 6761,
-// section 6.3).
-func loopbackName(host string) bool {
+// IsLoopback reports whether a host name or address without a port is this machine, by its text
+// alone (RFC 6761, section 6.3).
+func IsLoopback(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
 		return true

@@ -83,7 +83,7 @@ func (p *pacer) start(ctx context.Context, name string, delay time.Duration) (*p
 		return nil, err
 	}
 	own := p.delay
-	if own == 0 && !loopbackName(name) {
+	if own == 0 && !IsLoopback(name) {
 		own = politeDelay
 	}
 	delay = max(0, delay, own)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
 )
 
 // Path is the path of the endpoint below the base of a gateway's documents.
@@ -104,12 +104,7 @@ func local(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h
 	}
-	name = strings.Trim(name, "[]")
-	if a, err := netip.ParseAddr(name); err == nil {
-		return a.Unmap().IsLoopback()
-	}
-	name = strings.ToLower(strings.TrimSuffix(name, "."))
-	return name == "localhost" || strings.HasSuffix(name, ".localhost")
+	return fetch.IsLoopback(strings.Trim(name, "[]"))
 }
 
 // body reads the body of a request, which must be a single message.

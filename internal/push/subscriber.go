@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strconv"
 	"strings"
@@ -169,15 +168,10 @@ func (s *Subscriber) fresh(t Topic) (token string, out Subscription, err error) 
 	}
 	token = hex.EncodeToString(b[:16])
 	out = Subscription{Topic: t, Callback: s.callback + "/" + token}
-	if u, err := url.Parse(t.Hub); err == nil && (u.Scheme == "https" || isLoopback(u.Hostname())) {
+	if u, err := url.Parse(t.Hub); err == nil && (u.Scheme == "https" || fetch.IsLoopback(u.Hostname())) {
 		out.Secret = hex.EncodeToString(b[16:])
 	}
 	return token, out, nil
-}
-
-func isLoopback(host string) bool {
-	a, err := netip.ParseAddr(host)
-	return err == nil && a.IsLoopback() || host == "localhost"
 }
 
 // add registers the callbacks of a subscription.

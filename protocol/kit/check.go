@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -67,12 +66,7 @@ func (s *SiteContext) Near(u string) bool { return slices.Contains(s.Hosts, chec
 // because the connection does not leave the machine.
 func Loopback(u string) bool {
 	p, err := url.Parse(u)
-	if err != nil {
-		return false
-	}
-	host := p.Hostname()
-	ip := net.ParseIP(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
+	return err == nil && fetch.IsLoopback(p.Hostname())
 }
 
 // At returns the URL of a path of the site, such as "/robots.txt".
