@@ -28,7 +28,7 @@ func Build(ctx context.Context, source millrace.Source, dir string, o *Options) 
 	if err != nil {
 		return err
 	}
-	b, err := static.Open(dir, base, v.Gateway, &static.Options{Host: cmp.Or(s.o.Host, static.GuessHost(base, nil))})
+	b, err := static.Open(dir, base, v.Gateway, &static.Options{Host: s.host(base)})
 	if err != nil {
 		return fmt.Errorf("publish: build: %w", err)
 	}
@@ -38,3 +38,9 @@ func Build(ctx context.Context, source millrace.Source, dir string, o *Options) 
 	}
 	return nil
 }
+
+// host returns the name of the static host.
+func (s *Server) host(base string) string { return cmp.Or(s.o.Host, static.GuessHost(base, nil)) }
+
+// silent reports whether the static host sends no Link fields.
+func (s *Server) silent(base string) bool { return !static.SendsLinks(s.host(base)) }

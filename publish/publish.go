@@ -193,7 +193,8 @@ func (s *Server) prepare(ctx context.Context, o *Options, static bool) (_ *servi
 		return nil, err
 	}
 	return v, v.Answer(&gateway.Options{
-		Origin: restorePaths(base, o.Next), Access: access.Options{Keys: o.Store.Keys(), Rate: o.Rate, Proxies: o.Proxies, Bots: table},
+		Elements: static && s.silent(base),
+		Origin:   restorePaths(base, o.Next), Access: access.Options{Keys: o.Store.Keys(), Rate: o.Rate, Proxies: o.Proxies, Bots: table},
 	})
 }
 

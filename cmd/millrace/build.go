@@ -71,6 +71,8 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
+	given := c.Source
+	c.Source = s.Source // may be the built folder in the given one
 	if c.RequireKey {
 		return usageError("--require-key: a static host does not check keys, so all pages would be public; to publish them, use --require-key=false")
 	}
@@ -89,6 +91,7 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 		r.FilesURL = s.SCP.FilesURL
 	}
 	plan.out, plan.compact = c.Out, !c.Complete
+	plan.host = cmp.Or(c.Host, static.GuessHost(docs, os.DirFS(given)))
 	err = c.build(ctx, p, plan, r)
 	r.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
 	if _, usage := errors.AsType[usageError](err); err != nil && (usage || !c.JSON || ctx.Err() != nil) {
@@ -152,8 +155,7 @@ func (c *buildCommand) build(ctx context.Context, p *process, plan *plan, r *bui
 	if o.Files != nil {
 		folder = os.DirFS(c.Source)
 	}
-	host := cmp.Or(c.Host, static.GuessHost(r.URL, folder))
-	b, err := static.Open(c.Out, r.URL, s.Gateway, &static.Options{Force: c.Force, Host: host})
+	b, err := static.Open(c.Out, r.URL, s.Gateway, &static.Options{Force: c.Force, Host: plan.host})
 	if errors.Is(err, millrace.ErrInvalid) {
 		return usageError(err.Error() + "; use --force to write to it")
 	}

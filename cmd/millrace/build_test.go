@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -124,6 +125,17 @@ func TestBuildHandbook(t *testing.T) {
 		if name == "llm-pages.json" { // two stores date one page differently
 			want, got = want[:300], got[:300]
 		}
+		if name == "articles/reading-a-river/index.html" { // a plain host sends no Link fields
+			for _, element := range []string{
+				`<link rel="alternate" type="text/markdown" href="http://handbook.example/articles/reading-a-river/index.md"/>`,
+				`<link rel="describedby" type="text/plain" href="http://handbook.example/llms.txt"/>`,
+			} {
+				if bytes.Count(got, []byte(element)) != 1 {
+					t.Errorf("%s lacks %s", name, element)
+				}
+				got = bytes.Replace(got, []byte(element+"\n"), nil, 1)
+			}
+		}
 		if string(got) != want {
 			t.Errorf("%s differs from the response of serve:\n%s", name, cmp.Diff(string(got), want))
 		}
@@ -161,6 +173,44 @@ func TestBuildOthers(t *testing.T) {
 		}
 		if !slices.Contains(unmet(&r), "tct-01/1.4.1/index-link") || len(r.Host.Hidden) > 0 {
 			t.Errorf("%s: %+v", r.As, r.Host)
+		}
+	}
+}
+
+// The pages of hosts without Link fields have elements for the links, and those of others need
+// none. Below a path, the report names the way to the protocols of the root.
+func TestBuildElements(t *testing.T) {
+	t.Parallel()
+	src := filepath.Join(t.TempDir(), "tree")
+	if err := os.CopyFS(filepath.Join(src, "public"), os.DirFS(copySite(t, "handbook"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(src, "content"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(src, "hugo.toml"), "baseURL = \"https://ann.example/notes/\"\n")
+	write(t, filepath.Join(src, "content", "river.md"), "# The source, beside the built site")
+	for _, host := range static.HostNames() {
+		out := filepath.Join(t.TempDir(), "out")
+		r := built(t, src, out, "https://ann.example/notes/", "--host", host)
+		for _, name := range []string{"index", "articles/reading-a-river/index"} {
+			html, err := os.ReadFile(filepath.Join(out, filepath.FromSlash(name)+".html"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			silent := slices.Contains([]string{"github", "gitlab", "s3", "plain"}, host)
+			for _, element := range []string{
+				`<link rel="alternate" type="text/markdown" href="https://ann.example/notes/` + name + `.md"/>`,
+				`/notes/llms.txt"/>`,
+			} {
+				if strings.Contains(string(html), element) != silent {
+					t.Errorf("%s: %s has %s: %t, want %t", host, name, element, !silent, silent)
+				}
+			}
+		}
+		if slices.Contains(r.Host.Hidden, "web") || !slices.Contains(r.Host.Hidden, "scp") ||
+			!strings.HasSuffix(r.Host.Sentences()[2], " https://ann.example/.") {
+			t.Errorf("%s: %+v", host, r.Host)
 		}
 	}
 }

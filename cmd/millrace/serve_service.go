@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/index"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/serving"
+	"github.com/millrace/millrace/internal/static"
 	"github.com/millrace/millrace/internal/webauth"
 	"github.com/millrace/millrace/store"
 )
@@ -24,6 +25,7 @@ type plan struct {
 	kind     string // kind of the source
 	embedder index.Embedder
 	out      string // folder to build; "" = serve
+	host     string // static host that will serve it
 	compact  bool   // publish each page in one form
 }
 
@@ -163,6 +165,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		so.Index = path
 	}
 	g := &gateway.Options{Access: access.Options{Streams: p.listening()}, RobotsLines: c.robotsLines()}
+	g.Elements = l.out != "" && !static.SendsLinks(l.host)
 	if so.Push, err = s.pusher(ctx, g); err != nil {
 		return nil, err
 	}

@@ -77,6 +77,10 @@ type Options struct {
 	// needs a key.
 	Render bool
 
+	// Elements makes every link of a page also an element in its head, for servers that do not
+	// send Link fields.
+	Elements bool
+
 	// Texts are public text files by their paths under Base, such as a proof of ownership.
 	// They take precedence over documents, and access rules do not apply to them.
 	Texts map[string]string
@@ -177,7 +181,7 @@ func New(server *edition.Server, o *Options) (*Gateway, error) {
 		if g.site, err = sites.New(server, so); err != nil {
 			return nil, err
 		}
-		po := &proxy.PagesOptions{Base: o.Base, Origin: o.Origin, Welcome: welcome{g}, Home: g.homeLinks, Signed: g.guard.Signed, Logger: g.log}
+		po := &proxy.PagesOptions{Base: o.Base, Origin: o.Origin, Welcome: welcome{g}, Home: g.homeLinks, Signed: g.guard.Signed, Elements: o.Elements, Logger: g.log}
 		if o.Render && o.Origin == nil && !server.Guarded() {
 			po.Origin = rendered{g}
 		}

@@ -29,9 +29,9 @@ type additions struct {
 
 var nothing = new(additions)
 
-// newAdditions returns the additions of links, and of JSON-LD for the page's
-// head.
-func newAdditions(links []millrace.Link, data []json.RawMessage) *additions {
+// newAdditions returns the additions of links, and of JSON-LD for the page's head. If elements
+// is set, every link is also an element.
+func newAdditions(links []millrace.Link, data []json.RawMessage, elements bool) *additions {
 	if len(links)+len(data) == 0 {
 		return nothing
 	}
@@ -51,7 +51,7 @@ func newAdditions(links []millrace.Link, data []json.RawMessage) *additions {
 		if !l.NoField {
 			a.fields = append(a.fields, value)
 		}
-		if l.HTML {
+		if l.HTML || elements {
 			mark(value)
 			a.elements = append(a.elements, element(l)...)
 		}
@@ -148,7 +148,7 @@ func (p *Pages) additions(ed *edition.Edition, at *home, r *http.Request) *addit
 		return a
 	}
 	links, data, err := p.links(r.Context(), ed, at, page, r.URL.RawQuery)
-	a := newAdditions(links, data)
+	a := newAdditions(links, data, p.o.Elements)
 	if err == nil {
 		p.added.put(at, key, a)
 	}

@@ -33,7 +33,10 @@ type PagesOptions struct {
 	// Signed reports whether a request has a signature, which changed header fields
 	// would break.
 	Signed func(r *http.Request) bool
-	Logger *slog.Logger
+	// Elements makes every link of a page also an element in its head, for servers that do not
+	// send Link fields.
+	Elements bool
+	Logger   *slog.Logger
 }
 
 // Pages serves the site's own pages and files, with links to the machine documents.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -18,7 +19,7 @@ import (
 type HostReport struct {
 	Host   string      `json:"host"`   // name of the host, such as netlify
 	Title  string      `json:"-"`      // its name for people, such as Netlify
-	Upload string      `json:"upload"` // what to do with the folder
+	Upload string      `json:"upload"` // what to do with the folder, and with its address
 	Works  []string    `json:"works"`  // protocols that meet every MUST there
 	Unmet  []UnmetRule `json:"unmet"`  // MUST rules that the host cannot meet
 	Hidden []string    `json:"hidden"` // published protocols that clients cannot discover there
@@ -66,6 +67,11 @@ func AskHost(ctx context.Context, b *static.Build, base, files string, published
 		case !slices.ContainsFunc(out.Unmet, func(u UnmetRule) bool { return u.Protocol == p.Name }):
 			out.Works = append(out.Works, p.Name)
 		}
+	}
+	if at, err := url.Parse(base); err == nil && strings.Trim(at.Path, "/") != "" && len(out.Hidden) > 0 {
+		root := url.URL{Scheme: at.Scheme, Host: at.Host, Path: "/"}
+		out.Upload = fmt.Sprintf("%s; clients look for some protocols only at the root of a domain, so use a custom domain, or publish the site at %s.",
+			strings.TrimSuffix(out.Upload, "."), root.String())
 	}
 	return out, nil
 }

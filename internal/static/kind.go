@@ -30,6 +30,7 @@ type kind struct {
 	dates  bool                        // a 304 of a document has Last-Modified in addition to ETag
 	strict bool                        // a 304 requires every condition of the request, as with nginx by default
 	aside  bool                        // it finds documents with a separate name
+	silent bool                        // it sends no Link fields
 	upload string                      // what to do with the folder
 }
 
@@ -43,11 +44,11 @@ const (
 // kinds are the known hosts. The last one is any other.
 var kinds = []kind{
 	{
-		name: "github", title: "GitHub Pages", domains: []string{"github.io"}, marks: []string{"CNAME", ".nojekyll"},
+		name: "github", title: "GitHub Pages", domains: []string{"github.io"}, marks: []string{"CNAME", ".nojekyll"}, silent: true,
 		write: (*Build).github, types: mimeDB, upload: "Publish the folder by the action upload-pages-artifact, or push it to the branch of the site.",
 	},
 	{
-		name: "gitlab", title: "GitLab Pages", domains: []string{"gitlab.io"}, marks: []string{".gitlab-ci.yml"}, own: []string{redirectsName}, aside: true,
+		name: "gitlab", title: "GitLab Pages", domains: []string{"gitlab.io"}, marks: []string{".gitlab-ci.yml"}, own: []string{redirectsName}, aside: true, silent: true,
 		write: (*Build).redirects, types: map[string]string{".md": "text/plain"}, upload: "Publish the folder as the artifact public of the pages job.",
 	},
 	{
@@ -63,7 +64,7 @@ var kinds = []kind{
 		rules: maxRulesVercel, write: (*Build).vercel, types: mimeDB, upload: "Deploy the folder as the root of the project; Vercel reads vercel.json.",
 	},
 	{
-		name: "s3", title: "S3 and CloudFront", domains: []string{"amazonaws.com", "cloudfront.net"},
+		name: "s3", title: "S3 and CloudFront", domains: []string{"amazonaws.com", "cloudfront.net"}, silent: true,
 		write: (*Build).s3, fields: (*Build).s3Fields, upload: "Upload the folder by .millrace/s3.sh BUCKET [DISTRIBUTION]; the file explains what CloudFront needs once.",
 	},
 	{
@@ -79,7 +80,7 @@ var kinds = []kind{
 		upload: "Import .millrace/Caddyfile in the block of the site, and reload Caddy after every build.",
 	},
 	{
-		name: "plain", title: "a host without header fields", strict: true,
+		name: "plain", title: "a host without header fields", strict: true, silent: true,
 		write: func(*Build) error { return nil }, upload: "Name the host by --host for the files that it reads.",
 	},
 }
@@ -124,6 +125,13 @@ func GuessHost(base string, folder fs.FS) string {
 		}
 	}
 	return ""
+}
+
+// SendsLinks reports whether a host sends the Link fields of pages. On others, clients find
+// documents by elements in the head of pages.
+func SendsLinks(name string) bool {
+	k := kindOf(name)
+	return k != nil && !k.silent
 }
 
 // kindOf returns a host by its name, and the last kind for "".

@@ -25,7 +25,7 @@ import (
 
 // Options are the options of an [Applier].
 type Options struct {
-	Root   string // folder that holds etc; if empty, "/"
+	Root   string // folder that holds etc, relative to the working folder; if empty, "/"
 	Base   string // the site's address
 	Source string // source of millrace serve; if empty, the one of Config
 	Listen string // address of millrace
@@ -79,6 +79,9 @@ func Programs() []string { return []string{"nginx", "caddy", "systemd"} }
 func New(program string, o *Options) *Applier {
 	a := &Applier{o: *o, program: program}
 	a.o.Root = cmp.Or(a.o.Root, "/")
+	if root, err := filepath.Abs(a.o.Root); err == nil { // programs and the journal need it
+		a.o.Root = root
+	}
 	if a.o.Logger == nil {
 		a.o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -356,10 +359,14 @@ func (a *Applier) undo(ctx context.Context, reload bool) error {
 	return err
 }
 
-// broken is the error of a configuration that does not work before any change.
-func broken(err error) error {
+// broken is the error of a configuration that does not work before any change, or is not in
+// the file.
+func broken(err error, file string) error {
 	if errors.Is(err, exec.ErrNotFound) {
 		return err
+	}
+	if _, gone := os.Stat(file); errors.Is(gone, fs.ErrNotExist) {
+		return fmt.Errorf("%w: there is no %s; create it, or insert the output of millrace snippet into your configuration: %w", millrace.ErrNotFound, file, err)
 	}
 	return millrace.Coded("config-broken", fmt.Errorf("the present configuration is broken; mend it first: %w", err))
 }

@@ -271,6 +271,24 @@ func TestApplyElsewhere(t *testing.T) {
 	}
 }
 
+// An error names the file that is missing. A relative root is in the working folder.
+func TestApplyMissing(t *testing.T) {
+	for program, file := range map[string]string{"nginx": "etc/nginx/nginx.conf", "caddy": "etc/caddy/Caddyfile"} {
+		m := newMachine(t, program)
+		if err := os.Remove(filepath.Join(m.root, file)); err != nil {
+			t.Fatal(err)
+		}
+		m.before, m.fail = m.files(), program
+		t.Chdir(filepath.Join(m.root, "etc"))
+		a := New(program, &Options{Root: "..", Base: "https://www.example.com/", Run: m.run})
+		_, err := a.Prepare(t.Context())
+		if !errors.Is(err, millrace.ErrNotFound) || !strings.Contains(err.Error(), " "+filepath.Join(m.root, file)+";") {
+			t.Errorf("%s: %v", program, err)
+		}
+		m.undone(program)
+	}
+}
+
 func TestServers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

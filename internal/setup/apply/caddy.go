@@ -28,7 +28,7 @@ func (c *caddy) stop(context.Context) error { return nil }
 
 func (c *caddy) plan(ctx context.Context) ([]change, error) {
 	if err := c.test(ctx); err != nil {
-		return nil, broken(err)
+		return nil, broken(err, c.file())
 	}
 	site, err := url.Parse(c.o.Base)
 	if err != nil {

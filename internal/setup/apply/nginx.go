@@ -17,10 +17,12 @@ import (
 
 type nginx struct{ *Applier }
 
+func (n *nginx) file() string { return n.path("etc/nginx/nginx.conf") }
+
 // command returns the arguments of nginx for the configuration below the root.
 func (n *nginx) command(args ...string) []string {
 	if n.o.Root != "/" {
-		args = append(args, "-c", n.path("etc/nginx/nginx.conf"))
+		args = append(args, "-c", n.file())
 	}
 	return args
 }
@@ -39,7 +41,7 @@ func (n *nginx) stop(context.Context) error { return nil }
 func (n *nginx) files(ctx context.Context) ([]string, error) {
 	out, err := n.output(ctx, "nginx", n.command("-T")...)
 	if err != nil {
-		return nil, broken(err)
+		return nil, broken(err, n.file())
 	}
 	var files []string
 	for line := range strings.Lines(string(out)) {
