@@ -81,7 +81,7 @@ func (p *Policy) Validate() error {
 		u, err := url.Parse(m.value)
 		switch {
 		case err != nil || !isLine(m.value) || strings.Contains(m.value, " "):
-			wrong(m.name, "invalid URL %q", m.value)
+			wrong(m.name, "%q is not a URL", m.value)
 		case m.mail && u.Scheme == "mailto" && strings.Contains(u.Opaque, "@"):
 		case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 			wrong(m.name, "%q is not an absolute http or https URL", m.value)

@@ -37,6 +37,19 @@ type member struct {
 	within map[string]member      // nested keys, instead of read
 }
 
+// MemberError is the error of a value in the policy.
+type MemberError struct {
+	Place  string // file, line and column
+	Member string // dotted name, such as "policy.terms"
+	Err    error  // cause, without the place and the name
+}
+
+// Error returns "millrace.yaml:3:10: policy.terms: cause".
+func (e *MemberError) Error() string { return fmt.Sprintf("%s: %s: %v", e.Place, e.Member, e.Err) }
+
+// Unwrap returns the cause.
+func (e *MemberError) Unwrap() error { return e.Err }
+
 // block reads the keys below a key.
 func (c *Config) block(kv *ast.MappingValueNode, name string, members map[string]member) error {
 	if kv.Value == nil || kv.Value.Type() == ast.NullType {
@@ -63,7 +76,7 @@ func (c *Config) block(kv *ast.MappingValueNode, name string, members map[string
 			return fmt.Errorf("%s: key %q has no value", place, full)
 		default:
 			if err := mem.read(kv.Value); err != nil {
-				return fmt.Errorf("%s: %s: %w", c.place(kv.Value), full, err)
+				return &MemberError{c.place(kv.Value), full, err}
 			}
 			var v any
 			if err := yaml.NodeToValue(kv.Value, &v); err != nil {

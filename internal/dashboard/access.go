@@ -1,6 +1,11 @@
 package dashboard
 
-import "github.com/millrace/millrace/internal/bots"
+import (
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace/internal/bots"
+)
 
 // AccessSettings are the settings that control who may read the site, and how often.
 type AccessSettings struct {
@@ -12,6 +17,14 @@ type AccessSettings struct {
 	FilesRate, FilesRateTotal float64
 	BotRules                  []BotRule
 	Bots                      *bots.Table // nil = the site recognises no bots
+}
+
+// refuses reports whether a rule refuses a bot. A rule that allows what the policy refuses is
+// an error, so for such a bot any rule counts.
+func (a *AccessSettings) refuses(b *bots.Bot) bool {
+	return slices.ContainsFunc(a.BotRules, func(r BotRule) bool {
+		return (r.Action == "402" || r.Action == "403") && (strings.EqualFold(r.Name, "bots") || slices.Contains(a.Bots.Named(r.Name), b))
+	})
 }
 
 // BotRule is the action for some bots.

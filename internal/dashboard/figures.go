@@ -34,6 +34,7 @@ type group struct {
 	Unmodified, Missing, Refused, Mistaken, Failed int64
 	Verified, Forged                               int64
 	Before                                         int64            // requests in an equal time before question.Since
+	Lately                                         int64            // content requests answered on whole days of the present policy
 	Saved                                          *analytics.Saved // nil = the group has no savings
 }
 
@@ -84,6 +85,9 @@ func (d *Dashboard) count(ctx context.Context, q question) (*figures, error) {
 		}
 		f.Total.add(s)
 		bot.add(s)
+		if p := d.site.Policy; p != nil && !s.Start.Before(p.Updated) && s.Endpoint != store.EndpointDiscovery && (s.Outcome == store.Sent || s.Outcome == store.Unmodified) {
+			bot.Lately += s.Events
+		}
 		of(protocols, s.Protocol).add(s)
 		of(kinds, string(s.Endpoint)).add(s)
 		of(ends, string(s.Outcome)).add(s)
@@ -217,9 +221,6 @@ func (f *figures) series() []*group {
 // maxSeries is the maximum number of series in a chart; the others are combined.
 const maxSeries = 7
 
-// leastRows is the least number of rows of a chart, as far as the period has so many.
-const leastRows = 2
-
 // chart returns a chart of a question. By days, it begins with the first requests. step is
 // the number of periods per row; label names a group.
 func (f *figures) chart(title, unit string, groups []*group, step int, label func(string) string) *chart {
@@ -249,7 +250,7 @@ func (f *figures) chart(title, unit string, groups []*group, step int, label fun
 		}
 	}
 	if first := slices.IndexFunc(c.Rows, func(r chartRow) bool { return r.Total() != 0 }); first > 0 && f.Per == store.Day {
-		c.Rows = c.Rows[max(0, min(first, len(c.Rows)-leastRows)):]
+		c.Rows = c.Rows[first:]
 	}
 	return c
 }

@@ -81,6 +81,10 @@ func TestFigures(t *testing.T) {
 	if len(c.Rows) != 2 || c.Rows[1].Total() != 4 {
 		t.Errorf("weeks: %+v", c.Rows)
 	}
+	f = ask(question{From: at(12, 0), Per: store.Day, Bot: "GPTBot"})
+	if c = f.chart("x", "count", f.series(), 1, v.d.label); len(c.Rows) != 1 || c.Rows[0].Total() != 3 {
+		t.Errorf("one day: %+v", c.Rows)
+	}
 	f = ask(question{From: at(0, 0), Per: store.Hour, By: "outcome", Measure: "bytes", Bot: "GPTBot"})
 	c = f.chart("x", "bytes", f.Ends, 1, v.d.label)
 	if len(c.Rows) != 24 || c.Rows[3].Total() != 1000 || c.Rows[5].Total() != 50 || f.Total.Events != 3 || f.Savings != nil {

@@ -224,16 +224,17 @@ func answerOf(t *group) string {
 		return fmt.Sprintf("In the last 7 days, machines fetched %s for content that is %s as HTML. That saves %s of the traffic.",
 			size(s.Bytes.Instead-s.Bytes.Saved), size(html), percent(s.Bytes.Saved, html))
 	}
-	text := fmt.Sprintf("In the last 7 days, machines fetched %s for content that is %s as HTML. The first visits of a machine always cost: it fetches lists and every page once.",
+	text := fmt.Sprintf("In the last 7 days, machines fetched %s for content that is %s as HTML. First visits cost: a machine fetches lists and every page. Each time it fetches them again without asking whether they have changed, it costs as much.",
 		size(s.Bytes.Instead-s.Bytes.Saved), size(html))
 	if requests := s.NotModified + s.Pages + s.Carried; requests > 0 && html/requests > 0 {
 		page := html / requests
-		text += fmt.Sprintf(" Each later visit to an unchanged page then saves about %s. After %s such visits, it pays off.", size(page), count(int64(-s.Bytes.Saved)/page+1))
+		text += fmt.Sprintf(" A request that asks so for an unchanged page saves about %s. After %s, it pays off.", size(page), plural(int64(-s.Bytes.Saved)/page+1, "such request", "such requests"))
 	}
 	return text
 }
 
-// despitePolicy is the effect of a machine with a purpose that the policy refuses.
+// despitePolicy is the effect of a machine that got content of the site for a purpose that the
+// policy refuses, and that no rule refuses.
 const despitePolicy = "reads despite your policy"
 
 // visitor describes a machine for the owner.
@@ -256,7 +257,7 @@ func (d *Dashboard) visitor(g *group) visitor {
 	case bot.Purpose == bots.Training:
 		v.Purpose, v.Effect = "trains AI models", "brings no visitors"
 	}
-	if use := bot.Of(); use != "" && d.site.Policy.Refuses(use) && !d.site.Policy.Approves(bot.Token) && g.Answered() > 0 {
+	if use := bot.Of(); use != "" && d.site.Policy.Refuses(use) && !d.site.Policy.Approves(bot.Token) && g.Lately > 0 && !d.site.Access.refuses(bot) {
 		v.Effect, v.Kind = despitePolicy, "bad"
 	}
 	if g.Forged > 0 && g.Forged == g.Events {

@@ -2,8 +2,10 @@ package dashboard
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -60,7 +62,8 @@ type policyEdit struct {
 	Attribution, LinkBack bool
 	Terms, Contact        string
 	Bots                  []policySwitch
-	Actions               []choice
+	NewBot                string   // typed name of one more bot
+	Actions               []choice // for NewBot
 	CanSave               bool
 }
 
@@ -93,6 +96,34 @@ func (d *Dashboard) edit() *policyEdit {
 		e.Bots = append(e.Bots, newSwitch(r.Name, r.Name, r.Action, botActions...))
 	}
 	return e
+}
+
+// typed puts the values of a refused form in place of the settings.
+func (e *policyEdit) typed(form url.Values) {
+	again := func(switches []policySwitch, prefix string) {
+		for i, s := range switches {
+			if form.Has(prefix + s.Name) {
+				switches[i] = newSwitch(s.Name, s.Label, form.Get(prefix+s.Name), unchosen(s.Choices)...)
+			}
+		}
+	}
+	again(e.Purposes, "")
+	again(e.Bots, "rule-")
+	if form.Has("terms") { // the form of the policy
+		e.Attribution, e.LinkBack = form.Get("requirements.attribution") != "", form.Get("requirements.link-back") != ""
+		e.Terms, e.Contact = form.Get("terms"), form.Get("contact")
+	}
+	e.NewBot = form.Get("name")
+	e.Actions = newSwitch("", "", form.Get("action"), e.Actions...).Choices
+}
+
+// unchosen returns choices of which none is selected.
+func unchosen(choices []choice) []choice {
+	choices = slices.Clone(choices)
+	for i := range choices {
+		choices[i].Here = false
+	}
+	return choices
 }
 
 // newSwitch returns a switch. It adds the value to the choices if it is none of them.
@@ -195,17 +226,27 @@ func (d *Dashboard) saveConfig(r *http.Request, changes config.Changes, none boo
 	}
 	if err := d.site.Save(r.Context(), changes); err != nil {
 		d.log.Warn("save configuration failed", "err", err)
-		return d.policyFailed(r, printable(plainError(err)))
+		return d.policyFailed(r, printable(refusal(err)))
 	}
 	d.log.Info("configuration saved")
 	return &reply{To: "/policy", Message: done("Saved in the configuration file. Machines get the new settings as soon as the site is published again.")}, nil
 }
 
-// policyFailed shows the page again with the reason why nothing was saved.
+// refusal says in plain words why a value was refused.
+func refusal(err error) string {
+	if m, ok := errors.AsType[*config.MemberError](err); ok {
+		label := strings.TrimPrefix(m.Member, "policy.")
+		return strings.ToUpper(label[:1]) + label[1:] + ": " + m.Err.Error()
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(plainError(err), "use new configuration: "), "--bot: ")
+}
+
+// policyFailed shows the page again, with what was typed and the reason why nothing was saved.
 func (d *Dashboard) policyFailed(r *http.Request, why string) (*reply, error) {
 	p, err := d.policyPage(r.Context())
 	if err != nil {
 		return nil, err
 	}
+	p.Edit.typed(r.PostForm)
 	return &reply{Data: p, Status: http.StatusConflict, Message: wrong(fmt.Sprintf("Not saved: %s.", strings.TrimSuffix(why, ".")))}, nil
 }

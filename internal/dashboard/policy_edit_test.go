@@ -2,10 +2,12 @@ package dashboard
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/millrace/millrace/internal/config"
@@ -64,8 +66,34 @@ func TestPolicyForms(t *testing.T) {
 			t.Errorf("%s: saved %+v", name, saved)
 		}
 	}
-	o.fail = context.DeadlineExceeded
-	if status := send("policy/bots", url.Values{"name": {"CCBot"}, "action": {"403"}}); status != http.StatusConflict {
-		t.Errorf("a failed save: %d", status)
+	// A refused form keeps what was typed, and names the member.
+	for _, c := range []struct {
+		path string
+		err  error
+		form url.Values
+		want []string
+	}{
+		{
+			"policy/save", &config.MemberError{Place: "millrace.yaml:69:10", Member: "policy.terms", Err: errors.New(`"not a url" is not a URL`)},
+			url.Values{"terms": {"not a url"}, "contact": {"typed@b.test"}, "requirements.link-back": {"1"}, "purposes.search": {refused}},
+			[]string{`Not saved: Terms: &#34;not a url&#34; is not a URL.<`, `value="not a url"`, `value="typed@b.test"`, `name="requirements.link-back" value="1" checked>`, `<select id="purposes.search" name="purposes.search"><option value="">not stated</option><option value="allowed">yes</option><option value="refused" selected>`},
+		},
+		{
+			"policy/bots", errors.New("use new configuration: --bot: rule for NoSuchBot: unknown bot"),
+			url.Values{"name": {"NoSuchBot"}, "action": {"402"}, "rule-search": {"allow"}, "rule-training": {"403"}},
+			[]string{"Not saved: rule for NoSuchBot: unknown bot.<", `name="name" value="NoSuchBot"`, `<option value="402" selected>ask for payment (402)</option><option value="403">refuse (403)</option></select></div></div>`, `name="rule-search"><option value="">no rule</option><option value="allow" selected>`},
+		},
+	} {
+		o.fail = c.err
+		c.form.Set("csrf", tokenInput.FindStringSubmatch(v.get("policy"))[1])
+		status, body := v.read(v.client.PostForm(v.b.url+c.path, c.form))
+		if status != http.StatusConflict {
+			t.Errorf("%s: %d", c.path, status)
+		}
+		for _, s := range c.want {
+			if !strings.Contains(body, s) {
+				t.Errorf("%s: no %q in\n%s", c.path, s, body)
+			}
+		}
 	}
 }

@@ -43,7 +43,7 @@
 	function draw(figure) {
 		const unit = figure.dataset.unit, lines = "lines" in figure.dataset;
 		const rows = [...figure.querySelectorAll("tbody tr")].reverse();
-		if (rows.length < 2) return;
+		if (rows.length < (lines ? 2 : 1)) return;
 		const head = [...figure.querySelectorAll("thead th")].map((h) => h.textContent);
 		const times = rows.map((r) => +r.querySelector("time").dataset.at);
 		const labels = rows.map((r) => r.querySelector("time").textContent);
@@ -73,23 +73,34 @@
 		const order = lines ? names.map((_, i) => i) : names.map((_, i) => names.length - 1 - i);
 		const gap = times.length > 1 ? times[1] - times[0] : 86400;
 
+		// Days have a label each, as far as they fit, from the first on.
+		const day = uPlot.fmtDate("{D} {MMM}");
+		function days() {
+			const step = Math.ceil(times.length * 56 / Math.max(1, plot.clientWidth - 86));
+			return {
+				splits: () => times.filter((_, i) => i % step === 0),
+				values: (_, ticks) => ticks.map((t) => day(uPlot.tzDate(new Date(t * 1000), "Etc/UTC"))),
+				size: 28,
+			};
+		}
+
 		let chart;
 		function make() {
 			const text = colour("axis-text", "color"), grid = { stroke: colour("grid-line", "color"), width: 1 };
 			const bars = uPlot.paths.bars({ size: [0.78, 60], radius: 0 });
 			const axis = { stroke: text, grid, ticks: { show: false }, font: "12px system-ui, sans-serif", gap: 6 };
 			const options = {
-				width: Math.max(200, plot.clientWidth), height: plot.clientWidth < 500 ? 210 : 260, padding: [8, 8, 0, 0],
+				width: Math.max(200, plot.clientWidth), height: plot.clientWidth < 500 ? 210 : 260, padding: [8, 24, 0, 0],
 				legend: { show: false }, tzDate: (t) => uPlot.tzDate(new Date(t * 1000), "Etc/UTC"),
 				cursor: { points: { show: lines }, drag: { x: false, y: false }, y: false },
-				scales: { x: { time: true, range: (_, min, max) => [min - gap / 2, max + gap / 2] }, y: { range: (_, min, max) => [0, Math.max(max, unit === "percent" ? 1 : 4) * 1.06] } },
+				scales: { x: { time: true, range: () => [times[0] - gap / 2, times.at(-1) + gap / 2] }, y: { range: (_, min, max) => [0, Math.max(max, unit === "percent" ? 1 : 4) * 1.06] } },
 				axes: [{ ...axis, grid: { show: false }, space: 64, size: (_, ticks) => ticks && ticks.some((t) => t && t.includes("\n")) ? 42 : 28, values: [
 					[86400 * 365, "{YYYY}", null, null, null, null, null, null, 1],
 					[86400 * 28, "{MMM}", "\n{YYYY}", null, null, null, null, null, 1],
 					[86400, "{D} {MMM}", null, null, null, null, null, null, 1],
 					[3600, "{HH}:{mm}", "\n{D} {MMM}", null, "\n{D} {MMM}", null, null, null, 1],
 					[60, "{HH}:{mm}", null, null, null, null, null, null, 1],
-				] }, { ...axis, size: 62, values: (_, ticks) => ticks.map((t) => unit === "count" && t % 1 ? "" : written(t, unit)) }],
+				], ...(gap === 86400 ? days() : {}) }, { ...axis, size: 62, values: (_, ticks) => ticks.map((t) => unit === "count" && t % 1 ? "" : written(t, unit)) }],
 				series: [{}, ...order.map((i) => {
 					const c = colour("swatch " + swatch(i), "backgroundColor");
 					return { label: names[i], stroke: c, width: lines ? 2 : 0, fill: lines ? undefined : c, paths: lines ? undefined : bars, points: { show: false }, show: shown[i] };
