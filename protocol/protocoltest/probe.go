@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -43,9 +44,12 @@ func Probe(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions) {
 type meter struct {
 	http.Handler
 	requests, bytes atomic.Int64
+	running         sync.RWMutex // read-locked by each response
 }
 
 func (m *meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m.running.RLock()
+	defer m.running.RUnlock()
 	if r.URL.Path != "/robots.txt" {
 		m.requests.Add(1)
 		w = &meteredWriter{w, m}
@@ -53,8 +57,11 @@ func (m *meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.Handler.ServeHTTP(w, r)
 }
 
-// spent returns the counts since the last call.
+// spent returns the counts since the last call. It waits for the ends of responses: a client that
+// reads only the beginning of one is ahead of the server.
 func (m *meter) spent() protocol.Cost {
+	m.running.Lock()
+	defer m.running.Unlock()
 	return protocol.Cost{Requests: m.requests.Swap(0), Bytes: m.bytes.Swap(0)}
 }
 
