@@ -68,7 +68,11 @@ The exit code is 0 for success, 1 for findings or a failure, 2 for a wrong comma
 |---|---|
 `)
 	for _, n := range leaves {
-		fmt.Fprintf(&b, "| [%s](#%s) | %s |\n", n.Path(), strings.ReplaceAll(n.FullPath(), " ", "-"), n.Help)
+		page := ""
+		if publishes(n) {
+			page = "commands-publish.md"
+		}
+		fmt.Fprintf(&b, "| [%s](%s#%s) | %s |\n", n.Path(), page, strings.ReplaceAll(n.FullPath(), " ", "-"), n.Help)
 	}
 	common := map[string]bool{"help": true}
 	b.WriteString("\n## Flags of every command\n\n")
@@ -78,13 +82,20 @@ The exit code is 0 for success, 1 for findings or a failure, 2 for a wrong comma
 			writeFlag(&b, f)
 		}
 	}
+	// One page of all commands would be too long for agents.
+	pages := map[string]*strings.Builder{"commands.md": &b, "commands-publish.md": {}}
+	pages["commands-publish.md"].WriteString("# Commands that publish\n\n[Commands](commands.md) has the other commands, and the flags of every command.\n")
 	for _, n := range leaves {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n    millrace %s\n", n.FullPath(), n.Help, n.Summary())
+		b := pages["commands.md"]
+		if publishes(n) {
+			b = pages["commands-publish.md"]
+		}
+		fmt.Fprintf(b, "\n## %s\n\n%s\n\n    millrace %s\n", n.FullPath(), n.Help, n.Summary())
 		if len(n.Positional) > 0 {
 			b.WriteString("\n")
 		}
 		for _, a := range n.Positional {
-			fmt.Fprintf(&b, "- `%s`: %s\n", a.Summary(), a.Help)
+			fmt.Fprintf(b, "- `%s`: %s\n", a.Summary(), a.Help)
 		}
 		var groups []string
 		in := map[string][]*kong.Flag{}
@@ -102,14 +113,19 @@ The exit code is 0 for success, 1 for findings or a failure, 2 for a wrong comma
 			in[group] = append(in[group], f)
 		}
 		for _, group := range groups {
-			fmt.Fprintf(&b, "\n%s:\n\n", group)
+			fmt.Fprintf(b, "\n%s:\n\n", group)
 			for _, f := range in[group] {
-				writeFlag(&b, f)
+				writeFlag(b, f)
 			}
 		}
 	}
-	checkReference(t, "commands.md", b.String())
+	for name, text := range pages {
+		checkReference(t, name, text.String())
+	}
 }
+
+// publishes reports whether a command publishes a site.
+func publishes(n *kong.Node) bool { return n.Name == "serve" || n.Name == "build" }
 
 func writeFlag(b *strings.Builder, f *kong.Flag) {
 	rare := ""
