@@ -149,7 +149,7 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 	}
 	show, end := s.progress(Progress{Site: root, Via: Crawl, Expected: expected, received: s.received})
 	defer end()
-	o := ingest.Held(site, from)
+	o := ingest.ResumeOptions(site, from)
 	o.Client, o.MaxPages, o.MaxDepth, o.MaxTime = s.showing(s.client), s.o.MaxPages, s.o.MaxDepth, s.o.MaxTime
 	o.Progress, o.Logger, o.Rules, o.IgnoreRobots = show, s.o.Logger, s.rules, s.o.IgnorePolicy
 	if o.Wary, err = s.given(ctx, site, from); err != nil {

@@ -241,11 +241,11 @@ func docsRules(rule func(section, word, sentence, fix string, f check.SiteCheck[
 			}
 			have := make(map[string]bool)
 			for _, u := range links {
-				have[bare(u)] = true
+				have[documentKey(u)] = true
 			}
 			missing, first := 0, ""
 			for _, u := range s.listed {
-				if !have[bare(u)] {
+				if !have[documentKey(u)] {
 					missing++
 					first = cmp.Or(first, u)
 				}
@@ -352,8 +352,8 @@ func atMost(n, most int, unit string, fail func(got, want string)) {
 	}
 }
 
-// bare returns a URL without what differs between a page and its Markdown.
-func bare(u string) string {
+// documentKey returns a URL without what differs between a page and its Markdown.
+func documentKey(u string) string {
 	u, _, _ = strings.Cut(u, "?")
 	u = strings.TrimSuffix(strings.TrimSuffix(u, ".md"), "index")
 	return strings.TrimSuffix(strings.TrimSuffix(u, ".html"), "/")

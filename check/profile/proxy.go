@@ -142,7 +142,7 @@ func Proxy() check.Suite {
 		rule("rfc9111-4.1", "accept-markdown", should, "A cache does not answer a request for Markdown with HTML, if the page varies by Accept.", noCache, func(ctx context.Context, s *way, fail check.Fail) error {
 			return s.across(ctx, "text/html", "text/markdown", fail)
 		}),
-		rule("rfc9110-12.5.5", "vary-accept", should, "A page that is HTML or Markdown by Accept says so by Vary.", "nginx: no proxy_hide_header Vary; and add_header Vary Accept always; beside a map of $http_accept. "+
+		rule("rfc9110-12.5.5", "vary-accept", should, "A page that is HTML or Markdown by Accept says so by Vary.", "nginx: no proxy_hide_header Vary; and add_header Vary Accept always; next to a map of $http_accept. "+
 			"Caddy: no header -Vary. Cloudflare: no transform rule that removes Vary.", func(ctx context.Context, s *way, fail check.Fail) error {
 			if s.html == nil {
 				return check.ErrNotApplicable

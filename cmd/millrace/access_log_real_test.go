@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -10,8 +8,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/millrace/millrace/internal/report"
 )
 
 // Alongside nginx, its log and millrace's own records count each request of a bot once, through a
@@ -27,21 +23,8 @@ func TestRealAccessLogNginx(t *testing.T) {
 	s := serve(t, args...)
 	asked(t, url)
 
-	counts := func() (n int64, protocols string) {
-		t.Helper()
-		var r report.Report
-		_, out, errs := command(t, nil, "report", "--store", file, "--json")
-		if err := json.Unmarshal([]byte(out), &r); err != nil {
-			t.Fatal(err, errs)
-		}
-		for _, served := range r.Served {
-			n += served.Total.Requests
-			for _, p := range served.Protocols {
-				protocols += fmt.Sprintf("%s %d ", p.Protocol, p.Requests)
-			}
-		}
-		return n, protocols
-	}
+	counts := func() (int64, string) { return servedCounts(t, file) }
+
 	var requests int64
 	request := func(path string, header ...string) {
 		t.Helper()

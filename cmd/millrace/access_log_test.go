@@ -86,20 +86,8 @@ func TestServeAccessLog(t *testing.T) {
 		}
 		request("/", "Accept", "text/markdown")
 	}
-	got := func() (n int64, text string) {
-		var r report.Report
-		_, out, errs := command(t, nil, "report", "--store", file, "--json")
-		if err := json.Unmarshal([]byte(out), &r); err != nil {
-			t.Fatal(err, errs)
-		}
-		for _, served := range r.Served {
-			n += served.Total.Requests
-			for _, p := range served.Protocols {
-				text += fmt.Sprintf("%s %d ", p.Protocol, p.Requests)
-			}
-		}
-		return n, text + errs
-	}
+	got := func() (int64, string) { return servedCounts(t, file) }
+
 	counted := func() {
 		t.Helper()
 		eventually(t, fmt.Sprintf("%d requests are counted", requests), func() bool { n, _ := got(); return n >= int64(requests) })
@@ -148,4 +136,22 @@ func TestServeAccessLogErrors(t *testing.T) {
 			t.Errorf("%v: exit %d, %s", c[1:], code, errs)
 		}
 	}
+}
+
+// servedCounts returns the requests that the report of a store counts: in total, and by protocol
+// as text.
+func servedCounts(t *testing.T, file string) (n int64, protocols string) {
+	t.Helper()
+	var r report.Report
+	_, out, errs := command(t, nil, "report", "--store", file, "--json")
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err, errs)
+	}
+	for _, served := range r.Served {
+		n += served.Total.Requests
+		for _, p := range served.Protocols {
+			protocols += fmt.Sprintf("%s %d ", p.Protocol, p.Requests)
+		}
+	}
+	return n, protocols
 }

@@ -79,7 +79,7 @@ func TestEventsTo(t *testing.T) {
 			n = 2
 		}
 		if len(bodies[path]) != n || !strings.Contains(bodies[path][0], want) || !strings.Contains(bodies[path][0], "/docs/") || strings.HasPrefix(bodies[path][0], "Go-http-client") {
-			t.Errorf("%s was told %q", path, bodies[path])
+			t.Errorf("%s received %q", path, bodies[path])
 		}
 		if signed := strings.Contains(bodies[path][0], " v1,"); signed != (path == "/hunter2") {
 			t.Errorf("%s: signed: %t", path, signed)

@@ -245,7 +245,7 @@ func (f *Follower) open(ctx context.Context) (err error) {
 	if f.file = f.successor(); f.file != nil {
 		return nil
 	}
-	f.o.Logger.Warn("access log was replaced, and the old one is not beside it; requests at its end are not counted", "path", f.o.File)
+	f.o.Logger.Warn("access log was replaced, and the old one is not in its folder; requests at its end are not counted", "path", f.o.File)
 	return f.begin(ctx, 0)
 }
 

@@ -90,7 +90,7 @@ var ErrTypes = fmt.Errorf("%w: page types are available only from the REST API o
 
 // Open opens the source: the folder if it is not empty, else the site whose URL is Name.
 // It uses the origin that Kind names or, if Kind is empty, the first one that can read the
-// site. Open sets Base, Held, Original and Progress of the options. If there is a source
+// site. Open sets Base, KnownRefs, Original and Progress of the options. If there is a source
 // already, and for a mirror, it only stores SiteTitle. If the origin does not know ExcludeTypes,
 // Open returns ErrTypes.
 func (o *Origin) Open(ctx context.Context, site store.Site, folder string, options origin.Options) error {
@@ -121,7 +121,7 @@ func (o *Origin) Open(ctx context.Context, site store.Site, folder string, optio
 		source := folder
 		if o.From = o.Name; !way.Folder {
 			source, o.From = o.Name, o.Name+" "+way.Name
-			known := Held(site, o.From)
+			known := ResumeOptions(site, o.From)
 			options.KnownRefs, options.Original = known.KnownRefs, known.Original
 		}
 		s, err := way.Open(source, &options)

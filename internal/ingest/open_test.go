@@ -83,7 +83,7 @@ func TestChoose(t *testing.T) {
 		if want != "toy" {
 			continue
 		}
-		src, err := way.Open(name, ingest.Held(site, name+" toy"))
+		src, err := way.Open(name, ingest.ResumeOptions(site, name+" toy"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -170,7 +170,7 @@ func TestSearchTellsHowFarItIs(t *testing.T) {
 			t.Errorf("progress: %+v", n)
 		}
 	case <-time.After(10 * time.Second):
-		t.Error("no progress was told")
+		t.Error("no progress was reported")
 	}
 }
 

@@ -36,7 +36,7 @@ func watching(t *testing.T, f *Folder) (next func(what string), calls *atomic.In
 		select {
 		case <-called:
 		case <-time.After(10 * time.Second):
-			t.Fatal("nothing was told of: " + what)
+			t.Fatal("not reported: " + what)
 		}
 	}
 	next("the start")
@@ -53,7 +53,7 @@ func TestWatch(t *testing.T) {
 	must(t, os.WriteFile(in("a/b/.c.html.swp"), []byte("x"), 0o644))
 	time.Sleep(2 * quiet)
 	if n := calls.Load(); n != 2 {
-		t.Errorf("a hidden file was told of: %d calls", n)
+		t.Errorf("a hidden file was reported: %d calls", n)
 	}
 	must(t, os.Rename(in("a/b/.c.html.swp"), in("a/b/c.html")))
 	next("a file replaced")

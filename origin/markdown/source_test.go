@@ -230,7 +230,7 @@ func TestWatch(t *testing.T) {
 		select {
 		case <-called:
 		case <-time.After(10 * time.Second):
-			t.Fatal("nothing was told of: " + what)
+			t.Fatal("not reported: " + what)
 		}
 	}
 	next("the start")

@@ -56,7 +56,7 @@ func Rules() []check.Rule {
 		rule("E.5", "modified", should, "The response to If-None-Match with another tag is 200 with the list.", askProbe(kit.OtherTag)),
 		rule("E.5", "gzip", should, "A list that is not small supports gzip.", checkGzip),
 
-		rule("E.6", "closed-bare", should, "A page that must not be indexed is listed without summary, tags and snapshot.", onEntries(checkClosedSnapshot)),
+		rule("E.6", "closed-minimal", should, "A page that must not be indexed is listed without summary, tags and snapshot.", onEntries(checkClosedSnapshot)),
 		rule("E.6", "auth-snapshot", must, "The public list has no snapshot for a page with auth_required: true.", inPublic(onEntries(checkAuthSnapshot))),
 		rule("E.6", "sensitive", must, "No snapshot of the public list has a sensitive or personal node.", inPublic(onEntries(checkSensitive))),
 		rule("E.6", "policy", should, "The policy is at /.well-known/arc-policy.json.", checkPolicy),

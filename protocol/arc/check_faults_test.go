@@ -78,8 +78,8 @@ var checkFaults = []checkFault{
 	})},
 	{"E.5/gzip", "ignored", protocoltest.OnRequest(pathList, func(r *http.Request) { r.Header.Del("Accept-Encoding") })},
 
-	{"E.6/closed-bare", "a snapshot", inPage("ai_indexable", false)},
-	{"E.6/closed-bare", "a directive", inPage("robots_directive", "noindex")},
+	{"E.6/closed-minimal", "a snapshot", inPage("ai_indexable", false)},
+	{"E.6/closed-minimal", "a directive", inPage("robots_directive", "noindex")},
 	{"E.6/auth-snapshot", "a snapshot", protocoltest.Both(answer("/post/", http.StatusUnauthorized), inPage("auth_required", true))},
 	{"E.6/sensitive", "the page", inSnapshot("ai_context", "sensitive")},
 	{"E.6/sensitive", "a field", inSnapshot("fields", []any{map[string]any{"field": "name", "context": "personal, optional"}})},

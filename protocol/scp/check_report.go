@@ -217,7 +217,7 @@ func (r *Inspection) WriteText(w io.Writer) error {
 	writeCounts(b, "sections", r.Sections)
 	writeCounts(b, "blocks", r.Blocks)
 	if r.Unknown+r.Dropped+r.Clamped > 0 {
-		line("odd", "%d blocks of unknown types, %d invalid URLs, %d headings with an invalid level", r.Unknown, r.Dropped, r.Clamped)
+		line("invalid", "%d blocks of unknown types, %d invalid URLs, %d headings with an invalid level", r.Unknown, r.Dropped, r.Clamped)
 	}
 	if r.Error != "" {
 		line("refused", "%s", r.Error)

@@ -85,7 +85,7 @@ func TestReaderTerms(t *testing.T) {
 				Policy: func(terms protocol.Terms) error {
 					paths += strings.TrimPrefix(terms.URL, srv.URL)
 					if allowed, stated := terms.Policy.Purposes[millrace.AITrain]; !stated || allowed || terms.Names.Purposes[millrace.AITrain] != "purposes.allow_ai_train" {
-						t.Errorf("told of %+v", terms)
+						t.Errorf("reported %+v", terms)
 					}
 					if tt.refuse {
 						return enough
@@ -103,7 +103,7 @@ func TestReaderTerms(t *testing.T) {
 				}
 			}
 			if paths != tt.received || notes != tt.notes || !errors.Is(ended, tt.ends) || (marks == 1) != (tt.ends == nil) {
-				t.Errorf("told of %q, %d notes, %d marks, ended by %v; want %q, %d notes, ended by %v", paths, notes, marks, ended, tt.received, tt.notes, tt.ends)
+				t.Errorf("reported %q, %d notes, %d marks, ended by %v; want %q, %d notes, ended by %v", paths, notes, marks, ended, tt.received, tt.notes, tt.ends)
 			}
 		})
 	}

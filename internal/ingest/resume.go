@@ -11,9 +11,9 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Held returns the options of a source that resumes from what the source from has
+// ResumeOptions returns the options of a source that resumes from what the source from has
 // stored in a site.
-func Held(site store.Site, from string) *origin.Options {
+func ResumeOptions(site store.Site, from string) *origin.Options {
 	return &origin.Options{
 		KnownRefs: func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
 			return site.KnownRefs(ctx, from, urls...)
