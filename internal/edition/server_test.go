@@ -423,13 +423,13 @@ func TestRun(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { s.Run(ctx) })
-		time.Sleep(3 * time.Second)
+		time.Sleep(3500 * time.Millisecond) // between two checks for changes, one a second
 		if s.Current() == nil {
 			t.Fatal("not published")
 		}
 		site.set("/1", "a")
 		site.set("/2", "b")
-		time.Sleep(2 * time.Second) // equal to the duration of the build
+		time.Sleep(1900 * time.Millisecond) // less than the duration of the build
 		if seq := s.Current().View.Site().Seq; seq != 4 {
 			t.Errorf("%d is published before it is built", seq)
 		}
