@@ -29,8 +29,7 @@ type onePage struct {
 type extractCommand struct {
 	common
 	onePage
-	Blocks  bool `xor:"form" help:"Print only the blocks, one a line."`
-	Text    bool `xor:"form" help:"Print only the text."`
+	Text    bool `help:"Print only the text."`
 	Explain bool `help:"Explain by selector what was kept, what was dropped and why."`
 }
 
@@ -62,9 +61,8 @@ type part struct {
 
 // Run extracts a page. A page without content is a result, with a reason.
 func (c *extractCommand) Run(ctx context.Context, p *process) error {
-	switch {
-	case c.form() != "" && c.JSON:
-		return usageError("--json prints all of a page; omit " + c.form())
+	if c.Text && c.JSON {
+		return usageError("--json prints all of a page; omit --text")
 	}
 	res, err := c.extract(ctx, p)
 	if err != nil {
@@ -85,17 +83,6 @@ func (c *extractCommand) Run(ctx context.Context, p *process) error {
 		r.Explained.Idle = res.Idle
 	}
 	return p.report(r, func(w *bytes.Buffer) { c.text(w, &r) })
-}
-
-// form returns the flag that selects a form of output; "" = none.
-func (c *extractCommand) form() string {
-	switch {
-	case c.Blocks:
-		return "--blocks"
-	case c.Text:
-		return "--text"
-	}
-	return ""
 }
 
 // extract reads the page and extracts it.
@@ -163,12 +150,9 @@ const nowhere = "http://page.invalid/"
 
 // text writes the report as text.
 func (c *extractCommand) text(w *bytes.Buffer, r *extractReport) {
-	switch {
-	case c.Blocks:
-		printBlocks(w, r.Blocks)
-	case c.Text:
+	if c.Text {
 		w.WriteString(r.Text)
-	default:
+	} else {
 		c.fields(w, r)
 		w.WriteByte('\n')
 		w.WriteString(r.Markdown())
@@ -222,17 +206,5 @@ func (c *extractCommand) fields(w *bytes.Buffer, r *extractReport) {
 			fmt.Fprintf(w, "  (%s)", s)
 		}
 		w.WriteByte('\n')
-	}
-}
-
-// printBlocks writes the type and the text of each block on a line.
-func printBlocks(w *bytes.Buffer, blocks []millrace.Block) {
-	for i := range blocks {
-		bl := &blocks[i]
-		line := strings.Join(strings.Fields(millrace.Text(blocks[i:i+1])), " ")
-		if len(line) > 160 {
-			line = strings.ToValidUTF8(line[:160], "") + "…"
-		}
-		fmt.Fprintf(w, "%-10s %s\n", bl.Type, line)
 	}
 }

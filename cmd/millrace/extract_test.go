@@ -18,7 +18,6 @@ func TestExtract(t *testing.T) {
 	}{
 		{"fields and Markdown", nil, []string{"title        About  (h1)", "## People", "**Ines Halloran**"}, "page.invalid"},
 		{"text", []string{"--text"}, []string{"Alderford is a mill", "People"}, "## People"},
-		{"blocks", []string{"--blocks"}, []string{"heading    People", "text       Alderford is a mill"}, "title"},
 		{"explained", []string{"--explain"}, []string{"kept     main#content", "dropped  body.page footer.site-footer: tag footer, "}, "nothing"},
 	} {
 		code, out, errs := command(t, nil, append([]string{"extract", file}, c.args...)...)
@@ -83,7 +82,7 @@ func TestExtractBad(t *testing.T) {
 			t.Errorf("%s: exit %d %s, want %s with %q\n%s", c.name, exit, code, c.code, c.part, out)
 		}
 	}
-	if code, out, errs := command(t, nil, "extract", "--site", dir, "--blocks"); code != exitUsage || out != "" {
+	if code, out, errs := command(t, nil, "extract", "--site", dir, "--text"); code != exitUsage || out != "" {
 		t.Errorf("invalid form: exit %d\n%s%s", code, out, errs)
 	}
 }
