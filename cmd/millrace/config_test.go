@@ -54,7 +54,7 @@ policy:
 		{Key: "webhook", Value: "https://hooks.example/(hidden)", From: "8:1", Hidden: true},
 		{Key: "MILLRACE_KEY", Value: "(hidden)", From: "environment variable MILLRACE_KEY", Hidden: true},
 		{Key: "listen", Value: "127.0.0.1:8080", From: "default"},
-		{Key: "list-items", Value: 50000.0, From: "default"},
+		{Key: "rate", Value: nil, From: "default"},
 		{Key: "allow-private", Value: false, From: "default"},
 		{Key: "store", Value: nil, From: "default"},
 		{Key: "policy.terms", Value: "https://example.com/terms", From: "10:3"},

@@ -247,7 +247,7 @@ func TestPullDisallowed(t *testing.T) {
 // return with the next crawl.
 func TestWaysTakeTurns(t *testing.T) {
 	t.Parallel()
-	s := serve(t, copySite(t, "handbook"), "--list-items", "5")
+	s := serve(t, copySite(t, "handbook"))
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	first := crawlInto(t, s.url, file, "--via", "crawl")
 	// The list names fewer pages than the crawl found: a third would be deleted.

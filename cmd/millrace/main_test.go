@@ -136,7 +136,7 @@ func TestUsage(t *testing.T) {
 	twice := filepath.Join(t.TempDir(), "millrace.yaml")
 	write(t, twice, "listen: a\nlisten: b\n")
 	typed := filepath.Join(t.TempDir(), "millrace.yaml")
-	write(t, typed, "authors: name\nlist-items: many\n")
+	write(t, typed, "authors: name\nrate: many\n")
 	broken := filepath.Join(t.TempDir(), "millrace.yaml")
 	write(t, broken, "listen: [a\n")
 	listed := filepath.Join(t.TempDir(), "millrace.yaml")
@@ -175,20 +175,19 @@ func TestUsage(t *testing.T) {
 		{"a base with a query", nil, []string{"serve", site, "--listen", "127.0.0.1:0", "--base-url", "https://example.com/?x"}, 2, "usage/base-url", ""},
 		{"unknown key", nil, []string{"serve", site, "--config", bad}, 2, "usage", bad + ":2:1"},
 		{"key set twice", nil, []string{"version", "--config", twice}, 2, "usage", twice + ":2:1"},
-		{"bad value in the file", nil, []string{"serve", site, "--config", typed}, 2, "usage/list-items", typed + ":2:1"},
+		{"bad value in the file", nil, []string{"serve", site, "--config", typed}, 2, "usage/rate", typed + ":2:1"},
 		{"a list for a value", nil, []string{"version", "--config", listed}, 2, "usage", listed + ":2:1"},
 		{"keys in a list", nil, []string{"version", "--config", nested}, 2, "usage", nested + ":1:1"},
 		{"key set in two documents", nil, []string{"version", "--config", documents}, 2, "usage", documents + ":3:1"},
 		{"no address", nil, []string{"serve", site, "--listen", ""}, 2, "usage/listen", ""},
 		{"a path that hides nothing", nil, []string{"serve", site, "--exclude", "/a,drafts"}, 2, "usage/exclude", "drafts"},
 		{"an unknown kind", nil, []string{"serve", site, "--hide-kinds", "forums"}, 2, "usage/hide-kinds", "forum"},
-		{"an empty list", nil, []string{"serve", site, "--list-items", "0"}, 2, "usage/list-items", ""},
 		{"a page for a source", nil, []string{"serve", filepath.Join(site, "index.html")}, 2, "usage", site},
 		{"a store for everybody", nil, []string{"serve", site, "--listen", "127.0.0.1:0", "--store", filepath.Join(site, "css", "s.db")}, 2, "usage/store", ""},
 		{"no home to write to", map[string]string{"HOME": file}, []string{"serve", site, "--listen", "127.0.0.1:0"}, 1, "internal", file},
 		{"broken YAML", nil, []string{"version", "--config", broken}, 2, "usage", broken},
 		{"no such configuration", nil, []string{"version", "--config", bad + "x"}, 2, "usage", bad + "x"},
-		{"bad value in the environment", map[string]string{"MILLRACE_LIST_ITEMS": "many"}, []string{"serve", site}, 2, "usage/list-items", "MILLRACE_LIST_ITEMS"},
+		{"bad value in the environment", map[string]string{"MILLRACE_RATE": "many"}, []string{"serve", site}, 2, "usage/rate", "MILLRACE_RATE"},
 		{"a private address", nil, []string{"pull", "http://127.0.0.1:1/", "--store", missing + ".db"}, 1, "address-loopback", ""},
 		{"a private address to check", nil, []string{"check", "http://127.0.0.1:1/"}, 1, "address-loopback", ""},
 		{"no server", nil, []string{"check", "http://127.0.0.1:1/", "--allow-private"}, 1, "connection-refused", ""},
@@ -286,7 +285,7 @@ func TestHelpOfServe(t *testing.T) {
 	_, short, _ := command(t, nil, "help", "serve")
 	_, all, _ := command(t, nil, "help", "serve", "--all")
 	few, many := len(flag.FindAllString(short, -1)), len(flag.FindAllString(all, -1))
-	if few > 45 || many < few+20 || !strings.Contains(short, "\nServer\n") || strings.Contains(short, "--list-items") || !strings.Contains(all, "--list-items") {
+	if few > 45 || many < few+20 || !strings.Contains(short, "\nServer\n") || strings.Contains(short, "--files-url") || !strings.Contains(all, "--files-url") {
 		t.Errorf("%d flags, with --all %d:\n%s", few, many, short)
 	}
 }

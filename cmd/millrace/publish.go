@@ -21,7 +21,6 @@ type publishing struct {
 	ExcludeTypes    []string `placeholder:"TYPE" help:"Types of WordPress's REST API to leave out, such as page or product." hidden:""`
 	HideKinds       []string `placeholder:"KIND" help:"Kinds of pages to hide, such as forum." hidden:""`
 	Authors         string   `enum:"name,hidden" default:"name" help:"How authors appear: ${enum}."`
-	ListItems       int      `default:"50000" placeholder:"N" help:"Maximum pages in one list; longer lists are split (default: ${default})." hidden:""`
 	Also            []string `type:"names" placeholder:"PROTOCOL,..." help:"Also publish in these protocols: tct-03, whose specification is not settled, and with build openfeeder, tct-01 and tct-00 (default: none)." hidden:""`
 	SiteTitle       string   `placeholder:"TEXT" help:"Title of the site in lists and feeds (default: the title that the site gives itself)." hidden:""`
 	SiteContact     string   `placeholder:"ADDRESS" help:"URL or e-mail address for operators of bots. It is published (default: none)."`
@@ -44,9 +43,6 @@ var hideable = []millrace.PageKind{
 // validate rejects invalid values. A typing error in a flag that hides pages would publish
 // them.
 func (c *publishing) validate() error {
-	if c.ListItems < 1 {
-		return usageError(fmt.Sprintf("--list-items %d: must be at least 1", c.ListItems))
-	}
 	for _, name := range c.Also {
 		if names := onRequest(); !slices.Contains(names, name) {
 			return usageError(fmt.Sprintf("--also %s: not a protocol that is published on request; these are %s", name, strings.Join(names, ", ")))
@@ -100,7 +96,7 @@ func (c *publishing) configure(base, docs string) (store.Config, error) {
 // searches compare vectors of a model.
 func (c *publishing) publisher(says *millrace.Policy, static, compact, embeddings bool) protocol.PublisherOptions {
 	return protocol.PublisherOptions{
-		ListItems: c.ListItems, Also: c.Also, Static: static, Compact: compact, Contact: c.SiteContact, Policy: says,
+		Also: c.Also, Static: static, Compact: compact, Contact: c.SiteContact, Policy: says,
 		Own: []any{c.SCP.options(), c.ARC.options(), c.Web.options(), &openfeeder.PublisherOptions{Embeddings: embeddings}},
 	}
 }
