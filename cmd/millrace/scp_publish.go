@@ -10,10 +10,9 @@ import (
 
 // scpPublishing holds the flags of SCP.
 type scpPublishing struct {
-	Sections        []string `placeholder:"PATH" help:"Paths that get their own collections (default: the first segments of all paths)." hidden:""`
-	UpdateFrequency string   `enum:",hourly,daily,weekly,monthly" default:"" placeholder:"WORD" help:"Update frequency that collections declare: hourly, daily, weekly or monthly (default: by how often the site changes)." hidden:""`
-	SCPChecksum     bool     `name:"scp-checksum" negatable:"" default:"true" help:"Write the checksum into collections (default: yes). Strict readers accept only collections without it." hidden:""`
-	FilesURL        string   `name:"files-url" placeholder:"URL" help:"Base URL of collections, such as a CDN (default: the base URL)." hidden:""`
+	Sections    []string `placeholder:"PATH" help:"Paths that get their own collections (default: the first segments of all paths)." hidden:""`
+	SCPChecksum bool     `name:"scp-checksum" negatable:"" default:"true" help:"Write the checksum into collections (default: yes). Strict readers accept only collections without it." hidden:""`
+	FilesURL    string   `name:"files-url" placeholder:"URL" help:"Base URL of collections, such as a CDN (default: the base URL)." hidden:""`
 }
 
 func (c *scpPublishing) validate() error {
@@ -37,5 +36,5 @@ func (c *scpPublishing) validate() error {
 }
 
 func (c *scpPublishing) options() *scp.PublisherOptions {
-	return &scp.PublisherOptions{Sections: c.Sections, UpdateFrequency: c.UpdateFrequency, FilesURL: c.FilesURL, NoChecksum: !c.SCPChecksum}
+	return &scp.PublisherOptions{Sections: c.Sections, FilesURL: c.FilesURL, NoChecksum: !c.SCPChecksum}
 }

@@ -38,7 +38,7 @@ func TestCheckPublisher(t *testing.T) {
 	}
 	for _, frequency := range frequencies {
 		t.Run(frequency, func(t *testing.T) {
-			p := publishing(t, &protocol.PublisherOptions{Own: []any{&PublisherOptions{UpdateFrequency: frequency}}})
+			p := publishing(t, &protocol.PublisherOptions{Own: []any{&PublisherOptions{frequency: frequency}}})
 			p.put(t, handbook()...)
 			examined := func(when string) {
 				t.Helper()

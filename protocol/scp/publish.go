@@ -19,14 +19,13 @@ type PublisherOptions struct {
 	// Sections lists path prefixes. The pages below each prefix have their own collections;
 	// nil = the first path segments.
 	Sections []string
-	// UpdateFrequency is how often collections are generated, and the declared frequency:
-	// hourly, daily, weekly or monthly; "" = as often as the site changes.
-	UpdateFrequency string
 	// FilesURL is the base URL of collections, such as a CDN: absolute, without a trailing
 	// "/"; "" = the endpoint base.
 	FilesURL string
 	// NoChecksum omits the checksum from the metadata of collections.
 	NoChecksum bool
+
+	frequency string // set by tests; "" = as often as the site changes
 }
 
 // publisher serves these documents, below the endpoint base:

@@ -55,7 +55,7 @@ func TestGoneInTheSameSecond(t *testing.T) {
 // deleted page remain.
 func TestDeltasOfADayWithDeletions(t *testing.T) {
 	t.Parallel()
-	p := publishing(t, &protocol.PublisherOptions{Own: []any{&PublisherOptions{UpdateFrequency: hourly}}})
+	p := publishing(t, &protocol.PublisherOptions{Own: []any{&PublisherOptions{frequency: hourly}}})
 	var pages []string
 	for i := range 60 {
 		pages = append(pages, fmt.Sprintf("/blog/%d", i), "text")
