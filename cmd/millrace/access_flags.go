@@ -14,6 +14,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/store"
 )
@@ -24,6 +25,7 @@ type accessFlags struct {
 	Open       []string `type:"names" placeholder:"PROTOCOL,..." help:"With --require-key: protocols whose content stays public."`
 	Rate       float64  `placeholder:"N" help:"Maximum requests for content a second from one key or address; bursts may be twice as large (default: no limit)."`
 	Proxies    []string `placeholder:"ADDRESS" help:"Addresses or networks of trusted proxies, whose X-Forwarded-For is used (default: none)."`
+	trusted    []netip.Prefix
 
 	gatekeeping
 }
@@ -67,40 +69,9 @@ func (c *accessFlags) validate() error {
 			return usageError("--open: " + err.Error())
 		}
 	}
-	_, err := c.networks()
-	return errors.Join(err, c.gatekeeping.validate())
-}
-
-// networks parses the addresses of the proxies.
-func (c *accessFlags) networks() ([]netip.Prefix, error) {
-	var out []netip.Prefix
-	for _, s := range c.Proxies {
-		p, err := network("proxies", s, "all clients could forge their addresses")
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, p)
-	}
-	return out, nil
-}
-
-// network parses an address or network from a flag. If the network contains all addresses,
-// network returns an error with the text all.
-func network(flag, s, all string) (netip.Prefix, error) {
-	p, err := netip.ParsePrefix(s)
-	if a, aerr := netip.ParseAddr(s); aerr == nil && a.Zone() == "" {
-		a = a.Unmap()
-		p, err = netip.PrefixFrom(a, a.BitLen()), nil
-	}
-	switch {
-	case err != nil:
-		return p, usageError(fmt.Sprintf("--%s: %q is not an address or network, such as 10.0.0.0/8", flag, s))
-	case p.Addr().Is4In6():
-		return p, usageError(fmt.Sprintf("--%s: %q is an IPv4-mapped network; write it as an IPv4 network", flag, s))
-	case p.Bits() == 0:
-		return p, usageError(fmt.Sprintf("--%s %q: %s", flag, s, all))
-	}
-	return p.Masked(), nil
+	var err error
+	c.trusted, err = access.ParseNetworks(c.Proxies)
+	return errors.Join(inFlag("--proxies", err), c.gatekeeping.validate())
 }
 
 // needsKey reports whether the content of a protocol needs a key. Without RequireKey, all
@@ -111,12 +82,8 @@ func (c *accessFlags) needsKey(name string) bool {
 
 // apply sets the options of the gateway for keys and limits.
 func (c *accessFlags) apply(ctx context.Context, p *process, keys store.Keys, o *gateway.Options) error {
-	o.Access.Keys, o.Access.Rate = keys, c.Rate
-	var err error
-	if o.Access.Proxies, err = c.networks(); err != nil {
-		return err
-	}
-	if err = c.keep(p, o); err != nil || !c.RequireKey {
+	o.Access.Keys, o.Access.Rate, o.Access.Proxies = keys, c.Rate, c.trusted
+	if err := c.keep(p, o); err != nil || !c.RequireKey {
 		return err
 	}
 	all, err := keys.List(ctx)

@@ -122,11 +122,7 @@ func (c *serveCommand) pass(p *process, base, docs string, folder bool) (*proxy.
 	if err != nil || at == sites.Standalone || at == sites.Alongside && (folder || canon.Origin(base) != canon.Origin(docs)) {
 		return nil, err
 	}
-	trusted, err := c.networks()
-	if err != nil {
-		return nil, err
-	}
-	o := &proxy.Options{Base: base, Timeout: c.OriginTimeout, Proxies: trusted, Logger: p.log}
+	o := &proxy.Options{Base: base, Timeout: c.OriginTimeout, Proxies: c.trusted, Logger: p.log}
 	if at == sites.Alongside {
 		o.Alongside = true
 		return proxy.New(canon.Origin(base), o)

@@ -10,6 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/bots"
 	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/humanize"
 )
 
 // knownBots holds the flags of the identification of bots.
@@ -22,16 +23,22 @@ type knownBots struct {
 type gatekeeping struct {
 	Bot []string `placeholder:"NAME=ACTION" help:"Rule for bots, such as training=403. NAME is a bot's token, an operator, a purpose (training, search or user), bots for all bots, or unverified for bots that prove no identity. ACTION is allow, 402, 403, or a rate such as 2/s (default: allow). The most specific rule wins. What the policy refuses gets 403, or 402 if the policy names a price."`
 	knownBots
-	FilesRate      string `placeholder:"SIZE" help:"Maximum bytes a second of large files to one client, such as 2M (default: no limit)."`
-	FilesRateTotal string `placeholder:"SIZE" help:"Maximum bytes a second of large files to all clients together (default: no limit)." hidden:""`
+	FilesRate      humanize.Size `placeholder:"SIZE" help:"Maximum bytes a second of large files to one client, such as 2M (default: no limit)."`
+	FilesRateTotal humanize.Size `placeholder:"SIZE" help:"Maximum bytes a second of large files to all clients together (default: no limit)." hidden:""`
 }
 
 // validate rejects invalid values.
 func (c *gatekeeping) validate() error {
-	_, err := c.botRules()
+	_, wrong := c.botRules()
 	_, rerr := c.ranges()
-	_, _, ferr := c.filesRates()
-	return errors.Join(err, rerr, ferr)
+	var err error
+	switch each, all := c.FilesRate, c.FilesRateTotal; {
+	case each > 0 && each < 1000:
+		err = usageError(fmt.Sprintf("--files-rate %d: must be at least 1k, in bytes per second", each))
+	case all > 0 && all < max(each, 1000):
+		err = usageError(fmt.Sprintf("--files-rate-total %d: must be at least 1k and --files-rate, in bytes per second", all))
+	}
+	return errors.Join(wrong, rerr, err)
 }
 
 func (c *gatekeeping) botRules() ([]access.Rule, error) {
@@ -67,28 +74,6 @@ func (c *knownBots) table(p *process) (*bots.Table, error) {
 	return bots.New(&bots.Options{Files: c.Bots, Ranges: ranges, Logger: p.log})
 }
 
-func (c *gatekeeping) filesRates() (each, all float64, err error) {
-	if each, err = byteRate("--files-rate", c.FilesRate); err == nil {
-		all, err = byteRate("--files-rate-total", c.FilesRateTotal)
-	}
-	if err == nil && each > 0 && all > 0 && all < each {
-		err = usageError(fmt.Sprintf("--files-rate-total %s: lower than --files-rate %s of one client", c.FilesRateTotal, c.FilesRate))
-	}
-	return each, all, err
-}
-
-// byteRate parses a number of bytes per second; "" = 0.
-func byteRate(flag, s string) (float64, error) {
-	if s == "" {
-		return 0, nil
-	}
-	var n byteSize
-	if err := n.UnmarshalText([]byte(s)); err != nil || n < 1000 {
-		return 0, usageError(fmt.Sprintf("%s %s: must be bytes per second, at least 1k, such as 500k or 2M", flag, s))
-	}
-	return float64(n), nil
-}
-
 // keep sets the options of the gateway for bots.
 func (c *gatekeeping) keep(p *process, o *gateway.Options) error {
 	var err error
@@ -98,9 +83,7 @@ func (c *gatekeeping) keep(p *process, o *gateway.Options) error {
 	if o.Access.Rules, err = c.botRules(); err != nil {
 		return err
 	}
-	if o.Access.FilesRate, o.Access.FilesRateTotal, err = c.filesRates(); err != nil {
-		return err
-	}
+	o.Access.FilesRate, o.Access.FilesRateTotal = float64(c.FilesRate), float64(c.FilesRateTotal)
 	o.Policy = cmp.Or(o.Policy, p.policy)
 	if err := access.CheckRules(o.Access.Bots, o.Access.Rules, p.policy); err != nil {
 		return usageError("--bot: " + err.Error())

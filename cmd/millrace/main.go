@@ -248,6 +248,14 @@ func (e usageError) ErrorCode() string {
 	return "usage"
 }
 
+// inFlag returns err as a usage error of a flag. nil stays nil.
+func inFlag(flag string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError(flag + ": " + err.Error())
+}
+
 // usageOf returns err as a usage error that keeps its code.
 func usageOf(err error) error {
 	return millrace.Coded(millrace.ErrorCode(err), usageError(err.Error()))

@@ -2,44 +2,28 @@ package main
 
 import (
 	"net/netip"
+	"slices"
 
-	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/access"
 )
 
 // metering holds the flags for metrics.
 type metering struct {
 	Metrics []string `type:"names" placeholder:"NETWORK,..." help:"Addresses or networks that may also read the Prometheus metrics at /metrics; off disables them (default: this machine and private networks). Behind a proxy, also set --proxies."`
+	readers []netip.Prefix
 }
 
-// validate rejects invalid values.
-func (c *metering) validate() error {
-	_, _, err := c.readers()
-	return err
-}
-
-// readers parses the flag. off reports whether metrics are off.
-func (c *metering) readers() (from []netip.Prefix, off bool, err error) {
-	for _, s := range c.Metrics {
-		if s == "off" {
-			if len(c.Metrics) > 1 {
-				return nil, true, usageError("--metrics: off excludes all other values")
-			}
-			return nil, true, nil
-		}
-		p, err := network("metrics", s, "all clients could read the metrics")
-		if err != nil {
-			return nil, false, err
-		}
-		from = append(from, p)
+// validate parses the networks.
+func (c *metering) validate() (err error) {
+	switch {
+	case !c.metered():
+	case slices.Contains(c.Metrics, "off"):
+		return usageError("--metrics: off excludes all other values")
+	default:
+		c.readers, err = access.ParseNetworks(c.Metrics)
 	}
-	return from, false, nil
+	return inFlag("--metrics", err)
 }
 
-// meter adds metrics to a gateway.
-func (s *service) meter(g *gateway.Options) error {
-	from, off, err := s.c.readers()
-	if !off {
-		g.Metrics, g.MetricsOptions.From = s.metrics, from
-	}
-	return err
-}
+// metered reports whether there are metrics.
+func (c *metering) metered() bool { return len(c.Metrics) != 1 || c.Metrics[0] != "off" }

@@ -52,18 +52,17 @@ func TestMetricsFlag(t *testing.T) {
 		{nil, false, ""},
 		{[]string{"198.51.100.7", "2001:db8::/32"}, false, ""},
 		{[]string{"off"}, true, ""},
-		{[]string{"off", "10.0.0.0/8"}, true, "usage/metrics"},
+		{[]string{"off", "10.0.0.0/8"}, false, "usage/metrics"},
 		{[]string{"0.0.0.0/0"}, false, "usage/metrics"},
 		{[]string{"everybody"}, false, "usage/metrics"},
 		{[]string{""}, false, "usage/metrics"},
 		{[]string{"::ffff:10.0.0.0/104"}, false, "usage/metrics"},
 	} {
-		from, off, err := (&metering{tt.values}).readers()
-		if millrace.ErrorCode(err) != tt.code {
+		c := metering{Metrics: tt.values}
+		if err := c.validate(); millrace.ErrorCode(err) != tt.code {
 			t.Errorf("%q: %v", tt.values, err)
-		}
-		if off != tt.off || err == nil && !off && len(from) != len(tt.values) {
-			t.Errorf("%q: %v, off %t", tt.values, from, off)
+		} else if c.metered() == tt.off || err == nil && !tt.off && len(c.readers) != len(tt.values) {
+			t.Errorf("%q: %v, metered %t", tt.values, c.readers, c.metered())
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/agent"
+	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/store"
 )
 
@@ -30,6 +31,19 @@ type pullCommand struct {
 	KeyFile string `placeholder:"FILE" help:"File with the key for the site in its first line. The key is sent only to the site's own origin. Without the flag, the key is read from MILLRACE_KEY."`
 
 	IgnorePolicy bool `help:"Also read what the site's policy and robots.txt do not allow. Only --delay limits the rate."`
+}
+
+// bounding holds the flags that limit the pull of a site.
+type bounding struct {
+	MaxPages int           `placeholder:"N" help:"Maximum pages that one pull requests from a site; the next pull continues. A file of many pages is read whole, or not at all if the site says that it has more."`
+	MaxBytes humanize.Size `placeholder:"SIZE" help:"Maximum bytes that one pull receives from a site, with headers, such as 20MB; the next pull continues."`
+}
+
+func (c *bounding) validate() error {
+	if c.MaxPages < 0 {
+		return usageError("--max-pages must not be negative; omit it for no limit")
+	}
+	return nil
 }
 
 // prepare checks the flags and reads key files.

@@ -205,8 +205,8 @@ func (s *service) surface(ctx context.Context, so *serving.Options, g *gateway.O
 		return err
 	}
 	c.answer(p, so.Publisher.Policy, &c.accessFlags, g)
-	if err := s.meter(g); err != nil {
-		return err
+	if c.metered() {
+		g.Metrics, g.MetricsOptions.From = s.metrics, c.readers
 	}
 	if err := s.board(so, g); err != nil {
 		return err

@@ -1,11 +1,14 @@
 package access
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/millrace/millrace"
 )
 
 // Address returns the client address of the request, see [Sender].
@@ -87,4 +90,27 @@ func (q *Request) Host() string {
 		return "-"
 	}
 	return host
+}
+
+// ParseNetworks parses addresses and networks, such as "10.0.0.0/8". A network must not contain
+// all addresses. An error wraps [millrace.ErrInvalid].
+func ParseNetworks(list []string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, s := range list {
+		p, err := netip.ParsePrefix(s)
+		if a, aerr := netip.ParseAddr(s); aerr == nil && a.Zone() == "" {
+			a = a.Unmap()
+			p, err = netip.PrefixFrom(a, a.BitLen()), nil
+		}
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%q: %w: not an address or network, such as 10.0.0.0/8", s, millrace.ErrInvalid)
+		case p.Addr().Is4In6():
+			return nil, fmt.Errorf("%q: %w: an IPv4-mapped network; write it as an IPv4 network", s, millrace.ErrInvalid)
+		case p.Bits() == 0:
+			return nil, fmt.Errorf("%q: %w: contains all addresses", s, millrace.ErrInvalid)
+		}
+		out = append(out, p.Masked())
+	}
+	return out, nil
 }
