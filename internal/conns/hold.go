@@ -7,56 +7,32 @@ import (
 	"strconv"
 )
 
-// MostHeld is the most bytes that a connection buffers: the size of the server's
-// own buffer.
-const MostHeld = 4 << 10
+// bufferSize is the most bytes that a connection buffers: the size of the server's own buffer.
+const bufferSize = 4 << 10
 
 type connKey struct{}
 
-// Context makes a connection available to its requests, as
-// [http.Server.ConnContext]. TLS connections are excluded, because records cannot
-// be joined.
+// Context makes a connection available to [Write], as [http.Server.ConnContext]. TLS
+// connections are excluded, because records cannot be joined.
 func Context(ctx context.Context, c net.Conn) context.Context {
-	if c, ok := c.(*Conn); ok {
+	if c, ok := c.(*conn); ok {
 		return context.WithValue(ctx, connKey{}, c)
 	}
 	return ctx
 }
 
-// Of returns the connection of a request, nil if absent.
-func Of(ctx context.Context) *Conn {
-	c, _ := ctx.Value(connKey{}).(*Conn)
-	return c
-}
-
-// Hold begins a write of one piece: until Release, small writes are buffered and
-// sent with the next. The server sends the start of a large piece separately, and a
-// write costs as much as some tens of kilobytes.
-func (c *Conn) Hold() { c.holding = true }
-
-// Release sends the buffer.
-func (c *Conn) Release() error {
-	c.holding = false
-	if len(c.buffered) == 0 {
-		return nil
-	}
-	_, err := c.Conn.Write(c.buffered)
-	c.letGo()
-	return err
-}
-
 // Write sends the buffer and b.
-func (c *Conn) Write(b []byte) (int, error) {
+func (c *conn) Write(b []byte) (int, error) {
 	if n := len(c.buffered); n > 0 {
 		both := net.Buffers{c.buffered, b}
 		sent, err := both.WriteTo(c.Conn)
 		c.letGo()
 		return max(0, int(sent)-n), err
 	}
-	if c.holding && len(b) <= MostHeld {
-		spare, _ := c.l.spare.Get().(*[MostHeld]byte)
+	if c.holding && len(b) <= bufferSize {
+		spare, _ := c.l.spare.Get().(*[bufferSize]byte)
 		if spare == nil {
-			spare = new([MostHeld]byte)
+			spare = new([bufferSize]byte)
 		}
 		c.buffered = spare[:copy(spare[:], b)]
 		return len(b), nil
@@ -65,8 +41,8 @@ func (c *Conn) Write(b []byte) (int, error) {
 }
 
 // letGo returns the memory of the buffer to the pool.
-func (c *Conn) letGo() {
-	c.l.spare.Put((*[MostHeld]byte)(c.buffered[:MostHeld]))
+func (c *conn) letGo() {
+	c.l.spare.Put((*[bufferSize]byte)(c.buffered[:bufferSize]))
 	c.buffered = nil
 }
 
@@ -80,13 +56,13 @@ func Write(ctx context.Context, w http.ResponseWriter, b []byte) (int, error) {
 	if len(b) <= collected || !isComplete(w.Header()["Content-Length"], len(b)) {
 		return w.Write(b)
 	}
-	conn := Of(ctx)
-	if conn == nil {
+	c, _ := ctx.Value(connKey{}).(*conn)
+	if c == nil {
 		return w.Write(b)
 	}
-	conn.Hold()
+	c.holding = true // small writes are buffered, and sent with the next
 	n, err := w.Write(b)
-	conn.holding = false
+	c.holding = false
 	return n, err
 }
 

@@ -29,73 +29,42 @@ func (w *written) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// Buffered bytes are sent before the next write or at Release. Without Hold, nothing is
-// buffered.
+// Buffered bytes are sent with the next write.
 func TestHold(t *testing.T) {
 	w := &written{room: 1 << 20}
-	c := &Conn{Conn: w, l: new(limited)}
-	write := func(s string) {
+	c := &conn{Conn: w, l: new(limited)}
+	write := func(hold bool, s string, want ...string) {
 		t.Helper()
+		c.holding, w.writes = hold, nil
 		if n, err := c.Write([]byte(s)); n != len(s) || err != nil {
 			t.Errorf("write %.10q: %d, %v", s, n, err)
 		}
-	}
-	release := func() {
-		t.Helper()
-		if err := c.Release(); err != nil {
-			t.Error(err)
-		}
-	}
-	check := func(what string, want ...string) {
-		t.Helper()
 		if d := cmp.Diff(want, w.writes); d != "" {
-			t.Errorf("%s (-want +got):\n%s", what, d)
+			t.Errorf("write %.10q (-want +got):\n%s", s, d)
 		}
-		w.writes = nil
 	}
-	write("a")
-	check("nothing is held", "a")
-	c.Hold()
-	write("b")
-	check("held")
-	write("c")
-	check("the next one takes it along", "b", "c")
-	write("d")
-	release()
-	check("released", "d")
-	release()
-	check("there is nothing to release")
-	large := string(bytes.Repeat([]byte("e"), MostHeld+1))
-	c.Hold()
-	write(large)
-	write(large[1:])
-	check("large ones go at once", large)
-	release()
-	check("just small enough", large[1:])
-	write("f")
-	check("held no more", "f")
+	large := string(bytes.Repeat([]byte("e"), bufferSize+1))
+	write(false, "a", "a")
+	write(true, "b")
+	write(true, "c", "b", "c")
+	write(true, large, large)
+	write(true, large[1:])
+	write(false, "d", large[1:], "d")
+	write(false, "e", "e")
 
 	for room, want := range []int{0, 0, 0, 1, 2} { // want: bytes of "ij" that fit after "gh"
-		w.room, w.writes = room, nil
-		c.Hold()
-		write("gh")
+		w.room = room
+		write(true, "gh")
 		if n, err := c.Write([]byte("ij")); n != want || room < 4 && !errors.Is(err, errFull) {
 			t.Errorf("with room for %d: %d, %v", room, n, err)
 		}
-		release()
-	}
-	w.room = 0
-	c.Hold()
-	write("k")
-	if err := c.Release(); !errors.Is(err, errFull) {
-		t.Errorf("what is held and does not go: %v", err)
 	}
 }
 
 // collecting is a server that sends half of each write and buffers the rest.
 type collecting struct {
 	*httptest.ResponseRecorder
-	c *Conn
+	c *conn
 }
 
 func (w *collecting) Write(b []byte) (int, error) {
@@ -106,11 +75,11 @@ func (w *collecting) Write(b []byte) (int, error) {
 
 // A complete body is sent in one write.
 func TestWholeBody(t *testing.T) {
-	body := bytes.Repeat([]byte("b"), MostHeld)
+	body := bytes.Repeat([]byte("b"), bufferSize)
 	half := string(body[len(body)/2:])
 	for size, want := range map[string][]string{"": {half}, "4095": {half}, "4096": nil} {
-		conn := &written{room: 1 << 20}
-		c := &Conn{Conn: conn, l: new(limited)}
+		w := &written{room: 1 << 20}
+		c := &conn{Conn: w, l: new(limited)}
 		to := &collecting{httptest.NewRecorder(), c}
 		if size != "" {
 			to.Header().Set("Content-Length", size)
@@ -118,11 +87,11 @@ func TestWholeBody(t *testing.T) {
 		if n, err := Write(Context(t.Context(), c), to, body); n != len(body) || err != nil {
 			t.Errorf("%s: %d, %v", size, n, err)
 		}
-		if d := cmp.Diff(want, conn.writes); d != "" {
+		if d := cmp.Diff(want, w.writes); d != "" {
 			t.Errorf("Content-Length %q (-want +got):\n%s", size, d)
 		}
-		if _, err := c.Write(to.Body.Bytes()); err != nil || len(conn.writes) != 2 || c.buffered != nil { // sent at the end of the request
-			t.Errorf("Content-Length %q: %d writes, %v", size, len(conn.writes), err)
+		if _, err := c.Write(to.Body.Bytes()); err != nil || len(w.writes) != 2 || c.buffered != nil { // sent at the end of the request
+			t.Errorf("Content-Length %q: %d writes, %v", size, len(w.writes), err)
 		}
 	}
 }

@@ -24,7 +24,7 @@ type limited struct {
 	words   string // an HTTP response; "" if the client would not understand it
 	proxy   func(netip.Addr) bool
 	refused atomic.Int64
-	spare   sync.Pool // of *[MostHeld]byte
+	spare   sync.Pool // of *[bufferSize]byte
 
 	mu   sync.Mutex
 	open int
@@ -82,7 +82,7 @@ func (l *limited) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if from := peer(c); l.enter(from) {
-			return &Conn{Conn: c, l: l, from: from}, nil
+			return &conn{Conn: c, l: l, from: from}, nil
 		}
 		if l.words == "" {
 			_ = c.Close()
@@ -115,8 +115,8 @@ func (l *limited) refuse(c net.Conn) {
 	_, _ = io.CopyN(io.Discard, c, MaxHeader)
 }
 
-// Conn is a connection of a limited listener.
-type Conn struct {
+// conn is a connection of a limited listener.
+type conn struct {
 	net.Conn
 	l    *limited
 	from netip.Addr
@@ -127,10 +127,10 @@ type Conn struct {
 }
 
 // Close releases the slot.
-func (c *Conn) Close() error {
+func (c *conn) Close() error {
 	c.once.Do(func() { c.l.leave(c.from) })
 	return c.Conn.Close()
 }
 
 // ReadFrom lets the kernel send files directly.
-func (c *Conn) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }
+func (c *conn) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/access"
-	"github.com/millrace/millrace/internal/conns"
 )
 
 // rewrite makes the request for the site's server.
@@ -130,11 +129,10 @@ type deadlineWriter struct {
 	slow    bool        // the client is slow
 	earlier http.Header // header set earlier; interim responses clear it
 	body    *upload
-	conn    *conns.Conn // connection of the client; nil = pieces are sent as the server writes them
 }
 
 func newDeadlineWriter(w http.ResponseWriter, r *http.Request, each time.Duration) *deadlineWriter {
-	to := &deadlineWriter{ResponseWriter: w, control: http.NewResponseController(w), each: each, strict: r.ProtoMajor > 1, conn: conns.Of(r.Context())}
+	to := &deadlineWriter{ResponseWriter: w, control: http.NewResponseController(w), each: each, strict: r.ProtoMajor > 1}
 	if h := w.Header(); len(h) > 0 {
 		to.earlier = h.Clone()
 	}
@@ -196,23 +194,13 @@ func (to *deadlineWriter) Write(b []byte) (n int, err error) {
 		}
 		began := to.moves()
 		var m int
-		m, err = to.send(piece)
+		m, err = to.ResponseWriter.Write(piece)
 		to.rests()
 		if n += m; err != nil || n >= len(b) {
 			to.slow = to.slow || len(piece) > slowPiece && time.Since(began) > to.each/32
 			return n, err
 		}
 	}
-}
-
-// send writes a piece. A large one also flushes the server's buffer.
-func (to *deadlineWriter) send(piece []byte) (int, error) {
-	if to.conn == nil || len(piece) <= conns.MostHeld {
-		return to.ResponseWriter.Write(piece)
-	}
-	to.conn.Hold()
-	n, err := to.ResponseWriter.Write(piece)
-	return n, errors.Join(err, to.conn.Release())
 }
 
 // FlushError implements [http.ResponseController].
