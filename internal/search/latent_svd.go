@@ -5,8 +5,10 @@ import (
 	"errors"
 	"math"
 
-	"gonum.org/v1/gonum/blas/gonum"
-	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/blas"
+	kernels "gonum.org/v1/gonum/blas/gonum"
+	"gonum.org/v1/gonum/lapack"
+	solvers "gonum.org/v1/gonum/lapack/gonum"
 )
 
 // decompose returns the k right singular vectors of a with the largest singular values, and
@@ -53,7 +55,7 @@ func (a *matrix) decompose(ctx context.Context, k int) (*block, []float64, error
 		}
 		sigma = append(sigma, math.Sqrt(values[from]))
 		for i := range q.width {
-			turn[i*q.width+j] = float32(vectors.At(i, from))
+			turn[i*q.width+j] = float32(vectors[i*q.width+from])
 		}
 	}
 	if len(sigma) == 0 {
@@ -67,7 +69,7 @@ func (a *matrix) decompose(ctx context.Context, k int) (*block, []float64, error
 func (a *matrix) gram(ctx context.Context, q, z *block) error {
 	clear(z.data)
 	y := make([]float32, q.width)
-	var blas gonum.Implementation
+	var kernel kernels.Implementation
 	for i := range a.rows {
 		if i%1024 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -77,11 +79,11 @@ func (a *matrix) gram(ctx context.Context, q, z *block) error {
 		clear(y)
 		for e := r.from; e < r.till; e++ {
 			c := int(p.column[e])
-			blas.Saxpy(q.width, a.local[p.counts[e]]*a.global[c]*r.norm, q.row(c), 1, y, 1)
+			kernel.Saxpy(q.width, a.local[p.counts[e]]*a.global[c]*r.norm, q.row(c), 1, y, 1)
 		}
 		for e := r.from; e < r.till; e++ {
 			c := int(p.column[e])
-			blas.Saxpy(q.width, a.local[p.counts[e]]*a.global[c]*r.norm, y, 1, z.row(c), 1)
+			kernel.Saxpy(q.width, a.local[p.counts[e]]*a.global[c]*r.norm, y, 1, z.row(c), 1)
 		}
 	}
 	return nil
@@ -99,34 +101,34 @@ func (b *block) row(r int) []float32 {
 	return b.data[r*b.width : (r+1)*b.width : (r+1)*b.width]
 }
 
-// inner returns transposed(b)·c.
-func (b *block) inner(c *block) *mat.SymDense {
+// inner returns the upper triangle of transposed(b)·c, which is symmetric.
+func (b *block) inner(c *block) []float64 {
 	n := b.width
 	sum := make([]float64, n*n)
 	wide := make([]float64, n)
-	var blas gonum.Implementation
+	var kernel kernels.Implementation
 	for r := 0; r*n < len(b.data); r++ {
 		for j, f := range c.row(r) {
 			wide[j] = float64(f)
 		}
 		for i, f := range b.row(r) {
-			blas.Daxpy(n-i, float64(f), wide[i:], 1, sum[i*n+i:(i+1)*n], 1)
+			kernel.Daxpy(n-i, float64(f), wide[i:], 1, sum[i*n+i:(i+1)*n], 1)
 		}
 	}
-	return mat.NewSymDense(n, sum)
+	return sum
 }
 
 // turn multiplies b from the right by the square matrix m.
 func (b *block) turn(m []float32) {
 	n := b.width
 	old := make([]float32, n)
-	var blas gonum.Implementation
+	var kernel kernels.Implementation
 	for r := 0; r*n < len(b.data); r++ {
 		row := b.row(r)
 		copy(old, row)
 		clear(row)
 		for i, f := range old {
-			blas.Saxpy(n, f, m[i*n:(i+1)*n], 1, row, 1)
+			kernel.Saxpy(n, f, m[i*n:(i+1)*n], 1, row, 1)
 		}
 	}
 }
@@ -148,7 +150,7 @@ func (b *block) orthonormalise() error {
 			}
 			scale := 1 / math.Sqrt(values[j])
 			for i := range n {
-				m[i*n+j] = float32(vectors.At(i, j) * scale)
+				m[i*n+j] = float32(vectors[i*n+j] * scale)
 			}
 		}
 		b.turn(m)
@@ -156,13 +158,17 @@ func (b *block) orthonormalise() error {
 	return nil
 }
 
-// eigen returns the eigenvalues, ascending, and their eigenvectors as columns.
-func eigen(s *mat.SymDense, n int) ([]float64, *mat.Dense, error) {
-	var e mat.EigenSym
-	if !e.Factorize(s, true) { //nolint:misspell // gonum's spelling
+// eigen returns the eigenvalues of a symmetric matrix of n rows, ascending, and their
+// eigenvectors as columns. Only the upper triangle of m is read. The vectors replace it.
+//
+// It calls the solver itself: gonum's matrices would link all others, too (ADR 40).
+func eigen(m []float64, n int) (values, vectors []float64, err error) {
+	var solver solvers.Implementation
+	values = make([]float64, n)
+	size := make([]float64, 1)
+	solver.Dsyev(lapack.EVCompute, blas.Upper, n, m, n, values, size, -1) // only asks for the size
+	if !solver.Dsyev(lapack.EVCompute, blas.Upper, n, m, n, values, make([]float64, int(size[0])), int(size[0])) {
 		return nil, nil, errors.New("no eigenvectors found")
 	}
-	vectors := mat.NewDense(n, n, nil)
-	e.VectorsTo(vectors)
-	return e.Values(nil), vectors, nil
+	return values, m, nil
 }
