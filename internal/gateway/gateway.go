@@ -116,10 +116,9 @@ type Gateway struct {
 	site     *sites.Documents // nil = no edition
 	pages    *proxy.Pages     // nil = no edition
 	o        Options
-	serves   bool         // a protocol handles requests itself
-	guarded  bool         // the content of a protocol needs a key
-	timed    bool         // the duration of requests is recorded
-	measures http.Handler // serves Options.Metrics; nil = none
+	serves   bool // a protocol handles requests itself
+	guarded  bool // the content of a protocol needs a key
+	timed    bool // the duration of requests is recorded
 	ending   context.Context
 	end      context.CancelFunc
 
@@ -197,9 +196,6 @@ func New(server *edition.Server, o *Options) (*Gateway, error) {
 		if err := g.covered(); err != nil {
 			return nil, err
 		}
-	}
-	if o.Metrics != nil {
-		g.measures = g.measured()
 	}
 	g.timed = g.requests != nil || o.Events != nil || o.Metrics != nil
 	return g, nil

@@ -1,18 +1,16 @@
 package gateway
 
 import (
+	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promauto"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/VictoriaMetrics/metrics"
 
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/edition"
@@ -46,13 +44,11 @@ type Behind struct {
 // Metrics count the requests of a site, across the gateways that replace each
 // other. It is safe for concurrent use.
 type Metrics struct {
-	all             *prometheus.Registry
-	requests, bytes *prometheus.CounterVec
-	durations       *prometheus.HistogramVec
-
 	series sync.Map   // map of seriesName to *series
 	more   sync.Mutex // held while a series is added
 	have   int        // number of series
+
+	durations map[string]*histogram // by protocol; more guards it
 }
 
 // seriesName holds the labels of a series of requests.
@@ -64,8 +60,8 @@ type seriesName struct {
 }
 
 type series struct {
-	requests, bytes prometheus.Counter
-	duration        prometheus.Observer
+	requests, bytes atomic.Uint64
+	duration        *histogram
 }
 
 const (
@@ -74,30 +70,10 @@ const (
 	maxSeries = 2000    // bounds the cost of a scrape
 )
 
-// bounds are the upper bounds of durations, in seconds.
-var bounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
-
 // NewMetrics returns empty metrics.
 func NewMetrics() *Metrics {
-	all := prometheus.NewRegistry()
-	all.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	auto, labels := promauto.With(all), []string{"protocol", "endpoint", "outcome", "bot"}
-	return &Metrics{
-		all: all,
-		requests: auto.NewCounterVec(prometheus.CounterOpts{
-			Name: "millrace_requests_total",
-			Help: "Requests answered, by protocol, endpoint, outcome and operator of the bot (none for other clients).",
-		}, labels),
-		bytes: auto.NewCounterVec(prometheus.CounterOpts{
-			Name: "millrace_response_body_bytes_total",
-			Help: "Bytes of response bodies sent.",
-		}, labels),
-		durations: auto.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "millrace_request_duration_seconds",
-			Help:    "Duration of requests, without event streams.",
-			Buckets: bounds,
-		}, []string{"protocol"}),
-	}
+	metrics.ExposeMetadata(true) // types of the metrics of the process
+	return &Metrics{durations: make(map[string]*histogram)}
 }
 
 // count counts one request. If lasting is set, it omits the duration.
@@ -108,10 +84,10 @@ func (m *Metrics) count(e *store.Event, bot string, lasting bool) {
 		found = m.add(name)
 	}
 	s := found.(*series)
-	s.requests.Inc()
-	s.bytes.Add(float64(max(e.Bytes, 0)))
+	s.requests.Add(1)
+	s.bytes.Add(uint64(max(e.Bytes, 0))) //nolint:gosec // not negative
 	if !lasting {
-		s.duration.Observe(e.Took.Seconds())
+		s.duration.observe(e.Took)
 	}
 }
 
@@ -122,110 +98,113 @@ func (m *Metrics) add(name seriesName) any {
 	if m.have >= maxSeries && name.bot != noBot {
 		name.bot = others
 	}
-	labels := []string{name.protocol, string(name.endpoint), string(name.outcome), name.bot}
-	s, found := m.series.LoadOrStore(name, &series{
-		m.requests.WithLabelValues(labels...), m.bytes.WithLabelValues(labels...), m.durations.WithLabelValues(name.protocol),
-	})
+	h := m.durations[name.protocol]
+	if h == nil {
+		h = new(histogram)
+		m.durations[name.protocol] = h
+	}
+	s, found := m.series.LoadOrStore(name, &series{duration: h})
 	if !found {
 		m.have++
 	}
 	return s
 }
 
-func describe(name, help string, labels ...string) *prometheus.Desc {
-	return prometheus.NewDesc("millrace_"+name, help, labels, nil)
+// write adds the metrics of requests.
+func (m *Metrics) write(x *exposition) {
+	all := make(map[string]*series)
+	m.series.Range(func(k, v any) bool {
+		name := k.(seriesName)
+		all[labels("bot", name.bot, "endpoint", string(name.endpoint), "outcome", string(name.outcome), "protocol", name.protocol)] = v.(*series)
+		return true
+	})
+	order := slices.Sorted(maps.Keys(all))
+	x.metric("millrace_requests_total", "counter", "Requests answered, by protocol, endpoint, outcome and operator of the bot (none for other clients).")
+	for _, l := range order {
+		x.sample("millrace_requests_total", l, float64(all[l].requests.Load()))
+	}
+	x.metric("millrace_response_body_bytes_total", "counter", "Bytes of response bodies sent.")
+	for _, l := range order {
+		x.sample("millrace_response_body_bytes_total", l, float64(all[l].bytes.Load()))
+	}
+	m.more.Lock()
+	durations := maps.Clone(m.durations)
+	m.more.Unlock()
+	x.metric("millrace_request_duration_seconds", "histogram", "Duration of requests, without event streams.")
+	for _, protocol := range slices.Sorted(maps.Keys(durations)) {
+		durations[protocol].write(x, "millrace_request_duration_seconds", "protocol", protocol)
+	}
 }
 
-var (
-	activeDesc    = describe("requests_active", "Requests in progress.")
-	streamsDesc   = describe("streams_open", "Event streams in progress.")
-	editionDesc   = describe("edition_sequence", "Sequence number of the published edition.")
-	changedDesc   = describe("edition_changed_timestamp_seconds", "Time of the newest change in the published edition.")
-	ageDesc       = describe("edition_age_seconds", "Time since the newest change in the published edition.")
-	lagDesc       = describe("edition_lag_seconds", "Time from a commit until its changes were visible: of the last publication, or of a waiting change if that is longer.")
-	pagesDesc     = describe("edition_pages", "Number of pages in the published edition, with archive pages that protocols do not list.")
-	lookedDesc    = describe("source_scanned_timestamp_seconds", "Time of the last scan of the source, 0 before the first.")
-	lookAgeDesc   = describe("source_scan_age_seconds", "Time since the last scan of the source.")
-	lookFailDesc  = describe("source_scan_failed", "1 if the last scan of the source failed.")
-	droppedDesc   = describe("events_dropped_total", "Events of bots that could not be recorded.")
-	behindDesc    = describe("exporter_waiting_events", "Events that wait to be sent to a service.", "exporter")
-	behindAgeDesc = describe("exporter_lag_seconds", "Age of the oldest event that waits to be sent to a service.", "exporter")
-)
-
-// label makes a text valid as the value of a label.
-func label(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-
-// present collects the current state of a gateway.
-type present struct{ g *Gateway }
-
-// Describe implements [prometheus.Collector]; the collector is unchecked.
-func (present) Describe(chan<- *prometheus.Desc) {}
-
-// Collect implements [prometheus.Collector].
-func (s present) Collect(to chan<- prometheus.Metric) {
-	g, now := s.g, time.Now()
-	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+// writeState adds the current state of the gateway.
+func (g *Gateway) writeState(x *exposition) {
+	now := time.Now()
+	gauge := func(name, help string, v float64) {
+		x.metric(name, "gauge", help)
+		x.sample(name, "", v)
 	}
-	since := func(at, age *prometheus.Desc, t time.Time) {
+	since := func(name, help, ageName, ageHelp string, t time.Time) {
 		if t.IsZero() {
-			gauge(at, 0)
+			gauge(name, help, 0)
 			return
 		}
-		gauge(at, float64(t.UnixMilli())/1000)
-		gauge(age, max(0, now.Sub(t).Seconds()))
+		gauge(name, help, float64(t.UnixMilli())/1000)
+		gauge(ageName, ageHelp, max(0, now.Sub(t).Seconds()))
 	}
-	gauge(activeDesc, float64(g.guard.Active()))
-	gauge(streamsDesc, float64(g.guard.Listening()))
+	gauge("millrace_requests_active", "Requests in progress.", float64(g.guard.Active()))
+	gauge("millrace_streams_open", "Event streams in progress.", float64(g.guard.Listening()))
 	var ed *edition.Edition
 	if g.server != nil {
 		ed = g.server.Current()
 	}
 	if ed != nil {
 		site := ed.View.Site()
-		gauge(editionDesc, float64(site.Seq))
-		gauge(pagesDesc, float64(site.Pages))
-		since(changedDesc, ageDesc, site.Time)
+		gauge("millrace_edition_sequence", "Sequence number of the published edition.", float64(site.Seq))
+		gauge("millrace_edition_pages", "Number of pages in the published edition, with archive pages that protocols do not list.", float64(site.Pages))
+		since("millrace_edition_changed_timestamp_seconds", "Time of the newest change in the published edition.",
+			"millrace_edition_age_seconds", "Time since the newest change in the published edition.", site.Time)
 		last, waiting := g.server.Lag()
-		gauge(lagDesc, max(last, waiting).Seconds())
+		gauge("millrace_edition_lag_seconds", "Time from a commit until its changes were visible: of the last publication, or of a waiting change if that is longer.", max(last, waiting).Seconds())
 	}
 	o := &g.o.MetricsOptions
 	if o.LastScan != nil {
 		at, failed := o.LastScan()
-		since(lookedDesc, lookAgeDesc, at)
+		since("millrace_source_scanned_timestamp_seconds", "Time of the last scan of the source, 0 before the first.",
+			"millrace_source_scan_age_seconds", "Time since the last scan of the source.", at)
 		bad := 0.0
 		if failed {
 			bad = 1
 		}
-		gauge(lookFailDesc, bad)
+		gauge("millrace_source_scan_failed", "1 if the last scan of the source failed.", bad)
 	}
 	if o.Dropped != nil {
-		to <- prometheus.MustNewConstMetric(droppedDesc, prometheus.CounterValue, float64(o.Dropped()))
+		x.metric("millrace_events_dropped_total", "counter", "Events of bots that could not be recorded.")
+		x.sample("millrace_events_dropped_total", "", float64(o.Dropped()))
 	}
 	if o.Behind != nil {
-		seen := make(map[string]int)
-		for _, b := range o.Behind() {
+		all, names, seen := o.Behind(), []string(nil), make(map[string]int)
+		for _, b := range all {
 			name := label(b.Name)
 			if seen[name]++; seen[name] > 1 {
 				name += " " + strconv.Itoa(seen[name]) // two receivers with the same text
 			}
-			gauge(behindDesc, float64(b.Events), name)
-			gauge(behindAgeDesc, max(0, b.Age.Seconds()), name)
+			names = append(names, labels("exporter", name))
+		}
+		x.metric("millrace_exporter_waiting_events", "gauge", "Events that wait to be sent to a service.")
+		for i, b := range all {
+			x.sample("millrace_exporter_waiting_events", names[i], float64(b.Events))
+		}
+		x.metric("millrace_exporter_lag_seconds", "gauge", "Age of the oldest event that waits to be sent to a service.")
+		for i, b := range all {
+			x.sample("millrace_exporter_lag_seconds", names[i], max(0, b.Age.Seconds()))
 		}
 	}
-}
-
-// measured returns the handler of the metrics.
-func (g *Gateway) measured() http.Handler {
-	own := prometheus.NewRegistry()
-	own.MustRegister(present{g})
-	return promhttp.HandlerFor(prometheus.Gatherers{g.o.Metrics.all, own}, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
 }
 
 // metrics serves the metrics to clients that may read them. For others, the path
 // belongs to the site.
 func (g *Gateway) metrics(w *response, r *http.Request) (bool, error) {
-	if g.measures == nil || r.URL.Path != metricsPath || r.Method != http.MethodGet && r.Method != http.MethodHead || !w.near() {
+	if g.o.Metrics == nil || r.URL.Path != metricsPath || r.Method != http.MethodGet && r.Method != http.MethodHead || !w.near() {
 		return false, nil
 	}
 	w.silent = true
@@ -233,8 +212,14 @@ func (g *Gateway) metrics(w *response, r *http.Request) (bool, error) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Robots-Tag", "noindex, nofollow")
 	h.Set("X-Content-Type-Options", "nosniff")
-	g.measures.ServeHTTP(w, r)
-	return true, nil
+	h.Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	var x exposition
+	g.o.Metrics.write(&x)
+	g.writeState(&x)
+	metrics.WriteProcessMetrics(&x)
+	metrics.WriteFDMetrics(&x)
+	_, err := x.WriteTo(w)
+	return true, err
 }
 
 // passed are the header fields that proxies add.
