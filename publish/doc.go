@@ -1,8 +1,8 @@
 // Package publish publishes the pages of a program in every protocol of millrace: TCT, ARC,
 // SCP and OpenFeeder, Markdown by negotiation, llms.txt, feeds and sitemaps.
 //
-// The pages come from any [millrace.Source]: a folder (origin/folder), a mirror, or [Pages] of
-// a query. [New] reads it, and returns an [net/http.Handler] that serves the machine documents
+// The pages come from any [millrace.Source]: a folder (origin/folder), a mirror, [Pages] of a
+// query, or the site that a [Handler] serves. [New] reads it, and returns an [net/http.Handler] that serves the machine documents
 // and passes every other request to the program's own handler. [Build] writes the documents to
 // a folder instead.
 //

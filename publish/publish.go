@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +21,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/proxy"
 	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/scp"
@@ -52,6 +52,11 @@ type Options struct {
 	// Artifacts stores large documents. If nil, they are in memory.
 	Artifacts artifact.Store
 
+	// Public serves the site as the public gets it. Pages that it does not answer with 200 are
+	// not published. Each version of a page is checked once, and all pages by New, Reload, and
+	// Changed without URLs. Public gets requests as the handler of [Handler] does. If nil, all
+	// pages are public.
+	Public http.Handler
 	// Visibility hides pages from every protocol. Its zero value hides accounts,
 	// carts, logins and administration.
 	Visibility millrace.Visibility
@@ -174,7 +179,10 @@ func (s *Server) prepare(ctx context.Context, o *Options, static bool) (_ *servi
 		return nil, err
 	}
 	origin := &ingest.Origin{
-		Name: base, From: "program", Title: base, SiteTitle: o.Title, Base: base, Store: o.Store, Source: s.source, Watch: s.watch, Logger: s.log,
+		Name: base, From: "program", Title: base, SiteTitle: o.Title, Base: base, Store: o.Store, Source: s.source, Logger: s.log,
+	}
+	if err := s.connect(ctx, origin, site, o, v); err != nil {
+		return nil, err
 	}
 	so := &serving.Options{
 		Origin: origin, Site: site, Config: store.Config{Base: base, Visibility: o.Visibility}, Artifacts: o.Artifacts,
@@ -187,31 +195,25 @@ func (s *Server) prepare(ctx context.Context, o *Options, static bool) (_ *servi
 	if err := v.Open(ctx, so); err != nil {
 		return nil, err
 	}
+	if o.Public != nil {
+		if err := s.republish(ctx, site, v); err != nil {
+			return nil, err
+		}
+	}
 	v.Task(func(ctx context.Context) error { return s.update(ctx, origin, site, v) })
 	table, err := bots.New(&bots.Options{Logger: s.log})
 	if err != nil {
 		return nil, err
 	}
+	var next http.Handler
+	if o.Next != nil {
+		if next, err = proxy.NewHandler(base, o.Next); err != nil {
+			return nil, err
+		}
+	}
 	return v, v.Answer(&gateway.Options{
 		Elements: static && s.silent(base),
-		Origin:   restorePaths(base, o.Next), Access: access.Options{Keys: o.Store.Keys(), Rate: o.Rate, Proxies: o.Proxies, Bots: table},
-	})
-}
-
-// restorePaths restores the full request paths for next: the gateway strips the path of the base.
-func restorePaths(base string, next http.Handler) http.Handler {
-	u, err := url.Parse(base)
-	if next == nil || err != nil || u.Path == "/" {
-		return next
-	}
-	prefix, escaped := strings.TrimSuffix(u.Path, "/"), strings.TrimSuffix(u.EscapedPath(), "/")
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r = r.Clone(r.Context())
-		if r.URL.RawPath != "" || escaped != prefix {
-			r.URL.RawPath = escaped + r.URL.EscapedPath()
-		}
-		r.URL.Path = prefix + r.URL.Path
-		next.ServeHTTP(w, r)
+		Origin:   next, Access: access.Options{Keys: o.Store.Keys(), Rate: o.Rate, Proxies: o.Proxies, Bots: table},
 	})
 }
 
@@ -221,8 +223,9 @@ type watcher interface {
 	Watch(ctx context.Context, changed func()) error
 }
 
-// watch calls changed at once, and after each possible change of the source.
-func (s *Server) watch(ctx context.Context, changed func()) error {
+// watch calls changed at once, and after each possible change of the source. Before the whole
+// source is read again, it calls recheck, which may be nil.
+func (s *Server) watch(ctx context.Context, changed func(), recheck func(context.Context)) error {
 	var watchEnded <-chan error
 	if n, ok := s.source.(watcher); ok {
 		ended := make(chan error, 1)
@@ -240,6 +243,9 @@ func (s *Server) watch(ctx context.Context, changed func()) error {
 			}
 			watchEnded = nil
 		case <-s.wake:
+			if recheck != nil {
+				recheck(ctx)
+			}
 			changed()
 		}
 	}

@@ -56,10 +56,10 @@ func (g *Gateway) route(w *response, r *http.Request) {
 }
 
 // health serves /healthz and /readyz. The latter reports whether an edition is
-// published, and names damaged documents.
+// published, and names damaged documents. For a handler in this process, the paths belong to the site.
 func (g *Gateway) health(w *response, r *http.Request) (bool, error) {
 	alive := r.URL.Path == "/healthz"
-	if !alive && r.URL.Path != "/readyz" {
+	if !alive && r.URL.Path != "/readyz" || g.front != nil && g.front.InProcess() {
 		return false, nil
 	}
 	if w.Quiet = true; reply.OnlyReads(w, r) {

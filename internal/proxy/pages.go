@@ -227,13 +227,14 @@ func (p *Pages) follow(ctx context.Context, ed *edition.Edition) *home {
 			r.Host = p.front.hosts[0]
 		}
 		resp := subrequest.Do(p.o.Origin, r, 0)
-		at.none = at.path == "/" && (resp.Status == http.StatusNotFound || resp.Status == http.StatusForbidden)
+		// A handler may hide its home page from this request only.
+		at.none = at.path == "/" && (p.front == nil || p.front.handler == nil) && (resp.Status == http.StatusNotFound || resp.Status == http.StatusForbidden)
 		if resp.Status < 300 || resp.Status > 399 {
 			return at
 		}
 		here := &url.URL{Path: unescaped(p.base) + target.Path, RawPath: p.base + target.EscapedPath()}
 		next, err := here.Parse(resp.Header.Get("Location"))
-		if err != nil || next.Host != "" && (p.front == nil || p.front.Misdirected(&http.Request{Host: next.Host}) != nil) {
+		if err != nil || next.Host != "" && (p.front == nil || p.front.hosts != nil && !p.front.names(next.Host)) {
 			return at
 		}
 		inner := basepath.Under(&http.Request{URL: &url.URL{Path: next.Path, RawPath: next.RawPath, RawQuery: next.RawQuery}}, p.base)

@@ -65,11 +65,12 @@ func MarkRead(r *http.Request) { r.Header[readField] = []string{readSecret} }
 // IsRead reports whether this process has marked a request.
 func IsRead(r *http.Request) bool { return r.Header.Get(readField) == readSecret }
 
-// Proxy passes requests to the site's own server and streams its responses. It supports all
+// Proxy passes requests to the site's own server, or to a handler in this process, and streams its responses. It supports all
 // methods, bodies, codings, ranges, cookies, trailers, interim responses and WebSockets. Paths
 // stay byte for byte. As an Origin, it serves the whole host; Base only determines which paths
 // are pages.
 type Proxy struct {
+	handler       http.Handler // serves the site in this process; nil = the server at target
 	target        *url.URL
 	base          string
 	scheme        string
@@ -133,6 +134,19 @@ func New(target string, o *Options) (*Proxy, error) {
 	return p, nil
 }
 
+// NewHandler returns a proxy of a site that a handler in this process serves. The handler gets
+// the requests unchanged, with their writers and for every host. base is the base URL of the site.
+func NewHandler(base string, h http.Handler) (*Proxy, error) {
+	u, err := url.Parse(base)
+	if err != nil {
+		return nil, fmt.Errorf("base URL: %w: %w", millrace.ErrInvalid, err)
+	}
+	return &Proxy{handler: h, base: strings.TrimRight(u.EscapedPath(), "/"), hosts: []string{authority(u.Host)}}, nil
+}
+
+// InProcess reports whether a handler in this process serves the site.
+func (p *Proxy) InProcess() bool { return p.handler != nil }
+
 // Close closes idle connections to the server.
 func (p *Proxy) Close() {
 	if p.idle != nil {
@@ -175,10 +189,15 @@ var (
 
 // Misdirected returns the error of a request for an unknown host, or nil.
 func (p *Proxy) Misdirected(r *http.Request) *millrace.RequestError {
-	if p.hosts == nil || slices.Contains(p.hosts, r.Host) || slices.Contains(p.hosts, authority(r.Host)) {
+	if p.handler != nil || p.hosts == nil || p.names(r.Host) {
 		return nil
 	}
 	return errHost
+}
+
+// names reports whether the site has a host name.
+func (p *Proxy) names(host string) bool {
+	return slices.Contains(p.hosts, host) || slices.Contains(p.hosts, authority(host))
 }
 
 // authority returns a host and port in canonical form.
@@ -210,6 +229,10 @@ func (p *Proxy) refused(r *http.Request) *millrace.RequestError {
 
 // Pass passes on a request unchanged.
 func (p *Proxy) Pass(w http.ResponseWriter, r *http.Request) {
+	if p.handler != nil {
+		p.handler.ServeHTTP(w, r)
+		return
+	}
 	if reqErr := cmp.Or(p.Misdirected(r), p.refused(r)); reqErr != nil {
 		reply.Error(w, r, reqErr.Status, reqErr)
 		return

@@ -74,6 +74,10 @@ func (p *Pages) recode(lw *linked, r, full *http.Request) (_ *http.Request, done
 	if lw.load().mark == "" {
 		return full, done
 	}
+	if p.front.handler != nil { // what is around this server may compress the page
+		delete(r.Header, "Accept-Encoding")
+		return full, done
+	}
 	a := &recoding{p: p, adds: lw.adds, name: full.Host + full.URL.RequestURI(), keep: r.Header["Authorization"] == nil}
 	if accepted := r.Header["Accept-Encoding"]; accepted != nil {
 		r.Header["Accept-Encoding"] = uncoded
