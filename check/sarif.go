@@ -45,8 +45,12 @@ type (
 	sarifArtifact struct {
 		URI string `json:"uri"`
 	}
+	sarifRegion struct {
+		Start int `json:"startLine"`
+	}
 	sarifPhysical struct {
 		Artifact sarifArtifact `json:"artifactLocation"`
+		Region   sarifRegion   `json:"region"` // GitHub requires it
 	}
 	sarifLocation struct {
 		Physical sarifPhysical `json:"physicalLocation"`
@@ -117,7 +121,7 @@ func (r *Report) WriteSARIF(w io.Writer, version string) error {
 		if u, err := url.Parse(f.URL); err == nil && f.URL != "" {
 			uri = u.String()
 		}
-		at := sarifLocation{sarifPhysical{sarifArtifact{uri}}}
+		at := sarifLocation{sarifPhysical{sarifArtifact{uri}, sarifRegion{1}}}
 		run.Results = append(run.Results, sarifResult{f.Rule, index[f.Rule], level[f.Level], sarifText{text}, []sarifLocation{at}})
 	}
 	e := json.NewEncoder(w)

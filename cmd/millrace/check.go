@@ -4,18 +4,21 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
 	"os"
+	"path/filepath"
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/check/profile"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/static"
 )
 
 type checkCommand struct {
 	common
 	remote
 	keyed
-	URL      string `arg:"" name:"url" help:"Site to check: its root or any of its pages."`
+	Site     string `arg:"" name:"site" help:"Site to check: the URL of its root or of any of its pages, or a folder that build has written."`
 	Protocol string `placeholder:"NAME" help:"Check only this protocol."`
 	Profile  string `enum:",agent-ready" default:"" placeholder:"NAME" help:"Check a profile in place of the protocols: agent-ready, which has a score."`
 	SARIF    string `name:"sarif" placeholder:"FILE" help:"Also write the findings as SARIF 2.1.0 to this file."`
@@ -32,14 +35,11 @@ func (c *checkCommand) Run(ctx context.Context, p *process) error {
 	if c.Protocol != "" && c.Profile != "" {
 		return usageError("--protocol and --profile can't be used together")
 	}
-	site, err := siteURL(c.URL)
+	site, client, file, err := c.open(p)
 	if err != nil {
 		return err
 	}
-	if err := c.load(p, c.KeyFile, site); err != nil {
-		return err
-	}
-	target, err := check.NewTarget(site, c.visitor(c.client(p, nil)), &check.TargetOptions{Decode: fetch.Decode, Keyed: c.key != ""})
+	target, err := check.NewTarget(site, client, &check.TargetOptions{Decode: fetch.Decode, Keyed: c.key != ""})
 	if err != nil {
 		return usageError(err.Error())
 	}
@@ -59,6 +59,11 @@ func (c *checkCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
+	for i := range report.Findings {
+		if f := &report.Findings[i]; file != nil && f.URL != "" {
+			f.URL = file(f.URL)
+		}
+	}
 	if c.SARIF != "" {
 		var b bytes.Buffer
 		if err := report.WriteSARIF(&b, buildVersion()); err != nil {
@@ -75,4 +80,23 @@ func (c *checkCommand) Run(ctx context.Context, p *process) error {
 		return errReported
 	}
 	return nil
+}
+
+// open returns the URL of the site and a client for it. For a folder, file returns the path of
+// the file for a URL. The process ends before the folder must be closed.
+func (c *checkCommand) open(p *process) (site string, client *http.Client, file func(url string) string, err error) {
+	if info, err := os.Stat(c.Site); err == nil && info.IsDir() {
+		host, err := static.OpenHost(c.Site)
+		if err != nil {
+			return "", nil, nil, err
+		}
+		return host.Base(), &http.Client{Transport: host}, func(url string) string { return filepath.ToSlash(host.File(url)) }, nil
+	}
+	if site, err = siteURL(c.Site); err != nil {
+		return "", nil, nil, err
+	}
+	if err := c.load(p, c.KeyFile, site); err != nil {
+		return "", nil, nil, err
+	}
+	return site, c.visitor(c.client(p, nil)), nil, nil
 }

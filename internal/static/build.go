@@ -143,7 +143,7 @@ func (b *Build) open(dir string) (err error) {
 		return err
 	}
 	b.out = bufio.NewWriterSize(b.record, 64<<10)
-	return b.write(&line{Format: recordFormat})
+	return b.write(&line{Format: recordFormat, Base: b.base.String()})
 }
 
 // Close unlocks the folder. If Finish was not called, the next build completes the work.

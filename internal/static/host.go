@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -24,11 +27,80 @@ type Host struct {
 	Upload string
 	build  *Build
 	kind   *kind
+	files  map[string]*line // lines of the record by name, if OpenHost has read it
 }
 
 // Host returns the host of a finished build. Use it before Close.
 func (b *Build) Host() *Host {
 	return &Host{Name: b.kind.name, Title: b.kind.title, Upload: b.kind.upload, build: b, kind: b.kind}
+}
+
+// OpenHost returns a host for the folder of a finished build. It sends every field of the
+// documents, whatever host the folder was built for. It answers requests to all hosts, because
+// collections may belong to another one. It returns [millrace.ErrInvalid] for other folders.
+// Call Close at the end.
+func OpenHost(dir string) (*Host, error) {
+	b := &Build{dir: dir, names: make(map[key]nameEntry), kind: kindOf("caddy")}
+	h := &Host{build: b, kind: b.kind, files: make(map[string]*line)}
+	if err := h.load(); err != nil {
+		return nil, errors.Join(fmt.Errorf("folder %s: %w", dir, err), b.Close())
+	}
+	return h, nil
+}
+
+// load reads the record of the last build.
+func (h *Host) load() (err error) {
+	b := h.build
+	if b.root, err = os.OpenRoot(b.dir); err != nil {
+		return err
+	}
+	f, err := b.root.Open(recordName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return millrace.Coded("foreign-folder", fmt.Errorf("%w: no build wrote it; use millrace build first", millrace.ErrInvalid))
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return compressedLines(f, func(l *line) (err error) {
+		switch {
+		case l.Format != 0:
+			b.base, err = url.Parse(l.Base)
+			if err == nil && b.base.Host == "" {
+				err = fmt.Errorf("%w: the record has no base URL; build the folder again", millrace.ErrInvalid)
+			}
+			b.prefix = strings.TrimRight(b.base.EscapedPath(), "/")
+		case l.Name == "":
+			b.lists = append(b.lists, l.Header)
+		default:
+			b.take(l.Name, 1)
+			h.files[l.Name] = l
+		}
+		return err
+	})
+}
+
+// Close closes a host that [OpenHost] returned.
+func (h *Host) Close() error { return h.build.Close() }
+
+// Base returns the URL that the folder corresponds to.
+func (h *Host) Base() string { return h.build.base.String() }
+
+// File returns the path of the file for a URL of the host, whether the file exists or not, or
+// the folder if a URL cannot have a file.
+func (h *Host) File(rawURL string) string {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return h.build.dir
+	}
+	p := strings.TrimPrefix(u.EscapedPath(), h.build.prefix)
+	name, err := fileOf(p)
+	if l, _ := h.find(p); l != nil {
+		name = l.Name
+	} else if err != nil {
+		name = ""
+	}
+	return filepath.Join(h.build.dir, filepath.FromSlash(name))
 }
 
 // RoundTrip implements [http.RoundTripper]. For other hosts it returns
@@ -37,12 +109,15 @@ func (h *Host) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		defer r.Body.Close()
 	}
-	if r.URL.Host != h.build.base.Host {
+	if h.files == nil && r.URL.Host != h.build.base.Host {
 		return nil, fmt.Errorf("%w: host %s is not simulated", millrace.ErrNotFound, r.URL.Host)
 	}
 	w := &reply{header: make(http.Header)}
 	h.ServeHTTP(w, r)
 	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodGet && w.status == http.StatusOK {
+		w.header.Set("Content-Length", strconv.Itoa(w.body.Len())) // ServeContent omits it for coded files
+	}
 	resp := &http.Response{
 		Status: fmt.Sprint(w.status, " ", http.StatusText(w.status)), StatusCode: w.status,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: w.header, Request: r,
@@ -184,6 +259,9 @@ func (h *Host) find(p string) (*line, error) {
 	at, ok := b.names[keyOf(fold(name))]
 	if !ok || !at.file || at.at == 0 || at.exact != keyOf(name) {
 		return nil, nil
+	}
+	if h.files != nil {
+		return h.files[name], nil
 	}
 	var found *line
 	stop := errors.New("found")

@@ -45,7 +45,7 @@ const (
 var kinds = []kind{
 	{
 		name: "github", title: "GitHub Pages", domains: []string{"github.io"}, marks: []string{"CNAME", ".nojekyll"}, silent: true,
-		write: (*Build).github, types: mimeDB, upload: "Publish the folder by the action upload-pages-artifact, or push it to the branch of the site.",
+		write: (*Build).github, types: mimeDB, upload: "Publish the folder by the action upload-pages-artifact with include-hidden-files, or push it to the branch of the site.",
 	},
 	{
 		name: "gitlab", title: "GitLab Pages", domains: []string{"gitlab.io"}, marks: []string{".gitlab-ci.yml"}, own: []string{redirectsName}, aside: true, silent: true,

@@ -3,6 +3,8 @@ package static
 import (
 	"encoding/json"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -271,5 +273,43 @@ func TestGuessHost(t *testing.T) {
 	}
 	if got := GuessHost(base, nil); got != "" {
 		t.Errorf("without a folder: %q", got)
+	}
+}
+
+// A host that is opened from a folder sends what the build's own host with every field sends,
+// and names the files of URLs.
+func TestOpenHost(t *testing.T) {
+	for _, name := range []string{"caddy", "github"} {
+		b, dir := finished(t, name, hostSite())
+		ideal := &Host{build: b, kind: kindOf("caddy")}
+		h, err := OpenHost(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		if h.Base() != b.base.String() {
+			t.Errorf("base %s, want %s", h.Base(), b.base)
+		}
+		for p := range hostSite() {
+			req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, b.base.String()+strings.ReplaceAll(strings.TrimPrefix(p, "/"), " ", "%20"), nil)
+			want, got := httptest.NewRecorder(), httptest.NewRecorder()
+			ideal.ServeHTTP(want, req)
+			h.ServeHTTP(got, req)
+			if d := cmp.Diff(want.Result().Header, got.Result().Header); d != "" || want.Code != got.Code || want.Body.String() != got.Body.String() {
+				t.Errorf("%s: %d, want %d (-want +got):\n%s", p, got.Code, want.Code, d)
+			}
+			if _, err := os.Stat(h.File(req.URL.String())); got.Code == http.StatusOK && err != nil {
+				t.Errorf("the file of %s: %v", p, err)
+			}
+		}
+		if got := h.File(h.Base() + "no/such.txt"); got != filepath.Join(dir, "no", "such.txt") {
+			t.Errorf("a missing file is %s", got)
+		}
+		if got := h.File(h.Base() + "%2E%2E/b"); got != dir {
+			t.Errorf("a URL that has no file is %s", got)
+		}
+	}
+	if _, err := OpenHost(t.TempDir()); millrace.ErrorCode(err) != "foreign-folder" {
+		t.Errorf("another folder: %v", err)
 	}
 }

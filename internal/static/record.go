@@ -29,10 +29,11 @@ const (
 // recordFormat is the version of the record's format.
 const recordFormat = 1
 
-// line is one line of a record. The first line contains the format. A line for each file
-// follows, and a line for each common header before its first file.
+// line is one line of a record. The first line contains the format and the base URL. A line for
+// each file follows, and a line for each common header before its first file.
 type line struct {
-	Format int `json:"format,omitempty"` // on the first line
+	Format int    `json:"format,omitempty"` // on the first line
+	Base   string `json:"base,omitempty"`   // on the first line
 
 	Header []field `json:"header,omitempty"` // a common header; they are numbered from 1
 
@@ -87,17 +88,14 @@ func compressedLines(r io.Reader, f func(l *line) error) error {
 	return lines(z, f)
 }
 
-// lines calls f for every line of a record except the first.
+// lines calls f for every line of a record.
 func lines(r io.Reader, f func(l *line) error) error {
 	first := true
 	return linesFrom(r, func(l *line) error {
 		if first && l.Format != recordFormat {
 			return fmt.Errorf("%w: the record has another version", millrace.ErrConflict)
 		}
-		if first {
-			first = false
-			return nil
-		}
+		first = false
 		return f(l)
 	})
 }
