@@ -48,6 +48,7 @@ func main() {
 // commands is the command line. Each command has its own struct and file.
 type commands struct {
 	Serve    serveCommand    `cmd:"" help:"Publish a site in every protocol, and keep it up to date."`
+	Ready    readyCommand    `cmd:"" help:"Ask a running server whether it serves the site: exit code 0 or 1."`
 	Build    buildCommand    `cmd:"" help:"Write a site in every protocol to a folder, for static hosts."`
 	Pull     pullCommand     `cmd:"" help:"Mirror sites by the cheapest way that they offer."`
 	Watch    watchCommand    `cmd:"" help:"Mirror sites continuously, and report changes."`

@@ -37,6 +37,7 @@ type reportType struct {
 
 var reports = []reportType{
 	{"serve", reflect.TypeFor[serveReport](), "Printed when the first edition is published."},
+	{"ready", reflect.TypeFor[readyReport](), ""},
 	{"build", reflect.TypeFor[buildReport](), ""},
 	{"pull", reflect.TypeFor[agent.Report](), "A list of these, if several sites are named."},
 	{"watch", reflect.TypeFor[agent.Change](), "One a line, without `--json`."},

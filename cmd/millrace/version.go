@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -14,30 +15,42 @@ type versionCommand struct {
 
 // versionReport is the report of `millrace version --json`.
 type versionReport struct {
-	Version  string `json:"version"`            // version of millrace
-	Revision string `json:"revision,omitempty"` // revision of the source
-	Go       string `json:"go"`                 // version of Go
-	Platform string `json:"platform"`           // operating system and architecture
+	Version  string `json:"version"`          // version of millrace
+	Commit   string `json:"commit,omitempty"` // commit of the source
+	Date     string `json:"date,omitempty"`   // time of the commit
+	Go       string `json:"go"`               // version of Go
+	Platform string `json:"platform"`         // operating system and architecture
 }
+
+// The linker sets these in a release. Otherwise they are empty, and Go's own build information
+// is used.
+var version, commit, date string
 
 // Run prints the version of the build.
 func (c *versionCommand) Run(p *process) error {
-	r := versionReport{Version: buildVersion(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	r := versionReport{buildVersion(), commit, date, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				r.Revision = s.Value
+			switch s.Key {
+			case "vcs.revision":
+				r.Commit = cmp.Or(commit, s.Value)
+			case "vcs.time":
+				r.Date = cmp.Or(date, s.Value)
 			}
 		}
 	}
 	return p.report(r, func(w *bytes.Buffer) {
-		fmt.Fprintln(w, strings.Join(strings.Fields("millrace "+r.Version+" "+r.Revision+" "+r.Go+" "+r.Platform), " "))
+		fmt.Fprintln(w, strings.Join(strings.Fields("millrace "+r.Version+" "+r.Commit+" "+r.Date+" "+r.Go+" "+r.Platform), " "))
 	})
 }
 
 // buildVersion returns the version of the build.
 func buildVersion() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+	info, ok := debug.ReadBuildInfo()
+	switch {
+	case version != "":
+		return version
+	case ok && info.Main.Version != "" && info.Main.Version != "(devel)":
 		return info.Main.Version
 	}
 	return "devel"
