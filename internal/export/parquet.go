@@ -5,15 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"time"
-
-	kzstd "github.com/klauspost/compress/zstd"
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress/zstd"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/chunk"
@@ -25,13 +19,6 @@ import (
 const (
 	pagesName  = "pages.parquet"
 	chunksName = "chunks.parquet"
-)
-
-// A row group ends at this size of its values in bytes, or at this number of rows. A writer
-// holds one compressed group in memory.
-const (
-	groupBytes = 16 << 20
-	groupRows  = 100_000
 )
 
 // pageRow is a row of pages.parquet. Absent fields are null.
@@ -94,13 +81,15 @@ func Parquet(ctx context.Context, dir string, sites []Site, o *Options) (c Count
 	}
 	names := []string{filepath.Join(dir, pagesName), filepath.Join(dir, chunksName)}
 	err = replace.Files(names, func(f []*os.File) error {
-		codec, err := newCodec()
+		encoder, err := newEncoder()
 		if err != nil {
 			return err
 		}
-		pages, chunks := newTable[pageRow](f[0], "page", codec), newTable[chunkRow](f[1], "chunk", codec)
-		err = rows(ctx, sites, o, &c, pages, chunks)
-		err = errors.Join(err, pages.close(err == nil), chunks.close(err == nil))
+		pages, chunks := newTable[pageRow](f[0], "page", encoder), newTable[chunkRow](f[1], "chunk", encoder)
+		if err := rows(ctx, sites, o, &c, pages, chunks); err != nil {
+			return err
+		}
+		err = errors.Join(pages.close(), chunks.close())
 		c.Bytes = pages.out.n + chunks.out.n
 		return err
 	})
@@ -203,67 +192,4 @@ func plain(v any) (string, error) {
 		return "", err
 	}
 	return string(bytes.TrimSpace(b.Bytes())), nil
-}
-
-// table writes the rows of one file.
-type table[T any] struct {
-	out  *counter
-	w    *parquet.GenericWriter[T]
-	size int // bytes in the current group
-	rows int
-}
-
-// codec compresses all columns with a single zstd encoder. Its window has the usual maximum
-// size of a column's page; only long single values are larger. The codec of the library uses
-// several encoders with windows of 8 MB each.
-type codec struct {
-	zstd.Codec
-	encoder *kzstd.Encoder
-}
-
-func newCodec() (*codec, error) {
-	e, err := kzstd.NewWriter(nil, kzstd.WithEncoderConcurrency(1), kzstd.WithWindowSize(512<<10), kzstd.WithZeroFrames(true), kzstd.WithEncoderCRC(false))
-	return &codec{encoder: e}, err
-}
-
-// Encode returns src in one frame.
-func (c *codec) Encode(dst, src []byte) ([]byte, error) {
-	return c.encoder.EncodeAll(src, dst[:0]), nil
-}
-
-func newTable[T any](w io.Writer, name string, codec *codec) *table[T] {
-	out := newCounter(w)
-	var row T
-	return &table[T]{out: out, w: parquet.NewGenericWriter[T](out,
-		parquet.NewSchema(name, parquet.SchemaOf(row)),
-		parquet.Compression(codec),
-		parquet.CreatedBy("millrace", "1", "0"), // version of the schema, not of the program, so equal pages produce equal bytes
-		parquet.DataPageStatistics(false),
-		parquet.SkipPageBounds("text"), parquet.SkipPageBounds("markdown"),
-	)}
-}
-
-// write adds a row of about size bytes, and ends the group if it is full.
-func (t *table[T]) write(row *T, size int) error {
-	if _, err := t.w.Write([]T{*row}); err != nil {
-		return err
-	}
-	t.size += size
-	if t.rows++; t.size < groupBytes && t.rows < groupRows {
-		return nil
-	}
-	t.size, t.rows = 0, 0
-	return t.w.Flush()
-}
-
-// close completes the file if complete is set; otherwise it discards the file.
-func (t *table[T]) close(complete bool) error {
-	if !complete {
-		t.w.Reset(io.Discard)
-		return nil
-	}
-	if err := t.w.Close(); err != nil {
-		return fmt.Errorf("export: %w", err)
-	}
-	return t.out.finish()
 }

@@ -149,6 +149,21 @@ func TestParquetGroups(t *testing.T) {
 	if err != nil || len(p.RowGroups()) < 3 || p.NumRows() != 2_000 {
 		t.Fatalf("%d groups, %d rows: %v", len(p.RowGroups()), p.NumRows(), err)
 	}
+	for _, g := range p.Metadata().RowGroups {
+		for _, c := range g.Columns {
+			low, high := string(c.MetaData.Statistics.MinValue), string(c.MetaData.Statistics.MaxValue)
+			switch c.MetaData.PathInSchema[0] {
+			case "url":
+				if !strings.HasPrefix(low, "https://large.example/part-") || low >= high {
+					t.Errorf("URLs from %q to %q", low, high)
+				}
+			case "text":
+				if low != "" || high != "" {
+					t.Errorf("bounds of long texts: %d and %d bytes", len(low), len(high))
+				}
+			}
+		}
+	}
 	rows := readBack[pageRow](t, filepath.Join(dir, pagesName))
 	if last := rows[1_999]; last.Title != "Page 1999" || !strings.HasPrefix(last.Text, "1999 The wheel") || len(last.Text) < 10_000 {
 		t.Errorf("%.200v", last)
