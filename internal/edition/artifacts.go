@@ -2,7 +2,6 @@ package edition
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -139,12 +138,11 @@ func (s *Server) collect(ctx context.Context, retired *manifest, now time.Time) 
 			return err
 		}
 		for raw, err := range s.from.Store.Manifests(ctx) {
-			m := new(manifest)
+			var m *manifest
 			if err == nil {
-				err = json.Unmarshal(raw, m)
+				m, err = decodeManifest(raw)
 			}
 			if err == nil && m.Format == manifestFormat {
-				m.index()
 				err = m.forEachReadableNotIn(ctx, s.artifacts, ed.manifest, need)
 			}
 			if err != nil {

@@ -2,7 +2,6 @@ package edition
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -286,7 +285,7 @@ var errCollected = errors.New("an artifact was deleted while the edition was mad
 
 // swap publishes a manifest if all of its artifacts exist.
 func (s *Server) swap(ctx context.Context, l store.Lease, old uint64, m *manifest) (stored store.Edition, err error) {
-	raw, err := json.Marshal(m)
+	raw, err := m.encode()
 	if err != nil {
 		return stored, err
 	}
