@@ -12,7 +12,7 @@ import (
 type snippetCommand struct {
 	common
 	For     string `arg:"" enum:"nginx,caddy,systemd" help:"Program to configure: nginx or caddy alongside serve, or systemd."`
-	Source  string `arg:"" optional:"" help:"Source of serve (default: the base URL)."`
+	Source  string `arg:"" optional:"" help:"Source of serve (default: the base URL). For systemd, millrace.yaml names it."`
 	Listen  string `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address that serve listens on (default: ${default})."`
 	BaseURL string `name:"base-url" placeholder:"URL" help:"Base URL of the site (default: SOURCE, if it is a URL)."`
 }

@@ -20,8 +20,8 @@ func TestSnippet(t *testing.T) {
 		{[]string{"nginx", "https://www.example.com/"}, []string{"proxy_pass http://127.0.0.1:8080/.millrace/page;", "add_header X-Markdown-Missing $millrace_x_markdown_missing;"}, "{{"},
 		{[]string{"nginx", "--base-url", "https://www.example.com/", "--listen", ":9000"}, []string{"proxy_pass http://127.0.0.1:9000;", "serve https://www.example.com/ --base-url https://www.example.com/ --listen 127.0.0.1:9000 "}, "{{"},
 		{[]string{"caddy", "--base-url", "https://www.example.com/docs-1.2/"}, []string{"uri /docs-1.2/.millrace/page?caddy", "unix/@millrace-8080", "--no-head-elements"}, "{{"},
-		{[]string{"systemd", "/srv/site", "--listen", ":443"}, []string{" serve /srv/site --config", "ExecReload=/bin/kill -HUP $MAINPID", "AmbientCapabilities=CAP_NET_BIND_SERVICE"}, "{{"},
-		{[]string{"systemd", "--base-url", "https://www.example.com/"}, []string{" serve https://www.example.com/ "}, "AmbientCapabilities"},
+		{[]string{"systemd", "--listen", ":443"}, []string{" serve --config", "ExecReload=/bin/kill -HUP $MAINPID", "AmbientCapabilities=CAP_NET_BIND_SERVICE"}, "{{"},
+		{[]string{"systemd", "https://www.example.com/"}, []string{"AmbientCapabilities=\n", "PrivateUsers=yes"}, "AmbientCapabilities=CAP"},
 	} {
 		code, out, errs := command(t, nil, append([]string{"snippet"}, tt.args...)...)
 		for _, want := range tt.want {
@@ -37,7 +37,6 @@ func TestSnippet(t *testing.T) {
 		{"usage", []string{"apache"}},
 		{"usage/base-url", []string{"nginx"}},
 		{"usage/base-url", []string{"caddy", "/srv/site"}},
-		{"usage/base-url", []string{"systemd"}},
 		{"usage/listen", []string{"nginx", "https://www.example.com/", "--listen", "8080"}},
 		{"usage/base-url", []string{"nginx", "--base-url", "example.com"}},
 		{"usage/base-url", []string{"nginx", "--base-url", "https://www.example.com/?a"}},
@@ -49,16 +48,20 @@ func TestSnippet(t *testing.T) {
 	}
 }
 
-// systemd accepts the unit.
+// systemd accepts the unit, and rates its exposure below 2.
 func TestRealSnippetSystemd(t *testing.T) {
 	t.Parallel()
 	program := testkit.Real(t, "systemd-analyze")
-	_, unit, _ := command(t, nil, "snippet", "systemd", "https://www.example.com/", "--listen", ":443")
-	file := filepath.Join(t.TempDir(), "millrace.service")
-	write(t, file, unit)
-	verify := exec.CommandContext(t.Context(), program, "verify", "--man=no", "--recursive-errors=no", file)
-	verify.Env = append(os.Environ(), "SYSTEMD_LOG_LEVEL=warning")
-	if out, err := verify.CombinedOutput(); err != nil || strings.Contains(string(out), "millrace.service:") {
-		t.Errorf("%v:\n%s", err, out)
+	for _, listen := range []string{"127.0.0.1:8080", ":443"} {
+		_, unit, _ := command(t, nil, "snippet", "systemd", "--listen", listen)
+		file := filepath.Join(t.TempDir(), "millrace.service")
+		write(t, file, unit)
+		for _, args := range [][]string{{"verify", "--man=no", "--recursive-errors=no", file}, {"security", "--offline=true", "--threshold=20", file}} {
+			analyze := exec.CommandContext(t.Context(), program, args...)
+			analyze.Env = append(os.Environ(), "SYSTEMD_LOG_LEVEL=warning")
+			if out, err := analyze.CombinedOutput(); err != nil || args[0] == "verify" && strings.Contains(string(out), "millrace.service:") {
+				t.Errorf("%q with %s: %v:\n%s", args, listen, err, out)
+			}
+		}
 	}
 }

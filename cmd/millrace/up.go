@@ -240,6 +240,9 @@ func (c *upCommand) prepare(ctx context.Context, p *process, s *serveCommand, up
 		if program != "systemd" && s.BaseURL == "" {
 			return list, usageError(fmt.Sprintf("--base-url: --apply %s needs the public address of the site; set base-url in %s", program, up.Config))
 		}
+		if program == "systemd" && p.conf.Resolve("source") == nil {
+			return list, usageError(fmt.Sprintf("--apply systemd: the service needs the key source in %s", up.Config))
+		}
 		a := apply.New(program, o)
 		applied, err := a.Prepare(ctx)
 		if err != nil {

@@ -36,8 +36,9 @@ type SnippetOptions struct {
 	Exec   string // the program. If empty, /usr/local/bin/millrace.
 }
 
-// Snippet returns the configuration of nginx, caddy or systemd for a server. Errors
-// begin with the name of an option as a key of millrace.yaml.
+// Snippet returns the configuration of nginx, caddy or systemd for a server. For systemd, it
+// depends on Listen and Exec only. Errors begin with the name of an option as a key of
+// millrace.yaml.
 func Snippet(program string, o *SnippetOptions) (string, error) {
 	s := snippet{Fields: pageFields, Source: cmp.Or(o.Source, o.Base), Base: o.Base, Exec: cmp.Or(o.Exec, "/usr/local/bin/millrace")}
 	if s.Base == "" && strings.Contains(o.Source, "://") {
@@ -56,7 +57,7 @@ func Snippet(program string, o *SnippetOptions) (string, error) {
 		if s.Path = strings.TrimSuffix(u.EscapedPath(), "/"); strings.ContainsFunc(s.Path, special) {
 			return "", errors.New("base-url: the path has special characters; write the configuration by hand: " + s.Path)
 		}
-	case program != "systemd" || s.Source == "":
+	case program != "systemd":
 		return "", errors.New("base-url: the address of the site is unknown; give it as SOURCE, with --base-url or in millrace.yaml")
 	}
 	host, port, err := net.SplitHostPort(o.Listen)

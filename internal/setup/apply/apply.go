@@ -27,7 +27,6 @@ import (
 type Options struct {
 	Root   string // folder that holds etc, relative to the working folder; if empty, "/"
 	Base   string // the site's address
-	Source string // source of millrace serve; if empty, the one of Config
 	Listen string // address of millrace
 	Exec   string // path of the millrace program
 	Config []byte // configuration of the service, for systemd

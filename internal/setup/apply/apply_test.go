@@ -100,7 +100,7 @@ func (m *machine) run(_ context.Context, name string, args ...string) ([]byte, e
 
 func (m *machine) applier(program string) *Applier {
 	return New(program, &Options{
-		Root: m.root, Base: "https://www.example.com/", Source: "https://www.example.com/", Listen: "127.0.0.1:8080", Exec: "/usr/local/bin/millrace",
+		Root: m.root, Base: "https://www.example.com/", Listen: "127.0.0.1:8080", Exec: "/usr/local/bin/millrace",
 		Config: []byte("source: https://www.example.com/\n"), Run: m.run,
 	})
 }
@@ -180,7 +180,7 @@ func TestApplyFails(t *testing.T) {
 	for program, calls := range map[string][]string{
 		"nginx":   {"nginx -T", "nginx -t", "nginx -s", "check"},
 		"caddy":   {"caddy validate", "caddy reload", "check"},
-		"systemd": {"systemd-analyze", "groupadd", "chgrp", "systemctl daemon-reload", "systemctl enable", "check"},
+		"systemd": {"systemd-analyze", "systemd-sysusers", "chgrp", "systemctl daemon-reload", "systemctl enable", "check"},
 	} {
 		for _, call := range calls {
 			t.Run(program+" "+call, func(t *testing.T) {
@@ -359,4 +359,34 @@ func FuzzScan(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A package has the unit, the user, and a configuration of comments only.
+func TestApplyPackaged(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "systemd")
+	for name, text := range map[string]string{"usr/lib/systemd/system/millrace.service": "[Service]\n", "etc/millrace/millrace.yaml": "# source: /srv/site\n"} {
+		file := filepath.Join(m.root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(text), 0o640)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.before = m.files()
+	if applied, err := m.apply("systemd", good); applied || err != nil {
+		t.Fatal(applied, err)
+	}
+	after := m.files()
+	if after["/etc/millrace/millrace.yaml"] != "source: https://www.example.com/\n" || after["/etc/systemd/system/millrace.service"] != "" || m.calls[len(m.calls)-1] != "systemctl enable --now millrace" {
+		t.Errorf("%q %q", after, m.calls)
+	}
+	if done, err := m.applier("systemd").Undo(t.Context()); !done || err != nil || slices.Contains(m.calls, "userdel millrace") {
+		t.Errorf("undo: %t %v %q", done, err, m.calls)
+	}
+	m.undone("undo")
+	if err := os.WriteFile(filepath.Join(m.root, "etc/millrace/millrace.yaml"), []byte("# mine\nsource: /srv/site\n"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.apply("systemd", good); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("configured: %v", err)
+	}
 }

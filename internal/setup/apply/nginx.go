@@ -88,7 +88,7 @@ func (n *nginx) plan(ctx context.Context) ([]change, error) {
 
 // insert returns the changes that write the snippet and insert a line into blocks.
 func (a *Applier) insert(snippet string, blocks []block, texts map[string][]byte, line string) ([]change, error) {
-	text, err := setup.Snippet(a.program, &setup.SnippetOptions{Source: a.o.Source, Listen: a.o.Listen, Base: a.o.Base, Exec: a.o.Exec})
+	text, err := setup.Snippet(a.program, &setup.SnippetOptions{Listen: a.o.Listen, Base: a.o.Base, Exec: a.o.Exec})
 	if err != nil {
 		return nil, err
 	}

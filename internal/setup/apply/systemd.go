@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,40 +19,65 @@ type systemd struct {
 
 func (s *systemd) unit() string { return s.path("etc/systemd/system/millrace.service") }
 
-// group may read the configuration. The unit names it, too.
-const group = "millrace-config"
+func (s *systemd) settings() string { return s.path("etc/millrace/millrace.yaml") }
 
-func (s *systemd) plan(context.Context) ([]change, error) {
-	for _, name := range []string{s.unit(), s.path("etc/millrace/millrace.yaml")} {
-		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s: %w; another set-up made it; remove it or keep that one", name, fs.ErrExist)
+// packaged reports whether a package has installed the unit and its user.
+func (s *systemd) packaged() bool {
+	_, err := os.Stat(s.path("usr/lib/systemd/system/millrace.service"))
+	return err == nil
+}
+
+// configured reports whether the configuration has more than comments, which are all that a
+// package installs.
+func (s *systemd) configured() bool {
+	text, err := os.ReadFile(s.settings())
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' {
+			return true
 		}
 	}
-	text, err := setup.Snippet("systemd", &setup.SnippetOptions{Source: s.o.Source, Listen: s.o.Listen, Base: s.o.Base, Exec: s.o.Exec})
+	return err != nil && !errors.Is(err, fs.ErrNotExist)
+}
+
+func (s *systemd) plan(context.Context) ([]change, error) {
+	exists := ""
+	if _, err := os.Lstat(s.unit()); !errors.Is(err, fs.ErrNotExist) {
+		exists = s.unit()
+	} else if s.configured() {
+		exists = s.settings()
+	}
+	if exists != "" {
+		return nil, fmt.Errorf("%s: %w; another set-up made it; remove it or keep that one", exists, fs.ErrExist)
+	}
+	settings := change{File: s.settings(), data: s.o.Config, mode: 0o640}
+	if s.packaged() {
+		return []change{settings}, nil
+	}
+	text, err := setup.Snippet("systemd", &setup.SnippetOptions{Listen: s.o.Listen, Exec: s.o.Exec})
 	if err != nil {
 		return nil, err
 	}
-	return []change{
-		{File: s.path("etc/millrace/millrace.yaml"), data: s.o.Config, mode: 0o640},
-		{File: s.unit(), data: []byte(text), mode: 0o644},
-	}, nil
+	return []change{settings, {File: s.unit(), data: []byte(text), mode: 0o644}}, nil
 }
 
 func (s *systemd) test(ctx context.Context) error {
+	if s.packaged() {
+		return nil
+	}
 	return s.run(ctx, "systemd-analyze", "verify", "--man=no", "--recursive-errors=no", s.unit())
 }
 
-// reload starts the service if its unit exists.
+// reload starts the service if it is configured.
 func (s *systemd) reload(ctx context.Context) error {
-	if !s.live {
+	switch {
+	case !s.live:
 		return nil
-	}
-	if _, err := os.Stat(s.unit()); errors.Is(err, fs.ErrNotExist) {
+	case !s.configured():
 		return s.run(ctx, "systemctl", "daemon-reload")
 	}
 	for _, args := range [][]string{
-		{"groupadd", "--system", "--force", group},
-		{"chgrp", group, s.path("etc/millrace/millrace.yaml")},
+		{"systemd-sysusers", "--inline", "u millrace - millrace /var/lib/millrace"},
+		{"chgrp", "millrace", s.settings()},
 		{"systemctl", "daemon-reload"},
 		{"systemctl", "enable", "--now", "millrace"},
 	} {
@@ -62,10 +88,14 @@ func (s *systemd) reload(ctx context.Context) error {
 	return nil
 }
 
-// stop stops the service, and removes its group.
+// stop stops the service. It removes the user, unless a package made it.
 func (s *systemd) stop(ctx context.Context) error {
 	if !s.live {
 		return nil
 	}
-	return errors.Join(s.run(ctx, "systemctl", "disable", "--now", "millrace"), s.run(ctx, "groupdel", group))
+	err := s.run(ctx, "systemctl", "disable", "--now", "millrace")
+	if !s.packaged() {
+		err = errors.Join(err, s.run(ctx, "userdel", "millrace"))
+	}
+	return err
 }
