@@ -12,8 +12,9 @@ TOGETHER = Reload|SharedStore|Follows|WhileServing|PullWaits|TakeTurns|^TestWatc
 # The packages that have tests over programs from outside the module.
 REAL = $(sort $(dir $(shell grep -rl --include='*_test.go' '^func TestReal' --exclude-dir=bench .)))
 FUZZTIME = 5s
+VULNDB = https://vuln.go.dev
 
-.PHONY: check test test-real race soak lint fuzz docs screenshots bench bench-large bench-extract bench-search
+.PHONY: check test test-real race soak lint fuzz vuln docs screenshots bench bench-large bench-extract bench-search
 
 check: test test-real race lint
 
@@ -44,11 +45,15 @@ lint:
 
 # Each fuzz target for a few seconds: enough to see that it still runs.
 fuzz:
-	@for pkg in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
-		for f in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' $$pkg/*_test.go | cut -c6-); do \
-			echo "$$pkg $$f"; go test $$pkg -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) || exit 1; \
-		done; \
+	@ossfuzz/targets.sh | while read -r pkg f; do \
+		echo "$$pkg $$f"; go test $$pkg -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) </dev/null || exit 1; \
 	done
+
+# Known vulnerabilities in what the code calls. VULNDB can be the URL of a copy of the data base.
+vuln:
+	@if curl -fsSL -m 20 -o /dev/null $(VULNDB)/index/db.json; then \
+		go run golang.org/x/vuln/cmd/govulncheck@v1.9.0 -db $(VULNDB) ./...; \
+	else echo "vuln: skipped, because $(VULNDB) cannot be reached"; fi
 
 # The documentation as HTML; millrace serve site publishes it, with its search.
 docs:

@@ -48,6 +48,7 @@ var checks = []check{
 	{"OldWords", checkOldWords},
 	{"Sentences", checkSentences},
 	{"Links", checkLinks},
+	{"Limits", checkLimits},
 }
 
 func readModule(t *testing.T) (string, *tree) {
