@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/millrace/millrace/internal/config"
 	"github.com/millrace/millrace/internal/webauth"
 )
 
@@ -57,9 +56,11 @@ type keysDirectoryCommand struct {
 	common
 	File    []string `arg:"" help:"Files with private or public signing keys."`
 	Out     string   `placeholder:"FILE" help:"File to write the directory to (default: standard output)."`
-	BaseURL string   `name:"base-url" placeholder:"URL" help:"Host that will publish the directory, such as https://bot.example.com. The command also prints the header fields of the response, in which the keys sign the directory for that host."`
-	Holds   string   `default:"90d" placeholder:"SPAN" help:"How long the signatures are valid (default: ${default})."`
+	BaseURL string   `name:"base-url" placeholder:"URL" help:"Host that will publish the directory, such as https://bot.example.com. The command also prints the header fields of the response, in which the keys sign the directory for that host for 90 days."`
 }
+
+// proofLife is how long the signatures of a directory are valid.
+const proofLife = 90 * 24 * time.Hour
 
 // directoryReport is the report of `millrace keys directory --json`.
 type directoryReport struct {
@@ -73,12 +74,7 @@ type directoryReport struct {
 
 // Run writes a key directory.
 func (c *keysDirectoryCommand) Run(_ context.Context, p *process) error {
-	span, ok := config.ParseSpan(c.Holds)
-	if !ok || span < time.Minute {
-		return usageError(fmt.Sprintf("--holds %q: must be a duration, such as 90d or 12h", c.Holds))
-	}
-	var signers []*webauth.Key
-	var others []webauth.PublicKey
+	var set webauth.KeySet
 	base, at := "https://localhost/", "https://YOUR-HOST"
 	if c.BaseURL != "" {
 		root, err := siteRoot(c.BaseURL)
@@ -89,16 +85,11 @@ func (c *keysDirectoryCommand) Run(_ context.Context, p *process) error {
 	}
 	r := directoryReport{Path: webauth.DirectoryPath, Type: webauth.DirectoryType}
 	for _, file := range c.File {
-		own, public, err := readKeys(file)
-		if err != nil {
-			return usageError(fmt.Sprintf("%s: %v", file, err))
+		if err := set.Read(file); err != nil {
+			return usageError(err.Error())
 		}
-		if own != nil {
-			signers = append(signers, own)
-		}
-		others = append(others, public...)
 	}
-	d, err := webauth.NewDirectory(base, signers, others)
+	d, err := webauth.NewDirectory(base, set.Signers, set.Public)
 	if err != nil {
 		return err
 	}
@@ -111,8 +102,8 @@ func (c *keysDirectoryCommand) Run(_ context.Context, p *process) error {
 	}
 	r.Body = string(d.Body())
 	if c.BaseURL != "" {
-		until := time.Now().Add(span).UTC().Truncate(time.Second)
-		if r.Header, err = d.Proof(span); err != nil {
+		until := time.Now().Add(proofLife).UTC().Truncate(time.Second)
+		if r.Header, err = d.Proof(proofLife); err != nil {
 			return err
 		}
 		r.Header["Content-Type"], r.Expires = []string{r.Type}, &until
@@ -136,22 +127,4 @@ func (c *keysDirectoryCommand) Run(_ context.Context, p *process) error {
 			w.WriteString(r.Body) // the signatures cover these bytes, without a line end
 		}
 	})
-}
-
-// maxKeysFile is the maximum size of a file with keys in bytes.
-const maxKeysFile = 64 << 10
-
-// readKeys reads the keys of a file. own is nil if the file has no private key.
-func readKeys(file string) (own *webauth.Key, public []webauth.PublicKey, err error) {
-	b, err := readStart(file, maxKeysFile)
-	if err != nil {
-		return nil, nil, err
-	}
-	if public, err = webauth.ParseKeys(b); err != nil {
-		return nil, nil, err
-	}
-	if own, err = webauth.ParseKey(b); err != nil {
-		own = nil // only public keys
-	}
-	return own, public, nil
 }

@@ -147,7 +147,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		return nil, err
 	}
 	so.Edition.Progress = p.refreshing("refreshing "+o.Title, "pages")
-	if so.Edition.Signer, err = c.stamp(s.docs); err != nil {
+	if so.Edition.Signer, err = c.signer(s.docs); err != nil {
 		return nil, err
 	}
 	path, remove, err := companionPath(o.path)

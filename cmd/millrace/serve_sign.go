@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 
+	"github.com/millrace/millrace/internal/basepath"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/gateway"
@@ -18,59 +18,45 @@ type stamping struct {
 	SignDirectory []string `placeholder:"FILE" help:"Files with keys to publish at /.well-known/http-message-signatures-directory. Private keys, such as that of --sign-key, also sign the directory." hidden:""`
 	WebBotAuth    bool     `help:"Verify the signatures of bots by Web Bot Auth (default: no). Their keys are fetched from public addresses only."`
 	PrivateAgents bool     `help:"With --web-bot-auth: also fetch keys over http and from loopback and private addresses, for bots in your own network (default: no). Clients can then make the server request URLs there." hidden:""`
+
+	stamp     *webauth.Key   // signs responses; nil = they are not signed
+	published webauth.KeySet // in the directory
 }
 
-// validate rejects incomplete flags and unreadable keys.
-func (c *stamping) validate() error {
+// validate reads the keys.
+func (c *stamping) validate() (err error) {
 	if c.PrivateAgents && !c.WebBotAuth {
 		return usageError("--private-agents: only valid with --web-bot-auth")
 	}
-	_, _, _, err := c.keys()
-	return err
-}
-
-// keys reads the keys of the flags. stamp signs responses, or is nil. signers sign the
-// directory. others are the other keys of the directory.
-func (c *stamping) keys() (stamp *webauth.Key, signers []*webauth.Key, others []webauth.PublicKey, err error) {
-	if c.SignResponses != "" {
-		if stamp, err = readSigningKey("--sign-responses", c.SignResponses); err != nil {
-			return nil, nil, nil, err
+	if c.published = (webauth.KeySet{}); c.SignResponses != "" {
+		if c.stamp, err = readSigningKey("--sign-responses", c.SignResponses); err != nil {
+			return err
 		}
-		signers = append(signers, stamp)
+		c.published.Signers = append(c.published.Signers, c.stamp)
 	}
 	for _, file := range c.SignDirectory {
-		own, public, err := readKeys(file)
-		if err != nil {
-			return nil, nil, nil, usageError(fmt.Sprintf("--sign-directory %s: %v", file, err))
+		if err := c.published.Read(file); err != nil {
+			return inFlag("--sign-directory", err)
 		}
-		if own != nil {
-			signers = append(signers, own)
-		}
-		others = append(others, public...)
 	}
-	return stamp, signers, others, nil
+	return nil
 }
 
-// stamp returns the signer of responses, or nil.
-func (c *stamping) stamp(docs string) (edition.Signer, error) {
-	key, _, _, err := c.keys()
-	if err != nil || key == nil {
+// signer returns the signer of responses, or nil.
+func (c *stamping) signer(docs string) (edition.Signer, error) {
+	path, err := basepath.Of(docs)
+	if c.stamp == nil || err != nil {
 		return nil, err
 	}
-	u, err := url.Parse(docs)
-	if err != nil {
-		return nil, err
-	}
-	return webauth.NewStamp(key, strings.TrimRight(u.EscapedPath(), "/")), nil
+	return webauth.NewStamp(c.stamp, path), nil
 }
 
 // directory returns the handler of the key directory, or nil if there are no keys.
 func (c *stamping) directory(docs string) (http.Handler, error) {
-	_, signers, others, err := c.keys()
-	if err != nil || len(signers)+len(others) == 0 {
-		return nil, err
+	if len(c.published.Signers)+len(c.published.Public) == 0 {
+		return nil, nil
 	}
-	return webauth.NewDirectory(docs, signers, others)
+	return webauth.NewDirectory(docs, c.published.Signers, c.published.Public)
 }
 
 // verifier makes the gateway verify the signatures of bots. bases are the schemes and

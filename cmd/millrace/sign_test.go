@@ -146,7 +146,6 @@ func TestSigningUsage(t *testing.T) {
 		{[]string{"serve", dir, "--private-agents"}, "usage/private-agents"},
 		{[]string{"keys", "sign", key}, "usage"},
 		{[]string{"keys", "directory", words}, "usage"},
-		{[]string{"keys", "directory", key, "--holds", "soon"}, "usage/holds"},
 		{[]string{"keys", "directory", key, "--base-url", "bot.test"}, "usage/base-url"},
 	} {
 		if exit, code, out := failure(t, nil, c.args...); exit != exitUsage || code != c.code || strings.Contains(out, "PRIVATE KEY-----") {

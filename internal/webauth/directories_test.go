@@ -7,8 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -473,4 +476,36 @@ func gzipZeros(w io.Writer, n int) {
 	z := gzip.NewWriter(w)
 	_, _ = z.Write(make([]byte, n))
 	_ = z.Close()
+}
+
+// A set has the keys of all its files.
+func TestKeySet(t *testing.T) {
+	dir := t.TempDir()
+	a, err := NewKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := a.PEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s KeySet
+	for name, text := range map[string][]byte{"private.pem": secret, "directory.json": AppendDirectory(nil, []PublicKey{a.Public()})} {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Read(file); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(s.Signers) != 1 || s.Signers[0].ID() != a.ID() || len(s.Public) != 2 {
+		t.Errorf("%+v", s)
+	}
+	if err := s.Read(dir); err == nil {
+		t.Error("a folder has keys")
+	}
+	if err := s.Read(filepath.Join(dir, "absent")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
 }

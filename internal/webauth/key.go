@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/millrace/millrace"
@@ -142,4 +143,35 @@ func ParseKeys(file []byte) ([]PublicKey, error) {
 		return nil, fmt.Errorf("%w: neither a key directory in JSON nor a PEM file with keys", millrace.ErrInvalid)
 	}
 	return out, nil
+}
+
+// KeySet has keys from files. The zero value is empty.
+type KeySet struct {
+	Signers []*Key      // with a private key
+	Public  []PublicKey // all keys
+}
+
+// maxKeyFile is the maximum size of a file with keys in bytes.
+const maxKeyFile = 64 << 10
+
+// Read adds the keys of a file that [ParseKeys] can parse. Errors contain nothing of the file.
+func (s *KeySet) Read(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // opened only for reading
+	b, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
+	if err != nil {
+		return err
+	}
+	public, err := ParseKeys(b)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	s.Public = append(s.Public, public...)
+	if own, err := ParseKey(b); err == nil {
+		s.Signers = append(s.Signers, own)
+	}
+	return nil
 }

@@ -1,0 +1,9 @@
+package webauth
+
+import (
+	"testing"
+
+	"github.com/millrace/millrace/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
