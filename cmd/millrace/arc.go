@@ -7,12 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/extract"
-	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/replace"
 	"github.com/millrace/millrace/internal/snapshot"
 	"github.com/millrace/millrace/protocol/arc"
@@ -23,39 +20,6 @@ type arcCommand struct {
 	Snapshot arcSnapshotCommand `cmd:"" help:"Print the snapshot of a page, from its data-ai-* attributes or from its content."`
 	Lint     arcLintCommand     `cmd:"" help:"Check the data-ai-* attributes of pages, or snapshots."`
 	Annotate arcAnnotateCommand `cmd:"" help:"Add proposed data-ai-* attributes to a page and print it. The rest of the page stays the same."`
-}
-
-// arcPage is a page from the command line.
-type arcPage struct {
-	data        []byte
-	address     string
-	contentType string
-}
-
-// arcRead reads a page from a file, a URL, or standard input for "-". address is the URL of a
-// file; "" = unknown.
-func arcRead(ctx context.Context, p *process, r *remote, name, address string) (*arcPage, error) {
-	c := onePage{remote: *r, Page: name, URL: address}
-	page := &arcPage{}
-	var err error
-	page.data, page.address, page.contentType, err = c.read(ctx, p)
-	if base := filepath.Base(name); err == nil && strings.HasPrefix(page.address, nowhere) && (base == "index.html" || base == "index.htm") {
-		// index.html is the page of its folder.
-		if dir, bad := filepath.Abs(filepath.Dir(name)); bad == nil {
-			if u, bad := canon.URL(canon.Absolute(nowhere, "/"+filepath.Base(dir)+"/")); bad == nil {
-				page.address = u
-			}
-		}
-	}
-	return page, err
-}
-
-// named replaces the placeholder address in an error with the name of the page.
-func (g *arcPage) named(name string, err error) error {
-	if err == nil || !strings.HasPrefix(g.address, nowhere) {
-		return err
-	}
-	return millrace.Coded(millrace.ErrorCode(err), errors.New("page "+name+": "+strings.ReplaceAll(err.Error(), "extract "+g.address+": ", "")))
 }
 
 type arcSnapshotCommand struct {
@@ -72,20 +36,20 @@ func (c *arcSnapshotCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	page, err := arcRead(ctx, p, &c.remote, c.Page, c.URL)
+	page, err := c.page(ctx, p, c.Page, c.URL)
 	if err != nil {
 		return err
 	}
-	res, err := extract.HTML(ctx, page.data, page.address, &extract.Options{ContentType: page.contentType, Rules: rules})
-	if err == nil && res.Failed[arc.Name] != nil {
-		err = fmt.Errorf("extract %s: %w", page.address, res.Failed[arc.Name])
-	}
+	res, err := page.Extract(ctx, rules)
 	if err != nil {
-		return page.named(c.Page, err)
+		return err
 	}
 	s := arc.Snapshot(res.Page)
-	if len(s) == 0 {
-		return page.named(c.Page, fmt.Errorf("extract %s: %w: the page has no snapshot", page.address, millrace.ErrNotFound))
+	switch err := res.Failed[arc.Name]; {
+	case err != nil:
+		return page.Err(fmt.Errorf("extract %s: %w", page.URL, err))
+	case len(s) == 0:
+		return page.Err(fmt.Errorf("extract %s: %w: the page has no snapshot", page.URL, millrace.ErrNotFound))
 	}
 	_, err = p.stdout.Write(append(bytes.Clone(s), '\n')) // always canonical JSON
 	return err
@@ -138,15 +102,15 @@ func (c *arcLintCommand) Run(ctx context.Context, p *process) error {
 }
 
 func (c *arcLintCommand) lint(ctx context.Context, p *process, name string) ([]snapshot.Finding, error) {
-	page, err := arcRead(ctx, p, &c.remote, name, c.URL)
+	page, err := c.page(ctx, p, name, c.URL)
 	if err != nil {
 		return nil, err
 	}
-	if bytes.HasPrefix(bytes.TrimSpace(page.data), []byte("{")) {
-		return snapshot.LintJSON(page.data)
+	if bytes.HasPrefix(bytes.TrimSpace(page.Data), []byte("{")) {
+		return snapshot.LintJSON(page.Data)
 	}
-	list, err := snapshot.Lint(ctx, page.data, page.address)
-	return list, page.named(name, err)
+	list, err := snapshot.Lint(ctx, page.Data, page.URL)
+	return list, page.Err(err)
 }
 
 // text writes the findings as text, one line each, as compilers do.
@@ -187,13 +151,13 @@ type arcAdditions struct {
 
 // Run proposes attributes. With --json it prints the additions instead of the page.
 func (c *arcAnnotateCommand) Run(ctx context.Context, p *process) error {
-	page, err := arcRead(ctx, p, &c.remote, c.Page, c.URL)
+	page, err := c.page(ctx, p, c.Page, c.URL)
 	if err != nil {
 		return err
 	}
-	out, added, err := snapshot.Annotate(ctx, page.data, page.address)
+	out, added, err := snapshot.Annotate(ctx, page.Data, page.URL)
 	if err != nil {
-		return page.named(c.Page, err)
+		return page.Err(err)
 	}
 	if c.Out != "" {
 		if err := replace.File(c.Out, func(w io.Writer) error { _, err := w.Write(out); return err }); err != nil {

@@ -3,18 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
-	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/ingest"
 )
 
@@ -91,62 +85,30 @@ func (c *onePage) extract(ctx context.Context, p *process) (*extract.Result, err
 	if err != nil {
 		return nil, err
 	}
-	data, address, contentType, err := c.read(ctx, p)
+	page, err := c.page(ctx, p, c.Page, c.URL)
 	if err != nil {
 		return nil, err
 	}
-	res, err := extract.HTML(ctx, data, address, &extract.Options{ContentType: contentType, Rules: rules})
-	if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(address, nowhere) {
-		return nil, fmt.Errorf("page %s: %w", c.Page, inner) // do not show the placeholder address
-	}
-	return res, err
+	return page.Extract(ctx, rules)
 }
 
-// read reads the page and returns its address and content type.
-func (c *onePage) read(ctx context.Context, p *process) (data []byte, address, contentType string, err error) {
-	c.Page = ingest.Source(c.Page)
-	if strings.Contains(c.Page, "://") {
-		if c.URL != "" {
-			return nil, "", "", usageError("--url: the page already has the URL " + c.Page)
-		}
-		if address, err = siteURL(c.Page); err != nil {
-			return nil, "", "", err
-		}
-		data, address, contentType, err = ingest.Document(ctx, c.client(p, nil).HTTP(), address)
-		return data, address, contentType, err
+// page reads a page from a file, a URL, or standard input for "-". address is the URL of a
+// file, or "".
+func (r *remote) page(ctx context.Context, p *process, name, address string) (_ *ingest.Input, err error) {
+	name = ingest.Source(name)
+	switch site := strings.Contains(name, "://"); {
+	case site && address != "":
+		return nil, usageError("--url: the page already has the URL " + name)
+	case site:
+		name, err = siteURL(name)
+	case address != "":
+		address, err = siteURL(address)
 	}
-	address = canon.Absolute(nowhere, "/"+filepath.Base(c.Page))
-	if c.URL != "" {
-		if address, err = siteURL(c.URL); err != nil {
-			return nil, "", "", err
-		}
-	} else if address, err = canon.URL(address); err != nil {
-		address = nowhere
+	if err != nil {
+		return nil, err
 	}
-	in := p.stdin
-	if c.Page != "-" {
-		f, err := os.Open(c.Page)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, "", "", fmt.Errorf("page: %w; a URL starts with http:// or https://", err)
-		}
-		if err != nil {
-			return nil, "", "", fmt.Errorf("page: %w", err)
-		}
-		defer f.Close()
-		in = f
-	}
-	if data, err = io.ReadAll(io.LimitReader(in, ingest.MaxPage+1)); err != nil {
-		return nil, "", "", fmt.Errorf("page: %w", err)
-	}
-	if len(data) > ingest.MaxPage {
-		return nil, "", "", fmt.Errorf("page %s: %w: more than %d bytes", c.Page, millrace.ErrTooLarge, ingest.MaxPage)
-	}
-	return data, address, "", nil
+	return ingest.ReadPage(ctx, r.client(p, nil).HTTP(), name, address, p.stdin)
 }
-
-// nowhere is the base of links on a page without an address. The name never resolves
-// (RFC 6761, section 6.4).
-const nowhere = "http://page.invalid/"
 
 // text writes the report as text.
 func (c *extractCommand) text(w *bytes.Buffer, r *extractReport) {
@@ -198,7 +160,7 @@ func (c *extractCommand) fields(w *bytes.Buffer, r *extractReport) {
 		{"tags", strings.Join(r.Tags, ", ")},
 		{"kind", string(r.Kind)},
 	} {
-		if f[1] == "" || f[0] == "canonical" && f[1] == r.URL || strings.HasPrefix(f[1], nowhere) {
+		if f[1] == "" || f[0] == "canonical" && f[1] == r.URL || strings.HasPrefix(f[1], ingest.Nowhere) {
 			continue
 		}
 		fmt.Fprintf(w, "%-12s %s", f[0], f[1])
