@@ -8,7 +8,6 @@ import (
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/testkit"
-	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
@@ -38,7 +37,7 @@ func TestCheckPublisher(t *testing.T) {
 	}
 	for _, frequency := range frequencies {
 		t.Run(frequency, func(t *testing.T) {
-			p := publishing(t, &protocol.PublisherOptions{Own: []any{&PublisherOptions{frequency: frequency}}})
+			p := publishingEvery(t, frequency, nil)
 			p.put(t, handbook()...)
 			examined := func(when string) {
 				t.Helper()

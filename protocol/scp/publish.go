@@ -24,8 +24,6 @@ type PublisherOptions struct {
 	FilesURL string
 	// NoChecksum omits the checksum from the metadata of collections.
 	NoChecksum bool
-
-	frequency string // set by tests; "" = as often as the site changes
 }
 
 // publisher serves these documents, below the endpoint base:
@@ -39,7 +37,8 @@ type PublisherOptions struct {
 type publisher struct {
 	listItems int
 	own       PublisherOptions
-	compact   bool // see [protocol.PublisherOptions]
+	compact   bool   // see [protocol.PublisherOptions]
+	frequency string // set by tests; "" = as often as the site changes
 
 	mu   sync.Mutex
 	last division // sections of the last view; guarded by mu

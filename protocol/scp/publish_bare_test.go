@@ -97,7 +97,7 @@ func TestNoChecksum(t *testing.T) {
 // was only replaced remains available.
 func TestWithdrawn(t *testing.T) {
 	t.Parallel()
-	p := publishing(t, &protocol.PublisherOptions{Own: []any{&PublisherOptions{frequency: daily}}})
+	p := publishingEvery(t, daily, nil)
 	p.put(t, handbook()...)
 	p.publish(t)
 	first := p.server.Current().ArtifactPaths()

@@ -90,7 +90,7 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 	if pl.sections, pl.byKey, err = p.divide(ctx, v); err != nil {
 		return nil, err
 	}
-	frequency := p.own.frequency
+	frequency := p.frequency
 	if frequency == "" {
 		if frequency, err = rhythm(ctx, v, now); err != nil {
 			return nil, err

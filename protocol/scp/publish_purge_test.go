@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/millrace/millrace/protocol"
 )
 
 // Many changes occur within one second, and the last one deletes a page. Each snapshot is
@@ -55,7 +54,7 @@ func TestGoneInTheSameSecond(t *testing.T) {
 // deleted page remain.
 func TestDeltasOfADayWithDeletions(t *testing.T) {
 	t.Parallel()
-	p := publishing(t, &protocol.PublisherOptions{Own: []any{&PublisherOptions{frequency: hourly}}})
+	p := publishingEvery(t, hourly, nil)
 	var pages []string
 	for i := range 60 {
 		pages = append(pages, fmt.Sprintf("/blog/%d", i), "text")

@@ -24,11 +24,18 @@ type published struct {
 	now    time.Time
 	site   *protocoltest.Stored
 	server *edition.Server
+
+	frequency string // declared; "" = as often as the site changes
 }
 
 func publishing(t *testing.T, o *protocol.PublisherOptions) *published {
+	return publishingEvery(t, "", o)
+}
+
+// publishingEvery is publishing with the declared update frequency of a site.
+func publishingEvery(t *testing.T, frequency string, o *protocol.PublisherOptions) *published {
 	t.Helper()
-	p := &published{now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
+	p := &published{frequency: frequency, now: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
 	dir := t.TempDir()
 	p.site = protocoltest.Open(t, store.Config{Base: "https://x.test/", Taggers: []millrace.Tagger{Protocol().Tagger}}, func() time.Time { return p.now })
 	p.server = p.another(t, o, filepath.Join(dir, "files"))
@@ -42,7 +49,9 @@ func (p *published) another(t *testing.T, o *protocol.PublisherOptions, dir stri
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = artifacts.Close() })
-	return edition.NewServer(edition.Source{Store: p.site.Store, Site: p.site, Publication: p.site.Pub}, []edition.Protocol{{Name: Name, Publisher: NewPublisher(o)}}, artifacts,
+	publisher := NewPublisher(o).(*publisher)
+	publisher.frequency = p.frequency
+	return edition.NewServer(edition.Source{Store: p.site.Store, Site: p.site, Publication: p.site.Pub}, []edition.Protocol{{Name: Name, Publisher: publisher}}, artifacts,
 		&edition.Options{Now: func() time.Time { return p.now }, Logger: slog.New(slog.DiscardHandler)})
 }
 
