@@ -33,7 +33,7 @@ func Build(ctx context.Context, source millrace.Source, dir string, o *Options) 
 		return fmt.Errorf("publish: build: %w", err)
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
-	if err := v.Build(ctx, b, &serving.BuildOptions{}); err != nil {
+	if err := v.Build(ctx, b, new(serving.BuildReport), &serving.BuildOptions{}); err != nil {
 		return fmt.Errorf("publish: build: %w", err)
 	}
 	return nil

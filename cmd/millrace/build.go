@@ -6,9 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/internal/sites"
 	"github.com/millrace/millrace/internal/static"
+	"github.com/millrace/millrace/internal/tree"
 	"github.com/millrace/millrace/mirror"
 	origins "github.com/millrace/millrace/origin/all"
 )
@@ -39,23 +38,6 @@ type buildCommand struct {
 	Bots     []string `placeholder:"FILE" help:"Files with more bots, one bot a line: token, operator, purpose (default: the built-in bots). The policy in robots.txt applies to them, too." hidden:""`
 	// RequireKey has no flag, but a configuration file that serve shares may set it.
 	RequireKey bool `hidden:""`
-}
-
-// buildReport is the report of `millrace build --json`.
-type buildReport struct {
-	Site     string        `json:"site"`
-	URL      string        `json:"url"`                 // base URL of the folder
-	As       string        `json:"as"`                  // kind of the source, such as folder
-	FilesURL string        `json:"files_url,omitempty"` // base URL of collections, if different; the files below /scp belong there
-	Out      string        `json:"out"`                 // folder that was written
-	Pages    int           `json:"pages"`
-	Skipped  []mirror.Skip `json:"skipped"` // pages of the source that were skipped
-	static.Report
-	HTML    int64               `json:"html_bytes,omitempty"` // size of the HTML of the source; absent if it is no folder
-	Host    *serving.HostReport `json:"host,omitempty"`       // what works on the host; absent after a failure
-	Seconds float64             `json:"seconds"`
-	Error   string              `json:"error,omitempty"`
-	Code    string              `json:"code,omitempty"`
 }
 
 // Run builds the folder once.
@@ -86,7 +68,7 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 	if err := c.apart(plan.kind); err != nil {
 		return err
 	}
-	r := &buildReport{URL: docs, As: plan.kind, Out: c.Out, Skipped: []mirror.Skip{}, Report: static.NewReport()}
+	r := &serving.BuildReport{URL: docs, As: plan.kind, Out: c.Out, Skipped: []mirror.Skip{}, Report: static.NewReport()}
 	if s.SCP.FilesURL != strings.TrimSuffix(docs, "/") {
 		r.FilesURL = s.SCP.FilesURL
 	}
@@ -100,7 +82,7 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		r.Error, r.Code = err.Error(), millrace.ErrorCode(err)
 	}
-	if err := p.report(r, func(w *bytes.Buffer) { printBuild(w, r, c.Verbose) }); err != nil {
+	if err := p.report(r, func(w *bytes.Buffer) { _ = r.WriteText(w, c.Verbose) }); err != nil {
 		return err
 	}
 	if err != nil {
@@ -114,36 +96,20 @@ func (c *buildCommand) apart(kind string) error {
 	if way := origins.ByName(kind); way == nil || !way.Folder {
 		return nil
 	}
-	from, to := realPath(c.Source), realPath(c.Out)
+	from, to := tree.Real(c.Source), tree.Real(c.Out)
 	switch {
 	case from == to:
 		return usageError(fmt.Sprintf("--out %s: this is the source", c.Out))
-	case exposed(from, to):
+	case tree.Exposes(from, to):
 		return usageError(fmt.Sprintf("--out %s: the folder is inside the source, and the next build would read it", c.Out))
-	case exposed(to, from):
+	case tree.Exposes(to, from):
 		return usageError(fmt.Sprintf("--out %s: the source is inside this folder", c.Out))
 	}
 	return nil
 }
 
-// realPath resolves the symbolic links in the existing part of a path.
-func realPath(name string) string {
-	abs, err := filepath.Abs(name)
-	if err != nil {
-		return name
-	}
-	for dir, rest := abs, ""; ; dir, rest = filepath.Dir(dir), filepath.Join(filepath.Base(dir), rest) {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			return filepath.Join(real, rest)
-		}
-		if filepath.Dir(dir) == dir {
-			return abs
-		}
-	}
-}
-
 // build scans the source once, publishes it, and writes the folder.
-func (c *buildCommand) build(ctx context.Context, p *process, plan *plan, r *buildReport) (err error) {
+func (c *buildCommand) build(ctx context.Context, p *process, plan *plan, r *serving.BuildReport) (err error) {
 	s, err := plan.prepare(ctx, nil, nil)
 	if err != nil {
 		return err
@@ -151,10 +117,6 @@ func (c *buildCommand) build(ctx context.Context, p *process, plan *plan, r *bui
 	o := s.source
 	defer func() { err = errors.Join(err, s.Close(), o.Store.Close()) }()
 	// Open the folder first, because reading a site may take an hour.
-	var folder fs.FS
-	if o.Files != nil {
-		folder = os.DirFS(c.Source)
-	}
 	b, err := static.Open(c.Out, r.URL, s.Gateway, &static.Options{Force: c.Force, Host: plan.host})
 	if errors.Is(err, millrace.ErrInvalid) {
 		return usageError(err.Error() + "; use --force to write to it")
@@ -165,23 +127,14 @@ func (c *buildCommand) build(ctx context.Context, p *process, plan *plan, r *bui
 	defer func() { err = errors.Join(err, b.Close()) }()
 	write := p.refreshing("writing "+c.Out, "files")
 	defer write(0, 0)
-	bo := &serving.BuildOptions{Read: func(m *mirror.Report) { r.Skipped = append(r.Skipped, m.Skipped...) }, Progress: write}
+	bo := &serving.BuildOptions{Progress: write}
 	if o.Files != nil {
 		bo.Folder = c.Source
 	}
-	err = s.Build(ctx, b, bo)
-	if now := s.Server.Current(); now != nil {
-		site := now.View.Site()
-		r.Site, r.As, r.Pages = site.Base, o.Kind, site.Pages
-	}
-	if err != nil {
+	if err = s.Build(ctx, b, r, bo); err != nil {
 		return err
 	}
 	write(0, 0)
-	r.Report = b.Report
-	if folder != nil {
-		r.HTML = htmlSize(folder)
-	}
 	defer p.progress("checking the host").End()
 	r.Host, err = serving.AskHost(ctx, b, r.URL, r.FilesURL, s.Protocols)
 	return err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/internal/static"
 )
 
@@ -34,7 +35,7 @@ func freePort(t *testing.T) string {
 }
 
 // unmet returns the rules that the host cannot meet according to a build report.
-func unmet(r *buildReport) []string {
+func unmet(r *serving.BuildReport) []string {
 	ids := []string{}
 	for _, u := range r.Host.Unmet {
 		ids = append(ids, u.Rule)

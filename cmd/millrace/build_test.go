@@ -17,15 +17,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/internal/static"
 	"github.com/millrace/millrace/internal/testkit"
 )
 
 // built runs `millrace build --json` and returns its report.
-func built(t *testing.T, src, out, base string, args ...string) buildReport {
+func built(t *testing.T, src, out, base string, args ...string) serving.BuildReport {
 	t.Helper()
 	code, text, errs := command(t, nil, append([]string{"build", src, "--out", out, "--base-url", base, "--json"}, args...)...)
-	var r buildReport
+	var r serving.BuildReport
 	if err := json.Unmarshal([]byte(text), &r); err != nil || code != 0 {
 		t.Fatalf("exit %d, %v:\n%s%s", code, err, text, errs)
 	}
@@ -323,7 +324,7 @@ func TestBuildRefusedFirst(t *testing.T) {
 	site.Close()
 	none := filepath.Join(full, "none")
 	code, out, errs := command(t, nil, append(args, none)...)
-	var r buildReport
+	var r serving.BuildReport
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 1 || r.Error == "" || r.LeftOut == nil || r.Sizes == nil {
 		t.Errorf("exit %d, %v: %s%s", code, err, out, errs)
 	}
@@ -478,7 +479,7 @@ func TestBuildNothingReadable(t *testing.T) {
 		write(t, filepath.Join(dir, name), "<!doctype html><html><head></head><body></body></html>")
 	}
 	code, out, _ := command(t, nil, "build", dir, "--out", filepath.Join(t.TempDir(), "out"), "--base-url", "https://x.example/", "--store", filepath.Join(t.TempDir(), "s.db"), "--json")
-	var r buildReport
+	var r serving.BuildReport
 	if err := json.Unmarshal([]byte(out), &r); err != nil || code != exitFailure || len(r.Skipped) != 2 || r.Error == "" {
 		t.Errorf("exit %d, %v: %s", code, err, out)
 	}

@@ -6,13 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/export"
 	"github.com/millrace/millrace/internal/replace"
+	"github.com/millrace/millrace/internal/tree"
 	"github.com/millrace/millrace/store"
 	stores "github.com/millrace/millrace/store/all"
 )
@@ -38,7 +39,7 @@ func (c *exportCommand) Run(ctx context.Context, p *process) error {
 		return usageError("--json: the report and the pages cannot both go to standard output; name a file for the pages with --out")
 	case c.Since != "" && c.Format != "jsonl":
 		return usageError("--since: changes can be exported only as jsonl; use --format jsonl")
-	case !folder && !piped && sameFile(c.Store, c.Out):
+	case !folder && !piped && ofStore(c.Out, c.Store):
 		return usageError("--out " + c.Out + ": this is the store")
 	}
 	st, err := stores.Open(ctx, c.Store, &store.Options{Logger: p.log, ReadOnly: true})
@@ -123,21 +124,7 @@ func (c *exportCommand) export(ctx context.Context, p *process, st store.Store) 
 	return r, replace.File(c.Out, write)
 }
 
-// sameFile reports whether a file is a store or one of its files.
-func sameFile(store, file string) bool {
-	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
-		a, err := os.Stat(store + suffix)
-		if err != nil {
-			a = nil
-		}
-		if b, err := os.Stat(file); err == nil && a != nil && os.SameFile(a, b) {
-			return true
-		}
-		if x, err := filepath.Abs(store + suffix); err == nil {
-			if y, err := filepath.Abs(file); err == nil && x == y {
-				return true
-			}
-		}
-	}
-	return false
+// ofStore reports whether a file is a store or one of its files.
+func ofStore(file, store string) bool {
+	return slices.Contains([]string{"", "-wal", "-shm", "-journal"}, strings.TrimPrefix(tree.Real(file), tree.Real(store)))
 }

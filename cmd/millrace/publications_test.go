@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/protocol/all"
 )
 
@@ -222,7 +223,7 @@ func TestSharedStore(t *testing.T) {
 	}
 
 	out := filepath.Join(t.TempDir(), "out")
-	build := func() (report buildReport, exit int, errs string) {
+	build := func() (report serving.BuildReport, exit int, errs string) {
 		exit, text, errs := command(t, nil, "build", s.dir, "--complete", "--out", out, "--base-url", base, "--store", s.file, "--exclude", "/a", "--json")
 		if err := json.Unmarshal([]byte(text), &report); err != nil {
 			t.Errorf("%v: %s", err, text)

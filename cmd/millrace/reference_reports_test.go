@@ -24,6 +24,7 @@ import (
 	"github.com/millrace/millrace/internal/export"
 	"github.com/millrace/millrace/internal/library"
 	"github.com/millrace/millrace/internal/report"
+	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/internal/setup"
 	"github.com/millrace/millrace/protocol/scp"
 )
@@ -38,7 +39,7 @@ type reportType struct {
 var reports = []reportType{
 	{"serve", reflect.TypeFor[serveReport](), "Printed when the first edition is published."},
 	{"ready", reflect.TypeFor[readyReport](), ""},
-	{"build", reflect.TypeFor[buildReport](), ""},
+	{"build", reflect.TypeFor[serving.BuildReport](), ""},
 	{"pull", reflect.TypeFor[agent.Report](), "A list of these, if several sites are named."},
 	{"watch", reflect.TypeFor[agent.Change](), "One a line, without `--json`."},
 	{"watch --webhook", reflect.TypeFor[agent.Message](), "The body of a request to the webhook."},

@@ -14,6 +14,7 @@ import (
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/internal/static"
+	"github.com/millrace/millrace/internal/tree"
 	"github.com/millrace/millrace/internal/webauth"
 	"github.com/millrace/millrace/store"
 )
@@ -116,7 +117,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		return nil, err
 	}
 	s.OnClose(o.close)
-	if l.out != "" && exposed(realPath(l.out), o.path) {
+	if l.out != "" && tree.Exposes(l.out, o.path) {
 		return nil, usageError("--store " + o.path + ": the store is inside the published folder, where clients could read hidden pages; move it elsewhere")
 	}
 	if l.out == "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/tree"
 	"github.com/millrace/millrace/origin"
 	"github.com/millrace/millrace/origin/all"
 	"github.com/millrace/millrace/store"
@@ -108,27 +109,10 @@ func (o *source) open(ctx context.Context, c *serveCommand, p *process) error {
 			return err
 		}
 	}
-	if folder && exposed(c.Source, o.path) {
+	if folder && tree.Exposes(c.Source, o.path) {
 		return usageError(fmt.Sprintf("--store %s: the store is inside the served folder, where clients could read hidden pages; move it elsewhere", o.path))
 	}
 	return nil
-}
-
-// exposed reports whether a file is in a folder and not hidden from its visitors.
-func exposed(dir, file string) bool {
-	var names [2]string
-	for i, name := range []string{dir, filepath.Dir(file)} {
-		abs, err := filepath.Abs(name)
-		if err != nil {
-			return false
-		}
-		if real, err := filepath.EvalSymlinks(abs); err == nil {
-			abs = real
-		}
-		names[i] = abs
-	}
-	rel, err := filepath.Rel(names[0], filepath.Join(names[1], filepath.Base(file)))
-	return err == nil && !strings.HasPrefix(rel, ".") && !strings.Contains(rel, string(filepath.Separator)+".")
 }
 
 func (o *source) openMirror(ctx context.Context, c *serveCommand, p *process) error {

@@ -27,17 +27,22 @@ type BuildOptions struct {
 	// Folder has the site's own files. If empty, the pages are elsewhere, and the build
 	// has a home page with links to the documents.
 	Folder string
-	// Read is called with the report after the source is read. May be nil.
-	Read func(*mirror.Report)
 	// Progress is called with the number of written files and of all files. May be nil.
 	Progress func(done, total int)
 }
 
-// Build reads the source once, publishes it, and writes the folder of the edition.
-func (s *Service) Build(ctx context.Context, b *static.Build, o *BuildOptions) error {
+// Build reads the source once, publishes it, and writes the folder of the edition. It adds
+// what it has read and written to the report, also after an error.
+func (s *Service) Build(ctx context.Context, b *static.Build, r *BuildReport, o *BuildOptions) error {
+	defer func() {
+		if now := s.Server.Current(); now != nil {
+			site := now.View.Site()
+			r.Site, r.As, r.Pages = site.Base, s.o.Origin.Kind, site.Pages
+		}
+	}()
 	report, err := s.once(ctx)
-	if report != nil && o.Read != nil {
-		o.Read(report)
+	if report != nil {
+		r.Skipped = append(r.Skipped, report.Skipped...)
 	}
 	if err != nil {
 		return err
@@ -45,11 +50,15 @@ func (s *Service) Build(ctx context.Context, b *static.Build, o *BuildOptions) e
 	if _, err := s.Server.Publish(ctx); err != nil {
 		return err
 	}
-	own, err := s.own(ctx, o.Folder, b)
+	own, err := s.own(ctx, o.Folder, b, r)
 	if err != nil {
 		return err
 	}
-	return s.write(ctx, own, b, o.Progress)
+	if err := s.write(ctx, own, b, o.Progress); err != nil {
+		return err
+	}
+	r.Report = b.Report
+	return nil
 }
 
 // once reads the source once, even while another process reads it continuously, because
@@ -82,8 +91,9 @@ func (s *Service) once(ctx context.Context) (report *mirror.Report, err error) {
 
 // own reserves the names of the site's own files, and returns the files. If the pages
 // are elsewhere, the only file is a home page with links to the documents. The composed
-// site-wide files are added unless they would replace those of the site's host.
-func (s *Service) own(ctx context.Context, folder string, b *static.Build) ([]static.Item, error) {
+// site-wide files are added unless they would replace those of the site's host. own counts the
+// HTML in the report.
+func (s *Service) own(ctx context.Context, folder string, b *static.Build, r *BuildReport) ([]static.Item, error) {
 	base, err := url.Parse(s.o.Config.Base)
 	if err != nil {
 		return nil, err
@@ -111,6 +121,11 @@ func (s *Service) own(ctx context.Context, folder string, b *static.Build) ([]st
 			}
 		}
 		it := static.Item{Path: e.URL, Name: e.File}
+		if ext := strings.ToLower(path.Ext(e.File)); ext == ".html" || ext == ".htm" {
+			if info, err := root.Stat(e.File); err == nil {
+				r.HTML += info.Size()
+			}
+		}
 		if strings.HasSuffix(it.Path, "/") {
 			it.Name = path.Join(path.Dir(it.Name), "index.html") // the only name that every host knows
 		}
