@@ -5,7 +5,6 @@ import (
 	"maps"
 	"testing"
 	"time"
-
 )
 
 // Many changes occur within one second, and the last one deletes a page. Each snapshot is
