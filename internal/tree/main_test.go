@@ -1,0 +1,9 @@
+package tree
+
+import (
+	"testing"
+
+	"github.com/millrace/millrace/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
