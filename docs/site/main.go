@@ -33,7 +33,7 @@ var assets embed.FS
 
 // rootPages are the pages at the root of the module that the site includes, with their places in
 // docs/.
-var rootPages = map[string]string{"ARCHITECTURE.md": "explanation/architecture.md", "CONTRIBUTING.md": "contributing.md"}
+var rootPages = map[string]string{"ARCHITECTURE.md": "explanation/architecture.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
 
 // home is the page whose lists of links are the navigation.
 const home = "index.md"

@@ -154,7 +154,7 @@ func TestPublished(t *testing.T) {
 func TestBuild(t *testing.T) {
 	t.Parallel()
 	module := fstest.MapFS{
-		"ARCHITECTURE.md": {Data: []byte("# Architecture")}, "CONTRIBUTING.md": {Data: []byte("# Contributing")}, "LICENSE": {},
+		"ARCHITECTURE.md": {Data: []byte("# Architecture")}, "CONTRIBUTING.md": {Data: []byte("# Contributing")}, "SECURITY.md": {Data: []byte("# Security")}, "LICENSE": {},
 		"docs/index.md": {Data: []byte("# Home\n\n## Pages\n\n- [One](guides/one.md)\n")}, "docs/guides/one.md": {Data: []byte("# One\n\nThe *first* paragraph, [the license](../../LICENSE), [a part](../index.md#pages).\n")},
 	}
 	out := t.TempDir()
