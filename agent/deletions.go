@@ -81,7 +81,7 @@ type deletions struct {
 	w       *ways
 	name    string // name of the other way
 	primary string // protocol of the primary source
-	reader  protocol.DeletionReader
+	read    func(ctx context.Context, since millrace.Cursor, from time.Time) iter.Seq2[millrace.Change, error]
 	record  deletionsRecord
 	way     *Way // row of the report; nil = deletions were not requested
 }
@@ -96,11 +96,10 @@ func (s *sitePull) deletions(ctx context.Context, w *ways, primary, name string)
 	if !ok {
 		return nil, fmt.Errorf("%w: unknown protocol %q", millrace.ErrInvalid, name)
 	}
-	reader, ok := s.policy.reader(proto).(protocol.DeletionReader)
-	if !ok {
+	if proto.Deletions == nil {
 		return nil, nil //nolint:nilnil // no way reports deletions
 	}
-	d := &deletions{sitePull: s, w: w, name: name, primary: primary, reader: reader}
+	d := &deletions{sitePull: s, w: w, name: name, primary: primary, read: s.policy.deletions(proto)}
 	var err error
 	d.record, err = d.stored().Load(ctx)
 	return d, err
@@ -194,7 +193,7 @@ const manyGone = 100_000
 func (d *deletions) ask(ctx context.Context, from string, rep *mirror.Report) (int, error) {
 	var urls []string
 	var next *millrace.Checkpoint
-	for c, err := range d.reader.Deletions(ctx, d.record.Cursor, d.record.Owed) {
+	for c, err := range d.read(ctx, d.record.Cursor, d.record.Owed) {
 		switch {
 		case isSkip(err):
 		case err != nil:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"net/url"
 	"slices"
@@ -99,6 +100,13 @@ func (g *policyEnforcer) reader(proto protocol.Protocol) millrace.Source {
 		g.readers[proto.Name] = r
 	}
 	return r
+}
+
+// deletions returns the function of a protocol that reads the deleted pages of the site.
+func (g *policyEnforcer) deletions(proto protocol.Protocol) func(context.Context, millrace.Cursor, time.Time) iter.Seq2[millrace.Change, error] {
+	return func(ctx context.Context, since millrace.Cursor, from time.Time) iter.Seq2[millrace.Change, error] {
+		return proto.Deletions(ctx, g.client.HTTP(), g.root.String(), &g.options, since, from)
+	}
 }
 
 // undeleting returns a reader of a protocol that does not need to report deletions, because

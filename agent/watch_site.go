@@ -247,22 +247,21 @@ func (w *watch) listen(ctx context.Context, s *watchedSite) {
 		return
 	}
 	for _, proto := range w.a.protocols() {
-		// The client has its own queues and no MaxBytes, because its request stays open.
-		client := fetch.New(w.a.clientOptions(w.a.robots()))
-		src := proto.NewReader(client.HTTP(), s.root, &protocol.ReaderOptions{Key: w.a.o.Key, Note: func(n protocol.Note) {
-			w.a.o.Logger.Debug("violation", "rule", n.Rule, "url", n.URL, "text", n.Text)
-		}})
-		notifier, ok := src.(protocol.ChangeNotifier)
-		if !ok {
+		if proto.Notify == nil {
 			continue
 		}
+		// The client has its own queues and no MaxBytes, because its request stays open.
+		client := fetch.New(w.a.clientOptions(w.a.robots()))
+		o := &protocol.ReaderOptions{Key: w.a.o.Key, Note: func(n protocol.Note) {
+			w.a.o.Logger.Debug("violation", "rule", n.Rule, "url", n.URL, "text", n.Text)
+		}}
 		inner, stop := context.WithCancel(ctx)
 		e := &listener{stop: stop, ended: make(chan struct{}), client: client, name: proto.Name}
 		s.listener = e
 		go func() {
 			defer close(e.ended)
 			defer client.CloseIdleConnections()
-			err := notifier.Notify(inner, s.lastEvent(), s.hint)
+			err := proto.Notify(inner, client.HTTP(), s.root, o, s.lastEvent(), s.hint)
 			if inner.Err() != nil {
 				return
 			}

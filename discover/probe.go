@@ -290,9 +290,7 @@ func (l *prober) way(ctx context.Context, proto protocol.Protocol, offer *protoc
 	w := &Way{Protocol: proto.Name, Label: proto.Label, Offer: offer, Allowed: true}
 	switch {
 	case err == nil:
-		if offer.Deletes && offer.Named > 0 { // files list all pages instead
-			_, w.Deletions = proto.NewReader(l.client, l.site.URL, l.readerOptions()).(protocol.DeletionReader)
-		}
+		w.Deletions = offer.Deletes && offer.Named > 0 && proto.Deletions != nil // files list all pages instead
 		return w
 	case errors.Is(err, millrace.ErrNotFound):
 		return nil

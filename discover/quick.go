@@ -90,7 +90,7 @@ func (l *prober) confirmQuick(ctx context.Context) bool {
 // deletionWays returns the other protocols that report deletions.
 func (l *prober) deletionWays(ctx context.Context, not string) (ways []Way) {
 	for _, proto := range l.Protocols {
-		if proto.Name == not || proto.Probe == nil || !readsDeletions(proto, l.site.URL) {
+		if proto.Name == not || proto.Probe == nil || proto.Deletions == nil {
 			continue
 		}
 		offer, err := proto.Probe(ctx, l.client, l.site.URL, l.readerOptions())
@@ -99,12 +99,6 @@ func (l *prober) deletionWays(ctx context.Context, not string) (ways []Way) {
 		}
 	}
 	return ways
-}
-
-// readsDeletions reports whether a protocol's reader is a [protocol.DeletionReader].
-func readsDeletions(proto protocol.Protocol, site string) bool {
-	_, ok := proto.NewReader(nil, site, nil).(protocol.DeletionReader)
-	return ok
 }
 
 // complete reports whether a way has all fields of all pages that it names.
@@ -135,7 +129,7 @@ func (s *SiteReport) Short(protocols []protocol.Protocol) *SiteReport {
 		site := *s
 		site.Ways, site.Quick = []Way{*w}, true
 		for _, other := range protocols {
-			if o := s.Way(other.Name); w.silent() && o != nil && o != w && readsDeletions(other, s.URL) {
+			if o := s.Way(other.Name); w.silent() && o != nil && o != w && other.Deletions != nil {
 				site.Ways = append(site.Ways, *o)
 			}
 		}

@@ -93,8 +93,7 @@ type Way struct {
 	Label    string `json:"label,omitempty"` // name of the protocol for people; if empty, Protocol
 	// Offer is nil if the way brings no page. Reason says why.
 	Offer *protocol.Offer `json:"offer,omitempty"`
-	// Deletions reports whether the protocol's reader is a
-	// [protocol.DeletionReader].
+	// Deletions reports whether the protocol reports deleted pages without the others.
 	Deletions bool   `json:"deletions,omitempty"`
 	Allowed   bool   `json:"allowed"`          // robots.txt and the policies allow the purpose
 	Reason    string `json:"reason,omitempty"` // why the way is not allowed, or the error

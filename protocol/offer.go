@@ -21,7 +21,7 @@ type Offer struct {
 	Moved Cost // a refresh when something has changed, except the changed pages
 	Each  Cost // added to Moved for each changed page
 	// Named is the number of bytes of Each that name the page: each changed page adds them to
-	// Moved for a [DeletionReader].
+	// Moved for [Protocol.Deletions].
 	Named int64
 
 	// Basis describes what the estimates are based on, such as "the list, and 3 of its 1,200

@@ -4,6 +4,7 @@ package protocol
 
 import (
 	"context"
+	"iter"
 	"net/http"
 	"time"
 
@@ -75,6 +76,38 @@ type Protocol struct {
 	// While a site is probed, the client caches responses, so protocols that request the same
 	// URL fetch it once.
 	Probe func(ctx context.Context, client *http.Client, endpoint string, o *ReaderOptions) (*Offer, error)
+	// Deletions yields the deleted pages of a site without its other pages, as Deletes with
+	// absolute URLs; nil = the protocol does not report them. Its first parameters are those of
+	// NewReader. It ends with one checkpoint, whose cursor the next call takes. It skips deleted
+	// pages that exist again, and reports pages of other sites as a Note. If it fails, discard
+	// what it yielded.
+	//
+	// Call it after reading the primary source, which may list pages that are already deleted.
+	// from is the oldest state that this reading has reported: the Time of its checkpoints, or
+	// its start if they have none; zero if it has reported nothing. Without a cursor,
+	// Deletions starts at from, less a margin for clock differences; if from is zero, it
+	// starts now. With a cursor, it starts there, or at from if that is earlier.
+	//
+	// If nothing has changed, it takes one small request or a 304. The first call in 24 hours
+	// also looks for the endpoint again. If pages have changed, the response also lists the
+	// changed pages.
+	//
+	// [millrace.ErrConflict]: the site no longer has all deletions since the cursor. Read the
+	// primary source completely, then call Deletions without a cursor.
+	// [errors.ErrUnsupported]: the site does not report deletions.
+	Deletions func(ctx context.Context, client *http.Client, endpoint string, o *ReaderOptions, since millrace.Cursor, from time.Time) iter.Seq2[millrace.Change, error]
+	// Notify calls changed whenever a site reports a change, until ctx ends, and returns the
+	// context's error; nil = the protocol has no event stream. Its first parameters are those
+	// of NewReader. A report is a hint; read the site to find the changes. position is the
+	// argument of an earlier call of changed: Notify also reports the events since then. If
+	// position is empty, Notify calls changed once as soon as the stream is open. Calls do not
+	// overlap; changed must return at once.
+	//
+	// Notify reconnects with growing delays and continues at its position.
+	// [millrace.ErrNotFound]: the site has no events; [millrace.ErrForbidden]: the site
+	// refuses them to this client; [millrace.ErrInvalid]: they cannot be parsed.
+	// ErrUnavailable does not end it.
+	Notify func(ctx context.Context, client *http.Client, endpoint string, o *ReaderOptions, position string, changed func(position string)) error
 	// Rules are the specification's requirements as checks.
 	Rules func() []check.Rule
 }
@@ -142,7 +175,7 @@ type ReaderOptions struct {
 	// the list names, with one more request per document. A page that links elsewhere is
 	// ErrInvalid. Only TCT draft-00 uses it, because only its pages link to their documents.
 	Handshake bool
-	// Deletions reports that another [DeletionReader] reports deleted pages, so the reader
+	// Deletions reports that another protocol's Deletions reports deleted pages, so the reader
 	// fetches nothing only to find them.
 	Deletions bool
 	Now       func() time.Time // clock; nil = time.Now

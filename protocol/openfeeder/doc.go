@@ -83,8 +83,8 @@
 //
 // # Deletions alone
 //
-// The reader is also a [protocol.DeletionReader], for callers that read the pages another way,
-// which does not report deletions. The server must answer since with tombstones and declare
+// [protocol.Protocol.Deletions] is for callers that read the pages another way, which does not
+// report deletions. The server must answer since with tombstones and declare
 // it: by sync_token in its index, by deleted_tracking: true, or by an earlier tombstone. A
 // check costs one reply, which lists each changed page; the reader requests no page. A server
 // that sends deleted_tracking: false, a 410, or 1,000 tombstones at once has lost some

@@ -1,7 +1,10 @@
 package openfeeder
 
 import (
+	"context"
+	"iter"
 	"net/http"
+	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/protocol"
@@ -33,7 +36,18 @@ func Protocol() protocol.Protocol {
 		Probe:        probe,
 		NewPublisher: NewPublisher,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
-			return NewReader(client, endpoint, &ReaderOptions{ReaderOptions: kit.Value(o)})
+			return remote(client, endpoint, o)
+		},
+		Deletions: func(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions, since millrace.Cursor, from time.Time) iter.Seq2[millrace.Change, error] {
+			return remote(client, endpoint, o).Deletions(ctx, since, from)
+		},
+		Notify: func(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions, position string, changed func(string)) error {
+			return remote(client, endpoint, o).Notify(ctx, position, changed)
 		},
 	}
+}
+
+// remote returns a reader with the options of any protocol.
+func remote(client *http.Client, endpoint string, o *protocol.ReaderOptions) *reader {
+	return newReader(client, endpoint, &ReaderOptions{ReaderOptions: kit.Value(o)})
 }

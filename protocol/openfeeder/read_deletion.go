@@ -11,11 +11,8 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/kit"
 )
-
-var _ protocol.DeletionReader = (*reader)(nil)
 
 const (
 	// skew is the tolerated difference of two clocks.
@@ -25,7 +22,7 @@ const (
 	maxGone = 100_000
 )
 
-// Deletions implements [protocol.DeletionReader]. A site reports deletions if its index has a
+// Deletions implements [protocol.Protocol.Deletions]. A site reports deletions if its index has a
 // token, if it declares so, or if it has reported one. A static feed does not.
 func (r *reader) Deletions(ctx context.Context, since millrace.Cursor, from time.Time) iter.Seq2[millrace.Change, error] {
 	return kit.Stream(func(y kit.Yield) error {

@@ -20,7 +20,7 @@ import (
 // gonePages returns the deletions that a reader reports, in short form, and the final cursor.
 func gonePages(t *testing.T, src millrace.Source, since millrace.Cursor, from time.Time) (urls []string, cursor millrace.Cursor, err error) {
 	t.Helper()
-	for c, err := range src.(protocol.DeletionReader).Deletions(t.Context(), since, from) {
+	for c, err := range src.(*reader).Deletions(t.Context(), since, from) {
 		switch {
 		case err != nil:
 			return urls, "", err

@@ -17,11 +17,8 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
-	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/kit"
 )
-
-var _ protocol.ChangeNotifier = (*reader)(nil)
 
 // Limits of an event stream. A connection that sends more is closed and opened again, because
 // the data of events is not used.
@@ -45,7 +42,7 @@ const (
 var errMuted = fmt.Errorf("the site has ended its event stream: %w", millrace.ErrNotFound)
 
 // Notify listens to the site's events, which the discovery document names. See
-// [protocol.ChangeNotifier]; places are event IDs.
+// [protocol.Protocol.Notify]; places are event IDs.
 func (r *reader) Notify(ctx context.Context, place string, notify func(place string)) error {
 	if r.Err != nil {
 		return r.Err

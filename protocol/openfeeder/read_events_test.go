@@ -65,7 +65,7 @@ func (s *eventSite) wake(t *testing.T, place string, long time.Duration) (notifi
 	r := NewReader(client.HTTP(), "http://site.example/", &ReaderOptions{ReaderOptions: protocol.ReaderOptions{}})
 	ctx, cancel := context.WithTimeout(t.Context(), long)
 	defer cancel()
-	err = r.(protocol.ChangeNotifier).Notify(ctx, place, func(place string) { notified = append(notified, place) })
+	err = r.(*reader).Notify(ctx, place, func(place string) { notified = append(notified, place) })
 	client.CloseIdleConnections()
 	_ = srv.Close()
 	synctest.Wait() // waits for connections that are still being opened
