@@ -42,7 +42,7 @@ func (b *bench) dashboard(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = v.visit(ctx, st.(store.Usage), 100_000)
+	_, err = v.visit(ctx, st.Usage(), 100_000)
 	if err = errors.Join(err, st.Close()); err != nil {
 		return err
 	}

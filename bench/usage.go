@@ -150,11 +150,11 @@ func (b *bench) usageSize(ctx context.Context, batch int, hourly bool) error {
 		for j := range events {
 			events[j] = v.event(after)
 		}
-		if err := st.(store.Usage).Record(ctx, benchSite, events); err != nil {
+		if err := st.Usage().Record(ctx, benchSite, events); err != nil {
 			return err
 		}
 		if hourly && v.now.Sub(tidied) >= time.Hour {
-			if err := st.(store.Usage).Tidy(ctx, store.Lease{}, benchSite, time.Time{}, time.Time{}); err != nil {
+			if err := st.Usage().Tidy(ctx, store.Lease{}, benchSite, time.Time{}, time.Time{}); err != nil {
 				return err
 			}
 			tidied = v.now
@@ -196,17 +196,17 @@ func (b *bench) usageYear(ctx context.Context) error {
 		for j := range events {
 			events[j] = v.event(86400 * time.Second / daily)
 		}
-		if err := st.(store.Usage).Record(ctx, benchSite, events); err != nil {
+		if err := st.Usage().Record(ctx, benchSite, events); err != nil {
 			return err
 		}
 		if i%5 == 4 {
-			if err := st.(store.Usage).Tidy(ctx, store.Lease{}, benchSite, v.now.Add(-time.Hour), v.now.AddDate(0, 0, -30)); err != nil {
+			if err := st.Usage().Tidy(ctx, store.Lease{}, benchSite, v.now.Add(-time.Hour), v.now.AddDate(0, 0, -30)); err != nil {
 				return err
 			}
 		}
 	}
 	began, sums := time.Now(), 0
-	for _, err := range st.(store.Usage).Sums(ctx, benchSite, store.SumQuery{Per: store.Day}) {
+	for _, err := range st.Usage().Sums(ctx, benchSite, store.SumQuery{Per: store.Day}) {
 		if err != nil {
 			return err
 		}
@@ -214,7 +214,7 @@ func (b *bench) usageYear(ctx context.Context) error {
 	}
 	took := time.Since(began)
 	began = time.Now()
-	if _, err := st.(store.Usage).Top(ctx, benchSite, store.TopPages, time.Time{}, time.Time{}, 20); err != nil {
+	if _, err := st.Usage().Top(ctx, benchSite, store.TopPages, time.Time{}, time.Time{}, 20); err != nil {
 		return err
 	}
 	top := time.Since(began)
@@ -247,7 +247,7 @@ func (b *bench) usageRead(ctx context.Context, n int) error {
 		return err
 	}
 	defer func() { _ = st.Close() }()
-	spent, err := v.visit(ctx, st.(store.Usage), n)
+	spent, err := v.visit(ctx, st.Usage(), n)
 	if err != nil {
 		return err
 	}
@@ -262,19 +262,19 @@ func (b *bench) usageRead(ctx context.Context, n int) error {
 			if per == store.Hour {
 				from = v.now.AddDate(0, 0, -1)
 			}
-			for _, err := range st.(store.Usage).Sums(ctx, benchSite, store.SumQuery{Per: per, From: from}) {
+			for _, err := range st.Usage().Sums(ctx, benchSite, store.SumQuery{Per: per, From: from}) {
 				if err != nil {
 					return err
 				}
 			}
 		}
 		for _, of := range []store.Topic{store.TopPages, store.TopQueries, store.TopMissing} {
-			if _, err := st.(store.Usage).Top(ctx, benchSite, of, since, time.Time{}, 10); err != nil {
+			if _, err := st.Usage().Top(ctx, benchSite, of, since, time.Time{}, 10); err != nil {
 				return err
 			}
 		}
 		failed := store.EventQuery{Newest: true, Outcomes: []store.Outcome{store.Missing}, Limit: 50}
-		for _, err := range st.(store.Usage).Events(ctx, benchSite, failed) {
+		for _, err := range st.Usage().Events(ctx, benchSite, failed) {
 			if err != nil {
 				return err
 			}

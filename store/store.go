@@ -15,8 +15,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Store stores sites. All methods are safe for concurrent use, also by several processes. An
-// engine that can store the requests of machines also implements [Usage].
+// Store stores sites. All methods are safe for concurrent use, also by several processes.
 type Store interface {
 	// Sites yields the names of all sites that have ever had a page, in order.
 	Sites(ctx context.Context) iter.Seq2[string, error]
@@ -42,6 +41,8 @@ type Store interface {
 	Keys() Keys
 	// Costs returns the costs of the mirrors.
 	Costs() Costs
+	// Usage returns the requests of machines.
+	Usage() Usage
 	// Close closes the store. Everything opened from it then returns errors.
 	Close() error
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/millrace/millrace/internal/analytics"
 	"github.com/millrace/millrace/internal/webhook"
-	"github.com/millrace/millrace/store"
 )
 
 // exporting holds the flags for the export of events.
@@ -60,8 +59,7 @@ func (c *exporting) targets() ([]*analytics.Target, []webhook.Secret, error) {
 func (s *service) exporters() (out []*analytics.Exporter, err error) {
 	c, st := s.c, s.source.Store
 	targets, secrets, err := c.targets()
-	usage, ok := st.(store.Usage)
-	if err != nil || !ok {
+	if err != nil {
 		return nil, err
 	}
 	counts := map[string]int{}
@@ -73,7 +71,7 @@ func (s *service) exporters() (out []*analytics.Exporter, err error) {
 		// Each exporter has its own queue, so it does not wait for the others.
 		client := c.poster(s.p)
 		s.OnClose(func() error { client.CloseIdleConnections(); return nil })
-		e, err := analytics.NewExporter(usage, st.State(), s.source.Name, t, client.HTTP(), &analytics.ExporterOptions{
+		e, err := analytics.NewExporter(st.Usage(), st.State(), s.source.Name, t, client.HTTP(), &analytics.ExporterOptions{
 			Name: name, Leases: st.Leases(), Base: s.source.Base, Secrets: secrets,
 			UserAgent: cmp.Or(c.UserAgent, analytics.NeutralName+"/"+buildVersion()), Logger: s.p.log,
 		})

@@ -28,7 +28,7 @@ func eventsIn(t *testing.T, file string) (out []store.Event) {
 	if err != nil || len(names) != 1 {
 		t.Fatal(names, err)
 	}
-	for e, err := range st.(store.Usage).Events(t.Context(), names[0], store.EventQuery{}) {
+	for e, err := range st.Usage().Events(t.Context(), names[0], store.EventQuery{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,10 +32,7 @@ const unusualSpan = 7 * 24 * time.Hour
 
 // served returns the reports on the sites of a store that machines requested.
 func (o *Options) served(ctx context.Context, st store.Store) ([]*Served, error) {
-	usage, ok := st.(store.Usage)
-	if !ok {
-		return nil, nil
-	}
+	usage := st.Usage()
 	names, err := ingest.SiteNames(ctx, st)
 	if err != nil {
 		return nil, err

@@ -109,8 +109,8 @@ func (s *Service) Open(ctx context.Context, o *Options) error {
 		o.Edition.Search = s.index.View
 		s.tasks = append(s.tasks, s.updateIndex, s.fitIndex)
 	}
-	if usage, ok := o.Origin.Store.(store.Usage); ok && o.Events != nil {
-		events := *o.Events
+	if o.Events != nil {
+		usage, events := o.Origin.Store.Usage(), *o.Events
 		events.HTMLSizes, events.Leases, events.Logger = o.Site, o.Origin.Store.Leases(), s.log
 		s.Usage, s.Recorder = usage, analytics.New(usage, o.Origin.Name, &events)
 	}

@@ -31,8 +31,6 @@ type Store struct {
 	values  map[[2]string][]byte // values of State, by namespace and key
 }
 
-var _ store.Usage = (*Store)(nil)
-
 // New returns an empty store. o may be nil.
 func New(o *store.Options) *Store {
 	return &Store{options: record.Options(o), sites: make(map[string]*siteData), values: make(map[[2]string][]byte)}
@@ -146,6 +144,9 @@ func (s *Store) Keys() store.Keys { return record.Keys{State: s.State(), Now: s.
 
 // Costs implements [store.Store].
 func (s *Store) Costs() store.Costs { return record.Costs{State: s.State(), Now: s.now} }
+
+// Usage implements [store.Store].
+func (s *Store) Usage() store.Usage { return s }
 
 type values struct{ *Store }
 

@@ -48,10 +48,7 @@ type Store struct {
 	texts  atomic.Pointer[usageTexts] // nil = absent, or in use by a Record
 }
 
-var (
-	_ store.Store = (*Store)(nil)
-	_ store.Usage = (*Store)(nil)
-)
+var _ store.Store = (*Store)(nil)
 
 // Open opens the store in a file, or creates it with access for the owner only. The folder
 // must exist. If the file is not a store, is damaged or has another version, Open returns

@@ -34,6 +34,9 @@ func (s *Store) Keys() store.Keys { return record.Keys{State: s.State(), Now: s.
 // Costs implements [store.Store].
 func (s *Store) Costs() store.Costs { return record.Costs{State: s.State(), Now: s.now} }
 
+// Usage implements [store.Store].
+func (s *Store) Usage() store.Usage { return s }
+
 // Value implements [store.State].
 func (s stateValues) Value(ctx context.Context, namespace, key string) (value []byte, err error) {
 	err = s.store.read.row(ctx, stateValue, []any{namespace, key}, &value)

@@ -34,8 +34,7 @@ type testCase struct {
 	run  func(t *testing.T, f *fixture)
 }
 
-// Run runs the suite with a new store for each test case. It skips the cases about usage if
-// the engine's stores do not implement [store.Usage].
+// Run runs the suite with a new store for each test case.
 func Run(t *testing.T, e Engine) {
 	parts := []struct {
 		name  string
@@ -55,9 +54,6 @@ func Run(t *testing.T, e Engine) {
 	}
 	for _, part := range parts {
 		t.Run(part.name, func(t *testing.T) {
-			if _, ok := newFixture(t, e).store.(store.Usage); part.name == "usage" && !ok {
-				t.Skip("the engine stores no usage")
-			}
 			for _, c := range part.cases {
 				t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) {
 					t.Parallel()
@@ -83,7 +79,7 @@ type fixture struct {
 	name   string       // name of the site
 	config store.Config // configuration of pub
 	store  store.Store
-	usage  store.Usage // the store; nil if it does not implement Usage
+	usage  store.Usage // of the store
 	site   store.Site
 	pub    store.Publication
 	ofSite bool // head returns the view of the site
@@ -139,7 +135,7 @@ func (f *fixture) open() {
 	f.Helper()
 	if f.store == nil {
 		f.store = f.engine.Open(f.T, f.place, f.clock)
-		f.usage, _ = f.store.(store.Usage)
+		f.usage = f.store.Usage()
 	}
 	f.site = f.openSite(f.name, base)
 	f.pub = f.publication(f.config)
