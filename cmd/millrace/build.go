@@ -43,7 +43,7 @@ type buildCommand struct {
 // Run builds the folder once.
 func (c *buildCommand) Run(ctx context.Context, p *process) error {
 	start := time.Now()
-	p.limitMemory()
+	p.memory().Limit()
 	s := &serveCommand{
 		common: c.common, remote: c.remote, crawling: c.crawling, correcting: c.correcting, publishing: c.publishing,
 		accessFlags: accessFlags{gatekeeping: gatekeeping{knownBots: knownBots{Bots: c.Bots}}}, fronting: fronting{Place: sites.Standalone, HeadElements: true}, metering: metering{Metrics: []string{"off"}}, agents: agents{NoMCP: true},

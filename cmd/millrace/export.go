@@ -29,7 +29,7 @@ type exportCommand struct {
 
 // Run exports the pages of a store.
 func (c *exportCommand) Run(ctx context.Context, p *process) error {
-	p.limitMemory()
+	p.memory().Limit()
 	folder := c.Format == "markdown" || c.Format == "parquet"
 	piped := c.Out == "" || c.Out == "-"
 	switch {

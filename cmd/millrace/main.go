@@ -24,6 +24,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/config"
+	"github.com/millrace/millrace/internal/daemon"
 	"github.com/millrace/millrace/internal/static"
 	"github.com/millrace/millrace/internal/terminal"
 	origins "github.com/millrace/millrace/origin/all"
@@ -39,7 +40,7 @@ const (
 func main() {
 	log.SetOutput(io.Discard) // net/http logs text from clients to this logger
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	p := &process{lookup: os.LookupEnv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, hangups: hangups}
+	p := &process{lookup: os.LookupEnv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, hangups: daemon.Hangups}
 	code := p.run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)
@@ -318,6 +319,17 @@ func (p *process) report(v any, text func(w *bytes.Buffer)) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
+}
+
+// memory configures the garbage collector.
+func (p *process) memory() daemon.Memory { return daemon.Memory{Env: p.lookup} }
+
+// notify sends the state of the service to its manager.
+func (p *process) notify(lines ...string) {
+	socket, _ := p.lookup("NOTIFY_SOCKET")
+	if err := daemon.Notify(socket, lines...); err != nil {
+		p.log.Warn("notify service manager failed", "path", socket, "err", err)
+	}
 }
 
 // oneOrAll returns the only element of a list, or the list.

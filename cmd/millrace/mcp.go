@@ -38,7 +38,7 @@ type mcpReport struct {
 
 // Run serves until the client closes its end or the context ends.
 func (c *mcpCommand) Run(ctx context.Context, p *process) (err error) {
-	p.limitMemory()
+	p.memory().Limit()
 	if c.JSON && c.Listen == "" {
 		return usageError("--json: only valid with --listen; without it, standard output carries the protocol")
 	}

@@ -93,7 +93,7 @@ func (c *pullCommand) open(ctx context.Context, p *process, o *agent.Options) (s
 
 // Run pulls every site. A failure does not stop the others.
 func (c *pullCommand) Run(ctx context.Context, p *process) error {
-	p.limitMemory()
+	p.memory().Limit()
 	if err := c.prepare(p); err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func (c *reportCommand) logs(ctx context.Context, p *process, since time.Time) (
 	if c.Since != "" {
 		o.Since = since
 	}
-	p.saveMemory()
+	p.memory().Save()
 	r := report.NewLogReport(o)
 	s := &accesslog.Scanner{Parser: accesslog.Parser{Unit: map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond}[c.Unit]}}
 	var damaged []string

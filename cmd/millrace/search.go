@@ -27,7 +27,7 @@ const mostHits = 1000
 
 // Run updates the index, and searches.
 func (c *searchCommand) Run(ctx context.Context, p *process) error {
-	p.limitMemory()
+	p.memory().Limit()
 	// Do not retry while a user waits. The next search embeds the missing passages.
 	embedder, err := c.embedder(-1)
 	if err != nil {

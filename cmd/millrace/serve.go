@@ -58,7 +58,7 @@ type serveReport struct {
 // Run serves until its context ends.
 func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	start := time.Now()
-	p.limitMemory()
+	p.memory().Limit()
 	p.reloads = make(chan chan<- error)
 	asked, deaf := p.asked()
 	defer deaf()

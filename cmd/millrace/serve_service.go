@@ -165,7 +165,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if l.out == "" {
 		so.Index = path
 	}
-	g := &gateway.Options{Access: access.Options{Streams: p.listening()}, RobotsLines: c.robotsLines()}
+	g := &gateway.Options{Access: access.Options{Streams: p.memory().Streams()}, RobotsLines: c.robotsLines()}
 	g.Elements = l.out != "" && !static.SendsLinks(l.host)
 	if so.Push, err = s.pusher(ctx, g); err != nil {
 		return nil, err

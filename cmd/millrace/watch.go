@@ -42,7 +42,7 @@ const (
 
 // Run watches until its context ends.
 func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
-	p.limitMemory()
+	p.memory().Limit()
 	if err := c.prepare(p); err != nil {
 		return err
 	}

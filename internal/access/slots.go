@@ -3,7 +3,6 @@ package access
 import (
 	"cmp"
 	"net/http"
-	"runtime/debug"
 	"sync"
 
 	"github.com/millrace/millrace"
@@ -119,29 +118,5 @@ func (s *Slots) count(c Client, n int) {
 	}
 	if s.changed != nil {
 		s.changed(s.open)
-	}
-}
-
-// Numbers of streams at which Collect makes the garbage collector eager, and lazy again.
-const (
-	manyStreams  = 256
-	fewerStreams = 128
-	eagerPercent = 100 // GOGC while eager
-)
-
-// Collect returns an [Options.Streams] that makes a lazy garbage collector eager while many
-// streams are open. lazy is the normal GOGC. Each stream allocates about 25 kB, and a lazy
-// collector would accumulate several times as much.
-func Collect(lazy int) func(open int) {
-	eager := false
-	return func(open int) {
-		switch {
-		case !eager && open >= manyStreams:
-			eager = true
-			debug.SetGCPercent(min(lazy, eagerPercent))
-		case eager && open < fewerStreams:
-			eager = false
-			debug.SetGCPercent(lazy)
-		}
 	}
 }

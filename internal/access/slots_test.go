@@ -3,7 +3,6 @@ package access
 import (
 	"errors"
 	"net/netip"
-	"runtime/debug"
 	"testing"
 )
 
@@ -43,38 +42,5 @@ func TestStreams(t *testing.T) {
 	}
 	if s.open != 0 || len(s.each) != 0 {
 		t.Errorf("%d open, of %v", s.open, s.each)
-	}
-}
-
-// The collector is eager while many streams are open.
-func TestCollect(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	percent := func() int {
-		n := debug.SetGCPercent(400)
-		debug.SetGCPercent(n)
-		return n
-	}
-	s := NewSlots(0, Collect(400))
-	var ends []func()
-	for n := range 300 {
-		end, err := s.Enter(Client{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ends = append(ends, end)
-		if n == 254 && percent() != 400 {
-			t.Errorf("%d with few", percent())
-		}
-	}
-	if percent() != 100 {
-		t.Errorf("%d with many", percent())
-	}
-	for n, end := range ends {
-		if end(); n == 150 && percent() != 100 {
-			t.Errorf("%d with fewer", percent())
-		}
-	}
-	if percent() != 400 {
-		t.Errorf("%d with none", percent())
 	}
 }

@@ -84,7 +84,7 @@ _millrace() {
 		'keys revoke') words=' --json --quiet --log-level --config --as --store' ;;
 		'keys sign') words=' --json --quiet --log-level --config' ;;
 		'keys password') words=' --json --quiet --log-level --config' ;;
-		'keys directory') words=' --json --quiet --log-level --config --out --base-url --holds' ;;
+		'keys directory') words=' --json --quiet --log-level --config --out --base-url' ;;
 		'scp') words='inspect verify cat ' ;;
 		'scp inspect') words=' --json --quiet --log-level --config --allow-private --delay --contact' ;;
 		'scp verify') words=' --json --quiet --log-level --config --allow-private --delay --contact' ;;

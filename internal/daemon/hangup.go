@@ -1,4 +1,4 @@
-package main
+package daemon
 
 import (
 	"os"
@@ -6,9 +6,9 @@ import (
 	"syscall"
 )
 
-// hangups delivers SIGHUP. If the terminal of the server closes, the next SIGHUP ends the
-// process, as usual.
-func hangups() (signals <-chan os.Signal, stop func()) {
+// Hangups delivers SIGHUP until stop is called. If the terminal of the process closes, the next
+// SIGHUP closes signals instead, and the process should end.
+func Hangups() (signals <-chan os.Signal, stop func()) {
 	watched := !signal.Ignored(syscall.SIGHUP) && atTerminal() // nohup ignores the signal
 	c, out, stopped := make(chan os.Signal, 1), make(chan os.Signal), make(chan struct{})
 	signal.Notify(c, syscall.SIGHUP)

@@ -1,0 +1,69 @@
+package daemon
+
+import "runtime/debug"
+
+// softLimit is the soft limit of the Go heap in bytes: the cache of bodies, the memory of a few
+// requests, and the same amount of garbage. It does not include the caches of the store.
+const softLimit = 98 << 20
+
+// Values of GOGC.
+const (
+	lazy   = 400 // while the heap is far below the limit
+	eager  = 100 // while many streams are open
+	saving = 50  // where memory matters more than time
+)
+
+// Numbers of streams at which the garbage collector becomes eager, and lazy again. Each stream
+// allocates about 25 kB, and a lazy collector would accumulate several times as much.
+const (
+	manyStreams  = 256
+	fewerStreams = 128
+)
+
+// Memory configures the garbage collector, unless GOGC or GOMEMLIMIT of the environment do.
+type Memory struct {
+	Env func(name string) (string, bool)
+}
+
+// Limit makes the garbage collector run rarely far from the limit, and often near it.
+func (m Memory) Limit() {
+	if !m.given() {
+		debug.SetGCPercent(lazy)
+		debug.SetMemoryLimit(softLimit)
+	}
+}
+
+// Save makes the garbage collector run often, for work whose memory is bounded and whose garbage
+// is not.
+func (m Memory) Save() {
+	if !m.given() {
+		debug.SetGCPercent(saving)
+	}
+}
+
+// Streams returns a function that gets the number of open streams, and makes the garbage
+// collector eager while there are many. Calls must not overlap. It returns nil if the
+// environment configures the collector.
+func (m Memory) Streams() func(open int) {
+	if m.given() {
+		return nil
+	}
+	many := false
+	return func(open int) {
+		switch {
+		case !many && open >= manyStreams:
+			many = true
+			debug.SetGCPercent(eager)
+		case many && open < fewerStreams:
+			many = false
+			debug.SetGCPercent(lazy)
+		}
+	}
+}
+
+// given reports whether the environment configures the garbage collector.
+func (m Memory) given() bool {
+	_, percent := m.Env("GOGC")
+	_, limit := m.Env("GOMEMLIMIT")
+	return percent || limit
+}
