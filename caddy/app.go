@@ -1,0 +1,179 @@
+package caddy
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+)
+
+func init() { caddy.RegisterModule(new(App)) }
+
+const appID = "millrace"
+
+// App starts the publications of all handlers of a configuration. It needs no configuration.
+type App struct {
+	ctx      caddy.Context
+	handlers []*Handler
+}
+
+// CaddyModule implements [caddy.Module].
+func (*App) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: appID, New: func() caddy.Module { return new(App) }}
+}
+
+// Provision implements [caddy.Provisioner].
+func (a *App) Provision(ctx caddy.Context) error {
+	a.ctx = ctx
+	return nil
+}
+
+// Start attaches each handler to a publication: to the one that the previous configuration runs, if
+// it has the same site, source and store, else to a new one.
+func (a *App) Start() error {
+	app, err := a.ctx.App("http")
+	if err != nil {
+		return err
+	}
+	places := placesOf(app.(*caddyhttp.App))
+	for _, h := range a.handlers {
+		at, ok := places[h]
+		if !ok {
+			return errors.New("millrace: the directive is in no route of a site")
+		}
+		if err := h.start(at); err != nil {
+			return fmt.Errorf("millrace: %w", err)
+		}
+	}
+	return nil
+}
+
+// Stop implements [caddy.App]. The next configuration may keep the publications, so Cleanup ends
+// them.
+func (*App) Stop() error { return nil }
+
+// Cleanup detaches the handlers.
+func (a *App) Cleanup() error {
+	var all []error
+	for _, h := range a.handlers {
+		if h.site != nil {
+			all = append(all, h.site.detach(h))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// place is where a handler is in the configuration.
+type place struct {
+	server *caddyhttp.Server
+	scheme string
+	name   string // first host of the routes that lead to the handler; "" = any
+	host   string // name with the port, unless that is the default
+}
+
+// base returns the URL of the site at a place, or an error if its hosts are not known.
+func (p *place) base() (string, error) {
+	if p.name == "" {
+		return "", errors.New("the site has no host name; set base_url")
+	}
+	return p.scheme + "://" + p.host + "/", nil
+}
+
+// placesOf returns the places of the handlers in an app.
+func placesOf(app *caddyhttp.App) map[*Handler]*place {
+	found := make(map[*Handler]*place)
+	for _, srv := range app.Servers {
+		at := &place{server: srv, scheme: "http"}
+		if len(srv.TLSConnPolicies) > 0 {
+			at.scheme = "https"
+		}
+		f := finder{named: srv.NamedRoutes, found: found, invoked: make(map[string]bool)}
+		f.routes(srv.Routes, at, portOf(srv, at.scheme))
+	}
+	return found
+}
+
+// portOf returns the port of a server with a colon, or "" for the default port of the scheme.
+func portOf(srv *caddyhttp.Server, scheme string) string {
+	for _, l := range srv.Listen {
+		if addr, err := caddy.ParseNetworkAddress(l); err == nil && addr.StartPort > 0 {
+			if addr.StartPort == 80 && scheme == "http" || addr.StartPort == 443 && scheme == "https" {
+				return ""
+			}
+			return fmt.Sprintf(":%d", addr.StartPort)
+		}
+	}
+	return ""
+}
+
+// finder finds the handlers of a server.
+type finder struct {
+	named   map[string]*caddyhttp.Route
+	invoked map[string]bool
+	found   map[*Handler]*place
+}
+
+// routes finds the handlers in a list of routes.
+func (f *finder) routes(list caddyhttp.RouteList, at *place, port string) {
+	for _, r := range list {
+		here := at
+		for _, name := range hostsOf(&r) {
+			if !strings.ContainsAny(name, "*{") {
+				inner := *at
+				inner.name, inner.host = name, name+port
+				if strings.Contains(name, ":") && net.ParseIP(name) != nil {
+					inner.host = "[" + name + "]" + port
+				}
+				here = &inner
+				break
+			}
+		}
+		f.handlers(r.Handlers, here, port)
+	}
+}
+
+// handlers finds the handlers among those of a route.
+func (f *finder) handlers(list []caddyhttp.MiddlewareHandler, at *place, port string) {
+	for _, m := range list {
+		switch m := m.(type) {
+		case *Handler:
+			if f.found[m] == nil {
+				f.found[m] = at
+			}
+		case *caddyhttp.Subroute:
+			f.routes(m.Routes, at, port)
+		case *caddyhttp.Invoke:
+			if r := f.named[m.Name]; r != nil && !f.invoked[m.Name] {
+				f.invoked[m.Name] = true
+				f.handlers(r.Handlers, at, port)
+			}
+		}
+	}
+}
+
+// hostsOf returns the hosts that a route matches.
+func hostsOf(r *caddyhttp.Route) (names []string) {
+	for _, set := range r.MatcherSets {
+		for _, m := range set {
+			switch m := m.(type) {
+			case caddyhttp.MatchHost:
+				names = append(names, m...)
+			case *caddyhttp.MatchHost:
+				names = append(names, *m...)
+			}
+		}
+	}
+	return names
+}
+
+// Interface guards.
+var (
+	_ caddy.App                   = (*App)(nil)
+	_ caddy.Provisioner           = (*App)(nil)
+	_ caddy.CleanerUpper          = (*App)(nil)
+	_ caddy.Provisioner           = (*Handler)(nil)
+	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
+)

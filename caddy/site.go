@@ -1,0 +1,290 @@
+package caddy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
+	artifactdir "github.com/millrace/millrace/artifact/dir"
+	"github.com/millrace/millrace/origin/folder"
+	"github.com/millrace/millrace/publish"
+	"github.com/millrace/millrace/store"
+	stores "github.com/millrace/millrace/store/all"
+)
+
+// Publications and stores survive the reload of the configuration.
+var (
+	sites  = caddy.NewUsagePool() // *site by siteKey
+	opened = caddy.NewUsagePool() // *openStore by file
+)
+
+// siteKey identifies a publication. Other values of a handler may change while it runs.
+type siteKey struct{ base, source, store string }
+
+// site is the publication of a site. The handlers of several configurations can be attached to it;
+// the options and the routes of the newest one apply.
+type site struct {
+	siteKey
+	log    *slog.Logger
+	files  *openStore
+	src    millrace.Source
+	server atomic.Pointer[publish.Server] // nil = not opened yet
+	wake   chan struct{}                  // the newest handler may be another one
+	stop   context.CancelFunc
+	done   chan struct{}
+
+	mu       sync.Mutex
+	attached []*Handler
+}
+
+// openStore is a store with its artifacts.
+type openStore struct {
+	store.Store
+	artifacts artifact.Store
+	close     func() error
+}
+
+// Destruct implements [caddy.Destructor].
+func (s *openStore) Destruct() error { return errors.Join(s.close(), s.Close()) }
+
+// open opens the store at a file, with the folder of its artifacts.
+func open(file string) (caddy.Destructor, error) {
+	s := &openStore{close: func() error { return nil }}
+	if file != stores.Memory {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			return nil, err
+		}
+		artifacts, err := artifactdir.Open(file + "-files")
+		if err != nil {
+			return nil, err
+		}
+		s.artifacts, s.close = artifacts, artifacts.Close
+	}
+	var err error
+	if s.Store, err = stores.Open(context.Background(), file, nil); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	return s, nil
+}
+
+// start attaches the handler to the publication of its site.
+func (h *Handler) start(at *place) error {
+	base, err := at.base()
+	if h.BaseURL != "" {
+		base, err = h.BaseURL, nil
+	}
+	if err != nil {
+		return err
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		return err
+	}
+	if at.name == "" {
+		at.name, at.host = u.Hostname(), u.Host
+	}
+	h.place = at
+	key := siteKey{base, h.Source, h.Store}
+	if key.source == "" {
+		key.source = at.source(u.Path)
+	}
+	if key.store == "" {
+		name := strings.NewReplacer("/", "_", ":", "_").Replace(strings.Trim(u.Host+u.Path, "/"))
+		key.store = filepath.Join(caddy.AppDataDir(), "millrace", name+".db")
+	}
+	s, _, err := sites.LoadOrNew(key, func() (caddy.Destructor, error) { return newSite(key) })
+	if err != nil {
+		return err
+	}
+	h.site = s.(*site)
+	h.site.attach(h)
+	return nil
+}
+
+// source returns the folder of a site that file_server serves, or "site".
+func (p *place) source(path string) string {
+	var root string
+	p.ask(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, cmp.Or(path, "/"), nil), &root)
+	if root != "" {
+		if _, err := os.Stat(filepath.Join(root, "index.html")); err == nil {
+			return root
+		}
+	}
+	return fromSite
+}
+
+// newSite returns a running publication without handlers.
+func newSite(key siteKey) (_ *site, err error) {
+	s := &site{siteKey: key, log: newLog(key.base), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	if key.source == fromSite {
+		s.src = publish.Handler(http.HandlerFunc(s.visit))
+	} else if s.src, err = folder.New(key.source, &folder.Options{Base: key.base, Logger: s.log}); err != nil {
+		return nil, err
+	}
+	files, _, err := opened.LoadOrNew(key.store, func() (caddy.Destructor, error) { return open(key.store) })
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("store %s: %w", key.store, err), s.closeSource())
+	}
+	s.files = files.(*openStore)
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	go s.run(ctx)
+	return s, nil
+}
+
+func (s *site) closeSource() error {
+	if c, ok := s.src.(interface{ Close() error }); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// Destruct ends the publication.
+func (s *site) Destruct() error {
+	s.stop()
+	<-s.done
+	var err error
+	if server := s.server.Load(); server != nil {
+		err = server.Close()
+	}
+	_, failed := opened.Delete(s.siteKey.store)
+	return errors.Join(err, s.closeSource(), failed)
+}
+
+// attach makes a handler the newest one.
+func (s *site) attach(h *Handler) {
+	s.mu.Lock()
+	s.attached = append(s.attached, h)
+	s.mu.Unlock()
+	s.notify()
+}
+
+// detach removes a handler. If its configuration could not be started, the previous one is the
+// newest again.
+func (s *site) detach(h *Handler) error {
+	s.mu.Lock()
+	last := s.attached[len(s.attached)-1] == h
+	s.attached = slices.DeleteFunc(s.attached, func(o *Handler) bool { return o == h })
+	s.mu.Unlock()
+	if last {
+		s.notify()
+	}
+	_, err := sites.Delete(s.siteKey)
+	return err
+}
+
+func (s *site) notify() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// newest returns the newest handler; nil = none.
+func (s *site) newest() *Handler {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.attached) == 0 {
+		return nil
+	}
+	return s.attached[len(s.attached)-1]
+}
+
+// Pauses after a failure.
+const (
+	firstRetry = 2 * time.Second
+	lastRetry  = time.Minute
+)
+
+// run publishes with the options of the newest handler until the context ends. After a failure, it
+// tries again.
+func (s *site) run(ctx context.Context) {
+	defer close(s.done)
+	var applied string // options of the publication
+	retry := firstRetry
+	for ctx.Err() == nil {
+		var pause <-chan time.Time
+		switch h := s.newest(); {
+		case h == nil:
+		case h.print() == applied: // the routes of the site may be other ones
+			s.server.Load().Changed()
+		default:
+			if err := s.apply(ctx, h); err == nil {
+				applied, retry = h.print(), firstRetry
+				break
+			} else if ctx.Err() == nil && s.newest() == h {
+				s.log.Warn("site cannot be published; trying again", "err", err)
+				pause, retry = time.After(retry), min(2*retry, lastRetry)
+				break
+			}
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-s.wake:
+		case <-pause:
+		}
+	}
+}
+
+// apply publishes with the options of a handler, until there is a newer handler with others. It
+// returns when there is an edition.
+func (s *site) apply(ctx context.Context, h *Handler) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- s.publish(ctx, h) }()
+	again := false
+	for {
+		select {
+		case err := <-done:
+			if again {
+				s.notify()
+			}
+			return err
+		case <-s.wake:
+			again = true // the routes of the site may be other ones
+			if now := s.newest(); now == nil || now.print() != h.print() {
+				s.notify() // for run
+				cancel()
+				return <-done
+			}
+		}
+	}
+}
+
+// publish opens the publication, or changes its options.
+func (s *site) publish(ctx context.Context, h *Handler) error {
+	o := h.options()
+	o.Next, o.Public, o.Logger = http.HandlerFunc(s.pass), http.HandlerFunc(s.visit), s.log
+	o.Store, o.Artifacts = s.files.Store, s.files.artifacts
+	if server := s.server.Load(); server != nil {
+		return server.Reload(ctx, o)
+	}
+	server, err := publish.New(ctx, s.src, o)
+	if err != nil {
+		return err
+	}
+	s.server.Store(server)
+	if err := server.Ready(ctx); err != nil {
+		return err
+	}
+	s.log.Info("site is published", "url", s.base, "source", s.source)
+	return nil
+}
