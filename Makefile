@@ -10,7 +10,7 @@ CONCURRENT = ./agent ./artifact/... ./discover ./internal/access ./internal/anal
 	./internal/push ./internal/schedule ./internal/simulation ./internal/watch ./internal/webhook ./mirror ./publish
 TOGETHER = Reload|SharedStore|Follows|WhileServing|PullWaits|TakeTurns|^TestWatch|^TestPush|^TestMCPOfServe|^TestEvents|^TestDashboard
 # The packages that have tests over programs from outside the module.
-REAL = $(sort $(dir $(shell grep -rl --include='*_test.go' '^func TestReal' --exclude-dir=bench .)))
+REAL = $(sort $(dir $(shell grep -rl --include='*_test.go' '^func TestReal' --exclude-dir=bench --exclude-dir=caddy .)))
 FUZZTIME = 5s
 VULNDB = https://vuln.go.dev
 
@@ -21,10 +21,12 @@ check: test test-real race lint
 test:
 	go test ./...
 	cd bench && go vet ./... && go test ./...
+	cd caddy && go vet ./... && go test ./...
 
 # With MILLRACE_TEST_REQUIRE=1, what is not installed fails; testdata/real/*.sh say what each needs.
 test-real:
 	MILLRACE_TEST_REAL=1 go test -vet=off -count 1 -run '^TestReal' $(REAL)
+	cd caddy && MILLRACE_TEST_REAL=1 go test -vet=off -count 1 -run '^TestReal' .
 
 race:
 	$(RACE) -short $(CONCURRENT)
@@ -42,6 +44,7 @@ soak:
 lint:
 	go run $(GOLANGCI) run ./...
 	cd bench && go run $(GOLANGCI) run ./...
+	cd caddy && go run $(GOLANGCI) run ./...
 
 # Each fuzz target for a few seconds: enough to see that it still runs.
 fuzz:

@@ -48,6 +48,17 @@ func (a *App) Start() error {
 			return fmt.Errorf("millrace: %w", err)
 		}
 	}
+	// Handlers for http and https, for example, can share a publication.
+	registered := make(map[*site]bool)
+	for _, h := range a.handlers {
+		if registered[h.site] {
+			continue
+		}
+		registered[h.site] = true
+		if err := h.site.register(a.ctx.GetMetricsRegistry()); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

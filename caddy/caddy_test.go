@@ -1,13 +1,14 @@
 package caddy_test
 
 import (
-	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,7 +53,7 @@ func freePort(t testing.TB) string {
 	return port
 }
 
-const globals = "{\n\tadmin off\n\tpersist_config off\n\tskip_install_trust\n\tlog {\n\t\tlevel WARN\n\t}\n\tmetrics\n}\n"
+const globals = "{\n\tadmin off\n\tpersist_config off\n\tskip_install_trust\n\tlog {\n\t\tlevel ERROR\n\t}\n\tmetrics\n\tservers {\n\t\ttrusted_proxies static 127.0.0.1/32 ::1/128\n\t}\n}\n"
 
 // load runs a Caddyfile in this process, in place of the previous one.
 func load(t testing.TB, caddyfile string) error {
@@ -86,7 +87,11 @@ func folder(t testing.TB, pages map[string]string) string {
 		if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
 			t.Fatal(err)
 		}
-		page := fmt.Sprintf("<!doctype html><html lang=en><head><title>About %s</title></head><body><main><h1>About %[1]s</h1><p>%s</p></main></body></html>\n", path, text)
+		page := fmt.Sprintf("<!doctype html><html lang=en><head><title>About %s</title></head><body><main><h1>About %[1]s</h1><p>%s</p>", path, text)
+		for _, to := range slices.Sorted(maps.Keys(pages)) {
+			page += fmt.Sprintf("<a href=\"/%s\">%[1]s</a> ", to)
+		}
+		page += "</main></body></html>\n"
 		if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -165,5 +170,3 @@ func TestFileServer(t *testing.T) {
 	}
 	eventually(t, base+"/llms.txt", "/race.html", "")
 }
-
-var _ = context.Background

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
@@ -165,7 +166,7 @@ func (h *Handler) print() string {
 func (h *Handler) options() *publish.Options {
 	o := &publish.Options{BaseURL: h.site.base, Title: h.Title, Contact: h.Contact, Also: h.Also, Policy: h.Policy.policy()}
 	if h.Exclude != nil {
-		o.Visibility.Exclude = append(h.Exclude, millrace.DefaultExclude...)
+		o.Visibility.Exclude = slices.Concat(h.Exclude, millrace.DefaultExclude)
 	}
 	return o
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -108,7 +109,7 @@ func (h *Handler) start(at *place) error {
 		name := strings.NewReplacer("/", "_", ":", "_").Replace(strings.Trim(u.Host+u.Path, "/"))
 		key.store = filepath.Join(caddy.AppDataDir(), "millrace", name+".db")
 	}
-	s, _, err := sites.LoadOrNew(key, func() (caddy.Destructor, error) { return newSite(key) })
+	s, _, err := sites.LoadOrNew(key, func() (caddy.Destructor, error) { return newSite(key), nil })
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,8 @@ func (h *Handler) start(at *place) error {
 // source returns the folder of a site that file_server serves, or "site".
 func (p *place) source(path string) string {
 	var root string
-	p.ask(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, cmp.Or(path, "/"), nil), &root)
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, cmp.Or(path, "/"), http.NoBody)
+	p.ask(httptest.NewRecorder(), r, &root)
 	if root != "" {
 		if _, err := os.Stat(filepath.Join(root, "index.html")); err == nil {
 			return root
@@ -130,27 +132,31 @@ func (p *place) source(path string) string {
 }
 
 // newSite returns a running publication without handlers.
-func newSite(key siteKey) (_ *site, err error) {
+func newSite(key siteKey) *site {
 	s := &site{siteKey: key, log: newLog(key.base), wake: make(chan struct{}, 1), done: make(chan struct{})}
-	if key.source == fromSite {
-		s.src = publish.Handler(http.HandlerFunc(s.visit))
-	} else if s.src, err = folder.New(key.source, &folder.Options{Base: key.base, Logger: s.log}); err != nil {
-		return nil, err
-	}
-	files, _, err := opened.LoadOrNew(key.store, func() (caddy.Destructor, error) { return open(key.store) })
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("store %s: %w", key.store, err), s.closeSource())
-	}
-	s.files = files.(*openStore)
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	go s.run(ctx)
-	return s, nil
+	return s
 }
 
-func (s *site) closeSource() error {
-	if c, ok := s.src.(interface{ Close() error }); ok {
-		return c.Close()
+// open opens the source and the store.
+func (s *site) open() error {
+	if s.src == nil && s.source == fromSite {
+		s.src = publish.Handler(http.HandlerFunc(s.visit))
+	} else if s.src == nil {
+		f, err := folder.New(s.source, &folder.Options{Base: s.base, Logger: s.log})
+		if err != nil {
+			return err
+		}
+		s.src = f
+	}
+	if s.files == nil {
+		files, _, err := opened.LoadOrNew(s.siteKey.store, func() (caddy.Destructor, error) { return open(s.siteKey.store) })
+		if err != nil {
+			return fmt.Errorf("store %s: %w", s.siteKey.store, err)
+		}
+		s.files = files.(*openStore)
 	}
 	return nil
 }
@@ -159,12 +165,18 @@ func (s *site) closeSource() error {
 func (s *site) Destruct() error {
 	s.stop()
 	<-s.done
-	var err error
+	var all []error
 	if server := s.server.Load(); server != nil {
-		err = server.Close()
+		all = append(all, server.Close())
 	}
-	_, failed := opened.Delete(s.siteKey.store)
-	return errors.Join(err, s.closeSource(), failed)
+	if s.files != nil {
+		_, err := opened.Delete(s.siteKey.store)
+		all = append(all, err)
+	}
+	if c, ok := s.src.(io.Closer); ok {
+		all = append(all, c.Close())
+	}
+	return errors.Join(all...)
 }
 
 // attach makes a handler the newest one.
@@ -271,6 +283,9 @@ func (s *site) apply(ctx context.Context, h *Handler) error {
 
 // publish opens the publication, or changes its options.
 func (s *site) publish(ctx context.Context, h *Handler) error {
+	if err := s.open(); err != nil {
+		return err
+	}
 	o := h.options()
 	o.Next, o.Public, o.Logger = http.HandlerFunc(s.pass), http.HandlerFunc(s.visit), s.log
 	o.Store, o.Artifacts = s.files.Store, s.files.artifacts

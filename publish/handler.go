@@ -124,12 +124,11 @@ func (s *Server) connect(ctx context.Context, origin *ingest.Origin, site store.
 		v.OnClose(closer)
 	}
 	var recheck func(ctx context.Context)
-	restrict := func() {}
+	limit := func() {}
 	if o.Public != nil {
-		var p *publicOnly
-		restrict = func() { p = newPublicOnly(origin, site, o.Public) }
-		restrict()
-		if err := p.check(ctx); err != nil {
+		p := newPublicOnly(origin, site, o.Public)
+		limit = p.limit
+		if err := errors.Join(p.load(ctx), p.check(ctx)); err != nil {
 			return err
 		}
 		recheck = func(ctx context.Context) {
@@ -145,7 +144,7 @@ func (s *Server) connect(ctx context.Context, origin *ingest.Origin, site store.
 			found := fallback(err)
 			if found {
 				origin.Watch = watch
-				restrict()
+				limit()
 			}
 			return found
 		}

@@ -101,6 +101,29 @@ func TestHandler(t *testing.T) {
 	}
 }
 
+// Metrics count requests for documents, and the paths of the site's own metrics and health stay its
+// own.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	own := &website{pages: map[string]string{"/": "All mills.", "/metrics": "Metrics of the site.", "/healthz": "The site is well."}}
+	s := start(t, publish.Handler(own), &publish.Options{BaseURL: "https://shop.example/", Next: own})
+	get(t, s, "/llms.txt")
+	var b strings.Builder
+	if err := s.WriteMetrics(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`outcome="sent",protocol="web"} 1`, "millrace_edition_pages 3", "millrace_source_scan_failed 0"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %s in:\n%s", want, b.String())
+		}
+	}
+	for path, want := range map[string]string{"/metrics": "Metrics of the site.", "/healthz": "The site is well."} {
+		if _, body := get(t, s, path); !strings.Contains(body, want) {
+			t.Errorf("%s: %s", path, body)
+		}
+	}
+}
+
 // The pages of a folder are published only if the site serves them to the public, also those
 // that were public in an earlier run.
 func TestPublicFolder(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,21 +16,61 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/serving"
+	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/store"
 )
 
 // publicOnly is a source without the pages that a site does not serve to the public.
 type publicOnly struct {
-	millrace.Source
 	visitor visitor
 	origin  *ingest.Origin
 	site    store.Site
-	direct  bool        // the source reads each page at its own address, so its pages are public
-	again   atomic.Bool // the next listing is complete
 
-	mu   sync.Mutex
-	seen map[string]string // versions of public pages by the source's names
+	mu      sync.Mutex
+	source  millrace.Source
+	direct  bool              // the source reads each page at its own address, so its pages are public
+	seen    map[string]string // versions of public pages by the source's names
+	private map[string]bool   // the source's names of other pages, which may become public
+	unsaved bool
+}
+
+// maxPrivate is the maximum number of pages that are remembered because they are not public.
+const maxPrivate = 10_000
+
+// memory returns the stored names of pages that are not public.
+func (p *publicOnly) memory() state.JSON[[]string] {
+	return state.JSON[[]string]{State: p.origin.Store.State(), Namespace: p.origin.Name, Key: "not public"}
+}
+
+// load loads the names of pages that are not public.
+func (p *publicOnly) load(ctx context.Context) error {
+	names, err := p.memory().Load(ctx)
+	for _, name := range names {
+		p.private[name] = true
+	}
+	return err
+}
+
+// save stores the names of pages that are not public.
+func (p *publicOnly) save(ctx context.Context) error {
+	p.mu.Lock()
+	names, unsaved := slices.Sorted(maps.Keys(p.private)), p.unsaved
+	p.unsaved = false
+	p.mu.Unlock()
+	if !unsaved {
+		return nil
+	}
+	return p.memory().Save(ctx, names)
+}
+
+// forbid remembers that a page is not public.
+func (p *publicOnly) forbid(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if delete(p.seen, name); !p.private[name] && len(p.private) < maxPrivate {
+		p.private[name], p.unsaved = true, true
+	}
 }
 
 var errPrivate = fmt.Errorf("%w: the site does not serve the page to the public", millrace.ErrForbidden)
@@ -55,15 +96,16 @@ func (p *publicOnly) public(ctx context.Context, name string) error {
 
 // Changes yields the changes of public pages. Of other pages, it deletes the known ones.
 func (p *publicOnly) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
-	if p.again.Swap(false) {
-		since = ""
-	}
 	return func(yield func(millrace.Change, error) bool) {
-		for c, err := range p.Source.Changes(ctx, since) {
-			if err != nil && ctx.Err() == nil && !isSkip(err) {
-				p.again.Store(true)
+		source, direct := p.now()
+		for c, err := range source.Changes(ctx, since) {
+			if skip, ok := errors.AsType[*millrace.SkipError](err); ok && errors.Is(skip.Err, millrace.ErrForbidden) {
+				p.forbid(skip.URL)
 			}
-			if err != nil || c.Kind != millrace.Put || p.direct || p.checked(c.Ref) {
+			if c.Kind == millrace.KindCheckpoint && err == nil {
+				err = p.save(ctx)
+			}
+			if err != nil || c.Kind != millrace.Put || direct || p.checked(c.Ref) {
 				if !yield(c, err) {
 					return
 				}
@@ -79,6 +121,7 @@ func (p *publicOnly) Changes(ctx context.Context, since millrace.Cursor) iter.Se
 			}
 			skip := &millrace.SkipError{URL: c.URL, Err: why}
 			if skip.Absent = errors.Is(why, errPrivate); skip.Absent {
+				p.forbid(c.URL)
 				known, err := p.known(ctx, c.URL)
 				if err != nil {
 					yield(millrace.Change{}, err)
@@ -97,8 +140,9 @@ func (p *publicOnly) Changes(ctx context.Context, since millrace.Cursor) iter.Se
 
 // Page returns a page that is public.
 func (p *publicOnly) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
-	page, err := p.Source.Page(ctx, have)
-	if (err == nil || errors.Is(err, millrace.ErrUnmodified)) && !p.direct {
+	source, direct := p.now()
+	page, err := source.Page(ctx, have)
+	if (err == nil || errors.Is(err, millrace.ErrUnmodified)) && !direct {
 		if why := p.public(ctx, have.URL); errors.Is(why, errPrivate) {
 			return nil, fmt.Errorf("%w: %w", millrace.ErrNotFound, why)
 		} else if why != nil {
@@ -106,11 +150,6 @@ func (p *publicOnly) Page(ctx context.Context, have millrace.Ref) (*millrace.Pag
 		}
 	}
 	return page, err
-}
-
-func isSkip(err error) bool {
-	_, ok := errors.AsType[*millrace.SkipError](err)
-	return ok
 }
 
 // checked reports whether this version of a page is public.
@@ -123,10 +162,11 @@ func (p *publicOnly) checked(ref millrace.Ref) bool {
 func (p *publicOnly) remember(ref millrace.Ref) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.seen == nil {
-		p.seen = make(map[string]string)
-	}
 	p.seen[ref.URL] = ref.Version
+	if p.private[ref.URL] {
+		delete(p.private, ref.URL)
+		p.unsaved = true
+	}
 }
 
 // known reports whether the store has a page of the source.
@@ -140,8 +180,8 @@ func (p *publicOnly) known(ctx context.Context, name string) (bool, error) {
 // checkers is the number of pages that are checked at a time.
 const checkers = 4
 
-// check deletes the stored pages that the site does not serve to the public now. The next listing
-// is complete, because other pages may have become public.
+// check deletes the stored pages that the site does not serve to the public now, and reads those
+// that have become public.
 func (p *publicOnly) check(ctx context.Context) error {
 	var refs []millrace.Ref
 	for ref, err := range p.site.KnownRefs(ctx, p.origin.From) {
@@ -150,38 +190,57 @@ func (p *publicOnly) check(ctx context.Context) error {
 		}
 		refs = append(refs, ref)
 	}
+	known := len(refs)
+	source, _ := p.now()
 	p.mu.Lock()
-	p.seen = nil
+	clear(p.seen)
+	for name := range p.private {
+		refs = append(refs, millrace.Ref{URL: name})
+	}
 	p.mu.Unlock()
-	private := make([]bool, len(refs))
+	results := make([]error, len(refs))
 	var turns sync.WaitGroup
 	var at atomic.Int64
 	for range checkers {
 		turns.Go(func() {
 			for i := int(at.Add(1)) - 1; i < len(refs) && ctx.Err() == nil; i = int(at.Add(1)) - 1 {
-				switch err := p.public(ctx, refs[i].URL); {
-				case err == nil:
-					p.remember(refs[i])
-				case errors.Is(err, errPrivate):
-					private[i] = true
-				}
+				results[i] = p.public(ctx, refs[i].URL)
 			}
 		})
 	}
 	turns.Wait()
-	p.again.Store(true)
-	var gone []string
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	var gone, found []string
 	for i, ref := range refs {
-		if private[i] {
+		switch is := results[i] == nil; {
+		case is && i < known:
+			p.remember(ref)
+		case is:
+			found = append(found, ref.URL)
+		case i < known && errors.Is(results[i], errPrivate):
+			p.forbid(ref.URL)
 			gone = append(gone, ref.URL)
 		}
 	}
 	for urls := range slices.Chunk(gone, 1000) {
-		if _, err := mirror.Update(ctx, p.origin.From, p.Source, p.site, urls, true, nil); err != nil {
+		if _, err := mirror.Update(ctx, p.origin.From, source, p.site, urls, true, nil); err != nil {
 			return err
 		}
 	}
-	return ctx.Err()
+	if len(found) > 0 {
+		report, err := mirror.Update(ctx, p.origin.From, source, p.site, found, false, nil)
+		if err != nil {
+			return err
+		}
+		for _, name := range found {
+			if !slices.ContainsFunc(report.Skipped, func(s mirror.Skip) bool { return s.URL == name }) {
+				p.remember(millrace.Ref{URL: name})
+			}
+		}
+	}
+	return p.save(ctx)
 }
 
 // newPublicOnly limits an origin to the pages that h serves to the public.
@@ -190,9 +249,24 @@ func newPublicOnly(o *ingest.Origin, site store.Site, h http.Handler) *publicOnl
 	if err != nil {
 		panic("publish: base is not canonical: " + err.Error())
 	}
-	p := &publicOnly{Source: o.Source, visitor: visitor{h, at}, origin: o, site: site, direct: o.Kind == "crawl"}
-	o.Source = p
+	p := &publicOnly{visitor: visitor{h, at}, origin: o, site: site, seen: make(map[string]string), private: make(map[string]bool)}
+	p.limit()
 	return p
+}
+
+// limit limits the current source of the origin.
+func (p *publicOnly) limit() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.source, p.direct = p.origin.Source, p.origin.Kind == "crawl"
+	p.origin.Source = p
+}
+
+// now returns the limited source.
+func (p *publicOnly) now() (source millrace.Source, direct bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.source, p.direct
 }
 
 // republish publishes the site of an earlier run, because its last edition may have pages that are

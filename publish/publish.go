@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -89,6 +90,7 @@ type Server struct {
 	source millrace.Source
 	log    *slog.Logger
 	dir    string // folder of the search index
+	counts *gateway.Metrics
 	server *serving.Server
 	wake   chan struct{} // the source may have changed
 	named  chan []string // pages that have changed
@@ -117,7 +119,7 @@ func newServer(ctx context.Context, source millrace.Source, o *Options, static b
 	if o == nil {
 		o = new(Options)
 	}
-	s := &Server{source: source, log: o.Logger, o: *o, wake: make(chan struct{}, 1), named: make(chan []string, 16)}
+	s := &Server{source: source, log: o.Logger, o: *o, counts: gateway.NewMetrics(), wake: make(chan struct{}, 1), named: make(chan []string, 16)}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -212,8 +214,8 @@ func (s *Server) prepare(ctx context.Context, o *Options, static bool) (_ *servi
 		}
 	}
 	return v, v.Answer(&gateway.Options{
-		Elements: static && s.silent(base),
-		Origin:   next, Access: access.Options{Keys: o.Store.Keys(), Rate: o.Rate, Proxies: o.Proxies, Bots: table},
+		Elements: static && s.silent(base), Metrics: s.counts,
+		Origin: next, Access: access.Options{Keys: o.Store.Keys(), Rate: o.Rate, Proxies: o.Proxies, Bots: table},
 	})
 }
 
@@ -262,6 +264,11 @@ func (s *Server) Ready(ctx context.Context) error {
 	}
 	return nil
 }
+
+// WriteMetrics writes metrics in the text format of Prometheus: counts of requests, and the state
+// of the edition and of its source. Without Options.Next, clients in private networks also get
+// them at /metrics.
+func (s *Server) WriteMetrics(w io.Writer) error { return s.server.Now().Gateway.WriteMetrics(w) }
 
 // Changed reports that the pages with the given URLs are new, changed or deleted. The server
 // reads them soon. Without URLs, it reads the whole source again.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"io"
 	"maps"
 	"net/http"
 	"net/netip"
@@ -136,6 +137,21 @@ func (m *Metrics) write(x *exposition) {
 	}
 }
 
+// WriteMetrics writes the metrics of the site, without those of the process, in the text format of
+// Prometheus. Options.Metrics must be set.
+func (g *Gateway) WriteMetrics(w io.Writer) error {
+	_, err := g.exposition().WriteTo(w)
+	return err
+}
+
+// exposition returns the metrics of the site.
+func (g *Gateway) exposition() *exposition {
+	x := new(exposition)
+	g.o.Metrics.write(x)
+	g.writeState(x)
+	return x
+}
+
 // writeState adds the current state of the gateway.
 func (g *Gateway) writeState(x *exposition) {
 	now := time.Now()
@@ -204,7 +220,7 @@ func (g *Gateway) writeState(x *exposition) {
 // metrics serves the metrics to clients that may read them. For others, the path
 // belongs to the site.
 func (g *Gateway) metrics(w *response, r *http.Request) (bool, error) {
-	if g.o.Metrics == nil || r.URL.Path != metricsPath || r.Method != http.MethodGet && r.Method != http.MethodHead || !w.near() {
+	if g.o.Metrics == nil || g.front != nil && g.front.InProcess() || r.URL.Path != metricsPath || r.Method != http.MethodGet && r.Method != http.MethodHead || !w.near() {
 		return false, nil
 	}
 	w.silent = true
@@ -213,11 +229,9 @@ func (g *Gateway) metrics(w *response, r *http.Request) (bool, error) {
 	h.Set("X-Robots-Tag", "noindex, nofollow")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-	var x exposition
-	g.o.Metrics.write(&x)
-	g.writeState(&x)
-	metrics.WriteProcessMetrics(&x)
-	metrics.WriteFDMetrics(&x)
+	x := g.exposition()
+	metrics.WriteProcessMetrics(x)
+	metrics.WriteFDMetrics(x)
 	_, err := x.WriteTo(w)
 	return true, err
 }

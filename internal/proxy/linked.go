@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -24,7 +25,9 @@ type linked struct {
 	without func(h http.Header)
 	adds    *additions // nil = find was not called yet
 	in      *injector
-	again   *recoding // recoding of a page of the site's server; nil = none
+	joined  *bufio.Writer // joins the pieces of in; nil = they are sent as they are
+	join    bool          // what is around this server decides by the first piece
+	again   *recoding     // recoding of a page of the site's server; nil = none
 	wrote   bool
 }
 
@@ -116,6 +119,10 @@ func (lw *linked) change(h http.Header, status int) {
 		return
 	}
 	lw.in = &injector{w: lw.to, insert: lw.adds.elements}
+	if lw.join {
+		lw.joined = bufio.NewWriter(lw.to)
+		lw.in.w = lw.joined
+	}
 }
 
 // element returns a link as HTML in ASCII, valid in any character set and in XHTML.

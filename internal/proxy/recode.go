@@ -76,6 +76,7 @@ func (p *Pages) recode(lw *linked, r, full *http.Request) (_ *http.Request, done
 	}
 	if p.front.handler != nil { // what is around this server may compress the page
 		delete(r.Header, "Accept-Encoding")
+		lw.join = true
 		return full, done
 	}
 	a := &recoding{p: p, adds: lw.adds, name: full.Host + full.URL.RequestURI(), keep: r.Header["Authorization"] == nil}
@@ -371,6 +372,11 @@ func (lw *linked) FlushError() error {
 			return err
 		}
 	}
+	if lw.joined != nil {
+		if err := lw.joined.Flush(); err != nil {
+			return err
+		}
+	}
 	return http.NewResponseController(lw.to).Flush()
 }
 
@@ -380,6 +386,9 @@ func (lw *linked) close() error {
 		return nil
 	}
 	err := lw.in.Close()
+	if lw.joined != nil {
+		err = errors.Join(err, lw.joined.Flush())
+	}
 	if lw.again != nil && lw.again.out != nil {
 		err = errors.Join(err, lw.again.out.Close())
 		lw.again.p.recodings.put(lw.again.out, false)

@@ -1,0 +1,350 @@
+package caddy_test
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/crypto/bcrypt"
+)
+
+// upstream is a site of linked pages behind reverse_proxy. Its pages come compressed if a client
+// allows that, and the site trusts private networks.
+func upstream(t testing.TB, pages map[string]string) *httptest.Server {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, ok := pages[r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		tag := fmt.Sprintf(`"%x"`, len(text))
+		if w.Header().Set("ETag", tag); strings.TrimPrefix(r.Header.Get("If-None-Match"), "W/") == tag {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		var out io.Writer = w
+		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			w.Header().Set("Content-Encoding", "gzip")
+			z := gzip.NewWriter(w)
+			defer z.Close()
+			out = z
+		}
+		fmt.Fprintf(out, "<!doctype html><html lang=en><head><title>About %s</title></head><body><main><h1>About %[1]s</h1><p>%s</p>", r.URL.Path, text)
+		for _, path := range slices.Sorted(maps.Keys(pages)) {
+			fmt.Fprintf(out, "<a href=%q>%s</a> ", path, path)
+		}
+		fmt.Fprint(out, "</main></body></html>\n")
+	}))
+	t.Cleanup(srv.Close)
+	return srv
+}
+
+func linked() map[string]string {
+	pages := map[string]string{"/": "A mill with three wheels.", "/office/rent": "The rent is due in May."}
+	for i := range 8 {
+		pages[fmt.Sprintf("/wheels/%d", i)] = fmt.Sprintf("Wheel %d is of oak, and turns in the race of the river. ", i) + strings.Repeat("It has blades of elm. ", 40)
+	}
+	return pages
+}
+
+// documents are public documents with the text or the names of pages.
+var documents = []string{"/llms.txt", "/llms-full.txt", "/sitemap.xml", "/llm-sitemap.json", "/feed.xml", "/index.json", "/openfeeder", "/.well-known/arc.json", "/robots.txt"}
+
+// leaks returns the documents that contain a text.
+func leaks(t testing.TB, base string, texts ...string) (found []string) {
+	t.Helper()
+	for _, path := range documents {
+		_, body := get(t, base+path)
+		for _, text := range texts {
+			if strings.Contains(body, text) {
+				found = append(found, path+": "+text)
+			}
+		}
+	}
+	return found
+}
+
+// password protects a path with basic_auth.
+func password(t testing.TB, path string) string {
+	t.Helper()
+	hash, err := bcrypt.GenerateFromPassword([]byte("secret"), bcrypt.MinCost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "basic_auth " + path + " {\n\t\tmiller " + string(hash) + "\n\t}\n"
+}
+
+// No page that needs a password, in whatever way, is in a document, in the title of a link or in
+// Markdown. With the password, its own address still works.
+func TestProtected(t *testing.T) {
+	up := upstream(t, linked())
+	dir := folder(t, mill())
+	for name, site := range map[string]string{
+		"file_server":           password(t, "/office/*") + "millrace\nroot * " + dir + "\nfile_server",
+		"reverse_proxy":         password(t, "/office/*") + "millrace\nreverse_proxy " + up.URL,
+		"in a handle block":     "millrace\nhandle /office/* {\n" + password(t, "*") + "root * " + dir + "\nfile_server\n}\nhandle {\nroot * " + dir + "\nfile_server\n}",
+		"folder by its name":    password(t, "/office/*") + "millrace {\nsource " + dir + "\n}\nrewrite /other /none\nroot * " + dir + "\nfile_server",
+		"private networks only": "@out {\npath /office/*\nnot remote_ip private_ranges\n}\nmillrace\nrespond @out 403\nreverse_proxy " + up.URL,
+		"hidden files":          "millrace\nroot * " + dir + "\nfile_server {\nhide office\n}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			port := freePort(t)
+			base := "http://localhost:" + port
+			run(t, base+" {\n"+site+"\n}\n")
+			eventually(t, base+"/llms.txt", "/wheels/3", "")
+			time.Sleep(200 * time.Millisecond)
+			if found := leaks(t, base, "About office", "About /office", "rent is due"); found != nil {
+				t.Errorf("private page in %s", found)
+			}
+			for _, ending := range []string{"", ".html"} {
+				if resp, body := get(t, base+"/office/rent"+ending, "Accept", "text/markdown"); name != "private networks only" && resp.StatusCode == http.StatusOK {
+					t.Errorf("private page as Markdown:\n%s", body)
+				}
+			}
+		})
+	}
+}
+
+// A page that becomes private by a reload disappears from all documents, and comes back. The
+// publication runs on: no document is missing meanwhile.
+func TestProtectedByReload(t *testing.T) {
+	for name, handler := range map[string]string{"file_server": "root * " + folder(t, mill()) + "\nfile_server", "reverse_proxy": "reverse_proxy " + upstream(t, linked()).URL} {
+		t.Run(name, func(t *testing.T) {
+			base := "http://localhost:" + freePort(t)
+			open := base + " {\nmillrace\n" + handler + "\n}\n"
+			run(t, open)
+			eventually(t, base+"/llms.txt", "/office/rent", "")
+			if err := load(t, base+" {\n"+password(t, "/office/*")+"millrace\n"+handler+"\n}\n"); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, base+"/llms.txt", "/wheels/3", "/office/rent")
+			if found := leaks(t, base, "About office", "About /office", "rent is due"); found != nil {
+				t.Errorf("private page in %s", found)
+			}
+			if err := load(t, open); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, base+"/llms.txt", "/office/rent", "")
+		})
+	}
+}
+
+// Requests get their answers during reloads with the same, another and an invalid configuration.
+func TestReloads(t *testing.T) {
+	dir, base := folder(t, mill()), "http://localhost:"+freePort(t)
+	site := func(options string) string {
+		return base + " {\nencode\nmillrace {\n" + options + "\n}\nroot * " + dir + "\nfile_server\n}\n"
+	}
+	run(t, site(""))
+	eventually(t, base+"/llms.txt", "/wheels/3", "")
+	resp, _ := get(t, base+"/llms.txt")
+	tag := resp.Header.Get("ETag")
+
+	var clients sync.WaitGroup
+	var stop atomic.Bool
+	var answers atomic.Int64
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}
+	for i := range 4 {
+		path := []string{"/llms.txt", "/wheels/3.html.md", "/wheels/3.html", "/sitemap.xml"}[i]
+		clients.Go(func() {
+			for !stop.Load() {
+				resp, err := client.Get(base + path)
+				if err != nil {
+					continue // Caddy itself resets connections to the previous listener
+				}
+				body, err := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				if err != nil || resp.StatusCode != http.StatusOK || len(body) == 0 {
+					t.Errorf("%s: %d, %d bytes, %v", path, resp.StatusCode, len(body), err)
+					return
+				}
+				answers.Add(1)
+			}
+		})
+	}
+	for i := range 6 {
+		for begun := answers.Load(); answers.Load() < begun+100; {
+			time.Sleep(time.Millisecond)
+		}
+		options := ""
+		if i >= 3 {
+			options = fmt.Sprintf("title \"The mill, revision %d\"", i)
+		}
+		if err := load(t, site(options)); err != nil {
+			t.Fatal(err)
+		}
+		if i == 2 {
+			if again, _ := get(t, base+"/llms.txt"); again.Header.Get("ETag") != tag {
+				t.Errorf("reloads with the same configuration changed the ETag from %s to %s", tag, again.Header.Get("ETag"))
+			}
+		}
+		if err := load(t, site("source /none")); err == nil {
+			t.Error("a configuration with an error was loaded")
+		}
+	}
+	eventually(t, base+"/llms.txt", "revision 5", "")
+	stop.Store(true)
+	clients.Wait()
+	t.Logf("%d answers during reloads", answers.Load())
+}
+
+// encode compresses pages with their elements, and neither changes documents nor their validators.
+func TestEncode(t *testing.T) {
+	for name, handler := range map[string]string{"file_server": "root * " + folder(t, mill()) + "\nfile_server", "reverse_proxy": "reverse_proxy " + upstream(t, linked()).URL} {
+		t.Run(name, func(t *testing.T) {
+			base := "http://localhost:" + freePort(t)
+			run(t, base+" {\nencode zstd gzip\nmillrace\n"+handler+"\n}\n")
+			eventually(t, base+"/llms.txt", "/wheels/3", "")
+			page := base + "/wheels/3"
+			if name == "file_server" {
+				page += ".html"
+			}
+			for _, url := range []string{page, base + "/llms.txt", page + ".md", base + "/llm-sitemap.json"} {
+				plain, want := get(t, url)
+				coded, body := get(t, url, "Accept-Encoding", "gzip")
+				text := body
+				if coded.Header.Get("Content-Encoding") == "gzip" {
+					z, err := gzip.NewReader(strings.NewReader(body))
+					if err != nil {
+						t.Fatal(err)
+					}
+					b, err := io.ReadAll(z)
+					if err != nil {
+						t.Fatal(err)
+					}
+					text = string(b)
+				}
+				if text != want || coded.StatusCode != http.StatusOK {
+					t.Errorf("%s: %d, %d bytes decoded, want %d", url, coded.StatusCode, len(text), len(want))
+				}
+				if url == page && coded.Header.Get("Content-Encoding") != "gzip" {
+					t.Errorf("%s is not compressed: %v", url, coded.Header)
+				}
+				for _, resp := range []*http.Response{plain, coded} {
+					again, _ := get(t, url, "If-None-Match", resp.Header.Get("ETag"), "Accept-Encoding", "gzip")
+					if resp == coded && again.StatusCode != http.StatusNotModified {
+						t.Errorf("%s with its ETag %s: %d", url, resp.Header.Get("ETag"), again.StatusCode)
+					}
+					if url != page && strings.HasPrefix(resp.Header.Get("ETag"), "W/") {
+						t.Errorf("%s: weak ETag", url)
+					}
+				}
+				if url == page && !strings.Contains(want, "<link rel=") {
+					t.Errorf("%s has no elements", url)
+				}
+			}
+			// A client of another coding gets the bytes of the document.
+			if resp, body := get(t, base+"/llms.txt", "Accept-Encoding", "x-none"); resp.Header.Get("Content-Encoding") != "" || !strings.Contains(body, "/wheels/3") {
+				t.Errorf("%v", resp.Header)
+			}
+		})
+	}
+}
+
+// Errors of a configuration name the file and the line.
+func TestConfigurationErrors(t *testing.T) {
+	dir := folder(t, mill())
+	before := strings.Count(globals, "\n") + 2 // the first line of the directive
+	for _, tt := range []struct {
+		lines string
+		at    int
+		want  string
+	}{
+		{"millrace {\nsorce x\n}", 1, "unknown option sorce"},
+		{"millrace {\nsource /none/here\n}", 1, "source /none/here"},
+		{"millrace {\nbase_url example.com\n}", 1, "base_url example.com"},
+		{"millrace {\n\nalso tct-99\n}", 2, "tct-99"},
+		{"millrace {\npolicy {\nai-train maybe\n}\n}", 2, "yes or no"},
+		{"millrace {\npolicy {\nterms not-a-url\n}\n}", 3, "terms"},
+		{"millrace {\ntitle one two\n}", 1, "wrong argument count"},
+		{"millrace {\ntitle one\ntitle two\n}", 2, "duplicate"},
+		{"@b millrace_bot gtpbot", 0, "gtpbot"},
+		{"@b millrace_bot verified unverified", 0, "exclude each other"},
+	} {
+		lines := tt.lines
+		if strings.HasPrefix(lines, "@") {
+			lines += "\nrespond @b 403"
+		}
+		err := load(t, "http://localhost:1 {\n"+lines+"\nroot * "+dir+"\nfile_server\n}\n")
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), fmt.Sprintf("Caddyfile:%d", before+tt.at)) {
+			t.Errorf("%q: %v; want %q at line %d", tt.lines, err, tt.want, before+tt.at)
+		}
+	}
+	err := load(t, ":"+freePort(t)+" {\nmillrace\nroot * "+dir+"\nfile_server\n}\n")
+	if err == nil || !strings.Contains(err.Error(), "base_url") {
+		t.Errorf("a site without a name: %v", err)
+	}
+}
+
+// The matcher names bots as the gateway does, and verifies them by their addresses.
+func TestBots(t *testing.T) {
+	ranges := filepath.Join(t.TempDir(), "gptbot.json")
+	if err := os.WriteFile(ranges, []byte(`{"prefixes":[{"ipv4Prefix":"192.0.2.0/24"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	base := "http://localhost:" + freePort(t)
+	run(t, base+` {
+	@verified millrace_bot gptbot verified {
+		ranges gptbot `+ranges+`
+	}
+	@training millrace_bot training
+	@bot millrace_bot
+	route {
+		respond @verified verified
+		respond @training training
+		respond @bot bot
+		respond person
+	}
+}
+`)
+	const gpt = "Mozilla/5.0; compatible; GPTBot/1.2; +https://openai.com/gptbot"
+	for _, tt := range []struct{ agent, from, want string }{
+		{gpt, "192.0.2.7", "verified"},
+		{gpt, "198.51.100.1", "training"},
+		{"CCBot/2.0", "192.0.2.7", "training"},
+		{"Mozilla/5.0 (compatible; bingbot/2.0)", "192.0.2.7", "bot"},
+		{"Mozilla/5.0 (X11; Linux) Firefox/140.0", "192.0.2.7", "person"},
+	} {
+		if _, body := get(t, base, "User-Agent", tt.agent, "X-Forwarded-For", tt.from); body != tt.want {
+			t.Errorf("%s from %s: %s, want %s", tt.agent, tt.from, body, tt.want)
+		}
+	}
+}
+
+// A policy refuses bots of a purpose at documents and pages.
+func TestPolicy(t *testing.T) {
+	base := "http://localhost:" + freePort(t)
+	run(t, base+" {\nmillrace {\npolicy {\nai-train no\nterms https://example.com/terms\n}\n}\nreverse_proxy "+upstream(t, linked()).URL+"\n}\n")
+	eventually(t, base+"/llm-policy.json", "https://example.com/terms", "")
+	for _, path := range []string{"/llms.txt", "/wheels/3"} {
+		if resp, _ := get(t, base+path, "User-Agent", "GPTBot/1.0"); resp.StatusCode != http.StatusForbidden {
+			t.Errorf("%s: %d", path, resp.StatusCode)
+		}
+	}
+}
+
+// Caddy's metrics have those of each site.
+func TestMetrics(t *testing.T) {
+	one, two := "http://localhost:"+freePort(t), "http://localhost:"+freePort(t)
+	site := " {\nmillrace\nroot * " + folder(t, mill()) + "\nfile_server\n}\n"
+	seen := "http://localhost:" + freePort(t)
+	run(t, one+site+two+site+seen+" {\nmetrics\n}\n")
+	for _, base := range []string{one, two} {
+		eventually(t, base+"/llms.txt", "/wheels/3", "")
+		eventually(t, seen, `millrace_edition_pages{site="`+base+`/"} 10`, "")
+		eventually(t, seen, `millrace_requests_total{bot="none",endpoint="index",outcome="sent",protocol="web",site="`+base+`/"}`, "")
+	}
+}
