@@ -55,8 +55,9 @@ func symbols(t *testing.T, goCommand, binary string, tr *tree) string {
 		if len(f) < 4 || strings.EqualFold(f[2], "b") || strings.HasPrefix(f[3], "crypto/internal/fips140/drbg.memory") {
 			continue // not in the file
 		}
-		name, size := strings.TrimLeft(f[3], "("), 0
-		if size, err = strconv.Atoi(f[1]); err != nil {
+		name := strings.TrimLeft(f[3], "(")
+		size, err := strconv.Atoi(f[1])
+		if err != nil {
 			continue
 		}
 		i := strings.LastIndexByte(strings.SplitN(name, "[", 2)[0], '/') + 1
