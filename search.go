@@ -60,7 +60,7 @@ type Hit struct {
 	// matched words in it, as pairs of byte offsets.
 	Snippet string
 	Marks   [][2]int
-	// Relevance is from 0 to 1, rounded to four decimals. It measures how much of the query
-	// the passage contains, on the same scale on every site.
+	// Relevance estimates the chance that the passage answers the query, from 0 to 1, rounded
+	// to four decimals. It does not rise from one hit to the next.
 	Relevance float64
 }

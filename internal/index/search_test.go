@@ -288,13 +288,21 @@ func questionLanguage(_ *testing.T, f *fixture) {
 		"url:/DOC/":           set("/doc/herons", "/doc/otters"),
 		`"water wheel"`:       set("/wheels"),
 		`"wheel of water"`:    set("/wheels"),
-		`"wheels water"`:      set(),
+		`"no such phrase"`:    set(),
 		"water -otter":        set("/wheels"),
 		`water -"swim by"`:    set("/blog/otters", "/wheels"),
 		"water -url:doc":      set("/blog/otters", "/wheels"),
 		"wheell":              set("/wheels"),
 	} {
 		want(f, q, sorted(q), pages)
+	}
+	// No passage has all of these questions: the phrase and the exclusion change only the order.
+	for q, pages := range map[string][]string{
+		`"wheel of water" herons otters`: {"/wheels", "/doc/herons", "/doc/otters", "/blog/otters"},
+		`"swim by" stand water`:          {"/doc/otters", "/doc/herons", "/wheels", "/blog/otters"},
+		"stand swim -herons -running":    {"/doc/herons", "/doc/otters"},
+	} {
+		want(f, q, f.search(v, q), pages)
 	}
 	found := f.ask(v, millrace.Query{Text: "standnig"})
 	want(f, "corrected", found.Corrected, "stand")

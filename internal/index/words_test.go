@@ -39,7 +39,7 @@ func wordCases() []testCase {
 			f.apply(put(article("/a", "每年春天都应该清洗水车的轮子。")), put(article("/b", "Only Latin: plan b.")), put(article("/c", "关闭闸门，然后等待。喝水")))
 			f.update()
 			v := f.head()
-			for q, pages := range map[string][]string{"车": set("/a"), "喝": set("/c"), "b": set("/b"), "鸭": set(), `"轮"`: set("/a"), "闸 -水": set(), "轮 -门": set("/a")} {
+			for q, pages := range map[string][]string{"车": set("/a"), "喝": set("/c"), "b": set("/b"), "鸭": set(), `"轮"`: set("/a"), "闸 -水": set("/c"), "轮 -门": set("/a")} {
 				want(f, q, f.search(v, q), pages)
 			}
 			found := f.ask(v, millrace.Query{Text: "水"})
@@ -63,7 +63,7 @@ func wordCases() []testCase {
 			f.update()
 			for q, corrected := range map[string]string{
 				"heromns lake heromns":     "herons lake herons",
-				"xheromns -boats heromns":  "xheromns -boats herons",
+				"url:/a xheromns heromns":  "url:/a xheromns herons",
 				"heromns' heromns_heromns": "herons' herons_herons",
 			} {
 				want(f, q, f.ask(f.head(), millrace.Query{Text: q}).Corrected, corrected)

@@ -22,15 +22,18 @@
 // nothing.
 //
 // Run first searches for passages with every word except stop words. If these are few, it adds
-// passages with some of the words. Phrases, exclusions and fields always apply. On a site with
-// several languages, Run searches for the stems of a word in each language. If the site
-// contains a whole name, Run treats it as another word. A single Chinese letter also finds the
-// pairs that start with it. If nothing is found, Run replaces words that the site does not
-// contain with words of similar spelling, and the answer reports it.
+// passages with some of the words. Fields always apply. Phrases and exclusions apply if a
+// passage has all of the question. Otherwise a phrase counts like a word, and an exclusion
+// halves the score, because people quote and negate in whole sentences, too.
 //
-// # Relevance
+// On a site with several languages, Run searches for the stems of a word in each language. If
+// the site contains a whole name, Run treats it as another word. A single Chinese letter also
+// finds the pairs that start with it. If nothing is found, Run replaces words that the site
+// does not contain with words of similar spelling, and the answer reports it.
 //
-// A hit's relevance is from 0 to 1. It measures how much of the question the passage contains:
+// # Order
+//
+// How much of the question a passage contains is from 0 to 1:
 //
 //	lexical   = Σ w·f/(f+k) / Σ w     over the words of the question
 //	k         = 1.2·(0.25 + 0.75·length/average length)
@@ -38,13 +41,21 @@
 //
 // N is the number of passages of the site, and n is the number that contain the word. f is the
 // number of occurrences of the word in the passage. Occurrences in the title count three
-// times, and in headings twice. This is BM25 divided by its maximum, so 0.8 means the same on
-// every site and for questions of any length. With vectors the relevance is
+// times, and in headings twice, also in the length. This is BM25F divided by its maximum.
+// Without vectors, hits are sorted by it. With vectors, they are sorted by
 //
-//	relevance = (1-v)·lexical + v·max(0, cosine of question and passage)
+//	score = lexical / max lexical + 0.8·length/(length+10) · cosine / max cosine
 //
-// v is 0 without vectors and for passages of under 30 words. Relevance has four decimals. Hits
-// of equal relevance are sorted by URL, then by their order in the page.
+// The maxima are those of the candidates. The cosine is that of the passage and the question.
+// It is computed again with the mean of the question and the five best passages. Hits of equal
+// score are sorted by URL, then by their order in the page.
+//
+// # Relevance
+//
+// A hit's relevance estimates the chance that the passage is relevant, from 0 to 1 with four
+// decimals. It is computed from how well the best passage fits, lexical plus cosine, and from
+// the ratio of the scores of both. The chances are those of three public collections of
+// questions.
 //
 // # Meaning
 //

@@ -25,6 +25,15 @@ type Match struct {
 	NotURL []string   // none is part of the page's URL path
 }
 
+// and returns the condition that both m and o hold.
+func (m Match) and(o Match) Match {
+	m.All = append(slices.Clip(m.All), o.All...)
+	m.Not = append(slices.Clip(m.Not), o.Not...)
+	m.URL = append(slices.Clip(m.URL), o.URL...)
+	m.NotURL = append(slices.Clip(m.NotURL), o.NotURL...)
+	return m
+}
+
 // none reports whether m has no condition that an index can look up.
 func (m Match) none() bool { return len(m.All) == 0 && len(m.URL) == 0 }
 
@@ -36,7 +45,8 @@ type wanted struct {
 	times    int     // number of times in the question
 	n        int     // number of passages with the word
 	weight   float64 // from rarity and times
-	filter   bool    // a filter already requires the word: rank by it, but do not look it up
+	filter   bool    // a filter or wish already requires the word: rank by it, but do not look it up
+	quoted   bool    // part of a phrase
 	compound bool    // the whole of a compound, whose words are looked up
 	letter   string  // the term of a single letter that has been replaced by pairs, else ""
 }
@@ -70,14 +80,23 @@ func (w *wanted) phrases() []Phrase {
 	return p
 }
 
+// phrase is a preferred phrase of a question.
+type phrase struct {
+	passages []int64 // that contain it, sorted
+	weight   float64 // from rarity
+}
+
 // plan describes how to answer a question.
 type plan struct {
-	words  []*wanted // without repeats; stop words only if there are no other words
-	filter Match     // required of every passage
-	terms  []string
-	total  float64 // sum of the weights
-	trial  Trial
-	note   error // a part of the question that is ignored; nil = none
+	words   []*wanted // without repeats; stop words only if there are no other words
+	filter  Match     // required of every passage
+	wishes  Match     // phrases and exclusions, required unless no passage has all of the question
+	phrases []phrase  // preferred
+	unasked []int64   // passages with an exclusion, if exclusions are not required; sorted
+	terms   []string
+	total   float64 // sum of the weights of words and phrases
+	trial   Trial
+	note    error // a part of the question that is ignored; nil = none
 }
 
 // maxAsked is the maximum number of words of a question. The plan keeps the rarest words that
@@ -188,18 +207,22 @@ func (b *planner) part(p Part) error {
 	if err != nil {
 		return err
 	}
+	condition := &b.wishes
+	if p.Field == TitleField {
+		condition = &b.filter
+	}
 	if p.Not || p.Phrase || p.Field == TitleField {
 		if phrases := phrasesOf(forms, p.Field); len(phrases) > 0 && p.Not {
-			b.filter.Not = append(b.filter.Not, phrases...)
+			condition.Not = append(condition.Not, phrases...)
 			return nil
 		} else if len(phrases) > 0 {
-			b.filter.All = append(b.filter.All, phrases)
+			condition.All = append(condition.All, phrases)
 		}
 		if p.Not {
 			return nil
 		}
 	}
-	b.take(p, forms, p.Phrase || p.Field == TitleField)
+	b.take(p, forms)
 	return nil
 }
 
@@ -260,7 +283,9 @@ func phrasesOf(forms [][]Token, field Field) (phrases []Phrase) {
 // take adds the words of a part, each with its forms in all languages. It also adds the
 // whole of a compound such as max_connections, so that passages with the name rank higher
 // than those with its separate words.
-func (b *planner) take(p Part, forms [][]Token, filter bool) {
+func (b *planner) take(p Part, forms [][]Token) {
+	filter := p.Phrase || p.Field == TitleField
+	quoted := p.Phrase && p.Field == AnyField
 	type place struct{ start, end int }
 	at := make(map[place]*wanted)
 	var order []*wanted
@@ -272,7 +297,7 @@ func (b *planner) take(p Part, forms [][]Token, filter bool) {
 			pl := place{t.Start, t.End}
 			w := at[pl]
 			if w == nil {
-				w = &wanted{text: p.Text[t.Start:t.End], times: 1, filter: filter || t.Extra, compound: t.Extra}
+				w = &wanted{text: p.Text[t.Start:t.End], times: 1, filter: filter || t.Extra, quoted: quoted && !t.Extra, compound: t.Extra}
 				if isLetter(t.Term) {
 					w.letter = t.Term
 				}
@@ -295,7 +320,7 @@ func (b *planner) take(p Part, forms [][]Token, filter bool) {
 		key := strings.Join(w.terms, " ")
 		if old := b.seen[key]; old != nil {
 			old.times++
-			old.filter = old.filter && filter
+			old.filter, old.quoted = old.filter && filter, old.quoted && quoted
 			continue
 		}
 		b.seen[key] = w

@@ -8,44 +8,85 @@ import (
 
 // Limits of the cost of a question.
 const (
-	enough   = 100    // number of candidates with every word at which the search ends
-	most     = 1000   // maximum number of candidates to rank, if they have every word
-	mostAny  = 800    // maximum number of candidates to rank, if they lack some words
-	postings = 12_000 // maximum number of entries to read from the lists of words, repeats included
+	enough    = 100    // number of candidates with every word at which the search ends
+	most      = 1000   // maximum number of candidates to rank, if they have every word
+	mostAny   = 800    // maximum number of candidates to rank, if they lack some words
+	postings  = 12_000 // maximum number of entries to read from the lists of words, repeats included
+	preferred = 16     // maximum number of phrases to prefer
 )
 
-// gather returns the candidates of a plan: the passages with every word. If these are too few,
-// it adds the passages with most of the words by rarity. It does not look up common words that
+// gather returns the candidates of a plan: the passages with every word that meet the wishes.
+// Without such a passage, the wishes become preferences. If the candidates are too few, gather
+// adds the passages with most of the words by rarity. It does not look up common words that
 // would only change the order; rank considers them.
 func (p *plan) gather(ctx context.Context, ix Index) ([]int64, error) {
-	m := p.filter
-	lost := false // the site lacks a word
-	wanted := 0
-	for _, w := range p.words {
-		if w.filter {
-			continue
-		}
-		wanted++
-		lost = lost || w.n == 0
-		m.All = append(slices.Clip(m.All), w.phrases())
-	}
-	if m.none() {
+	whole, lost := p.every()
+	if whole.none() {
 		return nil, nil
 	}
 	var ids []int64
 	if !lost && !p.trial.AnyOnly {
 		var err error
-		if ids, err = ix.Match(m, most+1); err != nil {
+		if ids, err = ix.Match(whole, most+1); err != nil {
 			return nil, err
 		}
 		if len(ids) > most {
-			return p.gatherBest(ix, m)
+			return p.gatherBest(ix, whole)
 		}
 	}
-	if len(ids) >= enough || wanted < 2 && !p.trial.AnyOnly || p.trial.EveryOnly {
+	if len(ids) > 0 {
+		p.filter, p.wishes = p.filter.and(p.wishes), Match{}
+	} else if err := p.prefer(ix); err != nil {
+		return nil, err
+	}
+	wanted := 0
+	for _, w := range p.words {
+		if !w.filter {
+			wanted++
+		}
+	}
+	if len(ids) >= enough || wanted == 0 || wanted == 1 && len(ids) > 0 && !p.trial.AnyOnly || p.trial.EveryOnly {
 		return ids, nil
 	}
 	return p.gatherAny(ctx, ix, ids)
+}
+
+// every returns the condition that a passage has all of the question. lost reports whether the
+// site lacks a word of it.
+func (p *plan) every() (m Match, lost bool) {
+	m = p.filter.and(p.wishes)
+	for _, w := range p.words {
+		if !w.filter {
+			lost = lost || w.n == 0
+			m.All = append(m.All, w.phrases())
+		}
+	}
+	return m, lost
+}
+
+// prefer makes preferences of the wishes. Their words are then looked up like others.
+func (p *plan) prefer(ix Index) (err error) {
+	for _, w := range p.words {
+		w.filter = w.filter && !w.quoted
+	}
+	for _, forms := range p.wishes.All[:min(len(p.wishes.All), preferred)] {
+		if len(forms[0].Terms) == 1 {
+			continue // its word is enough
+		}
+		passages, err := ix.Match(Match{All: [][]Phrase{forms}}, postings)
+		if err != nil {
+			return err
+		}
+		if n := len(passages); n > 0 {
+			p.phrases = append(p.phrases, phrase{passages, rarity(n, ix.Statistics().Passages)})
+			p.total += p.phrases[len(p.phrases)-1].weight
+		}
+	}
+	if len(p.wishes.Not) > 0 {
+		p.unasked, err = ix.Match(Match{All: [][]Phrase{p.wishes.Not}}, postings)
+	}
+	p.wishes = Match{}
+	return err
 }
 
 // gatherBest selects candidates if too many passages have every word. Passages with the words

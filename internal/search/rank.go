@@ -17,6 +17,10 @@ const (
 	lengthPart = 0.75
 )
 
+// unaskedPart is the part of the score of a passage that the question excludes, if nothing else
+// matches.
+const unaskedPart = 0.5
+
 // few is a number of passages. If fewer are found, the search uses meaning to find more, and
 // rank considers more candidates.
 const few = 10
@@ -24,10 +28,12 @@ const few = 10
 // deep is the number of the best passages by words that are also ranked by meaning.
 const deep = 400
 
-// ranked is a passage and its relevance.
+// ranked is a passage with its scores.
 type ranked struct {
 	Detail
 	length    int
+	lexical   float64 // see plan.lexical
+	score     float64 // the order of the hits
 	relevance float64
 }
 
@@ -42,6 +48,11 @@ func (p *plan) lexical(pa *Passage, average float64) float64 {
 		norm *= 1 - lengthPart + lengthPart*float64(pa.Length)/average
 	}
 	sum := 0.0
+	for _, ph := range p.phrases {
+		if _, ok := slices.BinarySearch(ph.passages, pa.ID); ok {
+			sum += ph.weight / (1 + norm)
+		}
+	}
 	for _, w := range p.words {
 		tf := 0
 		for _, h := range w.hashes {
@@ -51,69 +62,141 @@ func (p *plan) lexical(pa *Passage, average float64) float64 {
 			sum += w.weight * float64(tf) / (float64(tf) + norm)
 		}
 	}
+	if _, ok := slices.BinarySearch(p.unasked, pa.ID); ok {
+		sum *= unaskedPart
+	}
 	return sum / p.total
 }
 
 // rank returns the chosen candidates with their relevance, the best first. If the best
 // candidates by words are on so few pages that too few remain, rank adds the next ones.
 func (p *plan) rank(ctx context.Context, c *chooser, st Statistics, ids []int64, m Meaning) ([]ranked, error) {
-	byWords := make([]ranked, 0, len(ids))
+	rest := make([]ranked, 0, len(ids))
 	err := c.Passages(ids, func(pa Passage) error {
-		byWords = append(byWords, ranked{Detail{ID: pa.ID}, pa.Length, p.lexical(&pa, st.Length)})
+		rest = append(rest, ranked{Detail: Detail{ID: pa.ID}, length: pa.Length, lexical: p.lexical(&pa, st.Length)})
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	if len(byWords) > deep {
-		slices.SortFunc(byWords, func(a, b ranked) int {
-			return cmp.Or(cmp.Compare(b.relevance, a.relevance), cmp.Compare(a.ID, b.ID))
+	if len(rest) > deep {
+		slices.SortFunc(rest, func(a, b ranked) int {
+			return cmp.Or(cmp.Compare(b.lexical, a.lexical), cmp.Compare(a.ID, b.ID))
 		})
 	}
 	var all []ranked
 	for {
-		n := min(len(byWords), deep)
-		if all, err = closely(c, all, byWords[:n], m); err != nil {
+		n := min(len(rest), deep)
+		if all, err = details(c, all, rest[:n]); err != nil {
 			return nil, err
 		}
-		byWords = byWords[n:]
+		rest = rest[n:]
+		order(all, m)
 		chosen, err := c.choose(ctx, slices.Clone(all))
-		if err != nil || len(chosen) >= few || len(byWords) == 0 {
+		if err != nil || len(chosen) >= few || len(rest) == 0 {
 			return chosen, err
 		}
 	}
 }
 
-// closely ranks passages by words and meaning, adds them to all, and returns the result, the
-// best first.
-func closely(ix Index, all, byWords []ranked, m Meaning) ([]ranked, error) {
-	slices.SortFunc(byWords, func(a, b ranked) int { return cmp.Compare(a.ID, b.ID) })
-	ids := make([]int64, len(byWords))
-	for i, r := range byWords {
+// details adds passages with their details to all, and returns the result.
+func details(ix Index, all, some []ranked) ([]ranked, error) {
+	slices.SortFunc(some, func(a, b ranked) int { return cmp.Compare(a.ID, b.ID) })
+	ids := make([]int64, len(some))
+	for i, r := range some {
 		ids[i] = r.ID
 	}
 	next := 0
 	err := ix.Details(ids, func(d Detail) error {
-		r := byWords[next]
+		r := some[next]
 		if d.ID != r.ID {
 			return fmt.Errorf("%w: passage %d has no details", millrace.ErrConflict, r.ID)
 		}
-		if m.Vector != nil && d.Vector != nil && r.length >= m.Short {
-			r.relevance = (1-m.Weight)*r.relevance + m.Weight*max(0, Similarity(m.Vector, d.Vector))
-		}
-		d.Vector = nil
-		r.Detail, r.relevance = d, math.Round(r.relevance*1e4)/1e4
+		d.Vector = slices.Clone(d.Vector)
+		r.Detail = d
 		all = append(all, r)
 		next++
 		return nil
 	})
-	if err != nil {
-		return nil, err
+	return all, err
+}
+
+// order sorts passages by words and meaning, the best first, and sets their relevance.
+func order(all []ranked, m Meaning) {
+	if len(all) == 0 {
+		return
+	}
+	sortByScore(all, m, m.Vector)
+	fit, chances := all[0].lexical, byWords
+	if m.Vector != nil {
+		// The best passages say more about the subject than the question.
+		sortByScore(all, m, feedback(all[:min(len(all), fedBack)], m))
+		fit, chances = all[0].lexical+max(0, Similarity(m.Vector, all[0].Vector)), byWordsAndMeaning
+	}
+	best := all[0].score
+	for i := range all {
+		r := &all[i]
+		if r.relevance = 0; best > 0 {
+			r.relevance = math.Round(chances.at(fit*r.score/best)*1e4) / 1e4
+		}
+	}
+}
+
+// chances are points of the chance that a passage is relevant, by how well it fits.
+type chances [][2]float64
+
+// The chances that one of the ten best passages is relevant, by isotonic regression over the
+// questions of Cranfield, CACM and CISI. Few of their questions have passages that fit better
+// than the last point but one.
+var (
+	byWords           = chances{{0, 0}, {0.08, 0.05}, {0.2, 0.22}, {0.4, 0.32}, {0.55, 0.4}, {0.7, 0.58}, {0.85, 0.9}, {1, 1}}
+	byWordsAndMeaning = chances{{0, 0}, {0.2, 0.1}, {0.3, 0.17}, {0.6, 0.23}, {0.9, 0.33}, {1.05, 0.42}, {1.3, 0.52}, {1.7, 0.8}, {2, 1}}
+)
+
+// at returns the chance between two points.
+func (c chances) at(fit float64) float64 {
+	for i := 1; i < len(c); i++ {
+		if a, b := c[i-1], c[i]; fit <= b[0] {
+			return a[1] + (b[1]-a[1])*(max(fit, a[0])-a[0])/(b[0]-a[0])
+		}
+	}
+	return 1
+}
+
+// sortByScore sorts passages by their scores for words and for the similarity to v. Each is
+// divided by that of the best passage, so that both count on every site.
+func sortByScore(all []ranked, m Meaning, v Vector) {
+	similarity := make([]float64, len(all))
+	var words, meaning float64
+	for i, r := range all {
+		similarity[i] = max(0, Similarity(v, r.Vector))
+		words, meaning = max(words, r.lexical), max(meaning, similarity[i])
+	}
+	for i := range all {
+		all[i].score = 0
+		if words > 0 {
+			all[i].score = all[i].lexical / words
+		}
+		if meaning > 0 {
+			all[i].score += m.share(all[i].length) * similarity[i] / meaning
+		}
 	}
 	slices.SortFunc(all, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(b.relevance, a.relevance), strings.Compare(a.URL, b.URL), cmp.Compare(a.Order, b.Order))
+		return cmp.Or(cmp.Compare(b.score, a.score), strings.Compare(a.URL, b.URL), cmp.Compare(a.Order, b.Order))
 	})
-	return all, nil
+}
+
+// fedBack is the number of the best passages whose meaning is added to that of the question.
+const fedBack = 5
+
+// feedback returns the direction of the question and of the best passages (Rocchio's method).
+func feedback(best []ranked, m Meaning) Vector {
+	sum := make([]float32, m.Vector.Dimensions())
+	m.Vector.addTo(sum, 1)
+	for _, r := range best {
+		r.Vector.addTo(sum, m.share(r.length)/(m.Weight*fedBack))
+	}
+	return NewVector(sum)
 }
 
 // chooser selects the passages to return.

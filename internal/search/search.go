@@ -44,9 +44,17 @@ type Index interface {
 // Meaning is the meaning of a question.
 type Meaning struct {
 	Vector Vector  // nil: meaning is not used
-	Weight float64 // weight of similarity, from 0 to 1; words have the rest
-	Short  int     // passages with fewer words are ranked by words only
+	Weight float64 // weight of similarity; that of words is 1
+	Half   int     // number of words of a passage at which its similarity has half that weight
 	Note   error   // why meaning is not used, if the user should know
+}
+
+// share returns the weight of the similarity of a passage with a number of words.
+func (m Meaning) share(length int) float64 {
+	if m.Half == 0 {
+		return m.Weight
+	}
+	return m.Weight * float64(length) / float64(length+m.Half)
 }
 
 // Statistics are the statistics of the indexed passages.
@@ -134,7 +142,7 @@ func Run(ctx context.Context, ix Index, a *Analyzer, q millrace.Query) (*millrac
 		}
 	}
 	if trial.Meaning != 0 {
-		meaning.Weight = min(1, meaning.Weight*trial.Meaning)
+		meaning.Weight *= trial.Meaning
 	}
 	if meaning.Vector != nil && len(ids) < few {
 		near, err := ix.Nearest(meaning.Vector, p.filter, deep-few)

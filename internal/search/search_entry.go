@@ -8,7 +8,7 @@ import (
 
 // Format is the version of the content of an [Entry]: analysis, weights, profiles. A store
 // rebuilds an index of another version.
-const Format = 4
+const Format = 5
 
 // Text is the searchable text of a passage.
 type Text struct {
@@ -28,7 +28,9 @@ type Entry struct {
 	// Terms of each field, separated by single spaces.
 	Title, Headings, Text string
 	Profile               Profile
-	Length                int // number of words in headings and text, without stop words
+	// Length is the number of words without stop words. A word in the title or a heading counts
+	// as often as in the profile.
+	Length int
 }
 
 // Indexer creates the entries of passages. It is fastest page after page. It is not safe for
@@ -71,7 +73,7 @@ func (x *Indexer) Entry(t Text) Entry {
 	}
 	return Entry{
 		Title: x.title.joined, Headings: x.headings.joined, Text: x.text.joined,
-		Profile: x.profiler.profile(), Length: x.headings.length + x.text.length,
+		Profile: x.profiler.profile(), Length: titleWeight*x.title.length + headingWeight*x.headings.length + textWeight*x.text.length,
 	}
 }
 

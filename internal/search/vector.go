@@ -71,4 +71,15 @@ func Similarity(a, b Vector) float64 {
 	return min(1, max(-1, c))
 }
 
+// addTo adds v, scaled to a length, to x of the same size.
+func (v Vector) addTo(x []float32, length float64) {
+	if v.Dimensions() != len(x) || len(x) == 0 {
+		return
+	}
+	unit := float32(length) * v32(v[len(x):])
+	for i := range x {
+		x[i] += unit * float32(int8(v[i]))
+	}
+}
+
 func v32(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }
