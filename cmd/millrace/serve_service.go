@@ -97,7 +97,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		o.Store = was.source.Store
 		if last := was.source.Last(); last != nil {
 			o.Continue(last)
-			if o.Kind == "live" {
+			if o.Kind == ingest.Live {
 				o.Kind = last.Kind // found by the last probe of the site
 			}
 		}

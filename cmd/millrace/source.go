@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,54 +19,27 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// kind returns the kind of the source: folder, markdown, mirror, wordpress or crawl. It
-// returns live for a URL that must be probed. If the source has a built site in it, kind
-// replaces the source by that.
+// kind returns the kind of the source; see [ingest.Detect]. If the source has a built site in
+// it, kind replaces the source by that.
 func (c *serveCommand) kind() (string, error) {
 	if c.Source == "" {
 		return "", usageError("SOURCE is missing; name a folder, a URL or a mirror FILE, or set source in millrace.yaml")
 	}
-	way := all.ByName(c.As)
 	if strings.Contains(c.Source, "://") {
 		if _, err := siteFolder(c.Source); err != nil {
 			return "", err
 		}
-		switch {
-		case c.As == "":
-			return "live", nil
-		case way != nil && !way.Folder:
-			return way.Name, nil
-		}
-		return "", usageError(fmt.Sprintf("--as %s: %s is a live site; it can be read as %s", c.As, c.Source, names(all.Origins(false))))
 	}
-	info, err := os.Stat(c.Source)
-	if err != nil {
-		return "", fmt.Errorf("source: %w", err)
+	kind, source, err := ingest.Detect(context.Background(), c.Source, c.As)
+	switch {
+	case errors.Is(err, millrace.ErrInvalid) && c.As != "":
+		return "", inFlag("--as "+c.As, err)
+	case errors.Is(err, millrace.ErrInvalid):
+		return "", usageError(err.Error())
+	case err == nil:
+		c.Source = source
 	}
-	switch ext := strings.ToLower(filepath.Ext(c.Source)); {
-	case !info.IsDir() && (ext == ".html" || ext == ".htm" || ext == ".xhtml" || ext == ".md"):
-		return "", usageError(fmt.Sprintf("%s is a page; SOURCE must be its folder, such as %s", c.Source, filepath.Dir(c.Source)))
-	case !info.IsDir() && (c.As == "" || c.As == "mirror"):
-		return "mirror", nil
-	case info.IsDir() && way != nil && way.Folder:
-		return way.Name, nil
-	case info.IsDir() && c.As == "":
-		way, folder := ingest.ChooseFolder(context.Background(), all.Origins(true), c.Source)
-		c.Source = folder
-		return way.Name, nil
-	case info.IsDir():
-		return "", usageError(fmt.Sprintf("--as %s: %s is a folder; it can be read as %s", c.As, c.Source, names(all.Origins(true))))
-	}
-	return "", usageError(fmt.Sprintf("--as %s: %s is a file; it can only be read as a mirror", c.As, c.Source))
-}
-
-// names lists origins as values of --as.
-func names(ways []origin.Origin) string {
-	var out []string
-	for _, o := range ways {
-		out = append(out, o.Name)
-	}
-	return strings.Join(out, " or ")
+	return kind, err
 }
 
 // storeName returns the name of the store for a source that is not a mirror.
@@ -130,11 +103,8 @@ func (o *source) openMirror(ctx context.Context, c *serveCommand, p *process) er
 			return err
 		}
 	}
-	names, err := ingest.SiteNames(ctx, o.Store)
-	if err == nil {
-		o.Name, err = choose(names, c.Site, c.Source)
-	}
-	if err != nil {
+	var err error
+	if o.Name, err = c.siteIn(ctx, o.Store); err != nil {
 		if mine {
 			err, o.Store = errors.Join(err, o.Store.Close()), nil
 		}
@@ -150,24 +120,22 @@ func (o *source) openMirror(ctx context.Context, c *serveCommand, p *process) er
 	return nil
 }
 
-// choose returns the selected site of a mirror.
-func choose(names []string, want, file string) (string, error) {
-	var sites []string
-	for _, n := range names {
-		if strings.Contains(n, "://") {
-			sites = append(sites, n)
-		}
-		if want != "" && strings.TrimSuffix(n, "/") == strings.TrimSuffix(want, "/") {
-			return n, nil
-		}
+// siteIn returns the name of the selected site of a mirror.
+func (c *serveCommand) siteIn(ctx context.Context, st store.Store) (string, error) {
+	names, _, err := sitesOf(ctx, st, c.Source, c.Site)
+	if err != nil {
+		return "", err
 	}
-	switch {
-	case len(sites) == 0:
-		return "", fmt.Errorf("%s: %w: contains no mirrored site", file, millrace.ErrNotFound)
-	case want != "" || len(sites) > 1:
-		return "", usageError(fmt.Sprintf("name one of the sites in %s with --site: %s", file, strings.Join(sites, ", ")))
+	if c.Site == "" {
+		names = slices.DeleteFunc(names, func(n string) bool { return !strings.Contains(n, "://") })
 	}
-	return sites[0], nil
+	switch len(names) {
+	case 0:
+		return "", fmt.Errorf("%s: %w: contains no mirrored site", c.Source, millrace.ErrNotFound)
+	case 1:
+		return names[0], nil
+	}
+	return "", usageError(fmt.Sprintf("name one of the sites in %s with --site: %s", c.Source, strings.Join(names, ", ")))
 }
 
 // connect opens the source.

@@ -6,6 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -83,6 +87,53 @@ func ChooseFolder(ctx context.Context, origins []origin.Origin, dir string) (way
 		}
 	}
 	return origins[len(origins)-1], dir
+}
+
+// Live is the kind of a live site that has not been probed.
+const Live = "live"
+
+// Detect returns the kind of a source, as a person has named it: Mirror, the name of an origin,
+// or Live. as is the wanted kind, or "". Detect also returns the source, or the folder of a site
+// that was built in it. If the source cannot be read in the wanted way, the error is ErrInvalid.
+func Detect(ctx context.Context, source, as string) (kind, found string, err error) {
+	way := all.ByName(as)
+	if strings.Contains(source, "://") {
+		switch {
+		case as == "":
+			return Live, source, nil
+		case way != nil && !way.Folder:
+			return way.Name, source, nil
+		}
+		return "", "", fmt.Errorf("%s: %w: a live site can be read as %s", source, millrace.ErrInvalid, names(false))
+	}
+	info, err := os.Stat(source)
+	if err != nil {
+		return "", "", fmt.Errorf("source: %w", err)
+	}
+	page := slices.Contains([]string{".html", ".htm", ".xhtml", ".md"}, strings.ToLower(filepath.Ext(source)))
+	switch {
+	case info.IsDir() && as == "":
+		way, built := ChooseFolder(ctx, all.Origins(true), source)
+		return way.Name, built, nil
+	case info.IsDir() && way != nil && way.Folder:
+		return way.Name, source, nil
+	case info.IsDir():
+		return "", "", fmt.Errorf("%s: %w: a folder can be read as %s", source, millrace.ErrInvalid, names(true))
+	case page:
+		return "", "", fmt.Errorf("%s: %w: a page is no source; name its folder, such as %s", source, millrace.ErrInvalid, filepath.Dir(source))
+	case as == "" || as == Mirror:
+		return Mirror, source, nil
+	}
+	return "", "", fmt.Errorf("%s: %w: a file can only be read as a mirror", source, millrace.ErrInvalid)
+}
+
+// names lists the origins that read a folder, or a live site.
+func names(folder bool) string {
+	var out []string
+	for _, o := range all.Origins(folder) {
+		out = append(out, o.Name)
+	}
+	return strings.Join(out, " or ")
 }
 
 // ErrTypes reports that ExcludeTypes is set for a source that does not know page types.

@@ -2,10 +2,14 @@ package ingest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 	"log/slog"
 	"net/http"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/millrace/millrace"
@@ -97,6 +101,39 @@ func TestChoose(t *testing.T) {
 		down.Detect = func(context.Context, *http.Client, string) (string, error) { return "", millrace.ErrUnavailable }
 		if way, err := ingest.Choose(t.Context(), []origin.Origin{down, origins[1]}, nil, site, name, slog.New(slog.DiscardHandler)); err != nil || way.Name != "toy" {
 			t.Errorf("%s, %v", way.Name, err)
+		}
+	}
+}
+
+func TestDetect(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	page, store := filepath.Join(dir, "index.html"), filepath.Join(dir, "m.db")
+	for _, name := range []string{page, store} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		source, as, kind string
+		err              error
+	}{
+		{"https://example.com/", "", ingest.Live, nil},
+		{"https://example.com/", "crawl", "crawl", nil},
+		{"https://example.com/", "folder", "", millrace.ErrInvalid},
+		{dir, "", "folder", nil},
+		{dir, "markdown", "markdown", nil},
+		{dir, "wordpress", "", millrace.ErrInvalid},
+		{dir, ingest.Mirror, "", millrace.ErrInvalid},
+		{store, "", ingest.Mirror, nil},
+		{store, ingest.Mirror, ingest.Mirror, nil},
+		{store, "folder", "", millrace.ErrInvalid},
+		{page, "", "", millrace.ErrInvalid},
+		{filepath.Join(dir, "absent"), "", "", fs.ErrNotExist},
+	} {
+		kind, found, err := ingest.Detect(t.Context(), c.source, c.as)
+		if kind != c.kind || !errors.Is(err, c.err) || err == nil && found != c.source {
+			t.Errorf("%s as %q: %q, %q, %v", c.source, c.as, kind, found, err)
 		}
 	}
 }
