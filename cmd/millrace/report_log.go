@@ -3,13 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"io"
 	"os"
 	"time"
 
-	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/accesslog"
 	"github.com/millrace/millrace/internal/report"
 )
@@ -54,60 +51,17 @@ func (c *reportCommand) logs(ctx context.Context, p *process, since time.Time) (
 	if err != nil {
 		p.log.Warn("read addresses of this machine failed", "err", err)
 	}
-	files := append([]string{c.Source}, c.Logs...)
-	o := &report.LogOptions{Files: files, Site: c.Site, Bots: table, Local: local, Coefficients: c.values()}
+	p.memory().Save()
+	o := &report.LogOptions{
+		Files: append([]string{c.Source}, c.Logs...), Stdin: p.stdin, Unit: map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond}[c.Unit],
+		Site: c.Site, Bots: table, Local: local, Coefficients: c.values(), Client: c.client(p, forgetful{}).HTTP(),
+	}
 	if c.Since != "" {
 		o.Since = since
 	}
-	p.memory().Save()
-	r := report.NewLogReport(o)
-	s := &accesslog.Scanner{Parser: accesslog.Parser{Unit: map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond}[c.Unit]}}
-	var damaged []string
-	var failed error
-	for _, name := range files {
-		err := scanLog(ctx, p, s, name, r.Add)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			damaged, failed = append(damaged, err.Error()), errors.Join(failed, err)
-		}
-	}
-	switch {
-	case s.Requests == 0 && failed != nil:
-		return failed
-	case s.Requests == 0:
-		why := "the logs are empty"
-		if s.Lines > 0 {
-			why = "no line is a request in the combined or common format, or JSON of Caddy, Cloudflare or nginx"
-		}
-		if len(s.Examples) > 0 {
-			why += fmt.Sprintf("; line %d of %s: %s", s.Examples[0].Line, s.Examples[0].File, s.Examples[0].Text)
-		}
-		return fmt.Errorf("read access logs: %w: %s", millrace.Coded("no-requests", millrace.ErrInvalid), why)
-	}
-	out, err := r.Report(s, damaged)
+	out, err := report.Logs(ctx, o)
 	if err != nil {
 		return err
 	}
-	if c.Site != "" {
-		if err := r.Measure(ctx, c.client(p, forgetful{}).HTTP(), out); err != nil {
-			return err
-		}
-	}
 	return c.print(p, out)
-}
-
-// scanLog reads one log.
-func scanLog(ctx context.Context, p *process, s *accesslog.Scanner, name string, each func(*accesslog.Line)) error {
-	in := p.stdin
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return fmt.Errorf("access log: %w", err)
-		}
-		defer func() { _ = f.Close() }() // opened only for reading
-		in = f
-	}
-	return s.Scan(ctx, name, in, each)
 }

@@ -8,7 +8,6 @@ import (
 	"math/bits"
 	"math/rand/v2"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"github.com/millrace/millrace/internal/accesslog"
 	"github.com/millrace/millrace/internal/analytics"
 	"github.com/millrace/millrace/internal/bots"
-	"github.com/millrace/millrace/internal/savings"
 	"github.com/millrace/millrace/store"
 )
 
@@ -86,24 +84,14 @@ type TopPage struct {
 	pageBytes int64 // bytes of whole pages
 }
 
-// LogOptions configure a [LogReport].
-type LogOptions struct {
-	Files        []string
-	Site         string    // base URL of the site. If set, requests to other hosts are skipped.
-	Since        time.Time // earlier requests are skipped; zero = none
-	Bots         *bots.Table
-	Local        map[netip.Addr]bool // addresses of this machine, for requests of its own
-	Coefficients savings.Coefficients
-}
-
 const (
 	maxSums  = 1 << 16 // sums of bots and days
 	maxTop   = 1 << 15 // paths
 	topPages = 10
 )
 
-// LogReport sums the requests of logs in bounded memory.
-type LogReport struct {
+// logReport sums the requests of logs in bounded memory.
+type logReport struct {
 	o       LogOptions
 	host    string
 	log     Log
@@ -132,9 +120,9 @@ type sumKey struct {
 	outcome  store.Outcome
 }
 
-// NewLogReport returns an empty report.
-func NewLogReport(o *LogOptions) *LogReport {
-	r := &LogReport{
+// newLogReport returns an empty report.
+func newLogReport(o *LogOptions) *logReport {
+	r := &logReport{
 		o: *o, seed: maphash.MakeSeed(), bots: accesslog.Bots{Table: o.Bots, Local: o.Local}, period: day, coarser: []func(time.Time) time.Time{month, year, ever},
 		machines: make(map[machineKey]*Machine), sums: make(map[sumKey]*store.Counts),
 	}
@@ -151,8 +139,8 @@ func month(t time.Time) time.Time { return time.Date(t.Year(), t.Month(), 1, 0, 
 func year(t time.Time) time.Time  { return time.Date(t.Year(), 1, 1, 0, 0, 0, 0, time.UTC) }
 func ever(time.Time) time.Time    { return time.Unix(0, 0).UTC() }
 
-// Add adds a request.
-func (r *LogReport) Add(l *accesslog.Line) {
+// add adds a request.
+func (r *logReport) add(l *accesslog.Line) {
 	if l.Time.Before(r.o.Since) || r.host != "" && l.Host != nil && !accesslog.SameHost(l.Host, r.host) {
 		r.log.Skipped++
 		return
@@ -234,7 +222,7 @@ func (p *TopPage) add(e *store.Event, page, unchanged bool) {
 }
 
 // machine returns the sums of a bot.
-func (r *LogReport) machine(bot *bots.Bot, e *store.Event) *Machine {
+func (r *logReport) machine(bot *bots.Bot, e *store.Event) *Machine {
 	key := machineKey{e.Bot, e.Identity}
 	m := r.machines[key]
 	if m == nil {
@@ -248,7 +236,7 @@ func (r *LogReport) machine(bot *bots.Bot, e *store.Event) *Machine {
 }
 
 // sum adds an event to the sums by day. Too many sums become sums by month, then by year.
-func (r *LogReport) sum(m *Machine, e *store.Event) {
+func (r *logReport) sum(m *Machine, e *store.Event) {
 	key := sumKey{r.period(e.Time).Unix(), m, e.Protocol, e.Endpoint, store.OutcomeOf(e.Status)}
 	c := r.sums[key]
 	if c == nil {
@@ -268,7 +256,7 @@ func (r *LogReport) sum(m *Machine, e *store.Event) {
 }
 
 // coarsen makes the periods of the sums longer.
-func (r *LogReport) coarsen() {
+func (r *logReport) coarsen() {
 	r.period, r.coarser = r.coarser[0], r.coarser[1:]
 	old := r.sums
 	r.sums = make(map[sumKey]*store.Counts)
@@ -287,7 +275,7 @@ func addCounts(c, d *store.Counts) {
 }
 
 // ordered yields the sums in the order of a store.
-func (r *LogReport) ordered() iter.Seq2[store.Sum, error] {
+func (r *logReport) ordered() iter.Seq2[store.Sum, error] {
 	return func(yield func(store.Sum, error) bool) {
 		sums := make([]store.Sum, 0, len(r.sums))
 		for key, c := range r.sums {
@@ -309,8 +297,8 @@ func (r *LogReport) ordered() iter.Seq2[store.Sum, error] {
 	}
 }
 
-// Report returns the report on the requests so far. s has read the logs, with the errors of some.
-func (r *LogReport) Report(s *accesslog.Scanner, damaged []string) (*Report, error) {
+// report returns the report on the requests so far. s has read the logs, with the errors of some.
+func (r *logReport) report(s *accesslog.Scanner, damaged []string) (*Report, error) {
 	out := r.log
 	out.Files, out.Lines, out.Long, out.Unknown, out.Examples, out.Damaged = r.o.Files, s.Lines, s.Long, s.Unknown, s.Examples, damaged
 	out.Machines, out.TopPages, out.TopOther = []Machine{}, []TopPage{}, []TopPage{}

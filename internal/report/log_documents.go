@@ -87,9 +87,9 @@ const (
 	sampleTries = 20
 )
 
-// Measure fetches the most requested pages of the site and compares their HTML with their
+// measure fetches the most requested pages of the site and compares their HTML with their
 // documents. The client obeys robots.txt. r must have a report on one log.
-func (r *LogReport) Measure(ctx context.Context, client *http.Client, out *Report) error {
+func (r *logReport) measure(ctx context.Context, client *http.Client, out *Report) error {
 	log := out.Served[0].Log
 	s := new(Sample)
 	base, err := url.Parse(r.o.Site)

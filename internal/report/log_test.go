@@ -2,7 +2,9 @@ package report
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -12,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/accesslog"
 	"github.com/millrace/millrace/internal/bots"
 	"github.com/millrace/millrace/internal/savings"
@@ -30,7 +33,7 @@ func logLine(day int, from, target string, status, size int, agent string) strin
 }
 
 // readLog reports on a log.
-func readLog(t *testing.T, o *LogOptions, log string) (*LogReport, *Report) {
+func readLog(t *testing.T, o *LogOptions, log string) (*logReport, *Report) {
 	t.Helper()
 	ranges := filepath.Join(t.TempDir(), "ranges")
 	if err := os.WriteFile(ranges, []byte("192.0.2.0/24\n"), 0o600); err != nil {
@@ -41,11 +44,11 @@ func readLog(t *testing.T, o *LogOptions, log string) (*LogReport, *Report) {
 		t.Fatal(err)
 	}
 	o.Coefficients = savings.Default()
-	r, s := NewLogReport(o), new(accesslog.Scanner)
-	if err := s.Scan(t.Context(), "a.log", strings.NewReader(log), r.Add); err != nil {
+	r, s := newLogReport(o), new(accesslog.Scanner)
+	if err := s.Scan(t.Context(), "a.log", strings.NewReader(log), r.add); err != nil {
 		t.Fatal(err)
 	}
-	out, err := r.Report(s, nil)
+	out, err := r.report(s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +168,7 @@ func TestLogMeasure(t *testing.T) {
 		}
 		line := logLine(1, "192.0.2.1", "/a", 200, size, gpt)
 		reader, r := readLog(t, &LogOptions{Site: site.URL}, line+line+logLine(1, "192.0.2.1", "/gone", 200, 50, gpt))
-		if err := reader.Measure(t.Context(), site.Client(), r); err != nil {
+		if err := reader.measure(t.Context(), site.Client(), r); err != nil {
 			t.Fatal(err)
 		}
 		d := r.Served[0].Log.Documents
@@ -185,7 +188,7 @@ func TestLogMeasure(t *testing.T) {
 		}
 	}
 	reader, r := readLog(t, &LogOptions{Site: site.URL}, logLine(1, "192.0.2.1", "/gone", 200, 50, gpt))
-	if err := reader.Measure(t.Context(), site.Client(), r); err == nil {
+	if err := reader.measure(t.Context(), site.Client(), r); err == nil {
 		t.Error("no page was measured, and no error")
 	}
 }
@@ -193,7 +196,7 @@ func TestLogMeasure(t *testing.T) {
 // Too many days become months, then years; the sums stay.
 func TestLogManyDays(t *testing.T) {
 	t.Parallel()
-	r := NewLogReport(&LogOptions{})
+	r := newLogReport(&LogOptions{})
 	start := time.Date(1995, 1, 1, 0, 0, 0, 0, time.UTC)
 	m := &Machine{Bot: "GPTBot"}
 	n := int64(0)
@@ -242,5 +245,28 @@ func TestTop(t *testing.T) {
 	}
 	if r.again(1<<40, 6) {
 		t.Error("the oldest request was remembered")
+	}
+}
+
+// A missing file is a part of the report, unless no file has a request.
+func TestLogs(t *testing.T) {
+	t.Parallel()
+	table, err := bots.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &LogOptions{Files: []string{filepath.Join(t.TempDir(), "absent"), "-"}, Bots: table, Coefficients: savings.Default()}
+	o.Stdin = strings.NewReader(`192.0.2.1 - - [10/Jan/2026:12:00:00 +0000] "GET / HTTP/1.1" 200 100 "-" "GPTBot/1.2"` + "\n")
+	r, err := Logs(t.Context(), o)
+	if err != nil || len(r.Served) != 1 || r.Served[0].Log.Total.Requests != 1 || len(r.Served[0].Log.Damaged) != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	o.Stdin = strings.NewReader("")
+	if _, err := Logs(t.Context(), o); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	o.Files, o.Stdin = []string{"-"}, strings.NewReader("words\n")
+	if _, err := Logs(t.Context(), o); millrace.ErrorCode(err) != "no-requests" || !strings.Contains(err.Error(), "line 1 of -: words") {
+		t.Error(err)
 	}
 }

@@ -1,0 +1,83 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/accesslog"
+	"github.com/millrace/millrace/internal/bots"
+	"github.com/millrace/millrace/internal/savings"
+)
+
+// LogOptions configure [Logs].
+type LogOptions struct {
+	Files        []string      // "-" = Stdin
+	Stdin        io.Reader     // nil = no file is "-"
+	Unit         time.Duration // of the number at the end of each line; 0 = ignored
+	Site         string        // base URL of the site. If set, requests to other hosts are skipped.
+	Since        time.Time     // earlier requests are skipped; zero = none
+	Bots         *bots.Table
+	Local        map[netip.Addr]bool // addresses of this machine, for requests of its own
+	Coefficients savings.Coefficients
+	// Client fetches pages of the site, to compare their HTML with their documents. It must
+	// obey robots.txt. Without Site, it is not used.
+	Client *http.Client
+}
+
+// Logs reports the traffic in the access logs of web servers. A file that is damaged or missing
+// is a part of the report, if others have requests. Without any request, the error is
+// ErrInvalid with the code no-requests.
+func Logs(ctx context.Context, o *LogOptions) (*Report, error) {
+	r := newLogReport(o)
+	s := &accesslog.Scanner{Parser: accesslog.Parser{Unit: o.Unit}}
+	var damaged []string
+	var failed error
+	for _, name := range o.Files {
+		err := o.scan(ctx, s, name, r.add)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			damaged, failed = append(damaged, err.Error()), errors.Join(failed, err)
+		}
+	}
+	switch {
+	case s.Requests == 0 && failed != nil:
+		return nil, failed
+	case s.Requests == 0:
+		why := "the logs are empty"
+		if s.Lines > 0 {
+			why = "no line is a request in the combined or common format, or JSON of Caddy, Cloudflare or nginx"
+		}
+		if len(s.Examples) > 0 {
+			why += fmt.Sprintf("; line %d of %s: %s", s.Examples[0].Line, s.Examples[0].File, s.Examples[0].Text)
+		}
+		return nil, fmt.Errorf("read access logs: %w: %s", millrace.Coded("no-requests", millrace.ErrInvalid), why)
+	}
+	out, err := r.report(s, damaged)
+	if err == nil && o.Site != "" {
+		err = r.measure(ctx, o.Client, out)
+	}
+	return out, err
+}
+
+// scan reads one log.
+func (o *LogOptions) scan(ctx context.Context, s *accesslog.Scanner, name string, each func(*accesslog.Line)) error {
+	in := o.Stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return fmt.Errorf("access log: %w", err)
+		}
+		defer func() { _ = f.Close() }() // opened only for reading
+		in = f
+	}
+	return s.Scan(ctx, name, in, each)
+}
