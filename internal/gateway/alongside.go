@@ -10,7 +10,6 @@ import (
 	"github.com/millrace/millrace/internal/basepath"
 	"github.com/millrace/millrace/internal/proxy"
 	"github.com/millrace/millrace/internal/reply"
-	"github.com/millrace/millrace/internal/sites"
 )
 
 // PagePath is the path, below the endpoint base, at which a server alongside asks about each
@@ -31,7 +30,7 @@ const PagePath = "/.millrace/page"
 
 // page answers a server alongside. For other clients, the path does not exist.
 func (g *Gateway) page(w *response, r *http.Request) (bool, error) {
-	if g.o.Place != sites.Alongside || w.inner == nil || w.inner.URL.Path != PagePath || g.server == nil {
+	if w.inner == nil || w.inner.URL.Path != PagePath {
 		return false, nil
 	}
 	if from := access.ParseAddress(r.RemoteAddr); !from.IsLoopback() && !g.guard.Trusted(from) {

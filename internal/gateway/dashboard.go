@@ -116,9 +116,6 @@ func (unread) WriteHeader(int)             {}
 // dashboard serves the owner's dashboard. Its responses are private and never
 // cached or indexed.
 func (g *Gateway) dashboard(w *response, r *http.Request) (bool, error) {
-	if g.mount == "" {
-		return false, nil
-	}
 	inner := basepath.Under(r, g.mount)
 	if inner == nil && r.URL.EscapedPath() != g.mount {
 		return false, nil

@@ -116,6 +116,7 @@ type Gateway struct {
 	site     *sites.Documents // nil = no edition
 	pages    *proxy.Pages     // nil = no edition
 	o        Options
+	steps    []step
 	serves   bool // a protocol handles requests itself
 	guarded  bool // the content of a protocol needs a key
 	timed    bool // the duration of requests is recorded
@@ -197,6 +198,7 @@ func New(server *edition.Server, o *Options) (*Gateway, error) {
 			return nil, err
 		}
 	}
+	g.steps = g.newSteps()
 	g.timed = g.requests != nil || o.Events != nil || o.Metrics != nil
 	return g, nil
 }

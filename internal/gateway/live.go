@@ -90,7 +90,7 @@ func (g *Gateway) handlerOf(inner *http.Request) (s millrace.Handler, scope mill
 
 // handlers serves requests for the service and for protocols with a handler.
 func (g *Gateway) handlers(w *response, r *http.Request) (bool, error) {
-	if !g.serves || w.inner == nil {
+	if w.inner == nil {
 		return false, nil
 	}
 	s, scope, proto := g.handlerOf(w.inner)

@@ -220,7 +220,7 @@ func (g *Gateway) writeState(x *exposition) {
 // metrics serves the metrics to clients that may read them. For others, the path
 // belongs to the site.
 func (g *Gateway) metrics(w *response, r *http.Request) (bool, error) {
-	if g.o.Metrics == nil || g.front != nil && g.front.InProcess() || r.URL.Path != metricsPath || r.Method != http.MethodGet && r.Method != http.MethodHead || !w.near() {
+	if r.URL.Path != metricsPath || r.Method != http.MethodGet && r.Method != http.MethodHead || !w.near() {
 		return false, nil
 	}
 	w.silent = true

@@ -8,6 +8,7 @@ import (
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/basepath"
 	"github.com/millrace/millrace/internal/reply"
+	"github.com/millrace/millrace/internal/sites"
 )
 
 // keysPath is the well-known path of a host's keys.
@@ -15,26 +16,36 @@ const keysPath = "/.well-known/http-message-signatures-directory"
 
 // A step responds to a request, or leaves it to the next step. After an error, no
 // response has begun, unless the error wraps [edition.ErrBroken].
-type step func(g *Gateway, w *response, r *http.Request) (done bool, err error)
+type step func(w *response, r *http.Request) (done bool, err error)
 
-// steps are the steps of every request, in order. DOCS and BASE are the paths of
-// the two base URLs, DASHBOARD is a path of the host.
-var steps = []step{
-	(*Gateway).health,    // /healthz, /readyz
-	(*Gateway).metrics,   // /metrics
-	(*Gateway).dashboard, // DASHBOARD/…
-	(*Gateway).page,      // DOCS/.millrace/page: what a server alongside asks
-	(*Gateway).host,      // 421 for unknown hosts, in front of a site
-	(*Gateway).directory, // the keys that sign for the host
-	(*Gateway).textFile,  // BASE/…: Options.Texts
-	(*Gateway).admit,     // refuses keys in URLs, and bots by rules
-	(*Gateway).handlers,  // DOCS/…: handlers of the service and of protocols
-	(*Gateway).enter,     // limits concurrent requests
-	(*Gateway).siteWide,  // site-wide documents: /robots.txt, /.well-known/api-catalog, DOCS/sitemap.xml
-	(*Gateway).documents, // DOCS/…: the documents of the edition, and the errors of protocols
-	(*Gateway).discovery, // /.well-known/…: discovery documents of DOCS/.well-known/…
-	(*Gateway).own,       // BASE/…: the site's own pages and files; in front of a site, everything else, too
-	(*Gateway).root,      // /, BASE: redirect to BASE/
+// newSteps returns the steps of every request that the options need, in order. DOCS and BASE
+// are the paths of the two base URLs, DASHBOARD is a path of the host.
+func (g *Gateway) newSteps() (steps []step) {
+	site := g.server != nil
+	for _, s := range []struct {
+		step   step
+		needed bool
+	}{
+		{g.health, true}, // /healthz, /readyz
+		{g.metrics, g.o.Metrics != nil && (g.front == nil || !g.front.InProcess())}, // /metrics
+		{g.dashboard, g.mount != ""},                   // DASHBOARD/…
+		{g.page, g.o.Place == sites.Alongside && site}, // DOCS/.millrace/page: what a server alongside asks
+		{g.host, g.front != nil},                       // 421 for unknown hosts, in front of a site
+		{g.directory, g.o.Directory != nil},            // the keys that sign for the host
+		{g.textFile, len(g.o.Texts) > 0},               // BASE/…: Options.Texts
+		{g.admit, true},                                // refuses keys in URLs, and bots by rules
+		{g.handlers, g.serves},                         // DOCS/…: handlers of the service and of protocols
+		{g.enter, true},                                // limits concurrent requests
+		{g.documents, site},                            // site-wide documents; DOCS/…: documents and errors of protocols
+		{g.discovery, site},                            // /.well-known/…: discovery documents of DOCS/.well-known/…
+		{g.own, site},                                  // BASE/…: the site's own pages and files; in front of a site, everything else, too
+		{g.root, site},                                 // /, BASE: redirect to BASE/
+	} {
+		if s.needed {
+			steps = append(steps, s.step)
+		}
+	}
+	return steps
 }
 
 // route runs the steps until one responds.
@@ -43,8 +54,8 @@ func (g *Gateway) route(w *response, r *http.Request) {
 		r.Header["If-None-Match"] = []string{strings.Join(tags, ", ")} // one list (RFC 9110, section 5.3); net/http reads only the first line
 	}
 	w.inner = basepath.Under(r, g.docs)
-	for _, step := range steps {
-		done, err := step(g, w, r)
+	for _, step := range g.steps {
+		done, err := step(w, r)
 		if err != nil {
 			g.fail(w, r, err)
 		}
@@ -93,9 +104,6 @@ func (g *Gateway) health(w *response, r *http.Request) (bool, error) {
 }
 
 func (g *Gateway) host(w *response, r *http.Request) (bool, error) {
-	if g.front == nil {
-		return false, nil
-	}
 	wrong := g.front.Misdirected(r)
 	if wrong != nil {
 		reply.Error(w, r, wrong.Status, wrong)
@@ -104,7 +112,7 @@ func (g *Gateway) host(w *response, r *http.Request) (bool, error) {
 }
 
 func (g *Gateway) directory(w *response, r *http.Request) (bool, error) {
-	if g.o.Directory == nil || r.URL.Path != keysPath {
+	if r.URL.Path != keysPath {
 		return false, nil
 	}
 	w.Of.Protocol = access.SiteProtocol
@@ -114,7 +122,7 @@ func (g *Gateway) directory(w *response, r *http.Request) (bool, error) {
 
 // textFile serves Options.Texts.
 func (g *Gateway) textFile(w *response, r *http.Request) (bool, error) {
-	if len(g.o.Texts) == 0 || r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false, nil
 	}
 	inner := basepath.Under(r, g.base)
@@ -175,20 +183,12 @@ func (g *Gateway) enter(w *response, r *http.Request) (bool, error) {
 	return false, nil
 }
 
-// siteWide serves the documents that belong to no single protocol.
-func (g *Gateway) siteWide(w *response, r *http.Request) (bool, error) {
-	if g.server == nil {
-		return false, nil
-	}
-	return g.site.Serve(w, r, w.inner, &w.Request)
-}
-
-// documents serves the machine documents, and the errors of protocols for unknown
-// paths.
+// documents serves the documents that belong to no single protocol, the machine documents, and
+// the errors of protocols for unknown paths.
 func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 	inner := w.inner
-	if g.server == nil || inner == nil || g.site.Own(inner) {
-		return false, nil
+	if done, err := g.site.Serve(w, r, inner, &w.Request); done || err != nil || inner == nil || g.site.Own(inner) {
+		return done, err
 	}
 	// On a mirror, all other paths need a key: even an error could reveal whether a document
 	// exists.
@@ -220,7 +220,7 @@ func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 
 // discovery serves well-known documents at the root of the host (RFC 8615).
 func (g *Gateway) discovery(w *response, r *http.Request) (bool, error) {
-	if g.server == nil || w.inner != nil || !strings.HasPrefix(r.URL.Path, "/.well-known/") {
+	if w.inner != nil || !strings.HasPrefix(r.URL.Path, "/.well-known/") {
 		return false, nil
 	}
 	return g.server.Discovery(w, r, &w.Request)
@@ -228,9 +228,6 @@ func (g *Gateway) discovery(w *response, r *http.Request) (bool, error) {
 
 // own serves the site's own pages and files.
 func (g *Gateway) own(w *response, r *http.Request) (bool, error) {
-	if g.server == nil {
-		return false, nil
-	}
 	if g.front != nil {
 		w.Leave() // the proxy has its own limit
 	}
@@ -246,7 +243,7 @@ func (g *Gateway) own(w *response, r *http.Request) (bool, error) {
 
 func (g *Gateway) root(w *response, r *http.Request) (bool, error) {
 	at := r.URL.EscapedPath()
-	if g.server == nil || at != "/" && at != g.base {
+	if at != "/" && at != g.base {
 		return false, nil
 	}
 	w.Of.Protocol, w.SitePage = access.SiteProtocol, false
