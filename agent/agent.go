@@ -33,6 +33,9 @@ type Coefficients = savings.Coefficients
 // Savings describes what a pull saved compared with fetching every page as HTML.
 type Savings = savings.Saved
 
+// VerifyCounts counts the signatures of a site's responses.
+type VerifyCounts = webauth.VerifyCounts
+
 // Options are the options of an [Agent]. The zero value is ready to use.
 type Options struct {
 	// Via is the name of the protocol to read sites by, or [Crawl]. If empty, the agent

@@ -4,41 +4,40 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/webauth"
 	"github.com/millrace/millrace/mirror"
 )
 
 // Report is the result of one pull of one site. Its JSON form is the output of `millrace pull
 // --json`.
 type Report struct {
-	Site                 string                `json:"site"`
-	Via                  string                `json:"via,omitempty"`                   // protocols by which the pages were read
-	Ways                 []Way                 `json:"ways"`                            // ways that were tried
-	Why                  string                `json:"why,omitempty"`                   // why the way was chosen; absent if it was named
-	Added                int                   `json:"added"`                           // number of new pages
-	Updated              int                   `json:"updated"`                         // number of changed pages
-	Deleted              int                   `json:"deleted"`                         // number of deleted pages
-	Unchanged            int                   `json:"unchanged"`                       // number of unchanged pages
-	UnconfirmedDeletions int                   `json:"unconfirmed_deletions,omitempty"` // pages that were absent once and are deleted if they are absent again
-	Missed               int                   `json:"unavailable,omitempty"`           // pages that are temporarily unavailable
-	Unconfirmed          int                   `json:"unconfirmed,omitempty"`           // fetched pages that do not match their hash
-	Skipped              []mirror.Skip         `json:"skipped"`                         // pages that were skipped
-	Notes                []Note                `json:"notes,omitempty"`                 // violations that did not stop the pull
-	Requests             int64                 `json:"requests"`                        // number of requests
-	BytesReceived        int64                 `json:"bytes_received"`                  // bytes received, with header fields
-	BytesSaved           int64                 `json:"bytes_saved"`                     // bytes saved against fetching HTML
-	TokensSaved          int64                 `json:"tokens_saved"`                    // tokens saved against fetching HTML
-	Savings              *Savings              `json:"savings,omitempty"`               // costs and savings of the pull
-	Summary              string                `json:"savings_summary,omitempty"`       // the savings in a sentence
-	Seconds              float64               `json:"seconds"`
-	Purpose              millrace.Purpose      `json:"purpose"`                  // purpose of the content
-	Policy               *Policy               `json:"policy,omitempty"`         // policy of the site; absent if it has none
-	PolicyIgnored        bool                  `json:"policy_ignored,omitempty"` // the policy was not obeyed
-	GoOn                 *time.Time            `json:"go_on_after,omitempty"`    // time before which the site accepts no more requests
-	Quota                string                `json:"quota,omitempty"`          // quota that ended the pull; the next pull continues
-	Signed               *webauth.VerifyCounts `json:"signed,omitempty"`         // results of verifying the site's signatures; absent if it signs nothing
-	Error                string                `json:"error,omitempty"`
-	Code                 string                `json:"code,omitempty"`
+	Site                 string           `json:"site"`
+	Via                  string           `json:"via,omitempty"`                   // protocols by which the pages were read
+	Ways                 []Way            `json:"ways"`                            // ways that were tried
+	Why                  string           `json:"why,omitempty"`                   // why the way was chosen; absent if it was named
+	Added                int              `json:"added"`                           // number of new pages
+	Updated              int              `json:"updated"`                         // number of changed pages
+	Deleted              int              `json:"deleted"`                         // number of deleted pages
+	Unchanged            int              `json:"unchanged"`                       // number of unchanged pages
+	UnconfirmedDeletions int              `json:"unconfirmed_deletions,omitempty"` // pages that were absent once and are deleted if they are absent again
+	Missed               int              `json:"unavailable,omitempty"`           // pages that are temporarily unavailable
+	Unconfirmed          int              `json:"unconfirmed,omitempty"`           // fetched pages that do not match their hash
+	Skipped              []mirror.Skip    `json:"skipped"`                         // pages that were skipped
+	Notes                []Note           `json:"notes,omitempty"`                 // violations that did not stop the pull
+	Requests             int64            `json:"requests"`                        // number of requests
+	BytesReceived        int64            `json:"bytes_received"`                  // bytes received, with header fields
+	BytesSaved           int64            `json:"bytes_saved"`                     // bytes saved against fetching HTML
+	TokensSaved          int64            `json:"tokens_saved"`                    // tokens saved against fetching HTML
+	Savings              *Savings         `json:"savings,omitempty"`               // costs and savings of the pull
+	Summary              string           `json:"savings_summary,omitempty"`       // the savings in a sentence
+	Seconds              float64          `json:"seconds"`
+	Purpose              millrace.Purpose `json:"purpose"`                  // purpose of the content
+	Policy               *Policy          `json:"policy,omitempty"`         // policy of the site; absent if it has none
+	PolicyIgnored        bool             `json:"policy_ignored,omitempty"` // the policy was not obeyed
+	GoOn                 *time.Time       `json:"go_on_after,omitempty"`    // time before which the site accepts no more requests
+	Quota                string           `json:"quota,omitempty"`          // quota that ended the pull; the next pull continues
+	Signed               *VerifyCounts    `json:"signed,omitempty"`         // results of verifying the site's signatures; absent if it signs nothing
+	Error                string           `json:"error,omitempty"`
+	Code                 string           `json:"code,omitempty"`
 
 	Err      error `json:"-"` // error that ended the pull; nil = none
 	SkippedN int   `json:"-"` // number of skipped pages; Skipped lists the first of them
