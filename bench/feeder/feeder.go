@@ -20,7 +20,7 @@ import (
 
 	"github.com/millrace/millrace"
 	artifactdir "github.com/millrace/millrace/artifact/dir"
-	"github.com/millrace/millrace/internal/access"
+	"github.com/millrace/millrace/internal/daemon"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/index"
@@ -89,7 +89,7 @@ func (t *Task) Serve(ctx context.Context) (err error) {
 	server := edition.NewServer(edition.Source{Store: st, Site: site, Publication: served}, []edition.Protocol{proto}, artifacts, serverOptions)
 	o := &gateway.Options{Base: t.Base, Logger: log}
 	if t.Memory == 0 { // like `millrace serve`
-		o.Access.Streams = access.Collect(400)
+		o.Access.Streams = daemon.Memory{Env: os.LookupEnv}.Streams()
 	}
 	g, err := gateway.New(server, o)
 	if err != nil {
