@@ -1,5 +1,8 @@
 # make check is what CI runs; the other targets are its parts, the long tier and the benchmarks.
 GOLANGCI = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+# The newest goreleaser that Go 1.26 builds from modules that can be had.
+GORELEASER = github.com/goreleaser/goreleaser/v2@v2.16.0
+export CYCLONEDX = github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 # Not under the race detector: the data base, the coders and the parser of HTML share nothing and compute most of the time.
 UNWATCHED = modernc.org/... gonum.org/... github.com/klauspost/compress/... github.com/andybalholm/brotli/... golang.org/x/net/html/...
 RACE = go test -race -vet=off $(UNWATCHED:%=-gcflags=%=-race=false)
@@ -10,11 +13,11 @@ CONCURRENT = ./agent ./artifact/... ./discover ./internal/access ./internal/anal
 	./internal/push ./internal/schedule ./internal/simulation ./internal/watch ./internal/webhook ./mirror ./publish
 TOGETHER = Reload|SharedStore|Follows|WhileServing|PullWaits|TakeTurns|^TestWatch|^TestPush|^TestMCPOfServe|^TestEvents|^TestDashboard
 # The packages that have tests over programs from outside the module.
-REAL = $(sort $(dir $(shell grep -rl --include='*_test.go' '^func TestReal' --exclude-dir=bench --exclude-dir=caddy .)))
+REAL = $(sort $(dir $(shell grep -rl --include='*_test.go' '^func TestReal' --exclude-dir=bench --exclude-dir=caddy --exclude-dir=packaging .)))
 FUZZTIME = 5s
 VULNDB = https://vuln.go.dev
 
-.PHONY: check test test-real race soak lint fuzz vuln docs screenshots bench bench-large bench-extract bench-search
+.PHONY: check test test-real race soak lint fuzz vuln docs screenshots bench bench-large bench-extract bench-search release release-snapshot image
 
 check: test test-real race lint
 
@@ -22,11 +25,13 @@ test:
 	go test ./...
 	cd bench && go vet ./... && go test ./...
 	cd caddy && go vet ./... && go test ./...
+	cd packaging && go vet ./... && go test ./...
 
 # With MILLRACE_TEST_REQUIRE=1, what is not installed fails; testdata/real/*.sh say what each needs.
 test-real:
 	MILLRACE_TEST_REAL=1 go test -vet=off -count 1 -run '^TestReal' $(REAL)
 	cd caddy && MILLRACE_TEST_REAL=1 go test -vet=off -count 1 -run '^TestReal' .
+	cd packaging && MILLRACE_TEST_REAL=1 go test -count 1 ./...
 
 race:
 	$(RACE) -short $(CONCURRENT)
@@ -38,6 +43,7 @@ race:
 # The long tier: all seeds, many kills, large data. It takes hours.
 soak:
 	MILLRACE_TEST_SOAK=1 MILLRACE_TEST_REAL=1 go test -count 1 -timeout 6h ./...
+	cd packaging && MILLRACE_TEST_SOAK=1 MILLRACE_TEST_REAL=1 go test -count 1 -timeout 1h ./...
 	$(RACE) -count 1 -timeout 3h ./...
 	$(MAKE) fuzz FUZZTIME=1m
 
@@ -45,6 +51,7 @@ lint:
 	go run $(GOLANGCI) run ./...
 	cd bench && go run $(GOLANGCI) run ./...
 	cd caddy && go run $(GOLANGCI) run ./...
+	cd packaging && go run $(GOLANGCI) run ./...
 
 # Each fuzz target for a few seconds: enough to see that it still runs.
 fuzz:
@@ -80,3 +87,17 @@ bench-extract:
 # Search with each of its parts switched off, on the gold data, and how fast it is over Debian's manuals.
 bench-search:
 	cd bench && go run . -only search $(if $(DATA),-data $(abspath $(DATA)))
+
+# All files of a release in dist/, without a tag and without signatures.
+release-snapshot:
+	go run $(GORELEASER) release --snapshot --clean --skip=sign --parallelism 2
+	$(MAKE) image
+
+# In CI, on a tag: builds, signs and uploads the release.
+release:
+	go run $(GORELEASER) release --clean
+	$(MAKE) image
+
+# The container image of the binaries in dist/, as an OCI layout.
+image:
+	cd packaging && go run ./image -dist ../dist

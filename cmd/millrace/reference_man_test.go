@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/millrace/millrace/internal/setup"
 )
 
 // roff escapes text for a page of the manual.
@@ -110,4 +112,14 @@ https://github.com/millrace/millrace
 	for name, text := range pages {
 		checkReference(t, "../../packaging/man/"+name+".1", text)
 	}
+}
+
+// The packages install the unit of snippet.
+func TestReferenceUnit(t *testing.T) {
+	t.Parallel()
+	unit, err := setup.Snippet("systemd", &setup.SnippetOptions{Listen: "127.0.0.1:8080", Exec: "/usr/bin/millrace"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkReference(t, "../../packaging/millrace.service", unit)
 }
