@@ -93,9 +93,9 @@ release-snapshot:
 	go run $(GORELEASER) release --snapshot --clean --skip=sign --parallelism 2
 	$(MAKE) image
 
-# In CI, on a tag: builds, signs and uploads the release.
+# In CI, on a tag: builds, signs and uploads the release. SKIP names what to leave out.
 release:
-	go run $(GORELEASER) release --clean
+	go run $(GORELEASER) release --clean $(SKIP)
 	$(MAKE) image
 
 # The container image of the binaries in dist/, as an OCI layout.
