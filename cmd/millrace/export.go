@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/export"
-	"github.com/millrace/millrace/internal/replace"
 	"github.com/millrace/millrace/internal/tree"
 	"github.com/millrace/millrace/store"
 	stores "github.com/millrace/millrace/store/all"
@@ -78,50 +76,19 @@ func (c *exportCommand) export(ctx context.Context, p *process, st store.Store) 
 	case !export.IsSince(c.Since):
 		return nil, usageError(fmt.Sprintf("--since %s: not a cursor of an export report or a time, such as 2026-11-20T12:00:00Z", c.Since))
 	}
-	sites, bases, err := export.Select(ctx, st, names, all)
-	if err != nil {
-		return nil, err
-	}
-	r := export.NewReport(sites)
-	r.Store, r.Format, r.Out = c.Store, c.Format, c.Out
-	pages := 0
-	for i := range sites {
-		if pages += r.Sites[i].Pages; sites[i].Partial {
-			p.log.Warn("mirror is partial; pull again", "site", sites[i].Name, "code", "partial-mirror")
-		}
-	}
-	var since millrace.Cursor
-	if c.Since != "" {
-		if since, err = sites[0].Since(ctx, c.Since); err != nil {
-			return nil, err
-		}
+	out := c.Out
+	if out == "-" {
+		out = ""
 	}
 	bar := p.progress("exporting")
 	defer bar.End()
-	o := &export.Options{Progress: func(done int) { bar.Show(done, max(done, pages)) }}
-	switch c.Format {
-	case "markdown":
-		r.Counts, err = export.Markdown(ctx, export.Tree{Dir: c.Out, Folders: export.Folders(bases), Part: len(names) < len(all)}, sites, o)
-		return r, err
-	case "parquet":
-		r.Counts, err = export.Parquet(ctx, c.Out, sites, o)
-		return r, err
+	r, err := export.Run(ctx, st, &export.Request{
+		Sites: names, All: all, Format: c.Format, Out: out, Stdout: p.stdout, Since: c.Since, Progress: bar.Show, Logger: p.log,
+	})
+	if r != nil {
+		r.Store, r.Out = c.Store, c.Out
 	}
-	write := func(w io.Writer) error {
-		switch {
-		case c.Format == "csv":
-			r.Counts, err = export.CSV(ctx, w, sites, o)
-		case since != "":
-			r.Counts, err = export.Changes(ctx, w, sites[0], since, o)
-		default:
-			r.Counts, err = export.Lines(ctx, w, sites, o)
-		}
-		return err
-	}
-	if c.Out == "" || c.Out == "-" {
-		return r, write(p.stdout)
-	}
-	return r, replace.File(c.Out, write)
+	return r, err
 }
 
 // ofStore reports whether a file is a store or one of its files.

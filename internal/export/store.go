@@ -36,9 +36,9 @@ type ReportedSite struct {
 	Terms   []string `json:"terms,omitempty"`   // documents about the use of the content
 }
 
-// Select opens the sites of a store that names lists: all sites or one. bases has the base of
+// open opens the sites of a store that names lists: all sites or one. bases has the base of
 // each site in the store, or its name if the site is unreadable.
-func Select(ctx context.Context, st store.Store, names, all []string) (sites []Site, bases []string, err error) {
+func open(ctx context.Context, st store.Store, names, all []string) (sites []Site, bases []string, err error) {
 	for _, name := range all {
 		selected := len(names) == len(all) || name == names[0]
 		site, v, err := ingest.Head(ctx, st, name)
@@ -74,8 +74,8 @@ func (s *Site) report() ReportedSite {
 	return r
 }
 
-// NewReport returns the state of the exported sites, without counts.
-func NewReport(sites []Site) *Report {
+// newReport returns the state of the exported sites, without counts.
+func newReport(sites []Site) *Report {
 	r := new(Report)
 	for i := range sites {
 		r.Sites = append(r.Sites, sites[i].report())

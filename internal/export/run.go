@@ -1,0 +1,71 @@
+package export
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/replace"
+	"github.com/millrace/millrace/store"
+)
+
+// Request says what [Run] exports, and to where.
+type Request struct {
+	Sites  []string  // names of the exported sites: all of the store, or one
+	All    []string  // names of all sites of the store
+	Format string    // jsonl, csv, markdown or parquet
+	Out    string    // file or folder; "" = Stdout, for jsonl and csv
+	Stdout io.Writer // see Out
+	// Since exports only the changes of a single site since a time or a cursor, as jsonl; "" =
+	// all pages. See [IsSince].
+	Since string
+	// Progress is called after each page with the number of finished pages and of all pages.
+	// May be nil.
+	Progress func(done, total int)
+	Logger   *slog.Logger // warns of partial mirrors
+}
+
+// Run exports sites of a store.
+func Run(ctx context.Context, st store.Store, q *Request) (*Report, error) {
+	sites, bases, err := open(ctx, st, q.Sites, q.All)
+	if err != nil {
+		return nil, err
+	}
+	r := newReport(sites)
+	r.Format, r.Out = q.Format, q.Out
+	pages := 0
+	for i := range sites {
+		if pages += r.Sites[i].Pages; sites[i].Partial {
+			q.Logger.Warn("mirror is partial; pull again", "site", sites[i].Name, "code", "partial-mirror")
+		}
+	}
+	o := new(Options)
+	if q.Progress != nil {
+		o.Progress = func(done int) { q.Progress(done, max(done, pages)) }
+	}
+	write := func(w io.Writer) error { r.Counts, err = Lines(ctx, w, sites, o); return err }
+	switch {
+	case q.Format == "markdown":
+		r.Counts, err = Markdown(ctx, Tree{Dir: q.Out, Folders: Folders(bases), Part: len(q.Sites) < len(q.All)}, sites, o)
+		return r, err
+	case q.Format == "parquet":
+		r.Counts, err = Parquet(ctx, q.Out, sites, o)
+		return r, err
+	case q.Format == "csv":
+		write = func(w io.Writer) error { r.Counts, err = CSV(ctx, w, sites, o); return err }
+	case q.Since != "" && len(q.Sites) != 1:
+		return nil, fmt.Errorf("export changes: %w: of %d sites, not of one", millrace.ErrInvalid, len(q.Sites))
+	case q.Since != "":
+		since, err := sites[0].Since(ctx, q.Since)
+		if err != nil {
+			return nil, err
+		}
+		write = func(w io.Writer) error { r.Counts, err = Changes(ctx, w, sites[0], since, o); return err }
+	}
+	if q.Out == "" {
+		return r, write(q.Stdout)
+	}
+	return r, replace.File(q.Out, write)
+}
