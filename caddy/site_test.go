@@ -61,7 +61,7 @@ func linked() map[string]string {
 }
 
 // documents are public documents with the text or the names of pages.
-var documents = []string{"/llms.txt", "/llms-full.txt", "/sitemap.xml", "/llm-sitemap.json", "/feed.xml", "/index.json", "/openfeeder", "/.well-known/arc.json", "/robots.txt"}
+var documents = []string{"/llms.txt", "/sitemap.xml", "/llm-sitemap.json", "/feed.xml", "/index.json", "/openfeeder", "/.well-known/arc.json", "/robots.txt"}
 
 // leaks returns the documents that contain a text.
 func leaks(t testing.TB, base string, texts ...string) (found []string) {

@@ -1,0 +1,48 @@
+package caddy_test
+
+import (
+	"net/http"
+	"path/filepath"
+	"testing"
+
+	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/protocol/all"
+)
+
+// conforms runs the rules of every published protocol against a site from outside.
+func conforms(t *testing.T, base string) {
+	t.Helper()
+	target, err := check.NewTarget(base+"/", http.DefaultClient, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var suites []check.Suite
+	for _, p := range all.Published(nil) {
+		suites = append(suites, check.Suite{Name: p.Name, Rules: p.Rules()})
+	}
+	report, err := check.Run(t.Context(), target, suites, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range report.Findings {
+		if f.Level == check.Must {
+			t.Errorf("%s: %s: got %s, want %s", f.Rule, f.URL, f.Got, f.Want)
+		} else {
+			t.Logf("%s: %s: got %.200s, want %s", f.Rule, f.URL, f.Got, f.Want)
+		}
+	}
+	for name, r := range report.Protocols {
+		if !r.Found || r.Must.Pass == 0 || r.NotRun > 0 {
+			t.Errorf("%s: %+v", name, r)
+		}
+		t.Logf("%s: %+v", name, *r)
+	}
+}
+
+// A static site conforms to every protocol, with encode around it.
+func TestConforms(t *testing.T) {
+	base := "http://localhost:" + freePort(t)
+	run(t, base+" {\nencode\nmillrace\nroot * "+filepath.Join("..", "testdata", "sites", "handbook")+"\nfile_server\n}\n")
+	eventually(t, base+"/llms.txt", base+"/", "")
+	conforms(t, base)
+}
