@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -18,6 +19,14 @@ const appID = "millrace"
 type App struct {
 	ctx      caddy.Context
 	handlers []*Handler
+	started  sync.Once
+}
+
+// release lets the handlers answer requests.
+func (a *App) release() {
+	for _, h := range a.handlers {
+		close(h.started)
+	}
 }
 
 // CaddyModule implements [caddy.Module].
@@ -38,6 +47,7 @@ func (a *App) Start() error {
 	if err != nil {
 		return err
 	}
+	defer a.started.Do(a.release)
 	places := placesOf(app.(*caddyhttp.App))
 	for _, h := range a.handlers {
 		at, ok := places[h]
@@ -68,6 +78,7 @@ func (*App) Stop() error { return nil }
 
 // Cleanup detaches the handlers.
 func (a *App) Cleanup() error {
+	a.started.Do(a.release)
 	var all []error
 	for _, h := range a.handlers {
 		if h.site != nil {

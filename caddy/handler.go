@@ -47,9 +47,9 @@ type Handler struct {
 	// Policy is the usage policy. Bots whose purpose it refuses get 403.
 	Policy *Policy `json:"policy,omitempty"`
 
-	// nil before the start
-	site  *site
-	place *place
+	place   *place
+	site    *site         // set before started is closed; nil = the configuration was not started
+	started chan struct{} // closed by the app
 }
 
 // Policy says what the content may be used for.
@@ -97,6 +97,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
+	h.started = make(chan struct{})
 	app.(*App).handlers = append(app.(*App).handlers, h)
 	return nil
 }
@@ -196,7 +197,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		}
 		return next.ServeHTTP(w, r)
 	}
-	server := h.site.server.Load()
+	select { // the app may start after the servers
+	case <-h.started:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	var server *publish.Server
+	if h.site != nil {
+		server = h.site.server.Load()
+	}
 	if server == nil { // the site was never read
 		return next.ServeHTTP(w, r)
 	}

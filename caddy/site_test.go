@@ -2,6 +2,7 @@ package caddy_test
 
 import (
 	"compress/gzip"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"maps"
@@ -16,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"golang.org/x/crypto/bcrypt"
 )
 
@@ -251,6 +254,51 @@ func TestEncode(t *testing.T) {
 				t.Errorf("%v", resp.Header)
 			}
 		})
+	}
+}
+
+// A site with a certificate has https addresses. Documents are found although try_files rewrites
+// every address, and errors of the next handlers stay those of the site.
+func TestRoutes(t *testing.T) {
+	port := freePort(t)
+	base := "https://localhost:" + port
+	run(t, base+" {\ntls internal\nmillrace\nroot * "+folder(t, mill())+"\n@none vars {http.request.orig_uri.path} /none\nerror @none 404\ntry_files {path} /index.html\nfile_server\nhandle_errors {\nrespond \"lost: {err.status_code}\" 404\n}\n}\n")
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // Caddy makes the certificate
+		conn, err := (&tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}}).DialContext(t.Context(), "tcp", "localhost:"+port) //nolint:gosec // a CA of this test
+		if err == nil {
+			conn.Close()
+			break
+		}
+	}
+	eventually(t, base+"/llms.txt", base+"/wheels/3", "")
+	if resp, body := get(t, base+"/wheels/3.html", "Accept", "text/markdown"); !strings.Contains(body, "Wheel 3 is of oak") {
+		t.Errorf("%v\n%s", resp.Header, body)
+	}
+	if resp, body := get(t, base+"/none"); resp.StatusCode != http.StatusNotFound || body != "lost: 404" {
+		t.Errorf("absent page: %d %s", resp.StatusCode, body)
+	}
+	if resp, body := get(t, base+"/deep/link"); resp.StatusCode != http.StatusOK || !strings.Contains(body, "three wheels") {
+		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+}
+
+// Validation of a configuration opens no store.
+func TestValidate(t *testing.T) {
+	store := filepath.Join(t.TempDir(), "s.db")
+	text := "http://localhost:" + freePort(t) + " {\nmillrace {\nstore " + store + "\n}\nroot * " + folder(t, mill()) + "\nfile_server\n}\n"
+	b, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(globals+text), map[string]any{"filename": "Caddyfile"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config caddy.Config
+	if err := caddy.StrictUnmarshalJSON(b, &config); err != nil {
+		t.Fatal(err)
+	}
+	if err := caddy.Validate(&config); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(store); err == nil {
+		t.Error("validation made a store")
 	}
 }
 
