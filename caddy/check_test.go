@@ -2,8 +2,13 @@ package caddy_test
 
 import (
 	"net/http"
+	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig"
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/protocol/all"
@@ -45,4 +50,34 @@ func TestConforms(t *testing.T) {
 	run(t, base+" {\nencode\nmillrace\nroot * "+filepath.Join("..", "testdata", "sites", "handbook")+"\nfile_server\n}\n")
 	eventually(t, base+"/llms.txt", base+"/", "")
 	conforms(t, base)
+}
+
+// caddyfileBlock matches a Caddyfile in Markdown.
+var caddyfileBlock = regexp.MustCompile("(?s)```caddyfile\n(.*?)```")
+
+// Every Caddyfile of the documentation is valid.
+func TestGuide(t *testing.T) {
+	ranges := filepath.Join(t.TempDir(), "gptbot.json")
+	if err := os.WriteFile(ranges, []byte(`{"prefixes":[{"ipv4Prefix":"192.0.2.0/24"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"README.md", filepath.Join("..", "docs", "guides", "serve-with-caddy.md")} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := caddyfileBlock.FindAllSubmatch(text, -1)
+		if len(blocks) == 0 {
+			t.Errorf("%s has no Caddyfile", name)
+		}
+		for _, m := range blocks {
+			block := strings.ReplaceAll(string(m[1]), "/etc/caddy/gptbot.json", ranges)
+			if !strings.HasPrefix(block, "example.com {") {
+				block = "example.com {\n" + block + "\n}\n"
+			}
+			if _, warnings, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(globals+block), map[string]any{"filename": name}); err != nil {
+				t.Errorf("%s: %v %v in\n%s", name, err, warnings, block)
+			}
+		}
+	}
 }
