@@ -197,7 +197,7 @@ func (x *index) name(file string) {
 	if stem == "index" || stem == "_index" {
 		stem = path.Base(dir)
 	}
-	if key := hash(strings.ToLower(stem)); len(x.folders) < 1<<32 {
+	if key := hash(strings.ToLower(stem)); uint64(len(x.folders)) < 1<<32 {
 		if _, ok := x.names[key]; !ok {
 			x.names[key] = uint32(len(x.folders) - 1)
 		}

@@ -162,11 +162,11 @@ const maxSpread = 4
 // first one; the others stay empty, so that columns stay aligned. If that would add too many
 // cells, spans are ignored.
 func rowsOf(rows [][]millrace.Cell) [][]string {
-	cells, spread := 0, 0
+	var cells, spread int64
 	for _, row := range rows {
 		for i := range row {
 			cells++
-			spread += max(1, row[i].Colspan) * min(max(1, row[i].Rowspan), len(rows))
+			spread += int64(max(1, row[i].Colspan)) * int64(min(max(1, row[i].Rowspan), len(rows)))
 			spread = min(spread, 1<<40)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -160,7 +161,7 @@ func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fre
 	}
 	defer body.Close()
 	reader := &offerReader{run: r, base: final}
-	for e, err := range sitemap.Parse(body, &sitemap.Options{MaxEntries: 1 << 40, Extension: namespace, Element: reader.element}) {
+	for e, err := range sitemap.Parse(body, &sitemap.Options{MaxEntries: math.MaxInt, Extension: namespace, Element: reader.element}) {
 		if err != nil {
 			err = remote(ctx, reader.broken(at, err))
 		}

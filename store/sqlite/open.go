@@ -29,7 +29,7 @@ import (
 type settings struct {
 	store.Options
 	wait     time.Duration // timeout for the lock of another process; 0 = 5 s
-	maxPages int           // maximum size of the file in pages, for tests of a full disk; 0 = no limit
+	maxPages int64         // maximum size of the file in pages, for tests of a full disk; 0 = no limit
 }
 
 // readers is the maximum number of read connections. Each has a cache of 2 MB.

@@ -111,7 +111,7 @@ func (s tidying) dropEvents(ctx context.Context, site, before, future int64) err
 	}
 	return s.do(ctx, func(t *tx) error {
 		return t.exec("DELETE FROM usage_hour WHERE site = ?1 AND last < coalesce((SELECT min(id) FROM usage_event WHERE id BETWEEN ?2 AND ?3), ?3) & ?4",
-			site, site<<logBits, site<<logBits|forever, forever)
+			site, site<<logBits, site<<logBits|forever, int64(forever))
 	})
 }
 
