@@ -51,13 +51,10 @@ func (c *fronting) validate() error {
 	return nil
 }
 
-// place returns where this server runs.
-func (c *serveCommand) place() (sites.Place, error) {
-	at, err := sites.PlaceOf(c.Place, c.Source, c.Origin)
-	if err != nil {
-		return "", usageError("--" + err.Error())
-	}
-	return at, nil
+// place returns where this server runs. validate has checked it.
+func (c *serveCommand) place() sites.Place {
+	at, _ := sites.PlaceOf(c.Place, c.Source, c.Origin)
+	return at
 }
 
 // front returns the public URL of the site behind this server, if SOURCE is that URL. It
@@ -118,9 +115,9 @@ func (c *serveCommand) publisher(policy *millrace.Policy, static, compact, embed
 // pass returns the proxy to the site's own server: the server behind, or the server alongside
 // if its host has the documents, too. It returns nil for other places.
 func (c *serveCommand) pass(p *process, base, docs string, folder bool) (*proxy.Proxy, error) {
-	at, err := c.place()
-	if err != nil || at == sites.Standalone || at == sites.Alongside && (folder || canon.Origin(base) != canon.Origin(docs)) {
-		return nil, err
+	at := c.place()
+	if at == sites.Standalone || at == sites.Alongside && (folder || canon.Origin(base) != canon.Origin(docs)) {
+		return nil, nil
 	}
 	o := &proxy.Options{Base: base, Timeout: c.OriginTimeout, Proxies: c.trusted, Logger: p.log}
 	if at == sites.Alongside {
@@ -135,7 +132,7 @@ func (c *serveCommand) pass(p *process, base, docs string, folder bool) (*proxy.
 // client connects to the server behind, never to this one.
 func (c *serveCommand) siteOptions(p *process, base string, robots fetch.RobotsMemory) *fetch.Options {
 	o := c.clientOptions(p, robots)
-	if at, err := c.place(); err == nil && at == sites.Alongside {
+	if c.place() == sites.Alongside {
 		site := canon.Origin(base)
 		o.Sign = func(r *http.Request) error {
 			if canon.Origin(r.URL.String()) == site {

@@ -90,14 +90,10 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 
 // ready reports the first edition.
 func (c *serveCommand) ready(ctx context.Context, s *service, addr net.Addr, start time.Time) error {
-	place, err := c.place()
-	if err != nil {
-		return err
-	}
 	fmt.Fprintf(s.p.stderr, "ready %s\n", s.docs)
 	if c.Dashboard != "" {
 		at := s.docs
-		if place == sites.Alongside { // whose server may not know millrace yet
+		if c.place() == sites.Alongside { // whose server may not know millrace yet
 			at = c.own(addr.String())
 		}
 		fmt.Fprintf(s.p.stderr, "dashboard %s\n", c.dashboardAt(at))
@@ -142,9 +138,11 @@ func (c *serveCommand) validate() error {
 	if c.AccessLog != "" && c.Origin != "" {
 		return usageError("--access-log and --origin exclude each other; in front of a site, millrace records all requests itself")
 	}
+	if _, err := sites.PlaceOf(c.Place, c.Source, c.Origin); err != nil {
+		return usageError("--" + err.Error())
+	}
 	_, err := c.rules()
-	_, wrong := c.place()
-	return errors.Join(wrong, c.crawling.validate(), c.publishing.validate(), c.accessFlags.validate(), c.transport.validate(), c.fronting.validate(), c.stamping.validate(), c.recording.validate(), c.exporting.validate(c.Events > 0), c.metering.validate(), c.boarding.validate(), err)
+	return errors.Join(c.crawling.validate(), c.publishing.validate(), c.accessFlags.validate(), c.transport.validate(), c.fronting.validate(), c.stamping.validate(), c.recording.validate(), c.exporting.validate(c.Events > 0), c.metering.validate(), c.boarding.validate(), err)
 }
 
 // requestLog opens the request log. Its results are nil if the log is off or needs no closing.

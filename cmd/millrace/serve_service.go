@@ -193,9 +193,7 @@ func (s *service) surface(ctx context.Context, so *serving.Options, g *gateway.O
 	}
 	s.OnClose(closeLog)
 	g.RequestLog = requestLog
-	if g.Place, err = c.place(); err != nil {
-		return err
-	}
+	g.Place = c.place()
 	if err := c.apply(ctx, p, o.Store.Keys(), g); err != nil {
 		return err
 	}

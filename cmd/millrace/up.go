@@ -90,6 +90,9 @@ func (c *upCommand) Run(ctx context.Context, p *process) (err error) {
 	}
 	s := &line.Serve
 	s.common, p.conf, p.policy = c.common, conf, conf.Policy
+	if err := s.validate(); err != nil {
+		return explain(conf, err)
+	}
 	if s.AllowPrivate = s.AllowPrivate || c.AllowPrivate; s.Delay == nil {
 		s.Delay = c.Delay
 	}
@@ -217,10 +220,7 @@ func (c *upCommand) prepare(ctx context.Context, p *process, s *serveCommand, up
 	if len(c.Apply) == 0 {
 		return nil, nil
 	}
-	place, err := s.place()
-	if err != nil {
-		return nil, err
-	}
+	place := s.place()
 	text, err := os.ReadFile(up.Config)
 	if err != nil {
 		return nil, err
@@ -260,14 +260,10 @@ func (c *upCommand) prepare(ctx context.Context, p *process, s *serveCommand, up
 
 // done prints the report.
 func (c *upCommand) done(p *process, s *serveCommand, up *upReport) error {
-	place, err := s.place()
-	if err != nil {
-		return err
-	}
 	up.Site = cmp.Or(s.BaseURL, up.URL)
 	if s.Dashboard != "" {
 		at := up.URL
-		if place == sites.Alongside && !slices.ContainsFunc(up.Applied, func(a string) bool { return a != "systemd" }) {
+		if s.place() == sites.Alongside && !slices.ContainsFunc(up.Applied, func(a string) bool { return a != "systemd" }) {
 			at = s.own(s.Listen)
 			up.Next = append(up.Next, "millrace up --apply nginx   # or caddy")
 		}
