@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +75,14 @@ func TestRealWordPress(t *testing.T) {
 	}
 	conforms(t, base)
 
+	answered := clients(t, base, "/llms.txt", "/", "/sitemap.xml")
+	for i := range 3 {
+		answered(10)
+		if err := load(t, strings.Replace(open, "millrace\n", "millrace {\ncontact mailto:mill"+strconv.Itoa(i)+"@example.com\n}\n", 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answered(10)
 	if err := load(t, base+" {\nencode\n"+password(t, page+"/*")+"millrace\nreverse_proxy "+strings.TrimSuffix(behind, "/")+"\n}\n"); err != nil {
 		t.Fatal(err)
 	}

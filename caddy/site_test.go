@@ -1,11 +1,13 @@
 package caddy_test
 
 import (
+	"bufio"
 	"compress/gzip"
 	"crypto/tls"
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -145,27 +147,20 @@ func TestProtectedByReload(t *testing.T) {
 	}
 }
 
-// Requests get their answers during reloads with the same, another and an invalid configuration.
-func TestReloads(t *testing.T) {
-	dir, base := folder(t, mill()), "http://localhost:"+freePort(t)
-	site := func(options string) string {
-		return base + " {\nencode\nmillrace {\n" + options + "\n}\nroot * " + dir + "\nfile_server\n}\n"
-	}
-	run(t, site(""))
-	eventually(t, base+"/llms.txt", "/wheels/3", "")
-	resp, _ := get(t, base+"/llms.txt")
-	tag := resp.Header.Get("ETag")
-
-	var clients sync.WaitGroup
+// clients requests the paths of a site until the end of the test, one client each. All responses
+// must be complete with 200. answered waits for n more of them.
+func clients(t *testing.T, base string, paths ...string) (answered func(n int64)) {
+	t.Helper()
+	var running sync.WaitGroup
 	var stop atomic.Bool
 	var answers atomic.Int64
-	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 4}}
-	for i := range 4 {
-		path := []string{"/llms.txt", "/wheels/3.html.md", "/wheels/3.html", "/sitemap.xml"}[i]
-		clients.Go(func() {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: len(paths)}}
+	for _, path := range paths {
+		running.Go(func() {
 			for !stop.Load() {
 				resp, err := client.Get(base + path)
 				if err != nil {
+					time.Sleep(time.Millisecond)
 					continue // Caddy itself resets connections to the previous listener
 				}
 				body, err := io.ReadAll(resp.Body)
@@ -178,10 +173,32 @@ func TestReloads(t *testing.T) {
 			}
 		})
 	}
-	for i := range 6 {
-		for begun := answers.Load(); answers.Load() < begun+100; {
-			time.Sleep(time.Millisecond)
+	end := sync.OnceFunc(func() { stop.Store(true); running.Wait(); client.CloseIdleConnections() })
+	t.Cleanup(end)
+	return func(n int64) {
+		for until, wait := answers.Load()+n, time.Now().Add(time.Minute); answers.Load() < until; time.Sleep(time.Millisecond) {
+			if time.Now().After(wait) || t.Failed() {
+				end()
+				t.Fatal("no answers")
+			}
 		}
+	}
+}
+
+// Requests get their answers during reloads with the same, another and an invalid configuration.
+func TestReloads(t *testing.T) {
+	dir, base := folder(t, mill()), "http://localhost:"+freePort(t)
+	site := func(options string) string {
+		return base + " {\nencode\nmillrace {\n" + options + "\n}\nroot * " + dir + "\nfile_server\n}\n"
+	}
+	run(t, site(""))
+	eventually(t, base+"/llms.txt", "/wheels/3", "")
+	resp, _ := get(t, base+"/llms.txt")
+	tag := resp.Header.Get("ETag")
+
+	answered := clients(t, base, "/llms.txt", "/wheels/3.html.md", "/wheels/3.html", "/sitemap.xml")
+	for i := range 6 {
+		answered(100)
 		options := ""
 		if i >= 3 {
 			options = fmt.Sprintf("title \"The mill, revision %d\"", i)
@@ -199,9 +216,6 @@ func TestReloads(t *testing.T) {
 		}
 	}
 	eventually(t, base+"/llms.txt", "revision 5", "")
-	stop.Store(true)
-	clients.Wait()
-	t.Logf("%d answers during reloads", answers.Load())
 }
 
 // encode compresses pages with their elements, and neither changes documents nor their validators.
@@ -279,6 +293,57 @@ func TestRoutes(t *testing.T) {
 	}
 	if resp, body := get(t, base+"/deep/link"); resp.StatusCode != http.StatusOK || !strings.Contains(body, "three wheels") {
 		t.Errorf("%d %s", resp.StatusCode, body)
+	}
+}
+
+// A site that is down at the start works when it comes up, and is published then. Connections that
+// change their protocol work.
+func TestLateUpstream(t *testing.T) {
+	base, behind := "http://localhost:"+freePort(t), "127.0.0.1:"+freePort(t)
+	run(t, base+" {\nmillrace\nreverse_proxy "+behind+"\n}\n")
+	if resp, _ := get(t, base+"/"); resp.StatusCode != http.StatusBadGateway {
+		t.Errorf("site that is down: %d", resp.StatusCode)
+	}
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", behind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") == "" {
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = io.WriteString(w, "<!doctype html><title>The mill</title><main><h1>The mill</h1><p>It has three wheels of oak.</p></main>")
+			return
+		}
+		conn, both, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		_, _ = both.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+		_ = both.Flush()
+		line, _ := both.ReadString('\n')
+		_, _ = both.WriteString("echo " + line)
+		_ = both.Flush()
+	})}
+	go func() { _ = srv.Serve(l) }()
+	t.Cleanup(func() { _ = srv.Close() })
+	eventually(t, base+"/llms.txt", "The mill", "")
+
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(base, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET /socket HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	in := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(in, nil)
+	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%+v, %v", resp, err)
+	}
+	fmt.Fprintf(conn, "wheel\n")
+	if line, err := in.ReadString('\n'); line != "echo wheel\n" {
+		t.Errorf("%q, %v", line, err)
 	}
 }
 
