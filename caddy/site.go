@@ -8,7 +8,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -97,13 +96,14 @@ func (h *Handler) start(at *place) error {
 	if err != nil {
 		return err
 	}
-	if at.name == "" {
-		at.name, at.host = u.Hostname(), u.Host
+	here := *at
+	if here.name == "" {
+		here.name, here.host = u.Hostname(), u.Host
 	}
-	h.place = at
+	h.place = &here
 	key := siteKey{base, h.Source, h.Store}
 	if key.source == "" {
-		key.source = at.source(u.Path)
+		key.source = here.source(u)
 	}
 	if key.store == "" {
 		name := strings.NewReplacer("/", "_", ":", "_").Replace(strings.Trim(u.Host+u.Path, "/"))
@@ -119,10 +119,10 @@ func (h *Handler) start(at *place) error {
 }
 
 // source returns the folder of a site that file_server serves, or "site".
-func (p *place) source(path string) string {
+func (p *place) source(base *url.URL) string {
 	var root string
-	r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, cmp.Or(path, "/"), http.NoBody)
-	p.ask(httptest.NewRecorder(), r, &root)
+	r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: cmp.Or(base.Path, "/")}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: make(http.Header), Body: http.NoBody}
+	p.ask(discard{}, r, &root)
 	if root != "" {
 		if _, err := os.Stat(filepath.Join(root, "index.html")); err == nil {
 			return root
@@ -130,6 +130,13 @@ func (p *place) source(path string) string {
 	}
 	return fromSite
 }
+
+// discard is the writer of a request whose response is not used.
+type discard struct{}
+
+func (discard) Header() http.Header         { return make(http.Header) }
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+func (discard) WriteHeader(int)             {}
 
 // newSite returns a running publication without handlers.
 func newSite(key siteKey) *site {
