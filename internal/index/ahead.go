@@ -18,7 +18,7 @@ type item struct {
 	gone         bool
 	page         *millrace.Page // nil = fetch it if its version differs
 	list         []leaf
-	texts        []byte // the stored texts of the passages
+	texts        *pageTexts
 	err          error
 	once         sync.Once
 	weight       int // in units of aheadUnit
@@ -41,12 +41,13 @@ func (it *item) cut() {
 		return // the page only links to other pages
 	}
 	list := chunk.Passages(it.page)
+	it.texts = new(pageTexts)
 	it.list = make([]leaf, len(list))
 	for i, p := range list {
 		l := &it.list[i]
 		l.Passage = p
 		l.hash = hashOf(it.text(l), p.Type)
-		it.texts = appendText(it.texts, &p)
+		it.texts.add(&p)
 	}
 }
 

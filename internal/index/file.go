@@ -58,7 +58,7 @@ var schema = []string{
 		profile BLOB NOT NULL
 	)`,
 	"CREATE INDEX passage_page ON passage (page)",
-	"CREATE TABLE texts (id INTEGER PRIMARY KEY, data BLOB NOT NULL)", // texts of the passages of a page, a zdict frame
+	"CREATE TABLE texts (id INTEGER PRIMARY KEY, parts BLOB NOT NULL, data BLOB NOT NULL)", // of the passages of a page, see texts
 	zdict.Schema,
 	"CREATE VIRTUAL TABLE words USING fts5(body, headings, title, content = '', contentless_delete = 1, tokenize = 'ascii')",
 	"CREATE TABLE term (term TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID", // number of passages with the term

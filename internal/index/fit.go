@@ -144,7 +144,7 @@ func (x *Index) textsAfter(c *conn, after int64) (list []indexedText, err error)
 		list, pages, ords = append(list, t), append(pages, page), append(ords, ord)
 		return err
 	})
-	var all texts
+	all := new(texts)
 	for i := range list {
 		if err == nil && all.page != pages[i] {
 			all, err = x.textsOf(c, pages[i])
@@ -152,7 +152,7 @@ func (x *Index) textsAfter(c *conn, after int64) (list []indexedText, err error)
 		if err != nil {
 			return nil, err
 		}
-		if err = all.fill(&list[i].Text, ords[i]); err != nil {
+		if err = x.searchText(c, all, &list[i].Text, ords[i]); err != nil {
 			return nil, err
 		}
 	}

@@ -197,7 +197,7 @@ func (u *update) drop(w *work, page int64, passages map[string]storedPassage) er
 	}
 	for _, name := range slices.Sorted(maps.Keys(passages)) {
 		k := passages[name]
-		if err := all.fill(&t, int(k.ord)); err != nil {
+		if err := u.searchText(w.conn, all, &t, int(k.ord)); err != nil {
 			return err
 		}
 		u.entries.Entry(t)

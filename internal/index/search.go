@@ -86,7 +86,7 @@ type searching struct {
 	question   question
 	statistics search.Statistics
 	visible    map[int64]bool // pages looked up in the view
-	texts      texts          // of the page of the last hit
+	texts      *texts         // of the page of the last hit; nil = none
 }
 
 var _ search.Index = (*searching)(nil)
@@ -188,12 +188,12 @@ func (x *searching) Hit(id int64, h *millrace.Hit) (language string, err error) 
 	if err != nil {
 		return "", err
 	}
-	if x.texts.page != page {
+	if x.texts == nil || x.texts.page != page {
 		if x.texts, err = x.index.textsOf(x.conn, page); err != nil {
 			return "", err
 		}
 	}
-	t, err := x.texts.at(ord)
+	t, err := x.index.passage(x.conn, x.texts, ord)
 	if err != nil {
 		return "", err
 	}

@@ -3,7 +3,9 @@ package index
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,26 +20,69 @@ func TestTexts(t *testing.T) {
 		{Type: chunk.List, Headings: []string{"", "A heading"}, Inside: []string{"Inside", "Again"}, Text: string(make([]byte, 300))},
 		{Type: chunk.Code, Inside: []string{"x"}, Text: "Last ¾"},
 	}
-	var all texts
+	var all []byte
 	for i := range passages {
-		all.data = appendText(all.data, &passages[i])
+		all = appendText(all, &passages[i])
 	}
 	for i, want := range passages {
-		if got, err := all.at(i); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := passageOf(all, i); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("passage %d is %+v, %v", i, got, err)
 		}
 	}
-	for n := range all.data {
-		if _, err := (texts{data: all.data[:n]}).at(2); !errors.Is(err, errDamaged) {
+	for n := range all {
+		if _, err := passageOf(all[:n], 2); !errors.Is(err, errDamaged) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
-	if _, err := all.at(3); !errors.Is(err, errDamaged) {
+	if _, err := passageOf(all, 3); !errors.Is(err, errDamaged) {
 		t.Error(err)
 	}
-	var s search.Text
-	if err := all.fill(&s, 1); err != nil || len(s.Headings) != 4 || len(s.Text) != 300 {
-		t.Errorf("%+v, %v", s, err)
+}
+
+// Each passage of a page of many parts is read, in any order.
+func TestParts(t *testing.T) {
+	f := newFixture(t)
+	var list []*millrace.Page
+	for i := range 3 {
+		list = append(list, prose(fmt.Sprintf("/p%d", i), i, 20_000))
+		f.apply(put(list[i]))
+	}
+	f.update()
+	err := f.index.read(t.Context(), func(c *conn) error {
+		for i, page := range list {
+			want := chunk.Passages(page)
+			var id int64
+			err := c.row("SELECT id FROM page WHERE url LIKE ?", []any{fmt.Sprintf("%%p%d", i)}, &id)
+			if err != nil {
+				return err
+			}
+			all, err := f.index.textsOf(c, id)
+			if err != nil {
+				return err
+			}
+			parts := map[int]bool{}
+			for _, ord := range rand.New(rand.NewPCG(1, 2)).Perm(len(want)) {
+				var s search.Text
+				if err := f.index.searchText(c, all, &s, ord); err != nil {
+					return err
+				}
+				if s.Text != want[ord].Text || !slices.Equal(s.Headings, slices.Concat(want[ord].Headings, want[ord].Inside)) {
+					t.Errorf("page %d, passage %d: %+v", i, ord, s)
+				}
+				parts[all.first] = true
+			}
+			if len(parts) < 3 {
+				t.Errorf("page %d of %d passages has %d parts", i, len(want), len(parts))
+			}
+			var s search.Text
+			if err := f.index.searchText(c, all, &s, len(want)); !errors.Is(err, errDamaged) {
+				t.Errorf("after the last passage: %v", err)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

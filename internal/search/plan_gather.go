@@ -9,8 +9,7 @@ import (
 // Limits of the cost of a question.
 const (
 	enough    = 100    // number of candidates with every word at which the search ends
-	most      = 1000   // maximum number of candidates to rank, if they have every word
-	mostAny   = 800    // maximum number of candidates to rank, if they lack some words
+	most      = 500    // maximum number of candidates to rank
 	postings  = 12_000 // maximum number of entries to read from the lists of words, repeats included
 	preferred = 16     // maximum number of phrases to prefer
 )
@@ -178,8 +177,8 @@ func merge(found []candidate, ids []int64, weight float64) []candidate {
 
 // heaviest returns the ids of the candidates to rank, in order.
 func heaviest(found []candidate) []int64 {
-	least, ties := math.Inf(-1), mostAny
-	if len(found) > mostAny {
+	least, ties := math.Inf(-1), most
+	if len(found) > most {
 		count := make(map[float64]int) // the number of different weights is at most the number of sets of words
 		for _, c := range found {
 			count[c.weight]++
@@ -189,7 +188,7 @@ func heaviest(found []candidate) []int64 {
 			weights = append(weights, w)
 		}
 		slices.Sort(weights)
-		ties = mostAny
+		ties = most
 		for i := len(weights) - 1; i >= 0; i-- {
 			least = weights[i]
 			if count[least] >= ties {
@@ -198,7 +197,7 @@ func heaviest(found []candidate) []int64 {
 			ties -= count[least]
 		}
 	}
-	ids := make([]int64, 0, min(len(found), mostAny))
+	ids := make([]int64, 0, min(len(found), most))
 	for _, c := range found {
 		switch {
 		case c.weight > least:

@@ -26,7 +26,7 @@ const unaskedPart = 0.5
 const few = 10
 
 // deep is the number of the best passages by words that are also ranked by meaning.
-const deep = 400
+const deep = 300
 
 // ranked is a passage with its scores.
 type ranked struct {
