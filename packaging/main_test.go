@@ -78,6 +78,7 @@ func release(t *testing.T, root, version string) string {
 	}
 	p := maps.Clone(r.NFPMs[0])
 	delete(p, "formats")
+	delete(p, "file_name_template")
 	p["name"], p["version"], p["arch"] = "millrace", version, "amd64"
 	for _, o := range p["overrides"].(map[string]any) {
 		o := o.(map[string]any)
