@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/millrace/millrace/mirror"
@@ -30,13 +31,16 @@ var searchManuals = []struct{ name, dir string }{
 
 const searchBase = "https://manuals.example/"
 
-// manuals ingests the manuals into one site of a new store. Each has its own folder, because
-// they have pages of the same names.
-func manuals(ctx context.Context, file string) (pages int, err error) {
+// manuals ingests manuals into one site of a new store, all if none is named. Each has its own
+// folder, because they have pages of the same names.
+func manuals(ctx context.Context, file string, names ...string) (pages int, err error) {
 	dir := file + ".pages"
 	defer func() { _ = os.RemoveAll(dir) }()
 	var missing []string
 	for _, m := range searchManuals {
+		if len(names) > 0 && !slices.Contains(names, m.name) {
+			continue
+		}
 		from, err := filepath.EvalSymlinks(m.dir)
 		if err != nil {
 			missing = append(missing, m.name)

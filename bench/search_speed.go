@@ -365,6 +365,9 @@ func searching(ctx context.Context, data string) error {
 	b := &bench{dir: dir}
 	err = b.searchQuality(ctx, data)
 	if err == nil {
+		err = b.searchOwn(ctx)
+	}
+	if err == nil {
 		err = b.searchSpeed(ctx)
 	}
 	b.print()

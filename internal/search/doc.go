@@ -28,7 +28,7 @@
 //
 // On a site with several languages, Run searches for the stems of a word in each language. If
 // the site contains a whole name, Run treats it as another word. A single Chinese letter also
-// finds the pairs that start with it. If nothing is found, Run replaces words that the site
+// finds the pairs that start with it. Words such as "please" and "find" are left out. If nothing is found, Run replaces words that the site
 // does not contain with words of similar spelling, and the answer reports it.
 //
 // # Order
@@ -53,9 +53,9 @@
 // # Relevance
 //
 // A hit's relevance estimates the chance that the passage is relevant, from 0 to 1 with four
-// decimals. It is computed from how well the best passage fits, lexical plus cosine, and from
-// the ratio of the scores of both. The chances are those of three public collections of
-// questions.
+// decimals. It is computed from lexical of the best passage, or a third of its cosine if that is
+// more, and from the ratio of the scores of both. The chances are those of three public
+// collections of questions.
 //
 // # Meaning
 //

@@ -111,7 +111,7 @@ const common = 0.02
 // newPlan returns the plan of a question for a site.
 func newPlan(q Query, a *Analyzer, st Statistics, ix Index, trial Trial) (*plan, error) {
 	p := &plan{trial: trial}
-	b := planner{plan: p, analyzer: a, index: ix, languages: a.distinct(languagesOf(st)), seen: make(map[string]*wanted), stops: make(map[*wanted]stopping)}
+	b := planner{plan: p, analyzer: a, index: ix, languages: a.distinct(languagesOf(st)), seen: make(map[string]*wanted), stops: make(map[*wanted]stopping), asking: make(map[*wanted]bool)}
 	for _, part := range q.Parts {
 		if err := b.part(part); err != nil {
 			return nil, err
@@ -187,6 +187,7 @@ type planner struct {
 	seen      map[string]*wanted
 	compounds []*wanted // compounds, in addition to their words
 	stops     map[*wanted]stopping
+	asking    map[*wanted]bool // see askingWords
 }
 
 func (b *planner) part(p Part) error {
@@ -308,6 +309,9 @@ func (b *planner) take(p Part, forms [][]Token) {
 				w.terms = append(w.terms, t.Term)
 				w.hashes = append(w.hashes, profileHash(t.Term))
 			}
+			if i < len(b.languages) && slices.Contains(strings.Fields(askingWords(canonicalLanguage(b.languages[i]))), strings.ToLower(w.text)) {
+				b.asking[w] = true
+			}
 			if t.Stop {
 				b.stops[w] = max(b.stops[w], stopSomewhere)
 				if i == 0 {
@@ -332,14 +336,18 @@ func (b *planner) take(p Part, forms [][]Token) {
 	}
 }
 
-// dropStops removes stop words, unless the question has no other words.
+// dropStops removes stop words and then asking words, unless the question has no other words.
 func (b *planner) dropStops(st Statistics) {
-	rest := slices.DeleteFunc(slices.Clone(b.words), func(w *wanted) bool {
-		s := b.stops[w]
-		return s == stopHere || s == stopSomewhere && float64(w.n) > common*float64(st.Passages)
-	})
-	if len(rest) > 0 {
-		b.words = rest
+	for _, drop := range []func(w *wanted) bool{
+		func(w *wanted) bool {
+			s := b.stops[w]
+			return s == stopHere || s == stopSomewhere && float64(w.n) > common*float64(st.Passages)
+		},
+		func(w *wanted) bool { return b.asking[w] && !w.filter },
+	} {
+		if rest := slices.DeleteFunc(slices.Clone(b.words), drop); len(rest) > 0 {
+			b.words = rest
+		}
 	}
 }
 

@@ -127,37 +127,31 @@ func order(all []ranked, m Meaning) {
 		return
 	}
 	sortByScore(all, m, m.Vector)
-	fit, chances := all[0].lexical, byWords
 	if m.Vector != nil {
 		// The best passages say more about the subject than the question.
 		sortByScore(all, m, feedback(all[:min(len(all), fedBack)], m))
-		fit, chances = all[0].lexical+max(0, Similarity(m.Vector, all[0].Vector)), byWordsAndMeaning
 	}
-	best := all[0].score
+	best := all[0]
+	fit := max(best.lexical, Similarity(m.Vector, best.Vector)/3)
 	for i := range all {
-		r := &all[i]
-		if r.relevance = 0; best > 0 {
-			r.relevance = math.Round(chances.at(fit*r.score/best)*1e4) / 1e4
+		if all[i].relevance = 0; best.score > 0 {
+			all[i].relevance = math.Round(relevance(fit*all[i].score/best.score)*1e4) / 1e4
 		}
 	}
 }
 
-// chances are points of the chance that a passage is relevant, by how well it fits.
-type chances [][2]float64
+// chances are points of the chance that one of the ten best passages is relevant, by how much of
+// the question it contains, from isotonic regression over the questions of Cranfield, CACM and
+// CISI. Few of these have passages that contain more than the last point but two. Similarity
+// counts only without the words: it differs more between sites than between good and bad
+// answers.
+var chances = [][2]float64{{0, 0}, {0.08, 0.05}, {0.2, 0.22}, {0.4, 0.32}, {0.55, 0.4}, {0.7, 0.58}, {0.85, 0.9}, {1, 1}}
 
-// The chances that one of the ten best passages is relevant, by isotonic regression over the
-// questions of Cranfield, CACM and CISI. Few of their questions have passages that fit better
-// than the last point but one.
-var (
-	byWords           = chances{{0, 0}, {0.08, 0.05}, {0.2, 0.22}, {0.4, 0.32}, {0.55, 0.4}, {0.7, 0.58}, {0.85, 0.9}, {1, 1}}
-	byWordsAndMeaning = chances{{0, 0}, {0.2, 0.1}, {0.3, 0.17}, {0.6, 0.23}, {0.9, 0.33}, {1.05, 0.42}, {1.3, 0.52}, {1.7, 0.8}, {2, 1}}
-)
-
-// at returns the chance between two points.
-func (c chances) at(fit float64) float64 {
-	for i := 1; i < len(c); i++ {
-		if a, b := c[i-1], c[i]; fit <= b[0] {
-			return a[1] + (b[1]-a[1])*(max(fit, a[0])-a[0])/(b[0]-a[0])
+// relevance returns the chance between two points.
+func relevance(part float64) float64 {
+	for i := 1; i < len(chances); i++ {
+		if a, b := chances[i-1], chances[i]; part <= b[0] {
+			return a[1] + (b[1]-a[1])*(max(part, a[0])-a[0])/(b[0]-a[0])
 		}
 	}
 	return 1

@@ -1,5 +1,25 @@
 package search
 
+// askingWords returns the words of a language with which people ask and that are not what they
+// ask about. Texts also have them in other senses, so only questions lose them.
+func askingWords(lang string) string {
+	switch lang {
+	case "en":
+		return `please thank thanks tell know want wants wanted need needs help find finding look looking interested like wonder
+			wondering explain show give anyone anybody someone somebody possible happen happens mean means`
+	case "de":
+		return `bitte danke sage sagen weiß wissen möchte möchten brauche brauchen hilfe helfen finde finden suche suchen schauen
+			erkläre erklären zeige zeigen gib geben jemand möglich passiert bedeutet heißt`
+	case "fr":
+		return `merci dire sais savoir voudrais veux besoin aide aider trouver cherche chercher regarder expliquer montrer donner
+			quelqu quelqu'un possible passe signifie`
+	case "es":
+		return `favor gracias decir sé saber quiero quisiera necesito ayuda ayudar encontrar busco buscar mirar explicar mostrar dar
+			alguien posible pasa significa`
+	}
+	return ""
+}
+
 // stopWords returns the stop words of a language, or "" for a language without a list. The
 // list omits the final apostrophe of words that end in one.
 func stopWords(lang string) string {
