@@ -103,6 +103,9 @@ func TestProtected(t *testing.T) {
 		"in a handle block":     "millrace\nhandle /office/* {\n" + password(t, "*") + "root * " + dir + "\nfile_server\n}\nhandle {\nroot * " + dir + "\nfile_server\n}",
 		"folder by its name":    password(t, "/office/*") + "millrace {\nsource " + dir + "\n}\nrewrite /other /none\nroot * " + dir + "\nfile_server",
 		"private networks only": "@out {\npath /office/*\nnot remote_ip private_ranges\n}\nmillrace\nrespond @out 403\nreverse_proxy " + up.URL,
+		"another response":      "millrace\nrespond /office/* \"members only\"\nroot * " + dir + "\nfile_server",
+		"another page":          "millrace\nrewrite /office/* /wheels/1.html\nroot * " + dir + "\nfile_server",
+		"only GET":              "@read {\nmethod GET\npath /office/*\n}\n" + password(t, "@read") + "millrace\nroot * " + dir + "\nfile_server",
 		"hidden files":          "millrace\nroot * " + dir + "\nfile_server {\nhide office\n}",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +118,7 @@ func TestProtected(t *testing.T) {
 				t.Errorf("private page in %s", found)
 			}
 			for _, ending := range []string{"", ".html"} {
-				if resp, body := get(t, base+"/office/rent"+ending, "Accept", "text/markdown"); name != "private networks only" && resp.StatusCode == http.StatusOK {
+				if _, body := get(t, base+"/office/rent"+ending, "Accept", "text/markdown"); name != "private networks only" && strings.Contains(body, "rent is due") {
 					t.Errorf("private page as Markdown:\n%s", body)
 				}
 			}

@@ -78,7 +78,7 @@ func (s *handlerSource) open(ctx context.Context, o *ingest.Origin, site store.S
 		return nil, err
 	}
 	if head == nil || head.Site().Pages == 0 {
-		if resp := (visitor{s.h, at}).get(ctx, http.MethodGet, o.Base); resp.Status >= 500 || resp.Status == 0 {
+		if resp := (visitor{s.h, at}).get(ctx, http.MethodGet, o.Base, 0); resp.Status >= 500 || resp.Status == 0 {
 			return nil, fmt.Errorf("site responds with status %d: %w", resp.Status, millrace.ErrUnavailable)
 		}
 	}
@@ -101,8 +101,8 @@ func (v visitor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	v.h.ServeHTTP(w, r)
 }
 
-// get returns the response for a URL without its body.
-func (v visitor) get(ctx context.Context, method, at string) *subrequest.Response {
+// get returns the response for a URL with at most most bytes of its body.
+func (v visitor) get(ctx context.Context, method, at string, most int) *subrequest.Response {
 	r, err := http.NewRequestWithContext(ctx, method, at, http.NoBody)
 	if err != nil {
 		return new(subrequest.Response)
@@ -110,7 +110,11 @@ func (v visitor) get(ctx context.Context, method, at string) *subrequest.Respons
 	r.RequestURI, r.Host = r.URL.RequestURI(), v.at.Host
 	r.URL.Scheme, r.URL.Host = "", ""
 	r.Header.Set("User-Agent", "millrace")
-	return subrequest.Do(v, r, 0)
+	resp := subrequest.Do(v, r, most)
+	if resp.Status == 0 { // as net/http does
+		resp.Status = http.StatusOK
+	}
+	return resp
 }
 
 // connect opens the source of the origin, and limits it to public pages.
@@ -123,18 +127,23 @@ func (s *Server) connect(ctx context.Context, origin *ingest.Origin, site store.
 		}
 		v.OnClose(closer)
 	}
-	var recheck func(ctx context.Context)
+	var recheck func(ctx context.Context) bool
 	limit := func() {}
 	if o.Public != nil {
 		p := newPublicOnly(origin, site, o.Public)
 		limit = p.limit
-		if err := errors.Join(p.load(ctx), p.check(ctx)); err != nil {
+		if err := p.load(ctx); err != nil {
 			return err
 		}
-		recheck = func(ctx context.Context) {
-			if err := p.check(ctx); err != nil && ctx.Err() == nil {
+		if _, err := p.check(ctx); err != nil {
+			return err
+		}
+		recheck = func(ctx context.Context) bool {
+			changed, err := p.check(ctx)
+			if err != nil && ctx.Err() == nil {
 				s.log.Error("check of public pages failed", "err", err)
 			}
+			return changed
 		}
 	}
 	watch := func(ctx context.Context, changed func()) error { return s.watch(ctx, changed, recheck) }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/millrace/millrace/origin/folder"
@@ -124,12 +125,36 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// Without a reload, a page that becomes private disappears after minutes, although the source has
+// not changed.
+func TestPublicLater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		program := &shop{}
+		program.set("open", "The wheel turns.")
+		program.set("rent", "The rent is due in May.")
+		var private atomic.Bool
+		public := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if private.Load() && r.URL.Path == "/rent" {
+				w.WriteHeader(http.StatusForbidden)
+			}
+		})
+		s := start(t, publish.Pages(program.list), &publish.Options{BaseURL: "https://shop.example/", Public: public, Store: memory.New(nil)})
+		eventually(t, s, "/llms.txt", http.StatusOK, "/rent")
+		private.Store(true)
+		time.Sleep(11 * time.Minute)
+		if status, body := get(t, s, "/llms.txt"); status != http.StatusOK || strings.Contains(body, "/rent") {
+			t.Errorf("%d: %s", status, body)
+		}
+	})
+}
+
 // The pages of a folder are published only if the site serves them to the public, also those
 // that were public in an earlier run.
 func TestPublicFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for _, path := range []string{"index.html", "open.html", "office/rent.html"} {
+	for _, path := range []string{"index.html", "open.html", "office/rent.html", "rewritten.html", "closed.html", "head.html"} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, path)), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -140,6 +165,18 @@ func TestPublicFolder(t *testing.T) {
 	}
 	files, private := http.FileServer(http.Dir(dir)), atomic.Bool{}
 	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/rewritten.html":
+			r.URL.Path = "/open.html"
+		case "/closed.html":
+			_, _ = io.WriteString(w, "members only")
+			return
+		case "/head.html":
+			if r.Method != http.MethodHead {
+				http.NotFound(w, r)
+				return
+			}
+		}
 		if private.Load() && strings.HasPrefix(r.URL.Path, "/office/") {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
@@ -161,6 +198,12 @@ func TestPublicFolder(t *testing.T) {
 	}
 	s := run()
 	eventually(t, s, "/llms.txt", http.StatusOK, "/office/rent")
+	_, list := get(t, s, "/llms.txt")
+	for _, name := range []string{"rewritten", "closed", "head"} {
+		if strings.Contains(list, name) {
+			t.Errorf("the site does not serve the file %s.html to the public:\n%s", name, list)
+		}
+	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/store"
 )
@@ -73,25 +75,52 @@ func (p *publicOnly) forbid(name string) {
 	}
 }
 
-var errPrivate = fmt.Errorf("%w: the site does not serve the page to the public", millrace.ErrForbidden)
+var (
+	errPrivate = fmt.Errorf("%w: the site does not serve the page to the public", millrace.ErrForbidden)
+	errOther   = fmt.Errorf("%w: its response differs from the file", errPrivate)
+)
 
-// public returns an error unless the site serves a page to the public. The error is errPrivate or
-// ErrUnavailable.
+// public returns an error unless the site serves a page to the public, as HTML. A page of a folder
+// must have the bytes of its file: the site may serve something else at its address. The error is
+// errPrivate or ErrUnavailable.
 func (p *publicOnly) public(ctx context.Context, name string) error {
 	at := canon.Absolute(p.origin.Base, name)
-	resp := p.visitor.get(ctx, http.MethodHead, at)
+	file := p.file(ctx, name)
+	method := http.MethodHead
+	if file != nil {
+		method = http.MethodGet
+	}
+	resp := p.visitor.get(ctx, method, at, len(file))
 	if resp.Status == http.StatusMethodNotAllowed || resp.Status == http.StatusNotImplemented {
-		resp = p.visitor.get(ctx, http.MethodGet, at)
+		resp = p.visitor.get(ctx, http.MethodGet, at, len(file))
 	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case resp.Status == http.StatusOK:
-		return nil
 	case resp.Status >= 500 || resp.Status == http.StatusTooManyRequests:
 		return fmt.Errorf("site responds with status %d: %w", resp.Status, millrace.ErrUnavailable)
+	case resp.Status != http.StatusOK, resp.Header.Get("Content-Type") != "" && !weblink.IsHTML(resp.Header):
+		return errPrivate
+	case file == nil, !resp.Cut && bytes.Equal(resp.Body.Bytes(), file):
+		return nil
+	case !bytes.Equal(p.file(ctx, name), file):
+		return fmt.Errorf("file changes while it is compared: %w", millrace.ErrUnavailable)
 	}
-	return errPrivate
+	return errOther
+}
+
+// file returns the file of a page; nil = the source has none, or reads pages at their addresses.
+func (p *publicOnly) file(ctx context.Context, name string) []byte {
+	source, direct := p.now()
+	files, ok := source.(ingest.Originals)
+	if !ok || direct {
+		return nil
+	}
+	data, _, err := files.Original(ctx, millrace.Ref{URL: name})
+	if err != nil {
+		return nil
+	}
+	return data
 }
 
 // Changes yields the changes of public pages. Of other pages, it deletes the known ones.
@@ -181,12 +210,12 @@ func (p *publicOnly) known(ctx context.Context, name string) (bool, error) {
 const checkers = 4
 
 // check deletes the stored pages that the site does not serve to the public now, and reads those
-// that have become public.
-func (p *publicOnly) check(ctx context.Context) error {
+// that have become public. It reports whether there were such pages.
+func (p *publicOnly) check(ctx context.Context) (changed bool, err error) {
 	var refs []millrace.Ref
 	for ref, err := range p.site.KnownRefs(ctx, p.origin.From) {
 		if err != nil {
-			return err
+			return false, err
 		}
 		refs = append(refs, ref)
 	}
@@ -210,7 +239,7 @@ func (p *publicOnly) check(ctx context.Context) error {
 	}
 	turns.Wait()
 	if ctx.Err() != nil {
-		return ctx.Err()
+		return false, ctx.Err()
 	}
 	var gone, found []string
 	for i, ref := range refs {
@@ -226,13 +255,13 @@ func (p *publicOnly) check(ctx context.Context) error {
 	}
 	for urls := range slices.Chunk(gone, 1000) {
 		if _, err := mirror.Update(ctx, p.origin.From, source, p.site, urls, true, nil); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if len(found) > 0 {
 		report, err := mirror.Update(ctx, p.origin.From, source, p.site, found, false, nil)
 		if err != nil {
-			return err
+			return false, err
 		}
 		for _, name := range found {
 			if !slices.ContainsFunc(report.Skipped, func(s mirror.Skip) bool { return s.URL == name }) {
@@ -240,7 +269,7 @@ func (p *publicOnly) check(ctx context.Context) error {
 			}
 		}
 	}
-	return p.save(ctx)
+	return len(gone)+len(found) > 0, p.save(ctx)
 }
 
 // newPublicOnly limits an origin to the pages that h serves to the public.

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/artifact"
@@ -53,10 +54,11 @@ type Options struct {
 	// Artifacts stores large documents. If nil, they are in memory.
 	Artifacts artifact.Store
 
-	// Public serves the site as the public gets it. Pages that it does not answer with 200 are
-	// not published. Each version of a page is checked once, and all pages by New, Reload, and
-	// Changed without URLs. Public gets requests as the handler of [Handler] does. If nil, all
-	// pages are public.
+	// Public serves the site as the public gets it. Pages that it does not answer with 200 and
+	// HTML are not published. Of a folder, the response must be the file. Each version of a page
+	// is checked once, and all pages at intervals of at least five minutes, and by New, Reload,
+	// and Changed without URLs. Public gets requests as the handler of [Handler] does. If nil,
+	// all pages are public.
 	Public http.Handler
 	// Visibility hides pages from every protocol. Its zero value hides accounts,
 	// carts, logins and administration.
@@ -225,9 +227,14 @@ type watcher interface {
 	Watch(ctx context.Context, changed func()) error
 }
 
-// watch calls changed at once, and after each possible change of the source. Before the whole
-// source is read again, it calls recheck, which may be nil.
-func (s *Server) watch(ctx context.Context, changed func(), recheck func(context.Context)) error {
+// recheckInterval is the least time between two checks of all pages. A check that takes longer
+// than a hundredth of it is repeated after a hundred times as long.
+const recheckInterval = 5 * time.Minute
+
+// watch calls changed at once, and after each possible change of the source. It calls recheck,
+// which may be nil, at intervals and before the whole source is read again. recheck reports
+// whether the source changed.
+func (s *Server) watch(ctx context.Context, changed func(), recheck func(context.Context) bool) error {
 	var watchEnded <-chan error
 	if n, ok := s.source.(watcher); ok {
 		ended := make(chan error, 1)
@@ -235,6 +242,12 @@ func (s *Server) watch(ctx context.Context, changed func(), recheck func(context
 		go func() { ended <- n.Watch(ctx, changed) }()
 	}
 	changed()
+	var due <-chan time.Time
+	if recheck == nil {
+		recheck = func(context.Context) bool { return false }
+	} else {
+		due = time.After(recheckInterval)
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -245,10 +258,14 @@ func (s *Server) watch(ctx context.Context, changed func(), recheck func(context
 			}
 			watchEnded = nil
 		case <-s.wake:
-			if recheck != nil {
-				recheck(ctx)
-			}
+			recheck(ctx)
 			changed()
+		case <-due:
+			began := time.Now()
+			if recheck(ctx) {
+				changed()
+			}
+			due = time.After(max(recheckInterval, 100*time.Since(began)))
 		}
 	}
 }
