@@ -57,6 +57,9 @@ func wordCases() []testCase {
 			found := f.ask(f.head(), millrace.Query{Text: "vaccum"}) //nolint:misspell // it is
 			want(f, "corrected", found.Corrected, "vacuum")
 			want(f, "hits", found.Total, 3)
+			found = f.ask(f.head(), millrace.Query{Text: "vaccum accum"}) //nolint:misspell // it is
+			want(f, "corrected with a hit", found.Corrected, "vacuum accum")
+			want(f, "hits", found.Total, 4)
 		}},
 		{"a word is corrected wherever it stands by itself", func(_ *testing.T, f *fixture) {
 			f.apply(put(article("/a", "Herons stand on the millpond.")), put(article("/b", "Boats of xheromns.")))

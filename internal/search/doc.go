@@ -28,8 +28,9 @@
 //
 // On a site with several languages, Run searches for the stems of a word in each language. If
 // the site contains a whole name, Run treats it as another word. A single Chinese letter also
-// finds the pairs that start with it. Words such as "please" and "find" are left out. If nothing is found, Run replaces words that the site
-// does not contain with words of similar spelling, and the answer reports it.
+// finds the pairs that start with it. Words such as "please" and "find" are left out. If few
+// passages are found, Run replaces words that the site does not contain with words of similar
+// spelling. If that finds more, the answer reports it.
 //
 // # Order
 //

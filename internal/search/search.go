@@ -111,20 +111,22 @@ func Run(ctx context.Context, ix Index, a *Analyzer, q millrace.Query) (*millrac
 	if err != nil {
 		return nil, err
 	}
-	if len(ids) == 0 {
+	if len(ids) < few {
 		text, ok, err := p.correct(ix, a, q.Text)
 		if err != nil {
 			return nil, err
 		}
 		if ok {
-			if p, err = newPlan(Parse(text), a, st, ix, trial); err != nil {
+			corrected, err := newPlan(Parse(text), a, st, ix, trial)
+			if err != nil {
 				return nil, err
 			}
-			if ids, err = p.gather(ctx, ix); err != nil {
+			more, err := corrected.gather(ctx, ix)
+			if err != nil {
 				return nil, err
 			}
-			if len(ids) > 0 {
-				found.Corrected = text
+			if len(more) > len(ids) {
+				p, ids, found.Corrected = corrected, more, text
 			}
 		}
 	}
