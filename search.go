@@ -33,12 +33,12 @@ const MaxQuery = 4000
 // Found is the result of a [Query].
 type Found struct {
 	Hits []Hit // best first
-	// Total is the number of hits without Skip and Limit. Search ranks only the best 400
-	// passages that contain words of the query, or up to 1000 if these result in fewer than
+	// Total is the number of hits without Skip and Limit. Search ranks only the best 300
+	// passages that contain words of the query, or up to 500 if these result in fewer than
 	// ten hits.
 	Total int
-	// Corrected is the query with its spelling corrected. It is set only if the original query
-	// had no hits; else "".
+	// Corrected is the query with its spelling corrected; "" = it was used as it is. A query is
+	// corrected only if it finds few passages and the corrected one finds more.
 	Corrected string
 	// Behind reports that the index is older than the view: pages that changed last are
 	// missing. Note says which state the index has.
