@@ -28,12 +28,14 @@ type walker struct {
 	inner   int              // nesting of items, where a link is text
 	depth   int              // number of open blocks
 	notes   notes
-	labels  map[*html.Node]label  // labels of code blocks
-	panels  map[*html.Node]string // tab panels with more than a code block, and the text of the tab
-	seen    map[string]bool       // images that were emitted
-	last    *html.Node            // the element of the last image
-	steps   int
-	err     error
+	labels  map[*html.Node]label // labels of code blocks
+	// listings has the texts of boxes without a pre whose children are lines of code.
+	listings map[*html.Node]string
+	panels   map[*html.Node]string // tab panels with more than a code block, and the text of the tab
+	seen     map[string]bool       // images that were emitted
+	last     *html.Node            // the element of the last image
+	steps    int
+	err      error
 
 	texScripts int // 1: the page renders TeX formulas by a script, -1: it does not, 0: unknown
 	sidenotes  int // number of sidenotes so far
@@ -245,6 +247,9 @@ func (w *walker) element(n *html.Node) {
 	case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6:
 		w.heading(n, headingLevel(n))
 	case atom.Ul, atom.Ol, atom.Menu, atom.Dir:
+		if a == atom.Ol && w.lines(n) {
+			return
+		}
 		w.list(n)
 	case atom.Dl:
 		w.definitions(n)
@@ -269,8 +274,7 @@ func (w *walker) element(n *html.Node) {
 	case atom.Div, atom.Aside, atom.Section, atom.Details:
 		if n.DataAtom == atom.Div {
 			switch {
-			case isFragment(n):
-				w.code(n)
+			case w.lines(n):
 				return
 			case isFigure(n), isFormal(n):
 				w.figure(n)

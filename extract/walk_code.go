@@ -22,7 +22,10 @@ func (w *walker) code(n *html.Node) {
 		}
 		return
 	}
-	w.emitCode(n, text, codeLanguage(n))
+	if next := sibling(n, true); next != nil && next.DataAtom == atom.Pre && len(counted(text)) > 0 {
+		return // the line numbers of the next element
+	}
+	w.emitCode(n, text)
 }
 
 // isPlayed reports whether a script plays a code block as a terminal session: termynal, as
@@ -54,11 +57,27 @@ func playedText(s string) string {
 	}
 }
 
-// emitCode adds a code block with its label.
-func (w *walker) emitCode(n *html.Node, text, language string) {
+// emitCode adds a code block with its label. The language is what an element says, or the
+// label, or the text.
+func (w *walker) emitCode(n *html.Node, text string) {
 	l := w.labels[n]
+	if c := attr(n, "title"); l.caption == "" && fileLanguage(c) != "" {
+		l.caption = c
+	}
+	language := codeLanguage(n)
 	if language == "" && l.language != "text" {
 		language = l.language
+		for _, part := range strings.Split(l.caption, ": ") {
+			if language == "" {
+				language = cleanLanguage(spokenLanguage(part))
+			}
+			if language == "" {
+				language = fileLanguage(part)
+			}
+		}
+	}
+	if language == "" && l.language == "" {
+		language = textLanguage(text)
 	}
 	w.emit(millrace.Block{Type: millrace.CodeBlock, Text: text, Language: language, Caption: l.caption})
 }
@@ -96,25 +115,7 @@ func (w *walker) listing(n *html.Node) {
 		}
 		w.l.skip[c] = true
 	}
-	w.emitCode(n, strings.TrimLeft(b.String(), "\n"), codeLanguage(n))
-}
-
-// isFragment reports whether a div is a listing by lines in the form of Doxygen.
-func isFragment(n *html.Node) bool {
-	if !hasClass(n, "fragment") {
-		return false
-	}
-	lines := 0
-	for c := range children(n) {
-		switch {
-		case c.DataAtom == atom.Div && hasClass(c, "ttc"): // tooltip of a name
-		case c.DataAtom == atom.Div && hasClass(c, "line"):
-			lines++
-		case c.DataAtom != atom.A || c.FirstChild != nil: // an anchor
-			return false
-		}
-	}
-	return lines > 0
+	w.emitCode(n, strings.TrimLeft(b.String(), "\n"))
 }
 
 // isCodeBlock reports whether a code element without a pre is a block: it has several lines,
@@ -138,336 +139,194 @@ func isCodeBlock(n *html.Node) bool {
 	return hasClass(n, "block") || strings.Contains(strings.Trim(codeText(n), "\n "), "\n") && (hasClass(n, "hljs") || namedLanguage(n) != "" || findTag(n, atom.Br) != nil)
 }
 
-// codeText returns the text of a code block without leading empty lines.
-func codeText(n *html.Node) string {
-	c := coder{lines: lineMarks(n), between: n.DataAtom == atom.Div}
-	c.children(n)
-	return c.text()
+// lines emits the code of a box without a pre whose children are the lines of a listing: the
+// rows of a table, or elements of one kind. It reports whether n is such a box. The lines are
+// code if they are numbered or are in an element that names a language, and if they look like
+// code.
+func (w *walker) lines(n *html.Node) bool {
+	text, ok := w.listings[n]
+	if ok {
+		w.emitCode(n, text)
+	}
+	return ok
 }
 
-// lineMarks reports whether the block consists of elements for one line each and has no line
-// ends of its own.
-func lineMarks(n *html.Node) bool {
-	count, ends := 0, false
-	var walk func(*html.Node)
-	walk = func(n *html.Node) {
-		for c := n.FirstChild; c != nil && !ends; c = c.NextSibling {
-			switch {
-			case c.Type == html.TextNode:
-				ends = strings.Contains(c.Data, "\n")
-			case c.DataAtom == atom.Br:
-				ends = true
-			case c.Type == html.ElementNode:
-				if isLine(c) {
-					count++
-				}
-				walk(c)
-			}
+func linesText(n *html.Node) (string, bool) {
+	if n.DataAtom == atom.Table {
+		return tableText(n)
+	}
+	first := firstChild(n)
+	second := first
+	for range 3 { // anchors and the like may be first
+		if second == nil {
+			return "", false
+		}
+		if first, second = second, sibling(second, true); isAlike(first, second) {
+			break
 		}
 	}
-	walk(n)
-	return count > 1 && !ends
+	if !isAlike(first, second) || first.DataAtom != atom.Div && first.DataAtom != atom.Li && first.DataAtom != atom.Span || hasOwnText(n) {
+		return "", false
+	}
+	if one, two := counted(leadText(first)), counted(leadText(second)); len(one) != 1 || len(two) != 1 || two[0] != one[0]+1 {
+		if first.DataAtom == atom.Span || !isListed(n) {
+			return "", false
+		}
+	}
+	c := newCoder(n)
+	for s := n.FirstChild; s != nil; s = s.NextSibling {
+		if s.DataAtom != 0 && s.DataAtom != atom.A && !isExtra(s) && (!isAlike(first, s) || !isCodeLine(s)) {
+			return "", false
+		}
+	}
+	text := trimPadding(c.text())
+	return text, len(c.gutter) > 0 && (isPreformatted(n) || looksLikeCode(text)) || isListed(n) && looksLikeCode(text)
 }
 
-func isLine(n *html.Node) bool {
-	return hasAttr(n, "data-line") || isCodeLine(n) || hasClass(n, "line", "code-line", "view-line", "cl", "token-line")
+// isListed reports whether lines without numbers may be a listing: the element or a parent
+// names a language, or the lines consist of spans without a text outside of them.
+func isListed(n *html.Node) bool {
+	lines, spans := 0, 0
+	for s := range children(n) {
+		lines++
+		for steps := 0; s != nil && steps < 3; steps++ {
+			if hasOwnText(s) || s.DataAtom != atom.Div && s.DataAtom != atom.Span && s.DataAtom != atom.Li {
+				break
+			}
+			if s = firstChild(s); s != nil && s.DataAtom == atom.Span {
+				spans++
+				break
+			}
+		}
+		if spans < lines {
+			break
+		}
+	}
+	return hasClass(n, "fragment") || namedLanguage(n) != "" || n.Parent != nil && namedLanguage(n.Parent) != "" || spans == lines
 }
 
-// isCodeLine reports whether an element is one of several code elements of a
-// pre.
+// isCodeLine reports whether an element may be a line of code: it has no line end, and no part
+// but code elements and those without a meaning.
 func isCodeLine(n *html.Node) bool {
-	is := func(s *html.Node) bool { return s != nil && s.DataAtom == atom.Code }
-	return is(n) && n.Parent.DataAtom == atom.Pre && (is(sibling(n, true)) || is(sibling(n, false)))
-}
-
-// coder collects the text of a code block.
-type coder struct {
-	buf     []byte
-	lines   bool // line ends are only between elements for one line each
-	begun   bool // the first of these elements was seen
-	between bool // white space between these elements is not code
-	made    bool // line ends are elements, so white space may be that of HTML
-}
-
-// text returns the code without leading empty lines.
-func (c *coder) text() string {
-	s := strings.TrimLeft(string(c.buf), "\n")
-	if c.made {
-		s = strings.ReplaceAll(s, "\u00a0", " ")
-	}
-	return s
-}
-
-func (c *coder) children(n *html.Node) {
-	for e := n.FirstChild; e != nil; e = e.NextSibling {
-		c.node(e)
-	}
-}
-
-func (c *coder) node(n *html.Node) {
-	switch n.Type {
-	case html.TextNode:
-		if !c.between || strings.TrimSpace(n.Data) != "" || !hasClass(n.Parent, "fragment") {
-			c.buf = append(c.buf, n.Data...)
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch c.DataAtom {
+		case atom.Br, atom.P, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Img, atom.Picture, atom.Ul, atom.Ol, atom.Table, atom.Svg, atom.Button, atom.Iframe:
+			return false
 		}
-		return
-	case html.ElementNode:
-	default:
-		return
-	}
-	if n.DataAtom == atom.Br {
-		c.buf, c.made = append(c.buf, '\n'), true
-		return
-	}
-	if isNothing(n) || isGutter(n) || isCodeHead(n) {
-		return
-	}
-	block := !isInline(n.DataAtom)
-	c.made = c.made || block
-	if block && n.DataAtom != atom.Td && len(c.buf) > 0 && c.buf[len(c.buf)-1] != '\n' {
-		c.buf = append(c.buf, '\n')
-	}
-	if c.lines && isLine(n) && !block {
-		if c.begun {
-			c.buf = append(c.buf, '\n')
+		if c.Type == html.TextNode && strings.Contains(c.Data, "\n") && !(n.DataAtom == atom.Td && strings.TrimSpace(c.Data) == "") || !isCodeLine(c) {
+			return false
 		}
-		c.begun = true
 	}
-	before := len(c.buf)
-	c.children(n)
-	if block && n.DataAtom != atom.Td && n.NextSibling != nil && (len(c.buf) == before || c.buf[len(c.buf)-1] != '\n') {
-		c.buf = append(c.buf, '\n')
-	}
+	return true
 }
 
-// isGutter reports whether an element of a code block contains line numbers, a copy button or
-// the like.
-func isGutter(n *html.Node) bool {
-	if n.DataAtom == atom.Button || hasAttr(n, "data-pseudo-content") || hasClass(n, "viewcode-back", "viewcode-link") {
-		return true
-	}
-	class := strings.ToLower(attr(n, "class"))
-	for t := range strings.FieldsSeq(class) {
-		switch t {
-		case "lineno", "linenos", "line-number", "line-numbers", "linenumber", "linenumbers", "ln", "lnt", "gutter", "hljs-ln-numbers", "line-numbers-rows",
-			"rouge-gutter", "blob-num", "linenodiv", "gl", "line-num", "code-line-number", "react-syntax-highlighter-line-number", "lntd-gutter",
-			"crayon-nums", "crayon-num", "ttc",
-			"copy", "copy-button", "copy-btn", "copybtn", "code-copy", "copy-code-button":
-			if t == "line-numbers" && (n.DataAtom == atom.Pre || n.DataAtom == atom.Code) {
-				continue
-			}
+// isPreformatted reports whether an element or its parent has the style of code, or names a
+// language.
+func isPreformatted(n *html.Node) bool {
+	for steps := 0; n != nil && steps < 2; n, steps = n.Parent, steps+1 {
+		if style := attr(n, "style"); strings.Contains(style, "monospace") || strings.Contains(style, "white-space") || namedLanguage(n) != "" {
 			return true
 		}
 	}
-	style := attr(n, "style")
-	if hasAttr(n, "data-line-number") || hasAttr(n, "unselectable") || attr(n, "aria-hidden") == "true" ||
-		strings.Contains(style, "user-select:none") || strings.Contains(style, "user-select: none") {
-		return isNumber(n)
-	}
 	return false
 }
 
-// isNumber reports whether the text of an element consists of line numbers.
-func isNumber(n *html.Node) bool {
-	t := plainText(n)
-	return len(t) < 4000 && strings.Trim(t, "0123456789 ") == ""
-}
-
-// isCodeHead reports whether an element is a title bar inside the code element, as some sites
-// have it.
-func isCodeHead(n *html.Node) bool {
-	return n.DataAtom == atom.Div && findTag(n, atom.Button) != nil && !strings.Contains(plainText(n), "\n") && len(plainText(n)) < 40
-}
-
-// codeLanguage returns the language that the block or one of its nearest
-// ancestors names.
-func codeLanguage(n *html.Node) string {
-	if c := findTag(n, atom.Code); c != nil {
-		if lang := namedLanguage(c); lang != "" {
-			return lang
-		}
-	}
-	for steps := 0; n != nil && n.Type == html.ElementNode && steps < 5; n, steps = n.Parent, steps+1 {
-		if lang := namedLanguage(n); lang != "" {
-			return lang
-		}
-	}
-	return ""
-}
-
-func namedLanguage(n *html.Node) string {
-	isCode := n.DataAtom == atom.Pre || n.DataAtom == atom.Code
-	for i := range n.Attr {
-		v := n.Attr[i].Val
-		switch key := n.Attr[i].Key; {
-		case key == "data-lang" || key == "data-language" || key == "data-code-lang":
-			if lang := cleanLanguage(v); lang != "" {
-				return lang
-			}
-		case key == "data-syntaxhighlighter-params":
-			if lang := brush(v); lang != "" {
-				return lang
-			}
-		case key == "lang" && isCode && v != "cs", // "cs" is also the language tag of Czech
-			strings.HasPrefix(key, "data-") && (strings.HasSuffix(key, "-lang") || strings.HasSuffix(key, "-language")):
-			if lang := cleanLanguage(v); languages[lang] {
-				return lang
-			}
-		}
-	}
-	class := attr(n, "class")
-	if class == "" || len(class) > 500 {
-		return ""
-	}
-	if strings.Contains(class, "brush:") {
-		return brush(class)
-	}
-	highlighted, words := false, 0
-	for t := range strings.FieldsSeq(strings.ToLower(class)) {
-		words++
-		for _, prefix := range []string{"language-", "lang-", "mw-highlight-lang-", "highlight-source-", "highlight-text-", "highlight-", "src-", "brush-"} {
-			if rest, ok := strings.CutPrefix(t, prefix); ok && (prefix != "src-" || n.DataAtom == atom.Pre) {
-				if lang := cleanLanguage(rest); lang != "" && knownLanguage(prefix, lang) {
-					return lang
-				}
-			}
-		}
-		switch t {
-		case "sourcecode", "hljs", "highlight", "prettyprint", "src", "chroma", "codehilite", "prism", "shiki", "syntaxhighlighter", "hl":
-			highlighted = true
-		}
-	}
-	if highlighted || isCode && words <= 3 {
-		for t := range strings.FieldsSeq(strings.ToLower(class)) {
-			if languages[t] && (highlighted || words == 1 || len(t) > 1) {
-				return t
-			}
-		}
-	}
-	return ""
-}
-
-// brush parses the parameters of SyntaxHighlighter, such as "brush: js; gutter: true".
-func brush(s string) string {
-	_, s, _ = strings.Cut(s, "brush:")
-	s, _, _ = strings.Cut(strings.TrimSpace(s), ";")
-	s, _, _ = strings.Cut(s, " ")
-	return cleanLanguage(s)
-}
-
-func cleanLanguage(s string) string {
-	s = strings.ToLower(strings.TrimSpace(s))
-	switch s {
-	case "", "none", "plain", "plaintext", "text", "txt", "nohighlight", "no-highlight", "default", "auto", "undefined", "null":
-		return ""
-	}
-	for i := range len(s) {
-		if c := s[i]; !(c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '+' || c == '#' || c == '-' || c == '_' || c == '.') {
-			return ""
-		}
-	}
-	if len(s) > 30 {
-		return ""
-	}
-	return s
-}
-
-// knownLanguage reports whether the text after a class prefix is a language: "highlight-" is
-// also the prefix of other names.
-func knownLanguage(prefix, lang string) bool {
-	return prefix == "language-" || prefix == "lang-" || prefix == "mw-highlight-lang-" || prefix == "highlight-source-" || languages[lang]
-}
-
-// languages are the names that are recognised without a prefix.
-var languages = func() map[string]bool {
-	m := map[string]bool{}
-	for l := range strings.FieldsSeq(`ada agda apache applescript asciidoc asm assembly awk bash basic bat batch c c# c++ clojure clj cmake cobol coffeescript
-		console coq cpp crystal cs csharp css csv cuda cython d dart diff docker dockerfile elixir elm emacs-lisp erlang fish forth fortran fsharp
-		gdscript git glsl go golang gradle graphql groovy handlebars haskell haxe hcl hs html http idris ini ipython ipython3 java javascript jinja
-		js json json5 jsonc jsx julia kotlin kt latex lean lean4 less liquid lisp llvm lua make makefile markdown mathematica matlab md mermaid
-		mysql nginx nim nix objc objective-c ocaml octave pascal perl pgsql php plpgsql postgresql powershell prolog properties protobuf ps1 puppet
-		purescript py pycon pytb python python3 qml r racket raku rb rego rst ruby rust rs sas sass scala scheme scss sh shell shell-session smalltalk
-		sml sol solidity sparql sql stata svelte swift tcl terraform tex toml ts tsx twig typescript typst vb vbnet verilog vhdl vim vue wasm
-		wgsl xml xquery yaml yml zig zsh`) {
-		m[l] = true
-	}
-	return m
-}()
-
-// codeTable emits the code of a highlighter's table, which has line numbers in separate cells.
-// It reports whether n is such a table.
-func (w *walker) codeTable(n *html.Node) bool {
-	cells := 0
-	var code *html.Node
-	rows := false
-	gutters := 0
-	var walk func(*html.Node)
-	walk = func(n *html.Node) {
-		for c := range children(n) {
-			switch c.DataAtom {
-			case atom.Td, atom.Th:
-				cells++
-				pre := findTag(c, atom.Pre)
-				switch {
-				case isGutter(c) || pre != nil && isNumber(pre) || hasClass(c, "lntd") && isNumber(c):
-					gutters++
-				case pre != nil && code == nil:
-					code = pre
-				case hasClass(c, "blob-code", "hljs-ln-code", "code", "line-content", "crayon-code"):
-					rows = true
-				}
-			case atom.Tbody, atom.Thead, atom.Tr, atom.Tfoot:
-				if cells < 20 {
-					walk(c)
-				}
-			}
-		}
-	}
-	walk(n)
-	switch {
-	case gutters == 0:
-		return false
-	case code != nil && cells <= 3:
-		if text := codeText(code); strings.TrimSpace(text) != "" {
-			lang := codeLanguage(code)
-			if lang == "" {
-				lang = codeLanguage(n)
-			}
-			w.emitCode(code, text, lang)
-		}
-		return true
-	case rows && gutters*2 >= cells-1 && code == nil:
-		if text := codeRows(n); strings.TrimSpace(text) != "" {
-			w.emitCode(n, text, codeLanguage(n))
-		}
-		return true
-	}
-	return false
-}
-
-// codeRows returns the code of a table with a row for each line.
-func codeRows(n *html.Node) string {
-	var lines []string
-	padded := true
-	for tr := range rowsOf(n) {
-		c := coder{}
-		for td := range children(tr) {
-			if !isGutter(td) {
-				c.children(td)
-			}
-		}
-		if len(c.buf) == 0 && tr.FirstChild == nil {
+// looksLikeCode reports whether some lines are indented, or many end like code.
+func looksLikeCode(text string) bool {
+	lines, marked := 0, 0
+	for line := range strings.SplitSeq(text, "\n") {
+		end := strings.TrimSpace(line)
+		if end == "" {
 			continue
 		}
-		l := strings.ReplaceAll(string(c.buf), "\u00a0", " ")
-		padded = padded && strings.HasPrefix(l, " ") && strings.HasSuffix(l, " ")
-		lines = append(lines, l)
-	}
-	for i, l := range lines {
-		if padded { // the template added the padding
-			l = strings.TrimSuffix(l[1:], " ")
+		lines++
+		if strings.HasPrefix(line, "  ") || strings.HasPrefix(line, "\t") {
+			return true
 		}
-		lines[i] = strings.TrimSuffix(l, "\n") + "\n"
+		if strings.ContainsAny(end[len(end)-1:], ";{}") || strings.Contains(end, "()") || strings.Contains(end, " = ") {
+			marked++
+		}
 	}
-	return strings.Join(lines, "")
+	return marked*2 > lines
+}
+
+// tableText returns the code of a table with line numbers in cells of their own, and whether n
+// is such a table. The table has a row for each line, or one row with all lines.
+func tableText(n *html.Node) (string, bool) {
+	rows, gutters, code := 0, 0, 0
+	hint := false // of code
+	var last *html.Node
+	for tr := range rowsOf(n) {
+		rows++
+		cells, numbers := 0, 0
+		for td := range children(tr) {
+			cells++
+			switch {
+			case isNumberCell(td):
+				numbers++
+			case findTag(td, atom.Pre) != nil || isOnly(td, atom.Code):
+				hint = true
+				code++
+			case !isCodeLine(td):
+				return "", false
+			default:
+				last = td
+				hint = hint || hasWord(attr(td, "class"), "code", "line", "source")
+			}
+		}
+		if cells > 1 && numbers > 0 {
+			gutters++
+		}
+		if rows == 1 && cells < 2 {
+			rows = 0
+		} else if gutters < rows && rows < 3 || cells > 4 {
+			return "", false
+		}
+	}
+	if gutters == 0 || gutters*2 < rows {
+		return "", false
+	}
+	c := newCoder(n)
+	c.cells = rows > 1
+	text := c.text()
+	if rows == 1 {
+		for tr := range rowsOf(n) {
+			for td := range children(tr) {
+				if isNumberCell(td) || code > 0 && findTag(td, atom.Pre) == nil || code == 0 && td != last {
+					continue
+				}
+				in := td
+				if code > 0 {
+					in = findTag(td, atom.Pre)
+				}
+				if text = codeText(in); code == 0 {
+					text = strings.TrimSuffix(trimPadding(text), "\n") + "\n"
+				}
+				return text, hint || strings.Count(text, "\n") > 1
+			}
+		}
+		return "", false
+	}
+	text = trimPadding(text)
+	if !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return text, hint || isPreformatted(n) || looksLikeCode(text) && len(c.gutter) == 0
+}
+
+// isNumberCell reports whether a cell contains line numbers only, perhaps as an attribute that
+// a style shows.
+func isNumberCell(n *html.Node) bool {
+	if t := leadText(n); t != "" {
+		return t[0] <= '9' && len(counted(plainLines(n))) > 0
+	}
+	if isLineNumber(attr(n, "data-line-number")) {
+		return true
+	}
+	for i := range n.Attr {
+		if strings.HasPrefix(n.Attr[i].Key, "data-") && isLineNumber(n.Attr[i].Val) {
+			return true
+		}
+	}
+	return false
 }

@@ -12,16 +12,26 @@ type label struct {
 	caption, language string
 }
 
-// findLabels reads the bars above and below code blocks, and their tabs. The walk skips them.
+// findLabels finds listings without a pre, and reads the bars above and below code blocks, and
+// their tabs. The walk skips them.
 func (w *walker) findLabels() {
 	var pres []*html.Node
-	for i := range w.c.boxes {
-		switch n := w.c.boxes[i].n; w.c.boxes[i].tag {
+	for i := int32(0); i < int32(len(w.c.boxes)); i++ {
+		b := &w.c.boxes[i]
+		if b.drop != "" {
+			continue
+		}
+		switch b.tag {
 		case atom.Pre:
-			pres = append(pres, n)
-		case atom.Table:
-			if hasClass(n, "crayon-table") || hasClass(n.Parent, "syntaxhighlighter") {
-				pres = append(pres, n)
+			pres = append(pres, b.n)
+		case atom.Table, atom.Div, atom.Ol:
+			if text, ok := linesText(b.n); ok && strings.TrimSpace(text) != "" {
+				if w.listings == nil {
+					w.listings = map[*html.Node]string{}
+				}
+				w.listings[b.n] = text
+				pres = append(pres, b.n)
+				i = b.end - 1
 			}
 		}
 	}
@@ -31,6 +41,14 @@ func (w *walker) findLabels() {
 	w.labels = map[*html.Node]label{}
 	w.findTabs(pres)
 	for _, n := range pres {
+		if n.DataAtom == atom.Table {
+			find(n, func(c *html.Node) bool {
+				if c.DataAtom == atom.Caption || c.DataAtom == atom.Tr && isTitleRow(c) {
+					w.readBar(c, n)
+				}
+				return c.DataAtom == atom.Td
+			})
+		}
 		w.codeBars(n)
 	}
 }
@@ -44,11 +62,7 @@ func (w *walker) codeBars(pre *html.Node) {
 			return
 		}
 		switch n.DataAtom {
-		case atom.Td:
-			if !hasClass(n, "code", "crayon-code") {
-				return
-			}
-		case atom.Div, atom.Figure, atom.Pre, atom.Table, atom.Tbody, atom.Tr, atom.Code, 0:
+		case atom.Div, atom.Figure, atom.Pre, atom.Table, atom.Ol, atom.Code, 0:
 		default:
 			return
 		}
@@ -63,7 +77,7 @@ func (w *walker) codeBars(pre *html.Node) {
 			case s == n || s.Type == html.TextNode && strings.TrimSpace(s.Data) == "" || s.Type == html.CommentNode || w.l.skip[s]:
 			case s.Type != html.ElementNode || len(bars) == 4:
 				return
-			case s.DataAtom == atom.Figcaption || isGutter(s) || isNothing(s) && s.DataAtom != atom.Label:
+			case s.DataAtom == atom.Figcaption && !w.isBar(s) || isNothing(s) && s.DataAtom != atom.Label:
 			case !w.isBar(s):
 				return
 			default:
@@ -78,13 +92,13 @@ func (w *walker) codeBars(pre *html.Node) {
 }
 
 // barClasses are parts of the class names of such bars.
-var barClasses = []string{"title", "filename", "file-name", "caption", "head", "lang", "label", "toolbar", "info", "src-name", "button", "copy", "lineno", "line-number"}
+var barClasses = []string{"title", "filename", "file-name", "caption", "head", "lang", "label", "toolbar", "info", "src-name", "button", "copy"}
 
 // isBar reports whether an element next to a code block describes it or contains controls. Its
 // text is short, and its class or its text identifies it.
 func (w *walker) isBar(n *html.Node) bool {
 	switch n.DataAtom {
-	case atom.Div, atom.Span, atom.Label, atom.A, atom.Tr, atom.Th, atom.Td, atom.Header, atom.Footer, 0:
+	case atom.Div, atom.Span, atom.Label, atom.A, atom.Tr, atom.Th, atom.Td, atom.Header, atom.Footer, atom.Figcaption, 0:
 	default:
 		return false
 	}
@@ -101,12 +115,21 @@ func (w *walker) isBar(n *html.Node) bool {
 	}) != nil {
 		return false
 	}
-	t := strings.Join(barParts(n, nil), " ")
-	if len(t) > 100 {
+	parts := barParts(n, nil)
+	if len(strings.Join(parts, " ")) > 100 {
 		return false
 	}
-	if t == "" || isControl(t) || spokenLanguage(t) != "" {
-		return true
+	plain, files := true, 0
+	for _, t := range parts {
+		if fileLanguage(t) != "" {
+			files++
+		} else if !isControl(t) && spokenLanguage(t) == "" {
+			plain = false
+		}
+	}
+	plain = plain && files < 2
+	if plain || n.DataAtom == atom.Figcaption {
+		return plain
 	}
 	for _, e := range []*html.Node{n, n.FirstChild} {
 		class := strings.ToLower(attr(e, "class"))
@@ -127,7 +150,7 @@ func barParts(n *html.Node, parts []string) []string {
 			if t := folded(c.Data); t != "" {
 				parts = append(parts, t)
 			}
-		case c.Type != html.ElementNode || c.DataAtom != atom.Label && isNothing(c) || isHidden(c) != "" || isGutter(c) ||
+		case c.Type != html.ElementNode || c.DataAtom != atom.Label && isNothing(c) || isHidden(c) != "" || isLineNumber(strings.TrimSpace(leadText(c))) && len(counted(plainLines(c))) > 0 ||
 			hasClass(c, "sr-only", "visually-hidden", "screen-reader-text"):
 		default:
 			parts = barParts(c, parts)
@@ -167,7 +190,7 @@ func (l *label) addCaption(s string) {
 func isControl(t string) bool {
 	switch strings.ToLower(strings.Trim(t, "!.… ")) {
 	case "copy", "copied", "copy code", "copy to clipboard", "run", "run code", "try it", "raw", "view raw", "wrap", "toggle word wrap", "expand", "collapse",
-		"?", "code", "play", "edit", "download":
+		"?", "code", "play", "edit", "download", "view plain", "[docs]", "[source]", "show hidden lines":
 		return true
 	}
 	return false

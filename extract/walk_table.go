@@ -150,7 +150,7 @@ func cellForm(n *html.Node) cellFlags {
 
 func (w *walker) table(n *html.Node) {
 	w.flush()
-	if w.codeTable(n) {
+	if w.lines(n) {
 		return
 	}
 	if isLayoutTable(n) {
