@@ -26,6 +26,13 @@ func decode(data []byte, contentType string) ([]byte, error) {
 		mediaType, _, _ = strings.Cut(contentType, ";")
 		mediaType = strings.ToLower(strings.TrimSpace(mediaType))
 	}
+	why := Unread(mediaType, data)
+	if why == nil && !markup[mediaType] {
+		why = Unread(mediaType, nil)
+	}
+	if why != nil {
+		return nil, fmt.Errorf("%w: %w, not HTML", millrace.ErrInvalid, why)
+	}
 	if !markup[mediaType] {
 		return nil, fmt.Errorf("%w: %s is not HTML", millrace.ErrInvalid, mediaType)
 	}
@@ -44,7 +51,7 @@ func decode(data []byte, contentType string) ([]byte, error) {
 			return nil, fmt.Errorf("%w: the document is binary, not HTML", millrace.Coded("binary", millrace.ErrInvalid))
 		}
 	}
-	if bytes.HasPrefix(data, []byte("%PDF-")) || bytes.HasPrefix(data, []byte("\x89PNG")) || bytes.HasPrefix(data, []byte("GIF8")) ||
+	if bytes.HasPrefix(data, []byte("\x89PNG")) || bytes.HasPrefix(data, []byte("GIF8")) ||
 		bytes.HasPrefix(data, []byte("\xFF\xD8\xFF")) || bytes.HasPrefix(data, []byte("PK\x03\x04")) || bytes.HasPrefix(data, []byte("\x1F\x8B")) || hasControls(data) {
 		return nil, fmt.Errorf("%w: the document is binary, not HTML", millrace.Coded("binary", millrace.ErrInvalid))
 	}

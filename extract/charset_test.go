@@ -91,6 +91,24 @@ func TestCharset(t *testing.T) {
 	}
 }
 
+// TestUnread checks that PDF and Office documents are named, by their type or first bytes.
+func TestUnread(t *testing.T) {
+	for _, c := range []struct{ kind, data, want string }{
+		{"text/html", "%PDF-1.7\n%\xE2\xE3", "pdf"},
+		{"application/pdf", "", "pdf"},
+		{"application/octet-stream", "PK\x03\x04\x14\x00\x06\x00\b\x00\x00\x00!\x00[Content_Types].xml", "office-document"},
+		{"", "PK\x03\x04\x14\x00\x00\bmimetypeapplication/vnd.oasis.opendocument.text", "office-document"},
+		{"", "\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", "office-document"},
+		{"application/vnd.ms-excel", "", "office-document"},
+		{"", "PK\x03\x04\x14\x00\x00\x00picture.png", "binary"},
+	} {
+		_, err := HTML(t.Context(), []byte(c.data), "https://example.com/", &Options{ContentType: c.kind})
+		if !errors.Is(err, millrace.ErrInvalid) || millrace.ErrorCode(err) != c.want {
+			t.Errorf("%s %q: %v, want %s", c.kind, c.data, err, c.want)
+		}
+	}
+}
+
 // TestCharsetBinary checks that binary data is rejected whatever type it declares.
 func TestCharsetBinary(t *testing.T) {
 	noise := make([]byte, 4096)

@@ -19,7 +19,7 @@ var (
 	errLogin   = millrace.Coded("login", errors.New("the page is a login page"))
 	errConsent = millrace.Coded("consent-wall", errors.New("the page only asks for consent"))
 	errRobots  = millrace.Coded("robot-wall", errors.New("the page is a bot check, or blocks bots"))
-	errScripts = millrace.Coded("script-wall", errors.New("the page requires scripts"))
+	errScripts = millrace.Coded("script-wall", errors.New("the page has no text without JavaScript"))
 )
 
 // wall returns what the page shows in place of the content, or nil.
@@ -39,10 +39,32 @@ func (l *located) wall(m *meta) error {
 	if isRobotTitle(l.c.title) || contains(text, robotTexts) || body.words <= 40 && find(l.c.body, isChallenge) != nil {
 		return errRobots
 	}
-	if body.words <= 40 && contains(text, scriptTexts) {
+	if body.words <= 40 && contains(text, scriptTexts) || body.words <= 10 && l.isMount() {
 		return errScripts
 	}
 	return nil
+}
+
+// isMount reports whether a script draws the page into an empty element: the document has a
+// script file, an empty element with a name, and no heading, paragraph or picture.
+func (l *located) isMount() bool {
+	mount := false
+	if find(l.c.body, func(n *html.Node) bool {
+		switch n.DataAtom {
+		case atom.Div, atom.Main, atom.Section, 0:
+			mount = mount || firstChild(n) == nil && !hasOwnText(n) && (n.DataAtom == 0 && strings.Contains(n.Data, "-") || attr(n, "id") != "")
+		case atom.P, atom.H1, atom.H2, atom.H3, atom.Li, atom.Td, atom.Pre, atom.Img, atom.Iframe, atom.Video, atom.Form, atom.Input:
+			return isHidden(n) == "" && !within(n, 5, atom.Noscript)
+		}
+		return false
+	}) != nil || !mount {
+		return false
+	}
+	root := l.c.body
+	for root.Parent != nil {
+		root = root.Parent
+	}
+	return find(root, func(n *html.Node) bool { return n.DataAtom == atom.Script && attr(n, "src") != "" }) != nil
 }
 
 // isConsentHost reports whether a host is one to which sites redirect visitors to ask for

@@ -19,6 +19,8 @@ func TestWalls(t *testing.T) {
 		{"puzzle", "/", `<title>Shop</title><h4>Type the characters below</h4><p>We have to make sure you’re not a robot.</p>`, "robot-wall"},
 		{"needs scripts", "/", `<div id=root></div><noscript>You need to enable JavaScript to run this app.</noscript>`, "script-wall"},
 		{"asks for scripts", "/", `<div>JavaScript is required to view this page.</div>`, "script-wall"},
+		{"drawn by scripts", "/", `<title>App</title><script type=module src=/a.js></script><body><div id=root></div>`, "script-wall"},
+		{"drawn by scripts, with a notice", "/", `<title>App</title><app-root><div>Loading…</div></app-root><app-menu></app-menu><script src=/a.js></script>`, "script-wall"},
 		{"consent", "/", `<div id=onetrust-consent-sdk>` + filler + `</div><p>Loading</p>`, "consent-wall"},
 		{"consent elsewhere", "consent.example.com/m?continue=x", `<h1>Before you continue</h1>` + filler, "consent-wall"},
 		{"log-in", "/login", `<title>Log in</title><p>Welcome back.</p>` + form, "login"},
@@ -29,6 +31,7 @@ func TestWalls(t *testing.T) {
 		{"text on scripts", "/", `<title>Scripts</title><main>` + filler + `<p>JavaScript is required here.</p></main>`, ""},
 		{"scripts wanted beside a text", "/", `<noscript><div>Please enable JavaScript.</div></noscript><main>` + filler + `</main>`, ""},
 		{"consent above a text", "/", `<div id=onetrust-consent-sdk>We use cookies.</div><main>` + filler + `</main>`, ""},
+		{"short page with scripts", "/", `<title>Mill</title><p>The mill is closed today.</p><div id=x></div><script src=/a.js></script>`, ""},
 		{"short page", "/", `<title>Mill</title><p>The mill is closed today.</p>`, ""},
 	} {
 		url := "https://" + c.url

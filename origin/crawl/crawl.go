@@ -196,6 +196,9 @@ func (c *Crawl) page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 	case moved:
 		return c.muted(res, res.to)
 	case nothing:
+		if res.err != nil {
+			return nil, fmt.Errorf("%w: %w", millrace.ErrInvalid, res.err)
+		}
 		return nil, fmt.Errorf("%w: not HTML", millrace.Coded("no-html", millrace.ErrInvalid))
 	default:
 		return nil, res.err

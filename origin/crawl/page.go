@@ -76,6 +76,9 @@ func (c *Crawl) make(ctx context.Context, r *result, o *original) (*extract.Resu
 		r.outcome, r.err = empty, fmt.Errorf("%w: no content: %w", millrace.ErrInvalid, res.Reason)
 	default:
 		r.outcome, r.page = page, p
+		if millrace.ErrorCode(res.Reason) == "script-wall" {
+			r.err = res.Reason
+		}
 		r.reading = read(p, r.url)
 		o.date(p)
 	}

@@ -30,6 +30,9 @@ func (r *run) take(res *result) error {
 	case unchanged:
 		err = r.still(res)
 	case page:
+		if res.err != nil {
+			r.remark(res.task, "scripts", "", res.err)
+		}
 		return r.resolve(res)
 	case moved:
 		err = r.moved(res)
@@ -151,7 +154,11 @@ func (r *run) mute(res *result, to string, target uint64, leads bool) error {
 func (r *run) nothing(res *result) error {
 	why := res.err
 	if res.outcome == nothing {
-		why = fmt.Errorf("%w: not HTML", millrace.Coded("no-html", millrace.ErrInvalid))
+		if why == nil {
+			why = fmt.Errorf("%w: not HTML", millrace.Coded("no-html", millrace.ErrInvalid))
+		} else {
+			r.remark(res.task, "document", millrace.ErrorCode(why), why)
+		}
 		r.last = fmt.Errorf("%s: %w", res.url, why)
 	}
 	switch {

@@ -84,7 +84,12 @@ func TestBadPages(t *testing.T) {
 			w.Header().Set("X-Long", strings.Repeat("x", 1<<20))
 			html("Long", words("long"))(w, r)
 		}, why: "header-size"},
-		{name: "a PDF that claims to be HTML", page: document("%PDF-1.7\n" + words("pdf"))},
+		{name: "a PDF that claims to be HTML", page: document("%PDF-1.7\n" + words("pdf")), why: "pdf"},
+		{name: "an Office document", page: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/vnd.openxmlformats-officedocument.wordprocessingml.document")
+			fmt.Fprint(w, "PK\x03\x04")
+		}, why: "office-document"},
+		{name: "a page that scripts draw", page: document(`<title>App</title><script type=module src=/a.js></script><div id=root></div>`), had: true, why: "script-wall"},
 		{name: "a picture that claims to be HTML", page: document("\x89PNG\r\n\x1a\n" + words("png"))},
 		{name: "a feed that claims to be HTML", page: document(`<?xml version="1.0"?><rss version="2.0"><channel/></rss>`)},
 		{name: "binary that claims to be HTML", page: document("\x00\x01\x02\x03" + words("binary")), why: "binary"},

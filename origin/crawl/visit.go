@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 )
@@ -32,7 +33,7 @@ const (
 type result struct {
 	task
 	outcome outcome
-	err     error  // reason for empty, absent and failed
+	err     error  // reason for empty, absent and failed; of nothing and page, what to report
 	to      string // target of a redirect, canonical, not cleaned
 
 	rules *ruling // rules of the extraction
@@ -120,8 +121,8 @@ func (c *Crawl) fetch(ctx context.Context, r *result, buf *bytes.Buffer) error {
 	if err := fetch.CheckStatus(resp); err != nil {
 		return err
 	}
-	if !isHTML(resp.Header.Get("Content-Type")) {
-		r.outcome = nothing
+	if mediaType := resp.Header.Get("Content-Type"); !isHTML(mediaType) {
+		r.outcome, r.err = nothing, extract.Unread(mediaType, nil)
 		return nil
 	}
 	data, release, err := c.read(ctx, r, resp, buf)
@@ -130,7 +131,7 @@ func (c *Crawl) fetch(ctx context.Context, r *result, buf *bytes.Buffer) error {
 		return err
 	}
 	if data == nil {
-		r.outcome = nothing
+		r.outcome, r.err = nothing, extract.Unread("", buf.Bytes())
 		return nil
 	}
 	return c.extract(ctx, r, resp, data)
