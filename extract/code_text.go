@@ -250,7 +250,7 @@ func isExtra(n *html.Node) bool {
 	if n.DataAtom == atom.Div && findTag(n, atom.Button) != nil && !strings.Contains(plainText(n), "\n") && len(plainText(n)) < 40 {
 		return true // a title bar inside the code element
 	}
-	return (n.DataAtom == atom.A && strings.HasPrefix(leadText(n), "[") || attr(n, "role") == "button" || hasWord(class, "copy", "btn", "button", "clipboard")) && isControl(plainText(n))
+	return (n.DataAtom == atom.A && strings.HasPrefix(leadText(n), "[") || attr(n, "role") == "button" || hasAttr(n, "onclick") || hasWord(class, "copy", "btn", "button", "clipboard")) && isControl(plainText(n))
 }
 
 // isTitleRow reports whether a row is the title of a table: its only cell spans several columns.

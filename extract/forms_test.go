@@ -2,7 +2,10 @@ package extract
 
 import (
 	"encoding/json"
+	"hash/crc32"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -50,6 +53,50 @@ func TestForms(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestFormsRenamed reads the same archives, with invented names in place of all class names but
+// those of languages, and counts the code blocks that are still exact.
+func TestFormsRenamed(t *testing.T) {
+	class := regexp.MustCompile(`class="([^"]*)"`)
+	all, exact := 0, 0
+	for _, name := range []string{"code", "highlighters"} {
+		a, err := txtar.ParseFile(filepath.Join("testdata", "forms", name+".txtar"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(a.Files); i += 2 {
+			doc := class.ReplaceAllStringFunc(string(a.Files[i].Data), func(s string) string {
+				names := strings.Fields(s[len(`class="`) : len(s)-1])
+				for i, n := range names {
+					if !languages[n] && !strings.Contains(n, "language-") && !strings.Contains(n, "brush") {
+						names[i] = "z" + strings.Map(func(r rune) rune { return 'a' + r%16 }, strconv.Itoa(int(crc32.ChecksumIEEE([]byte(n)))))
+					}
+				}
+				return `class="` + strings.Join(names, " ") + `"`
+			})
+			got := map[string]bool{}
+			for _, b := range flattenBlocks(fragmentOf(t, doc)) {
+				if b.Type == millrace.CodeBlock {
+					got[strings.TrimSuffix(b.Text, "\n")] = true
+				}
+			}
+			for line := range strings.Lines(string(a.Files[i+1].Data)) {
+				var want block
+				if err := json.Unmarshal([]byte(line), &want); err == nil && want.Type == millrace.CodeBlock {
+					all++
+					if got[strings.TrimSuffix(want.Text, "\n")] {
+						exact++
+					} else {
+						t.Logf("%s/%s: %q is not among the blocks", name, a.Files[i].Name, want.Text)
+					}
+				}
+			}
+		}
+	}
+	if t.Logf("%d of %d code blocks", exact, all); exact < 114 {
+		t.Errorf("%d code blocks, the floor is 114", exact)
 	}
 }
 
