@@ -429,10 +429,8 @@ func isAlike(a, b *html.Node) bool {
 // leadText returns the first text in an element that is not empty.
 func leadText(n *html.Node) string {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		t := ""
-		if c.Type == html.TextNode {
-			t = strings.TrimSpace(c.Data)
-		} else {
+		t := strings.TrimSpace(c.Data)
+		if c.Type != html.TextNode {
 			t = leadText(c)
 		}
 		if t != "" {
