@@ -311,7 +311,12 @@ func TestLateUpstream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var tries atomic.Int64
 	srv := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.UserAgent() == "millrace" && tries.Add(1) == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
 		if r.Header.Get("Upgrade") == "" {
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = io.WriteString(w, "<!doctype html><title>The mill</title><main><h1>The mill</h1><p>It has three wheels of oak.</p></main>")
@@ -332,6 +337,9 @@ func TestLateUpstream(t *testing.T) {
 	go func() { _ = srv.Serve(l) }()
 	t.Cleanup(func() { _ = srv.Close() })
 	eventually(t, base+"/llms.txt", "The mill", "")
+	if tries.Load() < 2 {
+		t.Error("the site was published before it was up")
+	}
 
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(base, "http://"))
 	if err != nil {

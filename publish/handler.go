@@ -46,7 +46,7 @@ func (*handlerSource) Page(context.Context, millrace.Ref) (*millrace.Page, error
 
 // open opens the site as the source of an origin. It returns ErrUnavailable if the site does not
 // respond and was never read: then it is not known how to read it. close ends the connections.
-func (s *handlerSource) open(ctx context.Context, o *ingest.Origin, site store.Site, log *slog.Logger) (closer func() error, err error) {
+func (s *handlerSource) open(ctx context.Context, o *ingest.Origin, site store.Site, log *slog.Logger) (_ func() error, err error) {
 	at, err := url.Parse(o.Base)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (s *handlerSource) open(ctx context.Context, o *ingest.Origin, site store.S
 			return l.Dial(ctx, network, addr)
 		},
 	})
-	closer = func() error {
+	closer := func() error {
 		err := o.Close()
 		client.CloseIdleConnections()
 		return errors.Join(err, srv.Close(), l.Close())

@@ -2,6 +2,7 @@ package publish_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/origin/folder"
 	"github.com/millrace/millrace/publish"
 	"github.com/millrace/millrace/store/memory"
@@ -99,6 +101,15 @@ func TestHandler(t *testing.T) {
 	s.ServeHTTP(httptest.NewRecorder(), r)
 	if n := own.upload.Load(); n != 1<<20 {
 		t.Errorf("the site got %d bytes of a POST", n)
+	}
+}
+
+// A site that is down and was never read cannot be published.
+func TestHandlerDown(t *testing.T) {
+	t.Parallel()
+	down := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
+	if _, err := publish.New(t.Context(), publish.Handler(down), &publish.Options{BaseURL: "https://shop.example/"}); !errors.Is(err, millrace.ErrUnavailable) {
+		t.Errorf("%v", err)
 	}
 }
 
