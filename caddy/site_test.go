@@ -313,11 +313,14 @@ func TestLateUpstream(t *testing.T) {
 	}
 	var tries atomic.Int64
 	srv := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.UserAgent() == "millrace" && tries.Add(1) == 1 {
+		switch {
+		case r.UserAgent() == "millrace" && tries.Add(1) == 1:
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
-		}
-		if r.Header.Get("Upgrade") == "" {
+		case r.URL.Path != "/" && r.URL.Path != "/socket":
+			http.NotFound(w, r)
+			return
+		case r.Header.Get("Upgrade") == "":
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = io.WriteString(w, "<!doctype html><title>The mill</title><main><h1>The mill</h1><p>It has three wheels of oak.</p></main>")
 			return
@@ -338,7 +341,7 @@ func TestLateUpstream(t *testing.T) {
 	t.Cleanup(func() { _ = srv.Close() })
 	eventually(t, base+"/llms.txt", "The mill", "")
 	if tries.Load() < 2 {
-		t.Error("the site was published before it was up")
+		t.Errorf("the site was published after %d requests", tries.Load())
 	}
 
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(base, "http://"))
