@@ -232,7 +232,7 @@ type responseWriter struct {
 
 // WriteHeader implements [http.ResponseWriter].
 func (w *responseWriter) WriteHeader(status int) {
-	if !w.call.passed && status < 300 {
+	if !w.call.passed && (status < 300 || status == http.StatusNotModified) {
 		h := w.Header()
 		h["Cache-Control"] = []string{strings.TrimPrefix(strings.Join(append(h["Cache-Control"], "no-transform"), ", "), ", ")}
 	}

@@ -258,6 +258,9 @@ func TestEncode(t *testing.T) {
 					if resp == coded && again.StatusCode != http.StatusNotModified {
 						t.Errorf("%s with its ETag %s: %d", url, resp.Header.Get("ETag"), again.StatusCode)
 					}
+					if got, want := again.Header.Get("Cache-Control"), resp.Header.Get("Cache-Control"); url != page && got != want {
+						t.Errorf("%s: Cache-Control %q, with its ETag %q", url, want, got)
+					}
 					if url != page && strings.HasPrefix(resp.Header.Get("ETag"), "W/") {
 						t.Errorf("%s: weak ETag", url)
 					}

@@ -50,7 +50,7 @@ func (c *publishing) validate() error {
 	}
 	for _, path := range c.Exclude {
 		if !strings.HasPrefix(path, "/") {
-			return usageError(fmt.Sprintf("--exclude: %q hides nothing: a path starts with /, such as /drafts", path))
+			return usageError(fmt.Sprintf("--exclude: %q is not a path: a path starts with /, such as /drafts", path))
 		}
 	}
 	for _, kind := range c.HideKinds {
