@@ -218,20 +218,20 @@ func (c *coder) node(n *html.Node) {
 }
 
 // isTemplateSpace reports whether a text is the white space of a template between the lines of
-// a listing: it is beside block elements, outside of a pre.
+// a listing: it is next to block elements, outside of a pre.
 func isTemplateSpace(n *html.Node) bool {
 	if strings.TrimSpace(n.Data) != "" || !strings.Contains(n.Data, "\n") {
 		return false
 	}
-	beside := false
+	adjacent := false
 	for _, s := range []*html.Node{n.PrevSibling, n.NextSibling} {
 		if s != nil && s.Type == html.ElementNode {
-			if beside = true; isInline(s.DataAtom) && n.Parent.DataAtom != atom.Td {
+			if adjacent = true; isInline(s.DataAtom) && n.Parent.DataAtom != atom.Td {
 				return false
 			}
 		}
 	}
-	return beside
+	return adjacent
 }
 
 // isExtra reports whether an element of a code block is not code: a control, or a text that

@@ -32,8 +32,8 @@ func checkLimits(t *tree) []string {
 			problems = append(problems, fmt.Sprintf("%s: there is no package %s", limitsPage, m[3]))
 			continue
 		}
-		said, got := limitValue(m[2]), p.settings(m[4])
-		if said == nil || !slices.ContainsFunc(got, func(v constant.Value) bool { return constant.Compare(v, token.EQL, said) }) {
+		want, got := limitValue(m[2]), p.settings(m[4])
+		if want == nil || !slices.ContainsFunc(got, func(v constant.Value) bool { return constant.Compare(v, token.EQL, want) }) {
 			problems = append(problems, fmt.Sprintf("%s: %s: %s, but %s of %s is %v", limitsPage, m[1], m[2], m[4], m[3], got))
 		}
 	}
