@@ -1,0 +1,146 @@
+// Package dcz codes bodies against an earlier version of the same document: the content
+// coding dcz, Compression Dictionary Transport with Zstandard (RFC 9842).
+//
+// A dictionary is the identity representation of an earlier response, and its [ID] is the
+// SHA-256 of those bytes. A client that has one sends its ID in Available-Dictionary, and dcz
+// in Accept-Encoding. A coded body begins with 8 fixed bytes and the ID, and a Zstandard frame
+// follows that has the dictionary as raw content.
+package dcz
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/millrace/millrace"
+)
+
+// Name is the token of the content coding.
+const Name = "dcz"
+
+// Names of the header fields.
+const (
+	Available = "Available-Dictionary" // of a request: the ID of the client's dictionary
+	Use       = "Use-As-Dictionary"    // of a response: the URLs for which it is a dictionary
+)
+
+// Limits of a coding, in bytes.
+const (
+	MaxSum    = 64 << 20 // of dictionary and target together
+	minWindow = 8 << 20  // every decoder has this window
+	header    = 8 + sha256.Size
+)
+
+// magic begins a body: a skippable frame of Zstandard with 32 bytes.
+var magic = []byte{0x5e, 0x2a, 0x4d, 0x18, 0x20, 0, 0, 0}
+
+// ID identifies a dictionary: the SHA-256 of its bytes.
+type ID [sha256.Size]byte
+
+// Sum returns the ID of a dictionary.
+func Sum(dict []byte) ID { return sha256.Sum256(dict) }
+
+// Field returns the ID as a value of Available-Dictionary: a byte sequence of RFC 9651.
+func (id ID) Field() string { return ":" + base64.StdEncoding.EncodeToString(id[:]) + ":" }
+
+// ParseField parses a value of Available-Dictionary.
+func ParseField(value string) (id ID, ok bool) {
+	value = strings.Trim(value, " ")
+	if len(value) < 2 || value[0] != ':' || value[len(value)-1] != ':' {
+		return id, false
+	}
+	// Padding is optional when parsing (RFC 9651, section 4.2.7).
+	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(value[1:len(value)-1], "="))
+	return id, err == nil && copy(id[:], b) == len(id) && len(b) == len(id)
+}
+
+// Fits reports whether a target of so many bytes may be coded against a dictionary. A decoder
+// needs no larger window than 8 MiB or 1.25 times the dictionary (RFC 9842, section 5).
+func Fits(dict, target int64) bool {
+	return dict > 0 && dict+target <= MaxSum && target <= window(dict)
+}
+
+func window(dict int64) int64 { return max(minWindow, dict+dict/4) }
+
+// small is the sum of dictionary and target, in bytes, up to which the encoder's default level
+// finds all long matches. Its tables are filled in a fraction of a millisecond.
+const small = 512 << 10
+
+// Encoder codes bodies. The zero value is ready to use and safe for concurrent use.
+type Encoder struct{ pool sync.Pool }
+
+// Encode returns target in the coding. ErrInvalid: the sizes do not fit; see [Fits]. For large
+// bodies, Encode takes about ten times the memory of both.
+func (e *Encoder) Encode(dict []byte, id ID, target []byte) ([]byte, error) {
+	if !Fits(int64(len(dict)), int64(len(target))) {
+		return nil, fmt.Errorf("%s: %d bytes do not fit a dictionary of %d bytes: %w", Name, len(target), len(dict), millrace.ErrInvalid)
+	}
+	raw := zstd.WithEncoderDictRaw(0, dict)
+	var z *zstd.Encoder
+	var err error
+	if len(dict)+len(target) <= small {
+		if z, _ = e.pool.Get().(*zstd.Encoder); z != nil {
+			err = z.ResetWithOptions(nil, raw)
+		} else {
+			z, err = newEncoder(zstd.SpeedDefault, small, raw)
+		}
+		defer func() { e.pool.Put(z) }()
+	} else {
+		// A window that covers both keeps the whole dictionary within reach.
+		z, err = newEncoder(zstd.SpeedBestCompression, 1<<bits.Len(uint(max(len(dict), len(target))-1)), raw)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", Name, err)
+	}
+	out := make([]byte, 0, header+len(target)/8)
+	out = append(append(out, magic...), id[:]...)
+	return bytes.Clone(z.EncodeAll(target, out)), nil
+}
+
+func newEncoder(level zstd.EncoderLevel, window int, dict zstd.EOption) (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1),
+		zstd.WithWindowSize(window), dict)
+}
+
+// Errors of [NewReader].
+var (
+	// ErrCoding: the body does not begin as the coding does.
+	ErrCoding = errors.New("the body does not begin like " + Name)
+	// ErrDictionary: the body was coded against another dictionary.
+	ErrDictionary = errors.New("the body needs another dictionary")
+)
+
+// NewReader decodes a body that r has in the coding. The caller closes the result, which does
+// not close r. A frame that needs a larger window than the dictionary allows fails with
+// [zstd.ErrWindowSizeExceeded]. The caller limits the decoded bytes.
+func NewReader(r io.Reader, dict []byte, id ID) (io.ReadCloser, error) {
+	in := bufio.NewReader(r)
+	// The decoder takes the absence of a frame for an empty result.
+	b, err := in.Peek(header + 1)
+	switch {
+	case len(b) == 0 && err == io.EOF, !bytes.HasPrefix(b, magic[:min(len(b), len(magic))]): //nolint:errorlint // a wrapped io.EOF is a broken connection
+		return nil, ErrCoding
+	case err == io.EOF: //nolint:errorlint // see above
+		return nil, io.ErrUnexpectedEOF
+	case err != nil:
+		return nil, err
+	case ID(b[len(magic):header]) != id:
+		return nil, ErrDictionary
+	}
+	z, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(uint64(window(int64(len(dict))))), //nolint:gosec // not negative
+		zstd.WithDecoderDictRaw(0, dict))
+	if err != nil {
+		return nil, err
+	}
+	return z.IOReadCloser(), nil
+}
