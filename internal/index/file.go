@@ -287,8 +287,8 @@ func (x *Index) change(ctx context.Context, do func(w *work) error) error {
 		if err != nil {
 			return err
 		}
-		w := &work{c, s, x}
-		if err := x.coder.Begin(c.row); err != nil {
+		w := &work{conn: c, state: s, x: x}
+		if w.encoder, err = x.coder.Begin(c.row); err != nil {
 			return err
 		}
 		if err := do(w); err != nil || w.state == s {

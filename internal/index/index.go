@@ -160,5 +160,6 @@ func (s *state) covers(v *millrace.Site) bool { return s.epoch == v.Epoch && uin
 type work struct {
 	*conn
 	state
-	x *Index
+	x       *Index
+	encoder *zdict.Encoder
 }

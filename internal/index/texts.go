@@ -63,14 +63,14 @@ func (w *work) setTexts(page int64, t *pageTexts) error {
 	var data, parts []byte
 	for i, part := range t.parts {
 		before := len(data)
-		data = w.x.coder.Encode(data, part)
+		data = w.encoder.Encode(data, part)
 		parts = binary.AppendUvarint(parts, uint64(t.counts[i]))
 		parts = binary.AppendUvarint(parts, uint64(len(data)-before))
 	}
 	if _, err := w.exec("INSERT OR REPLACE INTO texts (id, parts, data) VALUES (?, ?, ?)", page, parts, data); err != nil {
 		return err
 	}
-	return w.x.coder.Grow(w.row, page)
+	return w.encoder.Grow(w.row, page)
 }
 
 // textsOf reads the texts of a page.

@@ -31,20 +31,31 @@ CREATE INDEX dictionary_series ON dictionary (series, made)`
 // there is no row.
 type Row func(query string, args []any, dest ...any) error
 
-// Coder encodes the records of one series of a file, and decodes those of any. Decode
-// is safe for concurrent use. The other methods need the transaction that writes.
+// Coder encodes the records of one series of a file, and decodes those of any. It is safe
+// for concurrent use.
 type Coder struct {
 	// Series is the name of the table of the records. Each series has its own
 	// dictionaries.
 	Series string
 
-	encoders   sync.Pool // of *encoder, a megabyte each
-	with       uint32    // the dictionary to encode with, 0 = none
-	dictionary []byte
-	made       int64 // record number at the newest dictionary, 0 = none
+	encoders sync.Pool // of *encoder, a megabyte each
 
-	mu  sync.Mutex
-	dec *zstd.Decoder // has the dictionaries used so far; a file has few
+	mu     sync.Mutex
+	newest dictionary    // the last one that Begin has loaded
+	dec    *zstd.Decoder // has the dictionaries used so far; a file has few
+}
+
+// dictionary is a dictionary to encode with. The zero value is absent.
+type dictionary struct {
+	id   uint32
+	data []byte
+}
+
+// Encoder encodes the records of one transaction that writes.
+type Encoder struct {
+	*Coder
+	with dictionary
+	made int64 // record number at the newest dictionary, 0 = none
 }
 
 const (
@@ -57,30 +68,35 @@ const (
 	samples, piece = 128, 512
 )
 
-// due reports whether the table needs a dictionary at record n. There are few of them:
+// Due reports whether the table needs a dictionary at record n. There are few of them:
 // at 64 records, 512, 4096.
-func (c *Coder) due(n int64) bool { return n >= max(64, 8*c.made) }
+func (e *Encoder) Due(n int64) bool { return n >= max(64, 8*e.made) }
 
 // Begin selects the newest dictionary of the series, including those of other
 // processes. Each transaction that encodes begins with it.
-func (c *Coder) Begin(row Row) error {
+func (c *Coder) Begin(row Row) (*Encoder, error) {
+	e := &Encoder{Coder: c}
 	var id uint32
-	c.made = 0
-	err := row("SELECT id, made FROM dictionary WHERE series = ? ORDER BY made DESC LIMIT 1", []any{c.Series}, &id, &c.made)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return err
+	err := row("SELECT id, made FROM dictionary WHERE series = ? ORDER BY made DESC LIMIT 1", []any{c.Series}, &id, &e.made)
+	if errors.Is(err, sql.ErrNoRows) {
+		return e, nil
+	} else if err != nil {
+		return nil, err
 	}
-	if c.with == id {
-		return nil
+	c.mu.Lock()
+	e.with = c.newest
+	c.mu.Unlock()
+	if e.with.id == id {
+		return e, nil
 	}
-	var dictionary []byte
-	if id != 0 {
-		if dictionary, err = c.load(id, row); err != nil {
-			return err
-		}
+	e.with.id = id
+	if e.with.data, err = c.load(id, row); err != nil {
+		return nil, err
 	}
-	c.with, c.dictionary = id, dictionary
-	return nil
+	c.mu.Lock()
+	c.newest = e.with
+	c.mu.Unlock()
+	return e, nil
 }
 
 // encoder encodes with one dictionary.
@@ -89,12 +105,12 @@ type encoder struct {
 	with uint32
 }
 
-func (c *Coder) newEncoder() *zstd.Encoder {
+func newEncoder(with dictionary) *zstd.Encoder {
 	o := []zstd.EOption{
 		zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(window), zstd.WithLowerEncoderMem(true),
 	}
-	if c.with != 0 {
-		o = append(o, zstd.WithEncoderDictRaw(c.with, c.dictionary))
+	if with.id != 0 {
+		o = append(o, zstd.WithEncoderDictRaw(with.id, with.data))
 	}
 	enc, err := zstd.NewWriter(nil, o...)
 	if err != nil {
@@ -105,63 +121,63 @@ func (c *Coder) newEncoder() *zstd.Encoder {
 
 // Grow must be called after record n was added to the table, which has the columns id
 // and data. If it is due, Grow makes a dictionary of the existing records.
-func (c *Coder) Grow(row Row, n int64) error {
-	if !c.due(n) {
+func (e *Encoder) Grow(row Row, n int64) error {
+	if !e.Due(n) {
 		return nil
 	}
 	records := make([][]byte, samples)
 	for i := range int64(samples) {
 		var frame []byte
-		err := row("SELECT data FROM "+c.Series+" WHERE id > ? ORDER BY id LIMIT 1", []any{i * (n - 1) / samples}, &frame)
+		err := row("SELECT data FROM "+e.Series+" WHERE id > ? ORDER BY id LIMIT 1", []any{i * (n - 1) / samples}, &frame)
 		if err == nil {
-			records[i], err = c.Decode(row, frame)
+			records[i], err = e.Decode(row, frame)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return c.learn(row, n, records)
+	return e.learn(row, n, records)
 }
 
 // Learn makes a dictionary of records that will be encoded next, unless the series has
 // one, or there are too few.
-func (c *Coder) Learn(row Row, records [][]byte) error {
-	if c.with != 0 || len(records) < samples/4 {
+func (e *Encoder) Learn(row Row, records [][]byte) error {
+	if e.with.id != 0 || len(records) < samples/4 {
 		return nil
 	}
-	return c.learn(row, 0, records[:min(len(records), samples)])
+	return e.learn(row, 0, records[:min(len(records), samples)])
 }
 
 // learn makes a dictionary of a piece of each record.
-func (c *Coder) learn(row Row, n int64, records [][]byte) error {
-	var dictionary []byte
+func (e *Encoder) learn(row Row, n int64, records [][]byte) error {
+	var data []byte
 	for i, record := range records {
 		if more := len(record) - piece; more > 0 {
 			at := i * 7919 % (more + 1) // a different offset in each
 			record = record[at : at+piece]
 		}
-		dictionary = append(dictionary, record...)
+		data = append(data, record...)
 	}
-	c.with, c.dictionary = 0, nil
-	sum := sha256.Sum256(dictionary)
+	e.with = dictionary{}
+	sum := sha256.Sum256(data)
 	id := 1<<16 | binary.BigEndian.Uint32(sum[:])>>1 // smaller numbers are reserved
 	err := row("INSERT INTO dictionary (id, series, made, data) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET made = excluded.made RETURNING made",
-		[]any{id, c.Series, n, c.Encode(nil, dictionary)}, &c.made)
+		[]any{id, e.Series, n, e.Encode(nil, data)}, &e.made)
 	if err != nil {
 		return err
 	}
-	c.with, c.dictionary = id, dictionary
+	e.with = dictionary{id, data}
 	return nil
 }
 
 // Encode appends the frame of a record to dst.
-func (c *Coder) Encode(dst, record []byte) []byte {
-	e, ok := c.encoders.Get().(*encoder)
-	if !ok || e.with != c.with {
-		e = &encoder{c.newEncoder(), c.with}
+func (e *Encoder) Encode(dst, record []byte) []byte {
+	enc, ok := e.encoders.Get().(*encoder)
+	if !ok || enc.with != e.with.id {
+		enc = &encoder{newEncoder(e.with), e.with.id}
 	}
-	defer c.encoders.Put(e)
-	return e.EncodeAll(record, dst)
+	defer e.encoders.Put(enc)
+	return enc.EncodeAll(record, dst)
 }
 
 // Decode returns the record of a frame. Its error is the row's, or reports a damaged

@@ -48,7 +48,7 @@ func (f *file) row(query string, args []any, dest ...any) error {
 	return nil
 }
 
-func (f *file) add(c *Coder, record []byte) error {
+func (f *file) add(c *Encoder, record []byte) error {
 	f.records = append(f.records, c.Encode(nil, record))
 	return c.Grow(f.row, int64(len(f.records)))
 }
@@ -70,10 +70,11 @@ func TestCoder(t *testing.T) {
 	f := newFile()
 	writers := []Coder{{Series: "record"}, {Series: "record"}}
 	const n = 4200
+	var w *Encoder
 	for i := range n {
-		w := &writers[i/30%2]
 		if i%30 == 0 {
-			if err := w.Begin(f.row); err != nil {
+			var err error
+			if w, err = writers[i/30%2].Begin(f.row); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -108,11 +109,12 @@ func TestRollback(t *testing.T) {
 	f := newFile()
 	c := Coder{Series: "record"}
 	for round := range 3 {
-		if err := c.Begin(f.row); err != nil {
+		e, err := c.Begin(f.row)
+		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range 40 {
-			if err := f.add(&c, record(round*100+i)); err != nil {
+			if err := f.add(e, record(round*100+i)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -135,11 +137,12 @@ func TestRollback(t *testing.T) {
 func TestDamaged(t *testing.T) {
 	f := newFile()
 	c := Coder{Series: "record"}
-	if err := c.Begin(f.row); err != nil {
+	e, err := c.Begin(f.row)
+	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 70 {
-		if err := f.add(&c, record(i)); err != nil {
+		if err := f.add(e, record(i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -161,7 +164,7 @@ func TestDamaged(t *testing.T) {
 	if _, err := other.Decode(f.row, frame); !errors.Is(err, zstd.ErrUnknownDictionary) {
 		t.Error(err)
 	}
-	if err := other.Begin(f.row); !errors.Is(err, zstd.ErrUnknownDictionary) {
+	if _, err := other.Begin(f.row); !errors.Is(err, zstd.ErrUnknownDictionary) {
 		t.Error(err)
 	}
 	delete(f.dictionaries, f.newest)

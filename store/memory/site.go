@@ -158,6 +158,8 @@ type transaction struct {
 	*state  // state of the log
 }
 
+func (t *transaction) Load(_, _ []string) error { return nil }
+
 func (t *transaction) SetCursor(c millrace.Cursor) error {
 	t.cursor = c
 	return nil

@@ -57,7 +57,13 @@ func prose(rng *rand.Rand, path string, size int) *millrace.Page {
 	return p
 }
 
-func benchSite(b testing.TB, path string) *Site {
+// openSite is a site and its store.
+type openSite struct {
+	store.Site
+	store *Store
+}
+
+func benchSite(b testing.TB, path string) openSite {
 	b.Helper()
 	s, err := Open(context.Background(), path, nil)
 	if err != nil {
@@ -68,7 +74,7 @@ func benchSite(b testing.TB, path string) *Site {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return site.(*Site)
+	return openSite{site, s}
 }
 
 // benchConfig is the configuration of the publications in the tests.

@@ -5,14 +5,80 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math/bits"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store/internal/sqlstore"
 )
 
-// scanner copies the columns of one row to dest.
-type scanner func(dest ...any) error
+// database implements [sqlstore.DB].
+type database struct {
+	writer *writer
+	read   *reader
+}
+
+var _ sqlstore.DB = (*database)(nil)
+
+// Reader implements [sqlstore.DB].
+func (d *database) Reader(ctx context.Context) sqlstore.Querier { return readQuerier{ctx, d.read} }
+
+// Snapshot implements [sqlstore.DB].
+func (d *database) Snapshot(ctx context.Context, f func(q sqlstore.Querier) error) error {
+	return d.read.snapshot(ctx, f)
+}
+
+// Write implements [sqlstore.DB]. A file has one writer, so no row needs a lock.
+func (d *database) Write(ctx context.Context, _ sqlstore.Lock, f func(t sqlstore.Tx) error) error {
+	return d.writer.do(ctx, func(t *tx) error { return f(t) })
+}
+
+// Writable implements [sqlstore.DB].
+func (d *database) Writable() bool { return d.writer.db != nil }
+
+// Reserve implements [sqlstore.DB].
+func (d *database) Reserve() string { return "" }
+
+// Rest implements [sqlstore.DB].
+func (d *database) Rest() { d.writer.idle.Reset(restAfter) }
+
+// Shrink implements [sqlstore.DB]. It returns free pages to the file system, a few at a time.
+// It is worth the work if they are a quarter of the file, and more than a minimum.
+func (d *database) Shrink(ctx context.Context, rarely bool, change func(f func(t sqlstore.Tx) error) error) error {
+	if rarely {
+		var free, pages int
+		err := d.read.row(ctx, "SELECT freelist_count, page_count FROM pragma_freelist_count, pragma_page_count", nil, &free, &pages)
+		if err != nil || free < 4096 || free < pages/4 {
+			return err
+		}
+	}
+	for {
+		var free int
+		err := change(func(t sqlstore.Tx) error {
+			if err := t.Row("PRAGMA freelist_count", nil, &free); err != nil || free == 0 {
+				return err
+			}
+			return t.Rows("PRAGMA incremental_vacuum(1000)", nil, func(sqlstore.Scanner) error { return nil })
+		})
+		if err != nil || free <= 1000 {
+			return err
+		}
+	}
+}
+
+// Close implements [sqlstore.DB].
+func (d *database) Close() error {
+	var errs []error
+	if d.read != nil {
+		errs = append(errs, d.read.close())
+	}
+	if d.writer != nil {
+		errs = append(errs, d.writer.close())
+	}
+	return advise(errors.Join(errs...))
+}
 
 // writer is the only connection that writes. Statements run without the caller's
 // context, because the driver would start a goroutine for each. Callers check their
@@ -56,7 +122,7 @@ type tx struct{ w *writer }
 // do runs f in an atomic transaction.
 func (w *writer) do(ctx context.Context, f func(t *tx) error) error {
 	if w.db == nil {
-		return fmt.Errorf("%w: the store is open for reading only", millrace.ErrForbidden)
+		return millrace.Coded("store-read-only", fmt.Errorf("%w: the store is open for reading only", millrace.ErrForbidden))
 	}
 	select {
 	case w.turn <- struct{}{}:
@@ -68,7 +134,7 @@ func (w *writer) do(ctx context.Context, f func(t *tx) error) error {
 		return err
 	}
 	t := &tx{w}
-	if err := t.exec("BEGIN IMMEDIATE"); err != nil {
+	if err := t.Exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -80,7 +146,7 @@ func (w *writer) do(ctx context.Context, f func(t *tx) error) error {
 	defer func() {
 		if !committed {
 			// SQLite may have rolled back already, for example on a full disk.
-			_ = t.exec("ROLLBACK")
+			_ = t.Exec("ROLLBACK")
 		}
 	}()
 	if err := f(t); err != nil {
@@ -89,7 +155,7 @@ func (w *writer) do(ctx context.Context, f func(t *tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := t.exec("COMMIT"); err != nil {
+	if err := t.Exec("COMMIT"); err != nil {
 		return err
 	}
 	committed = true
@@ -149,56 +215,120 @@ func (t *tx) stmt(query string) (*sql.Stmt, error) {
 	return st, nil
 }
 
-// exec runs a statement.
-func (t *tx) exec(query string, args ...any) error {
-	_, err := t.count(query, args...)
+// Exec implements [sqlstore.Tx].
+func (t *tx) Exec(query string, args ...any) error {
+	_, err := t.Count(query, args...)
 	return err
 }
 
-// count runs a statement and returns the number of affected rows.
-func (t *tx) count(query string, args ...any) (int64, error) {
+// Count implements [sqlstore.Tx].
+func (t *tx) Count(query string, args ...any) (n int64, err error) {
+	err = eachKey(query, args, func(query string, args []any) error {
+		st, err := t.stmt(query) //nolint:sqlclosecheck // kept until the store closes
+		if err != nil {
+			return err
+		}
+		r, err := st.ExecContext(context.Background(), args...)
+		if err != nil {
+			return err
+		}
+		more, err := r.RowsAffected()
+		n += more
+		return err
+	})
+	return n, advise(err)
+}
+
+// Row implements [sqlstore.Tx].
+func (t *tx) Row(query string, args []any, dest ...any) error {
 	st, err := t.stmt(query) //nolint:sqlclosecheck // kept until the store closes
 	if err != nil {
-		return 0, err
+		return advise(err)
 	}
-	r, err := st.ExecContext(context.Background(), args...)
-	if err != nil {
-		return 0, err
-	}
-	return r.RowsAffected()
+	return advise(st.QueryRowContext(context.Background(), args...).Scan(dest...))
 }
 
-// row reads one row. If no row is found, it returns errNoRow.
-func (t *tx) row(query string, args []any, dest ...any) error {
-	st, err := t.stmt(query) //nolint:sqlclosecheck // kept until the store closes
-	if err != nil {
-		return err
-	}
-	return st.QueryRowContext(context.Background(), args...).Scan(dest...)
+// Rows implements [sqlstore.Tx].
+func (t *tx) Rows(query string, args []any, f func(scan sqlstore.Scanner) error) error {
+	return rows(t.stmt, query, args, f)
 }
 
-// rows reads rows. f must not use the transaction, because the rows are open.
-func (t *tx) rows(query string, args []any, f func(scan scanner) error) error {
-	st, err := t.stmt(query)
-	if err != nil {
-		return err
+// Insert implements [sqlstore.Tx].
+func (t *tx) Insert(into, conflict string, width int, args []any) error {
+	row := "(?" + strings.Repeat(",?", width-1) + ")"
+	for len(args) > 0 {
+		// A power of two keeps the number of different statements small.
+		n := min(1<<(bits.Len(uint(len(args)/width))-1), 64)
+		if err := t.Exec("INSERT INTO "+into+" VALUES "+row+strings.Repeat(","+row, n-1)+conflict, args[:n*width]...); err != nil {
+			return err
+		}
+		args = args[n*width:]
 	}
-	return each(st, args, f)
+	return nil
 }
 
-// errEnough stops the reading of rows early. Callers do not return it.
-var errEnough = errors.New("enough rows")
+// IDs implements [sqlstore.Tx].
+func (t *tx) IDs(table string, n int) ([]int64, error) {
+	var last int64
+	err := t.Row("SELECT coalesce(max(id), 0) FROM "+table, nil, &last)
+	ids := make([]int64, n)
+	for i := range ids {
+		ids[i] = last + int64(i) + 1
+	}
+	return ids, err
+}
 
-func each(st *sql.Stmt, args []any, f func(scan scanner) error) error {
+// eachKey runs f once. If the last argument is a list, it runs f for each of its elements.
+func eachKey(query string, args []any, f func(query string, args []any) error) error {
+	var keys []any
+	n := len(args) - 1
+	if n < 0 {
+		return f(query, args)
+	}
+	switch list := args[n].(type) {
+	case []string:
+		for _, k := range list {
+			keys = append(keys, k)
+		}
+	case []int64:
+		for _, k := range list {
+			keys = append(keys, k)
+		}
+	default:
+		return f(query, args)
+	}
+	query = strings.Replace(query, "= ANY(?)", "= ?", 1)
+	for _, k := range keys {
+		if err := f(query, append(args[:n:n], k)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rows reads rows with a statement.
+func rows(prepare func(query string) (*sql.Stmt, error), query string, args []any, f func(scan sqlstore.Scanner) error) error {
+	err := eachKey(query, args, func(query string, args []any) error {
+		st, err := prepare(query)
+		if err != nil {
+			return err
+		}
+		return each(st, args, f)
+	})
+	if errors.Is(err, sqlstore.ErrEnough) {
+		return nil
+	}
+	return advise(err)
+}
+
+func each(st *sql.Stmt, args []any, f func(scan sqlstore.Scanner) error) error {
 	rows, err := st.QueryContext(context.Background(), args...)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		if err := f(rows.Scan); errors.Is(err, errEnough) {
-			return nil
-		} else if err != nil {
+		if err := f(rows.Scan); err != nil {
 			return err
 		}
 	}
@@ -235,65 +365,62 @@ func (r *reader) row(ctx context.Context, query string, args []any, dest ...any)
 	}
 	st, err := r.stmt(query) //nolint:sqlclosecheck // kept until the store closes
 	if err != nil {
-		return err
+		return advise(err)
 	}
-	return st.QueryRowContext(context.Background(), args...).Scan(dest...)
+	return advise(st.QueryRowContext(context.Background(), args...).Scan(dest...))
 }
 
 // rows reads a small number of rows. The connection is busy until f has handled the last row.
-func (r *reader) rows(ctx context.Context, query string, args []any, f func(scan scanner) error) error {
+func (r *reader) rows(ctx context.Context, query string, args []any, f func(scan sqlstore.Scanner) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	st, err := r.stmt(query)
-	if err != nil {
-		return err
-	}
-	return each(st, args, f)
+	return rows(r.stmt, query, args, f)
 }
 
 // snapshot runs f with consistent reads.
-func (r *reader) snapshot(ctx context.Context, f func(q querier) error) error {
+func (r *reader) snapshot(ctx context.Context, f func(q sqlstore.Querier) error) error {
 	c, err := r.db.Conn(ctx)
 	if err != nil {
-		return err
+		return advise(err)
 	}
 	defer c.Close()
 	if _, err := c.ExecContext(context.Background(), "BEGIN"); err != nil {
-		return err
+		return advise(err)
 	}
 	defer func() { _, _ = c.ExecContext(context.Background(), "ROLLBACK") }()
 	return f(connQuerier{c})
 }
 
-// querier reads rows in a write transaction or a snapshot.
-type querier interface {
-	row(query string, args []any, dest ...any) error
-	rows(query string, args []any, f func(scan scanner) error) error
+// readQuerier reads without a transaction.
+type readQuerier struct {
+	ctx context.Context
+	r   *reader
 }
 
-// column reads rows of one column.
-func column[T any](q querier, query string, args ...any) (values []T, err error) {
-	err = q.rows(query, args, func(scan scanner) error {
-		var v T
-		err := scan(&v)
-		values = append(values, v)
-		return err
-	})
-	return values, err
+func (q readQuerier) Row(query string, args []any, dest ...any) error {
+	return q.r.row(q.ctx, query, args, dest...)
 }
 
+func (q readQuerier) Rows(query string, args []any, f func(scan sqlstore.Scanner) error) error {
+	return q.r.rows(q.ctx, query, args, f)
+}
+
+// connQuerier reads in a snapshot.
 type connQuerier struct{ c *sql.Conn }
 
-func (q connQuerier) row(query string, args []any, dest ...any) error {
-	return q.c.QueryRowContext(context.Background(), query, args...).Scan(dest...)
+func (q connQuerier) Row(query string, args []any, dest ...any) error {
+	return advise(q.c.QueryRowContext(context.Background(), query, args...).Scan(dest...))
 }
 
-func (q connQuerier) rows(query string, args []any, f func(scan scanner) error) error {
+func (q connQuerier) Rows(query string, args []any, f func(scan sqlstore.Scanner) error) error {
 	st, err := q.c.PrepareContext(context.Background(), query)
 	if err != nil {
-		return err
+		return advise(err)
 	}
 	defer st.Close()
-	return each(st, args, f)
+	if err := each(st, args, f); !errors.Is(err, sqlstore.ErrEnough) {
+		return advise(err)
+	}
+	return nil
 }

@@ -34,11 +34,11 @@ func TestCrash(t *testing.T) {
 	storetest.Crash(t, engine, testkit.Size(10, 20, 300), func(opened store.Store) {
 		s := opened.(*Store)
 		var check string
-		if err := s.read.row(t.Context(), "PRAGMA integrity_check", nil, &check); err != nil || check != "ok" {
+		if err := s.db.read.row(t.Context(), "PRAGMA integrity_check", nil, &check); err != nil || check != "ok" {
 			t.Errorf("integrity: %s, %v", check, err)
 		}
 		var originals, urls int
-		err := s.read.row(t.Context(), "SELECT (SELECT count(*) FROM original), (SELECT count(*) FROM memory)", nil, &originals, &urls)
+		err := s.db.read.row(t.Context(), "SELECT (SELECT count(*) FROM original), (SELECT count(*) FROM memory)", nil, &originals, &urls)
 		if err != nil || originals != urls {
 			t.Errorf("%d URLs are stored, with %d originals (%v)", urls, originals, err)
 		}

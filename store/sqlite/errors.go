@@ -28,14 +28,12 @@ var advice = map[int]struct {
 	sqlite3.SQLITE_TOOBIG:   {millrace.ErrTooLarge, "row-size", "the page exceeds the maximum size of a row (1 GB)"},
 }
 
-// explain wraps an error with the operation, and SQLite's errors with advice.
-func explain(what string, err error) error {
-	if err == nil {
-		return nil
+// advise adds advice to an error of SQLite.
+func advise(err error) error {
+	a, ok := advice[sqlitefile.Code(err)]
+	if !ok {
+		return err
 	}
-	if a, ok := advice[sqlitefile.Code(err)]; ok {
-		// Wrap only the text, so that an error that is wrapped again is explained once.
-		return millrace.Coded(a.code, fmt.Errorf("%s: %w: %s (%s)", what, a.sentinel, a.text, err.Error()))
-	}
-	return fmt.Errorf("%s: %w", what, err)
+	// Wrap only the text, so that an error that is wrapped again is explained once.
+	return millrace.Coded(a.code, fmt.Errorf("%w: %s (%s)", a.sentinel, a.text, err.Error()))
 }

@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 	"time"
@@ -12,10 +14,12 @@ import (
 // A fork is abandoned and started again if its parent loses rows before they are copied.
 func TestForkLost(t *testing.T) {
 	type world struct {
-		site   *Site
+		site   store.Site
 		parent store.Publication
-		open   func() *Publication // opens the fork
+		open   func() store.Publication // opens the fork
 		now    time.Time
+		store  *Store
+		asked  func() // called when the store reads its clock
 	}
 	apply := func(t *testing.T, w *world, path, text string) {
 		t.Helper()
@@ -52,15 +56,16 @@ func TestForkLost(t *testing.T) {
 		"being dropped": func(t *testing.T, w *world) {
 			w.now = w.now.Add(401 * 24 * time.Hour)
 			w.open() // the fork is in use
-			if err := w.site.markDropped(t.Context()); err != nil {
+			err := w.store.db.writer.do(t.Context(), func(t *tx) error { return t.Exec("UPDATE publication SET stage = 4 WHERE parent = 0") })
+			if err != nil {
 				t.Fatal(err)
 			}
 		},
 	} {
 		for _, steps := range []int{0, 1} { // 0 = nothing is copied; 1 = only the entries are copied
 			t.Run(name, func(t *testing.T) {
-				w := &world{now: time.Now()}
-				s, err := Open(t.Context(), filepath.Join(t.TempDir(), "x.db"), &store.Options{Now: func() time.Time { return w.now }})
+				w := &world{now: time.Now(), asked: func() {}}
+				s, err := Open(t.Context(), filepath.Join(t.TempDir(), "x.db"), &store.Options{Now: func() time.Time { w.asked(); return w.now }})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -69,7 +74,7 @@ func TestForkLost(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				w.site = opened.(*Site)
+				w.site, w.store = opened, s
 				c := store.Config{Base: benchBase, Taggers: []millrace.Tagger{hashTagger()}}
 				if w.parent, err = w.site.Publication(t.Context(), c); err != nil {
 					t.Fatal(err)
@@ -77,21 +82,29 @@ func TestForkLost(t *testing.T) {
 				apply(t, w, "a", "first")
 				publish(t, w.parent)
 				c.Visibility.Exclude = []string{"/b"}
-				w.open = func() *Publication {
+				w.open = func() store.Publication {
 					p, err := w.site.Publication(t.Context(), c)
 					if err != nil {
 						t.Fatal(err)
 					}
-					return p.(*Publication)
+					return p
 				}
 				fork := w.open()
-				r := &refresh{Publication: fork, site: &log{store: s, id: fork.log.site}, target: -1}
-				for range steps {
-					g, err := fork.row(readQuerier{t.Context(), s.read})
-					if err == nil {
-						err = r.copy(t.Context(), g)
+				if steps > 0 {
+					ctx, cancel := context.WithCancel(t.Context())
+					asks := 0
+					w.asked = func() { // first to note the use of the fork, then in each transaction
+						if asks++; asks == 2+steps {
+							cancel()
+						}
 					}
-					if err != nil {
+					var entries int
+					_, err := fork.Refresh(ctx, store.Lease{}, 0, nil)
+					w.asked = func() {}
+					if err := s.db.read.row(t.Context(), "SELECT count(*) FROM entry WHERE log = (SELECT max(id) FROM log)", nil, &entries); err != nil || entries != steps {
+						t.Fatalf("%d entries are copied, %v", entries, err)
+					}
+					if !errors.Is(err, context.Canceled) {
 						t.Fatal(err)
 					}
 				}

@@ -8,11 +8,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,9 +18,9 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/sqlitefile"
-	"github.com/millrace/millrace/internal/zdict"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/internal/record"
+	"github.com/millrace/millrace/store/internal/sqlstore"
 )
 
 // settings are the options for opening a file.
@@ -37,18 +35,9 @@ const readers = 4
 
 // Store is a store in one file. Its methods are safe for concurrent use.
 type Store struct {
-	path   string
-	epoch  string
-	log    *slog.Logger
-	now    func() time.Time
-	writer *writer
-	read   *reader
-	bodies zdict.Coder
-	tags   zdict.Coder
-	texts  atomic.Pointer[usageTexts] // nil = absent, or in use by a Record
+	*sqlstore.Store
+	db *database
 }
-
-var _ store.Store = (*Store)(nil)
 
 // Open opens the store in a file, or creates it with access for the owner only. The folder
 // must exist. If the file is not a store, is damaged or has another version, Open returns
@@ -67,15 +56,22 @@ func openFile(ctx context.Context, path string, o settings) (*Store, error) {
 	if err := usable(path, o.ReadOnly); err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	s := &Store{path: path, log: o.Logger, now: o.Now, bodies: zdict.Coder{Series: "body"}, tags: zdict.Coder{Series: "tag"}}
-	if err := s.open(ctx, o); err != nil {
-		_ = s.Close()
-		return nil, explain(what, err)
+	f := &file{path: path}
+	if err := f.open(ctx, o); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("%s: %w", what, advise(err))
 	}
-	return s, nil
+	return &Store{sqlstore.New(&f.database, path, f.epoch, o.Options), &f.database}, nil
 }
 
-func (s *Store) open(ctx context.Context, o settings) error {
+// file is a file that is being opened.
+type file struct {
+	path  string
+	epoch string
+	database
+}
+
+func (s *file) open(ctx context.Context, o settings) error {
 	wait := fmt.Sprintf("_pragma=busy_timeout(%d)", o.wait.Milliseconds())
 	if o.ReadOnly {
 		return s.openReader(ctx, wait)
@@ -133,7 +129,7 @@ func (s *Store) open(ctx context.Context, o settings) error {
 // openReader opens a store without changing it. It keeps the log of a writer that was killed.
 // Without such a log, the last process that closes the store removes SQLite's files next to
 // it. If these files cannot be created, no process can be writing.
-func (s *Store) openReader(ctx context.Context, wait string) error {
+func (s *file) openReader(ctx context.Context, wait string) error {
 	s.writer = &writer{turn: make(chan struct{}, 1)}
 	modes := []string{"mode=rw", "mode=ro&immutable=1"}
 	if info, err := os.Stat(s.path + "-wal"); err == nil && info.Size() > 0 {
@@ -159,7 +155,7 @@ func (s *Store) openReader(ctx context.Context, wait string) error {
 // inspectFile rejects a file that is not a store of this version. It uses a read-only
 // connection, because opening a file for writing replays the log of a killed process. It
 // accepts files that SQLite cannot read this way; the writer checks them.
-func (s *Store) inspectFile(ctx context.Context, wait string) error {
+func (s *file) inspectFile(ctx context.Context, wait string) error {
 	mode := "mode=ro&immutable=1"
 	if info, err := os.Stat(s.path + "-wal"); err == nil && info.Size() > 0 {
 		mode = "mode=ro"
@@ -187,7 +183,7 @@ func isSideFileError(code int) bool {
 }
 
 // inspect reads the properties of a store.
-func (s *Store) inspect(ctx context.Context) error {
+func (s *file) inspect(ctx context.Context) error {
 	c, err := s.read.db.Conn(ctx)
 	if err != nil {
 		return err
@@ -251,21 +247,6 @@ func usable(path string, readOnly bool) error {
 	head := make([]byte, 16)
 	if n, err := io.ReadFull(f, head); n > 0 && (err != nil || string(head) != "SQLite format 3\x00") {
 		return fmt.Errorf("%w: not a store; choose another file, or restore a backup", millrace.Coded("no-store", millrace.ErrInvalid))
-	}
-	return nil
-}
-
-// Close closes the store. Views of it then return errors.
-func (s *Store) Close() error {
-	var errs []error
-	if s.read != nil {
-		errs = append(errs, s.read.close())
-	}
-	if s.writer != nil {
-		errs = append(errs, s.writer.close())
-	}
-	if err := errors.Join(errs...); err != nil {
-		return explain("close store "+s.path, err)
 	}
 	return nil
 }

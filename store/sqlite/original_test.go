@@ -23,7 +23,7 @@ func TestOriginals(t *testing.T) {
 	count := func(what string, want int) {
 		t.Helper()
 		var n int
-		if err := site.store.read.row(ctx, "SELECT count(*) FROM original", nil, &n); err != nil || n != want {
+		if err := site.store.db.read.row(ctx, "SELECT count(*) FROM original", nil, &n); err != nil || n != want {
 			t.Errorf("%s: %d originals, want %d (%v)", what, n, want, err)
 		}
 	}
@@ -61,9 +61,12 @@ func TestDamagedOriginal(t *testing.T) {
 	if _, err := site.Apply(ctx, "one", []millrace.Change{c}); err != nil {
 		t.Fatal(err)
 	}
-	frame := site.store.bodies.Encode(nil, c.Page.Original)
+	var frame []byte
+	if err := site.store.db.read.row(ctx, "SELECT data FROM original", nil, &frame); err != nil {
+		t.Fatal(err)
+	}
 	for _, data := range [][]byte{[]byte("x"), {}, frame[1:], frame[:len(frame)-1]} {
-		err := site.store.writer.do(ctx, func(t *tx) error { return t.exec("UPDATE original SET data = ?", data) })
+		err := site.store.db.writer.do(ctx, func(t *tx) error { return t.Exec("UPDATE original SET data = ?", data) })
 		if err != nil {
 			t.Fatal(err)
 		}

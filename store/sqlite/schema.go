@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -14,17 +13,9 @@ import (
 // applicationID marks a file as a store ("mill").
 const applicationID = 0x6D696C6C
 
-// forever is the value of until in a current entry or tag. Statements contain it as a literal,
-// because a partial index requires one.
-const forever = 1<<40 - 1
-
-// logBits is the number of bits by which entry.id shifts the number of the log. So the rows of
-// a log are one range of the table, in order.
-const logBits = 40
-
 // schemaVersion is the version of the tables. Until the first release, every change of the
 // tables increments it, and other versions are rejected.
-const schemaVersion = 20
+const schemaVersion = 21
 
 // tables are the statements that create the tables of a store.
 var tables = []string{
@@ -93,7 +84,7 @@ CREATE TABLE tagged ( -- pages that have a tag, as far as the Refresh that is un
 CREATE TABLE body (id INTEGER PRIMARY KEY, data BLOB NOT NULL); -- a frame of zdict
 
 CREATE TABLE entry (
-	id        INTEGER PRIMARY KEY, -- log << 40 | seq
+	id        INTEGER PRIMARY KEY, -- log << 34 | seq
 	log       INTEGER NOT NULL,
 	kind      INTEGER NOT NULL,    -- 1 added, 2 updated, 3 deleted, 4 configuration
 	prev      INTEGER NOT NULL,    -- seq of the page's entry before, 0 = none
@@ -111,9 +102,9 @@ CREATE TABLE entry (
 );
 CREATE INDEX entry_url  ON entry (log, url, until, section);
 CREATE INDEX entry_rank ON entry (log, rank, url, until, section) WHERE kind < 3;
-CREATE INDEX entry_old  ON entry (log, until) WHERE until < 1099511627775;
+CREATE INDEX entry_old  ON entry (log, until) WHERE until < 17179869183;
 CREATE INDEX entry_gone ON entry (id) WHERE kind > 2;
-CREATE INDEX entry_html ON entry (log, url, html_bytes, html_received) WHERE html_bytes > 0 AND until = 1099511627775 AND kind < 3;
+CREATE INDEX entry_html ON entry (log, url, html_bytes, html_received) WHERE html_bytes > 0 AND until = 17179869183 AND kind < 3;
 
 CREATE TABLE tag (
 	log      INTEGER NOT NULL,
@@ -127,7 +118,7 @@ CREATE TABLE tag (
 	named    INTEGER NOT NULL DEFAULT 0, -- an edition has shown the tag, or an earlier one of the page
 	PRIMARY KEY (log, protocol, url, seq)
 ) WITHOUT ROWID;
-CREATE INDEX tag_old ON tag (log, until) WHERE until < 1099511627775;
+CREATE INDEX tag_old ON tag (log, until) WHERE until < 17179869183;
 
 CREATE TABLE source (
 	id     INTEGER PRIMARY KEY,
@@ -219,8 +210,3 @@ func fileVersion(ctx context.Context, c *sql.Conn) (int, error) {
 	}
 	return version, nil
 }
-
-var errNoRow = sql.ErrNoRows
-
-// absent reports whether err means that no row was found.
-func absent(err error) bool { return errors.Is(err, errNoRow) }

@@ -34,7 +34,7 @@ func TestBodies(t *testing.T) {
 	bodies := func(what string, want int) {
 		t.Helper()
 		var n int
-		if err := s.read.row(ctx, "SELECT count(*) FROM body", nil, &n); err != nil || n != want {
+		if err := s.db.read.row(ctx, "SELECT count(*) FROM body", nil, &n); err != nil || n != want {
 			t.Errorf("%s: %d bodies, want %d (%v)", what, n, want, err)
 		}
 	}
@@ -96,7 +96,7 @@ func TestBodies(t *testing.T) {
 	bodies("everything removed", 0)
 	for table, want := range map[string]int{"memory": 0, "original": 0} {
 		var n int
-		if err := s.read.row(ctx, "SELECT count(*) FROM "+table, nil, &n); err != nil || n != want {
+		if err := s.db.read.row(ctx, "SELECT count(*) FROM "+table, nil, &n); err != nil || n != want {
 			t.Errorf("%s: %d rows are left (%v)", table, n, err)
 		}
 	}
@@ -107,7 +107,7 @@ func TestShrink(t *testing.T) {
 	ctx := t.Context()
 	site := benchSite(t, filepath.Join(t.TempDir(), "x.db"))
 	pages := func() (n int) {
-		if err := site.store.read.row(ctx, "SELECT page_count FROM pragma_page_count", nil, &n); err != nil {
+		if err := site.store.db.read.row(ctx, "SELECT page_count FROM pragma_page_count", nil, &n); err != nil {
 			t.Fatal(err)
 		}
 		return n

@@ -22,8 +22,8 @@ var engine = storetest.Engine{
 	Writes: func(t testing.TB, s store.Store) int64 {
 		t.Helper()
 		var n int64
-		err := s.(*Store).writer.do(context.Background(), func(t *tx) error {
-			return t.row("SELECT total_changes()", nil, &n)
+		err := s.(*Store).db.writer.do(context.Background(), func(t *tx) error {
+			return t.Row("SELECT total_changes()", nil, &n)
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -37,8 +37,7 @@ func TestLongTags(t *testing.T) {
 		views = append(views, refreshed(t, pub))
 	}
 	var stored int
-	q := readQuerier{t.Context(), views[0].(*view).log.store.read}
-	if err := q.row("SELECT sum(length(value)) FROM tag", nil, &stored); err != nil {
+	if err := benchSite(t, path).store.db.read.row(t.Context(), "SELECT sum(length(value)) FROM tag", nil, &stored); err != nil {
 		t.Fatal(err)
 	}
 	n, size := 0, 0

@@ -24,12 +24,12 @@ func TestWritersTakeTurns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	site.store.writer.most = 200 * time.Millisecond
+	site.store.db.writer.most = 200 * time.Millisecond
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
 		for {
-			err := site.store.writer.do(ctx, func(*tx) error {
+			err := site.store.db.writer.do(ctx, func(*tx) error {
 				time.Sleep(5 * time.Millisecond)
 				return nil
 			})

@@ -78,7 +78,7 @@ func TestUsageSize(t *testing.T) {
 	}
 	pages := func() (n int64) {
 		t.Helper()
-		if err := s.read.row(t.Context(), "SELECT page_count - freelist_count FROM pragma_page_count, pragma_freelist_count", nil, &n); err != nil {
+		if err := s.db.read.row(t.Context(), "SELECT page_count - freelist_count FROM pragma_page_count, pragma_freelist_count", nil, &n); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -95,7 +95,7 @@ func TestUsageSize(t *testing.T) {
 		t.Errorf("%d of %d pages are left without events and hours", left, recorded)
 	}
 	var texts, named int
-	if err := s.read.row(t.Context(), "SELECT (SELECT count(*) FROM usage_text WHERE site > 0), (SELECT count(DISTINCT text) FROM usage_top)", nil, &texts, &named); err != nil {
+	if err := s.db.read.row(t.Context(), "SELECT (SELECT count(*) FROM usage_text WHERE site > 0), (SELECT count(DISTINCT text) FROM usage_top)", nil, &texts, &named); err != nil {
 		t.Fatal(err)
 	}
 	if texts != named || texts == 0 {
@@ -127,10 +127,10 @@ func TestUsagePlans(t *testing.T) {
 	}
 	usageContents(t, s)
 	var statements []string
-	for q := range s.writer.stmts {
+	for q := range s.db.writer.stmts {
 		statements = append(statements, q)
 	}
-	s.read.stmts.Range(func(q, _ any) bool {
+	s.db.read.stmts.Range(func(q, _ any) bool {
 		statements = append(statements, q.(string))
 		return true
 	})
@@ -157,7 +157,7 @@ func usageContents(t *testing.T, s *Store) (list []string) {
 			list = append(list, fmt.Sprintf("%+v", sum))
 		}
 	}
-	for _, of := range topics[1:] {
+	for _, of := range []store.Topic{store.TopPages, store.TopQueries, store.TopMissing} {
 		items, err := s.Top(t.Context(), "main", of, time.Time{}, time.Time{}, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -179,7 +179,7 @@ func TestUsageFails(t *testing.T) {
 	s, one := usageStore(t, filepath.Join(t.TempDir(), "x.db"), o), usageStore(t, filepath.Join(t.TempDir(), "x.db"), o)
 	exec := func(query string) {
 		t.Helper()
-		if err := s.writer.do(t.Context(), func(t *tx) error { return t.exec(query) }); err != nil {
+		if err := s.db.writer.do(t.Context(), func(t *tx) error { return t.Exec(query) }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -48,7 +48,7 @@ func weightCases() []testCase {
 				t.Helper()
 				want(f, "HTML sizes", f.htmlSizes("/b", base+"a", "/c", "/absent", "https://elsewhere.example/", "/b"), set(
 					"/b 1099511627776 0", base+"a 1000 300", "/c 0 0", "/absent 0 0", "https://elsewhere.example/ 0 0", "/b 1099511627776 0"))
-				want(f, "mean", f.meanHTMLSize(f.site), fmt.Sprint((1<<40+1000)/2, " 300 of 2"))
+				want(f, "mean", f.meanHTMLSize(f.site), fmt.Sprint(int64(1<<40+1000)/2, " 300 of 2"))
 			}
 			check()
 			f.reopen()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -26,6 +27,8 @@ func (r *Ref) Equal(o *Ref) bool {
 // Transaction is a transaction of an engine on a site, for one source. The engine rolls it
 // back if Apply returns an error.
 type Transaction interface {
+	// Load announces the next names and pages, so that the engine can read them at once.
+	Load(names, paths []string) error
 	// Remember replaces the Ref of a name of the source by the result of f. It calls f with
 	// the stored Ref and KeepOriginal set.
 	Remember(name string, f func(old Ref) (Ref, error)) error
@@ -43,6 +46,17 @@ type Transaction interface {
 // site's caller.
 func Apply(ctx context.Context, tx Transaction, batch []millrace.Change, names Names, now time.Time) (millrace.Counts, error) {
 	a := &application{Transaction: tx, names: names, now: now, orphans: make(map[string]int), inBatch: make(map[string]bool)}
+	var urls, paths []string
+	for i := range batch {
+		if c := &batch[i]; c.URL != "" {
+			urls, paths = append(urls, c.URL), append(paths, a.path(c))
+		}
+	}
+	slices.Sort(urls)
+	slices.Sort(paths)
+	if err := tx.Load(slices.Compact(urls), slices.Compact(paths)); err != nil {
+		return millrace.Counts{}, err
+	}
 	for i := range batch {
 		err := ctx.Err()
 		if err == nil {
@@ -69,6 +83,14 @@ type application struct {
 	orphans map[string]int
 	order   []string
 	inBatch map[string]bool // names whose page is in the batch
+}
+
+// path returns the path of the page of a change.
+func (a *application) path(c *millrace.Change) string {
+	if c.Page != nil {
+		return a.names.Path(cmp.Or(c.Page.URL, c.URL))
+	}
+	return a.names.Path(c.URL)
 }
 
 func (a *application) apply(c *millrace.Change) error {
@@ -115,7 +137,7 @@ func (a *application) apply(c *millrace.Change) error {
 // put stores a page, and sets the Ref of its name.
 func (a *application) put(c *millrace.Change, r *Ref) error {
 	in := *c.Page
-	in.URL = a.names.Path(cmp.Or(in.URL, c.URL))
+	in.URL = a.path(c)
 	a.inBatch[c.URL] = true
 	r.Path, r.Alias, r.Version = in.URL, in.Known == 0, cmp.Or(in.Version, r.Version)
 	r.KeepOriginal = false

@@ -1,4 +1,4 @@
-package sqlite
+package sqlstore
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 // Sites implements [store.Store].
 func (s *Store) Sites(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		names, err := column[string](readQuerier{ctx, s.read}, "SELECT name FROM site JOIN log USING (id) WHERE seq > 0 ORDER BY name")
+		names, err := column[string](s.db.Reader(ctx), "SELECT name FROM site JOIN log USING (id) WHERE seq > 0 ORDER BY name")
 		if err != nil {
-			yield("", explain("list the sites of store "+s.path, err))
+			yield("", wrap("list the sites of store "+s.name, err))
 			return
 		}
 		for _, name := range names {
@@ -31,7 +31,7 @@ func (s *Store) Sites(ctx context.Context) iter.Seq2[string, error] {
 func (s *Store) Site(ctx context.Context, name, base string) (store.Site, error) {
 	site, err := s.site(ctx, name, base)
 	if err != nil {
-		return nil, explain("site "+name+" of store "+s.path, err)
+		return nil, wrap("site "+name+" of store "+s.name, err)
 	}
 	return site, nil
 }
@@ -41,7 +41,7 @@ func (s *Store) site(ctx context.Context, name, base string) (*Site, error) {
 		return nil, fmt.Errorf("%w: the name is empty", millrace.ErrInvalid)
 	}
 	site := &Site{log: &log{store: s, what: "site " + name, epoch: s.epoch}, name: name}
-	err := s.read.row(ctx, "SELECT id FROM site WHERE name = ?", []any{name}, &site.id)
+	err := s.db.Reader(ctx).Row("SELECT id FROM site WHERE name = ?", []any{name}, &site.id)
 	switch {
 	case absent(err) && base == "":
 		return nil, millrace.ErrNotFound
@@ -59,15 +59,18 @@ func (s *Store) site(ctx context.Context, name, base string) (*Site, error) {
 	}
 	site.docs = base
 	if site.id == 0 {
-		err = s.writer.do(ctx, func(t *tx) error {
-			err := t.row("SELECT id FROM site WHERE name = ?", []any{name}, &site.id)
+		err = s.db.Write(ctx, Lock{Table: LockSites}, func(t Tx) error {
+			err := t.Row("SELECT id FROM site WHERE name = ?", []any{name}, &site.id)
 			if !absent(err) {
 				return err
 			}
 			if site.id, err = newLog(t, 0); err != nil {
 				return err
 			}
-			return t.exec("INSERT INTO site (id, name) VALUES (?, ?)", site.id, name)
+			if err := t.Exec("INSERT INTO site (id, name) VALUES (?, ?)", site.id, name); err != nil {
+				return err
+			}
+			return t.Exec("INSERT INTO usage (site, next, dropped) VALUES (?, 1, 0)", site.id)
 		})
 	}
 	site.site = site.id
@@ -75,9 +78,9 @@ func (s *Store) site(ctx context.Context, name, base string) (*Site, error) {
 }
 
 // newLog creates a log of a site, or the log of a new site if site is 0.
-func newLog(t *tx, site int64) (id int64, err error) {
-	if err = t.row("INSERT INTO log (site) VALUES (?) RETURNING id", []any{site}, &id); err == nil && site == 0 {
-		err = t.exec("UPDATE log SET site = id WHERE id = ?", id)
+func newLog(t Tx, site int64) (id int64, err error) {
+	if err = t.Row("INSERT INTO log (site) VALUES (?) RETURNING id", []any{site}, &id); err == nil && site == 0 {
+		err = t.Exec("UPDATE log SET site = id WHERE id = ?", id)
 	}
 	return id, err
 }
@@ -85,7 +88,7 @@ func newLog(t *tx, site int64) (id int64, err error) {
 // publishedBase returns the base of the newest edition of a site.
 func (s *Store) publishedBase(ctx context.Context, site int64) (string, error) {
 	var state []byte
-	err := s.read.row(ctx, `SELECT state FROM published WHERE log IN (SELECT id FROM log WHERE site = ?) AND state IS NOT NULL
+	err := s.db.Reader(ctx).Row(`SELECT state FROM published WHERE log IN (SELECT id FROM log WHERE site = ?) AND state IS NOT NULL
 		ORDER BY id DESC LIMIT 1`, []any{site}, &state)
 	if absent(err) {
 		return "", fmt.Errorf("%w: the site has no URL and no edition", millrace.ErrNotFound)
@@ -111,7 +114,7 @@ func (s *Site) Fenced(l store.Lease) store.Site { return &Site{s.log, s.name, l}
 
 // Head implements [store.Site].
 func (s *Site) Head(ctx context.Context) (v millrace.View, err error) {
-	err = s.store.read.snapshot(ctx, func(q querier) error {
+	err = s.store.db.Snapshot(ctx, func(q Querier) error {
 		st, err := s.state(q)
 		if err == nil {
 			v, err = s.view(q, st.seq)
@@ -119,21 +122,32 @@ func (s *Site) Head(ctx context.Context) (v millrace.View, err error) {
 		return err
 	})
 	if err != nil {
-		return nil, explain("head of "+s.what, err)
+		return nil, wrap("head of "+s.what, err)
 	}
 	return v, nil
 }
 
 // HTMLSizes implements [store.Site].
 func (s *Site) HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSize, error) {
-	sizes := make([]millrace.HTMLSize, len(urls))
+	paths := make([]string, len(urls))
 	for i, url := range urls {
-		w := &sizes[i]
-		err := s.store.read.row(ctx, "SELECT html_bytes, html_received FROM entry WHERE log = ? AND url = ? AND until = 1099511627775 AND kind < 3",
-			[]any{s.id, s.names.Path(url)}, &w.Bytes, &w.Received)
-		if err != nil && !absent(err) {
-			return nil, explain("HTML size of "+url, err)
-		}
+		paths[i] = s.names.Path(url)
+	}
+	found := make(map[string]millrace.HTMLSize)
+	err := s.store.db.Reader(ctx).Rows("SELECT url, html_bytes, html_received FROM entry WHERE log = ? AND until = 17179869183 AND kind < 3 AND url = ANY(?)",
+		[]any{s.id, paths}, func(scan Scanner) error {
+			var url string
+			var size millrace.HTMLSize
+			err := scan(&url, &size.Bytes, &size.Received)
+			found[url] = size
+			return err
+		})
+	if err != nil {
+		return nil, wrap("HTML sizes of pages of "+s.what, err)
+	}
+	sizes := make([]millrace.HTMLSize, len(urls))
+	for i, path := range paths {
+		sizes[i] = found[path]
 	}
 	return sizes, nil
 }
@@ -141,12 +155,12 @@ func (s *Site) HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSiz
 // MeanHTMLSize implements [store.Site].
 func (s *Site) MeanHTMLSize(ctx context.Context) (mean millrace.HTMLSize, pages int64, err error) {
 	// The index covers the query.
-	const query = `SELECT count(*), coalesce(sum(html_bytes), 0), coalesce(sum(html_received), 0), coalesce(sum(html_received > 0), 0)
-		FROM entry INDEXED BY entry_html WHERE log = ? AND html_bytes > 0 AND until = 1099511627775 AND kind < 3`
+	const query = `SELECT count(*), CAST(coalesce(sum(html_bytes), 0) AS BIGINT), CAST(coalesce(sum(html_received), 0) AS BIGINT), count(CASE WHEN html_received > 0 THEN 1 END)
+		FROM entry INDEXED BY entry_html WHERE log = ? AND html_bytes > 0 AND until = 17179869183 AND kind < 3`
 	var received int64
-	err = s.store.read.row(ctx, query, []any{s.id}, &pages, &mean.Bytes, &mean.Received, &received)
+	err = s.store.db.Reader(ctx).Row(query, []any{s.id}, &pages, &mean.Bytes, &mean.Received, &received)
 	if err != nil {
-		return mean, 0, explain("mean HTML size of the pages of "+s.what, err)
+		return mean, 0, wrap("mean HTML size of the pages of "+s.what, err)
 	}
 	mean.Bytes /= max(pages, 1)
 	mean.Received /= max(received, 1)

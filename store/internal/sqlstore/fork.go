@@ -1,4 +1,4 @@
-package sqlite
+package sqlstore
 
 import (
 	"cmp"
@@ -31,23 +31,23 @@ func (r *refresh) copy(ctx context.Context, was *generation) error {
 			return err
 		}
 		var to int64
-		err = w.row("SELECT coalesce(max(id), ?) FROM (SELECT id FROM entry WHERE id > ? AND id <= ? ORDER BY id LIMIT ?)",
+		err = w.Row("SELECT coalesce(max(id), ?) FROM (SELECT id FROM entry WHERE id > ? AND id <= ? ORDER BY id LIMIT ?) AS next",
 			[]any{parent.entryID(g.fork), parent.entryID(w.seq), parent.entryID(g.fork), copyRows}, &to)
 		if err != nil {
 			return err
 		}
 		// The parent may have changed since the fork: entries that ended later are
 		// open in the copy.
-		err = w.exec(`INSERT INTO entry (id, log, kind, prev, until, modified, rank, body, section, url, revision, meta)
-			SELECT ?1 | (id & 1099511627775), ?2, kind, prev, iif(until > ?3, 1099511627775, until), modified, rank, body, section, url, revision, meta
+		err = w.Exec(`INSERT INTO entry (id, log, kind, prev, until, modified, rank, body, section, url, revision, meta)
+			SELECT ?1 | (id & 17179869183), ?2, kind, prev, CASE WHEN until > ?3 THEN 17179869183 ELSE until END, modified, rank, body, section, url, revision, meta
 			FROM entry WHERE id > ?4 AND id <= ?5`, w.entryID(0), w.id, g.fork, parent.entryID(w.seq), to)
 		w.logState = logState{seq: to & forever, time: st.time, floor: st.floor, horizon: st.horizon}
 		return err
 	})
 	if errors.Is(err, errForkLost) {
 		// The next process forks the publication from a newer edition.
-		dropped := r.store.writer.do(ctx, func(t *tx) error {
-			return t.exec("UPDATE publication SET stage = ? WHERE id = ? AND stage = ?", dropping, g.id, copying)
+		dropped := r.store.db.Write(ctx, Lock{LockSite, r.log.site}, func(t Tx) error {
+			return t.Exec("UPDATE publication SET stage = ? WHERE id = ? AND stage = ?", dropping, g.id, copying)
 		})
 		err = errors.Join(errForkLost, dropped)
 	}
@@ -55,8 +55,8 @@ func (r *refresh) copy(ctx context.Context, was *generation) error {
 }
 
 // parentLeft reports whether the parent still has all rows to copy.
-func (g *generation) parentLeft(q querier) (left bool, err error) {
-	err = q.row("SELECT floor <= ? FROM log JOIN publication USING (id) WHERE id = ? AND stage < 4", []any{g.fork, g.parent}, &left)
+func (g *generation) parentLeft(q Querier) (left bool, err error) {
+	err = q.Row("SELECT floor <= ? FROM log JOIN publication USING (id) WHERE id = ? AND stage < 4", []any{g.fork, g.parent}, &left)
 	if absent(err) {
 		err = nil
 	}
@@ -81,15 +81,15 @@ func (r *refresh) copyTags(w *work, g *generation, proto, url string) error {
 	if proto != "" {
 		next := ""
 		n := 0
-		err := w.rows("SELECT DISTINCT url FROM tag WHERE log = ? AND protocol = ? AND url > ? AND seq <= ? ORDER BY url LIMIT ?",
-			[]any{g.parent, proto, url, g.fork, copyRows}, func(scan scanner) error { n++; return scan(&next) })
+		err := w.Rows("SELECT DISTINCT url FROM tag WHERE log = ? AND protocol = ? AND url > ? AND seq <= ? ORDER BY url LIMIT ?",
+			[]any{g.parent, proto, url, g.fork, copyRows}, func(scan Scanner) error { n++; return scan(&next) })
 		if err != nil {
 			return err
 		}
 		if n > 0 {
 			g.after = proto + " " + next
-			return w.exec(`INSERT INTO tag (log, protocol, url, seq, until, n, modified, value, named)
-				SELECT ?1, protocol, url, seq, iif(until > ?2, 1099511627775, until), n, modified, value, named
+			return w.Exec(`INSERT INTO tag (log, protocol, url, seq, until, n, modified, value, named)
+				SELECT ?1, protocol, url, seq, CASE WHEN until > ?2 THEN 17179869183 ELSE until END, n, modified, value, named
 				FROM tag WHERE log = ?3 AND protocol = ?4 AND url > ?5 AND url <= ?6 AND seq <= ?2`, w.id, g.fork, g.parent, proto, url, next)
 		}
 		if i := slices.Index(protocols, proto); i+1 < len(protocols) {
@@ -97,16 +97,16 @@ func (r *refresh) copyTags(w *work, g *generation, proto, url string) error {
 			return nil
 		}
 	}
-	err := w.exec("INSERT INTO moment (log, seq, time, tags) SELECT ?, seq, time, tags FROM moment WHERE log = ? AND seq <= ?", w.id, g.parent, g.fork)
+	err := w.Exec("INSERT INTO moment (log, seq, time, tags) SELECT ?, seq, time, tags FROM moment WHERE log = ? AND seq <= ?", w.id, g.parent, g.fork)
 	if err != nil {
 		return err
 	}
-	err = w.exec(`INSERT INTO section (log, name, pages) SELECT ?1, section, count(*) FROM entry INDEXED BY entry_url
-		WHERE log = ?1 AND until = 1099511627775 AND kind < 3 GROUP BY section`, w.id)
+	err = w.Exec(`INSERT INTO section (log, name, pages) SELECT ?1, section, count(*) FROM entry INDEXED BY entry_url
+		WHERE log = ?1 AND until = 17179869183 AND kind < 3 GROUP BY section`, w.id)
 	if err != nil {
 		return err
 	}
-	err = w.exec("INSERT INTO tagged (log, protocol, pages) SELECT log, protocol, count(*) FROM tag WHERE log = ? AND until = 1099511627775 GROUP BY protocol", w.id)
+	err = w.Exec("INSERT INTO tagged (log, protocol, pages) SELECT log, protocol, count(*) FROM tag WHERE log = ? AND until = 17179869183 GROUP BY protocol", w.id)
 	if err != nil {
 		return err
 	}

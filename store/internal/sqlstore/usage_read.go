@@ -1,4 +1,4 @@
-package sqlite
+package sqlstore
 
 import (
 	"cmp"
@@ -28,13 +28,13 @@ func (s *Store) Events(ctx context.Context, site string, q store.EventQuery) ite
 	return func(yield func(store.Event, error) bool) {
 		err := s.events(ctx, site, q, func(e store.Event) bool { return yield(e, nil) })
 		if err != nil && !errors.Is(err, millrace.ErrNotFound) {
-			yield(store.Event{}, explain("events of "+site, err))
+			yield(store.Event{}, wrap("events of "+site, err))
 		}
 	}
 }
 
 func (s *Store) events(ctx context.Context, site string, q store.EventQuery, yield func(store.Event) bool) error {
-	r := readQuerier{ctx, s.read}
+	r := s.db.Reader(ctx)
 	id, next, err := usageSite(r, site)
 	if err != nil {
 		return err
@@ -66,11 +66,10 @@ func (s *Store) events(ctx context.Context, site string, q store.EventQuery, yie
 			first, last = max(low, high-numbersAtOnce+1), high
 		}
 		var list []store.Event
-		err := r.rows(`SELECT e.id, time, bot, family, identity, protocol, endpoint, status, cached, p.text, q.text, i.text, results, bytes, size, html, received, took
-			FROM usage_event e CROSS JOIN usage_kind k ON k.id = e.kind CROSS JOIN usage_text p ON p.id = e.path
-				CROSS JOIN usage_text q ON q.id = e.query CROSS JOIN usage_text i ON i.id = e.intent
-			WHERE e.id BETWEEN ? AND ? AND time >= ? AND time < ?`+where+" ORDER BY e.id"+order+" LIMIT ?",
-			slices.Concat([]any{id<<logBits | first, id<<logBits | last, from, to}, args, []any{limit}), func(scan scanner) error {
+		err := r.Rows(`SELECT e.id, time, bot, family, identity, protocol, endpoint, status, cached, p.text, q.text, i.text, results, bytes, size, html, received, took
+			FROM usage_event e CROSS JOIN usage_kind k CROSS JOIN usage_text p CROSS JOIN usage_text q CROSS JOIN usage_text i
+			WHERE k.id = e.kind AND p.id = e.path AND q.id = e.query AND i.id = e.intent AND e.id BETWEEN ? AND ? AND time >= ? AND time < ?`+where+" ORDER BY e.id"+order+" LIMIT ?",
+			slices.Concat([]any{id<<logBits | first, id<<logBits | last, from, to}, args, []any{limit}), func(scan Scanner) error {
 				var e store.Event
 				var number, ms, took int64
 				err := scan(&number, &ms, &e.Bot, &e.Family, &e.Identity, &e.Protocol, &e.Endpoint, &e.Status, &e.Cached, &e.Path, &e.Query, &e.Intent,
@@ -100,9 +99,9 @@ func (s *Store) events(ctx context.Context, site string, q store.EventQuery, yie
 }
 
 // numbers returns the bounds of the event numbers of a site between two times, in Unix ms.
-func numbers(q querier, site, from, to int64) (low, high int64, err error) {
+func numbers(q Querier, site, from, to int64) (low, high int64, err error) {
 	var first, last, least *int64
-	err = q.row(`SELECT (SELECT min(first) FROM usage_hour WHERE site = ?1 AND hour >= ?2), (SELECT max(last) FROM usage_hour WHERE site = ?1 AND hour <= ?3),
+	err = q.Row(`SELECT (SELECT min(first) FROM usage_hour WHERE site = ?1 AND hour >= ?2), (SELECT max(last) FROM usage_hour WHERE site = ?1 AND hour <= ?3),
 		(SELECT min(id) FROM usage_event WHERE id BETWEEN ?4 AND ?5)`,
 		[]any{site, floorDiv(from, hourMillis), floorDiv(to-1, hourMillis), site << logBits, site<<logBits | forever}, &first, &last, &least)
 	if err != nil || first == nil || last == nil || least == nil {
@@ -135,16 +134,16 @@ func (s *Store) Sums(ctx context.Context, site string, q store.SumQuery) iter.Se
 	return func(yield func(store.Sum, error) bool) {
 		err := s.sums(ctx, site, q, func(e store.Sum) bool { return yield(e, nil) })
 		if err != nil && !errors.Is(err, millrace.ErrNotFound) {
-			yield(store.Sum{}, explain("sums of "+site, err))
+			yield(store.Sum{}, wrap("sums of "+site, err))
 		}
 	}
 }
 
 // selectSums reads the sums of one day, by hour if requested and available.
 var selectSums = "SELECT per, start, bot, family, identity, protocol, endpoint, outcome, " + strings.Join(counters, ", ") + `
-	FROM usage_day CROSS JOIN usage_sum CROSS JOIN usage_kind ON usage_kind.id = kind
-	WHERE usage_day.site = ?1 AND day = ?2 AND usage_sum.site = ?1 AND per = CASE WHEN hours THEN ?3 ELSE 24 END
-		AND start >= max(?4, ?2 * 24) AND start < min(?5, ?2 * 24 + 24)
+	FROM usage_day CROSS JOIN usage_sum CROSS JOIN usage_kind
+	WHERE usage_kind.id = kind AND usage_day.site = ?1 AND day = ?2 AND usage_sum.site = ?1 AND per = CASE WHEN hours = 1 THEN ?3 ELSE 24 END
+		AND start >= ?4 AND start < ?5
 	ORDER BY start, bot, protocol, endpoint, outcome, identity, family`
 
 func (s *Store) sums(ctx context.Context, site string, q store.SumQuery, yield func(store.Sum) bool) error {
@@ -152,7 +151,7 @@ func (s *Store) sums(ctx context.Context, site string, q store.SumQuery, yield f
 	if per != store.Day && per != store.Hour {
 		return fmt.Errorf("%w: unknown period; use an hour or a day", millrace.ErrInvalid)
 	}
-	r := readQuerier{ctx, s.read}
+	r := s.db.Reader(ctx)
 	id, _, err := usageSite(r, site)
 	if err != nil {
 		return err
@@ -164,7 +163,7 @@ func (s *Store) sums(ctx context.Context, site string, q store.SumQuery, yield f
 	}
 	for _, day := range days {
 		var list []store.Sum
-		err := r.rows(selectSums, []any{id, day, per / store.Hour, first, end}, func(scan scanner) error {
+		err := r.Rows(selectSums, []any{id, day, int64(per / store.Hour), max(first, day*dayHours), min(end, (day+1)*dayHours)}, func(scan Scanner) error {
 			var e store.Sum
 			var start int64
 			n := record.Numbers(&e.Counts)
@@ -189,9 +188,10 @@ func (s *Store) sums(ctx context.Context, site string, q store.SumQuery, yield f
 
 // selectTop adds the sums of several days. It limits each sum to the maximum number.
 const selectTop = `SELECT text, events, empty, bytes, last FROM (
-	SELECT text AS id, sum(events) AS events, sum(empty) AS empty, CAST(total(bytes) AS INTEGER) AS bytes, max(day * 86400000 + last) AS last
+	SELECT text AS id, CAST(sum(events) AS BIGINT) AS events, CAST(sum(empty) AS BIGINT) AS empty,
+		CASE WHEN sum(bytes * 1.0) < 9223372036854775807 THEN CAST(sum(bytes * 1.0) AS BIGINT) ELSE 9223372036854775807 END AS bytes, max(day * 86400000 + last) AS last
 	FROM usage_top WHERE site = ? AND topic = ? AND day >= ? AND day < ? GROUP BY text ORDER BY 2 DESC, 5 DESC LIMIT ?
-) JOIN usage_text USING (id) ORDER BY events DESC, last DESC, text`
+) AS most JOIN usage_text USING (id) ORDER BY events DESC, last DESC, text`
 
 // Top implements [store.Usage].
 func (s *Store) Top(ctx context.Context, site string, of store.Topic, from, to time.Time, limit int) ([]store.TopItem, error) {
@@ -200,19 +200,19 @@ func (s *Store) Top(ctx context.Context, site string, of store.Topic, from, to t
 	if topic < 1 {
 		return nil, fmt.Errorf("%s: %w: unknown topic", what, millrace.ErrInvalid)
 	}
-	r := readQuerier{ctx, s.read}
+	r := s.db.Reader(ctx)
 	id, _, err := usageSite(r, site)
 	if errors.Is(err, millrace.ErrNotFound) {
 		return nil, nil
 	} else if err != nil {
-		return nil, explain(what, err)
+		return nil, wrap(what, err)
 	}
 	if limit <= 0 {
-		limit = -1 // no limit
+		limit = math.MaxInt
 	}
 	first, end := span(from, to, dayMillis)
 	var items []store.TopItem
-	err = r.rows(selectTop, []any{id, topic, first, end, limit}, func(scan scanner) error {
+	err = r.Rows(selectTop, []any{id, topic, first, end, limit}, func(scan Scanner) error {
 		var item store.TopItem
 		var last int64
 		err := scan(&item.Name, &item.Events, &item.Empty, &item.Bytes, &last)
@@ -220,5 +220,5 @@ func (s *Store) Top(ctx context.Context, site string, of store.Topic, from, to t
 		items = append(items, item)
 		return err
 	})
-	return items, explain(what, err)
+	return items, wrap(what, err)
 }

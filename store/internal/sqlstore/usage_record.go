@@ -1,11 +1,10 @@
-package sqlite
+package sqlstore
 
 import (
 	"cmp"
 	"context"
 	"fmt"
 	"maps"
-	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -21,14 +20,15 @@ const maxSums = 4096
 
 // recording is one call of [Store.Record].
 type recording struct {
-	*tx
-	texts *usageTexts
-	kinds map[usageKind]int64 // kind to its ID
-	site  int64
-	today int64                              // days since 1970
-	sums  map[period]map[int64]*store.Counts // sums by period and ID of the kind
-	tops  map[topKey]*store.TopItem
-	hours map[int64]*[2]int64 // hour to the lowest and highest number of its events
+	Tx
+	dropped int64 // usage.dropped
+	texts   *usageTexts
+	kinds   map[usageKind]int64 // kind to its ID
+	site    int64
+	today   int64                              // days since 1970
+	sums    map[period]map[int64]*store.Counts // sums by period and ID of the kind
+	tops    map[topKey]*store.TopItem
+	hours   map[int64]*[2]int64 // hour to the lowest and highest number of its events
 }
 
 // period is one hour or day of sums.
@@ -42,17 +42,21 @@ func (s *Store) Record(ctx context.Context, site string, events []store.Event) e
 	for i := range events {
 		events[i] = record.Event(events[i])
 	}
+	id, _, err := usageSite(s.db.Reader(ctx), site)
+	if err != nil || len(events) == 0 {
+		return wrap("record events of "+site, err)
+	}
 	var r *recording
-	err := s.writer.do(ctx, func(t *tx) error {
-		id, next, err := usageSite(t, site)
-		if err != nil || len(events) == 0 {
+	err = s.db.Write(ctx, Lock{LockUsage, id}, func(t Tx) error {
+		var next, dropped int64
+		if err := t.Row("SELECT next, dropped FROM usage WHERE site = ?", []any{id}, &next, &dropped); err != nil {
 			return err
 		}
 		if next+int64(len(events)) > forever {
 			return fmt.Errorf("%w: no event number left", millrace.ErrTooLarge)
 		}
 		r = &recording{
-			tx: t, texts: s.texts.Swap(nil), kinds: make(map[usageKind]int64), site: id, today: floorDiv(s.now().UnixMilli(), dayMillis),
+			Tx: t, dropped: dropped, texts: s.texts.Swap(nil), kinds: make(map[usageKind]int64), site: id, today: floorDiv(s.now().UnixMilli(), dayMillis),
 			sums: make(map[period]map[int64]*store.Counts), tops: make(map[topKey]*store.TopItem), hours: make(map[int64]*[2]int64),
 		}
 		if err := r.events(events, next); err != nil {
@@ -64,12 +68,12 @@ func (s *Store) Record(ctx context.Context, site string, events []store.Event) e
 		if err := r.keepTops(); err != nil {
 			return err
 		}
-		return t.exec("INSERT INTO usage (site, next) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET next = ?2", id, next+int64(len(events)))
+		return t.Exec("UPDATE usage SET next = ? WHERE site = ?", next+int64(len(events)), id)
 	})
-	if err == nil && r != nil {
+	if err == nil {
 		s.texts.Store(r.texts)
 	}
-	return explain("record events of "+site, err)
+	return wrap("record events of "+site, err)
 }
 
 // events inserts events and counts them.
@@ -78,13 +82,21 @@ func (r *recording) events(events []store.Event, number int64) error {
 	if err != nil {
 		return err
 	}
+	kinds := make([]usageKind, len(events))
+	for i := range events {
+		e := &events[i]
+		kinds[i] = usageKind{e.Bot, e.Family, string(e.Identity), e.Protocol, string(e.Endpoint), string(store.OutcomeOf(e.Status))}
+	}
+	// All transactions add kinds in the same order, so they do not wait for each other.
+	for _, k := range slices.SortedFunc(slices.Values(kinds), usageKind.compare) {
+		if _, err := r.kind(k); err != nil {
+			return err
+		}
+	}
 	args := make([]any, 0, 14*len(events))
 	for i := range events {
 		e := &events[i]
-		kind, err := r.kind(usageKind{e.Bot, e.Family, e.Identity, e.Protocol, e.Endpoint, store.OutcomeOf(e.Status)})
-		if err != nil {
-			return err
-		}
+		kind := r.kinds[kinds[i]]
 		ms := e.Time.UnixMilli()
 		args = append(args, r.site<<logBits|number, ms, kind, e.Status, e.Cached, texts[e.Path], texts[e.Query], texts[e.Intent],
 			e.Results, e.Bytes, e.Size, e.HTML, e.Received, e.Took.Microseconds())
@@ -99,36 +111,23 @@ func (r *recording) events(events []store.Event, number int64) error {
 		}
 		number++
 	}
-	return r.bulk("INSERT INTO usage_event VALUES ", "", 14, args)
+	return r.Insert("usage_event (id, time, kind, status, cached, path, query, intent, results, bytes, size, html, received, took)", "", 14, args)
 }
 
-// bulk inserts rows of width columns each.
-func (t *tx) bulk(insert, conflict string, width int, args []any) error {
-	for len(args) > 0 {
-		n := chunkOf(len(args) / width)
-		row := "(?" + strings.Repeat(",?", width-1) + ")"
-		if err := t.exec(insert+row+strings.Repeat(","+row, n-1)+conflict, args[:n*width]...); err != nil {
-			return err
-		}
-		args = args[n*width:]
-	}
-	return nil
-}
-
-// chunkOf returns the number of rows per statement. It is a power of two, so that the number
-// of different statements is small.
-func chunkOf(n int) int { return min(1<<(bits.Len(uint(n))-1), 64) }
-
-// kind returns the ID of a kind, and adds it if it is new.
-func (r *recording) kind(k usageKind) (int64, error) {
+// kind returns the ID of a kind, and adds it if it is new. Another site may add it meanwhile.
+func (r *recording) kind(k usageKind) (id int64, err error) {
 	id, ok := r.kinds[k]
 	if ok {
 		return id, nil
 	}
 	args := []any{k.bot, k.family, k.identity, k.protocol, k.endpoint, k.outcome}
-	err := r.row("SELECT id FROM usage_kind WHERE bot = ? AND family = ? AND identity = ? AND protocol = ? AND endpoint = ? AND outcome = ?", args, &id)
-	if absent(err) {
-		err = r.row("INSERT INTO usage_kind (bot, family, identity, protocol, endpoint, outcome) VALUES (?, ?, ?, ?, ?, ?) RETURNING id", args, &id)
+	const read = "SELECT id FROM usage_kind WHERE bot = ? AND family = ? AND identity = ? AND protocol = ? AND endpoint = ? AND outcome = ?"
+	if err = r.Row(read, args, &id); absent(err) {
+		err = r.Exec(`INSERT INTO usage_kind (bot, family, identity, protocol, endpoint, outcome) VALUES (?, ?, ?, ?, ?, ?)
+			ON CONFLICT (bot, family, identity, protocol, endpoint, outcome) DO NOTHING`, args...)
+		if err == nil {
+			err = r.Row(read, args, &id)
+		}
 	}
 	r.kinds[k] = id
 	return id, err
@@ -145,12 +144,8 @@ func (r *recording) textIDs(events []store.Event) (map[string]int64, error) {
 			}
 		}
 	}
-	var dropped int64
-	if err := r.row("SELECT coalesce((SELECT dropped FROM usage WHERE site = ?), 0)", []any{r.site}, &dropped); err != nil {
-		return nil, err
-	}
-	if c := r.texts; c == nil || c.site != r.site || c.today != r.today || c.dropped != dropped || len(c.ids) > mostTexts {
-		r.texts = &usageTexts{r.site, r.today, dropped, make(map[string]int64)}
+	if c := r.texts; c == nil || c.site != r.site || c.today != r.today || c.dropped != r.dropped || len(c.ids) > mostTexts {
+		r.texts = &usageTexts{r.site, r.today, r.dropped, make(map[string]int64)}
 	}
 	ids := map[string]int64{"": 0}
 	for s, day := range days {
@@ -161,46 +156,38 @@ func (r *recording) textIDs(events []store.Event) (map[string]int64, error) {
 	}
 	var older []any // IDs of texts with a newer use
 	list := slices.Sorted(maps.Keys(days))
-	for left := list; len(left) > 0; {
-		n := chunkOf(len(left))
-		args := []any{r.site}
-		for _, s := range left[:n] {
-			args = append(args, s)
-		}
-		err := r.rows("SELECT id, text, ifnull(used, 1 << 62) FROM usage_text WHERE site = ? AND text IN (?"+strings.Repeat(",?", n-1)+")", args,
-			func(scan scanner) error {
-				var id, used int64
-				var s string
-				err := scan(&id, &s, &used)
-				if ids[s] = id; used < days[s] {
-					older = append(older, days[s], id)
-				}
-				return err
-			})
-		if err != nil {
-			return nil, err
-		}
-		left = left[n:]
+	err := r.Rows("SELECT id, text, coalesce(used, 4611686018427387904) FROM usage_text WHERE site = ? AND text = ANY(?)", []any{r.site, list},
+		func(scan Scanner) error {
+			var id, used int64
+			var s string
+			err := scan(&id, &s, &used)
+			if ids[s] = id; used < days[s] {
+				older = append(older, days[s], id)
+			}
+			return err
+		})
+	if err != nil {
+		return nil, err
 	}
 	for ; len(older) > 0; older = older[2:] {
-		if err := r.exec("UPDATE usage_text SET used = ? WHERE id = ?", older[:2]...); err != nil {
+		if err := r.Exec("UPDATE usage_text SET used = ? WHERE id = ?", older[:2]...); err != nil {
 			return nil, err
 		}
 	}
-	var next int64
-	if err := r.row("SELECT max(id) FROM usage_text", nil, &next); err != nil {
+	added := slices.DeleteFunc(slices.Clone(list), func(s string) bool { _, ok := ids[s]; return ok })
+	unused, err := r.IDs("usage_text", len(added))
+	if err != nil {
 		return nil, err
 	}
 	var args []any
+	for i, s := range added {
+		ids[s] = unused[i]
+		args = append(args, ids[s], r.site, s, days[s])
+	}
 	for _, s := range list {
-		if _, ok := ids[s]; !ok {
-			next++
-			ids[s] = next
-			args = append(args, next, r.site, s, days[s])
-		}
 		r.texts.ids[strings.Clone(s)] = ids[s]
 	}
-	return ids, r.bulk("INSERT INTO usage_text VALUES ", "", 4, args)
+	return ids, r.Insert("usage_text (id, site, text, used)", "", 4, args)
 }
 
 // sum counts an event in a period.
@@ -219,32 +206,35 @@ func (r *recording) sum(p period, kind int64, e *store.Event) {
 // counters are the summed columns of usage_sum, in the order of record.Numbers.
 var counters = []string{"took", "events", "cached", "results", "bytes", "size", "html", "received", "html_known", "wired"}
 
-// adding returns the end of an INSERT that adds to an existing row.
-func adding(columns ...string) string {
-	for i, c := range columns {
-		columns[i] = fmt.Sprintf("%s = min(%[1]s, 9223372036854775807 - excluded.%[1]s) + excluded.%[1]s", c)
+// adding returns the clause of an INSERT that adds to columns of an existing row.
+func adding(table, key string, columns ...string) string {
+	var set []string
+	for _, c := range columns {
+		set = append(set, fmt.Sprintf("%s = CASE WHEN %[2]s.%[1]s > 9223372036854775807 - excluded.%[1]s THEN 9223372036854775807 ELSE %[2]s.%[1]s + excluded.%[1]s END", c, table))
 	}
-	return " ON CONFLICT DO UPDATE SET " + strings.Join(columns, ", ")
+	return " ON CONFLICT (" + key + ") DO UPDATE SET " + strings.Join(set, ", ")
 }
 
 var (
-	insertSums = "INSERT INTO usage_sum (site, per, start, kind, " + strings.Join(counters, ", ") + ") VALUES "
-	addSums    = adding(slices.Clone(counters)...)
-	addTops    = adding("events", "empty", "bytes") + ", last = max(last, excluded.last)"
+	insertSums = "usage_sum (site, per, start, kind, " + strings.Join(counters, ", ") + ")"
+	addSums    = adding("usage_sum", "site, per, start, kind", counters...)
+	addTops    = adding("usage_top", "site, topic, day, text", "events", "empty", "bytes") +
+		", last = CASE WHEN usage_top.last < excluded.last THEN excluded.last ELSE usage_top.last END"
 )
 
 // keepSums adds to the sums of days, and to the sums of hours if they still exist.
 func (r *recording) keepSums() error {
 	for _, h := range slices.Sorted(maps.Keys(r.hours)) {
-		err := r.exec(`INSERT INTO usage_hour (site, hour, first, last) VALUES (?, ?, ?, ?)
-			ON CONFLICT DO UPDATE SET first = min(first, excluded.first), last = max(last, excluded.last)`, r.site, h, r.hours[h][0], r.hours[h][1])
+		err := r.Exec(`INSERT INTO usage_hour (site, hour, first, last) VALUES (?, ?, ?, ?)
+			ON CONFLICT (site, hour) DO UPDATE SET first = CASE WHEN excluded.first < usage_hour.first THEN excluded.first ELSE usage_hour.first END,
+			last = CASE WHEN excluded.last > usage_hour.last THEN excluded.last ELSE usage_hour.last END`, r.site, h, r.hours[h][0], r.hours[h][1])
 		if err != nil {
 			return err
 		}
 	}
 	for _, p := range slices.SortedFunc(maps.Keys(r.sums), func(a, b period) int { return cmp.Or(cmp.Compare(a.per, b.per), cmp.Compare(a.start, b.start)) }) {
 		var hours int64
-		err := r.row("INSERT INTO usage_day (site, day, hours, cut) VALUES (?, ?, 1, 0) ON CONFLICT DO UPDATE SET cut = 0 RETURNING hours",
+		err := r.Row("INSERT INTO usage_day (site, day, hours, cut) VALUES (?, ?, 1, 0) ON CONFLICT (site, day) DO UPDATE SET cut = 0 RETURNING hours",
 			[]any{r.site, floorDiv(p.start, dayHours)}, &hours)
 		if err == nil && (p.per == dayHours || hours == 1) {
 			err = r.keepSum(p, r.sums[p])
@@ -271,7 +261,7 @@ func (r *recording) keepSum(p period, sums map[int64]*store.Counts) error {
 			args = append(args, *n)
 		}
 	}
-	return r.bulk(insertSums, addSums, 4+len(counters), args)
+	return r.Insert(insertSums, addSums, 4+len(counters), args)
 }
 
 // limit moves sums above maxSums per period to the bot "other".
@@ -279,7 +269,7 @@ func (r *recording) limit(p period, sums map[int64]*store.Counts) error {
 	const of = "FROM usage_sum WHERE site = ? AND per = ? AND start = ?"
 	where := []any{r.site, p.per, p.start}
 	var n int
-	if err := r.row("SELECT count(*) "+of, where, &n); err != nil || n+len(sums) <= maxSums {
+	if err := r.Row("SELECT count(*) "+of, where, &n); err != nil || n+len(sums) <= maxSums {
 		return err
 	}
 	known, err := column[int64](r, "SELECT kind "+of, where...)
@@ -294,7 +284,7 @@ func (r *recording) limit(p period, sums map[int64]*store.Counts) error {
 			continue
 		}
 		k := usageKind{bot: "other"}
-		if err := r.row("SELECT protocol, endpoint, outcome FROM usage_kind WHERE id = ?", []any{kind}, &k.protocol, &k.endpoint, &k.outcome); err != nil {
+		if err := r.Row("SELECT protocol, endpoint, outcome FROM usage_kind WHERE id = ?", []any{kind}, &k.protocol, &k.endpoint, &k.outcome); err != nil {
 			return err
 		}
 		other, err := r.kind(k)
@@ -336,5 +326,5 @@ func (r *recording) keepTops() error {
 		c := r.tops[k]
 		args = append(args, r.site, k.topic, k.day, k.text, c.Events, c.Empty, c.Bytes, c.Last.UnixMilli()-k.day*dayMillis)
 	}
-	return r.bulk("INSERT INTO usage_top VALUES ", addTops, 8, args)
+	return r.Insert("usage_top (site, topic, day, text, events, empty, bytes, last)", addTops, 8, args)
 }

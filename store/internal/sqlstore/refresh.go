@@ -1,9 +1,10 @@
-package sqlite
+package sqlstore
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -24,7 +25,7 @@ func (p *Publication) Refresh(ctx context.Context, l store.Lease, limit int, pro
 	if err = p.touch(ctx); err == nil {
 		more, err = p.refresh(ctx, l, limit, progress)
 	}
-	return more, explain("refresh "+p.what, err)
+	return more, wrap("refresh "+p.what, err)
 }
 
 func (p *Publication) refresh(ctx context.Context, l store.Lease, limit int, progress func(done, total int)) (more bool, err error) {
@@ -33,15 +34,15 @@ func (p *Publication) refresh(ctx context.Context, l store.Lease, limit int, pro
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		q := readQuerier{ctx, p.store.read}
-		g, err := p.row(q)
+		q := p.store.db.Reader(ctx)
+		g, err := p.generation(q)
 		if err != nil {
 			return false, err
 		}
 		site, err := r.site.state(q)
 		if err == nil && r.target < 0 {
 			r.target = site.seq
-			err = q.row("SELECT coalesce(sum(pages), 0) FROM section WHERE log = ?", []any{r.site.id}, &total)
+			err = q.Row("SELECT CAST(coalesce(sum(pages), 0) AS BIGINT) FROM section WHERE log = ?", []any{r.site.id}, &total)
 		}
 		if err != nil {
 			return false, err
@@ -55,7 +56,7 @@ func (p *Publication) refresh(ctx context.Context, l store.Lease, limit int, pro
 			err = r.startComparing(ctx, g, site.seq)
 		default:
 			if r.done == 0 && limit > 0 {
-				err = q.row("SELECT coalesce(min(seq), ?) FROM moment WHERE log = ? AND seq >= ?", []any{site.seq, r.site.id, g.position + int64(limit)}, &r.target)
+				err = q.Row("SELECT coalesce(min(seq), ?) FROM moment WHERE log = ? AND seq >= ?", []any{site.seq, r.site.id, g.position + int64(limit)}, &r.target)
 			}
 			// Another Refresh may have skipped part of the log. Its pages are compared up to
 			// that position.
@@ -103,8 +104,8 @@ type refresh struct {
 
 // item is one page being added to a publication.
 type item struct {
-	old  row
-	new  row
+	old  *row
+	new  *row
 	out  record.Outcome
 	tags map[string]string // tag values by protocol; nil = unchanged
 }
@@ -113,7 +114,7 @@ type item struct {
 // writes the generation's row.
 func (r *refresh) write(ctx context.Context, was generation, g *generation, f func(w *work) error) error {
 	return r.change(ctx, r.lease, func(w *work) error {
-		is, err := r.row(w)
+		is, err := r.generation(w)
 		if err != nil {
 			return err
 		}
@@ -135,7 +136,7 @@ func (r *refresh) write(ctx context.Context, was generation, g *generation, f fu
 			}
 			g.head, r.complete = w.seq, true
 			if was.head < 0 && g.parent != 0 {
-				if err := w.exec("UPDATE publication SET forked = 1 WHERE id = ?", g.parent); err != nil {
+				if err := w.Exec("UPDATE publication SET forked = TRUE WHERE id = ?", g.parent); err != nil {
 					return err
 				}
 			}
@@ -143,7 +144,7 @@ func (r *refresh) write(ctx context.Context, was generation, g *generation, f fu
 		if err := w.countTags(r.complete); err != nil {
 			return err
 		}
-		return w.exec("UPDATE publication SET stage = ?, after = ?, position = ?, head = ? WHERE id = ?", g.stage, g.after, g.position, g.head, g.id)
+		return w.Exec("UPDATE publication SET stage = ?, after = ?, position = ?, head = ? WHERE id = ?", g.stage, g.after, g.position, g.head, g.id)
 	})
 }
 
@@ -159,7 +160,7 @@ func (r *refresh) startComparing(ctx context.Context, was *generation, at int64)
 
 // compare compares the next pages of the site and of the publication, in order of
 // path, and deletes pages that the site does not have.
-func (r *refresh) compare(ctx context.Context, q querier, was *generation) error {
+func (r *refresh) compare(ctx context.Context, q Querier, was *generation) error {
 	g := *was
 	site, full, err := r.siteRows(q, g.position, `log = ? AND url > ? AND until > ? AND id <= ? AND kind < 3 ORDER BY url`, "INDEXED BY entry_url",
 		r.site.id, g.after, g.position, r.site.entryID(g.position))
@@ -171,7 +172,7 @@ func (r *refresh) compare(ctx context.Context, q querier, was *generation) error
 		bound = site[len(site)-1].url
 	}
 	own, err := column[string](q, `SELECT url FROM entry INDEXED BY entry_url
-		WHERE log = ? AND url > ? AND until = 1099511627775 AND kind < 3 ORDER BY url LIMIT ?`, r.id, g.after, refreshPages)
+		WHERE log = ? AND url > ? AND until = 17179869183 AND kind < 3 ORDER BY url LIMIT ?`, r.id, g.after, refreshPages)
 	if err != nil {
 		return err
 	}
@@ -204,7 +205,7 @@ func (r *refresh) compare(ctx context.Context, q querier, was *generation) error
 }
 
 // replay processes the next entries of the site's log.
-func (r *refresh) replay(ctx context.Context, q querier, was *generation) error {
+func (r *refresh) replay(ctx context.Context, q Querier, was *generation) error {
 	g := *was
 	rows, full, err := r.siteRows(q, r.target, "id > ? AND id <= ? AND until > ? ORDER BY id", "", r.site.entryID(g.position), r.site.entryID(r.target), r.target)
 	if err != nil {
@@ -224,10 +225,10 @@ func (r *refresh) replay(ctx context.Context, q querier, was *generation) error 
 
 // siteRows reads the entries of the site at a sequence number, with the frames of their
 // blocks. full reports whether more entries may follow.
-func (r *refresh) siteRows(q querier, at int64, where, index string, args ...any) (rows []row, full bool, err error) {
+func (r *refresh) siteRows(q Querier, at int64, where, index string, args ...any) (rows []row, full bool, err error) {
 	size := 0
-	err = q.rows(`SELECT id, kind, modified, body, url, meta, hint, (SELECT data FROM body WHERE id = entry.body) FROM entry `+index+`
-		WHERE `+where+` LIMIT ?`, append(args, refreshPages), func(scan scanner) error {
+	err = q.Rows(`SELECT id, kind, modified, body, url, meta, hint, (SELECT data FROM body WHERE id = entry.body) FROM entry `+index+`
+		WHERE `+where+` LIMIT ?`, append(args, refreshPages), func(scan Scanner) error {
 		var s row
 		if err := scan(&s.seq, &s.kind, &s.Modified, &s.body, &s.url, &s.Meta, &s.Hint, &s.Blocks); err != nil {
 			return err
@@ -240,7 +241,7 @@ func (r *refresh) siteRows(q querier, at int64, where, index string, args ...any
 		rows = append(rows, s)
 		if size += len(s.Meta) + len(s.Blocks); size > refreshBytes {
 			full = true
-			return errEnough
+			return ErrEnough
 		}
 		return nil
 	})
@@ -257,13 +258,21 @@ func (r *refresh) siteRows(q querier, at int64, where, index string, args ...any
 
 // take computes the publication's entries for rows of the site, and writes them in one
 // transaction.
-func (r *refresh) take(ctx context.Context, q querier, was, g *generation, rows []row) error {
+func (r *refresh) take(ctx context.Context, q Querier, was, g *generation, rows []row) error {
 	items := make([]item, 0, len(rows))
+	urls := make([]string, len(rows))
+	for i := range rows {
+		urls[i] = rows[i].url
+	}
+	olds, err := r.currents(q, urls)
+	if err != nil {
+		return err
+	}
 	for i := range rows {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		it, err := r.show(q, &rows[i], was.stage == comparing)
+		it, err := r.show(q, olds[rows[i].url], &rows[i], was.stage == comparing)
 		if err != nil {
 			return fmt.Errorf("%s: %w", rows[i].url, err)
 		}
@@ -276,7 +285,10 @@ func (r *refresh) take(ctx context.Context, q querier, was, g *generation, rows 
 	}
 	r.done += len(rows)
 	return r.write(ctx, *was, g, func(w *work) error {
-		if err := w.learnTags(items); err != nil {
+		if err := w.beginTags(&r.config, items); err != nil {
+			return err
+		}
+		if err := w.requireBodies(items); err != nil {
 			return err
 		}
 		for i := range items {
@@ -284,23 +296,39 @@ func (r *refresh) take(ctx context.Context, q querier, was, g *generation, rows 
 				return fmt.Errorf("%s: %w", items[i].new.url, err)
 			}
 		}
-		return nil
+		if err := w.flushEntries(); err != nil {
+			return err
+		}
+		return w.flushTags()
 	})
 }
 
-// show computes the new entry of one page, or nil if it is unchanged.
-func (r *refresh) show(q querier, site *row, comparing bool) (*item, error) {
-	old, err := r.current(q, site.url)
-	if err == nil && len(site.Blocks) > 0 {
-		site.Blocks, err = r.store.decode(q, site.Blocks)
+// requireBodies returns errStale if Compact has dropped a body that the entries need.
+func (w *work) requireBodies(items []item) error {
+	need := make(map[int64]bool)
+	for _, it := range items {
+		if it.out == record.Changed && it.new.body != 0 {
+			need[it.new.body] = true
+		}
 	}
-	if err != nil {
-		return nil, err
+	found, err := column[int64](w, "SELECT id FROM body WHERE id = ANY(?)", slices.Sorted(maps.Keys(need)))
+	if err == nil && len(found) < len(need) {
+		err = errStale
+	}
+	return err
+}
+
+// show computes the new entry of one page, or nil if it is unchanged.
+func (r *refresh) show(q Querier, old, site *row, comparing bool) (_ *item, err error) {
+	if len(site.Blocks) > 0 {
+		if site.Blocks, err = r.store.decode(q, site.Blocks); err != nil {
+			return nil, err
+		}
 	}
 	if old.Blocks = []byte("other"); old.body == site.body {
 		old.Blocks = site.Blocks
 	}
-	it := &item{old: old, new: row{url: site.url, body: site.body}}
+	it := &item{old: old, new: &row{url: site.url, body: site.body}}
 	var page *millrace.Page
 	it.new.Entry, page, it.out, err = record.Show(old.Entry, site.Entry, &r.config, r.names, site.url, r.store.now())
 	if err != nil {
@@ -322,15 +350,7 @@ func (r *refresh) show(q querier, site *row, comparing bool) (*item, error) {
 func (r *refresh) enter(w *work, g *generation, it *item) error {
 	seq, modified := max(it.old.seq, g.fork+1), it.old.Modified
 	if it.out == record.Changed {
-		if it.new.body != 0 {
-			var one int
-			if err := w.row("SELECT 1 FROM body WHERE id = ?", []any{it.new.body}, &one); absent(err) {
-				return errStale
-			} else if err != nil {
-				return err
-			}
-		}
-		if err := w.enter(it.new.url, it.old, &it.new); err != nil {
+		if err := w.enter(it.old, it.new); err != nil {
 			return err
 		}
 		seq, modified = it.new.seq, it.new.Modified
@@ -344,18 +364,16 @@ func (r *refresh) enter(w *work, g *generation, it *item) error {
 		return r.ripple(w, it.new.url, seq)
 	}
 	for _, t := range r.config.Taggers {
-		row := tagRow{seq: seq, modified: modified, value: it.tags[t.Protocol]}
+		row := &tagRow{protocol: t.Protocol, url: it.new.url, seq: seq, modified: modified, value: it.tags[t.Protocol]}
 		if row.value != "" {
 			var err error
 			if row.n, err = w.ordinal(t, it.new.url); err != nil {
 				return err
 			}
 		}
-		set := w.setTag
 		if it.old.seq == 0 { // Compact drops entries after tags
-			set = w.addTag
-		}
-		if err := set(t.Protocol, it.new.url, row); err != nil {
+			w.addTag(row)
+		} else if err := w.setTag(row); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package sqlite
+package sqlstore
 
 import (
 	"context"
@@ -32,7 +32,7 @@ var _ millrace.View = (*view)(nil)
 
 // view returns the view at a sequence number, which must not be below the floor. The cost
 // grows with the number of changes since then.
-func (l *log) view(q querier, seq int64) (*view, error) {
+func (l *log) view(q Querier, seq int64) (*view, error) {
 	st, err := l.state(q)
 	if err != nil {
 		return nil, err
@@ -42,11 +42,11 @@ func (l *log) view(q querier, seq int64) (*view, error) {
 }
 
 // describe returns the description of the site at a sequence number.
-func (l *log) describe(q querier, st logState, seq int64) (millrace.Site, error) {
+func (l *log) describe(q Querier, st logState, seq int64) (millrace.Site, error) {
 	info := millrace.Site{Base: l.names.Base, EndpointBase: l.docs, Epoch: l.epoch, Earlier: l.earlier, Seq: uint64(seq)}
 	counts := make(map[string]int)
-	add := func(sign int) func(scan scanner) error {
-		return func(scan scanner) error {
+	add := func(sign int) func(scan Scanner) error {
+		return func(scan Scanner) error {
 			var name string
 			var n int
 			err := scan(&name, &n)
@@ -57,21 +57,21 @@ func (l *log) describe(q querier, st logState, seq int64) (millrace.Site, error)
 	var at int64
 	var tags []byte
 	var tagged map[string]int
-	err := q.row("SELECT time, tags FROM moment WHERE log = ? AND seq <= ? ORDER BY seq DESC LIMIT 1", []any{l.id, seq}, &at, &tags)
+	err := q.Row("SELECT time, tags FROM moment WHERE log = ? AND seq <= ? ORDER BY seq DESC LIMIT 1", []any{l.id, seq}, &at, &tags)
 	if err == nil {
 		err = json.Unmarshal(tags, &tagged)
 	}
 	if err == nil || absent(err) {
-		err = q.rows("SELECT name, pages FROM section WHERE log = ?", []any{l.id}, add(1))
+		err = q.Rows("SELECT name, pages FROM section WHERE log = ?", []any{l.id}, add(1))
 	}
 	maps.DeleteFunc(tagged, func(proto string, _ int) bool { return !l.protocols[proto] })
 	if seq == st.seq {
 		at = st.time
 	} else if err == nil {
-		err = q.rows(`SELECT section, count(*) FROM entry WHERE id > ? AND id <= ? AND kind < 3 AND until > ? GROUP BY section`,
+		err = q.Rows(`SELECT section, count(*) FROM entry WHERE id > ? AND id <= ? AND kind < 3 AND until > ? GROUP BY section`,
 			[]any{l.entryID(seq), l.entryID(st.seq), st.seq}, add(-1))
 		if err == nil {
-			err = q.rows(`SELECT section, count(*) FROM entry WHERE log = ? AND until < 1099511627775 AND until > ? AND until <= ?
+			err = q.Rows(`SELECT section, count(*) FROM entry WHERE log = ? AND until < 17179869183 AND until > ? AND until <= ?
 				AND id <= ? AND kind < 3 GROUP BY section`, []any{l.id, seq, st.seq, l.entryID(seq)}, add(1))
 		}
 	}
@@ -84,7 +84,7 @@ func (l *log) describe(q querier, st logState, seq int64) (millrace.Site, error)
 	page, meta, err := l.home(q, seq)
 	var title []byte
 	if err == nil {
-		err = q.row("SELECT value FROM state JOIN site ON namespace = name WHERE site.id = ? AND key = ?", []any{l.site, store.TitleKey}, &title)
+		err = q.Row("SELECT value FROM state JOIN site ON namespace = name WHERE site.id = ? AND key = ?", []any{l.site, store.TitleKey}, &title)
 	}
 	if err == nil || absent(err) {
 		err = record.Describe(&info, counts, tagged, page, meta, title)
@@ -94,16 +94,16 @@ func (l *log) describe(q querier, st logState, seq int64) (millrace.Site, error)
 
 // home returns the home page at a sequence number: the page at "/", or the page to which a
 // source reports that "/" redirects. If there is no home page, path is "".
-func (l *log) home(q querier, seq int64) (path string, meta []byte, err error) {
+func (l *log) home(q Querier, seq int64) (path string, meta []byte, err error) {
 	path = "/"
 	for range record.MaxRedirects {
-		err = q.row(`SELECT meta FROM entry WHERE log = ? AND url = ? AND until > ? AND id <= ? AND kind < 3 ORDER BY until LIMIT 1`,
+		err = q.Row(`SELECT meta FROM entry WHERE log = ? AND url = ? AND until > ? AND id <= ? AND kind < 3 ORDER BY until LIMIT 1`,
 			[]any{l.id, path, seq, l.entryID(seq)}, &meta)
 		if !absent(err) {
 			return path, meta, err
 		}
-		err = q.row(`SELECT identity FROM memory WHERE source IN (SELECT id FROM source WHERE site = ?)
-			AND url IN (?, ?) AND identity IS NOT NULL AND mute = 1 LIMIT 1`,
+		err = q.Row(`SELECT identity FROM memory WHERE source IN (SELECT id FROM source WHERE site = ?)
+			AND url IN (?, ?) AND identity IS NOT NULL AND mute = TRUE LIMIT 1`,
 			[]any{l.site, path, l.names.Absolute(path)}, &path)
 		if absent(err) {
 			return "", nil, nil
@@ -124,7 +124,7 @@ func (v *view) Site() millrace.Site {
 // rowColumns has one argument: whether to read the frame of the blocks.
 const rowColumns = "(SELECT data FROM body WHERE body.id = entry.body AND ?), id, rank, modified, body, url, revision, meta"
 
-func (r *row) scan(scan scanner) error {
+func (r *row) scan(scan Scanner) error {
 	r.Present = true
 	err := scan(&r.Blocks, &r.seq, &r.rank, &r.Modified, &r.body, &r.url, &r.Revision, &r.Meta)
 	r.seq &= forever
@@ -136,7 +136,7 @@ func (r *row) scan(scan scanner) error {
 func (v *view) entry(ctx context.Context, path string, bodies bool) (r row, err error) {
 	q := "SELECT " + rowColumns + " FROM entry WHERE log = ? AND url = ? AND until > ? AND id <= ? AND kind < 3 ORDER BY until LIMIT 1"
 	err = r.scan(func(dest ...any) error {
-		return v.log.store.read.row(ctx, q, []any{bodies, v.log.id, path, v.seq, v.log.entryID(v.seq)}, dest...)
+		return v.log.store.db.Reader(ctx).Row(q, []any{bodies, v.log.id, path, v.seq, v.log.entryID(v.seq)}, dest...)
 	})
 	if absent(err) || err == nil && path == "" {
 		if err := v.checkCompacted(ctx); err != nil {
@@ -159,7 +159,7 @@ func (v *view) gone() error {
 // out whether a missing row was dropped.
 func (v *view) checkCompacted(ctx context.Context) error {
 	var floor int64
-	err := v.log.store.read.row(ctx, "SELECT floor FROM log WHERE id = ?", []any{v.log.id}, &floor)
+	err := v.log.store.db.Reader(ctx).Row("SELECT floor FROM log WHERE id = ?", []any{v.log.id}, &floor)
 	if absent(err) || err == nil && floor > v.seq {
 		err = v.gone()
 	}
@@ -172,7 +172,7 @@ func (v *view) page(ctx context.Context, r row, bodies bool) (_ *millrace.Page, 
 		if r.Blocks == nil {
 			return nil, v.gone()
 		}
-		if r.Blocks, err = v.log.store.decode(readQuerier{ctx, v.log.store.read}, r.Blocks); err != nil {
+		if r.Blocks, err = v.log.store.decode(v.log.store.db.Reader(ctx), r.Blocks); err != nil {
 			return nil, err
 		}
 	}
@@ -195,7 +195,7 @@ func (v *view) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, err
 		p, err = v.page(ctx, r, true)
 	}
 	if err != nil {
-		return nil, explain("page "+have.URL, err)
+		return nil, wrap("page "+have.URL, err)
 	}
 	return p, nil
 }
@@ -207,12 +207,12 @@ func (v *view) Tag(ctx context.Context, proto, url string) (millrace.Tag, error)
 	var stored []byte
 	err := errNoRow
 	if v.log.protocols[proto] {
-		err = v.log.store.read.row(ctx, `SELECT until, n, modified, named, value FROM tag
+		err = v.log.store.db.Reader(ctx).Row(`SELECT until, n, modified, named, value FROM tag
 			WHERE log = ? AND protocol = ? AND url = ? AND seq <= ? ORDER BY seq DESC LIMIT 1`,
 			[]any{v.log.id, proto, path, v.seq}, &t.until, &t.n, &t.modified, &t.named, &stored)
 	}
 	if err == nil {
-		t.value, err = v.log.store.decodeTag(readQuerier{ctx, v.log.store.read}, stored)
+		t.value, err = v.log.store.decodeTag(v.log.store.db.Reader(ctx), stored)
 	}
 	if absent(err) || err == nil && t.until <= v.seq {
 		if err = v.checkCompacted(ctx); err == nil {
@@ -223,39 +223,25 @@ func (v *view) Tag(ctx context.Context, proto, url string) (millrace.Tag, error)
 		}
 	}
 	if err != nil {
-		return millrace.Tag{}, explain("tag of "+url+" in "+proto, err)
+		return millrace.Tag{}, wrap("tag of "+url+" in "+proto, err)
 	}
 	return millrace.Tag{URL: v.log.names.Absolute(path), Value: t.value, N: t.n, Modified: record.Instant(t.modified)}, nil
 }
 
 // SeqAt implements [millrace.View].
 func (v *view) SeqAt(ctx context.Context, t time.Time) (uint64, error) {
-	seq, err := v.log.seqAt(readQuerier{ctx, v.log.store.read}, v.seq, t)
+	seq, err := v.log.seqAt(v.log.store.db.Reader(ctx), v.seq, t)
 	if err != nil {
-		return 0, explain("sequence number at "+t.Format(time.RFC3339), err)
+		return 0, wrap("sequence number at "+t.Format(time.RFC3339), err)
 	}
 	return uint64(seq), nil
 }
 
 // seqAt returns the last sequence number up to limit that was visible at a time.
-func (l *log) seqAt(q querier, limit int64, t time.Time) (seq int64, err error) {
-	err = q.row("SELECT seq FROM moment WHERE log = ? AND time <= ? AND seq <= ? ORDER BY time DESC LIMIT 1", []any{l.id, t.UnixMilli(), limit}, &seq)
+func (l *log) seqAt(q Querier, limit int64, t time.Time) (seq int64, err error) {
+	err = q.Row("SELECT seq FROM moment WHERE log = ? AND time <= ? AND seq <= ? ORDER BY time DESC LIMIT 1", []any{l.id, t.UnixMilli(), limit}, &seq)
 	if absent(err) {
 		return 0, nil
 	}
 	return seq, err
-}
-
-// readQuerier reads without a transaction.
-type readQuerier struct {
-	ctx context.Context
-	r   *reader
-}
-
-func (q readQuerier) row(query string, args []any, dest ...any) error {
-	return q.r.row(q.ctx, query, args, dest...)
-}
-
-func (q readQuerier) rows(query string, args []any, f func(scan scanner) error) error {
-	return q.r.rows(q.ctx, query, args, f)
 }

@@ -1,4 +1,4 @@
-package sqlite
+package sqlstore
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 func (v *view) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Page, error] {
 	return func(yield func(*millrace.Page, error) bool) {
 		if err := v.scan(ctx, s, yield); err != nil {
-			yield(nil, explain("scan "+v.log.what, err))
+			yield(nil, wrap("scan "+v.log.what, err))
 		}
 	}
 }
@@ -74,8 +74,8 @@ func (v *view) scan(ctx context.Context, s millrace.Scan, yield func(*millrace.P
 		args = append(args, v.seq, v.log.entryID(v.seq), s.Section, n)
 		rows := make([]row, 0, n)
 		size := 0
-		err := v.log.store.read.rows(ctx, query, args,
-			func(scan scanner) error {
+		err := v.log.store.db.Reader(ctx).Rows(query, args,
+			func(scan Scanner) error {
 				var r row
 				if err := r.scan(scan); err != nil {
 					return err
@@ -85,7 +85,7 @@ func (v *view) scan(ctx context.Context, s millrace.Scan, yield func(*millrace.P
 				}
 				rows = append(rows, r)
 				if size += len(r.Meta) + len(r.Blocks); size > chunkBytes {
-					return errEnough
+					return ErrEnough
 				}
 				return nil
 			})
@@ -121,9 +121,9 @@ func (v *view) Tags(ctx context.Context, proto, after string) iter.Seq2[millrace
 		last := v.log.names.Path(after)
 		for n := firstChunk; ; n = min(2*n, chunk) {
 			tags, stored := make([]millrace.Tag, 0, n), make([][]byte, 0, n)
-			err := v.log.store.read.rows(ctx, `SELECT url, n, modified, value FROM tag
+			err := v.log.store.db.Reader(ctx).Rows(`SELECT url, n, modified, value FROM tag
 				WHERE log = ? AND protocol = ? AND url > ? AND seq <= ? AND until > ? ORDER BY url LIMIT ?`,
-				[]any{v.log.id, proto, last, v.seq, v.seq, n}, func(scan scanner) error {
+				[]any{v.log.id, proto, last, v.seq, v.seq, n}, func(scan Scanner) error {
 					var t millrace.Tag
 					var modified int64
 					var value []byte
@@ -133,14 +133,14 @@ func (v *view) Tags(ctx context.Context, proto, after string) iter.Seq2[millrace
 					return err
 				})
 			if err != nil {
-				yield(millrace.Tag{}, explain("tags of protocol "+proto, err))
+				yield(millrace.Tag{}, wrap("tags of protocol "+proto, err))
 				return
 			}
 			for i, t := range tags {
 				last = t.URL
 				t.URL = v.log.names.Absolute(t.URL)
-				if t.Value, err = v.log.store.decodeTag(readQuerier{ctx, v.log.store.read}, stored[i]); err != nil {
-					yield(millrace.Tag{}, explain("tags of protocol "+proto, err))
+				if t.Value, err = v.log.store.decodeTag(v.log.store.db.Reader(ctx), stored[i]); err != nil {
+					yield(millrace.Tag{}, wrap("tags of protocol "+proto, err))
 					return
 				}
 				if !yield(t, nil) {
@@ -149,7 +149,7 @@ func (v *view) Tags(ctx context.Context, proto, after string) iter.Seq2[millrace
 			}
 			if len(tags) < n {
 				if err := v.checkCompacted(ctx); err != nil {
-					yield(millrace.Tag{}, explain("tags of protocol "+proto, err))
+					yield(millrace.Tag{}, wrap("tags of protocol "+proto, err))
 				}
 				return
 			}
@@ -172,7 +172,7 @@ func (v *view) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mil
 			more, err = v.since(ctx, since, yield)
 		}
 		if err != nil {
-			yield(millrace.Change{}, explain("changes of "+v.log.what, err))
+			yield(millrace.Change{}, wrap("changes of "+v.log.what, err))
 		} else if more {
 			yield(mark, nil)
 		}
@@ -180,7 +180,7 @@ func (v *view) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mil
 }
 
 const logColumns = `id, prev, kind, url, revision,
-	(SELECT time FROM moment WHERE moment.log = entry.log AND moment.seq >= (entry.id & 1099511627775) ORDER BY moment.seq LIMIT 1)`
+	(SELECT time FROM moment WHERE moment.log = entry.log AND moment.seq >= (entry.id & 17179869183) ORDER BY moment.seq LIMIT 1)`
 
 // logged is one entry of Changes.
 type logged struct {
@@ -243,7 +243,7 @@ func (v *view) since(ctx context.Context, c millrace.Cursor, yield func(millrace
 			return false, err
 		}
 		var horizon int64
-		if err := v.log.store.read.row(ctx, "SELECT horizon FROM log WHERE id = ?", []any{v.log.id}, &horizon); err != nil {
+		if err := v.log.store.db.Reader(ctx).Row("SELECT horizon FROM log WHERE id = ?", []any{v.log.id}, &horizon); err != nil {
 			return false, err
 		}
 		if since < horizon {
@@ -271,7 +271,7 @@ func (v *view) since(ctx context.Context, c millrace.Cursor, yield func(millrace
 // uses the first change of the page since then.
 func (v *view) unknownAt(ctx context.Context, l logged, since int64) (bool, error) {
 	for l.prev > since {
-		err := v.log.store.read.row(ctx, "SELECT prev, kind FROM entry WHERE id = ?", []any{v.log.entryID(l.prev)}, &l.prev, &l.kind)
+		err := v.log.store.db.Reader(ctx).Row("SELECT prev, kind FROM entry WHERE id = ?", []any{v.log.entryID(l.prev)}, &l.prev, &l.kind)
 		if err != nil {
 			return false, err
 		}
@@ -281,7 +281,7 @@ func (v *view) unknownAt(ctx context.Context, l logged, since int64) (bool, erro
 
 func (v *view) logRows(ctx context.Context, query string, args ...any) ([]logged, error) {
 	rows := make([]logged, 0, chunk)
-	err := v.log.store.read.rows(ctx, query, args, func(scan scanner) error {
+	err := v.log.store.db.Reader(ctx).Rows(query, args, func(scan Scanner) error {
 		var l logged
 		err := scan(&l.seq, &l.prev, &l.kind, &l.url, &l.revision, &l.time)
 		l.seq &= forever

@@ -1,4 +1,4 @@
-package sqlite
+package sqlstore
 
 import (
 	"context"
@@ -16,9 +16,9 @@ const compactRows = 500
 func (s *Site) Compact(ctx context.Context, keep, horizon time.Duration) error {
 	err := s.compact(ctx, keep, max(keep, horizon))
 	if err == nil {
-		err = s.store.shrink(ctx, s.lease)
+		err = s.store.shrink(ctx, s.lease, false)
 	}
-	return explain("compact "+s.what, err)
+	return wrap("compact "+s.what, err)
 }
 
 func (s *Site) compact(ctx context.Context, keep, horizon time.Duration) error {
@@ -30,8 +30,8 @@ func (s *Site) compact(ctx context.Context, keep, horizon time.Duration) error {
 		dropping bool
 	}
 	var parts []part
-	err := s.store.read.rows(ctx, `SELECT log.id, coalesce(stage = 4, 0) FROM log LEFT JOIN publication ON publication.id = log.id WHERE log.site = ?`,
-		[]any{s.id}, func(scan scanner) error {
+	err := s.store.db.Reader(ctx).Rows(`SELECT log.id, coalesce(stage = 4, FALSE) FROM log LEFT JOIN publication ON publication.id = log.id WHERE log.site = ?`,
+		[]any{s.id}, func(scan Scanner) error {
 			p := part{log: log{store: s.store, site: s.id}}
 			err := scan(&p.id, &p.dropping)
 			parts = append(parts, p)
@@ -67,8 +67,8 @@ func (s *Site) compact(ctx context.Context, keep, horizon time.Duration) error {
 // markDropped marks generations that were unused for a long time. The newest published
 // generation is kept until the publication is deleted.
 func (s *Site) markDropped(ctx context.Context) error {
-	return s.store.change(ctx, s.lease, func(t *tx, now time.Time) error {
-		return t.exec(`UPDATE publication SET stage = 4 WHERE site = ?1 AND (opened < ?2 OR forked = 1 AND opened < ?3 AND published <
+	return s.store.change(ctx, Lock{LockSite, s.id}, s.lease, func(t Tx, now time.Time) error {
+		return t.Exec(`UPDATE publication SET stage = 4 WHERE site = ?1 AND (opened < ?2 OR forked = TRUE AND opened < ?3 AND published <
 			(SELECT max(published) FROM publication AS other WHERE other.site = ?1 AND other.name = publication.name))`,
 			s.id, now.Add(-record.DropAfter).UnixMilli(), now.Add(-record.DropForkedAfter).UnixMilli())
 	})
@@ -76,14 +76,14 @@ func (s *Site) markDropped(ctx context.Context) error {
 
 // dropLog deletes the next rows of a generation, and finally the generation itself.
 func (w *work) dropLog() (more bool, err error) {
-	n, err := w.count(`DELETE FROM tag WHERE (log, protocol, url, seq) IN (SELECT log, protocol, url, seq FROM tag WHERE log = ? LIMIT ?)`, w.id, compactRows)
+	n, err := w.Count(`DELETE FROM tag WHERE (log, protocol, url, seq) IN (SELECT log, protocol, url, seq FROM tag WHERE log = ? LIMIT ?)`, w.id, compactRows)
 	if err != nil || n > 0 {
 		return true, err
 	}
 	rows, err := w.dead("log = ?", w.id)
 	for _, d := range rows {
 		if err == nil {
-			err = w.exec("DELETE FROM entry WHERE id = ?", d.id)
+			err = w.Exec("DELETE FROM entry WHERE id = ?", d.id)
 		}
 		if err == nil {
 			err = w.dropBody(d.url, d.body)
@@ -95,7 +95,7 @@ func (w *work) dropLog() (more bool, err error) {
 	for _, q := range []string{
 		"DELETE FROM section WHERE log = ?", "DELETE FROM tagged WHERE log = ?", "DELETE FROM moment WHERE log = ?", "DELETE FROM published WHERE log = ?", "DELETE FROM publication WHERE id = ?", "DELETE FROM log WHERE id = ?",
 	} {
-		if err := w.exec(q, w.id); err != nil {
+		if err := w.Exec(q, w.id); err != nil {
 			return false, err
 		}
 	}
@@ -111,7 +111,7 @@ func (w *work) bound(keep, horizon time.Duration) error {
 	}
 	// The head of a publication may be older than its newest entry.
 	var head int64
-	err = w.row("SELECT head FROM publication WHERE id = ?", []any{w.id}, &head)
+	err = w.Row("SELECT head FROM publication WHERE id = ?", []any{w.id}, &head)
 	if err == nil {
 		floor = max(0, min(floor, head))
 	} else if !absent(err) {
@@ -120,19 +120,19 @@ func (w *work) bound(keep, horizon time.Duration) error {
 	// A view published since then may be in use; the first of them was published
 	// before.
 	var first int64
-	err = w.row("SELECT coalesce(max(number), 0) FROM published WHERE log = ? AND time <= ?", []any{w.id, since.UnixMilli()}, &first)
+	err = w.Row("SELECT coalesce(max(number), 0) FROM published WHERE log = ? AND time <= ?", []any{w.id, since.UnixMilli()}, &first)
 	if err != nil {
 		return err
 	}
 	var oldest *int64
-	err = w.row("SELECT min(seq) FROM published WHERE log = ? AND number >= ?", []any{w.id, first}, &oldest)
+	err = w.Row("SELECT min(seq) FROM published WHERE log = ? AND number >= ?", []any{w.id, first}, &oldest)
 	if err != nil {
 		return err
 	}
 	if oldest != nil {
 		floor = min(floor, *oldest)
 	}
-	if err := w.exec("DELETE FROM published WHERE log = ? AND number < ?", w.id, first); err != nil {
+	if err := w.Exec("DELETE FROM published WHERE log = ? AND number < ?", w.id, first); err != nil {
 		return err
 	}
 	horizonSeq, err := w.seqAt(w, w.seq, w.now.Add(-horizon))
@@ -152,7 +152,7 @@ type deadEntry struct {
 
 // dead reads the next entries whose content can be dropped.
 func (w *work) dead(where string, args ...any) (rows []deadEntry, err error) {
-	err = w.rows("SELECT id, body, url FROM entry WHERE "+where+" LIMIT ?", append(args, compactRows), func(scan scanner) error {
+	err = w.Rows("SELECT id, body, url FROM entry WHERE "+where+" LIMIT ?", append(args, compactRows), func(scan Scanner) error {
 		var d deadEntry
 		err := scan(&d.id, &d.body, &d.url)
 		rows = append(rows, d)
@@ -163,12 +163,12 @@ func (w *work) dead(where string, args ...any) (rows []deadEntry, err error) {
 
 // strip drops the content of superseded entries. The log keeps their other columns.
 func (w *work) strip() (more bool, err error) {
-	rows, err := w.dead("log = ? AND until < 1099511627775 AND until <= ? AND meta IS NOT NULL", w.id, w.floor)
+	rows, err := w.dead("log = ? AND until < 17179869183 AND until <= ? AND meta IS NOT NULL", w.id, w.floor)
 	if err != nil {
 		return false, err
 	}
 	for _, d := range rows {
-		if err := w.exec("UPDATE entry SET meta = NULL, body = 0 WHERE id = ?", d.id); err != nil {
+		if err := w.Exec("UPDATE entry SET meta = NULL, body = 0 WHERE id = ?", d.id); err != nil {
 			return false, err
 		}
 		if err := w.dropBody(d.url, d.body); err != nil {
@@ -181,8 +181,8 @@ func (w *work) strip() (more bool, err error) {
 // dropTags drops ended tags. The last published tag of a page is kept as long as the log,
 // because it records that the page is gone.
 func (w *work) dropTags() (more bool, err error) {
-	n, err := w.count(`DELETE FROM tag WHERE (log, protocol, url, seq) IN
-		(SELECT log, protocol, url, seq FROM tag AS t WHERE log = ? AND until < 1099511627775 AND until <= ? AND (named = 0 OR until < ?
+	n, err := w.Count(`DELETE FROM tag WHERE (log, protocol, url, seq) IN
+		(SELECT log, protocol, url, seq FROM tag AS t WHERE log = ? AND until < 17179869183 AND until <= ? AND (named = FALSE OR until < ?
 			OR EXISTS (SELECT 1 FROM tag WHERE log = t.log AND protocol = t.protocol AND url = t.url AND seq > t.seq)) LIMIT ?)`,
 		w.id, w.floor, w.logState.horizon, compactRows)
 	return n == compactRows, err
@@ -190,8 +190,8 @@ func (w *work) dropTags() (more bool, err error) {
 
 // dropSuperseded drops superseded entries from before the horizon.
 func (w *work) dropSuperseded() (more bool, err error) {
-	n, err := w.count(`DELETE FROM entry WHERE id IN (SELECT id FROM entry
-		WHERE log = ? AND until < 1099511627775 AND until <= ? AND id < ? LIMIT ?)`,
+	n, err := w.Count(`DELETE FROM entry WHERE id IN (SELECT id FROM entry
+		WHERE log = ? AND until < 17179869183 AND until <= ? AND id < ? LIMIT ?)`,
 		w.id, w.floor, w.entryID(w.logState.horizon), compactRows)
 	return n == compactRows, err
 }
@@ -207,8 +207,8 @@ func (w *work) dropGone() (more bool, err error) {
 		}
 		before = min(before, seq)
 	}
-	n, err := w.count(`DELETE FROM entry WHERE id IN (SELECT id FROM entry INDEXED BY entry_gone
-		WHERE id > ? AND id < ? AND kind > 2 AND until = 1099511627775 LIMIT ?)`,
+	n, err := w.Count(`DELETE FROM entry WHERE id IN (SELECT id FROM entry INDEXED BY entry_gone
+		WHERE id > ? AND id < ? AND kind > 2 AND until = 17179869183 LIMIT ?)`,
 		w.entryID(0), w.entryID(before), compactRows)
 	return n == compactRows, err
 }
@@ -216,23 +216,14 @@ func (w *work) dropGone() (more bool, err error) {
 // dropMoments drops moments from before the horizon. Older entries then have the
 // time of the horizon.
 func (w *work) dropMoments() (more bool, err error) {
-	n, err := w.count("DELETE FROM moment WHERE log = ? AND seq IN (SELECT seq FROM moment WHERE log = ? AND seq < ? LIMIT ?)",
+	n, err := w.Count("DELETE FROM moment WHERE log = ? AND seq IN (SELECT seq FROM moment WHERE log = ? AND seq < ? LIMIT ?)",
 		w.id, w.id, w.logState.horizon, compactRows)
 	return n == compactRows, err
 }
 
-// shrink returns free pages to the file system, a few at a time.
-func (s *Store) shrink(ctx context.Context, l store.Lease) error {
-	for {
-		var free int
-		err := s.change(ctx, l, func(t *tx, _ time.Time) error {
-			if err := t.row("PRAGMA freelist_count", nil, &free); err != nil || free == 0 {
-				return err
-			}
-			return t.rows("PRAGMA incremental_vacuum(1000)", nil, func(scanner) error { return nil })
-		})
-		if err != nil || free <= 1000 {
-			return err
-		}
-	}
+// shrink returns free space to the system.
+func (s *Store) shrink(ctx context.Context, l store.Lease, rarely bool) error {
+	return s.db.Shrink(ctx, rarely, func(f func(t Tx) error) error {
+		return s.change(ctx, Lock{}, l, func(t Tx, _ time.Time) error { return f(t) })
+	})
 }

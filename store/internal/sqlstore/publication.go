@@ -1,4 +1,4 @@
-package sqlite
+package sqlstore
 
 import (
 	"context"
@@ -50,10 +50,10 @@ const generationColumns = "id, epoch, earlier, parent, fork, stage, after, posit
 
 // readGeneration reads the first row of a query. where is the part of the query after FROM
 // publication.
-func readGeneration(q querier, where string, args ...any) (*generation, error) {
+func readGeneration(q Querier, where string, args ...any) (*generation, error) {
 	g := new(generation)
 	var earlier []byte
-	err := q.row("SELECT "+generationColumns+" FROM publication "+where+" LIMIT 1", args,
+	err := q.Row("SELECT "+generationColumns+" FROM publication "+where+" LIMIT 1", args,
 		&g.id, &g.epoch, &earlier, &g.parent, &g.fork, &g.stage, &g.after, &g.position, &g.head, &g.opened)
 	if absent(err) {
 		return nil, nil
@@ -72,15 +72,15 @@ func (s *Site) Publication(ctx context.Context, c store.Config) (store.Publicati
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	var g *generation
-	err = s.store.writer.do(ctx, func(t *tx) error {
+	err = s.store.db.Write(ctx, Lock{LockSite, s.id}, func(t Tx) error {
 		now := s.store.now().UnixMilli()
 		if g, err = s.generation(t, c, now); err != nil {
 			return err
 		}
-		return t.exec("UPDATE publication SET opened = ? WHERE id = ?", now, g.id)
+		return t.Exec("UPDATE publication SET opened = ? WHERE id = ?", now, g.id)
 	})
 	if err != nil {
-		return nil, explain(what, err)
+		return nil, wrap(what, err)
 	}
 	p := &Publication{
 		log: &log{
@@ -96,7 +96,7 @@ func (s *Site) Publication(ctx context.Context, c store.Config) (store.Publicati
 }
 
 // generation finds the generation of a configuration, or creates it.
-func (s *Site) generation(t *tx, c store.Config, now int64) (*generation, error) {
+func (s *Site) generation(t Tx, c store.Config, now int64) (*generation, error) {
 	name, fingerprint := record.Generation(c)
 	last, err := readGeneration(t, "WHERE site = ? AND name = ? AND published > 0 AND stage < 4 ORDER BY published DESC", s.id, name)
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *Site) generation(t *tx, c store.Config, now int64) (*generation, error)
 			return nil, err
 		}
 		if !left {
-			if err := t.exec("UPDATE publication SET stage = ? WHERE id = ?", dropping, own.id); err != nil {
+			if err := t.Exec("UPDATE publication SET stage = ? WHERE id = ?", dropping, own.id); err != nil {
 				return nil, err
 			}
 			own = nil
@@ -121,7 +121,7 @@ func (s *Site) generation(t *tx, c store.Config, now int64) (*generation, error)
 	}
 	if own != nil {
 		var published uint64
-		err := t.row("SELECT seq FROM published WHERE log = ? ORDER BY number DESC LIMIT 1", []any{own.id}, &published)
+		err := t.Row("SELECT seq FROM published WHERE log = ? ORDER BY number DESC LIMIT 1", []any{own.id}, &published)
 		if err != nil && !absent(err) {
 			return nil, err
 		}
@@ -129,11 +129,11 @@ func (s *Site) generation(t *tx, c store.Config, now int64) (*generation, error)
 			return own, nil
 		}
 	}
-	g := &generation{stage: comparing, head: -1, opened: now}
+	g := &generation{stage: comparing, head: -1, opened: now, epoch: NewEpoch()}
 	if last != nil {
 		g.stage, g.parent = copying, last.id
 		var number int64
-		if err := t.row("SELECT seq, number FROM published WHERE log = ? ORDER BY number DESC LIMIT 1", []any{last.id}, &g.fork, &number); err != nil {
+		if err := t.Row("SELECT seq, number FROM published WHERE log = ? ORDER BY number DESC LIMIT 1", []any{last.id}, &g.fork, &number); err != nil {
 			return nil, err
 		}
 		g.earlier = append(slices.Clone(last.earlier), millrace.Epoch{Name: last.epoch, Last: uint64(g.fork)})
@@ -145,14 +145,13 @@ func (s *Site) generation(t *tx, c store.Config, now int64) (*generation, error)
 	if err != nil {
 		return nil, err
 	}
-	err = t.row(`INSERT INTO publication (id, site, name, fingerprint, epoch, earlier, parent, fork, stage, head, opened)
-		VALUES (?, ?, ?, ?, lower(hex(randomblob(16))), ?, ?, ?, ?, ?, ?) RETURNING epoch`,
-		[]any{g.id, s.id, name, fingerprint, earlier, g.parent, g.fork, g.stage, g.head, now}, &g.epoch)
+	err = t.Exec(`INSERT INTO publication (id, site, name, fingerprint, epoch, earlier, parent, fork, stage, head, opened)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, g.id, s.id, name, fingerprint, g.epoch, string(earlier), g.parent, g.fork, g.stage, g.head, now)
 	if err != nil || last == nil {
 		return g, err
 	}
-	return g, t.exec(`INSERT INTO published (log, number, own, seq, time, state, manifest)
-		SELECT ?, number, 0, seq, time, state, manifest FROM published WHERE log = ? ORDER BY number DESC LIMIT 1`, g.id, last.id)
+	return g, t.Exec(`INSERT INTO published (log, number, own, seq, time, state, manifest)
+		SELECT ?, number, FALSE, seq, time, state, manifest FROM published WHERE log = ? ORDER BY number DESC LIMIT 1`, g.id, last.id)
 }
 
 // Name implements [store.Publication].
@@ -164,16 +163,16 @@ const touchEvery = time.Hour
 // touch marks the generation as used.
 func (p *Publication) touch(ctx context.Context) error {
 	now, last := p.store.now().UnixMilli(), p.touched.Load()
-	if now-last < touchEvery.Milliseconds() || !p.touched.CompareAndSwap(last, now) || p.store.writer.db == nil {
+	if now-last < touchEvery.Milliseconds() || !p.touched.CompareAndSwap(last, now) || !p.store.db.Writable() {
 		return nil
 	}
-	return p.store.writer.do(ctx, func(t *tx) error {
-		return t.exec("UPDATE publication SET opened = max(opened, ?) WHERE id = ?", now, p.id)
+	return p.store.db.Write(ctx, Lock{}, func(t Tx) error {
+		return t.Exec("UPDATE publication SET opened = ? WHERE id = ? AND opened < ?", now, p.id, now)
 	})
 }
 
 // row reads the generation's row.
-func (p *Publication) row(q querier) (*generation, error) {
+func (p *Publication) generation(q Querier) (*generation, error) {
 	g, err := readGeneration(q, "WHERE id = ? AND stage < 4", p.id)
 	if err == nil && g == nil {
 		err = millrace.Coded("log-dropped", fmt.Errorf("%w: dropped after a long time without use; open it again", millrace.ErrConflict))
@@ -183,8 +182,8 @@ func (p *Publication) row(q querier) (*generation, error) {
 
 // Head implements [store.Publication].
 func (p *Publication) Head(ctx context.Context) (v millrace.View, err error) {
-	err = p.store.read.snapshot(ctx, func(q querier) error {
-		g, err := p.row(q)
+	err = p.store.db.Snapshot(ctx, func(q Querier) error {
+		g, err := p.generation(q)
 		if err == nil && g.head < 0 {
 			err = fmt.Errorf("%w: not refreshed yet", millrace.ErrNotFound)
 		}
@@ -194,7 +193,7 @@ func (p *Publication) Head(ctx context.Context) (v millrace.View, err error) {
 		return err
 	})
 	if err != nil {
-		return nil, explain("head of "+p.what, err)
+		return nil, wrap("head of "+p.what, err)
 	}
 	return v, nil
 }
@@ -207,10 +206,10 @@ func (p *Publication) Published(ctx context.Context) (millrace.View, store.Editi
 	var own bool
 	err := p.touch(ctx)
 	if err == nil {
-		_, err = p.row(readQuerier{ctx, p.store.read})
+		_, err = p.generation(p.store.db.Reader(ctx))
 	}
 	if err == nil {
-		err = p.store.read.row(ctx, "SELECT number, own, seq, state, manifest FROM published WHERE log = ? ORDER BY number DESC LIMIT 1",
+		err = p.store.db.Reader(ctx).Row("SELECT number, own, seq, state, manifest FROM published WHERE log = ? ORDER BY number DESC LIMIT 1",
 			[]any{p.id}, &e.Number, &own, &v.seq, &state, &e.Manifest)
 	}
 	switch {
@@ -220,7 +219,7 @@ func (p *Publication) Published(ctx context.Context) (millrace.View, store.Editi
 		err = json.Unmarshal(state, &v.info)
 	}
 	if err != nil {
-		return nil, e, explain("edition of "+p.what, err)
+		return nil, e, wrap("edition of "+p.what, err)
 	}
 	return v, e, nil
 }
@@ -229,7 +228,7 @@ func (p *Publication) Published(ctx context.Context) (millrace.View, store.Editi
 func (p *Publication) Publish(ctx context.Context, l store.Lease, old, seq uint64, manifest []byte) (store.Edition, error) {
 	e := store.Edition{Number: old + 1, Manifest: manifest}
 	err := p.change(ctx, l, func(w *work) error {
-		g, err := p.row(w)
+		g, err := p.generation(w)
 		if err != nil {
 			return err
 		}
@@ -241,7 +240,7 @@ func (p *Publication) Publish(ctx context.Context, l store.Lease, old, seq uint6
 			return fmt.Errorf("%w: the view was compacted", millrace.ErrConflict)
 		}
 		var number uint64
-		err = w.row("SELECT number FROM published WHERE log = ? ORDER BY number DESC LIMIT 1", []any{w.id}, &number)
+		err = w.Row("SELECT number FROM published WHERE log = ? ORDER BY number DESC LIMIT 1", []any{w.id}, &number)
 		if err != nil && !absent(err) {
 			return err
 		}
@@ -257,26 +256,26 @@ func (p *Publication) Publish(ctx context.Context, l store.Lease, old, seq uint6
 			return err
 		}
 		// The edition includes tags that ended during its build.
-		err = w.exec("UPDATE tag SET named = 1 WHERE log = ? AND until < 1099511627775 AND until > ? AND seq <= ? AND named = 0", w.id, to, to)
+		err = w.Exec("UPDATE tag SET named = TRUE WHERE log = ? AND until < 17179869183 AND until > ? AND seq <= ? AND named = FALSE", w.id, to, to)
 		if err != nil {
 			return err
 		}
 		// Compact needs the older editions, but not their manifests.
-		if err := w.exec("UPDATE published SET state = NULL, manifest = NULL WHERE log = ? AND number = ?", w.id, number); err != nil {
+		if err := w.Exec("UPDATE published SET state = NULL, manifest = NULL WHERE log = ? AND number = ?", w.id, number); err != nil {
 			return err
 		}
 		var id int64
-		err = w.row("INSERT INTO published (log, number, own, seq, time, state, manifest) VALUES (?, ?, 1, ?, ?, ?, ?) RETURNING id",
+		err = w.Row("INSERT INTO published (log, number, own, seq, time, state, manifest) VALUES (?, ?, TRUE, ?, ?, ?, ?) RETURNING id",
 			[]any{w.id, e.Number, to, w.now.UnixMilli(), state, manifest}, &id)
 		if err != nil {
 			return err
 		}
-		return w.exec("UPDATE publication SET published = ? WHERE id = ?", id, w.id)
+		return w.Exec("UPDATE publication SET published = ? WHERE id = ?", id, w.id)
 	})
 	if err != nil {
-		return store.Edition{}, explain("publish sequence number "+strconv.FormatUint(seq, 10)+" of "+p.what, err)
+		return store.Edition{}, wrap("publish sequence number "+strconv.FormatUint(seq, 10)+" of "+p.what, err)
 	}
-	p.store.writer.idle.Reset(restAfter)
+	p.store.db.Rest()
 	return e, nil
 }
 
@@ -285,12 +284,12 @@ func (s *Store) Manifests(ctx context.Context) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for id := int64(0); ; {
 			var manifest []byte
-			err := s.read.row(ctx, "SELECT id, manifest FROM published WHERE id > ? AND manifest IS NOT NULL ORDER BY id LIMIT 1", []any{id}, &id, &manifest)
+			err := s.db.Reader(ctx).Row("SELECT id, manifest FROM published WHERE id > ? AND manifest IS NOT NULL ORDER BY id LIMIT 1", []any{id}, &id, &manifest)
 			if absent(err) {
 				return
 			}
 			if err != nil {
-				yield(nil, explain("list the editions of store "+s.path, err))
+				yield(nil, wrap("list the editions of store "+s.name, err))
 				return
 			}
 			if !yield(manifest, nil) {

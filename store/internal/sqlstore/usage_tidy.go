@@ -1,4 +1,4 @@
-package sqlite
+package sqlstore
 
 import (
 	"context"
@@ -20,24 +20,26 @@ const (
 
 // Tidy implements [store.Usage].
 func (s *Store) Tidy(ctx context.Context, l store.Lease, site string, events, hours time.Time) error {
-	return explain("tidy events of "+site, tidying{s, l}.tidy(ctx, site, millis(events, minTime), millis(hours, minTime)))
+	return wrap("tidy events of "+site, tidying{Store: s, lease: l}.tidy(ctx, site, millis(events, minTime), millis(hours, minTime)))
 }
 
 // tidying is one call of Tidy.
 type tidying struct {
 	*Store
 	lease store.Lease
+	site  int64
 }
 
-func (s tidying) do(ctx context.Context, f func(t *tx) error) error {
-	return s.change(ctx, s.lease, func(t *tx, _ time.Time) error { return f(t) })
+func (s tidying) do(ctx context.Context, f func(t Tx) error) error {
+	return s.change(ctx, Lock{LockUsage, s.site}, s.lease, func(t Tx, _ time.Time) error { return f(t) })
 }
 
 func (s tidying) tidy(ctx context.Context, site string, events, hours int64) error {
-	id, _, err := usageSite(readQuerier{ctx, s.read}, site)
+	id, _, err := usageSite(s.db.Reader(ctx), site)
 	if err != nil {
 		return err
 	}
+	s.site = id
 	now := s.now()
 	today := floorDiv(now.UnixMilli(), dayMillis)
 	for _, step := range []func() error{
@@ -45,7 +47,7 @@ func (s tidying) tidy(ctx context.Context, site string, events, hours int64) err
 		func() error { return s.dropHours(ctx, id, hours, now.Add(slack).UnixMilli()) },
 		func() error { return s.cutTops(ctx, id, today) },
 		func() error { return s.dropTexts(ctx, id, min(floorDiv(events, dayMillis), today)) },
-		func() error { return s.shrinkIfWorth(ctx) },
+		func() error { return s.shrink(ctx, s.lease, true) },
 	} {
 		if err := step(); err != nil {
 			return err
@@ -57,13 +59,13 @@ func (s tidying) tidy(ctx context.Context, site string, events, hours int64) err
 // dropEvents deletes events before a time, in Unix ms. It deletes an event after future
 // together with the next event that is not after future.
 func (s tidying) dropEvents(ctx context.Context, site, before, future int64) error {
-	r := readQuerier{ctx, s.read}
+	r := s.db.Reader(ctx)
 	low, high, err := numbers(r, site, minTime, before)
 	if err != nil {
 		return err
 	}
 	var one int
-	err = r.row("SELECT 1 FROM usage_hour WHERE site = ? AND hour >= ? LIMIT 1", []any{site, floorDiv(future, hourMillis)}, &one)
+	err = r.Row("SELECT 1 FROM usage_hour WHERE site = ? AND hour >= ? LIMIT 1", []any{site, floorDiv(future, hourMillis)}, &one)
 	if err == nil {
 		low, high, err = numbers(r, site, minTime, maxTime)
 	}
@@ -74,8 +76,8 @@ func (s tidying) dropEvents(ctx context.Context, site, before, future int64) err
 	for low <= high {
 		var runs [][2]int64 // IDs to delete
 		rows := 0
-		err := r.rows("SELECT id, time FROM usage_event WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?", []any{site<<logBits | low, site<<logBits | high, tidyRows},
-			func(scan scanner) error {
+		err := r.Rows("SELECT id, time FROM usage_event WHERE id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?", []any{site<<logBits | low, site<<logBits | high, tidyRows},
+			func(scan Scanner) error {
 				var id, ms int64
 				err := scan(&id, &ms)
 				rows++
@@ -93,9 +95,9 @@ func (s tidying) dropEvents(ctx context.Context, site, before, future int64) err
 				return err
 			})
 		if err == nil && len(runs) > 0 {
-			err = s.do(ctx, func(t *tx) error {
+			err = s.do(ctx, func(t Tx) error {
 				for _, run := range runs {
-					if err := t.exec("DELETE FROM usage_event WHERE id BETWEEN ? AND ?", run[0], run[1]); err != nil {
+					if err := t.Exec("DELETE FROM usage_event WHERE id BETWEEN ? AND ?", run[0], run[1]); err != nil {
 						return err
 					}
 				}
@@ -109,8 +111,8 @@ func (s tidying) dropEvents(ctx context.Context, site, before, future int64) err
 			break
 		}
 	}
-	return s.do(ctx, func(t *tx) error {
-		return t.exec("DELETE FROM usage_hour WHERE site = ?1 AND last < coalesce((SELECT min(id) FROM usage_event WHERE id BETWEEN ?2 AND ?3), ?3) & ?4",
+	return s.do(ctx, func(t Tx) error {
+		return t.Exec("DELETE FROM usage_hour WHERE site = ?1 AND last < coalesce((SELECT min(id) FROM usage_event WHERE id BETWEEN ?2 AND ?3), ?3) & ?4",
 			site, site<<logBits, site<<logBits|forever, int64(forever))
 	})
 }
@@ -118,14 +120,14 @@ func (s tidying) dropEvents(ctx context.Context, site, before, future int64) err
 // dropHours deletes the hourly sums of days that end before a time, in Unix ms, and of days
 // after future.
 func (s tidying) dropHours(ctx context.Context, site, before, future int64) error {
-	days, err := column[int64](readQuerier{ctx, s.read}, "SELECT day FROM usage_day WHERE site = ? AND hours = 1 AND (day < ? OR day > ?)",
+	days, err := column[int64](s.db.Reader(ctx), "SELECT day FROM usage_day WHERE site = ? AND hours = 1 AND (day < ? OR day > ?)",
 		site, floorDiv(before, dayMillis), floorDiv(future, dayMillis))
 	for _, day := range days {
-		err := s.do(ctx, func(t *tx) error {
-			if err := t.exec("UPDATE usage_day SET hours = 0 WHERE site = ? AND day = ?", site, day); err != nil {
+		err := s.do(ctx, func(t Tx) error {
+			if err := t.Exec("UPDATE usage_day SET hours = 0 WHERE site = ? AND day = ?", site, day); err != nil {
 				return err
 			}
-			return t.exec("DELETE FROM usage_sum WHERE site = ? AND per = 1 AND start >= ? AND start < ?", site, day*dayHours, (day+1)*dayHours)
+			return t.Exec("DELETE FROM usage_sum WHERE site = ? AND per = 1 AND start >= ? AND start < ?", site, day*dayHours, (day+1)*dayHours)
 		})
 		if err != nil {
 			return err
@@ -145,7 +147,7 @@ const (
 // cutTops keeps the most requested items of each day. After that, the texts of past days are
 // kept permanently.
 func (s tidying) cutTops(ctx context.Context, site, today int64) error {
-	days, err := column[int64](readQuerier{ctx, s.read}, "SELECT day FROM usage_day WHERE site = ? AND cut = 0", site)
+	days, err := column[int64](s.db.Reader(ctx), "SELECT day FROM usage_day WHERE site = ? AND cut = 0", site)
 	if err != nil {
 		return err
 	}
@@ -155,13 +157,13 @@ func (s tidying) cutTops(ctx context.Context, site, today int64) error {
 			most, after = maxTops, []string{keepTexts, keepDays, markCut}
 		}
 		for topic := 1; topic < len(topics); topic++ {
-			if err := s.do(ctx, func(t *tx) error { return t.exec(cutTop, site, topic, day, most) }); err != nil {
+			if err := s.do(ctx, func(t Tx) error { return t.Exec(cutTop, site, topic, day, most) }); err != nil {
 				return err
 			}
 		}
-		err := s.do(ctx, func(t *tx) error {
+		err := s.do(ctx, func(t Tx) error {
 			for _, q := range after {
-				if err := t.exec(q, site, day); err != nil {
+				if err := t.Exec(q, site, day); err != nil {
 					return err
 				}
 			}
@@ -177,27 +179,16 @@ func (s tidying) cutTops(ctx context.Context, site, today int64) error {
 // dropTexts deletes texts whose events were deleted.
 func (s tidying) dropTexts(ctx context.Context, site, day int64) error {
 	for n := int64(tidyRows); n == tidyRows; {
-		err := s.do(ctx, func(t *tx) (err error) {
-			n, err = t.count("DELETE FROM usage_text WHERE id IN (SELECT id FROM usage_text WHERE site = ? AND used < ? LIMIT ?)", site, day, tidyRows)
+		err := s.do(ctx, func(t Tx) (err error) {
+			n, err = t.Count("DELETE FROM usage_text WHERE id IN (SELECT id FROM usage_text WHERE site = ? AND used < ? LIMIT ?)", site, day, tidyRows)
 			if err != nil || n == 0 {
 				return err
 			}
-			return t.exec("UPDATE usage SET dropped = dropped + 1 WHERE site = ?", site)
+			return t.Exec("UPDATE usage SET dropped = dropped + 1 WHERE site = ?", site)
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// shrinkIfWorth returns free pages to the file system if they are a quarter of the
-// file, and more than a minimum.
-func (s tidying) shrinkIfWorth(ctx context.Context) error {
-	var free, pages int
-	err := s.read.row(ctx, "SELECT freelist_count, page_count FROM pragma_freelist_count, pragma_page_count", nil, &free, &pages)
-	if err != nil || free < 4096 || free < pages/4 {
-		return err
-	}
-	return s.shrink(ctx, s.lease)
 }

@@ -1,0 +1,166 @@
+package sqlstore
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/millrace/millrace/internal/zdict"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/internal/record"
+)
+
+// DB is the database of an engine. All methods are safe for concurrent use. Errors of the
+// database say what to do.
+//
+// Statements are written for SQLite and PostgreSQL. An engine translates the rest: the
+// parameters "?" and "?1", the hints "INDEXED BY", and the condition "= ANY(?)" with a list as
+// the last argument.
+type DB interface {
+	// Reader returns a Querier that runs each statement in a transaction of its own.
+	Reader(ctx context.Context) Querier
+	// Snapshot runs f with consistent reads.
+	Snapshot(ctx context.Context, f func(q Querier) error) error
+	// Write runs f in an atomic and durable transaction that holds a lock. If the store is
+	// read-only, it returns ErrForbidden.
+	Write(ctx context.Context, l Lock, f func(t Tx) error) error
+	// Writable reports whether Write can succeed.
+	Writable() bool
+	// Reserve is added to a query whose rows must not change before the transaction ends.
+	Reserve() string
+	// Shrink returns free space to the system, in transactions run by change. If rarely is
+	// set, Shrink does so only if it is worth the work.
+	Shrink(ctx context.Context, rarely bool, change func(f func(t Tx) error) error) error
+	// Rest is called after each publication: more writes may follow within seconds.
+	Rest()
+	// Close closes the database. Everything opened from it then returns errors.
+	Close() error
+}
+
+// Lock names a row that one transaction at a time holds. The zero Lock locks nothing.
+type Lock struct {
+	Table string // LockSites, LockSite or LockUsage
+	ID    int64
+}
+
+// Tables of locks.
+const (
+	LockSites = "store" // all sites
+	LockSite  = "site"  // the logs of a site
+	LockUsage = "usage" // the events of a site
+)
+
+// Scanner copies the columns of one row to dest.
+type Scanner func(dest ...any) error
+
+// Querier reads rows.
+type Querier interface {
+	// Row reads one row. If no row is found, it returns [sql.ErrNoRows].
+	Row(query string, args []any, dest ...any) error
+	// Rows reads rows. f must not use the Querier, because the rows are open. If f returns
+	// ErrEnough, Rows stops and returns nil.
+	Rows(query string, args []any, f func(scan Scanner) error) error
+}
+
+// Tx is a write transaction.
+type Tx interface {
+	Querier
+	// Exec runs a statement. It may run it later, in order, and return its error then.
+	Exec(query string, args ...any) error
+	// Count runs a statement and returns the number of affected rows.
+	Count(query string, args ...any) (int64, error)
+	// Insert inserts rows of width columns each. into names the table and its columns.
+	// conflict is the clause ON CONFLICT, or "".
+	Insert(into, conflict string, width int, args []any) error
+	// IDs returns n unused IDs of a table.
+	IDs(table string, n int) ([]int64, error)
+}
+
+// ErrEnough stops the reading of rows early.
+var ErrEnough = errors.New("enough rows")
+
+// Store implements [store.Store] with a DB.
+type Store struct {
+	db     DB
+	name   string // for errors
+	epoch  string
+	log    *slog.Logger
+	now    func() time.Time
+	bodies zdict.Coder
+	tags   zdict.Coder
+	texts  atomic.Pointer[usageTexts] // nil = absent, or in use by a Record
+}
+
+var _ store.Store = (*Store)(nil)
+
+// New returns the store in a database that has the tables. name is its name in errors.
+func New(db DB, name, epoch string, o store.Options) *Store {
+	return &Store{db: db, name: name, epoch: epoch, log: o.Logger, now: o.Now, bodies: zdict.Coder{Series: "body"}, tags: zdict.Coder{Series: "tag"}}
+}
+
+// Close implements [store.Store].
+func (s *Store) Close() error { return wrap("close store "+s.name, s.db.Close()) }
+
+// logBits is the number of bits by which the id of an entry or an event shifts the number of
+// its log or site. So an id is the key (log, seq), and the rows of a log are one range of the
+// table.
+const logBits = 34
+
+// forever is the value of until in a current entry or tag. Statements contain it as a literal,
+// because a partial index requires one.
+const forever = 1<<logBits - 1
+
+// NewEpoch returns a random epoch.
+func NewEpoch() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // Read never fails.
+	return hex.EncodeToString(b[:])
+}
+
+// change runs f in a transaction. If the lease has expired or has another holder, it returns
+// ErrConflict. The zero Lease is not checked.
+func (s *Store) change(ctx context.Context, lock Lock, l store.Lease, f func(t Tx, now time.Time) error) error {
+	return s.db.Write(ctx, lock, func(t Tx) error {
+		now := s.now().UTC()
+		if l != (store.Lease{}) {
+			var value []byte
+			if err := t.Row(stateValue+s.db.Reserve(), []any{record.LeaseNamespace, l.Name}, &value); err != nil && !absent(err) {
+				return err
+			}
+			if err := record.CheckLease(l, value, now); err != nil {
+				return err
+			}
+		}
+		return f(t, now)
+	})
+}
+
+// wrap adds the operation to an error.
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+var errNoRow = sql.ErrNoRows
+
+// absent reports whether err means that no row was found.
+func absent(err error) bool { return errors.Is(err, errNoRow) }
+
+// column reads rows of one column.
+func column[T any](q Querier, query string, args ...any) (values []T, err error) {
+	err = q.Rows(query, args, func(scan Scanner) error {
+		var v T
+		err := scan(&v)
+		values = append(values, v)
+		return err
+	})
+	return values, err
+}
