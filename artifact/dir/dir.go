@@ -23,7 +23,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -31,6 +30,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/artifact"
+	"github.com/millrace/millrace/internal/replace"
 )
 
 const (
@@ -68,7 +68,7 @@ func Open(folder string) (*Store, error) {
 func open(folder string) (*Store, error) {
 	err := os.Mkdir(folder, 0o700)
 	if err == nil {
-		err = syncFolder(os.Open(filepath.Dir(folder)))
+		err = replace.SyncFolder(os.Open(filepath.Dir(folder)))
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
@@ -124,23 +124,11 @@ func (s *Store) makeFolder(folder string) error {
 	if err := s.root.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := syncFolder(s.root.Open(path.Dir(folder))); err != nil {
+	if err := replace.SyncFolder(s.root.Open(path.Dir(folder))); err != nil {
 		return err
 	}
 	s.folders.Store(folder, true)
 	return nil
-}
-
-// syncFolder makes the entries of an open folder durable and closes it.
-func syncFolder(f *os.File, err error) error {
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if runtime.GOOS == "windows" { // it syncs no folders
-		return nil
-	}
-	return f.Sync()
 }
 
 // Put implements [artifact.Store].
@@ -162,7 +150,7 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader) error {
 		}
 	}
 	if err == nil {
-		err = syncFolder(s.root.Open(folder))
+		err = replace.SyncFolder(s.root.Open(folder))
 	}
 	return explain(what, err)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/millrace/millrace/internal/replace"
 	"github.com/millrace/millrace/internal/setup"
 )
 
@@ -85,5 +86,5 @@ func writeConfig(r *setup.Report) error {
 		return err
 	}
 	// The file contains the hash of a password, and may get secrets.
-	return writeNew(r.File, []byte(text))
+	return replace.New(r.File, []byte(text), 0o600)
 }

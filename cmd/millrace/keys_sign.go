@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/millrace/millrace/internal/replace"
 	"github.com/millrace/millrace/internal/webauth"
 )
 
@@ -32,7 +33,7 @@ func (c *keysSignCommand) Run(_ context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	if err := writeNew(c.File, text); errors.Is(err, fs.ErrExist) {
+	if err := replace.New(c.File, text, 0o600); errors.Is(err, fs.ErrExist) {
 		return usageError(c.File + ": the file exists, and a lost key cannot be restored; name another file")
 	} else if err != nil {
 		return err

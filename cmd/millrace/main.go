@@ -340,21 +340,6 @@ func oneOrAll[T any](list []T) any {
 	return list
 }
 
-// writeNew writes a file with secrets. The file must not exist.
-func writeNew(file string, data []byte) error {
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	if _, err = f.Write(data); err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(file))
-	}
-	return nil
-}
-
 // helpCommand is handled before the command line is parsed. It exists only for the list of
 // commands.
 type helpCommand struct {

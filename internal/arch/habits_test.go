@@ -26,8 +26,14 @@ var banned = []struct {
 	{
 		"os",
 		[]string{"Getenv", "LookupEnv", "Environ", "ExpandEnv", "Setenv"},
-		func(p string) bool { return strings.HasPrefix(p, "cmd/") || p == kit },
+		func(p string) bool { return strings.HasPrefix(p, "cmd/") || strings.HasPrefix(p, kit) },
 		"reads the environment, which only the command may do",
+	},
+	{
+		"os",
+		[]string{"Rename"},
+		func(p string) bool { return p == "internal/replace" },
+		"may lose the file in a power cut; internal/replace syncs",
 	},
 	{
 		"time",

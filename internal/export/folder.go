@@ -18,6 +18,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/replace"
 )
 
 // mostLeft is the maximum length of Counts.Left.
@@ -28,6 +29,7 @@ type output struct {
 	root       *os.Root
 	lock       *flock.Flock
 	journal    *os.File
+	batch      *replace.Batch
 	journalBuf *bufio.Writer // buffer of the journal
 
 	owned map[key]bool // folded names of files of earlier exports
@@ -70,6 +72,9 @@ func openFolder(dir string) (_ *output, err error) {
 		return nil, err
 	} else if err == nil && !locked {
 		return nil, fmt.Errorf("%w: another export is writing to it", millrace.ErrConflict)
+	}
+	if o.batch, err = replace.NewBatch(o.root, tempName); err != nil {
+		return nil, err
 	}
 	if err := o.recover(); err != nil {
 		return nil, err
@@ -140,17 +145,24 @@ func (o *output) write(name, pageURL string, b []byte) error {
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// Record the file in the journal before it exists.
+	f, temp, err := o.batch.Create()
+	if err != nil {
+		return err
+	}
+	full := o.batch.Add(temp, name, int64(len(b)))
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Close()); err != nil || !full {
+		return err
+	}
+	return o.place()
+}
+
+// place renames the new files. The journal has their names before.
+func (o *output) place() error {
 	if err := o.journalBuf.Flush(); err != nil {
 		return err
 	}
-	if err := o.root.WriteFile(tempName, b, 0o666); err != nil {
-		return err
-	}
-	if err := o.root.MkdirAll(path.Dir(name), 0o777); err != nil {
-		return err
-	}
-	return o.root.Rename(tempName, name)
+	return o.batch.Place(journalName)
 }
 
 // same reports whether a file has these bytes.
@@ -171,6 +183,9 @@ func (o *output) same(name string, b []byte) (bool, error) {
 // finish removes files of earlier exports, except those of sites for which keep returns true.
 // Then it makes the journal the manifest.
 func (o *output) finish(keep func(site string) bool) error {
+	if err := o.place(); err != nil {
+		return err
+	}
 	m, err := o.root.Open(manifestName)
 	if err != nil {
 		return err
@@ -200,11 +215,10 @@ func (o *output) finish(keep func(site string) bool) error {
 	if err := o.journalBuf.Flush(); err != nil {
 		return err
 	}
-	err = errors.Join(o.journal.Sync(), o.journal.Close(), m.Close())
-	if err == nil {
-		err = o.root.Rename(journalName, manifestName)
+	if err := errors.Join(o.journal.Close(), m.Close()); err != nil {
+		return err
 	}
-	return err
+	return o.batch.Commit(journalName, manifestName)
 }
 
 // sweep removes a file of an earlier export, unless it is in this export or was
@@ -228,6 +242,7 @@ func (o *output) sweep(r record, changed map[string]bool) error {
 	if err := o.root.Remove(r.File); err != nil {
 		return err
 	}
+	o.batch.Changed(r.File)
 	delete(changed, r.File)
 	o.removed++
 	// Remove empty folders.
@@ -257,9 +272,9 @@ func (o *output) close() error {
 		if err := o.journal.Close(); !errors.Is(err, os.ErrClosed) {
 			errs = append(errs, err)
 		}
-		if err := o.root.Remove(tempName); !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
+	}
+	if o.batch != nil {
+		errs = append(errs, o.batch.Discard())
 	}
 	if o.lock != nil {
 		errs = append(errs, o.lock.Close())

@@ -18,7 +18,7 @@ const (
 	manifestName = hidden + "/export.jsonl"   // files of the last export
 	journalName  = hidden + "/export.journal" // files of this export so far
 	lockName     = hidden + "/export.lock"
-	tempName     = hidden + "/export.new"
+	tempName     = hidden + "/export.new-" // with a number: a file without its final name
 )
 
 // format is the version of the manifest.
@@ -68,6 +68,7 @@ func (o *output) recover() error {
 	}
 	_, err = records(j, func(r record) error {
 		own(r)
+		o.batch.Changed(r.File)
 		return appendRecordTo(w, r)
 	})
 	if err == nil {
@@ -82,8 +83,8 @@ func (o *output) recover() error {
 	return o.root.Remove(journalName)
 }
 
-// records calls f with each file of a manifest. It returns the length of the complete lines: a
-// killed export may leave a partial one.
+// records calls f with each file of a manifest, up to a line that is damaged: an export compares
+// the bytes of every file anyway. It returns the length of the lines before.
 func records(r io.Reader, f func(record) error) (complete int64, err error) {
 	in := bufio.NewReader(r)
 	for n := 1; ; n++ {
@@ -93,11 +94,12 @@ func records(r io.Reader, f func(record) error) (complete int64, err error) {
 		} else if err != nil {
 			return complete, err
 		}
-		complete += int64(len(line))
 		var e record
-		switch err := json.Unmarshal(line, &e); {
-		case err != nil:
-			return complete, fmt.Errorf("%w: line %d: %w", millrace.ErrInvalid, n, err)
+		if json.Unmarshal(line, &e) != nil {
+			return complete, nil //nolint:nilerr // see above
+		}
+		complete += int64(len(line))
+		switch {
 		case n == 1 && e.Format != format:
 			return complete, fmt.Errorf("%w: the manifest comes from another version of millrace", millrace.ErrConflict)
 		case e.File == "":

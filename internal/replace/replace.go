@@ -1,7 +1,10 @@
-// Package replace writes files atomically: on a failure, the old file stays.
+// Package replace writes files atomically and durably: after a failure or a power cut, a
+// file is the old or the new one. A file is synced before it is renamed, and its folder
+// after that. A [Batch] does so for many files with few syncs.
 package replace
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -72,7 +75,27 @@ func Files(names []string, write func([]*os.File) error) (err error) {
 			return err
 		}
 	}
+	for _, name := range names {
+		if err := SyncFolder(os.Open(filepath.Dir(name))); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// New writes a new file with the given permissions. If the file exists, it returns
+// fs.ErrExist.
+func New(name string, data []byte, mode fs.FileMode) error {
+	if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+		return cmp.Or(err, error(&fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}))
+	}
+	return Files([]string{name}, func(f []*os.File) error {
+		if err := f[0].Chmod(mode); err != nil {
+			return err
+		}
+		_, err := f[0].Write(data)
+		return err
+	})
 }
 
 func stream(name string, write func(io.Writer) error) error {

@@ -3,6 +3,7 @@ package replace
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -39,6 +40,9 @@ func TestFile(t *testing.T) {
 	}
 	if b, err := os.ReadFile(name); string(b) != "second\n" {
 		t.Errorf("%q %v", b, err)
+	}
+	if err := New(name, nil, 0o600); !errors.Is(err, fs.ErrExist) {
+		t.Error(err)
 	}
 	if err := File(dir, nil); err == nil {
 		t.Error("a folder is no file")

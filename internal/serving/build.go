@@ -54,11 +54,9 @@ func (s *Service) Build(ctx context.Context, b *static.Build, r *BuildReport, o 
 	if err != nil {
 		return err
 	}
-	if err := s.write(ctx, own, b, o.Progress); err != nil {
-		return err
-	}
+	err = s.write(ctx, own, b, o.Progress)
 	r.Report = b.Report
-	return nil
+	return err
 }
 
 // once reads the source once, even while another process reads it continuously, because

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/replace"
 )
 
 // Options are the options of [Open]. The zero value works.
@@ -46,7 +48,7 @@ type Build struct {
 	force   bool
 	kind    *kind
 
-	found      bool         // the folder has the record of an earlier build
+	found      bool         // the folder has the record or the journal of an earlier build
 	owned      map[key]bool // files written by earlier builds or this one
 	journalled map[key]bool
 	journal    *os.File
@@ -61,7 +63,9 @@ type Build struct {
 	temp      string                   // name of the record until it is complete
 	out       *bufio.Writer            // writes to record
 	at        int64                    // number of bytes written to out
+	files     *replace.Batch           // complete files that still have temporary names
 	late      []*output                // files to place after Finish has removed files in their way
+	foreign   []string                 // names of files with other bytes that no build has written
 	own       map[string]*bytes.Buffer // the site's own text in files that the build extends
 }
 
@@ -133,13 +137,16 @@ func (b *Build) open(dir string) (err error) {
 	if b.lock, err = b.lockFolder(); err != nil {
 		return err
 	}
+	if b.files, err = replace.NewBatch(b.root, unfinished); err != nil {
+		return err
+	}
 	if err := b.recall(); err != nil {
 		return err
 	}
-	if err := errors.Join(b.clear(), b.openJournal()); err != nil {
+	if err := b.openJournal(); err != nil {
 		return err
 	}
-	if b.record, b.temp, err = b.temporary(); err != nil {
+	if b.record, b.temp, err = b.files.Create(); err != nil {
 		return err
 	}
 	b.out = bufio.NewWriterSize(b.record, 64<<10)
@@ -151,6 +158,9 @@ func (b *Build) Close() error {
 	var errs []error
 	for _, o := range b.late {
 		errs = append(errs, o.discard())
+	}
+	if b.files != nil {
+		errs = append(errs, b.files.Discard())
 	}
 	if b.record != nil {
 		errs = append(errs, b.record.Close(), b.root.Remove(b.temp))
@@ -226,7 +236,7 @@ func (b *Build) take(name string, at int64) (why string) {
 const (
 	errFolder  = "a folder has the same name"
 	errFile    = "a folder of its path is also a file"
-	errForeign = "a file of this name exists that no build has written"
+	errForeign = "a file or folder that no build has written is in the way"
 )
 
 // there reports whether a file of that name exists.
@@ -264,13 +274,6 @@ func (b *Build) Add(ctx context.Context, it Item) error {
 		b.Report.leave(it.Path, it.Protocol, "name-taken", why)
 		return nil
 	}
-	if !b.force && !b.owned[keyOf(name)] {
-		if b.there(name) {
-			b.Report.leave(it.Path, it.Protocol, "foreign-file", errForeign)
-			b.names[keyOf(fold(name))] = nameEntry{exact: keyOf(name), file: true} // it stays in the folder
-			return nil
-		}
-	}
 	return b.take200(ctx, it, name)
 }
 
@@ -306,7 +309,9 @@ func (b *Build) separateName(name string) string {
 }
 
 // Finish writes the configuration of the hosts, removes old files, and completes the
-// record.
+// record. After that, everything is durable. Finish returns [millrace.ErrConflict] with the code
+// foreign-file if files that no build has written have names of this one and other bytes.
+// It keeps these, and writes all others.
 func (b *Build) Finish(ctx context.Context) error {
 	if err := b.finish(ctx); err != nil {
 		return fmt.Errorf("build: %w", err)
@@ -324,16 +329,28 @@ func (b *Build) finish(ctx context.Context) error {
 	if err := b.out.Flush(); err != nil {
 		return err
 	}
+	if err := b.place(); err != nil {
+		return err
+	}
 	if err := b.sweep(); err != nil {
 		return err
 	}
 	for _, o := range b.late {
-		if err := o.place(); err != nil {
-			b.Report.leave("/"+o.name, "", "foreign-file", "a file or folder that no build has written is in the way")
-			_ = o.discard()
+		var err error
+		if b.inTheWay(o.name) {
+			b.refuse(o.name, "/"+o.name, "")
+			err = o.discard()
+		} else {
+			err = o.place()
+		}
+		if err != nil {
+			return err
 		}
 	}
 	b.late = nil
+	if err := b.place(); err != nil {
+		return err
+	}
 	if _, err := b.record.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
@@ -343,13 +360,50 @@ func (b *Build) finish(ctx context.Context) error {
 	if err == nil {
 		err = compressed.Close()
 	}
+	changed := false
 	if err == nil {
-		_, err = record.commit(time.Time{})
+		changed, err = record.complete(time.Time{})
+	}
+	switch {
+	case err != nil:
+	case changed:
+		err = errors.Join(record.shut(), b.files.Commit(record.at, recordName))
+	default:
+		err = b.files.Sync()
 	}
 	if err := errors.Join(err, record.discard()); err != nil {
 		return err
 	}
-	return b.root.Remove(journalName)
+	if err := b.root.Remove(journalName); err != nil {
+		return err
+	}
+	if len(b.foreign) > 0 {
+		return millrace.Coded("foreign-file", fmt.Errorf("%w: %d files were not written, such as %s: %s; remove what is there, or use --force",
+			millrace.ErrConflict, len(b.foreign), b.foreign[0], errForeign))
+	}
+	return nil
+}
+
+// place adds the complete files to the journal and renames them.
+func (b *Build) place() error {
+	var names strings.Builder
+	b.files.Added(func(name string) {
+		if k := keyOf(name); path.Dir(name) != hidden && !b.journalled[k] {
+			names.WriteString(name + "\n")
+			b.owned[k], b.journalled[k] = true, true
+		}
+	})
+	if _, err := b.journal.WriteString(names.String()); err != nil {
+		return err
+	}
+	return b.files.Place(journalName)
+}
+
+// refuse reports a file that the build cannot write. What has its name stays in the folder.
+func (b *Build) refuse(name, path, proto string) {
+	b.Report.leave(path, proto, "foreign-file", errForeign)
+	b.names[keyOf(fold(name))] = nameEntry{exact: keyOf(name), file: true}
+	b.foreign = append(b.foreign, name)
 }
 
 // each calls f for every written file, in order.

@@ -135,10 +135,6 @@ func (b *Build) ownFile(name string, text []byte) error {
 		b.Report.leave("/"+name, "", "name-taken", why)
 		return nil
 	}
-	if !b.force && !b.owned[keyOf(name)] && b.there(name) {
-		b.Report.leave("/"+name, "", "foreign-file", errForeign)
-		return nil
-	}
 	o := &output{build: b, name: name}
 	defer func() { _ = o.discard() }()
 	if _, err := o.Write(text); err != nil {

@@ -198,8 +198,12 @@ func (b *Build) hiddenFile(name string, write func(*bufio.Writer) error) error {
 	if err == nil {
 		err = text.Flush()
 	}
+	changed := false
 	if err == nil {
-		_, err = o.commit(time.Time{})
+		changed, err = o.complete(time.Time{})
+	}
+	if changed && err == nil {
+		err = o.place()
 	}
 	if err != nil {
 		_ = o.discard()

@@ -113,7 +113,7 @@ func linesFrom(r io.Reader, f func(l *line) error) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("line %d: %w", n, err)
+			return fmt.Errorf("line %d: %w: %w", n, millrace.ErrInvalid, err)
 		}
 		var l line
 		if err := json.Unmarshal(raw, &l); err != nil {
@@ -156,7 +156,7 @@ func (b *Build) recall() error {
 	case err == nil:
 		defer f.Close()
 		b.found = true
-		err = compressedLines(f, func(l *line) error {
+		err = b.recordLines(f, func(l *line) error {
 			if l.Name != "" {
 				b.owned[keyOf(l.Name)] = true
 			}
@@ -177,21 +177,18 @@ func (b *Build) recall() error {
 		if name, complete := strings.CutSuffix(name, "\n"); complete {
 			k := keyOf(name)
 			b.owned[k], b.journalled[k] = true, true
+			b.files.Changed(name)
 		}
 	}
 	return err
 }
 
-// claim adds a name to the journal before the file is created.
-func (b *Build) claim(name string) error {
-	k := keyOf(name)
-	if b.journalled[k] {
-		return nil
-	}
-	if _, err := b.journal.WriteString(name + "\n"); err != nil {
+// recordLines calls f for the lines of the last record, up to one that is damaged: the build
+// compares the bytes of every file anyway.
+func (b *Build) recordLines(r io.Reader, f func(l *line) error) error {
+	if err := compressedLines(r, f); !errors.Is(err, millrace.ErrInvalid) {
 		return err
 	}
-	b.owned[k], b.journalled[k] = true, true
 	return nil
 }
 
@@ -213,6 +210,7 @@ func (b *Build) sweep() error {
 		if err := b.root.Remove(name); err != nil {
 			return err
 		}
+		b.files.Changed(name)
 		b.Report.Removed++
 		b.Report.RemovedFiles = some(b.Report.RemovedFiles, name)
 		b.prune(name)
@@ -220,7 +218,7 @@ func (b *Build) sweep() error {
 	}
 	if f, err := b.root.Open(recordName); err == nil {
 		defer f.Close()
-		err := compressedLines(f, func(l *line) error {
+		err := b.recordLines(f, func(l *line) error {
 			if l.Name == "" {
 				return nil
 			}
@@ -264,27 +262,6 @@ func (b *Build) sumOf(name string) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("%x", sum.Sum(nil)), nil
-}
-
-// clear removes the temporary files of a build that crashed.
-func (b *Build) clear() error {
-	dir, err := b.root.Open(hidden)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return err
-	}
-	for _, n := range names {
-		if strings.HasPrefix(hidden+"/"+n, unfinished) {
-			if err := b.root.Remove(hidden + "/" + n); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // openJournal continues the journal of a build that crashed. It drops an incomplete last

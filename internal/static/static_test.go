@@ -227,7 +227,14 @@ func TestForeign(t *testing.T) {
 	put("new.json", "of somebody else")
 	s["/new.json"] = data("{new}", "n")
 	delete(s, "/list.json")
-	r := build(t, dir, s, nil)
+	b, err := begun(t, dir, s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Finish(t.Context()); !errors.Is(err, millrace.ErrConflict) || millrace.ErrorCode(err) != "foreign-file" {
+		t.Errorf("a file of somebody else has the name of a document: %v", err)
+	}
+	r := &b.Report
 	for name, want := range map[string]string{"list.json": "edited by hand", "new.json": "of somebody else", "CNAME": "mill.example"} {
 		if _, body, _ := strings.Cut(files(t, dir)[name], "\n"); body != want {
 			t.Errorf("%s is now %q", name, body)
@@ -261,8 +268,11 @@ func TestUnfinished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Simulate a killed process: the system closes its files, and the last line of the journal
-	// is incomplete.
+	// Simulate a process that was killed between two batches: the system closes its files, and
+	// the last line of the journal is incomplete.
+	if err := killed.place(); err != nil {
+		t.Fatal(err)
+	}
 	if err := killed.lock.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -298,6 +308,42 @@ func TestUnfinished(t *testing.T) {
 	}
 	if len(got) != 1 {
 		t.Errorf("too much: %q", slices.Collect(maps.Keys(got)))
+	}
+}
+
+// A damaged record is made again. A build does not replace a file with other bytes that the
+// record has lost, and fails.
+func TestDamagedRecord(t *testing.T) {
+	for _, size := range []int{0, 30, 200} {
+		dir := t.TempDir()
+		build(t, dir, mill(), nil)
+		want, err := os.ReadFile(filepath.Join(dir, recordName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		damage := func() {
+			t.Helper()
+			if err := os.WriteFile(filepath.Join(dir, recordName), append(want[:size:size], make([]byte, len(want)-size)...), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		damage()
+		if r := build(t, dir, mill(), nil); r.Written+r.Removed != 0 {
+			t.Errorf("%d bytes are left: %+v", size, r)
+		}
+		if got, err := os.ReadFile(filepath.Join(dir, recordName)); err != nil || !slices.Equal(want, got) {
+			t.Errorf("%d bytes are left: the record differs: %v", size, err)
+		}
+		damage()
+		s := mill()
+		s["/list.json"] = data("[1]", "other")
+		b, err := begun(t, dir, s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Finish(t.Context()); millrace.ErrorCode(err) != "foreign-file" {
+			t.Errorf("%d bytes are left: %v", size, err)
+		}
 	}
 }
 

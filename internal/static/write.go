@@ -2,16 +2,15 @@ package static
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"hash"
 	"io"
 	"io/fs"
 	"net/http"
 	"os"
-	"path"
 	"time"
 )
 
@@ -30,17 +29,6 @@ type output struct {
 	sum   hash.Hash
 	buf   []byte
 	mod   time.Time
-}
-
-// temporary creates a file in the hidden folder.
-func (b *Build) temporary() (f *os.File, name string, err error) {
-	for i := 0; ; i++ {
-		name = fmt.Sprint(unfinished, i)
-		f, err = b.root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
-		if !errors.Is(err, fs.ErrExist) {
-			return f, name, err
-		}
-	}
 }
 
 func (o *output) begin() error {
@@ -84,16 +72,16 @@ func (o *output) divert() (err error) {
 	if o.tmp != nil {
 		return nil
 	}
-	if o.tmp, o.at, err = o.build.temporary(); err != nil || o.same == 0 {
+	if o.tmp, o.at, err = o.build.files.Create(); err != nil || o.same == 0 {
 		return err
 	}
 	_, err = io.Copy(o.tmp, io.NewSectionReader(o.old, 0, o.same))
 	return err
 }
 
-// commit places the file unless it is unchanged. modified is its modification time; if zero,
-// the current time. commit reports whether the file has changed.
-func (o *output) commit(modified time.Time) (bool, error) {
+// complete completes the file and reports whether it has changed. modified is its modification
+// time; if zero, the current time.
+func (o *output) complete(modified time.Time) (changed bool, err error) {
 	if err := o.begin(); err != nil {
 		return false, err
 	}
@@ -113,40 +101,28 @@ func (o *output) commit(modified time.Time) (bool, error) {
 			modified = o.mod.Truncate(time.Second).Add(time.Second)
 		}
 		o.mod = modified
-		if err := o.build.root.Chtimes(o.at, modified, modified); err != nil {
-			return false, err
-		}
+		return true, o.build.root.Chtimes(o.at, modified, modified)
 	default:
 		info, err := o.tmp.Stat()
 		if err != nil {
 			return false, err
 		}
 		o.mod = info.ModTime()
+		return true, nil
 	}
-	return true, o.place()
 }
 
-// place renames the file. If a file that Finish will remove is in the way, place postpones the
-// rename.
+// place adds a complete file to the batch, which renames it.
 func (o *output) place() error {
-	b := o.build
-	if path.Dir(o.name) != hidden {
-		if err := b.claim(o.name); err != nil {
-			return err
-		}
-	}
 	// Some systems cannot rename open files, or replace them.
-	err := o.shut()
-	if err == nil {
-		err = b.root.MkdirAll(path.Dir(o.name), 0o755)
+	if err := o.shut(); err != nil {
+		return err
 	}
-	if err == nil {
-		err = b.root.Rename(o.at, o.name)
+	o.tmp = nil
+	if o.build.files.Add(o.at, o.name, o.size) {
+		return o.build.place()
 	}
-	if err == nil {
-		o.tmp = nil
-	}
-	return err
+	return nil
 }
 
 // shut closes the files.
@@ -164,16 +140,24 @@ func (o *output) shut() error {
 	return errors.Join(errs...)
 }
 
-// finish commits a file and writes its record.
+// finish completes a file and writes its record.
 func (o *output) finish(modified time.Time, e *entry) error {
 	b := o.build
-	changed, err := o.commit(modified)
+	changed, err := o.complete(modified)
 	switch {
-	case err != nil && o.tmp != nil && b.inTheWay(o.name):
-		b.late = append(b.late, &output{build: b, name: o.name, tmp: o.tmp, at: o.at})
-		o.tmp = nil // discard keeps it
-		changed = true
 	case err != nil:
+		return err
+	case changed && !b.force && !b.owned[keyOf(o.name)] && b.there(o.name):
+		b.refuse(o.name, cmp.Or(e.Path, "/"+o.name), e.Protocol)
+		return nil
+	case changed && b.inTheWay(o.name): // until Finish removes it
+		err = o.shut()
+		b.late = append(b.late, &output{build: b, name: o.name, tmp: o.tmp, at: o.at, size: o.size})
+		o.tmp = nil // discard keeps it
+	case changed:
+		err = o.place()
+	}
+	if err != nil {
 		return err
 	}
 	e.Date = o.mod.UTC().Format(http.TimeFormat)
@@ -200,8 +184,8 @@ func (b *Build) inTheWay(name string) bool {
 		return true
 	}
 	for _, dir := range parents(name) {
-		if info, err := b.root.Lstat(dir); err == nil && !info.IsDir() {
-			return b.owned[keyOf(dir)]
+		if info, err := b.root.Stat(dir); err == nil && !info.IsDir() {
+			return true
 		}
 	}
 	return false

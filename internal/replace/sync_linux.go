@@ -1,0 +1,17 @@
+package replace
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// syncFileSystem makes all files of the file system of a folder durable.
+func syncFileSystem(root *os.Root) error {
+	f, err := root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return os.NewSyscallError("syncfs", unix.Syncfs(int(f.Fd()))) //nolint:gosec // a descriptor
+}

@@ -1,0 +1,11 @@
+//go:build !linux
+
+package replace
+
+import (
+	"errors"
+	"os"
+)
+
+// syncFileSystem returns errors.ErrUnsupported: the system has no such call.
+func syncFileSystem(*os.Root) error { return errors.ErrUnsupported }
