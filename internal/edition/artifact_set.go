@@ -153,18 +153,27 @@ func (f *storedArtifact) entry(s *Server, plain int64, now time.Time) (key, *ent
 	if err != nil {
 		return key{}, nil, err
 	}
-	r, err := (&coded{f.Size, f.Sum}).rep(identity, s, plain)
+	r, err := f.rep(s, plain)
 	if err != nil {
 		return key{}, nil, err
 	}
-	if f.Gzip != nil {
-		b := r.content.(*blob)
-		b.name, b.gzip = f.name(), true
+	if f.Coding == "" {
+		e.versions = cmp.Or(f.Versions, f.Path)
 	}
 	e.setSubject(&millrace.Subject{PageCount: f.PageCount}, f.Protocol)
 	e.key, e.large, e.signer = keyOf(u), true, s.signer
 	e.reps[identity].Store(r)
 	return e.key, e, nil
+}
+
+// rep returns the representation of the artifact. plain is its identity size, 0 if unknown.
+func (f *storedArtifact) rep(s *Server, plain int64) (*rep, error) {
+	r, err := (&coded{f.Size, f.Sum}).rep(identity, s, plain)
+	if err == nil && f.Gzip != nil {
+		b := r.content.(*blob)
+		b.name, b.gzip = f.name(), true
+	}
+	return r, err
 }
 
 // blob is the bytes of an artifact.

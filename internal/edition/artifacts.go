@@ -149,6 +149,9 @@ func (s *Server) collect(ctx context.Context, retired *manifest, now time.Time) 
 				return err
 			}
 		}
+		if err := s.needDictionaries(ctx, now, needed); err != nil {
+			return err
+		}
 		for info, err := range s.artifacts.List(ctx, "") {
 			if err == nil && !needed[info.Name] && now.Sub(info.Modified) >= s.grace {
 				err = s.artifacts.Delete(ctx, info.Name)

@@ -16,4 +16,7 @@
 // In the next edition, the server looks it up again. If its validator is the same, the
 // bodies stay in the cache. A response is never older than the edition that was
 // current when its request arrived.
+//
+// A client that holds an earlier version of a document gets the current one coded
+// against it (RFC 9842).
 package edition

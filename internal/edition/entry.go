@@ -51,6 +51,8 @@ type entry struct {
 	cached   string          // millrace.Document.CacheField, canonical; "" = none
 	offer    codingSet       // offered codings
 	large    bool            // a large document or an artifact, which only the edition has
+	coded    bool            // against a dictionary
+	versions string          // see millrace.Artifact; "" = the document's own path
 	proto    string          // name of its protocol
 	page     string          // see millrace.Document
 	extra    *extraSubject   // nil = all of its fields are zero
@@ -60,6 +62,7 @@ type entry struct {
 	state atomic.Pointer[entryState]
 	reps  [codings]atomic.Pointer[rep]
 
+	kept  atomic.Bool   // see Server.keepVersion
 	used  atomic.Uint32 // coding bits of the bodies used since the clock hand last passed, and the touched bit
 	cost  int64         // in bytes; guarded by the cache
 	clock *clock        // that has the entry; guarded by the cache
@@ -92,6 +95,14 @@ type rep struct {
 	of    *entry // the cached entry that has it; guarded by the cache
 	place int32  // index in block.reps
 	at    coding // index in of.reps
+}
+
+// bytes returns the body. r may be nil.
+func (r *rep) bytes() []byte {
+	if r == nil {
+		return nil
+	}
+	return r.body
 }
 
 func newRep(c coding, body []byte, plain int) *rep {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -26,7 +27,7 @@ func (s *Server) Page(w http.ResponseWriter, r *http.Request, q *access.Request,
 		if e, err = s.page(key{path: name, raw: " page", query: variant}, state, document); err != nil {
 			return err
 		}
-		if err = e.respond(w, r, &s.enc, s.cache, q); !errors.Is(err, ErrChanged) {
+		if err = s.answerPage(w, r, e, q); !errors.Is(err, ErrChanged) {
 			return err
 		}
 		s.cache.remove(e)
@@ -41,8 +42,14 @@ func (s *Server) Prepared(w http.ResponseWriter, r *http.Request, q *access.Requ
 	if e == nil || state == "" || e.state.Load().pageState != state {
 		return false, nil
 	}
-	err := e.respond(w, r, &s.enc, s.cache, q)
+	err := s.answerPage(w, r, e, q)
 	return !errors.Is(err, ErrChanged), err
+}
+
+// answerPage answers with a page. The path of r is that of its URL.
+func (s *Server) answerPage(w http.ResponseWriter, r *http.Request, e *entry, q *access.Request) error {
+	scheme, _, _ := strings.Cut(s.base(), "://")
+	return s.answer(w, r, e, scheme+"://"+r.Host, s.cache, q)
 }
 
 // page returns the entry of a page of the site itself.

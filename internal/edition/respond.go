@@ -24,7 +24,8 @@ func Respond(w http.ResponseWriter, r *http.Request, d *millrace.Document) error
 	if err != nil {
 		return err
 	}
-	return e.respond(w, r, new(encoders), nil, nil)
+	_, err = e.respond(w, r, new(encoders), nil, nil)
+	return err
 }
 
 // ErrBroken is the error of a response that ended after its header: the client closed
@@ -72,13 +73,14 @@ func Method(w http.ResponseWriter, r *http.Request, allow string, public bool) (
 // reads reports whether the method is GET or HEAD.
 func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k keeper, q *access.Request) error {
+// respond answers a request. whole reports that it sent the whole document.
+func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k keeper, q *access.Request) (whole bool, err error) {
 	if done, err := Method(w, r, allow, !e.private); done || err != nil {
-		return err
+		return false, err
 	}
 	if e.exact && refuses(r.Header["Accept-Encoding"]) {
 		w.Header()["Vary"] = []string{"Accept-Encoding"}
-		return errCoding
+		return false, errCoding
 	}
 	c := negotiate(r.Header["Accept-Encoding"], e.offer)
 	e.want(r.Header["Accept-Encoding"])
@@ -89,23 +91,27 @@ func (e *entry) respond(w http.ResponseWriter, r *http.Request, enc *encoders, k
 		e.setCacheStatus(h, e.reps[with].Load(), false)
 		q.Sends(0, false)
 		w.WriteHeader(status)
-		return nil
+		return false, nil
 	case http.StatusPreconditionFailed:
-		return errPrecondition
+		return false, errPrecondition
 	}
 	if r.Method == http.MethodHead && !e.exact {
 		e.head(w.Header(), c)
 		q.Sends(0, false)
 		w.WriteHeader(http.StatusOK)
-		return nil
+		return false, nil
 	}
-	return e.get(w, r, c, enc, k, q)
+	return r.Method == http.MethodGet && r.Header["Range"] == nil, e.get(w, r, c, enc, k, q)
 }
 
 // common sets the fields of both 200 and 304.
 func (e *entry) common(h http.Header, c coding) {
 	for i := range e.shape.all {
-		h[e.shape.all[i].name] = e.shape.all[i].value
+		name, value := e.shape.all[i].name, e.shape.all[i].value
+		if name == "Vary" && h[name] != nil { // Answer has added the dictionary
+			value = []string{strings.Join(append(slices.Clone(value), h[name]...), ", ")}
+		}
+		h[name] = value
 	}
 	for i := range e.own {
 		if name := e.own[i].name; name == "Link" && h[name] != nil {
@@ -184,6 +190,9 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 		h["Content-Length"] = rp.length[:]
 		if digest[0] != "" {
 			h["Content-Digest"] = digest
+		}
+		if e.coded {
+			h["Repr-Digest"] = digest
 		}
 		if err := e.sign(h, rp, keyOf(r.URL)); err != nil {
 			return fmt.Errorf("sign %s: %w", e.key.path, err)

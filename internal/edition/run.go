@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -33,12 +34,10 @@ const (
 // While another process holds the lease of the publication, Run loads the editions of
 // that process. It returns when the context ends.
 func (s *Server) Run(ctx context.Context) {
-	deferred := make(chan struct{})
-	go func() {
-		defer close(deferred)
-		s.runDeferred(ctx)
-	}()
-	defer func() { <-deferred }()
+	var others sync.WaitGroup
+	others.Go(func() { s.runDeferred(ctx) })
+	others.Go(func() { s.keepVersions(ctx) })
+	defer others.Wait()
 	ticker := time.NewTicker(checkEvery)
 	defer ticker.Stop()
 	changed := s.changed // nil during a pause

@@ -104,7 +104,15 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request, e *entry, bodie
 			return true, err
 		}
 	}
-	return true, e.respond(w, r, &s.enc, bodies, q)
+	return true, s.answer(w, r, e, s.base(), bodies, q)
+}
+
+// base returns the URL that the paths of documents are relative to.
+func (s *Server) base() string {
+	if ed := s.current.Load(); ed != nil {
+		return ed.View.Site().EndpointBase
+	}
+	return ""
 }
 
 // Document reports whether the target of a request is a document of a protocol, now or until

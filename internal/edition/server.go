@@ -126,12 +126,13 @@ type Server struct {
 	artifacts artifact.Store
 	damaged   atomic.Bool // an artifact could not be read
 
-	current atomic.Pointer[Edition]
-	cache   *cache
-	enc     encoders
-	changed chan struct{}
-	ready   chan struct{}
-	moved   atomic.Pointer[chan struct{}] // closed with the next edition
+	current      atomic.Pointer[Edition]
+	cache        *cache
+	enc          encoders
+	dictionaries dictionaries
+	changed      chan struct{}
+	ready        chan struct{}
+	moved        atomic.Pointer[chan struct{}] // closed with the next edition
 
 	deferredWork    chan struct{}             // for deferred work
 	lastLag         atomic.Int64              // see Lag, in nanoseconds
@@ -157,6 +158,7 @@ func NewServer(from Source, protocols []Protocol, artifacts artifact.Store, o *O
 		partEntries: minPartEntries, key: o.Key, version: o.Version, grace: cmp.Or(o.Grace, grace), signer: o.Signer, now: o.Now, log: o.Logger, checkedAt: time.Now(),
 		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), deferredWork: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
+	s.dictionaries.sent = make(chan *entry, maxSent)
 	s.publication.Store(&from.Publication)
 	moved := make(chan struct{})
 	s.moved.Store(&moved)

@@ -133,7 +133,7 @@ func (pl *plan) finish(ctx context.Context, c *collection) error {
 	}
 	c.files, err = c.artifactWriter.Finish(ctx, head, millrace.Artifact{
 		ETag: tag, Modified: c.Generated, PageCount: int64(c.Pages), Note: raw,
-		Header: pl.header(&c.note),
+		Header: pl.header(&c.note), Versions: "/scp/" + c.Section + "-*.scp",
 	}, pl.codings(), func(coding, sum string) string {
 		return "/scp/" + c.Section + "-" + sum[:16] + suffixes[coding]
 	})

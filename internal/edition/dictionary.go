@@ -1,0 +1,442 @@
+package edition
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
+	"github.com/millrace/millrace/internal/access"
+	"github.com/millrace/millrace/internal/dcz"
+)
+
+// A client that holds an earlier version of a document gets the next one coded against it
+// (RFC 9842). The artifact store has the versions that such clients got: small documents as
+// they are, large ones as a reference to the chunks or the file that they were sent from.
+
+// Beginnings of the names of artifacts. The ID of the dictionary follows in lower-case hex.
+const (
+	dictionaryPrefix = "dcz/bytes-"   // the dictionary
+	versionPrefix    = "dcz/version-" // a version in JSON
+	pairPrefix       = "dcz/pair-"    // a large document, coded against the dictionary
+)
+
+const (
+	keepVersions    = 8 // of a large document; of earlier ones, the last of each day
+	keepDictionary  = 35 * 24 * time.Hour
+	maxDictionaries = 256 << 20 // bytes of these artifacts, and of the chunks and files that only versions need
+	largePair       = 512 << 10 // bytes of dictionary and document; larger pairs are coded one at a time
+	minGain         = 5         // the result is smaller than the plain coding by a fifth at least
+	maxSent         = 256
+)
+
+// dictionaries codes documents against their earlier versions.
+type dictionaries struct {
+	encoder dcz.Encoder
+	large   sync.Mutex  // held while a large pair is coded
+	sent    chan *entry // versions to keep
+}
+
+// version is where the bytes of a version of a large document are.
+type version struct {
+	Site   string   `json:"site"` // name of the publication
+	Path   string   `json:"path"`
+	Chunks *chunked `json:"chunks,omitempty"` // nil = File
+	File   *coded   `json:"file,omitempty"`
+	Gzip   *coded   `json:"gzip,omitempty"` // see storedArtifact
+}
+
+// acceptsDictionary reports whether the response to a request may be coded against a
+// dictionary. A response to a request with credentials may have secrets, and the size of
+// the coded bytes would reveal what they have in common with the dictionary.
+func acceptsDictionary(r *http.Request, q *access.Request) bool {
+	fields := r.Header["Accept-Encoding"]
+	if !slices.ContainsFunc(fields, func(f string) bool { return strings.Contains(f, dcz.Name) }) ||
+		!reads(r) || r.Header["Authorization"] != nil || r.Header["Cookie"] != nil || r.Header["Range"] != nil || q.Brings() {
+		return false
+	}
+	for element := range strings.SplitSeq(strings.Join(fields, ","), ",") {
+		token, params, _ := strings.Cut(element, ";")
+		if weight, ok := quality(params); ok && weight > 0 && strings.EqualFold(strings.Trim(token, " \t"), dcz.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+// secure reports whether the bytes of a response cannot be changed on their way.
+func secure(base string, r *http.Request) bool {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	return strings.HasPrefix(base, "https:") || err == nil && peer.Addr().Unmap().IsLoopback()
+}
+
+// answer responds with a document, coded against the dictionary of the request if there is one.
+// base is the URL that the path of r is relative to.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *entry, base string, bodies keeper, q *access.Request) error {
+	if !acceptsDictionary(r, q) || !e.shared || e.guarded || e.exact || e.offer == 1<<identity && e.versions == "" || !secure(base, r) {
+		_, err := e.respond(w, r, &s.enc, bodies, q)
+		return err
+	}
+	w.Header()[dcz.Use] = []string{`match="` + e.versionsPattern(base, r.URL) + `"`}
+	w.Header()["Vary"] = []string{dcz.Available}
+	if e.offer == 1<<identity {
+		w.Header()["Vary"] = []string{"Accept-Encoding, " + dcz.Available}
+	}
+	answer := e
+	if fields := r.Header[dcz.Available]; len(fields) == 1 {
+		id, ok := dcz.ParseField(fields[0])
+		c := negotiate(r.Header["Accept-Encoding"], e.offer)
+		if status, _ := e.condition(r.Header, c); ok && status == 0 {
+			answer = cmp.Or(s.codedAgainst(r.Context(), id, e, c, bodies), e)
+		}
+	}
+	whole, err := answer.respond(w, r, &s.enc, bodies, q)
+	if whole && err == nil {
+		s.keepVersion(e)
+	}
+	return err
+}
+
+// versionsPattern returns the pattern of the URLs of the versions of a document with this
+// target (URLPattern), as a string of RFC 9651.
+func (e *entry) versionsPattern(base string, target *url.URL) string {
+	path, query, _ := strings.Cut(cmp.Or(e.versions, e.key.target()), "?")
+	if strings.HasPrefix(e.key.raw, " ") { // a page of the site, or one of several documents of its URL
+		path, query = target.EscapedPath(), ""
+	}
+	pattern := escapePattern.Replace(path)
+	if e.versions != "" {
+		pattern = strings.ReplaceAll(pattern, `\*`, `*`)
+	}
+	if query != "" {
+		pattern += "?" + escapePattern.Replace(query)
+	}
+	if u, err := url.Parse(base); err == nil {
+		pattern = escapePattern.Replace(strings.TrimSuffix(u.EscapedPath(), "/")) + pattern
+	}
+	return strings.ReplaceAll(pattern, `\`, `\\`)
+}
+
+// escapePattern escapes the characters that have a meaning in a URLPattern.
+var escapePattern = strings.NewReplacer(`*`, `\*`, `:`, `\:`, `?`, `\?`, `+`, `\+`, `(`, `\(`, `)`, `\)`, `{`, `\{`, `}`, `\}`, `\`, `\\`)
+
+// codedAgainst returns the entry of a document that is coded against a dictionary. It returns
+// nil if the dictionary is unknown or saves too little over the coding c.
+func (s *Server) codedAgainst(ctx context.Context, id dcz.ID, e *entry, c coding, bodies keeper) *entry {
+	k := e.key
+	k.raw += " " + dcz.Name + string(id[:])
+	tag := e.tag
+	if !e.oneTag {
+		// A client that has the dictionary can decode a stored response with this validator.
+		tag += "-" + dcz.Name + "-" + base64.RawURLEncoding.EncodeToString(id[:9])
+	}
+	have := s.cache.get(k)
+	if have != nil && have.tag == tag && have.modified == e.modified {
+		switch {
+		case have.offer == 0:
+			return nil
+		case have.reps[identity].Load() != nil:
+			return have
+		}
+	}
+	body, plain, err := s.encodeAgainst(ctx, id, e, c, bodies)
+	if err != nil {
+		if ctx.Err() == nil && !errors.Is(err, millrace.ErrNotFound) {
+			s.log.WarnContext(ctx, "could not code a document against an earlier version", "path", e.key.path, "err", err)
+		}
+		return nil
+	}
+	coded := &entry{
+		key: k, coded: true, own: e.own, tag: tag, modified: e.modified, ahead: e.ahead, oneTag: e.oneTag, shared: true, public: e.public,
+		signer: e.signer, cached: e.cached, proto: e.proto, page: e.page, extra: e.extra,
+		shape: &shape{all: e.shape.all, full: append(slices.Clip(e.shape.full), field{"Content-Encoding", codingOfDictionary})},
+	}
+	for c := range codings {
+		coded.tags[c] = `"` + tag + `"`
+	}
+	coded.state.Store(&entryState{number: e.state.Load().number, write: func(ctx context.Context, w io.Writer) error {
+		body, _, err := s.encodeAgainst(ctx, id, e, c, nil)
+		if err == nil {
+			_, err = w.Write(body)
+		}
+		return err
+	}})
+	s.cache.intern(coded)
+	if body == nil {
+		s.cache.put(coded, have)
+		return nil
+	}
+	coded.offer = 1 << identity
+	coded.reps[identity].Store(newRep(identity, body, plain))
+	return s.cache.put(coded, have)
+}
+
+var codingOfDictionary = []string{dcz.Name}
+
+// encodeAgainst returns the bytes of a document that is coded against a dictionary, and its plain
+// size. The bytes are nil if they save too little over the coding c. ErrNotFound: the dictionary
+// is unknown, or another large pair is being coded.
+func (s *Server) encodeAgainst(ctx context.Context, id dcz.ID, e *entry, c coding, bodies keeper) (body []byte, plain int, err error) {
+	plainly, _, err := e.render(ctx, c, &s.enc, bodies)
+	if err != nil {
+		return nil, 0, err
+	}
+	of := sha256.Sum256([]byte(e.key.target() + "\n" + e.tag))
+	pair := pairPrefix + hex.EncodeToString(id[:]) + "-" + hex.EncodeToString(of[:16])
+	if e.large {
+		if body, err = s.readArtifact(ctx, pair); err == nil {
+			return s.gain(body, plainly), int(plainly.plain), nil
+		}
+	}
+	dict, err := s.dictionary(ctx, id)
+	if err != nil {
+		return nil, 0, err
+	}
+	if e.large && !dcz.Fits(int64(len(dict)), plainly.plain) {
+		return nil, 0, nil
+	}
+	target, err := s.identityBytes(ctx, e, bodies)
+	if err != nil || !dcz.Fits(int64(len(dict)), int64(len(target))) {
+		return nil, 0, err
+	}
+	large := len(dict)+len(target) > largePair
+	if large {
+		if !s.dictionaries.large.TryLock() {
+			return nil, 0, fmt.Errorf("another document is being coded: %w", millrace.ErrNotFound)
+		}
+		defer s.dictionaries.large.Unlock()
+	} else {
+		defer s.enc.turn()()
+	}
+	if body, err = s.dictionaries.encoder.Encode(dict, id, target); err == nil && large && e.large {
+		err = s.artifacts.Put(ctx, pair, bytes.NewReader(body))
+	}
+	return s.gain(body, plainly), len(target), err
+}
+
+// gain returns body, or nil if it is not much smaller than the plain representation.
+func (s *Server) gain(body []byte, plainly *rep) []byte {
+	if int64(len(body)) > plainly.size-plainly.size/minGain {
+		return nil
+	}
+	return body
+}
+
+// identityBytes returns the bytes of a document without coding.
+func (s *Server) identityBytes(ctx context.Context, e *entry, bodies keeper) ([]byte, error) {
+	r, _, err := e.render(ctx, identity, &s.enc, bodies)
+	if err != nil || r.content == nil {
+		return r.bytes(), err
+	}
+	var b bytes.Buffer
+	b.Grow(int(r.size))
+	err = r.content.write(ctx, &b, 0, r.size)
+	return b.Bytes(), err
+}
+
+// dictionary returns the bytes of a dictionary. ErrNotFound: the store does not have it.
+func (s *Server) dictionary(ctx context.Context, id dcz.ID) ([]byte, error) {
+	name := hex.EncodeToString(id[:])
+	b, err := s.readArtifact(ctx, dictionaryPrefix+name)
+	if errors.Is(err, millrace.ErrNotFound) {
+		b, err = s.readVersion(ctx, versionPrefix+name)
+	}
+	if err == nil && dcz.Sum(b) != id {
+		err = fmt.Errorf("dictionary %s is damaged: %w", name, millrace.ErrInvalid)
+	}
+	return b, err
+}
+
+// readArtifact returns the bytes of an artifact.
+func (s *Server) readArtifact(ctx context.Context, name string) ([]byte, error) {
+	r, err := s.artifacts.Open(ctx, name, 0, -1)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(r)
+}
+
+// readVersion returns the bytes of a version of a large document.
+func (s *Server) readVersion(ctx context.Context, name string) ([]byte, error) {
+	v, err := s.loadVersion(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	r, err := v.rep(s)
+	if err != nil {
+		return nil, err
+	}
+	if r.size > dcz.MaxSum {
+		return nil, fmt.Errorf("%s: %w", name, millrace.ErrNotFound)
+	}
+	var b bytes.Buffer
+	b.Grow(int(r.size))
+	if err = r.content.write(ctx, &b, 0, r.size); err != nil { // chunks of old versions may be gone
+		err = fmt.Errorf("%s: %w", name, millrace.ErrNotFound)
+	}
+	return b.Bytes(), err
+}
+
+func (s *Server) loadVersion(ctx context.Context, name string) (*version, error) {
+	b, err := s.readArtifact(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	v := new(version)
+	if err := json.Unmarshal(b, v); err != nil || v.Chunks == nil && v.File == nil {
+		return nil, fmt.Errorf("%s: %w", name, millrace.ErrInvalid)
+	}
+	return v, nil
+}
+
+// rep returns the representation of a version without coding. Its loss damages nothing.
+func (v *version) rep(s *Server) (*rep, error) {
+	old := &Server{artifacts: s.artifacts, cache: s.cache}
+	if v.Chunks != nil {
+		return v.Chunks.rep(identity, old)
+	}
+	f := storedArtifact{Artifact: millrace.Artifact{Size: v.File.Size, Sum: v.File.Sum}, Gzip: v.Gzip}
+	return f.rep(old, v.File.Size)
+}
+
+// keepVersion schedules keeping the version that was sent, if it is not kept yet.
+func (s *Server) keepVersion(e *entry) {
+	if e.kept.Swap(true) {
+		return
+	}
+	select {
+	case s.dictionaries.sent <- e:
+	default:
+		e.kept.Store(false)
+	}
+}
+
+// keepVersions keeps the versions that were sent until the context ends.
+func (s *Server) keepVersions(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-s.dictionaries.sent:
+			if err := s.storeVersion(ctx, e); err != nil && ctx.Err() == nil {
+				s.log.WarnContext(ctx, "could not keep a version as a dictionary", "path", e.key.path, "err", err)
+			}
+		}
+	}
+}
+
+// storeVersion stores the version of a document.
+func (s *Server) storeVersion(ctx context.Context, e *entry) error {
+	r, _, err := e.render(ctx, identity, &s.enc, nil)
+	if err != nil {
+		return err
+	}
+	if r.content == nil {
+		id := dcz.Sum(r.body)
+		return s.artifacts.Put(ctx, dictionaryPrefix+hex.EncodeToString(id[:]), bytes.NewReader(r.body))
+	}
+	if r.size > dcz.MaxSum {
+		return nil
+	}
+	v := version{Site: (*s.publication.Load()).Name(), Path: cmp.Or(e.versions, e.key.path)}
+	h := sha256.New()
+	switch b := r.content.(type) {
+	case *bodies:
+		v.Chunks = b.chunked
+	case *blob:
+		v.File = &coded{b.size, hex.EncodeToString(b.sum)}
+		if b.gzip {
+			v.Gzip = &coded{Sum: strings.TrimSuffix(b.name, artifactSuffix)}
+		}
+	}
+	if err := r.content.write(ctx, h, 0, r.size); err != nil {
+		return err
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return s.artifacts.Put(ctx, versionPrefix+hex.EncodeToString(h.Sum(nil)), bytes.NewReader(raw))
+}
+
+// needDictionaries calls need for the artifacts of the dictionaries to keep, the newest first,
+// within maxDictionaries.
+func (s *Server) needDictionaries(ctx context.Context, now time.Time, needed map[string]bool) error {
+	var infos []artifact.Info
+	for info, err := range s.artifacts.List(ctx, "dcz/") {
+		if err != nil {
+			return err
+		}
+		if now.Sub(info.Modified) < keepDictionary {
+			infos = append(infos, info)
+		}
+	}
+	slices.SortFunc(infos, func(a, b artifact.Info) int {
+		return cmp.Or(b.Modified.Compare(a.Modified), strings.Compare(a.Name, b.Name))
+	})
+	type document struct{ site, path string }
+	versions, days := make(map[document]int), make(map[document]time.Time)
+	free := int64(maxDictionaries)
+	for _, info := range infos {
+		names, size := []string{info.Name}, info.Size
+		if strings.HasPrefix(info.Name, versionPrefix) {
+			v, err := s.loadVersion(ctx, info.Name)
+			if err != nil {
+				continue
+			}
+			of, day := document{v.Site, v.Path}, info.Modified.Truncate(24*time.Hour)
+			if versions[of]++; versions[of] > keepVersions && days[of].Equal(day) {
+				continue
+			}
+			days[of] = day
+			err = v.forEach(ctx, s.artifacts, func(name string, n int64) error {
+				if !needed[name] {
+					names, size = append(names, name), size+n
+				}
+				return nil
+			})
+			if err != nil && !unreadable(err) {
+				return err
+			} else if err != nil {
+				continue
+			}
+		}
+		if free -= size; free < 0 {
+			return nil
+		}
+		for _, name := range names {
+			needed[name] = true
+		}
+	}
+	return nil
+}
+
+// forEach calls f for every artifact of the version, with its size in bytes.
+func (v *version) forEach(ctx context.Context, store artifact.Store, f func(name string, size int64) error) error {
+	if v.Chunks == nil {
+		stored := cmp.Or(v.Gzip, v.File)
+		return f(stored.name(), stored.Size)
+	}
+	return v.Chunks.Tree.forEachNotIn(ctx, store, new(tree), func(b *branch, height int) error {
+		if height > 0 {
+			return f(b.node(), 0)
+		}
+		return f(b.chunk(), b.Coded)
+	})
+}

@@ -1,0 +1,286 @@
+package edition
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/dcz"
+)
+
+// dictionaryClient asks as a client that keeps every body as a dictionary.
+type dictionaryClient struct {
+	server *Server
+	held   []byte // identity bytes of the last response
+	tag    string
+}
+
+// get asks for a document and returns the response, the number of bytes of its body, and the
+// bytes without coding. The server then keeps the version.
+func (c *dictionaryClient) get(t *testing.T, target string) (w *httptest.ResponseRecorder, n int, body string) {
+	t.Helper()
+	fields := []string{"Accept-Encoding", "gzip, dcz"}
+	if c.held != nil {
+		fields = append(fields, dcz.Available, dcz.Sum(c.held).Field())
+	}
+	if c.tag != "" {
+		fields = append(fields, "If-None-Match", c.tag)
+	}
+	w = ask(t, c.server, http.MethodGet, target, fields...)
+	if n = w.Body.Len(); w.Code != http.StatusOK {
+		return w, n, string(c.held)
+	}
+	switch coding := w.Header().Get("Content-Encoding"); coding {
+	case dcz.Name:
+		r, err := dcz.NewReader(w.Body, c.held, dcz.Sum(c.held))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		b, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body = string(b)
+	default:
+		body = decoded(t, coding, w.Body.Bytes())
+	}
+	c.held, c.tag = []byte(body), w.Header().Get("ETag")
+	drain(t, c.server)
+	return w, n, body
+}
+
+// drain keeps the versions that were sent.
+func drain(t *testing.T, s *Server) {
+	t.Helper()
+	for len(s.dictionaries.sent) > 0 {
+		if err := s.storeVersion(t.Context(), <-s.dictionaries.sent); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// noise returns n bytes that do not compress well.
+func noise(n int) string {
+	r := rand.New(rand.NewPCG(uint64(n), 2))
+	var b strings.Builder
+	for b.Len() < n {
+		fmt.Fprintf(&b, "%x ", r.Uint64())
+	}
+	return b.String()
+}
+
+// A client gets the second version of a document against the first, and the third against the
+// second, although another process serves that one. The price is that of the change.
+func TestDictionary(t *testing.T) {
+	for _, target := range []string{"/1.txt", "/odd.txt"} {
+		t.Run(target, func(t *testing.T) {
+			site := newMemSite(2)
+			text := noise(20_000)
+			site.set("/1", text)
+			artifacts := newArtifacts()
+			c := dictionaryClient{server: serverIn(t, site, &memProtocol{}, artifacts, nil)}
+			publish(t, c.server)
+			w, _, _ := c.get(t, target)
+			if use, vary := w.Header().Get(dcz.Use), w.Header().Get("Vary"); use != `match="`+target+`"` || vary != "Accept-Encoding, Available-Dictionary" {
+				t.Errorf("%s, %s", use, vary)
+			}
+			for i := range 3 {
+				text = fmt.Sprintf("change %d", i) + text
+				site.set("/1", text)
+				if i == 1 {
+					c.server = serverIn(t, site, &memProtocol{}, artifacts, nil)
+				}
+				publish(t, c.server)
+				w, n, body := c.get(t, target)
+				if w.Header().Get("Content-Encoding") != dcz.Name || n > 200 || !strings.Contains(body, text) {
+					t.Fatalf("version %d: %d bytes, %v", i, n, w.Header())
+				}
+				if plain := ask(t, c.server, http.MethodGet, target); plain.Body.String() != body {
+					t.Fatalf("version %d differs from the document without coding", i)
+				}
+				if digest := w.Header().Get("Repr-Digest"); digest == "" || digest != w.Header().Get("Content-Digest") {
+					t.Errorf("Repr-Digest %s", digest)
+				}
+			}
+			// The tag names the dictionary, so the client confirms its version once.
+			if w, n, _ := c.get(t, target); n > 100 {
+				t.Errorf("the same version: %d, %d bytes", w.Code, n)
+			}
+			if w, _, _ := c.get(t, target); w.Code != http.StatusNotModified {
+				t.Errorf("the same version again: %d, %v", w.Code, w.Header())
+			}
+			if w := ask(t, c.server, http.MethodHead, target, "Accept-Encoding", "dcz", dcz.Available, dcz.Sum(c.held).Field()); w.Header().Get("Content-Encoding") != dcz.Name || w.Body.Len() > 0 {
+				t.Errorf("HEAD: %v", w.Header())
+			}
+		})
+	}
+}
+
+// A page of the site itself is a dictionary of its next version.
+func TestDictionaryPage(t *testing.T) {
+	s := newTestServer(t, newMemSite(1), &memProtocol{}, nil)
+	publish(t, s)
+	text := noise(5000)
+	get := func(state string, held []byte) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(http.MethodGet, "https://x.test/a:b", nil)
+		r.Header.Set("Accept-Encoding", "br, dcz")
+		if held != nil {
+			r.Header.Set(dcz.Available, dcz.Sum(held).Field())
+		}
+		w := httptest.NewRecorder()
+		err := s.Page(w, r, nil, "/file", "", state, func() (*millrace.Document, error) {
+			return &millrace.Document{Path: "/file", ETag: state, Write: func(_ context.Context, w io.Writer) error {
+				_, err := io.WriteString(w, state+text)
+				return err
+			}}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		drain(t, s)
+		return w
+	}
+	if w := get("1", nil); w.Header().Get(dcz.Use) != `match="/a\\:b"` {
+		t.Errorf("%v", w.Header())
+	}
+	if w := get("2", []byte("1"+text)); w.Header().Get("Content-Encoding") != dcz.Name || w.Body.Len() > 100 {
+		t.Errorf("%d bytes, %v", w.Body.Len(), w.Header())
+	}
+}
+
+// What a client cannot or must not get is never sent.
+func TestNoDictionary(t *testing.T) {
+	site := newMemSite(2)
+	text := noise(20_000)
+	site.set("/1", text)
+	site.set("/2", noise(20_001))
+	s := newTestServer(t, site, &memProtocol{}, nil)
+	publish(t, s)
+	first := ask(t, s, http.MethodGet, "/1.txt", "Accept-Encoding", "dcz").Body.Bytes()
+	other := ask(t, s, http.MethodGet, "/2.txt", "Accept-Encoding", "dcz").Body.Bytes()
+	drain(t, s)
+	site.set("/1", "changed "+text)
+	publish(t, s)
+	held, unrelated := dcz.Sum(first).Field(), dcz.Sum(other).Field()
+	if w := ask(t, s, http.MethodGet, "/1.txt", "Accept-Encoding", "br, dcz;q=0.1", dcz.Available, held); w.Header().Get("Content-Encoding") != dcz.Name {
+		t.Fatalf("the control: %v", w.Header())
+	}
+	for name, fields := range map[string][]string{
+		"no dcz":           {"Accept-Encoding", "br, gzip", dcz.Available, held},
+		"another token":    {"Accept-Encoding", "br, xdcz", dcz.Available, held},
+		"dcz;q=0":          {"Accept-Encoding", "br, dcz;q=0", dcz.Available, held},
+		"no encodings":     {dcz.Available, held},
+		"unknown":          {"Accept-Encoding", "br, dcz", dcz.Available, dcz.Sum([]byte("?")).Field()},
+		"unrelated":        {"Accept-Encoding", "br, dcz", dcz.Available, unrelated},
+		"not a hash":       {"Accept-Encoding", "br, dcz", dcz.Available, ":AAAA:"},
+		"two dictionaries": {"Accept-Encoding", "br, dcz", dcz.Available, held, dcz.Available, held},
+		"cookie":           {"Accept-Encoding", "br, dcz", dcz.Available, held, "Cookie", "a=b"},
+		"credentials":      {"Accept-Encoding", "br, dcz", dcz.Available, held, "Authorization", "Basic eDp5"},
+		"range":            {"Accept-Encoding", "br, dcz", dcz.Available, held, "Range", "bytes=0-9"},
+	} {
+		w := ask(t, s, http.MethodGet, "/1.txt", fields...)
+		if w.Code >= 300 || w.Header().Get("Content-Encoding") == dcz.Name {
+			t.Errorf("%s: %d, %v", name, w.Code, w.Header())
+		}
+		offers := name == "unknown" || name == "unrelated" || name == "not a hash" || name == "two dictionaries"
+		if offered := w.Header().Get(dcz.Use) != ""; offered != offers {
+			t.Errorf("%s: %v", name, w.Header())
+		}
+	}
+	for name, vary := range map[string]*memProtocol{"private": {vary: "Cookie"}, "any": {vary: "*"}} {
+		s := newTestServer(t, site, vary, nil)
+		publish(t, s)
+		if w := ask(t, s, http.MethodGet, "/1.txt", "Accept-Encoding", "dcz"); w.Header().Get(dcz.Use) != "" {
+			t.Errorf("%s: %v", name, w.Header())
+		}
+	}
+	guarded := NewServer(site.source(), []Protocol{{Name: "mem", Publisher: &memProtocol{}, Guarded: true}}, newArtifacts(), nil)
+	publish(t, guarded)
+	if w := ask(t, guarded, http.MethodGet, "/1.txt", "Accept-Encoding", "dcz"); w.Header().Get(dcz.Use) != "" {
+		t.Errorf("guarded: %v", w.Header())
+	}
+}
+
+func TestSecure(t *testing.T) {
+	for _, c := range []struct {
+		base, peer string
+		want       bool
+	}{{"https://x.test", "192.0.2.1:99", true}, {"http://x.test", "192.0.2.1:99", false}, {"http://x.test", "127.0.0.1:99", true}, {"http://x.test", "[::1]:99", true}, {"", "", false}} {
+		if got := secure(c.base, &http.Request{RemoteAddr: c.peer}); got != c.want {
+			t.Errorf("%s from %s: %v", c.base, c.peer, got)
+		}
+	}
+}
+
+// The files of a protocol are dictionaries of the files with other hashes in their names.
+func TestDictionaryFile(t *testing.T) {
+	site := newMemSite(1000)
+	for i := range 1000 {
+		site.set(fmt.Sprintf("/%d", i), strings.Repeat("x", i*i%997))
+	}
+	s := newTestServer(t, site, &artifactProtocol{}, nil)
+	plain := func() string {
+		for _, path := range slices.Backward(s.Current().ArtifactPaths()) {
+			if ask(t, s, http.MethodGet, path).Header().Get("Content-Encoding") == "" {
+				return path
+			}
+		}
+		t.Fatal(s.Current().ArtifactPaths())
+		return ""
+	}
+	publish(t, s)
+	c := dictionaryClient{server: s}
+	c.get(t, plain())
+	c.tag = ""
+	site.set("/1", "changed")
+	publish(t, s)
+	if w, n, body := c.get(t, plain()); w.Header().Get("Content-Encoding") != dcz.Name || n > 100 || body != ask(t, s, http.MethodGet, plain()).Body.String() {
+		t.Errorf("%d bytes, %v", n, w.Header())
+	}
+}
+
+// Collection keeps the eight newest versions of a list and one of each day, for 35 days. Their
+// chunks stay, too.
+func TestDictionariesCollected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		site := newMemSite(2)
+		text := noise(20_000)
+		s := newTestServer(t, site, &memProtocol{}, nil)
+		var versions [][]byte
+		for day := range 40 {
+			for range 3 {
+				text = fmt.Sprintf("%d", day) + text
+				site.set("/1", text)
+				publish(t, s)
+				w := ask(t, s, http.MethodGet, "/odd.txt", "Accept-Encoding", "dcz")
+				versions = append(versions, bytes.Clone(w.Body.Bytes()))
+				drain(t, s)
+				time.Sleep(8 * time.Hour)
+			}
+		}
+		kept := 0
+		for i, b := range versions {
+			_, err := s.dictionary(t.Context(), dcz.Sum(b))
+			if err == nil {
+				kept++
+			}
+			if want := i >= len(versions)-keepVersions; want && err != nil {
+				t.Errorf("version %d of %d: %v", i, len(versions), err)
+			}
+		}
+		if want := 35 + keepVersions - keepVersions/3; kept < want-3 || kept > want+3 {
+			t.Errorf("%d versions are kept, want about %d", kept, want)
+		}
+	})
+}
