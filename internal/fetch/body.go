@@ -73,6 +73,9 @@ func decode(resp *http.Response, limit int64) (_ *content, err error) {
 	var broken func()
 	if w, ok := body.(*wireBody); ok {
 		lim, broken = w.limits, w.broken
+		if w.keep != nil && w.coding == resp.Header.Get("Content-Encoding") {
+			c.kept = new(bytes.Buffer)
+		}
 	} else if e, ok := body.(emptyBody); ok {
 		broken = e.broken
 	} else if resp.Request != nil {
@@ -155,6 +158,7 @@ type content struct {
 	url   string
 	// decoded reports whether the transport has already decoded the body.
 	decoded bool
+	kept    *bytes.Buffer // the content so far; nil if it is not kept
 	err     error
 }
 
@@ -168,6 +172,9 @@ func (c *content) Read(p []byte) (int, error) {
 			d.content.Write(p[:n])
 		}
 	}
+	if c.kept != nil && c.out.n <= maxDictionary {
+		c.kept.Write(p[:n])
+	}
 	if ended(err) {
 		err = c.src.verify()
 	}
@@ -175,8 +182,13 @@ func (c *content) Read(p []byte) (int, error) {
 	case err == nil:
 	case !ended(err):
 		err = c.explain(err)
-	case w != nil && w.onComplete != nil:
-		w.onComplete(c.out.n)
+	case w != nil:
+		if w.onComplete != nil {
+			w.onComplete(c.out.n)
+		}
+		if c.kept != nil && c.out.n == int64(c.kept.Len()) {
+			w.keep(c.kept.Bytes())
+		}
 	}
 	c.err = err
 	return n, err

@@ -64,4 +64,22 @@
 //
 // A caller stores [ValidatorsOf] a response with its body, and [Validators.Set] makes the next
 // request conditional. [CheckStatus] returns ErrUnmodified for a 304.
+//
+// # Dictionaries
+//
+// With [Options.Dictionaries], a response may be coded against the content of an earlier one
+// (RFC 9842, the coding dcz), so that a change costs about as much as the change. Callers see
+// decoded responses. A request offers the coding if it is a GET without credentials, Range and
+// Accept-Encoding, to an https or loopback origin. It offers it without a dictionary, too,
+// although section 6.1 reserves the name for clients that have one: the offer tells a server
+// that declaring a dictionary is useful.
+//
+// The content of a response with Use-As-Dictionary is stored once it has been read to its end
+// and verified, if it has 4 KiB to 32 MiB. An origin has at most 64 dictionaries, the largest
+// ones. A pattern may have "*" and no other operator.
+//
+// The coded body must name the offered dictionary, match its Content-Digest, and decode to at
+// most MaxBody and [dcz.MaxSum]. MaxRatio counts the dictionary as received, because a copy of
+// it is no bomb. If anything is wrong, one request without the coding follows at once, past all
+// caches, and the origin is asked for no coded response for a day.
 package fetch

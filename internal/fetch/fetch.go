@@ -73,6 +73,9 @@ type Options struct {
 	// Robots stores robots.txt files across processes. If nil, the client caches them in
 	// memory.
 	Robots RobotsMemory
+	// Dictionaries stores content of responses, so that later responses may be coded against
+	// it. If nil, no request offers that.
+	Dictionaries Dictionaries
 	// Behind maps origins, such as "https://example.com", to the URLs of their servers, for
 	// origins that this program is the proxy of. Requests for such an origin go to that
 	// server, with the origin's name as Host. Only the scheme, host and port of the URL
@@ -119,6 +122,7 @@ type Client struct {
 	asked        limitsOf
 	sign         func(*http.Request) error
 	check        func(*http.Response) (func(), error)
+	dictionaries Dictionaries // nil if unused
 }
 
 // New returns a client. Nil options mean the zero value.
@@ -137,6 +141,7 @@ func New(o *Options) *Client {
 		log:          o.Logger,
 		sign:         o.Sign,
 		check:        o.Check,
+		dictionaries: o.Dictionaries,
 	}
 	if c.userAgent == "" {
 		c.userAgent = defaultUserAgent(o.Contact)
@@ -192,7 +197,7 @@ func (c *Client) CloseIdleConnections() {
 // RoundTrip sends one request. It checks robots.txt, waits for the host's queue, adds
 // User-Agent and Accept-Encoding if absent, and limits the response. The body of the response
 // is still coded. Reading it fails with a [*BodyError] if it is too long, too slow or
-// incomplete.
+// incomplete. A response that is coded against a dictionary comes decoded and verified.
 //
 // Errors are [millrace.ErrInvalid] for a URL that cannot be fetched, [millrace.ErrForbidden]
 // with an [*AddressError] for a refused address or with a [*RobotsError] for a disallowed URL,
@@ -212,7 +217,14 @@ func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 	if d, ok := req.Context().Value(download{}).(download); ok {
 		lim.body, timeout = d.limit, max(timeout, d.timeout)
 	}
-	return c.exchange(req, delay, lim, timeout)
+	offer := c.offer(req)
+	resp, err := c.exchange(req, delay, lim, timeout, offer)
+	if err != nil {
+		return nil, err
+	}
+	return c.decoded(req, resp, offer, func(plain *http.Request) (*http.Response, error) {
+		return c.exchange(plain, delay, lim, timeout, nil)
+	})
 }
 
 type download struct {
@@ -243,7 +255,7 @@ func closeBody(req *http.Request) {
 }
 
 // exchange sends a request that robots.txt allows. delay is the Crawl-delay.
-func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, timeout time.Duration) (*http.Response, error) {
+func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, timeout time.Duration, offer *offer) (*http.Response, error) {
 	ctx := req.Context()
 	err := cmp.Or(checkURL(req.URL), c.spent())
 	var turn *pass
@@ -271,6 +283,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 	out := req.WithContext(watch.ctx)
 	out.Header = req.Header.Clone()
 	c.setHeader(out.Header)
+	offer.set(out.Header)
 	if c.sign != nil {
 		if err := c.sign(out); err != nil {
 			closeBody(req)

@@ -45,7 +45,7 @@ func (r *robotsRecord) validators() Validators {
 type unruled struct{ c *Client }
 
 func (u unruled) RoundTrip(req *http.Request) (*http.Response, error) {
-	return u.c.exchange(req, 0, limits{body: math.MaxInt64, ratio: math.MaxInt64}, u.c.timeout)
+	return u.c.exchange(req, 0, limits{body: math.MaxInt64, ratio: math.MaxInt64}, u.c.timeout, nil)
 }
 
 // askRobots fetches a robots.txt. The error is a *robotsFailure if the file cannot be fetched,

@@ -102,6 +102,10 @@ type wireBody struct {
 	onComplete func(content int64)
 	// broken is called if the body does not match Content-Digest. It may be nil.
 	broken func()
+	// keep is called with the complete content of a body that still has this Content-Encoding.
+	// It may be nil.
+	keep   func(content []byte)
+	coding string
 }
 
 // emptyBody is a body that has no wireBody, with the function to call if it does not match

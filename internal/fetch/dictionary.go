@@ -1,0 +1,322 @@
+package fetch
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/dcz"
+)
+
+// Bounds of the dictionaries of one origin. A smaller body compresses to about as much as the
+// header fields of its response, which no dictionary reduces. A larger one leaves no space for
+// its successor in [dcz.MaxSum].
+const (
+	minDictionary   = 4 << 10
+	maxDictionary   = dcz.MaxSum / 2
+	maxDictionaries = 64
+	maxMatch        = 1024 // bytes of a pattern, and of an ID
+	refusedFor      = 24 * time.Hour
+)
+
+// Dictionaries stores the content of responses, against which servers code later responses
+// (RFC 9842). It must be safe for concurrent use. Origins have the form
+// "https://example.com:443". The client logs errors; they cost bytes, and never a response.
+type Dictionaries interface {
+	// Index returns the index of an origin, the zero value if it has none.
+	Index(ctx context.Context, origin string) (DictionaryIndex, error)
+	// Update changes the index of an origin. Dictionaries that it no longer has may be
+	// deleted.
+	Update(ctx context.Context, origin string, change func(*DictionaryIndex)) error
+	// Read returns the bytes of a dictionary. ErrNotFound: it was deleted.
+	Read(ctx context.Context, origin string, id dcz.ID) ([]byte, error)
+	// Write stores the bytes of a dictionary. It may delete those that were not used lately.
+	Write(ctx context.Context, origin string, id dcz.ID, content []byte) error
+}
+
+// DictionaryIndex lists the dictionaries of one origin.
+type DictionaryIndex struct {
+	// Refused is the time of the last response that could not be decoded. The origin is asked
+	// for none for a day.
+	Refused time.Time    `json:"refused,omitzero"`
+	Held    []Dictionary `json:"held,omitempty"` // oldest first
+}
+
+// Dictionary describes the content of one response.
+type Dictionary struct {
+	Hash  string `json:"hash"`         // value of Available-Dictionary
+	Match string `json:"match"`        // path and query of its URLs, with "*"
+	ID    string `json:"id,omitempty"` // value of Dictionary-ID, unquoted
+	Size  int    `json:"size"`         // bytes
+}
+
+// add adds a dictionary in place of the one with its pattern, and reports whether the index has
+// changed. If there are too many, the largest stay, as they save the most: the lists and the
+// collections of a site, and not its pages.
+func (ix *DictionaryIndex) add(d Dictionary) bool {
+	if slices.Contains(ix.Held, d) {
+		return false
+	}
+	held := append(slices.DeleteFunc(slices.Clone(ix.Held), func(h Dictionary) bool { return h.Match == d.Match }), d)
+	if len(held) > maxDictionaries {
+		least := slices.MinFunc(held, func(a, b Dictionary) int { return a.Size - b.Size })
+		held = slices.DeleteFunc(held, func(h Dictionary) bool { return h == least })
+	}
+	ix.Held = held
+	return slices.Contains(held, d)
+}
+
+// offer is what one request offers to decode.
+type offer struct {
+	origin string
+	held   *Dictionary // nil = none matches, but the response may become one
+}
+
+// offer returns the offer of a request, or nil if it must not offer the coding. A caller that
+// sets Accept-Encoding decodes itself. Bodies for one user, and those over connections that
+// others can change, are no dictionaries.
+func (c *Client) offer(req *http.Request) *offer {
+	if c.dictionaries == nil || req.Method != http.MethodGet && req.Method != "" || req.URL.Scheme != "https" && !IsLoopback(req.URL.Hostname()) {
+		return nil
+	}
+	for _, name := range []string{"Accept-Encoding", "Authorization", "Cookie", "Range"} {
+		if len(req.Header[name]) > 0 {
+			return nil
+		}
+	}
+	if d, ok := req.Context().Value(download{}).(download); ok && d.timeout == math.MaxInt64 {
+		return nil // a stream
+	}
+	o := &offer{origin: origin(req.URL)}
+	ix, err := c.dictionaries.Index(req.Context(), o.origin)
+	if err != nil {
+		c.log.WarnContext(req.Context(), "could not read dictionaries", "err", err)
+		return nil
+	}
+	if age := time.Since(ix.Refused); age >= 0 && age < refusedFor {
+		return nil
+	}
+	for i := range ix.Held {
+		if d := &ix.Held[i]; matches(d.Match, req.URL) && (o.held == nil || len(d.Match) >= len(o.held.Match)) {
+			o.held = d
+		}
+	}
+	return o
+}
+
+// set adds the offer to the header of a request. Without a dictionary, the name of the coding
+// asks the server to declare one.
+func (o *offer) set(h http.Header) {
+	if o == nil {
+		return
+	}
+	h.Set("Accept-Encoding", h.Get("Accept-Encoding")+", "+dcz.Name)
+	if o.held == nil {
+		return
+	}
+	h.Set(dcz.Available, o.held.Hash)
+	if id, err := httpsfv.Marshal(httpsfv.NewItem(o.held.ID)); err == nil && o.held.ID != "" {
+		h.Set("Dictionary-ID", id)
+	}
+}
+
+// Held reports whether a client has a dictionary for a URL, which it offers in requests
+// without credentials.
+func Held(ctx context.Context, client *http.Client, target string) bool {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
+	c := clientOf(client.Transport)
+	if err != nil || c == nil {
+		return false
+	}
+	o := c.offer(req)
+	return o != nil && o.held != nil
+}
+
+// decoded returns resp, or the response to a second request without an offer if the body of
+// resp is coded and cannot be decoded. Such a response may come from a cache, which the second
+// request bypasses.
+func (c *Client) decoded(req *http.Request, resp *http.Response, o *offer, again func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	ctx := req.Context()
+	if !repeatable(req) || !coded(resp, o) {
+		if body, ok := resp.Body.(*wireBody); ok {
+			body.coding, body.keep = resp.Header.Get("Content-Encoding"), c.keeper(ctx, resp, o)
+		}
+		return resp, nil
+	}
+	content, err := c.undo(ctx, resp, o)
+	if err == nil {
+		resp.Body, resp.ContentLength, resp.Uncompressed = io.NopCloser(bytes.NewReader(content)), int64(len(content)), true
+		resp.Header.Del("Content-Length")
+		if keep := c.keeper(ctx, resp, o); keep != nil {
+			keep(content)
+		}
+		return resp, nil
+	}
+	if _, spent := errors.AsType[*SpentError](err); spent || ctx.Err() != nil {
+		return nil, err
+	}
+	c.log.DebugContext(ctx, "could not decode response; requesting it without a dictionary", "url", cleanURL(req.URL), "err", err)
+	// A dictionary that is gone, or a connection that broke, is not the server's fault.
+	gone := errors.Is(err, millrace.ErrNotFound)
+	if o != nil && (gone || errors.Is(err, millrace.ErrInvalid) || errors.Is(err, millrace.ErrTooLarge)) {
+		c.warn(ctx, c.dictionaries.Update(ctx, o.origin, func(ix *DictionaryIndex) {
+			if gone {
+				ix.Held = slices.DeleteFunc(slices.Clone(ix.Held), func(d Dictionary) bool { return d == *o.held })
+			} else {
+				ix.Refused = time.Now().UTC()
+			}
+		}))
+	}
+	plain := req.Clone(ctx)
+	plain.Header.Set("Cache-Control", "no-cache")
+	if resp, err = again(plain); err == nil {
+		resp.Request = req
+	}
+	return resp, err
+}
+
+func (c *Client) warn(ctx context.Context, err error) {
+	if err != nil {
+		c.log.WarnContext(ctx, "could not save dictionaries", "err", err)
+	}
+}
+
+// coded reports whether a body has the coding. If a dictionary was offered, the first bytes
+// show it, too: some proxies remove Content-Encoding.
+func coded(resp *http.Response, o *offer) bool {
+	offered := o != nil && o.held != nil
+	codings, err := contentCodings(resp)
+	body, ok := resp.Body.(*wireBody)
+	if !ok || !offered || err != nil || len(codings) > 0 || resp.StatusCode != http.StatusOK {
+		return err != nil && offered || slices.Contains(codings, dcz.Name)
+	}
+	const least = 41 // bytes of a body in the coding
+	in := bufio.NewReaderSize(body.body, least)
+	body.watch.idle.Reset(body.watch.idleTimeout)
+	head, err := in.Peek(least) // Read returns the error again
+	body.watch.idle.Stop()
+	body.body = struct {
+		io.Reader
+		io.Closer
+	}{in, body.body}
+	if err == nil {
+		_, err = dcz.NewReader(bytes.NewReader(head), nil, dcz.ID{})
+	}
+	return errors.Is(err, dcz.ErrDictionary)
+}
+
+// undo reads a coded body to its end, closes it, and returns its content.
+func (c *Client) undo(ctx context.Context, resp *http.Response, o *offer) ([]byte, error) {
+	defer func() { _ = resp.Body.Close() }()
+	bad := &BodyError{URL: responseURL(resp), Code: "coding", Reason: "invalid " + dcz.Name, Kind: millrace.ErrInvalid}
+	body, ok := resp.Body.(*wireBody)
+	if coding := resp.Header.Get("Content-Encoding"); !ok || o == nil || o.held == nil || coding != "" && !strings.EqualFold(coding, dcz.Name) {
+		return nil, bad
+	}
+	id, _ := dcz.ParseField(o.held.Hash)
+	dict, err := c.dictionaries.Read(ctx, o.origin, id)
+	if err != nil {
+		return nil, err
+	}
+	count := body.onComplete
+	body.broken, body.onComplete = nil, nil // the second request decides
+	resp.Header.Del("Content-Encoding")
+	raw, err := ReadBody(resp, 0)
+	if err != nil {
+		return nil, err
+	}
+	resp.Header.Del("Content-Digest") // of the coded body
+	z, err := dcz.NewReader(bytes.NewReader(raw), dict, id)
+	if err != nil {
+		bad.Err = err
+		return nil, bad
+	}
+	defer z.Close()
+	// A copy of the dictionary is no bomb, so its bytes count as received.
+	most := min(body.limits.body, max(ratioFloor, min(body.limits.ratio, dcz.MaxSum)*int64(len(raw)+len(dict))), int64(dcz.MaxSum-len(dict)))
+	content, err := io.ReadAll(io.LimitReader(z, most+1))
+	switch {
+	case err != nil:
+		bad.Err = err
+		return nil, bad
+	case int64(len(content)) > most:
+		return nil, tooLarge(bad.URL, "body-size", "longer than %d bytes", most)
+	case count != nil:
+		count(int64(len(content)))
+	}
+	return content, nil
+}
+
+// keeper returns a function that stores the complete and verified content of a response as a
+// dictionary, or nil if the server does not declare it one. It ignores match-dest, as clients
+// without request destinations do, and freshness (RFC 9842, section 2.2.1): the dictionary is
+// never a response, and the server knows it by its hash.
+func (c *Client) keeper(ctx context.Context, resp *http.Response, o *offer) func(content []byte) {
+	if o == nil || resp.StatusCode != http.StatusOK || len(resp.Header[dcz.Use]) == 0 ||
+		strings.Contains(strings.ToLower(strings.Join(resp.Header["Cache-Control"], ",")), "no-store") {
+		return nil
+	}
+	fields, err := httpsfv.UnmarshalDictionary(resp.Header[dcz.Use])
+	if err != nil {
+		return nil
+	}
+	item := func(name string) any {
+		m, _ := fields.Get(name)
+		i, _ := m.(httpsfv.Item)
+		return i.Value
+	}
+	match, _ := item("match").(string)
+	id, _ := item("id").(string)
+	match = strings.TrimPrefix(match, asciiOrigin(resp.Request.URL))
+	// Not stored: other formats, other origins, and other operators of a URLPattern than "*".
+	if t := item("type"); t != nil && t != httpsfv.Token("raw") || !strings.HasPrefix(match, "/") || strings.HasPrefix(match, "//") ||
+		strings.ContainsAny(match, `\(){}:+#`) || strings.Contains(match, "*?") || len(match) > maxMatch || len(id) > maxMatch {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx) // the body is complete
+	return func(content []byte) {
+		if len(content) < minDictionary || len(content) > maxDictionary {
+			return
+		}
+		sum := dcz.Sum(content)
+		d := Dictionary{sum.Field(), match, id, len(content)}
+		ix, err := c.dictionaries.Index(ctx, o.origin)
+		if err == nil && ix.add(d) {
+			if err = c.dictionaries.Write(ctx, o.origin, sum, content); err == nil {
+				err = c.dictionaries.Update(ctx, o.origin, func(ix *DictionaryIndex) { ix.add(d) })
+			}
+		}
+		c.warn(ctx, err)
+	}
+}
+
+// matches reports whether a URL matches the path and query of a URLPattern. A pattern without a
+// query matches any.
+func matches(pattern string, u *url.URL) bool {
+	path, query, ok := strings.Cut(pattern, "?")
+	return wildcard(path, u.EscapedPath()) && (!ok || wildcard(query, u.RawQuery))
+}
+
+// wildcard reports whether s matches a pattern, where "*" is any text.
+func wildcard(pattern, s string) bool {
+	first, rest, ok := strings.Cut(pattern, "*")
+	s, found := strings.CutPrefix(s, first)
+	for ok && found {
+		if first, rest, ok = strings.Cut(rest, "*"); !ok {
+			return strings.HasSuffix(s, first)
+		}
+		_, s, found = strings.Cut(s, first)
+	}
+	return found && s == ""
+}
