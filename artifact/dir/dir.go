@@ -8,6 +8,9 @@
 // An upload is a file in the folder _unfinished, whose name no artifact can
 // have. It is written, synced and linked to its name; linking fails if the name
 // exists. [Open] removes uploads that a killed process left behind.
+//
+// If the folder is removed or replaced while a store is open, Put and Stat create or open the
+// one at its path.
 package dir
 
 import (
@@ -26,6 +29,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -42,7 +46,8 @@ const (
 
 // Store is an [artifact.Store].
 type Store struct {
-	root    *os.Root
+	path    string // absolute
+	root    atomic.Pointer[os.Root]
 	folders sync.Map // set of the folders that this process has made durable
 }
 
@@ -66,22 +71,48 @@ func Open(folder string) (*Store, error) {
 }
 
 func open(folder string) (*Store, error) {
-	err := os.Mkdir(folder, 0o700)
-	if err == nil {
-		err = replace.SyncFolder(os.Open(filepath.Dir(folder)))
-	}
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
-	}
-	root, err := os.OpenRoot(folder)
+	path, err := filepath.Abs(folder)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{root: root}
+	s := &Store{path: path}
+	if err := s.open(); err != nil {
+		return nil, err
+	}
 	if err := s.clean(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// open opens the folder, and creates it if it is absent.
+func (s *Store) open() error {
+	err := os.Mkdir(s.path, 0o700)
+	if err == nil {
+		err = replace.SyncFolder(os.Open(filepath.Dir(s.path)))
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	root, err := os.OpenRoot(s.path)
+	if err != nil {
+		return err
+	}
+	s.folders.Clear()
+	s.root.Store(root) // others may use the last one, which closes without references
+	return nil
+}
+
+// renew opens the folder again if it was removed or replaced.
+func (s *Store) renew() error {
+	was, err := s.root.Load().Stat(".")
+	if err != nil {
+		return err
+	}
+	if is, err := os.Stat(s.path); err == nil && os.SameFile(was, is) || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return s.open()
 }
 
 // clean removes abandoned uploads.
@@ -95,9 +126,9 @@ func (s *Store) clean() error {
 	}
 	for _, u := range uploads {
 		name := path.Join(unfinished, u.Name())
-		info, err := s.root.Lstat(name)
+		info, err := s.root.Load().Lstat(name)
 		if err == nil && time.Since(info.ModTime()) > abandoned {
-			err = s.root.Remove(name)
+			err = s.root.Load().Remove(name)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -107,7 +138,7 @@ func (s *Store) clean() error {
 }
 
 // Close closes the store. Readers of artifacts stay open.
-func (s *Store) Close() error { return s.root.Close() }
+func (s *Store) Close() error { return s.root.Load().Close() }
 
 // place returns the path of the file of an artifact.
 func place(name string) string { return strings.ReplaceAll(name, "/", "_/") }
@@ -115,16 +146,21 @@ func place(name string) string { return strings.ReplaceAll(name, "/", "_/") }
 // makeFolder creates a folder and those above it, and makes them durable. It
 // syncs existing ones too: the process that created them may not have done so.
 func (s *Store) makeFolder(folder string) error {
-	if _, ok := s.folders.Load(folder); ok || folder == "." {
+	if folder == "." {
 		return nil
+	}
+	if _, ok := s.folders.Load(folder); ok {
+		if _, err := s.root.Load().Lstat(folder); err == nil {
+			return nil
+		}
 	}
 	if err := s.makeFolder(path.Dir(folder)); err != nil {
 		return err
 	}
-	if err := s.root.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := s.root.Load().Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := replace.SyncFolder(s.root.Open(path.Dir(folder))); err != nil {
+	if err := replace.SyncFolder(s.root.Load().Open(path.Dir(folder))); err != nil {
 		return err
 	}
 	s.folders.Store(folder, true)
@@ -138,7 +174,10 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader) error {
 	}
 	what, file := "put artifact "+name, place(name)
 	folder := path.Dir(file)
-	err := s.makeFolder(folder)
+	err := s.renew()
+	if err == nil {
+		err = s.makeFolder(folder)
+	}
 	if err == nil {
 		err = s.touch(file)
 	}
@@ -150,30 +189,33 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader) error {
 		}
 	}
 	if err == nil {
-		err = replace.SyncFolder(s.root.Open(folder))
+		err = replace.SyncFolder(s.root.Load().Open(folder))
 	}
 	return explain(what, err)
 }
 
 // touch renews the time of a file.
 func (s *Store) touch(file string) error {
-	f, err := s.root.OpenFile(file, os.O_WRONLY, 0)
+	f, err := s.root.Load().OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	now := time.Now()
-	return cmp.Or(s.root.Chtimes(file, now, now), f.Sync())
+	return cmp.Or(s.root.Load().Chtimes(file, now, now), f.Sync())
 }
 
 // create writes a file, or touches the one that was created meanwhile.
 func (s *Store) create(file string, in io.Reader) error {
+	if err := s.makeFolder(unfinished); err != nil {
+		return err
+	}
 	temp := path.Join(unfinished, rand.Text())
-	f, err := s.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := s.root.Load().OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	defer s.root.Remove(temp) //nolint:errcheck // Open removes it later
+	defer s.root.Load().Remove(temp) //nolint:errcheck // Open removes it later
 	_, err = io.Copy(f, in)
 	if err == nil {
 		err = f.Sync()
@@ -182,7 +224,7 @@ func (s *Store) create(file string, in io.Reader) error {
 		return err
 	}
 	for {
-		if err := s.root.Link(temp, file); !errors.Is(err, fs.ErrExist) {
+		if err := s.root.Load().Link(temp, file); !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		if err := s.touch(file); !errors.Is(err, fs.ErrNotExist) {
@@ -215,7 +257,7 @@ func (s *Store) Open(ctx context.Context, name string, offset, length int64) (io
 	if err := cmp.Or(artifact.CheckName(name), artifact.CheckRange(offset, length), ctx.Err()); err != nil {
 		return nil, err
 	}
-	f, err := s.root.Open(place(name))
+	f, err := s.root.Load().Open(place(name))
 	if err != nil {
 		return nil, lookupError("open artifact "+name, err)
 	}
@@ -244,7 +286,11 @@ func (s *Store) Stat(ctx context.Context, name string) (artifact.Info, error) {
 	if err := cmp.Or(artifact.CheckName(name), ctx.Err()); err != nil {
 		return artifact.Info{}, err
 	}
-	info, err := s.root.Lstat(place(name))
+	err := s.renew()
+	var info fs.FileInfo
+	if err == nil {
+		info, err = s.root.Load().Lstat(place(name))
+	}
 	if err != nil {
 		return artifact.Info{}, lookupError("stat artifact "+name, err)
 	}
@@ -299,7 +345,7 @@ func (s *Store) list(ctx context.Context, base, prefix string, yield func(artifa
 
 // read returns the entries of a folder.
 func (s *Store) read(folder string) ([]fs.DirEntry, error) {
-	f, err := s.root.Open(folder)
+	f, err := s.root.Load().Open(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -312,7 +358,7 @@ func (s *Store) Delete(ctx context.Context, name string) error {
 	if err := cmp.Or(artifact.CheckName(name), ctx.Err()); err != nil {
 		return err
 	}
-	if err := s.root.Remove(place(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.root.Load().Remove(place(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return explain("delete artifact "+name, err)
 	}
 	return nil

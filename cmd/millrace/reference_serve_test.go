@@ -32,7 +32,7 @@ type answer struct {
 
 var answers = []answer{
 	{"Server", "GET", "/healthz", "/healthz", "application/json", "Whether the process runs, and whether an edition is published.", "", "", 0},
-	{"Server", "GET", "/readyz", "/readyz", "text/plain", "200 if an edition is published, else 503.", "", "", 0},
+	{"Server", "GET", "/readyz", "/readyz", "text/plain", "200 if an edition is published and the store exists, else 503.", "", "", 0},
 	{"Server", "GET", "/metrics", "/metrics", "text/plain", "Prometheus metrics.", "to this machine, private networks and `--metrics`", "", 0},
 	{"Server", "GET", "/dashboard/…", "/dashboard/login", "text/html", "The owner's dashboard.", "`--dashboard`", "", 0},
 	{"Server", "POST", "/mcp", "/mcp", "application/json", "The Model Context Protocol.", "without `--no-mcp`", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, 0},

@@ -1,6 +1,7 @@
 package edition
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,6 +103,17 @@ func (s *Server) served() *manifest {
 		return ed.manifest
 	}
 	return nil
+}
+
+// present reports whether the first artifact of a manifest exists: without it, all of them may
+// have been removed.
+func (s *Server) present(ctx context.Context, m *manifest) bool {
+	enough := errors.New("enough")
+	err := m.forEachNotIn(ctx, s.artifacts, nil, func(name string, _ int64) error {
+		_, err := s.artifacts.Stat(ctx, name)
+		return cmp.Or(err, enough)
+	})
+	return !unreadable(err)
 }
 
 // touch restarts the grace period of the artifacts of m that are not in but.

@@ -92,6 +92,9 @@ func (s *Server) checkForChanges(ctx context.Context) {
 		if err := s.keepArtifacts(ctx, time.Now()); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "could not renew artifacts", "err", err)
 		}
+		if !s.present(ctx, ed.manifest) {
+			s.damaged.Store(true)
+		}
 		if s.damaged.Load() {
 			s.Changed()
 		}

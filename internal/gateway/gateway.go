@@ -40,6 +40,9 @@ type Options struct {
 	// Logger receives failures; nil = slog.Default().
 	Logger *slog.Logger
 
+	// Healthy returns the reason if the site must not get requests; nil = it may.
+	Healthy func() error
+
 	// Access limits requests. New sets its Policy and Log.
 	Access access.Options
 	// Update implements [millrace.Live]; nil = pages cannot be updated singly.

@@ -67,7 +67,7 @@ func (g *Gateway) route(w *response, r *http.Request) {
 }
 
 // health serves /healthz and /readyz. The latter reports whether an edition is
-// published, and names damaged documents. For a handler in this process, the paths belong to the site.
+// published and the store exists, and names damaged documents. For a handler in this process, the paths belong to the site.
 func (g *Gateway) health(w *response, r *http.Request) (bool, error) {
 	alive := r.URL.Path == "/healthz"
 	if !alive && r.URL.Path != "/readyz" || g.front != nil && g.front.InProcess() {
@@ -85,6 +85,12 @@ func (g *Gateway) health(w *response, r *http.Request) (bool, error) {
 		w.Header().Set("Retry-After", "1")
 		reply.Text(w, r, http.StatusServiceUnavailable, "no edition is published yet\n")
 		return true, nil
+	}
+	if g.o.Healthy != nil {
+		if err := g.o.Healthy(); err != nil {
+			reply.Text(w, r, http.StatusServiceUnavailable, err.Error()+"\n")
+			return true, nil
+		}
 	}
 	text := "ready\n"
 	if g.server != nil {

@@ -117,6 +117,9 @@ func (x *Index) connect(ctx context.Context) error {
 	if err == nil {
 		err = x.writer.row("SELECT made FROM state", nil, &x.file)
 	}
+	if err == nil {
+		x.is, err = sqlitefile.Identify(x.path)
+	}
 	if err != nil {
 		return errors.Join(err, x.disconnect())
 	}
@@ -280,6 +283,9 @@ func (x *Index) change(ctx context.Context, do func(w *work) error) error {
 		defer func() { <-x.writing }()
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+	if x.is.Removed() {
+		return errAnother
 	}
 	c := x.writer
 	return c.within(ctx, "BEGIN IMMEDIATE", func() error {

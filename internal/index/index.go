@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/sqlitefile"
 	"github.com/millrace/millrace/internal/zdict"
 )
 
@@ -42,6 +43,7 @@ type Index struct {
 	mu      sync.RWMutex // held for writing while the file is opened or closed
 	db      *sql.DB      // nil = closed or broken
 	file    string       // identifies the open file
+	is      sqlitefile.Identity
 	closed  bool
 	writer  *conn
 	writing chan struct{} // holds a token while writer is in use

@@ -150,6 +150,10 @@ func (s *Service) Answer(g *gateway.Options) (err error) {
 			return err
 		}
 	}
+	if st, ok := o.Origin.Store.(interface{ Present() error }); ok {
+		g.Healthy = st.Present
+		s.Task(func(ctx context.Context) error { return s.watchStore(ctx, st.Present) })
+	}
 	s.Gateway, err = gateway.New(s.Server, g)
 	return err
 }

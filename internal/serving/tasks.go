@@ -10,6 +10,7 @@ import (
 const (
 	recheck = time.Minute      // between two checks whether the index is up to date
 	refit   = 10 * time.Second // between two checks whether to fit vectors
+	inspect = 2 * time.Second  // between two checks whether the store exists
 )
 
 // updateIndex updates the search index after each publication, which does not wait for
@@ -76,6 +77,23 @@ func (s *Service) fitIndex(ctx context.Context) error {
 			return nil
 		case <-time.After(wait):
 		}
+	}
+}
+
+// watchStore logs when the files of the store are removed.
+func (s *Service) watchStore(ctx context.Context, present func() error) error {
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(inspect):
+		}
+		err := present()
+		if err != nil && !failing {
+			s.log.Error("store is missing; not ready", "err", err)
+		}
+		failing = err != nil
 	}
 }
 

@@ -5,7 +5,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -41,6 +43,24 @@ func UseWAL(ctx context.Context, c *sql.Conn, wait time.Duration) error {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
+}
+
+// Identity identifies an open file: SQLite goes on writing to one that was removed.
+type Identity struct {
+	path string
+	info fs.FileInfo
+}
+
+// Identify returns the identity of the file at a path.
+func Identify(path string) (Identity, error) {
+	info, err := os.Stat(path)
+	return Identity{path, info}, err
+}
+
+// Removed reports whether the file was removed from its path or replaced.
+func (i Identity) Removed() bool {
+	info, err := os.Stat(i.path)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(info, i.info)
 }
 
 // Code returns the primary code of an SQLite error, and 0 of another error.

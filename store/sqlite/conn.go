@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/sqlitefile"
 	"github.com/millrace/millrace/store/internal/sqlstore"
 )
 
@@ -18,6 +19,7 @@ import (
 type database struct {
 	writer *writer
 	read   *reader
+	is     sqlitefile.Identity
 }
 
 var _ sqlstore.DB = (*database)(nil)
@@ -32,7 +34,20 @@ func (d *database) Snapshot(ctx context.Context, f func(q sqlstore.Querier) erro
 
 // Write implements [sqlstore.DB]. A file has one writer, so no row needs a lock.
 func (d *database) Write(ctx context.Context, _ sqlstore.Lock, f func(t sqlstore.Tx) error) error {
-	return d.writer.do(ctx, func(t *tx) error { return f(t) })
+	return d.writer.do(ctx, func(t *tx) error {
+		if err := d.present(); err != nil {
+			return err
+		}
+		return f(t)
+	})
+}
+
+// present returns ErrUnavailable if the file was removed or replaced.
+func (d *database) present() error {
+	if d.is.Removed() {
+		return millrace.Coded("store-removed", fmt.Errorf("%w: the file was removed or replaced while it was open; restore it, and restart", millrace.ErrUnavailable))
+	}
+	return nil
 }
 
 // Writable implements [sqlstore.DB].

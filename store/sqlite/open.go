@@ -57,12 +57,20 @@ func openFile(ctx context.Context, path string, o settings) (*Store, error) {
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	f := &file{path: path}
-	if err := f.open(ctx, o); err != nil {
+	err := f.open(ctx, o)
+	if err == nil {
+		f.is, err = sqlitefile.Identify(path)
+	}
+	if err != nil {
 		_ = f.Close()
 		return nil, fmt.Errorf("%s: %w", what, advise(err))
 	}
 	return &Store{sqlstore.New(&f.database, path, f.epoch, o.Options), &f.database}, nil
 }
+
+// Present returns ErrUnavailable with the code store-removed if the file of the store was removed
+// or replaced while it is open. Writes then return that error, too.
+func (s *Store) Present() error { return s.db.present() }
 
 // file is a file that is being opened.
 type file struct {

@@ -1,0 +1,60 @@
+//go:build unix
+
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// While a server runs, its artifacts are removed, and then its store. It makes the artifacts again.
+// Without the store it is not ready, and writes to no file that was removed.
+func TestServeRemoved(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "s.db")
+	s := serve(t, copySite(t, "handbook"), "--store", file)
+	count := func() int {
+		found, _ := filepath.Glob(file + "-files/*")
+		return len(slices.DeleteFunc(found, func(n string) bool { return strings.HasPrefix(filepath.Base(n), "_") }))
+	}
+	before := count()
+	if err := os.RemoveAll(file + "-files"); err != nil || before == 0 {
+		t.Fatalf("%d artifacts, %v", before, err)
+	}
+	start := time.Now()
+	eventually(t, "the artifacts are there again", func() bool { return count() == before })
+	t.Logf("%d artifacts after %s", before, time.Since(start))
+	if code, _, text := get(t, s.url+"readyz"); code != http.StatusOK {
+		t.Errorf("readyz: %d %s", code, text)
+	}
+	old, err := os.Open(file + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer old.Close()
+	for _, name := range []string{file, file + "-wal", file + "-shm"} {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	was, err := old.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, _, text := get(t, s.url+"readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "removed") {
+		t.Errorf("readyz: %d %s", code, text)
+	}
+	eventually(t, "the log says so", func() bool { return strings.Contains(s.out.String(), "level=ERROR") })
+	now, err := old.Stat()
+	if err != nil || now.Size() != was.Size() || !now.ModTime().Equal(was.ModTime()) {
+		t.Errorf("the removed log was written to: %v", err)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("the store is there again")
+	}
+}
