@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/discover"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
@@ -166,24 +167,24 @@ func (r *Discovery) WriteText(w io.Writer) error {
 		fmt.Fprintf(b, "absent: %s\n", strings.Join(absent, ", "))
 	}
 	for _, n := range append(entries, notes...) {
-		b.WriteString(humanize.Printable(n) + "\n")
+		b.WriteString(canon.Line(n) + "\n")
 	}
 	if len(basis) > 0 {
-		b.WriteString(humanize.Printable("estimates: "+strings.Join(basis, "; ")) + "\n")
+		b.WriteString(canon.Line("estimates: "+strings.Join(basis, "; ")) + "\n")
 	}
 	b.WriteByte('\n')
 	for _, line := range r.rules() {
-		b.WriteString(humanize.Printable(line) + "\n")
+		b.WriteString(canon.Line(line) + "\n")
 	}
 	for _, route := range []struct {
 		name string
 		discover.Route
 	}{{"first", r.Plan.First}, {"refresh", r.Plan.Refresh}} {
 		if route.Primary == "" {
-			fmt.Fprintf(b, "%s\n", humanize.Printable(route.Why))
+			fmt.Fprintf(b, "%s\n", canon.Line(route.Why))
 			break
 		}
-		fmt.Fprintf(b, "%s: pull would read %s: %s\n", route.name, all.Label(route.Primary), humanize.Printable(route.Why))
+		fmt.Fprintf(b, "%s: pull would read %s: %s\n", route.name, all.Label(route.Primary), canon.Line(route.Why))
 	}
 	_, err := b.WriteTo(w)
 	return err

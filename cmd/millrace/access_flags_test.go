@@ -15,6 +15,7 @@ import (
 	artifactmemory "github.com/millrace/millrace/artifact/memory"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/terminal"
 	"github.com/millrace/millrace/origin"
 	"github.com/millrace/millrace/origin/folder"
 	"github.com/millrace/millrace/store"
@@ -245,7 +246,7 @@ func TestParseExpiry(t *testing.T) {
 func TestUpdate(t *testing.T) {
 	t.Parallel()
 	ctx, dir := t.Context(), copySite(t, "handbook")
-	p := &process{stderr: &buffer{}, common: &common{Quiet: true}, log: slog.New(slog.DiscardHandler)}
+	p := &process{stderr: terminal.New(&buffer{}, environment(nil)), common: &common{Quiet: true}, log: slog.New(slog.DiscardHandler)}
 	const base = "https://www.example.com/"
 	o := p.newSource("folder", base, ingest.Rules{})
 	o.Name, o.From = "folder", "folder"

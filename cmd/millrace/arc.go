@@ -51,7 +51,7 @@ func (c *arcSnapshotCommand) Run(ctx context.Context, p *process) error {
 	case len(s) == 0:
 		return page.Err(fmt.Errorf("extract %s: %w: the page has no snapshot", page.URL, millrace.ErrNotFound))
 	}
-	_, err = p.stdout.Write(append(bytes.Clone(s), '\n')) // always canonical JSON
+	_, err = p.stdout.Verbatim().Write(append(bytes.Clone(s), '\n')) // always canonical JSON
 	return err
 }
 
@@ -165,10 +165,10 @@ func (c *arcAnnotateCommand) Run(ctx context.Context, p *process) error {
 		}
 		p.log.Info("annotated", "url", c.Page, "attributes", len(added), "path", c.Out)
 	}
+	if c.Out == "" && !c.JSON {
+		_, err := p.stdout.Verbatim().Write(out)
+		return err
+	}
 	r := arcAdditions{Page: c.Page, Out: c.Out, Added: append([]snapshot.Addition{}, added...)}
-	return p.report(&r, func(w *bytes.Buffer) {
-		if c.Out == "" {
-			w.Write(out)
-		}
-	})
+	return p.report(&r, func(*bytes.Buffer) {})
 }

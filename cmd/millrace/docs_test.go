@@ -178,12 +178,10 @@ func (d *docsPage) millrace(t *testing.T, args ...string) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out, errs buffer
-	p := &process{
-		lookup: environment(map[string]string{
-			"HOME": ".", "MILLRACE_LISTEN": "127.0.0.1:0", "MILLRACE_DELAY": "1ms", "MILLRACE_ALLOW_PRIVATE": "true", "MILLRACE_NO_EVENTS": "true",
-		}),
-		stdin: strings.NewReader(""), stdout: &out, stderr: &errs, dial: d.dial,
-	}
+	p := newProcess(environment(map[string]string{
+		"HOME": ".", "MILLRACE_LISTEN": "127.0.0.1:0", "MILLRACE_DELAY": "1ms", "MILLRACE_ALLOW_PRIVATE": "true", "MILLRACE_NO_EVENTS": "true",
+	}), strings.NewReader(""), &out, &errs)
+	p.dial = d.dial
 	done := make(chan int)
 	go func() { done <- p.run(ctx, args) }()
 	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {

@@ -147,10 +147,8 @@ type pulled struct {
 func (n *internet) pull(t *testing.T, file string, args ...string) pulled {
 	t.Helper()
 	var out, errs buffer
-	p := &process{
-		lookup: environment(map[string]string{"HOME": filepath.Dir(file)}), stdin: strings.NewReader(""),
-		stdout: &out, stderr: &errs, dial: n.dial,
-	}
+	p := newProcess(environment(map[string]string{"HOME": filepath.Dir(file)}), strings.NewReader(""), &out, &errs)
+	p.dial = n.dial
 	began := time.Now()
 	got := pulled{code: p.run(t.Context(), append([]string{"pull", "--store", file, "--json"}, args...))}
 	got.took, got.stderr = time.Since(began), errs.String()

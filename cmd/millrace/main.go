@@ -40,7 +40,8 @@ const (
 func main() {
 	log.SetOutput(io.Discard) // net/http logs text from clients to this logger
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	p := &process{lookup: os.LookupEnv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, hangups: daemon.Hangups}
+	p := newProcess(os.LookupEnv, os.Stdin, os.Stdout, os.Stderr)
+	p.hangups = daemon.Hangups
 	code := p.run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)
@@ -87,8 +88,8 @@ func (c *common) flags() *common { return c }
 type process struct {
 	lookup   func(string) (string, bool) // the environment
 	stdin    io.Reader
-	stdout   io.Writer
-	stderr   io.Writer
+	stdout   *terminal.Writer
+	stderr   *terminal.Writer
 	reported bool // a report was printed
 	rare     bool // help shows rarely used flags
 	common   *common
@@ -117,7 +118,11 @@ var errReported = errors.New("reported")
 type exited int
 
 func run(ctx context.Context, args []string, lookup func(string) (string, bool), stdin io.Reader, stdout, stderr io.Writer) int {
-	return (&process{lookup: lookup, stdin: stdin, stdout: stdout, stderr: stderr}).run(ctx, args)
+	return newProcess(lookup, stdin, stdout, stderr).run(ctx, args)
+}
+
+func newProcess(lookup func(string) (string, bool), stdin io.Reader, stdout, stderr io.Writer) *process {
+	return &process{lookup: lookup, stdin: stdin, stdout: terminal.New(stdout, lookup), stderr: terminal.New(stderr, lookup)}
 }
 
 // run runs a command and returns the exit code.
@@ -187,7 +192,7 @@ func (p *process) parse(args []string) (*commands, *config.Config, *kong.Context
 	k, err := kong.New(line,
 		kong.Name("millrace"),
 		kong.Description("millrace publishes a website in every machine-content protocol, mirrors sites and checks them. Every flag is also a key of millrace.yaml and an environment variable: MILLRACE_LOG_LEVEL sets --log-level. millrace help COMMAND --all shows rarely used flags, too. The key policy sets what the content may be used for."),
-		kong.Writers(p.stdout, p.stderr),
+		kong.Writers(p.stdout.Own(), p.stderr.Own()),
 		kong.Exit(func(code int) { panic(exited(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: true, NoExpandSubcommands: true}),
 		kong.Resolvers(kong.ResolverFunc(func(_ *kong.Context, at *kong.Path, f *kong.Flag) (any, error) {

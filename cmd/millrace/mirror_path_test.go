@@ -21,7 +21,7 @@ func TestMirrorIsNoStoreOfServe(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
-	p := &process{lookup: environment(env), stderr: t.Output(), stdout: t.Output()}
+	p := newProcess(environment(env), nil, t.Output(), t.Output())
 	p.start(&common{LogLevel: "info"})
 	published, err := p.storePath(site)
 	if err != nil {

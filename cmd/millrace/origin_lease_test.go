@@ -14,6 +14,7 @@ import (
 	artifactmemory "github.com/millrace/millrace/artifact/memory"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/terminal"
 	"github.com/millrace/millrace/origin/folder"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/memory"
@@ -47,7 +48,7 @@ func TestLeaseUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log buffer
 		const base = "https://www.example.com/"
-		p := &process{stderr: &buffer{}, common: &common{Quiet: true}, log: slog.New(slog.NewJSONHandler(&log, nil))}
+		p := &process{stderr: terminal.New(&buffer{}, environment(nil)), common: &common{Quiet: true}, log: slog.New(slog.NewJSONHandler(&log, nil))}
 		f, err := folder.New(dir, &folder.Options{Base: base})
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/terminal"
 	"github.com/millrace/millrace/origin/folder"
 )
 
@@ -41,7 +42,7 @@ func TestSyncCountsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &process{stderr: &buffer{}, common: &common{Quiet: true}, log: slog.New(slog.DiscardHandler)}
+	p := &process{stderr: terminal.New(&buffer{}, environment(nil)), common: &common{Quiet: true}, log: slog.New(slog.DiscardHandler)}
 	o := p.newSource("folder", base, ingest.Rules{})
 	o.Name, o.From, o.Store, o.Source = "folder", "folder", db, twice{f}
 	var pages int

@@ -9,7 +9,7 @@ import (
 
 // progress starts a progress bar.
 func (p *process) progress(title string) *terminal.Step {
-	return p.board.Step(title, terminal.Options{Writer: p.stderr, Terminal: terminal.Is(p.stderr, p.lookup), Quiet: p.common.Quiet, Logger: p.log})
+	return p.board.Step(title, terminal.Options{Writer: p.stderr, Quiet: p.common.Quiet, Logger: p.log})
 }
 
 // steps returns a function that shows steps one after the other. A step without a title ends

@@ -5,13 +5,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/millrace/millrace/internal/terminal"
 )
 
 // A refresh that has ended is no longer shown.
 func TestRefreshing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out buffer
-		p := &process{stderr: &out, common: &common{}, log: slog.New(slog.NewTextHandler(&out, nil))}
+		p := &process{stderr: terminal.New(&out, environment(nil)), common: &common{}, log: slog.New(slog.NewTextHandler(&out, nil))}
 		show := p.refreshing("refreshing", "pages")
 		for range 2 {
 			show(0, 0)

@@ -31,7 +31,7 @@ func TestPublishingKey(t *testing.T) {
 	source := t.TempDir()
 	fingerprint := func(args ...string) string {
 		t.Helper()
-		p := &process{lookup: environment(nil), stderr: t.Output(), stdout: t.Output()}
+		p := newProcess(environment(nil), nil, t.Output(), t.Output())
 		line, _, _, err := p.parse(append([]string{"serve", source}, args...))
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func TestPublishingKey(t *testing.T) {
 		return string(data) + key
 	}
 
-	p := &process{lookup: environment(nil), stderr: t.Output(), stdout: t.Output()}
+	p := newProcess(environment(nil), nil, t.Output(), t.Output())
 	_, _, k, err := p.parse([]string{"serve", source})
 	if err != nil {
 		t.Fatal(err)

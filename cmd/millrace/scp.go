@@ -12,7 +12,6 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/ingest"
-	"github.com/millrace/millrace/internal/terminal"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/protocol/scp"
 )
@@ -132,7 +131,7 @@ func (c *scpCatCommand) cat(ctx context.Context, p *process) error {
 		return err
 	}
 	step := "print"
-	if terminal.Is(p.stdout, p.lookup) {
+	if p.stdout.Terminal {
 		step = "" // the pages show the progress
 	}
 	f.Step(step, 1)

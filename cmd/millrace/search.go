@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/library"
-	"github.com/millrace/millrace/internal/terminal"
 )
 
 type searchCommand struct {
@@ -55,12 +53,8 @@ func (c *searchCommand) Run(ctx context.Context, p *process) error {
 	if err = errors.Join(err, lib.Close(), st.Close()); err != nil {
 		return err
 	}
-	bold := terminal.Is(p.stdout, p.lookup) && !noColor(p.lookup)
-	return p.report(r, func(w *bytes.Buffer) { _ = r.WriteText(w, bold) })
-}
-
-// noColor reports whether the user has turned colours off (no-color.org).
-func noColor(lookup func(string) (string, bool)) bool {
-	v, ok := lookup("NO_COLOR")
-	return ok && v != ""
+	if c.JSON {
+		return p.report(r, nil)
+	}
+	return p.stdout.Text(r.WriteText)
 }

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/library"
 )
 
@@ -206,12 +205,5 @@ func TestSearchUsage(t *testing.T) {
 	}
 	if _, err := os.Stat(empty); err == nil {
 		t.Error("search created the store")
-	}
-}
-
-func TestPrintable(t *testing.T) {
-	t.Parallel()
-	if got := humanize.Printable("a\x1b[2Jb\u202ec\nd"); got != "a[2Jbcd" {
-		t.Errorf("a terminal would obey %q", got)
 	}
 }

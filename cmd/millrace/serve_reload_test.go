@@ -145,7 +145,7 @@ func TestReload(t *testing.T) {
 func prepared(t *testing.T, args ...string) (*service, error) {
 	t.Helper()
 	var out buffer
-	p := &process{lookup: environment(nil), stderr: &out, stdout: &out}
+	p := newProcess(environment(nil), nil, &out, &out)
 	line, _, _, err := p.parse(append([]string{"serve"}, args...))
 	if err != nil {
 		t.Fatal(err)
@@ -331,10 +331,8 @@ func TestNotify(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	hangups := make(chan os.Signal)
 	var before string // log before the first signal
-	p := &process{
-		lookup: environment(map[string]string{"HOME": t.TempDir(), "NOTIFY_SOCKET": name}), stderr: &out, stdout: &out,
-		hangups: func() (<-chan os.Signal, func()) { before = out.String(); return hangups, func() {} },
-	}
+	p := newProcess(environment(map[string]string{"HOME": t.TempDir(), "NOTIFY_SOCKET": name}), nil, &out, &out)
+	p.hangups = func() (<-chan os.Signal, func()) { before = out.String(); return hangups, func() {} }
 	ended := make(chan int, 1)
 	go func() { ended <- p.run(ctx, []string{"serve", copySite(t, "handbook"), "--listen", "127.0.0.1:0"}) }()
 	hear := func() string {

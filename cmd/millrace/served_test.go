@@ -31,10 +31,8 @@ func serve(t *testing.T, args ...string) *served {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &served{out: &buffer{}, stdout: &buffer{}, hangups: make(chan os.Signal)}
-	p := &process{
-		lookup: environment(map[string]string{"HOME": t.TempDir()}), stdin: strings.NewReader(""), stdout: s.stdout, stderr: s.out,
-		hangups: func() (<-chan os.Signal, func()) { return s.hangups, func() {} },
-	}
+	p := newProcess(environment(map[string]string{"HOME": t.TempDir()}), strings.NewReader(""), s.stdout, s.out)
+	p.hangups = func() (<-chan os.Signal, func()) { return s.hangups, func() {} }
 	done := make(chan int, 1)
 	go func() { done <- p.run(ctx, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)) }()
 	s.stop = sync.OnceValue(func() int { cancel(); return <-done })

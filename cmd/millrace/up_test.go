@@ -28,7 +28,7 @@ func startUp(t *testing.T, args ...string) (u *upped, code int) {
 	ctx, cancel := context.WithCancel(t.Context())
 	out := &buffer{}
 	u = &upped{errs: &buffer{}}
-	p := &process{lookup: environment(map[string]string{"HOME": t.TempDir()}), stdin: strings.NewReader(""), stdout: out, stderr: u.errs}
+	p := newProcess(environment(map[string]string{"HOME": t.TempDir()}), strings.NewReader(""), out, u.errs)
 	done := make(chan int, 1)
 	go func() { done <- p.run(ctx, append([]string{"up", "--json"}, args...)) }()
 	u.stop = sync.OnceValue(func() int { cancel(); return <-done })

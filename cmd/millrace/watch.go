@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"net"
 	"os/signal"
@@ -17,6 +16,7 @@ import (
 	"github.com/millrace/millrace/agent"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/terminal"
 	"github.com/millrace/millrace/internal/webhook"
 )
 
@@ -52,7 +52,7 @@ func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 	}
 	// With several sites, log progress instead of showing bars.
 	st, a, err := c.open(ctx, p, c.agentOptions(&process{
-		lookup: p.lookup, stderr: struct{ io.Writer }{p.stderr}, common: p.common, log: p.log, dial: p.dial,
+		lookup: p.lookup, stderr: terminal.New(p.stderr, p.lookup), common: p.common, log: p.log, dial: p.dial,
 	}))
 	if err != nil {
 		return err

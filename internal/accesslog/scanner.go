@@ -10,7 +10,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
-	"github.com/millrace/millrace/internal/humanize"
+	"github.com/millrace/millrace/internal/canon"
 )
 
 const (
@@ -104,7 +104,7 @@ func (s *Scanner) add(name string, n int64, line []byte, long bool, each func(l 
 		each(&s.line)
 	default:
 		if s.Unknown++; len(s.Examples) < maxExamples {
-			s.Examples = append(s.Examples, Example{name, n, humanize.Printable(string(line[:min(len(line), maxExample)]))})
+			s.Examples = append(s.Examples, Example{name, n, canon.Visible(string(line[:min(len(line), maxExample)]))})
 		}
 	}
 }

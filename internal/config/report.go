@@ -10,6 +10,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/humanize"
 )
 
@@ -126,7 +127,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	if file == "" {
 		file = "no configuration file"
 	}
-	fmt.Fprintf(b, "millrace %s, with %s\n\n", r.Command, humanize.Printable(file))
+	fmt.Fprintf(b, "millrace %s, with %s\n\n", r.Command, file)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	_, _ = io.WriteString(t, "KEY\tVALUE\tFROM\n")
 	left := 0
@@ -136,13 +137,13 @@ func (r *Report) WriteText(w io.Writer) error {
 				left++
 				continue
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\n", v.Key, humanize.Printable(shorten(valueText(v.Value))), humanize.Printable(v.From))
+			fmt.Fprintf(t, "%s\t%s\t%s\n", v.Key, canon.Line(shorten(valueText(v.Value))), v.From)
 		}
 	}
 	_ = t.Flush()
 	fmt.Fprintf(b, "\n%s not set; see millrace help %s\n", humanize.Quantity(int64(left), "other flag"), r.Command)
 	for _, v := range r.Other {
-		fmt.Fprintf(b, "%s, %s: for other commands\n", humanize.Printable(v.From), v.Key)
+		fmt.Fprintf(b, "%s, %s: for other commands\n", v.From, v.Key)
 	}
 	_, err := b.WriteTo(w)
 	return err

@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/millrace/millrace/internal/canon"
 )
 
 // functions returns the functions of templates, besides the methods of frame.
@@ -194,7 +196,7 @@ func printable(s string) string {
 		switch {
 		case r == '\n' || r == '\r' || r == '\t':
 			return ' '
-		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == utf8.RuneError:
+		case canon.Unseen(r):
 			return utf8.RuneError
 		}
 		return r

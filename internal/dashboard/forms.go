@@ -12,7 +12,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/millrace/millrace"
@@ -72,11 +71,9 @@ func (f *formBody) set(body *limited) {
 func sourceText(b []byte) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\n' || r == '\t':
-			return r
 		case r == '\r':
 			return -1
-		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r):
+		case canon.Unseen(r):
 			return utf8.RuneError
 		}
 		return r

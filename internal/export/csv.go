@@ -6,10 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/policy"
 	"github.com/millrace/millrace/protocol"
 )
@@ -87,22 +86,10 @@ func appendRecord(b []byte, cells []string) []byte {
 			b = append(b, ',')
 		}
 		b = append(b, '"')
-		b = append(b, strings.ReplaceAll(cell(s), `"`, `""`)...)
+		b = append(b, strings.ReplaceAll(canon.Cell(s), `"`, `""`)...)
 		b = append(b, '"')
 	}
 	return append(b, '\r', '\n')
-}
-
-// cell makes a text safe for a cell: valid, on one line, without control characters, and not a
-// formula. Spreadsheets execute cells that begin with = + - or @, also in their wide forms. A
-// leading apostrophe prevents that. Apostrophes before such a start get one more, so a reader
-// restores every text by removing one.
-func cell(s string) string {
-	s = strings.Join(strings.FieldsFunc(valid(s), func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
-	if r, n := utf8.DecodeRuneInString(strings.TrimLeft(s, "'")); n > 0 && strings.ContainsRune("=+-@＝＋－＠−", r) {
-		return "'" + s
-	}
-	return s
 }
 
 // date formats a time as RFC 3339. It returns "" for the zero time.

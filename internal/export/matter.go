@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/policy"
 )
 
@@ -37,7 +38,7 @@ func appendMarkdown(b []byte, base string, p *millrace.Page, m *policy.Merged) [
 	}
 	b = appendTerms(b, m)
 	b = append(b, "---\n"...)
-	if text := valid(p.Markdown()); text != "" {
+	if text := canon.Visible(p.Markdown()); text != "" {
 		b = append(b, '\n')
 		b = append(b, text...)
 		if text[len(text)-1] != '\n' {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/protocol"
@@ -133,7 +134,7 @@ func (r *Report) WriteText(out io.Writer) error {
 		fmt.Fprintf(w, "  %d written, %d unchanged, %d removed\n", r.Files-r.Unchanged, r.Unchanged, r.Removed)
 	}
 	for _, name := range r.Left {
-		fmt.Fprintf(w, "  kept: %s, deleted from the site but changed by someone else\n", humanize.Printable(name))
+		fmt.Fprintf(w, "  kept: %s, deleted from the site but changed by someone else\n", canon.Line(name))
 	}
 	if r.Format == "jsonl" && r.Removed > 0 {
 		fmt.Fprintf(w, "  %s deleted\n", humanize.Quantity(int64(r.Removed), "page"))

@@ -1,18 +1,16 @@
 package library
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/humanize"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/index"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/terminal"
@@ -140,37 +138,38 @@ func (r *Report) add(ctx context.Context, x *index.Index, v millrace.View, q mil
 	return nil
 }
 
-// WriteText writes the report as text for people. If bold is set, titles and marks are bold.
-func (r *Report) WriteText(w io.Writer, bold bool) error {
-	strong := func(s string) string {
-		if !bold || s == "" {
-			return s
-		}
-		return "\x1b[1m" + s + "\x1b[0m"
-	}
-	b := new(bytes.Buffer)
+// WriteText writes the report as text for people, with titles and marks in bold.
+func (r *Report) WriteText(t *terminal.Text) {
 	if r.Corrected != "" {
-		fmt.Fprintf(b, "Nothing was found for %q. Results for %q:\n\n", humanize.Printable(r.Query), humanize.Printable(r.Corrected))
+		fmt.Fprintf(t, "Nothing was found for %q. Results for %q:\n\n", r.Query, r.Corrected)
 	}
 	for i := range r.Hits {
 		h := &r.Hits[i]
-		fmt.Fprintf(b, "%.2f  %s\n      %s\n", h.Relevance, strong(humanize.Printable(cmp.Or(h.Title, h.URL))), humanize.Printable(h.URL))
+		fmt.Fprintf(t, "%.2f  ", h.Relevance)
+		t.Bold(canon.Line(cmp.Or(h.Title, h.URL)))
+		fmt.Fprintf(t, "\n      %s\n", h.URL)
 		if len(h.Headings) > 0 {
-			fmt.Fprintf(b, "      %s\n", humanize.Printable(strings.Join(h.Headings, " › ")))
+			fmt.Fprintf(t, "      %s\n", canon.Line(strings.Join(h.Headings, " › ")))
 		}
-		for _, line := range terminal.Wrap(h.Snippet, h.Marks, 94, strong) {
-			fmt.Fprintf(b, "      %s\n", line)
+		for _, line := range terminal.Wrap(h.Snippet, h.Marks, 94) {
+			fmt.Fprint(t, "      ")
+			for _, p := range line {
+				if p.Strong {
+					t.Bold(p.Text)
+				} else {
+					fmt.Fprint(t, p.Text)
+				}
+			}
+			fmt.Fprintln(t)
 		}
-		b.WriteByte('\n')
+		fmt.Fprintln(t)
 	}
 	if len(r.Hits) == 0 {
-		b.WriteString("Nothing was found. Try fewer or other words.\n")
+		fmt.Fprintln(t, "Nothing was found. Try fewer or other words.")
 	} else {
-		fmt.Fprintf(b, "%d of %d passages, %.0f ms\n", len(r.Hits), r.Total, r.seconds*1000)
+		fmt.Fprintf(t, "%d of %d passages, %.0f ms\n", len(r.Hits), r.Total, r.seconds*1000)
 	}
 	if r.Note != "" {
-		fmt.Fprintf(b, "%s\n", humanize.Printable(r.Note))
+		fmt.Fprintln(t, canon.Line(r.Note))
 	}
-	_, err := b.WriteTo(w)
-	return err
 }

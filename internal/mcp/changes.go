@@ -14,6 +14,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 )
 
 // Limits of a list of changes.
@@ -139,7 +140,7 @@ func (s *Server) changes(ctx context.Context, c *call, in changesIn) (*changesOu
 	if err != nil {
 		return nil, "", err
 	}
-	out := &changesOut{Site: clean(site.Name), Changes: []change{}, Terms: termsOf(site.Terms)}
+	out := &changesOut{Site: canon.Visible(site.Name), Changes: []change{}, Terms: termsOf(site.Terms)}
 	if m.All {
 		err = out.every(ctx, site, m, in.Limit)
 	} else {

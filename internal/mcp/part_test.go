@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 )
 
 // parts reads all parts of a page, as a client does.
@@ -313,8 +314,8 @@ func FuzzPlace(f *testing.F) {
 func FuzzClean(f *testing.F) {
 	f.Add("a\x00\x1b[31mb\u202e\U000e0041\xff", 3)
 	f.Fuzz(func(t *testing.T, s string, most int) {
-		for _, got := range []string{clean(s), line(s), address(s)} {
-			if !utf8.ValidString(got) || strings.IndexFunc(got, unseen) >= 0 {
+		for _, got := range []string{canon.Visible(s), line(s), address(s)} {
+			if !utf8.ValidString(got) || strings.IndexFunc(got, canon.Unseen) >= 0 {
 				t.Errorf("%q of %q", got, s)
 			}
 		}

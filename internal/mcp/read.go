@@ -99,9 +99,9 @@ func partOf(site *Site, p *millrace.Page, cursor string, most budget) (*readOut,
 		return nil, err
 	}
 	out := &readOut{
-		URL: address(p.URL), Site: clean(site.Name), Title: line(p.Title), Author: line(p.Author), Description: line(p.Description),
+		URL: address(p.URL), Site: canon.Visible(site.Name), Title: line(p.Title), Author: line(p.Author), Description: line(p.Description),
 		Language: line(p.Language), Published: date(p.Published), Modified: date(p.Modified), Terms: termsOf(site.Terms),
-		Markdown: clean(markdown), Blocks: len(p.Blocks),
+		Markdown: canon.Visible(markdown), Blocks: len(p.Blocks),
 	}
 	if len(at) > 0 {
 		out.Block = at[0]

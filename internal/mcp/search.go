@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 )
 
 // Limits of a search.
@@ -80,7 +81,7 @@ func (s *Server) search(ctx context.Context, c *call, in searchIn) (*searchOut, 
 	if err != nil {
 		return nil, "", err
 	}
-	out := &searchOut{Query: clean(in.Query), Hits: []searchHit{}}
+	out := &searchOut{Query: canon.Visible(in.Query), Hits: []searchHit{}}
 	var missed []error
 	for _, name := range names {
 		site, found, err := c.found(ctx, name, millrace.Query{Text: in.Query, Limit: in.Limit})
@@ -96,7 +97,7 @@ func (s *Server) search(ctx context.Context, c *call, in searchIn) (*searchOut, 
 			if why, ok := errors.AsType[advice](err); ok {
 				out.note(why.text)
 			} else {
-				out.note("temporarily not searchable: " + clean(name))
+				out.note("temporarily not searchable: " + canon.Visible(name))
 			}
 		}
 	}
@@ -124,7 +125,7 @@ func (c *call) found(ctx context.Context, name string, q millrace.Query) (*Site,
 		}
 		searcher, ok := site.View.(millrace.Searcher)
 		if !ok {
-			return nil, nil, advise("no-index", "the site %s cannot be searched; call list_changes to list its pages", clean(name))
+			return nil, nil, advise("no-index", "the site %s cannot be searched; call list_changes to list its pages", canon.Visible(name))
 		}
 		found, err := searcher.Search(ctx, q)
 		if indexer, ok := c.library.(Indexer); ok && (errors.Is(err, millrace.ErrUnavailable) || err == nil && found.Behind) {
@@ -145,11 +146,11 @@ func (c *call) index(ctx context.Context, indexer Indexer, name string) error {
 	err := indexer.Index(ctx, name, func(n, of int) {
 		done, total = n, of
 		if c.progress != nil {
-			c.progress(ctx, n, of, "indexing the pages of "+clean(name))
+			c.progress(ctx, n, of, "indexing the pages of "+canon.Visible(name))
 		}
 	})
 	if ctx.Err() != nil && total > 0 {
-		return advise("index-building", "the index of %s is still being built, %d of %d pages; call again later, read_page and list_changes work meanwhile", clean(name), done, total)
+		return advise("index-building", "the index of %s is still being built, %d of %d pages; call again later, read_page and list_changes work meanwhile", canon.Visible(name), done, total)
 	}
 	return err
 }
@@ -169,19 +170,19 @@ func (o *searchOut) take(site *Site, found *millrace.Found) {
 	case !first && o.Corrected != "" && found.Corrected == "":
 		o.Hits, o.Total, o.Corrected, o.Sites = o.Hits[:0], 0, "", nil
 	case first:
-		o.Corrected = clean(found.Corrected)
+		o.Corrected = canon.Visible(found.Corrected)
 	}
 	o.Total += found.Total
 	for i := range found.Hits {
 		h := &found.Hits[i]
-		hit := searchHit{URL: address(h.URL), Site: clean(site.Name), Title: line(h.Title), Relevance: h.Relevance, Text: clean(h.Text)}
+		hit := searchHit{URL: address(h.URL), Site: canon.Visible(site.Name), Title: line(h.Title), Relevance: h.Relevance, Text: canon.Visible(h.Text)}
 		for _, above := range h.Headings {
 			hit.Headings = append(hit.Headings, line(above))
 		}
 		o.Hits = append(o.Hits, hit)
 	}
 	if t := termsOf(site.Terms); t != nil {
-		o.Sites = append(o.Sites, siteTerms{clean(site.Name), t})
+		o.Sites = append(o.Sites, siteTerms{canon.Visible(site.Name), t})
 	}
 }
 

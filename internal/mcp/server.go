@@ -15,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -149,7 +150,7 @@ func (s *Server) known(next sdk.MethodHandler) sdk.MethodHandler {
 
 // reason shortens the reason of an error for the client, because the SDK repeats wrong
 // input of any length.
-func reason(s string) string { return cutTo(clean(s), 500) }
+func reason(s string) string { return cutTo(canon.Visible(s), 500) }
 
 // call is a call of a tool, or the reading of a resource.
 type call struct {

@@ -10,6 +10,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 )
 
 // mostSites is the maximum number of sites in an answer.
@@ -62,14 +63,14 @@ func (s *Server) sites(ctx context.Context, c *call, in sitesIn) (*sitesOut, str
 	}
 	first := 0
 	if in.After != "" {
-		if first = slices.IndexFunc(names, func(name string) bool { return clean(name) > in.After }); first < 0 {
+		if first = slices.IndexFunc(names, func(name string) bool { return canon.Visible(name) > in.After }); first < 0 {
 			first = len(names)
 		}
 	}
 	out := &sitesOut{Sites: []siteOut{}}
 	for i := first; i < len(names); i++ {
 		if len(out.Sites) == mostSites {
-			out.After = clean(names[i-1])
+			out.After = canon.Visible(names[i-1])
 			break
 		}
 		site, err := c.library.Site(ctx, names[i])
@@ -80,7 +81,7 @@ func (s *Server) sites(ctx context.Context, c *call, in sitesIn) (*sitesOut, str
 			return nil, "", err
 		case errors.Is(err, millrace.ErrNotFound), errors.Is(err, millrace.ErrConflict), errors.Is(err, millrace.ErrUnavailable):
 			s.log.Debug("site cannot be read", "site", names[i], "err", err)
-			out.Sites = append(out.Sites, siteOut{Name: clean(names[i]), Note: "its first sync is incomplete, or it is being rebuilt; try again later"})
+			out.Sites = append(out.Sites, siteOut{Name: canon.Visible(names[i]), Note: "its first sync is incomplete, or it is being rebuilt; try again later"})
 		default:
 			return nil, "", err
 		}
@@ -91,7 +92,7 @@ func (s *Server) sites(ctx context.Context, c *call, in sitesIn) (*sitesOut, str
 func describe(site *Site) siteOut {
 	info := site.View.Site()
 	out := siteOut{
-		Name: clean(site.Name), URL: address(info.Base), Title: line(info.Title), Language: line(info.Language), Pages: info.Pages,
+		Name: canon.Visible(site.Name), URL: address(info.Base), Title: line(info.Title), Language: line(info.Language), Pages: info.Pages,
 		Changed: date(info.Time), Cursor: start(site).String(), Terms: termsOf(site.Terms),
 	}
 	slices.SortStableFunc(info.Sections, func(a, b millrace.Section) int { return b.Pages - a.Pages })

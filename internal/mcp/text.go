@@ -6,44 +6,18 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/policy"
 	"github.com/millrace/millrace/protocol"
 )
 
-// clean removes invisible characters from untrusted text, because some models obey them:
-// control characters, changes of the writing direction, and tag characters, which can hide
-// a text. It keeps line ends and tabs.
-func clean(s string) string {
-	if strings.IndexFunc(s, unseen) < 0 && utf8.ValidString(s) {
-		return s
-	}
-	return strings.Map(func(r rune) rune {
-		if unseen(r) {
-			return -1
-		}
-		return r // U+FFFD for invalid bytes
-	}, s)
-}
-
-func unseen(r rune) bool {
-	switch {
-	case r == '\n' || r == '\t':
-		return false
-	case r < utf8.RuneSelf:
-		return r < ' ' || r == 0x7f
-	}
-	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r >= 0xe0000 && r <= 0xe007f || r == 0xfeff || r == 0x2028 || r == 0x2029
-}
-
 // line returns untrusted text as one line of limited length.
-func line(s string) string { return cutTo(strings.Join(strings.Fields(clean(s)), " "), 500) }
+func line(s string) string { return cutTo(canon.Line(s), 500) }
 
 // short is like line, for text from a caller.
-func short(s string) string { return cutTo(strings.Join(strings.Fields(clean(s)), " "), 200) }
+func short(s string) string { return cutTo(canon.Line(s), 200) }
 
 // cutTo returns the first characters of a text, with an ellipsis if there are more.
 func cutTo(s string, most int) string {
@@ -60,7 +34,7 @@ func cutTo(s string, most int) string {
 }
 
 // address returns a URL without characters that end a line or are invisible.
-func address(u string) string { return strings.Join(strings.Fields(clean(u)), "%20") }
+func address(u string) string { return strings.Join(strings.Fields(canon.Visible(u)), "%20") }
 
 // fenced puts the content of a site between two marker lines that the content cannot contain.
 // what describes the content.

@@ -62,7 +62,7 @@ func (s *Server) addSite(ctx context.Context, c *call, in addIn) (*addOut, strin
 	if err != nil {
 		return nil, "", outside(ctx, err)
 	}
-	out := &addOut{Name: clean(name), Pages: max(pages, 0), Complete: pages >= 0}
+	out := &addOut{Name: canon.Visible(name), Pages: max(pages, 0), Complete: pages >= 0}
 	if !out.Complete {
 		return out, fmt.Sprintf("%s is being read, which takes a while. list_sites says how many pages it has; search finds what has been read.", out.Name), nil
 	}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/savings"
 )
 
@@ -35,7 +36,7 @@ func (r *Report) CSV(w io.Writer) error {
 			d := &s.Rows[i]
 			z := &d.ZeroFetch
 			line := []string{
-				"served", s.Site, d.Day.Format(time.DateOnly), d.Bot, d.Family, d.Protocol, count(d.Requests),
+				"served", canon.Cell(s.Site), d.Day.Format(time.DateOnly), canon.Cell(d.Bot), canon.Cell(d.Family), canon.Cell(d.Protocol), count(d.Requests),
 				count(d.Pages), count(d.Carried), count(d.Measured), count(d.Answered), count(d.NotModified),
 			}
 			line = append(line, figures(&d.Bytes, &d.Tokens, &d.KWh)...)
@@ -45,7 +46,7 @@ func (r *Report) CSV(w io.Writer) error {
 	for _, s := range r.Sites {
 		for _, q := range s.Protocols {
 			v := q.Saved
-			line := []string{"pulled", s.Site, "", "", "", q.Protocol, number(v.Requests.Spent), count(v.Pages), "", "", "", count(v.NotModified)}
+			line := []string{"pulled", canon.Cell(s.Site), "", "", "", canon.Cell(q.Protocol), number(v.Requests.Spent), count(v.Pages), "", "", "", count(v.NotModified)}
 			line = append(line, figures(&v.Bytes, &v.Tokens, &v.KWh)...)
 			_ = out.Write(append(line, "", "", "", "", ""))
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/bots"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/savings"
 	"github.com/millrace/millrace/store"
@@ -19,7 +20,7 @@ var purposes = map[bots.Purpose]string{bots.Training: "trains models", bots.Sear
 // text writes l for people.
 func (l *Log) text(w *bytes.Buffer, site string) {
 	t := &l.Total
-	fmt.Fprintf(w, "%s: %s", humanize.Printable(site), humanize.Quantity(l.Lines, "line"))
+	fmt.Fprintf(w, "%s: %s", site, humanize.Quantity(l.Lines, "line"))
 	if t.Requests > 0 {
 		fmt.Fprintf(w, ", %s of %s from %s to %s\n", humanize.Quantity(t.Requests, "request"), humanize.Quantity(int64(len(l.Machines)), "machine"),
 			l.First.Format(time.DateOnly), l.Last.Format(time.DateOnly))
@@ -68,7 +69,7 @@ func (l *Log) table(w *bytes.Buffer) {
 		if purpose == "" {
 			purpose = "-"
 		}
-		fmt.Fprintf(table, "    %s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s%s\t%s\n", humanize.Printable(name), identity, purpose, m.Requests, m.Pages, m.NotModified,
+		fmt.Fprintf(table, "    %s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\t%s%s\t%s\n", canon.Line(name), identity, purpose, m.Requests, m.Pages, m.NotModified,
 			shareText(savings.Share(m.Unchanged, m.Sent)), humanize.Bytes(m.Bytes), took, m.First.Format(time.DateOnly), m.Last.Format(time.DateOnly))
 	}
 	_ = table.Flush()
@@ -82,7 +83,7 @@ func names(w *bytes.Buffer, title string, list []TopPage) {
 	fmt.Fprintf(w, "  %s\n", title)
 	for i := range list {
 		p := &list[i]
-		fmt.Fprintf(w, "    %s: %s, %s", humanize.Printable(p.Name), humanize.Quantity(p.Requests, "request"), humanize.Bytes(p.Bytes))
+		fmt.Fprintf(w, "    %s: %s, %s", canon.Line(p.Name), humanize.Quantity(p.Requests, "request"), humanize.Bytes(p.Bytes))
 		if p.Unchanged > 0 {
 			fmt.Fprintf(w, ", %d probably unchanged", p.Unchanged)
 		}
@@ -140,11 +141,11 @@ func (l *Log) notes(w *bytes.Buffer) {
 	if l.Unknown > 0 {
 		fmt.Fprintf(w, "  skipped: %s in another format, such as\n", humanize.Quantity(l.Unknown, "line"))
 		for _, e := range l.Examples {
-			fmt.Fprintf(w, "    %s:%d: %s\n", humanize.Printable(e.File), e.Line, e.Text)
+			fmt.Fprintf(w, "    %s:%d: %s\n", e.File, e.Line, e.Text)
 		}
 	}
 	for _, d := range l.Damaged {
-		fmt.Fprintf(w, "  read in part: %s\n", humanize.Printable(d))
+		fmt.Fprintf(w, "  read in part: %s\n", d)
 	}
 }
 

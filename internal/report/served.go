@@ -82,7 +82,7 @@ func (r *Served) text(w *bytes.Buffer) {
 		return
 	}
 	t := &r.Total
-	fmt.Fprintf(w, "%s: %s of %s since %s, the first on %s\n", humanize.Printable(r.Site), humanize.Quantity(t.Requests, "request"),
+	fmt.Fprintf(w, "%s: %s of %s since %s, the first on %s\n", r.Site, humanize.Quantity(t.Requests, "request"),
 		humanize.Quantity(int64(len(r.Bots)), "machine"), r.From.Format(time.DateOnly), r.Days[0].Day.Format(time.DateOnly))
 	fmt.Fprintf(w, "  %s against the same pages as HTML%s\n", savings.Text(t.Bytes, t.Tokens, t.KWh, nil), basisText(t.Bytes.Basis))
 	fmt.Fprintf(w, "  %s sent for %s%s; %d of %d responses were 304%s\n", humanize.Bytes(int64(t.Bytes.Spent)), pagesText(t), listsText(t),
@@ -93,7 +93,7 @@ func (r *Served) text(w *bytes.Buffer) {
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	row := func(name string, s *analytics.Saved) {
-		fmt.Fprintf(table, "    %s\t%d\t%d\t%s\t%s\t%s\t%d\n", humanize.Printable(name), s.Requests, s.Pages+s.Carried,
+		fmt.Fprintf(table, "    %s\t%d\t%d\t%s\t%s\t%s\t%d\n", name, s.Requests, s.Pages+s.Carried,
 			shareText(s.NotModifiedRate), humanize.Bytes(int64(s.Bytes.Spent)), humanize.Bytes(int64(s.Bytes.Saved)), s.ZeroFetch.Pages)
 	}
 	const columns = "\trequests\tpages\t304\tsent\tsaved\tnot asked for\n"
@@ -117,9 +117,9 @@ func (r *Served) text(w *bytes.Buffer) {
 	_ = table.Flush()
 	for i := range r.Unusual {
 		u := &r.Unusual[i]
-		fmt.Fprintf(w, "  unusual, %s: %s\n    %s", u.From.Format(time.DateOnly), humanize.Printable(u.Says), u.Advice)
+		fmt.Fprintf(w, "  unusual, %s: %s\n    %s", u.From.Format(time.DateOnly), u.Says, u.Advice)
 		if u.Flag != "" {
-			fmt.Fprintf(w, " (%s)", humanize.Printable(u.Flag))
+			fmt.Fprintf(w, " (%s)", u.Flag)
 		}
 		fmt.Fprintln(w)
 	}

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/sites"
 	origins "github.com/millrace/millrace/origin/all"
@@ -73,7 +74,7 @@ func (r *Report) Text(w io.Writer) error {
 			fmt.Fprintf(&b, "  and %d more\n", len(r.Hides)-i)
 			break
 		}
-		fmt.Fprintf(&b, "  %s: %s\n", humanize.Printable(h.URL), humanize.Printable(h.Reason))
+		fmt.Fprintf(&b, "  %s: %s\n", h.URL, canon.Line(h.Reason))
 	}
 	b.WriteString("\nWill be served for every other page:\n")
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -86,12 +87,12 @@ func (r *Report) Text(w io.Writer) error {
 	if len(r.Reasons) > 0 {
 		b.WriteString("\nThe policy contains the rules of the current robots.txt:\n")
 		for _, why := range r.Reasons {
-			fmt.Fprintf(&b, "  %s\n", humanize.Printable(why))
+			fmt.Fprintf(&b, "  %s\n", canon.Line(why))
 		}
 	}
-	fmt.Fprintf(&b, "\nConfiguration written to %s. Check and edit it, then run:\n", humanize.Printable(r.File))
+	fmt.Fprintf(&b, "\nConfiguration written to %s. Check and edit it, then run:\n", r.File)
 	for _, n := range r.Next {
-		fmt.Fprintf(&b, "  %s\n", humanize.Printable(n))
+		fmt.Fprintf(&b, "  %s\n", n)
 	}
 	if r.Dashboard != "" {
 		fmt.Fprintf(&b, "\nThe dashboard will be at %s/ on the site's host. Its password, shown only now:\n  %s\n", r.Dashboard, r.Password)
@@ -109,15 +110,15 @@ func (r *Report) Summary() string {
 
 func (r *Report) summary(b *strings.Builder) {
 	if r.Folder() {
-		fmt.Fprintf(b, "%s\n", humanize.Printable(r.Source))
+		fmt.Fprintf(b, "%s\n", r.Source)
 	} else {
 		fmt.Fprintf(b, "%s: probed with %s, %.1f s\n", r.Site, humanize.Quantity(r.Requests, "request"), r.Seconds)
 	}
 	if r.Generator != "" {
-		fmt.Fprintf(b, "generator: %s\n", humanize.Printable(r.Generator))
+		fmt.Fprintf(b, "generator: %s\n", canon.Line(r.Generator))
 	}
 	if r.Server != "" {
-		fmt.Fprintf(b, "server: %s\n", humanize.Printable(r.Server))
+		fmt.Fprintf(b, "server: %s\n", canon.Line(r.Server))
 	}
 	fmt.Fprintf(b, "source: %s", origins.ByName(r.As).Title)
 	if r.Pages >= 0 {

@@ -8,15 +8,15 @@ import (
 	"text/template"
 	"time"
 
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/config"
-	"github.com/millrace/millrace/internal/humanize"
 )
 
 // YAML returns the configuration, dated now. Comments show further options.
 func (r *Report) YAML(now time.Time) (string, error) {
 	t, err := template.New("millrace.yaml").Funcs(template.FuncMap{
 		"quoted":  config.Quote,
-		"line":    func(s string) string { return strings.Join(strings.Fields(humanize.Printable(s)), " ") },
+		"line":    canon.Line,
 		"private": func() bool { return r.private },
 	}).Parse(initYAML)
 	if err != nil {

@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/millrace/millrace/internal/humanize"
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/humanize"
 )
 
 // Step shows the progress of a long step: a bar on a terminal, otherwise a log line
@@ -73,10 +74,9 @@ func (b *Screen) remove(bar *mpb.Bar) {
 
 // Options say where a step is shown.
 type Options struct {
-	Writer   io.Writer
-	Terminal bool // Writer is a terminal, see [Is]
-	Quiet    bool // nothing is shown
-	Logger   *slog.Logger
+	Writer *Writer // has a bar if it is a terminal
+	Quiet  bool    // nothing is shown
+	Logger *slog.Logger
 }
 
 // Step starts to show a step.
@@ -141,7 +141,7 @@ func (g *Step) draw() {
 	if g.o.Quiet || time.Since(g.start) < progressAfter {
 		return
 	}
-	if !g.o.Terminal {
+	if !g.o.Writer.Terminal {
 		if time.Since(g.logged) >= progressEvery {
 			g.logged = time.Now()
 			g.o.Logger.LogAttrs(context.Background(), slog.LevelInfo, "in progress", g.attrs(time.Since(g.start))...)
@@ -151,9 +151,9 @@ func (g *Step) draw() {
 	text := g.text(time.Since(g.start))
 	g.suffix.Store(&text)
 	if g.bar == nil {
-		g.bar = g.b.add(g.o.Writer,
+		g.bar = g.b.add(g.o.Writer.to,
 			mpb.BarRemoveOnComplete(),
-			mpb.PrependDecorators(decor.Name(g.title+" ")),
+			mpb.PrependDecorators(decor.Name(canon.Line(g.title)+" ")),
 			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return *g.suffix.Load() })),
 		)
 	}
@@ -210,15 +210,4 @@ func (g *Step) End() {
 	if bar != nil {
 		g.b.remove(bar)
 	}
-}
-
-// Is reports whether w is a terminal that shows progress.
-func Is(w io.Writer, lookup func(string) (string, bool)) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	term, _ := lookup("TERM")
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && term != "" && term != "dumb"
 }

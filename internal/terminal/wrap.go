@@ -5,16 +5,14 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/millrace/millrace/internal/humanize"
 	"golang.org/x/text/width"
 )
 
-// Wrap breaks a text into lines of a number of columns, and applies strong to its
-// marks. It breaks at spaces, before letters of two columns, and inside words longer
+// Wrap breaks a text into lines of a number of columns, and divides them at the marks of the
+// text. It breaks at spaces, before letters of two columns, and inside words longer
 // than a line.
-func Wrap(text string, marks [][2]int, columns int, strong func(string) string) []string {
-	var lines []string
-	var line strings.Builder
+func Wrap(text string, marks [][2]int, columns int) (lines [][]Part) {
+	var line []Part
 	used := 0
 	for at := 0; ; {
 		from := at + len(text[at:]) - len(strings.TrimLeftFunc(text[at:], unicode.IsSpace))
@@ -27,17 +25,15 @@ func Wrap(text string, marks [][2]int, columns int, strong func(string) string) 
 		}
 		end, wide := unit(text, from, columns)
 		if used > 0 && used+space+wide > columns {
-			lines = append(lines, line.String())
-			line.Reset()
-			used, space = 0, 0
+			lines = append(lines, line)
+			line, used, space = nil, 0, 0
 		}
-		line.WriteString(strings.Repeat(" ", space))
-		line.WriteString(marked(text[from:end], from, marks, strong))
+		line = marked(append(line, Part{Text: strings.Repeat(" ", space)}), text, from, end, marks)
 		used += space + wide
 		at = end
 	}
 	if used > 0 {
-		lines = append(lines, line.String())
+		lines = append(lines, line)
 	}
 	return lines
 }
@@ -79,19 +75,21 @@ func columnsOf(r rune) int {
 	return 1
 }
 
-// marked returns a part of a text with its marks made strong; start is its offset.
-func marked(part string, start int, marks [][2]int, strong func(string) string) string {
-	var b strings.Builder
-	at := 0
+// Part is a part of a line.
+type Part struct {
+	Text   string
+	Strong bool // marked
+}
+
+// marked appends the bytes from start to end of a text, divided at its marks.
+func marked(line []Part, text string, start, end int, marks [][2]int) []Part {
 	for _, m := range marks {
-		from, to := max(m[0]-start, at), min(m[1]-start, len(part))
+		from, to := max(m[0], start), min(m[1], end)
 		if from >= to {
 			continue
 		}
-		b.WriteString(humanize.Printable(part[at:from]))
-		b.WriteString(strong(humanize.Printable(part[from:to])))
-		at = to
+		line = append(line, Part{text[start:from], false}, Part{text[from:to], true})
+		start = to
 	}
-	b.WriteString(humanize.Printable(part[at:]))
-	return b.String()
+	return append(line, Part{text[start:end], false})
 }

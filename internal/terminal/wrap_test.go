@@ -19,9 +19,19 @@ func TestWrap(t *testing.T) {
 		{"a水b「车」", nil, "a水b|「车」"},
 		{"abcdefghijkl m", [][2]int{{0, 12}}, "<abcdefghi>|<jkl> m"},
 		{"ก็ก็ก็ก็ก็ก็ก็ก็ก็ก็", nil, "ก็ก็ก็ก็ก็ก็ก็ก็ก็|ก็"},
-		{"a\x1bb c", nil, "ab c"},
+		{"a\x1bb c", nil, "a\x1bb c"},
 	} {
-		lines := Wrap(c.text, c.marks, 9, func(s string) string { return "<" + s + ">" })
+		var lines []string
+		for _, parts := range Wrap(c.text, c.marks, 9) {
+			var line strings.Builder
+			for _, p := range parts {
+				if p.Strong {
+					p.Text = "<" + p.Text + ">"
+				}
+				line.WriteString(p.Text)
+			}
+			lines = append(lines, line.String())
+		}
 		if got := strings.Join(lines, "|"); got != c.want {
 			t.Errorf("%q is wrapped as %q, want %q", c.text, got, c.want)
 		}

@@ -49,7 +49,7 @@ func cleanLine(s string) string {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
-		case unicode.IsControl(r), r == '\u00AD', r == '\uFEFF', r == '\uFFFE', r == '\uFFFF':
+		case canon.Unseen(r), r == '\u00AD', r == '\uFFFE', r == '\uFFFF':
 			return -1
 		}
 		return r

@@ -50,5 +50,5 @@ func pageText(p *millrace.Page) string {
 		title.Text = p.URL
 	}
 	source := millrace.Block{Type: millrace.TextBlock, Text: "Source: " + p.URL}
-	return millrace.Markdown(append([]millrace.Block{title, source}, blocks...))
+	return canon.Visible(millrace.Markdown(append([]millrace.Block{title, source}, blocks...)))
 }

@@ -1,0 +1,54 @@
+package canon
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Unseen reports whether a character is invisible and changes what people or programs see:
+// a control character except line feed and tab, a change of the writing direction, a line
+// or paragraph separator, a byte order mark, or a tag character, which can hide a text.
+func Unseen(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r < ' ' && r != '\n' && r != '\t' || r == 0x7f
+	}
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == 0x2028 || r == 0x2029 || r == 0xfeff || r >= 0xe0000 && r <= 0xe007f
+}
+
+// Visible returns untrusted text without unseen characters. A byte that is not UTF-8
+// becomes U+FFFD.
+func Visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if Unseen(r) {
+			return -1
+		}
+		return r
+	}, ValidUTF8(s))
+}
+
+// Line returns untrusted text as one line: visible, with each run of white space as one
+// space, and none at the ends.
+func Line(s string) string {
+	return strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case Unseen(r):
+			return -1
+		}
+		return r
+	}, ValidUTF8(s))), " ")
+}
+
+// Cell returns untrusted text for a cell of CSV: one line that is not a formula. Spreadsheets
+// execute cells that begin with = + - or @, also in their wide forms. A leading apostrophe
+// prevents that. Apostrophes before such a start get one more, so a reader restores every
+// text by removing one.
+func Cell(s string) string {
+	s = Line(s)
+	if r, n := utf8.DecodeRuneInString(strings.TrimLeft(s, "'")); n > 0 && strings.ContainsRune("=+-@＝＋－＠−", r) {
+		return "'" + s
+	}
+	return s
+}
