@@ -51,6 +51,9 @@ type editionState struct {
 	// Lag is the time from the last change to its edition; 0 = no edition by this process.
 	// Waiting is the age of the oldest unpublished change; 0 = none.
 	Lag, Waiting time.Duration
+	// Changes are the responses of this process that were coded against an earlier version,
+	// and Saved the bytes by which they were smaller.
+	Changes, Saved int64
 }
 
 // notice is a problem that needs attention.
@@ -148,7 +151,8 @@ func (d *Dashboard) edition() *editionState {
 	}
 	s := ed.View.Site()
 	last, waiting := d.site.Server.Lag()
-	return &editionState{s.Seq, s.Time, s.Pages, last, waiting}
+	changes, saved := d.site.Server.SentAsChanges()
+	return &editionState{s.Seq, s.Time, s.Pages, last, waiting, changes, saved}
 }
 
 func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error {

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -50,6 +51,14 @@ type dictionaries struct {
 	encoder dcz.Encoder
 	large   sync.Mutex  // held while a large pair is coded
 	sent    chan *entry // versions to keep
+
+	responses, saved atomic.Int64 // see Server.SentAsChanges
+}
+
+// SentAsChanges returns the number of responses of this process that were coded against an
+// earlier version, and the bytes by which they were smaller than their plain coding.
+func (s *Server) SentAsChanges() (responses, saved int64) {
+	return s.dictionaries.responses.Load(), s.dictionaries.saved.Load()
 }
 
 // version is where the bytes of a version of a large document are.
@@ -106,10 +115,15 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *entry, base s
 		}
 	}
 	whole, err := answer.respond(w, r, &s.enc, bodies, q)
-	if whole && err == nil {
-		s.keepVersion(e)
+	if !whole || err != nil {
+		return err
 	}
-	return err
+	s.keepVersion(e)
+	if answer.coded {
+		s.dictionaries.responses.Add(1)
+		s.dictionaries.saved.Add(answer.saves)
+	}
+	return nil
 }
 
 // versionsPattern returns the pattern of the URLs of the versions of a document with this
@@ -154,7 +168,12 @@ func (s *Server) codedAgainst(ctx context.Context, id dcz.ID, e *entry, c coding
 			return have
 		}
 	}
-	body, plain, err := s.encodeAgainst(ctx, id, e, c, bodies)
+	plainly, _, err := e.render(ctx, c, &s.enc, bodies)
+	var body []byte
+	var plain int
+	if err == nil {
+		body, plain, err = s.encodeAgainst(ctx, id, e, plainly, bodies)
+	}
 	if err != nil {
 		if ctx.Err() == nil && !errors.Is(err, millrace.ErrNotFound) {
 			s.log.WarnContext(ctx, "could not code a document against an earlier version", "path", e.key.path, "err", err)
@@ -170,7 +189,7 @@ func (s *Server) codedAgainst(ctx context.Context, id dcz.ID, e *entry, c coding
 		coded.tags[c] = `"` + tag + `"`
 	}
 	coded.state.Store(&entryState{number: e.state.Load().number, write: func(ctx context.Context, w io.Writer) error {
-		body, _, err := s.encodeAgainst(ctx, id, e, c, nil)
+		body, _, err := s.encodeAgainst(ctx, id, e, plainly, nil)
 		if err == nil {
 			_, err = w.Write(body)
 		}
@@ -181,7 +200,7 @@ func (s *Server) codedAgainst(ctx context.Context, id dcz.ID, e *entry, c coding
 		s.cache.put(coded, have)
 		return nil
 	}
-	coded.offer = 1 << identity
+	coded.offer, coded.saves = 1<<identity, plainly.size-int64(len(body))
 	coded.reps[identity].Store(newRep(identity, body, plain))
 	return s.cache.put(coded, have)
 }
@@ -189,18 +208,14 @@ func (s *Server) codedAgainst(ctx context.Context, id dcz.ID, e *entry, c coding
 var codingOfDictionary = []string{dcz.Name}
 
 // encodeAgainst returns the bytes of a document that is coded against a dictionary, and its plain
-// size. The bytes are nil if they save too little over the coding c. ErrNotFound: the dictionary
+// size. The bytes are nil if they save too little over the plain coding. ErrNotFound: the dictionary
 // is unknown, or another large pair is being coded.
-func (s *Server) encodeAgainst(ctx context.Context, id dcz.ID, e *entry, c coding, bodies keeper) (body []byte, plain int, err error) {
-	plainly, _, err := e.render(ctx, c, &s.enc, bodies)
-	if err != nil {
-		return nil, 0, err
-	}
+func (s *Server) encodeAgainst(ctx context.Context, id dcz.ID, e *entry, plainly *rep, bodies keeper) (body []byte, plain int, err error) {
 	of := sha256.Sum256([]byte(e.key.target() + "\n" + e.tag))
 	pair := pairPrefix + hex.EncodeToString(id[:]) + "-" + hex.EncodeToString(of[:16])
 	if e.large {
 		if body, err = s.readArtifact(ctx, pair); err == nil {
-			return s.gain(body, plainly), int(plainly.plain), nil
+			return gain(body, plainly), int(plainly.plain), nil
 		}
 	}
 	dict, err := s.dictionary(ctx, id)
@@ -226,11 +241,11 @@ func (s *Server) encodeAgainst(ctx context.Context, id dcz.ID, e *entry, c codin
 	if body, err = s.dictionaries.encoder.Encode(dict, id, target); err == nil && large && e.large {
 		err = s.artifacts.Put(ctx, pair, bytes.NewReader(body))
 	}
-	return s.gain(body, plainly), len(target), err
+	return gain(body, plainly), len(target), err
 }
 
 // gain returns body, or nil if it is not much smaller than the plain representation.
-func (s *Server) gain(body []byte, plainly *rep) []byte {
+func gain(body []byte, plainly *rep) []byte {
 	if int64(len(body)) > plainly.size-plainly.size/minGain {
 		return nil
 	}

@@ -113,6 +113,9 @@ func TestDictionary(t *testing.T) {
 					t.Errorf("Repr-Digest %s", digest)
 				}
 			}
+			if n, saved := c.server.SentAsChanges(); n != 2 || saved < 2*9000 {
+				t.Errorf("%d responses as changes saved %d bytes", n, saved)
+			}
 			// The tag names the dictionary, so the client confirms its version once.
 			if w, n, _ := c.get(t, target); n > 100 {
 				t.Errorf("the same version: %d, %d bytes", w.Code, n)

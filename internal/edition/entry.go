@@ -52,6 +52,7 @@ type entry struct {
 	offer    codingSet       // offered codings
 	large    bool            // a large document or an artifact, which only the edition has
 	coded    bool            // against a dictionary
+	saves    int64           // bytes by which coded is smaller than the plain coding
 	versions string          // see millrace.Artifact; "" = the document's own path
 	proto    string          // name of its protocol
 	page     string          // see millrace.Document

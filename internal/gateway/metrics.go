@@ -181,6 +181,11 @@ func (g *Gateway) writeState(x *exposition) {
 			"millrace_edition_age_seconds", "Time since the newest change in the published edition.", site.Time)
 		last, waiting := g.server.Lag()
 		gauge("millrace_edition_lag_seconds", "Time from a commit until its changes were visible: of the last publication, or of a waiting change if that is longer.", max(last, waiting).Seconds())
+		responses, saved := g.server.SentAsChanges()
+		x.metric("millrace_changes_sent_total", "counter", "Responses that were coded against an earlier version.")
+		x.sample("millrace_changes_sent_total", "", float64(responses))
+		x.metric("millrace_changes_saved_bytes_total", "counter", "Bytes by which these responses were smaller than their plain coding.")
+		x.sample("millrace_changes_saved_bytes_total", "", float64(saved))
 	}
 	o := &g.o.MetricsOptions
 	if o.LastScan != nil {
