@@ -70,22 +70,29 @@ type version struct {
 	Gzip   *coded   `json:"gzip,omitempty"` // see storedArtifact
 }
 
-// acceptsDictionary reports whether the response to a request may be coded against a
-// dictionary. A response to a request with credentials may have secrets, and the size of
+// dictionaryUse reports whether a client can use the response to a request as a dictionary, and
+// whether it accepts one that is coded against another. A browser accepts the coding only after
+// it has a dictionary. A response to a request with credentials may have secrets, and the size of
 // the coded bytes would reveal what they have in common with the dictionary.
-func acceptsDictionary(r *http.Request, q *access.Request) bool {
-	fields := r.Header["Accept-Encoding"]
-	if !slices.ContainsFunc(fields, func(f string) bool { return strings.Contains(f, dcz.Name) }) ||
-		!reads(r) || r.Header["Authorization"] != nil || r.Header["Cookie"] != nil || r.Header["Range"] != nil || q.Brings() {
-		return false
+func dictionaryUse(r *http.Request, q *access.Request) (offer, accept bool) {
+	fields, browser := r.Header["Accept-Encoding"], r.Header["Sec-Fetch-Dest"] != nil
+	accept = slices.ContainsFunc(fields, func(f string) bool { return strings.Contains(f, dcz.Name) })
+	if !accept && !browser || !reads(r) || r.Header["Authorization"] != nil || r.Header["Cookie"] != nil || r.Header["Range"] != nil || q.Brings() {
+		return false, false
 	}
+	accept = false
 	for element := range strings.SplitSeq(strings.Join(fields, ","), ",") {
 		token, params, _ := strings.Cut(element, ";")
-		if weight, ok := quality(params); ok && weight > 0 && strings.EqualFold(strings.Trim(token, " \t"), dcz.Name) {
-			return true
+		weight, ok := quality(params)
+		switch token = strings.Trim(token, " \t"); {
+		case !ok || weight == 0:
+		case strings.EqualFold(token, dcz.Name):
+			offer, accept = true, true
+		case browser && strings.EqualFold(token, codingTable[zstdCoding].name):
+			offer = true
 		}
 	}
-	return false
+	return offer, accept
 }
 
 // secure reports whether the bytes of a response cannot be changed on their way.
@@ -97,7 +104,8 @@ func secure(base string, r *http.Request) bool {
 // answer responds with a document, coded against the dictionary of the request if there is one.
 // base is the URL that the path of r is relative to.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *entry, base string, bodies keeper, q *access.Request) error {
-	if !acceptsDictionary(r, q) || !e.shared || e.guarded || e.exact || e.offer == 1<<identity && e.versions == "" || !secure(base, r) {
+	offer, accept := dictionaryUse(r, q)
+	if !offer || !e.shared || e.guarded || e.exact || e.offer == 1<<identity && e.versions == "" || !secure(base, r) {
 		_, err := e.respond(w, r, &s.enc, bodies, q)
 		return err
 	}
@@ -107,7 +115,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *entry, base s
 		w.Header()["Vary"] = []string{"Accept-Encoding, " + dcz.Available}
 	}
 	answer := e
-	if fields := r.Header[dcz.Available]; len(fields) == 1 {
+	if fields := r.Header[dcz.Available]; accept && len(fields) == 1 {
 		id, ok := dcz.ParseField(fields[0])
 		c := negotiate(r.Header["Accept-Encoding"], e.offer)
 		if status, _ := e.condition(r.Header, c); ok && status == 0 {

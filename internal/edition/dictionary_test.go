@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/dcz"
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 // dictionaryClient asks as a client that keeps every body as a dictionary.
@@ -187,6 +189,8 @@ func TestNoDictionary(t *testing.T) {
 		"unknown":          {"Accept-Encoding", "br, dcz", dcz.Available, dcz.Sum([]byte("?")).Field()},
 		"unrelated":        {"Accept-Encoding", "br, dcz", dcz.Available, unrelated},
 		"not a hash":       {"Accept-Encoding", "br, dcz", dcz.Available, ":AAAA:"},
+		"browser":          {"Accept-Encoding", "gzip, deflate, br, zstd", "Sec-Fetch-Dest", "document"},
+		"old browser":      {"Accept-Encoding", "gzip, deflate, br", "Sec-Fetch-Dest", "document"},
 		"two dictionaries": {"Accept-Encoding", "br, dcz", dcz.Available, held, dcz.Available, held},
 		"cookie":           {"Accept-Encoding", "br, dcz", dcz.Available, held, "Cookie", "a=b"},
 		"credentials":      {"Accept-Encoding", "br, dcz", dcz.Available, held, "Authorization", "Basic eDp5"},
@@ -196,7 +200,7 @@ func TestNoDictionary(t *testing.T) {
 		if w.Code >= 300 || w.Header().Get("Content-Encoding") == dcz.Name {
 			t.Errorf("%s: %d, %v", name, w.Code, w.Header())
 		}
-		offers := name == "unknown" || name == "unrelated" || name == "not a hash" || name == "two dictionaries"
+		offers := name == "unknown" || name == "unrelated" || name == "not a hash" || name == "two dictionaries" || name == "browser"
 		if offered := w.Header().Get(dcz.Use) != ""; offered != offers {
 			t.Errorf("%s: %v", name, w.Header())
 		}
@@ -286,4 +290,59 @@ func TestDictionariesCollected(t *testing.T) {
 			t.Errorf("%d versions are kept, want about %d", kept, want)
 		}
 	})
+}
+
+// Chromium holds the first version, and decodes the second one with it.
+func TestRealBrowser(t *testing.T) {
+	chromium := testkit.Real(t, "chromium|chromium-browser|google-chrome")
+	site := newMemSite(2)
+	text := noise(20_000)
+	site.set("/1", text)
+	s := newTestServer(t, site, &lastingProtocol{}, nil)
+	publish(t, s)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, `<p id=o></p><script>(async () => {
+			const get = async path => await (await fetch(path)).text()
+			const first = await get('/1.txt')
+			await get('/edit')
+			const second = await fetch('/1.txt', {cache: 'reload'})
+			o.textContent = second.headers.get('Content-Encoding') + ' ' + ((await second.text()) === await get('/expected'))
+		})()</script>`)
+	})
+	mux.HandleFunc("/edit", func(http.ResponseWriter, *http.Request) {
+		drain(t, s)
+		site.set("/1", "changed "+text)
+		publish(t, s)
+	})
+	mux.HandleFunc("/expected", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write(ask(t, s, http.MethodGet, "/1.txt").Body.Bytes())
+	})
+	mux.HandleFunc("/1.txt", func(w http.ResponseWriter, r *http.Request) {
+		if _, err := s.Serve(w, r); err != nil {
+			t.Error(err)
+		}
+	})
+	web := httptest.NewServer(mux)
+	defer web.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, chromium, "--headless=new", "--no-sandbox", "--disable-gpu", "--user-data-dir="+t.TempDir(),
+		"--virtual-time-budget=60000", "--dump-dom", web.URL).Output()
+	if err != nil || !strings.Contains(string(out), `<p id="o">dcz true</p>`) {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// lastingProtocol is a memProtocol whose documents stay fresh for an hour. Browsers use only
+// fresh dictionaries.
+type lastingProtocol struct{ memProtocol }
+
+func (p *lastingProtocol) Find(ctx context.Context, view millrace.View, r *http.Request) (*millrace.Document, error) {
+	d, err := p.memProtocol.Find(ctx, view, r)
+	if err == nil {
+		d.Header.Set("Cache-Control", "max-age=3600")
+	}
+	return d, err
 }
