@@ -9,6 +9,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/memory"
+	"github.com/millrace/millrace/store/postgres"
 	"github.com/millrace/millrace/store/sqlite"
 )
 
@@ -17,22 +18,35 @@ import (
 // store could not continue them.
 const Memory = "memory:"
 
-// Open opens the store that dsn names: [Memory], or a file, which Open creates if it does not
-// exist. If dsn is a URL, or the file is not a store, Open returns ErrInvalid. If the file
-// cannot be written, it returns ErrForbidden. If a read-only store does not exist, it returns
-// ErrNotFound. o may be nil.
+// Open opens the store that dsn names: [Memory], a URL such as
+// "postgres://user@host/database", or a file, which Open creates if it does not exist. If the
+// URL has another scheme, or the file is not a store, Open returns ErrInvalid. If the file
+// cannot be written, it returns ErrForbidden. If a read-only store or a database does not
+// exist, it returns ErrNotFound. See [postgres.Open] and [sqlite.Open]. o may be nil.
 func Open(ctx context.Context, dsn string, o *store.Options) (store.Store, error) {
 	if dsn == Memory {
 		st := memory.New(o)
 		st.Volatile = true
 		return st, nil
 	}
-	if scheme, _, is := strings.Cut(dsn, "://"); is {
-		return nil, millrace.Coded("store-scheme", fmt.Errorf("open store: %w: unknown scheme %q; name a file", millrace.ErrInvalid, scheme))
+	switch scheme, _, is := strings.Cut(dsn, "://"); {
+	case IsPostgres(dsn):
+		return opened(postgres.Open(ctx, dsn, o))
+	case is:
+		return nil, millrace.Coded("store-scheme", fmt.Errorf("open store: %w: unknown scheme %q; name a file, or a URL with postgres", millrace.ErrInvalid, scheme))
 	}
-	st, err := sqlite.Open(ctx, dsn, o)
+	return opened(sqlite.Open(ctx, dsn, o))
+}
+
+// IsPostgres reports whether a DSN names a database of PostgreSQL.
+func IsPostgres(dsn string) bool {
+	return strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://")
+}
+
+// opened returns a store without its type, because a nil pointer would be a non-nil Store.
+func opened[S store.Store](st S, err error) (store.Store, error) {
 	if err != nil {
-		return nil, err // a nil *sqlite.Store would be a non-nil Store
+		return nil, err
 	}
 	return st, nil
 }

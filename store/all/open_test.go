@@ -8,14 +8,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// A name other than [Memory] is the path of a file. A URL is refused.
+// A name other than [Memory] and a URL is the path of a file. An unknown URL is refused.
 func TestOpen(t *testing.T) {
 	for dsn, code := range map[string]string{
 		Memory:                                 "",
 		filepath.Join(t.TempDir(), "store.db"): "",
 		filepath.Join(t.TempDir(), "a:b"):      "",
 		t.TempDir():                            "is-folder",
-		"postgres://localhost/x":               "store-scheme",
+		"mysql://localhost/x":                  "store-scheme",
+		"postgres://localhost/x?sslmode=maybe": "store-dsn",
 	} {
 		st, err := Open(t.Context(), dsn, nil)
 		if got := millrace.ErrorCode(err); err != nil && (got != code || !errors.Is(err, millrace.ErrInvalid)) || err == nil && code != "" {

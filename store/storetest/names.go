@@ -19,6 +19,22 @@ func nameCases() []testCase {
 			want(f, "deleted by its name", f.apply(gone("/a/index.html")), millrace.Counts{Deleted: 1})
 			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), set())
 		}},
+		{"versions, places and cursors may be any bytes", func(t *testing.T, f *fixture) {
+			const odd = "\x00\xff\xc3\xa9\U0010FFFF\U0010FF00\xf4\x8f'\\ é"
+			c := put(article("/a", "text"))
+			c.Version, c.Location, c.Section = odd+"1", odd+"2", odd+"3"
+			from := "source " + odd
+			f.from(from, c, millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: odd}})
+			f.reopen()
+			cursor, err := f.site.Cursor(t.Context(), from)
+			want(f, "cursor", cursor, millrace.Cursor(odd))
+			want(f, "error", err, nil)
+			for r, err := range f.site.KnownRefs(t.Context(), from, base+"a") {
+				want(f, "error", err, nil)
+				want(f, "ref", r, millrace.Ref{URL: base + "a", Version: odd + "1", Location: odd + "2", Section: odd + "3"})
+			}
+			want(f, "held", len(f.storedRefs(from)), 1)
+		}},
 		{"a duplicate has a ref and no page", func(t *testing.T, f *fixture) {
 			f.puts("/main")
 			dup := &millrace.Page{URL: base + "main", Version: "d1"}

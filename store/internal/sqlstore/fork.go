@@ -106,7 +106,7 @@ func (r *refresh) copyTags(w *work, g *generation, proto, url string) error {
 	if err != nil {
 		return err
 	}
-	err = w.Exec("INSERT INTO tagged (log, protocol, pages) SELECT log, protocol, count(*) FROM tag WHERE log = ? AND until = 17179869183 GROUP BY protocol", w.id)
+	err = w.Exec("INSERT INTO tagged (log, protocol, pages) SELECT log, protocol, count(*) FROM tag WHERE log = ? AND until = 17179869183 GROUP BY log, protocol", w.id)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,206 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store/internal/sqlstore"
+)
+
+// database implements [sqlstore.DB].
+type database struct {
+	pool     *pgxpool.Pool
+	readOnly bool
+	forms    sync.Map // statements for PostgreSQL by their common form
+}
+
+var _ sqlstore.DB = (*database)(nil)
+
+// begin starts a transaction. If this process stops, the server ends the transaction. A
+// transaction that waits for another one gives up before its caller loses its lease.
+const begin = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '60s'; SET LOCAL lock_timeout = '20s'"
+
+// rollbackTimeout limits the time to roll back. After it, the connection is closed.
+const rollbackTimeout = 5 * time.Second
+
+func rollback(ctx context.Context, conn *pgxpool.Conn) {
+	if conn.Conn().PgConn().TxStatus() == 'I' {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), rollbackTimeout)
+	defer cancel()
+	_, _ = conn.Exec(ctx, "ROLLBACK") // the pool closes a connection with an open transaction
+}
+
+// Reader implements [sqlstore.DB].
+func (d *database) Reader(ctx context.Context) sqlstore.Querier { return querier{ctx, d, d.pool} }
+
+// Snapshot implements [sqlstore.DB].
+func (d *database) Snapshot(ctx context.Context, f func(q sqlstore.Querier) error) error {
+	return d.transaction(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET LOCAL idle_in_transaction_session_timeout = '60s'",
+		func(conn *pgxpool.Conn) error { return f(querier{ctx, d, conn}) })
+}
+
+// Write implements [sqlstore.DB].
+func (d *database) Write(ctx context.Context, l sqlstore.Lock, f func(t sqlstore.Tx) error) error {
+	if d.readOnly {
+		return millrace.Coded("store-read-only", fmt.Errorf("%w: the store is open for reading only", millrace.ErrForbidden))
+	}
+	start := begin
+	switch l.Table {
+	case sqlstore.LockSites:
+		start += "; SELECT 1 FROM store FOR UPDATE"
+	case sqlstore.LockSite:
+		start += fmt.Sprintf("; SELECT 1 FROM site WHERE id = %d FOR UPDATE", l.ID)
+	case sqlstore.LockUsage:
+		start += fmt.Sprintf("; SELECT 1 FROM usage WHERE site = %d FOR UPDATE", l.ID)
+	}
+	return d.transaction(ctx, start, func(conn *pgxpool.Conn) error {
+		t := &tx{querier: querier{ctx, d, conn}, conn: conn}
+		if err := f(t); err != nil {
+			return err
+		}
+		return t.flush()
+	})
+}
+
+// transaction runs f between a start and a commit.
+func (d *database) transaction(ctx context.Context, start string, f func(conn *pgxpool.Conn) error) error {
+	conn, err := d.pool.Acquire(ctx)
+	if err != nil {
+		return advise(err)
+	}
+	defer conn.Release()
+	defer rollback(ctx, conn)
+	if _, err := conn.Exec(ctx, start); err != nil {
+		return advise(err)
+	}
+	if err := f(conn); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	done, err := conn.Exec(ctx, "COMMIT")
+	if err == nil && done.String() != "COMMIT" {
+		err = errors.New("the server has rolled back the transaction")
+	}
+	return advise(err)
+}
+
+// Writable implements [sqlstore.DB].
+func (d *database) Writable() bool { return !d.readOnly }
+
+// Reserve implements [sqlstore.DB].
+func (d *database) Reserve() string { return " FOR SHARE" }
+
+// Rest implements [sqlstore.DB].
+func (d *database) Rest() {}
+
+// Shrink implements [sqlstore.DB]. Autovacuum makes the space of deleted rows usable.
+func (d *database) Shrink(context.Context, bool, func(f func(t sqlstore.Tx) error) error) error {
+	return nil
+}
+
+// Close implements [sqlstore.DB].
+func (d *database) Close() error {
+	d.pool.Close()
+	return nil
+}
+
+// querier implements [sqlstore.Querier].
+type querier struct {
+	ctx context.Context
+	d   *database
+	c   interface {
+		Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
+	}
+}
+
+// Row implements [sqlstore.Querier].
+func (q querier) Row(query string, args []any, dest ...any) error {
+	found := false
+	err := q.Rows(query, args, func(scan sqlstore.Scanner) error {
+		found = true
+		if err := scan(dest...); err != nil {
+			return err
+		}
+		return sqlstore.ErrEnough
+	})
+	if err == nil && !found {
+		err = pgx.ErrNoRows
+	}
+	return err
+}
+
+// Rows implements [sqlstore.Querier].
+func (q querier) Rows(query string, args []any, f func(scan sqlstore.Scanner) error) error {
+	if isEmpty(args) {
+		return nil
+	}
+	rows, err := q.c.Query(q.ctx, q.d.translate(query), encodeAll(args)...)
+	if err != nil {
+		return advise(err)
+	}
+	defer rows.Close()
+	scan := func(dest ...any) error {
+		err := rows.Scan(dest...)
+		decodeAll(dest)
+		return err
+	}
+	for rows.Next() {
+		if err := f(scan); errors.Is(err, sqlstore.ErrEnough) {
+			rows.Close()
+			break
+		} else if err != nil {
+			return err
+		}
+	}
+	return advise(rows.Err())
+}
+
+// isEmpty reports whether the list of a condition "= ANY(?)" is empty.
+func isEmpty(args []any) bool {
+	if len(args) == 0 {
+		return false
+	}
+	switch list := args[len(args)-1].(type) {
+	case []string:
+		return len(list) == 0
+	case []int64:
+		return len(list) == 0
+	}
+	return false
+}
+
+var (
+	hints  = regexp.MustCompile(` INDEXED BY \w+`)
+	marker = regexp.MustCompile(`\?\d*`)
+)
+
+// translate translates a statement to PostgreSQL.
+func (d *database) translate(query string) string {
+	if t, ok := d.forms.Load(query); ok {
+		return t.(string)
+	}
+	n := 0
+	t := marker.ReplaceAllStringFunc(hints.ReplaceAllString(query, ""), func(m string) string {
+		if m == "?" {
+			n++
+			return "$" + strconv.Itoa(n)
+		}
+		return "$" + strings.TrimPrefix(m, "?")
+	})
+	d.forms.Store(query, t)
+	return t
+}
