@@ -80,6 +80,10 @@ type Options struct {
 	// Delay is the minimum time between two requests to one host. If zero, 250 ms, or no delay
 	// on loopback. If negative, there is no delay.
 	Delay time.Duration
+	// Dictionaries is a folder for the last lists and collections of sites. A server may then
+	// send only what has changed in them (RFC 9842). The agent creates the folder when needed,
+	// and keeps it below 512 MiB. If empty, the agent keeps none.
+	Dictionaries string
 	// AllowPrivate allows loopback and private addresses.
 	AllowPrivate bool
 	// Dial opens connections. If nil, the network is used.

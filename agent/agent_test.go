@@ -3,6 +3,8 @@ package agent
 import (
 	"slices"
 	"testing"
+
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 func TestByHost(t *testing.T) {
@@ -12,3 +14,5 @@ func TestByHost(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+func TestMain(m *testing.M) { testkit.Main(m) }

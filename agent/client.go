@@ -30,6 +30,9 @@ func (a *Agent) robots() fetch.RobotsMemory {
 func (a *Agent) siteClient(verifier *webauth.ResponseVerifier) *fetch.Client {
 	o := a.clientOptions(a.robots())
 	o.SharedQueues, o.MaxReceived = a.shared, a.o.MaxBytes
+	if a.o.Dictionaries != "" {
+		o.Dictionaries = dictionaries{state: a.store.State(), folder: a.o.Dictionaries}
+	}
 	if verifier != nil {
 		o.Check = verifier.Check
 	}

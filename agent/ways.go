@@ -147,7 +147,7 @@ func (w *ways) fail(name string, err error) {
 }
 
 // plan chooses among the ways that have not failed.
-func (w *ways) plan(previous []string) *discover.Plan {
+func (w *ways) plan(ctx context.Context, previous []string) *discover.Plan {
 	site := *w.found.Site
 	site.Ways = slices.Clone(site.Ways)
 	for i := range site.Ways {
@@ -155,7 +155,8 @@ func (w *ways) plan(previous []string) *discover.Plan {
 			site.Ways[i].Allowed, site.Ways[i].Deletions, site.Ways[i].Reason = false, false, f.Why
 		}
 	}
-	return site.Plan(&discover.Model{Previous: previous})
+	held := func(url string) bool { return fetch.Held(ctx, w.showing(w.client), url) }
+	return site.Plan(&discover.Model{Previous: previous, Held: held})
 }
 
 // deciding returns the ways that are the primary sources of the site.
@@ -229,7 +230,7 @@ func (s *sitePull) choose(ctx context.Context) error {
 		if err := w.awaited(previous); err != nil {
 			return errors.Join(err, w.save(ctx))
 		}
-		plan := w.plan(previous)
+		plan := w.plan(ctx, previous)
 		route, refresh := plan.First, false
 		if len(previous) > 0 {
 			route, refresh = plan.Refresh, slices.Contains(previous, plan.Refresh.Primary)

@@ -10,6 +10,7 @@ import (
 	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/store"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 type pullCommand struct {
@@ -79,6 +80,13 @@ func (c *pullCommand) open(ctx context.Context, p *process, o *agent.Options) (s
 		if err != nil {
 			return nil, nil, err
 		}
+	}
+	if path != stores.Memory {
+		prefix, _, err := companionPath(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		o.Dictionaries = prefix + "-dictionaries"
 	}
 	st, err := p.openStore(ctx, path)
 	if err != nil {

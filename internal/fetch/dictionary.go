@@ -83,20 +83,20 @@ type offer struct {
 	held   *Dictionary // nil = none matches, but the response may become one
 }
 
-// offer returns the offer of a request, or nil if it must not offer the coding. A caller that
-// sets Accept-Encoding decodes itself. Bodies for one user, and those over connections that
-// others can change, are no dictionaries.
+// offer returns the offer of a request, or nil if it must not offer the coding. Bodies for one
+// user, and those over connections that others can change, are no dictionaries.
 func (c *Client) offer(req *http.Request) *offer {
 	if c.dictionaries == nil || req.Method != http.MethodGet && req.Method != "" || req.URL.Scheme != "https" && !IsLoopback(req.URL.Hostname()) {
 		return nil
 	}
-	for _, name := range []string{"Accept-Encoding", "Authorization", "Cookie", "Range"} {
+	for _, name := range []string{"Authorization", "Cookie", "Range"} {
 		if len(req.Header[name]) > 0 {
 			return nil
 		}
 	}
-	if d, ok := req.Context().Value(download{}).(download); ok && d.timeout == math.MaxInt64 {
-		return nil // a stream
+	d, _ := req.Context().Value(download{}).(download)
+	if stream := d.timeout == math.MaxInt64; stream || req.Header.Get("Accept-Encoding") == "identity" {
+		return nil
 	}
 	o := &offer{origin: origin(req.URL)}
 	ix, err := c.dictionaries.Index(req.Context(), o.origin)
@@ -131,12 +131,14 @@ func (o *offer) set(h http.Header) {
 	}
 }
 
-// Held reports whether a client has a dictionary for a URL, which it offers in requests
-// without credentials.
+// Held reports whether a client offers a dictionary in requests for a URL.
 func Held(ctx context.Context, client *http.Client, target string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
 	c := clientOf(client.Transport)
 	if err != nil || c == nil {
+		return false
+	}
+	if k, ok := client.Transport.(keyed); ok && k.key(asciiOrigin(req.URL)) != "" {
 		return false
 	}
 	o := c.offer(req)

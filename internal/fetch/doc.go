@@ -69,10 +69,10 @@
 //
 // With [Options.Dictionaries], a response may be coded against the content of an earlier one
 // (RFC 9842, the coding dcz), so that a change costs about as much as the change. Callers see
-// decoded responses. A request offers the coding if it is a GET without credentials, Range and
-// Accept-Encoding, to an https or loopback origin. It offers it without a dictionary, too,
-// although section 6.1 reserves the name for clients that have one: the offer tells a server
-// that declaring a dictionary is useful.
+// decoded responses. A request offers the coding if it is a GET without credentials and Range
+// to an https or loopback origin. It offers it without a dictionary, too, although section 6.1
+// reserves the name for clients that have one: the offer tells a server that declaring a
+// dictionary is useful.
 //
 // The content of a response with Use-As-Dictionary is stored once it has been read to its end
 // and verified, if it has 4 KiB to 32 MiB. An origin has at most 64 dictionaries, the largest
