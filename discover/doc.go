@@ -46,6 +46,9 @@
 //     Then each refresh reads that way, too ([Route].Deletions), because a deleted page
 //     should not stay for a week.
 //
+// A list or collection for which the client has a dictionary ([Model].Held) costs what has
+// changed in it. Such a collection also shows which pages were deleted.
+//
 // The first sync and the refresh are chosen separately. Refreshing by another way than the
 // first sync costs reading everything by it once, spread over the expected refreshes
 // ([Model].Rounds), unless the site was read by it before ([Model].Previous). For example, the

@@ -25,6 +25,9 @@ type Model struct {
 	// TextOnly is the charge for a page that comes as text without structure, as a fraction of
 	// a page of HTML, between 0 and 1. If zero, 0.25.
 	TextOnly float64
+	// Held reports whether the client has a dictionary for a URL, so that a changed document
+	// costs what has changed in it (RFC 9842). If nil, the client has none.
+	Held func(url string) bool
 	// Previous are the ways by which the site was read before. Continuing by one of them costs
 	// no first sync; any other way does. If empty, the site is new, and the first sync is part
 	// of the plan.
@@ -41,6 +44,9 @@ func (m *Model) orDefault() Model {
 	out.Rounds = cmp.Or(max(0, out.Rounds), 10)
 	out.Sweep = cmp.Or(max(0, out.Sweep), 7)
 	out.TextOnly = part(out.TextOnly, 0.25)
+	if out.Held == nil {
+		out.Held = func(string) bool { return false }
+	}
 	return out
 }
 
@@ -130,12 +136,12 @@ type quote struct {
 func (s *SiteReport) Plan(m *Model) *Plan {
 	p := &planner{Model: m.orDefault(), site: s, page: loadOf(s.Page)}
 	plan := &Plan{Quotes: []Quote{}}
-	for i := range s.Ways {
-		w := &s.Ways[i]
+	for _, w := range s.Ways {
 		if w.Offer == nil {
 			continue
 		}
-		q := p.alone(w)
+		w.Offer = p.coded(w.Offer)
+		q := p.alone(&w)
 		plan.Quotes = append(plan.Quotes, Quote{w.Protocol, q.first.cost(), q.again.cost()})
 		if w.Open() {
 			p.open = append(p.open, q)
@@ -153,6 +159,24 @@ func (s *SiteReport) Plan(m *Model) *Plan {
 	first, again := p.best()
 	plan.First, plan.Refresh = p.route(first, nil), p.route(again, first)
 	return plan
+}
+
+// Bytes of documents that are coded against their earlier versions: of each document, and of
+// each changed entry of a list and page of a collection.
+const codedHead, codedEntry, codedPage = 200, 80, 300
+
+// coded returns an offer with the costs of a client that has dictionaries.
+func (p *planner) coded(o *protocol.Offer) *protocol.Offer {
+	list, whole := p.Held(o.Entry), o.Collection != "" && p.Held(o.Collection)
+	c, most := *o, codedHead*o.Moved.Requests
+	if (list || whole) && o.Moved.Bytes > most {
+		c.Moved.Bytes = most
+		c.Each.Bytes += codedEntry
+	}
+	if whole {
+		c.Each, c.Deletes = protocol.Cost{Bytes: codedEntry + codedPage}, true
+	}
+	return &c
 }
 
 // alone returns the cost of a way by itself.

@@ -117,6 +117,24 @@ func TestPlan(t *testing.T) {
 			&discover.Model{Rounds: 50, Sweep: 100},
 			"scp fill tct-01 crawl", "scp fill tct-01 crawl",
 		},
+		{
+			"the last snapshot is a dictionary",
+			[]discover.Way{but(scp(), func(w *discover.Way) { w.Offer.Collection = "all" }), tct(), openfeeder(), web()},
+			&discover.Model{Rounds: 50, Previous: []string{"scp", "tct-01"}, Held: func(u string) bool { return u == "all" }},
+			"scp fill openfeeder tct-01 crawl", "scp fill openfeeder tct-01 crawl",
+		},
+		{
+			"the last list is a dictionary",
+			[]discover.Way{scp(), but(tct(), func(w *discover.Way) { w.Offer.Entry, w.Offer.Detail = "list", millrace.DetailBlocks })},
+			&discover.Model{Previous: []string{"scp", "tct-01"}, Sweep: 40, Held: func(u string) bool { return u == "list" }},
+			"scp fill tct-01", "tct-01",
+		},
+		{
+			"no list is a dictionary",
+			[]discover.Way{scp(), but(tct(), func(w *discover.Way) { w.Offer.Entry, w.Offer.Detail = "list", millrace.DetailBlocks })},
+			&discover.Model{Previous: []string{"scp", "tct-01"}, Sweep: 40},
+			"scp fill tct-01", "scp fill tct-01",
+		},
 		{"who tells costs more than reading from the start", []discover.Way{
 			but(scp(), func(w *discover.Way) { w.Offer.First, w.Offer.Pages = cost(1, 900), 1000 }),
 			but(openfeeder(), func(w *discover.Way) { w.Offer.Moved = cost(1, 2_000) }),

@@ -16,6 +16,10 @@ type Offer struct {
 	// finds them.
 	Deletes bool
 
+	// Collection is the URL of an uncompressed file of all pages with their content. A client
+	// that has a dictionary for it reads changes and deletions there. "" = none.
+	Collection string
+
 	First Cost // one complete reading, without the pages in WithoutContent
 	Still Cost // a refresh when nothing has changed
 	Moved Cost // a refresh when something has changed, except the changed pages

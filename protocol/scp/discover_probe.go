@@ -46,6 +46,9 @@ func probe(ctx context.Context, client *http.Client, endpoint string, o *protoco
 		offer.Still.Bytes = f.size
 	}
 	offer.Moved = protocol.Cost{Requests: 1, Bytes: f.size}
+	if s, _ := f.offer.of(names[0]); s != nil {
+		offer.Collection = s.plain().url
+	}
 	if err := run.addCosts(ctx, f.offer, names, offer); err != nil {
 		return nil, err
 	}

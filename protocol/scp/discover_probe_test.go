@@ -86,6 +86,11 @@ func TestProbe(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.want.Entry, c.want.Detail, c.want.Fields = h.url+"sitemap.xml", millrace.DetailBlocks, fields
+			for _, path := range []string{"all.scp", "blog.scp"} {
+				if h.files["/"+path] != nil {
+					c.want.Collection = h.url + path
+				}
+			}
 			if strings.HasPrefix(name, "sizes") {
 				c.want.Basis = got.Basis
 			}

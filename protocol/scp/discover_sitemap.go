@@ -47,10 +47,20 @@ type offered struct {
 type file struct {
 	url  string // canonical
 	size int64  // 0: unknown
+	// coded reports that only a response that is coded against a dictionary is read.
+	coded bool
 }
 
 // size returns the size in bytes of the preferred file.
 func (o *offered) size() int64 { return o.files[0].size }
+
+// plain returns the uncompressed file, the zero value if absent.
+func (o *offered) plain() (f file) {
+	if coding, ok := suffixOf(o.files[len(o.files)-1].url); ok && coding == "" {
+		f = o.files[len(o.files)-1]
+	}
+	return f
+}
 
 // offerReader parses the SCP elements of one sitemap.
 type offerReader struct {

@@ -199,9 +199,9 @@ func TestOffer(t *testing.T) {
 	want := []*offered{
 		{section: "blog", generated: at(14, 0), expires: at(16, 0), pages: -1, files: []file{{url: "https://example.com/old.scp"}}},
 		{section: "blog", generated: at(15, 0), expires: at(17, 0), pages: 5247, files: []file{
-			{url: "https://example.com/b.scp.zst"}, {"https://r2.example.com/b.scp.gz", 52000000}, {"https://r2.example.com/b.scp", 152000000},
+			{url: "https://example.com/b.scp.zst"}, {url: "https://r2.example.com/b.scp.gz", size: 52000000}, {url: "https://r2.example.com/b.scp", size: 152000000},
 		}},
-		{section: "blog", delta: true, since: at(14, 0), generated: at(15, 23), expires: at(17, 0), pages: 47, files: []file{{"https://r2.example.com/d.scp.gz?x=.zst", 480000}}},
+		{section: "blog", delta: true, since: at(14, 0), generated: at(15, 23), expires: at(17, 0), pages: 47, files: []file{{url: "https://r2.example.com/d.scp.gz?x=.zst", size: 480000}}},
 	}
 	if d := cmp.Diff(want, o.collections, cmp.AllowUnexported(offered{}, file{})); d != "" {
 		t.Error(d)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/protocol/kit"
 )
 
@@ -113,6 +114,15 @@ func (r *run) section(ctx context.Context, f *found, was applied, again bool) (i
 		r.Note(noteReplay, err.URL, err.Error())
 		snapshot = nil
 	}
+	if s := r.coded(ctx, snapshot, was); s != nil {
+		is, complete, err = r.snapshot(ctx, s, all, was)
+		if err == nil || errors.Is(err, kit.ErrStop) || fatal(ctx, err) {
+			return is, complete, err
+		}
+		if !errors.Is(err, millrace.ErrNotFound) {
+			r.Note(ruleOf(err), s.files[0].url, err.Error())
+		}
+	}
 	switch {
 	case again && snapshot != nil:
 		is = was
@@ -127,6 +137,18 @@ func (r *run) section(ctx context.Context, f *found, was applied, again bool) (i
 		r.Note(ruleOf(err), deltas[0].files[0].url, "reading the snapshot in place of the deltas: "+err.Error())
 	}
 	return r.snapshot(ctx, snapshot, all, is)
+}
+
+// coded returns a snapshot that costs only its changes and shows deletions, too, or nil: the
+// client has an earlier snapshot, against which the server can code the uncompressed file.
+func (r *run) coded(ctx context.Context, snapshot *offered, was applied) *offered {
+	if snapshot == nil || !snapshot.generated.After(was.Snapshot) || !fetch.Held(ctx, r.Client, snapshot.plain().url) {
+		return nil
+	}
+	s := *snapshot
+	s.files = []file{snapshot.plain()}
+	s.files[0].coded = true
+	return &s
 }
 
 const sectionReplay = "Replay Attacks"

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/dcz"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/protocol/kit"
 )
@@ -36,7 +37,7 @@ type spool struct {
 	restarts    int
 	url         string // after redirects
 	coding      string // Content-Encoding
-	decoded     bool   // decoded by the transport
+	decoded     bool   // not as sent
 	contentType string
 }
 
@@ -121,7 +122,7 @@ func (r *run) download(ctx context.Context, f file, have kit.Resource) (_ *spool
 			}
 			return nil, err
 		}
-		if isCut && (errors.Is(cut, millrace.ErrInvalid) || !isStrong(s.ETag)) {
+		if isCut && (errors.Is(cut, millrace.ErrInvalid) || !isStrong(s.ETag) || s.decoded) {
 			if err := s.restart(); err != nil {
 				return nil, err
 			}
@@ -182,6 +183,12 @@ func (r *run) part(ctx context.Context, f file, have kit.Resource, s *spool) (ag
 		s.total, s.Validators = resp.ContentLength, fetch.ValidatorsOf(resp)
 		s.url, s.decoded, s.contentType = resp.Request.URL.String(), resp.Uncompressed, typeOf(resp.Header)
 		s.coding = namedCoding(resp)
+		if f.coded && !s.decoded {
+			return false, fmt.Errorf("%s: the server does not have the dictionary: %w", f.url, millrace.ErrNotFound)
+		}
+		if !s.decoded && len(resp.Header[dcz.Use]) > 0 {
+			s.decoded, s.total = true, -1 // the client keeps the content
+		}
 	case resp.StatusCode == http.StatusPartialContent && s.size > 0 && s.continues(resp):
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && s.size > 0:
 		if resp.Header.Get("Content-Range") == "bytes */"+strconv.FormatInt(s.size, 10) {
@@ -224,10 +231,14 @@ func (s *spool) continues(resp *http.Response) bool {
 	return total == "*" || err == nil && n == s.total
 }
 
-// copy appends a body to the spool as sent, verified by its Content-Digest. If it is truncated
+// copy appends a body to the spool, verified by its Content-Digest. If it is truncated
 // or does not match, the error is a *cutError.
 func (r *run) copy(ctx context.Context, s *spool, resp *http.Response) error {
-	body, err := asSent(resp)
+	open := asSent
+	if s.decoded {
+		open = fetch.Decode
+	}
+	body, err := open(resp)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,130 @@
+package scp
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/dcz"
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+// dictionaries are those of one origin, in memory.
+type dictionaries struct {
+	mu    sync.Mutex
+	index fetch.DictionaryIndex
+	files sync.Map
+}
+
+func (d *dictionaries) Index(context.Context, string) (fetch.DictionaryIndex, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.index, nil
+}
+
+func (d *dictionaries) Update(_ context.Context, _ string, change func(*fetch.DictionaryIndex)) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	change(&d.index)
+	return nil
+}
+
+func (d *dictionaries) Read(_ context.Context, _ string, id dcz.ID) ([]byte, error) {
+	if b, ok := d.files.Load(id); ok {
+		return b.([]byte), nil
+	}
+	return nil, millrace.ErrNotFound
+}
+
+func (d *dictionaries) Write(_ context.Context, _ string, id dcz.ID, content []byte) error {
+	d.files.Store(id, content)
+	return nil
+}
+
+// codes makes a host code an uncompressed snapshot against those that it knows.
+func (h *host) codes(path string, known map[dcz.ID][]byte) {
+	plain := h.files[path].body
+	known[dcz.Sum(plain)] = plain
+	for _, suffix := range []string{"", ".zst"} {
+		h.files[path+suffix].header.Set(dcz.Use, `match="/all-*.scp"`)
+	}
+	h.files[path].answer = func(w http.ResponseWriter, r *http.Request) {
+		body := plain
+		id, _ := dcz.ParseField(r.Header.Get(dcz.Available))
+		if dict := known[id]; dict != nil && strings.Contains(r.Header.Get("Accept-Encoding"), dcz.Name) {
+			var err error
+			if body, err = new(dcz.Encoder).Encode(dict, id, plain); err != nil {
+				h.t.Error(err)
+			}
+			w.Header().Set("Content-Encoding", dcz.Name)
+		}
+		w.Header().Set("Content-Type", contentType)
+		w.Header().Set(dcz.Use, `match="/all-*.scp"`)
+		_, _ = w.Write(body)
+	}
+}
+
+// A reader that holds the last snapshot gets the next one for the price of its changes, with
+// the deletions. It downloads the first one compressed. If the server no longer knows the
+// dictionary, the reader reads the deltas.
+func TestReadDictionary(t *testing.T) {
+	h := newHost(t)
+	var pages []string
+	for i := range 200 {
+		pages = append(pages, fmt.Sprintf("/a/page/with/a/long/name/%d", i))
+	}
+	known := map[dcz.ID][]byte{}
+	publish := func(d int, pages []string, delta string) {
+		name := fmt.Sprintf("all-2%d.scp", d)
+		all := h.collection(name, day(d, 0), time.Time{}, pages...)
+		h.put("/"+name+".zst", coded(".zst", h.files["/"+name].body))
+		h.offers(all, h.element(name+".zst", day(d, 0), time.Time{}, len(pages)), h.collection("all-delta.scp", day(d, 0), day(d-1, 0), delta))
+		h.codes("/"+name, known)
+	}
+	f := follow(h)
+	f.o.Deltas = 1000
+	held := new(dictionaries)
+	client := func() *fetch.Client {
+		c := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true, Dictionaries: held})
+		t.Cleanup(c.CloseIdleConnections)
+		f.client = c.HTTP()
+		return c
+	}
+	publish(2, pages, "/x")
+	client()
+	if got, asked := f.read(t); !strings.HasSuffix(got, "\nmark whole") || len(f.pages) != 200 || asked[len(asked)-1] != "200 /all-22.scp.zst" {
+		t.Fatal(got, asked)
+	}
+	for d := 3; d < 6; d++ {
+		pages = append(pages[1:], fmt.Sprintf("/new/%d %d", d, d))
+		publish(d, pages, pages[199])
+		c := client()
+		got, asked := f.read(t)
+		if !strings.HasSuffix(got, "\nmark whole") || len(f.pages) != 200 || strings.Join(asked, " ") != fmt.Sprintf("200 /sitemap.xml if new 200 /all-2%d.scp", d) {
+			t.Error(got, asked, len(f.pages))
+		}
+		if n := c.Stats().BodyBytes; n > 2500 {
+			t.Errorf("%d bytes", n)
+		}
+		f.expectNotes(t)
+	}
+	clear(known)
+	publish(6, append(pages[1:], "/new/6 6"), "/new/6 6")
+	client()
+	f.o.ReaderOptions.Deletions = true // deltas suffice
+	got, asked := f.read(t)
+	slices.Sort(asked) // the log has a response when it has ended
+	if want := "200 /all-26.scp 200 /all-delta.scp 200 /sitemap.xml if new"; got != "newer /new/6 6\nmark" || strings.Join(asked, " ") != want {
+		t.Error(got, asked)
+	}
+	f.expectNotes(t)
+	if len(held.index.Held) != 1 || !held.index.Refused.IsZero() {
+		t.Errorf("%+v", held.index)
+	}
+}
