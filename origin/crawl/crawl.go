@@ -186,7 +186,7 @@ func (c *Crawl) page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 	}
 	rules := c.ruling
 	t := task{url: have.URL, knownVersion: have.Version, version: parseVersion(have.Version, rules.by)}
-	t.depth = t.version.depth
+	t.depth, t.hint = t.version.depth, t.version.hint
 	var buf bytes.Buffer
 	res := c.visit(ctx, rules, t, &buf)
 	switch res.outcome {

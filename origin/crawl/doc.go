@@ -91,8 +91,9 @@
 // a site answers every address with one page and status 200, nothing changes, and the run ends
 // if the root is that page. The crawl waits for a site that stops responding for a moment.
 //
-// The modification time in a sitemap or feed only determines the order of fetches. It is
-// stored as a hint if the page itself has none.
+// The modification time in a sitemap or feed determines the order of fetches. It is stored as
+// a hint if neither the page nor Last-Modified has one; the newest of all lists counts. A page
+// that has not changed keeps its hint.
 //
 // Addresses of one shape have the same first path segment, depth and parameters. The crawl
 // fetches them while enough of them have new text or links. An endless calendar or the facets
@@ -108,7 +109,7 @@
 //
 // # Memory
 //
-// A run stores about 30 bytes per address. A long queue is written to a temporary file. Only
+// A run stores about 40 bytes per address. A long queue is written to a temporary file. Only
 // one page larger than 1 MB is parsed at a time. A run that extracts pages again stores 8
 // bytes for each of them.
 package crawl

@@ -128,7 +128,7 @@ func (r *run) finish() error {
 	}
 	r.limits(&next)
 	for _, l := range r.lists {
-		if l.dirty {
+		if l.dirty || r.cut { // addresses wait for their dates
 			l.Validators = fetch.Validators{}
 		}
 		next.Lists = append(next.Lists, l)

@@ -36,7 +36,7 @@ type list struct {
 
 	depth    int
 	usual    bool // a well-known path that no document names
-	dirty    bool // an address that it names could not be fetched: the next run reads the list again
+	dirty    bool // an address that it names could not be fetched: the next run reads the list again, also if this one is cut
 	changed  bool // it was read in this run; false for 304
 	complete bool // read to its end
 }
@@ -238,15 +238,18 @@ func (r *run) listed(u string, n int, modified time.Time) error {
 		hint = modified.Unix()
 		r.newest = max(r.newest, hint)
 	}
+	k := key(u)
 	if err := r.found(task{url: u, depth: 1, hint: hint, list: n + 1, listed: true}); err != nil {
 		return err
 	}
-	if l := &r.lists[n]; !l.Feed {
-		k := key(u)
-		if e, ok := r.table.get(k); ok {
-			e.flags = e.flags&^byMask | listed | l.number()<<byShift
-			r.table.set(k, e)
+	if e, ok := r.table.get(k); ok {
+		if u != r.scope.base { // which is fetched before the lists
+			e.date(hint)
 		}
+		if l := &r.lists[n]; !l.Feed {
+			e.flags = e.flags&^byMask | listed | l.number()<<byShift
+		}
+		r.table.set(k, e)
 	}
 	return nil
 }

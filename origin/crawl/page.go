@@ -36,7 +36,9 @@ func (c *Crawl) extract(ctx context.Context, r *result, resp *http.Response, dat
 	c.canonical(r, res.Canonical)
 	stored := r.version
 	r.made = version{kind: isPage, by: r.rules.by, depth: r.depth, sketch: r.sketch}
-	r.made.validators(resp.Header)
+	if r.made.validators(resp.Header); r.made.modified == 0 {
+		r.made.hint = r.hint
+	}
 	r.page.URL = r.url
 	if r.elsewhere != "" {
 		r.page.URL, r.made.claim = r.elsewhere, key(r.elsewhere)

@@ -17,7 +17,7 @@ type task struct {
 	url   string
 	from  string // page that links to it; "" = a list, or unknown
 	depth int    // number of links from the root or a list
-	hint  int64  // modification time in a list, seconds since 1970; 0 = unknown
+	hint  int64  // modification time in the lists, seconds since 1970; 0 = unknown; see start
 	list  int    // number of the list of this run that names it, from 1; 0 = none
 	// listed reports that some list named it, perhaps in an earlier run.
 	listed bool
@@ -103,7 +103,7 @@ func (q *queue) spill() error {
 		} else {
 			w.WriteByte('=')
 		}
-		for _, n := range []int64{int64(t.depth), t.hint, int64(t.list), int64(t.state), flag(t.listed)} {
+		for _, n := range []int64{int64(t.depth), int64(t.list), int64(t.state), flag(t.listed)} {
 			w.WriteByte('\t')
 			w.WriteString(strconv.FormatInt(n, 36))
 		}
@@ -138,17 +138,17 @@ func (q *queue) load() error {
 			break
 		}
 		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if err != nil || len(f) != 7 {
+		if err != nil || len(f) != 6 {
 			return fmt.Errorf("queue of addresses: %w: the temporary file is broken", millrace.ErrUnavailable)
 		}
 		if f[1] != "=" {
 			from = strings.Clone(f[1])
 		}
-		var n [5]int64
+		var n [4]int64
 		for i := range n {
 			n[i], _ = strconv.ParseInt(f[2+i], 36, 64)
 		}
-		q.head = append(q.head, task{url: strings.Clone(f[0]), from: from, depth: int(n[0]), hint: n[1], list: int(n[2]), state: state(n[3]), listed: n[4] != 0})
+		q.head = append(q.head, task{url: strings.Clone(f[0]), from: from, depth: int(n[0]), list: int(n[1]), state: state(n[2]), listed: n[3] != 0})
 	}
 	q.out += size
 	if q.blocks = q.blocks[1:]; len(q.blocks) == 0 {

@@ -29,6 +29,11 @@ func (r *run) recall(ctx context.Context) error {
 		switch t.state {
 		case had:
 			e.about = t.version.sketch
+			v := t.version
+			if v.old != nil {
+				v = *v.old
+			}
+			e.date(v.hint)
 			r.traps.note(t.url, !t.version.fruitless)
 			if c := t.version.claim; c != 0 {
 				r.table.set(c, entry{state: claimed, about: k, flags: named})

@@ -296,6 +296,7 @@ func (r *run) tried(u string) bool {
 func (r *run) start(t task) error {
 	k := key(t.url)
 	e, _ := r.table.get(k)
+	t.hint = int64(e.hint)
 	e.flags |= tried
 	if e.state == unknown {
 		e.state = t.state

@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"math"
 	"sync"
 	"time"
 )
@@ -23,11 +24,16 @@ type entry struct {
 	// about is the page's sketch. For a muted address, it is the key of the page that it
 	// means. For a claimed address, it is the key of the page that claims it.
 	about    uint64
+	hint     uint32 // newest modification time in the lists, seconds since 1970; 0 = none
 	asked    uint32 // time of the last fetch by this process, seconds since 1970; 0 = none
 	interval uint16 // minutes until it is due again
 	state    state
 	flags    uint8
 }
+
+// date adds a modification time in a list. The newest counts, so the order of the lists does
+// not matter.
+func (e *entry) date(hint int64) { e.hint = max(e.hint, uint32(min(max(hint, 0), math.MaxUint32))) }
 
 // Flags of an address in the current run.
 const (
@@ -144,7 +150,7 @@ func (t *table) withdrawn(changed [byMask>>byShift + 1]bool) {
 	for k, e := range t.m {
 		if by := e.flags & byMask >> byShift; by != 0 && changed[by] && e.flags&listed == 0 {
 			e.flags &^= byMask
-			e.asked = 0
+			e.asked, e.hint = 0, 0
 			t.m[k] = e
 		}
 	}

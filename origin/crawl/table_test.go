@@ -60,7 +60,7 @@ func TestDue(t *testing.T) {
 }
 
 func TestEntrySize(t *testing.T) {
-	if n := unsafe.Sizeof(entry{}); n != 16 {
+	if n := unsafe.Sizeof(entry{}); n != 24 {
 		t.Errorf("an entry takes %d bytes", n)
 	}
 }
@@ -77,14 +77,14 @@ func TestQueue(t *testing.T) {
 		if err != nil || !ok {
 			t.Fatalf("task %d: %v, %v", popped, ok, err)
 		}
-		want := task{url: fmt.Sprintf("https://a.example/%d", popped), from: fmt.Sprintf("https://a.example/%d", popped/3), depth: popped % 7, hint: int64(popped), list: popped % 2, state: pending}
+		want := task{url: fmt.Sprintf("https://a.example/%d", popped), from: fmt.Sprintf("https://a.example/%d", popped/3), depth: popped % 7, list: popped % 2, state: pending}
 		if got != want {
 			t.Fatalf("task %d: %+v, want %+v", popped, got, want)
 		}
 		popped++
 	}
 	for next < n {
-		err := q.push(task{url: fmt.Sprintf("https://a.example/%d", next), from: fmt.Sprintf("https://a.example/%d", next/3), depth: next % 7, hint: int64(next), list: next % 2, state: pending})
+		err := q.push(task{url: fmt.Sprintf("https://a.example/%d", next), from: fmt.Sprintf("https://a.example/%d", next/3), depth: next % 7, list: next % 2, state: pending})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -116,7 +116,7 @@ func (r *run) moved(res *result) error {
 		return r.mute(res, res.url, k, false)
 	}
 	known := r.known
-	if err := r.found(task{url: to, from: res.url, depth: res.depth + 1, hint: res.hint, listed: res.listed}); err != nil {
+	if err := r.found(task{url: to, from: res.url, depth: res.depth + 1, listed: res.listed}); err != nil {
 		return err
 	}
 	if res.state == had {

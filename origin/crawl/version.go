@@ -45,6 +45,7 @@ type version struct {
 	// without conditions, because a decision about the page was temporary.
 	revision string
 	modified int64  // Last-Modified, seconds since 1970; 0 = none
+	hint     int64  // without Last-Modified: modification time in the lists; 0 = none
 	claim    uint64 // key of the page's canonical address on another site; 0 = none
 	etag     string
 
@@ -71,9 +72,9 @@ func (v *version) String() string {
 	switch v.kind {
 	case isPage:
 		number(uint64(v.depth))
-		number(uint64(flag(v.fruitless)))
+		number(uint64(flag(v.fruitless) | flag(v.hint > 0)<<1))
 		number(v.sketch)
-		number(uint64(max(v.modified, 0)))
+		number(uint64(max(v.modified, v.hint, 0)))
 		number(v.claim)
 		b = append(b, '.')
 		b = append(b, v.revision...)
@@ -120,8 +121,11 @@ func parseVersion(s, by string) version {
 	}
 	switch {
 	case v.kind == isPage && len(fields) == 6:
-		v.depth, v.fruitless, v.sketch = int(min(numbers[0], 1<<16)), numbers[1] != 0, numbers[2]
+		v.depth, v.fruitless, v.sketch = int(min(numbers[0], 1<<16)), numbers[1]&1 != 0, numbers[2]
 		v.modified, v.claim, v.revision, v.etag = int64(min(numbers[3], 1<<40)), numbers[4], fields[5], etag
+		if numbers[1]&2 != 0 {
+			v.modified, v.hint = 0, v.modified
+		}
 	case v.kind == isMute && len(fields) == 3:
 		v.day, v.target, v.fruitless = int64(min(numbers[0], 1<<31)), numbers[1], numbers[2] != 0
 	case v.kind == isPending && len(fields) == 2:
