@@ -17,7 +17,7 @@ REAL = $(sort $(dir $(shell grep -rl --include='*_test.go' '^func TestReal' --ex
 FUZZTIME = 5s
 VULNDB = https://vuln.go.dev
 
-.PHONY: check test test-real race soak lint fuzz vuln docs screenshots bench bench-large bench-extract bench-search release release-snapshot image
+.PHONY: check test test-real race soak lint fuzz vuln docs screenshots bench bench-large bench-extract bench-search train-extract train-extract-figures release release-snapshot image
 
 check: test test-real race lint
 
@@ -83,6 +83,14 @@ bench-large:
 # Extraction beside its peers; DATA or MILLRACE_TEST_DATA names the gold data.
 bench-extract:
 	cd bench && go run . -only extract $(if $(DATA),-data $(abspath $(DATA)))
+
+# Trains the classifier of package extract on the gold data; the same data give the same table.
+train-extract:
+	cd bench && go run ./train $(if $(DATA),-data $(abspath $(DATA))) -write ../extract/classify_table.go
+
+# Cross-validates the classifier over domains.
+train-extract-figures:
+	cd bench && go run ./train $(if $(DATA),-data $(abspath $(DATA)))
 
 # Search with each of its parts switched off, on the gold data, and how fast it is over Debian's manuals.
 bench-search:

@@ -49,8 +49,8 @@ func TestAboutThePage(t *testing.T) {
 		{"such a line in the midst", "<main>" + filler + "<p>Last updated values win.</p><p>The wheel stands still at night.</p></main>", []string{"values win"}, nil},
 		{"a long last paragraph", "<main>" + filler + "<p>Powered by the river, the wheel turns all the day and half of the night, and no miller in the village sleeps.</p></main>", []string{"miller"}, nil},
 		{
-			"buttons", "<main>" + filler + "<p><a class='btn btn-primary' href=/try>Start to grind</a> <a class=button href=/talk>Talk to us</a></p>" + filler + "<p><a class=btn href=/mill.pdf>The plan of the mill</a></p>" +
-				"<div><a class=btn href=/try>Try it</a>, or walk down to the river.</div></main>",
+			"buttons", "<main>" + article + "<p><a class='btn btn-primary' href=/try>Start to grind</a> <a class=button href=/talk>Talk to us</a></p>" + article + "<p><a class=btn href=/mill.pdf>The plan of the mill</a></p>" +
+				"<p><a class=btn href=/try>Try it</a>, or walk down to the river and look at the wheel from the bridge.</p></main>",
 			[]string{"plan of the mill", "walk down to the river"},
 			[]string{"grind", "Talk"},
 		},

@@ -21,6 +21,7 @@ type box struct {
 	anchors     int32 // links in the subtree
 	ownAnchors  int32
 	prose       int32     // words of paragraphs outside of links, in the subtree
+	shape                 // of the text outside of inner boxes
 	ownSign     uint64    // signature of the text outside of inner boxes; equal for equal texts
 	sign        uint64    // signature of the text in the subtree
 	tag         atom.Atom // copy of n.DataAtom, which is slower to read on a large page
@@ -227,6 +228,7 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 		case html.TextNode:
 			w := wordCount(e.Data)
 			c.boxes[at].own += w
+			c.boxes[at].shape.add(e.Data)
 			if w > 0 {
 				c.boxes[at].ownSign = sign(c.boxes[at].ownSign, e.Data)
 			}

@@ -15,6 +15,9 @@
 //     position and share of links. Class names break ties. An id or a class
 //     alone decides only if it identifies the elements of a known tool, such as
 //     a consent dialog.
+//   - classify*.go: corrects the result by a small forest of decision trees over
+//     the form of each text, its neighbours and its ancestors. bench/train trains
+//     it.
 //   - rules*.go: the site owner's rules, given as selectors. Dropped elements are
 //     removed from the tree before any counting; kept elements stay wherever
 //     they are.
@@ -35,4 +38,4 @@ package extract
 
 // Version is the version of the extractor. It increases whenever the same HTML may yield a
 // different page, and is part of fingerprints.
-const Version = 5
+const Version = 6

@@ -228,9 +228,12 @@ func isProse(n *html.Node) bool {
 	return headingLevel(n) > 1
 }
 
+// noteLists are the classes of lists of footnotes.
+var noteLists = []string{"footnotes", "footnote", "endnotes", "footnotes-list"}
+
 // holdsNotes reports whether a subtree contains footnotes of the text.
 func (l *located) holdsNotes(n *html.Node) bool {
-	if hasClass(n, "footnotes", "footnote", "endnotes", "footnotes-list") {
+	if hasClass(n, noteLists...) {
 		return true
 	}
 	if isContinued(n) {

@@ -55,6 +55,7 @@ func locate(c *collected, m *meta) *located {
 		l.sections()
 		l.repeats()
 		l.around(m.url)
+		l.classify()
 	}
 	l.from = l.at
 	l.root = c.boxes[l.at].n

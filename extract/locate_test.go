@@ -13,6 +13,13 @@ type locatedPage struct {
 
 var filler = strings.Repeat("<p>The miller walks down to the river every morning, looks at the water and opens the gate by a hand's breadth or two.</p>", 4)
 
+// article is text of about 170 words, in the form that articles have.
+const article = `<p>The miller walks down to the river every morning, looks at the water and opens the gate by a hand's breadth or two. In spring the river is high, and he opens it less; in August, when the cattle stand in it, he sometimes waits until noon.</p>
+<p>“A wheel wants to turn slowly,” he says. Twelve turns a minute are enough for both pairs of stones, which his grandfather bought in 1911 from a quarry near Épernon.</p>
+<p>The grain comes from four farms of the valley. It is weighed, cleaned by a sieve and a fan, and carried up to the third floor by a chain of small buckets. From there it falls: first into the hopper, then between the stones, then as meal into the bolter, which separates the flour from the bran.</p>
+<p>Nothing of this needs electricity, but a lamp does, and so does the scale. A turbine of eight kilowatts was added below the weir in 2009; what it earns pays for the repairs of the roof.</p>
+`
+
 func checkLocated(t *testing.T, pages []locatedPage) {
 	t.Helper()
 	for _, p := range pages {
@@ -124,7 +131,7 @@ func TestReviews(t *testing.T) {
 }
 
 func TestTopSections(t *testing.T) {
-	long := "<section id=wheels><h1>Wheels</h1>" + filler + filler + "<section><h2>Of oak</h2>" + filler + filler + "</section></section>"
+	long := "<section id=wheels><h1>Wheels</h1>" + article + article + "<section><h2>Of oak</h2>" + article + article + "</section></section>"
 	checkLocated(t, []locatedPage{
 		{"two of them", "<div role=main>" + long + "<section id=gates><h1>Gates</h1><p>A gate is lifted by a hand's breadth and no more, or the pond is dry by noon.</p></section></div>", []string{"Of oak", "dry by noon"}, nil},
 		{"of a lower rank", "<div role=main>" + long + "<section id=gates><h3>Gates</h3><p>A gate is lifted by a hand's breadth and no more, or the pond is dry by noon.</p></section></div>", []string{"Of oak", "dry by noon"}, nil},

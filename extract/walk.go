@@ -44,6 +44,9 @@ type walker struct {
 func newWalker(ctx context.Context, c *collected, l *located, base *url.URL, pageURL string) *walker {
 	w := &walker{ctx: ctx, c: c, l: l, base: base, pageURL: pageURL}
 	w.notes = findNotes(c, l.root)
+	for a := range w.notes.refs {
+		unbracket(a)
+	}
 	w.findLabels()
 	w.out = make([]millrace.Block, 0, l.countBlocks()+8)
 	// Nested texts use the buffer space behind the outer one.

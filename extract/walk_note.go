@@ -85,7 +85,6 @@ func findNotes(c *collected, root *html.Node) notes {
 			}
 		}
 		found.refs[a] = found.defs[def].anchor
-		unbracket(a)
 	}
 	if len(found.defs) == 0 {
 		return notes{}

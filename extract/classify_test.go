@@ -1,0 +1,22 @@
+package extract
+
+import "testing"
+
+// The classifier leaves out what rules over tags cannot, and keeps what has no form of its own.
+func TestClassifier(t *testing.T) {
+	links := "<div class=x1><div><a href=/1>Mills of the valley</a></div><div><a href=/2>Prices</a></div><div><a href=/3>How to get here</a></div><div><a href=/4>Jobs</a></div></div>"
+	page := func(inside string) string {
+		return "<div class=x0>" + links + "<div class=x2><h1>Page</h1>" + article + inside + "</div>" + links + "<div>© 2019 The guild of millers. All rights reserved. Terms of use. Privacy.</div></div>"
+	}
+	checkLocated(t, []locatedPage{
+		{"furniture without semantic markup", page(""), []string{"grain comes", "turbine"}, []string{"Prices", "rights reserved"}},
+		{
+			"footnotes", page("<p>His grandfather<a href=#n1 id=r1>1</a> had a third pair<a href=#n2 id=r2>2</a>.</p><div><p id=n1><a href=#r1>1</a> Jean.</p><p id=n2><a href=#r2>2</a> Sold.</p></div>"),
+			[]string{"Jean.", "Sold."}, nil,
+		},
+		{
+			"lines of code in a table", page("<table><tr><td>1</td><td class=code>open gate</td></tr><tr><td>2</td><td class=code>  wait 10</td></tr><tr><td>3</td><td class=code>close gate</td></tr></table>"),
+			[]string{"wait 10"}, nil,
+		},
+	})
+}
