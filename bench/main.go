@@ -50,7 +50,7 @@ func main() {
 	}
 	large := flag.Bool("large", false, "also measure with 1,000,000 pages")
 	short := flag.Bool("short", false, "month: four days")
-	only := flag.String("only", "", "one part: serve, front, ingest, crawl, edit, pull, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, log, up, search, extract")
+	only := flag.String("only", "", "one part: serve, front, ingest, crawl, edit, pull, dictionary, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, log, up, search, extract")
 	manual := flag.String("manual", "/usr/share/doc/postgresql-doc-15/html", "the folder of Debian's postgresql-doc-15")
 	turns := flag.Int("turns", 9, "number of turns of each side of a comparison; a turn of wrk takes a second")
 	x := &extraction{}
@@ -119,6 +119,7 @@ func run(ctx context.Context, large, short bool, only, manual, data string, turn
 		{"crawl", func(ctx context.Context) error { return b.crawl(ctx, sizes[0]) }},
 		{"edit", func(ctx context.Context) error { return b.edits(ctx, large) }},
 		{"pull", func(ctx context.Context) error { return b.pulls(ctx, 10_000) }},
+		{"dictionary", func(ctx context.Context) error { return b.dictionary(ctx, 10_000) }},
 		{"serve", func(ctx context.Context) error { return b.serve(ctx, 10_000) }},
 		{"front", b.front},
 		{"memory", func(ctx context.Context) error { return b.memory(ctx, sizes) }},
@@ -166,7 +167,7 @@ func run(ctx context.Context, large, short bool, only, manual, data string, turn
 		}
 	}
 	if len(b.results) == 0 {
-		return errors.New("nothing was measured; -only takes serve, front, ingest, crawl, edit, pull, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, log, dashboard or up")
+		return errors.New("nothing was measured; -only takes serve, front, ingest, crawl, edit, pull, dictionary, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, log, dashboard or up")
 	}
 	b.print()
 	return nil

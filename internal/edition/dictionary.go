@@ -81,15 +81,17 @@ func dictionaryUse(r *http.Request, q *access.Request) (offer, accept bool) {
 		return false, false
 	}
 	accept = false
-	for element := range strings.SplitSeq(strings.Join(fields, ","), ",") {
-		token, params, _ := strings.Cut(element, ";")
-		weight, ok := quality(params)
-		switch token = strings.Trim(token, " \t"); {
-		case !ok || weight == 0:
-		case strings.EqualFold(token, dcz.Name):
-			offer, accept = true, true
-		case browser && strings.EqualFold(token, codingTable[zstdCoding].name):
-			offer = true
+	for _, field := range fields {
+		for element := range strings.SplitSeq(field, ",") {
+			token, params, _ := strings.Cut(element, ";")
+			weight, ok := quality(params)
+			switch token = strings.Trim(token, " \t"); {
+			case !ok || weight == 0:
+			case strings.EqualFold(token, dcz.Name):
+				offer, accept = true, true
+			case browser && strings.EqualFold(token, codingTable[zstdCoding].name):
+				offer = true
+			}
 		}
 	}
 	return offer, accept
@@ -109,17 +111,19 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *entry, base s
 		_, err := e.respond(w, r, &s.enc, bodies, q)
 		return err
 	}
-	w.Header()[dcz.Use] = []string{`match="` + e.versionsPattern(base, r.URL) + `"`}
-	w.Header()["Vary"] = []string{dcz.Available}
-	if e.offer == 1<<identity {
-		w.Header()["Vary"] = []string{"Accept-Encoding, " + dcz.Available}
-	}
 	answer := e
 	if fields := r.Header[dcz.Available]; accept && len(fields) == 1 {
 		id, ok := dcz.ParseField(fields[0])
 		c := negotiate(r.Header["Accept-Encoding"], e.offer)
 		if status, _ := e.condition(r.Header, c); ok && status == 0 {
-			answer = cmp.Or(s.codedAgainst(r.Context(), id, e, c, bodies), e)
+			answer = cmp.Or(s.codedAgainst(r, id, e, base, c, bodies), e)
+		}
+	}
+	if !answer.coded {
+		w.Header()[dcz.Use] = e.use(base, r.URL)
+		w.Header()["Vary"] = []string{dcz.Available}
+		if e.offer == 1<<identity {
+			w.Header()["Vary"] = []string{"Accept-Encoding, " + dcz.Available}
 		}
 	}
 	whole, err := answer.respond(w, r, &s.enc, bodies, q)
@@ -134,9 +138,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *entry, base s
 	return nil
 }
 
-// versionsPattern returns the pattern of the URLs of the versions of a document with this
-// target (URLPattern), as a string of RFC 9651.
-func (e *entry) versionsPattern(base string, target *url.URL) string {
+// use returns the value of Use-As-Dictionary of a document with this target. It matches the URLs
+// of the versions of the document.
+func (e *entry) use(base string, target *url.URL) []string {
 	path, query, _ := strings.Cut(cmp.Or(e.versions, e.key.target()), "?")
 	if strings.HasPrefix(e.key.raw, " ") { // a page of the site, or one of several documents of its URL
 		path, query = target.EscapedPath(), ""
@@ -151,7 +155,7 @@ func (e *entry) versionsPattern(base string, target *url.URL) string {
 	if u, err := url.Parse(base); err == nil {
 		pattern = escapePattern.Replace(strings.TrimSuffix(u.EscapedPath(), "/")) + pattern
 	}
-	return strings.ReplaceAll(pattern, `\`, `\\`)
+	return []string{`match="` + strings.ReplaceAll(pattern, `\`, `\\`) + `"`} // a string of RFC 9651
 }
 
 // escapePattern escapes the characters that have a meaning in a URLPattern.
@@ -159,7 +163,7 @@ var escapePattern = strings.NewReplacer(`*`, `\*`, `:`, `\:`, `?`, `\?`, `+`, `\
 
 // codedAgainst returns the entry of a document that is coded against a dictionary. It returns
 // nil if the dictionary is unknown or saves too little over the coding c.
-func (s *Server) codedAgainst(ctx context.Context, id dcz.ID, e *entry, c coding, bodies keeper) *entry {
+func (s *Server) codedAgainst(r *http.Request, id dcz.ID, e *entry, base string, c coding, bodies keeper) *entry {
 	k := e.key
 	k.raw += " " + dcz.Name + string(id[:])
 	tag := e.tag
@@ -176,6 +180,7 @@ func (s *Server) codedAgainst(ctx context.Context, id dcz.ID, e *entry, c coding
 			return have
 		}
 	}
+	ctx := r.Context()
 	plainly, _, err := e.render(ctx, c, &s.enc, bodies)
 	var body []byte
 	var plain int
@@ -189,9 +194,14 @@ func (s *Server) codedAgainst(ctx context.Context, id dcz.ID, e *entry, c coding
 		return nil
 	}
 	coded := &entry{
-		key: k, coded: true, own: e.own, tag: tag, modified: e.modified, ahead: e.ahead, oneTag: e.oneTag, shared: true, public: e.public,
-		signer: e.signer, cached: e.cached, proto: e.proto, page: e.page, extra: e.extra,
-		shape: &shape{all: e.shape.all, full: append(slices.Clip(e.shape.full), field{"Content-Encoding", codingOfDictionary})},
+		key: k, coded: true, own: append(slices.Clip(e.own), field{dcz.Use, e.use(base, r.URL)}), tag: tag, modified: e.modified, ahead: e.ahead,
+		oneTag: e.oneTag, shared: true, public: e.public, signer: e.signer, cached: e.cached, proto: e.proto, page: e.page, extra: e.extra,
+		shape: &shape{all: addVary(addVary(slices.Clone(e.shape.all), "Accept-Encoding"), dcz.Available), full: []field{{"Content-Encoding", codingOfDictionary}}},
+	}
+	for _, f := range e.shape.full {
+		if f.name != "Accept-Ranges" { // a request for a range is not answered with this entry
+			coded.shape.full = append(coded.shape.full, f)
+		}
 	}
 	for c := range codings {
 		coded.tags[c] = `"` + tag + `"`

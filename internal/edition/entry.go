@@ -219,7 +219,7 @@ func (e *entry) canonical() bool {
 // complete adds the fields that do not depend on the document, and sorts all fields.
 func (e *entry) complete(d *millrace.Document) {
 	if e.offer != 1<<identity {
-		e.shape.all = addVary(e.shape.all)
+		e.shape.all = addVary(e.shape.all, "Accept-Encoding")
 	}
 	if !e.private {
 		e.shape.all = append(e.shape.all, field{"Access-Control-Allow-Origin", corsOrigin},
@@ -247,22 +247,22 @@ func (e *entry) complete(d *millrace.Document) {
 	e.own = e.inline[:len(e.own)]
 }
 
-// addVary adds Accept-Encoding to Vary.
-func addVary(fields []field) []field {
+// addVary adds the name of a request field to Vary.
+func addVary(fields []field, name string) []field {
 	for i, f := range fields {
 		if f.name != "Vary" {
 			continue
 		}
 		joined := strings.Join(f.value, ", ")
 		for token := range strings.SplitSeq(joined, ",") {
-			if token = strings.TrimSpace(token); token == "*" || strings.EqualFold(token, "Accept-Encoding") {
+			if token = strings.TrimSpace(token); token == "*" || strings.EqualFold(token, name) {
 				return fields
 			}
 		}
-		fields[i].value = []string{joined + ", Accept-Encoding"}
+		fields[i].value = []string{joined + ", " + name}
 		return fields
 	}
-	return append(fields, field{"Vary", []string{"Accept-Encoding"}})
+	return append(fields, field{"Vary", []string{name}})
 }
 
 // same reports whether two entries result in equal responses, apart from the bodies.
