@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -173,17 +174,24 @@ func (b *bench) versionRates(ctx context.Context, s *server, path string, held m
 			return err
 		}
 		var e dcz.Encoder
-		start, n := time.Now(), 0
-		for time.Since(start) < 3*time.Second {
+		start, err := processorOf(os.Getpid())
+		if err != nil {
+			return err
+		}
+		const times = 10
+		for range times {
 			if _, err := e.Encode(before, dcz.Sum(before), after); err != nil {
 				return err
 			}
-			n++
 		}
-		rate := float64(n*(len(before)+len(after))) / 1e6 / time.Since(start).Seconds()
+		end, err := processorOf(os.Getpid())
+		if err != nil {
+			return err
+		}
+		rate := float64(times*(len(before)+len(after))) / 1e6 / (end - start).Seconds()
 		b.add(row{
-			what: fmt.Sprintf("coding %s, %.1f MB of dictionary and %.1f MB of document", p, float64(len(before))/1e6, float64(len(after))/1e6), limit: "25 MB/s",
-			ours: fmt.Sprintf("%.0f MB/s", rate), ratio: fmt.Sprintf("%.2f", rate/25), reach: "at least 1", good: rate >= 25,
+			what: fmt.Sprintf("coding %s, %.1f MB of dictionary and %.1f MB of document", p, float64(len(before))/1e6, float64(len(after))/1e6), limit: "25 MB for a second of processor time",
+			ours: fmt.Sprintf("%.0f MB", rate), ratio: fmt.Sprintf("%.2f", rate/25), reach: "at least 1", good: rate >= 25,
 		})
 	}
 	return nil
