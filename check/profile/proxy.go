@@ -56,7 +56,7 @@ func Proxy() check.Suite {
 		"Cloudflare: disable Email Address Obfuscation and Rocket Loader for them, or send Cache-Control: no-transform."
 	const conditions = "nginx: remove proxy_set_header If-None-Match \"\"; and proxy_ignore_headers. Caddy: remove header_up -If-None-Match. " +
 		"Cloudflare: enable Respect Strong ETags in a cache rule."
-	return check.Suite{Name: "proxy", Label: "Proxy", Rules: []check.Rule{
+	rules := []check.Rule{
 		rule("rfc9110-12.5.3", "identity", must, "A document has no content coding if the client accepts none.", noCoding, onDocuments(func(d *passed, fail func(got, want string)) bool {
 			if coding := d.plain.Header.Get("Content-Encoding"); coding != "" {
 				fail("Content-Encoding: "+coding+" to Accept-Encoding: identity", "no content coding")
@@ -161,7 +161,8 @@ func Proxy() check.Suite {
 			}
 			return nil
 		}),
-	}}
+	}
+	return check.Suite{Name: "proxy", Label: "Proxy", Rules: append(rules, dictionaryRules(rule)...)}
 }
 
 func documentsOf(s *way) []*passed { return s.documents }
