@@ -55,15 +55,17 @@ func (s *Scanner) Scan(ctx context.Context, name string, r io.Reader, each func(
 	}
 	for n := int64(1); ; n++ {
 		if n%checkEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
-		line, long, err := s.next(in)
+		line, long, err := s.next(ctx, in)
 		if len(line) > 0 {
 			s.add(name, n, line, long, each)
 		}
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
 		case err != nil:
 			return fmt.Errorf("%s: line %d: %w", name, n, err)
 		}
@@ -71,7 +73,7 @@ func (s *Scanner) Scan(ctx context.Context, name string, r io.Reader, each func(
 }
 
 // next returns the next line without its newline; of one that is too long only the beginning.
-func (s *Scanner) next(in *bufio.Reader) (line []byte, long bool, err error) {
+func (s *Scanner) next(ctx context.Context, in *bufio.Reader) (line []byte, long bool, err error) {
 	line, err = in.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
 		return bytes.TrimSuffix(line, []byte{'\n'}), false, err
@@ -82,6 +84,9 @@ func (s *Scanner) next(in *bufio.Reader) (line []byte, long bool, err error) {
 			s.long = append(s.long, line...)
 		} else {
 			long = true
+		}
+		if ctx.Err() != nil {
+			return nil, false, context.Cause(ctx)
 		}
 		line, err = in.ReadSlice('\n')
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -77,11 +78,22 @@ func variable(flag string) string {
 	return "MILLRACE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
+// maxFile is the size in bytes of the largest configuration.
+const maxFile = 4 << 20
+
 // Load reads a file. known has all flags by name. An unknown key is an error with its
 // position.
 func (c *Config) Load(path string, known map[string]Flag) error {
 	c.known = known
-	data, err := os.ReadFile(path)
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("%s: %w: more than %d bytes", path, millrace.ErrTooLarge, maxFile)
+	}
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}

@@ -28,7 +28,7 @@ type ServerOptions struct {
 	MaxConnections int           // concurrent; others get 503, or are closed under TLS; 0 = 4096
 	ReadTimeout    time.Duration // for a request's header; twice that for the body; 0 = 10 s
 	WriteTimeout   time.Duration // for a response, more for large documents; 0 = 60 s
-	StopTimeout    time.Duration // for pending requests at the end; 0 = 10 s
+	StopTimeout    time.Duration // for pending requests at the end; 0 = 1.5 s
 }
 
 // Limits of HTTP/2. With maxConcurrent, net/http closes connections that flood the server with
@@ -166,7 +166,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	case <-ctx.Done():
 	}
 	s.now.Load().g.End()
-	stop, done := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(s.o.StopTimeout, 10*time.Second))
+	stop, done := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(s.o.StopTimeout, 1500*time.Millisecond))
 	defer done()
 	if err := server.Shutdown(stop); err != nil {
 		s.log.Warn("pending requests interrupted by shutdown", "err", err)

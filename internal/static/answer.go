@@ -21,7 +21,7 @@ func (b *Build) take200(ctx context.Context, it Item, name string) error {
 	r.Host, r.RequestURI = b.base.Host, r.URL.RequestURI()
 	o := &output{build: b, name: name}
 	defer func() { _ = o.discard() }() // does nothing after the file is placed
-	a := &answer{header: make(http.Header), to: o}
+	a := &answer{ctx: ctx, header: make(http.Header), to: o}
 	_, ours := b.own[name]
 	if ours {
 		b.own[name] = new(bytes.Buffer)
@@ -57,6 +57,7 @@ func (b *Build) take200(ctx context.Context, it Item, name string) error {
 
 // answer is an [http.ResponseWriter] that writes to a file.
 type answer struct {
+	ctx    context.Context //nolint:containedctx // of one request
 	header http.Header
 	status int
 	to     io.Writer
@@ -79,7 +80,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	if a.status != http.StatusOK {
 		return len(p), nil
 	}
-	if a.err != nil {
+	if a.err = cmp.Or(a.err, a.ctx.Err()); a.err != nil {
 		return 0, a.err
 	}
 	var n int

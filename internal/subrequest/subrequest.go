@@ -3,6 +3,7 @@ package subrequest
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 
@@ -28,7 +29,7 @@ func Do(h http.Handler, r *http.Request, most int) *Response {
 	w := &writer{resp: Response{Header: make(http.Header)}, most: most}
 	func() {
 		defer func() {
-			if recover() != nil { // a partial response is not used
+			if recover() != nil && !w.resp.Cut { // a partial response is not used
 				w.resp.Status = http.StatusBadGateway
 			}
 		}()
@@ -67,6 +68,9 @@ func (r *Response) decode(most int) {
 	r.Body = *bytes.NewBuffer(plain)
 }
 
+// errCut ends a handler whose further output nothing reads.
+var errCut = errors.New("the rest of the response is not needed")
+
 // writer collects a response.
 type writer struct {
 	resp Response
@@ -93,6 +97,9 @@ func (w *writer) Write(b []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	free := w.most - w.resp.Body.Len()
 	w.resp.Cut = w.resp.Cut || len(b) > free
-	w.resp.Body.Write(b[:max(0, min(free, len(b)))])
-	return len(b), nil
+	n, _ := w.resp.Body.Write(b[:max(0, min(free, len(b)))])
+	if w.resp.Cut {
+		return n, errCut
+	}
+	return n, nil
 }
