@@ -63,14 +63,18 @@ type openStore struct {
 // Destruct implements [caddy.Destructor].
 func (s *openStore) Destruct() error { return errors.Join(s.close(), s.Close()) }
 
-// open opens the store at a file, with the folder of its artifacts.
+// open opens the store at a file or in a database, with the folder of its artifacts.
 func open(file string) (caddy.Destructor, error) {
 	s := &openStore{close: func() error { return nil }}
 	if file != stores.Memory {
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		files := file
+		if stores.IsPostgres(file) {
+			files = dataFile(stores.Name(file))
+		}
+		if err := os.MkdirAll(filepath.Dir(files), 0o700); err != nil {
 			return nil, err
 		}
-		artifacts, err := artifactdir.Open(file + "-files")
+		artifacts, err := artifactdir.Open(files + "-files")
 		if err != nil {
 			return nil, err
 		}
@@ -81,6 +85,12 @@ func open(file string) (caddy.Destructor, error) {
 		return nil, errors.Join(err, s.close())
 	}
 	return s, nil
+}
+
+// dataFile returns a file in Caddy's data folder.
+func dataFile(name string) string {
+	name = strings.NewReplacer("/", "_", ":", "_").Replace(strings.Trim(name, "/"))
+	return filepath.Join(caddy.AppDataDir(), "millrace", name+".db")
 }
 
 // start attaches the handler to the publication of its site.
@@ -106,8 +116,7 @@ func (h *Handler) start(at *place) error {
 		key.source = here.source(u)
 	}
 	if key.store == "" {
-		name := strings.NewReplacer("/", "_", ":", "_").Replace(strings.Trim(u.Host+u.Path, "/"))
-		key.store = filepath.Join(caddy.AppDataDir(), "millrace", name+".db")
+		key.store = dataFile(u.Host + u.Path)
 	}
 	s, _, err := sites.LoadOrNew(key, func() (caddy.Destructor, error) { return newSite(key), nil })
 	if err != nil {

@@ -33,7 +33,7 @@ type buildCommand struct {
 	Verbose  bool     `help:"List the rules of the specifications that the host cannot meet."`
 	Force    bool     `help:"Write to a folder that build did not create, and replace files in it."`
 	As       string   `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror."`
-	Store    string   `placeholder:"FILE" help:"Store of the source (default: a file in the user's state folder, named after the source)."`
+	Store    string   `placeholder:"FILE|URL" help:"Store of the source: a file, or postgres://USER@HOST/DATABASE (default: a file in the user's state folder, named after the source)."`
 	Site     string   `placeholder:"URL" help:"Site to publish, if the mirror has several."`
 	Bots     []string `placeholder:"FILE" help:"Files with more bots, one bot a line: token, operator, purpose (default: the built-in bots). The policy in robots.txt applies to them, too." hidden:""`
 	// RequireKey has no flag, but a configuration file that serve shares may set it.

@@ -18,7 +18,7 @@ import (
 
 type exportCommand struct {
 	common
-	Store  string `required:"" placeholder:"FILE" help:"Mirror that pull has written, or the store of a published site. It is opened read-only."`
+	Store  string `required:"" placeholder:"FILE|URL" help:"Mirror that pull has written, or the store of a published site. It is opened read-only."`
 	Format string `required:"" enum:"jsonl,markdown,parquet,csv" placeholder:"FORMAT" help:"Format: jsonl has each page in full, one a line; markdown is a folder of files with front matter; parquet is pages.parquet and chunks.parquet; csv has the metadata of each page."`
 	Out    string `placeholder:"PATH" help:"File for jsonl and csv, or folder for markdown and parquet; - is standard output (default: standard output)."`
 	Site   string `placeholder:"URL" help:"Export only this site of the store (default: all sites)."`
@@ -42,7 +42,7 @@ func (c *exportCommand) Run(ctx context.Context, p *process) error {
 	}
 	st, err := stores.Open(ctx, c.Store, &store.Options{Logger: p.log, ReadOnly: true})
 	if errors.Is(err, millrace.ErrNotFound) {
-		return fmt.Errorf("%w; run millrace pull URL --store %s first", err, c.Store)
+		return fmt.Errorf("%w; run millrace pull URL --store %s first", err, stores.Name(c.Store))
 	} else if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (c *exportCommand) export(ctx context.Context, p *process, st store.Store) 
 		Sites: names, All: all, Format: c.Format, Out: out, Stdout: p.stdout, Since: c.Since, Progress: bar.Show, Logger: p.log,
 	})
 	if r != nil {
-		r.Store, r.Out = c.Store, c.Out
+		r.Store, r.Out = stores.Name(c.Store), c.Out
 	}
 	return r, err
 }

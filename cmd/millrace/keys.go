@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -33,7 +31,7 @@ type keyStore struct {
 	common
 	Source string `arg:"" optional:"" help:"SOURCE of serve, whose store has the keys."`
 	As     string `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"Value of --as that serve uses, if any."`
-	Store  string `placeholder:"FILE" help:"Value of --store that serve uses, if any."`
+	Store  string `placeholder:"FILE|URL" help:"Value of --store that serve uses, if any."`
 }
 
 // file returns the store that serve would use.
@@ -65,8 +63,10 @@ func (c *keyStore) open(ctx context.Context, p *process, create bool) (store.Sto
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) && !create {
-		return nil, fmt.Errorf("store %s: %w: the store does not exist", path, millrace.ErrNotFound)
+	if !create {
+		if err := p.exists(ctx, path); err != nil {
+			return nil, err
+		}
 	}
 	return p.openStore(ctx, path)
 }

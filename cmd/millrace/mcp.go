@@ -23,7 +23,7 @@ type mcpCommand struct {
 	remote
 	embedding
 	URL        []string `arg:"" optional:"" name:"url" help:"Sites to read, and to keep up to date while the server runs."`
-	Store      string   `placeholder:"FILE" help:"Mirror that pull has written, or the store of a published site (default: a file in the user's state folder, named after the first site). Changes are visible at once."`
+	Store      string   `placeholder:"FILE|URL" help:"Mirror that pull has written, or the store of a published site (default: a file in the user's state folder, named after the first site). Changes are visible at once."`
 	MaxPages   int      `placeholder:"N" default:"1000" help:"Maximum pages to request from a site at once; the next look continues (default: ${default}; 0 is no limit)."`
 	Fetch      *bool    `negatable:"" help:"Offer tools that read any page of the web and add sites (default: only over standard input and output)."`
 	Listen     string   `placeholder:"ADDRESS" help:"Answer by HTTP at this address under /mcp, such as 127.0.0.1:8081 (default: standard input and output)."`
@@ -56,9 +56,13 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) (err error) {
 			return err
 		}
 	}
-	st, path, writable, err := c.open(ctx, p)
+	st, dsn, writable, err := c.open(ctx, p)
 	if err != nil {
 		return err
+	}
+	path, _, err := p.companionPath(dsn)
+	if err != nil {
+		return errors.Join(err, st.Close())
 	}
 	lib := library.New(st, path, &library.Options{Logger: p.log, Embedder: embedder, Progress: p.steps()})
 	defer func() { err = errors.Join(err, lib.Close(), st.Close()) }()
@@ -101,26 +105,26 @@ func (c *mcpCommand) fetch() bool {
 	return c.Listen == ""
 }
 
-// open opens the store, and returns its path and whether it can be written. A store that the
+// open opens the store, and returns its DSN and whether it can be written. A store that the
 // operator names without a site must exist, and may be read-only.
-func (c *mcpCommand) open(ctx context.Context, p *process) (st store.Store, path string, writable bool, err error) {
-	if path = c.Store; path == "" {
+func (c *mcpCommand) open(ctx context.Context, p *process) (st store.Store, dsn string, writable bool, err error) {
+	if dsn = c.Store; dsn == "" {
 		root := "mcp"
 		if len(c.URL) > 0 {
 			root, err = siteRoot(c.URL[0])
 		}
 		if err == nil {
-			path, err = p.mirrorPath(root)
+			dsn, err = p.mirrorPath(root)
 		}
 		if err != nil {
 			return nil, "", false, err
 		}
 	} else if len(c.URL) == 0 {
-		st, writable, err = p.openExisting(ctx, path)
-		return st, path, writable, err
+		st, writable, err = p.openExisting(ctx, dsn)
+		return st, dsn, writable, err
 	}
-	st, err = p.openStore(ctx, path)
-	return st, path, true, err
+	st, err = p.openStore(ctx, dsn)
+	return st, dsn, true, err
 }
 
 // listen serves over HTTP. The gateway handles keys, limits and timeouts.

@@ -24,7 +24,7 @@ type pullCommand struct {
 	listing
 	coefficients
 	URL      []string `arg:"" name:"url" help:"Sites to mirror."`
-	Store    string   `placeholder:"FILE" help:"Mirror to write (default: a file in the user's state folder, named after the first site)."`
+	Store    string   `placeholder:"FILE|URL" help:"Mirror to write: a file, or postgres://USER@HOST/DATABASE (default: a file in the user's state folder, named after the first site)."`
 	Via      string   `placeholder:"PROTOCOL" help:"Use only this protocol, or crawl for the plain web (default: the cheapest that the site offers)."`
 	Purpose  string   `enum:"ai-input,ai-train,search" default:"ai-input" help:"Purpose of the content: ${enum}."`
 	Parallel int      `placeholder:"N" default:"4" help:"Number of sites to pull at once (default: ${default}). Sites on one host are pulled one after the other."`
@@ -82,7 +82,7 @@ func (c *pullCommand) open(ctx context.Context, p *process, o *agent.Options) (s
 		}
 	}
 	if path != stores.Memory {
-		prefix, _, err := companionPath(path)
+		prefix, _, err := p.companionPath(path)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -116,6 +116,15 @@ func usage(s string, err error) (string, error) {
 // storePath returns the default store of a source: a file in the user's state folder, named
 // after the source. It creates the folder and logs the path.
 func (p *process) storePath(source string) (string, error) {
+	file, err := p.statePath(source)
+	if err == nil {
+		p.log.Info("store chosen", "path", file)
+	}
+	return file, err
+}
+
+// statePath returns a file in the user's state folder, and creates the folder.
+func (p *process) statePath(source string) (string, error) {
 	dir, ok := p.lookup("XDG_STATE_HOME")
 	if !ok || !filepath.IsAbs(dir) {
 		home, ok := p.lookup("HOME")
@@ -136,7 +145,6 @@ func (p *process) storePath(source string) (string, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return "", fmt.Errorf("create folder for the store: %w; make %s writable, or name a file with --store FILE", err, dir)
 	}
-	p.log.Info("store chosen", "path", file)
 	return file, nil
 }
 

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/report"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 type reportCommand struct {
@@ -21,7 +21,7 @@ type reportCommand struct {
 	Site   string   `placeholder:"URL" help:"With access logs: count only this site's requests, and measure some of its pages, to compare them with documents."`
 	Unit   string   `enum:",s,ms,us" default:"" placeholder:"UNIT" help:"Unit of the number at the end of each line of an access log: s, ms or us, such as us for %D of Apache (default: the number is ignored)." hidden:""`
 	As     string   `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"Value of --as that serve uses, if any."`
-	Store  string   `placeholder:"FILE" help:"Value of --store that serve uses, if any, or a mirror that pull has written."`
+	Store  string   `placeholder:"FILE|URL" help:"Value of --store that serve uses, if any, or a mirror that pull has written."`
 	Since  string   `placeholder:"DATE" help:"First day of the report on a published site, such as 2026-11-01 (default: 30 days), or on access logs (default: their first day). Pulls are always reported in total."`
 	CSV    bool     `name:"csv" help:"Print a table for spreadsheets, with a line for each day, bot and protocol."`
 }
@@ -51,14 +51,14 @@ func (c *reportCommand) Run(ctx context.Context, p *process) error {
 	if c.Store, err = (&keyStore{Source: c.Source, As: c.As, Store: c.Store}).file(p); err != nil {
 		return err
 	}
-	if _, err := os.Stat(c.Store); err != nil && c.Source != "" {
-		return fmt.Errorf("store %s: %w; run millrace serve %s first", c.Store, millrace.ErrNotFound, c.Source)
+	if err := p.exists(ctx, c.Store); errors.Is(err, millrace.ErrNotFound) && c.Source != "" {
+		return fmt.Errorf("%w; run millrace serve %s first", err, stores.Name(c.Source))
 	}
 	st, err := p.openToRead(ctx, c.Store)
 	if err != nil {
 		return err
 	}
-	r, err := report.Of(ctx, st, &report.Options{Store: c.Store, Since: since, Coefficients: c.values(), Logger: p.log})
+	r, err := report.Of(ctx, st, &report.Options{Store: stores.Name(c.Store), Since: since, Coefficients: c.values(), Logger: p.log})
 	if err = errors.Join(err, st.Close()); err != nil {
 		return err
 	}

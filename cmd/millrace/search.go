@@ -14,7 +14,7 @@ type searchCommand struct {
 	common
 	embedding
 	Query    []string `arg:"" help:"Query, as one argument in quotation marks: words, \"phrases\", -without, title:word, url:part."`
-	Store    string   `required:"" placeholder:"FILE" help:"Store to search: a mirror that pull has written, or the store of a published site."`
+	Store    string   `required:"" placeholder:"FILE|URL" help:"Store to search: a mirror that pull has written, or the store of a published site."`
 	Site     string   `placeholder:"URL" help:"Search only this site of the store (default: all sites)."`
 	Limit    int      `default:"10" placeholder:"N" help:"Maximum passages to show (default: ${default})."`
 	MinScore float64  `placeholder:"N" help:"Minimum relevance of a passage, from 0 to 1."`
@@ -44,7 +44,11 @@ func (c *searchCommand) Run(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	lib := library.New(st, c.Store, &library.Options{Logger: p.log, Embedder: embedder, Progress: p.steps()})
+	path, _, err := p.companionPath(c.Store)
+	if err != nil {
+		return errors.Join(err, st.Close())
+	}
+	lib := library.New(st, path, &library.Options{Logger: p.log, Embedder: embedder, Progress: p.steps()})
 	var r *library.Report
 	names, _, err := sitesOf(ctx, st, c.Store, c.Site)
 	if err == nil {

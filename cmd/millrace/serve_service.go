@@ -17,6 +17,7 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 	"github.com/millrace/millrace/internal/webauth"
 	"github.com/millrace/millrace/store"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 // plan is a validated configuration of serve.
@@ -117,7 +118,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		return nil, err
 	}
 	s.OnClose(o.close)
-	if l.out != "" && tree.Exposes(l.out, o.path) {
+	if l.out != "" && !stores.IsPostgres(o.path) && tree.Exposes(l.out, o.path) {
 		return nil, usageError("--store " + o.path + ": the store is inside the published folder, where clients could read hidden pages; move it elsewhere")
 	}
 	if l.out == "" {
@@ -151,7 +152,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	if so.Edition.Signer, err = c.signer(s.docs); err != nil {
 		return nil, err
 	}
-	path, remove, err := companionPath(o.path)
+	path, remove, err := p.companionPath(o.path)
 	if err != nil {
 		return nil, err
 	}

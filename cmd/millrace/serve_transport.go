@@ -9,6 +9,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/gateway"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 // transport holds the flags of a server with TLS.
@@ -95,7 +96,7 @@ func secure(p *process, docs string, certs *gateway.Certificates) {
 func (c *serveCommand) checkImmutable(next *serveCommand) error {
 	for _, f := range []struct{ flag, was, is string }{
 		{"--listen", c.Listen, next.Listen},
-		{"--store", c.Store, next.Store},
+		{"--store", stores.Name(c.Store), stores.Name(next.Store)},
 		{"--as", c.As, next.As},
 		{"--tls-cert", c.scheme(), next.scheme()},
 	} {

@@ -17,6 +17,7 @@ import (
 	"github.com/millrace/millrace/origin"
 	"github.com/millrace/millrace/origin/all"
 	"github.com/millrace/millrace/store"
+	stores "github.com/millrace/millrace/store/all"
 )
 
 // kind returns the kind of the source; see [ingest.Detect]. If the source has a built site in
@@ -24,6 +25,9 @@ import (
 func (c *serveCommand) kind() (string, error) {
 	if c.Source == "" {
 		return "", usageError("SOURCE is missing; name a folder, a URL or a mirror FILE, or set source in millrace.yaml")
+	}
+	if stores.IsPostgres(c.Source) {
+		return ingest.Mirror, nil
 	}
 	if strings.Contains(c.Source, "://") {
 		if _, err := siteFolder(c.Source); err != nil {
@@ -82,7 +86,7 @@ func (o *source) open(ctx context.Context, c *serveCommand, p *process) error {
 			return err
 		}
 	}
-	if folder && tree.Exposes(c.Source, o.path) {
+	if folder && !stores.IsPostgres(o.path) && tree.Exposes(c.Source, o.path) {
 		return usageError(fmt.Sprintf("--store %s: the store is inside the served folder, where clients could read hidden pages; move it elsewhere", o.path))
 	}
 	return nil
@@ -93,7 +97,7 @@ func (o *source) openMirror(ctx context.Context, c *serveCommand, p *process) er
 		return usageError("--store: a mirror is its own store")
 	}
 	if len(c.Keep)+len(c.Drop) > 0 || c.Comments {
-		p.log.Warn("a mirror has no HTML; ignoring --keep, --drop and --comments", "path", c.Source)
+		p.log.Warn("a mirror has no HTML; ignoring --keep, --drop and --comments", "path", stores.Name(c.Source))
 	}
 	o.path = c.Source
 	mine := o.Store == nil

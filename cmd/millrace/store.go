@@ -26,8 +26,10 @@ func (p *process) openToRead(ctx context.Context, dsn string) (store.Store, erro
 
 // openExisting opens an existing store, for reading only if the file is not writable.
 func (p *process) openExisting(ctx context.Context, dsn string) (st store.Store, writable bool, err error) {
-	if _, err := os.Stat(dsn); err != nil {
-		return nil, false, fmt.Errorf("store %s: %w; create one with millrace pull URL --store %s", dsn, millrace.ErrNotFound, dsn)
+	if err := p.exists(ctx, dsn); errors.Is(err, millrace.ErrNotFound) {
+		return nil, false, fmt.Errorf("%w; create one with millrace pull URL --store %s", err, stores.Name(dsn))
+	} else if err != nil {
+		return nil, false, err
 	}
 	st, err = p.openStore(ctx, dsn)
 	if errors.Is(err, millrace.ErrForbidden) {
@@ -37,9 +39,28 @@ func (p *process) openExisting(ctx context.Context, dsn string) (st store.Store,
 	return st, true, err
 }
 
-// companionPath returns the path prefix of the files next to a store. remove deletes temporary
-// files.
-func companionPath(dsn string) (path string, remove func() error, err error) {
+// exists returns ErrNotFound if a store does not exist.
+func (p *process) exists(ctx context.Context, dsn string) error {
+	if stores.IsPostgres(dsn) {
+		st, err := stores.Open(ctx, dsn, &store.Options{Logger: p.log, ReadOnly: true})
+		if err != nil {
+			return err
+		}
+		return st.Close()
+	}
+	if _, err := os.Stat(dsn); err != nil {
+		return fmt.Errorf("store %s: %w", dsn, millrace.ErrNotFound)
+	}
+	return nil
+}
+
+// companionPath returns the path prefix of the files that belong to a store: next to it, or in
+// the user's state folder. remove deletes temporary files.
+func (p *process) companionPath(dsn string) (path string, remove func() error, err error) {
+	if stores.IsPostgres(dsn) {
+		path, err = p.statePath(stores.Name(dsn))
+		return path, nil, err
+	}
 	if dsn != stores.Memory {
 		return dsn, nil, nil
 	}
@@ -54,7 +75,7 @@ func sitesOf(ctx context.Context, st store.Store, file, want string) (selected, 
 		return all, all, err
 	}
 	if want == "" {
-		return nil, nil, fmt.Errorf("store %s: %w: contains no site yet", file, millrace.ErrNotFound)
+		return nil, nil, fmt.Errorf("store %s: %w: contains no site yet", stores.Name(file), millrace.ErrNotFound)
 	}
 	name, err := ingest.FindSite(ctx, st, all, want)
 	if err != nil {

@@ -43,6 +43,14 @@ func IsPostgres(dsn string) bool {
 	return strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://")
 }
 
+// Name returns a DSN for messages: without a password.
+func Name(dsn string) string {
+	if IsPostgres(dsn) {
+		dsn, _ = postgres.Name(dsn)
+	}
+	return dsn
+}
+
 // opened returns a store without its type, because a nil pointer would be a non-nil Store.
 func opened[S store.Store](st S, err error) (store.Store, error) {
 	if err != nil {

@@ -35,7 +35,7 @@ func Open(ctx context.Context, dsn string, o *store.Options) (*Store, error) {
 }
 
 func open(ctx context.Context, dsn string, o store.Options, known []migration, configure func(c *pgxpool.Config)) (*Store, error) {
-	name, ok := displayName(dsn)
+	name, ok := Name(dsn)
 	if !ok {
 		return nil, fmt.Errorf("store %s: %w", name, malformed("write @ as %40 in the password, or set PGPASSWORD"))
 	}
@@ -69,9 +69,9 @@ func open(ctx context.Context, dsn string, o store.Options, known []migration, c
 	return &Store{sqlstore.New(db, name, epoch, o), db}, nil
 }
 
-// displayName returns a DSN without its password and parameters. ok is false if it cannot tell
-// where the password ends.
-func displayName(dsn string) (name string, ok bool) {
+// Name returns a DSN without its password and parameters, for messages. If it cannot tell where
+// the password ends, the name is only the scheme, and ok is false.
+func Name(dsn string) (name string, ok bool) {
 	scheme, rest, _ := strings.Cut(dsn, "://")
 	end := strings.IndexAny(rest+"/", "/?#")
 	authority, path := rest[:end], rest[end:]
