@@ -92,7 +92,7 @@ func decode(resp *http.Response, limit int64) (_ *content, err error) {
 	}
 	c.src = &source{r: body, url: c.url, want: -1, broken: broken}
 	if hasBody(resp) && !resp.Uncompressed {
-		c.src.want, c.src.digests = resp.ContentLength, digests(resp.Header)
+		c.src.want, c.src.digests = resp.ContentLength, digests(resp.StatusCode, resp.Header)
 	}
 	c.top = bufio.NewReader(c.src)
 	for _, coding := range codings {
@@ -275,7 +275,7 @@ func (s *source) verify() error {
 			if s.broken != nil {
 				s.broken()
 			}
-			return &BodyError{URL: s.url, Code: "digest", Reason: "Content-Digest " + d.name + " does not match", Kind: millrace.ErrInvalid}
+			return &BodyError{URL: s.url, Code: "digest", Reason: "the " + d.name + " digest in the header does not match", Kind: millrace.ErrInvalid}
 		}
 	}
 	return io.EOF

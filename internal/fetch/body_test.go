@@ -115,6 +115,9 @@ func TestReadBody(t *testing.T) {
 		"rest after zstd":     {resp: response(zs+"rest", ce, "zstd"), kind: millrace.ErrInvalid, text: "coding-broken"},
 
 		"digest":                  {resp: response(prose, cd, sha256Digest(prose)), want: prose},
+		"Repr-Digest":             {resp: response(prose, "Repr-Digest", sha256Digest(prose)), want: prose},
+		"another Repr-Digest":     {resp: response(prose, "Repr-Digest", sha256Digest("x")), kind: millrace.ErrInvalid, text: "digest"},
+		"Content-Digest is first": {resp: response(prose, "Repr-Digest", sha256Digest("x"), cd, sha256Digest(prose)), want: prose},
 		"digest of coded bytes":   {resp: response(gz, ce, "gzip", cd, sha256Digest(gz)), want: long},
 		"both digests":            {resp: response(br, ce, "br", cd, sha256Digest(br)+", "+sha512Digest(br)), want: long},
 		"unknown algorithm":       {resp: response(prose, cd, "md5=:AAAA:, "+sha256Digest(prose)), want: prose},

@@ -238,7 +238,8 @@ func (c *Client) undo(ctx context.Context, resp *http.Response, o *offer) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	resp.Header.Del("Content-Digest") // of the coded body
+	resp.Header.Del("Content-Digest") // of the coded body, as the next
+	resp.Header.Del("Repr-Digest")
 	z, err := dcz.NewReader(bytes.NewReader(raw), dict, id)
 	if err != nil {
 		bad.Err = err

@@ -113,7 +113,7 @@ func (s *dczServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body, _ = new(dcz.Encoder).Encode(edition(have), dcz.Sum(edition(have)), body)
 		h.Set("Content-Encoding", dcz.Name)
 		digest := sha256.Sum256(body)
-		h.Set("Content-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(digest[:])+":")
+		h.Set("Repr-Digest", "sha-256=:"+base64.StdEncoding.EncodeToString(digest[:])+":")
 		if s.spoil != nil {
 			body = s.spoil(h, body)
 		}

@@ -31,7 +31,7 @@ func TestDictionaryWrong(t *testing.T) {
 		z, _ := zstd.NewWriter(&b, zstd.WithWindowSize(64<<20))
 		_, _ = io.CopyN(z, zeros{}, 65<<20)
 		_ = z.Close()
-		h.Del("Content-Digest")
+		h.Del("Repr-Digest")
 		return b.Bytes()
 	}
 	bomb := func(h http.Header, _ []byte) []byte {
@@ -39,12 +39,12 @@ func TestDictionaryWrong(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		h.Del("Content-Digest")
+		h.Del("Repr-Digest")
 		return b
 	}
 	undigested := func(change func(body []byte) []byte) func(http.Header, []byte) []byte {
 		return func(h http.Header, body []byte) []byte {
-			h.Del("Content-Digest")
+			h.Del("Repr-Digest")
 			return change(body)
 		}
 	}
@@ -127,7 +127,7 @@ func TestDictionaryProxies(t *testing.T) {
 		"no Use-As-Dictionary":    {spoil: func(h http.Header, b []byte) []byte { h.Del(dcz.Use); return b }, want: "none 0"},
 		"gzip on top": {spoil: func(h http.Header, b []byte) []byte {
 			h.Set("Content-Encoding", "dcz, gzip")
-			h.Del("Content-Digest")
+			h.Del("Repr-Digest")
 			return gzipped(b)
 		}, want: "none 0 plainno-cache"},
 		"another Available-Dictionary": {request: func(r *http.Request) {

@@ -26,12 +26,17 @@ func (d digest) ok() bool {
 	return bytes.Equal(d.hash.Sum(nil), d.want) || bytes.Equal(d.content.Sum(nil), d.want)
 }
 
-// digests parses Content-Digest (RFC 9530, section 2), a dictionary of byte sequences. It
+// digests parses Content-Digest (RFC 9530, section 2), a dictionary of byte sequences. Without it,
+// it parses the Repr-Digest of a whole response, which covers the same bytes. It
 // ignores algorithms other than sha-256 and sha-512. It treats a field that does not parse as
 // absent (RFC 9651, section 4.2).
-func digests(h http.Header) []digest {
+func digests(status int, h http.Header) []digest {
+	fields := h.Values("Content-Digest")
+	if len(fields) == 0 && status == http.StatusOK {
+		fields = h.Values("Repr-Digest")
+	}
 	found := make(map[string]digest)
-	for member := range strings.SplitSeq(strings.Join(h.Values("Content-Digest"), ","), ",") {
+	for member := range strings.SplitSeq(strings.Join(fields, ","), ",") {
 		name, value, _ := strings.Cut(strings.Trim(member, " \t"), "=")
 		d := digest{name: name}
 		switch name {

@@ -78,7 +78,7 @@
 // and verified, if it has 4 KiB to 32 MiB. An origin has at most 64 dictionaries, the largest
 // ones. A pattern may have "*" and no other operator.
 //
-// The coded body must name the offered dictionary, match its Content-Digest, and decode to at
+// The coded body must name the offered dictionary, match its digest, and decode to at
 // most MaxBody and [dcz.MaxSum]. MaxRatio counts the dictionary as received, because a copy of
 // it is no bomb. If anything is wrong, one request without the coding follows at once, past all
 // caches, and the origin is asked for no coded response for a day.
