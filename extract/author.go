@@ -30,6 +30,14 @@ func (m *meta) author() {
 			names, source = []string{name}, "meta twitter:data1"
 		}
 	}
+	switch {
+	case m.guess == millrace.Product || m.guess == millrace.Archive || m.guess == millrace.Listing || m.list >= likeList:
+		names = nil // those of items
+	case m.guess != millrace.Article && len(names) == 1 && m.isSite(names[0]):
+		names = nil
+	case m.guess == millrace.Forum && len(names) > 1:
+		names = names[:1] // who began the thread
+	}
 	if m.page.Author = strings.Join(names, ", "); m.page.Author != "" {
 		m.res.Sources["author"] = source
 	}
@@ -115,6 +123,16 @@ func (m *meta) isFirm(names []string) bool {
 		}
 	}
 	return false
+}
+
+// isSite reports whether a name is that of the site: its host has it.
+func (m *meta) isSite(name string) bool {
+	for label := range strings.SplitSeq(strings.TrimPrefix(m.url.Hostname(), "www."), ".") {
+		if strings.ReplaceAll(label, "-", "") == letters(name) {
+			return true
+		}
+	}
+	return letters(name) == letters(m.firstNamed("og:site_name", "application-name"))
 }
 
 func firstText(v any) string {

@@ -36,6 +36,9 @@ func TestAuthor(t *testing.T) {
 		{"of a comment", `<h1>Corn</h1>` + text + `<ol class=comment-list><li class=comment><a rel=author href=/u>Ann Bee</a>`, "", ""},
 		{"of another page", `<h1>Corn</h1><div><h3><a href=/b>How to grind the rye</a></h3><p>By Ann Bee</p></div>` + text, "", ""},
 		{"an address", `<meta name=author content="ann@example.com"><h1>Corn</h1>` + text, "", ""},
+		{"the site, of a manual", `<script type="application/ld+json">{"@type":"TechArticle","author":"Example"}</script><h1>Corn</h1>` + text, "", ""},
+		{"of goods", `<meta property=og:type content=product><h1>Corn</h1><p>By Ann Bee</p>` + text, "", ""},
+		{"of a thread", `<script type="application/ld+json">{"@type":"Question"}</script><h1>Corn</h1>` + text + `<p itemprop=author>Ann Bee</p>` + text + `<p itemprop=author>Carl Dee</p>`, "Ann Bee", "itemprop author"},
 		{"no author", `<meta name=author content="Admin"><h1>Corn</h1>` + text, "", ""},
 	} {
 		res := extractPage(t, "https://example.com/a", c.doc)

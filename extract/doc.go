@@ -38,4 +38,4 @@ package extract
 
 // Version is the version of the extractor. It increases whenever the same HTML may yield a
 // different page, and is part of fingerprints.
-const Version = 6
+const Version = 7
