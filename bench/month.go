@@ -126,7 +126,9 @@ func (m *month) chooseWays() {
 	}
 	via := []string{"crawl"}
 	for _, proto := range all.Protocols() {
-		via = append(via, proto.Name)
+		if !proto.OnRequest {
+			via = append(via, proto.Name)
+		}
 	}
 	for _, name := range append(via, "") {
 		w := &monthWay{name: "`pull --via " + name + "`", lean: name == "crawl"}
