@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/protocol"
@@ -27,6 +28,7 @@ type observed struct {
 
 	changes  bool // the source yielded changes other than checkpoints
 	complete bool // a checkpoint was complete for the whole site
+	newer    bool // the source yielded changes since a complete reading, such as deltas
 }
 
 // Changes yields the changes of the source.
@@ -52,7 +54,7 @@ func isSkip(err error) bool {
 
 func (w *observed) observe(ctx context.Context, c millrace.Change) error {
 	if c.Kind != millrace.KindCheckpoint {
-		w.changes = true
+		w.changes, w.newer = true, w.newer || c.Newer
 		return nil
 	}
 	w.complete = w.complete || c.Checkpoint != nil && c.Checkpoint.Complete && c.Checkpoint.Section == ""
@@ -83,6 +85,7 @@ type deletions struct {
 	primary string // protocol of the primary source
 	read    func(ctx context.Context, since millrace.Cursor, from time.Time) iter.Seq2[millrace.Change, error]
 	record  deletionsRecord
+	coded   bool // reading the primary source completely costs only its changes
 	way     *Way // row of the report; nil = deletions were not requested
 }
 
@@ -101,6 +104,9 @@ func (s *sitePull) deletions(ctx context.Context, w *ways, primary, name string)
 	}
 	d := &deletions{sitePull: s, w: w, name: name, primary: primary, read: s.policy.deletions(proto)}
 	var err error
+	if way := w.found.Site.Way(primary); way != nil && way.Offer != nil && way.Offer.Collection != "" {
+		d.coded = fetch.Held(ctx, s.showing(s.client), way.Offer.Collection)
+	}
 	d.record, err = d.stored().Load(ctx)
 	return d, err
 }
@@ -151,6 +157,11 @@ func (d *deletions) sync(
 	// unmodified.
 	if age := began.Sub(d.record.Asked); before == after && d.record.Owed.IsZero() && age >= 0 && age < deletionsAge {
 		return rep, nil
+	}
+	if d.coded && seen.complete && !seen.newer && d.record.Cursor != "" && d.record.Owed.After(d.record.Asked) {
+		// The source was newer than the last request, and the next one continues at the cursor.
+		d.record.Asked, d.record.Owed = began.UTC(), time.Time{}
+		return rep, d.save(ctx)
 	}
 	gone, err := d.ask(ctx, from, rep)
 	d.way = &Way{Protocol: d.name, Part: "deletions", Pages: gone}

@@ -47,7 +47,8 @@
 //     should not stay for a week.
 //
 // A list or collection for which the client has a dictionary ([Model].Held) costs what has
-// changed in it. Such a collection also shows which pages were deleted.
+// changed in it. Such a collection also shows which pages were deleted, so that another way
+// is read only after newer deltas.
 //
 // The first sync and the refresh are chosen separately. Refreshing by another way than the
 // first sync costs reading everything by it once, spread over the expected refreshes

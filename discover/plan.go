@@ -129,6 +129,7 @@ type quote struct {
 	first, again  load    // cost of first sync and refresh, with fills
 	lacks, lacked float64 // charges of first sync and refresh, in bytes
 	deletions     string
+	coded         bool // the client has a dictionary for the collection
 }
 
 // Plan chooses the ways to read a site by their cost. If m is nil, it is the zero Model. The
@@ -140,8 +141,10 @@ func (s *SiteReport) Plan(m *Model) *Plan {
 		if w.Offer == nil {
 			continue
 		}
-		w.Offer = p.coded(w.Offer)
+		whole := w.Offer.Collection != "" && p.Held(w.Offer.Collection)
+		w.Offer = p.coded(w.Offer, whole)
 		q := p.alone(&w)
+		q.coded = whole
 		plan.Quotes = append(plan.Quotes, Quote{w.Protocol, q.first.cost(), q.again.cost()})
 		if w.Open() {
 			p.open = append(p.open, q)
@@ -165,16 +168,16 @@ func (s *SiteReport) Plan(m *Model) *Plan {
 // each changed entry of a list and page of a collection.
 const codedHead, codedEntry, codedPage = 200, 80, 300
 
-// coded returns an offer with the costs of a client that has dictionaries.
-func (p *planner) coded(o *protocol.Offer) *protocol.Offer {
-	list, whole := p.Held(o.Entry), o.Collection != "" && p.Held(o.Collection)
+// coded returns an offer with the costs of a client that has a dictionary for its list, or
+// also for the whole collection.
+func (p *planner) coded(o *protocol.Offer, whole bool) *protocol.Offer {
 	c, most := *o, codedHead*o.Moved.Requests
-	if (list || whole) && o.Moved.Bytes > most {
+	if (whole || p.Held(o.Entry)) && o.Moved.Bytes > most {
 		c.Moved.Bytes = most
 		c.Each.Bytes += codedEntry
 	}
 	if whole {
-		c.Each, c.Deletes = protocol.Cost{Bytes: codedEntry + codedPage}, true
+		c.Each = protocol.Cost{Bytes: codedEntry + codedPage}
 	}
 	return &c
 }
@@ -292,7 +295,8 @@ func (p *planner) quote(q *quote) {
 
 // deletions chooses how a reader of a way finds deleted pages. If another way reports
 // deletions at a lower cost than a full sync, every refresh reads them there. The additional
-// bytes are better than serving a deleted page.
+// bytes are better than serving a deleted page. A coded collection shows deletions itself; the
+// other way is for the deltas after it.
 func (p *planner) deletions(q *quote) {
 	first := loadOf(q.way.Offer.First)
 	least := p.bytes(first)
@@ -305,7 +309,9 @@ func (p *planner) deletions(q *quote) {
 			least, more, q.deletions = p.bytes(gone), gone, other.way.Protocol
 		}
 	}
-	q.again = q.again.add(more, 1)
+	if !q.coded {
+		q.again = q.again.add(more, 1)
+	}
 }
 
 // gone returns the cost of a refresh that only reads deletions.

@@ -121,7 +121,7 @@ func TestPlan(t *testing.T) {
 			"the last snapshot is a dictionary",
 			[]discover.Way{but(scp(), func(w *discover.Way) { w.Offer.Collection = "all" }), tct(), openfeeder(), web()},
 			&discover.Model{Rounds: 50, Previous: []string{"scp", "tct-01"}, Held: func(u string) bool { return u == "all" }},
-			"scp fill openfeeder tct-01 crawl", "scp fill openfeeder tct-01 crawl",
+			"scp fill openfeeder tct-01 crawl", "scp fill openfeeder tct-01 crawl deletions openfeeder",
 		},
 		{
 			"the last list is a dictionary",

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -36,13 +37,14 @@ const (
 type Dictionaries interface {
 	// Index returns the index of an origin, the zero value if it has none.
 	Index(ctx context.Context, origin string) (DictionaryIndex, error)
-	// Update changes the index of an origin. Dictionaries that it no longer has may be
-	// deleted.
+	// Update changes the index of an origin.
 	Update(ctx context.Context, origin string, change func(*DictionaryIndex)) error
-	// Read returns the bytes of a dictionary. ErrNotFound: it was deleted.
-	Read(ctx context.Context, origin string, id dcz.ID) ([]byte, error)
-	// Write stores the bytes of a dictionary. It may delete those that were not used lately.
-	Write(ctx context.Context, origin string, id dcz.ID, content []byte) error
+	// Read returns the content of the last dictionary with a pattern. ErrNotFound: it was
+	// deleted.
+	Read(ctx context.Context, origin, match string) ([]byte, error)
+	// Write replaces the content of the dictionary with a pattern. It may delete those that
+	// were not used lately.
+	Write(ctx context.Context, origin, match string, content []byte) error
 }
 
 // DictionaryIndex lists the dictionaries of one origin.
@@ -227,7 +229,10 @@ func (c *Client) undo(ctx context.Context, resp *http.Response, o *offer) ([]byt
 		return nil, bad
 	}
 	id, _ := dcz.ParseField(o.held.Hash)
-	dict, err := c.dictionaries.Read(ctx, o.origin, id)
+	dict, err := c.dictionaries.Read(ctx, o.origin, o.held.Match)
+	if err == nil && dcz.Sum(dict) != id {
+		err = fmt.Errorf("dictionary for %s: replaced or damaged: %w", o.held.Match, millrace.ErrNotFound)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -292,11 +297,10 @@ func (c *Client) keeper(ctx context.Context, resp *http.Response, o *offer) func
 		if len(content) < minDictionary || len(content) > maxDictionary {
 			return
 		}
-		sum := dcz.Sum(content)
-		d := Dictionary{sum.Field(), match, id, len(content)}
+		d := Dictionary{dcz.Sum(content).Field(), match, id, len(content)}
 		ix, err := c.dictionaries.Index(ctx, o.origin)
 		if err == nil && ix.add(d) {
-			if err = c.dictionaries.Write(ctx, o.origin, sum, content); err == nil {
+			if err = c.dictionaries.Write(ctx, o.origin, match, content); err == nil {
 				err = c.dictionaries.Update(ctx, o.origin, func(ix *DictionaryIndex) { ix.add(d) })
 			}
 		}

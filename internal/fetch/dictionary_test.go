@@ -22,7 +22,7 @@ import (
 type heldDictionaries struct {
 	mu      sync.Mutex
 	indexes map[string]DictionaryIndex
-	bodies  map[dcz.ID][]byte
+	bodies  map[string][]byte
 }
 
 func (h *heldDictionaries) Index(_ context.Context, origin string) (DictionaryIndex, error) {
@@ -35,7 +35,7 @@ func (h *heldDictionaries) Update(_ context.Context, origin string, change func(
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.indexes == nil {
-		h.indexes, h.bodies = map[string]DictionaryIndex{}, map[dcz.ID][]byte{}
+		h.indexes, h.bodies = map[string]DictionaryIndex{}, map[string][]byte{}
 	}
 	ix := h.indexes[origin]
 	change(&ix)
@@ -43,20 +43,20 @@ func (h *heldDictionaries) Update(_ context.Context, origin string, change func(
 	return nil
 }
 
-func (h *heldDictionaries) Read(_ context.Context, _ string, id dcz.ID) ([]byte, error) {
+func (h *heldDictionaries) Read(_ context.Context, _, match string) ([]byte, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if b, ok := h.bodies[id]; ok {
+	if b, ok := h.bodies[match]; ok {
 		return b, nil
 	}
 	return nil, millrace.ErrNotFound
 }
 
-func (h *heldDictionaries) Write(ctx context.Context, origin string, id dcz.ID, content []byte) error {
+func (h *heldDictionaries) Write(ctx context.Context, origin, match string, content []byte) error {
 	_ = h.Update(ctx, origin, func(*DictionaryIndex) {})
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.bodies[id] = bytes.Clone(content)
+	h.bodies[match] = bytes.Clone(content)
 	return nil
 }
 
@@ -289,7 +289,7 @@ func TestDictionaryKept(t *testing.T) {
 			var got string
 			for _, h := range d.held.index().Held {
 				got += h.Match
-				if id, _ := dcz.ParseField(h.Hash); !bytes.Equal(d.held.bodies[id], large) {
+				if !bytes.Equal(d.held.bodies[h.Match], large) {
 					t.Error("other content")
 				}
 			}

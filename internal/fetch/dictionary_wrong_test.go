@@ -228,7 +228,7 @@ func TestDictionaryGone(t *testing.T) {
 	c := newDCZ(t, s)
 	c.expect("/", edition(0))
 	s.publish(3)
-	c.held.bodies = map[dcz.ID][]byte{}
+	c.held.bodies = map[string][]byte{"/": []byte("another")}
 	c.expect("/", edition(3))
 	if ix := c.held.index(); !ix.Refused.IsZero() || len(ix.Held) != 0 {
 		t.Errorf("%+v", ix)

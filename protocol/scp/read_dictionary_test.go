@@ -35,15 +35,15 @@ func (d *dictionaries) Update(_ context.Context, _ string, change func(*fetch.Di
 	return nil
 }
 
-func (d *dictionaries) Read(_ context.Context, _ string, id dcz.ID) ([]byte, error) {
-	if b, ok := d.files.Load(id); ok {
+func (d *dictionaries) Read(_ context.Context, _, match string) ([]byte, error) {
+	if b, ok := d.files.Load(match); ok {
 		return b.([]byte), nil
 	}
 	return nil, millrace.ErrNotFound
 }
 
-func (d *dictionaries) Write(_ context.Context, _ string, id dcz.ID, content []byte) error {
-	d.files.Store(id, content)
+func (d *dictionaries) Write(_ context.Context, _, match string, content []byte) error {
+	d.files.Store(match, content)
 	return nil
 }
 
