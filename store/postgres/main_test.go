@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 func cluster(t *testing.T) *pgcluster.Cluster {
 	t.Helper()
 	testkit.Real(t, pgcluster.Programs...)
-	c, err := pgcluster.New(t.Context(), os.TempDir(), "fsync=off")
+	c, err := pgcluster.New(t.Context(), os.TempDir(), "fsync=off", "full_page_writes=off", "autovacuum=off")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,6 +58,7 @@ func create(t testing.TB, c *pgcluster.Cluster) (name, dsn string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = c.Exec(context.Background(), "postgres", "DROP DATABASE "+name+" WITH (FORCE)") })
 	return name, dsn
 }
 
