@@ -122,6 +122,7 @@ func run(ctx context.Context, large, short bool, only, manual, data string, turn
 		{"dictionary", func(ctx context.Context) error { return b.dictionary(ctx, 10_000) }},
 		{"serve", func(ctx context.Context) error { return b.serve(ctx, 10_000) }},
 		{"front", b.front},
+		{"postgres", b.postgres},
 		{"memory", func(ctx context.Context) error { return b.memory(ctx, sizes) }},
 		{"start", func(ctx context.Context) error { return b.start(ctx, sizes[len(sizes)-1]) }},
 		{"month", func(ctx context.Context) error {

@@ -28,18 +28,23 @@ has grain between it and its fellow a good spring day gives eight hours of grind
 // this run.
 func (b *bench) fill(ctx context.Context, n int) (string, error) {
 	file := filepath.Join(b.dir, fmt.Sprintf("pages-%d.db", n))
-	st, err := stores.Open(ctx, file, nil)
+	return file, fillStore(ctx, file, n)
+}
+
+// fillStore writes n pages to a store, unless it has them.
+func fillStore(ctx context.Context, dsn string, n int) error {
+	st, err := stores.Open(ctx, dsn, nil)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer func() { _ = st.Close() }()
 	site, err := st.Site(ctx, benchSite, benchSite)
 	if err != nil {
-		return "", err
+		return err
 	}
 	v, err := site.Head(ctx)
 	if err == nil && v.Site().Pages == n {
-		return file, nil
+		return nil
 	}
 	var batch []millrace.Change
 	for i := range n {
@@ -47,12 +52,12 @@ func (b *bench) fill(ctx context.Context, n int) (string, error) {
 		batch = append(batch, millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: url}, Page: synthetic(i, url)})
 		if len(batch) == 500 || i == n-1 {
 			if _, err := site.Apply(ctx, "bench", batch); err != nil {
-				return "", err
+				return err
 			}
 			batch = batch[:0]
 		}
 	}
-	return file, nil
+	return nil
 }
 
 func synthetic(i int, url string) *millrace.Page {

@@ -81,25 +81,34 @@ func (a *application) Remember(name string, f func(old record.Ref) (record.Ref, 
 
 // flushRefs writes the changed names.
 func (a *application) flushRefs() error {
-	args := make([]any, 0, 8*len(a.dirty))
+	var fresh, changed []any
 	var gone []string
 	for _, name := range a.dirty {
-		switch r := a.refs[name]; {
+		r := a.refs[name]
+		identity := any(r.Path)
+		if r.Path == name {
+			identity = nil
+		}
+		switch args := []any{a.source, name, identity, r.Alias, r.Version, r.Location, r.Section, r.original}; {
 		case r.Path == "" && r.stored:
 			gone = append(gone, name)
-		case r.Path == name:
-			args = append(args, a.source, name, nil, r.Alias, r.Version, r.Location, r.Section, r.original)
+		case r.Path != "" && r.stored:
+			changed = append(changed, args...)
 		case r.Path != "":
-			args = append(args, a.source, name, r.Path, r.Alias, r.Version, r.Location, r.Section, r.original)
+			fresh = append(fresh, args...)
 		}
-		a.refs[name].dirty, a.refs[name].stored = false, a.refs[name].Path != ""
+		r.dirty, r.stored = false, r.Path != ""
 	}
 	a.dirty = nil
 	if err := a.Exec("DELETE FROM memory WHERE source = ? AND url = ANY(?)", a.source, gone); err != nil {
 		return err
 	}
-	return a.Insert("memory (source, url, identity, mute, version, location, section, original)", ` ON CONFLICT (source, url) DO UPDATE SET identity = excluded.identity,
-		mute = excluded.mute, version = excluded.version, location = excluded.location, section = excluded.section, original = excluded.original`, 8, args)
+	const into = "memory (source, url, identity, mute, version, location, section, original)"
+	if err := a.Insert(into, "", 8, fresh); err != nil {
+		return err
+	}
+	return a.Insert(into, ` ON CONFLICT (source, url) DO UPDATE SET identity = excluded.identity,
+		mute = excluded.mute, version = excluded.version, location = excluded.location, section = excluded.section, original = excluded.original`, 8, changed)
 }
 
 // Names implements [record.Transaction]. The unary plus in the query keeps SQLite from
