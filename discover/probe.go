@@ -70,7 +70,7 @@ func Probe(ctx context.Context, client *http.Client, site string, o *Options) (*
 		client = fetch.New(nil).HTTP()
 	}
 	ignores := fetch.IgnoresRobots(client)
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(fetch.WithoutDictionaries(ctx))
 	defer cancel()
 	l.memo = &memo{
 		next: client.Transport, ctx: ctx, answers: map[string]*answer{},

@@ -97,7 +97,8 @@ func (c *Client) offer(req *http.Request) *offer {
 		}
 	}
 	d, _ := req.Context().Value(download{}).(download)
-	if stream := d.timeout == math.MaxInt64; stream || req.Header.Get("Accept-Encoding") == "identity" {
+	stream, whole := d.timeout == math.MaxInt64, req.Context().Value(withoutDictionaries{}) != nil
+	if stream || whole || req.Header.Get("Accept-Encoding") == "identity" {
 		return nil
 	}
 	o := &offer{origin: origin(req.URL)}
@@ -115,6 +116,14 @@ func (c *Client) offer(req *http.Request) *offer {
 		}
 	}
 	return o
+}
+
+type withoutDictionaries struct{}
+
+// WithoutDictionaries returns a context for requests that offer no dictionary, so that the sizes
+// of their responses are those for any client.
+func WithoutDictionaries(ctx context.Context) context.Context {
+	return context.WithValue(ctx, withoutDictionaries{}, true)
 }
 
 // set adds the offer to the header of a request. Without a dictionary, the name of the coding

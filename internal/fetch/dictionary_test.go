@@ -234,6 +234,9 @@ func TestDictionaryOffer(t *testing.T) {
 		if got := c.client.offer(req) != nil; got != want {
 			t.Errorf("%s: %v", raw, got)
 		}
+		if c.client.offer(req.WithContext(WithoutDictionaries(t.Context()))) != nil {
+			t.Errorf("%s without dictionaries", raw)
+		}
 		req.Method = http.MethodPost
 		if c.client.offer(req) != nil {
 			t.Errorf("POST %s", raw)
