@@ -47,6 +47,15 @@ type Store interface {
 	Close() error
 }
 
+// Verifier is an optional interface of a [Store].
+type Verifier interface {
+	// Verify reads the content of all pages, and what sources have stored for them. It returns
+	// the number of read values. It calls damaged for each damaged one, with the site and the
+	// path of the page. With repair, it removes these; the next complete read of the site
+	// fetches the pages again.
+	Verify(ctx context.Context, repair bool, damaged func(name string, err error, repaired bool)) (read int, err error)
+}
+
 // TitleKey is the key of a site's title in the State of a store. The namespace is the site's name.
 const TitleKey = "title"
 

@@ -59,6 +59,7 @@ type commands struct {
 	Read     readCommand     `cmd:"" help:"Print a page as Markdown."`
 	Extract  extractCommand  `cmd:"" help:"Show what is extracted from a page, and why."`
 	Search   searchCommand   `cmd:"" help:"Search the pages of a store."`
+	Verify   verifyCommand   `cmd:"" help:"Check a store and its documents, or a built folder, for damage."`
 	Export   exportCommand   `cmd:"" help:"Export the pages of a store as JSON Lines, Markdown, Parquet or CSV."`
 	Report   reportCommand   `cmd:"" help:"Report what bots read of a site, and what mirroring has saved."`
 	MCP      mcpCommand      `cmd:"" name:"mcp" help:"Let agents search and read a store by the Model Context Protocol."`

@@ -26,6 +26,7 @@ import (
 	"github.com/millrace/millrace/internal/report"
 	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/internal/setup"
+	"github.com/millrace/millrace/internal/verify"
 	"github.com/millrace/millrace/protocol/scp"
 )
 
@@ -48,6 +49,7 @@ var reports = []reportType{
 	{"extract", reflect.TypeFor[extractReport](), ""},
 	{"read", reflect.TypeFor[readReport](), ""},
 	{"search", reflect.TypeFor[library.Report](), ""},
+	{"verify", reflect.TypeFor[verify.Report](), ""},
 	{"export", reflect.TypeFor[export.Report](), ""},
 	{"report", reflect.TypeFor[report.Report](), ""},
 	{"mcp", reflect.TypeFor[mcpReport](), "Printed with `--listen`."},

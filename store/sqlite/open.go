@@ -72,6 +72,22 @@ func openFile(ctx context.Context, path string, o settings) (*Store, error) {
 // or replaced while it is open. Writes then return that error, too.
 func (s *Store) Present() error { return s.db.present() }
 
+// Verify implements store.Verifier. It also checks the structure of the file.
+func (s *Store) Verify(ctx context.Context, repair bool, damaged func(name string, err error, repaired bool)) (read int, err error) {
+	err = s.db.Reader(ctx).Rows("PRAGMA integrity_check(100)", nil, func(scan sqlstore.Scanner) error {
+		var problem string
+		if err := scan(&problem); err != nil || problem == "ok" {
+			return err
+		}
+		damaged("database", millrace.Coded("store-damaged", fmt.Errorf("%w: %s; restore a backup", millrace.ErrInvalid, problem)), false)
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return s.Store.Verify(ctx, repair, damaged)
+}
+
 // file is a file that is being opened.
 type file struct {
 	path  string

@@ -1,0 +1,103 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/millrace/millrace"
+)
+
+// frames are the tables of compressed texts: the rows that refer to an id, the ids that have no
+// row, and the statements that mend the references to one.
+var frames = []struct{ table, owners, missing, mend string }{
+	{
+		"body", `SELECT DISTINCT site.id, site.name, entry.url FROM entry JOIN log ON log.id = entry.log JOIN site ON site.id = log.site
+			WHERE entry.body = ? AND entry.meta IS NOT NULL`,
+		"SELECT DISTINCT body FROM entry WHERE body <> 0 AND meta IS NOT NULL AND body NOT IN (SELECT id FROM body)",
+		"UPDATE entry SET body = 0 WHERE body = ?",
+	},
+	{
+		"original", `SELECT DISTINCT site.id, site.name, coalesce(memory.identity, memory.url) FROM memory JOIN source ON source.id = memory.source
+			JOIN site ON site.id = source.site WHERE memory.original = ?`,
+		"SELECT DISTINCT original FROM memory WHERE original <> 0 AND original NOT IN (SELECT id FROM original)",
+		"UPDATE memory SET original = 0 WHERE original = ?",
+	},
+}
+
+// Verify implements store.Verifier. It reads every body and original.
+func (s *Store) Verify(ctx context.Context, repair bool, damaged func(name string, err error, repaired bool)) (read int, err error) {
+	for _, f := range frames {
+		report := func(id int64, err error) error {
+			return s.mend(ctx, f.owners, f.mend, f.table, id, repair, err, damaged)
+		}
+		missing, err := column[int64](s.db.Reader(ctx), f.missing)
+		if err != nil {
+			return read, err
+		}
+		for _, id := range missing {
+			if err := report(id, millrace.Coded("store-damaged", fmt.Errorf("%w: %s %d is missing", millrace.ErrInvalid, f.table, id))); err != nil {
+				return read, err
+			}
+		}
+		for last, more := int64(0), true; more; {
+			rows := make(map[int64][]byte)
+			err := s.db.Reader(ctx).Rows("SELECT id, data FROM "+f.table+" WHERE id > ? ORDER BY id LIMIT 200", []any{last}, func(scan Scanner) error {
+				var data []byte
+				err := scan(&last, &data)
+				rows[last] = data
+				return err
+			})
+			if err != nil {
+				return read, err
+			}
+			more = len(rows) > 0
+			for _, id := range slices.Sorted(maps.Keys(rows)) {
+				if _, err := s.decode(s.db.Reader(ctx), rows[id]); err != nil {
+					if err := report(id, err); err != nil {
+						return read, err
+					}
+				}
+				read++
+			}
+		}
+	}
+	return read, ctx.Err()
+}
+
+// mend reports the pages that a damaged row belongs to. With repair, they lose it, and their
+// sources are read completely the next time, these pages in any case.
+func (s *Store) mend(ctx context.Context, owners, mend, table string, id int64, repair bool, reason error, damaged func(name string, err error, repaired bool)) error {
+	type page struct {
+		site      int64
+		name, url string
+	}
+	var pages []page
+	err := s.db.Reader(ctx).Rows(owners, []any{id}, func(scan Scanner) error {
+		var p page
+		err := scan(&p.site, &p.name, &p.url)
+		pages = append(pages, p)
+		return err
+	})
+	if err == nil && repair {
+		err = s.db.Write(ctx, Lock{}, func(t Tx) error {
+			for _, p := range pages {
+				if err := t.Exec("UPDATE memory SET version = '' WHERE coalesce(identity, url) = ? AND source IN (SELECT id FROM source WHERE site = ?)", p.url, p.site); err != nil {
+					return err
+				}
+				if err := t.Exec("UPDATE source SET cursor = '' WHERE site = ?", p.site); err != nil {
+					return err
+				}
+			}
+			if err := t.Exec(mend, id); err != nil {
+				return err
+			}
+			return t.Exec("DELETE FROM "+table+" WHERE id = ?", id)
+		})
+	}
+	for _, p := range pages {
+		damaged(p.name+" "+p.url, reason, repair && err == nil)
+	}
+	return err
+}

@@ -1,0 +1,81 @@
+package sqlite
+
+import (
+	"database/sql"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+// A damaged original is found. Without it, the source is asked for the page again.
+func TestVerifyOriginal(t *testing.T) {
+	const name, source = "https://mill.example/", "test"
+	path := filepath.Join(t.TempDir(), "s.db")
+	open := func(o *store.Options) (*Store, store.Site) {
+		t.Helper()
+		st, err := Open(t.Context(), path, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { st.Close() })
+		site, err := st.Site(t.Context(), name, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st, site
+	}
+	st, site := open(nil)
+	page := &millrace.Page{URL: name + "a", Title: "a", Known: millrace.FieldTitle, Original: []byte("original")}
+	batch := []millrace.Change{
+		{Ref: millrace.Ref{URL: page.URL, Version: "1"}, Page: page},
+		{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: "c"}},
+	}
+	if _, err := site.Apply(t.Context(), source, batch); err != nil {
+		t.Fatal(err)
+	}
+	verify := func(st *Store, repair bool, want int) error {
+		t.Helper()
+		n := 0
+		_, err := st.Verify(t.Context(), repair, func(at string, err error, repaired bool) {
+			if n++; at != name+" /a" || millrace.ErrorCode(err) != "store-damaged" || repaired != repair {
+				t.Errorf("%q: %v, repaired: %t", at, err, repaired)
+			}
+		})
+		if n != want {
+			t.Errorf("%d damaged, want %d", n, want)
+		}
+		return err
+	}
+	if err := verify(st, false, 0); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("UPDATE original SET data = x'00'"); err != nil {
+		t.Fatal(err)
+	}
+	reader, _ := open(&store.Options{ReadOnly: true})
+	if err := verify(reader, false, 1); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(verify(st, false, 1), verify(st, true, 1), verify(st, true, 0)); err != nil {
+		t.Error(err)
+	}
+	if _, err := site.Original(t.Context(), source, page.URL); !errors.Is(err, millrace.ErrNotFound) {
+		t.Errorf("original: %v", err)
+	}
+	if c, err := site.Cursor(t.Context(), source); c != "" || err != nil {
+		t.Errorf("cursor %q, %v", c, err)
+	}
+	for ref, err := range site.KnownRefs(t.Context(), source) {
+		if ref.Version != "" || err != nil {
+			t.Errorf("%+v, %v", ref, err)
+		}
+	}
+}
