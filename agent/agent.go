@@ -55,8 +55,8 @@ type Options struct {
 	MaxPages int
 	MaxBytes int64
 	// MaxDepth limits the number of links between the start of a crawl and a page. If zero,
-	// 30. MaxTime limits the time of one crawl; the next one continues. If zero, there is no
-	// limit.
+	// 30. MaxTime limits the time of one pull of a site; the next one continues. If zero, there
+	// is no limit.
 	MaxDepth int
 	MaxTime  time.Duration
 	// MaxList and Handshake are passed to [protocol.ReaderOptions].
@@ -67,6 +67,11 @@ type Options struct {
 	// [extract.RulesOptions].
 	Keep, Drop []string
 	Comments   bool
+
+	// Counts opens the store that counts the requests of a day to each host, for sites whose
+	// policy limits them. The agents of a machine share it, so that the limit holds for all of
+	// their mirrors. If nil, or if it cannot be opened, the agent's own store is used.
+	Counts func(ctx context.Context) (store.Store, error)
 
 	// Key returns the key for an origin, such as "https://example.com", or "". If
 	// nil, there are no keys.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
@@ -23,6 +24,8 @@ func (e *budgetError) Error() string { return e.quota }
 type budget struct {
 	maxPages int
 	maxBytes int64
+	maxTime  time.Duration
+	start    time.Time
 	client   *fetch.Client
 	over     func() error // reports that the site allows no more requests; nil = never
 	asked    atomic.Int64 // pages requested
@@ -45,6 +48,9 @@ func (b *budget) full() error {
 		if err := b.over(); err != nil {
 			return err
 		}
+	}
+	if b.maxTime > 0 && time.Since(b.start) >= b.maxTime {
+		return &budgetError{fmt.Sprintf("Options.MaxTime %s", b.maxTime)}
 	}
 	if b.maxBytes > 0 && b.client.Stats().Received() >= b.maxBytes {
 		return &budgetError{fmt.Sprintf("Options.MaxBytes %d", b.maxBytes)}

@@ -20,20 +20,22 @@ import (
 // Discovery describes the ways into a site and its rules. Its JSON form is the output of
 // `millrace discover --json`.
 type Discovery struct {
-	Site     string             `json:"site"`
-	Moved    string             `json:"moved,omitempty"` // where the root redirects to, if that is another site
-	Ways     []DiscoveredWay    `json:"ways"`            // ways to read the site
-	Absent   []string           `json:"absent"`          // protocols that the site does not have
-	First    string             `json:"first"`           // way of a first pull; "" if absent
-	Refresh  string             `json:"refresh"`         // way of a later pull; "" if absent
-	Plan     *discover.Plan     `json:"plan"`            // planned routes and their cost
-	Purpose  millrace.Purpose   `json:"purpose"`         // purpose of the content
-	Policies []DiscoveredPolicy `json:"policies"`        // documents about the use of the content
-	Licenses []discover.License `json:"licenses"`        // licence documents
-	Robots   DiscoveredRobots   `json:"robots"`          // rules of robots.txt
-	Requests int64              `json:"requests"`        // number of requests of the probe
-	Received int64              `json:"bytes_received"`  // bytes received, with header fields
-	Seconds  float64            `json:"seconds"`
+	Site    string          `json:"site"`
+	Moved   string          `json:"moved,omitempty"` // where the root redirects to, if that is another site
+	Ways    []DiscoveredWay `json:"ways"`            // ways to read the site
+	Absent  []string        `json:"absent"`          // protocols that the site does not have
+	First   string          `json:"first"`           // way of a first pull; "" if absent
+	Refresh string          `json:"refresh"`         // way of a later pull; "" if absent
+	// Inconclusive is the limit that ended a part of the probe; absent if none did
+	Inconclusive string             `json:"inconclusive,omitempty"`
+	Plan         *discover.Plan     `json:"plan"`           // planned routes and their cost
+	Purpose      millrace.Purpose   `json:"purpose"`        // purpose of the content
+	Policies     []DiscoveredPolicy `json:"policies"`       // documents about the use of the content
+	Licenses     []discover.License `json:"licenses"`       // licence documents
+	Robots       DiscoveredRobots   `json:"robots"`         // rules of robots.txt
+	Requests     int64              `json:"requests"`       // number of requests of the probe
+	Received     int64              `json:"bytes_received"` // bytes received, with header fields
+	Seconds      float64            `json:"seconds"`
 }
 
 // DiscoveredWay describes one way into a site. If the way offers nothing, its figures are 0
@@ -81,7 +83,7 @@ func NewDiscovery(site *discover.SiteReport, purpose millrace.Purpose) *Discover
 	}
 	r := &Discovery{
 		Site: site.URL, Moved: site.Moved, Ways: []DiscoveredWay{}, Absent: append([]string{}, site.Absent...), Plan: plan,
-		First: plan.First.Primary, Refresh: plan.Refresh.Primary, Purpose: purpose,
+		Inconclusive: site.Inconclusive, First: plan.First.Primary, Refresh: plan.Refresh.Primary, Purpose: purpose,
 		Policies: []DiscoveredPolicy{}, Licenses: append([]discover.License{}, site.Licenses...),
 		Robots: DiscoveredRobots{
 			Root: site.Robots.Closed == "", Closed: site.Robots.Closed, CrawlDelay: site.Robots.Delay.Seconds(),
@@ -185,6 +187,9 @@ func (r *Discovery) WriteText(w io.Writer) error {
 			break
 		}
 		fmt.Fprintf(b, "%s: pull would read %s: %s\n", route.name, all.Label(route.Primary), canon.Line(route.Why))
+	}
+	if r.Inconclusive != "" {
+		fmt.Fprintf(b, "inconclusive: %s; other ways may exist\n", r.Inconclusive)
 	}
 	_, err := b.WriteTo(w)
 	return err

@@ -19,6 +19,9 @@ func errorText(err error, root string, ways ...string) string {
 	if file, ok := errors.AsType[*fs.PathError](err); ok && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)) {
 		return fmt.Sprintf("the disk is full (%v): nothing was changed; free space for temporary files, or set TMPDIR to another folder, and try again", file)
 	}
+	if errors.Is(err, syscall.EMFILE) {
+		return text + "; this process has as many files and connections open as the system allows: raise the limit with ulimit -n, or pull fewer sites at once"
+	}
 	for again := true; again; {
 		again = false
 		for _, way := range ways {

@@ -64,10 +64,14 @@ type policyEnforcer struct {
 	mu      sync.Mutex
 	terms   []protocol.Terms
 	changed bool // terms are newer than the record in the store
+	unclear bool // a document cannot be read: the next pull reads all of them again
 	quota   *quota
-	refusal error // error that ends the pull
+	counts  func(context.Context) (store.Store, error) // see Options.Counts
+	counted store.Store                                // that counts has opened; nil = none
+	refusal error                                      // error that ends the pull
 
 	noting  sync.Mutex                 // protects the notes of the report
+	note    func(protocol.Note)        // adds one
 	options protocol.ReaderOptions     // for all readers
 	readers map[string]millrace.Source // by protocol name; a reader caches the policy it has read
 }
@@ -75,17 +79,18 @@ type policyEnforcer struct {
 // enforcer returns the policyEnforcer of one site. The function stop ends the pull.
 func (a *Agent) enforcer(client *fetch.Client, root *url.URL, r *Report, stop context.CancelCauseFunc) *policyEnforcer {
 	g := &policyEnforcer{
-		purpose: a.o.Purpose, state: a.store.State(), root: root, client: client, stop: stop, log: a.o.Logger, now: time.Now,
+		purpose: a.o.Purpose, state: a.store.State(), root: root, client: client, stop: stop, log: a.o.Logger, now: time.Now, counts: a.o.Counts,
 		readers: make(map[string]millrace.Source),
 	}
-	g.options = protocol.ReaderOptions{Key: a.o.Key, MaxList: a.o.MaxList, Handshake: a.o.Handshake, Note: func(n protocol.Note) {
+	g.note = func(n protocol.Note) {
 		g.noting.Lock()
 		defer g.noting.Unlock()
 		g.log.Debug("violation", "rule", n.Rule, "url", n.URL, "text", n.Text)
 		if len(r.Notes) < maxNotes {
 			r.Notes = append(r.Notes, Note(n))
 		}
-	}}
+	}
+	g.options = protocol.ReaderOptions{Key: a.o.Key, MaxList: a.o.MaxList, Handshake: a.o.Handshake, Note: g.note}
 	if !a.o.IgnorePolicy {
 		g.options.Policy = g.add
 	}
@@ -118,8 +123,8 @@ func (g *policyEnforcer) undeleting(proto protocol.Protocol) millrace.Source {
 }
 
 // open reads the site's policy before anything else, unless the stored copy is recent enough.
-// It returns an error if the policy does not allow the purpose or cannot be parsed. If the
-// policy cannot be fetched, open uses an older copy. If the site is down, open returns nil,
+// It returns an error if the policy does not allow the purpose. If the policy cannot be read,
+// open uses an older copy, or else the strictest rules. If the site is down, open returns nil,
 // and the ways report the error.
 func (g *policyEnforcer) open(ctx context.Context, via string) error {
 	was, err := g.load(ctx)
@@ -143,6 +148,7 @@ func (g *policyEnforcer) open(ctx context.Context, via string) error {
 			continue
 		}
 		_, err := src.Policy(ctx)
+		_, answered := errors.AsType[*fetch.StatusError](err)
 		switch {
 		case err == nil, errors.Is(err, millrace.ErrNotFound):
 			continue
@@ -150,10 +156,17 @@ func (g *policyEnforcer) open(ctx context.Context, via string) error {
 			return g.ended()
 		case ctx.Err() != nil:
 			return err
-		case errors.Is(err, millrace.ErrInvalid), errors.Is(err, millrace.ErrTooLarge):
-			return fmt.Errorf("cannot read the site's policy; to pull without it, use Options.IgnorePolicy: %w", err)
-		case was.Time.IsZero():
-			return g.unreachable(err)
+		case !was.Time.IsZero(): // see below
+		case errors.Is(err, millrace.ErrInvalid), errors.Is(err, millrace.ErrTooLarge), answered:
+			if err := g.strict(err); err != nil {
+				return err
+			}
+			continue
+		default:
+			// The site is down. If it recovers during the pull, nothing may be read without
+			// its policy.
+			g.client.SetLimit(g.root.Hostname(), fetch.Limit{Take: func(context.Context) error { return innermost(err) }})
+			return nil
 		}
 		g.log.Warn("using cached site policy", "date", was.Time.Format(time.RFC3339), "err", err)
 		if err := g.forbidden(was.Terms); err != nil {
@@ -180,16 +193,22 @@ func (g *policyEnforcer) open(ctx context.Context, via string) error {
 	return nil
 }
 
-// unreachable returns an error if the server has refused to send the policy. If the site is
-// down, it returns nil and blocks further requests.
-func (g *policyEnforcer) unreachable(err error) error {
-	if _, answered := errors.AsType[*fetch.StatusError](err); answered {
-		return fmt.Errorf("cannot fetch the site's policy: %w; pull again later, or use Options.IgnorePolicy", err)
+// strict applies the strictest rules that allow a pull, because a policy cannot be read: a long
+// gap between requests, and all requirements.
+func (g *policyEnforcer) strict(err error) error {
+	at := g.root.String()
+	if broken, ok := errors.AsType[*millrace.FormatError](err); ok && broken.URL != "" {
+		at = broken.URL
 	}
-	// The site is down. If it recovers during the pull, nothing may be read without its
-	// policy.
-	g.client.SetLimit(g.root.Hostname(), fetch.Limit{Take: func(context.Context) error { return innermost(err) }})
-	return nil
+	g.log.Warn("site policy cannot be read; using the strictest rules", "gap", longGap, "err", err)
+	g.note(protocol.Note{Rule: "reader/policy", URL: at, Text: "the policy cannot be read, and the strictest rules apply: " + err.Error()})
+	g.mu.Lock()
+	g.unclear = true
+	g.mu.Unlock()
+	return g.add(protocol.Terms{URL: at, Policy: &millrace.Policy{
+		Requirements: millrace.Requirements{Attribution: true, LinkBack: true, Notice: true},
+		Rate:         millrace.RateHints{PerSecond: 1 / longGap.Seconds()},
+	}})
 }
 
 // innermost returns the innermost error that is [millrace.ErrUnavailable].
@@ -282,7 +301,15 @@ func (g *policyEnforcer) limit() error {
 	}
 	if day.Policy != nil {
 		if g.quota == nil {
-			g.quota = &quota{requests: requestsTo(g.state, g.root.Host), now: g.now, spent: int(g.client.Stats().Requests)}
+			counts := g.state
+			if g.counts != nil {
+				if st, err := g.counts(context.Background()); err != nil {
+					g.log.Warn("requests are counted for this mirror only", "err", err)
+				} else {
+					g.counted, counts = st, st.State()
+				}
+			}
+			g.quota = &quota{requests: requestsTo(counts, g.root.Host), now: g.now, spent: int(g.client.Stats().Requests)}
 		}
 		g.quota.bound(day)
 		l.Take = func(ctx context.Context) error {
@@ -323,6 +350,11 @@ func (g *policyEnforcer) close(ctx context.Context, r *Report) {
 			g.log.Warn("could not return unused requests", "err", err)
 		}
 	}
+	if g.counted != nil {
+		if err := g.counted.Close(); err != nil {
+			g.log.Warn("could not close the counts of requests", "err", err)
+		}
+	}
 	if over, ok := errors.AsType[*quotaError](g.refusal); ok {
 		r.GoOn = &over.again
 	}
@@ -351,5 +383,9 @@ func (g *policyEnforcer) remember(ctx context.Context) error {
 	if !g.changed {
 		return nil
 	}
-	return ingest.Terms(g.state, g.root).Save(ctx, ingest.TermsRecord{Time: g.now().UTC(), Terms: g.terms})
+	r := ingest.TermsRecord{Time: g.now().UTC(), Terms: g.terms}
+	if g.unclear {
+		r.Time = time.Time{}
+	}
+	return ingest.Terms(g.state, g.root).Save(ctx, r)
 }

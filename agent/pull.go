@@ -87,7 +87,12 @@ func (a *Agent) pullInto(ctx context.Context, r *Report, pageURL string) (err er
 		r.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
 	}()
 	s.policy = a.enforcer(client, base, r, stop)
-	s.budget = &budget{maxPages: a.o.MaxPages, maxBytes: a.o.MaxBytes, client: client, over: s.policy.ended}
+	s.budget = &budget{maxPages: a.o.MaxPages, maxBytes: a.o.MaxBytes, maxTime: a.o.MaxTime, start: start, client: client, over: s.policy.ended}
+	if a.o.MaxTime > 0 {
+		var end context.CancelFunc
+		inner, end = context.WithDeadline(inner, start.Add(a.o.MaxTime))
+		defer end()
+	}
 	defer func() { s.policy.close(context.WithoutCancel(ctx), r) }()
 	err = s.run(inner)
 	if no := s.policy.ended(); no != nil {
@@ -95,7 +100,7 @@ func (a *Agent) pullInto(ctx context.Context, r *Report, pageURL string) (err er
 	}
 	if end := s.budget.ended(err); end != nil && ctx.Err() == nil {
 		r.Quota, err = end.quota, nil
-		if r.Added+r.Updated+r.Deleted+r.Unchanged == 0 && a.o.MaxBytes > 0 {
+		if r.Added+r.Updated+r.Deleted+r.Unchanged == 0 && (a.o.MaxBytes > 0 || a.o.MaxTime > 0) {
 			err = fmt.Errorf("%w: %s ended the pull before any page was read; raise the limit", millrace.ErrTooLarge, end.quota)
 		}
 	}
@@ -150,7 +155,11 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 	show, end := s.progress(Progress{Site: root, Via: Crawl, Expected: expected, received: s.received})
 	defer end()
 	o := ingest.ResumeOptions(site, from)
-	o.Client, o.MaxPages, o.MaxDepth, o.MaxTime = s.showing(s.client), s.o.MaxPages, s.o.MaxDepth, s.o.MaxTime
+	o.Client, o.MaxPages, o.MaxDepth = s.showing(s.client), s.o.MaxPages, s.o.MaxDepth
+	if most := s.o.MaxTime; most > 0 { // the crawl ends early enough to save where it is
+		o.MaxTime = max(1, most-time.Since(s.budget.start)-min(most/10, 5*time.Second))
+	}
+	start := time.Now()
 	o.Progress, o.Logger, o.Rules, o.IgnoreRobots = show, s.o.Logger, s.rules, s.o.IgnorePolicy
 	if o.Wary, err = s.given(ctx, site, from); err != nil {
 		return err
@@ -167,6 +176,9 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 	}
 	if n := s.o.MaxPages; err == nil && n > 0 && !src.Complete() && s.client.Stats().Requests-before >= int64(n) {
 		err = &budgetError{fmt.Sprintf("Options.MaxPages %d", n)}
+	}
+	if err == nil && o.MaxTime > 0 && !src.Complete() && time.Since(start) >= o.MaxTime {
+		err = &budgetError{fmt.Sprintf("Options.MaxTime %s", s.o.MaxTime)}
 	}
 	return s.done(ctx, site, Crawl, root, src.Complete(), rep, err)
 }

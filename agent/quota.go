@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// quota counts the requests to a host in one UTC day, over all pulls into one store. It
-// reserves requests in the store in blocks before they are sent. A killed pull may therefore
+// quota counts the requests to a host in one UTC day, over all pulls that share
+// [Options.Counts]. It reserves requests in the store in blocks before they are sent. A killed pull may therefore
 // count requests that it has not sent, but never sends one that is not counted.
 type quota struct {
 	requests state.JSON[quotaRecord]

@@ -180,7 +180,7 @@ func (s *sitePull) deciding(ctx context.Context) (names []string, err error) {
 func (w *ways) awaited(previous []string) error {
 	for _, name := range previous {
 		way := w.found.Site.Way(name)
-		if way == nil || !way.Later {
+		if proto, _ := named(name); way == nil || !way.Later || proto.Fallback {
 			continue
 		}
 		if _, failed := w.found.Failed[name]; failed {
@@ -247,7 +247,7 @@ func (s *sitePull) choose(ctx context.Context) error {
 		if route.Primary == Crawl || route.Primary == "" {
 			return err
 		}
-		if !errors.Is(err, millrace.ErrNotFound) && !refused(err) {
+		if !errors.Is(err, millrace.ErrNotFound) && !refused(err) && !s.fallsBack(route.Primary, err) {
 			// The error may be temporary, so that no other way is tried in this pull. As the
 			// site responds, the failure is recorded: the next pull probes again, and the one
 			// after it may use another way.
@@ -279,6 +279,14 @@ func (s *sitePull) unseen(ctx context.Context, err error) error {
 		return cmp.Or(no, err)
 	}
 	return s.crawl(ctx, 0)
+}
+
+// fallsBack reports whether a protocol requires another way after any error. A limit of the
+// options is not an error.
+func (s *sitePull) fallsBack(name string, err error) bool {
+	_, over := errors.AsType[*overBudgetError](err)
+	proto, _ := named(name)
+	return proto.Fallback && !over && s.budget.ended(err) == nil
 }
 
 // refused reports whether a site has a protocol whose content is invalid or too large. Another

@@ -348,7 +348,7 @@ func TestBodyLimit(t *testing.T) {
 	for n = 0; n < 20 && err == nil; {
 		_, err = target.Fresh(t.Context(), http.MethodGet, target.Root(), nil)
 	}
-	if !errors.Is(err, check.ErrLimit) || n != 8 {
+	if !errors.Is(err, check.ErrLimit) || n != 2 {
 		t.Errorf("after %d bodies: %v", n, err)
 	}
 }
@@ -524,5 +524,27 @@ func TestRunOutOfOrder(t *testing.T) {
 			t.Errorf("%d: %v, %v", status, r, err)
 		}
 		srv.Close()
+	}
+}
+
+// A check that a limit ends is inconclusive, and what it did not reach is not absent.
+func TestInconclusive(t *testing.T) {
+	target := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			<-r.Context().Done()
+		}
+	}, nil)
+	slow := rule("p/1/slow", check.Must, func(ctx context.Context, t *check.Target, _ check.Fail) error {
+		_, err := t.Get(ctx, t.Root()+"slow")
+		return err
+	})
+	late := rule("q/1/late", check.Must, func(context.Context, *check.Target, check.Fail) error { return check.ErrAbsent })
+	r, err := check.Run(t.Context(), target, []check.Suite{{Name: "p", Rules: []check.Rule{slow}}, {Name: "q", Rules: []check.Rule{late}}}, &check.RunOptions{MaxTime: 50 * time.Millisecond})
+	if err != nil || r.Inconclusive == "" || r.Failed() || !errors.Is(r.Outcomes[1].Err, check.ErrLimit) {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	var b bytes.Buffer
+	if err := r.WriteText(&b); err != nil || strings.Contains(b.String(), "not found") {
+		t.Errorf("%v: %s", err, b.String())
 	}
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -13,7 +14,9 @@ type Report struct {
 	Site      string             `json:"site"`
 	Protocols map[string]*Result `json:"protocols"` // results by the name of the protocol
 	Findings  []Finding          `json:"findings"`  // violations of rules
-	Outcomes  []Outcome          `json:"-"`         // one per rule, in order
+	// Inconclusive is the limit that ended a part of the check; "" = none
+	Inconclusive string    `json:"inconclusive,omitempty"`
+	Outcomes     []Outcome `json:"-"` // one per rule, in order
 }
 
 // Result counts the rules of one protocol. Each rule counts once, however often it failed.
@@ -126,6 +129,9 @@ func (r *Report) WriteText(w io.Writer) error {
 		}
 	}
 	r.writeNotRun(b)
+	if r.Inconclusive != "" {
+		fmt.Fprintf(b, "\ninconclusive: %s\n", r.Inconclusive)
+	}
 	return b.Flush()
 }
 
@@ -174,7 +180,11 @@ func (r *Report) names() []string {
 // failed.
 func (r *Report) whyNot(name string) string {
 	for _, o := range r.Outcomes {
-		if o.Protocol == name {
+		switch {
+		case o.Protocol != name:
+		case errors.Is(o.Err, ErrLimit):
+			return "inconclusive: " + o.Reason
+		default:
 			return "not found: " + o.Reason
 		}
 	}

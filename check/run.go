@@ -5,20 +5,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // RunOptions configures [Run]. The zero value is valid.
 type RunOptions struct {
-	MaxFindings int // maximum number of findings per rule, plus one that counts the rest; 0 = 20
+	MaxFindings int           // maximum number of findings per rule, plus one that counts the rest; 0 = 20
+	MaxTime     time.Duration // time limit of the whole check; 0 = 10 minutes
 }
 
 // Run runs the rules of every suite, in order, and returns the report. It fails if the site is
 // unreachable or fails with a 5xx, or if the context ends. All other errors are part of the
-// report.
+// report. If a limit of time, requests or bytes is reached, the report is inconclusive.
 func Run(ctx context.Context, t *Target, suites []Suite, o *RunOptions) (*Report, error) {
 	if o == nil {
 		o = new(RunOptions)
 	}
+	outer := ctx
+	most := cmp.Or(o.MaxTime, 10*time.Minute)
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("%w: %s of time", ErrLimit, most))
+	defer cancel()
 	resp, err := t.Get(ctx, t.Site())
 	switch {
 	case err != nil:
@@ -29,21 +35,31 @@ func Run(ctx context.Context, t *Target, suites []Suite, o *RunOptions) (*Report
 	}
 	r := &Report{Site: t.Site(), Protocols: make(map[string]*Result, len(suites)), Findings: []Finding{}}
 	for _, s := range suites {
-		if err := r.run(ctx, t, s, cmp.Or(o.MaxFindings, 20)); err != nil {
-			return nil, fmt.Errorf("check %s: %w", t.Site(), err)
+		r.run(ctx, t, s, cmp.Or(o.MaxFindings, 20))
+		if outer.Err() != nil {
+			return nil, fmt.Errorf("check %s: %w", t.Site(), context.Cause(outer))
 		}
+	}
+	if ctx.Err() != nil {
+		t.over = cmp.Or(t.over, context.Cause(ctx))
+	}
+	if t.over != nil {
+		r.Inconclusive = t.over.Error()
 	}
 	return r, nil
 }
 
-func (r *Report) run(ctx context.Context, t *Target, s Suite, maxFindings int) error {
+func (r *Report) run(ctx context.Context, t *Target, s Suite, maxFindings int) {
 	outcomes := make([]Outcome, 0, len(s.Rules))
 	var findings []Finding
 	for _, rule := range s.Rules {
 		found := collector{suite: s.Name, rule: rule, max: maxFindings}
-		err := guarded(ctx, t, rule, found.fail)
+		err := context.Cause(ctx)
+		if err == nil {
+			err = guarded(ctx, t, rule, found.fail)
+		}
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			err = context.Cause(ctx)
 		}
 		if errors.Is(err, ErrAbsent) {
 			// Results of earlier rules are void if the protocol is absent.
@@ -74,7 +90,6 @@ func (r *Report) run(ctx context.Context, t *Target, s Suite, maxFindings int) e
 	r.Protocols[s.Name] = result
 	r.Findings = append(r.Findings, findings...)
 	r.Outcomes = append(r.Outcomes, outcomes...)
-	return nil
 }
 
 // guarded runs one rule and returns its panic as an error.

@@ -36,13 +36,14 @@ type Target struct {
 	memo        map[string]any
 	bodies      map[[sha256.Size]byte][]byte // each different body once
 	memoryBytes int64                        // bytes in bodies
+	over        error                        // the first limit that was reached
 }
 
 // TargetOptions configures a [Target]. The zero value is valid.
 type TargetOptions struct {
 	Sample      int   // number of pages of a site to check; 0 means 10
 	MaxRequests int   // most requests, redirects included; 0 means 1,000
-	MaxBody     int64 // most bytes of a body, coded and decoded; 0 means 64 MiB. All bodies together: eight times that
+	MaxBody     int64 // most bytes of a body, coded and decoded; 0 means 32 MiB. All bodies together: twice that
 	Keyed       bool  // the client sends an API key, so that responses may be private
 	// Elsewhere reports whether a server other than the one under test serves the URL of a
 	// page. Such pages are not checked. If nil, the server under test serves every page.
@@ -74,7 +75,7 @@ func NewTarget(site string, client *http.Client, o *TargetOptions) (*Target, err
 	}
 	t := &Target{
 		site: u, now: o.Now, decode: o.Decode,
-		sample: cmp.Or(o.Sample, 10), keyed: o.Keyed, elsewhere: o.Elsewhere, maxBody: cmp.Or(o.MaxBody, 64<<20), limit: cmp.Or(o.MaxRequests, 1000),
+		sample: cmp.Or(o.Sample, 10), keyed: o.Keyed, elsewhere: o.Elsewhere, maxBody: cmp.Or(o.MaxBody, 32<<20), limit: cmp.Or(o.MaxRequests, 1000),
 		answers: map[string]answer{}, memo: map[string]any{}, bodies: map[[sha256.Size]byte][]byte{},
 	}
 	if t.now == nil {
@@ -214,9 +215,16 @@ func (t *Target) decoded(resp *http.Response, coded []byte) ([]byte, error) {
 func (t *Target) read(r io.Reader) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, t.maxBody+1))
 	if err == nil && int64(len(b)) > t.maxBody {
-		err = fmt.Errorf("%w: the body is longer than %d bytes", ErrLimit, t.maxBody)
+		err = t.ends("a body of more than %d bytes", t.maxBody)
 	}
 	return b, err
+}
+
+// ends returns the error of a limit that is reached, after which the check is inconclusive.
+func (t *Target) ends(format string, args ...any) error {
+	err := fmt.Errorf("%w: "+format, append([]any{ErrLimit}, args...)...)
+	t.over = cmp.Or(t.over, err)
+	return err
 }
 
 // keep stores equal bodies once and limits the bytes of all bodies.
@@ -226,8 +234,8 @@ func (t *Target) keep(b *[]byte) error {
 		*b = same
 		return nil
 	}
-	if t.memoryBytes += int64(len(*b)); t.memoryBytes/8 > t.maxBody {
-		return fmt.Errorf("%w: %d bytes of bodies", ErrLimit, t.memoryBytes)
+	if t.memoryBytes += int64(len(*b)); t.memoryBytes/2 > t.maxBody {
+		return t.ends("%d bytes of bodies", t.memoryBytes)
 	}
 	t.bodies[sum] = *b
 	return nil
@@ -285,7 +293,7 @@ type counter struct {
 
 func (c counter) RoundTrip(req *http.Request) (*http.Response, error) {
 	if c.t.sent >= c.t.limit {
-		return nil, fmt.Errorf("%w: %d requests", ErrLimit, c.t.sent)
+		return nil, c.t.ends("%d requests", c.t.sent)
 	}
 	c.t.sent++
 	if c.next == nil {

@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,7 @@ type memo struct {
 	requests int
 	bytes    int64
 	draining sync.WaitGroup
+	over     error // the first limit that was reached
 }
 
 // answer is the cached result of a request.
@@ -204,7 +206,8 @@ func (m *memo) count() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.requests >= m.maxRequests {
-		return fmt.Errorf("probe limit of %d requests exceeded: %w", m.maxRequests, millrace.ErrTooLarge)
+		m.over = cmp.Or(m.over, fmt.Errorf("probe limit of %d requests exceeded: %w", m.maxRequests, millrace.ErrTooLarge))
+		return m.over
 	}
 	m.requests++
 	if m.progress != nil {
@@ -218,7 +221,8 @@ func (m *memo) take(n int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.bytes += n; m.bytes > m.maxBytes {
-		return fmt.Errorf("probe limit of %s exceeded: %w", humanize.Bytes(m.maxBytes), millrace.ErrTooLarge)
+		m.over = cmp.Or(m.over, fmt.Errorf("probe limit of %s exceeded: %w", humanize.Bytes(m.maxBytes), millrace.ErrTooLarge))
+		return m.over
 	}
 	return nil
 }

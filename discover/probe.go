@@ -93,6 +93,9 @@ func Probe(ctx context.Context, client *http.Client, site string, o *Options) (*
 		return nil, fmt.Errorf("discover %s: %w", l.site.URL, err)
 	}
 	l.site.Spent = l.memo.spent()
+	if l.memo.over != nil {
+		l.site.Inconclusive = cmp.Or(l.site.Inconclusive, l.memo.over.Error())
+	}
 	return l.site, nil
 }
 
@@ -123,6 +126,9 @@ func (l *prober) all(outer context.Context) error {
 	if err := l.readHome(ctx); err != nil {
 		return ended(outer, err)
 	}
+	if l.late(ctx); errors.Is(l.homeErr, millrace.ErrTooLarge) { // its links are unknown
+		l.site.Inconclusive = l.homeErr.Error()
+	}
 	ctx, cancel = within(3 * limit / 4)
 	defer cancel()
 	unread := make(chan error, 1)
@@ -133,9 +139,11 @@ func (l *prober) all(outer context.Context) error {
 	}
 	protocols := l.probeProtocols(ctx)
 	refusal := l.refusal(<-unread)
+	l.late(ctx)
 	ctx, cancel = within(limit)
 	defer cancel()
 	web := l.probeWeb(ctx, protocols)
+	l.late(ctx)
 	if outer.Err() != nil {
 		return context.Cause(outer)
 	}
@@ -160,6 +168,13 @@ func (l *prober) all(outer context.Context) error {
 
 // errLate is the cause of a probe that ends at its timeout.
 var errLate = fmt.Errorf("no response within the timeout of the probe: %w", millrace.Coded("probe-timeout", millrace.ErrUnavailable))
+
+// late records that a part of the probe has reached its time limit.
+func (l *prober) late(ctx context.Context) {
+	if errors.Is(context.Cause(ctx), errLate) {
+		l.site.Inconclusive = errLate.Error()
+	}
+}
 
 // ended returns the cause of a context that has ended, or else the error.
 func ended(ctx context.Context, err error) error {

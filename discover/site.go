@@ -74,6 +74,9 @@ type SiteReport struct {
 	Terms    []protocol.Terms `json:"terms,omitempty"`    // documents about the use of the content
 	Licenses []License        `json:"licenses,omitempty"` // licenses that the root or robots.txt names
 	Spent    protocol.Cost    `json:"spent"`              // cost of the probe, without robots.txt
+	// Inconclusive is the limit that ended a part of the probe; "" = none. Absent protocols may
+	// be there.
+	Inconclusive string `json:"inconclusive,omitempty"`
 
 	// Seen holds further observations. It is not part of the JSON.
 	Seen Seen `json:"-"`

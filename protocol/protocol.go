@@ -27,6 +27,10 @@ type Protocol struct {
 	// probing another protocol may cost more than reading the site.
 	Collections bool
 
+	// Fallback reports that the specification requires readers to read the site another way
+	// whenever this one fails.
+	Fallback bool
+
 	// Entry lists the paths that clients fetch first on every site, such as "/llms.txt"; nil =
 	// none, or Rules check whether robots.txt allows them.
 	Entry []string

@@ -76,7 +76,12 @@ func (c *checkCommand) Run(ctx context.Context, p *process) error {
 	if err := p.report(report, func(w *bytes.Buffer) { _ = report.WriteText(w) }); err != nil {
 		return err
 	}
-	if report.Failed() || c.Protocol != "" && !report.Protocols[c.Protocol].Found {
+	switch {
+	case report.Failed():
+		return errReported
+	case report.Inconclusive != "":
+		return errInconclusive
+	case c.Protocol != "" && !report.Protocols[c.Protocol].Found:
 		return errReported
 	}
 	return nil

@@ -59,7 +59,10 @@ func (c *discoverCommand) Run(ctx context.Context, p *process) error {
 	if err := p.report(r, func(w *bytes.Buffer) { _ = r.WriteText(w) }); err != nil {
 		return err
 	}
-	if r.First == "" {
+	switch {
+	case r.Inconclusive != "":
+		return errInconclusive
+	case r.First == "":
 		return errReported
 	}
 	return nil

@@ -35,6 +35,7 @@ const (
 	exitGood    = 0
 	exitFailure = 1 // findings or a failure
 	exitUsage   = 2
+	exitUnclear = 3 // a limit ended a check before its end
 )
 
 func main() {
@@ -115,6 +116,9 @@ type process struct {
 // errReported ends a command that has already reported its failure.
 var errReported = errors.New("reported")
 
+// errInconclusive ends a command whose report says that a limit ended it.
+var errInconclusive = errors.New("inconclusive")
+
 // exited carries an exit code of kong through its call stack.
 type exited int
 
@@ -173,9 +177,11 @@ func (p *process) run(ctx context.Context, args []string) (code int) {
 		return exitGood
 	case errors.Is(err, errReported):
 		return exitFailure
+	case errors.Is(err, errInconclusive):
+		return exitUnclear
 	}
 	name := strings.Fields(kctx.Command())[0]
-	fmt.Fprintf(p.stderr, "millrace %s: %s\n", name, strings.TrimPrefix(err.Error(), name+" ")) // "check URL: …" starts with the name
+	p.fail(name, err)
 	if p.common != nil && p.common.JSON && !p.reported {
 		p.printFailure(err)
 	}
@@ -184,6 +190,14 @@ func (p *process) run(ctx context.Context, args []string) (code int) {
 		return exitUsage
 	}
 	return exitFailure
+}
+
+// fail prints the error of a command.
+func (p *process) fail(name string, err error) {
+	if errors.Is(err, syscall.EMFILE) {
+		err = fmt.Errorf("%w; this process has as many files and connections open as the system allows: raise the limit with ulimit -n, or LimitNOFILE in systemd", err)
+	}
+	fmt.Fprintf(p.stderr, "millrace %s: %s\n", name, strings.TrimPrefix(err.Error(), name+" ")) // "check URL: …" starts with the name
 }
 
 // parse parses the command line, the environment and the configuration file. If the file is

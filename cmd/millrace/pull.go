@@ -140,13 +140,23 @@ func (c *pullCommand) agentOptions(p *process) *agent.Options {
 		MaxPages: c.MaxPages, MaxBytes: int64(c.MaxBytes), MaxDepth: c.MaxDepth, MaxTime: c.MaxTime,
 		MaxList: c.MaxList << 20, Handshake: c.Handshake, Keep: c.Keep, Drop: c.Drop, Comments: c.Comments,
 		Key: c.keyOf, Sign: c.sign, UserAgent: c.UserAgent, Contact: c.Contact, Delay: c.clientOptions(p, nil).Delay,
+		Counts: p.counts,
 		AllowPrivate: c.AllowPrivate, Dial: p.dial, Coefficients: c.values(), Progress: p.pulls(), Logger: p.log,
 	}
 }
 
+// counts opens the store that counts the requests to each host.
+func (p *process) counts(ctx context.Context) (store.Store, error) {
+	file, err := p.storePath("requests")
+	if err != nil {
+		return nil, err
+	}
+	return p.openStore(ctx, file)
+}
+
 // optionFlags replaces the names of an agent's options with the flags that set them.
 var optionFlags = strings.NewReplacer(
-	"Options.IgnorePolicy", "--ignore-policy", "Options.MaxBytes", "--max-bytes", "Options.MaxPages", "--max-pages",
+	"Options.IgnorePolicy", "--ignore-policy", "Options.MaxBytes", "--max-bytes", "Options.MaxPages", "--max-pages", "Options.MaxTime", "--max-time",
 	"Options.Purpose", "--purpose", "Options.Via", "--via",
 )
 

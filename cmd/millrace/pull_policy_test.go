@@ -28,7 +28,8 @@ import (
 // tryPull runs `millrace pull --json` and returns its report and exit status.
 func tryPull(t *testing.T, url, file string, args ...string) (agent.Report, int) {
 	t.Helper()
-	code, out, errs := command(t, nil, append([]string{"pull", url, "--store", file, "--allow-private", "--json"}, args...)...)
+	env := map[string]string{"HOME": filepath.Dir(file)}
+	code, out, errs := command(t, env, append([]string{"pull", url, "--store", file, "--allow-private", "--json"}, args...)...)
 	var r agent.Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatalf("exit %d, %v:\n%s%s", code, err, out, errs)
@@ -205,8 +206,8 @@ func TestPullOddPolicy(t *testing.T) {
 		name   string
 		policy http.HandlerFunc
 		robots string
-		code   string // of the error; "" = the pull continues
-		part   string // expected in the error's text
+		code   string // "strict" = the strictest rules apply; "" = none apply; or that of the error
+		part   string // expected in the error or note
 	}{
 		{"none", says(404, "text/plain", "no"), "", "", ""},
 		{"a page for every path", says(200, "text/html", "<!DOCTYPE html><p>Hello"), "", "", ""},
@@ -215,17 +216,31 @@ func TestPullOddPolicy(t *testing.T) {
 		{"disallowed", says(200, "application/json", `{"purposes":{"allow_ai_input":false}}`), "User-agent: *\nDisallow: /llm-policy.json\n", "", ""},
 		{"nothing said", says(200, "application/json", `{}`), "", "", ""},
 		{"forbidden", says(200, "application/json", `{"purposes":{"allow_ai_input":false}}`), "", "policy-refuses", "purposes.allow_ai_input"},
-		{"another type", says(200, "application/json", `{"purposes":{"allow_ai_input":"no"}}`), "", "json-type", "/purposes/allow_ai_input"},
-		{"cut off", says(200, "application/json", `{"purposes":{"allow_ai_input":`), "", "json-cut", "line 1"},
-		{"of another protocol", says(200, "application/json", `{"profile":"privacy-7"}`), "", "tct-00/7.2", "/profile"},
-		{"without an end", says(200, "application/json", `{"x":"`+strings.Repeat("x", 2<<20)+`"}`), "", "body-size", ""},
-		{"in trouble", says(500, "text/plain", "oh"), "", "http-500", ""},
-		{"for later", says(503, "text/plain", "oh"), "", "http-503", ""},
+		{"another type", says(200, "application/json", `{"purposes":{"allow_ai_input":"no"}}`), "", "strict", "/purposes/allow_ai_input"},
+		{"cut off", says(200, "application/json", `{"purposes":{"allow_ai_input":`), "", "strict", "line 1"},
+		{"of another protocol", says(200, "application/json", `{"profile":"privacy-7"}`), "", "strict", "/profile"},
+		{"without an end", says(200, "application/json", `{"x":"`+strings.Repeat("x", 2<<20)+`"}`), "", "strict", ""},
+		{"in trouble", says(500, "text/plain", "oh"), "", "strict", ""},
+		{"for later", says(503, "text/plain", "oh"), "", "strict", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newPolicySite(t, 2, tt.policy)
 			s.robots = tt.robots
 			file := filepath.Join(t.TempDir(), "mirror.db")
+			if tt.code == "strict" {
+				bubble(t, 0, func(t *testing.T, n *internet) { // requests wait long
+					n.put(s.Listener.Addr().String(), &place{handler: s.Config.Handler})
+					r := n.pull(t, file, s.URL, "--via", "tct-01", "--allow-private")
+					notes := fmt.Sprint(r.report.Notes)
+					if r.code != exitGood || r.report.Added != 2 || r.report.Policy == nil || r.report.Policy.PerSecond != 0.1 || r.took < 20*time.Second {
+						t.Errorf("exit %d after %s: %+v", r.code, r.took, r.report)
+					}
+					if !strings.Contains(notes, "strictest rules") || !strings.Contains(notes, tt.part) || strings.Contains(notes+r.stderr, "ignore-policy") {
+						t.Errorf("the report says %s", notes)
+					}
+				})
+				return
+			}
 			r, code := tryPull(t, s.URL, file, "--via", "tct-01")
 			if tt.code == "" {
 				if code != exitGood || r.Added != 2 {
@@ -323,7 +338,7 @@ func TestPullPolicyDown(t *testing.T) {
 	t.Parallel()
 	s := newPolicySite(t, 2, says(500, "text/plain", "oh"))
 	fresh, known := filepath.Join(t.TempDir(), "fresh.db"), filepath.Join(t.TempDir(), "known.db")
-	tryPull(t, s.URL, known) // robots.txt is remembered, but no policy
+	tryPull(t, s.URL, known, "--max-time", "500ms") // robots.txt is remembered, but no policy
 	s.Close()
 	for _, file := range []string{fresh, known} {
 		r, code := tryPull(t, s.URL, file)
@@ -376,8 +391,9 @@ func TestPullPolicyPerDay(t *testing.T) {
 	if len(first) != 12 || r.Requests != 12 || pages == 0 || r.Added != pages {
 		t.Errorf("%d requests %q: %+v", len(first), first, r)
 	}
-	r, code = tryPull(t, s.URL, file, "--via", "tct-01")
-	if paths := s.since(); len(paths) != 0 || code != exitFailure || r.GoOn == nil {
+	// The limit is that of the machine: it holds for another mirror.
+	r, code = tryPull(t, s.URL, filepath.Join(filepath.Dir(file), "other.db"), "--via", "tct-01")
+	if paths := s.since(); len(paths) > 2 || code != exitFailure || r.GoOn == nil {
 		t.Errorf("second pull on the same day: %q, exit %d, %+v", paths, code, r)
 	}
 	got := len(storedPages(t, file, s.URL+"/", s.URL+"/"))
@@ -393,9 +409,17 @@ func TestPullPolicyPerDayReturned(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mirror.db")
 	n := 0
 	for range 3 {
-		n += int(pull(t, s.URL, file).Requests)
+		r, _ := tryPull(t, s.URL, file)
+		n += int(r.Requests)
 	}
-	st := openStore(t, file, false)
+	p := newProcess(environment(map[string]string{"HOME": filepath.Dir(file)}), nil, t.Output(), t.Output())
+	p.start(&common{LogLevel: "info"})
+	counts, err := p.counts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = counts.Close() })
+	st := counts
 	r, err := state.JSON[struct{ Used int }]{State: st.State(), Namespace: strings.TrimPrefix(s.URL, "http://"), Key: "requests"}.Load(t.Context())
 	if err != nil || r.Used != n {
 		t.Errorf("%d requests made, %+v counted (%v)", n, r, err)

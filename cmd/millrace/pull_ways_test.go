@@ -213,8 +213,8 @@ func TestPullEmptyPrimary(t *testing.T) {
 	}
 }
 
-// If the usual way is unreachable, pull waits for it twice and then uses another one.
-func TestPullWaits(t *testing.T) {
+// If SCP fails in any way, the same pull uses the next way.
+func TestPullFallsBackFromSCP(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, manyPages(t, 20))
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
@@ -228,19 +228,14 @@ func TestPullWaits(t *testing.T) {
 		http.Error(w, "oh", http.StatusInternalServerError)
 		return true
 	})
-	var via []string
-	for range 3 {
+	for range 2 {
 		_, out, errs := command(t, nil, "pull", b.url, "--allow-private", "--json", "--store", mirror)
 		var r agent.Report
 		if err := json.Unmarshal([]byte(out), &r); err != nil {
 			t.Fatalf("%v: %s%s", err, out, errs)
 		}
-		if r.Deleted > 0 {
+		if r.Deleted > 0 || r.Via == "" || r.Via == "scp" || r.Added+r.Updated+r.Unchanged < 20 {
 			t.Errorf("%+v", r)
 		}
-		via = append(via, r.Via)
-	}
-	if via[0] != "" || via[1] != "" || via[2] == "" || via[2] == "scp" {
-		t.Errorf("read by %q", via)
 	}
 }

@@ -62,7 +62,7 @@ Every flag is also a key of ` + "`millrace.yaml`" + ` and an environment variabl
 variable ` + "`MILLRACE_LOG_LEVEL`" + `. The command line overrides the environment, and the environment overrides the file.
 [configuration.md](configuration.md) lists the keys. ` + "`millrace help COMMAND`" + ` leaves out flags marked "rarely used".
 
-The exit code is 0 for success, 1 for findings or a failure, 2 for a wrong command line or configuration.
+The exit code is 0 for success, 1 for findings or a failure, 2 for a wrong command line or configuration, 3 for a check or probe that a limit ended.
 
 | command | what it does |
 |---|---|

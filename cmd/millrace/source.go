@@ -168,7 +168,7 @@ type crawling struct {
 // reaching holds the flags that limit the URLs of a crawl.
 type reaching struct {
 	MaxDepth int           `placeholder:"N" help:"Maximum links between the start of a crawl and a page (default: 30)." hidden:""`
-	MaxTime  time.Duration `placeholder:"DURATION" help:"Maximum duration of a crawl; the next crawl continues (default: no limit)." hidden:""`
+	MaxTime  time.Duration `placeholder:"DURATION" help:"Maximum duration of a pull of a site, or of a crawl; the next one continues (default: no limit)." hidden:""`
 }
 
 // validate rejects invalid limits.

@@ -95,16 +95,14 @@ func (p *Policy) keep(says *millrace.Policy) {
 	p.read, p.says = p.Options.Now(), says
 }
 
-// Heed returns err if it ends the stream: the caller has refused the policy, or checks
-// policies and this one cannot be parsed. Otherwise Heed notes the error, unless the document
-// is absent.
+// Heed returns err if it ends the stream: the caller has refused the policy. Otherwise Heed
+// notes the error, unless the document is absent.
 func (p *Policy) Heed(ctx context.Context, at string, err error) error {
 	_, refused := errors.AsType[RefusedError](err)
-	unclear := p.Options.Policy != nil && (errors.Is(err, millrace.ErrInvalid) || errors.Is(err, millrace.ErrTooLarge))
 	switch {
 	case err == nil, errors.Is(err, millrace.ErrNotFound) && !refused:
 		return nil
-	case refused, unclear, ctx.Err() != nil:
+	case refused, ctx.Err() != nil:
 		return err
 	}
 	p.Note("reader/policy", at, "cannot read the policy: "+err.Error())

@@ -19,6 +19,7 @@ func Protocol() protocol.Protocol {
 		Title:        "Site Content Protocol (SCP)",
 		Version:      version,
 		Collections:  true,
+		Fallback:     true,
 		Entry:        []string{sitemapPath},
 		Home:         "/sitemap.xml",
 		Public:       true,
