@@ -120,7 +120,7 @@ func (b *bench) versionBytes(ctx context.Context, s *server, path string, held [
 	}
 	defer r.Close()
 	if back, err := io.ReadAll(r); err != nil || !bytes.Equal(back, plain) {
-		return fmt.Errorf("%s: decoded %d bytes of %d: %v", at, len(back), len(plain), err)
+		return fmt.Errorf("%s: decoded %d bytes of %d: %w", at, len(back), len(plain), err)
 	}
 	goal, reach, good := "", "", false
 	if path == "llm-sitemap.json" || path == "llm-pages.json" {
@@ -155,7 +155,7 @@ func (b *bench) versionRates(ctx context.Context, s *server, path string, held m
 	if err != nil {
 		return err
 	}
-	if http.Header(sample.Header).Get("Content-Encoding") != dcz.Name {
+	if sample.Header.Get("Content-Encoding") != dcz.Name {
 		return fmt.Errorf("p/100/llm.json: %v", sample.Header)
 	}
 	found, err := duel(ctx, b.turns, zipped.of(s), coded.of(s))

@@ -167,7 +167,7 @@ func (l *located) newClassifier() *classifier {
 			k.titleAt = len(k.units)
 			continue
 		}
-		code := false
+		var code bool
 		a.whole, code = l.isWhole(at)
 		if a.fixed || b.own == 0 && !(a.whole && l.texts(at) > 0) {
 			continue

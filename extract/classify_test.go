@@ -12,11 +12,13 @@ func TestClassifier(t *testing.T) {
 		{"furniture without semantic markup", page(""), []string{"grain comes", "turbine"}, []string{"Prices", "rights reserved"}},
 		{
 			"footnotes", page("<p>His grandfather<a href=#n1 id=r1>1</a> had a third pair<a href=#n2 id=r2>2</a>.</p><div><p id=n1><a href=#r1>1</a> Jean.</p><p id=n2><a href=#r2>2</a> Sold.</p></div>"),
-			[]string{"Jean.", "Sold."}, nil,
+			[]string{"Jean.", "Sold."},
+			nil,
 		},
 		{
 			"lines of code in a table", page("<table><tr><td>1</td><td class=code>open gate</td></tr><tr><td>2</td><td class=code>  wait 10</td></tr><tr><td>3</td><td class=code>close gate</td></tr></table>"),
-			[]string{"wait 10"}, nil,
+			[]string{"wait 10"},
+			nil,
 		},
 	})
 }

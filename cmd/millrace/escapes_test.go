@@ -54,8 +54,13 @@ func TestEscapes(t *testing.T) {
 		shown += escapesBy(t, name, h)
 	}
 	for _, args := range [][]string{
-		{"search", "wheel", "--store", dirty}, {"search", "whxel\u202e", "--store", dirty}, {"report", "--store", dirty}, {"report", "--csv", "--store", dirty},
-		{"export", "--format", "csv", "--store", dirty}, {"export", "--format", "jsonl", "--store", dirty}, {"config", "serve", dirty},
+		{"search", "wheel", "--store", dirty},
+		{"search", "whxel\u202e", "--store", dirty},
+		{"report", "--store", dirty},
+		{"report", "--csv", "--store", dirty},
+		{"export", "--format", "csv", "--store", dirty},
+		{"export", "--format", "jsonl", "--store", dirty},
+		{"config", "serve", dirty},
 	} {
 		shown += noEscape(t, nil, "", args...)
 	}
@@ -103,9 +108,18 @@ func escapesBy(t *testing.T, name string, h http.Handler) (shown string) {
 		}
 	}
 	for _, args := range [][]string{
-		{"discover", manual}, {"check", manual}, {"read", manual + "a"}, {"extract", manual + "a"}, {"init", manual, filepath.Join(dir, "init.yaml")},
-		{"scp", "inspect", manual + "scp.scp"}, {"scp", "verify", manual + "scp.scp"}, {"scp", "cat", manual + "scp.scp"}, {"arc", "lint", manual + "a"},
-		{"watch", manual, "--store", filepath.Join(dir, "watch.db")}, {"discover", manual, "--json"}, {"check", manual, "--json"},
+		{"discover", manual},
+		{"check", manual},
+		{"read", manual + "a"},
+		{"extract", manual + "a"},
+		{"init", manual, filepath.Join(dir, "init.yaml")},
+		{"scp", "inspect", manual + "scp.scp"},
+		{"scp", "verify", manual + "scp.scp"},
+		{"scp", "cat", manual + "scp.scp"},
+		{"arc", "lint", manual + "a"},
+		{"watch", manual, "--store", filepath.Join(dir, "watch.db")},
+		{"discover", manual, "--json"},
+		{"check", manual, "--json"},
 	} {
 		shown += noEscape(t, dial, name, args...)
 	}

@@ -76,37 +76,50 @@ func (g *Gateway) health(w *response, r *http.Request) (bool, error) {
 	if w.Quiet = true; reply.OnlyReads(w, r) {
 		return true, nil
 	}
-	ready := g.server == nil || g.server.Current() != nil
-	switch {
-	case alive:
-		reply.Bytes(w, r, http.StatusOK, "application/json; charset=utf-8", fmt.Appendf(nil, `{"status":"ok","ready":%t}`+"\n", ready))
+	published := g.server == nil || g.server.Current() != nil
+	if alive {
+		reply.Bytes(w, r, http.StatusOK, "application/json; charset=utf-8", fmt.Appendf(nil, `{"status":"ok","ready":%t}`+"\n", published))
 		return true, nil
-	case !ready:
+	}
+	status := http.StatusServiceUnavailable
+	var text string
+	switch err := g.healthy(); {
+	case !published:
 		w.Header().Set("Retry-After", "1")
-		reply.Text(w, r, http.StatusServiceUnavailable, "no edition is published yet\n")
-		return true, nil
+		text = "no edition is published yet\n"
+	case err != nil:
+		text = err.Error() + "\n"
+	default:
+		status, text = http.StatusOK, "ready\n"+g.pace()
 	}
-	if g.o.Healthy != nil {
-		if err := g.o.Healthy(); err != nil {
-			reply.Text(w, r, http.StatusServiceUnavailable, err.Error()+"\n")
-			return true, nil
-		}
-	}
-	text := "ready\n"
-	if g.server != nil {
-		last, waiting := g.server.Lag()
-		if last > 0 {
-			text += fmt.Sprintf("the last change was visible after %.1f s\n", last.Seconds())
-		}
-		if waiting > 0 {
-			text += fmt.Sprintf("a change has waited for %.1f s\n", waiting.Seconds())
-		}
-		for _, path := range g.server.Damaged() {
-			text += "damaged; rebuilding: " + path + "\n"
-		}
-	}
-	reply.Text(w, r, http.StatusOK, text)
+	reply.Text(w, r, status, text)
 	return true, nil
+}
+
+func (g *Gateway) healthy() error {
+	if g.o.Healthy == nil {
+		return nil
+	}
+	return g.o.Healthy()
+}
+
+// pace returns lines of text about the last edition: how late it was, and which of its documents are damaged.
+func (g *Gateway) pace() string {
+	if g.server == nil {
+		return ""
+	}
+	text := ""
+	last, waiting := g.server.Lag()
+	if last > 0 {
+		text += fmt.Sprintf("the last change was visible after %.1f s\n", last.Seconds())
+	}
+	if waiting > 0 {
+		text += fmt.Sprintf("a change has waited for %.1f s\n", waiting.Seconds())
+	}
+	for _, path := range g.server.Damaged() {
+		text += "damaged; rebuilding: " + path + "\n"
+	}
+	return text
 }
 
 func (g *Gateway) host(w *response, r *http.Request) (bool, error) {
