@@ -32,6 +32,9 @@ type Store interface {
 	// Manifests yields the manifest of the newest edition of each generation of each
 	// publication of all sites.
 	Manifests(ctx context.Context) iter.Seq2[[]byte, error]
+	// Now returns the time of the clock that all processes of the store share. For an engine
+	// with a server, it is the server's clock.
+	Now(ctx context.Context) (time.Time, error)
 	// State returns the small values of the store. Its value of a site's name and [TitleKey]
 	// is the Title of the site in all views from then on.
 	State() State
@@ -62,7 +65,7 @@ const TitleKey = "title"
 // Options configures a store. The zero value is valid.
 type Options struct {
 	Logger *slog.Logger     // nil = discard
-	Now    func() time.Time // the clock; nil = time.Now
+	Now    func() time.Time // the clock of the store, for tests; nil = see Store.Now
 	// ReadOnly opens an existing store for reading only. Only other processes write to it.
 	// Writes return ErrForbidden.
 	ReadOnly bool

@@ -39,7 +39,15 @@ func New(o *store.Options) *Store {
 // Close implements [store.Store]. It does nothing.
 func (s *Store) Close() error { return nil }
 
-func (s *Store) now() time.Time { return s.options.Now().UTC() }
+func (s *Store) now() time.Time {
+	if s.options.Now == nil {
+		return time.Now().UTC()
+	}
+	return s.options.Now().UTC()
+}
+
+// Now implements [store.Store].
+func (s *Store) Now(context.Context) (time.Time, error) { return s.now(), nil }
 
 // get runs f under the lock and returns its results. what describes the operation in errors.
 func get[T any](ctx context.Context, s *Store, what string, f func() (T, error)) (v T, err error) {
@@ -137,13 +145,13 @@ func (s *Store) Manifests(ctx context.Context) iter.Seq2[[]byte, error] {
 func (s *Store) State() store.State { return values{s} }
 
 // Leases implements [store.Store].
-func (s *Store) Leases() store.Leases { return record.Leases{State: s.State(), Now: s.now} }
+func (s *Store) Leases() store.Leases { return record.Leases{State: s.State(), Now: s.Now} }
 
 // Keys implements [store.Store].
-func (s *Store) Keys() store.Keys { return record.Keys{State: s.State(), Now: s.now} }
+func (s *Store) Keys() store.Keys { return record.Keys{State: s.State(), Now: s.Now} }
 
 // Costs implements [store.Store].
-func (s *Store) Costs() store.Costs { return record.Costs{State: s.State(), Now: s.now} }
+func (s *Store) Costs() store.Costs { return record.Costs{State: s.State(), Now: s.Now} }
 
 // Usage implements [store.Store].
 func (s *Store) Usage() store.Usage { return s }

@@ -104,6 +104,13 @@ func (d *database) Writable() bool { return !d.readOnly }
 // Reserve implements [sqlstore.DB].
 func (d *database) Reserve() string { return " FOR SHARE" }
 
+// Clock implements [sqlstore.DB]. The clocks of the machines that share a database may differ.
+func (d *database) Clock(q sqlstore.Querier) (time.Time, error) {
+	var micros int64
+	err := q.Row("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)", nil, &micros)
+	return time.UnixMicro(micros), err
+}
+
 // Rest implements [sqlstore.DB].
 func (d *database) Rest() {}
 

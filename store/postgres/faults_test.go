@@ -296,3 +296,43 @@ func TestRealSites(t *testing.T) {
 		}
 	}
 }
+
+// TestRealClock opens a store whose server's clock is ten minutes ahead of the processes. All
+// of its times are the server's.
+func TestRealClock(t *testing.T) {
+	c := cluster(t)
+	name, dsn := create(t, c)
+	exec(t, c, name, "CREATE SCHEMA skew",
+		"CREATE FUNCTION skew.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS $$SELECT pg_catalog.clock_timestamp() + interval '10 minutes'$$",
+		"ALTER DATABASE "+name+" SET search_path = skew, pg_catalog, public")
+	s := openStore(t, dsn, nil)
+	server := func(what string, at time.Time) {
+		t.Helper()
+		if ahead := time.Until(at); (ahead - 10*time.Minute).Abs() > 2*time.Minute {
+			t.Errorf("%s is %v ahead", what, ahead)
+		}
+	}
+	now, err := s.Now(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server("the clock", now)
+	l, err := s.Leases().Acquire(t.Context(), "one", "me", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server("the end of a lease", l.Expires)
+	// By the clock of this process, the lease would end too late, as after a clock was set back.
+	if _, err := s.Leases().Acquire(t.Context(), "one", "another", time.Minute); !errors.Is(err, millrace.ErrConflict) {
+		t.Errorf("another holder: %v", err)
+	}
+	site := openSite(t, s)
+	if _, err := site.Fenced(l).Apply(t.Context(), "one", pages(1, "first")); err != nil {
+		t.Fatal(err)
+	}
+	v, err := site.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server("the time of the site", v.Site().Time)
+}

@@ -59,6 +59,9 @@ func (d *database) Reserve() string { return "" }
 // Rest implements [sqlstore.DB].
 func (d *database) Rest() { d.writer.idle.Reset(restAfter) }
 
+// Clock implements [sqlstore.DB]. All processes are on one machine.
+func (d *database) Clock(sqlstore.Querier) (time.Time, error) { return time.Now(), nil }
+
 // Shrink implements [sqlstore.DB]. It returns free pages to the file system, a few at a time.
 // It is worth the work if they are a quarter of the file, and more than a minimum.
 func (d *database) Shrink(ctx context.Context, rarely bool, change func(f func(t sqlstore.Tx) error) error) error {

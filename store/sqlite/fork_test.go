@@ -93,8 +93,8 @@ func TestForkLost(t *testing.T) {
 				if steps > 0 {
 					ctx, cancel := context.WithCancel(t.Context())
 					asks := 0
-					w.asked = func() { // first to note the use of the fork, then in each transaction
-						if asks++; asks == 2+steps {
+					w.asked = func() { // first twice to note the use of the fork, then in each transaction
+						if asks++; asks == 3+steps {
 							cancel()
 						}
 					}

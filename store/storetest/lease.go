@@ -58,6 +58,15 @@ func leaseCases() []testCase {
 			f.release(other)
 			f.taken("a", "two")
 		}},
+		{"the time is that of the clock of the store", func(t *testing.T, f *fixture) {
+			for range 2 {
+				now, err := f.store.Now(t.Context())
+				if err != nil || !now.Equal(f.clock()) {
+					t.Errorf("it is %v, want %v (%v)", now, f.clock(), err)
+				}
+				f.pass(time.Hour)
+			}
+		}},
 		{"renewal extends a lease and keeps its fence", func(_ *testing.T, f *fixture) {
 			first := f.acquire("a", "one")
 			for range 5 {

@@ -17,7 +17,7 @@ import (
 // one value with the list of sites.
 type Costs struct {
 	State store.State
-	Now   func() time.Time
+	Now   func(ctx context.Context) (time.Time, error)
 }
 
 func (c Costs) sites() state.JSON[[]string] {
@@ -42,7 +42,11 @@ func (c Costs) Add(ctx context.Context, site, protocol string, t store.Traffic) 
 	if err != nil {
 		return err
 	}
-	now := c.Now().UTC().Truncate(time.Second)
+	now, err := c.Now(ctx)
+	if err != nil {
+		return err
+	}
+	now = now.Truncate(time.Second)
 	return c.of(site).Update(ctx, func(all *[]store.SiteCost) error {
 		i := slices.IndexFunc(*all, func(o store.SiteCost) bool { return o.Protocol == protocol })
 		if i < 0 {

@@ -15,7 +15,7 @@ import (
 // Keys implements [store.Keys] as one value in the State of a store.
 type Keys struct {
 	State store.State
-	Now   func() time.Time
+	Now   func(ctx context.Context) (time.Time, error)
 }
 
 // list returns the stored list of keys, in the order of their creation.
@@ -28,13 +28,17 @@ func (k Keys) Add(ctx context.Context, key store.Key) error {
 	if err := key.Validate(); err != nil {
 		return err
 	}
+	now, err := k.second(ctx)
+	if err != nil {
+		return err
+	}
 	var scopes []millrace.Scope
 	for _, r := range key.Scopes {
 		if !slices.Contains(scopes, r) {
 			scopes = append(scopes, r)
 		}
 	}
-	key.Scopes, key.Created, key.Revoked = scopes, k.second(), time.Time{}
+	key.Scopes, key.Created, key.Revoked = scopes, now, time.Time{}
 	key.Expires = key.Expires.UTC().Truncate(time.Second)
 	return k.list().Update(ctx, func(all *[]store.Key) error {
 		if slices.ContainsFunc(*all, func(o store.Key) bool { return o.Hash == key.Hash || o.Name == key.Name && o.Revoked.IsZero() }) {
@@ -54,15 +58,22 @@ func (k Keys) List(ctx context.Context) ([]store.Key, error) {
 
 // Revoke implements [store.Keys].
 func (k Keys) Revoke(ctx context.Context, name string) error {
+	now, err := k.second(ctx)
+	if err != nil {
+		return err
+	}
 	return k.list().Update(ctx, func(all *[]store.Key) error {
 		i := slices.IndexFunc(*all, func(o store.Key) bool { return o.Name == name && o.Revoked.IsZero() })
 		if i < 0 {
 			return fmt.Errorf("key %s: %w: no unrevoked key has this name", name, millrace.ErrNotFound)
 		}
-		(*all)[i].Revoked = k.second()
+		(*all)[i].Revoked = now
 		return nil
 	})
 }
 
 // second returns the current time in whole seconds.
-func (k Keys) second() time.Time { return k.Now().UTC().Truncate(time.Second) }
+func (k Keys) second(ctx context.Context) (time.Time, error) {
+	now, err := k.Now(ctx)
+	return now.Truncate(time.Second), err
+}

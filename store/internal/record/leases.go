@@ -19,7 +19,7 @@ const LeaseNamespace = "leases"
 // value is kept after the lease ends, so that fences keep rising.
 type Leases struct {
 	State store.State
-	Now   func() time.Time
+	Now   func(ctx context.Context) (time.Time, error)
 }
 
 // lease is the value of a lease.
@@ -46,7 +46,10 @@ func (s Leases) Acquire(ctx context.Context, name, holder string, d time.Duratio
 		return l, millrace.Coded("bad-lease", fmt.Errorf("lease %s: %w: empty name, empty holder, or duration not positive", name, millrace.ErrInvalid))
 	}
 	err = s.of(name).Update(ctx, func(is *lease) error {
-		now := s.Now().UTC()
+		now, err := s.Now(ctx)
+		if err != nil {
+			return err
+		}
 		if active := is.holds(now); active && is.Holder != holder {
 			l = store.Lease{Name: name, Holder: is.Holder, Fence: is.Fence, Expires: is.Expires}
 			return millrace.Coded("lease-held", fmt.Errorf("lease %s: %w: held by %s", name, millrace.ErrConflict, is.Holder))

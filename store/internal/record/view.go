@@ -36,9 +36,6 @@ func Options(o *store.Options) store.Options {
 	if out.Logger == nil {
 		out.Logger = slog.New(slog.DiscardHandler)
 	}
-	if out.Now == nil {
-		out.Now = time.Now
-	}
 	return out
 }
 

@@ -37,6 +37,9 @@ type DB interface {
 	// Shrink returns free space to the system, in transactions run by change. If rarely is
 	// set, Shrink does so only if it is worth the work.
 	Shrink(ctx context.Context, rarely bool, change func(f func(t Tx) error) error) error
+	// Clock returns the time of the clock that all processes of the database share. q is of
+	// the database.
+	Clock(q Querier) (time.Time, error)
 	// Rest is called after each publication: more writes may follow within seconds.
 	Rest()
 	// Close closes the database. Everything opened from it then returns errors.
@@ -91,7 +94,7 @@ type Store struct {
 	name   string // for errors
 	epoch  string
 	log    *slog.Logger
-	now    func() time.Time
+	now    func() time.Time // store.Options.Now; may be nil
 	bodies zdict.Coder
 	tags   zdict.Coder
 	texts  atomic.Pointer[usageTexts] // nil = absent, or in use by a Record
@@ -127,7 +130,10 @@ func NewEpoch() string {
 // ErrConflict. The zero Lease is not checked.
 func (s *Store) change(ctx context.Context, lock Lock, l store.Lease, f func(t Tx, now time.Time) error) error {
 	return s.db.Write(ctx, lock, func(t Tx) error {
-		now := s.now().UTC()
+		now, err := s.clock(t)
+		if err != nil {
+			return err
+		}
 		if l != (store.Lease{}) {
 			var value []byte
 			if err := t.Row(stateValue+s.db.Reserve(), []any{record.LeaseNamespace, l.Name}, &value); err != nil && !absent(err) {
@@ -139,6 +145,21 @@ func (s *Store) change(ctx context.Context, lock Lock, l store.Lease, f func(t T
 		}
 		return f(t, now)
 	})
+}
+
+// clock returns the time of the store's clock. q is of the store.
+func (s *Store) clock(q Querier) (time.Time, error) {
+	if s.now != nil {
+		return s.now().UTC(), nil
+	}
+	now, err := s.db.Clock(q)
+	return now.UTC(), err
+}
+
+// Now implements [store.Store].
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	now, err := s.clock(s.db.Reader(ctx))
+	return now, wrap("clock of store "+s.name, err)
 }
 
 // wrap adds the operation to an error.

@@ -73,7 +73,11 @@ func (s *Site) Publication(ctx context.Context, c store.Config) (store.Publicati
 	}
 	var g *generation
 	err = s.store.db.Write(ctx, Lock{LockSite, s.id}, func(t Tx) error {
-		now := s.store.now().UnixMilli()
+		at, err := s.store.clock(t)
+		if err != nil {
+			return err
+		}
+		now := at.UnixMilli()
 		if g, err = s.generation(t, c, now); err != nil {
 			return err
 		}
@@ -162,11 +166,20 @@ const touchEvery = time.Hour
 
 // touch marks the generation as used.
 func (p *Publication) touch(ctx context.Context) error {
-	now, last := p.store.now().UnixMilli(), p.touched.Load()
-	if now-last < touchEvery.Milliseconds() || !p.touched.CompareAndSwap(last, now) || !p.store.db.Writable() {
+	local := time.Now // of this process, which is enough to measure an interval
+	if p.store.now != nil {
+		local = p.store.now
+	}
+	is, last := local().UnixMilli(), p.touched.Load()
+	if is-last < touchEvery.Milliseconds() || !p.touched.CompareAndSwap(last, is) || !p.store.db.Writable() {
 		return nil
 	}
 	return p.store.db.Write(ctx, Lock{}, func(t Tx) error {
+		at, err := p.store.clock(t)
+		if err != nil {
+			return err
+		}
+		now := at.UnixMilli()
 		return t.Exec("UPDATE publication SET opened = ? WHERE id = ? AND opened < ?", now, p.id, now)
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
@@ -100,6 +101,7 @@ type refresh struct {
 	target   int64 // target in the site's log, -1 = unknown
 	done     int   // finished pages
 	complete bool
+	now      time.Time // of the batch
 }
 
 // item is one page being added to a publication.
@@ -265,6 +267,9 @@ func (r *refresh) take(ctx context.Context, q Querier, was, g *generation, rows 
 		urls[i] = rows[i].url
 	}
 	olds, err := r.currents(q, urls)
+	if err == nil {
+		r.now, err = r.store.clock(q)
+	}
 	if err != nil {
 		return err
 	}
@@ -330,7 +335,7 @@ func (r *refresh) show(q Querier, old, site *row, comparing bool) (_ *item, err 
 	}
 	it := &item{old: old, new: &row{url: site.url, body: site.body}}
 	var page *millrace.Page
-	it.new.Entry, page, it.out, err = record.Show(old.Entry, site.Entry, &r.config, r.names, site.url, r.store.now())
+	it.new.Entry, page, it.out, err = record.Show(old.Entry, site.Entry, &r.config, r.names, site.url, r.now)
 	if err != nil {
 		return nil, err
 	}

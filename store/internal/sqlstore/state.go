@@ -18,13 +18,13 @@ type stateValues struct{ store *Store }
 func (s *Store) State() store.State { return stateValues{s} }
 
 // Leases implements [store.Store].
-func (s *Store) Leases() store.Leases { return record.Leases{State: s.State(), Now: s.now} }
+func (s *Store) Leases() store.Leases { return record.Leases{State: s.State(), Now: s.Now} }
 
 // Keys implements [store.Store].
-func (s *Store) Keys() store.Keys { return record.Keys{State: s.State(), Now: s.now} }
+func (s *Store) Keys() store.Keys { return record.Keys{State: s.State(), Now: s.Now} }
 
 // Costs implements [store.Store].
-func (s *Store) Costs() store.Costs { return record.Costs{State: s.State(), Now: s.now} }
+func (s *Store) Costs() store.Costs { return record.Costs{State: s.State(), Now: s.Now} }
 
 // Usage implements [store.Store].
 func (s *Store) Usage() store.Usage { return s }

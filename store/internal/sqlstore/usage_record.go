@@ -55,8 +55,12 @@ func (s *Store) Record(ctx context.Context, site string, events []store.Event) e
 		if next+int64(len(events)) > forever {
 			return fmt.Errorf("%w: no event number left", millrace.ErrTooLarge)
 		}
+		now, err := s.clock(t)
+		if err != nil {
+			return err
+		}
 		r = &recording{
-			Tx: t, dropped: dropped, texts: s.texts.Swap(nil), kinds: make(map[usageKind]int64), site: id, today: floorDiv(s.now().UnixMilli(), dayMillis),
+			Tx: t, dropped: dropped, texts: s.texts.Swap(nil), kinds: make(map[usageKind]int64), site: id, today: floorDiv(now.UnixMilli(), dayMillis),
 			sums: make(map[period]map[int64]*store.Counts), tops: make(map[topKey]*store.TopItem), hours: make(map[int64]*[2]int64),
 		}
 		if err := r.events(events, next); err != nil {

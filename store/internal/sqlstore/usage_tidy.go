@@ -40,7 +40,10 @@ func (s tidying) tidy(ctx context.Context, site string, events, hours int64) err
 		return err
 	}
 	s.site = id
-	now := s.now()
+	now, err := s.Now(ctx)
+	if err != nil {
+		return err
+	}
 	today := floorDiv(now.UnixMilli(), dayMillis)
 	for _, step := range []func() error{
 		func() error { return s.dropEvents(ctx, id, events, now.Add(slack).UnixMilli()) },
