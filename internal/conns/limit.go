@@ -1,8 +1,12 @@
 package conns
 
 import (
+	"cmp"
+	"container/list"
+	"crypto/tls"
 	"io"
 	"net"
+	"net/http"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -11,11 +15,11 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// Limit returns a listener with at most most connections. Others get words, if any,
-// and are closed. The first half is for any address. The rest is for addresses with
-// few connections and for proxies, so that no single address blocks the others.
+// Limit returns a listener with at most most connections. In a full table, a new connection
+// replaces another one, see [limited.victim]. If it cannot, it gets words, if any, and is
+// closed. The server needs [State].
 func Limit(ln net.Listener, most int, words string, proxy func(netip.Addr) bool) net.Listener {
-	return &limited{Listener: ln, most: most, words: words, proxy: proxy, each: make(map[netip.Addr]int)}
+	return &limited{Listener: ln, most: most, words: words, proxy: proxy, each: make(map[netip.Addr]*holder)}
 }
 
 type limited struct {
@@ -26,34 +30,117 @@ type limited struct {
 	refused atomic.Int64
 	spare   sync.Pool // of *[bufferSize]byte
 
-	mu   sync.Mutex
-	open int
-	each map[netip.Addr]int // by address, for IPv6 by network
+	mu    sync.Mutex
+	open  int
+	moves uint64                 // orders connections by their last move to a list
+	each  map[netip.Addr]*holder // by address, for IPv6 by network; all proxies are the zero address
 }
 
-// few is the most connections of an address once half are taken.
-func (l *limited) few() int { return max(4, l.most/16) }
+// holder is an address with its connections, the oldest first: those without a complete header,
+// which are new or between two requests, and those with a request.
+type holder struct{ waiting, active list.List }
 
-// enter takes a slot for an address, if available.
-func (l *limited) enter(address netip.Addr) bool {
-	from := access.Network(address)
+// State follows the requests of a connection, as [http.Server.ConnState].
+func State(c net.Conn, state http.ConnState) {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	if c, ok := c.(*conn); ok && (state == http.StateActive || state == http.StateIdle) {
+		c.l.mu.Lock()
+		defer c.l.mu.Unlock()
+		if h := c.holder; h != nil && state == http.StateActive {
+			c.move(&h.active)
+		} else if h != nil {
+			c.move(&h.waiting)
+		}
+	}
+}
+
+// move puts the connection at the end of a list, or in none. The lock is held.
+func (c *conn) move(to *list.List) {
+	if c.in != nil {
+		c.in.Remove(c.place)
+	}
+	if c.in = to; to != nil {
+		c.l.moves++
+		c.moved, c.place = c.l.moves, to.PushBack(c)
+	}
+}
+
+// enter takes a slot for a connection, if available.
+func (l *limited) enter(c *conn) bool {
+	if a := access.Network(peer(c.Conn)); a.IsValid() && !l.proxy(peer(c.Conn)) {
+		c.from = a
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.open >= l.most || l.open >= l.most/2 && l.each[from] >= l.few() && address.IsValid() && !l.proxy(address) {
-		return false
+	if l.open >= l.most {
+		out := l.victim(c.from)
+		if out == nil {
+			return false
+		}
+		l.leave(out)
+		_ = out.Conn.Close() // its requests end with errors of their own
+	}
+	h := l.each[c.from]
+	if h == nil {
+		h = new(holder)
+		l.each[c.from] = h
 	}
 	l.open++
-	l.each[from]++
+	c.holder = h
+	c.move(&h.waiting)
 	return true
 }
 
-func (l *limited) leave(address netip.Addr) {
-	from := access.Network(address)
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// victim returns the connection that a new one of an address replaces: the oldest connection
+// without a complete header of the address with the most of them. If every header is complete,
+// it is the oldest connection of the address with the most, if that has two more than the new
+// one's: no address loses its last request, and proxies lose none. nil = none. The lock is held.
+func (l *limited) victim(from netip.Addr) *conn {
+	active := candidate{most: 1}
+	if h := l.each[from]; h != nil {
+		active.most += h.active.Len()
+	}
+	var waiting candidate
+	for a, h := range l.each {
+		if !a.IsValid() {
+			waiting.offer(&h.waiting, min(1, h.waiting.Len()))
+			continue
+		}
+		waiting.offer(&h.waiting, h.waiting.Len())
+		active.offer(&h.active, h.active.Len())
+	}
+	return cmp.Or(waiting.conn, active.conn)
+}
+
+// candidate is the oldest connection of an address with the most, nil = none yet.
+type candidate struct {
+	conn *conn
+	most int
+}
+
+// offer considers the connections of another address, which count as n.
+func (o *candidate) offer(of *list.List, n int) {
+	if n < o.most || n == o.most && o.conn == nil {
+		return
+	}
+	if c := of.Front().Value.(*conn); n > o.most || c.moved < o.conn.moved {
+		o.conn, o.most = c, n
+	}
+}
+
+// leave releases the slot of a connection. Further calls have no effect. The lock is held.
+func (l *limited) leave(c *conn) {
+	h := c.holder
+	if h == nil {
+		return
+	}
+	c.holder = nil
+	c.move(nil)
 	l.open--
-	if l.each[from]--; l.each[from] == 0 {
-		delete(l.each, from)
+	if h.waiting.Len()+h.active.Len() == 0 {
+		delete(l.each, c.from)
 	}
 }
 
@@ -81,8 +168,8 @@ func (l *limited) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if from := peer(c); l.enter(from) {
-			return &conn{Conn: c, l: l, from: from}, nil
+		if limited := (&conn{Conn: c, l: l}); l.enter(limited) {
+			return limited, nil
 		}
 		if l.words == "" {
 			_ = c.Close()
@@ -120,7 +207,12 @@ type conn struct {
 	net.Conn
 	l    *limited
 	from netip.Addr
-	once sync.Once
+
+	// Its place in the table, which the listener's lock guards.
+	holder *holder // nil = closed
+	in     *list.List
+	place  *list.Element
+	moved  uint64
 
 	holding  bool
 	buffered []byte
@@ -128,7 +220,9 @@ type conn struct {
 
 // Close releases the slot.
 func (c *conn) Close() error {
-	c.once.Do(func() { c.l.leave(c.from) })
+	c.l.mu.Lock()
+	c.l.leave(c)
+	c.l.mu.Unlock()
 	return c.Conn.Close()
 }
 

@@ -171,47 +171,55 @@ func TestTooManyRequests(t *testing.T) {
 	}
 }
 
+// A connection that waits for a request makes room for a new one; one with a request does not.
 func TestTooManyConnections(t *testing.T) {
-	address, _ := serve(t, setup{}.gateway(t), ServerOptions{MaxConnections: 2})
-	var open []net.Conn
-	for range 2 {
+	started, release := make(chan bool), make(chan bool)
+	origin := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			started <- true
+			<-release
+		}
+	})
+	address, _ := serve(t, setup{o: Options{Origin: origin}}.gateway(t), ServerOptions{MaxConnections: 2})
+	send := func(path string) *bufio.Reader {
 		c, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
-		fmt.Fprintf(c, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-		if res, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || res.StatusCode != http.StatusOK {
+		t.Cleanup(func() { _ = c.Close() })
+		fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path)
+		return bufio.NewReader(c)
+	}
+	respond := func(in *bufio.Reader, status int) string {
+		t.Helper()
+		res, err := http.ReadResponse(in, nil)
+		if err != nil || res.StatusCode != status || (res.Header.Get("Retry-After") != "") != (status == http.StatusServiceUnavailable) {
 			t.Fatal(res, err)
 		}
-		open = append(open, c)
-	}
-	third, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer third.Close()
-	fmt.Fprintf(third, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-	res, err := http.ReadResponse(bufio.NewReader(third), nil)
-	if err != nil || res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
-		t.Fatal(res, err)
-	}
-	if b, err := io.ReadAll(res.Body); err != nil || !strings.HasPrefix(string(b), "503 ") {
-		t.Errorf("%q %v", b, err)
-	}
-	open[0].Close()
-	for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		res, err := http.Get("http://" + address + "/healthz")
-		if err == nil {
-			res.Body.Close()
+		b, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if err == nil && res.StatusCode == http.StatusOK {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("a place given back is not given on")
-		}
+		return string(b)
 	}
+	slow := send("/slow")
+	<-started
+	idle := send("/healthz")
+	respond(idle, http.StatusOK)
+	second := send("/slow")
+	<-started
+	if _, err := idle.ReadByte(); err == nil {
+		t.Error("the idle connection is open")
+	}
+	third := send("/healthz")
+	if body := respond(third, http.StatusServiceUnavailable); !strings.HasPrefix(body, "503 ") {
+		t.Errorf("%q", body)
+	}
+	close(release)
+	respond(slow, http.StatusOK)
+	respond(second, http.StatusOK)
+	last := send("/healthz")
+	respond(last, http.StatusOK)
 }
 
 // A client that sends nothing, or too much, is disconnected.

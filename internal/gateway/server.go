@@ -25,7 +25,7 @@ type ServerOptions struct {
 	// Logger receives failures; nil = slog.Default().
 	Logger *slog.Logger
 
-	MaxConnections int           // concurrent; others get 503, or are closed under TLS; 0 = 4096
+	MaxConnections int           // concurrent; new ones replace others, see [conns.Limit]; 0 = 4096
 	ReadTimeout    time.Duration // for a request's header; twice that for the body; 0 = 10 s
 	WriteTimeout   time.Duration // for a response, more for large documents; 0 = 60 s
 	StopTimeout    time.Duration // for pending requests at the end; 0 = 1.5 s
@@ -143,6 +143,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 		MaxHeaderBytes:    conns.MaxHeader,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		ConnContext:       conns.Context,
+		ConnState:         conns.State,
 		Protocols:         new(http.Protocols),
 	}
 	server.Protocols.SetHTTP1(true)
