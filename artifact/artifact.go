@@ -24,6 +24,13 @@
 // modification. Times come from the clock of the store, which may be that of
 // another machine, and may be rounded to seconds.
 //
+// # Batches
+//
+// A store of a remote service needs a request for each change. [Batch] joins the changes of
+// a function into few requests.
+//
+// # Concurrency
+//
 // Put and Delete of one name are not coordinated: Put of an existing artifact
 // succeeds, and a Delete right after it removes the artifact. The lease that
 // guards collection excludes the builders.
@@ -88,6 +95,26 @@ type Store interface {
 
 	// Delete removes an artifact. It returns nil if the artifact does not exist.
 	Delete(ctx context.Context, name string) error
+}
+
+// Batcher is a Store that joins changes into few requests.
+type Batcher interface {
+	Store
+	// Batch calls f with a context for the methods of the store. Their changes take effect
+	// for others when Batch returns nil at the latest, and are durable then. Calls with the
+	// context see them at once. They see the changes that ended before Batch was called, and
+	// need not see later ones of others. If Batch returns an error, which may be that of f,
+	// any of the changes may have taken effect.
+	Batch(ctx context.Context, f func(ctx context.Context) error) error
+}
+
+// Batch calls f. If s is a [Batcher], its changes with the context of f may take effect
+// only when Batch returns nil.
+func Batch(ctx context.Context, s Store, f func(ctx context.Context) error) error {
+	if b, ok := s.(Batcher); ok {
+		return b.Batch(ctx, f)
+	}
+	return f(ctx)
 }
 
 // Touch renews the time of modification of an artifact, so that collection

@@ -36,6 +36,7 @@ func Run(t *testing.T, open func(t testing.TB) artifact.Store) {
 		{"Ranges", (*fixture).ranges},
 		{"Absent", (*fixture).absent},
 		{"List", (*fixture).lists},
+		{"Batch", (*fixture).batch},
 		{"Cancelled", (*fixture).cancelled},
 		{"PutsOfOneName", (*fixture).putsOfOneName},
 		{"AllAtOnce", (*fixture).allAtOnce},

@@ -118,11 +118,13 @@ func (s *Server) present(ctx context.Context, m *manifest) bool {
 
 // touch restarts the grace period of the artifacts of m that are not in but.
 func (s *Server) touch(ctx context.Context, m, but *manifest) error {
-	return m.forEachNotIn(ctx, s.artifacts, but, func(name string, _ int64) error {
-		if err := artifact.Touch(ctx, s.artifacts, name); !errors.Is(err, millrace.ErrNotFound) {
-			return err
-		}
-		return nil
+	return artifact.Batch(ctx, s.artifacts, func(ctx context.Context) error {
+		return m.forEachNotIn(ctx, s.artifacts, but, func(name string, _ int64) error {
+			if err := artifact.Touch(ctx, s.artifacts, name); !errors.Is(err, millrace.ErrNotFound) {
+				return err
+			}
+			return nil
+		})
 	})
 }
 
@@ -164,15 +166,17 @@ func (s *Server) collect(ctx context.Context, retired *manifest, now time.Time) 
 		if err := s.needDictionaries(ctx, now, needed); err != nil {
 			return err
 		}
-		for info, err := range s.artifacts.List(ctx, "") {
-			if err == nil && !needed[info.Name] && now.Sub(info.Modified) >= s.grace {
-				err = s.artifacts.Delete(ctx, info.Name)
+		return artifact.Batch(ctx, s.artifacts, func(ctx context.Context) error {
+			for info, err := range s.artifacts.List(ctx, "") {
+				if err == nil && !needed[info.Name] && now.Sub(info.Modified) >= s.grace {
+					err = s.artifacts.Delete(ctx, info.Name)
+				}
+				if err != nil {
+					return err
+				}
 			}
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+			return nil
+		})
 	})
 }
 

@@ -9,12 +9,21 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
 )
 
 // build makes the manifest of a view. It reuses the documents of prev that are still
 // valid, and the results of deferred work. If prev is nil or foreign, it builds all. A
 // document that differs from that of a foreign prev gets a later time of modification.
-func (s *Server) build(ctx context.Context, view millrace.View, prev *manifest, made done) (*manifest, error) {
+func (s *Server) build(ctx context.Context, view millrace.View, prev *manifest, made done) (m *manifest, err error) {
+	err = artifact.Batch(ctx, s.artifacts, func(ctx context.Context) error {
+		m, err = s.buildNow(ctx, view, prev, made)
+		return err
+	})
+	return m, err
+}
+
+func (s *Server) buildNow(ctx context.Context, view millrace.View, prev *manifest, made done) (*manifest, error) {
 	m := &manifest{Format: manifestFormat, Key: s.key, Version: s.version, Seq: view.Site().Seq, Title: view.Site().Title}
 	all, err := s.largeDocuments(ctx, view)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
 	"github.com/millrace/millrace/internal/lease"
 	"github.com/millrace/millrace/store"
 )
@@ -128,7 +129,10 @@ func (s *Server) deferArtifacts(ctx context.Context, by leaseFunc) error {
 			made := s.made() // before the current edition, which has all other results
 			ed = s.current.Load()
 			set := &artifactSet{server: s, proto: proto.Name, stored: s.storedArtifacts(ctx, ed.manifest, nil, made, proto.Name), view: ed.View, prev: ed.manifest, m: new(manifest)}
-			if err := publisher.Deferred(ctx, ed.View, s.time(ed.View), set); err != nil {
+			err := artifact.Batch(ctx, s.artifacts, func(ctx context.Context) error {
+				return publisher.Deferred(ctx, ed.View, s.time(ed.View), set)
+			})
+			if err != nil {
 				return err
 			}
 			if len(set.made) > 0 {

@@ -367,15 +367,28 @@ func (s *Server) keepVersions(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case e := <-s.dictionaries.sent:
-			if err := s.storeVersion(ctx, e); err != nil && ctx.Err() == nil {
-				s.log.WarnContext(ctx, "could not keep a version as a dictionary", "path", e.key.path, "err", err)
+			var failed error // the others are kept
+			err := artifact.Batch(ctx, s.artifacts, func(ctx context.Context) error {
+				failed = s.storeVersion(ctx, e)
+				for range len(s.dictionaries.sent) { // this goroutine is the only receiver
+					failed = errors.Join(failed, s.storeVersion(ctx, <-s.dictionaries.sent))
+				}
+				return nil
+			})
+			if err = errors.Join(failed, err); err != nil && ctx.Err() == nil {
+				s.log.WarnContext(ctx, "could not keep versions as dictionaries", "err", err)
 			}
 		}
 	}
 }
 
 // storeVersion stores the version of a document.
-func (s *Server) storeVersion(ctx context.Context, e *entry) error {
+func (s *Server) storeVersion(ctx context.Context, e *entry) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", e.key.path, err)
+		}
+	}()
 	r, _, err := e.render(ctx, identity, &s.enc, nil)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
 	"github.com/millrace/millrace/internal/lease"
 	"github.com/millrace/millrace/store"
 )
@@ -94,7 +95,10 @@ func (s *Server) load(ctx context.Context) (number uint64, m *manifest, err erro
 	if err != nil { // a damaged manifest is built again
 		return stored.Number, m, fmt.Errorf("published edition: %w", errors.Join(millrace.ErrConflict, err))
 	}
-	if err := m.forEachNotIn(ctx, s.artifacts, s.served(), s.exists(ctx)); err != nil {
+	switch err := m.forEachNotIn(ctx, s.artifacts, s.served(), s.exists(ctx)); {
+	case err != nil && !unreadable(err):
+		return stored.Number, m, fmt.Errorf("published edition: %w", err)
+	case err != nil:
 		s.log.Warn("artifact of the published edition is missing; rebuilding it", "edition", stored.Number, "err", err)
 		return stored.Number, m, fmt.Errorf("published edition: %w: %w", millrace.ErrConflict, err)
 	}
@@ -290,8 +294,14 @@ func (s *Server) swap(ctx context.Context, l store.Lease, old uint64, m *manifes
 		return stored, err
 	}
 	err = lease.Wait(ctx, s.from.Store.Leases(), artifactsLease, func(ctx context.Context, _ store.Lease) error {
-		if err := m.forEachNotIn(ctx, s.artifacts, s.served(), s.exists(ctx)); err != nil {
-			return fmt.Errorf("%w: %w", errCollected, err)
+		err := artifact.Batch(ctx, s.artifacts, func(ctx context.Context) error { // sees what others have deleted
+			return m.forEachNotIn(ctx, s.artifacts, s.served(), s.exists(ctx))
+		})
+		if unreadable(err) {
+			err = fmt.Errorf("%w: %w", errCollected, err)
+		}
+		if err != nil {
+			return err
 		}
 		stored, err = (*s.publication.Load()).Publish(ctx, l, old, m.Seq, raw)
 		return err
