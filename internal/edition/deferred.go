@@ -9,7 +9,6 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/artifact"
-	"github.com/millrace/millrace/internal/lease"
 	"github.com/millrace/millrace/store"
 )
 
@@ -40,9 +39,11 @@ func (s *Server) wake() {
 func (s *Server) runDeferred(ctx context.Context) {
 	for {
 		moved := s.Moved()
-		for _, job := range []func(context.Context) error{
-			func(ctx context.Context) error { return s.deferArtifacts(ctx, lease.Hold) }, s.deferBrotli, s.deferDigests,
-		} {
+		jobs := []func(context.Context) error{s.deferDigests}
+		if s.Builder() {
+			jobs = append(jobs, func(ctx context.Context) error { return s.deferArtifacts(ctx, s.asBuilder) }, s.deferBrotli)
+		}
+		for _, job := range jobs {
 			var err error
 			if s.alone != nil {
 				s.alone.Lock()

@@ -12,6 +12,9 @@
 //     all other documents at the first request, and caches each coding of them.
 //   - [Edition] is one published state. [Server.Current] returns the newest.
 //
+// Any number of processes may publish one publication. One of them is the builder, and the
+// others serve its editions; see [Server.Builder].
+//
 // A 304 and a HEAD never render anything. A cached document is valid for one edition.
 // In the next edition, the server looks it up again. If its validator is the same, the
 // bodies stay in the cache. A response is never older than the edition that was

@@ -36,7 +36,7 @@ func TestAnotherHolder(t *testing.T) {
 			run(t, s)
 			time.Sleep(time.Minute)
 			if s.Current() != nil {
-				t.Error("published without the lease")
+				t.Error("published without the lease of the publication")
 			}
 			if _, _, err := other.advance(ctx, l); err != nil {
 				return err

@@ -14,7 +14,7 @@ import (
 )
 
 // Refresh makes the published edition the current one, at start. It first builds
-// artifacts that are missing, or that another version or configuration made.
+// artifacts that are missing, or that another configuration made.
 // ErrNotFound: no edition is published. Refresh then updates the publication from the
 // site, so that discovery works at once.
 func (s *Server) Refresh(ctx context.Context) error {
@@ -62,9 +62,9 @@ func (s *Server) follow(ctx context.Context) error {
 // next edition can build on.
 //
 // ErrNotFound: this generation of the publication has no edition; the manifest is that
-// of the generation that it was forked from. ErrConflict: an artifact is missing, or, at
-// start, another version made the edition. errForeign: another configuration made the
-// edition; the manifest is that of the current edition, if any.
+// of the generation that it was forked from. ErrConflict: an artifact is missing.
+// errForeign: another configuration made the edition; the manifest is that of the current
+// edition, if any.
 func (s *Server) load(ctx context.Context) (number uint64, m *manifest, err error) {
 	view, stored, err := (*s.publication.Load()).Published(ctx)
 	if millrace.ErrorCode(err) == "log-dropped" && s.from.Reopen != nil {
@@ -72,6 +72,7 @@ func (s *Server) load(ctx context.Context) (number uint64, m *manifest, err erro
 		if again, err = s.from.Reopen(ctx); err == nil {
 			s.publication.Store(&again)
 			s.publishedCursor = ""
+			s.resign(nil) // the lease has the name of the generation
 			view, stored, err = again.Published(ctx)
 		}
 	}
@@ -85,12 +86,8 @@ func (s *Server) load(ctx context.Context) (number uint64, m *manifest, err erro
 		return stored.Number, ed.manifest, nil
 	}
 	m, err = readManifest(stored.Manifest, s.key)
-	ed := s.current.Load()
-	switch {
-	case errors.Is(err, errForeign) && ed != nil && ed.View.Site().Epoch == view.Site().Epoch:
+	if ed := s.current.Load(); errors.Is(err, errForeign) && ed != nil && ed.View.Site().Epoch == view.Site().Epoch {
 		m = ed.manifest
-	case err == nil && m.Version != s.version && ed == nil:
-		err = fmt.Errorf("made by another version: %w", millrace.ErrConflict)
 	}
 	if err != nil { // a damaged manifest is built again
 		return stored.Number, m, fmt.Errorf("published edition: %w", errors.Join(millrace.ErrConflict, err))
@@ -102,6 +99,8 @@ func (s *Server) load(ctx context.Context) (number uint64, m *manifest, err erro
 		s.log.Warn("artifact of the published edition is missing; rebuilding it", "edition", stored.Number, "err", err)
 		return stored.Number, m, fmt.Errorf("published edition: %w: %w", millrace.ErrConflict, err)
 	}
+	s.publishedCursor = "" // another process knows
+	s.oldestChange.Store(nil)
 	return stored.Number, m, s.put(view, m, stored.Number, false)
 }
 
@@ -246,7 +245,7 @@ func (s *Server) advance(ctx context.Context, l store.Lease) (changed, more bool
 	if ed := s.current.Load(); complete && ed.rebuilt && !made.empty() && ed.View.Site().Seq == head.Site().Seq {
 		return true, more, s.rebuild(ctx) // another process made the edition
 	}
-	if complete && !s.unconfirmed && made.empty() && s.current.Load().View.Site().Seq == head.Site().Seq && prev.Title == head.Site().Title && !prev.due(s.now()) {
+	if complete && !s.unconfirmed && made.empty() && s.current.Load().View.Site().Seq == head.Site().Seq && prev.Version == s.version && prev.Title == head.Site().Title && !prev.due(s.now()) {
 		s.publishedCursor = at
 		s.oldestChange.Store(nil)
 		return false, more, nil

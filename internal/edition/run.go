@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/lease"
 )
 
 // Changed makes [Server.Run] publish. It does not block.
@@ -31,10 +30,11 @@ const (
 // Run publishes when the site changes, when the manifest is due, and after
 // [Server.Changed]. The starts of two publications are at least a second apart, or twice
 // the processor time of the first. The parts of a long batch follow without a pause.
-// While another process holds the lease of the publication, Run loads the editions of
-// that process. It returns when the context ends.
+// While another process is the builder, Run loads the editions of that process. It returns
+// when the context ends.
 func (s *Server) Run(ctx context.Context) {
 	var others sync.WaitGroup
+	others.Go(func() { s.elect(ctx) })
 	others.Go(func() { s.runDeferred(ctx) })
 	others.Go(func() { s.keepVersions(ctx) })
 	defer others.Wait()
@@ -50,13 +50,20 @@ func (s *Server) Run(ctx context.Context) {
 			return
 		case <-ticker.C:
 			s.checkForChanges(ctx)
+		case <-s.elected:
+			if s.checkForChanges(ctx); s.Published() {
+				s.Changed() // the edition may be of another version, and may lack deferred work
+			}
 		case <-pauseEnded:
 			changed = s.changed
 		case <-changed:
+			if !s.Builder() {
+				break // it checks for changes when it is elected
+			}
 			start := time.Now()
 			var did progress
 			var err error
-			spent := processorTime(func() { did, err = s.publish(ctx, lease.Hold) })
+			spent := processorTime(func() { did, err = s.publish(ctx, s.asBuilder) })
 			pause := max(minInterval, intervalPerWork*spent) - time.Since(start)
 			if !did.acquired && errors.Is(err, millrace.ErrConflict) {
 				s.log.DebugContext(ctx, "another process builds the edition")
@@ -75,6 +82,7 @@ func (s *Server) Run(ctx context.Context) {
 				s.log.Log(ctx, level, "could not publish; trying again", "err", err)
 				pause = max(retryEvery, min(pause, retryMost))
 				s.Changed()
+				s.resign(errResigned)
 			}
 			lost = errors.Is(err, millrace.ErrConflict)
 			changed, pauseEnded = nil, time.After(pause)

@@ -39,8 +39,8 @@ type Options struct {
 	// the options of the protocols. The server does not serve a manifest that another
 	// key made. The empty string is a valid key.
 	Key string
-	// Version is the version of the program. At start, the server builds the documents
-	// of another version again. Later it serves the editions that other versions
+	// Version is the version of the program. The builder builds the documents of another
+	// version again. Until then, the server serves the editions that other versions
 	// publish.
 	Version string
 	// Grace is how long the artifacts of a superseded edition stay. If zero, 2 hours.
@@ -122,6 +122,7 @@ type Server struct {
 	partEntries int // entries of the site's log
 
 	publication atomic.Pointer[store.Publication]
+	term        atomic.Pointer[term] // nil = another process is the builder
 
 	artifacts artifact.Store
 	damaged   atomic.Bool // an artifact could not be read
@@ -131,6 +132,7 @@ type Server struct {
 	enc          encoders
 	dictionaries dictionaries
 	changed      chan struct{}
+	elected      chan struct{} // receives when this process becomes the builder
 	ready        chan struct{}
 	moved        atomic.Pointer[chan struct{}] // closed with the next edition
 
@@ -156,7 +158,7 @@ func NewServer(from Source, protocols []Protocol, artifacts artifact.Store, o *O
 	s := &Server{
 		artifacts: artifacts, from: from, protocols: protocols, progress: o.Progress, busy: o.Busy, alone: o.Alone, searchView: o.Search,
 		partEntries: minPartEntries, key: o.Key, version: o.Version, grace: cmp.Or(o.Grace, grace), signer: o.Signer, now: o.Now, log: o.Logger, checkedAt: time.Now(),
-		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), deferredWork: make(chan struct{}, 1), ready: make(chan struct{}),
+		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), elected: make(chan struct{}, 1), deferredWork: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	s.dictionaries.sent = make(chan *entry, maxSent)
 	s.publication.Store(&from.Publication)

@@ -1,0 +1,80 @@
+package edition
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/lease"
+	"github.com/millrace/millrace/store"
+)
+
+// Of the processes that publish one publication with one configuration, one is the builder. It
+// holds a lease from election to its end, so that editions do not alternate between processes,
+// which may be of different versions. Correctness does not depend on the election: each
+// publication also holds the lease of the publication, and swaps the edition.
+
+// term is the time for which this process is the builder.
+type term struct {
+	ctx    context.Context // ends with the lease
+	resign context.CancelCauseFunc
+}
+
+var errNotBuilder = millrace.Coded("lease-held", fmt.Errorf("%w: another process is the builder", millrace.ErrConflict))
+
+// Builder reports whether this process builds the editions. Otherwise it follows another one.
+func (s *Server) Builder() bool { return s.term.Load() != nil }
+
+// elect makes this process the builder while it holds the lease, until the context ends.
+func (s *Server) elect(ctx context.Context) {
+	for ctx.Err() == nil {
+		key := sha256.Sum256([]byte(s.key))
+		name := fmt.Sprintf("%s by %x", (*s.publication.Load()).Name(), key[:4])
+		terms, resign := context.WithCancelCause(ctx)
+		lease.Keep(terms, s.from.Store.Leases(), name, s.log, func(ctx context.Context) {
+			s.term.Store(&term{ctx, resign})
+			s.log.DebugContext(ctx, "building editions")
+			s.wake()
+			select {
+			case s.elected <- struct{}{}:
+			default:
+			}
+			<-ctx.Done()
+			s.term.Store(nil)
+		})
+		if errors.Is(context.Cause(terms), errResigned) {
+			select {
+			case <-ctx.Done():
+			case <-time.After(retryEvery):
+			}
+		}
+		resign(nil)
+	}
+}
+
+// errResigned is the cause of the end of a term in which this process could not publish. Another
+// process may succeed.
+var errResigned = errors.New("resigned")
+
+// resign ends the term of this process.
+func (s *Server) resign(cause error) {
+	if t := s.term.Load(); t != nil {
+		t.resign(cause)
+	}
+}
+
+// asBuilder is a leaseFunc like [lease.Hold] for the builder. In other processes, it returns
+// errNotBuilder.
+func (s *Server) asBuilder(ctx context.Context, leases store.Leases, name string, f func(ctx context.Context, l store.Lease) error) error {
+	t := s.term.Load()
+	if t == nil {
+		return errNotBuilder
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(t.ctx, cancel)()
+	return lease.Hold(ctx, leases, name, f)
+}
