@@ -66,6 +66,6 @@ type Artifact struct {
 	Size      int64           // encoded size in bytes
 	Sum       string          // lower-case hex SHA-256 of the encoded bytes
 	PageCount int64           `json:",omitempty"` // number of pages that the artifact names or contains; 0 = none or unknown
-	Versions  string          `json:",omitempty"` // pattern of the paths of its other versions, with "*" for any characters; "" = Path
+	Versions  string          `json:",omitempty"` // pattern of the paths of later documents that are coded against this one, with "*" for any characters; "" = none
 	Note      json.RawMessage // data of the protocol, stored for the next edition
 }

@@ -1,16 +1,11 @@
 package main
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/millrace/millrace/internal/dcz"
-	"github.com/millrace/millrace/internal/fetch"
 )
 
 // A pull that holds the last list gets what has changed in it, in a process of its own each
@@ -48,37 +43,6 @@ func TestPullDictionarySCP(t *testing.T) {
 	t.Parallel()
 	b := serveBehind(t, densePages(t, 40))
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
-	known := map[dcz.ID][]byte{}
-	b.set(func(w http.ResponseWriter, r *http.Request, site http.Handler) bool {
-		path, compressed := strings.CutSuffix(r.URL.Path, ".zst")
-		if !strings.HasPrefix(r.URL.Path, "/scp/all-") || !strings.HasSuffix(path, ".scp") {
-			return false
-		}
-		id, _ := dcz.ParseField(r.Header.Get(dcz.Available))
-		r.Header.Del(dcz.Available)
-		got := httptest.NewRecorder()
-		site.ServeHTTP(got, r)
-		body, h := got.Body.Bytes(), w.Header()
-		for k, v := range got.Header() {
-			h[k] = v
-		}
-		h.Set(dcz.Use, `match="/scp/all-*.scp"`)
-		plain, err := fetch.ReadBody(got.Result(), 0)
-		if err != nil {
-			t.Error(err)
-		}
-		if dict := known[id]; dict != nil && !compressed {
-			if body, err = new(dcz.Encoder).Encode(dict, id, plain); err != nil {
-				t.Error(err)
-			}
-			h.Set("Content-Encoding", dcz.Name)
-			h.Del("Content-Digest")
-			h.Del("Content-Length")
-		}
-		known[dcz.Sum(plain)] = plain
-		_, _ = w.Write(body)
-		return true
-	})
 	_, header, _ := get(t, address(b.served)+"llm-pages.json")
 	list := header.Get("Etag")
 	if r := pullBest(t, b.url, mirror); !slices.Equal(wayNames(r), []string{"scp: all", "openfeeder: deletions"}) {
@@ -98,7 +62,6 @@ func TestPullDictionarySCP(t *testing.T) {
 			t.Errorf("%s: %+v", asked, r)
 		}
 	}
-	b.set(nil)
 	if deleted != 3 {
 		t.Errorf("%d deletions", deleted)
 	}

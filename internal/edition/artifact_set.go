@@ -103,16 +103,16 @@ func (s *Server) time(view millrace.View) time.Time {
 	return now
 }
 
-// plainSizes returns the identity sizes of artifacts by their validators, which all
+// plainArtifacts returns the artifacts without a coding by their validators, which all
 // codings of an artifact share.
-func (m *manifest) plainSizes() map[string]int64 {
-	sizes := make(map[string]int64)
-	for _, f := range m.Artifacts {
-		if f.Coding == "" {
-			sizes[f.ETag] = f.Size
+func (m *manifest) plainArtifacts() map[string]*storedArtifact {
+	plain := make(map[string]*storedArtifact)
+	for i := range m.Artifacts {
+		if f := &m.Artifacts[i]; f.Coding == "" {
+			plain[f.ETag] = f
 		}
 	}
-	return sizes
+	return plain
 }
 
 func (m *manifest) artifactPaths() (paths []string) {
@@ -134,9 +134,9 @@ func (m *manifest) due(now time.Time) bool {
 	return m != nil && !m.Again.IsZero() && !now.Before(m.Again)
 }
 
-// entry returns the key and the entry of the artifact. plain is its identity size, 0 if
-// unknown.
-func (f *storedArtifact) entry(s *Server, plain int64, now time.Time) (key, *entry, error) {
+// entry returns the key and the entry of the artifact. plain is the same artifact without a
+// coding, nil if there is none.
+func (f *storedArtifact) entry(s *Server, plain *storedArtifact, now time.Time) (key, *entry, error) {
 	u, err := url.Parse(f.Path)
 	if err != nil {
 		return key{}, nil, fmt.Errorf("artifact: %w: %w", millrace.ErrInvalid, err)
@@ -153,12 +153,18 @@ func (f *storedArtifact) entry(s *Server, plain int64, now time.Time) (key, *ent
 	if err != nil {
 		return key{}, nil, err
 	}
-	r, err := f.rep(s, plain)
-	if err != nil {
-		return key{}, nil, err
+	size := int64(0)
+	if plain != nil {
+		size, e.versions = plain.Size, f.Versions
+		if e.plain, err = plain.rep(s, size); err != nil {
+			return key{}, nil, err
+		}
 	}
-	if f.Coding == "" {
-		e.versions = cmp.Or(f.Versions, f.Path)
+	r := e.plain
+	if f != plain {
+		if r, err = f.rep(s, size); err != nil {
+			return key{}, nil, err
+		}
 	}
 	e.setSubject(&millrace.Subject{PageCount: f.PageCount}, f.Protocol)
 	e.key, e.large, e.signer = keyOf(u), true, s.signer

@@ -26,7 +26,8 @@ import (
 // of the hour.
 type artifactProtocol struct {
 	memProtocol
-	made int
+	made     int
+	versions string // see millrace.Artifact
 }
 
 func (r *artifactProtocol) Artifacts(ctx context.Context, view millrace.View, now time.Time, s millrace.ArtifactSet) (time.Time, error) {
@@ -74,7 +75,7 @@ func (r *artifactProtocol) Artifacts(ctx context.Context, view millrace.View, no
 		}
 		files, err := d.Finish(ctx, fmt.Appendf(nil, "pages: %04d\n", len(v.m)), millrace.Artifact{
 			ETag: fmt.Sprint("seq", v.seq), Modified: timeOf(v.seq), Note: note,
-			Header: http.Header{"Content-Type": {"text/x-pages"}, "Cache-Control": {"public, max-age=60"}},
+			Header: http.Header{"Content-Type": {"text/x-pages"}, "Cache-Control": {"public, max-age=60"}}, Versions: r.versions,
 		}, []string{"zstd", "gzip", ""}, func(coding, sum string) string { return "/files/" + sum + "." + coding })
 		if err != nil {
 			return time.Time{}, err

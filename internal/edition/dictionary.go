@@ -107,12 +107,12 @@ func secure(base string, r *http.Request) bool {
 // base is the URL that the path of r is relative to.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *entry, base string, bodies keeper, q *access.Request) error {
 	offer, accept := dictionaryUse(r, q)
-	if !offer || !e.shared || e.guarded || e.exact || e.offer == 1<<identity && e.versions == "" || !secure(base, r) {
+	if !offer || !e.shared || e.guarded || e.exact || e.offer == 1<<identity && e.plain == nil || !secure(base, r) {
 		_, err := e.respond(w, r, &s.enc, bodies, q)
 		return err
 	}
 	answer := e
-	if fields := r.Header[dcz.Available]; accept && len(fields) == 1 {
+	if fields := r.Header[dcz.Available]; accept && len(fields) == 1 && !e.inFile() {
 		id, ok := dcz.ParseField(fields[0])
 		c := negotiate(r.Header["Accept-Encoding"], e.offer)
 		if status, _ := e.condition(r.Header, c); ok && status == 0 {
@@ -120,7 +120,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *entry, base s
 		}
 	}
 	if !answer.coded {
-		w.Header()[dcz.Use] = e.use(base, r.URL)
+		if e.isDictionary() {
+			w.Header()[dcz.Use] = e.use(base, r.URL)
+		}
 		w.Header()["Vary"] = []string{dcz.Available}
 		if e.offer == 1<<identity {
 			w.Header()["Vary"] = []string{"Accept-Encoding, " + dcz.Available}
@@ -130,13 +132,21 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *entry, base s
 	if !whole || err != nil {
 		return err
 	}
-	s.keepVersion(e)
+	if e.isDictionary() {
+		s.keepVersion(e)
+	}
 	if answer.coded {
 		s.dictionaries.responses.Add(1)
 		s.dictionaries.saved.Add(answer.saves)
 	}
 	return nil
 }
+
+// inFile reports whether the coding of an artifact belongs to its path, such as /all.scp.zst.
+func (e *entry) inFile() bool { return e.plain != nil && e.plain != e.reps[identity].Load() }
+
+// isDictionary reports whether later documents are coded against this one.
+func (e *entry) isDictionary() bool { return e.plain == nil || e.versions != "" }
 
 // use returns the value of Use-As-Dictionary of a document with this target. It matches the URLs
 // of the versions of the document.
@@ -194,9 +204,12 @@ func (s *Server) codedAgainst(r *http.Request, id dcz.ID, e *entry, base string,
 		return nil
 	}
 	coded := &entry{
-		key: k, coded: true, own: append(slices.Clip(e.own), field{dcz.Use, e.use(base, r.URL)}), tag: tag, modified: e.modified, ahead: e.ahead,
+		key: k, coded: true, own: slices.Clip(e.own), tag: tag, modified: e.modified, ahead: e.ahead,
 		oneTag: e.oneTag, shared: true, public: e.public, signer: e.signer, cached: e.cached, proto: e.proto, page: e.page, extra: e.extra,
 		shape: &shape{all: addVary(addVary(slices.Clone(e.shape.all), "Accept-Encoding"), dcz.Available), full: []field{{"Content-Encoding", codingOfDictionary}}},
+	}
+	if e.isDictionary() {
+		coded.own = append(coded.own, field{dcz.Use, e.use(base, r.URL)})
 	}
 	for _, f := range e.shape.full {
 		if f.name != "Accept-Ranges" { // a request for a range is not answered with this entry
@@ -389,7 +402,10 @@ func (s *Server) storeVersion(ctx context.Context, e *entry) (err error) {
 			err = fmt.Errorf("%s: %w", e.key.path, err)
 		}
 	}()
-	r, _, err := e.render(ctx, identity, &s.enc, nil)
+	r := e.plain
+	if r == nil {
+		r, _, err = e.render(ctx, identity, &s.enc, nil)
+	}
 	if err != nil {
 		return err
 	}

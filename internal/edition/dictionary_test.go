@@ -231,16 +231,18 @@ func TestSecure(t *testing.T) {
 	}
 }
 
-// The files of a protocol are dictionaries of the files with other hashes in their names.
+// A file in a coding is the dictionary of later files without one, if its protocol says so.
 func TestDictionaryFile(t *testing.T) {
 	site := newMemSite(1000)
 	for i := range 1000 {
 		site.set(fmt.Sprintf("/%d", i), strings.Repeat("x", i*i%997))
 	}
-	s := newTestServer(t, site, &artifactProtocol{}, nil)
-	plain := func() string {
+	const versions = "/files/*."
+	proto := &artifactProtocol{versions: versions}
+	s := newTestServer(t, site, proto, nil)
+	file := func(coding string) string {
 		for _, path := range slices.Backward(s.Current().ArtifactPaths()) {
-			if ask(t, s, http.MethodGet, path).Header().Get("Content-Encoding") == "" {
+			if ask(t, s, http.MethodGet, path).Header().Get("Content-Encoding") == coding {
 				return path
 			}
 		}
@@ -249,12 +251,27 @@ func TestDictionaryFile(t *testing.T) {
 	}
 	publish(t, s)
 	c := dictionaryClient{server: s}
-	c.get(t, plain())
+	use := func(w *httptest.ResponseRecorder) string { return w.Header().Get(dcz.Use) }
+	if w, _, _ := c.get(t, file("zstd")); use(w) != `match="`+versions+`"` {
+		t.Error(w.Header())
+	}
+	for i, declared := range []bool{true, false} {
+		if c.tag = ""; !declared {
+			proto.versions = ""
+		}
+		site.set("/1", strings.Repeat("changed", i))
+		publish(t, s)
+		w, n, body := c.get(t, file(""))
+		if w.Header().Get("Content-Encoding") != dcz.Name || n > 100 || body != ask(t, s, http.MethodGet, file("")).Body.String() || use(w) != "" != declared {
+			t.Errorf("%d bytes, %v", n, w.Header())
+		}
+		if w, n, _ := c.get(t, file("zstd")); w.Header().Get("Content-Encoding") != "zstd" || n < 1000 || use(w) != "" != declared {
+			t.Errorf("%d bytes, %v", n, w.Header())
+		}
+	}
 	c.tag = ""
-	site.set("/1", "changed")
-	publish(t, s)
-	if w, n, body := c.get(t, plain()); w.Header().Get("Content-Encoding") != dcz.Name || n > 100 || body != ask(t, s, http.MethodGet, plain()).Body.String() {
-		t.Errorf("%d bytes, %v", n, w.Header())
+	if w, _, _ := c.get(t, file("")); w.Header().Get("Content-Encoding") != "" {
+		t.Errorf("coded against a file that is no dictionary: %v", w.Header())
 	}
 }
 

@@ -53,7 +53,8 @@ type entry struct {
 	large    bool            // a large document or an artifact, which only the edition has
 	coded    bool            // against a dictionary
 	saves    int64           // bytes by which coded is smaller than the plain coding
-	versions string          // see millrace.Artifact; "" = the document's own path
+	plain    *rep            // of an artifact: its representation without coding; nil = unknown
+	versions string          // of an artifact, see millrace.Artifact
 	proto    string          // name of its protocol
 	page     string          // see millrace.Document
 	extra    *extraSubject   // nil = all of its fields are zero

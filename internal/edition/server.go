@@ -247,7 +247,7 @@ func (s *Server) put(view millrace.View, m *manifest, stored uint64, rebuilt boo
 			}
 		}
 	}
-	plain := m.plainSizes()
+	plain := m.plainArtifacts()
 	for i := range m.Artifacts {
 		k, e, err := m.Artifacts[i].entry(s, plain[m.Artifacts[i].ETag], time.Now())
 		if err != nil {

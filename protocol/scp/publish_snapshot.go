@@ -131,9 +131,13 @@ func (pl *plan) finish(ctx context.Context, c *collection) error {
 	if err != nil {
 		return err
 	}
+	versions := ""
+	if !c.note.delta() {
+		versions = "/scp/" + c.Section + "-*.scp" // later snapshots, and their deltas
+	}
 	c.files, err = c.artifactWriter.Finish(ctx, head, millrace.Artifact{
 		ETag: tag, Modified: c.Generated, PageCount: int64(c.Pages), Note: raw,
-		Header: pl.header(&c.note), Versions: "/scp/" + c.Section + "-*.scp",
+		Header: pl.header(&c.note), Versions: versions,
 	}, pl.codings(), func(coding, sum string) string {
 		return "/scp/" + c.Section + "-" + sum[:16] + suffixes[coding]
 	})

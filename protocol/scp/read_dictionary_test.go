@@ -3,6 +3,7 @@ package scp
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -65,14 +66,16 @@ func (h *host) codes(path string, known map[dcz.ID][]byte) {
 			w.Header().Set("Content-Encoding", dcz.Name)
 		}
 		w.Header().Set("Content-Type", contentType)
-		w.Header().Set(dcz.Use, `match="/all-*.scp"`)
+		if use := h.files[path].header.Get(dcz.Use); use != "" {
+			w.Header().Set(dcz.Use, use)
+		}
 		_, _ = w.Write(body)
 	}
 }
 
 // A reader that holds the last snapshot gets the next one for the price of its changes, with
 // the deletions. It downloads the first one compressed. If the server no longer knows the
-// dictionary, the reader reads the deltas.
+// dictionary, the reader downloads the compressed file.
 func TestReadDictionary(t *testing.T) {
 	h := newHost(t)
 	var pages []string
@@ -114,14 +117,29 @@ func TestReadDictionary(t *testing.T) {
 		}
 		f.expectNotes(t)
 	}
+	lost := maps.Clone(known)
 	clear(known)
 	publish(6, append(pages[1:], "/new/6 6"), "/new/6 6")
 	client()
-	f.o.ReaderOptions.Deletions = true // deltas suffice
 	got, asked := f.read(t)
 	slices.Sort(asked) // the log has a response when it has ended
-	if want := "200 /all-26.scp 200 /all-delta.scp 200 /sitemap.xml if new"; got != "newer /new/6 6\nmark" || strings.Join(asked, " ") != want {
+	if want := "200 /all-26.scp 200 /all-26.scp.zst 200 /sitemap.xml if new"; !strings.HasSuffix(got, "\nmark whole") || strings.Join(asked, " ") != want {
 		t.Error(got, asked)
+	}
+	// If other sources report deletions, deltas are enough. They are coded against the snapshot.
+	maps.Copy(known, lost)
+	f.o.ReaderOptions.Deletions = true
+	changed := pages[100:160]
+	delta := h.collection("all-delta7.scp", day(7, 0), day(6, 0), changed...)
+	h.put("/all-delta7.scp.zst", coded(".zst", h.files["/all-delta7.scp"].body))
+	h.offers(h.collection("all-27.scp", day(7, 0), time.Time{}, pages...), h.element("all-delta7.scp.zst", day(7, 0), day(6, 0), len(changed)), delta)
+	h.codes("/all-delta7.scp", known)
+	for _, suffix := range []string{"", ".zst"} {
+		h.files["/all-delta7.scp"+suffix].header.Del(dcz.Use)
+	}
+	c := client()
+	if got, asked = f.read(t); strings.Count(got, "newer ") != len(changed) || strings.Join(asked, " ") != "200 /sitemap.xml if new 200 /all-delta7.scp" || c.Stats().BodyBytes > 2500 {
+		t.Error(got, asked, c.Stats().BodyBytes)
 	}
 	f.expectNotes(t)
 	if len(held.index.Held) != 1 || !held.index.Refused.IsZero() {

@@ -9,15 +9,22 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// take applies one collection, in the first coding that is not refused. It yields nothing
+// take applies one collection, in the first coding that is not refused. If the client has a
+// dictionary, that is the uncompressed file, coded against it. take yields nothing
 // before it has verified the whole file. ErrUnmodified means that the collection has already
 // been applied.
 func (r *run) take(ctx context.Context, o *offered, was applied) (applied, error) {
 	var refused error
-	for i, f := range o.files {
+	files := o.files
+	if f := o.plain(); len(files) > 1 && !r.unknown && fetch.Held(ctx, r.Client, f.url) {
+		f.coded = true
+		files = append([]file{f}, files...)
+	}
+	for i, f := range files {
 		have := kit.Resource{URL: f.url}
 		if k := slices.IndexFunc(was.Files, func(h kit.Resource) bool { return h.URL == f.url }); k >= 0 {
 			have = was.Files[k]
@@ -27,7 +34,10 @@ func (r *run) take(ctx context.Context, o *offered, was applied) (applied, error
 			return is, err
 		}
 		refused = cmp.Or(refused, err)
-		if i < len(o.files)-1 {
+		switch {
+		case f.coded && errors.Is(err, millrace.ErrNotFound):
+			r.unknown = true
+		case i < len(files)-1:
 			r.Note(ruleOf(err), f.url, err.Error())
 		}
 	}
