@@ -135,7 +135,6 @@ var reserved = map[string]bool{
 // Values that every document shares.
 var (
 	corsOrigin  = []string{"*"}
-	corsExpose  = []string{"ETag, Link, Last-Modified, X-OpenFeeder, X-OpenFeeder-Cache"}
 	nosniff     = []string{"nosniff"}
 	rangesBytes = []string{"bytes"}
 	rangesNone  = []string{"none"}
@@ -224,7 +223,7 @@ func (e *entry) complete(d *millrace.Document) {
 	}
 	if !e.private {
 		e.shape.all = append(e.shape.all, field{"Access-Control-Allow-Origin", corsOrigin},
-			field{"Access-Control-Expose-Headers", corsExpose})
+			field{"Access-Control-Expose-Headers", e.exposed()})
 	}
 	e.shape.full = append(e.shape.full, field{"X-Content-Type-Options", nosniff})
 	switch {
@@ -246,6 +245,22 @@ func (e *entry) complete(d *millrace.Document) {
 		e.inline[i] = field{f.name, e.values[i : i+1 : i+1]}
 	}
 	e.own = e.inline[:len(e.own)]
+}
+
+// exposed returns the value of Access-Control-Expose-Headers: the fields of the document that
+// scripts of other sites could not read without it.
+func (e *entry) exposed() []string {
+	names := []string{"ETag"}
+	for _, f := range slices.Concat(e.own, e.shape.all) {
+		if f.name == "Link" || strings.HasPrefix(f.name, "X-") {
+			names = append(names, f.name)
+		}
+	}
+	if e.cached != "" {
+		names = append(names, e.cached)
+	}
+	slices.Sort(names)
+	return []string{strings.Join(names, ", ")}
 }
 
 // addVary adds the name of a request field to Vary.
