@@ -114,7 +114,7 @@ func (r *run) section(ctx context.Context, f *found, was applied, again bool) (i
 		r.Note(noteReplay, err.URL, err.Error())
 		snapshot = nil
 	}
-	if s := r.coded(ctx, snapshot, deltas, was); s != nil {
+	if s := r.coded(ctx, snapshot, was); s != nil {
 		is, complete, err = r.snapshot(ctx, s, all, was)
 		if err == nil || errors.Is(err, kit.ErrStop) || fatal(ctx, err) {
 			return is, complete, err
@@ -141,10 +141,8 @@ func (r *run) section(ctx context.Context, f *found, was applied, again bool) (i
 
 // coded returns a snapshot that costs only its changes and shows deletions, too, or nil: the
 // client has an earlier snapshot, against which the server can code the uncompressed file.
-// Deltas cost even less, but do not show deletions.
-func (r *run) coded(ctx context.Context, snapshot *offered, deltas []*offered, was applied) *offered {
-	if r.unknown || snapshot == nil || !snapshot.generated.After(was.Snapshot) || !fetch.Held(ctx, r.Client, snapshot.plain().url) ||
-		r.o.ReaderOptions.Deletions && len(deltas) > 0 && connect(deltas, was.Generated) {
+func (r *run) coded(ctx context.Context, snapshot *offered, was applied) *offered {
+	if r.unknown || snapshot == nil || !snapshot.generated.After(was.Snapshot) || !fetch.Held(ctx, r.Client, snapshot.plain().url) {
 		return nil
 	}
 	s := *snapshot

@@ -126,13 +126,12 @@ func TestReadDictionary(t *testing.T) {
 	if want := "200 /all-26.scp 200 /all-26.scp.zst 200 /sitemap.xml if new"; !strings.HasSuffix(got, "\nmark whole") || strings.Join(asked, " ") != want {
 		t.Error(got, asked)
 	}
-	// If other sources report deletions, deltas are enough. They are coded against the snapshot.
+	// Deltas after the snapshot are coded against it.
 	maps.Copy(known, lost)
-	f.o.ReaderOptions.Deletions = true
 	changed := pages[100:160]
 	delta := h.collection("all-delta7.scp", day(7, 0), day(6, 0), changed...)
 	h.put("/all-delta7.scp.zst", coded(".zst", h.files["/all-delta7.scp"].body))
-	h.offers(h.collection("all-27.scp", day(7, 0), time.Time{}, pages...), h.element("all-delta7.scp.zst", day(7, 0), day(6, 0), len(changed)), delta)
+	h.offers(h.element("all-delta7.scp.zst", day(7, 0), day(6, 0), len(changed)), delta)
 	h.codes("/all-delta7.scp", known)
 	for _, suffix := range []string{"", ".zst"} {
 		h.files["/all-delta7.scp"+suffix].header.Del(dcz.Use)
