@@ -135,7 +135,7 @@ func (m *manifest) due(now time.Time) bool {
 }
 
 // entry returns the key and the entry of the artifact. plain is the same artifact without a
-// coding, nil if there is none.
+// coding; nil = unknown.
 func (f *storedArtifact) entry(s *Server, plain *storedArtifact, now time.Time) (key, *entry, error) {
 	u, err := url.Parse(f.Path)
 	if err != nil {
