@@ -46,6 +46,8 @@ type Store interface {
 	Costs() Costs
 	// Usage returns the requests of machines.
 	Usage() Usage
+	// Fleet returns the schedule of sites.
+	Fleet() Fleet
 	// Close closes the store. Everything opened from it then returns errors.
 	Close() error
 }
@@ -106,6 +108,11 @@ type Site interface {
 	// lease has expired or has another holder. Then Apply changes nothing, and Compact stops.
 	// The zero Lease is not checked.
 	Fenced(l Lease) Site
+	// Ending returns the site as Fenced does, for a turn of a [Fleet]. A batch of Apply with a
+	// checkpoint also records the result of the turn in its transaction, as [Fleet.Done] does,
+	// and keeps the lease. So the pages and the end of the turn are stored together, even if
+	// Done is never called. turn is the URL of the site in the fleet.
+	Ending(l Lease, turn string, r TurnResult) Site
 
 	// Head returns the newest view of the site: all pages, as received from the sources. It
 	// has no tags, and publications do not accept its cursors.

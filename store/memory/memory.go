@@ -29,11 +29,14 @@ type Store struct {
 	mu      sync.Mutex // guards the fields below, and the data of sites
 	sites   map[string]*siteData
 	values  map[[2]string][]byte // values of State, by namespace and key
+	fleet   *fleet
 }
 
 // New returns an empty store. o may be nil.
 func New(o *store.Options) *Store {
-	return &Store{options: record.Options(o), sites: make(map[string]*siteData), values: make(map[[2]string][]byte)}
+	s := &Store{options: record.Options(o), sites: make(map[string]*siteData), values: make(map[[2]string][]byte)}
+	s.fleet = newFleet(s)
+	return s
 }
 
 // Close implements [store.Store]. It does nothing.
@@ -83,7 +86,7 @@ func (s *Store) change(ctx context.Context, l store.Lease, what string, f func()
 		if s.options.ReadOnly {
 			return struct{}{}, millrace.Coded("store-read-only", fmt.Errorf("%w: the store is open for reading only", millrace.ErrForbidden))
 		}
-		err := record.CheckLease(l, s.values[[2]string{record.LeaseNamespace, l.Name}], s.now())
+		err := s.checkLease(l)
 		if err == nil {
 			err = f()
 		}

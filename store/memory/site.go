@@ -39,6 +39,8 @@ type site struct {
 	store *Store
 	names record.Names
 	lease store.Lease // required by Apply
+	// ending records the result of a turn, with a checkpoint; nil = none.
+	ending func()
 }
 
 func (s *site) Fenced(l store.Lease) store.Site {
@@ -145,6 +147,9 @@ func (s *site) Apply(ctx context.Context, from string, batch []millrace.Change) 
 		if counts, err = record.Apply(ctx, tx, batch, s.names, now); err == nil {
 			s.sources[from] = tx.source
 			s.log.commit(tx.state, now)
+			if s.ending != nil && record.HasCheckpoint(batch) {
+				s.ending()
+			}
 		}
 		return err
 	})

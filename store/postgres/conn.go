@@ -58,8 +58,8 @@ func (d *database) Write(ctx context.Context, l sqlstore.Lock, f func(t sqlstore
 	}
 	start := begin
 	switch l.Table {
-	case sqlstore.LockSites:
-		start += "; SELECT 1 FROM store FOR UPDATE"
+	case sqlstore.LockSites, sqlstore.LockFleet:
+		start += "; SELECT 1 FROM " + l.Table + " FOR UPDATE"
 	case sqlstore.LockSite:
 		start += fmt.Sprintf("; SELECT 1 FROM site WHERE id = %d FOR UPDATE", l.ID)
 	case sqlstore.LockUsage:
@@ -103,6 +103,9 @@ func (d *database) Writable() bool { return !d.readOnly }
 
 // Reserve implements [sqlstore.DB].
 func (d *database) Reserve() string { return " FOR SHARE" }
+
+// Claim implements [sqlstore.DB].
+func (d *database) Claim() string { return " FOR UPDATE SKIP LOCKED" }
 
 // Clock implements [sqlstore.DB]. The clocks of the machines that share a database may differ.
 func (d *database) Clock(q sqlstore.Querier) (time.Time, error) {

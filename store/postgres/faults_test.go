@@ -221,7 +221,8 @@ func TestRealMigrations(t *testing.T) {
 	}
 	opens(migrations)
 	earlier := openSite(t, openStore(t, dsn, nil))
-	next := slices.Concat(migrations[:1], []migration{{migrations[0].version + 1, migrations[0].version, "CREATE TABLE added (id BIGINT)"}})
+	newest := migrations[len(migrations)-1].version
+	next := slices.Concat(migrations, []migration{{newest + 1, newest, "CREATE TABLE added (id BIGINT)"}})
 	if _, err := open(t.Context(), dsn, record.Options(&store.Options{ReadOnly: true}), next, nil); millrace.ErrorCode(err) != "store-older" {
 		t.Error(err)
 	}
@@ -230,7 +231,7 @@ func TestRealMigrations(t *testing.T) {
 	if _, err := earlier.Apply(t.Context(), "one", pages(2, "x")); err != nil {
 		t.Error(err)
 	}
-	failing := slices.Concat(next, []migration{{next[1].version + 1, next[1].version, "CREATE TABLE half (id BIGINT); SELECT 1/0"}})
+	failing := slices.Concat(next, []migration{{newest + 2, newest, "CREATE TABLE half (id BIGINT); SELECT 1/0"}})
 	for range 2 {
 		if _, err := open(t.Context(), dsn, record.Options(nil), failing, nil); err == nil || strings.Contains(err.Error(), "half") {
 			t.Error(err)

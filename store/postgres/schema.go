@@ -21,7 +21,7 @@ type migration struct {
 }
 
 // migrations are the versions of the tables, oldest first. The first creates them.
-var migrations = []migration{{sqlstore.SchemaVersion, sqlstore.SchemaVersion, translateSchema(sqlstore.Schema) + `
+var migrations = append([]migration{{sqlstore.SchemaVersion, sqlstore.SchemaVersion, translateSchema(sqlstore.Schema) + `
 CREATE TABLE store (
 	epoch   TEXT NOT NULL,
 	version BIGINT NOT NULL,
@@ -35,7 +35,15 @@ CREATE TRIGGER memory_original AFTER DELETE ON memory FOR EACH ROW WHEN (OLD.ori
 -- The values are compressed already.
 ALTER TABLE body ALTER data SET STORAGE EXTERNAL;
 ALTER TABLE original ALTER data SET STORAGE EXTERNAL;
-`}}
+`}}, additions()...)
+
+// additions returns the migrations of [sqlstore.Additions].
+func additions() (all []migration) {
+	for i, script := range sqlstore.Additions {
+		all = append(all, migration{sqlstore.SchemaVersion + 1 + int64(i), sqlstore.SchemaVersion, translateSchema(script)})
+	}
+	return all
+}
 
 // translateSchema translates statements of SQLite that create tables. An index of PostgreSQL
 // holds less than 2.7 kB per row, so it has no columns that are only there to be read.

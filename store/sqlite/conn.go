@@ -56,6 +56,9 @@ func (d *database) Writable() bool { return d.writer.db != nil }
 // Reserve implements [sqlstore.DB].
 func (d *database) Reserve() string { return "" }
 
+// Claim implements [sqlstore.DB].
+func (d *database) Claim() string { return "" }
+
 // Rest implements [sqlstore.DB].
 func (d *database) Rest() { d.writer.idle.Reset(restAfter) }
 

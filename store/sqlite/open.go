@@ -213,11 +213,15 @@ func (s *file) inspect(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
-	switch version, err := fileVersion(ctx, c); {
+	version, err := fileVersion(ctx, c)
+	switch {
 	case err != nil:
 		return err
 	case version == 0:
 		return millrace.Coded("store-wal", fmt.Errorf("%w: the file is an empty database; recent writes may be next to it, in %s-wal", millrace.ErrNotFound, filepath.Base(s.path)))
+	}
+	if version < newest {
+		return millrace.Coded("store-older", fmt.Errorf("%w: the tables are of an older millrace; open the store for writing once", millrace.ErrInvalid))
 	}
 	return c.QueryRowContext(ctx, "SELECT epoch FROM store").Scan(&s.epoch)
 }

@@ -24,11 +24,14 @@ BEGIN
 END;`,
 }
 
-// prepareFile turns an empty file into a store, and rejects other versions. If the file is a
-// store already, it takes no lock.
+// newest is the version of the tables with all additions.
+var newest = sqlstore.SchemaVersion + len(sqlstore.Additions)
+
+// prepareFile turns an empty file into a store, adds tables to one of an earlier version, and
+// rejects other files. If there is nothing to do, it takes no lock.
 func prepareFile(ctx context.Context, c *sql.Conn) error {
 	version, err := fileVersion(ctx, c)
-	if err != nil || version != 0 {
+	if err != nil || version == newest {
 		return err
 	}
 	if _, err := c.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
@@ -36,12 +39,17 @@ func prepareFile(ctx context.Context, c *sql.Conn) error {
 	}
 	defer func() { _, _ = c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }() // roll back uncommitted changes
 	// Another process may have created the tables meanwhile.
-	if version, err = fileVersion(ctx, c); err != nil || version != 0 {
+	if version, err = fileVersion(ctx, c); err != nil || version == newest {
 		return err
 	}
-	for _, q := range append(slices.Clone(tables),
+	var script []string
+	if version == 0 {
+		version, script = sqlstore.SchemaVersion, slices.Clone(tables)
+	}
+	script = append(script, sqlstore.Additions[version-sqlstore.SchemaVersion:]...)
+	for _, q := range append(script,
 		fmt.Sprintf("PRAGMA application_id = %d", applicationID),
-		fmt.Sprintf("PRAGMA user_version = %d", sqlstore.SchemaVersion),
+		fmt.Sprintf("PRAGMA user_version = %d", newest),
 		"COMMIT",
 	) {
 		if _, err := c.ExecContext(ctx, q); err != nil {
@@ -51,8 +59,8 @@ func prepareFile(ctx context.Context, c *sql.Conn) error {
 	return nil
 }
 
-// fileVersion returns sqlstore.SchemaVersion for a store, and 0 for an empty file. For any other file,
-// it returns an error.
+// fileVersion returns the version of the tables of a store, and 0 for an empty file. For any
+// other file, it returns an error.
 func fileVersion(ctx context.Context, c *sql.Conn) (int, error) {
 	var app, version, tables int
 	err := c.QueryRowContext(ctx, `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)
@@ -64,12 +72,12 @@ func fileVersion(ctx context.Context, c *sql.Conn) (int, error) {
 		return 0, nil
 	case app != applicationID:
 		return 0, fmt.Errorf("%w: the file is a database of another program; choose another file", millrace.Coded("no-store", millrace.ErrInvalid))
-	case version > sqlstore.SchemaVersion:
+	case version > newest:
 		return 0, millrace.Coded("store-newer", fmt.Errorf("%w: created by a newer millrace (store version %d, this millrace reads %d); use that millrace, or another file",
-			millrace.ErrInvalid, version, sqlstore.SchemaVersion))
+			millrace.ErrInvalid, version, newest))
 	case version < sqlstore.SchemaVersion:
 		return 0, millrace.Coded("store-older", fmt.Errorf("%w: created by a millrace before the first release (store version %d, this millrace reads %d); pull or serve again into a new store",
-			millrace.ErrInvalid, version, sqlstore.SchemaVersion))
+			millrace.ErrInvalid, version, newest))
 	}
 	return version, nil
 }

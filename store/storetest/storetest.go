@@ -51,6 +51,7 @@ func Run(t *testing.T, e Engine) {
 		{"cost", costCases()},
 		{"random", slices.Concat(randomCases(), generationModelCases())},
 		{"usage", usageCases()},
+		{"fleet", fleetCases()},
 	}
 	for _, part := range parts {
 		t.Run(part.name, func(t *testing.T) {

@@ -32,6 +32,9 @@ func (s *Site) Apply(ctx context.Context, from string, batch []millrace.Change) 
 		if err == nil {
 			err = a.flush()
 		}
+		if err == nil && s.ending != nil && record.HasCheckpoint(batch) {
+			err = s.ending(w.Tx, w.now)
+		}
 		return err
 	})
 	if err != nil {

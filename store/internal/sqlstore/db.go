@@ -34,6 +34,9 @@ type DB interface {
 	Writable() bool
 	// Reserve is added to a query whose rows must not change before the transaction ends.
 	Reserve() string
+	// Claim is added to a query whose rows the transaction changes. Rows that other
+	// transactions have claimed are left out.
+	Claim() string
 	// Shrink returns free space to the system, in transactions run by change. If rarely is
 	// set, Shrink does so only if it is worth the work.
 	Shrink(ctx context.Context, rarely bool, change func(f func(t Tx) error) error) error
@@ -48,7 +51,7 @@ type DB interface {
 
 // Lock names a row that one transaction at a time holds. The zero Lock locks nothing.
 type Lock struct {
-	Table string // LockSites, LockSite or LockUsage
+	Table string // LockSites, LockSite, LockUsage or LockFleet
 	ID    int64
 }
 
@@ -57,6 +60,7 @@ const (
 	LockSites = "store" // all sites
 	LockSite  = "site"  // the logs of a site
 	LockUsage = "usage" // the events of a site
+	LockFleet = "fleet" // all groups of the fleet
 )
 
 // Scanner copies the columns of one row to dest.
@@ -134,7 +138,11 @@ func (s *Store) change(ctx context.Context, lock Lock, l store.Lease, f func(t T
 		if err != nil {
 			return err
 		}
-		if l != (store.Lease{}) {
+		if group, ok := groupOf(l); ok {
+			if err := heldGroup(t, l, group, now, s.db.Reserve()); err != nil {
+				return err
+			}
+		} else if l != (store.Lease{}) {
 			var value []byte
 			if err := t.Row(stateValue+s.db.Reserve(), []any{record.LeaseNamespace, l.Name}, &value); err != nil && !absent(err) {
 				return err

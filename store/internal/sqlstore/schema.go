@@ -2,8 +2,8 @@ package sqlstore
 
 import "github.com/millrace/millrace/internal/zdict"
 
-// SchemaVersion is the version of Schema. Until the first release, every change of the tables
-// increments it, and other versions are rejected.
+// SchemaVersion is the version of Schema. Earlier versions are rejected. Each of [Additions]
+// increments the version.
 const SchemaVersion = 22
 
 // Schema creates the tables, in the words of SQLite. An engine translates it. It adds the

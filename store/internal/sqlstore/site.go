@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
@@ -105,12 +106,25 @@ type Site struct {
 	*log
 	name  string
 	lease store.Lease // required by Apply; zero = not checked
+	// ending records the result of a turn, with a checkpoint; nil = none.
+	ending func(t Tx, now time.Time) error
 }
 
 var _ store.Site = (*Site)(nil)
 
 // Fenced implements [store.Site].
-func (s *Site) Fenced(l store.Lease) store.Site { return &Site{s.log, s.name, l} }
+func (s *Site) Fenced(l store.Lease) store.Site { return &Site{s.log, s.name, l, nil} }
+
+// Ending implements [store.Site].
+func (s *Site) Ending(l store.Lease, turn string, r store.TurnResult) store.Site {
+	return &Site{s.log, s.name, l, func(t Tx, now time.Time) error {
+		host, err := endTurn(t, turn, r, now)
+		if err == nil && host != "" {
+			err = requeue(t, []string{host})
+		}
+		return err
+	}}
+}
 
 // Head implements [store.Site].
 func (s *Site) Head(ctx context.Context) (v millrace.View, err error) {

@@ -1,0 +1,147 @@
+package record
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+// FleetPrefix is the prefix of the names of leases of groups of a fleet. The number of the
+// group follows.
+const FleetPrefix = "fleet/"
+
+const (
+	fleetMoves = 3              // moves of a host in fleetDay
+	fleetDay   = 24 * time.Hour // see fleetMoves
+	// FleetRate is the rate of a network that has more than [store.MaxGroupHosts] hosts, in
+	// requests a second.
+	FleetRate = 10
+	// FleetCost is the number of requests of a turn that is assumed for a host without a turn.
+	FleetCost = 4
+)
+
+// label matches the label of a site.
+var label = regexp.MustCompile(`^[a-z0-9][a-z0-9._:/-]{0,63}$`)
+
+// fleetError returns ErrInvalid for a site.
+func fleetError(s *store.FleetSite, text string) error {
+	return millrace.Coded("fleet-site", fmt.Errorf("site %s: %w: %s", s.URL, millrace.ErrInvalid, text))
+}
+
+// FleetHost returns the host of a site, and ErrInvalid if a setting is invalid.
+func FleetHost(s *store.FleetSite) (string, error) {
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Hostname() == "" || !strings.HasSuffix(u.Path, "/") || u.RawQuery != "" || len(s.URL) > 2048 {
+		return "", fleetError(s, "not the URL of a site or a folder")
+	}
+	for _, l := range s.Labels {
+		if !label.MatchString(strings.TrimPrefix(l, "-")) {
+			return "", fleetError(s, fmt.Sprintf("label %q: use at most 64 small letters, digits, and . _ : / -", l))
+		}
+	}
+	switch {
+	case s.Priority < 0 || s.Priority > store.PriorityHigh:
+		return "", fleetError(s, "the priority must be from 1 to 3")
+	case s.Min > 0 && s.Max > 0 && s.Min > s.Max:
+		return "", fleetError(s, "the minimum interval exceeds the maximum")
+	}
+	return strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), nil
+}
+
+// MergeFleet returns a site with the settings of a Put. old is the zero FleetSite for a new one.
+func MergeFleet(old, s store.FleetSite) (store.FleetSite, error) {
+	out := old
+	out.URL, out.Unlisted = s.URL, s.Unlisted && (old.URL == "" || old.Unlisted)
+	out.Priority = cmp.Or(s.Priority, old.Priority, store.PriorityNormal)
+	out.Min, out.Max = max(0, cmp.Or(s.Min, old.Min)), max(0, cmp.Or(s.Max, old.Max))
+	if out.Min > 0 && out.Max > 0 && out.Min > out.Max {
+		return out, fleetError(&s, "the minimum interval exceeds the maximum")
+	}
+	out.Labels = slices.Clone(old.Labels)
+	for _, l := range s.Labels {
+		if gone, ok := strings.CutPrefix(l, "-"); ok {
+			out.Labels = slices.DeleteFunc(out.Labels, func(l string) bool { return l == gone })
+		} else if !slices.Contains(out.Labels, l) {
+			out.Labels = append(out.Labels, l)
+		}
+	}
+	slices.Sort(out.Labels)
+	return out, nil
+}
+
+// FleetClass returns the class of a site: the highest for one that was never pulled.
+func FleetClass(s *store.FleetSite) int {
+	if s.Pulled.IsZero() && s.Error == "" {
+		return store.PriorityHigh
+	}
+	return s.Priority
+}
+
+// classWeights are the shares of the classes, from the lowest, if all have due sites.
+var classWeights = [store.PriorityHigh]int{1, 2, 4}
+
+// FleetShares divides n turns among the classes. The order is from the highest class.
+func FleetShares(n int) (shares [store.PriorityHigh]int) {
+	total := 0
+	for _, w := range classWeights {
+		total += w
+	}
+	rest := n
+	for i := range shares {
+		shares[i] = n * classWeights[len(classWeights)-1-i] / total
+		rest -= shares[i]
+	}
+	for ; rest > 0; rest-- {
+		x := rand.IntN(total)
+		for i := range shares {
+			if x -= classWeights[len(classWeights)-1-i]; x < 0 {
+				shares[i]++
+				break
+			}
+		}
+	}
+	return shares
+}
+
+// CheckTurn returns ErrInvalid for wrong arguments of [store.Fleet.Lease].
+func CheckTurn(worker string, d time.Duration) error {
+	if worker == "" || d < time.Millisecond {
+		return millrace.Coded("bad-lease", fmt.Errorf("%w: the worker has no name, or the duration is not positive", millrace.ErrInvalid))
+	}
+	return nil
+}
+
+// FleetMoves reports whether a host may move at a time, and returns the new start and count of
+// its moves.
+func FleetMoves(since time.Time, moves int, now time.Time) (time.Time, int, bool) {
+	if now.Sub(since) >= fleetDay || now.Before(since) {
+		return now, 1, true
+	}
+	return since, moves + 1, moves < fleetMoves
+}
+
+// GroupBusy returns the error of Place if the turn has ended.
+func GroupBusy(host, address string) error {
+	return millrace.Coded("group-busy", fmt.Errorf("place %s at %s: %w: another worker pulls a host on this address, or just has", host, address, millrace.ErrConflict))
+}
+
+// FleetLost returns the error if the lease of a group was lost.
+func FleetLost(l store.Lease) error {
+	return millrace.Coded("lease-lost", fmt.Errorf("lease %s: %w: expired, or held by another worker", l.Name, millrace.ErrConflict))
+}
+
+// LagPercentiles are the percentiles of [store.FleetStats.Lag].
+var LagPercentiles = [4]int{50, 90, 99, 100}
+
+// HasCheckpoint reports whether a batch has a checkpoint.
+func HasCheckpoint(batch []millrace.Change) bool {
+	return slices.ContainsFunc(batch, func(c millrace.Change) bool { return c.Kind == millrace.KindCheckpoint })
+}

@@ -1,0 +1,440 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/internal/record"
+)
+
+// fleet implements [store.Fleet]. A transaction that changes which host is in which group has
+// the lock of table fleet. Rows are locked in the order site, host, group.
+type fleet struct{ *Store }
+
+// Fleet implements [store.Store].
+func (s *Store) Fleet() store.Fleet { return fleet{s} }
+
+// never is the due time of a group or host without a site that is scheduled.
+const never = 1 << 62
+
+// fleetChunk is the number of sites of one statement.
+const fleetChunk = 500
+
+const siteColumns = "s.url, s.host, s.labels, s.priority, s.shortest, s.longest, s.unlisted, s.paused, s.added, s.due, s.pulled, s.error, s.name, s.state"
+
+// fleetRow reads one site.
+type fleetRow struct {
+	store.FleetSite
+	labels                                string
+	shortest, longest, added, due, pulled int64
+}
+
+func (r *fleetRow) dest() []any {
+	s := &r.FleetSite
+	return []any{&s.URL, &s.Host, &r.labels, &s.Priority, &r.shortest, &r.longest, &s.Unlisted, &s.Paused, &r.added, &r.due, &r.pulled, &s.Error, &s.Name, &s.State}
+}
+
+func (r *fleetRow) site() store.FleetSite {
+	s := r.FleetSite
+	s.Labels = strings.Fields(r.labels)
+	s.Min, s.Max = time.Duration(r.shortest)*time.Millisecond, time.Duration(r.longest)*time.Millisecond
+	s.Added, s.Due, s.Pulled = unixTime(r.added), unixTime(r.due), unixTime(r.pulled)
+	return s
+}
+
+// unixTime returns a time of a column, zero if it is 0.
+func unixTime(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+func unixMillis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func labelText(labels []string) string {
+	if len(labels) == 0 {
+		return ""
+	}
+	return "\n" + strings.Join(labels, "\n") + "\n"
+}
+
+// requeue computes when hosts and their groups are due.
+func requeue(t Tx, hosts []string) error {
+	err := t.Exec(fmt.Sprintf(`UPDATE fleet_host SET
+		due = coalesce((SELECT CASE WHEN due < fleet_host.until THEN fleet_host.until ELSE due END FROM fleet_site WHERE host = fleet_host.host AND queued = TRUE ORDER BY due LIMIT 1), %d),
+		class = coalesce((SELECT class FROM fleet_site WHERE host = fleet_host.host AND queued = TRUE ORDER BY due LIMIT 1), class)
+		WHERE host = ANY(?)`, never), hosts)
+	if err != nil {
+		return err
+	}
+	return t.Exec(requeueGroups+" WHERE id IN (SELECT grp FROM fleet_host WHERE host = ANY(?))", hosts)
+}
+
+var requeueGroups = fmt.Sprintf(`UPDATE fleet_group SET
+	due = coalesce((SELECT CASE WHEN due < fleet_group.ready THEN fleet_group.ready ELSE due END FROM fleet_host WHERE grp = fleet_group.id ORDER BY due LIMIT 1), %d),
+	class = coalesce((SELECT class FROM fleet_host WHERE grp = fleet_group.id ORDER BY due LIMIT 1), class)`, never)
+
+// Put implements [store.Fleet].
+func (f fleet) Put(ctx context.Context, sites iter.Seq2[store.FleetSite, error]) (added int, err error) {
+	err = f.change(ctx, Lock{Table: LockFleet}, store.Lease{}, func(t Tx, now time.Time) error {
+		added = 0
+		var some []store.FleetSite
+		for s, err := range sites {
+			if err == nil {
+				s.Host, err = record.FleetHost(&s)
+			}
+			if err != nil {
+				return err
+			}
+			if some = append(some, s); len(some) < fleetChunk {
+				continue
+			}
+			n, err := put(t, some, now.UnixMilli())
+			if added += n; err != nil {
+				return err
+			}
+			some = some[:0]
+		}
+		n, err := put(t, some, now.UnixMilli())
+		added += n
+		return err
+	})
+	if err != nil {
+		return 0, wrap("put sites", err)
+	}
+	return added, nil
+}
+
+// put adds or changes some sites.
+func put(t Tx, some []store.FleetSite, now int64) (added int, err error) {
+	urls, names := make([]string, len(some)), make([]string, len(some))
+	for i, s := range some {
+		urls[i], names[i] = s.URL, s.Host
+	}
+	sites, err := fleetSites(t, urls)
+	if err != nil {
+		return 0, err
+	}
+	hosts := make(map[string]bool)
+	err = t.Rows("SELECT host FROM fleet_host WHERE host = ANY(?)", []any{names}, func(scan Scanner) error {
+		var host string
+		err := scan(&host)
+		hosts[host] = true
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	var newSites, newHosts, newGroups []any
+	var changed []string
+	index := make(map[string]int) // of new sites in newSites, by URL
+	for _, s := range some {
+		old, known := sites[s.URL]
+		merged, err := record.MergeFleet(old, s)
+		if err != nil {
+			return 0, err
+		}
+		if !known {
+			merged.Host, merged.Added, merged.Due = s.Host, unixTime(now), unixTime(now)
+		} else if old.Unlisted && !merged.Unlisted && merged.Due.UnixMilli() < now {
+			merged.Due = unixTime(now)
+		}
+		sites[s.URL] = merged
+		at, isNew := index[s.URL]
+		if known && !isNew {
+			if done, err := update(t, old, merged); err != nil {
+				return 0, err
+			} else if done {
+				changed = append(changed, s.Host)
+			}
+			continue
+		}
+		row := []any{
+			s.URL, s.Host, labelText(merged.Labels), merged.Priority, record.FleetClass(&merged), merged.Min.Milliseconds(), merged.Max.Milliseconds(),
+			merged.Unlisted, !merged.Unlisted, now, now,
+		}
+		if isNew { // twice in sites
+			copy(newSites[at:], row)
+			continue
+		}
+		added++
+		index[s.URL] = len(newSites)
+		newSites = append(newSites, row...)
+		if hosts[s.Host] {
+			changed = append(changed, s.Host)
+		} else {
+			hosts[s.Host] = true
+			newHosts = append(newHosts, s.Host)
+		}
+	}
+	const columns = 11
+	ids, err := groupIDs(t, len(newHosts))
+	if err != nil {
+		return 0, err
+	}
+	rows := make([]any, 0, 5*len(newHosts))
+	for i, host := range newHosts {
+		newGroups = append(newGroups, ids[i], store.PriorityNormal, int64(never))
+		rows = append(rows, host, ids[i], store.PriorityNormal, int64(never), record.FleetCost)
+		changed = append(changed, host.(string))
+	}
+	for _, in := range []struct {
+		into  string
+		width int
+		rows  []any
+	}{
+		{"fleet_site (url, host, labels, priority, class, shortest, longest, unlisted, queued, added, due)", columns, newSites},
+		{"fleet_group (id, class, due)", 3, newGroups},
+		{"fleet_host (host, grp, class, due, cost)", 5, rows},
+	} {
+		if err := t.Insert(in.into, "", in.width, in.rows); err != nil {
+			return 0, err
+		}
+	}
+	slices.Sort(changed)
+	return added, requeue(t, slices.Compact(changed))
+}
+
+// groupIDs returns n new IDs of groups. An ID is never used again, so the lease of a group that
+// was removed stays lost.
+func groupIDs(t Tx, n int) (ids []int64, err error) {
+	var last int64
+	err = t.Row("UPDATE fleet SET last = last + ? RETURNING last", []any{n}, &last)
+	for i := range n {
+		ids = append(ids, last-int64(n-1-i))
+	}
+	return ids, err
+}
+
+// update writes the settings of a site, if they have changed.
+func update(t Tx, old, s store.FleetSite) (changed bool, err error) {
+	if slices.Equal(old.Labels, s.Labels) && old.Priority == s.Priority && old.Min == s.Min && old.Max == s.Max && old.Unlisted == s.Unlisted {
+		return false, nil
+	}
+	return true, t.Exec("UPDATE fleet_site SET labels = ?, priority = ?, class = ?, shortest = ?, longest = ?, unlisted = ?, queued = ?, due = ? WHERE url = ?",
+		labelText(s.Labels), s.Priority, record.FleetClass(&s), s.Min.Milliseconds(), s.Max.Milliseconds(), s.Unlisted, !s.Unlisted && !s.Paused, unixMillis(s.Due), s.URL)
+}
+
+// fleetSites reads sites by URL.
+func fleetSites(q Querier, urls []string) (map[string]store.FleetSite, error) {
+	found := make(map[string]store.FleetSite)
+	err := q.Rows("SELECT "+siteColumns+" FROM fleet_site s WHERE s.url = ANY(?)", []any{urls}, func(scan Scanner) error {
+		var r fleetRow
+		err := scan(r.dest()...)
+		found[r.URL] = r.site()
+		return err
+	})
+	return found, err
+}
+
+// labelled returns the condition for the label of a query.
+func labelled(q store.FleetQuery) (condition string, args []any) {
+	if q.Label == "" {
+		return "TRUE", nil
+	}
+	return "labels LIKE ? ESCAPE '!'", []any{"%\n" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(q.Label) + "\n%"}
+}
+
+// Sites implements [store.Fleet].
+func (f fleet) Sites(ctx context.Context, q store.FleetQuery) iter.Seq2[store.FleetSite, error] {
+	return func(yield func(store.FleetSite, error) bool) {
+		err := f.sites(ctx, q, func(s store.FleetSite) error {
+			if !yield(s, nil) {
+				return ErrEnough
+			}
+			return nil
+		})
+		if err != nil && err != ErrEnough { //nolint:errorlint // of yield above
+			yield(store.FleetSite{}, wrap("list the fleet", err))
+		}
+	}
+}
+
+func (f fleet) sites(ctx context.Context, q store.FleetQuery, yield func(store.FleetSite) error) error {
+	is := func(s store.FleetSite) bool { return q.Label == "" || slices.Contains(s.Labels, q.Label) }
+	if q.Sites != nil {
+		found, err := fleetSites(f.db.Reader(ctx), q.Sites)
+		for _, url := range slices.Compact(slices.Sorted(slices.Values(q.Sites))) {
+			if s, ok := found[url]; err == nil && ok && is(s) {
+				err = yield(s)
+			}
+		}
+		return err
+	}
+	condition, args := labelled(q)
+	for after := ""; ; {
+		var page []store.FleetSite
+		err := f.db.Reader(ctx).Rows("SELECT "+siteColumns+" FROM fleet_site s WHERE url > ? AND "+condition+fmt.Sprintf(" ORDER BY url LIMIT %d", fleetChunk),
+			append([]any{after}, args...), func(scan Scanner) error {
+				var r fleetRow
+				err := scan(r.dest()...)
+				page = append(page, r.site())
+				return err
+			})
+		for _, s := range page {
+			if after = s.URL; err == nil {
+				err = yield(s)
+			}
+		}
+		if err != nil || len(page) < fleetChunk {
+			return err
+		}
+	}
+}
+
+// each calls do with the URLs and the hosts of the sites of a query, some at a time.
+func (f fleet) each(t Tx, q store.FleetQuery, do func(urls, hosts []string) error) error {
+	for after := ""; ; {
+		var urls, hosts []string
+		add := func(scan Scanner) error {
+			var url, host string
+			err := scan(&url, &host)
+			urls, hosts = append(urls, url), append(hosts, host)
+			return err
+		}
+		condition, args := labelled(q)
+		var err error
+		if q.Sites != nil {
+			err = t.Rows("SELECT url, host FROM fleet_site WHERE "+condition+" AND url = ANY(?)", append(args, q.Sites), add)
+		} else {
+			err = t.Rows("SELECT url, host FROM fleet_site WHERE url > ? AND "+condition+fmt.Sprintf(" ORDER BY url LIMIT %d", fleetChunk), append([]any{after}, args...), add)
+		}
+		if err == nil && len(urls) > 0 {
+			err = do(urls, slices.Compact(slices.Sorted(slices.Values(hosts))))
+		}
+		if err != nil || q.Sites != nil || len(urls) < fleetChunk {
+			return err
+		}
+		after = urls[len(urls)-1]
+	}
+}
+
+// Remove implements [store.Fleet].
+func (f fleet) Remove(ctx context.Context, q store.FleetQuery) (removed int, err error) {
+	err = f.change(ctx, Lock{Table: LockFleet}, store.Lease{}, func(t Tx, now time.Time) error {
+		removed = 0
+		return f.each(t, q, func(urls, hosts []string) error {
+			n, err := t.Count("DELETE FROM fleet_site WHERE url = ANY(?)", urls)
+			removed += int(n)
+			if err == nil {
+				err = requeue(t, hosts)
+			}
+			if err != nil {
+				return err
+			}
+			groups, err := column[int64](t, "SELECT grp FROM fleet_host WHERE host = ANY(?)", hosts)
+			if err != nil {
+				return err
+			}
+			err = t.Exec(`DELETE FROM fleet_host WHERE (SELECT ready FROM fleet_group WHERE id = grp) <= ?
+				AND NOT EXISTS (SELECT 1 FROM fleet_site WHERE host = fleet_host.host) AND host = ANY(?)`, now.UnixMilli(), hosts)
+			if err != nil {
+				return err
+			}
+			return t.Exec("DELETE FROM fleet_group WHERE NOT EXISTS (SELECT 1 FROM fleet_host WHERE grp = fleet_group.id) AND id = ANY(?)", groups)
+		})
+	})
+	return removed, wrap("remove sites", err)
+}
+
+// Pause implements [store.Fleet].
+func (f fleet) Pause(ctx context.Context, q store.FleetQuery, paused bool) (changed int, err error) {
+	err = f.change(ctx, Lock{Table: LockFleet}, store.Lease{}, func(t Tx, _ time.Time) error {
+		changed = 0
+		return f.each(t, q, func(urls, hosts []string) error {
+			n, err := t.Count("UPDATE fleet_site SET paused = ?, queued = NOT unlisted AND NOT ? WHERE paused <> ? AND url = ANY(?)", paused, paused, paused, urls)
+			changed += int(n)
+			if err == nil {
+				err = requeue(t, hosts)
+			}
+			return err
+		})
+	})
+	return changed, wrap("pause sites", err)
+}
+
+// Hosts implements [store.Fleet].
+func (f fleet) Hosts(ctx context.Context, limit int) (all []store.FleetHost, err error) {
+	err = f.db.Reader(ctx).Rows(`SELECT host, address, until, why, failures, requests, received, (SELECT count(*) FROM fleet_site s WHERE s.host = h.host)
+		FROM fleet_host h WHERE failures > 0 ORDER BY failures DESC, host LIMIT ?`, []any{limit}, func(scan Scanner) error {
+		var h store.FleetHost
+		var until int64
+		err := scan(&h.Host, &h.Address, &until, &h.Why, &h.Failures, &h.Requests, &h.Received, &h.Sites)
+		h.Until = unixTime(until)
+		all = append(all, h)
+		return err
+	})
+	return all, wrap("list hosts", err)
+}
+
+// Stats implements [store.Fleet].
+func (f fleet) Stats(ctx context.Context) (st store.FleetStats, err error) {
+	err = f.db.Snapshot(ctx, func(q Querier) error {
+		now, err := f.clock(q)
+		if err != nil {
+			return err
+		}
+		ms := now.UnixMilli()
+		var queued int
+		err = q.Row(`SELECT count(*), count(CASE WHEN paused THEN 1 END), count(CASE WHEN error <> '' THEN 1 END), count(CASE WHEN pulled = 0 AND error = '' THEN 1 END),
+			count(CASE WHEN queued THEN 1 END), count(CASE WHEN queued AND due <= ? THEN 1 END), count(DISTINCT host) FROM fleet_site WHERE NOT unlisted`,
+			[]any{ms}, &st.Sites, &st.Paused, &st.Failing, &st.New, &queued, &st.Due, &st.Hosts)
+		if err != nil {
+			return err
+		}
+		err = q.Row("SELECT count(DISTINCT grp) FROM fleet_host h WHERE EXISTS (SELECT 1 FROM fleet_site s WHERE s.host = h.host AND NOT s.unlisted)", nil, &st.Groups)
+		if err == nil {
+			err = q.Row("SELECT count(*) FROM fleet_group WHERE holder <> '' AND ready > ?", []any{ms}, &st.Leased)
+		}
+		for i, p := range record.LagPercentiles {
+			at := (queued*p + 99) / 100 // sites with at most the lag
+			if skip := queued - at; err == nil && queued > 0 && skip < st.Due {
+				var due int64
+				err = q.Row("SELECT due FROM fleet_site WHERE queued ORDER BY due LIMIT 1 OFFSET ?", []any{skip}, &due)
+				st.Lag[i] = time.Duration(max(0, ms-due)) * time.Millisecond
+			}
+		}
+		return err
+	})
+	return st, wrap("count the fleet", err)
+}
+
+// Defer implements [store.Fleet].
+func (f fleet) Defer(ctx context.Context, host string, until time.Time, why string) error {
+	err := f.db.Write(ctx, Lock{}, func(t Tx) error {
+		err := t.Exec("UPDATE fleet_host SET until = ?, why = ?, failures = failures + 1 WHERE host = ?", unixMillis(until), why, host)
+		if err != nil {
+			return err
+		}
+		return requeue(t, []string{host})
+	})
+	return wrap("defer "+host, err)
+}
+
+// Hint implements [store.Fleet].
+func (f fleet) Hint(ctx context.Context, site string) error {
+	err := f.change(ctx, Lock{}, store.Lease{}, func(t Tx, now time.Time) error {
+		n, err := t.Count(`UPDATE fleet_site SET hinted = TRUE, due = CASE WHEN due <= ?1 OR due <= soonest THEN due WHEN soonest < ?1 THEN ?1 ELSE soonest END
+			WHERE NOT paused AND url = ?2`, now.UnixMilli(), site)
+		if err != nil || n == 0 {
+			return err
+		}
+		hosts, err := column[string](t, "SELECT host FROM fleet_site WHERE url = ?", site)
+		if err != nil {
+			return err
+		}
+		return requeue(t, hosts)
+	})
+	return wrap("hint "+site, err)
+}

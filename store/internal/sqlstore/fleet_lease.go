@@ -1,0 +1,443 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/internal/record"
+)
+
+// groupOf returns the group of a lease, if it is one of a fleet.
+func groupOf(l store.Lease) (id int64, ok bool) {
+	text, ok := strings.CutPrefix(l.Name, record.FleetPrefix)
+	id, err := strconv.ParseInt(text, 10, 64)
+	return id, ok && err == nil
+}
+
+// heldGroup returns an error if the lease of a group was lost. lock is added to the query.
+func heldGroup(t Tx, l store.Lease, group int64, now time.Time, lock string) error {
+	var one int
+	err := t.Row("SELECT 1 FROM fleet_group WHERE id = ? AND holder = ? AND holder <> '' AND fence = ? AND ready > ?"+lock,
+		[]any{group, l.Holder, int64(l.Fence), now.UnixMilli()}, &one)
+	if absent(err) {
+		return record.FleetLost(l)
+	}
+	return err
+}
+
+// notBefore sets the time before which a group has no turn.
+const notBefore = "ready = ?, due = CASE WHEN due < ? THEN ? ELSE due END"
+
+// groupRow is a group that may have a turn.
+type groupRow struct {
+	id, fence int64
+	network   string
+	slotted   bool
+}
+
+// Lease implements [store.Fleet].
+func (f fleet) Lease(ctx context.Context, worker string, n int, d time.Duration, sites []string) (turns []store.Turn, next time.Time, err error) {
+	if err := record.CheckTurn(worker, d); err != nil {
+		return nil, next, wrap("lease turns", err)
+	}
+	if at, err := f.nextTurn(f.db.Reader(ctx), sites); err != nil || at == never {
+		return nil, next, wrap("lease turns", err)
+	} else if now, err := f.Now(ctx); err != nil || at > now.UnixMilli() {
+		return nil, unixTime(at), err
+	}
+	err = f.change(ctx, Lock{}, store.Lease{}, func(t Tx, now time.Time) error {
+		turns = nil
+		c := &claim{f, t, worker, now.UnixMilli(), now.Add(d).UnixMilli(), turns}
+		var err error
+		if sites != nil {
+			err = c.named(n, sites)
+		} else {
+			err = c.due(n)
+		}
+		if turns = c.turns; err != nil || len(turns) >= n {
+			return err
+		}
+		at, err := f.nextTurn(t, sites)
+		if at < never {
+			next = unixTime(at)
+		}
+		return err
+	})
+	return turns, next, wrap("lease turns", err)
+}
+
+// nextTurn returns when the next turn is due.
+func (f fleet) nextTurn(q Querier, sites []string) (at int64, err error) {
+	at = never
+	if sites == nil {
+		for class := store.PriorityLow; class <= store.PriorityHigh && err == nil; class++ {
+			var due int64
+			err = q.Row("SELECT coalesce(min(due), ?) FROM fleet_group WHERE class = ?", []any{int64(never), class}, &due)
+			at = min(at, due)
+		}
+		return at, err
+	}
+	err = q.Rows(`SELECT s.due, h.until, g.ready FROM fleet_site s JOIN fleet_host h ON h.host = s.host JOIN fleet_group g ON g.id = h.grp
+		WHERE s.paused = FALSE AND s.url = ANY(?)`, []any{sites}, func(scan Scanner) error {
+		var due, until, ready int64
+		err := scan(&due, &until, &ready)
+		at = min(at, max(due, until, ready))
+		return err
+	})
+	return at, err
+}
+
+// claim is one call of Lease.
+type claim struct {
+	fleet
+	Tx
+	worker     string
+	now, until int64
+	turns      []store.Turn
+}
+
+// due claims groups that are due, by class.
+func (c *claim) due(n int) error {
+	shares := record.FleetShares(n)
+	for _, all := range []bool{false, true} {
+		for i, share := range shares {
+			if all {
+				share = n - len(c.turns)
+			}
+			if share == 0 {
+				continue
+			}
+			groups, err := c.groups("SELECT g.id, g.fence, g.network, g.slotted FROM fleet_group g WHERE class = ? AND due <= ? ORDER BY due, id LIMIT ?"+c.db.Claim(),
+				len(shares)-i, c.now, share)
+			if err == nil {
+				err = c.grant(groups, `JOIN fleet_host h ON h.host = (SELECT host FROM fleet_host WHERE grp = g.id ORDER BY due LIMIT 1)
+					JOIN fleet_site s ON s.id = (SELECT id FROM fleet_site WHERE host = h.host AND queued = TRUE ORDER BY due LIMIT 1)`, nil)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// named claims the groups of sites that are due.
+func (c *claim) named(n int, sites []string) error {
+	first := make(map[int64]string)
+	err := c.Rows(`SELECT g.id, s.url FROM fleet_site s JOIN fleet_host h ON h.host = s.host JOIN fleet_group g ON g.id = h.grp
+		WHERE s.due <= ? AND h.until <= ? AND g.ready <= ? AND s.paused = FALSE AND s.url = ANY(?)`, []any{c.now, c.now, c.now, sites}, func(scan Scanner) error {
+		var id int64
+		var url string
+		err := scan(&id, &url)
+		if len(first) < n && first[id] == "" {
+			first[id] = url
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for id, url := range first {
+		groups, err := c.groups("SELECT g.id, g.fence, g.network, g.slotted FROM fleet_group g WHERE id = ? AND ready <= ?"+c.db.Claim(), id, c.now)
+		if err == nil {
+			err = c.grant(groups, "JOIN fleet_host h ON h.grp = g.id JOIN fleet_site s ON s.host = h.host AND s.url = ?", []any{url})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *claim) groups(query string, args ...any) (groups []groupRow, err error) {
+	err = c.Rows(query, args, func(scan Scanner) error {
+		var g groupRow
+		err := scan(&g.id, &g.fence, &g.network, &g.slotted)
+		groups = append(groups, g)
+		return err
+	})
+	return groups, err
+}
+
+// grant gives groups to the worker. join selects the host h and the site s of the turn.
+func (c *claim) grant(groups []groupRow, join string, args []any) error {
+	var ids []int64
+	fences := make(map[int64]uint64)
+	for _, g := range groups {
+		if g.network != "" && !g.slotted {
+			if ok, err := c.permit(g); err != nil {
+				return err
+			} else if !ok {
+				continue
+			}
+		}
+		ids = append(ids, g.id)
+		fences[g.id] = uint64(g.fence) + 1
+	}
+	err := c.Exec("UPDATE fleet_group SET holder = ?, slotted = FALSE, fence = fence + 1, "+notBefore+" WHERE id = ANY(?)", c.worker, c.until, c.until, c.until, ids)
+	if err != nil {
+		return err
+	}
+	var hinted []string
+	query := "SELECT g.id, h.address, h.failures, s.hinted, (SELECT max(delay) FROM fleet_host WHERE grp = g.id), " + siteColumns + " FROM fleet_group g " + join + " WHERE g.id = ANY(?)"
+	err = c.Rows(query, append(slices.Clip(args), ids), func(scan Scanner) error {
+		var r fleetRow
+		var t store.Turn
+		var id, delay int64
+		err := scan(append([]any{&id, &t.Address, &t.Failed, &t.Hinted, &delay}, r.dest()...)...)
+		t.Lease = store.Lease{Name: fmt.Sprint(record.FleetPrefix, id), Holder: c.worker, Fence: fences[id], Expires: unixTime(c.until)}
+		t.Site, t.Delay = r.site(), time.Duration(delay)*time.Millisecond
+		if c.turns = append(c.turns, t); t.Hinted {
+			hinted = append(hinted, t.Site.URL)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.Exec("UPDATE fleet_site SET hinted = FALSE WHERE url = ANY(?)", hinted)
+}
+
+// permit reports whether the network of a group permits its requests now. Otherwise it reserves
+// the next time that it does.
+func (c *claim) permit(g groupRow) (bool, error) {
+	var rate, next, cost int64
+	err := c.Row("SELECT rate, next, (SELECT max(cost) FROM fleet_host WHERE grp = ?) FROM fleet_network WHERE name = ?", []any{g.id, g.network}, &rate, &next, &cost)
+	if absent(err) {
+		return true, nil
+	}
+	at := max(c.now, next)
+	if err == nil {
+		err = c.Exec("UPDATE fleet_network SET next = CASE WHEN next < ?1 THEN ?1 ELSE next END + ?2 WHERE name = ?3", c.now, cost*1_000_000/rate, g.network)
+	}
+	if err != nil || at <= c.now {
+		return true, err
+	}
+	return false, c.Exec("UPDATE fleet_group SET slotted = TRUE, "+notBefore+" WHERE id = ?", at, at, at, g.id)
+}
+
+// Renew implements [store.Fleet].
+func (f fleet) Renew(ctx context.Context, d time.Duration, leases ...store.Lease) (held []store.Lease, err error) {
+	err = f.change(ctx, Lock{}, store.Lease{}, func(t Tx, now time.Time) error {
+		held = nil
+		until := now.Add(d).UnixMilli()
+		leases := slices.SortedFunc(slices.Values(leases), func(a, b store.Lease) int { return strings.Compare(a.Name, b.Name) })
+		for _, l := range leases {
+			id, _ := groupOf(l)
+			n, err := t.Count("UPDATE fleet_group SET "+notBefore+" WHERE id = ? AND holder = ? AND holder <> '' AND fence = ? AND ready > ?",
+				until, until, until, id, l.Holder, int64(l.Fence), now.UnixMilli())
+			if err != nil {
+				return err
+			}
+			if l.Expires = unixTime(until); n > 0 {
+				held = append(held, l)
+			}
+		}
+		return nil
+	})
+	return held, wrap("renew leases", err)
+}
+
+// Done implements [store.Fleet].
+func (f fleet) Done(ctx context.Context, l store.Lease, site string, r store.TurnResult) error {
+	id, _ := groupOf(l)
+	err := f.change(ctx, Lock{}, store.Lease{}, func(t Tx, now time.Time) error {
+		host, err := endTurn(t, site, r, now)
+		if err != nil {
+			return err
+		}
+		if err := release(t, l, id, now); err != nil {
+			return err
+		}
+		if more := r.Requests - record.FleetCost; more > 0 {
+			err = t.Exec("UPDATE fleet_network SET next = next + ? / rate WHERE name = (SELECT network FROM fleet_group WHERE id = ?)", more*1_000_000, id)
+		}
+		if err == nil {
+			err = requeue(t, []string{host})
+		}
+		return err
+	})
+	return wrap("end turn of "+site, err)
+}
+
+// release gives the lease of a group back. The group is ready after its delay.
+func release(t Tx, l store.Lease, id int64, now time.Time) error {
+	n, err := t.Count(`UPDATE fleet_group SET holder = '', ready = ? + coalesce((SELECT max(delay) FROM fleet_host WHERE grp = fleet_group.id), 0)
+		WHERE id = ? AND holder = ? AND holder <> '' AND fence = ? AND ready > ?`, now.UnixMilli(), id, l.Holder, int64(l.Fence), now.UnixMilli())
+	if err == nil && n == 0 {
+		err = record.FleetLost(l)
+	}
+	return err
+}
+
+// endTurn records the result of a turn, and returns the host of the site; "" if the site was
+// removed.
+func endTurn(t Tx, site string, r store.TurnResult, now time.Time) (host string, err error) {
+	pulled, due := int64(0), unixMillis(r.Due)
+	if r.OK {
+		pulled = now.UnixMilli()
+	}
+	err = t.Row(`UPDATE fleet_site SET due = CASE WHEN hinted THEN CAST(?1 AS BIGINT) ELSE CAST(?2 AS BIGINT) END, soonest = ?3,
+		pulled = CASE WHEN ?4 > pulled THEN ?4 ELSE pulled END, class = priority, error = ?5, name = CASE WHEN ?6 = '' THEN name ELSE ?6 END, state = ?7
+		WHERE url = ?8 RETURNING host`,
+		[]any{min(due, max(now.UnixMilli(), unixMillis(r.Soonest))), due, unixMillis(r.Soonest), pulled, r.Error, r.Name, r.State, site}, &host)
+	if absent(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return host, t.Exec(`UPDATE fleet_host SET delay = ?1, cost = ?2, requests = requests + ?3, received = received + ?4,
+		failures = CASE WHEN ?5 THEN 0 ELSE failures END, until = CASE WHEN ?5 THEN 0 ELSE until END, why = CASE WHEN ?5 THEN '' ELSE why END WHERE host = ?6`,
+		r.Delay.Milliseconds(), max(1, r.Requests), r.Requests, r.Received, r.OK, host)
+}
+
+// Place implements [store.Fleet].
+func (f fleet) Place(ctx context.Context, turn store.Turn, address string, rate float64) (store.Turn, error) {
+	var busy error
+	out := turn
+	id, _ := groupOf(turn.Lease)
+	err := f.change(ctx, Lock{Table: LockFleet}, store.Lease{}, func(t Tx, now time.Time) error {
+		busy, out = nil, turn
+		p := &placement{Tx: t, now: now, from: id, host: turn.Site.Host, address: address, rate: int64(rate * 1000)}
+		if err := heldGroup(t, turn.Lease, id, now, ""); err != nil || address == "" {
+			return err
+		}
+		if ok, err := p.moves(); err != nil || !ok {
+			return err
+		}
+		to, err := p.target()
+		if out.Address = address; err != nil || to == id {
+			return err
+		}
+		err = t.Exec("UPDATE fleet_host SET grp = ? WHERE host = ?", to, p.host)
+		if err == nil {
+			err = release(t, turn.Lease, id, now)
+		}
+		if err != nil {
+			return err
+		}
+		var ready int64
+		if err := t.Row("SELECT ready, fence + 1, (SELECT max(delay) FROM fleet_host WHERE grp = ?1) FROM fleet_group WHERE id = ?1", []any{to}, &ready, &out.Lease.Fence, &out.Delay); err != nil {
+			return err
+		}
+		out.Delay *= time.Millisecond
+		if out.Lease.Name = fmt.Sprint(record.FleetPrefix, to); ready > now.UnixMilli() {
+			busy = record.GroupBusy(p.host, address)
+		} else {
+			err = t.Exec("UPDATE fleet_group SET holder = ?, ready = ?, fence = fence + 1, slotted = FALSE WHERE id = ?", turn.Lease.Holder, turn.Lease.Expires.UnixMilli(), to)
+		}
+		if err == nil {
+			err = t.Exec("DELETE FROM fleet_group WHERE id = ? AND NOT EXISTS (SELECT 1 FROM fleet_host WHERE grp = fleet_group.id)", id)
+		}
+		if err == nil {
+			err = t.Exec(requeueGroups+" WHERE id = ANY(?)", []int64{id, to})
+		}
+		return err
+	})
+	return out, cmp.Or(wrap("place "+turn.Site.Host, err), busy)
+}
+
+// placement moves a host to the group of an address.
+type placement struct {
+	Tx
+	now           time.Time
+	from          int64 // group before
+	host, address string
+	rate          int64 // requests in 1,000 s; 0 = not a network
+}
+
+// moves records a move of the host, and reports whether it has one.
+func (p *placement) moves() (bool, error) {
+	var address string
+	var since int64
+	var moves int
+	err := p.Row("SELECT address, since, moves FROM fleet_host WHERE host = ?", []any{p.host}, &address, &since, &moves)
+	if absent(err) || err == nil && address == p.address {
+		return false, nil
+	}
+	start, moves, ok := record.FleetMoves(unixTime(since), moves, p.now)
+	if err != nil || !ok {
+		return false, err
+	}
+	return true, p.Exec("UPDATE fleet_host SET address = ?, since = ?, moves = ? WHERE host = ?", p.address, start.UnixMilli(), moves, p.host)
+}
+
+// target returns the group for the host.
+func (p *placement) target() (int64, error) {
+	var to, hosts int64
+	err := p.Row("SELECT id, (SELECT count(*) FROM fleet_host WHERE grp = g.id) FROM fleet_group g WHERE address = ? AND id <> ?", []any{p.address, p.from}, &to, &hosts)
+	if err != nil && !absent(err) {
+		return 0, err
+	}
+	if hosts >= store.MaxGroupHosts {
+		p.rate = cmp.Or(p.rate, record.FleetRate*1000)
+		if err := p.split(to); err != nil {
+			return 0, err
+		}
+	}
+	if p.rate > 0 {
+		if err := p.network(); err != nil {
+			return 0, err
+		}
+	}
+	var alone, shared bool
+	err = p.Row("SELECT (SELECT count(*) FROM fleet_host WHERE grp = ?) = 1, EXISTS (SELECT 1 FROM fleet_network WHERE name = ?)", []any{p.from, p.address}, &alone, &shared)
+	if err != nil {
+		return 0, err
+	}
+	address, network := p.address, ""
+	if shared {
+		address, network, to = "", p.address, 0
+	}
+	switch {
+	case to != 0:
+		return to, nil
+	case alone:
+		return p.from, p.Exec("UPDATE fleet_group SET address = ?, network = ? WHERE id = ?", address, network, p.from)
+	}
+	ids, err := groupIDs(p, 1)
+	if err != nil {
+		return 0, err
+	}
+	return ids[0], p.Exec("INSERT INTO fleet_group (id, address, network, class, due) VALUES (?, ?, ?, ?, ?)", ids[0], address, network, store.PriorityNormal, int64(never))
+}
+
+// network adds the network of the address.
+func (p *placement) network() error {
+	return p.Exec("INSERT INTO fleet_network (name, rate, next) VALUES (?, ?, 0) ON CONFLICT (name) DO NOTHING", p.address, p.rate)
+}
+
+// split gives each host of a group a group of its own in a network.
+func (p *placement) split(group int64) error {
+	hosts, err := column[string](p, "SELECT host FROM fleet_host WHERE grp = ? ORDER BY host", group)
+	if err != nil {
+		return err
+	}
+	ids, err := groupIDs(p, len(hosts)-1)
+	if err != nil {
+		return err
+	}
+	for i, host := range hosts[1:] {
+		err := p.Exec("INSERT INTO fleet_group (id, network, class, due, ready) SELECT ?, ?, class, due, ready FROM fleet_group WHERE id = ?", ids[i], p.address, group)
+		if err == nil {
+			err = p.Exec("UPDATE fleet_host SET grp = ? WHERE host = ?", ids[i], host)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := p.Exec("UPDATE fleet_group SET address = '', network = ? WHERE id = ?", p.address, group); err != nil {
+		return err
+	}
+	if err := p.network(); err != nil {
+		return err
+	}
+	return p.Exec(requeueGroups+" WHERE id = ANY(?)", append(ids, group))
+}

@@ -1,0 +1,323 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/internal/record"
+)
+
+// fleet implements [store.Fleet]. It is guarded by the lock of the store.
+type fleet struct {
+	store    *Store
+	sites    map[string]*fleetSite
+	hosts    map[string]*fleetHost
+	groups   map[int64]*fleetGroup
+	networks map[string]*fleetNetwork
+	last     int64 // newest group
+}
+
+type fleetSite struct {
+	store.FleetSite
+	soonest time.Time
+	hinted  bool
+}
+
+type fleetHost struct {
+	store.FleetHost
+	group int64
+	delay time.Duration
+	since time.Time // of moves
+	moves int
+	cost  int64 // requests of the last turn
+}
+
+// fleetGroup is a group. Without a holder, ready is when it may have the next turn.
+type fleetGroup struct {
+	id      int64
+	address string // shared by its hosts; "" = one host without a known address, or of a network
+	network string
+	slotted bool // ready is a turn that the rate of the network permits
+	holder  string
+	fence   uint64
+	ready   time.Time
+}
+
+type fleetNetwork struct {
+	rate float64
+	next time.Time // when the rate permits the next request
+}
+
+func newFleet(s *Store) *fleet {
+	return &fleet{s, make(map[string]*fleetSite), make(map[string]*fleetHost), make(map[int64]*fleetGroup), make(map[string]*fleetNetwork), 0}
+}
+
+// Fleet implements [store.Store].
+func (s *Store) Fleet() store.Fleet { return s.fleet }
+
+func (f *fleet) now() time.Time { return f.store.now().Truncate(time.Millisecond) }
+
+// held returns the group of a lease.
+func (f *fleet) held(l store.Lease) (*fleetGroup, error) {
+	id, _ := strconv.ParseInt(strings.TrimPrefix(l.Name, record.FleetPrefix), 10, 64)
+	g := f.groups[id]
+	if g == nil || g.holder == "" || g.holder != l.Holder || g.fence != l.Fence || !f.now().Before(g.ready) {
+		return nil, record.FleetLost(l)
+	}
+	return g, nil
+}
+
+func (f *fleet) group() *fleetGroup {
+	f.last++
+	g := &fleetGroup{id: f.last}
+	f.groups[g.id] = g
+	return g
+}
+
+func (f *fleet) members(group int64) (hosts []*fleetHost) {
+	for _, name := range slices.Sorted(maps.Keys(f.hosts)) {
+		if h := f.hosts[name]; h.group == group {
+			hosts = append(hosts, h)
+		}
+	}
+	return hosts
+}
+
+// Put implements [store.Fleet].
+func (f *fleet) Put(ctx context.Context, sites iter.Seq2[store.FleetSite, error]) (added int, err error) {
+	var all []store.FleetSite
+	for s, err := range sites {
+		if err == nil {
+			s.Host, err = record.FleetHost(&s)
+		}
+		if err != nil {
+			return 0, err
+		}
+		all = append(all, s)
+	}
+	err = f.store.change(ctx, store.Lease{}, "put sites", func() error {
+		next := maps.Clone(f.sites)
+		for _, s := range all {
+			var old store.FleetSite
+			site := &fleetSite{}
+			if was := next[s.URL]; was != nil {
+				*site = *was
+				old = was.FleetSite
+			} else {
+				old.Added, old.Due, old.Host = f.now(), f.now(), s.Host
+				added++
+			}
+			was := old.Unlisted
+			if site.FleetSite, err = record.MergeFleet(old, s); err != nil {
+				return err
+			}
+			if site.URL == "" || was && !site.Unlisted && site.Due.Before(f.now()) {
+				site.Due = f.now()
+			}
+			next[s.URL] = site
+		}
+		f.sites = next
+		for _, s := range all {
+			if f.hosts[s.Host] == nil {
+				f.hosts[s.Host] = &fleetHost{FleetHost: store.FleetHost{Host: s.Host}, group: f.group().id, cost: record.FleetCost}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return added, nil
+}
+
+func matches(q store.FleetQuery, s *fleetSite) bool {
+	return (q.Sites == nil || slices.Contains(q.Sites, s.URL)) && (q.Label == "" || slices.Contains(s.Labels, q.Label))
+}
+
+// Remove implements [store.Fleet].
+func (f *fleet) Remove(ctx context.Context, q store.FleetQuery) (removed int, err error) {
+	err = f.store.change(ctx, store.Lease{}, "remove sites", func() error {
+		unused := make(map[string]bool)
+		for url, s := range f.sites {
+			if matches(q, s) {
+				delete(f.sites, url)
+				unused[s.Host] = true
+				removed++
+			}
+		}
+		for _, s := range f.sites {
+			delete(unused, s.Host)
+		}
+		for name := range unused { // a host stays while it has a turn
+			if g := f.groups[f.hosts[name].group]; !f.now().Before(g.ready) {
+				delete(f.hosts, name)
+				f.drop(g)
+			}
+		}
+		return nil
+	})
+	return removed, err
+}
+
+// drop removes a group without hosts.
+func (f *fleet) drop(g *fleetGroup) {
+	if len(f.members(g.id)) == 0 {
+		delete(f.groups, g.id)
+	}
+}
+
+// Pause implements [store.Fleet].
+func (f *fleet) Pause(ctx context.Context, q store.FleetQuery, paused bool) (changed int, err error) {
+	err = f.store.change(ctx, store.Lease{}, "pause sites", func() error {
+		for _, s := range f.sites {
+			if matches(q, s) && s.Paused != paused {
+				s.Paused = paused
+				changed++
+			}
+		}
+		return nil
+	})
+	return changed, err
+}
+
+// Sites implements [store.Fleet].
+func (f *fleet) Sites(ctx context.Context, q store.FleetQuery) iter.Seq2[store.FleetSite, error] {
+	return list(ctx, f.store, "list the fleet", func() (all []store.FleetSite, _ error) {
+		for _, url := range slices.Sorted(maps.Keys(f.sites)) {
+			if s := f.sites[url]; matches(q, s) {
+				all = append(all, s.FleetSite)
+			}
+		}
+		return all, nil
+	})
+}
+
+// Hosts implements [store.Fleet].
+func (f *fleet) Hosts(ctx context.Context, limit int) ([]store.FleetHost, error) {
+	return get(ctx, f.store, "list hosts", func() (all []store.FleetHost, _ error) {
+		for _, h := range f.hosts {
+			if h.Failures > 0 {
+				out := h.FleetHost
+				for _, s := range f.sites {
+					if s.Host == h.Host {
+						out.Sites++
+					}
+				}
+				all = append(all, out)
+			}
+		}
+		slices.SortFunc(all, func(a, b store.FleetHost) int {
+			return cmp.Or(cmp.Compare(b.Failures, a.Failures), strings.Compare(a.Host, b.Host))
+		})
+		return all[:min(limit, len(all))], nil
+	})
+}
+
+// Stats implements [store.Fleet].
+func (f *fleet) Stats(ctx context.Context) (store.FleetStats, error) {
+	return get(ctx, f.store, "count the fleet", func() (st store.FleetStats, _ error) {
+		now := f.now()
+		var lags []time.Duration
+		hosts, groups := make(map[string]bool), make(map[int64]bool)
+		for _, s := range f.sites {
+			if s.Unlisted {
+				continue
+			}
+			st.Sites++
+			hosts[s.Host], groups[f.hosts[s.Host].group] = true, true
+			switch {
+			case s.Error != "":
+				st.Failing++
+			case s.Pulled.IsZero():
+				st.New++
+			}
+			if s.Paused {
+				st.Paused++
+				continue
+			}
+			lag := now.Sub(s.Due)
+			if lag >= 0 {
+				st.Due++
+			}
+			lags = append(lags, max(0, lag))
+		}
+		for _, g := range f.groups {
+			if g.holder != "" && now.Before(g.ready) {
+				st.Leased++
+			}
+		}
+		st.Hosts, st.Groups = len(hosts), len(groups)
+		slices.Sort(lags)
+		for i, p := range record.LagPercentiles {
+			if len(lags) > 0 {
+				st.Lag[i] = lags[(len(lags)*p+99)/100-1]
+			}
+		}
+		return st, nil
+	})
+}
+
+// Defer implements [store.Fleet].
+func (f *fleet) Defer(ctx context.Context, host string, until time.Time, why string) error {
+	return f.store.change(ctx, store.Lease{}, "defer "+host, func() error {
+		if h := f.hosts[host]; h != nil {
+			h.Until, h.Why = until.UTC().Truncate(time.Millisecond), why
+			h.Failures++
+		}
+		return nil
+	})
+}
+
+// Hint implements [store.Fleet].
+func (f *fleet) Hint(ctx context.Context, site string) error {
+	return f.store.change(ctx, store.Lease{}, "hint "+site, func() error {
+		if s := f.sites[site]; s != nil && !s.Paused {
+			s.hinted = true
+			s.hint(f.now())
+		}
+		return nil
+	})
+}
+
+// hint makes the site due.
+func (s *fleetSite) hint(now time.Time) {
+	if at := later(now, s.soonest); at.Before(s.Due) {
+		s.Due = at
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// checkLease returns an error if the lease of a group was lost.
+func (s *Store) checkLease(l store.Lease) error {
+	if strings.HasPrefix(l.Name, record.FleetPrefix) {
+		_, err := s.fleet.held(l)
+		return err
+	}
+	return record.CheckLease(l, s.values[[2]string{record.LeaseNamespace, l.Name}], s.now())
+}
+
+// lease returns the lease of a group for its holder.
+func (g *fleetGroup) lease() store.Lease {
+	return store.Lease{Name: fmt.Sprint(record.FleetPrefix, g.id), Holder: g.holder, Fence: g.fence, Expires: g.ready}
+}
+
+// grant gives a group to a worker.
+func (g *fleetGroup) grant(worker string, until time.Time) store.Lease {
+	g.holder, g.ready, g.slotted = worker, until, false
+	g.fence++
+	return g.lease()
+}

@@ -1,0 +1,243 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/internal/record"
+)
+
+// candidate is a site that may have the next turn of its host or group.
+type candidate struct {
+	site *fleetSite
+	at   time.Time // when the turn may begin
+}
+
+func (c candidate) before(d candidate) bool { return d.site == nil || c.at.Before(d.at) }
+
+// queue returns the next turn of each group, the earliest first.
+func (f *fleet) queue(sites []string) (all []candidate) {
+	hosts, groups := make(map[string]candidate), make(map[int64]candidate)
+	for url, s := range f.sites {
+		if s.Paused || sites == nil && s.Unlisted || sites != nil && !slices.Contains(sites, url) {
+			continue
+		}
+		if c := (candidate{s, s.Due}); c.before(hosts[s.Host]) {
+			hosts[s.Host] = c
+		}
+	}
+	for name, c := range hosts {
+		h := f.hosts[name]
+		if c.at = later(c.at, h.Until); c.before(groups[h.group]) {
+			groups[h.group] = c
+		}
+	}
+	for id, c := range groups {
+		c.at = later(c.at, f.groups[id].ready)
+		all = append(all, c)
+	}
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(f.hosts[a.site.Host].group, f.hosts[b.site.Host].group))
+	})
+	return all
+}
+
+// Lease implements [store.Fleet].
+func (f *fleet) Lease(ctx context.Context, worker string, n int, d time.Duration, sites []string) (turns []store.Turn, next time.Time, err error) {
+	err = f.store.change(ctx, store.Lease{}, "lease turns", func() error {
+		if err := record.CheckTurn(worker, d); err != nil {
+			return err
+		}
+		now := f.now()
+		shares := record.FleetShares(n)
+		for _, all := range []bool{false, true} {
+			for i, share := range shares {
+				for _, c := range f.queue(sites) {
+					if !c.at.After(now) && len(turns) < n && (all || share > 0 && record.FleetClass(&c.site.FleetSite) == len(shares)-i) {
+						turns = f.turn(turns, c.site, worker, now, d)
+						share--
+					}
+				}
+			}
+		}
+		if queue := f.queue(sites); len(turns) < n && len(queue) > 0 {
+			next = queue[0].at
+		}
+		return nil
+	})
+	return turns, next, err
+}
+
+// turn adds the turn of a site, unless the network of its host permits no request now.
+func (f *fleet) turn(turns []store.Turn, s *fleetSite, worker string, now time.Time, d time.Duration) []store.Turn {
+	h := f.hosts[s.Host]
+	g := f.groups[h.group]
+	if n := f.networks[g.network]; n != nil && !g.slotted {
+		at := later(now, n.next)
+		n.next = at.Add(time.Duration(float64(h.cost) / n.rate * float64(time.Second)))
+		if at.After(now) {
+			g.ready, g.slotted = at.Truncate(time.Millisecond), true
+			return turns
+		}
+	}
+	lease := g.grant(worker, now.Add(d).Truncate(time.Millisecond))
+	turns = append(turns, store.Turn{Lease: lease, Site: s.FleetSite, Address: h.Address, Delay: f.delay(g), Failed: h.Failures, Hinted: s.hinted})
+	s.hinted = false
+	return turns
+}
+
+// delay returns the longest delay of the hosts of a group.
+func (f *fleet) delay(g *fleetGroup) (most time.Duration) {
+	for _, h := range f.members(g.id) {
+		most = max(most, h.delay)
+	}
+	return most
+}
+
+// Renew implements [store.Fleet].
+func (f *fleet) Renew(ctx context.Context, d time.Duration, leases ...store.Lease) (held []store.Lease, err error) {
+	err = f.store.change(ctx, store.Lease{}, "renew leases", func() error {
+		for _, l := range leases {
+			if g, err := f.held(l); err == nil {
+				g.ready = f.now().Add(d).Truncate(time.Millisecond)
+				held = append(held, g.lease())
+			}
+		}
+		return nil
+	})
+	return held, err
+}
+
+// Done implements [store.Fleet].
+func (f *fleet) Done(ctx context.Context, l store.Lease, site string, o store.TurnResult) error {
+	return f.store.change(ctx, store.Lease{}, "end turn of "+site, func() error {
+		g, err := f.held(l)
+		if err != nil {
+			return err
+		}
+		f.record(site, o)
+		if n := f.networks[g.network]; n != nil {
+			n.next = n.next.Add(time.Duration(float64(max(0, o.Requests-record.FleetCost)) / n.rate * float64(time.Second)))
+		}
+		f.release(g)
+		return nil
+	})
+}
+
+// release gives the lease of a group back.
+func (f *fleet) release(g *fleetGroup) {
+	g.holder, g.ready = "", f.now().Add(f.delay(g))
+}
+
+// record records the outcome of a turn.
+func (f *fleet) record(site string, o store.TurnResult) {
+	s := f.sites[site]
+	if s == nil {
+		return
+	}
+	now := f.now()
+	s.Due, s.soonest, s.State = o.Due.UTC().Truncate(time.Millisecond), o.Soonest.UTC().Truncate(time.Millisecond), o.State
+	if s.Error = o.Error; o.OK {
+		s.Pulled = now
+	}
+	s.Name = cmp.Or(o.Name, s.Name)
+	if s.hinted {
+		s.hint(now)
+	}
+	h := f.hosts[s.Host]
+	if h.delay = o.Delay.Truncate(time.Millisecond); o.OK {
+		h.Failures, h.Until, h.Why = 0, time.Time{}, ""
+	}
+	h.Requests, h.Received, h.cost = h.Requests+o.Requests, h.Received+o.Received, max(1, o.Requests)
+}
+
+// Ending implements [store.Site].
+func (s *site) Ending(l store.Lease, turn string, o store.TurnResult) store.Site {
+	ending := *s
+	ending.lease, ending.ending = l, func() { s.store.fleet.record(turn, o) }
+	return &ending
+}
+
+// Place implements [store.Fleet].
+func (f *fleet) Place(ctx context.Context, t store.Turn, address string, rate float64) (store.Turn, error) {
+	var busy error
+	err := f.store.change(ctx, store.Lease{}, "place "+t.Site.Host, func() error {
+		g, err := f.held(t.Lease)
+		h := f.hosts[t.Site.Host]
+		if err != nil || address == "" || h == nil || h.Address == address {
+			return err
+		}
+		since, moves, ok := record.FleetMoves(h.since, h.moves, f.now())
+		if !ok {
+			return nil
+		}
+		h.since, h.moves, h.Address = since, moves, address
+		if t, ok = f.place(t, g, h, rate); !ok {
+			busy = record.GroupBusy(h.Host, address)
+		}
+		return nil
+	})
+	return t, cmp.Or(err, busy)
+}
+
+// place moves a host to the group of its address. It returns false if the turn has ended.
+func (f *fleet) place(t store.Turn, g *fleetGroup, h *fleetHost, rate float64) (store.Turn, bool) {
+	address := h.Address
+	var to *fleetGroup
+	for _, other := range f.groups {
+		if other.address == address && other != g {
+			to = other
+		}
+	}
+	if to != nil && len(f.members(to.id)) >= store.MaxGroupHosts {
+		rate = cmp.Or(rate, record.FleetRate)
+		f.split(to, rate)
+	}
+	if rate > 0 && f.networks[address] == nil {
+		f.networks[address] = &fleetNetwork{rate: rate}
+	}
+	alone := len(f.members(g.id)) == 1
+	if f.networks[address] != nil {
+		if !alone {
+			to = f.group()
+		} else if to = nil; true {
+			g.address, g.network = "", address
+		}
+		if to != nil {
+			to.network = address
+		}
+	} else if to == nil {
+		if !alone {
+			to = f.group()
+		} else {
+			to = g
+		}
+		to.address, to.network = address, ""
+	}
+	if t.Address = address; to == nil || to == g {
+		return t, true
+	}
+	h.group = to.id
+	if f.release(g); alone {
+		f.drop(g)
+	}
+	if f.now().Before(to.ready) {
+		return t, false
+	}
+	t.Lease, t.Delay = to.grant(t.Lease.Holder, t.Lease.Expires), f.delay(to)
+	return t, true
+}
+
+// split gives each host of a group a group of its own in a network.
+func (f *fleet) split(g *fleetGroup, rate float64) {
+	f.networks[g.address] = &fleetNetwork{rate: rate}
+	hosts := f.members(g.id)
+	for _, h := range hosts[1:] {
+		own := f.group()
+		own.network, own.ready, h.group = g.address, g.ready, own.id
+	}
+	g.address, g.network = "", g.address
+}

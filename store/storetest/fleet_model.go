@@ -1,0 +1,158 @@
+package storetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/testkit"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/memory"
+)
+
+// fleetModelCases compares engines with the one in memory, by random operations.
+func fleetModelCases() (cases []testCase) {
+	for seed := range testkit.Size(2, 5, 200) {
+		cases = append(cases, testCase{fmt.Sprint("random operations of a fleet ", seed), func(_ *testing.T, f *fixture) {
+			m := &fleetModel{fixture: f, r: rand.New(rand.NewPCG(uint64(seed), 7))}
+			m.reference = memory.New(&store.Options{Now: f.clock})
+			for i := range testkit.Size(150, 300, 1000) {
+				if m.step(i); m.Failed() {
+					return
+				}
+			}
+		}})
+	}
+	return cases
+}
+
+// fleetModel applies operations to two stores.
+type fleetModel struct {
+	*fixture
+	reference store.Store
+	r         *rand.Rand
+	turns     [][2]store.Turn
+}
+
+// both runs an operation on both stores and compares its results.
+func (m *fleetModel) both(what string, do func(f store.Fleet, at int) (any, error)) {
+	m.Helper()
+	a, errA := do(m.store.Fleet(), 0)
+	b, errB := do(m.reference.Fleet(), 1)
+	want(m.fixture, what+": code", millrace.ErrorCode(errA), millrace.ErrorCode(errB))
+	want(m.fixture, what, a, b)
+}
+
+func (m *fleetModel) url() string {
+	return fmt.Sprintf("https://h%d.example/%s", m.r.IntN(12), strings.Repeat("x/", m.r.IntN(2)))
+}
+
+func (m *fleetModel) duration() time.Duration { return time.Duration(m.r.IntN(100)) * time.Second }
+
+// ready orders turns, and leaves out what differs: the names of leases.
+func ready(turns []store.Turn, next time.Time) string {
+	slices.SortFunc(turns, func(a, b store.Turn) int { return strings.Compare(a.Site.URL, b.Site.URL) })
+	var out []string
+	for _, t := range turns {
+		out = append(out, fmt.Sprint(t.Site, t.Address, t.Delay, t.Failed, t.Hinted, t.Lease.Fence, t.Lease.Expires))
+	}
+	return fmt.Sprint(out, next)
+}
+
+func (m *fleetModel) step(i int) {
+	m.Helper()
+	ctx := m.Context()
+	m.pass(time.Duration(1+m.r.IntN(999)) * time.Millisecond) // no two turns are due at the same time
+	if m.r.IntN(2) == 0 {
+		m.pass(m.duration())
+	}
+	op := m.r.IntN(12)
+	what := fmt.Sprintf("step %d, operation %d", i, op)
+	at := m.clock()
+	switch {
+	case op < 2:
+		s := store.FleetSite{
+			URL: m.url(), Priority: m.r.IntN(4), Labels: []string{[]string{"a", "b", "-a"}[m.r.IntN(3)]}, Min: m.duration() - 10*time.Second, Unlisted: m.r.IntN(4) == 0,
+		}
+		m.both(what, func(f store.Fleet, _ int) (any, error) { return f.Put(ctx, each([]store.FleetSite{s})) })
+	case op < 5: // every turn that is due, so that the shares of classes do not matter
+		var sites []string
+		if m.r.IntN(4) == 0 {
+			sites = []string{m.url()}
+		}
+		var got [2][]store.Turn
+		m.both(what, func(f store.Fleet, n int) (any, error) {
+			turns, next, err := f.Lease(ctx, "one", 100, time.Minute, sites)
+			got[n] = turns
+			return ready(turns, next), err
+		})
+		for i := range got[0] {
+			m.turns = append(m.turns, [2]store.Turn{got[0][i], got[1][i]})
+		}
+	case op < 8 && len(m.turns) > 0:
+		n := m.r.IntN(len(m.turns))
+		turn := m.turns[n]
+		r := store.TurnResult{
+			Due: at.Add(m.duration()).Add(time.Duration(n) * 3 * time.Millisecond), Soonest: at.Add(m.duration()), OK: m.r.IntN(2) == 0, Error: fmt.Sprint("e", n%2), Name: fmt.Sprint(n % 3), State: []byte{byte(n)},
+			Delay: m.duration(), Requests: m.r.Int64N(9), Received: 5,
+		}
+		m.both(what, func(f store.Fleet, at int) (any, error) {
+			return nil, f.Done(ctx, turn[at].Lease, turn[at].Site.URL, r)
+		})
+		m.turns = slices.Delete(m.turns, n, n+1)
+	case op == 8 && len(m.turns) > 0:
+		n := m.r.IntN(len(m.turns))
+		address, rate := fmt.Sprint("192.0.2.", m.r.IntN(4)), 0.0
+		if address == "192.0.2.0" {
+			rate = 2
+		}
+		var got [2]store.Turn
+		m.both(what, func(f store.Fleet, at int) (any, error) {
+			turn, err := f.Place(ctx, m.turns[n][at], address, rate)
+			if got[at] = turn; err != nil {
+				turn = store.Turn{}
+			}
+			return ready([]store.Turn{turn}, time.Time{}), err
+		})
+		m.turns[n] = got
+	case op == 9:
+		host := fmt.Sprintf("h%d.example", m.r.IntN(12))
+		m.both(what, func(f store.Fleet, _ int) (any, error) { return nil, f.Defer(ctx, host, at.Add(time.Minute), what) })
+	case op == 10:
+		url, paused, remove := m.url(), m.r.IntN(2) == 0, m.r.IntN(8) == 0
+		m.both(what, func(f store.Fleet, _ int) (any, error) {
+			q := store.FleetQuery{Sites: []string{url}, Label: []string{"", "a"}[i%2]}
+			if remove {
+				return f.Remove(ctx, q)
+			}
+			return f.Pause(ctx, q, paused)
+		})
+	case len(m.turns) > 0:
+		url := m.url()
+		m.both(what, func(f store.Fleet, _ int) (any, error) { return nil, f.Hint(ctx, url) })
+		n := m.r.IntN(len(m.turns))
+		m.both(what, func(f store.Fleet, at int) (any, error) {
+			held, err := f.Renew(ctx, time.Minute, m.turns[n][at].Lease)
+			return len(held), err
+		})
+	}
+	m.both(what, func(f store.Fleet, _ int) (any, error) {
+		all := []any{}
+		for s, err := range f.Sites(ctx, store.FleetQuery{}) {
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, fmt.Sprint(s))
+		}
+		st, err := f.Stats(ctx)
+		if err != nil {
+			return nil, err
+		}
+		hosts, err := f.Hosts(ctx, 5)
+		return append(all, st, hosts), err
+	})
+}

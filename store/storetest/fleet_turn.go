@@ -1,0 +1,241 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/store"
+)
+
+func fleetTurnCases() []testCase {
+	return []testCase{
+		{"a group has one turn until it is done or expires", func(t *testing.T, f *fixture) {
+			f.enlist(store.FleetSite{URL: siteURL("a") + "x/"}, store.FleetSite{URL: siteURL("a") + "y/"})
+			f.enlistHosts("b")
+			turns := f.lease("one", 10)
+			want(f, "turns", len(turns), 2)
+			want(f, "others", len(f.lease("two", 10)), 0)
+			first := turns[0]
+			if first.Lease.Holder != "one" || first.Lease.Fence == 0 || !first.Lease.Expires.Equal(f.clock().Add(time.Minute)) {
+				t.Errorf("%+v", first.Lease)
+			}
+			f.pass(59 * time.Second)
+			want(f, "before the end", len(f.lease("two", 10)), 0)
+			f.pass(time.Second)
+			again := f.lease("two", 10)
+			want(f, "after it", len(again), 2)
+			for _, turn := range again {
+				if turn.Lease.Name == first.Lease.Name && turn.Lease.Fence <= first.Lease.Fence {
+					t.Errorf("the fence is %d after %d", turn.Lease.Fence, first.Lease.Fence)
+				}
+			}
+			f.ended(first, store.TurnResult{OK: true, Due: f.clock().Add(time.Hour)}, millrace.ErrConflict)
+			want(f, "due", f.one(first.Site.URL).Due.Before(f.clock()), true)
+			want(f, "pulled", f.one(first.Site.URL).Pulled.IsZero(), true)
+			for _, turn := range again {
+				f.done(turn, time.Hour)
+				f.ended(turn, store.TurnResult{}, millrace.ErrConflict)
+			}
+			want(f, "the other site", len(f.lease("one", 10)), 1)
+		}},
+		{"Renew extends valid leases only", func(t *testing.T, f *fixture) {
+			f.enlistHosts("a", "b")
+			turns := f.lease("one", 2)
+			f.done(turns[1], time.Hour)
+			f.pass(50 * time.Second)
+			other := turns[0].Lease
+			other.Holder = "two"
+			held, err := f.store.Fleet().Renew(t.Context(), time.Minute, turns[0].Lease, turns[1].Lease, other, store.Lease{Name: "fleet/99", Holder: "one", Fence: 1})
+			if err != nil || len(held) != 1 || held[0].Name != turns[0].Lease.Name || !held[0].Expires.Equal(f.clock().Add(time.Minute)) {
+				t.Fatalf("%+v, %v", held, err)
+			}
+			f.pass(59 * time.Second)
+			want(f, "turns", len(f.lease("two", 10)), 0)
+			f.done(turns[0], time.Hour)
+		}},
+		{"Lease says when to ask again", func(t *testing.T, f *fixture) {
+			next := func(sites ...string) time.Duration {
+				t.Helper()
+				turns, next, err := f.store.Fleet().Lease(t.Context(), "one", 5, time.Minute, sites)
+				if err != nil || len(turns) > 0 {
+					t.Fatalf("%v, %v", turns, err)
+				}
+				if next.IsZero() {
+					return -1
+				}
+				return next.Sub(f.clock())
+			}
+			want(f, "without sites", next(), -1)
+			f.enlistHosts("a", "b")
+			turns := f.lease("one", 5)
+			want(f, "end of the lease", next(), time.Minute)
+			f.done(turns[0], 30*time.Second)
+			want(f, "due", next(), 30*time.Second)
+			want(f, "of one", next(turns[0].Site.URL), 30*time.Second)
+			want(f, "of an unknown one", next(siteURL("c")), -1)
+			for _, wrong := range []struct {
+				worker string
+				d      time.Duration
+			}{{"", time.Minute}, {"one", 0}, {"one", -time.Minute}} {
+				if _, _, err := f.store.Fleet().Lease(t.Context(), wrong.worker, 1, wrong.d, nil); !errors.Is(err, millrace.ErrInvalid) {
+					t.Errorf("%+v: %v", wrong, err)
+				}
+			}
+		}},
+		{"Done records the result", func(_ *testing.T, f *fixture) {
+			f.enlistHosts("a")
+			turn := f.turn("one", siteURL("a"))
+			want(f, "state", len(turn.Site.State), 0)
+			f.pass(time.Second)
+			f.ended(turn, store.TurnResult{OK: true, Due: f.clock().Add(time.Hour), Name: "name", State: []byte("state\x00"), Delay: 5 * time.Second, Requests: 3, Received: 700}, nil)
+			f.reopen()
+			s := f.one(siteURL("a"))
+			want(f, "site", fmt.Sprintf("%s %s %q %q", s.Due.Sub(f.clock()), s.Pulled.Sub(f.clock()), s.Name, s.State), `1h0m0s 0s "name" "state\x00"`)
+			f.pass(time.Hour)
+			turn = f.turn("one", siteURL("a"))
+			want(f, "delay", turn.Delay, 5*time.Second)
+			f.ended(turn, store.TurnResult{Due: f.clock(), Error: "down", Delay: 5 * time.Second}, nil)
+			s = f.one(siteURL("a"))
+			want(f, "failed", fmt.Sprintf("%s %q %q %q", s.Pulled.Sub(f.clock()), s.Error, s.Name, s.State), `-1h0m0s "down" "name" ""`)
+			want(f, "in the delay", len(f.lease("one", 1)), 0)
+			f.pass(5 * time.Second)
+			turn = f.turn("one", siteURL("a"))
+			if _, err := f.store.Fleet().Remove(f.Context(), store.FleetQuery{}); err != nil {
+				f.Fatal(err)
+			}
+			f.done(turn, time.Hour)
+		}},
+		{"pages and the end of a turn are stored together", func(t *testing.T, f *fixture) {
+			f.enlistHosts("a")
+			turn := f.turn("one", siteURL("a"))
+			result := store.TurnResult{OK: true, Due: f.clock().Add(time.Hour), Name: siteName}
+			sink := f.site.Ending(turn.Lease, turn.Site.URL, result)
+			apply := func(kind error, path, text string, more ...millrace.Change) {
+				t.Helper()
+				if _, err := sink.Apply(t.Context(), origin, append(more, put(article(path, text)))); !errors.Is(err, kind) {
+					t.Errorf("apply %s: %v, want %v", path, err, kind)
+				}
+			}
+			mark := millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: "c"}}
+			apply(nil, "/1", "one")
+			want(f, "still due", f.one(siteURL("a")).Due.After(f.clock()), false)
+			apply(nil, "/2", "two", mark)
+			want(f, "due", f.one(siteURL("a")).Due.Sub(f.clock()), time.Hour)
+			want(f, "name", f.one(siteURL("a")).Name, siteName)
+			want(f, "the lease is kept", len(f.lease("two", 1, siteURL("a"))), 0)
+			f.pass(time.Minute)
+			want(f, "after the lease", len(f.lease("two", 1)), 0)
+			f.pass(time.Hour)
+			f.turn("two", siteURL("a"))
+			before := f.one(siteURL("a"))
+			apply(millrace.ErrConflict, "/3", "three", mark)
+			want(f, "pages", f.paths(f.siteHead(), millrace.Scan{}), []string{"/1", "/2"})
+			want(f, "due", f.one(siteURL("a")).Due, before.Due)
+			if err := sink.Compact(t.Context(), time.Hour, time.Hour); !errors.Is(err, millrace.ErrConflict) {
+				t.Errorf("compact: %v", err)
+			}
+			fenced := f.site.Fenced(turn.Lease)
+			if _, err := fenced.Apply(t.Context(), origin, []millrace.Change{put(article("/4", "four"))}); !errors.Is(err, millrace.ErrConflict) {
+				t.Errorf("fenced: %v", err)
+			}
+		}},
+	}
+}
+
+func fleetGroupCases() []testCase {
+	return []testCase{
+		{"hosts that share an address share a group, with the longest delay", func(t *testing.T, f *fixture) {
+			f.enlistHosts("a", "b")
+			turns := f.lease("one", 2)
+			a := f.placed(turns[0], "192.0.2.1", 0)
+			want(f, "unchanged", a.Lease, turns[0].Lease)
+			want(f, "address", a.Address, "192.0.2.1")
+			if _, err := f.store.Fleet().Place(t.Context(), turns[1], "192.0.2.1", 0); !errors.Is(err, millrace.ErrConflict) || millrace.ErrorCode(err) != "group-busy" {
+				t.Fatalf("place: %v", err)
+			}
+			f.ended(turns[1], store.TurnResult{}, millrace.ErrConflict)
+			want(f, "while one is pulled", len(f.lease("two", 5)), 0)
+			f.ended(a, store.TurnResult{OK: true, Due: f.clock().Add(time.Hour), Delay: 3 * time.Second}, nil)
+			want(f, "in the delay", len(f.lease("two", 5)), 0)
+			f.pass(3 * time.Second)
+			b := f.turn("two", turns[1].Site.URL)
+			want(f, "delay", b.Delay, 3*time.Second)
+			want(f, "address", b.Address, "192.0.2.1")
+			f.ended(b, store.TurnResult{OK: true, Due: f.clock().Add(time.Hour), Delay: time.Second}, nil)
+			f.pass(time.Hour)
+			want(f, "one at a time", len(f.lease("two", 5)), 1)
+			want(f, "groups", f.stats().Groups, 1)
+		}},
+		{"a turn moves to a free group with its lease", func(_ *testing.T, f *fixture) {
+			f.enlistHosts("a", "b", "c")
+			turns := f.lease("one", 3)
+			f.done(f.placed(turns[0], "192.0.2.1", 0), time.Hour)
+			moved := f.placed(turns[1], "192.0.2.1", 0)
+			want(f, "fence", moved.Lease.Name == turns[1].Lease.Name, false)
+			f.ended(turns[1], store.TurnResult{}, millrace.ErrConflict)
+			f.done(moved, time.Hour)
+			f.done(f.placed(turns[2], "192.0.2.3", 0), 0)
+			again := f.lease("one", 3, turns[2].Site.URL)[0]
+			apart := f.placed(again, "192.0.2.1", 0)
+			f.done(apart, 0)
+			again = f.lease("one", 3, turns[2].Site.URL)[0]
+			f.done(f.placed(again, "192.0.2.4", 0), 0)
+			want(f, "groups", f.stats().Groups, 2)
+			again = f.lease("one", 3, turns[2].Site.URL)[0]
+			last := f.placed(again, "192.0.2.5", 0)
+			want(f, "after three moves", last.Address, "192.0.2.4")
+			f.done(last, 0)
+			f.pass(24 * time.Hour)
+			again = f.lease("one", 3, turns[2].Site.URL)[0]
+			want(f, "a day later", f.placed(again, "192.0.2.5", 0).Address, "192.0.2.5")
+		}},
+		{"a lost turn is not placed", func(t *testing.T, f *fixture) {
+			f.enlistHosts("a")
+			turn := f.turn("one", siteURL("a"))
+			f.pass(time.Minute)
+			if _, err := f.store.Fleet().Place(t.Context(), turn, "192.0.2.1", 0); millrace.ErrorCode(err) != "lease-lost" {
+				t.Error(err)
+			}
+			want(f, "address", f.turn("one", siteURL("a")).Address, "")
+		}},
+		{"the turns of a network are limited by its rate", func(_ *testing.T, f *fixture) {
+			for i := range 6 {
+				f.enlistHosts(fmt.Sprint(i))
+			}
+			for _, turn := range f.lease("one", 6) {
+				f.ended(f.placed(turn, "a network", 8), store.TurnResult{OK: true, Due: f.clock(), Requests: 4}, nil)
+			}
+			for i := range 6 {
+				turns := f.lease("one", 6)
+				want(f, fmt.Sprint("turns at step ", i), len(turns), 1)
+				f.ended(turns[0], store.TurnResult{OK: true, Due: f.clock().Add(time.Hour), Requests: 4}, nil)
+				want(f, "at once", len(f.lease("one", 6)), 0)
+				f.pass(500 * time.Millisecond)
+			}
+		}},
+		{"many hosts on an address become a network", func(t *testing.T, f *fixture) {
+			n := store.MaxGroupHosts + 2
+			for i := range n {
+				f.enlistHosts(fmt.Sprint("h", i))
+			}
+			turns := f.lease("one", n)
+			for _, turn := range turns[:n-1] {
+				if _, err := f.store.Fleet().Place(t.Context(), turn, "192.0.2.1", 0); err != nil && millrace.ErrorCode(err) != "group-busy" {
+					t.Fatal(err)
+				}
+			}
+			want(f, "groups", f.stats().Groups, n)
+			f.placed(turns[n-1], "192.0.2.1", 0)
+			want(f, "with one more", f.stats().Groups, n)
+			f.pass(time.Minute)
+			got := len(f.lease("two", n))
+			f.pass(time.Minute - time.Millisecond)
+			if more := len(f.lease("two", n)); got != 1 || more < n-2 {
+				t.Errorf("%d turns at once, %d within a minute", got, more)
+			}
+		}},
+	}
+}
