@@ -1,13 +1,13 @@
 package conns
 
 import (
-	"cmp"
 	"container/list"
 	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,10 +16,11 @@ import (
 )
 
 // Limit returns a listener with at most most connections. In a full table, a new connection
-// replaces another one, see [limited.victim]. If it cannot, it gets words, if any, and is
-// closed. The server needs [State].
+// replaces another one, see [limited.victim]. If it cannot, it gets words, if any, and is closed.
+// While more than a sixteenth wait for their first request, it is closed if several of these are
+// of its address. The server needs [State].
 func Limit(ln net.Listener, most int, words string, proxy func(netip.Addr) bool) net.Listener {
-	return &limited{Listener: ln, most: most, words: words, proxy: proxy, each: make(map[netip.Addr]*holder)}
+	return &limited{Listener: ln, most: most, words: words, proxy: proxy, each: make(map[netip.Addr]*holder), began: time.Now()}
 }
 
 type limited struct {
@@ -27,107 +28,143 @@ type limited struct {
 	most    int
 	words   string // an HTTP response; "" if the client would not understand it
 	proxy   func(netip.Addr) bool
+	began   time.Time
 	refused atomic.Int64
 	spare   sync.Pool // of *[bufferSize]byte
 
 	mu    sync.Mutex
 	open  int
-	moves uint64                 // orders connections by their last move to a list
+	fresh int                    // of these, the ones without a first request
 	each  map[netip.Addr]*holder // by address, for IPv6 by network; all proxies are the zero address
 }
 
-// holder is an address with its connections, the oldest first: those without a complete header,
-// which are new or between two requests, and those with a request.
-type holder struct{ waiting, active list.List }
+// state is what a connection waits for.
+type state int
+
+const (
+	fresh  state = iota // the complete header of the first request
+	idle                // the complete header of another request
+	active              // the end of a request
+)
+
+// holder is the connections of an address by their states, in the order of their changes.
+type holder [active + 1]list.List
 
 // State follows the requests of a connection, as [http.Server.ConnState].
-func State(c net.Conn, state http.ConnState) {
+func State(c net.Conn, s http.ConnState) {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
 	}
-	if c, ok := c.(*conn); ok && (state == http.StateActive || state == http.StateIdle) {
+	if c, ok := c.(*conn); ok && (s == http.StateActive || s == http.StateIdle) {
 		c.l.mu.Lock()
 		defer c.l.mu.Unlock()
-		if h := c.holder; h != nil && state == http.StateActive {
-			c.move(&h.active)
-		} else if h != nil {
-			c.move(&h.waiting)
+		switch {
+		case c.holder == nil: // closed
+		case s == http.StateActive:
+			c.leave()
+			c.enter(active)
+		default:
+			c.leave()
+			c.enter(idle)
 		}
 	}
 }
 
-// move puts the connection at the end of a list, or in none. The lock is held.
-func (c *conn) move(to *list.List) {
-	if c.in != nil {
-		c.in.Remove(c.place)
-	}
-	if c.in = to; to != nil {
-		c.l.moves++
-		c.moved, c.place = c.l.moves, to.PushBack(c)
+// enter changes the state. The lock is held.
+func (c *conn) enter(s state) {
+	c.state, c.since = s, time.Now()
+	c.place = c.holder[s].PushBack(c)
+	if s == fresh {
+		c.l.fresh++
 	}
 }
 
-// enter takes a slot for a connection, if available.
-func (l *limited) enter(c *conn) bool {
+// leave leaves the state. The lock is held.
+func (c *conn) leave() {
+	c.holder[c.state].Remove(c.place)
+	if c.state == fresh {
+		c.l.fresh--
+	}
+}
+
+// few is the number of fresh connections of an address while many are fresh. maxYields limits how
+// often a new connection waits for the goroutines of these.
+const (
+	few       = 4
+	maxYields = 100
+)
+
+// enter takes a slot for a connection, if available. flood reports that its address has several
+// fresh connections, and that many are fresh.
+func (l *limited) enter(c *conn) (entered, flood bool) {
 	if a := access.Network(peer(c.Conn)); a.IsValid() && !l.proxy(peer(c.Conn)) {
 		c.from = a
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.open >= l.most {
-		out := l.victim(c.from)
-		if out == nil {
-			return false
+	for range maxYields {
+		own := l.each[c.from]
+		if l.fresh < l.most/16 || own == nil || own[fresh].Len() < few || !c.from.IsValid() {
+			break
 		}
-		l.leave(out)
-		_ = out.Conn.Close() // its requests end with errors of their own
+		if own[fresh].Front().Value.(*conn).waits() {
+			return false, true
+		}
+		// Let the server read requests that have arrived.
+		l.mu.Unlock()
+		runtime.Gosched()
+		l.mu.Lock()
 	}
-	h := l.each[c.from]
-	if h == nil {
-		h = new(holder)
-		l.each[c.from] = h
+	out := l.victim(c.from)
+	if out == nil && l.open >= l.most {
+		return false, false
+	}
+	if out != nil {
+		l.leave(out)
+		_ = out.Conn.Close() // its request fails
+	}
+	c.holder = l.each[c.from]
+	if c.holder == nil {
+		c.holder = new(holder)
+		l.each[c.from] = c.holder
 	}
 	l.open++
-	c.holder = h
-	c.move(&h.waiting)
-	return true
+	c.enter(fresh)
+	return true, false
 }
 
-// victim returns the connection that a new one of an address replaces: the oldest connection
-// without a complete header of the address with the most of them. If every header is complete,
-// it is the oldest connection of the address with the most, if that has two more than the new
-// one's: no address loses its last request, and proxies lose none. nil = none. The lock is held.
-func (l *limited) victim(from netip.Addr) *conn {
-	active := candidate{most: 1}
-	if h := l.each[from]; h != nil {
-		active.most += h.active.Len()
-	}
-	var waiting candidate
-	for a, h := range l.each {
-		if !a.IsValid() {
-			waiting.offer(&h.waiting, min(1, h.waiting.Len()))
-			continue
+// victim returns the connection that a new one of an address replaces: the first in the order
+// of states of the address with the most in that state. An address loses an active one only to an
+// address with at least two less. Proxies lose no active one, and others only if no address has
+// two in that state. nil = none. The lock is held.
+func (l *limited) victim(from netip.Addr) (out *conn) {
+	most, last := 0, active
+	if l.open < l.most {
+		if most, last = few, fresh; l.fresh < l.most/16 {
+			return nil
 		}
-		waiting.offer(&h.waiting, h.waiting.Len())
-		active.offer(&h.active, h.active.Len())
 	}
-	return cmp.Or(waiting.conn, active.conn)
-}
-
-// candidate is the oldest connection of an address with the most, nil = none yet.
-type candidate struct {
-	conn *conn
-	most int
-}
-
-// offer considers the connections of another address, which count as n.
-func (o *candidate) offer(of *list.List, n int) {
-	if n < o.most || n == o.most && o.conn == nil {
-		return
+	for s := fresh; s <= last && out == nil; s++ {
+		if s == active {
+			most = 1
+			if own := l.each[from]; own != nil {
+				most += own[active].Len()
+			}
+		}
+		for a, h := range l.each {
+			n := h[s].Len()
+			if !a.IsValid() {
+				n = min(n, 1)
+			}
+			if n < most || n == most && out == nil || s == active && !a.IsValid() {
+				continue
+			}
+			if c := h[s].Front().Value.(*conn); n > most || c.since.Before(out.since) {
+				most, out = n, c
+			}
+		}
 	}
-	if c := of.Front().Value.(*conn); n > o.most || c.moved < o.conn.moved {
-		o.conn, o.most = c, n
-	}
+	return out
 }
 
 // leave releases the slot of a connection. Further calls have no effect. The lock is held.
@@ -136,10 +173,10 @@ func (l *limited) leave(c *conn) {
 	if h == nil {
 		return
 	}
+	c.leave()
 	c.holder = nil
-	c.move(nil)
 	l.open--
-	if h.waiting.Len()+h.active.Len() == 0 {
+	if h[fresh].Len()+h[idle].Len()+h[active].Len() == 0 {
 		delete(l.each, c.from)
 	}
 }
@@ -168,10 +205,12 @@ func (l *limited) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if limited := (&conn{Conn: c, l: l}); l.enter(limited) {
+		limited := &conn{Conn: c, l: l}
+		entered, flood := l.enter(limited)
+		if entered {
 			return limited, nil
 		}
-		if l.words == "" {
+		if l.words == "" || flood {
 			_ = c.Close()
 			continue
 		}
@@ -210,12 +249,27 @@ type conn struct {
 
 	// Its place in the table, which the listener's lock guards.
 	holder *holder // nil = closed
-	in     *list.List
+	state  state
 	place  *list.Element
-	moved  uint64
+	since  time.Time // of the state
+
+	reads atomic.Int64 // when a pending Read began, in nanoseconds after l.began; 0 = none
 
 	holding  bool
 	buffered []byte
+}
+
+// Read records when the connection began to wait for bytes.
+func (c *conn) Read(b []byte) (int, error) {
+	c.reads.Store(int64(time.Since(c.l.began)))
+	defer c.reads.Store(0)
+	return c.Conn.Read(b)
+}
+
+// waits reports whether the connection waits for bytes, and not only for its turn to read them.
+func (c *conn) waits() bool {
+	at := time.Duration(c.reads.Load())
+	return at > 0 && time.Since(c.l.began)-at >= time.Millisecond
 }
 
 // Close releases the slot.
