@@ -7,101 +7,62 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-type flattening int
-
-const (
-	flatFast    flattening = iota // like flatNesting, with a fast scan of tags that crafted input can mislead
-	flatNesting                   // drops tags deeper than maxDepth
-	flatAll                       // keeps only paragraphs: always parses
-)
-
-// flatten returns a document without the tags that nest too deeply. The text stays. It drops
-// all formatting tags if too many are open.
-func flatten(text []byte, level flattening) []byte {
+// flatten returns a document without the tags that nest too deeply, or, if all is true, with no
+// tags but paragraphs, which always parses. The text stays. It drops all formatting tags if
+// too many are open.
+func flatten(text []byte, all bool) []byte {
 	out := make([]byte, 0, len(text))
-	next := tokenized(text)
-	if level == flatFast {
-		next = (&scanner{text: text}).next
-	}
-	var stack []atom.Atom // open tags; 0 for a tag without an atom
-	formatting := 0
+	z := html.NewTokenizer(bytes.NewReader(text))
+	var stack []atom.Atom // open tags that need an end tag
+	depth, formatting := 0, 0
 	for {
-		switch kind, a, raw := next(); kind {
-		case html.ErrorToken:
+		kind, raw, a := z.Next(), z.Raw(), atom.Atom(0)
+		if kind == html.StartTagToken || kind == html.EndTagToken {
+			name, _ := z.TagName()
+			a = atom.Lookup(name)
+		}
+		if a == atom.Noscript && kind == html.StartTagToken {
+			z.NextIsNotRawText() // without scripts its content is markup
+		}
+		keep := depth+opens(a) <= maxDepth
+		switch {
+		case kind == html.ErrorToken:
 			return out
-		case html.TextToken, html.SelfClosingTagToken:
-			out = append(out, raw...)
-		case html.StartTagToken:
-			if isVoid(a) || isRawText(a) {
-				out = append(out, raw...)
-				continue
+		case kind != html.StartTagToken && kind != html.EndTagToken, isVoid(a), isRawText(a):
+			keep = true
+		case all:
+			if keep = false; kind == html.StartTagToken && !isInline(a) {
+				out = append(out, "<p>"...)
 			}
-			if level == flatAll {
-				switch {
-				case a == atom.P:
-					out = append(out, raw...)
-				case !isInline(a):
-					out = append(out, "<p>"...)
-				}
-				continue
-			}
-			stack = stack[:impliedEnd(stack, a)]
-			keep := len(stack) < maxDepth
+		case kind == html.StartTagToken:
 			if isFormatting(a) {
 				if keep = keep && formatting < maxFormatting; keep {
 					formatting++
 				}
 			}
-			if keep {
-				out = append(out, raw...)
-			} else if !isInline(a) {
+			if opens(a) > 0 {
+				stack, depth = append(stack, a), depth+opens(a)
+			}
+			if !keep && !isInline(a) {
 				out = append(out, ' ') // keeps words apart
 			}
-			if len(stack) < 8*maxDepth {
-				stack = append(stack, a)
-			}
-		case html.EndTagToken:
-			if isRawText(a) {
-				out = append(out, raw...)
-				continue
-			}
-			if level == flatAll {
-				continue
-			}
+		case opens(a) > 0:
 			at := nearest(stack, a)
 			if at < 0 {
-				if isFormatting(a) { // it may be open although its parent is closed
-					out = append(out, raw...)
-				}
-				continue
+				keep = isFormatting(a) // it may be open although its parent is closed
+				break
 			}
-			stack = stack[:at]
+			for _, open := range stack[at:] {
+				depth -= opens(open)
+			}
+			stack, keep = stack[:at], depth+opens(a) <= maxDepth
 			if isFormatting(a) {
 				formatting = max(formatting-1, 0)
 			}
-			if at < maxDepth {
-				out = append(out, raw...)
-			}
 		}
-	}
-}
-
-// tokenized returns an iterator over the tokens of a document: their kind, the atom of a tag,
-// their bytes. It skips comments and the like.
-func tokenized(text []byte) func() (html.TokenType, atom.Atom, []byte) {
-	z := html.NewTokenizer(bytes.NewReader(text))
-	return func() (html.TokenType, atom.Atom, []byte) {
-		kind := z.Next()
-		raw := z.Raw()
-		if kind != html.StartTagToken && kind != html.EndTagToken {
-			return kind, 0, raw
+		if keep {
+			out = append(out, raw...)
 		}
-		name, _ := z.TagName()
-		a := atom.Lookup(name)
-		if a == atom.Noscript && kind == html.StartTagToken {
-			z.NextIsNotRawText() // without scripts its content is markup
-		}
-		return kind, a, raw
 	}
 }
 
@@ -116,50 +77,20 @@ func nearest(stack []atom.Atom, a atom.Atom) int {
 	return -1
 }
 
-// impliedEnd returns how many open tags stay open when another one starts. For example, an
-// item ends the previous item. Otherwise a long list without end tags would look deep.
-func impliedEnd(stack []atom.Atom, a atom.Atom) int {
-	ends := func(of ...atom.Atom) int {
-		for i := len(stack) - 1; i >= 0 && i >= len(stack)-32; i-- {
-			for _, o := range of {
-				if stack[i] == o {
-					return i
-				}
-			}
-			switch stack[i] {
-			case atom.Ul, atom.Ol, atom.Menu, atom.Dir, atom.Dl, atom.Table, atom.Select:
-				return len(stack)
-			case atom.Td, atom.Th:
-				if of[0] == atom.Li || of[0] == atom.Dd {
-					return len(stack)
-				}
-			}
-			if (of[0] == atom.P || of[0] == atom.A) && !isInline(stack[i]) {
-				return len(stack)
-			}
-		}
-		return len(stack)
-	}
+// opens returns how many nested elements a tag opens until its end tag: a table comes with its
+// rows and their cells, a list with an item. A tag that the next tag of its kind closes counts
+// with its parent.
+func opens(a atom.Atom) int {
 	switch a {
-	case atom.Li:
-		return ends(atom.Li)
-	case atom.Dd, atom.Dt:
-		return ends(atom.Dd, atom.Dt)
-	case atom.Td, atom.Th:
-		return ends(atom.Td, atom.Th)
-	case atom.Tr:
-		return ends(atom.Tr)
-	case atom.Tbody, atom.Thead, atom.Tfoot:
-		return ends(atom.Tbody, atom.Thead, atom.Tfoot)
-	case atom.Option:
-		return ends(atom.Option)
-	case atom.A:
-		return ends(atom.A)
+	case atom.Table:
+		return 5
+	case atom.Ul, atom.Ol, atom.Menu, atom.Dir, atom.Dl, atom.Ruby, atom.Select:
+		return 2
+	case atom.A, atom.Li, atom.Dt, atom.Dd, atom.P, atom.Tbody, atom.Thead, atom.Tfoot, atom.Tr, atom.Td, atom.Th, atom.Caption, atom.Colgroup, atom.Option,
+		atom.Optgroup, atom.Rb, atom.Rt, atom.Rp, atom.Rtc, atom.Html, atom.Head, atom.Body:
+		return 0
 	}
-	if !isInline(a) {
-		return ends(atom.P)
-	}
-	return len(stack)
+	return 1
 }
 
 func isVoid(a atom.Atom) bool {
