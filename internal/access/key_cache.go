@@ -21,7 +21,9 @@ import (
 type keyCache struct {
 	keys store.Keys
 	now  func() time.Time
-	own  atomic.Pointer[store.Key] // see OwnKey; nil if none
+	// clock is that of the store, by which keys expire.
+	clock func() time.Time
+	own   atomic.Pointer[store.Key] // see OwnKey; nil if none
 
 	mu     sync.Mutex
 	read   time.Time // time of the last read
@@ -48,7 +50,7 @@ type lease struct {
 }
 
 func newKeyCache(keys store.Keys) *keyCache {
-	return &keyCache{keys: keys, now: time.Now, leases: make(map[*lease]struct{})}
+	return &keyCache{keys: keys, now: time.Now, clock: time.Now, leases: make(map[*lease]struct{})}
 }
 
 // bucket returns the index of a hash. Its timing reveals only part of a hash, and a client
@@ -141,7 +143,7 @@ func (k *keyCache) sweep(ctx context.Context) {
 	if k.failed++; k.refresh(ctx, keysFor) == nil {
 		k.failed = 0
 	}
-	now := k.now()
+	now := k.clock()
 	for l := range k.leases {
 		key := k.cached(l.hash) // from the last successful read
 		if k.failed >= keysFailed || key == nil || !key.Holds(now) || !key.May(l.scope) {
@@ -249,7 +251,7 @@ func (k *keyCache) key(ctx context.Context, h http.Header, owned bool) (*store.K
 		return nil, errUnknown
 	case !key.Revoked.IsZero():
 		return nil, Denied("the key is revoked")
-	case !key.Holds(k.now()):
+	case !key.Holds(k.clock()):
 		return nil, Denied("the key has expired")
 	}
 	return key, nil

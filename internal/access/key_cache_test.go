@@ -37,6 +37,7 @@ func guarded(t *testing.T, now *time.Time) (g *Guard, keys *counting, status fun
 		t.Fatal(err)
 	}
 	g.keys.now = func() time.Time { return *now }
+	g.keys.clock = g.keys.now
 	return g, keys, func(key string) int {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.Header.Set("Authorization", "Bearer "+key)

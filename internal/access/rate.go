@@ -25,13 +25,15 @@ const (
 	wide      = 16 // limit of a network, as a multiple of the limit of one client
 )
 
-// limits holds the token buckets of clients.
+// limits holds the token buckets of clients. Each replica grants its part of a quota.
 type limits struct {
-	now  func() time.Time
-	seed maphash.Seed
+	now      func() time.Time
+	replicas func() int
+	seed     maphash.Seed
 
 	mu      sync.Mutex
 	buckets *simplelru.LRU[uint64, *rate.Limiter]
+	parts   int // number of replicas for which the buckets are
 }
 
 // quota is a rate limit per client.
@@ -39,17 +41,20 @@ type quota struct {
 	number int        // identifies the quota
 	rate   rate.Limit // units per second
 	burst  int        // maximum units at once, at least 1
+	least  int        // minimum of burst in a part of the quota
 	name   string     // name in RateLimit fields
-	policy string     // value of RateLimit-Policy
 }
 
 // newQuota returns a quota of a rate per second.
 func newQuota(number int, name string, perSecond float64) *quota {
 	burst := int(min(max(1, math.Ceil(burstTime*perSecond)), math.MaxInt32/wide))
-	q := &quota{number: number, rate: rate.Limit(perSecond), burst: burst, name: name}
-	window := int64(math.Ceil(float64(burst) / perSecond))
-	q.policy = `"` + name + `";q=` + strconv.Itoa(burst) + ";w=" + strconv.FormatInt(max(1, window), 10)
-	return q
+	return &quota{number: number, rate: rate.Limit(perSecond), burst: burst, least: 1, name: name}
+}
+
+// policy returns the value of RateLimit-Policy for a bucket of the quota.
+func (q *quota) policy(b *rate.Limiter) string {
+	window := int64(math.Ceil(float64(b.Burst()) / float64(b.Limit())))
+	return `"` + q.name + `";q=` + strconv.Itoa(b.Burst()) + ";w=" + strconv.FormatInt(max(1, window), 10)
 }
 
 // Numbers of the quotas. Those of bot rules start at the last one.
@@ -76,7 +81,7 @@ type Client struct {
 
 func newLimits() *limits {
 	buckets, _ := simplelru.NewLRU[uint64, *rate.Limiter](mostBuckets, nil) // fails only for a size below 1
-	return &limits{now: time.Now, seed: maphash.MakeSeed(), buckets: buckets}
+	return &limits{now: time.Now, replicas: func() int { return 1 }, seed: maphash.MakeSeed(), buckets: buckets}
 }
 
 // of returns the bucket of a client, and that of its network: a /24, or a /48 for IPv6. The
@@ -84,6 +89,10 @@ func newLimits() *limits {
 func (l *limits) of(q *quota, c Client) (one, around *rate.Limiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if n := l.replicas(); n != l.parts {
+		l.parts = n
+		l.buckets.Purge()
+	}
 	if c.key != "" || c.bot != "" || !c.from.IsValid() {
 		return l.bucket(q, c, netip.Prefix{}, 1), nil
 	}
@@ -103,28 +112,31 @@ func (l *limits) bucket(q *quota, c Client, network netip.Prefix, times int) *ra
 	}{q.number, c.key, c.bot, network.Masked()})
 	b, ok := l.buckets.Get(id)
 	if !ok {
-		b = rate.NewLimiter(q.rate*rate.Limit(times), q.burst*times)
+		burst := max(q.least, (q.burst+l.parts-1)/l.parts)
+		b = rate.NewLimiter(q.rate*rate.Limit(times)/rate.Limit(l.parts), burst*times)
 		l.buckets.Add(id, b)
 	}
 	return b
 }
 
-// take counts a request. If it is allowed, wait is 0, left is the number of further requests
-// allowed now, and full is the time until the bucket is full. Otherwise, wait is the time
-// until the next request, and nothing is counted.
-func (l *limits) take(q *quota, c Client) (left int64, full, wait time.Duration) {
+// take counts a request, if it is allowed. Otherwise, wait is the time until the next request,
+// and nothing is counted.
+func (l *limits) take(q *quota, c Client) (is standing, wait time.Duration) {
 	now := l.now()
 	one, around := l.of(q, c)
-	if full, wait = until(one, now, q.burst), until(one, now, 1); wait > 0 {
-		return 0, full, wait
+	is = standing{q: q, bucket: one, full: until(one, now, one.Burst())}
+	if wait = until(one, now, 1); wait > 0 {
+		return is, wait
 	}
 	if around != nil {
 		if wait = until(around, now, 1); wait > 0 || !around.AllowN(now, 1) {
-			return 0, wait, max(wait, 1)
+			is.full = wait
+			return is, max(wait, 1)
 		}
 	}
 	one.AllowN(now, 1) // a concurrent request may have emptied the bucket
-	return int64(one.TokensAt(now)), until(one, now, q.burst), 0
+	is.left, is.full = int64(one.TokensAt(now)), until(one, now, one.Burst())
+	return is, 0
 }
 
 // until returns the time until a bucket has n tokens.
@@ -176,9 +188,9 @@ func (q *Request) Charge() error {
 
 // count counts one request against a quota.
 func (q *Request) count(of *quota, c Client) error {
-	left, full, wait := q.guard.limits.take(of, c)
+	is, wait := q.guard.limits.take(of, c)
 	if q.counts < len(q.standings) {
-		q.standings[q.counts] = standing{of, left, full}
+		q.standings[q.counts] = is
 		q.counts++
 	}
 	if wait > 0 {
@@ -189,9 +201,10 @@ func (q *Request) count(of *quota, c Client) error {
 
 // standing is the remaining quota of a client, and the time until it is full.
 type standing struct {
-	q    *quota
-	left int64
-	full time.Duration
+	q      *quota
+	bucket *rate.Limiter
+	left   int64 // requests allowed now
+	full   time.Duration
 }
 
 // SetRateLimit sets the RateLimit fields of the quotas that count the request
@@ -203,7 +216,7 @@ func (q *Request) SetRateLimit(h http.Header) {
 	}
 	policies, limits := make([]string, q.counts), make([]string, q.counts)
 	for i, c := range q.standings[:q.counts] {
-		policies[i] = c.q.policy
+		policies[i] = c.q.policy(c.bucket)
 		limits[i] = `"` + c.q.name + `";r=` + strconv.FormatInt(c.left, 10) + ";t=" + strconv.FormatInt(int64((c.full+time.Second-1)/time.Second), 10)
 	}
 	h["Ratelimit-Policy"], h["Ratelimit"] = policies, limits

@@ -100,11 +100,11 @@ func TestRateMemory(t *testing.T) {
 		return Client{from: netip.AddrFrom16([16]byte{0x20, 1, byte(i >> 24), byte(i >> 16), byte(i >> 8), byte(i)})}
 	}
 	for i := range n {
-		if _, _, wait := l.take(q, network(i)); wait != 0 {
+		if _, wait := l.take(q, network(i)); wait != 0 {
 			t.Fatalf("%d: a new client waits", i)
 		}
 		if i%1000 == 0 {
-			if _, _, wait := l.take(q, busy); wait == 0 {
+			if _, wait := l.take(q, busy); wait == 0 {
 				t.Fatalf("after %d others the limit is forgotten", i)
 			}
 		}
@@ -124,15 +124,16 @@ func TestLimits(t *testing.T) {
 	l.now = func() time.Time { return now }
 	q, other := newQuota(1, "a", 1), newQuota(2, "b", 1)
 	c := Client{from: netip.MustParseAddr("192.0.2.1")}
-	if q.policy != `"a";q=2;w=2` {
-		t.Error(q.policy)
-	}
 	for i, want := range []struct {
 		left       int64
 		full, wait time.Duration
 	}{{1, time.Second, 0}, {0, 2 * time.Second, 0}, {0, 2 * time.Second, time.Second}, {0, 2 * time.Second, time.Second}} {
-		if left, full, wait := l.take(q, c); left != want.left || full != want.full || wait != want.wait {
-			t.Errorf("%d: %d left, full in %v, wait %v", i, left, full, wait)
+		is, wait := l.take(q, c)
+		if is.left != want.left || is.full != want.full || wait != want.wait {
+			t.Errorf("%d: %d left, full in %v, wait %v", i, is.left, is.full, wait)
+		}
+		if got := q.policy(is.bucket); got != `"a";q=2;w=2` {
+			t.Error(got)
 		}
 	}
 	if l.spent(q, c) != time.Second || l.spent(other, c) != 0 {
@@ -142,19 +143,19 @@ func TestLimits(t *testing.T) {
 		t.Error(l.spent(q, c))
 	}
 	now = now.Add(time.Hour)
-	if left, _, _ := l.take(q, c); left != 1 {
-		t.Errorf("after an hour: %d left", left)
+	if is, _ := l.take(q, c); is.left != 1 {
+		t.Errorf("after an hour: %d left", is.left)
 	}
 	// All clients of a network share the limit of sixteen.
 	now = now.Add(time.Hour)
 	for i := range 256 {
 		c := Client{from: netip.AddrFrom4([4]byte{192, 0, 2, byte(i)})}
-		if _, _, wait := l.take(q, c); (wait != 0) != (i >= wide*2) {
+		if _, wait := l.take(q, c); (wait != 0) != (i >= wide*2) {
 			t.Fatalf("address %d of a network: %v", i, wait)
 		}
 	}
 	for i := range 256 {
-		if _, _, wait := l.take(q, Client{key: fmt.Sprint("key ", i)}); wait != 0 {
+		if _, wait := l.take(q, Client{key: fmt.Sprint("key ", i)}); wait != 0 {
 			t.Fatalf("key %d: %v", i, wait)
 		}
 	}
@@ -170,5 +171,42 @@ func TestLimits(t *testing.T) {
 	}
 	if wait, _ := l.pace(q, c, 1); wait != 3*time.Second {
 		t.Errorf("after one is given back, the next waits %v", wait)
+	}
+}
+
+// Replicas grant equal parts of a limit, which add up to at most the limit and one request for
+// each of them.
+func TestLimitsOfReplicas(t *testing.T) {
+	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	q, c := newQuota(1, "a", 10), Client{key: "one"}
+	piece := newQuota(2, "bytes", 1000)
+	piece.least = 400
+	replicas := 1
+	l := newLimits()
+	l.now, l.replicas = func() time.Time { return now }, func() int { return replicas }
+	for _, want := range []struct {
+		replicas, burst int
+		policy          string
+	}{{1, 20, `"a";q=20;w=2`}, {3, 7, `"a";q=7;w=3`}, {50, 1, `"a";q=1;w=5`}, {2, 10, `"a";q=10;w=2`}} {
+		replicas = want.replicas
+		allowed := 0
+		for range 30 {
+			is, wait := l.take(q, c)
+			if wait == 0 {
+				allowed++
+			}
+			if got := q.policy(is.bucket); got != want.policy {
+				t.Errorf("%d replicas: %s", replicas, got)
+			}
+		}
+		if allowed != want.burst {
+			t.Errorf("%d replicas: %d requests at once", replicas, allowed)
+		}
+		if _, wait := l.take(q, c); wait.Round(time.Millisecond) != time.Duration(replicas)*100*time.Millisecond {
+			t.Errorf("%d replicas: the next after %v", replicas, wait)
+		}
+		if wait, _ := l.pace(piece, c, 400); wait > time.Minute {
+			t.Errorf("%d replicas: a piece waits for %v", replicas, wait)
+		}
 	}
 }

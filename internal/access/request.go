@@ -13,6 +13,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/bots"
+	"github.com/millrace/millrace/internal/replica"
 	"github.com/millrace/millrace/store"
 )
 
@@ -43,6 +44,10 @@ type Options struct {
 	MaxRequests int // concurrent; others get 503; 0 = 1024
 	MaxStreams  int // concurrent; others get 503, or 429 for a client with many; 0 = 2048
 	MaxSearches int // concurrent; others wait and then get 429; 0 = twice the processors
+
+	// Replicas share the keys and the limits: each process grants its part of a limit. nil =
+	// only this process.
+	Replicas *replica.Replicas
 
 	Now    func() time.Time // clock of the limits; nil = time.Now
 	Logger *slog.Logger     // logs warnings; nil = slog.Default()
@@ -81,8 +86,10 @@ func New(o *Options) (*Guard, error) {
 	g.searches = newTurns(cmp.Or(o.MaxSearches, 2*runtime.GOMAXPROCS(0)))
 	if o.Keys != nil {
 		g.keys = newKeyCache(o.Keys)
+		g.keys.clock = o.Replicas.Now
 	}
 	g.limits = newLimits()
+	g.limits.replicas = o.Replicas.Count
 	if o.Now != nil {
 		g.limits.now = o.Now
 	}

@@ -27,6 +27,9 @@ const (
 	retryMost       = 5 * time.Minute
 )
 
+// FollowTime is the time in which all processes serve a new edition, if the store works.
+const FollowTime = 2 * time.Second
+
 // Run publishes when the site changes, when the manifest is due, and after
 // [Server.Changed]. The starts of two publications are at least a second apart, or twice
 // the processor time of the first. The parts of a long batch follow without a pause.
@@ -116,7 +119,17 @@ func (s *Server) checkForChanges(ctx context.Context) {
 			s.Changed()
 		}
 	}
-	if err != nil && ctx.Err() == nil {
+	if err == nil {
+		s.followed.Store(new(time.Now()))
+	} else if ctx.Err() == nil {
 		s.log.WarnContext(ctx, "could not check for changes", "err", err)
 	}
+}
+
+// Unchecked returns the time since the server last knew that its edition is the newest one.
+func (s *Server) Unchecked() time.Duration {
+	if at := s.followed.Load(); at != nil {
+		return time.Since(*at)
+	}
+	return 0
 }

@@ -138,6 +138,7 @@ type Server struct {
 
 	deferredWork    chan struct{}             // for deferred work
 	lastLag         atomic.Int64              // see Lag, in nanoseconds
+	followed        atomic.Pointer[time.Time] // when the last check for changes succeeded
 	oldestChange    atomic.Pointer[time.Time] // since when a change is not visible; nil = none is known
 	deferring       sync.Mutex                // guards done; held briefly
 	done            done                      // deferred work that is not published yet

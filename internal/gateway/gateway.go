@@ -42,6 +42,8 @@ type Options struct {
 
 	// Healthy returns the reason if the site must not get requests; nil = it may.
 	Healthy func() error
+	// Status returns lines about this process for /readyz, once there is an edition; nil = none.
+	Status func(ctx context.Context) []string
 
 	// Access limits requests. New sets its Policy and Log.
 	Access access.Options

@@ -31,6 +31,8 @@ type MetricsOptions struct {
 	LastScan func() (at time.Time, failed bool)
 	// Dropped returns the number of events that were not recorded.
 	Dropped func() uint64
+	// Replicas returns the number of processes that serve the site.
+	Replicas func() int
 	// Behind returns the backlog of each receiver of events.
 	Behind func() []Behind
 }
@@ -179,6 +181,11 @@ func (g *Gateway) writeState(x *exposition) {
 		gauge("millrace_edition_pages", "Number of pages in the published edition, with archive pages that protocols do not list.", float64(site.Pages))
 		since("millrace_edition_changed_timestamp_seconds", "Time of the newest change in the published edition.",
 			"millrace_edition_age_seconds", "Time since the newest change in the published edition.", site.Time)
+		builder := 0.0
+		if g.server.Builder() {
+			builder = 1
+		}
+		gauge("millrace_edition_builder", "1 if this process builds the editions, 0 if it follows another one.", builder)
 		last, waiting := g.server.Lag()
 		gauge("millrace_edition_lag_seconds", "Time from a commit until its changes were visible: of the last publication, or of a waiting change if that is longer.", max(last, waiting).Seconds())
 		responses, saved := g.server.SentAsChanges()
@@ -197,6 +204,9 @@ func (g *Gateway) writeState(x *exposition) {
 			bad = 1
 		}
 		gauge("millrace_source_scan_failed", "1 if the last scan of the source failed.", bad)
+	}
+	if o.Replicas != nil {
+		gauge("millrace_replicas", "Number of processes that serve the site from the same store.", float64(o.Replicas()))
 	}
 	if o.Dropped != nil {
 		x.metric("millrace_events_dropped_total", "counter", "Events of bots that could not be recorded.")

@@ -67,7 +67,8 @@ func (g *Gateway) route(w *response, r *http.Request) {
 }
 
 // health serves /healthz and /readyz. The latter reports whether an edition is
-// published and the store exists, and names damaged documents. For a handler in this process, the paths belong to the site.
+// published and the store exists, and describes the state of this process. For a handler in this
+// process, the paths belong to the site.
 func (g *Gateway) health(w *response, r *http.Request) (bool, error) {
 	alive := r.URL.Path == "/healthz"
 	if !alive && r.URL.Path != "/readyz" || g.front != nil && g.front.InProcess() {
@@ -91,6 +92,9 @@ func (g *Gateway) health(w *response, r *http.Request) (bool, error) {
 		text = err.Error() + "\n"
 	default:
 		status, text = http.StatusOK, "ready\n"+g.pace()
+		if g.o.Status != nil {
+			text += strings.Join(g.o.Status(r.Context()), "\n") + "\n"
+		}
 	}
 	reply.Text(w, r, status, text)
 	return true, nil

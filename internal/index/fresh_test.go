@@ -141,3 +141,21 @@ func verifyHits(f *fixture, v millrace.View, question string) {
 		}
 	}
 }
+
+// An index reports whether searches find everything.
+func TestLag(t *testing.T) {
+	f := newFixture(t)
+	f.puts("/a")
+	v := f.head()
+	if err := f.index.Lag(t.Context(), v); !errors.Is(err, millrace.ErrUnavailable) {
+		t.Errorf("before it is built: %v", err)
+	}
+	f.update()
+	if err := f.index.Lag(t.Context(), v); err != nil {
+		t.Errorf("complete: %v", err)
+	}
+	f.puts("/b")
+	if err := f.index.Lag(t.Context(), f.head()); millrace.ErrorCode(err) != "index-behind" {
+		t.Errorf("behind: %v", err)
+	}
+}

@@ -46,6 +46,24 @@ func (x *Index) Search(ctx context.Context, v millrace.View, q millrace.Query) (
 	return found, nil
 }
 
+// Lag returns nil if searches of a view find everything. It returns ErrUnavailable if the index is
+// not complete yet, and a note like Found.Note if it is older than the view.
+func (x *Index) Lag(ctx context.Context, v millrace.View) error {
+	return x.read(ctx, func(c *conn) error {
+		s, err := c.state()
+		site := v.Site()
+		switch {
+		case err != nil:
+			return err
+		case s.stage < comparing:
+			return errBuilding
+		case !s.covers(&site):
+			return s.when()
+		}
+		return nil
+	})
+}
+
 func (x *Index) search(ctx context.Context, v millrace.View, q millrace.Query) (found *millrace.Found, err error) {
 	s := &searching{index: x, view: v, site: v.Site(), query: q, question: x.ask(ctx, q.Text), visible: make(map[int64]bool)}
 	if err := ctx.Err(); err != nil {

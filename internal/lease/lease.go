@@ -30,7 +30,7 @@ const (
 // holder has the lease, and f has not run.
 func Hold(ctx context.Context, leases store.Leases, name string, f func(ctx context.Context, l store.Lease) error) error {
 	begun := time.Now()
-	l, err := leases.Acquire(ctx, name, newHolder(), duration)
+	l, err := leases.Acquire(ctx, name, NewHolder(), duration)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func Hold(ctx context.Context, leases store.Leases, name string, f func(ctx cont
 // Wait is like Hold, but it waits until no other holder has the lease, or ctx is
 // canceled.
 func Wait(ctx context.Context, leases store.Leases, name string, f func(ctx context.Context, l store.Lease) error) error {
-	for holder := newHolder(); ; {
+	for holder := NewHolder(); ; {
 		begun := time.Now()
 		l, err := leases.Acquire(ctx, name, holder, duration)
 		if err == nil {
@@ -58,8 +58,9 @@ func Wait(ctx context.Context, leases store.Leases, name string, f func(ctx cont
 	}
 }
 
-// newHolder returns a unique holder name.
-func newHolder() string {
+// NewHolder returns a unique name of this process: the machine, the number of the process, and a
+// random part.
+func NewHolder() string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "localhost"

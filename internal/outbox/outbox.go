@@ -121,6 +121,9 @@ func (o *Outbox) Flush(ctx context.Context) (sent int, err error) {
 			return t.sent, err
 		}
 		site := v.Site()
+		if at, err := site.Place(t.at.Cursor); err == nil && at > site.Seq {
+			return t.sent, nil // another process had a newer view
+		}
 		if o.Terms != nil && t.at.Cursor != site.At(site.Seq) {
 			if t.terms, err = o.Terms(ctx); err != nil {
 				return t.sent, err

@@ -300,6 +300,38 @@ func TestTwice(t *testing.T) {
 	}
 }
 
+// behind is a site as another process still sees it.
+type behind struct {
+	*opened
+	view millrace.View
+}
+
+func (b *behind) Head(context.Context) (millrace.View, error) { return b.view, nil }
+
+// A process whose view is older than what another one has sent waits for a newer view.
+func TestBehind(t *testing.T) {
+	site, _ := open(t)
+	apply(t, site, "/a=1")
+	old, err := site.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &receiver{}
+	apply(t, site, "/b=1")
+	flush(t, &Outbox{Site: site, State: site.state, Name: base, Receiver: "test", Deliver: r.deliver})
+	r.want(t, "added /a", "added /b")
+	late := &behind{site, old}
+	next := &Outbox{Site: late, State: site.state, Name: base, Receiver: "test", Deliver: r.deliver}
+	flush(t, next)
+	r.want(t)
+	apply(t, site, "/c=1")
+	if late.view, err = site.Head(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	flush(t, next)
+	r.want(t, "added /c")
+}
+
 // A receiver whose position is older than the log gets a reset, then every page, even after an
 // interruption.
 func TestReset(t *testing.T) {

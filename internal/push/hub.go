@@ -1,10 +1,10 @@
 package push
 
 import (
-	"bytes"
 	"context"
 	"net/url"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 )
 
@@ -31,8 +31,8 @@ func (h *hub) flush(ctx context.Context) (sent bool, err error) {
 	}
 	site := v.Site()
 	now := []byte(site.At(site.Seq))
-	if bytes.Equal(stored, now) {
-		return false, nil
+	if last, err := site.Place(millrace.Cursor(stored)); err == nil && last >= site.Seq {
+		return false, nil // another process may have announced a newer edition
 	}
 	topics := p.Topics()
 	for _, topic := range topics {

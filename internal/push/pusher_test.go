@@ -155,6 +155,29 @@ func TestHub(t *testing.T) {
 	l.want(t, atom, atom, jsonFeed, jsonFeed)
 }
 
+// behind is a site as another process still sees it.
+type behind struct{ view millrace.View }
+
+func (b behind) Head(context.Context) (millrace.View, error) { return b.view, nil }
+
+// A process whose edition is older than the one that another process has announced is silent.
+func TestHubBehind(t *testing.T) {
+	site, l := open(t), listen(t)
+	apply(t, site, "1", "/a")
+	old, err := site.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(t, site, "2", "/a")
+	h, late := &hub{pusher: newPusher(site), url: l.URL + "/"}, &hub{pusher: newPusher(site), url: l.URL + "/"}
+	late.pusher.Site = behind{old}
+	for i, h := range []*hub{h, late, h} {
+		if sent, err := h.flush(t.Context()); err != nil || sent != (i == 0) {
+			t.Errorf("%d: sent %t, %v", i, sent, err)
+		}
+	}
+}
+
 // submitted decodes a submission.
 func submitted(t *testing.T, got string) (s submission) {
 	t.Helper()

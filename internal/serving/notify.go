@@ -2,12 +2,14 @@ package serving
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/analytics"
+	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
 )
 
@@ -43,25 +45,84 @@ func (s *Service) behind() []gateway.Behind {
 	return out
 }
 
+// settledEdition is the newest edition that all replicas have.
+type settledEdition struct {
+	view  millrace.View // nil before the first
+	moved chan struct{} // closed with the next one
+}
+
+// settle follows the editions as late as other replicas may: a receiver of a notification may
+// ask any of them. It returns when the context ends.
+func (s *Service) settle(ctx context.Context) {
+	for {
+		moved, view := s.Server.Moved(), s.Server.Current().View
+		if s.Replicas.Count() > 1 {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(edition.FollowTime):
+			}
+		}
+		close(s.settled.Swap(&settledEdition{view, make(chan struct{})}).moved)
+		select {
+		case <-ctx.Done():
+			return
+		case <-moved:
+		}
+	}
+}
+
 // push notifies others of every edition.
 func (s *Service) push(ctx context.Context) error {
 	if s.o.Push == nil {
 		return nil
 	}
+	first := make(chan struct{})
+	s.settled.Store(&settledEdition{moved: first})
+	var settling sync.WaitGroup
+	defer settling.Wait()
+	settling.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-s.Server.Ready():
+			s.settle(ctx)
+		}
+	})
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-s.Server.Ready():
+	case <-first:
 	}
 	o, p := s.o.Origin, *s.o.Push
-	p.Site, p.Moved, p.Topics = s, s.Server.Moved, s.topics
+	p.Site, p.Moved, p.Topics = s, func() <-chan struct{} { return s.settled.Load().moved }, s.topics
 	p.State, p.Leases, p.Name, p.Logger = o.Store.State(), o.Store.Leases(), s.o.Config.EndpointBase, s.log
 	p.Run(ctx)
 	return nil
 }
 
-// Head returns the view of the current edition; see [push.Pusher.Site].
-func (s *Service) Head(context.Context) (millrace.View, error) { return s.Server.Current().View, nil }
+// Head returns the view of the newest edition that all replicas have; see [push.Pusher.Site].
+func (s *Service) Head(context.Context) (millrace.View, error) { return s.settled.Load().view, nil }
+
+// status returns what /readyz says of this replica.
+func (s *Service) status(ctx context.Context) (lines []string) {
+	role := "this replica follows the editions of another one"
+	if s.Server.Builder() {
+		role = "this replica builds the editions"
+	}
+	lines = append(lines, role)
+	if n := s.Replicas.Count(); n > 1 {
+		lines = append(lines, fmt.Sprintf("there are %d replicas; each grants that part of the rate limits", n))
+	}
+	if d := s.Server.Unchecked(); d > edition.FollowTime {
+		lines = append(lines, fmt.Sprintf("the edition may be old: the store could not be read for %.1f s", d.Seconds()))
+	}
+	if s.index != nil {
+		if err := s.index.Lag(ctx, s.Server.Current().View); err != nil {
+			lines = append(lines, err.Error())
+		}
+	}
+	return lines
+}
 
 // topics returns the URLs of the documents that list changes.
 func (s *Service) topics() (out []string) {

@@ -46,11 +46,11 @@ type deployment struct {
 	scans    int               // of the origin
 	scanning atomic.Int32      // concurrent scans
 	pings    []string          // topics that a hub was told
-	alive    map[string]*replica
+	alive    map[string]*node
 }
 
-// replica is one process.
-type replica struct {
+// node is one replica.
+type node struct {
 	*Server
 	d    *deployment
 	name string
@@ -61,7 +61,7 @@ type replica struct {
 
 func newDeployment(t *testing.T) *deployment {
 	return &deployment{
-		T: t, store: memory.New(nil), artifacts: artifactmemory.New(nil), alive: make(map[string]*replica), changed: make(chan struct{}),
+		T: t, store: memory.New(nil), artifacts: artifactmemory.New(nil), alive: make(map[string]*node), changed: make(chan struct{}),
 		pages: map[string]string{"": "Home", "a": "First text", "b": "Second text"},
 	}
 }
@@ -149,14 +149,22 @@ func (d *deployment) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.pings = append(d.pings, values.Get("hub.url"))
+	topic := values.Get("hub.url")
+	d.pings = append(d.pings, topic)
+	bodies := make(map[string]bool) // the hub may ask any replica
+	for _, r := range d.alive {
+		bodies[r.get(strings.TrimPrefix(topic, replicaBase))[2]] = true
+	}
+	if len(bodies) != 1 {
+		d.Errorf("the hub may get %d forms of %s", len(bodies), topic)
+	}
 	return &http.Response{StatusCode: http.StatusAccepted, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
 }
 
 // counted counts the artifacts that a replica writes.
 type counted struct {
 	artifact.Store
-	r *replica
+	r *node
 }
 
 func (c counted) Put(ctx context.Context, name string, body io.Reader) error {
@@ -167,14 +175,14 @@ func (c counted) Put(ctx context.Context, name string, body io.Reader) error {
 // process is the store of a process, which releases no lease after it was killed.
 type process struct {
 	*memory.Store
-	r *replica
+	r *node
 }
 
 func (p process) Leases() store.Leases { return processLeases{p.Store.Leases(), p.r} }
 
 type processLeases struct {
 	store.Leases
-	r *replica
+	r *node
 }
 
 func (p processLeases) Release(ctx context.Context, l store.Lease) error {
@@ -185,9 +193,9 @@ func (p processLeases) Release(ctx context.Context, l store.Lease) error {
 }
 
 // start starts a replica of a version of the program.
-func (d *deployment) start(name, version string) *replica {
+func (d *deployment) start(name, version string) *node {
 	d.Helper()
-	r := &replica{d: d, name: name}
+	r := &node{d: d, name: name}
 	r.ctx, r.kill = context.WithCancel(d.Context())
 	st := process{d.store, r}
 	site, err := st.Site(r.ctx, replicaBase, replicaBase)
@@ -210,13 +218,17 @@ func (d *deployment) start(name, version string) *replica {
 		d.Fatal(err)
 	}
 	r.Server = NewServer(r.ctx, s, &gateway.ServerOptions{Logger: log})
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.alive[name] = r
 	return r
 }
 
 // stop ends a replica. After kill, it has no chance to release its leases.
-func (r *replica) stop() {
+func (r *node) stop() {
+	r.d.mu.Lock()
 	delete(r.d.alive, r.name)
+	r.d.mu.Unlock()
 	if err := r.Close(); err != nil && r.ctx.Err() == nil {
 		r.d.Error(err)
 	}
@@ -224,7 +236,7 @@ func (r *replica) stop() {
 }
 
 // get returns the status, the validator and the body of a document.
-func (r *replica) get(path string) [3]string {
+func (r *node) get(path string) [3]string {
 	w := httptest.NewRecorder()
 	r.ServeHTTP(w, httptest.NewRequest(http.MethodGet, replicaBase+path, nil))
 	return [3]string{fmt.Sprint(w.Code), w.Header().Get("ETag"), w.Body.String()}
@@ -305,6 +317,11 @@ func TestReplicas(t *testing.T) {
 			builders := d.builders()
 			if len(builders) != 1 {
 				t.Fatalf("%s: %v build", text, builders)
+			}
+			for name, r := range d.alive {
+				if s := r.Now(); s.Server.Builder() != (name == builders[0]) || s.Replicas.Count() != len(d.alive) {
+					t.Errorf("%s: %s counts %d replicas; builder: %t", text, name, s.Replicas.Count(), s.Server.Builder())
+				}
 			}
 			if n := d.scans - scans; n != 1 {
 				t.Errorf("%s: %d scans", text, n)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/artifact"
@@ -18,6 +19,7 @@ import (
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/proxy"
 	"github.com/millrace/millrace/internal/push"
+	"github.com/millrace/millrace/internal/replica"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/store"
@@ -30,7 +32,7 @@ type Options struct {
 	Config    store.Config // of the publication, without Taggers
 	Publisher protocol.PublisherOptions
 	Closed    func(name string) bool // reports whether the content of a protocol needs a key; nil = false
-	Edition   edition.Options        // without Key, Search, Busy, Alone and Logger
+	Edition   edition.Options        // without Key, Search, Busy, Alone, Now and Logger
 	Artifacts artifact.Store
 	Index     string         // file of the search index; "" = no index
 	Embedder  index.Embedder // nil = fit vectors to the words of the site
@@ -55,10 +57,13 @@ type Service struct {
 	Protocols []edition.Protocol  // in which the site is published
 	Usage     store.Usage         // has the recorded events; nil = not recorded
 	Recorder  *analytics.Recorder // records events; nil = not recorded
+	Replicas  *replica.Replicas   // the processes that serve the publication
 
 	o     Options
 	log   *slog.Logger
 	index *index.Index
+
+	settled atomic.Pointer[settledEdition] // while push runs
 
 	// tasks run until their context ends. An error of a task is an error of the
 	// service. Tasks can be started again.
@@ -92,12 +97,17 @@ func (s *Service) Open(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
+	name := cmp.Or(o.Config.EndpointBase, o.Config.Base)
+	if s.Replicas, err = replica.New(ctx, o.Origin.Store, name, o.Edition.Version, func() bool { return s.Server.Builder() }, s.log); err != nil {
+		return err
+	}
 	if s.Protocols, o.Edition.Key, err = Protocols(o.Publisher, o.Closed); err != nil {
 		return err
 	}
 	s.tasks = []func(context.Context) error{
 		func(ctx context.Context) error { s.Gateway.Publish(ctx); return nil },
 		func(ctx context.Context) error { return o.Origin.Run(ctx, o.Site, s.Server) },
+		func(ctx context.Context) error { s.Replicas.Run(ctx); return nil },
 		s.tidy, s.export, s.push,
 	}
 	if o.Index != "" {
@@ -115,7 +125,7 @@ func (s *Service) Open(ctx context.Context, o *Options) error {
 		s.Usage, s.Recorder = usage, analytics.New(usage, o.Origin.Name, &events)
 	}
 	o.Origin.Expect()
-	o.Edition.Busy, o.Edition.Alone, o.Edition.Logger = o.Origin.Busy, &s.alone, s.log
+	o.Edition.Busy, o.Edition.Alone, o.Edition.Now, o.Edition.Logger = o.Origin.Busy, &s.alone, s.Replicas.Now, s.log
 	from := edition.Source{Store: o.Origin.Store, Site: o.Site, Publication: publication}
 	from.Reopen = func(ctx context.Context) (store.Publication, error) { return o.Site.Publication(ctx, o.Config) }
 	s.Server = edition.NewServer(from, s.Protocols, o.Artifacts, &o.Edition)
@@ -123,8 +133,8 @@ func (s *Service) Open(ctx context.Context, o *Options) error {
 }
 
 // Answer creates the gateway. It sets these options from those of Open: Base, EndpointBase,
-// Logger, Policy, Visibility, Signer, Update, Events, the MetricsOptions except From, Origin
-// if the source has files, and Render.
+// Logger, Policy, Visibility, Signer, Update, Events, Status, Access.Replicas, the
+// MetricsOptions except From, Origin if the source has files, and Render.
 func (s *Service) Answer(g *gateway.Options) (err error) {
 	o := &s.o
 	g.Base, g.EndpointBase, g.Logger, g.Policy, g.Visibility, g.Signer = o.Config.Base, o.Config.EndpointBase, s.log, o.Publisher.Policy, o.Config.Visibility, o.Edition.Signer
@@ -142,6 +152,7 @@ func (s *Service) Answer(g *gateway.Options) (err error) {
 		return o.Origin.Update(ctx, o.Site, s.Server, urls, gone)
 	}
 	g.MetricsOptions.LastScan, g.MetricsOptions.Behind = o.Origin.LastScan, s.behind
+	g.Status, g.MetricsOptions.Replicas, g.Access.Replicas = s.status, s.Replicas.Count, s.Replicas
 	if s.Recorder != nil {
 		g.Events, g.MetricsOptions.Dropped = s.Recorder, s.Recorder.Dropped
 	}
