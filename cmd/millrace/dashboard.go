@@ -92,7 +92,10 @@ func (s *service) board(so *serving.Options, o *gateway.Options) error {
 		site.Original = from.original
 		site.Rules = &extract.RulesOptions{Keep: c.Keep, Drop: c.Drop, Comments: c.Comments}
 	}
-	board, err := dashboard.New(site, &dashboard.Options{Path: c.Dashboard, Password: c.DashboardPassword, Sessions: s.sessions, CheckResults: s.checks, Logger: p.log})
+	if s.sessions == nil {
+		s.sessions = dashboard.NewSessions(from.Store.State(), s.docs)
+	}
+	board, err := dashboard.New(site, &dashboard.Options{Path: c.Dashboard, Password: c.DashboardPassword, Sessions: s.sessions, CheckResults: s.checks, Logger: p.log, Now: s.Replicas.Now})
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (c *serveCommand) plan(p *process) (*plan, error) {
 // inherited has the state that a new configuration inherits from the old one.
 type inherited struct {
 	metrics  *gateway.Metrics
-	sessions *dashboard.Sessions     // logins
+	sessions *dashboard.Sessions     // logins; nil = no dashboard yet
 	checks   *dashboard.CheckResults // results of the checker, for the dashboard
 	agents   *webauth.Verifier       // verifies signatures; nil = off
 }
@@ -103,7 +103,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 			}
 		}
 	} else {
-		s.metrics, s.sessions, s.checks = gateway.NewMetrics(), dashboard.NewSessions(), dashboard.NewCheckResults()
+		s.metrics, s.checks = gateway.NewMetrics(), dashboard.NewCheckResults()
 	}
 	defer func() {
 		if err == nil {

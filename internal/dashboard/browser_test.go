@@ -64,7 +64,7 @@ func newBoard(t testing.TB, s *SiteOptions, now time.Time) *board {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &Options{Path: boardPath, Password: hash, Logger: slog.New(slog.DiscardHandler)}
+	o := &Options{Path: boardPath, Password: hash, Sessions: newSessions(), Logger: slog.New(slog.DiscardHandler)}
 	if !now.IsZero() {
 		o.Now = func() time.Time { return now }
 	}

@@ -17,15 +17,14 @@ import (
 	"github.com/millrace/millrace/internal/savings"
 )
 
-// Options configure a [Dashboard]. Path and Password are required.
+// Options configure a [Dashboard]. Path, Password and Sessions are required.
 type Options struct {
 	// Path is where the dashboard is mounted, such as "/dashboard". Paths of
 	// requests are relative to it, links are not.
 	Path string
 	// Password is the hash of the password ([HashPassword]).
 	Password string
-	// Sessions holds logins and counts attempts; nil = new ones. Pass the same Sessions to the
-	// next dashboard of the site, so users stay logged in.
+	// Sessions holds logins and counts attempts. The next dashboard of the site can reuse it.
 	Sessions *Sessions
 	// CheckResults are the results of the checker; nil = new ones. The next dashboard of the
 	// site can reuse them. It then shows them as results of the previous configuration.
@@ -71,9 +70,6 @@ func New(site *SiteOptions, o *Options) (*Dashboard, error) {
 	var err error
 	if d.password, err = readPassword(o.Password); err != nil {
 		return nil, err
-	}
-	if d.sessions == nil {
-		d.sessions = NewSessions()
 	}
 	if d.checks == nil {
 		d.checks = NewCheckResults()

@@ -28,7 +28,7 @@ func counted(t *testing.T, events []store.Event) *guest {
 		t.Fatal(err)
 	}
 	d, err := New(&SiteOptions{Name: "s", Base: base, EndpointBase: base, Pages: site, Usage: s, Protocols: all.Protocols()}, &Options{
-		Path: boardPath, Password: cheap(), Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return seedTime },
+		Path: boardPath, Password: cheap(), Sessions: newSessions(), Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return seedTime },
 	})
 	if err != nil {
 		t.Fatal(err)

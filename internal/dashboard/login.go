@@ -82,12 +82,12 @@ func sent(r *http.Request, name string) string {
 }
 
 // session returns the session of a request, or nil if none.
-func (d *Dashboard) session(r *http.Request) *session {
+func (d *Dashboard) session(r *http.Request) (*session, error) {
 	id := sent(r, sessionCookie)
 	if id == "" {
-		return nil
+		return nil, nil
 	}
-	return d.sessions.find(id, d.password.text, d.now())
+	return d.sessions.find(r.Context(), id, d.password.text, d.now())
 }
 
 // toLogin redirects to the login page, which later redirects back.
@@ -110,7 +110,10 @@ type loginForm struct {
 // showLogin shows the login form.
 func (d *Dashboard) showLogin(w http.ResponseWriter, r *http.Request) {
 	to := inside(r.URL.Query().Get("to"))
-	if d.session(r) != nil {
+	if s, err := d.session(r); err != nil {
+		d.fail(w, r, err)
+		return
+	} else if s != nil {
 		d.redirect(w, to)
 		return
 	}
@@ -122,9 +125,14 @@ func (d *Dashboard) askLogin(w http.ResponseWriter, r *http.Request, status int,
 	if value == "" {
 		value = token()
 	}
+	token, err := d.sessions.formToken(r.Context(), value)
+	if err != nil {
+		d.fail(w, r, err)
+		return
+	}
 	http.SetCookie(w, d.cookie(r, formCookie, value))
 	d.write(w, r, nil, "login", &reply{Status: status, Message: m, Data: &loginForm{
-		Token: d.sessions.formToken(value), To: to, Plain: !d.encrypted(r) && !d.near(r),
+		Token: token, To: to, Plain: !d.encrypted(r) && !d.near(r),
 	}})
 }
 
@@ -136,7 +144,12 @@ func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
 	}
 	to, now := inside(r.PostForm.Get("to")), d.now()
 	cookie := sent(r, formCookie)
-	if cookie == "" || subtle.ConstantTimeCompare([]byte(d.sessions.formToken(cookie)), []byte(r.PostForm.Get("csrf"))) != 1 {
+	token, err := d.sessions.formToken(r.Context(), cookie)
+	if err != nil {
+		d.fail(w, r, err)
+		return
+	}
+	if cookie == "" || subtle.ConstantTimeCompare([]byte(token), []byte(r.PostForm.Get("csrf"))) != 1 {
 		d.askLogin(w, r, http.StatusForbidden, to, wrong("The form has expired, or the browser rejects cookies. Try again."))
 		return
 	}
@@ -145,7 +158,12 @@ func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	from := client(r)
-	if wait := d.sessions.attempt(from, now); wait > 0 {
+	wait, err := d.sessions.attempt(r.Context(), from, now)
+	if err != nil {
+		d.fail(w, r, err)
+		return
+	}
+	if wait > 0 {
 		d.log.Warn("too many dashboard logins", "address", from)
 		d.late(w, r, to, wait)
 		return
@@ -160,17 +178,33 @@ func (d *Dashboard) login(w http.ResponseWriter, r *http.Request) {
 		d.askLogin(w, r, http.StatusForbidden, to, wrong("Wrong password."))
 		return
 	}
-	if old := d.session(r); old != nil {
-		d.sessions.end(old)
+	id, err := d.begin(r, from, now)
+	if err != nil {
+		d.fail(w, r, err)
+		return
 	}
-	d.sessions.succeeded(from, now)
 	d.prepare(r.Context())
 	d.log.Info("dashboard login", "address", from)
-	http.SetCookie(w, d.cookie(r, sessionCookie, d.sessions.begin(d.password.text, now)))
+	http.SetCookie(w, d.cookie(r, sessionCookie, id))
 	gone := d.cookie(r, formCookie, "")
 	gone.MaxAge = -1
 	http.SetCookie(w, gone)
 	d.redirect(w, to)
+}
+
+// begin begins a session in place of the one of the request, and returns its ID.
+func (d *Dashboard) begin(r *http.Request, from netip.Addr, now time.Time) (id string, err error) {
+	old, err := d.session(r)
+	if err == nil && old != nil {
+		err = d.sessions.end(r.Context(), old)
+	}
+	if err == nil {
+		err = d.sessions.succeeded(r.Context(), from, now)
+	}
+	if err != nil {
+		return "", err
+	}
+	return d.sessions.begin(r.Context(), d.password.text, now)
 }
 
 // late refuses an attempt until wait has passed.
@@ -212,14 +246,18 @@ func client(r *http.Request) netip.Addr {
 
 // logout ends the session.
 func (d *Dashboard) logout(w http.ResponseWriter, r *http.Request) {
-	s := d.session(r)
-	if s != nil && s.validToken(r.PostFormValue("csrf")) {
-		d.sessions.end(s)
+	s, err := d.session(r)
+	if err == nil && s != nil && s.validToken(r.PostFormValue("csrf")) {
+		err = d.sessions.end(r.Context(), s)
 		for _, name := range []string{sessionCookie, formCookie} {
 			c := d.cookie(r, name, "")
 			c.MaxAge = -1
 			http.SetCookie(w, c)
 		}
+	}
+	if err != nil {
+		d.fail(w, r, err)
+		return
 	}
 	d.redirect(w, "/login")
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace/store/memory"
 )
 
 // guest is a client that keeps cookies and submits forms.
@@ -27,10 +29,15 @@ type guest struct {
 // clock is the settable clock of a test dashboard.
 type clock struct{ now time.Time }
 
+func newSessions() *Sessions { return NewSessions(memory.New(nil).State(), "site") }
+
 // newGuest returns a client of a dashboard without data, and the clock of the dashboard.
 func newGuest(t *testing.T, sessions *Sessions, hash string) (*guest, *clock) {
 	t.Helper()
 	c := &clock{seedTime}
+	if sessions == nil {
+		sessions = newSessions()
+	}
 	d, err := New(&SiteOptions{Name: "s", Base: "https://example.com/", EndpointBase: "https://example.com/"}, &Options{
 		Path: boardPath, Password: hash, Sessions: sessions, Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return c.now },
 	})
@@ -375,35 +382,57 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// The memory for attempts is bounded, however many addresses make them.
+// The size of the stored attempts is bounded, however many addresses make them.
 func TestManyClients(t *testing.T) {
 	t.Parallel()
-	d := NewSessions()
+	d, ctx := newSessions(), t.Context()
 	now := seedTime
-	for i := range 3 * maxClients {
-		a := [16]byte{0x20, 1, byte(i >> 16), byte(i >> 8), byte(i)}
-		d.attempt(addr(a), now)
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	if len(d.attempts) > maxClients {
-		t.Errorf("%d clients are kept", len(d.attempts))
+	attempt := func(a [16]byte) time.Duration {
+		wait, err := d.attempt(ctx, addr(a), now)
+		must(err)
+		return wait
+	}
+	counted := func() attempts {
+		a, err := d.attempts.Load(ctx)
+		must(err)
+		return a
+	}
+	for i := range 1000 {
+		now = now.Add(100 * time.Millisecond)
+		attempt([16]byte{0x20, 1, byte(i >> 16), byte(i >> 8), byte(i)})
+		if n := len(counted().Clients); n > 2*allBurst+maxKnown {
+			t.Fatalf("%d clients are kept", n)
+		}
 	}
 	for i := range 3 * maxKnown {
-		d.succeeded(addr([16]byte{0x20, 1, 9, byte(i)}), now.Add(time.Duration(i)*time.Second))
+		must(d.succeeded(ctx, addr([16]byte{0x20, 1, 9, byte(i)}), now.Add(time.Duration(i)*time.Second)))
 	}
-	if len(d.known) > maxKnown {
-		t.Errorf("%d clients are known", len(d.known))
+	if n := len(counted().Known); n > maxKnown {
+		t.Errorf("%d clients are known", n)
 	}
 	// A known client has its own limit, however many clients there are.
 	for i := range clientBurst + 1 {
-		if wait := d.attempt(addr([16]byte{0x20, 1, 9, 3*maxKnown - 1}), now); wait > 0 != (i == clientBurst) {
+		if wait := attempt([16]byte{0x20, 1, 9, 3*maxKnown - 1}); wait > 0 != (i == clientBurst) {
 			t.Errorf("attempt %d of a client that is known waits %s", i+1, wait)
 		}
 	}
 	for range 2 * maxSessions {
-		d.begin("hash", now)
+		_, err := d.begin(ctx, "hash", now)
+		must(err)
 	}
-	if len(d.sessions) > maxSessions {
-		t.Errorf("%d sessions", len(d.sessions))
+	if all, err := d.sessions.Load(ctx); len(all) != maxSessions || err != nil {
+		t.Errorf("%d sessions, %v", len(all), err)
+	}
+	_, err := d.begin(ctx, "hash", now.Add(sessionMost))
+	must(err)
+	if all, err := d.sessions.Load(ctx); len(all) != 1 || err != nil {
+		t.Errorf("%d sessions after a day, %v", len(all), err)
 	}
 }
 
@@ -460,6 +489,39 @@ func TestTheme(t *testing.T) {
 		w := v.ask(http.MethodPost, "/theme", url.Values{"csrf": {v.token("/")}, "theme": {tt.theme}, "to": {"//evil.example"}})
 		if body := v.ask(http.MethodGet, "/", nil).Body.String(); w.Header().Get("Location") != "/dashboard/" || !strings.Contains(body, tt.want) {
 			t.Errorf("%s: %v\n%.300s", tt.theme, w.Header(), body)
+		}
+	}
+}
+
+// All replicas have the same sessions, login forms and limits of attempts: what one of them does
+// holds on the others at once.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	st, hash := memory.New(nil), cheap()
+	one, _ := newGuest(t, NewSessions(st.State(), "site"), hash)
+	two, _ := newGuest(t, NewSessions(st.State(), "site"), hash)
+	two.cookies = one.cookies
+	form := url.Values{"password": {boardPassword}, "csrf": {one.token("/login")}}
+	if w := two.ask(http.MethodPost, "/login", form); w.Code != http.StatusSeeOther || !one.in() || !two.in() {
+		t.Fatalf("log in at another replica: %d", w.Code)
+	}
+	if w := one.ask(http.MethodPost, "/policy/revoke", url.Values{"csrf": {two.token("/")}, "name": {"none"}}); w.Code != http.StatusNotFound {
+		t.Errorf("a form of another replica: %d", w.Code)
+	}
+	one.ask(http.MethodPost, "/logout", url.Values{"csrf": {two.token("/")}})
+	if two.in() {
+		t.Error("a session that has ended lasts at another replica")
+	}
+	one.cookies, two.cookies = map[string]string{}, map[string]string{}
+	one.from, two.from = "192.0.2.99:1", "192.0.2.99:2"
+	for i := range clientBurst {
+		if w := []*guest{one, two}[i%2].logIn("wrong"); w.Code != http.StatusForbidden {
+			t.Fatal(w.Code)
+		}
+	}
+	for _, v := range []*guest{one, two} {
+		if w := v.logIn(boardPassword); w.Code != http.StatusTooManyRequests {
+			t.Errorf("one attempt more: %d", w.Code)
 		}
 	}
 }

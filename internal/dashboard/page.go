@@ -31,8 +31,8 @@ type reply struct {
 
 // message is one sentence about the last action.
 type message struct {
-	Text string
-	Bad  bool // reports a failure
+	Text string `json:"text"`
+	Bad  bool   `json:"bad,omitempty"` // reports a failure
 }
 
 // done and wrong return messages of success and failure.
@@ -90,8 +90,12 @@ func (f *frame) Marked(item navItem) bool {
 // show registers a page, or a form, that needs a session.
 func (d *Dashboard) show(m *http.ServeMux, pattern, page string, h handler) {
 	m.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		s := d.session(r)
-		if s == nil {
+		s, err := d.session(r)
+		switch {
+		case err != nil:
+			d.fail(w, r, err)
+			return
+		case s == nil:
 			d.toLogin(w, r)
 			return
 		}
@@ -110,7 +114,9 @@ func (d *Dashboard) show(m *http.ServeMux, pattern, page string, h handler) {
 			page = "error"
 		}
 		if a.To != "" {
-			d.sessions.setMessage(s, a.Message)
+			if err := d.sessions.setMessage(r.Context(), s, a.Message); err != nil {
+				d.log.Warn("could not save the message for the next page", "err", err)
+			}
 			d.redirect(w, a.To)
 			return
 		}
@@ -137,13 +143,24 @@ func (d *Dashboard) ask(h handler, r *http.Request) (a answer) {
 	}()
 	out, err := h(r)
 	if err != nil {
-		status, text := failure(err)
-		if status >= 500 && r.Context().Err() == nil {
-			d.log.Error("dashboard page failed", "path", r.URL.Path, "err", err)
-		}
-		return answer{reply{Status: status, Data: text}, true}
+		return d.failed(r, err)
 	}
 	return answer{*out, false}
+}
+
+// failed returns the page of an error, and logs the error.
+func (d *Dashboard) failed(r *http.Request, err error) answer {
+	status, text := failure(err)
+	if status >= 500 && r.Context().Err() == nil {
+		d.log.Error("dashboard page failed", "path", r.URL.Path, "err", err)
+	}
+	return answer{reply{Status: status, Data: text}, true}
+}
+
+// fail sends the page of an error.
+func (d *Dashboard) fail(w http.ResponseWriter, r *http.Request, err error) {
+	a := d.failed(r, err)
+	d.write(w, r, nil, "error", &a.reply)
 }
 
 // write sends a page. s is nil without a session.
@@ -153,9 +170,12 @@ func (d *Dashboard) write(w http.ResponseWriter, r *http.Request, s *session, pa
 		Message: a.Message, Now: d.now(), Data: a.Data,
 	}
 	if s != nil {
-		f.CSRF, f.Nav = s.csrf, navigation()
+		f.CSRF, f.Nav = s.CSRF, navigation()
 		if f.Message == nil {
-			f.Message = d.sessions.takeMessage(s)
+			var err error
+			if f.Message, err = d.sessions.takeMessage(r.Context(), s); err != nil {
+				d.log.Warn("could not remove a message that was shown", "err", err)
+			}
 		}
 	}
 	var b bytes.Buffer
@@ -217,7 +237,10 @@ func themeOf(r *http.Request) string {
 
 // theme stores the selected theme.
 func (d *Dashboard) theme(w http.ResponseWriter, r *http.Request) {
-	if s := d.session(r); s == nil || !s.validToken(r.PostFormValue("csrf")) {
+	if s, err := d.session(r); err != nil {
+		d.fail(w, r, err)
+		return
+	} else if s == nil || !s.validToken(r.PostFormValue("csrf")) {
 		d.redirect(w, "/login")
 		return
 	}

@@ -21,7 +21,7 @@ import (
 // owner returns a logged-in client of a site's dashboard.
 func owner(t *testing.T, s *SiteOptions) *guest {
 	t.Helper()
-	d, err := New(s, &Options{Path: boardPath, Password: cheap(), Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return seedTime }})
+	d, err := New(s, &Options{Path: boardPath, Password: cheap(), Sessions: newSessions(), Logger: slog.New(slog.DiscardHandler), Now: func() time.Time { return seedTime }})
 	if err != nil {
 		t.Fatal(err)
 	}

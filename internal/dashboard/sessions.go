@@ -1,42 +1,53 @@
 package dashboard
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"errors"
+	"maps"
 	"net/netip"
-	"sync"
+	"slices"
 	"time"
+
+	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/store"
 )
 
-// Sessions holds the sessions of a dashboard and counts login attempts. It exists only in
-// memory, so a restart ends all sessions. It outlives a dashboard that a reload replaces.
+// Sessions holds the sessions of a dashboard and counts login attempts. It is in the store, so
+// that all replicas have the same sessions and limits, and a restart does not end them. It
+// outlives a dashboard that a reload replaces.
 type Sessions struct {
-	key [32]byte // key for the tokens of login forms
+	state    store.State
+	name     string
+	sessions state.JSON[map[string]*session] // by the hash of their IDs
+	attempts state.JSON[attempts]
 
 	// hashing is held while a password is hashed, so only one hash needs memory at a time.
 	// waiting is held while a request waits for hashing.
 	hashing chan struct{}
 	waiting chan struct{}
-
-	mu       sync.Mutex
-	sessions map[[sha256.Size]byte]*session // sessions by the hash of their IDs
-	attempts map[netip.Prefix]*bucket       // one bucket per client, except full ones
-	swept    time.Time                      // last removal of full buckets
-	all      bucket                         // limit of all unknown clients together
-	known    map[netip.Prefix]time.Time     // clients with a successful login, and its time
 }
 
 // session is one login.
 type session struct {
-	id       [sha256.Size]byte
-	csrf     string
-	password string // the hash of the password used
-	created  time.Time
-	seen     time.Time
-	message  *message // for the next page
+	ID       string    `json:"-"` // the hash of the ID
+	CSRF     string    `json:"csrf"`
+	Password string    `json:"password"` // identifies the password used
+	Created  time.Time `json:"created"`
+	Seen     time.Time `json:"seen"`
+	Message  *message  `json:"message,omitempty"` // for the next page
+}
+
+// attempts are the login attempts. Refused attempts do not count, so only few clients can have
+// attempts that count.
+type attempts struct {
+	All     bucket                     `json:"all"`     // limit of all unknown clients together
+	Clients map[netip.Prefix]bucket    `json:"clients"` // one bucket per client, except full ones
+	Known   map[netip.Prefix]time.Time `json:"known"`   // clients with a successful login, and its time
 }
 
 const (
@@ -49,18 +60,20 @@ const (
 	// unknown clients together: thirty, then one every 2 s.
 	clientBurst, clientEvery = 5, 15 * time.Second
 	allBurst, allEvery       = 30, 2 * time.Second
-	maxClients               = 10_000
 	maxKnown                 = 64
+
+	// seenEvery is the interval at which the use of a session is stored.
+	seenEvery = time.Minute
 )
 
-// NewSessions returns a Sessions without any session.
-func NewSessions() *Sessions {
-	d := &Sessions{
-		hashing: make(chan struct{}, 1), waiting: make(chan struct{}, maxWaiting), sessions: map[[sha256.Size]byte]*session{},
-		attempts: map[netip.Prefix]*bucket{}, known: map[netip.Prefix]time.Time{},
+// NewSessions returns the sessions of a dashboard with a name in the State of a store.
+func NewSessions(st store.State, name string) *Sessions {
+	return &Sessions{
+		state: st, name: name,
+		sessions: state.JSON[map[string]*session]{State: st, Namespace: name, Key: "dashboard/sessions"},
+		attempts: state.JSON[attempts]{State: st, Namespace: name, Key: "dashboard/attempts"},
+		hashing:  make(chan struct{}, 1), waiting: make(chan struct{}, maxWaiting),
 	}
-	_, _ = rand.Read(d.key[:]) // Read never fails
-	return d
 }
 
 // token returns 32 random bytes as text.
@@ -70,89 +83,123 @@ func token() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// begin begins a session and returns its ID, of which it stores only a hash.
-func (d *Sessions) begin(hash string, now time.Time) string {
-	id := token()
-	s := &session{id: sha256.Sum256([]byte(id)), csrf: token(), password: hash, created: now, seen: now}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.sessions) >= maxSessions {
-		oldest := s
-		for _, o := range d.sessions {
-			if o.seen.Before(oldest.seen) || oldest == s {
-				oldest = o
-			}
+// digest returns the form in which an ID or the hash of a password is stored.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// valid reports whether a session with a password has not ended.
+func (s *session) valid(password string, now time.Time) bool {
+	return s.Password == password && now.Sub(s.Seen) <= sessionIdle && now.Sub(s.Created) <= sessionMost && !now.Before(s.Created.Add(-time.Minute))
+}
+
+// begin begins a session and returns its ID, of which it stores only a hash. It removes sessions
+// that have ended.
+func (d *Sessions) begin(ctx context.Context, hash string, now time.Time) (id string, err error) {
+	id = token()
+	s := &session{CSRF: token(), Password: digest(hash), Created: now, Seen: now}
+	return id, d.sessions.Update(ctx, func(all *map[string]*session) error {
+		if *all == nil {
+			*all = make(map[string]*session)
 		}
-		delete(d.sessions, oldest.id)
-	}
-	d.sessions[s.id] = s
-	return id
+		maps.DeleteFunc(*all, func(_ string, o *session) bool { return !o.valid(s.Password, now) })
+		for len(*all) >= maxSessions {
+			oldest := slices.MinFunc(slices.Collect(maps.Keys(*all)), func(a, b string) int { return (*all)[a].Seen.Compare((*all)[b].Seen) })
+			delete(*all, oldest)
+		}
+		(*all)[digest(id)] = s
+		return nil
+	})
 }
 
 // find returns the session of an ID, or nil if it is unknown, expired, or from
 // another password.
-func (d *Sessions) find(id, hash string, now time.Time) *session {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	s := d.sessions[sha256.Sum256([]byte(id))]
-	if s == nil {
-		return nil
+func (d *Sessions) find(ctx context.Context, id, hash string, now time.Time) (*session, error) {
+	all, err := d.sessions.Load(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if s.password != hash || now.Sub(s.seen) > sessionIdle || now.Sub(s.created) > sessionMost || now.Before(s.created.Add(-time.Minute)) {
-		delete(d.sessions, s.id)
-		return nil
+	s := all[digest(id)]
+	if s == nil || !s.valid(digest(hash), now) {
+		return nil, nil
 	}
-	s.seen = now
-	return s
+	s.ID = digest(id)
+	if now.Sub(s.Seen) > seenEvery {
+		err = d.change(ctx, s, func(s *session) { s.Seen = now })
+	}
+	return s, err
+}
+
+// change changes a stored session, unless it has ended meanwhile.
+func (d *Sessions) change(ctx context.Context, s *session, f func(s *session)) error {
+	return d.sessions.Update(ctx, func(all *map[string]*session) error {
+		if is := (*all)[s.ID]; is != nil {
+			f(is)
+		}
+		return nil
+	})
 }
 
 // end ends a session.
-func (d *Sessions) end(s *session) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.sessions, s.id)
+func (d *Sessions) end(ctx context.Context, s *session) error {
+	return d.sessions.Update(ctx, func(all *map[string]*session) error {
+		delete(*all, s.ID)
+		return nil
+	})
 }
 
 // setMessage stores a message for the next page of a session; takeMessage returns
 // and removes it.
-func (d *Sessions) setMessage(s *session, m *message) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	s.message = m
+func (d *Sessions) setMessage(ctx context.Context, s *session, m *message) error {
+	if m == nil {
+		return nil
+	}
+	return d.change(ctx, s, func(s *session) { s.Message = m })
 }
 
-func (d *Sessions) takeMessage(s *session) *message {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	m := s.message
-	s.message = nil
-	return m
+func (d *Sessions) takeMessage(ctx context.Context, s *session) (*message, error) {
+	if s.Message == nil {
+		return nil, nil
+	}
+	return s.Message, d.change(ctx, s, func(s *session) { s.Message = nil })
 }
 
 // validToken reports whether a form's token is that of the session.
 func (s *session) validToken(csrf string) bool {
-	return subtle.ConstantTimeCompare([]byte(s.csrf), []byte(csrf)) == 1
+	return subtle.ConstantTimeCompare([]byte(s.CSRF), []byte(csrf)) == 1
 }
 
-// formToken returns the token of a login form for the cookie of a browser.
-func (d *Sessions) formToken(cookie string) string {
-	m := hmac.New(sha256.New, d.key[:])
+// formToken returns the token of a login form for the cookie of a browser. All replicas have the
+// same.
+func (d *Sessions) formToken(ctx context.Context, cookie string) (string, error) {
+	key, err := state.Make(ctx, d.state, d.name, "dashboard/key", func(key []byte) bool { return len(key) == sha256.Size }, func() ([]byte, error) {
+		key := make([]byte, sha256.Size)
+		_, err := rand.Read(key)
+		return key, err
+	})
+	if err != nil {
+		return "", err
+	}
+	m := hmac.New(sha256.New, key)
 	m.Write([]byte(cookie))
-	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
+	return base64.RawURLEncoding.EncodeToString(m.Sum(nil)), nil
 }
 
-// bucket is a rate limit. full is the time at which all attempts are available.
-type bucket struct{ full time.Time }
+// bucket is a rate limit. Full is the time at which all attempts are available.
+type bucket struct {
+	Full time.Time `json:"full"`
+}
 
 // take counts an attempt, or returns the time until the next one.
 func (b *bucket) take(now time.Time, burst int, every time.Duration) time.Duration {
-	if b.full.Before(now) || b.full.Sub(now) > time.Duration(burst)*every {
-		b.full = now // full, or the clock was set back
+	if b.Full.Before(now) || b.Full.Sub(now) > time.Duration(burst)*every {
+		b.Full = now // full, or the clock was set back
 	}
-	if wait := b.full.Sub(now) - time.Duration(burst-1)*every; wait > 0 {
+	if wait := b.Full.Sub(now) - time.Duration(burst-1)*every; wait > 0 {
 		return wait
 	}
-	b.full = b.full.Add(every)
+	b.Full = b.Full.Add(every)
 	return 0
 }
 
@@ -168,49 +215,45 @@ func network(a netip.Addr) netip.Prefix {
 
 // attempt counts an attempt of a client, or returns the time until the next one.
 // Attempts of unknown clients do not delay known ones.
-func (d *Sessions) attempt(from netip.Addr, now time.Time) time.Duration {
+func (d *Sessions) attempt(ctx context.Context, from netip.Addr, now time.Time) (wait time.Duration, err error) {
 	client := network(from)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	_, known := d.known[client] // at most maxKnown; the total limit does not apply to them
-	b := d.attempts[client]
-	if b == nil {
-		if len(d.attempts) >= maxClients && now.Sub(d.swept).Abs() > clientEvery {
-			d.swept = now
-			for c, o := range d.attempts {
-				if o.full.Before(now) {
-					delete(d.attempts, c)
-				}
+	err = d.attempts.Update(ctx, func(a *attempts) error {
+		b, all := a.Clients[client], a.All
+		if wait = b.take(now, clientBurst, clientEvery); wait > 0 {
+			return errWait
+		}
+		if _, known := a.Known[client]; !known { // at most maxKnown; the total limit does not apply to them
+			if wait = all.take(now, allBurst, allEvery); wait > 0 {
+				return errWait
 			}
 		}
-		b = new(bucket)
-		if known || len(d.attempts) < maxClients {
-			d.attempts[client] = b
-		} // otherwise only the total limit applies
+		if a.All = all; a.Clients == nil {
+			a.Clients = make(map[netip.Prefix]bucket)
+		}
+		maps.DeleteFunc(a.Clients, func(_ netip.Prefix, o bucket) bool { return o.Full.Before(now) })
+		a.Clients[client] = b
+		return nil
+	})
+	if errors.Is(err, errWait) {
+		err = nil
 	}
-	if wait := b.take(now, clientBurst, clientEvery); wait > 0 {
-		return wait
-	}
-	if known {
-		return 0
-	}
-	return d.all.take(now, allBurst, allEvery)
+	return wait, err
 }
 
+var errWait = errors.New("too many attempts")
+
 // succeeded marks a client as known and resets its attempts.
-func (d *Sessions) succeeded(from netip.Addr, now time.Time) {
+func (d *Sessions) succeeded(ctx context.Context, from netip.Addr, now time.Time) error {
 	client := network(from)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.attempts, client)
-	if len(d.known) >= maxKnown {
-		oldest, at := client, now
-		for c, t := range d.known {
-			if t.Before(at) {
-				oldest, at = c, t
-			}
+	return d.attempts.Update(ctx, func(a *attempts) error {
+		delete(a.Clients, client)
+		if a.Known == nil {
+			a.Known = make(map[netip.Prefix]time.Time)
 		}
-		delete(d.known, oldest)
-	}
-	d.known[client] = now
+		if len(a.Known) >= maxKnown {
+			delete(a.Known, slices.MinFunc(slices.Collect(maps.Keys(a.Known)), func(x, y netip.Prefix) int { return a.Known[x].Compare(a.Known[y]) }))
+		}
+		a.Known[client] = now
+		return nil
+	})
 }
