@@ -201,8 +201,11 @@ func (s *service) surface(ctx context.Context, so *serving.Options, g *gateway.O
 	if g.Directory, err = c.directory(s.docs); err != nil {
 		return err
 	}
-	if s.agents, err = c.verifier(p, &c.remote, g, s.agents, c.reached(o.Base, s.docs)...); err != nil {
+	if s.agents, err = c.verifier(p, &c.remote, g, s.agents, s.Replicas.Now, c.reached(o.Base, s.docs)...); err != nil {
 		return err
+	}
+	if agents := s.agents; agents != nil {
+		s.Task(func(ctx context.Context) error { agents.Share(ctx, o.Store.State(), s.docs, p.log); return nil })
 	}
 	c.answer(p, so.Publisher.Policy, &c.accessFlags, g)
 	if c.metered() {

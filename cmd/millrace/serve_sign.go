@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/millrace/millrace/internal/basepath"
 	"github.com/millrace/millrace/internal/edition"
@@ -61,7 +62,7 @@ func (c *stamping) directory(docs string) (http.Handler, error) {
 
 // verifier makes the gateway verify the signatures of bots. bases are the schemes and
 // authorities of the site's URLs. was is the verifier of the previous configuration, or nil.
-func (c *stamping) verifier(p *process, r *remote, g *gateway.Options, was *webauth.Verifier, bases ...string) (now *webauth.Verifier, err error) {
+func (c *stamping) verifier(p *process, r *remote, g *gateway.Options, was *webauth.Verifier, clock func() time.Time, bases ...string) (now *webauth.Verifier, err error) {
 	if !c.WebBotAuth {
 		for _, r := range g.Access.Rules {
 			if strings.Contains(r.Name, ".") && g.Access.Bots.Named(r.Name) == nil {
@@ -71,10 +72,10 @@ func (c *stamping) verifier(p *process, r *remote, g *gateway.Options, was *weba
 		return nil, nil
 	}
 	if was != nil {
-		now = was.At(bases...) // keeps the record of used nonces
+		now = was.At(clock, bases...) // keeps the record of used nonces
 	} else {
 		o := webauth.ClientOptions(&fetch.Options{AllowPrivate: c.PrivateAgents, UserAgent: r.UserAgent, Contact: r.Contact, Logger: p.log, Dial: p.dial})
-		now = webauth.NewVerifier(&webauth.VerifierOptions{Client: fetch.New(o).HTTP(), AllowHTTP: c.PrivateAgents, Bases: bases})
+		now = webauth.NewVerifier(&webauth.VerifierOptions{Client: fetch.New(o).HTTP(), AllowHTTP: c.PrivateAgents, Bases: bases, Now: clock})
 	}
 	g.Access.Agents = now
 	return now, nil

@@ -21,6 +21,8 @@ type VerifierOptions struct {
 	Bases []string
 	// AllowHTTP also accepts directories at http URLs.
 	AllowHTTP bool
+	// Now returns the time. If nil, time.Now.
+	Now func() time.Time
 }
 
 // Verifier identifies the signer of a request by Web Bot Auth. It is safe for
@@ -36,15 +38,21 @@ type Verifier struct {
 
 // NewVerifier returns a verifier.
 func NewVerifier(o *VerifierOptions) *Verifier {
-	v := &Verifier{plain: o.AllowHTTP, maxAge: 24 * time.Hour, now: time.Now, dirs: newDirectories(o.Client), nonces: newNonces()}
-	return v.At(o.Bases...)
+	v := &Verifier{plain: o.AllowHTTP, maxAge: maxAge, dirs: newDirectories(o.Client), nonces: newNonces()}
+	return v.At(o.Now, o.Bases...)
 }
 
-// At returns a verifier for a site with other bases. It shares the used nonces and the cached
-// directories of v.
-func (v *Verifier) At(bases ...string) *Verifier {
+// maxAge is the longest time for which a signature may be valid.
+const maxAge = 24 * time.Hour
+
+// At returns a verifier for a site with another clock and other bases. It shares the used nonces
+// and the cached directories of v.
+func (v *Verifier) At(now func() time.Time, bases ...string) *Verifier {
 	next := *v
-	next.bases = nil
+	next.bases, next.now = nil, now
+	if now == nil {
+		next.now = time.Now
+	}
 	for _, b := range bases {
 		next.bases = append(next.bases, normalBase(b))
 	}

@@ -265,10 +265,10 @@ func TestVerifierAt(t *testing.T) {
 	r, fresh := w.arrive(w.signer, http.MethodGet, "/"), w.arrive(w.signer, http.MethodGet, "/")
 	w.verify(r, "bot.test", nil, "")
 	first := w.verifier
-	w.verifier = first.At("https://new.test", siteBase+":443")
+	w.verifier = first.At(first.now, "https://new.test", siteBase+":443")
 	w.verify(r, "", millrace.ErrInvalid, "nonce-reused")
 	w.verify(fresh, "bot.test", nil, "")
-	w.verifier = first.At("https://new.test")
+	w.verifier = first.At(first.now, "https://new.test")
 	w.verify(w.arrive(w.signer, http.MethodGet, "/"), "", millrace.ErrInvalid, "rfc9421/3.2")
 }
 
