@@ -6,6 +6,7 @@
 //	go run . -only serve     one part: serve, front, ingest, crawl, edit, pull, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, log, up
 //	go run . -only search    search, with each part switched off, on the gold data and over Debian's manuals
 //	go run . -only month     mirrors of a changing site, for a month of daily rounds, some minutes
+//	go run . -only history   the same of the releases of a documentation in Markdown; needs npm
 //	go run . -only extract   extraction compared with its peers, on the gold data that -data names
 package main
 
@@ -49,8 +50,8 @@ func main() {
 		return
 	}
 	large := flag.Bool("large", false, "also measure with 1,000,000 pages")
-	short := flag.Bool("short", false, "month: four days")
-	only := flag.String("only", "", "one part: serve, front, ingest, crawl, edit, pull, dictionary, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, log, up, search, extract")
+	short := flag.Bool("short", false, "month, history: four days")
+	only := flag.String("only", "", "one part: serve, front, ingest, crawl, edit, pull, dictionary, month, history, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, log, up, search, extract")
 	manual := flag.String("manual", "/usr/share/doc/postgresql-doc-15/html", "the folder of Debian's postgresql-doc-15")
 	turns := flag.Int("turns", 9, "number of turns of each side of a comparison; a turn of wrk takes a second")
 	x := &extraction{}
@@ -131,6 +132,12 @@ func run(ctx context.Context, large, short bool, only, manual, data string, turn
 			}
 			return b.month(ctx, short)
 		}},
+		{"history", func(ctx context.Context) error {
+			if only == "" {
+				return nil
+			}
+			return b.history(ctx, short)
+		}},
 		{"html", func(ctx context.Context) error {
 			if data == "" && only == "" {
 				return nil
@@ -168,7 +175,7 @@ func run(ctx context.Context, large, short bool, only, manual, data string, turn
 		}
 	}
 	if len(b.results) == 0 {
-		return errors.New("nothing was measured; -only takes serve, front, ingest, crawl, edit, pull, dictionary, month, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, log, dashboard or up")
+		return errors.New("nothing was measured; -only takes serve, front, ingest, crawl, edit, pull, dictionary, month, history, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, log, dashboard or up")
 	}
 	b.print()
 	return nil

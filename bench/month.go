@@ -17,16 +17,23 @@ import (
 // way to read the site.
 type month struct {
 	*bench
-	binary string // of millrace, with a clock of its own
-	folder string // of the site
-	store  string // of its server
-	base   string // URL of the site, for all clients
-	wires  *junction
-	html   *pageServer
-	pages  string // address of html
-	site   *manualSite
-	ways   []*monthWay
-	least  monthLeast
+	name string // of the site, for the reports
+	as   string // how millrace reads the folder
+	site changingSite
+	days int
+
+	binary  string // of millrace, with a clock of its own
+	folder  string // of the site
+	written map[string]string
+	store   string // of its server
+	seq     int64  // of the last edition
+	base    string // URL of the site, for all clients
+	wires   *junction
+	html    *pageServer
+	pages   string // address of html
+	ways    []*monthWay
+	least   monthLeast
+	looks   map[int]bool // days with another template
 }
 
 // monthLeast is the minimum to transfer: each changed page, compressed by itself.
@@ -58,20 +65,13 @@ type monthWay struct {
 
 const monthDays = 30
 
-func (b *bench) month(ctx context.Context, short bool) (err error) {
+// run runs the month and reports it.
+func (m *month) run(ctx context.Context) (err error) {
 	debug.SetGCPercent(100)
 	debug.SetMemoryLimit(1 << 30) // the site is in memory; the bench measures only bytes in this process
-	m := &month{
-		bench: b, folder: filepath.Join(b.dir, "manual"), store: filepath.Join(b.dir, "manual.db"), html: new(pageServer),
-	}
-	if m.binary, err = b.buildClocked(ctx); err != nil {
-		return err
-	}
-	manual, err := filepath.EvalSymlinks(b.manual)
-	if err != nil {
-		return fmt.Errorf("install Debian's postgresql-doc-15, or name its folder with -manual: %w", err)
-	}
-	if m.site, err = newManualSite(manual, m.folder); err != nil {
+	m.folder, m.store = filepath.Join(m.dir, "month"), filepath.Join(m.dir, "month.db")
+	m.html, m.looks = new(pageServer), map[int]bool{}
+	if m.binary, err = m.buildClocked(ctx); err != nil {
 		return err
 	}
 	if m.wires, err = newJunction(ctx); err != nil {
@@ -87,19 +87,15 @@ func (b *bench) month(ctx context.Context, short bool) (err error) {
 	defer stop()
 	m.pages = address
 	m.chooseWays()
-	days, redesigns := monthDays, map[int]bool{10: true, 20: true}
-	if short {
-		days, redesigns = 4, map[int]bool{2: true, 3: true}
-	}
-	// The month starts in the future, after the times of all files of the manual.
+	// The month starts in the future, after the times of all files.
 	noon := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 3).Add(12 * time.Hour)
-	for day := range days + 1 {
+	for day := range m.days + 1 {
 		// One minute later each day: records that last 24 hours expire.
-		if err := m.day(ctx, day, noon.AddDate(0, 0, day).Add(time.Duration(day)*time.Minute), redesigns[day]); err != nil {
+		if err := m.day(ctx, day, noon.AddDate(0, 0, day).Add(time.Duration(day)*time.Minute)); err != nil {
 			return fmt.Errorf("day %d: %w", day, err)
 		}
 	}
-	m.end(days, redesigns)
+	m.end()
 	return nil
 }
 
@@ -151,6 +147,11 @@ func (m *month) chooseWays() {
 				return 0, nil, err
 			}
 			defer got.close()
+			if w.lean {
+				if truth, err = m.crawled(ctx, truth); err != nil {
+					return 0, nil, err
+				}
+			}
 			return w.compare(ctx, truth, got)
 		}
 		m.ways = append(m.ways, w)
@@ -159,23 +160,28 @@ func (m *month) chooseWays() {
 
 // day runs one day of the site, and updates every mirror at its end. Day 0 is that of
 // the first sync.
-func (m *month) day(ctx context.Context, day int, at time.Time, look bool) error {
+func (m *month) day(ctx context.Context, day int, at time.Time) error {
 	was := at.AddDate(0, 0, -1)
 	var d monthDay
 	if day > 0 {
 		var err error
-		if d, err = m.site.next(look); err != nil {
+		if d, err = m.site.next(day); err != nil {
 			return err
 		}
-		was = at
+		was, m.looks[day] = at, d.look
 	}
-	if err := m.site.write(was); err != nil {
+	s, err := m.site.state()
+	if err != nil {
 		return err
 	}
-	if err := m.html.take(m.site.shown, m.site.pages, was); err != nil {
+	changed, err := m.write(s.files, was)
+	if err != nil {
 		return err
 	}
-	p, err := m.publish(ctx, at)
+	if err := m.html.take(s.html, s.words, was); err != nil {
+		return err
+	}
+	p, err := m.publish(ctx, at, changed)
 	if err != nil {
 		return err
 	}
@@ -188,7 +194,7 @@ func (m *month) day(ctx context.Context, day int, at time.Time, look bool) error
 	if err := truth.read(ctx); err != nil {
 		return err
 	}
-	if err := m.least.add(m.base, &d, truth, m.site); err != nil {
+	if err := m.least.add(m.base, &d, truth, s.html); err != nil {
 		return err
 	}
 	for _, w := range m.ways {
@@ -212,7 +218,7 @@ func (m *month) day(ctx context.Context, day int, at time.Time, look bool) error
 		}
 		w.judge(day, wrong, left)
 		fmt.Fprintf(os.Stderr, "%s: day %d, %d edited, %d added, %d removed, template %v: %s: %d requests, %d bytes of bodies, %d of headers, %.1f s; %d wrong, %d left\n",
-			time.Now().Format(time.TimeOnly), day, len(d.edited), len(d.added), len(d.removed), look, w.name, c.requests, c.bodies, c.headers, c.took.Seconds(), wrong, len(left))
+			time.Now().Format(time.TimeOnly), day, len(d.edited), len(d.added), len(d.removed), d.look, w.name, c.requests, c.bodies, c.headers, c.took.Seconds(), wrong, len(left))
 	}
 	return nil
 }
@@ -236,12 +242,9 @@ func (w *monthWay) judge(day, wrong int, left []string) {
 }
 
 // add counts the changes of a day.
-func (l *monthLeast) add(base string, d *monthDay, truth *monthState, s *manualSite) error {
+func (l *monthLeast) add(base string, d *monthDay, truth *monthState, html map[string]string) error {
 	for _, name := range d.changed() {
-		p := truth.pages[base+name]
-		if name == "index.html" {
-			p = truth.pages[base]
-		}
+		p := truth.pages[base+pathOf(name)[1:]]
 		if p == nil {
 			return fmt.Errorf("%s is not published", name)
 		}
@@ -249,7 +252,7 @@ func (l *monthLeast) add(base string, d *monthDay, truth *monthState, s *manualS
 		for _, f := range []struct {
 			plain []byte
 			into  *int64
-		}{{p.Canonical(), &l.content}, {[]byte("# " + p.Title + "\n\n" + p.Markdown()), &l.text}, {[]byte(s.shown[name]), &l.document}} {
+		}{{p.Canonical(), &l.content}, {[]byte("# " + p.Title + "\n\n" + p.Markdown()), &l.text}, {[]byte(html[name]), &l.document}} {
 			coded, err := compressed(f.plain)
 			if err != nil {
 				return err

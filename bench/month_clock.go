@@ -125,14 +125,14 @@ type publisher struct {
 
 var (
 	listening = regexp.MustCompile(`msg=listening address=(\S+)`)
-	published = regexp.MustCompile(`msg=published `)
+	published = regexp.MustCompile(`msg=published seq=(\d+) `)
 	ingested  = regexp.MustCompile(`msg=ingested `)
 )
 
-// publish starts a server at a time, and waits until it has ingested the folder and
-// published it.
-func (m *month) publish(ctx context.Context, at time.Time) (*publisher, error) {
-	p, err := m.start(ctx, at, false)
+// publish starts a server at a time, and waits until it has ingested the folder, if that has
+// changed, and published it.
+func (m *month) publish(ctx context.Context, at time.Time, changed bool) (*publisher, error) {
+	p, err := m.start(ctx, at, !changed)
 	for range 9 {
 		if !errors.Is(err, errResting) {
 			break
@@ -147,11 +147,11 @@ func (m *month) publish(ctx context.Context, at time.Time) (*publisher, error) {
 // were due, and now pauses. A restart is faster than waiting.
 var errResting = errors.New("millrace serve pauses publishing")
 
-// start is publish with one server. again is true if the folder was ingested, and only the
+// start is publish with one server. again is true if the folder is ingested, and only the
 // edition may be missing.
 func (m *month) start(ctx context.Context, at time.Time, again bool) (_ *publisher, err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	c := m.clocked(ctx, at, "serve", m.folder, "--listen", "127.0.0.1:0", "--base-url", m.base, "--store", m.store, "--as", "folder")
+	c := m.clocked(ctx, at, "serve", m.folder, "--listen", "127.0.0.1:0", "--base-url", m.base, "--store", m.store, "--as", m.as)
 	stderr, err := c.StderrPipe()
 	if err == nil {
 		err = c.Start()
@@ -191,8 +191,15 @@ func (m *month) start(ctx context.Context, at time.Time, again bool) (_ *publish
 			if f := listening.FindStringSubmatch(line); f != nil {
 				p.address = f[1]
 			}
+			seq := m.seq
+			if f := published.FindStringSubmatch(line); f != nil {
+				if seq, err = strconv.ParseInt(f[1], 10, 64); err != nil {
+					return nil, err
+				}
+			}
 			switch {
-			case taken && published.MatchString(line):
+			case taken && seq > m.seq: // not yesterday's pages, with documents that were due
+				m.seq = seq
 				return p, nil
 			case ingested.MatchString(line):
 				taken, patience = true, time.After(8*time.Second)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/store"
@@ -49,6 +50,25 @@ func (m *month) open(ctx context.Context, file, name string) (*monthState, error
 	}
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
+	}
+	return s, nil
+}
+
+// crawled returns what a complete crawl of the HTML pages finds.
+func (m *month) crawled(ctx context.Context, truth *monthState) (*monthState, error) {
+	s := &monthState{view: truth.view, pages: map[string]*millrace.Page{}, sums: map[string]map[string][sha256.Size]byte{}}
+	for path, p := range m.html.pages {
+		if path == sitemapPath {
+			continue
+		}
+		if p.page == nil {
+			r, err := extract.HTML(ctx, p.html, m.base+path[1:], nil)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", path, err)
+			}
+			p.page = r.Page
+		}
+		s.pages[m.base+path[1:]] = p.page
 	}
 	return s, nil
 }
@@ -130,7 +150,7 @@ func (w *monthWay) compare(ctx context.Context, truth, got *monthState) (wrong i
 		case sha256.Sum256(said(p)) != sum:
 			wrong++
 			if w.unequal == "" {
-				w.unequal = fmt.Sprintf("%s\n  site   %.3000s\n  mirror %.3000s", p.URL, said(truth.pages[p.URL]), said(p))
+				w.unequal = p.URL + difference(said(proto.Carry(truth.view.Site(), truth.pages[p.URL])), said(p))
 			}
 			found++
 		default:
@@ -138,4 +158,14 @@ func (w *monthWay) compare(ctx context.Context, truth, got *monthState) (wrong i
 		}
 	}
 	return wrong + len(want) - found, left, nil
+}
+
+// difference returns where two pages begin to differ.
+func difference(site, mirror []byte) string {
+	n := 0
+	for n < min(len(site), len(mirror)) && site[n] == mirror[n] {
+		n++
+	}
+	from := max(0, n-200)
+	return fmt.Sprintf("\n  site   %.400q\n  mirror %.400q", site[from:], mirror[from:])
 }

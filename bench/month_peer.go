@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/andybalholm/brotli"
+	"github.com/millrace/millrace"
 )
 
 // pageServer is an ideal web server of the month's folder: brotli, strong validators,
@@ -33,12 +34,13 @@ type pageServer struct {
 type servedPage struct {
 	html, coded []byte
 	tag         string
+	page        *millrace.Page // as extracted, if needed
 }
 
 // sitemapPath is used only by one crawler; for all others, the site has no sitemap.
 const sitemapPath = "/pages-sitemap.xml"
 
-// take makes the server serve the folder. Its sitemap is ideal: it lists every page, and a
+// take makes the server serve the pages. Its sitemap is ideal: it lists every page, and a
 // page's date changes with its own words, but not with the template.
 func (s *pageServer) take(shown, words map[string]string, at time.Time) error {
 	if s.words == nil {
@@ -72,7 +74,7 @@ func (s *pageServer) take(shown, words map[string]string, at time.Time) error {
 			return err
 		}
 		sum := sha256.Sum256([]byte(html))
-		next[path] = &servedPage{[]byte(html), coded, `"` + hex.EncodeToString(sum[:8]) + `"`}
+		next[path] = &servedPage{html: []byte(html), coded: coded, tag: `"` + hex.EncodeToString(sum[:8]) + `"`}
 	}
 	s.mu.Lock()
 	s.pages = next
@@ -80,10 +82,10 @@ func (s *pageServer) take(shown, words map[string]string, at time.Time) error {
 	return nil
 }
 
-// pathOf returns the URL path of a file's page.
+// pathOf returns the URL path of a page.
 func pathOf(name string) string {
-	if name == "index.html" {
-		return "/"
+	if name == "index.html" || strings.HasSuffix(name, "/index.html") {
+		return "/" + strings.TrimSuffix(name, "index.html")
 	}
 	return "/" + name
 }
@@ -148,7 +150,7 @@ type crawledPage struct {
 	text  string            // own words, for the sitemap
 }
 
-var href = regexp.MustCompile(`href="([^"#?:]+\.html)["#]`)
+var href = regexp.MustCompile(`href="([^"#?:]+(?:\.html|/))["#]`)
 
 // round requests every known page, and the pages that they link.
 func (c *pageCrawler) round(ctx context.Context) error {
@@ -275,10 +277,8 @@ func (c *pageCrawler) get(ctx context.Context, client *http.Client, path string,
 		p.text = string(html)
 	}
 	for _, m := range href.FindAllStringSubmatch(string(html), -1) {
-		if m[1] == "index.html" {
-			m[1] = ""
-		}
-		p.links = append(p.links, "/"+m[1])
+		// Relative only to the root, where the pages with such links are.
+		p.links = append(p.links, pathOf(strings.TrimPrefix(m[1], "/")))
 	}
 	return p, nil
 }

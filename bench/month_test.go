@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -79,7 +81,7 @@ func TestJunction(t *testing.T) {
 }
 
 func TestManualSite(t *testing.T) {
-	manual, folder := t.TempDir(), filepath.Join(t.TempDir(), "site")
+	manual := t.TempDir()
 	const n = 500
 	for i := range n {
 		prose := strings.Repeat(fmt.Sprintf("<p>Paragraph of page %d. %s</p>\n", i, strings.Repeat("It says something about tables and their rows. ", 3)), 5)
@@ -88,27 +90,35 @@ func TestManualSite(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s, err := newManualSite(manual, folder)
+	s, err := newManualSite(manual, []int{2})
 	if err != nil {
 		t.Fatal(err)
 	}
+	m := &month{folder: filepath.Join(t.TempDir(), "site")}
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	if err := s.write(at); err != nil {
-		t.Fatal(err)
+	write := func(day int) siteState {
+		t.Helper()
+		now, err := s.state()
+		if err == nil {
+			_, err = m.write(now.files, at.AddDate(0, 0, day))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return now
 	}
-	d, err := s.next(false)
+	write(0)
+	d, err := s.next(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.write(at.AddDate(0, 0, 1)); err != nil {
-		t.Fatal(err)
-	}
+	now := write(1)
 	if len(d.edited) != 5 || len(d.added) != 1 || len(d.removed) != 0 {
 		t.Fatalf("changes of the day: %+v", d)
 	}
 	changed := 0
 	for name := range s.pages {
-		info, err := os.Stat(filepath.Join(folder, name))
+		info, err := os.Stat(filepath.Join(m.folder, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,19 +129,20 @@ func TestManualSite(t *testing.T) {
 	if changed != len(d.changed()) {
 		t.Errorf("%d files have changed, want %d", changed, len(d.changed()))
 	}
-	if !strings.Contains(s.shown[d.edited[0]], d.added[0]) {
+	if !strings.Contains(now.html[d.edited[0]], d.added[0]) {
 		t.Error("no link to the added page")
 	}
-	if d, err = s.next(true); err != nil {
+	if d, err = s.next(2); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.write(at.AddDate(0, 0, 2)); err != nil {
-		t.Fatal(err)
+	now = write(2)
+	if len(d.removed) != 1 || now.html[d.removed[0]] != "" {
+		t.Fatalf("removed on the second day: %q", d.removed)
 	}
-	if len(d.removed) != 1 || s.shown[d.removed[0]] != "" {
-		t.Errorf("removed on the second day: %q", d.removed)
+	if _, err := os.Stat(filepath.Join(m.folder, d.removed[0])); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file of the removed page: %v", err)
 	}
-	for name, html := range s.shown {
+	for name, html := range now.html {
 		if !strings.Contains(html, `id="sitebar"`) {
 			t.Fatalf("%s has the template of yesterday", name)
 		}
