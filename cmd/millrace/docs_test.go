@@ -168,6 +168,8 @@ func (d *docsPage) millrace(t *testing.T, args ...string) {
 			args[i] = "handbook.db"
 		case strings.HasPrefix(a, "postgres://"):
 			args[i] = "database.db" // TestRealPostgres has a server
+		case strings.HasPrefix(a, "s3://"):
+			args[i] = "documents" // TestRealBucket has a server
 		case i > 0 && slices.Contains([]string{"--sign-agent", "--base-url"}, args[i-1]):
 		default:
 			args[i] = strings.Replace(a, "https://", "http://", 1) // the small site has no certificate

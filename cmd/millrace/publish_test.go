@@ -16,7 +16,7 @@ import (
 // stores.
 var outsideFingerprint = map[string]string{
 	"how the process works":                                                   "json quiet log-level listen tls-cert tls-key request-log access-log",
-	"which site it is; an edition has its title":                              "as source store site site-title rehost",
+	"which site it is; an edition has its title":                              "as source store artifacts site site-title rehost",
 	"how a source is read; the pages change, with versions of their own":      "allow-private delay user-agent contact max-pages max-depth max-time keep drop comments exclude-types",
 	"which requests are answered, and how":                                    "rate proxies bot bot-ranges files-rate files-rate-total web-bot-auth private-agents place origin hosts origin-timeout",
 	"documents of the site, signatures and pages that are made at each start": "bots robots-content-signal robots-content-usage robots-license no-mcp sign-responses sign-directory dashboard dashboard-password metrics",

@@ -37,6 +37,7 @@ type serveCommand struct {
 	BaseURL     string                  `name:"base-url" placeholder:"URL" help:"Base URL of the machine documents, and of the pages of a folder (default: the listen address, or SOURCE with --origin)." group:"Server"`
 	As          string                  `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror." group:"Reading the source"`
 	Store       string                  `placeholder:"FILE|URL" help:"Store of the source: a file, or postgres://USER@HOST/DATABASE (default: a file in the user's state folder, named after the source)." group:"Reading the source"`
+	Artifacts   string                  `placeholder:"DIR|URL" help:"Store of the published documents: a folder, or s3://BUCKET/PREFIX?endpoint=URL (default: a folder beside the store)." group:"Server"`
 	Site        string                  `placeholder:"URL" help:"Site to publish, if the mirror has several." group:"Reading the source"`
 	RequestLog  string                  `placeholder:"FILE" help:"File to log each request to, one a line; - is standard error." group:"Server"`
 	onReady     func(docs string) error // instead of the report; nil = the report

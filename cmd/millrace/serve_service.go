@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 
-	artifactdir "github.com/millrace/millrace/artifact/dir"
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/dashboard"
 	"github.com/millrace/millrace/internal/edition"
@@ -157,7 +156,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		return nil, err
 	}
 	s.OnClose(remove)
-	artifacts, err := artifactdir.Open(path + "-files")
+	artifacts, err := p.openArtifacts(ctx, c.Artifacts, path, o.Store)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/millrace/millrace"
+	artifacts "github.com/millrace/millrace/artifact/all"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/store"
 	stores "github.com/millrace/millrace/store/all"
@@ -66,6 +68,12 @@ func (p *process) companionPath(dsn string) (path string, remove func() error, e
 	}
 	dir, err := os.MkdirTemp("", "millrace-")
 	return filepath.Join(dir, "store"), func() error { return os.RemoveAll(dir) }, err
+}
+
+// openArtifacts opens the artifact store with a name, or the folder beside the files at path. The
+// cache of a bucket is there, too.
+func (p *process) openArtifacts(ctx context.Context, name, path string, st store.Store) (artifacts.Store, error) {
+	return artifacts.Open(ctx, cmp.Or(name, path+"-files"), path+"-cache", st.State(), p.log)
 }
 
 // sitesOf returns the names of all sites of a store, and the names that --site selects: all or

@@ -10,7 +10,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/artifact"
-	"github.com/millrace/millrace/artifact/dir"
+	"github.com/millrace/millrace/artifact/all"
 	"github.com/millrace/millrace/artifact/memory"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/static"
@@ -47,28 +47,24 @@ func (r *Report) add(kind, name string, err error, repaired bool) {
 }
 
 // Run verifies a folder that a build wrote, or a store with the artifacts of its editions. open
-// opens the store. With repair, Run removes what can be made or fetched again.
-func Run(ctx context.Context, path string, repair bool, open func(ctx context.Context, path string) (store.Store, error)) (r *Report, err error) {
+// opens the store and that of the artifacts, which is nil if it does not exist. With repair, Run
+// removes what can be made or fetched again.
+func Run(ctx context.Context, path string, repair bool, open func(ctx context.Context, path string) (store.Store, all.Store, error)) (r *Report, err error) {
 	r = &Report{Path: path, Damage: []Damage{}}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		r.Files, err = static.Verify(path, func(name string, err error) { r.add("file", name, err, false) })
 		return r, err
 	}
-	st, err := open(ctx, path)
+	st, opened, err := open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	var artifacts artifact.Store = memory.New(nil) // without the folder, all are missing
-	if _, err := os.Stat(path + "-files"); err == nil {
-		folder, err := dir.Open(path + "-files")
-		if err != nil {
-			return nil, err
-		}
-		defer folder.Close() //nolint:errcheck // nothing was written
-		artifacts = folder
+	if opened == nil {
+		return r, r.store(ctx, st, memory.New(nil), repair)
 	}
-	return r, r.store(ctx, st, artifacts, repair)
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	return r, r.store(ctx, st, opened, repair)
 }
 
 func (r *Report) store(ctx context.Context, st store.Store, artifacts artifact.Store, repair bool) (err error) {

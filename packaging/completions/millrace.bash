@@ -60,7 +60,7 @@ _millrace() {
 	*)
 		case "$command" in
 		'') words='serve ready build pull watch discover check read extract search verify export report mcp keys scp arc snippet up init config version help ' ;;
-		'serve') words=' --json --quiet --log-level --config --allow-private --delay --contact --max-pages --keep --drop --exclude --authors --site-contact --rehost --llms-full --hub --embed-url --embed-model --require-key --open --rate --proxies --bot --files-rate --tls-cert --tls-key --indexnow --origin --sign-responses --web-bot-auth --events --access-log --events-to --metrics --dashboard --dashboard-password --listen --base-url --as --store --site --request-log' ;;
+		'serve') words=' --json --quiet --log-level --config --allow-private --delay --contact --max-pages --keep --drop --exclude --authors --site-contact --rehost --llms-full --hub --embed-url --embed-model --require-key --open --rate --proxies --bot --files-rate --tls-cert --tls-key --indexnow --origin --sign-responses --web-bot-auth --events --access-log --events-to --metrics --dashboard --dashboard-password --listen --base-url --as --store --artifacts --site --request-log' ;;
 		'ready') words=' --json --quiet --log-level --config --tls-cert --tls-key --listen --base-url' ;;
 		'build') words=' --json --quiet --log-level --config --allow-private --delay --contact --max-pages --keep --drop --exclude --authors --site-contact --rehost --llms-full --hub --out --base-url --host --complete --verbose --force --as --store --site' ;;
 		'pull') words=' --json --quiet --log-level --config --allow-private --delay --contact --max-pages --max-bytes --keep --drop --sign-key --sign-agent --max-list --handshake --kwh-per-gb --bytes-per-token --html-per-text --html-compression --store --via --purpose --parallel --key-file --ignore-policy' ;;
@@ -70,7 +70,7 @@ _millrace() {
 		'read') words=' --json --quiet --log-level --config --allow-private --delay --contact --keep --drop --url' ;;
 		'extract') words=' --json --quiet --log-level --config --allow-private --delay --contact --keep --drop --url --text --explain' ;;
 		'search') words=' --json --quiet --log-level --config --embed-url --embed-model --store --site --limit --min-score' ;;
-		'verify') words=' --json --quiet --log-level --config --repair' ;;
+		'verify') words=' --json --quiet --log-level --config --artifacts --repair' ;;
 		'export') words=' --json --quiet --log-level --config --store --format --out --site --since' ;;
 		'report') words=' --json --quiet --log-level --config --kwh-per-gb --bytes-per-token --html-per-text --html-compression --allow-private --delay --contact --site --as --store --since --csv' ;;
 		'mcp') words=' --json --quiet --log-level --config --allow-private --delay --contact --embed-url --embed-model --store --max-pages --fetch --listen --require-key --rate' ;;

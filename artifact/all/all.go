@@ -1,0 +1,52 @@
+// Package all opens an artifact store by its name.
+package all
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
+	"github.com/millrace/millrace/artifact/dir"
+	"github.com/millrace/millrace/artifact/s3"
+	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/store"
+)
+
+// Store is an open artifact store.
+type Store interface {
+	artifact.Store
+	io.Closer
+}
+
+// IsBucket reports whether a name is the URL of a bucket.
+func IsBucket(name string) bool { return strings.HasPrefix(name, s3.Scheme) }
+
+// Open opens the artifact store of a store of pages. Its name is a folder, or the URL of a bucket,
+// such as "s3://bucket/prefix?endpoint=https://host". cache is the folder for objects of a bucket. A
+// bucket belongs to one store of pages, whose identity is in st. log may be nil. If the URL has
+// another scheme, Open returns ErrInvalid. See [dir.Open] and [s3.Open].
+func Open(ctx context.Context, name, cache string, st store.State, log *slog.Logger) (Store, error) {
+	if scheme, _, is := strings.Cut(name, "://"); is && !IsBucket(name) {
+		return nil, millrace.Coded("store-scheme", fmt.Errorf("open artifacts: %w: unknown scheme %q; name a folder, or a URL with s3", millrace.ErrInvalid, scheme))
+	} else if !is {
+		return opened(dir.Open(name))
+	}
+	id, err := state.Make(ctx, st, "artifacts", "owner", func(b []byte) bool { return len(b) > 0 }, func() ([]byte, error) { return []byte(rand.Text()), nil })
+	if err != nil {
+		return nil, err
+	}
+	return opened(s3.Open(ctx, name, string(id), cache, &s3.Options{Logger: log}))
+}
+
+// opened returns a store without its type, because a nil pointer would be a non-nil Store.
+func opened[S Store](s S, err error) (Store, error) {
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}

@@ -1,0 +1,296 @@
+package s3
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+)
+
+// Limits of requests.
+const (
+	requestTimeout = 20 * time.Second // and the time for the bytes
+	minRate        = 256 << 10        // bytes a second
+	attempts       = 2
+	restAfter      = time.Second // how long requests fail at once after one that failed
+)
+
+// bucket sends requests for the objects of a store.
+type bucket struct {
+	*location
+	log *slog.Logger
+
+	// The client is in these functions, because a field of its type would link all of its
+	// methods (ADR 40).
+	putObject     func(ctx context.Context, key string, r io.Reader, size int64, sum string) error
+	getObject     func(ctx context.Context, key, want string) (r io.ReadCloser, got string, err error) // Range, Content-Range
+	listObjects   func(ctx context.Context, prefix string, f func(key string, size int64, modified time.Time)) error
+	removeObjects func(ctx context.Context, keys []string) error
+
+	mu   sync.Mutex
+	down error     // of the last request; nil = the bucket answers
+	rest time.Time // when the next request may be sent
+}
+
+func newBucket(l *location, log *slog.Logger) (*bucket, error) {
+	transport, err := fetch.Upstream(l.endpoint, nil)
+	if err != nil {
+		return nil, err
+	}
+	transport.ReadBufferSize = 0 // bodies are large
+	creds := credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}})
+	if v, err := creds.GetWithContext(nil); err != nil || v.SecretAccessKey == "" {
+		return nil, millrace.Coded("bucket-login", fmt.Errorf("artifacts in %s: %w: no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SHARED_CREDENTIALS_FILE", l, millrace.ErrForbidden))
+	}
+	client, err := minio.New(l.endpoint.Host, &minio.Options{
+		Creds: creds, Secure: l.endpoint.Scheme == "https", Transport: transport, Region: l.region,
+		BucketLookup: minio.BucketLookupPath, MaxRetries: attempts,
+	})
+	if err != nil {
+		return nil, millrace.Coded("bucket-url", fmt.Errorf("artifacts: %w: %w", millrace.ErrInvalid, err))
+	}
+	client.SetS3EnableDualstack(false) // requests go to the endpoint
+	b := &bucket{location: l, log: log}
+	b.putObject = func(ctx context.Context, key string, r io.Reader, size int64, sum string) error {
+		// With the hash of the content, its parts have no signatures: minio-go 7.4.1 has a data race
+		// there after a failed request.
+		o := minio.PutObjectOptions{ContentType: "application/octet-stream", DisableContentSha256: true}
+		o.SetMatchETagExcept("*")
+		_, err := minio.Core{Client: client}.PutObject(ctx, l.bucket, key, r, size, "", sum, o)
+		return err
+	}
+	b.getObject = func(ctx context.Context, key, want string) (io.ReadCloser, string, error) {
+		var o minio.GetObjectOptions
+		if want != "" {
+			o.Set("Range", want)
+		}
+		r, _, header, err := minio.Core{Client: client}.GetObject(ctx, l.bucket, key, o)
+		return r, header.Get("Content-Range"), err
+	}
+	b.listObjects = func(ctx context.Context, prefix string, f func(key string, size int64, modified time.Time)) error {
+		for info := range client.ListObjects(ctx, l.bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true, FetchOwner: new(bool)}) {
+			if info.Err != nil {
+				return info.Err
+			}
+			f(info.Key, info.Size, info.LastModified)
+		}
+		return nil
+	}
+	b.removeObjects = func(ctx context.Context, keys []string) (first error) {
+		in := make(chan minio.ObjectInfo, len(keys))
+		for _, key := range keys {
+			in <- minio.ObjectInfo{Key: key}
+		}
+		close(in)
+		for e := range client.RemoveObjects(ctx, l.bucket, in, minio.RemoveObjectsOptions{}) {
+			first = cmp.Or(first, e.Err)
+		}
+		return first
+	}
+	return b, nil
+}
+
+// do sends a request about some bytes.
+func (b *bucket) do(ctx context.Context, what string, size int64, f func(ctx context.Context) error) error {
+	b.mu.Lock()
+	down := b.down
+	if time.Now().After(b.rest) {
+		down = nil
+	}
+	b.mu.Unlock()
+	if down != nil {
+		return down
+	}
+	limited, cancel := context.WithTimeout(ctx, requestTimeout+time.Duration(size/minRate)*time.Second)
+	defer cancel()
+	err := b.explain(ctx, what, f(limited))
+	isDown := millrace.ErrorCode(err) == "bucket-down"
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case isDown && b.down == nil:
+		b.log.WarnContext(ctx, "bucket is down; serving cached artifacts", "err", err)
+	case !isDown && b.down != nil && ctx.Err() == nil:
+		b.log.InfoContext(ctx, "bucket is up again")
+	}
+	if b.down = nil; isDown {
+		b.down, b.rest = err, time.Now().Add(restAfter)
+	}
+	return err
+}
+
+// errExists is the error of create if the object exists.
+var errExists = fmt.Errorf("object exists: %w", millrace.ErrConflict)
+
+// create creates an object. errExists: it exists already, or another process creates it.
+func (b *bucket) create(ctx context.Context, object string, r io.ReadSeeker) error {
+	hash := sha256.New()
+	size, err := io.Copy(hash, r)
+	if err == nil {
+		_, err = r.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return err
+	}
+	return b.do(ctx, "write "+object, size, func(ctx context.Context) error {
+		return b.putObject(ctx, b.prefix+object, r, size, hex.EncodeToString(hash.Sum(nil)))
+	})
+}
+
+// output keeps the error of a writer, to distinguish it from those of the bucket.
+type output struct {
+	io.Writer
+	err error
+}
+
+func (o *output) Write(b []byte) (n int, err error) {
+	n, o.err = o.Writer.Write(b)
+	return n, o.err
+}
+
+// get writes bytes of an object. Length -1 means all to the end. An error of w is returned as it is.
+func (b *bucket) get(ctx context.Context, object string, offset, length int64, w io.Writer) error {
+	out := &output{Writer: w}
+	err := b.do(ctx, "read "+object, max(length, 64<<20), func(ctx context.Context) error {
+		r, err := b.open(ctx, object, offset, length)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		if _, err = io.Copy(out, r); out.err != nil {
+			return nil
+		}
+		return err
+	})
+	return cmp.Or(err, out.err)
+}
+
+// stream returns a reader of bytes of an object, as long as ctx lasts.
+func (b *bucket) stream(ctx context.Context, object string, offset, length int64) (r io.ReadCloser, err error) {
+	err = b.do(ctx, "read "+object, 0, func(context.Context) error {
+		r, err = b.open(ctx, object, offset, length)
+		return err
+	})
+	return r, err
+}
+
+// open returns a reader of bytes of an object. Its errors are not explained.
+func (b *bucket) open(ctx context.Context, object string, offset, length int64) (io.ReadCloser, error) {
+	want := ""
+	if length >= 0 {
+		want = fmt.Sprintf("bytes=%d-%d", offset, offset+length-1)
+	}
+	r, got, err := b.getObject(ctx, b.prefix+object, want)
+	if err != nil {
+		return nil, err
+	}
+	if want != "" && !strings.HasPrefix(got, fmt.Sprintf("bytes %d-", offset)) {
+		return nil, errors.Join(fmt.Errorf("range of the response is %q: %w", got, millrace.ErrInvalid), r.Close())
+	}
+	return r, nil
+}
+
+// object describes an object of the bucket.
+type object struct {
+	name     string // without the prefix of the store
+	size     int64
+	modified time.Time
+}
+
+// list returns the objects whose names begin with a prefix, in their order.
+func (b *bucket) list(ctx context.Context, prefix string) (all []object, err error) {
+	err = b.do(ctx, "list "+prefix, 256<<20, func(ctx context.Context) error {
+		return b.listObjects(ctx, b.prefix+prefix, func(key string, size int64, modified time.Time) {
+			all = append(all, object{key[len(b.prefix):], size, modified})
+		})
+	})
+	return all, err
+}
+
+// remove deletes objects.
+func (b *bucket) remove(ctx context.Context, names []string) error {
+	return b.do(ctx, "delete objects", 256<<20, func(ctx context.Context) error {
+		keys := make([]string, len(names))
+		for i, name := range names {
+			keys[i] = b.prefix + name
+		}
+		return b.removeObjects(ctx, keys)
+	})
+}
+
+type explanation struct {
+	sentinel error
+	code     string
+	text     string
+}
+
+var (
+	login = &explanation{millrace.ErrForbidden, "bucket-login", "the bucket refuses the credentials; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the file of credentials"}
+	down  = &explanation{millrace.ErrUnavailable, "bucket-down", "the bucket does not answer; check the endpoint, and try again"}
+	full  = &explanation{millrace.ErrUnavailable, "disk-full", "the bucket is full; raise its quota"}
+)
+
+// advice explains errors of S3 to operators, by their code or their status.
+var advice = map[string]*explanation{
+	"AccessDenied":                 {millrace.ErrForbidden, "bucket-rights", "the credentials lack a right; allow ListBucket, GetObject, PutObject and DeleteObject"},
+	"AuthorizationHeaderMalformed": {millrace.ErrInvalid, "bucket-region", "the bucket is in another region; set region in the URL"},
+	"PermanentRedirect":            {millrace.ErrInvalid, "bucket-region", "the bucket is in another region; set region and endpoint in the URL"},
+	"NoSuchBucket":                 {millrace.ErrUnavailable, "bucket-absent", "the bucket does not exist; create it, or name another one"},
+	"NotImplemented":               {millrace.ErrInvalid, "bucket-unfit", "the server lacks a function of S3; use another one"},
+	"RequestTimeTooSkewed":         {millrace.ErrUnavailable, "bucket-clock", "the clock of this machine differs from that of the bucket; set it"},
+	"EntityTooLarge":               {millrace.ErrTooLarge, "object-size", "the artifact exceeds the limit of the bucket"},
+	"InvalidAccessKeyId":           login,
+	"SignatureDoesNotMatch":        login,
+	"ExpiredToken":                 login,
+	"InvalidToken":                 login,
+	"XAdminUserNotFound":           login,
+	"QuotaExceeded":                full,
+}
+
+// explain adds the operation, advice and a sentinel error to an error of a request.
+func (b *bucket) explain(ctx context.Context, what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	what = "artifacts in " + b.location.String() + ": " + what
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", what, ctx.Err())
+	}
+	e := down
+	if r, ok := errors.AsType[minio.ErrorResponse](err); ok {
+		switch e = advice[r.Code]; {
+		case e != nil:
+		case r.Code == "NoSuchKey" || r.Code == "" && r.StatusCode == http.StatusNotFound:
+			return fmt.Errorf("%s: %w", what, millrace.ErrNotFound)
+		case r.StatusCode == http.StatusPreconditionFailed, r.StatusCode == http.StatusConflict:
+			return fmt.Errorf("%s: %w", what, errExists)
+		case r.StatusCode == http.StatusForbidden, r.StatusCode == http.StatusUnauthorized:
+			e = advice["AccessDenied"]
+		case r.StatusCode == http.StatusInsufficientStorage:
+			e = full
+		case r.StatusCode == http.StatusTooManyRequests || r.StatusCode >= 500:
+			e = down
+		default:
+			e = advice["NotImplemented"]
+		}
+		err = fmt.Errorf("%s, status %d: %s", cmp.Or(r.Code, "error"), r.StatusCode, r.Message)
+	} else if errors.Is(err, millrace.ErrForbidden) || errors.Is(err, millrace.ErrInvalid) {
+		return fmt.Errorf("%s: %w", what, err) // a refused address, or missing credentials
+	}
+	// Only the text of the error: a cause such as io.EOF would be taken for that of a reader.
+	return millrace.Coded(e.code, fmt.Errorf("%s: %w: %s (%s)", what, e.sentinel, e.text, err.Error()))
+}

@@ -1,0 +1,158 @@
+package s3
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// cache keeps objects as files of a folder, which several processes may use.
+type cache struct {
+	root  *os.Root
+	limit int64 // in bytes
+
+	mu   sync.Mutex
+	used int64 // bytes of the files when they were last counted, and of those added since
+}
+
+const (
+	tempPrefix = "temp-"
+	// abandoned is the age of a temporary file at which its process is gone.
+	abandoned = 24 * time.Hour
+	// usedEvery is how often the time of a used file is renewed.
+	usedEvery = time.Minute
+)
+
+// openCache opens the cache in a folder, which it creates.
+func openCache(folder string, limit int64) (*cache, error) {
+	for _, name := range []string{filepath.Dir(folder), folder} {
+		if err := os.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, cacheError(err)
+		}
+	}
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, cacheError(err)
+	}
+	c := &cache{root: root, limit: limit}
+	return c, cacheError(c.evict())
+}
+
+func cacheError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return millrace.Coded("file-permission", fmt.Errorf("cache of artifacts: %w: %w", millrace.ErrForbidden, err))
+}
+
+// place returns the name of the file of an object.
+func (*cache) place(object string) string { return strings.ReplaceAll(object, "/", "-") }
+
+// open opens the file of an object.
+func (c *cache) open(object string) (*os.File, error) {
+	f, err := c.root.Open(c.place(object))
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	if info, err := f.Stat(); err == nil && now.Sub(info.ModTime()) > usedEvery {
+		_ = c.root.Chtimes(c.place(object), now, now) // else it is evicted sooner
+	}
+	return f, nil
+}
+
+// read returns bytes of an object. Size -1 means all to the end.
+func (c *cache) read(object string, offset, size int64) ([]byte, error) {
+	f, err := c.open(object)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if size < 0 {
+		return io.ReadAll(f)
+	}
+	b := make([]byte, size)
+	_, err = f.ReadAt(b, offset)
+	return b, err
+}
+
+// remove removes the file of an object.
+func (c *cache) remove(object string) { _ = c.root.Remove(c.place(object)) }
+
+// add adds the object that write writes, unless it is too large. The file is synced if only its
+// size can be checked later.
+func (c *cache) add(object string, write func(f *os.File) error) error {
+	temp := tempPrefix + rand.Text()
+	f, err := c.root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer c.root.Remove(temp) //nolint:errcheck // renamed, or evict removes it
+	err = write(f)
+	size, seekErr := f.Seek(0, io.SeekEnd)
+	if err = cmp.Or(err, seekErr); err == nil && strings.HasPrefix(object, filePrefix) {
+		err = f.Sync()
+	}
+	if err = cmp.Or(err, f.Close()); err != nil || size > c.limit/4 {
+		return err
+	}
+	if err := c.root.Rename(temp, c.place(object)); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.used += size; c.used > c.limit {
+		return c.evict()
+	}
+	return nil
+}
+
+// files returns the files of objects, the least recently used first.
+func (c *cache) files() (files []fs.FileInfo, err error) {
+	entries, err := fs.ReadDir(c.root.FS(), ".")
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if !strings.HasPrefix(e.Name(), tempPrefix) {
+			files = append(files, info)
+		} else if time.Since(info.ModTime()) > abandoned {
+			_ = c.root.Remove(e.Name())
+		}
+	}
+	slices.SortFunc(files, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	return files, err
+}
+
+// evict counts the files. If they are too large, it removes those that were not used for the
+// longest time.
+func (c *cache) evict() error {
+	files, err := c.files()
+	c.used = 0
+	for _, info := range files {
+		c.used += info.Size()
+	}
+	if c.used <= c.limit {
+		return err
+	}
+	for _, info := range files {
+		if c.used <= c.limit-c.limit/10 {
+			break
+		}
+		_ = c.root.Remove(info.Name())
+		c.used -= info.Size()
+	}
+	return err
+}

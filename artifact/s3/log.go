@@ -1,0 +1,345 @@
+package s3
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
+)
+
+// Names of objects. Numbers have the same length, so that their order is that of the names.
+const (
+	ownerObject = "owner"
+	logPrefix   = "log/"
+	statePrefix = "state/"
+	filePrefix  = "file/"
+)
+
+const (
+	// reloadAfter is the time without the log after which a process looks for a newer state,
+	// because later objects of the log may be gone: they are kept for keepLog at least.
+	reloadAfter = 15 * time.Minute
+	keepLog     = time.Hour
+	keepFile    = 24 * time.Hour // of a file without artifact, whose batch may not be complete
+	// The state is written after this number of objects of the log, or bytes of them.
+	stateEvery = 64
+	stateBytes = 32 << 20
+)
+
+func numbered(prefix string, number uint64) string { return fmt.Sprintf("%s%016d", prefix, number) }
+
+// place is where the bytes of an artifact are.
+type place struct {
+	Object   string `json:"object,omitempty"`
+	Offset   int64  `json:"offset,omitempty"`
+	Size     int64  `json:"size"`
+	CRC      uint32 `json:"crc,omitempty"` // CRC-32C of a small artifact
+	Modified int64  `json:"modified,omitempty"`
+}
+
+func (p *place) info(name string) artifact.Info {
+	return artifact.Info{Name: name, Size: p.Size, Modified: time.UnixMilli(p.Modified).UTC()}
+}
+
+// Kinds of changes. Their effect depends only on the changes before them in the log.
+const (
+	opPut    = "put"    // creates the artifact, or touches it if it exists
+	opTouch  = "touch"  // renews the time of an artifact, if it exists
+	opDelete = "delete" // removes the artifact, if it exists
+)
+
+// change is a change of an artifact.
+type change struct {
+	Op   string `json:"op"`
+	Name string `json:"name"`
+	// At is where the bytes of opPut are. Without an Object, they are after the line of the change.
+	At *place `json:"at,omitempty"`
+}
+
+// entry is the first line of an object of the log.
+type entry struct {
+	ID      string   `json:"id"`   // of the attempt to write it
+	Time    int64    `json:"time"` // in milliseconds, later than that of the object before
+	Changes []change `json:"changes"`
+}
+
+// state is the artifacts after the objects of the log up to a number.
+type state struct {
+	Number uint64           `json:"number"`
+	Time   int64            `json:"time"`
+	Names  map[string]place `json:"names"`
+}
+
+// apply applies the next object of the log, whose first line has some length.
+func (s *state) apply(e *entry, line int) {
+	s.Number++
+	s.Time = e.Time
+	for _, c := range e.Changes {
+		p, exists := s.Names[c.Name]
+		switch {
+		case c.Op == opDelete:
+			delete(s.Names, c.Name)
+			continue
+		case c.Op == opPut && !exists && c.At != nil:
+			if p = *c.At; p.Object == "" {
+				p.Object, p.Offset = numbered(logPrefix, s.Number), p.Offset+int64(line)
+			}
+		case !exists:
+			continue
+		}
+		p.Modified = e.Time
+		s.Names[c.Name] = p
+	}
+}
+
+// decode decodes the first line of an object, and returns its length.
+func decode(name string, raw []byte, v any) (line int, err error) {
+	head, _, _ := bytes.Cut(raw, []byte("\n"))
+	if err := json.Unmarshal(head, v); err != nil {
+		return 0, fmt.Errorf("artifacts: object %s: %w: %w", name, millrace.ErrInvalid, err)
+	}
+	return len(head) + 1, nil
+}
+
+// lock waits until no other goroutine uses the log. The caller calls unlock.
+func (s *Store) lock(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *Store) unlock() { <-s.turn }
+
+// refresh reads the log, unless that was done in the last maxAge.
+func (s *Store) refresh(ctx context.Context, maxAge time.Duration) error {
+	asked := time.Now()
+	for locked := false; ; locked = true {
+		s.mu.RLock()
+		fresh := s.synced.After(asked.Add(-maxAge))
+		s.mu.RUnlock()
+		switch {
+		case fresh && locked:
+			s.unlock()
+			return nil
+		case fresh:
+			return nil
+		case locked:
+			defer s.unlock()
+			return s.sync(ctx)
+		}
+		if err := s.lock(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// sync applies the new objects of the log. The caller holds the lock.
+func (s *Store) sync(ctx context.Context) error {
+	start := time.Now()
+	if !s.claimed {
+		if err := s.claim(ctx); err != nil {
+			return err
+		}
+		s.claimed = true
+	}
+	if start.Round(0).Sub(s.synced.Round(0)).Abs() > reloadAfter { // by the wall clock, which counts sleep
+		if err := s.load(ctx); err != nil {
+			return err
+		}
+	}
+	for {
+		name := numbered(logPrefix, s.state.Number+1)
+		raw, err := s.pull(ctx, name)
+		if errors.Is(err, millrace.ErrNotFound) {
+			break
+		}
+		if err == nil {
+			err = s.apply(name, raw)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.synced = start
+	return nil
+}
+
+// pull reads a whole object from the bucket and adds it to the cache.
+func (s *Store) pull(ctx context.Context, name string) ([]byte, error) {
+	var b bytes.Buffer
+	err := s.bucket.get(ctx, name, 0, -1, &b)
+	if err == nil {
+		s.keep(name, b.Bytes())
+	}
+	return b.Bytes(), err
+}
+
+// load replaces the state by the newest one of the bucket, if that is newer.
+func (s *Store) load(ctx context.Context) error {
+	all, err := s.bucket.list(ctx, statePrefix)
+	if err != nil || len(all) == 0 || all[len(all)-1].name <= numbered(statePrefix, s.state.Number) {
+		return err
+	}
+	newest := all[len(all)-1].name
+	raw, err := s.pull(ctx, newest)
+	if err != nil {
+		return err
+	}
+	return s.replace(newest, raw)
+}
+
+// replace replaces the state by that of an object.
+func (s *Store) replace(name string, raw []byte) error {
+	next := new(state)
+	if _, err := decode(name, raw, next); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state, s.written, s.unwritten = *next, next.Number, 0
+	return nil
+}
+
+// loadCached restores the state from the cache. It reports whether there is one.
+func (s *Store) loadCached() bool {
+	files, err := s.cache.files()
+	newest := ""
+	for _, f := range files {
+		if strings.HasPrefix(f.Name(), s.cache.place(statePrefix)) {
+			newest = max(newest, f.Name())
+		}
+	}
+	if newest != "" && err == nil {
+		var raw []byte
+		if raw, err = s.cache.read(newest, 0, -1); err == nil {
+			err = s.replace(newest, raw)
+		}
+	}
+	for err == nil {
+		var raw []byte
+		name := numbered(logPrefix, s.state.Number+1)
+		if raw, err = s.cache.read(name, 0, -1); err == nil {
+			err = s.apply(name, raw)
+		}
+	}
+	return s.state.Number > 0
+}
+
+// apply applies the next object of the log. The caller holds the lock.
+func (s *Store) apply(name string, raw []byte) error {
+	e := new(entry)
+	line, err := decode(name, raw, e)
+	if err != nil {
+		return err
+	}
+	if s.writing == e.ID {
+		s.writing = ""
+	}
+	s.unwritten += len(raw)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state.apply(e, line)
+	return nil
+}
+
+// commit appends changes to the log. The caller holds the lock.
+func (s *Store) commit(ctx context.Context, changes []change, data []byte) error {
+	e := entry{ID: rand.Text(), Changes: changes}
+	for s.writing = e.ID; s.writing != ""; {
+		e.Time = max(time.Now().UnixMilli(), s.state.Time+1)
+		head, err := json.Marshal(&e)
+		if err != nil {
+			return err
+		}
+		number := s.state.Number + 1
+		name, body := numbered(logPrefix, number), slices.Concat(head, []byte("\n"), data)
+		err = s.bucket.create(ctx, name, bytes.NewReader(body))
+		if err == nil {
+			s.keep(name, body)
+			return s.apply(name, body)
+		}
+		if errors.Is(err, errExists) { // another process has written it, or is writing it, or a repeated request has
+			err = s.sync(ctx)
+		}
+		if err == nil && s.state.Number < number {
+			select {
+			case <-time.After(100 * time.Millisecond):
+			case <-ctx.Done():
+				err = ctx.Err()
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tidy writes the state after many changes, and deletes unused objects after deletions. It logs
+// errors, because the changes took effect. The caller holds the lock.
+func (s *Store) tidy(ctx context.Context) {
+	clean := s.deleted && time.Since(s.cleaned) > keepLog
+	if !clean && s.state.Number < s.written+stateEvery && s.unwritten < stateBytes {
+		return
+	}
+	raw, err := json.Marshal(&s.state)
+	if name := numbered(statePrefix, s.state.Number); err == nil && s.state.Number > s.written {
+		if err = s.bucket.create(ctx, name, bytes.NewReader(raw)); err == nil || errors.Is(err, errExists) {
+			s.keep(name, raw)
+			s.written, s.unwritten, err = s.state.Number, 0, nil
+		}
+	}
+	if err == nil && clean {
+		s.cleaned, s.deleted = time.Now(), false
+		err = s.clean(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.log.WarnContext(ctx, "could not tidy the bucket", "err", err)
+	}
+}
+
+// clean deletes unused objects.
+func (s *Store) clean(ctx context.Context) error {
+	all, err := s.bucket.list(ctx, "")
+	if err != nil {
+		return err
+	}
+	used := make(map[string]bool)
+	for _, p := range s.state.Names {
+		used[p.Object] = true
+	}
+	var states []string
+	for _, o := range all {
+		if strings.HasPrefix(o.name, statePrefix) {
+			states = append(states, o.name)
+		}
+	}
+	before := "" // number of the state before the newest: processes that are behind need what follows
+	if len(states) > 1 {
+		before = strings.TrimPrefix(states[len(states)-2], statePrefix)
+	}
+	var unused []string
+	for _, o := range all {
+		age := time.Since(o.modified)
+		if !used[o.name] && (o.name <= logPrefix+before && strings.HasPrefix(o.name, logPrefix) && age > keepLog ||
+			o.name < statePrefix+before && strings.HasPrefix(o.name, statePrefix) && age > keepLog ||
+			strings.HasPrefix(o.name, filePrefix) && age > keepFile) {
+			unused = append(unused, o.name)
+			s.cache.remove(o.name)
+		}
+	}
+	return s.bucket.remove(ctx, unused)
+}

@@ -1,0 +1,135 @@
+package s3
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
+)
+
+// Options configures [Open].
+type Options struct {
+	// CacheBytes is the limit of the cache in bytes, if the URL has none. If zero, 1 GiB.
+	CacheBytes int64
+	// Logger receives messages about the bucket. If nil, they are discarded.
+	Logger *slog.Logger
+}
+
+// Store is an [artifact.Store] and an [artifact.Batcher].
+type Store struct {
+	bucket *bucket
+	cache  *cache
+	log    *slog.Logger
+	owner  string
+	loads  singleflight.Group // of objects into the cache
+	ctx    context.Context    // of loads; ends with Close
+	cancel context.CancelFunc
+
+	turn      chan struct{} // holds a token while the log is read or written; guards the fields below
+	claimed   bool
+	written   uint64    // number of the newest state in the bucket, as far as this process knows
+	unwritten int       // bytes of the log since then
+	writing   string    // ID of the entry that is being written; "" = it was applied
+	deleted   bool      // something was deleted since the bucket was cleaned
+	cleaned   time.Time // by this process
+
+	mu     sync.RWMutex // guards the fields below against readers; held briefly
+	state  state
+	synced time.Time // when the log was read to its end
+}
+
+var _ artifact.Batcher = (*Store)(nil)
+
+// Open opens the store at a URL such as "s3://bucket/prefix?endpoint=https://host&region=us-east-1",
+// with a cache in a folder. It creates the folder, but no parent folder. Credentials are in the
+// environment variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or in the
+// file AWS_SHARED_CREDENTIALS_FILE with the profile AWS_PROFILE. Owner identifies the
+// store of pages that the artifacts belong to: one place has one owner. While the bucket is down,
+// Open opens the artifacts that the cache knows.
+//
+// ErrInvalid: the URL is not valid, or the server cannot have a store. ErrForbidden: wrong
+// credentials, or they lack a right. ErrConflict: the place has another owner. ErrUnavailable:
+// the bucket does not exist or does not answer. The methods of a Store return the last three as
+// well. [millrace.ErrorCode] distinguishes them.
+func Open(ctx context.Context, url, owner, cache string, o *Options) (*Store, error) {
+	l, err := parse(url)
+	if err != nil {
+		return nil, err
+	}
+	if o == nil {
+		o = new(Options)
+	}
+	s := &Store{log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), owner: owner, turn: make(chan struct{}, 1), state: state{Names: make(map[string]place)}}
+	if s.bucket, err = newBucket(l, s.log); err != nil {
+		return nil, err
+	}
+	// Another place or owner has another folder, because the names of objects are the same.
+	of := sha256.Sum256([]byte(owner + " " + l.endpoint.String() + " " + l.bucket + "/" + l.prefix))
+	if s.cache, err = openCache(filepath.Join(cache, hex.EncodeToString(of[:8])), cmp.Or(l.cacheBytes, o.CacheBytes, 1<<30)); err != nil {
+		return nil, err
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	if err = s.refresh(ctx, 0); millrace.ErrorCode(err) == "bucket-down" && s.loadCached() {
+		err = nil
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Close ends downloads and closes the cache.
+func (s *Store) Close() error {
+	s.cancel()
+	return s.cache.root.Close()
+}
+
+// format is the version of the format of objects.
+const format = 1
+
+// ownerRecord is the object owner.
+type ownerRecord struct {
+	Store  string `json:"store"`
+	Format int    `json:"format"`
+}
+
+// claim makes the owner the one of the place, and checks that it is.
+func (s *Store) claim(ctx context.Context) error {
+	raw, err := json.Marshal(ownerRecord{s.owner, format})
+	if err != nil {
+		return err
+	}
+	create := func() error { return s.bucket.create(ctx, ownerObject, bytes.NewReader(raw)) }
+	if err = create(); err == nil {
+		if err = create(); err == nil {
+			return millrace.Coded("bucket-unfit", fmt.Errorf("artifacts in %s: %w: the server ignores If-None-Match, which several processes need; use another one", s.bucket, millrace.ErrInvalid))
+		}
+	}
+	if !errors.Is(err, errExists) {
+		return err
+	}
+	var b bytes.Buffer
+	if err := s.bucket.get(ctx, ownerObject, 0, -1, &b); err != nil {
+		return err
+	}
+	var is ownerRecord
+	if err := json.Unmarshal(b.Bytes(), &is); err == nil && is.Store == s.owner && is.Format > format {
+		return millrace.Coded("bucket-newer", fmt.Errorf("artifacts in %s: %w: a newer version of millrace has written them; upgrade this one", s.bucket, millrace.ErrConflict))
+	} else if err != nil || is.Store != s.owner {
+		return millrace.Coded("bucket-owner", fmt.Errorf("artifacts in %s: %w: they belong to another store of pages (%.40q); use another prefix, or delete %s if that store is gone", s.bucket, millrace.ErrConflict, is.Store, s.bucket.prefix+ownerObject))
+	}
+	return nil
+}

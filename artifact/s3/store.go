@@ -1,0 +1,412 @@
+package s3
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"iter"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/artifact"
+)
+
+const (
+	maxSmall   = 1 << 20 // bytes of an artifact that is in an object of the log
+	batchBytes = 8 << 20 // bytes of small artifacts after which a batch writes
+	batchNames = 4096    // changes after which a batch writes
+	freshFor   = time.Second
+)
+
+// batch is the changes of a Batch that are not written yet.
+type batch struct {
+	store *Store
+
+	mu      sync.Mutex
+	changes []change
+	data    []byte
+	names   map[string]pending
+}
+
+// pending is an artifact that a batch has changed.
+type pending struct {
+	place
+	content []byte // of a small artifact that the batch has put
+	deleted bool
+	touched bool
+}
+
+type batchKey struct{ *Store }
+
+func (s *Store) batchOf(ctx context.Context) *batch {
+	b, _ := ctx.Value(batchKey{s}).(*batch)
+	return b
+}
+
+// Batch implements [artifact.Batcher]. It reads the log first, and writes once per 8 MiB.
+func (s *Store) Batch(ctx context.Context, f func(ctx context.Context) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if s.batchOf(ctx) != nil {
+		return f(ctx)
+	}
+	if err := s.refresh(ctx, 0); err != nil {
+		return err
+	}
+	b := &batch{store: s, names: make(map[string]pending)}
+	if err := f(context.WithValue(ctx, batchKey{s}, b)); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.flush(ctx)
+}
+
+// flush writes the changes. The caller holds b.mu.
+func (b *batch) flush(ctx context.Context) error {
+	if len(b.changes) == 0 {
+		return nil
+	}
+	if err := b.store.lock(ctx); err != nil {
+		return err
+	}
+	defer b.store.unlock()
+	if err := b.store.commit(ctx, b.changes, b.data); err != nil {
+		return err
+	}
+	for _, c := range b.changes {
+		b.store.deleted = b.store.deleted || c.Op == opDelete
+	}
+	b.changes, b.data, b.names = nil, nil, make(map[string]pending)
+	b.store.tidy(ctx)
+	return nil
+}
+
+// find returns a pending artifact, or one of the store.
+func (b *batch) find(name string) (p pending, ok bool) {
+	if p, ok = b.names[name]; !ok {
+		p.place, ok = b.store.lookup(name)
+	}
+	return p, ok && !p.deleted
+}
+
+// add adds a change.
+func (b *batch) add(ctx context.Context, c change, p pending) error {
+	b.changes, b.names[c.Name] = append(b.changes, c), p
+	if len(b.data) > batchBytes || len(b.changes) > batchNames {
+		return b.flush(ctx)
+	}
+	return nil
+}
+
+// lookup returns the place of an artifact.
+func (s *Store) lookup(name string) (place, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	p, ok := s.state.Names[name]
+	return p, ok
+}
+
+// find returns an artifact as the context sees it.
+func (s *Store) find(ctx context.Context, name string) (p pending, ok bool) {
+	if b := s.batchOf(ctx); b != nil {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return b.find(name)
+	}
+	p.place, ok = s.lookup(name)
+	return p, ok
+}
+
+// Put implements [artifact.Store].
+func (s *Store) Put(ctx context.Context, name string, r io.Reader) error {
+	if err := cmp.Or(artifact.CheckName(name), ctx.Err()); err != nil {
+		return err
+	}
+	b := s.batchOf(ctx)
+	if b == nil {
+		return s.Batch(ctx, func(ctx context.Context) error { return s.Put(ctx, name, r) })
+	}
+	b.mu.Lock()
+	if p, ok := b.find(name); ok {
+		defer b.mu.Unlock()
+		return b.touch(ctx, name, p)
+	}
+	b.mu.Unlock()
+	what := "put artifact " + name
+	in := &reader{ctx, r}
+	content, err := io.ReadAll(io.LimitReader(in, maxSmall+1))
+	at := place{Size: int64(len(content)), CRC: crc32.Checksum(content, castagnoli)}
+	if err == nil && at.Size > maxSmall {
+		at, err = s.upload(ctx, io.MultiReader(bytes.NewReader(content), in))
+		content = nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p, ok := b.find(name); ok { // of another goroutine with the batch
+		return b.touch(ctx, name, p)
+	}
+	if at.Object == "" {
+		at.Offset = int64(len(b.data))
+	}
+	b.data = append(b.data, content...)
+	p := pending{place: at, content: content, touched: true}
+	p.Modified = time.Now().UnixMilli()
+	return b.add(ctx, change{Op: opPut, Name: name, At: &at}, p)
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// touch touches an artifact, once for a batch. The caller holds b.mu.
+func (b *batch) touch(ctx context.Context, name string, p pending) error {
+	if p.touched {
+		return nil
+	}
+	p.touched, p.Modified = true, time.Now().UnixMilli()
+	return b.add(ctx, change{Op: opTouch, Name: name}, p)
+}
+
+// reader reads until its context ends.
+type reader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r *reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
+}
+
+// upload writes a large artifact to the bucket and the cache.
+func (s *Store) upload(ctx context.Context, r io.Reader) (at place, err error) {
+	at.Object = filePrefix + strings.ToLower(rand.Text())
+	err = s.cache.add(at.Object, func(f *os.File) error {
+		if at.Size, err = io.Copy(f, r); err != nil {
+			return err
+		}
+		return s.bucket.create(ctx, at.Object, io.NewSectionReader(f, 0, at.Size))
+	})
+	return at, err
+}
+
+// Open implements [artifact.Store].
+func (s *Store) Open(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error) {
+	if err := cmp.Or(artifact.CheckName(name), artifact.CheckRange(offset, length), ctx.Err()); err != nil {
+		return nil, err
+	}
+	p, ok := s.find(ctx, name)
+	var err error
+	if !ok && s.batchOf(ctx) == nil {
+		err = s.refresh(ctx, freshFor)
+		p, ok = s.find(ctx, name)
+	}
+	for ok && err == nil {
+		from, to := min(offset, p.Size), p.Size
+		if length >= 0 && length < to-from {
+			to = from + length
+		}
+		var r io.ReadCloser
+		if r, err = s.open(ctx, &p, from, to); !errors.Is(err, millrace.ErrNotFound) {
+			return r, err
+		}
+		was := p.Object // moved or deleted by another process, or lost
+		if err = s.refresh(ctx, 0); err == nil {
+			if p.place, ok = s.lookup(name); ok && p.Object == was {
+				s.log.WarnContext(ctx, "bucket has lost an object", "object", was)
+				ok, err = false, s.Delete(ctx, name)
+			}
+		}
+	}
+	if err == nil {
+		err = millrace.ErrNotFound
+	}
+	return nil, fmt.Errorf("open artifact %s: %w", name, err)
+}
+
+// open returns a reader of bytes of an artifact. ErrNotFound: its object does not exist.
+func (s *Store) open(ctx context.Context, p *pending, from, to int64) (io.ReadCloser, error) {
+	if from == to {
+		return io.NopCloser(bytes.NewReader(nil)), nil
+	}
+	if p.content != nil || strings.HasPrefix(p.Object, logPrefix) {
+		b := p.content
+		if b == nil {
+			var err error
+			if b, err = s.content(ctx, p.place); err != nil {
+				return nil, err
+			}
+		}
+		return io.NopCloser(bytes.NewReader(b[from:to])), nil
+	}
+	for fetched := false; ; fetched = true {
+		if f, err := s.cache.open(p.Object); err == nil {
+			if info, err := f.Stat(); err == nil && info.Size() == p.Size {
+				return &part{io.NewSectionReader(f, from, to-from), f}, nil
+			}
+			f.Close()
+			s.cache.remove(p.Object)
+		}
+		if fetched || p.Size > s.cache.limit/16 {
+			return s.bucket.stream(ctx, p.Object, from, to-from)
+		}
+		if err := s.fetch(ctx, p.Object); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// part is a range of a file.
+type part struct {
+	io.Reader
+	io.Closer
+}
+
+// content returns the bytes of a small artifact. If those in the cache are damaged, it reads the
+// object again. Callers, who know the hash, find damage in the bucket.
+func (s *Store) content(ctx context.Context, p place) ([]byte, error) {
+	for range 2 {
+		if b, err := s.cache.read(p.Object, p.Offset, p.Size); err == nil && crc32.Checksum(b, castagnoli) == p.CRC {
+			return b, nil
+		}
+		s.cache.remove(p.Object)
+		if err := s.fetch(ctx, p.Object); err != nil {
+			return nil, err
+		}
+	}
+	b := bytes.NewBuffer(make([]byte, 0, p.Size))
+	err := s.bucket.get(ctx, p.Object, p.Offset, p.Size, b)
+	return b.Bytes()[:p.Size], err
+}
+
+// fetch reads an object into the cache, once for all callers. It ignores an error of the cache.
+func (s *Store) fetch(ctx context.Context, object string) error {
+	loaded := s.loads.DoChan(object, func() (any, error) {
+		var failed error
+		err := s.cache.add(object, func(f *os.File) error {
+			out := &output{Writer: f}
+			err := s.bucket.get(s.ctx, object, 0, -1, out)
+			if out.err == nil {
+				failed = err
+			}
+			return err
+		})
+		if err != nil && failed == nil {
+			s.log.Warn("could not cache an artifact", "err", err)
+		}
+		return nil, failed
+	})
+	select {
+	case r := <-loaded:
+		return r.Err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// keep adds an object to the cache, if possible.
+func (s *Store) keep(object string, b []byte) {
+	err := s.cache.add(object, func(f *os.File) error { _, err := f.Write(b); return err })
+	if err != nil {
+		s.log.Warn("could not cache an artifact", "err", err)
+	}
+}
+
+// Stat implements [artifact.Store].
+func (s *Store) Stat(ctx context.Context, name string) (artifact.Info, error) {
+	if err := cmp.Or(artifact.CheckName(name), ctx.Err()); err != nil {
+		return artifact.Info{}, err
+	}
+	p, ok := s.find(ctx, name)
+	var err error
+	if s.batchOf(ctx) == nil {
+		maxAge := time.Duration(0)
+		if ok {
+			maxAge = freshFor
+		}
+		if err = s.refresh(ctx, maxAge); err == nil {
+			p, ok = s.find(ctx, name)
+		} else if ok && millrace.ErrorCode(err) == "bucket-down" {
+			err = nil
+		}
+	}
+	if err == nil && !ok {
+		err = millrace.ErrNotFound
+	}
+	if err != nil {
+		return artifact.Info{}, fmt.Errorf("stat artifact %s: %w", name, err)
+	}
+	return p.info(name), nil
+}
+
+// List implements [artifact.Store].
+func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[artifact.Info, error] {
+	return func(yield func(artifact.Info, error) bool) {
+		b := s.batchOf(ctx)
+		var err error
+		if b == nil {
+			err = s.refresh(ctx, 0)
+		}
+		if err := cmp.Or(ctx.Err(), err); err != nil {
+			yield(artifact.Info{}, fmt.Errorf("list artifacts: %w", err))
+			return
+		}
+		s.mu.RLock()
+		all := maps.Clone(s.state.Names)
+		s.mu.RUnlock()
+		if b != nil {
+			b.mu.Lock()
+			for name, p := range b.names {
+				if all[name] = p.place; p.deleted {
+					delete(all, name)
+				}
+			}
+			b.mu.Unlock()
+		}
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			if !strings.HasPrefix(name, prefix) {
+				continue
+			}
+			if err := ctx.Err(); err != nil {
+				yield(artifact.Info{}, err)
+				return
+			}
+			p := all[name]
+			if !yield(p.info(name), nil) {
+				return
+			}
+		}
+	}
+}
+
+// Delete implements [artifact.Store].
+func (s *Store) Delete(ctx context.Context, name string) error {
+	if err := cmp.Or(artifact.CheckName(name), ctx.Err()); err != nil {
+		return err
+	}
+	b := s.batchOf(ctx)
+	if b == nil {
+		return s.Batch(ctx, func(ctx context.Context) error { return s.Delete(ctx, name) })
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, ok := b.find(name); !ok {
+		return nil
+	}
+	return b.add(ctx, change{Op: opDelete, Name: name}, pending{deleted: true})
+}
