@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"sync"
 	"time"
@@ -93,6 +94,9 @@ type Options struct {
 	AllowPrivate bool
 	// Dial opens connections. If nil, the network is used.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Resolve returns the addresses of a host, to find hosts that share one. If nil, the
+	// resolver of the system is used, or none if Dial is set.
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 
 	// Coefficients are used to compute [Report.Savings]. If zero, the defaults.
 	Coefficients Coefficients
@@ -110,6 +114,8 @@ type Agent struct {
 	rules    *extract.Rules
 	shared   *fetch.Client             // the clients of all sites share its queues
 	verifier *webauth.ResponseVerifier // caches the keys of sites
+	turn     *turn                     // for which the agent pulls; nil = none
+	budget   *rateBudget               // of the turn; nil = no limit
 }
 
 // New returns an agent that mirrors sites into st. Nil options are the zero value. If an

@@ -30,6 +30,12 @@ func (a *Agent) robots() fetch.RobotsMemory {
 func (a *Agent) siteClient(verifier *webauth.ResponseVerifier) *fetch.Client {
 	o := a.clientOptions(a.robots())
 	o.SharedQueues, o.MaxReceived = a.shared, a.o.MaxBytes
+	if a.turn != nil {
+		o.Concurrency, o.Gap = 1, a.turn.Delay
+	}
+	if a.budget != nil {
+		o.Start = a.budget.take
+	}
 	if a.o.Dictionaries != "" {
 		o.Dictionaries = dictionaries{state: a.store.State(), folder: a.o.Dictionaries}
 	}

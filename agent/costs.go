@@ -124,15 +124,13 @@ func (m *costMeter) end(ctx context.Context, failed bool) (total, site store.Tra
 	if total.Received > 0 { // otherwise no server has answered
 		m.book(ctx, total)
 	}
-	all, err := m.costs.List(ctx)
+	all, err := m.costs.Of(ctx, m.site)
 	if err != nil {
 		m.log.Warn("could not read pull statistics", "err", err)
 		return total, total
 	}
 	for _, a := range all {
-		if a.Site == m.site {
-			site.Add(a.Traffic)
-		}
+		site.Add(a.Traffic)
 	}
 	return total, site
 }

@@ -18,6 +18,7 @@ import (
 
 // spent is a store.Costs in memory.
 type spent struct {
+	store.Costs
 	mu    sync.Mutex
 	sum   store.Traffic
 	times int
@@ -32,7 +33,7 @@ func (l *spent) Add(_ context.Context, _, _ string, t store.Traffic) error {
 	return l.err
 }
 
-func (l *spent) List(context.Context) ([]store.SiteCost, error) {
+func (l *spent) Of(context.Context, string) ([]store.SiteCost, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return []store.SiteCost{{Site: "site", Protocol: "scp", Traffic: l.sum}}, nil

@@ -12,8 +12,10 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/lease"
 	"github.com/millrace/millrace/internal/outbox"
 	"github.com/millrace/millrace/policy"
+	"github.com/millrace/millrace/store"
 )
 
 const (
@@ -25,7 +27,6 @@ const (
 type deliveries struct {
 	w     *watch
 	yield func(*Event) bool
-	boxes map[string]*outbox.Outbox // by the names of sites; used only by run
 	bell  chan struct{}
 	ended bool // the loop has ended
 	gone  bool // the receiver has reported that it no longer exists
@@ -36,7 +37,7 @@ type deliveries struct {
 }
 
 func newDeliveries(w *watch) *deliveries {
-	return &deliveries{w: w, boxes: make(map[string]*outbox.Outbox), bell: make(chan struct{}, 1), pending: make(map[string]bool), busy: make(map[string]int)}
+	return &deliveries{w: w, bell: make(chan struct{}, 1), pending: make(map[string]bool), busy: make(map[string]int)}
 }
 
 // wake reports that a site may have changed.
@@ -80,32 +81,24 @@ func (t *deliveries) take() []string {
 	return names
 }
 
-// run delivers changes until ctx or the loop ends, or an error makes delivery impossible.
-func (t *deliveries) run(ctx context.Context, yield func(*Event) bool) error {
+// run delivers changes until ctx or the loop ends.
+func (t *deliveries) run(ctx context.Context, yield func(*Event) bool) {
 	t.yield = yield
 	tick := time.NewTicker(deliverEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-t.bell:
 		case <-tick.C:
 		}
-		names := t.take()
-		if len(names) == 0 || t.gone {
-			continue
-		}
-		known, err := ingest.SiteNames(ctx, t.w.a.store)
-		if err != nil {
-			known = names
-		}
-		for _, name := range names {
-			if !slices.Contains(known, name) {
-				continue
+		for _, name := range t.take() {
+			if t.gone {
+				break
 			}
-			if err := t.flush(ctx, name); err != nil || t.ended {
-				return err
+			if t.flush(ctx, name); t.ended {
+				return
 			}
 		}
 	}
@@ -133,22 +126,18 @@ func (t *deliveries) deliver(ctx context.Context, name string, lines [][]byte) e
 	return refusal{e.refused}
 }
 
-// box returns the outbox of a site.
+// box returns the outbox of a site, or ErrNotFound if the store has no such site.
 func (t *deliveries) box(ctx context.Context, name string) (*outbox.Outbox, error) {
-	if b, ok := t.boxes[name]; ok {
-		return b, nil
-	}
-	site, err := t.w.a.store.Site(ctx, name, name)
+	site, err := t.w.a.store.Site(ctx, name, "")
 	if err != nil {
 		return nil, err
 	}
 	o := &t.w.o
-	t.boxes[name] = &outbox.Outbox{
+	return &outbox.Outbox{
 		Site: ingest.Visible{Site: site}, State: t.w.a.store.State(), Name: name, Receiver: o.Receiver, Content: o.Content, Most: o.MaxChanges,
 		Deliver: func(ctx context.Context, lines [][]byte) error { return t.deliver(ctx, name, lines) },
 		Terms:   func(ctx context.Context) (json.RawMessage, error) { return t.terms(ctx, name) },
-	}
-	return t.boxes[name], nil
+	}, nil
 }
 
 // terms returns the terms of use of a site, in the format of exports.
@@ -170,33 +159,54 @@ func (t *deliveries) terms(ctx context.Context, name string) (json.RawMessage, e
 
 // skip marks the current state of a site as delivered. It is for a new receiver with FromNow.
 func (t *deliveries) skip(ctx context.Context, name string) error {
-	b, err := t.box(ctx, name)
-	if err != nil || !t.w.o.FromNow {
-		return err
+	if !t.w.o.FromNow {
+		return nil
 	}
-	return b.Skip(ctx)
+	b, err := t.box(ctx, name)
+	if errors.Is(err, millrace.ErrNotFound) {
+		return nil
+	}
+	if err == nil {
+		err = b.Skip(ctx)
+	}
+	return err
 }
 
 // flush delivers the changes of a site. If it fails, it is retried.
-func (t *deliveries) flush(ctx context.Context, name string) error {
-	b, err := t.box(ctx, name)
+func (t *deliveries) flush(ctx context.Context, name string) {
+	err := t.skip(ctx, name)
+	var b *outbox.Outbox
 	if err == nil {
-		if err = t.skip(ctx, name); err == nil {
-			_, err = b.Flush(ctx)
-		}
+		b, err = t.box(ctx, name)
+	}
+	if errors.Is(err, millrace.ErrNotFound) {
+		return
+	}
+	pending := false
+	if err == nil {
+		pending, err = b.Pending(ctx)
+	}
+	if err == nil && !pending {
+		return
+	}
+	if err == nil { // of the programs with this receiver, one delivers the changes of a site
+		err = lease.Hold(ctx, t.w.a.store.Leases(), "deliver "+name+" to "+t.w.o.Receiver, func(ctx context.Context, _ store.Lease) error {
+			_, err := b.Flush(ctx)
+			return err
+		})
 	}
 	if err == nil || ctx.Err() != nil || t.ended {
-		return nil //nolint:nilerr // the next process delivers the rest
-	}
-	if _, taken := errors.AsType[*outbox.TakenError](err); taken {
-		return err
+		return // the next program delivers the rest
 	}
 	if _, refused := errors.AsType[refusal](err); refused && errors.Is(err, millrace.ErrNotFound) {
 		t.gone = true
 		t.w.a.o.Logger.Error("receiver is gone; keeping the mirror current without it", "err", err)
-		return nil
+		return
 	}
-	t.w.a.o.Logger.Error("could not deliver changes; retrying", "site", name, "retry_in", retryAfter, "err", err)
+	level := t.w.a.o.Logger.Error
+	if errors.Is(err, millrace.ErrConflict) {
+		level = t.w.a.o.Logger.Debug // another program delivers them
+	}
+	level("could not deliver changes; retrying", "site", name, "retry_in", retryAfter, "err", err)
 	time.AfterFunc(retryAfter, func() { t.wake(name) })
-	return nil
 }

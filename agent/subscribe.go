@@ -68,13 +68,5 @@ func (w *watch) keepSubscribed(ctx context.Context, s *watchedSite) error {
 		if err := stored.Save(context.WithoutCancel(ctx), now); err != nil {
 			w.a.o.Logger.Error("could not store the subscription", "site", s.folder, "err", err)
 		}
-	}, s.nudge)
-}
-
-// nudge handles a notification of a hub that the site has changed.
-func (s *watchedSite) nudge() {
-	select {
-	case s.hints <- struct{}{}:
-	default: // a notification is already pending
-	}
+	}, s.hint)
 }

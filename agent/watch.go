@@ -4,17 +4,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
-	"net/url"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/lease"
 	"github.com/millrace/millrace/internal/outbox"
 	"github.com/millrace/millrace/internal/push"
 	"github.com/millrace/millrace/internal/schedule"
+	"github.com/millrace/millrace/store"
 )
 
 // Change is one change of a site. Its Change is "added", "updated", "deleted" or "reset". On
@@ -31,11 +32,19 @@ type WatchOptions struct {
 	// site. If zero, 5 minutes and 24 hours. Between them, the interval depends on how often
 	// the site changes.
 	MinInterval, MaxInterval time.Duration
-	// NoListen disables connections to the event streams of sites.
+	// NoListen disables connections to the event streams of sites. There are at most 256.
 	NoListen bool
 	// Subscriber receives the notifications of hubs. If nil, there are no
 	// subscriptions.
 	Subscriber *Subscriber
+
+	// Worker names this program among those that share the sites of the store. If empty, a
+	// unique name.
+	Worker string
+	// RequestRate and ByteRate limit the requests and the received bytes a second of all
+	// programs that share the sites of the store and have the same limits. If zero, there is no
+	// limit.
+	RequestRate, ByteRate float64
 
 	// Receiver names the receiver of the events. The store records the progress of each
 	// receiver. If empty, "default".
@@ -108,24 +117,33 @@ func (e *Event) Message() ([]byte, error) {
 func (e *Event) Refuse(err error) { e.refused = err }
 
 const (
-	listenAgain = 24 * time.Hour // delay after a site was found to have no event stream
+	listenAgain = 24 * time.Hour   // delay after a site was found to have no event stream
+	turnTime    = 30 * time.Second // duration of a lease; renewed while the turn goes on
+	pollTime    = time.Second      // between two looks for turns
+	storeAgain  = 5 * time.Second
 )
 
 // watch is the state of one call of [Agent.Watch].
 type watch struct {
-	a     *Agent
-	o     WatchOptions
-	rules schedule.Rules
-	now   func() time.Time
+	a      *Agent
+	o      WatchOptions
+	rules  schedule.Rules
+	now    func() time.Time // clock of this program
+	fleet  store.Fleet
+	named  []string // URLs of sites in the fleet; nil = all that are listed
+	budget *rateBudget
+	due    chan struct{} // has an element if a turn may be due
 
 	deliveries *deliveries
-	slots      chan struct{}
 	mu         sync.Mutex
-	hosts      map[string]chan struct{} // semaphore of each host; full while a site of it is pulled
+	turns      map[string]*turn        // by the names of their leases
+	sites      map[string]*watchedSite // with an event stream or a subscription, by URL
 }
 
 func (a *Agent) newWatch(o *WatchOptions) *watch {
-	w := &watch{a: a, now: time.Now, slots: make(chan struct{}, a.o.Parallel), hosts: make(map[string]chan struct{})}
+	w := &watch{
+		a: a, now: time.Now, fleet: a.store.Fleet(), due: make(chan struct{}, 1), turns: make(map[string]*turn), sites: make(map[string]*watchedSite),
+	}
 	if o != nil {
 		w.o = *o
 	}
@@ -139,71 +157,149 @@ func (a *Agent) newWatch(o *WatchOptions) *watch {
 	if w.o.Receiver == "" {
 		w.o.Receiver = "default"
 	}
+	if w.o.Worker == "" {
+		w.o.Worker = lease.NewHolder()
+	}
+	if w.o.RequestRate > 0 || w.o.ByteRate > 0 {
+		w.budget = newRateBudget(a.store, w.o.RequestRate, w.o.ByteRate)
+	}
 	w.deliveries = newDeliveries(w)
 	return w
 }
 
 // Watch keeps mirrors of sites current until ctx ends, and yields their changes. It pulls each
-// site when it is due, or when the site or a hub notifies of a change. Nil options are the
-// zero value.
+// site when it is due, or when the site or a hub notifies of a change. If urls is nil, it
+// watches the sites of the fleet of the store (see [store.Fleet]), also those that are added
+// later. Any number of programs may watch the sites of one store: each pull is done by one of
+// them. Nil options are the zero value.
 //
 // An event is delivered when the loop body has ended without a call of [Event.Refuse]. After a
-// crash, an undelivered event is yielded again. An error ends the sequence. An error of a pull
-// is only logged, and the pull is retried.
+// crash, an undelivered event is yielded again, by any of the programs with the same Receiver.
+// An error ends the sequence. An error of a pull is only logged, and the pull is retried.
 func (a *Agent) Watch(ctx context.Context, urls []string, o *WatchOptions) iter.Seq2[*Event, error] {
 	return func(yield func(*Event, error) bool) {
 		w := a.newWatch(o)
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
-		var sites []*watchedSite
-		for _, u := range urls {
-			s, err := w.open(ctx, u)
-			if err != nil {
+		var tasks sync.WaitGroup
+		if urls != nil {
+			if err := w.enlist(ctx, &tasks, urls); err != nil {
+				stop()
+				tasks.Wait()
 				yield(nil, err)
 				return
 			}
-			if !slices.ContainsFunc(sites, func(t *watchedSite) bool { return t.folder == s.folder }) {
-				sites = append(sites, s)
-			}
 		}
-		a.o.Logger.Info("watching", "sites", len(sites))
-		var tasks sync.WaitGroup
-		for _, s := range sites {
-			tasks.Go(func() { w.watch(ctx, s) })
-		}
-		tasks.Go(func() { w.compact(ctx, sites) })
-		err := w.deliveries.run(ctx, func(e *Event) bool { return yield(e, nil) })
+		a.o.Logger.Info("watching", "sites", len(urls), "worker", w.o.Worker)
+		tasks.Go(func() { w.run(ctx, &tasks) })
+		w.deliveries.run(ctx, func(e *Event) bool { return yield(e, nil) })
 		stop()
 		tasks.Wait()
+	}
+}
+
+// enlist adds sites to the fleet, and resumes those that it has.
+func (w *watch) enlist(ctx context.Context, tasks *sync.WaitGroup, urls []string) error {
+	var sites []store.FleetSite
+	w.named = []string{}
+	for _, u := range urls {
+		folder, err := ingest.Folder(u)
 		if err != nil {
-			yield(nil, err)
+			return err
+		}
+		if !slices.Contains(w.named, folder) {
+			w.named = append(w.named, folder)
+			sites = append(sites, store.FleetSite{URL: folder, Unlisted: true})
+		}
+	}
+	_, err := w.fleet.Put(ctx, errless(sites))
+	if err != nil {
+		return err
+	}
+	var early []store.FleetSite
+	for s, err := range w.fleet.Sites(ctx, store.FleetQuery{Sites: w.named}) {
+		if err == nil {
+			err = w.resume(ctx, tasks, s)
+		}
+		if err != nil {
+			return err
+		}
+		if next := w.rulesOf(s).Resume(decodeRecord(s.State).State).Next; next.Before(s.Due) && !s.Added.Equal(s.Due) {
+			early = append(early, store.FleetSite{URL: s.URL, Unlisted: true, Due: next})
+		}
+	}
+	_, err = w.fleet.Put(ctx, errless(early))
+	return err
+}
+
+// errless yields the elements of a list without errors.
+func errless[T any](list []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, v := range list {
+			if !yield(v, nil) {
+				return
+			}
 		}
 	}
 }
 
-// turn waits until a site may be pulled. At most one site of a host is pulled at a time, and
-// [Options.Parallel] sites in total. done ends the turn.
-func (w *watch) turn(ctx context.Context, root string) (done func(), err error) {
-	u, err := url.Parse(root)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", err, millrace.ErrInvalid)
+// run gives turns to goroutines until ctx ends.
+func (w *watch) run(ctx context.Context, tasks *sync.WaitGroup) {
+	tasks.Go(func() { w.renew(ctx) })
+	free := make(chan struct{}, w.a.o.Parallel)
+	for range w.a.o.Parallel {
+		free <- struct{}{}
 	}
-	w.mu.Lock()
-	host, ok := w.hosts[u.Hostname()]
-	if !ok {
-		host = make(chan struct{}, 1)
-		w.hosts[u.Hostname()] = host
-	}
-	w.mu.Unlock()
-	for _, place := range []chan struct{}{host, w.slots} {
-		select {
-		case place <- struct{}{}:
+	for ctx.Err() == nil {
+		select { // wait for a free slot
+		case <-free:
+			free <- struct{}{}
 		case <-ctx.Done():
-			if place == w.slots {
-				<-host
-			}
-			return nil, ctx.Err()
+			return
 		}
+		begun := w.now()
+		turns, next, err := w.fleet.Lease(ctx, w.o.Worker, len(free), turnTime, w.named)
+		for _, t := range turns {
+			<-free
+			tasks.Go(func() {
+				w.take(ctx, tasks, t, begun)
+				free <- struct{}{}
+				w.wake()
+			})
+		}
+		wait := pollTime
+		switch {
+		case err != nil && ctx.Err() == nil:
+			w.a.o.Logger.Error("could not lease turns; retrying", "retry_in", storeAgain, "err", err)
+			wait = storeAgain
+		case len(turns) > 0 && len(free) > 0:
+			continue
+		case !next.IsZero():
+			wait = max(10*time.Millisecond, min(wait, w.until(ctx, next)))
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-w.due:
+		case <-ctx.Done():
+		}
+		timer.Stop()
 	}
-	return func() { <-w.slots; <-host }, nil
+}
+
+// wake makes run look for turns.
+func (w *watch) wake() {
+	select {
+	case w.due <- struct{}{}:
+	default:
+	}
+}
+
+// until returns the time until a time of the clock of the store.
+func (w *watch) until(ctx context.Context, at time.Time) time.Duration {
+	now, err := w.a.store.Now(ctx)
+	if err != nil {
+		return pollTime
+	}
+	return at.Sub(now)
 }

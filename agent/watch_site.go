@@ -2,30 +2,25 @@ package agent
 
 import (
 	"context"
-	"errors"
-	"net/url"
-	"slices"
+	"encoding/json"
 	"sync"
 	"time"
 
-	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/schedule"
-	"github.com/millrace/millrace/internal/state"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store"
 )
 
-// watchedSite is one site that is watched.
+// maxFollowed is the maximum number of sites whose event streams and hubs a program listens to.
+const maxFollowed = 256
+
+// watchedSite is a site that may notify of changes.
 type watchedSite struct {
-	url    string // URL passed to Watch
 	root   string // root URL of its origin
-	folder string // folder of the URL
-	stored state.JSON[watchRecord]
-	record watchRecord
-	hints  chan struct{} // holds one element if the site has changed
-	fresh  bool          // no pull has completed; with FromNow, changes are not sent yet
+	folder string // its URL in the fleet
+	hint   func() // reports a change to the fleet
 	pushed pushed
 
 	mu       sync.Mutex
@@ -34,197 +29,83 @@ type watchedSite struct {
 	quiet    time.Time // no attempt to listen before this time
 }
 
-// watchRecord is the stored state of the watch of a site.
+// watchRecord is the state of a site in the fleet.
 type watchRecord struct {
 	schedule.State
-	// Site is the site in the store that the last pull wrote to: that of the origin, or that
-	// of the folder; "" = no pull yet.
-	Site string `json:"site,omitempty"`
 	// Event is the last event that was received before the last pull began.
 	Event string `json:"event,omitempty"`
 	// Quiet is until when the site is expected to have no event stream.
 	Quiet time.Time `json:"quiet,omitzero"`
+	// Compacted is when the pages of the site were last compacted.
+	Compacted time.Time `json:"compacted,omitzero"`
 }
 
-// open resumes the watch of a site from its stored state.
-func (w *watch) open(ctx context.Context, u string) (*watchedSite, error) {
-	s := &watchedSite{url: u, hints: make(chan struct{}, 1)}
-	var err error
-	if s.root, err = ingest.Root(u); err != nil {
-		return nil, err
+// decodeRecord returns a stored record. One that it cannot read, for example of another
+// version, counts as absent.
+func decodeRecord(state []byte) (r watchRecord) {
+	if len(state) > 0 && json.Unmarshal(state, &r) != nil {
+		return watchRecord{}
 	}
-	if s.folder, err = ingest.Folder(u); err != nil {
-		return nil, err
+	return r
+}
+
+// resume prepares a site of the call of Watch: pending changes are delivered, and a readable site may notify of changes.
+func (w *watch) resume(ctx context.Context, tasks *sync.WaitGroup, s store.FleetSite) error {
+	t := &turn{Turn: store.Turn{Site: s}, record: decodeRecord(s.State)}
+	fresh, err := neverPulled(ctx, w.a.store, s.URL)
+	if err != nil || fresh && w.o.FromNow {
+		return err
 	}
-	s.stored = state.JSON[watchRecord]{State: w.a.store.State(), Namespace: s.folder, Key: "watch"}
-	if s.record, err = s.stored.Load(ctx); err != nil {
-		return nil, err
-	}
-	s.record.State, s.eventID, s.quiet = w.rules.Resume(s.record.State), s.record.Event, s.record.Quiet
-	costs, err := w.a.store.Costs().List(ctx)
+	root, err := ingest.Root(s.URL)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	s.fresh = !slices.ContainsFunc(costs, func(a store.SiteCost) bool {
-		return (a.Site == s.root || a.Site == s.folder) && a.Pulls > a.Failed
-	})
-	if s.suppressed(w) {
-		return s, nil
-	}
-	known, err := ingest.SiteNames(ctx, w.a.store)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range known {
-		if name != s.root && name != s.folder {
-			continue
-		}
+	for _, name := range []string{root, s.URL} {
 		if err := w.deliveries.skip(ctx, name); err != nil {
-			return nil, err
+			return err
 		}
 		w.deliveries.wake(name)
 	}
-	return s, nil
+	if s.Name != "" && s.Error == "" {
+		w.follow(ctx, tasks, t)
+	}
+	return nil
 }
 
-// suppressed reports whether changes of the site are not sent yet. With FromNow, the pages of
-// the first pull are not sent as changes.
-func (s *watchedSite) suppressed(w *watch) bool { return s.fresh && w.o.FromNow }
-
-// keep stores the record.
-func (s *watchedSite) keep(ctx context.Context) error { return s.stored.Save(ctx, s.record) }
-
-// watch pulls a site whenever it is due, until the context ends.
-func (w *watch) watch(ctx context.Context, s *watchedSite) {
-	defer s.pushed.tasks.Wait()
-	defer s.disconnect()
-	if s.record.Site != "" && s.record.Failures == 0 {
-		w.listen(ctx, s)
-		w.subscribe(ctx, s)
-	}
-	for {
-		hinted, err := s.wait(ctx, w.now)
+// follow listens to the event stream and subscribes to the hub of a site, if it is readable and
+// has one.
+func (w *watch) follow(ctx context.Context, tasks *sync.WaitGroup, t *turn) {
+	url := t.Site.URL
+	w.mu.Lock()
+	s := w.sites[url]
+	if s == nil && len(w.sites) < maxFollowed && (!w.o.NoListen || w.o.Subscriber != nil) {
+		root, err := ingest.Root(url)
 		if err != nil {
-			return
+			panic("agent: the fleet has a site without a root: " + err.Error())
 		}
-		done, err := w.turn(ctx, s.root)
-		if err != nil {
-			return
+		s = &watchedSite{root: root, folder: url, eventID: t.record.Event, quiet: t.record.Quiet}
+		s.hint = func() {
+			if err := w.fleet.Hint(ctx, url); err != nil && ctx.Err() == nil {
+				w.a.o.Logger.Warn("could not store the notification of a change", "site", url, "err", err)
+			}
+			w.wake()
 		}
-		w.pull(ctx, s, hinted)
-		done()
-	}
-}
-
-// wait waits until the next pull is due. hinted reports whether a hint triggered the pull.
-func (s *watchedSite) wait(ctx context.Context, now func() time.Time) (hinted bool, err error) {
-	due := time.NewTimer(s.record.Due(now()))
-	defer due.Stop()
-	select {
-	case <-due.C:
-		return false, nil
-	case <-ctx.Done():
-		return false, ctx.Err()
-	case <-s.hints:
-	}
-	due.Reset(s.record.Hint(now()))
-	select {
-	case <-due.C:
-		return true, nil
-	case <-ctx.Done():
-		return false, ctx.Err()
-	}
-}
-
-// pull pulls a site once, and schedules its next pull.
-func (w *watch) pull(ctx context.Context, s *watchedSite, hinted bool) {
-	select { // this pull covers a pending hint
-	case <-s.hints:
-	default:
-	}
-	eventID := s.lastEvent()
-	began := w.now()
-	release := func() {}
-	if !s.suppressed(w) {
-		release = w.deliveries.follow(s.root, s.folder)
-	}
-	r := w.a.pull(ctx, s.url)
-	err := r.Err
-	release()
-	if s.fresh = s.fresh && err != nil; !s.suppressed(w) {
-		w.deliveries.wake(r.Site)
-	}
-	if err != nil && ctx.Err() != nil {
-		return // the pull is still due
-	}
-	l := schedule.Scan{
-		Ended: w.now(), Hinted: hinted, Failed: err != nil, Refused: errors.Is(err, millrace.ErrForbidden),
-		Changed: r.Added+r.Updated+r.Deleted > 0, Unconfirmed: r.UnconfirmedDeletions > 0 || r.Quota != "",
-	}
-	l.Took = max(0, l.Ended.Sub(began))
-	l.NotBefore, l.Gap = asked(r, err, l.Ended), w.gap(ctx, s, r)
-	again := s.record.Failures > 0
-	s.record.State = w.rules.After(s.record.State, l)
-	log := w.a.o.Logger.With("site", r.Site, "next_pull", s.record.Due(l.Ended).Round(time.Second))
-	switch {
-	case err != nil:
-		log.Warn("pull failed", "err", err, "failures", s.record.Failures)
-		if l.Refused {
+		w.sites[url] = s
+		tasks.Go(func() {
+			<-ctx.Done()
 			s.disconnect()
-		}
-	case l.Changed || again:
-		log.Info("pulled", "protocol", r.Via, "added", r.Added, "updated", r.Updated, "deleted", r.Deleted)
-		ingest.LogSkips(w.a.o.Logger.With("site", r.Site), ingest.GroupSkips(r.Skipped))
-	default:
-		log.Debug("pulled", "protocol", r.Via, "unchanged", r.Unchanged)
+			s.pushed.tasks.Wait()
+		})
 	}
-	if err == nil {
-		s.record.Site, s.record.Event = r.Site, eventID
-		w.listen(ctx, s)
-		w.subscribe(ctx, s)
+	w.mu.Unlock()
+	if s == nil {
+		return
 	}
+	w.listen(ctx, s)
+	w.subscribe(ctx, s)
 	s.mu.Lock()
-	s.record.Quiet = s.quiet
+	t.record.Quiet = s.quiet
 	s.mu.Unlock()
-	if err := s.keep(context.WithoutCancel(ctx)); err != nil {
-		w.a.o.Logger.Error("could not store the schedule of a site", "site", s.folder, "err", err)
-	}
-}
-
-// asked returns the earliest time of the next pull that the site allows. If the site states
-// none, the time is zero.
-func asked(r *Report, err error, now time.Time) time.Time {
-	var at time.Time
-	if r.GoOn != nil {
-		at = *r.GoOn
-	}
-	wait := fetch.RetryAfter(err)
-	if wait > 0 && now.Add(wait).After(at) {
-		at = now.Add(wait)
-	}
-	return at
-}
-
-// gap returns the minimum time between two pulls under the rate limits of a site.
-func (w *watch) gap(ctx context.Context, s *watchedSite, r *Report) time.Duration {
-	if w.a.o.IgnorePolicy {
-		return 0
-	}
-	gap := time.Duration(0)
-	if r.Policy != nil && r.Policy.PerSecond > 0 {
-		gap = time.Duration(min(float64(time.Second)/r.Policy.PerSecond, float64(maxGap)))
-	}
-	if r.Policy != nil && r.Policy.PerDay > 0 {
-		// All pulls of a day share the daily quota.
-		gap = max(gap, time.Duration(min(1, float64(r.Requests)/float64(r.Policy.PerDay))*float64(24*time.Hour)))
-	}
-	if u, err := url.Parse(s.root); err == nil && r.Error == "" {
-		// The pull has fetched robots.txt or has used a cached copy.
-		if robots, err := w.a.siteClient(nil).Robots(ctx, u); err == nil {
-			gap = max(gap, min(robots.CrawlDelay(), maxGap))
-		}
-	}
-	return gap
 }
 
 // listener is connected to the event stream of a site.
@@ -261,7 +142,7 @@ func (w *watch) listen(ctx context.Context, s *watchedSite) {
 		go func() {
 			defer close(e.ended)
 			defer client.CloseIdleConnections()
-			err := proto.Notify(inner, client.HTTP(), s.root, o, s.lastEvent(), s.hint)
+			err := proto.Notify(inner, client.HTTP(), s.root, o, s.lastEvent(), s.changed)
 			if inner.Err() != nil {
 				return
 			}
@@ -303,12 +184,12 @@ func (s *watchedSite) disconnect() {
 	}
 }
 
-// hint handles an event that reports a change of the site.
-func (s *watchedSite) hint(eventID string) {
+// changed handles an event that reports a change of the site.
+func (s *watchedSite) changed(eventID string) {
 	s.mu.Lock()
 	s.eventID = eventID
 	s.mu.Unlock()
-	s.nudge()
+	s.hint()
 }
 
 // lastEvent returns the ID of the last event.
@@ -316,33 +197,4 @@ func (s *watchedSite) lastEvent() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.eventID
-}
-
-// compact compacts the stored sites once an hour.
-func (w *watch) compact(ctx context.Context, sites []*watchedSite) {
-	tick := time.NewTicker(ingest.CompactEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		known, err := ingest.SiteNames(ctx, w.a.store)
-		for _, name := range known {
-			if !slices.ContainsFunc(sites, func(s *watchedSite) bool { return name == s.root || name == s.folder }) {
-				continue
-			}
-			var site store.Site
-			if site, err = w.a.store.Site(ctx, name, name); err == nil {
-				err = ingest.Compact(ctx, w.a.store, name, site)
-			}
-			if err != nil {
-				break
-			}
-		}
-		if err != nil && ctx.Err() == nil {
-			w.a.o.Logger.Error("compact store failed", "err", err)
-		}
-	}
 }

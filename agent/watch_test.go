@@ -28,10 +28,7 @@ func TestWatchGap(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := a.newWatch(nil)
-	s, err := w.open(t.Context(), site.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	leased := &turn{until: time.Now().Add(time.Hour)}
 	for _, tt := range []struct {
 		report Report
 		want   time.Duration
@@ -43,8 +40,8 @@ func TestWatchGap(t *testing.T) {
 		{Report{Policy: &Policy{PerDay: 100}, Requests: 1000}, 24 * time.Hour},
 		{Report{Error: "failed"}, 0},
 	} {
-		if got := w.gap(t.Context(), s, &tt.report); got != tt.want {
-			t.Errorf("%+v: %s, want %s", tt.report, got, tt.want)
+		if delay, got := w.gap(t.Context(), leased, site.URL, &tt.report); got != tt.want || delay > got {
+			t.Errorf("%+v: %s, want %s; a delay of %s", tt.report, got, tt.want, delay)
 		}
 	}
 	now := time.Now()

@@ -13,6 +13,8 @@ type Costs interface {
 	// not add it again. If the name of the site or the protocol is empty, or a number is
 	// negative, Add returns ErrInvalid.
 	Add(ctx context.Context, site, protocol string, t Traffic) error
+	// Of returns the sums of a site, ordered by protocol.
+	Of(ctx context.Context, site string) ([]SiteCost, error)
 	// List returns all sums, including those of other processes, ordered by site and protocol.
 	List(ctx context.Context) ([]SiteCost, error)
 }

@@ -76,11 +76,14 @@ const MaxGroupHosts = 50
 type FleetSite struct {
 	URL string // of the site or of a folder; ends with "/"
 
-	// Put keeps the stored value of a setting that is zero.
+	// Put keeps the stored value of a setting that is zero. If Due is set and earlier than the
+	// stored time, the site is due then, even if its host was deferred. A site is due no later
+	// than Max after its last successful turn.
 
 	Labels   []string      // Put adds them; with a "-" in front, it removes the label
 	Priority int           // if zero at first, PriorityNormal
 	Min, Max time.Duration // bounds of the interval between two pulls; if negative, those of the worker
+	Due      time.Time     // when the next turn is due
 	Unlisted bool          // only a Lease that names the site gives a turn; Put without it lists the site
 
 	// Put ignores the fields below.
@@ -88,7 +91,6 @@ type FleetSite struct {
 	Host   string
 	Paused bool
 	Added  time.Time // when the site was added
-	Due    time.Time // when the next turn is due
 	Pulled time.Time // end of the last successful turn; zero = never
 	Error  string    // error of the last turn; "" = successful
 	Name   string    // name of the site in the store; "" = never pulled

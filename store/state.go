@@ -1,6 +1,9 @@
 package store
 
-import "context"
+import (
+	"context"
+	"iter"
+)
 
 // State stores small values by namespace and key. The values of a site have the site's name as
 // their namespace. All methods are safe for concurrent use, also by several processes.
@@ -11,4 +14,6 @@ type State interface {
 	// An empty value means that the key is absent. ErrConflict: the current value is not old.
 	// ErrInvalid: the namespace or the key is empty.
 	Swap(ctx context.Context, namespace, key string, old, new []byte) error
+	// Namespaces yields the namespaces that have a value of a key, in order.
+	Namespaces(ctx context.Context, key string) iter.Seq2[string, error]
 }

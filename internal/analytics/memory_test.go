@@ -23,6 +23,7 @@ type usageState interface {
 
 // memory is a simple store.Usage and store.State of one site.
 type memory struct {
+	store.State
 	mu      sync.Mutex
 	events  []store.Event
 	batches int

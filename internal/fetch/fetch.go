@@ -46,8 +46,12 @@ type Options struct {
 	Delay time.Duration
 	// Concurrency limits the requests in flight to one host name. If zero, 16. A request is in
 	// flight until its body is read to the end or closed. The limit for all hosts together is
-	// 256.
+	// 256. With SharedQueues, it limits the requests of this client to all hosts together; if
+	// zero, only the limits of SharedQueues apply.
 	Concurrency int
+	// Gap is the least time between the starts of two requests to one host name, also with
+	// SharedQueues. A longer time of Delay or robots.txt takes precedence.
+	Gap time.Duration
 	// SharedQueues is a client whose host queues this client shares. Gaps, Retry-After and
 	// concurrency apply to both clients together, with Delay and Concurrency of SharedQueues.
 	// If nil, the client has its own queues.
@@ -85,6 +89,10 @@ type Options struct {
 	// used. Literal addresses and the remote addresses of the returned connections are checked
 	// as usual.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Start is called before each request waits for the queue of its host. If it returns an
+	// error, the request is not sent. It may wait, and may be nil. It must be safe for concurrent
+	// use.
+	Start func(context.Context) error
 	// Sign signs each request just before it is sent, including redirects and requests for
 	// robots.txt. If it returns an error, the request is not sent. It may be nil, and must be
 	// safe for concurrent use.
@@ -120,6 +128,9 @@ type Client struct {
 	stats        counters
 	maxReceived  int64 // 0 if unlimited
 	asked        limitsOf
+	start        func(context.Context) error
+	gap          time.Duration
+	slots        chan struct{} // each request in flight takes one; nil if only the queues limit it
 	sign         func(*http.Request) error
 	check        func(*http.Response) (func(), error)
 	dictionaries Dictionaries // nil if unused
@@ -139,6 +150,8 @@ func New(o *Options) *Client {
 		limits:       limits{body: o.MaxBody, ratio: o.MaxRatio}.orDefault(),
 		rand:         o.Rand,
 		log:          o.Logger,
+		start:        o.Start,
+		gap:          o.Gap,
 		sign:         o.Sign,
 		check:        o.Check,
 		dictionaries: o.Dictionaries,
@@ -153,6 +166,9 @@ func New(o *Options) *Client {
 	c.maxReceived = max(0, o.MaxReceived)
 	if c.pace = newPacer(o.Delay, o.Concurrency, c.rand); o.SharedQueues != nil {
 		c.pace = o.SharedQueues.pace
+		if o.Concurrency > 0 {
+			c.slots = make(chan struct{}, o.Concurrency)
+		}
 	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
@@ -259,9 +275,12 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 	ctx := req.Context()
 	err := cmp.Or(checkURL(req.URL), c.spent())
 	var turn *pass
+	if err == nil && c.start != nil {
+		err = c.start(ctx)
+	}
 	if err == nil {
 		asked := c.asked.of(req.URL.Hostname())
-		turn, err = c.pace.start(ctx, req.URL.Hostname(), max(delay, asked.Gap))
+		turn, err = c.pass(ctx, req.URL.Hostname(), max(delay, asked.Gap, c.gap))
 		if err == nil && asked.Take != nil {
 			if err = asked.Take(ctx); err != nil {
 				turn.done(unknown)
@@ -332,6 +351,23 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 	}
 	resp.Body = body
 	return c.checked(resp)
+}
+
+// pass waits for a slot of the client and for the queue of a host.
+func (c *Client) pass(ctx context.Context, host string, delay time.Duration) (*pass, error) {
+	if c.slots == nil {
+		return c.pace.start(ctx, host, delay)
+	}
+	if err := acquire(ctx, c.slots); err != nil {
+		return nil, err
+	}
+	turn, err := c.pace.start(ctx, host, delay)
+	if err != nil {
+		<-c.slots
+		return nil, err
+	}
+	turn.slots = c.slots
+	return turn, nil
 }
 
 // checked returns resp, or the error of a limit or of Options.Check.

@@ -11,10 +11,12 @@ import (
 )
 
 const (
-	politeDelay = 250 * time.Millisecond
-	maxHold     = 5 * time.Minute // longest delay by Retry-After; with a longer one the host rests
-	maxAsked    = 24 * time.Hour  // longest rest by Retry-After
-	manyHosts   = 1024            // hosts stored before idle ones are dropped
+	// PoliteDelay is the default of [Options.Delay], but for loopback hosts.
+	PoliteDelay = 250 * time.Millisecond
+
+	maxHold   = 5 * time.Minute // longest delay by Retry-After; with a longer one the host rests
+	maxAsked  = 24 * time.Hour  // longest rest by Retry-After
+	manyHosts = 1024            // hosts stored before idle ones are dropped
 
 	maxInFlight  = 256 // requests in flight of one client
 	hostInFlight = 16  // requests in flight to one host
@@ -73,6 +75,7 @@ type pass struct {
 	repeated bool // the request has failed before
 	reported bool
 	released bool
+	slots    chan struct{} // of the client; may be nil
 }
 
 // start returns when a request to a host may start, in the order of calls. delay is the
@@ -84,7 +87,7 @@ func (p *pacer) start(ctx context.Context, name string, delay time.Duration) (*p
 	}
 	own := p.delay
 	if own == 0 && !IsLoopback(name) {
-		own = politeDelay
+		own = PoliteDelay
 	}
 	delay = max(0, delay, own)
 	p.mu.Lock()
@@ -204,6 +207,9 @@ func (x *pass) done(o outcome) {
 	x.h.users--
 	<-x.h.slots
 	<-x.p.slots
+	if x.slots != nil {
+		<-x.slots
+	}
 }
 
 func (x *pass) judge(o outcome, now time.Time) {

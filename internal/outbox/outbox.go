@@ -102,6 +102,20 @@ func (o *Outbox) Skip(ctx context.Context) error {
 	return t.save(ctx, position{Cursor: v.Site().At(v.Site().Seq)})
 }
 
+// Pending reports whether there are events to send.
+func (o *Outbox) Pending(ctx context.Context) (bool, error) {
+	p, _, err := o.load(ctx)
+	if err != nil {
+		return false, err
+	}
+	v, err := o.Site.Head(ctx)
+	if err != nil {
+		return false, err
+	}
+	site := v.Site()
+	return p.All || site.Seq > 0 && p.Cursor != site.At(site.Seq), nil
+}
+
 // Flush sends all pending events and returns their number. A new receiver gets
 // every page. Flush returns a [*TakenError] if another process sends to the same
 // receiver, and the errors of Deliver unchanged; a later Flush sends again.

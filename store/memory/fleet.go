@@ -129,6 +129,9 @@ func (f *fleet) Put(ctx context.Context, sites iter.Seq2[store.FleetSite, error]
 			if f.hosts[s.Host] == nil {
 				f.hosts[s.Host] = &fleetHost{FleetHost: store.FleetHost{Host: s.Host}, group: f.group().id, cost: record.FleetCost}
 			}
+			if !s.Due.IsZero() {
+				f.hosts[s.Host].Until = time.Time{}
+			}
 		}
 		return nil
 	})

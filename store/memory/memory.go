@@ -179,3 +179,15 @@ func (s values) Swap(ctx context.Context, namespace, key string, old, new []byte
 		return nil
 	})
 }
+
+func (s values) Namespaces(ctx context.Context, key string) iter.Seq2[string, error] {
+	return list(ctx, s.Store, "namespaces with "+key, func() (names []string, _ error) {
+		for k := range s.values {
+			if k[1] == key {
+				names = append(names, k[0])
+			}
+		}
+		slices.Sort(names)
+		return names, nil
+	})
+}

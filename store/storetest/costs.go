@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -22,6 +23,12 @@ func (f *fixture) costs() []store.SiteCost {
 	a, err := f.store.Costs().List(f.Context())
 	if err != nil {
 		f.Fatalf("costs: %v", err)
+	}
+	for _, c := range a {
+		of, err := f.store.Costs().Of(f.Context(), c.Site)
+		if err != nil || !slices.Contains(of, c) || slices.ContainsFunc(of, func(o store.SiteCost) bool { return o.Site != c.Site }) {
+			f.Errorf("costs of %s: %+v, %v", c.Site, of, err)
+		}
 	}
 	return a
 }

@@ -145,6 +145,18 @@ func fleetSiteCases() []testCase {
 			want(f, "changed", settings(f.one(siteURL("a"))), "[at/home new] 3 1h0m0s 2h0m0s false false")
 			want(f, "since", f.clock().Sub(f.one(siteURL("a")).Added), time.Hour)
 			f.enlist(store.FleetSite{URL: siteURL("a"), Min: -1})
+			turn := f.lease("one", 1, siteURL("a"))[0]
+			f.done(turn, 5*time.Hour)
+			due := func() time.Duration { return f.one(siteURL("a")).Due.Sub(f.clock()) }
+			f.enlist(store.FleetSite{URL: siteURL("a"), Max: 3 * time.Hour})
+			want(f, "due within the new interval", due(), 3*time.Hour)
+			f.enlist(store.FleetSite{URL: siteURL("a"), Max: 2 * time.Hour, Due: f.clock().Add(4 * time.Hour)})
+			want(f, "due not later", due(), 2*time.Hour)
+			if err := f.store.Fleet().Defer(f.Context(), "a.example", f.clock().Add(time.Hour), "down"); err != nil {
+				f.Fatal(err)
+			}
+			f.enlist(store.FleetSite{URL: siteURL("a"), Due: f.clock()})
+			want(f, "due at once", len(f.lease("one", 1, siteURL("a"))), 1)
 			f.reopen()
 			want(f, "reset", settings(f.one(siteURL("a"))), "[at/home new] 3 0s 2h0m0s false false")
 		}},

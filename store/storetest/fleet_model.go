@@ -77,6 +77,10 @@ func (m *fleetModel) step(i int) {
 	case op < 2:
 		s := store.FleetSite{
 			URL: m.url(), Priority: m.r.IntN(4), Labels: []string{[]string{"a", "b", "-a"}[m.r.IntN(3)]}, Min: m.duration() - 10*time.Second, Unlisted: m.r.IntN(4) == 0,
+			Max: m.duration() + 90*time.Second,
+		}
+		if m.r.IntN(3) == 0 {
+			s.Due = at.Add(m.duration() - time.Minute)
 		}
 		m.both(what, func(f store.Fleet, _ int) (any, error) { return f.Put(ctx, each([]store.FleetSite{s})) })
 	case op < 5: // every turn that is due, so that the shares of classes do not matter

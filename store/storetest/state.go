@@ -53,6 +53,27 @@ func stateCases() []testCase {
 			f.swap("https://elsewhere.example", "robots.txt", "", strings.Repeat("x", 1<<20), nil)
 			want(f, "bytes", len(f.value("https://elsewhere.example", "robots.txt")), 1<<20)
 		}},
+		{"Namespaces yields those with a value of a key", func(t *testing.T, f *fixture) {
+			var all []string
+			for i := range 1200 {
+				all = append(all, fmt.Sprintf("n%04d", i))
+				f.swap(all[i], "k", "", "x", nil)
+			}
+			f.swap("a", "other", "", "x", nil)
+			f.swap(all[0], "k", "x", "", nil)
+			var got []string
+			for name, err := range f.store.State().Namespaces(t.Context(), "k") {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, name)
+			}
+			want(f, "namespaces", got, all[1:])
+			for name, err := range f.store.State().Namespaces(t.Context(), "k") {
+				want(f, "first", []any{name, err}, []any{all[1], nil})
+				break
+			}
+		}},
 		{"of several concurrent Swaps of one value, one succeeds", func(t *testing.T, f *fixture) {
 			var done atomic.Int64
 			var all sync.WaitGroup

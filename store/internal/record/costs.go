@@ -1,7 +1,6 @@
 package record
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -13,34 +12,22 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Costs implements [store.Costs] in the State of a store. It stores one value per site, and
-// one value with the list of sites.
+// Costs implements [store.Costs] in the State of a store. It stores one value per site.
 type Costs struct {
 	State store.State
 	Now   func(ctx context.Context) (time.Time, error)
 }
 
-func (c Costs) sites() state.JSON[[]string] {
-	return state.JSON[[]string]{State: c.State, Namespace: "costs", Key: "sites"}
-}
+const costsKey = "costs"
 
 func (c Costs) of(site string) state.JSON[[]store.SiteCost] {
-	return state.JSON[[]store.SiteCost]{State: c.State, Namespace: site, Key: "costs"}
+	return state.JSON[[]store.SiteCost]{State: c.State, Namespace: site, Key: costsKey}
 }
 
 // Add implements [store.Costs].
 func (c Costs) Add(ctx context.Context, site, protocol string, t store.Traffic) error {
 	if site == "" || protocol == "" || slices.ContainsFunc(t.Numbers(), func(n *int64) bool { return *n < 0 }) {
 		return fmt.Errorf("traffic of %s by %s: %w: empty name or negative number", site, protocol, millrace.ErrInvalid)
-	}
-	err := c.sites().Update(ctx, func(sites *[]string) error {
-		if !slices.Contains(*sites, site) {
-			*sites = append(*sites, site)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
 	}
 	now, err := c.Now(ctx)
 	if err != nil {
@@ -59,22 +46,24 @@ func (c Costs) Add(ctx context.Context, site, protocol string, t store.Traffic) 
 	})
 }
 
+// Of implements [store.Costs].
+func (c Costs) Of(ctx context.Context, site string) ([]store.SiteCost, error) {
+	all, err := c.of(site).Load(ctx)
+	slices.SortFunc(all, func(a, b store.SiteCost) int { return strings.Compare(a.Protocol, b.Protocol) })
+	return all, err
+}
+
 // List implements [store.Costs].
-func (c Costs) List(ctx context.Context) ([]store.SiteCost, error) {
-	sites, err := c.sites().Load(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var all []store.SiteCost
-	for _, site := range sites {
-		costs, err := c.of(site).Load(ctx)
+func (c Costs) List(ctx context.Context) (all []store.SiteCost, err error) {
+	for site, err := range c.State.Namespaces(ctx, costsKey) {
+		if err != nil {
+			return nil, err
+		}
+		costs, err := c.Of(ctx, site)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, costs...)
 	}
-	slices.SortFunc(all, func(a, b store.SiteCost) int {
-		return cmp.Or(strings.Compare(a.Site, b.Site), strings.Compare(a.Protocol, b.Protocol))
-	})
 	return all, nil
 }

@@ -65,6 +65,12 @@ func MergeFleet(old, s store.FleetSite) (store.FleetSite, error) {
 	if out.Min > 0 && out.Max > 0 && out.Min > out.Max {
 		return out, fleetError(&s, "the minimum interval exceeds the maximum")
 	}
+	if latest := out.Pulled.Add(out.Max); s.Max > 0 && !out.Pulled.IsZero() && latest.Before(out.Due) {
+		out.Due = latest
+	}
+	if !s.Due.IsZero() && s.Due.Before(out.Due) {
+		out.Due = s.Due.UTC().Truncate(time.Millisecond)
+	}
 	out.Labels = slices.Clone(old.Labels)
 	for _, l := range s.Labels {
 		if gone, ok := strings.CutPrefix(l, "-"); ok {

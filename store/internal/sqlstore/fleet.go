@@ -141,13 +141,14 @@ func put(t Tx, some []store.FleetSite, now int64) (added int, err error) {
 	index := make(map[string]int) // of new sites in newSites, by URL
 	for _, s := range some {
 		old, known := sites[s.URL]
+		if !known {
+			old.Host, old.Added, old.Due = s.Host, unixTime(now), unixTime(now)
+		}
 		merged, err := record.MergeFleet(old, s)
 		if err != nil {
 			return 0, err
 		}
-		if !known {
-			merged.Host, merged.Added, merged.Due = s.Host, unixTime(now), unixTime(now)
-		} else if old.Unlisted && !merged.Unlisted && merged.Due.UnixMilli() < now {
+		if known && old.Unlisted && !merged.Unlisted && merged.Due.UnixMilli() < now {
 			merged.Due = unixTime(now)
 		}
 		sites[s.URL] = merged
@@ -162,7 +163,7 @@ func put(t Tx, some []store.FleetSite, now int64) (added int, err error) {
 		}
 		row := []any{
 			s.URL, s.Host, labelText(merged.Labels), merged.Priority, record.FleetClass(&merged), merged.Min.Milliseconds(), merged.Max.Milliseconds(),
-			merged.Unlisted, !merged.Unlisted, now, now,
+			merged.Unlisted, !merged.Unlisted, now, unixMillis(merged.Due),
 		}
 		if isNew { // twice in sites
 			copy(newSites[at:], row)
@@ -202,6 +203,16 @@ func put(t Tx, some []store.FleetSite, now int64) (added int, err error) {
 			return 0, err
 		}
 	}
+	var lifted []string
+	for _, s := range some {
+		if !s.Due.IsZero() {
+			lifted = append(lifted, s.Host)
+		}
+	}
+	if err := t.Exec("UPDATE fleet_host SET until = 0 WHERE until > 0 AND host = ANY(?)", lifted); err != nil {
+		return 0, err
+	}
+	changed = append(changed, lifted...)
 	slices.Sort(changed)
 	return added, requeue(t, slices.Compact(changed))
 }
@@ -219,7 +230,7 @@ func groupIDs(t Tx, n int) (ids []int64, err error) {
 
 // update writes the settings of a site, if they have changed.
 func update(t Tx, old, s store.FleetSite) (changed bool, err error) {
-	if slices.Equal(old.Labels, s.Labels) && old.Priority == s.Priority && old.Min == s.Min && old.Max == s.Max && old.Unlisted == s.Unlisted {
+	if slices.Equal(old.Labels, s.Labels) && old.Priority == s.Priority && old.Min == s.Min && old.Max == s.Max && old.Unlisted == s.Unlisted && old.Due.Equal(s.Due) {
 		return false, nil
 	}
 	return true, t.Exec("UPDATE fleet_site SET labels = ?, priority = ?, class = ?, shortest = ?, longest = ?, unlisted = ?, queued = ?, due = ? WHERE url = ?",

@@ -68,4 +68,6 @@ CREATE TABLE fleet_site (
 );
 CREATE INDEX fleet_site_due ON fleet_site (host, queued, due);
 CREATE INDEX fleet_site_lag ON fleet_site (due) WHERE queued;
+`, `
+CREATE INDEX state_key ON state (key, namespace);
 `}

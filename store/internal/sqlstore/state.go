@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
@@ -36,6 +37,26 @@ func (s stateValues) Value(ctx context.Context, namespace, key string) (value []
 		return nil, nil
 	}
 	return value, wrap("state "+key+" of "+namespace, err)
+}
+
+// Namespaces implements [store.State].
+func (s stateValues) Namespaces(ctx context.Context, key string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for after := ""; ; {
+			names, err := column[string](s.store.db.Reader(ctx), "SELECT namespace FROM state WHERE key = ? AND namespace > ? ORDER BY namespace LIMIT 1000", key, after)
+			for _, name := range names {
+				if after = name; !yield(name, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield("", wrap("namespaces with "+key, err))
+			}
+			if err != nil || len(names) == 0 {
+				return
+			}
+		}
+	}
 }
 
 // Swap implements [store.State]. One statement compares and writes, so it needs no lock.

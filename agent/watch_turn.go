@@ -1,0 +1,394 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/schedule"
+	"github.com/millrace/millrace/store"
+)
+
+// turn is the pull of one site of a fleet, under the lease of its group.
+type turn struct {
+	store.Turn
+	record watchRecord
+	result store.TurnResult // for [store.Site.Ending]
+	lost   context.CancelCauseFunc
+	timer  *time.Timer // calls lost when the lease expires
+
+	mu    sync.Mutex
+	until time.Time // end of the lease by the clock of this program
+}
+
+// errLost is the cause of the end of a turn that has lost its lease.
+var errLost = millrace.Coded("lease-lost", fmt.Errorf("%w: the lease of the site's group is lost", millrace.ErrConflict))
+
+// extend records that the lease is valid for turnTime since begun.
+func (t *turn) extend(begun time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.until = begun.Add(turnTime)
+	t.timer.Reset(time.Until(t.until))
+}
+
+// check returns an error if the lease may have expired. A program that was stopped sends
+// nothing after it, even before the timer ends.
+func (t *turn) check() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !time.Now().Before(t.until) {
+		return errLost
+	}
+	return nil
+}
+
+// renew renews the leases of all turns until ctx ends.
+func (w *watch) renew(ctx context.Context) {
+	tick := time.NewTicker(turnTime / 4)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		w.mu.Lock()
+		var leases []store.Lease
+		for _, t := range w.turns {
+			leases = append(leases, t.Lease)
+		}
+		w.mu.Unlock()
+		if len(leases) == 0 {
+			continue
+		}
+		begun := time.Now()
+		limited, cancel := context.WithTimeout(ctx, turnTime/4)
+		held, err := w.fleet.Renew(limited, turnTime, leases...)
+		cancel()
+		if err != nil {
+			if ctx.Err() == nil {
+				w.a.o.Logger.Warn("could not renew leases", "err", err)
+			}
+			continue
+		}
+		valid := make(map[string]uint64, len(held))
+		for _, l := range held {
+			valid[l.Name] = l.Fence
+		}
+		w.mu.Lock()
+		for _, l := range leases {
+			t := w.turns[l.Name]
+			if t == nil || t.Lease.Fence != l.Fence {
+				continue
+			}
+			if valid[l.Name] == l.Fence {
+				t.extend(begun)
+			} else {
+				t.lost(errLost)
+			}
+		}
+		w.mu.Unlock()
+	}
+}
+
+// take pulls the site of a turn, and ends the turn. begun is when the lease was requested.
+func (w *watch) take(ctx context.Context, tasks *sync.WaitGroup, leased store.Turn, begun time.Time) {
+	log := w.a.o.Logger.With("site", leased.Site.URL)
+	inner, lost := context.WithCancelCause(ctx)
+	defer lost(nil)
+	t := &turn{Turn: leased, lost: lost, until: begun.Add(turnTime)}
+	t.timer = time.AfterFunc(time.Until(t.until), func() { lost(errLost) })
+	defer t.timer.Stop()
+	if err := w.placed(inner, t); err != nil {
+		if millrace.ErrorCode(err) != "group-busy" && ctx.Err() == nil {
+			log.Warn("could not place the host of a site", "err", err)
+		}
+		return
+	}
+	w.mu.Lock()
+	w.turns[t.Lease.Name] = t
+	s := w.sites[t.Site.URL]
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.turns[t.Lease.Name] == t {
+			delete(w.turns, t.Lease.Name)
+		}
+	}()
+	t.record = decodeRecord(t.Site.State)
+	event := t.record.Event
+	if s != nil {
+		event = s.lastEvent()
+	}
+	t.result = store.TurnResult{Due: w.storeNow(ctx).Add(time.Minute), Error: "internal", State: t.Site.State, Delay: t.Delay} // if the store fails
+	err := w.pull(inner, t, event)
+	switch {
+	case ctx.Err() != nil && err != nil: // the pull is still due
+		t.result = store.TurnResult{Due: t.Site.Due, Error: t.Site.Error, State: t.Site.State, Delay: t.Delay}
+	case errors.Is(context.Cause(inner), errLost):
+		log.Warn("turn lost its lease; another worker repeats the pull")
+		return
+	case err == nil:
+		w.follow(ctx, tasks, t)
+		t.result.State = t.record.encode()
+	case errors.Is(err, millrace.ErrForbidden) && s != nil:
+		s.disconnect()
+	}
+	w.done(context.WithoutCancel(ctx), log, t)
+}
+
+// done ends a turn. While the store is not available, it retries until the lease has expired.
+func (w *watch) done(ctx context.Context, log *slog.Logger, t *turn) {
+	for {
+		err := w.fleet.Done(ctx, t.Lease, t.Site.URL, t.result)
+		if err == nil {
+			return
+		}
+		if errors.Is(err, millrace.ErrConflict) || t.check() != nil {
+			log.Warn("could not end a turn; another worker repeats the pull", "err", err)
+			return
+		}
+		_ = fetch.Sleep(ctx, time.Second) // ctx does not end
+	}
+}
+
+// pull pulls the site of a turn, and sets the result of the turn.
+func (w *watch) pull(ctx context.Context, t *turn, event string) error {
+	fresh, err := w.fresh(ctx, t)
+	if err != nil {
+		return err
+	}
+	rules := w.rulesOf(t.Site)
+	root, err := ingest.Root(t.Site.URL)
+	if err != nil {
+		return err
+	}
+	quiet := w.o.FromNow && fresh // the pages of the first pull are not changes
+	release := func() {}
+	if !quiet {
+		for _, name := range []string{root, t.Site.URL} {
+			if err := w.deliveries.skip(ctx, name); err != nil {
+				return err
+			}
+		}
+		release = w.deliveries.follow(root, t.Site.URL)
+	}
+	// What a checkpoint of the pull stores with its pages, in case this program is killed.
+	t.result, _ = t.after(rules, schedule.Scan{Ended: w.storeNow(ctx), Changed: true}, &Report{Site: root}, event)
+	start := time.Now()
+	r := w.leased(t).pull(ctx, t.Site.URL)
+	took := time.Since(start)
+	release()
+	if r.Err != nil && ctx.Err() != nil {
+		return r.Err
+	}
+	if !quiet || r.Err == nil {
+		w.deliveries.wake(r.Site)
+	}
+	l := schedule.Scan{
+		Ended: w.storeNow(ctx), Took: took, Hinted: t.Hinted, Failed: r.Err != nil, Refused: errors.Is(r.Err, millrace.ErrForbidden),
+		Changed: r.Added+r.Updated+r.Deleted > 0, Unconfirmed: r.UnconfirmedDeletions > 0 || r.Quota != "",
+	}
+	delay, gap := w.gap(ctx, t, root, r)
+	l.NotBefore, l.Gap = asked(r, r.Err, l.Ended), gap
+	again := t.record.Failures > 0
+	down := l.Failed && errors.Is(r.Err, millrace.ErrUnavailable) && r.Added+r.Updated+r.Unchanged == 0
+	if down {
+		t.record.Failures = max(t.record.Failures, t.Failed)
+	}
+	t.result, t.record = t.after(rules, l, r, event)
+	t.result.Delay = max(delay, w.a.o.Delay)
+	if down { // the other sites of the host would fail, too
+		if err := w.fleet.Defer(ctx, t.Site.Host, t.result.Due, r.Code); err != nil {
+			return err
+		}
+	}
+	log := w.a.o.Logger.With("site", r.Site, "next_pull", t.record.Due(l.Ended).Round(time.Second))
+	switch {
+	case r.Err != nil:
+		log.Warn("pull failed", "err", r.Err, "failures", t.record.Failures)
+	case l.Changed || again:
+		log.Info("pulled", "protocol", r.Via, "added", r.Added, "updated", r.Updated, "deleted", r.Deleted)
+		ingest.LogSkips(w.a.o.Logger.With("site", r.Site), ingest.GroupSkips(r.Skipped))
+	default:
+		log.Debug("pulled", "protocol", r.Via, "unchanged", r.Unchanged)
+	}
+	if w.budget != nil {
+		w.budget.spend(r.BytesReceived)
+	}
+	if r.Err == nil {
+		w.compact(ctx, t, r.Site, l)
+	}
+	return r.Err
+}
+
+// after returns the result of a turn after a scan, and the new record.
+func (t *turn) after(rules *schedule.Rules, l schedule.Scan, r *Report, event string) (store.TurnResult, watchRecord) {
+	record := t.record
+	record.State = rules.After(record.State, l)
+	result := store.TurnResult{
+		Due: record.Next, Soonest: record.Soonest, OK: !l.Failed, Error: r.Code, Requests: r.Requests, Received: r.BytesReceived, Delay: t.Delay,
+	}
+	if !l.Failed {
+		record.Event, result.Name = event, r.Site
+	}
+	result.State = record.encode()
+	return result, record
+}
+
+func (r *watchRecord) encode() []byte {
+	b, err := json.Marshal(r)
+	if err != nil {
+		panic("agent: the record of a site does not encode: " + err.Error())
+	}
+	return b
+}
+
+// rulesOf returns the rules for a site.
+func (w *watch) rulesOf(s store.FleetSite) *schedule.Rules {
+	least, most := cmp.Or(s.Min, w.rules.Min), cmp.Or(s.Max, w.rules.Max)
+	if s.Max > 0 {
+		least = min(least, most)
+	}
+	return &schedule.Rules{Min: least, Max: max(least, most)}
+}
+
+// storeNow returns the time of the store's clock, or of this program if the store is not
+// available.
+func (w *watch) storeNow(ctx context.Context) time.Time {
+	now, err := w.a.store.Now(ctx)
+	if err != nil {
+		return w.now()
+	}
+	return now
+}
+
+// fresh reports whether no pull of the site has been successful.
+func (w *watch) fresh(ctx context.Context, t *turn) (bool, error) {
+	if !t.Site.Pulled.IsZero() || !w.o.FromNow {
+		return t.Site.Pulled.IsZero(), nil
+	}
+	return neverPulled(ctx, w.a.store, t.Site.URL)
+}
+
+// neverPulled reports whether no pull of a site has been successful, by any command.
+func neverPulled(ctx context.Context, st store.Store, site string) (bool, error) {
+	root, err := ingest.Root(site)
+	if err != nil {
+		return false, err
+	}
+	for _, name := range []string{root, site} {
+		costs, err := st.Costs().Of(ctx, name)
+		if err != nil {
+			return false, err
+		}
+		for _, c := range costs {
+			if c.Pulls > c.Failed {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// compact compacts the pages of a site, once an hour at most.
+func (w *watch) compact(ctx context.Context, t *turn, name string, l schedule.Scan) {
+	if since := l.Ended.Sub(t.record.Compacted); since < ingest.CompactEvery || !l.Changed && since < 24*time.Hour {
+		return
+	}
+	site, err := w.a.store.Site(ctx, name, name)
+	if err == nil {
+		err = ingest.Compact(ctx, w.a.store, name, site)
+	}
+	if err != nil && ctx.Err() == nil {
+		w.a.o.Logger.Error("compact store failed", "site", name, "err", err)
+	}
+	t.record.Compacted = l.Ended
+}
+
+// leased returns an agent for one turn. It sends one request at a time, and neither a request
+// nor pages without the lease.
+func (w *watch) leased(t *turn) *Agent {
+	a := *w.a
+	a.store, a.turn, a.budget = turnStore{w.a.store, t}, t, w.budget
+	if w.named == nil {
+		a.o.Counts = nil // all workers share the counts of the store
+	}
+	a.o.Sign = func(req *http.Request) error {
+		if err := t.check(); err != nil || w.a.o.Sign == nil {
+			return err
+		}
+		return w.a.o.Sign(req)
+	}
+	return &a
+}
+
+// turnStore is a store whose sites end a turn with their pages.
+type turnStore struct {
+	store.Store
+	t *turn
+}
+
+// Site implements [store.Store].
+func (s turnStore) Site(ctx context.Context, name, base string) (store.Site, error) {
+	site, err := s.Store.Site(ctx, name, base)
+	if err != nil {
+		return nil, err
+	}
+	r := s.t.result
+	r.Name = name
+	return site.Ending(s.t.Lease, s.t.Site.URL, r), nil
+}
+
+// asked returns the earliest time of the next pull that the site allows. If the site states
+// none, the time is zero.
+func asked(r *Report, err error, now time.Time) time.Time {
+	var at time.Time
+	if r.GoOn != nil {
+		at = *r.GoOn
+	}
+	wait := fetch.RetryAfter(err)
+	if wait > 0 && now.Add(wait).After(at) {
+		at = now.Add(wait)
+	}
+	return at
+}
+
+// gap returns the minimum time between two requests to a site and between two pulls, under its
+// rate limits.
+func (w *watch) gap(ctx context.Context, t *turn, root string, r *Report) (delay, gap time.Duration) {
+	u, err := url.Parse(root)
+	if err == nil && w.a.o.Delay == 0 && !fetch.IsLoopback(u.Hostname()) {
+		delay = fetch.PoliteDelay
+	}
+	if w.a.o.IgnorePolicy || err != nil {
+		return delay, 0
+	}
+	if r.Policy != nil && r.Policy.PerSecond > 0 {
+		gap = time.Duration(min(float64(time.Second)/r.Policy.PerSecond, float64(maxGap)))
+	}
+	if r.Error == "" {
+		// The pull has fetched robots.txt or has used a cached copy.
+		if robots, err := w.leased(t).siteClient(nil).Robots(ctx, u); err == nil {
+			gap = max(gap, min(robots.CrawlDelay(), maxGap))
+		}
+	}
+	delay = max(delay, gap)
+	if r.Policy != nil && r.Policy.PerDay > 0 {
+		// All pulls of a day share the daily quota.
+		gap = max(gap, time.Duration(min(1, float64(r.Requests)/float64(r.Policy.PerDay))*float64(24*time.Hour)))
+	}
+	return delay, gap
+}
