@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"os"
@@ -36,8 +37,9 @@ type month struct {
 	looks   map[int]bool // days with another template
 }
 
-// monthLeast is the minimum to transfer: each changed page, compressed by itself.
+// monthLeast is the minimum to transfer: each page with new content, compressed by itself.
 type monthLeast struct {
+	was                     map[string][sha256.Size]byte // hash of the content of the day before, by URL
 	pages                   int64
 	content, text, document int64 // content as JSON; its Markdown; its HTML
 }
@@ -53,13 +55,13 @@ type monthWay struct {
 	first     *carried
 	rest      carried
 	days      []*carried
-	wrong     int            // stale or lost pages, summed over days
-	lingered  int            // deleted pages that were still there, summed over days
-	since     map[string]int // deleted pages that are still there, with the day of deletion
-	worst     int            // most days until a deleted page disappeared
-	via       string         // the last choice of pull
-	level     string         // the first choice of pull, which determines the mirror's content
-	unequal   string         // an example
+	wrong     int               // stale or lost pages, summed over days
+	lingered  int               // deleted pages that were still there, summed over days
+	since     map[string]int    // deleted pages that are still there, with the day of deletion
+	worst     int               // most days until a deleted page disappeared
+	via       string            // the last choice of pull
+	level     string            // the first choice of pull, which determines the mirror's content
+	unequal   map[string]string // how the mirror's page differed, by URL
 	wrongDays []int
 }
 
@@ -243,10 +245,15 @@ func (w *monthWay) judge(day, wrong int, left []string) {
 
 // add counts the changes of a day.
 func (l *monthLeast) add(base string, d *monthDay, truth *monthState, html map[string]string) error {
+	now := truth.carry("")
 	for _, name := range d.changed() {
-		p := truth.pages[base+pathOf(name)[1:]]
+		u := base + pathOf(name)[1:]
+		p := truth.pages[u]
 		if p == nil {
 			return fmt.Errorf("%s is not published", name)
+		}
+		if l.was[u] == now[u] {
+			continue // an edit of a comment or the layout of the file
 		}
 		l.pages++
 		for _, f := range []struct {
@@ -260,5 +267,6 @@ func (l *monthLeast) add(base string, d *monthDay, truth *monthState, html map[s
 			*f.into += int64(len(coded))
 		}
 	}
+	l.was = now
 	return nil
 }

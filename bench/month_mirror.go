@@ -149,8 +149,11 @@ func (w *monthWay) compare(ctx context.Context, truth, got *monthState) (wrong i
 			left = append(left, p.URL)
 		case sha256.Sum256(said(p)) != sum:
 			wrong++
-			if w.unequal == "" {
-				w.unequal = p.URL + difference(said(proto.Carry(truth.view.Site(), truth.pages[p.URL])), said(p))
+			if w.unequal == nil {
+				w.unequal = map[string]string{}
+			}
+			if w.unequal[p.URL] == "" {
+				w.unequal[p.URL] = difference(said(proto.Carry(truth.view.Site(), truth.pages[p.URL])), said(p))
 			}
 			found++
 		default:

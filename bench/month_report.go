@@ -121,7 +121,7 @@ func (w *monthWay) profile() {
 	for _, name := range slices.SortedFunc(maps.Keys(w.rest.fields), func(a, b string) int { return int(w.rest.fields[b] - w.rest.fields[a]) }) {
 		fmt.Fprintf(os.Stderr, "  %8d  %s\n", w.rest.fields[name], name)
 	}
-	if w.unequal != "" {
-		fmt.Fprintf(os.Stderr, "  differs: %s\n", w.unequal)
+	for _, u := range slices.Sorted(maps.Keys(w.unequal)) {
+		fmt.Fprintf(os.Stderr, "  differs: %s%s\n", u, w.unequal[u])
 	}
 }
