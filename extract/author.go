@@ -15,26 +15,15 @@ import (
 // editor who uploaded the page.
 func (m *meta) author() {
 	names, source := m.declaredAuthor()
-	firm := len(names) > 0 && m.isFirm(names)
-	if len(names) == 0 || firm || strings.HasPrefix(source, "meta ") {
-		if byLine := m.byline(); byLine != "" {
-			names, source = []string{byLine}, "byline"
-		} else if len(names) == 0 || firm {
-			if person := m.authorClass(); person != "" {
-				names, source = []string{person}, "byline"
-			}
-		}
-	}
-	if len(names) == 0 {
-		if name := m.labelledMeta(); name != "" {
-			names, source = []string{name}, "meta twitter:data1"
+	unknown := len(names) == 0 || len(names) == 1 && m.isFirm(letters(names[0]))
+	if unknown || strings.HasPrefix(source, "meta ") {
+		if name := m.byline(unknown); name != "" {
+			names, source = []string{name}, "byline"
 		}
 	}
 	switch {
-	case m.guess == millrace.Product || m.guess == millrace.Archive || m.guess == millrace.Listing || m.list >= likeList:
+	case m.guess == millrace.Product || m.guess == millrace.Collection || m.guess == millrace.Archive || m.list >= likeList:
 		names = nil // those of items
-	case m.guess != millrace.Article && len(names) == 1 && m.isSite(names[0]):
-		names = nil
 	case m.guess == millrace.Forum && len(names) > 1:
 		names = names[:1] // who began the thread
 	}
@@ -61,9 +50,8 @@ func (m *meta) declaredAuthor() (names []string, source string) {
 		}
 	}
 	for _, v := range m.named["citation_author"] {
-		// Journals write the last name first.
-		if last, first, ok := strings.Cut(v, ", "); ok && !strings.Contains(first, ",") {
-			v = first + " " + last
+		if last, first, ok := strings.Cut(v, ", "); ok {
+			v = first + " " + last // journals write the last name first
 		}
 		add("meta citation_author", v)
 	}
@@ -71,82 +59,42 @@ func (m *meta) declaredAuthor() (names []string, source string) {
 		add("meta "+key, m.named[key]...)
 	}
 	tries := 0
-	for _, n := range m.c.props {
-		prop := attr(n, "itemprop")
-		if tries > maxTries || !hasToken(prop, "author") && !hasToken(prop, "creator") {
-			continue
-		}
-		if tries++; inComments(n, 8) {
-			continue
-		}
-		inner := find(n, func(e *html.Node) bool { return hasToken(attr(e, "itemprop"), "name") })
-		if inner != nil {
-			n = inner
-		}
-		if v := attr(n, "content"); v != "" {
-			add("itemprop author", v)
-		} else {
-			add("itemprop author", plainText(n))
-		}
-	}
-	if source == "" && m.guess != millrace.Forum {
+	for _, attribute := range []string{"itemprop", "rel"} {
 		for _, n := range m.c.props {
-			if source == "" && tries <= maxTries && hasToken(attr(n, "rel"), "author") && !inComments(n, 8) {
-				tries++
-				add("rel author", plainText(n))
+			role := attr(n, attribute)
+			if tries > maxTries || !hasToken(role, "author") && !hasToken(role, "creator") || attribute == "rel" && (source != "" || m.guess == millrace.Forum) {
+				continue
+			}
+			if tries++; inComments(n, 8) {
+				continue
+			}
+			if inner := find(n, func(e *html.Node) bool { return hasToken(attr(e, "itemprop"), "name") }); inner != nil {
+				n = inner
+			}
+			if name := attr(n, "content"); name != "" {
+				add(attribute+" author", name)
+			} else {
+				add(attribute+" author", plainText(n))
 			}
 		}
 	}
 	return names, source
 }
 
-// isFirm reports whether the declared author is the site itself or is declared to be a
-// company.
-func (m *meta) isFirm(names []string) bool {
-	if len(names) > 1 {
-		return false
-	}
-	name := letters(names[0])
-	if name == letters(m.firstNamed("og:site_name", "application-name")) {
-		return true
-	}
-	for i := range m.things {
-		t := &m.things[i]
-		if t.is("Organization", "WebSite", "Corporation", "NewsMediaOrganization", "LocalBusiness") && letters(t.text("name")) == name ||
-			letters(firstText(t.values["publisher"])) == name {
-			return true
-		}
-		if a, ok := t.values["author"].(map[string]any); ok && letters(firstText(a["name"])) == name {
-			if inner := (thing{types: texts(a["@type"])}); inner.is("Organization", "Corporation", "NewsMediaOrganization") {
-				return true
-			}
-		}
-	}
-	return false
+// isFirm reports whether a name, as letters, is that of the site or of a publisher.
+func (m *meta) isFirm(name string) bool {
+	return name == letters(m.siteName()) || slices.ContainsFunc(m.things, func(t thing) bool {
+		author := inner(t.values["author"])
+		return letters(t.text("publisher")) == name || t.is(firms...) && letters(t.text("name")) == name || author.is(firms...) && letters(author.text("name")) == name
+	})
 }
 
-// isSite reports whether a name is that of the site: its host has it.
-func (m *meta) isSite(name string) bool {
-	for label := range strings.SplitSeq(strings.TrimPrefix(m.url.Hostname(), "www."), ".") {
-		if strings.ReplaceAll(label, "-", "") == letters(name) {
-			return true
-		}
-	}
-	return letters(name) == letters(m.firstNamed("og:site_name", "application-name"))
-}
+// firms are the JSON-LD types of those who are no persons.
+var firms = []string{"*Organization", "Corporation", "LocalBusiness"}
 
 func firstText(v any) string {
 	if l := texts(v); len(l) > 0 {
 		return l[0]
-	}
-	return ""
-}
-
-// labelledMeta returns the author from the pair of meta elements for link previews:
-// twitter:label1 names the meaning of twitter:data1.
-func (m *meta) labelledMeta() string {
-	if _, rest := cutLabel(m.firstNamed("twitter:label1") + " "); rest == "" && m.firstNamed("twitter:label1") != "" {
-		return personName(m.firstNamed("twitter:data1"))
 	}
 	return ""
 }
@@ -159,11 +107,7 @@ func personName(s string) string {
 			s = rest
 		}
 	}
-	for _, stop := range []string{", Updated by", ", Reviewed by", " | ", " on Facebook", " on Twitter"} {
-		if i := indexFold(s, stop); i > 0 {
-			s = s[:i]
-		}
-	}
+	s, _, _ = strings.Cut(s, " | ")
 	if s = strings.Trim(s, " ,;|\"“”"); len(s) > 120 || strings.ContainsAny(s, "@{}<>") || strings.Contains(s, "://") || isTemplate(s) || !strings.ContainsFunc(s, unicode.IsLetter) {
 		return ""
 	}
@@ -172,13 +116,4 @@ func personName(s string) string {
 		return ""
 	}
 	return s
-}
-
-func indexFold(s, part string) int {
-	for i := 0; i+len(part) <= len(s); i++ {
-		if strings.EqualFold(s[i:i+len(part)], part) {
-			return i
-		}
-	}
-	return -1
 }

@@ -18,8 +18,6 @@ var (
 		"article:modified_time", "og:updated_time", "og:article:modified_time", "article:modified", "datemodified", "dcterms.modified", "dc.date.modified",
 		"modified-time", "modified_time", "last-modified", "lastmod", "updated", "last-updated", "revised",
 	}
-	// unclearNames do not specify what their date means.
-	unclearNames = []string{"date", "dc.date", "dcterms.date"}
 )
 
 // maxTries is the maximum number of candidate elements that are examined.
@@ -36,60 +34,36 @@ type claim struct {
 // shows a clearly earlier one, dates uses the shown date. It never uses a date of change as
 // the date of publication.
 func (m *meta) dates() {
-	declared, weak := m.declaredDate("datePublished", publishedNames)
-	modified, weakModified := m.declaredDate("dateModified", modifiedNames)
-	if modified.IsZero() {
-		modified = weakModified
-	}
+	declared, modified := m.declaredDate("datePublished", publishedNames, true), m.declaredDate("dateModified", modifiedNames, false)
 	published, changed := m.visibleDates()
 	if m.isHome() {
-		published = claim{}
+		published = claim{} // of the pages that it links to
 	}
 	var lone claim
-	if published.IsZero() && m.mayBeDated() && (declared.IsZero() || sameDay(declared.Time, modified.Time)) {
+	if published.IsZero() && !m.isHome() && (m.guess == millrace.Article || m.guess == millrace.Collection || m.guess == "") {
 		published, lone = m.loneDates()
 	}
-	if weak.IsZero() {
-		for _, n := range unclearNames {
-			if t := m.namedTime(n); weak.IsZero() && !t.IsZero() {
-				weak = claim{t, "meta " + n}
-			}
-		}
-	}
 	switch {
-	case !declared.IsZero() && sameDay(declared.Time, modified.Time) && isBefore(published, declared):
+	case declared.IsZero(),
 		// If the publication date equals the last change and the page shows an earlier day, it
 		// is the time when the site was built.
+		sameDay(declared.Time, modified.Time) && isBefore(published, declared),
+		// In the zone of the site, the declared time is on another day than in UTC.
+		!onDay(declared, published) && inUTC(declared.Date()).Equal(inUTC(published.Date())):
 		declared = published
-	case declared.IsZero() && !published.IsZero():
-		declared = published
-		if sameDay(weak.Time, published.Time) {
-			declared = weak // weak includes the time of day
-		}
-	case declared.IsZero() && m.guess != millrace.Documentation && !m.publishedMeta().IsZero():
-		declared = m.publishedMeta()
-	case declared.IsZero() && sameDay(weak.Time, changed.Time):
-		if declared = weak; modified.IsZero() || sameDay(modified.Time, changed.Time) {
-			declared, weak = claim{}, claim{}
-		} // otherwise the last change was on another day: some themes label every date "updated"
-	default:
-		declared = m.agreed(declared, published)
-	}
-	if declared.IsZero() && m.datesCount() {
-		declared = weak
 	}
 	if declared.IsZero() && (m.guess == millrace.Article || m.guess == "") {
 		if declared = m.urlDate(); declared.IsZero() && changed.IsZero() {
 			declared = lone
 		}
 	}
-	if m.page.Published = declared.Time; !declared.IsZero() {
+	if m.page.Published = declared.UTC(); !declared.IsZero() {
 		m.res.Sources["published"] = declared.source
 	}
 	if modified.IsZero() {
 		modified = changed
 	}
-	if m.page.Modified = modified.Time; !modified.IsZero() {
+	if m.page.Modified = modified.UTC(); !modified.IsZero() {
 		m.page.Known |= millrace.FieldModified
 		m.res.Sources["modified"] = modified.source
 	}
@@ -103,110 +77,45 @@ func sameDay(a, b time.Time) bool {
 // isBefore reports whether a is set and b is at least 36 hours later.
 func isBefore(a, b claim) bool { return !a.IsZero() && b.Sub(a.Time) >= 36*time.Hour }
 
-// agreed returns the declared date of publication. If the page shows a date less than 36 hours
-// away but on another day, agreed returns another declared date that is on the shown day, if
-// there is one.
-func (m *meta) agreed(declared, visible claim) claim {
-	if !sameDay(declared.Time, visible.Time) || onDay(declared, visible) {
-		return declared
-	}
-	for _, n := range publishedNames {
-		if c := (claim{m.namedTime(n), "meta " + n}); onDay(c, visible) {
-			return c
-		}
-	}
-	return declared
-}
-
 // onDay reports whether two times are of one day in UTC.
 func onDay(a, b claim) bool {
 	const day = 24 * time.Hour
 	return a.Truncate(day).Equal(b.Truncate(day))
 }
 
-// mayBeDated reports whether a date far from the title may be the page's own. It is false for
-// manuals, threads, products and lists.
-func (m *meta) mayBeDated() bool {
-	return (m.guess == millrace.Article || m.guess == millrace.Collection || m.guess == "") && !m.isHome()
-}
+func inUTC(y int, m time.Month, d int) time.Time { return time.Date(y, m, d, 0, 0, 0, 0, time.UTC) }
 
-// datesCount reports whether a declared date that the page does not show may be its
-// publication date: true for a text that is published once. On other pages, such a date is the
-// time when the page was created in a CMS.
-func (m *meta) datesCount() bool {
-	if m.guess != millrace.Article && m.guess != millrace.Forum && m.guess != "" {
-		return false
-	}
-	for i := range m.things {
-		if m.things[i].isArticle() {
-			return true
-		}
-	}
-	return false
-}
-
-// declaredDate returns the dates that the page's metadata declares: a sure one and a weak one.
-// A date is weak if it does not belong to an article, or if it is of a home page or of
-// documentation, which generators date by build time.
-func (m *meta) declaredDate(key string, names []string) (sure, weak claim) {
+// declaredDate returns the date that the page's metadata declares. A sure date is one of an
+// article and not of a home page or of documentation, which generators date by build time.
+func (m *meta) declaredDate(key string, names []string, sure bool) claim {
 	for i := range m.things {
 		t := &m.things[i]
-		if rank(t) == 1 || rank(t) > 2 || rank(t) == 0 && m.foreign {
+		if r := rank(t); r == 1 || r > 2 || r == 0 && m.foreign || r > 0 && sure {
 			continue
 		}
-		v, ok := parseTime(t.text(key))
-		if !ok {
-			continue
-		}
-		c := claim{v, "json-ld " + key}
-		if rank(t) == 0 {
-			return c, weak
-		}
-		if weak.IsZero() {
-			weak = c
+		if v, ok := parseTime(t.text(key)); ok {
+			return claim{v, "json-ld " + key}
 		}
 	}
-	for _, n := range names {
-		if t := m.namedTime(n); !t.IsZero() {
-			c := claim{t, "meta " + n}
-			if m.guess != millrace.Documentation && m.url.Path != "/" && (m.guess == millrace.Article || m.guess == millrace.Forum || m.guess == "" || m.page.Author != "") {
-				return c, weak
-			}
-			if weak.IsZero() {
-				weak = c
+	if !sure || m.url.Path != "/" && (m.guess == millrace.Article || m.guess == millrace.Forum || m.guess == "") {
+		for _, n := range names {
+			if t := m.namedTime(n); !t.IsZero() {
+				return claim{t, "meta " + n}
 			}
 		}
 	}
 	tries := 0
 	for _, n := range m.c.props {
-		if !hasToken(attr(n, "itemprop"), key) {
+		if tries > maxTries || !hasToken(attr(n, "itemprop"), key) {
 			continue
 		}
-		if tries++; tries > maxTries {
-			break
-		}
-		if inComments(n, 8) || m.inCard(n, plainText(n)) {
+		if tries++; inComments(n, 8) || m.inCard(n, plainText(n)) {
 			continue
 		}
 		for _, v := range []string{attr(n, "datetime"), attr(n, "content"), plainText(n)} {
 			if t, ok := parseTime(v); ok {
-				return claim{t, "itemprop " + key}, weak
+				return claim{t, "itemprop " + key}
 			}
-		}
-	}
-	return claim{}, weak
-}
-
-// publishedMeta returns the first date of a meta element with a nonstandard name that means
-// publication.
-func (m *meta) publishedMeta() claim {
-	for _, e := range m.c.heads {
-		name := strings.ToLower(attr(e, "name"))
-		if !strings.Contains(name, "publish") || !strings.Contains(name, "date") && !strings.Contains(name, "time") {
-			continue
-		}
-		if t, ok := parseTime(attr(e, "content")); ok {
-			return claim{t, "meta " + name}
 		}
 	}
 	return claim{}
@@ -241,6 +150,5 @@ func (m *meta) urlDate() claim {
 	return claim{}
 }
 
-// isHome reports whether the page is the front page of a site. The dates that it shows belong
-// to the pages that it links to.
+// isHome reports whether the page is the front page of a site.
 func (m *meta) isHome() bool { return m.url.Path == "/" && m.guess != millrace.Article }

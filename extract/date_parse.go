@@ -26,18 +26,11 @@ func parseTime(s string) (time.Time, bool) {
 			continue
 		}
 		if t, err := time.Parse(l, s); err == nil && plausibleYear(t.Year()) {
-			return t.UTC().Truncate(time.Second), true
+			return t.Truncate(time.Second), true
 		}
 	}
 	d, ok := findDate(s, 0, "")
-	if !ok || strings.ContainsFunc(s[:d.start], unicode.IsDigit) {
-		return time.Time{}, false
-	}
-	// A time may follow the day, but not another date.
-	if _, again := findDate(s, d.end, ""); again || strings.Contains(s[d.end:], " to ") {
-		return time.Time{}, false
-	}
-	return d.day, true
+	return d.day, ok
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
@@ -240,18 +233,12 @@ func wideForm(t []token, _ string) (y, m, d, n int) {
 	if len(t) < 6 || !isYear(t[0]) || !isDay(t[2]) || !isDay(t[4]) {
 		return
 	}
-	starts := func(i int, marks ...string) bool {
-		for _, s := range marks {
-			if strings.HasPrefix(t[i].word, s) {
-				return true
-			}
+	for i, marks := range []string{1: "年년", 3: "月월", 5: "日일号號"} {
+		if r, _ := utf8.DecodeRuneInString(t[i].word); marks != "" && !strings.ContainsRune(marks, r) {
+			return
 		}
-		return false
 	}
-	if starts(1, "年", "년") && starts(3, "月", "월") && starts(5, "日", "일", "号", "號") {
-		return t[0].num, t[2].num, t[4].num, 6
-	}
-	return
+	return t[0].num, t[2].num, t[4].num, 6
 }
 
 func isOrdinal(s string) bool {
@@ -275,19 +262,10 @@ func isGap(s string) bool {
 // The Croatian name of October is the Polish name of November, and "out" is October only in
 // Portuguese.
 func month(s, lang string) int {
-	if len(s) < 3 || len(s) > 20 || strings.HasPrefix(lang, "hr") || s == "out" && !strings.HasPrefix(lang, "pt") {
+	if strings.HasPrefix(lang, "hr") || s == "out" && !strings.HasPrefix(lang, "pt") {
 		return 0
 	}
-	for i, names := range monthNames {
-		rest := names
-		for rest != "" {
-			var name string
-			if name, rest, _ = strings.Cut(rest, " "); name == s {
-				return i + 1
-			}
-		}
-	}
-	return 0
+	return months[s]
 }
 
 // monthNames are the names in English, German, French, Spanish, Italian, Portuguese, Dutch,
@@ -307,3 +285,14 @@ var monthNames = [12]string{
 	"november nov novembre noviembre novembro listopada listopad ноября ноябрь ноя нояб",
 	"december dec dezember dez décembre déc diciembre dic dicembre dezembro grudnia grudzień gru декабря декабрь дек desember",
 }
+
+// months maps each name to the number of its month.
+var months = func() map[string]int {
+	m := map[string]int{}
+	for i, names := range monthNames {
+		for name := range strings.FieldsSeq(names) {
+			m[name] = i + 1
+		}
+	}
+	return m
+}()

@@ -1,7 +1,9 @@
 package extract
 
 import (
+	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -10,162 +12,6 @@ import (
 
 	"github.com/millrace/millrace"
 )
-
-// loneDates returns the date in an element of its own, anywhere after the title, if the page
-// has no second one: labelled is the only date labelled as the date of publication, and lone
-// the only date at all.
-func (m *meta) loneDates() (labelled, lone claim) {
-	top, tries := m.topNode(), 0
-	var many [2]bool
-	for i := range m.c.boxes {
-		b := &m.c.boxes[i]
-		if b.n == top {
-			top = nil // the page begins here; the site's header is over
-		}
-		if top != nil || b.own < 1 || b.words > 8 || headingLevel(b.n) > 0 {
-			continue
-		}
-		l := nearLine{text: plainText(b.n), block: b.n}
-		d, ok := findDate(l.text, 0, m.page.Language)
-		if ok {
-			if tries++; tries > maxTries {
-				return claim{}, claim{}
-			}
-		}
-		if !ok || len(l.text) > 48 || m.offSide(b.n) || m.inCard(b.n, l.text) {
-			continue
-		}
-		before := strings.ToLower(l.text[:d.start])
-		as := labelRole(before)
-		if as == plainDate && i > 0 && m.c.boxes[i-1].words <= 4 {
-			as = labelRole(strings.ToLower(plainText(m.c.boxes[i-1].n)))
-		}
-		hasLabel := as == publishedDate
-		if as == plainDate {
-			as = classRole(b.n, b.n)
-		}
-		if as == changedDate || as == otherDate || as == plainDate && len(strings.Trim(before, " -–—|·•")) > 11 || isSentence(l.text[d.end:]) || as == plainDate && inSentence(l.text[:d.start], l.text[d.end:]) {
-			continue
-		}
-		_, two := findDate(l.text, d.end, m.page.Language)
-		for k, c := range [...]*claim{&labelled, &lone} {
-			if k == 0 && !hasLabel {
-				continue
-			}
-			many[k] = many[k] || two || !c.IsZero() && !c.Equal(d.day)
-			*c = claim{d.day, "text"}
-		}
-	}
-	if many[0] {
-		labelled = claim{}
-	}
-	if many[1] {
-		lone = claim{}
-	}
-	return labelled, lone
-}
-
-// isSentence reports whether a text after a date continues with words. A time of day, a
-// reading time and a byline do not count.
-func isSentence(s string) bool {
-	if label, name := cutLabel(strings.TrimLeft(s, " ,|·•-–—")); label != "" && isName(name, false) {
-		return false
-	}
-	return len(strings.Fields(s)) > 1 && !strings.ContainsFunc(s, unicode.IsDigit)
-}
-
-// inSentence reports whether a date is part of a sentence: the words before and after it are
-// neither names nor a byline, and nothing separates the date from them.
-func inSentence(before, after string) bool {
-	if i := strings.LastIndexAny(before, "|·•–—/:"); i >= 0 {
-		before = before[i:]
-	}
-	if i := strings.IndexAny(after, "|·•–—/:"); i >= 0 {
-		after = after[:i]
-	}
-	if label, name := cutLabel(strings.TrimSpace(before)); label != "" {
-		before = name
-	}
-	ends := strings.HasSuffix(strings.TrimRight(after, " )\"”"), ".")
-	n := commonWords(before)
-	if strings.HasSuffix(strings.TrimRight(before, " "), ",") {
-		n = 0 // "started by the miller, 5 March 2020"
-	}
-	return n > 1 || n == 1 && ends || ends && commonWords(after) > 1
-}
-
-// commonWords counts the lower-case words that do not occur in a byline.
-func commonWords(s string) int {
-	n := 0
-	for w := range strings.FieldsSeq(s) {
-		switch w = strings.TrimRight(w, ",.;"); w {
-		case "on", "by", "at", "in", "and", "am", "pm", "um", "le", "min", "mins", "minute", "minutes", "read":
-			continue
-		}
-		if r, size := utf8.DecodeRuneInString(w); size < len(w) && unicode.IsLower(r) {
-			n++
-		}
-	}
-	return n
-}
-
-// offSide reports whether an element lies in a part of the page whose dates are never the
-// page's own.
-func (m *meta) offSide(n *html.Node) bool {
-	for ; n != nil && n.DataAtom != atom.Body; n = n.Parent {
-		if isAside(n) || n.DataAtom == atom.Aside || n.DataAtom == atom.Li {
-			return true
-		}
-	}
-	return false
-}
-
-// visibleDates returns the dates of publication and of the last change that the page shows near
-// its title.
-func (m *meta) visibleDates() (published, changed claim) {
-	type choice struct {
-		claim
-		cost int
-	}
-	best := map[role]choice{}
-	for i, l := range m.near() {
-		for _, d := range m.lineDates(i) {
-			cost := l.at
-			if l.at < 0 {
-				cost = 2 - 2*l.at
-			}
-			if d.role == plainDate {
-				cost += 4
-			}
-			as := d.role
-			if as == plainDate {
-				as = publishedDate
-			}
-			if b, ok := best[as]; !ok || cost < b.cost {
-				best[as] = choice{claim{d.day, d.source}, cost}
-			}
-		}
-	}
-	if published = best[publishedDate].claim; published.IsZero() {
-		published = m.titleDate()
-	}
-	return published, best[changedDate].claim
-}
-
-// titleDate returns the date in an element of its own inside the title's heading.
-func (m *meta) titleDate() claim {
-	var found claim
-	if top := m.topNode(); top != nil {
-		find(top, func(e *html.Node) bool {
-			t := plainText(e)
-			if d, ok := findDate(t, 0, m.page.Language); ok && d.start <= 4 && d.end == len(t) {
-				found = claim{d.day, "text in title"}
-			}
-			return !found.IsZero()
-		})
-	}
-	return found
-}
 
 // role is the meaning of a shown date.
 type role uint8
@@ -177,18 +23,10 @@ const (
 	otherDate                 // of something else
 )
 
-// visibleDate is a date in a line.
-type visibleDate struct {
-	foundDate
-	role   role
-	unsaid bool // the line does not label it
-	source string
-}
-
 // Words that label a date.
 var (
 	publishedWords = []string{
-		"publish", "posted", "submitted", "released", "written on", "veröffentlicht", "erschienen", "erstellt", "publié", "mis en ligne", "publicad", "pubblicat", "gepubliceerd",
+		"publish", "posted", "submitted", "started", "released", "written on", "veröffentlicht", "erschienen", "erstellt", "publié", "mis en ligne", "publicad", "pubblicat", "gepubliceerd",
 		"geplaatst", "opublikowan", "dodano", "опубликован", "дата публикации", "publicerad", "publisert", "公開", "投稿", "掲載", "发布", "發布", "发表", "發表",
 	}
 	changedWords = []string{
@@ -202,6 +40,89 @@ var (
 	}
 )
 
+// labelRole returns the role that the words before a date name. The last of them counts. After
+// a word such as "until", a date is the beginning or the end of a period.
+func labelRole(s string) role {
+	as, at := plainDate, -1
+	s = strings.TrimRight(strings.ToLower(s), " :")
+	switch s[strings.LastIndexByte(s, ' ')+1:] {
+	case "by", "before", "after", "since", "from", "through", "till", "until", "to", "bis", "ab", "seit", "depuis", "hasta", "desde":
+		return otherDate
+	}
+	for r, words := range [...][]string{publishedDate: publishedWords, changedDate: changedWords, otherDate: otherWords} {
+		for _, w := range words {
+			if i := strings.LastIndex(s, w); i > at {
+				as, at = role(r), i
+			}
+		}
+	}
+	return as
+}
+
+// classRole returns the role that the classes of the elements around a date name.
+func classRole(n *html.Node) role {
+	for steps := 0; n != nil && steps < 4; n, steps = n.Parent, steps+1 {
+		switch s := strings.ToLower(attr(n, "class") + " " + attr(n, "itemprop")); {
+		case contains(s, []string{"publish", "pubdate", "posted-on", "entry-date"}):
+			return publishedDate
+		case contains(s, []string{"modif", "updat", "changed"}):
+			return changedDate
+		}
+	}
+	return plainDate
+}
+
+// inSentence reports whether a date is a part of a sentence, by the words around it.
+func inSentence(before, after string) bool {
+	before = before[strings.LastIndexAny(before, "|·•–—")+1:]
+	if i := strings.IndexAny(after, "|·•–—"); i >= 0 {
+		after = after[:i]
+	}
+	ends := strings.HasSuffix(strings.TrimRight(after, " )\"”"), ".")
+	n := commonWords(before)
+	return n > 1 || ends && (n > 0 || commonWords(after) > 1)
+}
+
+// commonWords counts the words in lower case that do not occur in bylines.
+func commonWords(s string) (n int) {
+	for w := range strings.FieldsSeq(s) {
+		switch w = strings.TrimRight(w, ",.;"); w {
+		case "on", "by", "at", "in", "and", "am", "pm", "um", "le", "min", "mins", "minute", "minutes", "read":
+			continue
+		}
+		if r, size := utf8.DecodeRuneInString(w); size < len(w) && unicode.IsLower(r) {
+			n++
+		}
+	}
+	return n
+}
+
+// visibleDate is a date in a line.
+type visibleDate struct {
+	foundDate
+	n      *html.Node // the innermost element around it
+	role   role
+	source string
+}
+
+// visibleDates returns the dates of publication and of the last change that the page shows near
+// its title.
+func (m *meta) visibleDates() (published, changed claim) {
+	var found [otherDate + 1]claim
+	var cost [otherDate + 1]int
+	for i, l := range m.near() {
+		for _, d := range m.lineDates(i) {
+			if far := max(l.at, 2-2*l.at); found[d.role].IsZero() || far < cost[d.role] {
+				found[d.role], cost[d.role] = claim{d.day, d.source}, far
+			}
+		}
+	}
+	if published = found[publishedDate]; published.IsZero() {
+		published = found[plainDate]
+	}
+	return published, found[changedDate]
+}
+
 // lineDates returns the dates of a line near the title that may be the page's. The line must
 // contain little else.
 func (m *meta) lineDates(at int) []visibleDate {
@@ -210,109 +131,83 @@ func (m *meta) lineDates(at int) []visibleDate {
 		return nil
 	}
 	found := m.findDates(l)
-	if len(found) == 0 {
+	if len(found) == 0 || m.inCard(l.block, l.text) {
 		return nil
 	}
-	if m.inCard(l.block, l.text) {
-		return nil
+	words, last, plain := len(strings.Fields(l.text)), 0, 0
+	for _, d := range found {
+		words -= len(strings.Fields(l.text[d.start:d.end]))
 	}
-	words, last, plain := 0, 0, 0
 	for i := range found {
 		d := &found[i]
-		before := strings.ToLower(l.text[last:d.start])
-		words += len(strings.Fields(before))
+		before := l.text[last:d.start]
 		d.role = labelRole(before)
-		if d.role == plainDate && strings.TrimSpace(strings.Trim(before, " :|·•-–—,")) == "" && i == 0 && at > 0 {
-			// A label may be alone on the previous line.
-			if above := m.lines[at-1].text; len(above) < 30 && (strings.HasSuffix(above, ":") || len(strings.Fields(above)) <= 2) {
-				d.role = labelRole(strings.ToLower(above))
+		if d.role == plainDate && i == 0 && at > 0 && d.start < 3 {
+			if above := m.lines[at-1].text; strings.Count(above, " ") < 2 || strings.HasSuffix(above, ":") {
+				d.role = labelRole(above) // on a line of its own
 			}
 		}
-		if d.role == plainDate {
-			d.role, d.unsaid = classRole(l.block, l.around(d.start)), true
-		}
-		if d.role == plainDate {
-			plain++
-			if inSentence(l.text[last:d.start], l.text[d.end:]) {
-				d.role = otherDate
+		switch {
+		case d.role != plainDate:
+		case words > 12:
+			d.role = otherDate
+		default:
+			if d.role = classRole(d.n); d.role == plainDate {
+				if plain++; inSentence(before, l.text[d.end:]) {
+					d.role = otherDate
+				}
 			}
 		}
 		last = d.end
 	}
-	words += len(strings.Fields(l.text[last:]))
-	out := found[:0]
-	for _, d := range found {
+	return slices.DeleteFunc(found, func(d visibleDate) bool {
 		// Two dates without distinct labels are a span of time.
-		if d.role == otherDate || words > 20 || d.unsaid && words > 12 || d.role == plainDate && (plain > 1 || !m.leadsIn(l)) {
-			continue
-		}
-		out = append(out, d)
-	}
-	return out
+		return d.role == otherDate || words > 20 || d.role == plainDate && (plain > 1 || !m.leadsIn(l))
+	})
 }
 
 // leadsIn reports whether a line is near enough to the title for a date without a label. A
 // line before the title must belong to the title and not to the site's header: both are near
 // each other in the document as well. Documentation shows other dates there.
 func (m *meta) leadsIn(l *nearLine) bool {
-	if m.guess == millrace.Documentation && (l.at < 0 || l.at > 4) || l.at < -4 {
-		return false
-	}
-	if l.at > 0 {
-		return true
+	if m.guess == millrace.Documentation {
+		return l.at > 0 && l.at <= 4
 	}
 	top := m.topNode()
 	for steps := 0; steps < 5 && top != nil && top.DataAtom != atom.Body; top, steps = top.Parent, steps+1 {
-		if isAncestor(top, l.block) {
+		if l.at > 0 || isAncestor(top, l.block) {
 			return true
 		}
 	}
 	return false
 }
 
-// findDates returns the dates of a line. It reads time elements by their attribute.
-func (m *meta) findDates(l *nearLine) []visibleDate {
-	var out []visibleDate
-	from := 0
-	text := func(to int) {
-		for from < to {
-			d, ok := findDate(l.text[:to], from, m.page.Language)
-			if !ok {
-				break
-			}
-			out = append(out, visibleDate{foundDate: d, source: "text near title"})
-			from = d.end
-		}
-		from = to
-	}
-	var done *html.Node
+// findDates returns the dates in the text of a line, and those of time elements whose text has
+// none.
+func (m *meta) findDates(l *nearLine) (out []visibleDate) {
 	for _, p := range l.parts {
 		e := timeElement(p.n)
-		if e == nil || e == done {
+		if _, ok := findDate(l.text[p.start:p.end], 0, m.page.Language); e == nil || ok || len(out) > 10 {
 			continue
 		}
-		v := attr(e, "datetime")
-		if v == "" {
-			continue
-		}
-		done = e
-		if t, ok := parseTime(v); ok && len(out) < 10 {
-			text(p.start)
-			end := p.end
-			for _, q := range l.parts {
-				if timeElement(q.n) == e {
-					end = q.end
-				}
-			}
-			if d, ok := findDate(l.text[:end], p.start, m.page.Language); ok {
-				if _, two := findDate(l.text[:end], d.end, m.page.Language); two {
-					continue // only the element's own text distinguishes the two dates
-				}
-			}
-			out, from = append(out, visibleDate{foundDate: foundDate{t, p.start, end}, source: "time"}), end
+		if t, ok := parseTime(attr(e, "datetime")); ok {
+			out = append(out, visibleDate{foundDate{t, p.start, p.end}, e, plainDate, "time"})
 		}
 	}
-	text(len(l.text))
+	for from := 0; ; {
+		d, ok := findDate(l.text, from, m.page.Language)
+		if !ok {
+			break
+		}
+		n := l.block
+		for _, p := range l.parts {
+			if p.start <= d.start {
+				n = p.n.Parent
+			}
+		}
+		out, from = append(out, visibleDate{d, n, plainDate, "text near title"}), d.end
+	}
+	slices.SortFunc(out, func(a, b visibleDate) int { return a.start - b.start })
 	return out
 }
 
@@ -326,49 +221,51 @@ func timeElement(n *html.Node) *html.Node {
 	return nil
 }
 
-// labelRole returns the role that the words before a date name. The last of them counts.
-func labelRole(s string) role {
-	if isTerm(s) {
-		return otherDate
-	}
-	as, at := plainDate, -1
-	for r, words := range [...][]string{publishedDate: publishedWords, changedDate: changedWords, otherDate: otherWords} {
-		for _, w := range words {
-			if i := strings.LastIndex(s, w); i > at {
-				as, at = role(r), i
+// loneDates returns the date in an element of its own, anywhere after the title, if the page
+// has no second one: labelled is the only date labelled as the date of publication, and lone
+// the only date at all.
+func (m *meta) loneDates() (labelled, lone claim) {
+	top, tries := m.topNode(), 0
+	var days [2]map[time.Time]bool
+	days[0], days[1] = map[time.Time]bool{}, map[time.Time]bool{}
+	for i := range m.c.boxes {
+		b := &m.c.boxes[i]
+		if b.n == top {
+			top = nil // the page begins here; the site's header is over
+		}
+		if top != nil || b.own < 1 || b.words > 8 {
+			continue
+		}
+		text := plainText(b.n)
+		d, ok := findDate(text, 0, m.page.Language)
+		if ok {
+			if tries++; tries > maxTries {
+				return claim{}, claim{}
 			}
 		}
-	}
-	return as
-}
-
-// isTerm reports whether a text ends with a word such as "from" or "until", after which a date
-// is the beginning or the end of a period.
-func isTerm(s string) bool {
-	s = strings.TrimRight(s, " :")
-	switch s[strings.LastIndexAny(s, " :(")+1:] {
-	case "by", "before", "after", "since", "from", "through", "thru", "till", "until", "to", "bis", "ab", "seit", "vor", "jusqu'au", "depuis", "avant", "hasta", "desde", "antes", "fino", "entro", "dal":
-		return true
-	}
-	return false
-}
-
-// classRole returns the role that the classes of the elements around a date name. n is the
-// innermost element, and block the one whose text is the line.
-func classRole(block, n *html.Node) role {
-	for steps := 0; n != nil && steps < 4; n, steps = n.Parent, steps+1 {
-		s := strings.ToLower(attr(n, "class") + " " + attr(n, "itemprop") + " " + attr(n, "id"))
-		switch published := strings.Contains(s, "publish") || strings.Contains(s, "pubdate") || strings.Contains(s, "release-date") || strings.Contains(s, "posted-on") || strings.Contains(s, "entry-date"); {
-		case published:
-			return publishedDate
-		case strings.Contains(s, "modif") || strings.Contains(s, "update") || strings.Contains(s, "changed"):
-			return changedDate
-		case strings.Contains(s, "expire") || strings.Contains(s, "event"):
-			return otherDate
+		if !ok || len(text) > 48 || m.isApart(b.n) || m.inCard(b.n, text) {
+			continue
 		}
-		if n == block {
-			steps = max(steps, 2) // search one more ancestor
+		as := labelRole(text[:d.start])
+		if as == plainDate && i > 0 && m.c.boxes[i-1].words <= 4 {
+			as = labelRole(plainText(m.c.boxes[i-1].n))
+		}
+		switch {
+		case as == changedDate, as == otherDate, commonWords(text[d.end:]) > 1, as == plainDate && (d.start > 12 || inSentence(text[:d.start], text[d.end:])):
+			continue
+		case as == publishedDate:
+			days[0][d.day], labelled = true, claim{d.day, "text"}
+		}
+		days[1][d.day], lone = true, claim{d.day, "text"}
+		if d, ok = findDate(text, d.end, m.page.Language); ok {
+			days[1][d.day] = true // a span of time
 		}
 	}
-	return plainDate
+	if len(days[0]) > 1 {
+		labelled = claim{}
+	}
+	if len(days[1]) > 1 {
+		lone = claim{}
+	}
+	return labelled, lone
 }

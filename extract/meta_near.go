@@ -23,17 +23,6 @@ type nearPart struct {
 	start, end int // in the line's text
 }
 
-// around returns the innermost element at an offset of a line, or nil if no text node of the
-// line is there.
-func (l *nearLine) around(at int) *html.Node {
-	for _, p := range l.parts {
-		if p.start <= at && at < p.end {
-			return p.n.Parent
-		}
-	}
-	return nil
-}
-
 // Distances from the title within which a byline and a date are searched.
 const (
 	linesBefore = 6
@@ -93,17 +82,13 @@ func gather(start *html.Node, forward bool) []nearLine {
 	var lines []nearLine
 	var nodes []*html.Node // the text nodes of the line, in the order of the walk
 	var block *html.Node
-	var line []byte      // buffer for the line's text
-	var parts []nearPart // buffer for the parts of the lines
+	var line []byte // buffer for the line's text
 	size := 0
 	flush := func() {
 		if len(nodes) == 0 {
 			return
 		}
-		if cap(parts)-len(parts) < len(nodes) {
-			parts = make([]nearPart, 0, 32)
-		}
-		l := nearLine{block: block, at: len(lines) + 1, parts: parts[len(parts):]}
+		l := nearLine{block: block, at: len(lines) + 1, parts: make([]nearPart, 0, len(nodes))}
 		line = line[:0]
 		for i := range nodes {
 			n := nodes[i]
@@ -117,7 +102,6 @@ func gather(start *html.Node, forward bool) []nearLine {
 			line = appendFolded(line, n.Data[:min(len(n.Data), 2000)])
 			l.parts = append(l.parts, nearPart{n: n, start: start, end: len(line)})
 		}
-		parts = l.parts // the next lines use the same array
 		l.text = string(line)
 		size += len(l.text)
 		lines, nodes = append(lines, l), nodes[:0]
@@ -215,16 +199,12 @@ func (m *meta) inCard(n *html.Node, line string) bool {
 			return false
 		}
 		switch n.DataAtom {
-		case atom.Article:
+		case atom.Article: // a longer one is the text itself, below a title of its own
 			if len(plainText(n)) < 2000 {
-				return true // otherwise it is the text itself, below a title of its own
-			}
-		case atom.A:
-			if hasAttr(n, "href") && len(plainText(n)) > len(line)+10 && !m.leadsHere(n) {
 				return true
 			}
-		case atom.Li:
-			if len(plainText(n)) > len(line)+60 {
+		case atom.A:
+			if at := m.resolve(attr(n, "href")); at != nil && !m.isHere(at.String()) && len(plainText(n)) > len(line)+10 {
 				return true
 			}
 		}
@@ -233,12 +213,6 @@ func (m *meta) inCard(n *html.Node, line string) bool {
 		}
 	}
 	return false
-}
-
-// leadsHere reports whether a link leads to its own page.
-func (m *meta) leadsHere(a *html.Node) bool {
-	at := m.resolve(attr(a, "href"))
-	return at != nil && m.isHere(at.String())
 }
 
 // isHere reports whether an address is the page's own.

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"strings"
 	"sync"
 )
@@ -64,13 +65,7 @@ func (s *SiteNames) Name() string {
 
 // names sets the name of the site that the page declares, and the ends of its title.
 func (m *meta) names() {
-	name := m.firstNamed("og:site_name")
-	for i := range m.things {
-		if name == "" && m.things[i].is("WebSite") {
-			name = m.things[i].text("name")
-		}
-	}
-	if name = oneLine(name); !isTemplate(name) && len(name) <= 200 {
+	if name := oneLine(cmp.Or(m.firstNamed("og:site_name"), m.thingName("WebSite"))); !isTemplate(name) && len(name) <= 200 {
 		m.res.SiteName = name
 	}
 	first, last := len(m.c.title), -1

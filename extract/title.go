@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -13,16 +14,12 @@ import (
 // title sets the title: the heading that the head of the document confirms, else the title
 // that the head declares.
 func (m *meta) title() {
-	og, head := m.firstNamed("og:title"), m.c.title
+	og, head := m.firstNamed("og:title", "twitter:title"), m.c.title
 	if isTemplate(og) {
 		og = ""
 	}
 	site := m.siteName()
-	tops := m.tops()
-	if site == "" {
-		site = tops.site(head)
-	}
-	claims := []string{head, og, m.firstNamed("twitter:title")}
+	claims := []string{head, og}
 	for i := range m.things {
 		if rank(&m.things[i]) < 2 && len(claims) < 20 {
 			claims = append(claims, m.things[i].text("headline"), m.things[i].text("name"))
@@ -35,25 +32,18 @@ func (m *meta) title() {
 		folded[i] = letters(c)
 	}
 	siteLetters := letters(site)
-	best, length := 0, 0 // score and length of the best heading so far
-	text, source := "", ""
+	best, length, text, source := 0, 0, "", "" // score and length of the best heading so far
 	for _, level := range []int{1, 2} {
 		if level == 2 && best != 0 && best != 2 {
 			break // a heading that matches only the beginning or the end of a claim may be the site's name
 		}
 		for _, h := range m.c.headings {
-			if headingLevel(h) != level || inFurniture(h) {
-				continue
-			}
 			t := headingText(h)
 			l := letters(t)
-			if level == 1 && tops.home(h) {
+			if headingLevel(h) != level || inFurniture(h) || l == "" || len(l) > 1000 || level == 1 && l == siteLetters && (len(m.c.headings) > 1 || og != "" && letters(og) != l) {
 				continue
 			}
-			if l == "" || len(l) > 1000 || l == siteLetters && level == 1 && (len(m.c.headings) > 1 || og != "" && letters(og) != l) {
-				continue
-			}
-			score, numbered := 0, tops.many && isNumbered(t)
+			score := 0
 			for i, c := range folded {
 				cut := headOf(claims[i], t)
 				score = max(score, confirms(c, l, level, siteLetters, cut))
@@ -61,16 +51,13 @@ func (m *meta) title() {
 					score = 3 // the rest of the claim is the first-level heading
 				}
 			}
-			if score == 1 && numbered || score < 4 && tops.outside(h) || score < 3 && isLate(h) {
-				continue
-			}
-			if score == 0 && !numbered && level == 1 && (similarTitles(t, head) || similarTitles(t, og) || similarTitles(t, short)) {
+			if score == 0 && level == 1 && (similarTitles(t, head) || similarTitles(t, og) || similarTitles(t, short)) {
 				score = 1
 			}
 			if level == 2 && best == 2 && score < 3 {
 				continue
 			}
-			if score > best || score == best && (score == 2 || score == 3) && len(l) > length {
+			if score > best || score == best && score > 1 && len(l) > length {
 				length, best, m.c.titleNode, text, source = len(l), score, h, t, h.Data
 			}
 		}
@@ -97,7 +84,7 @@ func confirms(claim, heading string, level int, site string, cut bool) int {
 		return 3
 	case strings.HasPrefix(claim, heading) && (level == 1 || len(heading)*2 > len(claim)), level == 1 && strings.HasSuffix(claim, heading) && heading != site:
 		return 2
-	case level == 1 && (strings.Contains(claim, heading) && len(heading)*3 > len(claim) || strings.Contains(heading, claim) && len(claim)*3 > len(heading)):
+	case level == 1 && strings.Contains(claim, heading) && len(heading)*3 > len(claim):
 		return 1
 	}
 	return 0
@@ -123,21 +110,11 @@ func headOf(claim, heading string) bool {
 // siteName returns the name of the site that the page declares. If the title element is the
 // OpenGraph title with an addition, the addition is the site's name.
 func (m *meta) siteName() string {
-	if site := m.firstNamed("og:site_name", "application-name"); site != "" {
+	if site := cmp.Or(m.firstNamed("og:site_name", "application-name"), m.thingName("WebSite", "Organization")); site != "" {
 		return site
 	}
-	for i := range m.things {
-		if m.things[i].is("WebSite", "Organization") {
-			if name := m.things[i].text("name"); name != "" {
-				return name
-			}
-		}
-	}
-	if og := m.firstNamed("og:title"); len(og) >= 4 && og != m.c.title {
-		if rest, ok := strings.CutSuffix(m.c.title, ": "+og); ok {
-			return rest
-		}
-		for _, sep := range separators {
+	if og := m.firstNamed("og:title"); len(og) >= 4 {
+		for _, sep := range slices.Concat(separators, []string{": "}) {
 			if rest, ok := strings.CutPrefix(m.c.title, og+sep); ok {
 				return rest
 			}
@@ -149,27 +126,29 @@ func (m *meta) siteName() string {
 	return ""
 }
 
-// declaredTitle returns the title that only the head has, or the only heading of a document
-// without a head.
-func (m *meta) declaredTitle(og, site string) (text, source string) {
-	if og == "" {
-		og = m.firstNamed("twitter:title")
-	}
-	if og != "" && letters(og) != letters(site) && !isTemplate(og) {
-		text, source = withoutSite(og, site), "meta og:title"
-	} else if m.c.title != "" {
-		text, source = withoutSite(m.c.title, site), "title"
-	} else if h := m.onlyHeading(); h != nil {
-		m.c.titleNode = h
-		return headingText(h), "h1"
-	}
+// thingName returns the name of the first JSON-LD object of some types that has one.
+func (m *meta) thingName(types ...string) string {
 	for i := range m.things {
-		// The headline shows where the page's own part ends.
-		if s := m.things[i].text("headline"); m.things[i].isArticle() && s != "" && headOf(text, s) {
-			return s, "json-ld headline"
+		if name := m.things[i].text("name"); name != "" && m.things[i].is(types...) {
+			return name
 		}
 	}
-	return text, source
+	return ""
+}
+
+// declaredTitle returns the title that only the head has, or the first heading of a document
+// without a head.
+func (m *meta) declaredTitle(og, site string) (text, source string) {
+	switch {
+	case og != "" && letters(og) != letters(site):
+		return withoutSite(og, site), "meta og:title"
+	case m.c.title != "":
+		return withoutSite(m.c.title, site), "title"
+	case len(m.c.headings) > 0 && headingLevel(m.c.headings[0]) == 1:
+		m.c.titleNode = m.c.headings[0]
+		return headingText(m.c.titleNode), "h1"
+	}
+	return "", ""
 }
 
 // asDeclared returns the text of a heading in the form of the document's head if that is
@@ -245,20 +224,6 @@ func titleWords(s string) []string {
 	return out
 }
 
-// onlyHeading returns the first-level heading if there is exactly one.
-func (m *meta) onlyHeading() *html.Node {
-	var only *html.Node
-	for _, h := range m.c.headings {
-		if headingLevel(h) == 1 && plainText(h) != "" {
-			if only != nil {
-				return nil
-			}
-			only = h
-		}
-	}
-	return only
-}
-
 func inFurniture(n *html.Node) bool {
 	for p := n.Parent; p != nil; p = p.Parent {
 		switch p.DataAtom {
@@ -300,4 +265,38 @@ func withoutSite(title, site string) string {
 		}
 	}
 	return title
+}
+
+// isNumbered reports whether a heading has a section number.
+func isNumbered(s string) bool {
+	number, _, ok := strings.Cut(s, " ")
+	return ok && isDigit(number[0]) && len(number) <= 8 && strings.Contains(number, ".") && strings.Trim(number, "0123456789.") == ""
+}
+
+// headingText returns the text of a heading without its permalink.
+func headingText(h *html.Node) string {
+	var room [256]byte
+	b := room[:0]
+	for c := h.FirstChild; c != nil; c = c.NextSibling {
+		if c.Type != html.ElementNode || !isPermalink(c) && !holdsPermalink(c) && !isToolLink(c) {
+			b = appendPlain(b, c)
+		}
+	}
+	return withoutSign(folded(string(b)))
+}
+
+// holdsPermalink reports whether an element of a heading consists of a permalink.
+func holdsPermalink(n *html.Node) bool {
+	return (n.DataAtom == atom.Span || n.DataAtom == atom.Div) && n.FirstChild != nil && n.FirstChild.NextSibling == nil && n.FirstChild.Type == html.ElementNode && isPermalink(n.FirstChild)
+}
+
+// withoutSign cuts off a permalink sign that is not a link but works by script. It keeps the
+// one in "C#".
+func withoutSign(s string) string {
+	for _, sign := range []string{"¶", "🔗", " §", " #"} {
+		if t, ok := strings.CutSuffix(s, sign); ok && strings.ContainsFunc(t, unicode.IsLetter) {
+			return strings.TrimRightFunc(t, unicode.IsSpace)
+		}
+	}
+	return s
 }
