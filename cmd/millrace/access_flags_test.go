@@ -13,6 +13,8 @@ import (
 
 	"github.com/millrace/millrace"
 	artifactmemory "github.com/millrace/millrace/artifact/memory"
+	"github.com/millrace/millrace/internal/access"
+	"github.com/millrace/millrace/internal/config"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/terminal"
@@ -119,7 +121,7 @@ func TestKeysCommands(t *testing.T) {
 		t.Errorf("no store: %d %s: %s", exit, code, out)
 	}
 	code, out, errs := run("add", "Ann's agent", dir, "--json", "--scope", "read,update", "--expires", "2h")
-	var made keyReport
+	var made access.KeyReport
 	if err := json.Unmarshal([]byte(out), &made); code != 0 || err != nil || made.Name != "Ann's agent" || len(made.Scopes) != 2 || !made.Holds || made.Expires == nil {
 		t.Fatalf("%d %s %s %v", code, out, errs, err)
 	}
@@ -157,7 +159,7 @@ func TestKeysCommands(t *testing.T) {
 		t.Error(out)
 	}
 	_, out, _ = run("list", dir, "--json")
-	var all []keyReport
+	var all []access.KeyReport
 	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != 1 || all[0].Key != "" || all[0].Holds || all[0].Revoked == nil {
 		t.Errorf("%s %v", out, err)
 	}
@@ -231,12 +233,12 @@ func TestParseExpiry(t *testing.T) {
 	for s, want := range map[string]string{
 		"90d": "2027-02-20T05:00:00Z", "12h": "2026-11-22T17:00:00Z", "1h30m": "2026-11-22T06:30:00Z", "2027-01-31": "2027-01-31T00:00:00Z",
 	} {
-		if got, err := parseExpiry(s, now); err != nil || got.Format(time.RFC3339Nano) != want {
+		if got, err := config.ParseExpiry(s, now); err != nil || got.Format(time.RFC3339Nano) != want {
 			t.Errorf("%s: %s %v", s, got, err)
 		}
 	}
 	for _, s := range []string{"0d", "-1d", "d", "1.5d", "99999999d", "0s", "-1h", "1", "2026-11-22", "2026-02-30", "31.01.2027", "never"} {
-		if got, err := parseExpiry(s, now); err == nil {
+		if got, err := config.ParseExpiry(s, now); err == nil {
 			t.Errorf("%s: %s", s, got)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/replace"
@@ -62,23 +61,15 @@ type arcLintCommand struct {
 	URL   string   `name:"url" placeholder:"URL" help:"URL of a page that is read from a file."`
 }
 
-// arcLintResult is the report of `millrace arc lint --json` for a page.
-type arcLintResult struct {
-	Page     string             `json:"page"`
-	Findings []snapshot.Finding `json:"findings"` // places that break a rule
-	Error    string             `json:"error,omitempty"`
-	Code     string             `json:"code,omitempty"`
-}
-
 // Run lints pages one after the other. Findings and unreadable pages are failures.
 func (c *arcLintCommand) Run(ctx context.Context, p *process) error {
 	if c.URL != "" && len(c.Pages) > 1 {
 		return usageError("--url: only valid with a single page")
 	}
-	var results []arcLintResult
+	var results []snapshot.LintReport
 	failed := false
 	for _, name := range c.Pages {
-		v := arcLintResult{Page: name, Findings: []snapshot.Finding{}}
+		v := snapshot.LintReport{Page: name, Findings: []snapshot.Finding{}}
 		list, err := c.lint(ctx, p, name)
 		if _, usage := errors.AsType[usageError](err); usage || ctx.Err() != nil {
 			return cmp.Or(err, ctx.Err())
@@ -92,7 +83,7 @@ func (c *arcLintCommand) Run(ctx context.Context, p *process) error {
 	}
 	err := p.report(oneOrAll(results), func(w *bytes.Buffer) {
 		for i := range results {
-			results[i].text(w)
+			results[i].WriteText(w)
 		}
 	})
 	if err == nil && failed {
@@ -111,27 +102,6 @@ func (c *arcLintCommand) lint(ctx context.Context, p *process, name string) ([]s
 	}
 	list, err := snapshot.Lint(ctx, page.Data, page.URL)
 	return list, page.Err(err)
-}
-
-// text writes the findings as text, one line each, as compilers do.
-func (v *arcLintResult) text(w *bytes.Buffer) {
-	switch {
-	case strings.Contains(v.Error, v.Page):
-		fmt.Fprintln(w, v.Error)
-		return
-	case v.Error != "":
-		fmt.Fprintf(w, "%s: %s\n", v.Page, v.Error)
-		return
-	case len(v.Findings) == 0:
-		fmt.Fprintf(w, "%s: no findings\n", v.Page)
-	}
-	for _, f := range v.Findings {
-		w.WriteString(v.Page)
-		if f.Line > 0 {
-			fmt.Fprintf(w, ":%d:%d", f.Line, f.Column)
-		}
-		fmt.Fprintf(w, ": %s: %s (%s)\n", f.Rule, f.Message, cmp.Or(f.Path, "the whole"))
-	}
 }
 
 type arcAnnotateCommand struct {

@@ -87,7 +87,7 @@ func TestARCLint(t *testing.T) {
 		t.Errorf("exit %d: %s%s", code, out, errs)
 	}
 	code, out, _ := command(t, nil, "arc", "lint", bad, good, shape, dir, "--json")
-	var got []arcLintResult
+	var got []snapshot.LintReport
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatalf("exit %d, %v: %s", code, err, out)
 	}
@@ -101,7 +101,7 @@ func TestARCLint(t *testing.T) {
 		}
 		got[i].Error = ""
 	}
-	want := []arcLintResult{
+	want := []snapshot.LintReport{
 		{Page: bad, Findings: []snapshot.Finding{
 			{Rule: "attribute-name", Path: "html > body > p:nth-of-type(2)", Line: 2, Column: 1},
 			{Rule: "input-field", Path: "html > body > input", Line: 2, Column: 26},
@@ -114,7 +114,7 @@ func TestARCLint(t *testing.T) {
 		t.Errorf("exit %d (-want +got):\n%s", code, diff)
 	}
 	code, out, _ = command(t, nil, "arc", "lint", good, good, "--json")
-	var list []arcLintResult
+	var list []snapshot.LintReport
 	if err := json.Unmarshal([]byte(out), &list); err != nil || code != 0 || len(list) != 2 || list[0].Findings == nil {
 		t.Errorf("exit %d, %v: %s", code, err, out)
 	}

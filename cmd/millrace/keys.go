@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/config"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/store"
@@ -71,27 +71,6 @@ func (c *keyStore) open(ctx context.Context, p *process, create bool) (store.Sto
 	return p.openStore(ctx, path)
 }
 
-// keyReport is the report of `millrace keys --json` for a key.
-type keyReport struct {
-	Name    string           `json:"name"`              // name of the key
-	Scopes  []millrace.Scope `json:"scopes"`            // scopes of the key
-	Created *time.Time       `json:"created,omitempty"` // when it was created
-	Expires *time.Time       `json:"expires,omitempty"` // when it expires; absent if never
-	Revoked *time.Time       `json:"revoked,omitempty"` // when it was revoked
-	Holds   bool             `json:"valid"`             // the key is accepted now
-	Key     string           `json:"key,omitempty"`     // the key, only when it is created
-}
-
-func reportOf(k store.Key, now time.Time) keyReport {
-	date := func(t time.Time) *time.Time {
-		if t.IsZero() {
-			return nil
-		}
-		return &t
-	}
-	return keyReport{k.Name, k.Scopes, date(k.Created), date(k.Expires), date(k.Revoked), k.Holds(now), ""}
-}
-
 type keysAddCommand struct {
 	Name string `arg:"" help:"Name of the key's holder."`
 	keyStore
@@ -104,8 +83,8 @@ type keysAddCommand struct {
 func (c *keysAddCommand) Run(ctx context.Context, p *process) (err error) {
 	now := time.Now()
 	k := store.Key{Name: c.Name}
-	if k.Expires, err = parseExpiry(c.Expires, now); err != nil {
-		return err
+	if k.Expires, err = config.ParseExpiry(c.Expires, now); err != nil {
+		return usageError("--expires " + err.Error())
 	}
 	for _, r := range c.Scope {
 		k.Scopes = append(k.Scopes, millrace.Scope(r))
@@ -131,7 +110,7 @@ func (c *keysAddCommand) Run(ctx context.Context, p *process) (err error) {
 		return err
 	}
 	k.Created = now.UTC().Truncate(time.Second)
-	r := reportOf(k, now)
+	r := access.ReportKeys([]store.Key{k}, now)[0]
 	r.Key = key
 	return p.report(r, func(w *bytes.Buffer) {
 		if own {
@@ -165,26 +144,6 @@ func (c *keysAddCommand) ownKey(p *process) (store.KeyHash, error) {
 	return hash, nil
 }
 
-// parseExpiry parses a duration from now or a date. "" = never.
-func parseExpiry(s string, now time.Time) (time.Time, error) {
-	wrong := usageError(fmt.Sprintf("--expires %q: must be a duration, such as 90d or 12h, or a date, such as 2027-01-31", s))
-	if s == "" {
-		return time.Time{}, nil
-	}
-	at, err := time.Parse(time.DateOnly, s)
-	if err != nil {
-		d, ok := config.ParseSpan(s)
-		if !ok || d < time.Second {
-			return time.Time{}, wrong
-		}
-		at = now.Add(d)
-	}
-	if !at.After(now) {
-		return time.Time{}, usageError(fmt.Sprintf("--expires %s: must be in the future", s))
-	}
-	return at.UTC().Truncate(time.Second), nil
-}
-
 type keysListCommand struct {
 	keyStore
 }
@@ -200,36 +159,8 @@ func (c *keysListCommand) Run(ctx context.Context, p *process) (err error) {
 	if err != nil {
 		return err
 	}
-	reports := []keyReport{}
-	for _, k := range keys {
-		reports = append(reports, reportOf(k, time.Now()))
-	}
-	return p.report(reports, func(w *bytes.Buffer) {
-		if len(keys) == 0 {
-			fmt.Fprintln(w, "no keys")
-			return
-		}
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(t, "NAME\tSCOPES\tCREATED\tEXPIRES\tSTATE")
-		for i, k := range keys {
-			scopes := make([]string, len(k.Scopes))
-			for j, r := range k.Scopes {
-				scopes[j] = string(r)
-			}
-			expires, state := "never", "valid"
-			if !k.Expires.IsZero() {
-				expires = k.Expires.Format("2006-01-02 15:04Z")
-			}
-			switch {
-			case !k.Revoked.IsZero():
-				state = "revoked " + k.Revoked.Format("2006-01-02 15:04Z")
-			case !reports[i].Holds:
-				state = "expired"
-			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", k.Name, strings.Join(scopes, ","), k.Created.Format("2006-01-02 15:04Z"), expires, state)
-		}
-		_ = t.Flush()
-	})
+	reports := access.ReportKeys(keys, time.Now())
+	return p.report(reports, func(w *bytes.Buffer) { access.WriteKeys(w, reports) })
 }
 
 type keysRevokeCommand struct {

@@ -55,6 +55,7 @@ type commands struct {
 	Build    buildCommand    `cmd:"" help:"Write a site in every protocol to a folder, for static hosts."`
 	Pull     pullCommand     `cmd:"" help:"Mirror sites by the cheapest way that they offer."`
 	Watch    watchCommand    `cmd:"" help:"Mirror sites continuously, and report changes."`
+	Sites    sitesCommand    `cmd:"" help:"Manage the sites that watch --all pulls: add, remove, list, pause, resume."`
 	Discover discoverCommand `cmd:"" help:"List all ways to read a site, what they cost, and which of them pull would use."`
 	Check    checkCommand    `cmd:"" help:"Check a site against the specifications."`
 	Read     readCommand     `cmd:"" help:"Print a page as Markdown."`

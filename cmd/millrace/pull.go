@@ -23,11 +23,11 @@ type pullCommand struct {
 	signing
 	listing
 	coefficients
-	URL      []string `arg:"" name:"url" help:"Sites to mirror."`
+	URL      []string `arg:"" optional:"" name:"url" help:"Sites to mirror."`
 	Store    string   `placeholder:"FILE|URL" help:"Mirror to write: a file, or postgres://USER@HOST/DATABASE (default: a file in the user's state folder, named after the first site)."`
 	Via      string   `placeholder:"PROTOCOL" help:"Use only this protocol, or crawl for the plain web (default: the cheapest that the site offers)."`
 	Purpose  string   `enum:"ai-input,ai-train,search" default:"ai-input" help:"Purpose of the content: ${enum}."`
-	Parallel int      `placeholder:"N" default:"4" help:"Number of sites to pull at once (default: ${default}). Sites on one host are pulled one after the other."`
+	Parallel int      `placeholder:"N" default:"4" aliases:"workers" help:"Number of sites to pull at once (default: ${default}). Sites on one host are pulled one after the other."`
 
 	KeyFile string `placeholder:"FILE" help:"File with the key for the site in its first line. The key is sent only to the site's own origin. Without the flag, the key is read from MILLRACE_KEY."`
 
@@ -102,6 +102,9 @@ func (c *pullCommand) open(ctx context.Context, p *process, o *agent.Options) (s
 // Run pulls every site. A failure does not stop the others.
 func (c *pullCommand) Run(ctx context.Context, p *process) error {
 	p.memory().Limit()
+	if len(c.URL) == 0 {
+		return usageError("no site selected; name at least one URL")
+	}
 	if err := c.prepare(p); err != nil {
 		return err
 	}

@@ -20,12 +20,17 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/agent"
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/config"
 	"github.com/millrace/millrace/internal/export"
+	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/library"
 	"github.com/millrace/millrace/internal/report"
 	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/internal/setup"
+	"github.com/millrace/millrace/internal/setup/apply"
+	"github.com/millrace/millrace/internal/sitelist"
+	"github.com/millrace/millrace/internal/snapshot"
 	"github.com/millrace/millrace/internal/verify"
 	"github.com/millrace/millrace/protocol/scp"
 )
@@ -44,17 +49,19 @@ var reports = []reportType{
 	{"pull", reflect.TypeFor[agent.Report](), "A list of these, if several sites are named."},
 	{"watch", reflect.TypeFor[agent.Change](), "One a line, without `--json`."},
 	{"watch --webhook", reflect.TypeFor[agent.Message](), "The body of a request to the webhook."},
+	{"sites add", reflect.TypeFor[sitelist.Report](), "The same for `sites remove`, `sites pause` and `sites resume`."},
+	{"sites list", reflect.TypeFor[sitelist.Listing](), ""},
 	{"discover", reflect.TypeFor[agent.Discovery](), ""},
 	{"check", reflect.TypeFor[check.Report](), ""},
-	{"extract", reflect.TypeFor[extractReport](), ""},
+	{"extract", reflect.TypeFor[ingest.ExtractReport](), ""},
 	{"read", reflect.TypeFor[readReport](), ""},
 	{"search", reflect.TypeFor[library.Report](), ""},
 	{"verify", reflect.TypeFor[verify.Report](), ""},
 	{"export", reflect.TypeFor[export.Report](), ""},
 	{"report", reflect.TypeFor[report.Report](), ""},
 	{"mcp", reflect.TypeFor[mcpReport](), "Printed with `--listen`."},
-	{"keys add", reflect.TypeFor[keyReport](), ""},
-	{"keys list", reflect.TypeFor[[]keyReport](), "A list of the members of `keys add`, without `key`."},
+	{"keys add", reflect.TypeFor[access.KeyReport](), ""},
+	{"keys list", reflect.TypeFor[[]access.KeyReport](), "A list of the members of `keys add`, without `key`."},
 	{"keys revoke", reflect.TypeFor[revokeReport](), ""},
 	{"keys sign", reflect.TypeFor[signKeyReport](), ""},
 	{"keys password", reflect.TypeFor[passwordReport](), ""},
@@ -62,11 +69,11 @@ var reports = []reportType{
 	{"scp inspect", reflect.TypeFor[scp.Inspection](), ""},
 	{"scp verify", reflect.TypeFor[scp.FileReport](), "A list of these, if several files are named."},
 	{"scp cat", reflect.TypeFor[millrace.Page](), "One page a line, without `--json`. The members are those of `extract`."},
-	{"arc lint", reflect.TypeFor[arcLintResult](), "A list of these, if several pages are named."},
+	{"arc lint", reflect.TypeFor[snapshot.LintReport](), "A list of these, if several pages are named."},
 	{"arc annotate", reflect.TypeFor[arcAdditions](), ""},
 	{"snippet", reflect.TypeFor[map[string]string](), "The members `for`, the name of the program, and `text`, its configuration."},
 	{"init", reflect.TypeFor[setup.Report](), ""},
-	{"up", reflect.TypeFor[upReport](), "It is printed when the site is served, and once the changes of `--apply` are made."},
+	{"up", reflect.TypeFor[apply.Report](), "It is printed when the site is served, and once the changes of `--apply` are made."},
 	{"config", reflect.TypeFor[config.Report](), ""},
 	{"version", reflect.TypeFor[versionReport](), ""},
 }
@@ -254,8 +261,8 @@ func commentOf(t *testing.T, typ reflect.Type, field string) string {
 
 func TestReferenceReports(t *testing.T) {
 	t.Parallel()
-	if n := reportCalls(t); n != len(reports)-3 { // watch and scp cat print lines, and a webhook is posted
-		t.Errorf("commands print %d reports, the page has %d", n, len(reports)-3)
+	if n := reportCalls(t); n != len(reports)-4 { // watch, scp cat and sites list print while they read, and a webhook is posted
+		t.Errorf("commands print %d reports, the page has %d", n, len(reports)-4)
 	}
 	o := objects{uses: map[reflect.Type]int{}}
 	for _, r := range reports {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -38,19 +37,6 @@ type upCommand struct {
 	Root      string      `placeholder:"DIR" help:"With --apply or --undo: folder that holds etc/nginx, etc/caddy and etc/systemd (default: /)." hidden:"" answer:""`
 }
 
-// upReport is the report of `millrace up --json`, once the site is served.
-type upReport struct {
-	Site      string   `json:"site"`      // URL of the site for visitors
-	Config    string   `json:"config"`    // configuration file
-	URL       string   `json:"url"`       // base URL of the machine documents
-	Dashboard string   `json:"dashboard"` // URL of the dashboard; "" = no dashboard
-	Password  string   `json:"password"`  // new password of the dashboard, shown only once; "" = no new password
-	Applied   []string `json:"applied"`   // programs whose configuration has millrace now
-	Undone    []string `json:"undone"`    // with --undo: files that are as before, or removed
-	Next      []string `json:"next"`      // commands to run next
-	Seconds   float64  `json:"seconds"`   // since the command began
-}
-
 // Run sets a site up and serves it.
 func (c *upCommand) Run(ctx context.Context, p *process) (err error) {
 	if c.Undo {
@@ -61,7 +47,7 @@ func (c *upCommand) Run(ctx context.Context, p *process) (err error) {
 	if file == "" {
 		file, _ = configPath(nil, p.lookup)
 	}
-	up := &upReport{Config: file, Applied: []string{}, Undone: []string{}, Next: []string{}}
+	up := &apply.Report{Config: file, Applied: []string{}, Undone: []string{}, Next: []string{}}
 	args := []string{"serve", "--config=" + file, "--log-level=" + c.LogLevel}
 	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
 		if err := c.write(ctx, p, up); err != nil {
@@ -156,7 +142,7 @@ func (c *upCommand) overrides(file string) (args []string, err error) {
 }
 
 // write probes the site, asks the owner and writes the configuration.
-func (c *upCommand) write(ctx context.Context, p *process, up *upReport) error {
+func (c *upCommand) write(ctx context.Context, p *process, up *apply.Report) error {
 	answers := setup.Answers{Place: c.Place, Origin: c.Origin, BaseURL: c.BaseURL, Dashboard: c.Dashboard, Purposes: map[millrace.Purpose]bool{}}
 	for allowed, list := range map[bool][]string{true: c.Allow, false: c.Refuse} {
 		for _, name := range list {
@@ -216,7 +202,7 @@ func (p *process) interactive() bool {
 }
 
 // prepare prepares the changes that --apply names. It returns those that are not applied yet.
-func (c *upCommand) prepare(ctx context.Context, p *process, s *serveCommand, up *upReport) (list []*apply.Applier, err error) {
+func (c *upCommand) prepare(ctx context.Context, p *process, s *serveCommand, up *apply.Report) (list []*apply.Applier, err error) {
 	if len(c.Apply) == 0 {
 		return nil, nil
 	}
@@ -259,7 +245,7 @@ func (c *upCommand) prepare(ctx context.Context, p *process, s *serveCommand, up
 }
 
 // done prints the report.
-func (c *upCommand) done(p *process, s *serveCommand, up *upReport) error {
+func (c *upCommand) done(p *process, s *serveCommand, up *apply.Report) error {
 	up.Site = cmp.Or(s.BaseURL, up.URL)
 	if s.Dashboard != "" {
 		at := up.URL
@@ -270,39 +256,14 @@ func (c *upCommand) done(p *process, s *serveCommand, up *upReport) error {
 		up.Dashboard = s.dashboardAt(at)
 	}
 	up.Next = append(up.Next, "millrace check "+up.URL)
-	return up.print(p)
+	return c.print(p, up)
 }
 
-// print prints the report.
-func (r *upReport) print(p *process) error {
-	return p.report(r, func(w *bytes.Buffer) {
-		line := func(name, value, more string) {
-			if value != "" {
-				fmt.Fprintf(w, "%-10s %s%s\n", name, value, more)
-			}
-		}
-		line("site", r.Site, "")
-		line("dashboard", r.Dashboard, "")
-		line("password", r.Password, "   (shown only now; millrace keys password makes another)")
-		line("settings", r.Config, "")
-		for _, a := range r.Applied {
-			line("applied", a, "; millrace up --undo restores the files")
-		}
-		for _, name := range r.Undone {
-			line("as before", name, "")
-		}
-		for _, n := range r.Next {
-			line("next", n, "")
-		}
-		if r.Config == "" && len(r.Undone) == 0 {
-			fmt.Fprintln(w, "nothing to undo")
-		}
-	})
-}
+func (c *upCommand) print(p *process, r *apply.Report) error { return p.report(r, r.WriteText) }
 
 // undo undoes all that --apply has changed.
 func (c *upCommand) undo(ctx context.Context, p *process) error {
-	r := &upReport{Applied: []string{}, Undone: []string{}, Next: []string{}}
+	r := &apply.Report{Applied: []string{}, Undone: []string{}, Next: []string{}}
 	var failed error
 	for _, program := range slices.Backward(apply.Programs()) {
 		a := apply.New(program, &apply.Options{Root: c.Root, Logger: p.log})
@@ -315,5 +276,5 @@ func (c *upCommand) undo(ctx context.Context, p *process) error {
 	if failed != nil {
 		return failed
 	}
-	return r.print(p)
+	return c.print(p, r)
 }

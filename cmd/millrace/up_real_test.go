@@ -117,7 +117,7 @@ func TestRealUp(t *testing.T) {
 			mine := args()
 			u, code := startUp(t, mine...)
 			if code != -1 || len(u.Applied) != 1 || u.Dashboard != url+"millrace/" {
-				t.Fatalf("exit %d: %+v\n%s", code, u.upReport, u.errs)
+				t.Fatalf("exit %d: %+v\n%s", code, u.Report, u.errs)
 			}
 			t.Logf("up to the end of the check: %.1f s", time.Since(start).Seconds())
 			if code, h, body := get(t, url, "Accept", "text/markdown"); code != http.StatusOK || !strings.HasPrefix(h.Get("Content-Type"), "text/markdown") || !strings.Contains(h.Get("Vary"), "Accept") {

@@ -12,11 +12,13 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace/internal/setup/apply"
 )
 
 // upped is a running `millrace up`.
 type upped struct {
-	upReport
+	apply.Report
 	errs *buffer
 	stop func() int
 }
@@ -35,7 +37,7 @@ func startUp(t *testing.T, args ...string) (u *upped, code int) {
 	t.Cleanup(func() { u.stop() })
 	deadline := time.After(60 * time.Second)
 	for {
-		if json.Unmarshal([]byte(out.String()), &u.upReport) == nil && u.Config != "" {
+		if json.Unmarshal([]byte(out.String()), &u.Report) == nil && u.Config != "" {
 			checkReport(t, []string{"up", "--json"}, out.String())
 			return u, -1
 		}
@@ -56,7 +58,7 @@ func TestUp(t *testing.T) {
 	file, listen := filepath.Join(dir, "millrace.yaml"), "127.0.0.1:"+freePort(t)
 	u, code := startUp(t, copySite(t, "handbook"), "--config", file, "--listen", listen, "--policy-refuse", "ai-train", "--policy-allow", "search", "--dashboard", "/board")
 	if code != -1 || u.URL != "http://"+listen+"/" || u.Dashboard != u.URL+"board/" || len(u.Password) < 24 {
-		t.Fatalf("exit %d: %+v\n%s", code, u.upReport, u.errs)
+		t.Fatalf("exit %d: %+v\n%s", code, u.Report, u.errs)
 	}
 	if status, _, body := get(t, u.URL+"robots.txt"); status != http.StatusOK || !strings.Contains(body, "ai-train=no") {
 		t.Errorf("%d %s", status, body)
@@ -81,7 +83,7 @@ func TestUp(t *testing.T) {
 	again, code := startUp(t, "--config", file)
 	after, err := os.ReadFile(file)
 	if code != -1 || err != nil || again.Password != "" || again.Dashboard != u.Dashboard || string(before) != string(after) {
-		t.Errorf("exit %d, %v: %+v\n%s", code, err, again.upReport, again.errs)
+		t.Errorf("exit %d, %v: %+v\n%s", code, err, again.Report, again.errs)
 	}
 	again.stop()
 	if exit, code, out := failure(t, nil, "up", "--config", file, "--place", "alongside", "--apply", "nginx", "--root", t.TempDir()); exit != exitUsage || code != "usage/base-url" {

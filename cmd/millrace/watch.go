@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace/agent"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/terminal"
 	"github.com/millrace/millrace/internal/webhook"
 )
@@ -23,6 +24,9 @@ import (
 type watchCommand struct {
 	pullCommand
 	subscribing
+	All               bool          `help:"Pull all sites that sites add has added to --store, also those added later, together with any number of other programs that do so."`
+	RequestRate       float64       `placeholder:"N" help:"Maximum requests a second of all programs that share the store (default: no limit)."`
+	ByteRate          humanize.Size `placeholder:"SIZE" help:"Maximum bytes a second that all programs that share the store receive, such as 5MB (default: no limit)."`
 	MinInterval       time.Duration `default:"5m" placeholder:"DURATION" help:"Minimum time between two pulls of a site (default: ${default}). The actual interval is learned from how often the site changes."`
 	MaxInterval       time.Duration `default:"24h" placeholder:"DURATION" help:"Maximum time between two pulls of a site (default: ${default})."`
 	Events            bool          `default:"true" negatable:"" help:"Listen to the event streams of sites, to pull at once when something changes (default: yes)."`
@@ -60,7 +64,10 @@ func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 	defer func() { err = errors.Join(err, st.Close()) }()
 	o := &agent.WatchOptions{
 		MinInterval: c.MinInterval, MaxInterval: c.MaxInterval, NoListen: !c.Events, FromNow: c.From == "now",
-		Receiver: "standard output", MaxChanges: maxPrinted,
+		Receiver: "standard output", MaxChanges: maxPrinted, RequestRate: c.RequestRate, ByteRate: float64(c.ByteRate),
+	}
+	if c.All {
+		c.URL = nil
 	}
 	if hook != nil {
 		o.Receiver, o.MaxChanges = "webhook "+hook.Key(), maxPosted
@@ -145,6 +152,10 @@ func (p *process) write(ctx context.Context, b []byte) error {
 // prepare checks the flags.
 func (c *watchCommand) prepare(p *process) error {
 	switch {
+	case c.All == (len(c.URL) > 0) || c.All && c.Store == "":
+		return usageError("name sites, or use --all with --store for the sites of a store")
+	case c.RequestRate < 0:
+		return usageError("--request-rate must not be negative; omit it for no limit")
 	case c.MinInterval < time.Second:
 		return usageError(fmt.Sprintf("--min-interval %s: must be at least 1s", c.MinInterval))
 	case c.MaxInterval > longestInterval:

@@ -282,3 +282,23 @@ func ParseSpan(s string) (time.Duration, bool) {
 	d, err := time.ParseDuration(s)
 	return d, err == nil
 }
+
+// ParseExpiry parses a duration from now, or a date. "" is the zero time. Errors begin with the
+// text.
+func ParseExpiry(s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.DateOnly, s)
+	if err != nil {
+		d, ok := ParseSpan(s)
+		if !ok || d < time.Second {
+			return time.Time{}, fmt.Errorf("%q: must be a duration, such as 90d or 12h, or a date, such as 2027-01-31", s)
+		}
+		at = now.Add(d)
+	}
+	if !at.After(now) {
+		return time.Time{}, fmt.Errorf("%s: must be in the future", s)
+	}
+	return at.UTC().Truncate(time.Second), nil
+}

@@ -5,7 +5,7 @@ _millrace() {
 	[[ $cur == = ]] && cur=
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		word=${COMP_WORDS[i]}
-		[[ $command/ =~ ^(|keys|scp|arc)/$ && $word != -* ]] && command=${command:+$command }$word
+		[[ $command/ =~ ^(|sites|keys|scp|arc)/$ && $word != -* ]] && command=${command:+$command }$word
 	done
 	case "$command $prev" in
 	'serve --log-level') words='debug info warn error' ;;
@@ -42,6 +42,12 @@ _millrace() {
 	'init --log-level') words='debug info warn error' ;;
 	'config --log-level') words='debug info warn error' ;;
 	'version --log-level') words='debug info warn error' ;;
+	'sites add --log-level') words='debug info warn error' ;;
+	'sites add --priority') words='low normal high' ;;
+	'sites remove --log-level') words='debug info warn error' ;;
+	'sites list --log-level') words='debug info warn error' ;;
+	'sites pause --log-level') words='debug info warn error' ;;
+	'sites resume --log-level') words='debug info warn error' ;;
 	'keys add --log-level') words='debug info warn error' ;;
 	'keys add --as') words='wordpress crawl markdown folder mirror' ;;
 	'keys list --log-level') words='debug info warn error' ;;
@@ -59,12 +65,12 @@ _millrace() {
 	'arc annotate --log-level') words='debug info warn error' ;;
 	*)
 		case "$command" in
-		'') words='serve ready build pull watch discover check read extract search verify export report mcp keys scp arc snippet up init config version help ' ;;
+		'') words='serve ready build pull watch sites discover check read extract search verify export report mcp keys scp arc snippet up init config version help ' ;;
 		'serve') words=' --json --quiet --log-level --config --allow-private --delay --contact --max-pages --keep --drop --exclude --authors --site-contact --rehost --llms-full --hub --embed-url --embed-model --require-key --open --rate --proxies --bot --files-rate --tls-cert --tls-key --indexnow --origin --sign-responses --web-bot-auth --events --access-log --events-to --metrics --dashboard --dashboard-password --listen --base-url --as --store --artifacts --site --request-log' ;;
 		'ready') words=' --json --quiet --log-level --config --tls-cert --tls-key --listen --base-url' ;;
 		'build') words=' --json --quiet --log-level --config --allow-private --delay --contact --max-pages --keep --drop --exclude --authors --site-contact --rehost --llms-full --hub --out --base-url --host --complete --verbose --force --as --store --site' ;;
 		'pull') words=' --json --quiet --log-level --config --allow-private --delay --contact --max-pages --max-bytes --keep --drop --sign-key --sign-agent --max-list --handshake --kwh-per-gb --bytes-per-token --html-per-text --html-compression --store --via --purpose --parallel --key-file --ignore-policy' ;;
-		'watch') words=' --json --quiet --log-level --config --allow-private --delay --contact --max-pages --max-bytes --keep --drop --sign-key --sign-agent --max-list --handshake --kwh-per-gb --bytes-per-token --html-per-text --html-compression --store --via --purpose --parallel --key-file --ignore-policy --callback --callback-listen --min-interval --max-interval --events --from --content --webhook --webhook-secret-file' ;;
+		'watch') words=' --json --quiet --log-level --config --allow-private --delay --contact --max-pages --max-bytes --keep --drop --sign-key --sign-agent --max-list --handshake --kwh-per-gb --bytes-per-token --html-per-text --html-compression --store --via --purpose --parallel --key-file --ignore-policy --callback --callback-listen --all --request-rate --byte-rate --min-interval --max-interval --events --from --content --webhook --webhook-secret-file' ;;
 		'discover') words=' --json --quiet --log-level --config --allow-private --delay --contact --max-list --handshake --purpose --key-file --ignore-policy' ;;
 		'check') words=' --json --quiet --log-level --config --allow-private --delay --contact --protocol --profile --sarif --key-file' ;;
 		'read') words=' --json --quiet --log-level --config --allow-private --delay --contact --keep --drop --url' ;;
@@ -80,6 +86,12 @@ _millrace() {
 		'config') words=' --json --quiet --log-level --config' ;;
 		'version') words=' --json --quiet --log-level --config' ;;
 		'help') words=' --all' ;;
+		'sites') words='add remove list pause resume ' ;;
+		'sites add') words=' --json --quiet --log-level --config --store --allow-private --delay --contact --label --priority --min-interval --max-interval --skip-wrong' ;;
+		'sites remove') words=' --json --quiet --log-level --config --store --allow-private --delay --contact --label' ;;
+		'sites list') words=' --json --quiet --log-level --config --store --label' ;;
+		'sites pause') words=' --json --quiet --log-level --config --store --allow-private --delay --contact --label' ;;
+		'sites resume') words=' --json --quiet --log-level --config --store --allow-private --delay --contact --label' ;;
 		'keys') words='add list revoke sign password directory ' ;;
 		'keys add') words=' --json --quiet --log-level --config --as --store --scope --key-file --expires' ;;
 		'keys list') words=' --json --quiet --log-level --config --as --store' ;;

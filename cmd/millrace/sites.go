@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/millrace/millrace/internal/sitelist"
+	"github.com/millrace/millrace/store"
+)
+
+// sitesCommand has the commands for the sites that watch --all pulls.
+type sitesCommand struct {
+	Add    sitesAddCommand    `cmd:"" help:"Add sites, or change their settings."`
+	Remove sitesRemoveCommand `cmd:"" help:"Remove sites. Their pages remain in the store."`
+	List   sitesListCommand   `cmd:"" help:"List sites, their state, and how far the workers are behind."`
+	Pause  sitesPauseCommand  `cmd:"" help:"Pull sites no more, until they are resumed."`
+	Resume sitesResumeCommand `cmd:"" help:"Pull paused sites again."`
+}
+
+// sitesStore holds the flag that selects the store.
+type sitesStore struct {
+	common
+	Store string `required:"" placeholder:"FILE|URL" help:"Store with the sites: a file, or postgres://USER@HOST/DATABASE for workers on several machines."`
+}
+
+// sitesChosen holds the arguments that select sites.
+type sitesChosen struct {
+	sitesStore
+	remote
+	Sites []string `arg:"" optional:"" name:"source" help:"Sites as for sites add."`
+	Label string   `placeholder:"LABEL" help:"Only sites with this label. Without SOURCE, all of them."`
+}
+
+type sitesAddCommand struct {
+	sitesStore
+	remote
+	Sites       []string      `arg:"" name:"source" help:"URL of a site; or a list: a file, the URL of a file whose name ends with .txt, .opml, .xml or .gz, or - for standard input. A list has a URL in each line, or is OPML or a sitemap, also of sitemaps."`
+	Label       []string      `placeholder:"LABEL" help:"Labels to add. With a - in front, a label is removed."`
+	Priority    string        `enum:",low,normal,high" default:"" help:"How many turns the sites get while workers are behind: low, normal or high (default: normal)."`
+	MinInterval time.Duration `placeholder:"DURATION" help:"Minimum time between two pulls of each site (default: that of watch)."`
+	MaxInterval time.Duration `placeholder:"DURATION" help:"Maximum time between two pulls of each site (default: that of watch)."`
+	SkipWrong   bool          `help:"Add the sites of a list that has wrong entries. Without the flag, nothing is added then."`
+}
+
+// Run adds all sites or none.
+func (c *sitesAddCommand) Run(ctx context.Context, p *process) error {
+	settings := store.FleetSite{
+		Labels: c.Label, Priority: max(0, slices.Index([]string{"", "low", "normal", "high"}, c.Priority)), Min: c.MinInterval, Max: c.MaxInterval,
+	}
+	err := c.change(ctx, p, true, &c.remote, c.Sites, func(f store.Fleet, l *sitelist.List) (err error) {
+		if l.Wrong == 0 || c.SkipWrong {
+			l.Added, err = f.Put(ctx, l.With(settings))
+		}
+		return err
+	})
+	if c.SkipWrong && errors.Is(err, errReported) {
+		return nil
+	}
+	return err
+}
+
+// change opens the store, reads lists, calls f, and prints the report.
+func (c *sitesStore) change(ctx context.Context, p *process, create bool, r *remote, sources []string, f func(f store.Fleet, l *sitelist.List) error) (err error) {
+	open := p.openToRead
+	if create {
+		open = p.openStore
+	}
+	l, err := sitelist.Read(ctx, r.client(p, nil).HTTP(), p.stdin, sources)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	st, err := open(ctx, c.Store)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f(st.Fleet(), l), st.Close()); err != nil {
+		return err
+	}
+	if err := p.report(l.Report, func(w *bytes.Buffer) { l.WriteText(w) }); err != nil {
+		return err
+	}
+	if l.Wrong > 0 {
+		return errReported
+	}
+	return nil
+}
+
+// each calls f with parts of the selected sites.
+func (c *sitesChosen) each(ctx context.Context, p *process, f func(f store.Fleet, ctx context.Context, q store.FleetQuery) (int, error)) error {
+	if len(c.Sites) == 0 && c.Label == "" {
+		return usageError("no site selected; name sites, or select them by --label")
+	}
+	return c.change(ctx, p, false, &c.remote, c.Sites, func(fleet store.Fleet, l *sitelist.List) error {
+		return l.Each(c.Label, func(q store.FleetQuery) (int, error) { return f(fleet, ctx, q) })
+	})
+}
+
+type (
+	sitesRemoveCommand struct{ sitesChosen }
+	sitesPauseCommand  struct{ sitesChosen }
+	sitesResumeCommand struct{ sitesChosen }
+)
+
+// Run removes sites.
+func (c *sitesRemoveCommand) Run(ctx context.Context, p *process) error {
+	return c.each(ctx, p, store.Fleet.Remove)
+}
+
+// Run pauses sites.
+func (c *sitesPauseCommand) Run(ctx context.Context, p *process) error {
+	return c.each(ctx, p, func(f store.Fleet, ctx context.Context, q store.FleetQuery) (int, error) {
+		return f.Pause(ctx, q, true)
+	})
+}
+
+// Run resumes sites.
+func (c *sitesResumeCommand) Run(ctx context.Context, p *process) error {
+	return c.each(ctx, p, func(f store.Fleet, ctx context.Context, q store.FleetQuery) (int, error) {
+		return f.Pause(ctx, q, false)
+	})
+}
+
+type sitesListCommand struct {
+	sitesStore
+	Label string `placeholder:"LABEL" help:"List only sites with this label."`
+}
+
+// Run lists the sites.
+func (c *sitesListCommand) Run(ctx context.Context, p *process) error {
+	st, err := p.openToRead(ctx, c.Store)
+	if err != nil {
+		return err
+	}
+	stats, err := st.Fleet().Stats(ctx)
+	var now time.Time
+	if err == nil {
+		now, err = st.Now(ctx)
+	}
+	if err == nil {
+		p.reported = true
+		err = sitelist.Write(p.stdout, stats, st.Fleet().Sites(ctx, store.FleetQuery{Label: c.Label}), now, c.JSON)
+	}
+	return errors.Join(err, st.Close())
+}

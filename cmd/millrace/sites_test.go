@@ -1,0 +1,91 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/millrace/millrace/internal/outbox"
+	"github.com/millrace/millrace/internal/sitelist"
+)
+
+// Sites that are added to a store are pulled by all that watch it, also those added later.
+func TestSites(t *testing.T) {
+	t.Parallel()
+	first, second := serve(t, copySite(t, "handbook")), serve(t, copySite(t, "jekyll"))
+	mirror := filepath.Join(t.TempDir(), "mirror.db")
+	sites := func(args ...string) (code int, r sitelist.Report) {
+		t.Helper()
+		code, out, errs := command(t, nil, append(append([]string{"sites"}, args...), "--store", mirror, "--json")...)
+		if err := json.Unmarshal([]byte(out), &r); err != nil {
+			t.Fatalf("%v: %s%s", err, out, errs)
+		}
+		return code, r
+	}
+	list := filepath.Join(t.TempDir(), "list")
+	write(t, list, first.url+"\nnot a URL\n")
+	if code, r := sites("add", list); code != exitFailure || r.Added != 0 || len(r.Entries) != 1 || r.Entries[0].Line != 2 || r.Entries[0].Code != "bad-url" {
+		t.Errorf("exit %d: %+v", code, r)
+	}
+	if code, r := sites("add", list, "--skip-wrong", "--label", "books"); code != exitGood || r.Added != 1 {
+		t.Errorf("exit %d: %+v", code, r)
+	}
+	var both [2]*served
+	for i := range both {
+		both[i] = watch(t, "--all", "--store", mirror, "--workers", "2", "--min-interval", "1s", "--max-interval", "1s")
+	}
+	changes := func(site string) (n int) {
+		for _, w := range both {
+			text := w.stdout.String()
+			for _, e := range lines(t, text[:strings.LastIndexByte(text, '\n')+1]) {
+				if e.Site == site && e.Change == outbox.Added {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	eventually(t, "the first site is reported", func() bool { return changes(first.url) == 14 })
+	if code, r := sites("add", second.url); code != exitGood || r.Added != 1 {
+		t.Errorf("exit %d: %+v", code, r)
+	}
+	eventually(t, "the second site is reported", func() bool { return changes(second.url) == 5 })
+	if code, r := sites("pause", "--label", "books"); code != exitGood || r.Changed != 1 {
+		t.Errorf("exit %d: %+v", code, r)
+	}
+	var listing sitelist.Listing
+	eventually(t, "both are listed", func() bool {
+		_, out, _ := command(t, nil, "sites", "list", "--store", mirror, "--json")
+		if err := json.Unmarshal([]byte(out), &listing); err != nil {
+			t.Fatal(err)
+		}
+		return listing.Fleet.Leased == 0 && listing.Fleet.New == 0
+	})
+	states := map[string]string{}
+	for _, s := range listing.Sites {
+		states[s.URL] = s.State
+		if s.Name != s.URL || s.Pulled == nil {
+			t.Errorf("%+v", s)
+		}
+	}
+	if listing.Fleet.Sites != 2 || states[first.url] != "paused" || states[second.url] != "ok" {
+		t.Errorf("%+v", listing)
+	}
+	if code, r := sites("remove", second.url); code != exitGood || r.Changed != 1 {
+		t.Errorf("exit %d: %+v", code, r)
+	}
+	for _, w := range both {
+		if code := w.stop(); code != exitGood || changes(first.url) != 14 {
+			t.Errorf("exit %d:\n%s", code, w.out)
+		}
+	}
+	for _, args := range [][]string{
+		{"watch", "--all"}, {"watch", "--all", first.url, "--store", mirror}, {"watch"}, {"pull"}, {"sites", "remove", "--store", mirror},
+		{"watch", "--all", "--store", mirror, "--request-rate", "-1"},
+	} {
+		if exit, _, out := failure(t, nil, args...); exit != exitUsage {
+			t.Errorf("%v: exit %d:\n%s", args, exit, out)
+		}
+	}
+}

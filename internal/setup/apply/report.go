@@ -1,0 +1,44 @@
+package apply
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// Report is the report of `millrace up --json`, once the site is served.
+type Report struct {
+	Site      string   `json:"site"`      // URL of the site for visitors
+	Config    string   `json:"config"`    // configuration file
+	URL       string   `json:"url"`       // base URL of the machine documents
+	Dashboard string   `json:"dashboard"` // URL of the dashboard; "" = no dashboard
+	Password  string   `json:"password"`  // new password of the dashboard, shown only once; "" = no new password
+	Applied   []string `json:"applied"`   // programs whose configuration has millrace now
+	Undone    []string `json:"undone"`    // with --undo: files that are as before, or removed
+	Next      []string `json:"next"`      // commands to run next
+	Seconds   float64  `json:"seconds"`   // since the command began
+}
+
+// WriteText writes the report.
+func (r *Report) WriteText(w *bytes.Buffer) {
+	line := func(name, value, more string) {
+		if value != "" {
+			fmt.Fprintf(w, "%-10s %s%s\n", name, value, more)
+		}
+	}
+	line("site", r.Site, "")
+	line("dashboard", r.Dashboard, "")
+	line("password", r.Password, "   (shown only now; millrace keys password makes another)")
+	line("settings", r.Config, "")
+	for _, a := range r.Applied {
+		line("applied", a, "; millrace up --undo restores the files")
+	}
+	for _, name := range r.Undone {
+		line("as before", name, "")
+	}
+	for _, n := range r.Next {
+		line("next", n, "")
+	}
+	if r.Config == "" && len(r.Undone) == 0 {
+		fmt.Fprintln(w, "nothing to undo")
+	}
+}

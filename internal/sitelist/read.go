@@ -1,0 +1,323 @@
+package sitelist
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/ingest"
+	"github.com/millrace/millrace/internal/sitemap"
+	"github.com/millrace/millrace/internal/spool"
+	"github.com/millrace/millrace/store"
+)
+
+const (
+	maxLine   = 4096     // bytes of a line
+	maxSample = 100      // wrong entries that a report names
+	maxLists  = 50_000   // sitemaps of one source
+	maxDepth  = 4        // sitemaps of sitemaps
+	maxList   = 1 << 30  // bytes of a list
+	maxMap    = 64 << 20 // bytes of a sitemap
+)
+
+// Wrong is an entry of a list that is not the URL of a site.
+type Wrong struct {
+	Source string `json:"source"` // name of the list
+	Line   int    `json:"line"`   // of the entry, from 1; 0 = an argument
+	Code   string `json:"code"`   // rule that it breaks
+	Error  string `json:"error"`
+}
+
+// Report describes what a command has done with lists.
+type Report struct {
+	Sites   int            `json:"sites"`             // entries that are URLs of sites
+	Added   int            `json:"added"`             // sites that the fleet did not have
+	Changed int            `json:"changed"`           // sites that were removed, paused or resumed
+	Wrong   int            `json:"wrong"`             // entries that are not URLs of sites
+	Rules   map[string]int `json:"rules,omitempty"`   // wrong entries by the rule that they break
+	Entries []Wrong        `json:"entries,omitempty"` // the first wrong entries; at most 100
+}
+
+// List is what was read from sources: the URLs of sites, in a temporary file.
+type List struct {
+	Report
+	client *http.Client
+	stdin  io.Reader
+	urls   spool.Spool
+	maps   map[string]bool // visited sitemaps
+}
+
+// IsList reports whether a URL is that of a list and not of a site, by the end of its name.
+func IsList(source string) bool {
+	u, err := url.Parse(source)
+	return err == nil && u.Host != "" && slices.Contains([]string{".xml", ".opml", ".txt", ".gz"}, strings.ToLower(path.Ext(u.Path)))
+}
+
+// Read reads sources: URLs of sites, files, URLs of lists, and "-", which is stdin. It reads
+// everything, also after wrong entries, and keeps little in memory. Close the list.
+func Read(ctx context.Context, client *http.Client, stdin io.Reader, sources []string) (*List, error) {
+	l := &List{client: client, stdin: stdin, maps: make(map[string]bool)}
+	for _, source := range sources {
+		if err := l.source(ctx, source); err != nil {
+			l.Close()
+			return nil, fmt.Errorf("read %s: %w", source, err)
+		}
+	}
+	return l, nil
+}
+
+// Close removes the temporary file.
+func (l *List) Close() { l.urls.Close() }
+
+// URLs yields the URLs of all sites. It can be ranged over more than once, one after the other.
+func (l *List) URLs() iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		r, err := l.urls.Reader()
+		if err != nil {
+			yield("", err)
+			return
+		}
+		for s := bufio.NewScanner(r); ; {
+			if !s.Scan() {
+				if err := s.Err(); err != nil {
+					yield("", err)
+				}
+				return
+			}
+			if !yield(s.Text(), nil) {
+				return
+			}
+		}
+	}
+}
+
+// With yields all sites with settings.
+func (l *List) With(settings store.FleetSite) iter.Seq2[store.FleetSite, error] {
+	return func(yield func(store.FleetSite, error) bool) {
+		for u, err := range l.URLs() {
+			if settings.URL = u; !yield(settings, err) {
+				return
+			}
+		}
+	}
+}
+
+func (l *List) source(ctx context.Context, source string) error {
+	switch {
+	case source == "-":
+		return l.list(ctx, "standard input", l.stdin)
+	case IsList(source):
+		return l.fetch(ctx, source, maxList, func(r io.Reader) error { return l.list(ctx, source, r) })
+	}
+	if f, err := os.Open(source); err == nil { //nolint:gosec // the user names the file
+		defer f.Close()
+		return l.list(ctx, source, f)
+	} else if !strings.Contains(source, "://") && ingest.Source(source) == source {
+		return err
+	}
+	return l.add(source, 0, source)
+}
+
+// fetch calls f with the body of a list.
+func (l *List) fetch(ctx context.Context, source string, limit int64, f func(r io.Reader) error) error {
+	req, err := http.NewRequestWithContext(fetch.Download(ctx, limit, 0), http.MethodGet, source, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := fetch.Do(ctx, l.client, req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if err := fetch.CheckStatus(resp); err != nil {
+		return err
+	}
+	body, err := fetch.Decode(resp)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	return f(body)
+}
+
+// list reads a list in the format that its first bytes show.
+func (l *List) list(ctx context.Context, name string, r io.Reader) error {
+	in := bufio.NewReaderSize(r, 64<<10)
+	head, _ := in.Peek(1024) // the next read returns the error
+	switch text := bytes.TrimLeft(head, "\ufeff \t\r\n"); {
+	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}), bytes.Contains(text, []byte("<urlset")), bytes.Contains(text, []byte("<sitemapindex")):
+		return l.sitemap(ctx, name, in, 0)
+	case bytes.HasPrefix(text, []byte("<")):
+		return l.opml(name, in)
+	}
+	for line := 1; ; line++ {
+		text, long, err := readLine(in)
+		if errors.Is(err, io.EOF) && text == "" {
+			return ctx.Err()
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if line == 1 {
+			text = strings.TrimPrefix(text, "\ufeff")
+		}
+		if text = strings.TrimSpace(text); long {
+			l.wrong(name, line, "line-size", fmt.Sprintf("longer than %d bytes", maxLine))
+		} else if text != "" && text[0] != '#' {
+			if err := l.add(name, line, text); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// readLine returns the start of a line, and whether the line is longer.
+func readLine(in *bufio.Reader) (text string, long bool, err error) {
+	var line []byte
+	for more := true; more; {
+		var part []byte
+		part, more, err = in.ReadLine()
+		if line = append(line, part...); len(line) > maxLine {
+			line, long = line[:maxLine], true
+		}
+		if err != nil {
+			break
+		}
+	}
+	return string(line), long, err
+}
+
+// opml reads the sites of the feeds in an OPML file.
+func (l *List) opml(name string, r io.Reader) error {
+	d := xml.NewDecoder(io.LimitReader(r, maxList))
+	d.Strict = false
+	for outlines := 0; ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) && outlines > 0 {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%w: neither OPML nor a sitemap: %w", millrace.ErrInvalid, err)
+		}
+		e, ok := token.(xml.StartElement)
+		if !ok || !strings.EqualFold(e.Name.Local, "outline") {
+			continue
+		}
+		outlines++
+		var site, feed string
+		for _, a := range e.Attr {
+			switch strings.ToLower(a.Name.Local) {
+			case "htmlurl", "url":
+				site = cmp.Or(site, strings.TrimSpace(a.Value))
+			case "xmlurl":
+				if feed, err = ingest.Root(strings.TrimSpace(a.Value)); err != nil {
+					feed = a.Value
+				}
+			}
+		}
+		line, _ := d.InputPos()
+		if at := cmp.Or(site, feed); at != "" { // other outlines are folders
+			if err := l.add(name, line, at); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// sitemap reads a sitemap whose pages are sites, and the sitemaps that it names.
+func (l *List) sitemap(ctx context.Context, name string, r io.Reader, depth int) error {
+	var maps []sitemap.Entry
+	for e, err := range sitemap.Parse(r, &sitemap.Options{MaxBytes: maxMap, MaxEntries: 10 * sitemap.MaxURLs}) {
+		var broken *millrace.FormatError
+		switch {
+		case errors.As(err, &broken):
+			l.wrong(name, e.Line, cmp.Or(millrace.ErrorCode(err), "invalid"), err.Error())
+		case err != nil:
+			return err
+		case e.Sitemap:
+			maps = append(maps, e)
+		default:
+			if err := l.add(name, e.Line, e.URL); err != nil {
+				return err
+			}
+		}
+	}
+	for _, e := range maps {
+		if l.maps[e.URL] {
+			continue
+		}
+		if l.maps[e.URL] = true; depth == maxDepth || len(l.maps) > maxLists {
+			return fmt.Errorf("%w: more than %d sitemaps, or deeper than %d", millrace.ErrTooLarge, maxLists, maxDepth)
+		}
+		err := l.fetch(ctx, e.URL, maxMap, func(r io.Reader) error { return l.sitemap(ctx, e.URL, r, depth+1) })
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil { // the other sitemaps are read
+			l.wrong(name, e.Line, millrace.ErrorCode(err), err.Error())
+		}
+	}
+	return nil
+}
+
+// add adds the site of a URL, or records that it is wrong.
+func (l *List) add(name string, line int, text string) error {
+	folder, err := ingest.Folder(ingest.Source(text))
+	if err != nil {
+		l.wrong(name, line, millrace.ErrorCode(err), err.Error())
+		return nil
+	}
+	l.Sites++
+	_, err = io.WriteString(&l.urls, folder+"\n")
+	return err
+}
+
+// wrong records a wrong entry.
+func (l *List) wrong(name string, line int, code, text string) {
+	if l.Wrong++; l.Rules == nil {
+		l.Rules = make(map[string]int)
+	}
+	if l.Rules[code]++; len(l.Entries) < maxSample {
+		l.Entries = append(l.Entries, Wrong{name, line, code, text})
+	}
+}
+
+// Each calls f with queries that select the sites of the list, or all sites with a label if the
+// list has none. It counts the sites that f has changed.
+func (l *List) Each(label string, f func(q store.FleetQuery) (changed int, err error)) error {
+	do := func(sites []string) error {
+		n, err := f(store.FleetQuery{Sites: sites, Label: label})
+		l.Changed += n
+		return err
+	}
+	if l.Sites == 0 && l.Wrong == 0 {
+		return do(nil)
+	}
+	some := []string{}
+	for u, err := range l.URLs() {
+		if err != nil {
+			return err
+		}
+		if some = append(some, u); len(some) == 1000 {
+			if err := do(some); err != nil {
+				return err
+			}
+			some = []string{}
+		}
+	}
+	return do(some)
+}

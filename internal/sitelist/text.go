@@ -1,0 +1,159 @@
+package sitelist
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/store"
+)
+
+// maxShown is the number of wrong entries in a text.
+const maxShown = 20
+
+// WriteText writes the wrong entries and the totals.
+func (r *Report) WriteText(w io.Writer) {
+	for _, e := range r.Entries[:min(len(r.Entries), maxShown)] {
+		if e.Line > 0 {
+			fmt.Fprintf(w, "%s: line %d: %s: %s\n", e.Source, e.Line, e.Code, e.Error)
+		} else {
+			fmt.Fprintf(w, "%s: %s\n", e.Code, e.Error)
+		}
+	}
+	if more := r.Wrong - maxShown; more > 0 {
+		fmt.Fprintf(w, "and %d more; --json names the first %d\n", more, maxSample)
+	}
+	codes := slices.SortedFunc(maps.Keys(r.Rules), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.Rules[b], r.Rules[a]), strings.Compare(a, b))
+	})
+	for _, code := range codes {
+		fmt.Fprintf(w, "%8d  %s\n", r.Rules[code], code)
+	}
+	fmt.Fprintf(w, "%d sites, %d wrong entries; %d added, %d changed\n", r.Sites, r.Wrong, r.Added, r.Changed)
+}
+
+// Fleet describes all sites of a store.
+type Fleet struct {
+	Sites   int     `json:"sites"`   // number of sites
+	Hosts   int     `json:"hosts"`   // number of hosts
+	Groups  int     `json:"groups"`  // number of groups of hosts; each is asked by one worker at a time
+	Paused  int     `json:"paused"`  // paused sites
+	New     int     `json:"new"`     // sites that were never pulled
+	Failing int     `json:"failing"` // sites whose last pull failed
+	Due     int     `json:"due"`     // sites that are due now
+	Leased  int     `json:"leased"`  // groups that workers are pulling now
+	Lag50   float64 `json:"lag_p50"` // seconds since sites became due: half of them at most
+	Lag90   float64 `json:"lag_p90"` // 90 % of them at most
+	Lag99   float64 `json:"lag_p99"` // 99 % of them at most
+	LagMax  float64 `json:"lag_max"` // all of them at most
+}
+
+// Of describes the sites of a fleet.
+func Of(s store.FleetStats) Fleet {
+	return Fleet{
+		s.Sites, s.Hosts, s.Groups, s.Paused, s.New, s.Failing, s.Due, s.Leased, s.Lag[0].Seconds(), s.Lag[1].Seconds(), s.Lag[2].Seconds(), s.Lag[3].Seconds(),
+	}
+}
+
+// Text describes the fleet in a line.
+func (f Fleet) Text() string {
+	lag := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)).Round(time.Second) }
+	return fmt.Sprintf("%d sites on %d hosts: %d paused, %d new, %d failing, %d due, %d being pulled; lag: half %s, 90 %% %s, 99 %% %s, all %s",
+		f.Sites, f.Hosts, f.Paused, f.New, f.Failing, f.Due, f.Leased, lag(f.Lag50), lag(f.Lag90), lag(f.Lag99), lag(f.LagMax))
+}
+
+// Listing is the report of `millrace sites list`.
+type Listing struct {
+	Fleet Fleet  `json:"fleet"` // all sites
+	Sites []Site `json:"sites"` // the selected sites, ordered by URL
+}
+
+// Site is one site of a [Listing].
+type Site struct {
+	URL      string     `json:"url"`
+	Labels   []string   `json:"labels,omitempty"`   // ordered by name
+	Priority int        `json:"priority"`           // 1 is low, 2 normal, 3 high
+	Min      float64    `json:"min_interval"`       // seconds; 0 = that of the worker
+	Max      float64    `json:"max_interval"`       // seconds; 0 = that of the worker
+	State    string     `json:"state"`              // new, ok, failing or paused
+	Added    time.Time  `json:"added"`              // when it was added
+	Pulled   *time.Time `json:"pulled,omitempty"`   // end of the last successful pull
+	Due      time.Time  `json:"due"`                // when the next pull is due
+	Lag      float64    `json:"lag"`                // seconds since it became due
+	Error    string     `json:"error,omitempty"`    // code of the error of the last pull
+	Name     string     `json:"name,omitempty"`     // name of the site in the store
+	Unlisted bool       `json:"unlisted,omitempty"` // only watch with its URL pulls it
+}
+
+func siteOf(s store.FleetSite, now time.Time) Site {
+	out := Site{
+		URL: s.URL, Labels: s.Labels, Priority: s.Priority, Min: s.Min.Seconds(), Max: s.Max.Seconds(), State: "ok", Added: s.Added, Due: s.Due,
+		Error: s.Error, Name: s.Name, Unlisted: s.Unlisted,
+	}
+	if !s.Pulled.IsZero() {
+		out.Pulled = &s.Pulled
+	}
+	switch {
+	case s.Paused:
+		out.State = "paused"
+	case s.Error != "":
+		out.State = "failing"
+	case s.Pulled.IsZero():
+		out.State = "new"
+	}
+	if !s.Paused && !s.Unlisted {
+		out.Lag = max(0, now.Sub(s.Due).Seconds())
+	}
+	return out
+}
+
+// Write writes a fleet and its sites: as JSON, or a line for each site.
+func Write(w io.Writer, stats store.FleetStats, sites iter.Seq2[store.FleetSite, error], now time.Time, asJSON bool) error {
+	listing := Listing{Of(stats), []Site{}}
+	if !asJSON {
+		for s, err := range sites {
+			if err != nil {
+				return err
+			}
+			line := siteOf(s, now)
+			lag := ""
+			if line.Lag >= 1 {
+				lag = " lag " + time.Duration(line.Lag*float64(time.Second)).Round(time.Second).String()
+			}
+			if _, err := fmt.Fprintf(w, "%s\t%s%s%s\t%s\n", line.URL, line.State, lag, " "+line.Error, strings.Join(line.Labels, ",")); err != nil {
+				return err
+			}
+		}
+		_, err := fmt.Fprintln(w, listing.Fleet.Text())
+		return err
+	}
+	b, err := json.Marshal(listing)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(bytes.TrimSuffix(b, []byte("]}"))); err != nil { // a million sites do not fit in memory
+		return err
+	}
+	comma := "\n"
+	for s, err := range sites {
+		if err == nil {
+			b, err = json.Marshal(siteOf(s, now))
+		}
+		if err == nil {
+			_, err = fmt.Fprintf(w, "%s%s", comma, b)
+		}
+		if err != nil {
+			return err
+		}
+		comma = ",\n"
+	}
+	_, err = fmt.Fprintln(w, "\n]}")
+	return err
+}
