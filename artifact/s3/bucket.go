@@ -36,10 +36,16 @@ type bucket struct {
 
 	// The client is in these functions, because a field of its type would link all of its
 	// methods (ADR 40).
-	putObject     func(ctx context.Context, key string, r io.Reader, size int64, sum string) error
-	getObject     func(ctx context.Context, key, want string) (r io.ReadCloser, got string, err error) // Range, Content-Range
-	listObjects   func(ctx context.Context, prefix string, f func(key string, size int64, modified time.Time)) error
-	removeObjects func(ctx context.Context, keys []string) error
+
+	// create creates an object. errExists: it exists already, or another process creates it.
+	create func(ctx context.Context, object string, r io.ReadSeeker) error
+	// open returns a reader of bytes of an object. Its errors are not explained. Length -1 means
+	// all to the end, from offset 0.
+	open func(ctx context.Context, object string, offset, length int64) (io.ReadCloser, error)
+	// list returns the objects whose names begin with a prefix, in their order.
+	list func(ctx context.Context, prefix string) ([]object, error)
+	// remove deletes objects.
+	remove func(ctx context.Context, objects []string) error
 
 	mu   sync.Mutex
 	down error     // of the last request; nil = the bucket answers
@@ -65,43 +71,73 @@ func newBucket(l *location, log *slog.Logger) (*bucket, error) {
 	}
 	client.SetS3EnableDualstack(false) // requests go to the endpoint
 	b := &bucket{location: l, log: log}
-	b.putObject = func(ctx context.Context, key string, r io.Reader, size int64, sum string) error {
+	b.connect(minio.Core{Client: client})
+	return b, nil
+}
+
+// errExists is the error of create if the object exists.
+var errExists = fmt.Errorf("object exists: %w", millrace.ErrConflict)
+
+// object describes an object of the bucket.
+type object struct {
+	name     string // without the prefix of the store
+	size     int64
+	modified time.Time
+}
+
+// connect sets the functions that use the client.
+func (b *bucket) connect(client minio.Core) {
+	b.create = func(ctx context.Context, object string, r io.ReadSeeker) error {
+		hash := sha256.New()
+		size, err := io.Copy(hash, r)
+		if _, seekErr := r.Seek(0, io.SeekStart); err != nil || seekErr != nil {
+			return errors.Join(err, seekErr)
+		}
 		// With the hash of the content, its parts have no signatures: minio-go 7.4.1 has a data race
 		// there after a failed request.
 		o := minio.PutObjectOptions{ContentType: "application/octet-stream", DisableContentSha256: true}
 		o.SetMatchETagExcept("*")
-		_, err := minio.Core{Client: client}.PutObject(ctx, l.bucket, key, r, size, "", sum, o)
-		return err
+		return b.do(ctx, "write "+object, size, func(ctx context.Context) error {
+			_, err := client.PutObject(ctx, b.bucket, b.prefix+object, r, size, "", hex.EncodeToString(hash.Sum(nil)), o)
+			return err
+		})
 	}
-	b.getObject = func(ctx context.Context, key, want string) (io.ReadCloser, string, error) {
+	b.open = func(ctx context.Context, object string, offset, length int64) (io.ReadCloser, error) {
 		var o minio.GetObjectOptions
-		if want != "" {
-			o.Set("Range", want)
+		if length >= 0 {
+			o.Set("Range", fmt.Sprintf("bytes=%d-%d", offset, offset+length-1))
 		}
-		r, _, header, err := minio.Core{Client: client}.GetObject(ctx, l.bucket, key, o)
-		return r, header.Get("Content-Range"), err
+		r, _, header, err := client.GetObject(ctx, b.bucket, b.prefix+object, o)
+		if got := header.Get("Content-Range"); err == nil && length >= 0 && !strings.HasPrefix(got, fmt.Sprintf("bytes %d-", offset)) {
+			return nil, errors.Join(fmt.Errorf("range of the response is %q: %w", got, millrace.ErrInvalid), r.Close())
+		}
+		return r, err
 	}
-	b.listObjects = func(ctx context.Context, prefix string, f func(key string, size int64, modified time.Time)) error {
-		for info := range client.ListObjects(ctx, l.bucket, minio.ListObjectsOptions{Prefix: prefix, Recursive: true, FetchOwner: new(bool)}) {
-			if info.Err != nil {
-				return info.Err
+	b.list = func(ctx context.Context, prefix string) (all []object, err error) {
+		err = b.do(ctx, "list "+prefix, 256<<20, func(ctx context.Context) error {
+			for info := range client.Client.ListObjects(ctx, b.bucket, minio.ListObjectsOptions{Prefix: b.prefix + prefix, Recursive: true, FetchOwner: new(bool)}) {
+				if info.Err != nil {
+					return info.Err
+				}
+				all = append(all, object{info.Key[len(b.prefix):], info.Size, info.LastModified})
 			}
-			f(info.Key, info.Size, info.LastModified)
-		}
-		return nil
+			return nil
+		})
+		return all, err
 	}
-	b.removeObjects = func(ctx context.Context, keys []string) (first error) {
-		in := make(chan minio.ObjectInfo, len(keys))
-		for _, key := range keys {
-			in <- minio.ObjectInfo{Key: key}
-		}
-		close(in)
-		for e := range client.RemoveObjects(ctx, l.bucket, in, minio.RemoveObjectsOptions{}) {
-			first = cmp.Or(first, e.Err)
-		}
-		return first
+	b.remove = func(ctx context.Context, objects []string) error {
+		return b.do(ctx, "delete objects", 256<<20, func(ctx context.Context) (first error) {
+			keys := make(chan minio.ObjectInfo, len(objects))
+			for _, o := range objects {
+				keys <- minio.ObjectInfo{Key: b.prefix + o}
+			}
+			close(keys)
+			for e := range client.RemoveObjects(ctx, b.bucket, keys, minio.RemoveObjectsOptions{}) {
+				first = cmp.Or(first, e.Err)
+			}
+			return first
+		})
 	}
-	return b, nil
 }
 
 // do sends a request about some bytes.
@@ -131,24 +167,6 @@ func (b *bucket) do(ctx context.Context, what string, size int64, f func(ctx con
 		b.down, b.rest = err, time.Now().Add(restAfter)
 	}
 	return err
-}
-
-// errExists is the error of create if the object exists.
-var errExists = fmt.Errorf("object exists: %w", millrace.ErrConflict)
-
-// create creates an object. errExists: it exists already, or another process creates it.
-func (b *bucket) create(ctx context.Context, object string, r io.ReadSeeker) error {
-	hash := sha256.New()
-	size, err := io.Copy(hash, r)
-	if err == nil {
-		_, err = r.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		return err
-	}
-	return b.do(ctx, "write "+object, size, func(ctx context.Context) error {
-		return b.putObject(ctx, b.prefix+object, r, size, hex.EncodeToString(hash.Sum(nil)))
-	})
 }
 
 // output keeps the error of a writer, to distinguish it from those of the bucket.
@@ -186,50 +204,6 @@ func (b *bucket) stream(ctx context.Context, object string, offset, length int64
 		return err
 	})
 	return r, err
-}
-
-// open returns a reader of bytes of an object. Its errors are not explained.
-func (b *bucket) open(ctx context.Context, object string, offset, length int64) (io.ReadCloser, error) {
-	want := ""
-	if length >= 0 {
-		want = fmt.Sprintf("bytes=%d-%d", offset, offset+length-1)
-	}
-	r, got, err := b.getObject(ctx, b.prefix+object, want)
-	if err != nil {
-		return nil, err
-	}
-	if want != "" && !strings.HasPrefix(got, fmt.Sprintf("bytes %d-", offset)) {
-		return nil, errors.Join(fmt.Errorf("range of the response is %q: %w", got, millrace.ErrInvalid), r.Close())
-	}
-	return r, nil
-}
-
-// object describes an object of the bucket.
-type object struct {
-	name     string // without the prefix of the store
-	size     int64
-	modified time.Time
-}
-
-// list returns the objects whose names begin with a prefix, in their order.
-func (b *bucket) list(ctx context.Context, prefix string) (all []object, err error) {
-	err = b.do(ctx, "list "+prefix, 256<<20, func(ctx context.Context) error {
-		return b.listObjects(ctx, b.prefix+prefix, func(key string, size int64, modified time.Time) {
-			all = append(all, object{key[len(b.prefix):], size, modified})
-		})
-	})
-	return all, err
-}
-
-// remove deletes objects.
-func (b *bucket) remove(ctx context.Context, names []string) error {
-	return b.do(ctx, "delete objects", 256<<20, func(ctx context.Context) error {
-		keys := make([]string, len(names))
-		for i, name := range names {
-			keys[i] = b.prefix + name
-		}
-		return b.removeObjects(ctx, keys)
-	})
 }
 
 type explanation struct {

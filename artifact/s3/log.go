@@ -258,7 +258,8 @@ func (s *Store) apply(name string, raw []byte) error {
 // commit appends changes to the log. The caller holds the lock.
 func (s *Store) commit(ctx context.Context, changes []change, data []byte) error {
 	e := entry{ID: rand.Text(), Changes: changes}
-	for s.writing = e.ID; s.writing != ""; {
+	s.writing = e.ID
+	for tries := 0; s.writing != ""; tries++ {
 		e.Time = max(time.Now().UnixMilli(), s.state.Time+1)
 		head, err := json.Marshal(&e)
 		if err != nil {
@@ -271,7 +272,7 @@ func (s *Store) commit(ctx context.Context, changes []change, data []byte) error
 			s.keep(name, body)
 			return s.apply(name, body)
 		}
-		if errors.Is(err, errExists) { // another process has written it, or is writing it, or a repeated request has
+		if errors.Is(err, errExists) && tries < 100 { // another process has written it, or is writing it, or a repeated request has
 			err = s.sync(ctx)
 		}
 		if err == nil && s.state.Number < number {
