@@ -45,6 +45,9 @@ type place struct {
 	Modified int64  `json:"modified,omitempty"`
 }
 
+// key identifies the bytes.
+func (p *place) key() place { return place{Object: p.Object, Offset: p.Offset} }
+
 func (p *place) info(name string) artifact.Info {
 	return artifact.Info{Name: name, Size: p.Size, Modified: time.UnixMilli(p.Modified).UTC()}
 }
@@ -301,6 +304,7 @@ func (s *Store) tidy(ctx context.Context) {
 		if err = s.bucket.create(ctx, name, bytes.NewReader(raw)); err == nil || errors.Is(err, errExists) {
 			s.keep(name, raw)
 			s.written, s.unwritten, err = s.state.Number, 0, nil
+			s.checked.Clear() // many are not used any more
 		}
 	}
 	if err == nil && clean {

@@ -222,7 +222,7 @@ func (s *Store) Open(ctx context.Context, name string, offset, length int64) (io
 			to = from + length
 		}
 		var r io.ReadCloser
-		if r, err = s.open(ctx, &p, from, to); !errors.Is(err, millrace.ErrNotFound) {
+		if r, err = s.open(ctx, p, from, to); !errors.Is(err, millrace.ErrNotFound) {
 			return r, err
 		}
 		was := p.Object // moved or deleted by another process, or lost
@@ -240,30 +240,32 @@ func (s *Store) Open(ctx context.Context, name string, offset, length int64) (io
 }
 
 // open returns a reader of bytes of an artifact. ErrNotFound: its object does not exist.
-func (s *Store) open(ctx context.Context, p *pending, from, to int64) (io.ReadCloser, error) {
-	if from == to {
+func (s *Store) open(ctx context.Context, p pending, from, to int64) (io.ReadCloser, error) {
+	small := p.Object == "" || strings.HasPrefix(p.Object, logPrefix)
+	switch {
+	case from == to:
 		return io.NopCloser(bytes.NewReader(nil)), nil
-	}
-	if p.content != nil || strings.HasPrefix(p.Object, logPrefix) {
-		b := p.content
-		if b == nil {
-			var err error
-			if b, err = s.content(ctx, p.place); err != nil {
+	case p.content != nil:
+		return io.NopCloser(bytes.NewReader(p.content[from:to])), nil
+	case small:
+		if _, ok := s.checked.Load(p.key()); !ok {
+			b, err := s.content(ctx, p.place)
+			if err != nil {
 				return nil, err
 			}
+			return io.NopCloser(bytes.NewReader(b[from:to])), nil
 		}
-		return io.NopCloser(bytes.NewReader(b[from:to])), nil
 	}
 	for fetched := false; ; fetched = true {
 		if f, err := s.cache.open(p.Object); err == nil {
-			if info, err := f.Stat(); err == nil && info.Size() == p.Size {
-				return &part{io.NewSectionReader(f, from, to-from), f}, nil
+			if info, err := f.Stat(); small || err == nil && info.Size() == p.Size {
+				return &part{io.NewSectionReader(f, p.Offset+from, to-from), f}, nil
 			}
 			f.Close()
 			s.cache.remove(p.Object)
 		}
 		if fetched || p.Size > s.cache.limit/16 {
-			return s.bucket.stream(ctx, p.Object, from, to-from)
+			return s.bucket.stream(ctx, p.Object, p.Offset+from, to-from)
 		}
 		if err := s.fetch(ctx, p.Object); err != nil {
 			return nil, err
@@ -282,6 +284,7 @@ type part struct {
 func (s *Store) content(ctx context.Context, p place) ([]byte, error) {
 	for range 2 {
 		if b, err := s.cache.read(p.Object, p.Offset, p.Size); err == nil && crc32.Checksum(b, castagnoli) == p.CRC {
+			s.checked.Store(p.key(), true)
 			return b, nil
 		}
 		s.cache.remove(p.Object)
