@@ -94,13 +94,13 @@ type editing struct {
 	site  store.Site
 }
 
-// startEditing starts a server of n pages, which the bench edits.
-func (b *bench) startEditing(ctx context.Context, pages int) (e *editing, err error) {
+// startEditing starts a server of n pages with some flags, which the bench edits.
+func (b *bench) startEditing(ctx context.Context, pages int, flags ...string) (e *editing, err error) {
 	e = &editing{pages: pages}
 	if e.file, err = b.fill(ctx, pages); err != nil {
 		return nil, err
 	}
-	if e.server, err = b.startServer(ctx, e.file, "--rehost"); err != nil {
+	if e.server, err = b.startServer(ctx, e.file, append(flags, "--rehost")...); err != nil {
 		return nil, err
 	}
 	if e.db, err = stores.Open(ctx, e.file, nil); err == nil {
