@@ -55,6 +55,7 @@ type DiscoveredWay struct {
 	Reason          string `json:"reason"`           // why it is not allowed or not usable; "" if it is
 	Code            string `json:"code,omitempty"`   // of the reason
 	Basis           string `json:"basis,omitempty"`  // basis of estimated figures; absent if all are counted
+	SendsChanges    bool   `json:"sends_changes"`    // the server sends the entry as changes to clients that have an earlier version (RFC 9842)
 }
 
 // DiscoveredPolicy describes the rules of one document on the use of the content.
@@ -91,7 +92,7 @@ func NewDiscovery(site *discover.SiteReport, purpose millrace.Purpose) *Discover
 		},
 	}
 	for _, w := range site.Ways {
-		row := DiscoveredWay{Protocol: w.Protocol, Pages: -1, Allowed: w.Allowed, Reason: w.Reason, Code: w.Code}
+		row := DiscoveredWay{Protocol: w.Protocol, Pages: -1, Allowed: w.Allowed, Reason: w.Reason, Code: w.Code, SendsChanges: w.SendsChanges}
 		if o := w.Offer; o != nil {
 			row.Entry, row.Pages, row.Carries, row.WithoutContent = o.Entry, o.Pages, carriesText(o.Detail), o.WithoutContent
 			row.Deletes, row.Basis = o.Deletes, o.Basis
@@ -131,7 +132,7 @@ func (r *Discovery) WriteText(w io.Writer) error {
 	b.WriteByte('\n')
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	_, _ = io.WriteString(t, "PROTOCOL\tPAGES\tCARRIES\tFIRST SYNC\tREFRESH\tALLOWED\n")
-	var entries, notes, basis []string
+	var entries, notes, basis, changes []string
 	printed := map[string]bool{}
 	for _, row := range r.Ways {
 		name, pages, first, again, allowed := all.Label(row.Protocol), "?", "-", "-", "yes"
@@ -156,6 +157,9 @@ func (r *Discovery) WriteText(w io.Writer) error {
 		if row.WithoutContent > 0 && row.Carries != "summaries" {
 			notes = append(notes, fmt.Sprintf("%s: %d pages without content", name, row.WithoutContent))
 		}
+		if row.SendsChanges {
+			changes = append(changes, name)
+		}
 		if row.Basis != "" {
 			basis = append(basis, name+" by "+row.Basis)
 		}
@@ -170,6 +174,9 @@ func (r *Discovery) WriteText(w io.Writer) error {
 	}
 	for _, n := range append(entries, notes...) {
 		b.WriteString(canon.Line(n) + "\n")
+	}
+	if len(changes) > 0 {
+		b.WriteString(canon.Line("sent as changes to clients that have an earlier version (RFC 9842): "+strings.Join(changes, ", ")) + "\n")
 	}
 	if len(basis) > 0 {
 		b.WriteString(canon.Line("estimates: "+strings.Join(basis, "; ")) + "\n")

@@ -2,6 +2,7 @@ package discover_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,5 +49,30 @@ func TestProbePrevious(t *testing.T) {
 	o.Previous = first
 	if got := probe(t, s.URL, &o); got.Way("scp") != nil && got.Way("scp").Offer != nil || got.Way("arc") == nil {
 		t.Errorf("after scp has gone: %+v", got.Ways)
+	}
+}
+
+// A list that the server sends as changes costs less at each refresh.
+func TestProbeSendsChanges(t *testing.T) {
+	s := publish(t, 400, protocol.PublisherOptions{}, all.Protocols()...)
+	before := probe(t, s.URL, nil)
+	next := s.Config.Handler
+	s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/llm-pages.json" && strings.Contains(r.Header.Get("Accept-Encoding"), "dcz") {
+			w.Header().Set("Use-As-Dictionary", `match="/llm-pages.json"`)
+		}
+		next.ServeHTTP(w, r)
+	})
+	var after *discover.SiteReport
+	for range 2 {
+		after = probe(t, s.URL, &discover.Options{Previous: after})
+		for i, w := range after.Ways {
+			if w.SendsChanges != (w.Protocol == "tct-01") || before.Ways[i].SendsChanges {
+				t.Errorf("%s: %v", w.Protocol, w.SendsChanges)
+			}
+			if was, is := before.Plan(nil).Quotes[i].Refresh.Bytes, after.Plan(nil).Quotes[i].Refresh.Bytes; w.SendsChanges && is > was/2 {
+				t.Errorf("a refresh costs %d bytes; %d without changes", is, was)
+			}
+		}
 	}
 }

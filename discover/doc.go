@@ -46,8 +46,8 @@
 //     Then each refresh reads that way, too ([Route].Deletions), because a deleted page
 //     should not stay for a week.
 //
-// A list or collection for which the client has a dictionary ([Model].Held) costs what has
-// changed in it. Such a collection also shows which pages were deleted, so that another way
+// A list that the server sends as changes ([Way].SendsChanges), or a collection for which the
+// client has a dictionary ([Model].Held), costs what has changed in it. Such a collection also shows which pages were deleted, so that another way
 // is read only after newer deltas.
 //
 // The first sync and the refresh are chosen separately. Refreshing by another way than the

@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/dcz"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/protocol"
@@ -46,6 +47,8 @@ type memo struct {
 	bytes    int64
 	draining sync.WaitGroup
 	over     error // the first limit that was reached
+
+	dictionaries map[string]bool // URLs of responses that the server declares to be dictionaries
 }
 
 // answer is the cached result of a request.
@@ -174,6 +177,11 @@ func (m *memo) send(req *http.Request, a *answer, again bool) {
 		a.err = fmt.Errorf("twice: %w", err)
 	default:
 		a.resp, a.again = resp, passing(resp.StatusCode)
+		if len(resp.Header[dcz.Use]) > 0 {
+			m.mu.Lock()
+			m.dictionaries[req.URL.String()] = true
+			m.mu.Unlock()
+		}
 		resp.Request = &http.Request{Header: maps.Clone(req.Header)}
 		if resp.Body != nil && resp.Body != http.NoBody {
 			a.body = &body{memo: m, src: resp.Body, end: end, most: m.maxBody, size: resp.ContentLength}

@@ -142,7 +142,7 @@ func (s *SiteReport) Plan(m *Model) *Plan {
 			continue
 		}
 		whole := w.Offer.Collection != "" && p.Held(w.Offer.Collection)
-		w.Offer = p.coded(w.Offer, whole)
+		w.Offer = p.coded(&w, whole)
 		q := p.alone(&w)
 		q.coded = whole
 		plan.Quotes = append(plan.Quotes, Quote{w.Protocol, q.first.cost(), q.again.cost()})
@@ -168,11 +168,11 @@ func (s *SiteReport) Plan(m *Model) *Plan {
 // each changed entry of a list and page of a collection.
 const codedHead, codedEntry, codedPage = 200, 80, 300
 
-// coded returns an offer with the costs of a client that has a dictionary for its list, or
-// also for the whole collection.
-func (p *planner) coded(o *protocol.Offer, whole bool) *protocol.Offer {
-	c, most := *o, codedHead*o.Moved.Requests
-	if (whole || p.Held(o.Entry)) && o.Moved.Bytes > most {
+// coded returns the offer of a way with the costs of a client that will have a dictionary for
+// its list, or that has one for the whole collection.
+func (p *planner) coded(w *Way, whole bool) *protocol.Offer {
+	c, most := *w.Offer, codedHead*w.Offer.Moved.Requests
+	if (whole || w.SendsChanges || p.Held(c.Entry)) && c.Moved.Bytes > most {
 		c.Moved.Bytes = most
 		c.Each.Bytes += codedEntry
 	}

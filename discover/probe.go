@@ -73,7 +73,7 @@ func Probe(ctx context.Context, client *http.Client, site string, o *Options) (*
 	ctx, cancel := context.WithCancel(fetch.WithoutDictionaries(ctx))
 	defer cancel()
 	l.memo = &memo{
-		next: client.Transport, ctx: ctx, answers: map[string]*answer{},
+		next: client.Transport, ctx: ctx, answers: map[string]*answer{}, dictionaries: map[string]bool{},
 		maxRequests: l.MaxRequests, maxBytes: l.MaxBytes, maxBody: l.MaxBytes / 2, progress: l.Progress,
 	}
 	if l.memo.next == nil {
@@ -93,6 +93,11 @@ func Probe(ctx context.Context, client *http.Client, site string, o *Options) (*
 		return nil, fmt.Errorf("discover %s: %w", l.site.URL, err)
 	}
 	l.site.Spent = l.memo.spent()
+	for i := range l.site.Ways {
+		if w := &l.site.Ways[i]; w.Offer != nil {
+			w.SendsChanges = w.SendsChanges || l.memo.dictionaries[w.Offer.Entry]
+		}
+	}
 	if l.memo.over != nil {
 		l.site.Inconclusive = cmp.Or(l.site.Inconclusive, l.memo.over.Error())
 	}

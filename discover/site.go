@@ -103,6 +103,9 @@ type Way struct {
 	Code      string `json:"code,omitempty"`   // error code of the reason
 	// Later reports whether the way was unavailable; a later probe may find it.
 	Later bool `json:"later,omitempty"`
+	// SendsChanges reports that the server sends the first document as changes to clients that
+	// have an earlier version (RFC 9842).
+	SendsChanges bool `json:"sends_changes,omitempty"`
 }
 
 // label returns the name of a way for people.

@@ -88,7 +88,8 @@ type offer struct {
 // offer returns the offer of a request, or nil if it must not offer the coding. Bodies for one
 // user, and those over connections that others can change, are no dictionaries.
 func (c *Client) offer(req *http.Request) *offer {
-	if c.dictionaries == nil || req.Method != http.MethodGet && req.Method != "" || req.URL.Scheme != "https" && !IsLoopback(req.URL.Hostname()) {
+	bare := req.Context().Value(withoutDictionaries{}) != nil
+	if c.dictionaries == nil && !bare || req.Method != http.MethodGet && req.Method != "" || req.URL.Scheme != "https" && !IsLoopback(req.URL.Hostname()) {
 		return nil
 	}
 	for _, name := range []string{"Authorization", "Cookie", "Range"} {
@@ -97,11 +98,14 @@ func (c *Client) offer(req *http.Request) *offer {
 		}
 	}
 	d, _ := req.Context().Value(download{}).(download)
-	stream, whole := d.timeout == math.MaxInt64, req.Context().Value(withoutDictionaries{}) != nil
-	if stream || whole || req.Header.Get("Accept-Encoding") == "identity" {
+	stream := d.timeout == math.MaxInt64
+	if stream || req.Header.Get("Accept-Encoding") == "identity" {
 		return nil
 	}
 	o := &offer{origin: origin(req.URL)}
+	if c.dictionaries == nil {
+		return o
+	}
 	ix, err := c.dictionaries.Index(req.Context(), o.origin)
 	if err != nil {
 		c.log.WarnContext(req.Context(), "could not read dictionaries", "err", err)
@@ -111,7 +115,7 @@ func (c *Client) offer(req *http.Request) *offer {
 		return nil
 	}
 	for i := range ix.Held {
-		if d := &ix.Held[i]; matches(d.Match, req.URL) && (o.held == nil || len(d.Match) >= len(o.held.Match)) {
+		if d := &ix.Held[i]; !bare && matches(d.Match, req.URL) && (o.held == nil || len(d.Match) >= len(o.held.Match)) {
 			o.held = d
 		}
 	}
@@ -121,7 +125,7 @@ func (c *Client) offer(req *http.Request) *offer {
 type withoutDictionaries struct{}
 
 // WithoutDictionaries returns a context for requests that offer no dictionary, so that the sizes
-// of their responses are those for any client.
+// of their responses are those for any client. Servers still declare what could be one.
 func WithoutDictionaries(ctx context.Context) context.Context {
 	return context.WithValue(ctx, withoutDictionaries{}, true)
 }
@@ -182,7 +186,7 @@ func (c *Client) decoded(req *http.Request, resp *http.Response, o *offer, again
 	c.log.DebugContext(ctx, "could not decode response; requesting it without a dictionary", "url", cleanURL(req.URL), "err", err)
 	// A dictionary that is gone, or a connection that broke, is not the server's fault.
 	gone := errors.Is(err, millrace.ErrNotFound)
-	if o != nil && (gone || errors.Is(err, millrace.ErrInvalid) || errors.Is(err, millrace.ErrTooLarge)) {
+	if o != nil && c.dictionaries != nil && (gone || errors.Is(err, millrace.ErrInvalid) || errors.Is(err, millrace.ErrTooLarge)) {
 		c.warn(ctx, c.dictionaries.Update(ctx, o.origin, func(ix *DictionaryIndex) {
 			if gone {
 				ix.Held = slices.DeleteFunc(slices.Clone(ix.Held), func(d Dictionary) bool { return d == *o.held })
@@ -280,7 +284,7 @@ func (c *Client) undo(ctx context.Context, resp *http.Response, o *offer) ([]byt
 // without request destinations do, and freshness (RFC 9842, section 2.2.1): the dictionary is
 // never a response, and the server knows it by its hash.
 func (c *Client) keeper(ctx context.Context, resp *http.Response, o *offer) func(content []byte) {
-	if o == nil || resp.StatusCode != http.StatusOK || len(resp.Header[dcz.Use]) == 0 ||
+	if o == nil || c.dictionaries == nil || resp.StatusCode != http.StatusOK || len(resp.Header[dcz.Use]) == 0 ||
 		strings.Contains(strings.ToLower(strings.Join(resp.Header["Cache-Control"], ",")), "no-store") {
 		return nil
 	}

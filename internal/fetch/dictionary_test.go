@@ -234,7 +234,7 @@ func TestDictionaryOffer(t *testing.T) {
 		if got := c.client.offer(req) != nil; got != want {
 			t.Errorf("%s: %v", raw, got)
 		}
-		if c.client.offer(req.WithContext(WithoutDictionaries(t.Context()))) != nil {
+		if o := c.client.offer(req.WithContext(WithoutDictionaries(t.Context()))); (o != nil) != want || o != nil && o.held != nil {
 			t.Errorf("%s without dictionaries", raw)
 		}
 		req.Method = http.MethodPost
