@@ -67,10 +67,10 @@ type DiscoveredPolicy struct {
 
 // DiscoveredRobots describes the robots.txt of a site.
 type DiscoveredRobots struct {
-	Root       bool            `json:"root_allowed"`   // robots.txt allows the root
-	Closed     string          `json:"rule,omitempty"` // rule that disallows the root
-	CrawlDelay float64         `json:"crawl_delay"`    // crawl delay in seconds
-	Said       []discover.Said `json:"statements"`     // lines about the use of the content
+	Root       bool                       `json:"root_allowed"`   // robots.txt allows the root
+	Closed     string                     `json:"rule,omitempty"` // rule that disallows the root
+	CrawlDelay float64                    `json:"crawl_delay"`    // crawl delay in seconds
+	Statements []discover.RobotsStatement `json:"statements"`     // lines about the use of the content
 }
 
 // NewDiscovery describes a site that was probed. Its plan is the plan of a pull, which probes
@@ -88,7 +88,7 @@ func NewDiscovery(site *discover.SiteReport, purpose millrace.Purpose) *Discover
 		Policies: []DiscoveredPolicy{}, Licenses: append([]discover.License{}, site.Licenses...),
 		Robots: DiscoveredRobots{
 			Root: site.Robots.Closed == "", Closed: site.Robots.Closed, CrawlDelay: site.Robots.Delay.Seconds(),
-			Said: append([]discover.Said{}, site.Robots.Said...),
+			Statements: append([]discover.RobotsStatement{}, site.Robots.Statements...),
 		},
 	}
 	for _, w := range site.Ways {
@@ -237,7 +237,7 @@ func (r *Discovery) rules() (lines []string) {
 		robots += fmt.Sprintf(", %g s between requests", r.Robots.CrawlDelay)
 	}
 	lines = append(lines, robots)
-	for _, s := range r.Robots.Said {
+	for _, s := range r.Robots.Statements {
 		lines = append(lines, fmt.Sprintf("robots.txt line %d: %s: %s", s.Line, s.Name, s.Value))
 	}
 	return lines

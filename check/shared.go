@@ -60,8 +60,8 @@ func Unsure(err error) bool { return errors.Is(err, ErrLimit) || errors.Is(err, 
 // OK reports whether the response is a 200 with a readable body.
 func (r *Response) OK() bool { return r.Status == http.StatusOK && r.BodyErr == nil }
 
-// Said returns the status with its name, such as "404 Not Found".
-func (r *Response) Said() string {
+// StatusText returns the status with its name, such as "404 Not Found".
+func (r *Response) StatusText() string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", r.Status, http.StatusText(r.Status)))
 }
 

@@ -218,7 +218,7 @@ func (l *prober) readRobots() {
 	for _, rec := range l.robots.Records() {
 		switch rec.Name {
 		case "content-signal", "content-usage":
-			r.Said = append(r.Said, Said{rec.Name, rec.Value, rec.Line})
+			r.Statements = append(r.Statements, RobotsStatement{rec.Name, rec.Value, rec.Line})
 		case "license":
 			l.license(rec.Value, "robots.txt")
 		}

@@ -390,7 +390,7 @@ func TestProbeRobots(t *testing.T) {
 		"Content-Signal: search=yes, ai-train=no\nUser-agent: other\nContent-Signal: search=no\nLICENSE: /b.xml\n"
 	want := discover.Robots{
 		Closed: "line 3: Disallow: /", Delay: 10 * time.Millisecond,
-		Said: []discover.Said{{Name: "content-signal", Value: "search=yes, ai-train=no", Line: 6}},
+		Statements: []discover.RobotsStatement{{Name: "content-signal", Value: "search=yes, ai-train=no", Line: 6}},
 	}
 	for name, client := range map[string]*http.Client{"guarded": guarded(), "plain": {}} {
 		s := newSite(t, files{"/": home, "/robots.txt": robots})

@@ -121,13 +121,13 @@ func (w Way) Open() bool { return w.Offer != nil && w.Allowed }
 
 // Robots holds the rules of a site's robots.txt for the client.
 type Robots struct {
-	Closed string        `json:"closed,omitempty"`      // the record that disallows the root; may be empty
-	Delay  time.Duration `json:"crawl_delay,omitempty"` // Crawl-delay
-	Said   []Said        `json:"said,omitempty"`        // records about the use of the content, verbatim
+	Closed     string            `json:"closed,omitempty"`      // the record that disallows the root; may be empty
+	Delay      time.Duration     `json:"crawl_delay,omitempty"` // Crawl-delay
+	Statements []RobotsStatement `json:"statements,omitempty"`  // records about the use of the content, verbatim
 }
 
-// Said is one record of robots.txt, such as "Content-Signal: ai-train=no".
-type Said struct {
+// RobotsStatement is one record of robots.txt, such as "Content-Signal: ai-train=no".
+type RobotsStatement struct {
 	Name  string `json:"name"`  // name of the line
 	Value string `json:"value"` // value of the line
 	Line  int    `json:"line"`  // number of the line

@@ -65,7 +65,7 @@ func docsRules(rule func(section, word, sentence, fix string, f check.SiteCheck[
 		})),
 		rule(afdocs, "llms-txt-links-resolve", "The links of llms.txt lead to documents.", "Remove or correct the links.", onLinks(func(r *check.Response, fail func(got, want string)) {
 			if r.Status >= http.StatusBadRequest {
-				fail(r.Said(), "200 OK")
+				fail(r.StatusText(), "200 OK")
 			}
 		})),
 		rule(afdocs, "llms-txt-links-markdown", "Nine of ten links of llms.txt lead to Markdown.", "Link to the Markdown of the pages."+byMillrace, func(ctx context.Context, s *site, fail check.Fail) error {
@@ -212,7 +212,7 @@ func docsRules(rule func(section, word, sentence, fix string, f check.SiteCheck[
 				return err
 			}
 			if resp.Status < http.StatusBadRequest {
-				fail(s.At("/millrace-check-no-such-page"), resp.Said(), "404 Not Found")
+				fail(s.At("/millrace-check-no-such-page"), resp.StatusText(), "404 Not Found")
 			}
 			return nil
 		}),
@@ -286,7 +286,7 @@ func docsRules(rule func(section, word, sentence, fix string, f check.SiteCheck[
 		})),
 		rule(afdocs, "auth-gate-detection", "Pages need no login.", "Publish the pages, or take them out of the sitemap.", func(_ context.Context, s *site, fail check.Fail) error {
 			for _, r := range s.gated {
-				fail(r.URL, r.Said(), "the page")
+				fail(r.URL, r.StatusText(), "the page")
 			}
 			return check.Applied(len(s.pages)+len(s.gated) > 0)
 		}),
@@ -299,7 +299,7 @@ func docsRules(rule func(section, word, sentence, fix string, f check.SiteCheck[
 		rule(afdocs, "bot-protection-interference", "No protection against bots answers in place of the site.", "Let agents pass: exclude machine documents from challenges of your CDN or firewall.", func(_ context.Context, s *site, fail check.Fail) error {
 			for _, r := range append([]*check.Response{s.home}, s.gated...) {
 				if r.Header.Get("Cf-Mitigated") != "" || r.Status == http.StatusForbidden || strings.Contains(string(r.Body[:min(len(r.Body), 4096)]), "Just a moment...") {
-					fail(r.URL, through(r, r.Said()+", a challenge"), "the page")
+					fail(r.URL, through(r, r.StatusText()+", a challenge"), "the page")
 				}
 			}
 			return nil

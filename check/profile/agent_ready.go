@@ -66,7 +66,7 @@ func AgentReady() check.Suite {
 				return err
 			}
 			if !isMarkdown(resp) {
-				fail(s.home.URL, resp.Said()+" with Content-Type: "+resp.Header.Get("Content-Type"), "text/markdown")
+				fail(s.home.URL, resp.StatusText()+" with Content-Type: "+resp.Header.Get("Content-Type"), "text/markdown")
 			}
 			return nil
 		}),

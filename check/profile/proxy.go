@@ -105,7 +105,7 @@ func Proxy() check.Suite {
 				return false
 			}
 			if d.head.Status != d.plain.Status {
-				fail(d.head.Said()+" to HEAD", d.plain.Said()+", as to GET")
+				fail(d.head.StatusText()+" to HEAD", d.plain.StatusText()+", as to GET")
 				return true
 			}
 			for _, name := range []string{"Content-Type", "ETag", "Last-Modified", "Content-Length"} {
@@ -129,7 +129,7 @@ func Proxy() check.Suite {
 					return true, err
 				}
 				if resp.Status == http.StatusOK && kit.Opaque(resp) == kit.Opaque(was) {
-					fail(d.url, through(resp, resp.Said()+" to If-None-Match: "+was.Header.Get("ETag")+" with Accept-Encoding: "+coding), "304 Not Modified")
+					fail(d.url, through(resp, resp.StatusText()+" to If-None-Match: "+was.Header.Get("ETag")+" with Accept-Encoding: "+coding), "304 Not Modified")
 				} else if resp.Status == http.StatusNotModified && resp.Header.Get("ETag") == "" {
 					fail(d.url, through(resp, "304 without ETag"), "ETag: "+was.Header.Get("ETag"))
 				}

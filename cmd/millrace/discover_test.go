@@ -77,7 +77,7 @@ func TestDiscoverNothing(t *testing.T) {
 	if code != exitFailure || r.First != "" || r.Robots.Root || !slices.ContainsFunc(r.Ways, func(w agent.DiscoveredWay) bool { return w.Code == "robots-disallow" }) {
 		t.Errorf("exit %d: %+v", code, r)
 	}
-	if len(r.Robots.Said) != 1 || r.Robots.Said[0].Name != "content-signal" {
+	if len(r.Robots.Statements) != 1 || r.Robots.Statements[0].Name != "content-signal" {
 		t.Errorf("%+v", r.Robots)
 	}
 	code, out, _ := command(t, nil, "discover", closed.URL, "--allow-private")

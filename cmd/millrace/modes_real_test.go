@@ -49,13 +49,13 @@ func TestRealModesWordPress(t *testing.T) {
 	var pages [][]string // of the lists
 
 	t.Run("alongside Caddy", func(t *testing.T) {
-		s, direct := beside(t, "caddy", url, []string{"--html", copySite(t, "handbook"), "--site", behind}, []string{"--store", filepath.Join(t.TempDir(), "s.db")})
+		s, direct := alongsideServer(t, "caddy", url, []string{"--html", copySite(t, "handbook"), "--site", behind}, []string{"--store", filepath.Join(t.TempDir(), "s.db")})
 		wordPressBeside(t, s, "caddy", behind, url)
 		refuses(t, s, url, url, direct)
 	})
 
 	t.Run("alongside nginx", func(t *testing.T) {
-		s, direct := beside(t, "nginx", url, []string{"--html", copySite(t, "handbook"), "--site", behind}, []string{"--store", filepath.Join(t.TempDir(), "s.db")})
+		s, direct := alongsideServer(t, "nginx", url, []string{"--html", copySite(t, "handbook"), "--site", behind}, []string{"--store", filepath.Join(t.TempDir(), "s.db")})
 		if !strings.Contains(s.out.String(), " site=") {
 			t.Errorf("not read as a WordPress:\n%s", s.out)
 		}

@@ -168,7 +168,7 @@ func (r *Report) hidden(seen discover.Seen, robots *fetch.Robots) {
 // readPurposes reads purposes from the site's robots.txt: from its signals, and from the crawlers that
 // it blocks. Either can refuse a purpose; only signals can permit one.
 func (r *Report) readPurposes(site *discover.SiteReport, text []byte) error {
-	for _, s := range site.Robots.Said {
+	for _, s := range site.Robots.Statements {
 		signals := policy.ReadSignals(s.Value)
 		for _, purpose := range slices.Sorted(maps.Keys(signals)) {
 			if was, there := r.Purposes[purpose]; !there || was {

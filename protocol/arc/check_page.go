@@ -33,7 +33,7 @@ func checkCanonical(p *seenPage, fail check.Fail) bool {
 	case p.err != nil:
 		fail(p.url, p.err.Error(), want)
 	case p.resp.Status != http.StatusOK:
-		fail(p.url, p.resp.Said(), want)
+		fail(p.url, p.resp.StatusText(), want)
 	case p.resp.BodyErr != nil:
 		fail(p.url, p.resp.BodyErr.Error(), want)
 	default:
@@ -75,7 +75,7 @@ func checkAuth(p *seenPage, fail check.Fail) bool {
 	}
 	switch {
 	case p.refused() && !p.auth():
-		fail(p.list, p.at+": "+p.resp.Said()+", without auth_required: true", "auth_required: true")
+		fail(p.list, p.at+": "+p.resp.StatusText()+", without auth_required: true", "auth_required: true")
 	case p.ok() && p.auth():
 		fail(p.list, p.at+": auth_required: true, but the page is public", "auth_required: false")
 	}

@@ -82,7 +82,7 @@ func (s *SiteContext) Document(ctx context.Context, u string) (resp *check.Respo
 	case err != nil:
 		return nil, err.Error(), nil //nolint:nilerr // it is in why
 	case resp.Status != http.StatusOK:
-		return nil, resp.Said(), nil
+		return nil, resp.StatusText(), nil
 	case resp.BodyErr != nil:
 		return nil, resp.BodyErr.Error(), nil //nolint:nilerr // it is in why
 	}

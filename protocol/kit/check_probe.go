@@ -87,7 +87,7 @@ func (p *Probe) unchanged(ctx context.Context, fail check.Fail, fields ...string
 		for i := 0; i < len(fields); i += 2 {
 			sent += " " + fields[i] + ": " + fields[i+1]
 		}
-		fail(p.URL, resp.Said()+" to"+sent, "304 Not Modified")
+		fail(p.URL, resp.StatusText()+" to"+sent, "304 Not Modified")
 	}
 	return true, nil
 }
@@ -100,7 +100,7 @@ func (p *Probe) changed(ctx context.Context, fail check.Fail, name, value string
 	}
 	lost := p.Was.OK() && !resp.OK() || len(p.Was.Body) > 0 && len(resp.Body) == 0 || json.Valid(p.Was.Body) && !json.Valid(resp.Body)
 	if resp.Status != http.StatusOK || lost {
-		fail(p.URL, resp.Said()+" to "+name+": "+value, "200 OK and the "+p.What)
+		fail(p.URL, resp.StatusText()+" to "+name+": "+value, "200 OK and the "+p.What)
 	}
 	return true, nil
 }
@@ -193,7 +193,7 @@ func Precedence(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
 			return false, err
 		}
 		if resp.Status != c.status {
-			fail(p.URL, resp.Said()+" to "+c.which+" tag with If-Modified-Since: "+c.since, c.want+": the tag takes precedence")
+			fail(p.URL, resp.StatusText()+" to "+c.which+" tag with If-Modified-Since: "+c.since, c.want+": the tag takes precedence")
 			break
 		}
 	}

@@ -62,9 +62,9 @@ func (a *siteResponse) got() string {
 	case a.resp.BodyErr != nil:
 		return a.resp.BodyErr.Error()
 	case a.body == nil:
-		return a.resp.Said() + " without a JSON object"
+		return a.resp.StatusText() + " without a JSON object"
 	}
-	return a.resp.Said() + " " + string(a.resp.Body[:min(len(a.resp.Body), 100)])
+	return a.resp.StatusText() + " " + string(a.resp.Body[:min(len(a.resp.Body), 100)])
 }
 
 // siteContext contains the responses of a site that the rules share.

@@ -107,7 +107,7 @@ func errorField(k kit.Kind, path ...string) siteCheck {
 		if a.body == nil {
 			a.body = object{}
 		}
-		judge(k, a.url, a.body, fail, a.resp.Said()+" with ", path...)
+		judge(k, a.url, a.body, fail, a.resp.StatusText()+" with ", path...)
 		return nil
 	}
 }

@@ -36,7 +36,7 @@ func checkWellKnown(_ context.Context, s *siteContext, fail check.Fail) error {
 func checkPublic(_ context.Context, s *siteContext, fail check.Fail) error {
 	for _, a := range []*siteResponse{s.about, s.found} {
 		if a.err == nil && (a.resp.Status == http.StatusUnauthorized || a.resp.Status == http.StatusForbidden) {
-			fail(a.url, a.resp.Said(), "200 OK without a key")
+			fail(a.url, a.resp.StatusText(), "200 OK without a key")
 			return nil
 		}
 	}
@@ -48,7 +48,7 @@ func checkStatus(_ context.Context, s *siteContext, fail check.Fail) error {
 		return check.ErrNotApplicable // previous rules report it
 	}
 	if s.found.resp.Status != http.StatusOK {
-		fail(s.found.url, s.found.resp.Said(), "200 OK")
+		fail(s.found.url, s.found.resp.StatusText(), "200 OK")
 	}
 	return nil
 }
@@ -91,7 +91,7 @@ func checkAuth(_ context.Context, s *siteContext, fail check.Fail) error {
 	var list []string
 	_ = json.Unmarshal(s.found.body.at("capabilities"), &list)
 	if !slices.Contains(list, authCapability) {
-		fail(s.found.url, "capabilities without auth, and "+s.index.resp.Said()+" at "+s.index.url, `"auth" in capabilities`)
+		fail(s.found.url, "capabilities without auth, and "+s.index.resp.StatusText()+" at "+s.index.url, `"auth" in capabilities`)
 	}
 	return nil
 }

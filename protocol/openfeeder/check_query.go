@@ -81,7 +81,7 @@ func status2(a *siteResponse) string {
 	if a.err != nil {
 		return a.err.Error()
 	}
-	return a.resp.Said()
+	return a.resp.StatusText()
 }
 
 func checkLimit(ctx context.Context, s *siteContext, fail check.Fail) error {

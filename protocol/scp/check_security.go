@@ -59,7 +59,7 @@ func checkAccess(ctx context.Context, s *siteContext, fail check.Fail) error {
 			}
 			some = true
 			if resp.Status == http.StatusUnauthorized {
-				fail(u, "listed in "+f.ref.url+", but the response is "+resp.Said(), "only public pages")
+				fail(u, "listed in "+f.ref.url+", but the response is "+resp.StatusText(), "only public pages")
 			}
 		}
 		break

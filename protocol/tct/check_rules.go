@@ -87,7 +87,7 @@ func checkMURL(_ context.Context, s *siteContext, fail check.Fail) error {
 			fail(p.MURL, p.Err.Error(), want)
 		case p.Resp.Status == http.StatusUnauthorized: // see checkLeak
 		case p.Resp.Status != http.StatusOK:
-			fail(p.MURL, p.Resp.Said(), want)
+			fail(p.MURL, p.Resp.StatusText(), want)
 		default:
 			fail(p.MURL, p.Resp.BodyErr.Error(), want)
 		}
@@ -101,7 +101,7 @@ func checkLeak(p *seenPage, fail check.Fail) bool {
 		return false
 	}
 	if p.Resp.Status == http.StatusUnauthorized {
-		fail(p.MURL, "a listed M-URL that answers "+p.Resp.Said(), "a public M-URL, or no item for it")
+		fail(p.MURL, "a listed M-URL that answers "+p.Resp.StatusText(), "a public M-URL, or no item for it")
 	}
 	return true
 }

@@ -206,7 +206,7 @@ func checkNoArchives(ctx context.Context, s *siteContext, fail check.Fail) error
 			return err
 		}
 		if resp.Status != http.StatusNotFound && resp.Status != http.StatusGone {
-			fail(murl, resp.Said()+" for an archive", "404")
+			fail(murl, resp.StatusText()+" for an archive", "404")
 		}
 	}
 	return check.Applied(len(asked) > 0)

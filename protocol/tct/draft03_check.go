@@ -114,11 +114,11 @@ type answer struct {
 	Fields map[string]json.RawMessage // nil if it is not an object
 }
 
-// Said returns all lines of a header field of the response.
-func (a *answer) Said(name string) string { return a.Resp.Field(name) }
+// Field returns all lines of a header field of the response.
+func (a *answer) Field(name string) string { return a.Resp.Field(name) }
 
 // Plain reports whether the response has no content coding.
-func (a *answer) Plain() bool { return a.Said("Content-Encoding") == "" && a.Resp.CutErr == nil }
+func (a *answer) Plain() bool { return a.Field("Content-Encoding") == "" && a.Resp.CutErr == nil }
 
 // askAnswers runs f on the responses of all lists, or of all sampled pages; f reports whether
 // the rule applies.
@@ -165,7 +165,7 @@ func checkAbsoluteTarget(_ context.Context, s *siteContext, fail check.Fail) err
 }
 
 func checkBareType(a *answer, fail check.Fail) bool {
-	if got := a.Said("Content-Type"); got != mediaType {
+	if got := a.Field("Content-Type"); got != mediaType {
 		fail(a.URL, "Content-Type: "+got, "Content-Type: "+mediaType)
 	}
 	return true
@@ -213,8 +213,8 @@ func checkBodyHash(a *answer, fail check.Fail) bool {
 	if !a.Plain() {
 		return false
 	}
-	if want := `"` + hashPrefix + canon.SHA256Hex(a.Resp.Coded) + `"`; a.Said("ETag") != want {
-		fail(a.URL, "ETag: "+a.Said("ETag"), "ETag: "+want)
+	if want := `"` + hashPrefix + canon.SHA256Hex(a.Resp.Coded) + `"`; a.Field("ETag") != want {
+		fail(a.URL, "ETag: "+a.Field("ETag"), "ETag: "+want)
 	}
 	return true
 }
@@ -223,8 +223,8 @@ func checkDigest(a *answer, fail check.Fail) bool {
 	if !a.Plain() {
 		return false
 	}
-	if want := canon.Digest(a.Resp.Coded); a.Said("Content-Digest") != want {
-		fail(a.URL, "Content-Digest: "+a.Said("Content-Digest"), "Content-Digest: "+want)
+	if want := canon.Digest(a.Resp.Coded); a.Field("Content-Digest") != want {
+		fail(a.URL, "Content-Digest: "+a.Field("Content-Digest"), "Content-Digest: "+want)
 	}
 	return true
 }
@@ -233,8 +233,8 @@ func checkLength(a *answer, fail check.Fail) bool {
 	if !a.Plain() {
 		return false
 	}
-	if want := strconv.Itoa(len(a.Resp.Coded)); a.Said("Content-Length") != want {
-		fail(a.URL, "Content-Length: "+a.Said("Content-Length"), "Content-Length: "+want)
+	if want := strconv.Itoa(len(a.Resp.Coded)); a.Field("Content-Length") != want {
+		fail(a.URL, "Content-Length: "+a.Field("Content-Length"), "Content-Length: "+want)
 	}
 	return true
 }
@@ -242,7 +242,7 @@ func checkLength(a *answer, fail check.Fail) bool {
 func checkProfileLink(want string) func(a *answer, fail check.Fail) bool {
 	return func(a *answer, fail check.Fail) bool {
 		for _, l := range kit.FieldLinks(a.Resp) {
-			if l.Is("profile", "") && strings.Contains(a.Said("Link"), "<"+want+">") {
+			if l.Is("profile", "") && strings.Contains(a.Field("Link"), "<"+want+">") {
 				return true
 			}
 		}
@@ -258,13 +258,13 @@ func checkAnswerVary(a *answer, fail check.Fail) bool {
 
 func checkNoTransform(a *answer, fail check.Fail) bool {
 	if _, ok := kit.Directives(a.Resp)["no-transform"]; !ok {
-		fail(a.URL, "Cache-Control: "+a.Said("Cache-Control"), "Cache-Control with no-transform")
+		fail(a.URL, "Cache-Control: "+a.Field("Cache-Control"), "Cache-Control with no-transform")
 	}
 	return true
 }
 
 func checkNoCoding(a *answer, fail check.Fail) bool {
-	if got := a.Said("Content-Encoding"); got != "" {
+	if got := a.Field("Content-Encoding"); got != "" {
 		fail(a.URL, "Content-Encoding: "+got, "no content coding")
 	}
 	return true
@@ -279,8 +279,8 @@ func checkGzip(ctx context.Context, s *siteContext, a *answer, fail check.Fail) 
 		return false, err // it has changed
 	}
 	for _, name := range []string{"Content-Encoding", "ETag", "Content-Digest"} {
-		if got := resp.Field(name); got != a.Said(name) {
-			fail(a.URL, name+": "+got+" with "+otherCoding.name, name+": "+a.Said(name))
+		if got := resp.Field(name); got != a.Field(name) {
+			fail(a.URL, name+": "+got+" with "+otherCoding.name, name+": "+a.Field(name))
 			return true, nil
 		}
 	}
@@ -293,7 +293,7 @@ func checkHead(ctx context.Context, s *siteContext, a *answer, fail check.Fail) 
 		return false, err
 	}
 	if resp.Status != http.StatusOK {
-		fail(a.URL, resp.Said()+" to HEAD", "200")
+		fail(a.URL, resp.StatusText()+" to HEAD", "200")
 		return true, nil
 	}
 	if resp.Header.Get("ETag") != a.Resp.Header.Get("ETag") {
@@ -302,8 +302,8 @@ func checkHead(ctx context.Context, s *siteContext, a *answer, fail check.Fail) 
 		}
 	}
 	for _, name := range []string{"ETag", "Content-Type", "Content-Digest", "Content-Length", "Cache-Control", "Vary", "Link"} {
-		if got := resp.Field(name); got != a.Said(name) {
-			fail(a.URL, name+": "+got+" for HEAD", name+": "+a.Said(name))
+		if got := resp.Field(name); got != a.Field(name) {
+			fail(a.URL, name+": "+got+" for HEAD", name+": "+a.Field(name))
 			return true, nil
 		}
 	}
@@ -362,13 +362,13 @@ func checkSameOrigin(l *seenList, fail check.Fail) {
 func checkIdentityRefused(ctx context.Context, s *siteContext, a *answer, fail check.Fail) (bool, error) {
 	resp, err := s.Do(ctx, http.MethodGet, a.URL, http.Header{"Accept-Encoding": {"identity;q=0"}})
 	if err == nil && resp.Status != http.StatusNotAcceptable {
-		fail(a.URL, resp.Said()+" to Accept-Encoding: identity;q=0", "406")
+		fail(a.URL, resp.StatusText()+" to Accept-Encoding: identity;q=0", "406")
 	}
 	return err == nil, err
 }
 
 func checkListNotModified(ctx context.Context, s *siteContext, a *answer, fail check.Fail) (bool, error) {
-	tag := a.Said("ETag")
+	tag := a.Field("ETag")
 	if !strings.HasPrefix(tag, `"`) {
 		return false, nil
 	}
@@ -379,7 +379,7 @@ func checkListNotModified(ctx context.Context, s *siteContext, a *answer, fail c
 	case resp.Status == http.StatusOK && resp.Header.Get("ETag") != tag:
 		return false, nil // it has changed
 	case resp.Status != http.StatusNotModified || resp.Header.Get("ETag") != tag || len(resp.Coded) > 0:
-		fail(a.URL, resp.Said()+" with ETag: "+resp.Header.Get("ETag")+" to If-None-Match: "+tag, "304, with the same ETag, and nothing else")
+		fail(a.URL, resp.StatusText()+" with ETag: "+resp.Header.Get("ETag")+" to If-None-Match: "+tag, "304, with the same ETag, and nothing else")
 	}
 	return true, nil
 }
@@ -391,7 +391,7 @@ func checkPost(ctx context.Context, s *siteContext, a *answer, fail check.Fail) 
 	}
 	allow := resp.Field("Allow")
 	if resp.Status != http.StatusMethodNotAllowed || !strings.Contains(allow, http.MethodGet) || !strings.Contains(allow, http.MethodHead) {
-		fail(a.URL, resp.Said()+" with Allow: "+allow+" to POST", "405 with Allow: GET, HEAD")
+		fail(a.URL, resp.StatusText()+" with Allow: "+allow+" to POST", "405 with Allow: GET, HEAD")
 	}
 	return true, nil
 }
@@ -407,7 +407,7 @@ func checkStable(ctx context.Context, s *siteContext, a *answer, fail check.Fail
 		return false, err // it has changed, once
 	}
 	got, want := difference(second.Body, a.Resp.Body)
-	fail(a.URL, "the second response has "+got+" and ETag: "+second.Header.Get("ETag"), "the same as in the first, "+want+" and ETag: "+a.Said("ETag"))
+	fail(a.URL, "the second response has "+got+" and ETag: "+second.Header.Get("ETag"), "the same as in the first, "+want+" and ETag: "+a.Field("ETag"))
 	return true, nil
 }
 

@@ -86,6 +86,6 @@ func checkCatalogHead(ctx context.Context, s *siteContext, fail check.Fail) erro
 			return nil
 		}
 	}
-	fail(resp.URL, "HEAD: "+resp.Said()+" without such a link", `Link with rel="api-catalog" or rel="item"`)
+	fail(resp.URL, "HEAD: "+resp.StatusText()+" without such a link", `Link with rel="api-catalog" or rel="item"`)
 	return nil
 }

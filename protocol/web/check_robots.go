@@ -55,7 +55,7 @@ func (r *seenRobots) fail(l robotsLine, want string, fail check.Fail) {
 
 func checkRobotsReachable(_ context.Context, s *siteContext, fail check.Fail) error {
 	if s.noRobots != nil {
-		fail(s.noRobots.URL, s.noRobots.Said(), "200 OK, or 404 Not Found for a site without robots.txt")
+		fail(s.noRobots.URL, s.noRobots.StatusText(), "200 OK, or 404 Not Found for a site without robots.txt")
 	}
 	return nil
 }

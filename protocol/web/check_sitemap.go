@@ -191,7 +191,7 @@ func checkSitemapHost(m *seenSitemap, fail check.Fail) {
 
 func checkPagesThere(_ context.Context, s *siteContext, fail check.Fail) error {
 	for _, r := range s.failed {
-		fail(r.URL, r.Said(), "200 OK, or no entry in a sitemap")
+		fail(r.URL, r.StatusText(), "200 OK, or no entry in a sitemap")
 	}
 	return check.Applied(len(s.sitemaps) > 0)
 }
@@ -210,7 +210,7 @@ func checkSitemapsThere(_ context.Context, s *siteContext, fail check.Fail) erro
 		case needsKey(n.resp) != nil:
 			closed = needsKey(n.resp)
 		case n.resp.Status != http.StatusOK:
-			fail(n.by, n.url+" answers "+n.resp.Said(), "a sitemap")
+			fail(n.by, n.url+" answers "+n.resp.StatusText(), "a sitemap")
 		}
 	}
 	if !applies {

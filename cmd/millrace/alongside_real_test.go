@@ -25,9 +25,9 @@ func snippetFile(t *testing.T, args ...string) string {
 	return name
 }
 
-// beside starts nginx or Caddy over a site, as the options of its script say, and `millrace
+// alongsideServer starts nginx or Caddy over a site, as the options of its script say, and `millrace
 // serve` alongside.
-func beside(t *testing.T, server, url string, options, args []string) (s *served, direct string) {
+func alongsideServer(t *testing.T, server, url string, options, args []string) (s *served, direct string) {
 	t.Helper()
 	listen := "127.0.0.1:" + freePort(t)
 	port := strings.TrimSuffix(url[strings.LastIndexByte(url, ':')+1:], "/")
@@ -226,7 +226,7 @@ func TestRealBesideStatic(t *testing.T) {
 				t.Fatal(err)
 			}
 			const key = "0123456789abcdef0123456789abcdef"
-			s, direct := beside(t, server, url, []string{"--html", html}, []string{"--store", filepath.Join(t.TempDir(), "s.db"), "--indexnow", "--indexnow-key", key, "--indexnow-url", "http://127.0.0.1:1/", "--dashboard", "/millrace", "--dashboard-password", password.Hash})
+			s, direct := alongsideServer(t, server, url, []string{"--html", html}, []string{"--store", filepath.Join(t.TempDir(), "s.db"), "--indexnow", "--indexnow-key", key, "--indexnow-url", "http://127.0.0.1:1/", "--dashboard", "/millrace", "--dashboard-password", password.Hash})
 			eventually(t, "millrace's own URL of the dashboard is printed", func() bool { return strings.Contains(s.out.String(), "dashboard "+direct+"millrace/\n") })
 			o := newOwner(t, url+"millrace/")
 			o.complete("login")

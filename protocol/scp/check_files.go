@@ -24,7 +24,7 @@ func checkThere(ctx context.Context, s *siteContext, fail check.Fail) error {
 		case f.err != nil:
 			got = f.err.Error()
 		case f.resp.Status != http.StatusOK:
-			got = f.resp.Said()
+			got = f.resp.StatusText()
 		case f.resp.CutErr != nil:
 			got = "a truncated body: " + f.resp.CutErr.Error()
 		default:
