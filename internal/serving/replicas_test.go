@@ -59,9 +59,9 @@ type node struct {
 	puts atomic.Int32 // artifacts that it wrote
 }
 
-func newDeployment(t *testing.T) *deployment {
+func newDeployment(t *testing.T, ahead time.Duration) *deployment {
 	return &deployment{
-		T: t, store: memory.New(nil), artifacts: artifactmemory.New(nil), alive: make(map[string]*node), changed: make(chan struct{}),
+		T: t, store: memory.New(&store.Options{Now: func() time.Time { return time.Now().Add(ahead) }}), artifacts: artifactmemory.New(nil), alive: make(map[string]*node), changed: make(chan struct{}),
 		pages: map[string]string{"": "Home", "a": "First text", "b": "Second text"},
 	}
 }
@@ -291,8 +291,14 @@ func (d *deployment) shows(path, text string, most time.Duration) {
 // Several replicas serve the same bytes. One of them scans the origin, builds and notifies; the
 // others follow within two seconds. Any of them takes over when that one is killed or stopped.
 func TestReplicas(t *testing.T) {
+	for _, ahead := range []time.Duration{0, 10 * time.Minute, -10 * time.Minute} {
+		t.Run(fmt.Sprint("the clock of the store is ", ahead, " ahead"), func(t *testing.T) { testReplicas(t, ahead) })
+	}
+}
+
+func testReplicas(t *testing.T, ahead time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDeployment(t)
+		d := newDeployment(t, ahead)
 		defer func() {
 			for _, r := range d.alive {
 				r.stop()

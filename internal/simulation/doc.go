@@ -1,7 +1,8 @@
 // Package simulation holds no code. Its tests run a complete deployment in a testing/synctest
 // bubble, with a fake clock and an in-memory network.
 //
-// Writers change a site, and two replicas publish it from one store file. A load balancer
+// Writers change a site, and replicas publish it from one store: a file, or the server of a
+// database with a clock of its own, which is sometimes down. A load balancer
 // picks one of them for each request, and clients of every protocol keep mirrors. Meanwhile
 // processes are killed, the machine loses power in the middle of a transaction, connections
 // break and the configuration changes. oracle_test.go and client_test.go check what must

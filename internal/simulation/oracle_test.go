@@ -348,7 +348,7 @@ func (x *exchange) answered(resp *http.Response, body []byte) {
 		o.w.fail("%s: %v", where, err)
 		return
 	case resp.StatusCode >= 500:
-		if x.lo >= 0 {
+		if x.lo >= 0 && !o.w.cutOff(x.l.name, x.at) {
 			o.w.fail("%s without a fault", where)
 		}
 		return
@@ -443,7 +443,7 @@ func (o *oracle) lacked(proto, url string, since time.Time) bool {
 	before := make(map[string]bool)
 	for _, ed := range slices.Backward(o.editions) {
 		if !ed.at.After(since) {
-			if before[ed.gen] || len(before) > replicas {
+			if before[ed.gen] || len(before) > o.w.replicas {
 				continue
 			}
 			before[ed.gen] = true

@@ -21,6 +21,7 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/pipenet"
+	"github.com/millrace/millrace/internal/replica"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store"
 )
@@ -44,23 +45,26 @@ type excuse struct {
 
 // hold waits, and excuses the replica meanwhile.
 func (e *excuse) hold(ctx context.Context, d time.Duration) {
-	now := time.Now()
-	e.mu.Lock()
-	if to := e.to; !e.lost && now.After(to) || now.After(to.Add(lookEvery)) {
-		e.from = now
-	}
-	e.to, e.lost = now.Add(d), false
-	e.mu.Unlock()
+	e.excuse(d, false)
 	sleep(ctx, d)
 }
 
-// lose excuses the replica until its next poll.
-func (e *excuse) lose(ctx context.Context) {
-	e.hold(ctx, 0)
+// excuse excuses the replica for some time from now on, and with poll until it polls again.
+func (e *excuse) excuse(d time.Duration, poll bool) {
+	now := time.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.lost = true
+	if to := e.to; !e.lost && now.After(to) || now.After(to.Add(lookEvery)) {
+		e.from = now
+	}
+	if to := now.Add(d); to.After(e.to) {
+		e.to = to
+	}
+	e.lost = poll
 }
+
+// lose excuses the replica until its next poll.
+func (e *excuse) lose() { e.excuse(0, true) }
 
 // before returns the time of the oldest edition that the replica may have at t.
 func (e *excuse) before(t time.Time) time.Time {
@@ -94,7 +98,11 @@ func (w *world) replica(i int) func(l *life) error {
 		}
 		g := &gate{gen: pub.Name()}
 		via := &publishing{Publication: pub, w: w, l: l, g: g}
-		o := &edition.Options{Key: fmt.Sprint(w.items), Grace: time.Minute, Logger: w.logger(l.name)}
+		members, err := replica.New(l.ctx, db, base, "", func() bool { return g.server.Builder() }, w.logger(l.name))
+		if err != nil {
+			return err
+		}
+		o := &edition.Options{Now: members.Now, Key: fmt.Sprint(w.items), Grace: time.Minute, Logger: w.logger(l.name)}
 		artifacts, err := artifactdir.Open(dir)
 		if err != nil {
 			return err
@@ -105,6 +113,9 @@ func (w *world) replica(i int) func(l *life) error {
 		if err != nil {
 			return err
 		}
+		var beating sync.WaitGroup
+		beating.Go(func() { members.Run(l.ctx) })
+		defer beating.Wait()
 		ln := pipenet.Listen()
 		var conns killer
 		ln.Wrap = func(c net.Conn) net.Conn { return conns.add(w.net.wire(c)) }
@@ -286,7 +297,7 @@ type publishing struct {
 func (p *publishing) Head(ctx context.Context) (millrace.View, error) {
 	v, err := p.Publication.Head(ctx)
 	if err == nil {
-		p.views.Store(v.Site().Seq, v)
+		p.views.Store(v.Site().Seq, local(v))
 	}
 	return v, err
 }
@@ -299,7 +310,7 @@ func (p *publishing) Published(ctx context.Context) (millrace.View, store.Editio
 	}
 	v, ed, err := p.Publication.Published(ctx)
 	if err == nil {
-		p.views.Store(v.Site().Seq, v)
+		p.views.Store(v.Site().Seq, local(v))
 	}
 	return v, ed, err
 }
@@ -340,7 +351,7 @@ func (p *publishing) Publish(ctx context.Context, lease store.Lease, old, to uin
 	case w.chance(rng, .06):
 		w.logf("%s gets no reply after it has published %d", p.l.name, to)
 		if again {
-			p.g.delay.lose(ctx) // the files were rebuilt, and are served only after another poll
+			p.g.delay.lose() // the files were rebuilt, and are served only after another poll
 		}
 		return made, fmt.Errorf("the reply is lost: %w", millrace.ErrUnavailable)
 	}
@@ -352,7 +363,7 @@ func (w *world) alive() []*life {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []*life
-	for i := range replicas {
+	for i := range w.replicas {
 		if l := w.lives[replicaName(i)]; l != nil && l.gate != nil && l.ctx.Err() == nil {
 			c := *l
 			out = append(out, &c)

@@ -23,8 +23,8 @@ func (w *world) settle() {
 	w.mu.Lock()
 	l.conf, l.path, l.crashes = w.conf, w.path, w.crashes
 	w.mu.Unlock()
-	// Both replicas restart with the same generation.
-	for i := range replicas {
+	// All replicas restart with the same generation.
+	for i := range w.replicas {
 		w.killOne(replicaName(i))
 	}
 	// Writers end, replicas restart, and clients retry a robots.txt that broke off.
@@ -66,11 +66,11 @@ func (w *world) round(l *life, site store.Site) bool {
 	}
 	w.compareStore(l, pages)
 	alive := w.alive()
-	if len(alive) != replicas {
+	if len(alive) != w.replicas {
 		w.broke("%d replicas are left", len(alive))
 		return false
 	}
-	alive[l.rng.IntN(replicas)].server.Changed()
+	alive[l.rng.IntN(w.replicas)].server.Changed()
 	// These pulls may see the older replica, which must have no lasting effect.
 	w.await(pages, 1)
 	var pulls sync.WaitGroup
@@ -78,7 +78,7 @@ func (w *world) round(l *life, site store.Site) bool {
 		pulls.Go(func() { c.pull(w.ctx) })
 	}
 	pulls.Wait()
-	w.await(pages, replicas)
+	w.await(pages, w.replicas)
 	w.compareReplicas()
 	if w.ctx.Err() != nil {
 		return false

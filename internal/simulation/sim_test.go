@@ -92,7 +92,7 @@ func simulate(t *testing.T, seed uint64, b broken) *world {
 	synctest.Test(t, func(t *testing.T) {
 		w = newWorld(t.Context(), dir, seed, b)
 		defer w.end()
-		for i := range replicas {
+		for i := range w.replicas {
 			w.spawn(replicaName(i), w.replica(i))
 		}
 		w.spawn("folder writer", w.folderWriter)

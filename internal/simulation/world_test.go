@@ -26,7 +26,6 @@ const (
 	host     = "site.example"
 	base     = "http://" + host + "/"
 	siteName = "site"
-	replicas = 2
 )
 
 // world is the state of one run.
@@ -36,6 +35,8 @@ type world struct {
 	broken    broken
 	protocols []protocol.Protocol
 	items     int // of a list, before it is split
+	replicas  int
+	server    store.Store // nil = the store is a file
 
 	ctx    context.Context
 	stop   context.CancelFunc
@@ -54,6 +55,9 @@ type world struct {
 	events     []string
 	violations []string
 
+	outageMu sync.Mutex // guards outages
+	outages  []outage   // of the server
+
 	mu      sync.Mutex // guards the rest; held while an edition is published
 	path    string     // of the store's file
 	crashes int        // number of power failures of the machine so far
@@ -68,10 +72,13 @@ type world struct {
 
 func newWorld(ctx context.Context, dir string, seed uint64, b broken) *world {
 	w := &world{
-		seed: seed, dir: dir, broken: b, protocols: all.Protocols(), start: time.Now(),
+		seed: seed, dir: dir, broken: b, replicas: 2, protocols: all.Protocols(), start: time.Now(),
 		path: filepath.Join(dir, "store-0.db"), lives: make(map[string]*life),
 	}
 	w.fuse.Store(-1)
+	if seed%3 == 0 {
+		w.server = w.newServer()
+	}
 	if seed%4 == 3 {
 		w.items = 12 // several lists
 	}
@@ -222,6 +229,11 @@ func (w *world) killOne(name string) {
 // open opens the store for a process. It stays open until the run ends, because a
 // killed process does not close it either.
 func (w *world) open(l *life) (store.Store, store.Site, error) {
+	if w.server != nil {
+		db := remote{w.server, w, l}
+		site, err := db.Site(l.ctx, siteName, base)
+		return db, site, err
+	}
 	db, err := stores.Open(l.ctx, l.path, &store.Options{Now: time.Now, Logger: w.logger(l.name)})
 	if err != nil {
 		return nil, nil, err
@@ -313,9 +325,11 @@ func (w *world) chaos() {
 		}
 		switch p := rng.IntN(10); {
 		case p < 3:
-			w.killOne(replicaName(rng.IntN(replicas)))
+			w.killOne(replicaName(rng.IntN(w.replicas)))
 		case p < 5:
 			w.killOne([]string{"folder writer", "api writer"}[rng.IntN(2)])
+		case p < 7 && w.server != nil:
+			w.breakOff(rng)
 		case p < 7:
 			w.fuse.Store(1 + rng.Int64N(20))
 		default:

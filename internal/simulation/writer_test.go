@@ -58,10 +58,10 @@ func (w *world) sync(l *life, site store.Site, faulty bool) bool {
 
 // notify sends one replica, or none, a change notification.
 func (w *world) notify(rng *rand.Rand) {
-	i := rng.IntN(replicas + 1)
+	i := rng.IntN(w.replicas + 1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if i < replicas {
+	if i < w.replicas {
 		if l := w.lives[replicaName(i)]; l != nil && l.gate != nil {
 			l.server.Changed()
 		}
