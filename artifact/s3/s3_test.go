@@ -273,6 +273,47 @@ func TestDown(t *testing.T) {
 	}
 }
 
+// A request that the bucket does not answer delays no artifact that is cached. A right that is taken
+// away is named, and nothing is stored.
+func TestSlow(t *testing.T) {
+	d := newDouble(t)
+	s := d.fresh(t, "p")
+	put(t, s, t.Context(), "a", "small")
+	asked, answer := make(chan bool), make(chan bool)
+	d.set(func(http.ResponseWriter, *http.Request) bool {
+		asked <- true
+		<-answer
+		return false
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- s.Put(ctx, "b", strings.NewReader("x")) }()
+	<-asked
+	if got, err := get(t, s, "a"); got != "small" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("put: %v", err)
+	}
+	close(answer)
+	d.set(func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodPut {
+			refuse(w, http.StatusForbidden, "AccessDenied")
+		}
+		return r.Method == http.MethodPut
+	})
+	before := d.keys()
+	for _, content := range []string{"x", strings.Repeat("x", 2<<20)} {
+		if err := s.Put(t.Context(), "b", strings.NewReader(content)); millrace.ErrorCode(err) != "bucket-rights" {
+			t.Errorf("put: %v", err)
+		}
+	}
+	if _, err := s.Stat(t.Context(), "b"); !errors.Is(err, millrace.ErrNotFound) || !slices.Equal(d.keys(), before) {
+		t.Errorf("stat: %v, %q", err, d.keys())
+	}
+}
+
 // Damage in the cache and losses in the bucket are found. The cache is bounded.
 func TestCache(t *testing.T) {
 	d := newDouble(t)

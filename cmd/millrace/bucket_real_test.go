@@ -1,15 +1,16 @@
 package main
 
 import (
-	"encoding/json"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/millrace/millrace/internal/s3server"
 	"github.com/millrace/millrace/internal/testkit"
-	"github.com/millrace/millrace/internal/verify"
 )
 
 // A site is served from a bucket, also after restarts and while the bucket is down. Publication
@@ -43,15 +44,6 @@ func TestRealBucket(t *testing.T) {
 			return code == 200 && strings.Contains(text, want)
 		})
 	}
-	verified := func() verify.Report {
-		t.Helper()
-		var r verify.Report
-		_, out, errs := command(t, nil, "verify", "--json", filepath.Join(dir, "pages.db"), "--artifacts", bucket)
-		if err := json.Unmarshal([]byte(out), &r); err != nil {
-			t.Fatalf("%v: %s%s", err, out, errs)
-		}
-		return r
-	}
 	s := start()
 	has(s, "four metres")
 	edit(t, folder, "four metres", "five metres")
@@ -81,7 +73,7 @@ func TestRealBucket(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "pages.db-cache")); err != nil {
 		t.Fatal(err)
 	}
-	if r := verified(); r.Damaged != 0 || r.Artifacts == 0 {
+	if r := verified(t, exitGood, filepath.Join(dir, "pages.db"), "--artifacts", bucket); r.Damaged != 0 || r.Artifacts == 0 {
 		t.Errorf("verify: %+v", r)
 	}
 	last := start()
@@ -96,4 +88,60 @@ func TestRealBucket(t *testing.T) {
 			t.Errorf("the secret is in a log: %s", log)
 		}
 	}
+}
+
+// However server and bucket are killed while they publish, the published edition has all of its
+// artifacts.
+func TestRealBucketKills(t *testing.T) {
+	testkit.Real(t, s3server.Program)
+	server, err := s3server.New(t.Context(), os.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	bucket, err := server.Create(t.Context(), "documents", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", s3server.Key)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", s3server.Secret)
+	folder, store := copySite(t, "handbook"), filepath.Join(t.TempDir(), "pages.db")
+	args := []string{"serve", folder, "--listen", "127.0.0.1:0", "--base-url", "https://handbook.example/", "--store", store, "--artifacts", bucket, "--llms-full"}
+	text := "four metres"
+	rng := rand.New(rand.NewPCG(46, 2))
+	for round := range testkit.Size(3, 8, 200) {
+		var log buffer
+		c := asProcess(t.Context(), t, args...)
+		c.Env = append(c.Env, "AWS_ACCESS_KEY_ID="+s3server.Key, "AWS_SECRET_ACCESS_KEY="+s3server.Secret)
+		c.Stderr = &log
+		if err := c.Start(); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "it is ready", func() bool { return readyLine.MatchString(log.String()) })
+		next := fmt.Sprint(round, " metres")
+		edit(t, folder, text, next)
+		text = next
+		<-time.After(time.Duration(rng.IntN(2500)) * time.Millisecond)
+		if round%3 == 2 {
+			server.Stop()
+			<-time.After(time.Duration(rng.IntN(500)) * time.Millisecond)
+		}
+		if err := c.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Wait() // killed
+		if round%3 == 2 {
+			if err := server.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r := verified(t, exitGood, store, "--artifacts", bucket); r.Damaged != 0 || r.Artifacts == 0 {
+			t.Errorf("round %d: %+v", round, r)
+		}
+	}
+	s := serve(t, append(args[1:2], args[4:]...)...)
+	eventually(t, "the last edit is published", func() bool {
+		_, _, got := get(t, "http://"+listening.FindStringSubmatch(s.out.String())[1]+"/llms-full.txt")
+		return strings.Contains(got, text)
+	})
 }
