@@ -166,6 +166,9 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		so.Index = path
 	}
 	g := &gateway.Options{Access: access.Options{Streams: p.memory().Streams()}, RobotsLines: c.robotsLines()}
+	if stores.IsPostgres(o.path) {
+		g.Access.MaxWork = 8 // requests wait for the database most of their time
+	}
 	g.Elements = l.out != "" && !static.SendsLinks(l.host)
 	if so.Push, err = s.pusher(ctx, g); err != nil {
 		return nil, err

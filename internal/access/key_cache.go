@@ -389,17 +389,6 @@ func (q *Request) Content(guarded bool) error {
 	return q.Charge()
 }
 
-// Work takes a slot for a search. Call end to release it.
-func (q *Request) Work() (end func(), err error) {
-	if q == nil {
-		return func() {}, nil
-	}
-	if err := q.Charge(); err != nil {
-		return nil, err
-	}
-	return q.guard.searches.enter(q.r.Context())
-}
-
 // OwnKey returns a key with the scope read that only the owner's requests can use. It returns
 // "" if the site has no keys.
 func (g *Guard) OwnKey() (key string) {

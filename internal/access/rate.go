@@ -1,7 +1,6 @@
 package access
 
 import (
-	"context"
 	"hash/maphash"
 	"math"
 	"net/http"
@@ -248,32 +247,4 @@ func Network(a netip.Addr) netip.Addr {
 		}
 	}
 	return a
-}
-
-// turns limits concurrent costly work. Further work waits a little.
-type turns struct {
-	places chan struct{}
-	wait   time.Duration
-}
-
-func newTurns(most int) *turns { return &turns{make(chan struct{}, most), 2 * time.Second} }
-
-// enter waits for a slot. Call end to release it.
-func (t *turns) enter(ctx context.Context) (end func(), err error) {
-	end = func() { <-t.places }
-	select {
-	case t.places <- struct{}{}:
-		return end, nil
-	default:
-	}
-	timer := time.NewTimer(t.wait)
-	defer timer.Stop()
-	select {
-	case t.places <- struct{}{}:
-		return end, nil
-	case <-timer.C:
-		return nil, tooMany("too many concurrent searches; try again later", t.wait)
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }

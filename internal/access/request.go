@@ -43,7 +43,8 @@ type Options struct {
 
 	MaxRequests int // concurrent; others get 503; 0 = 1024
 	MaxStreams  int // concurrent; others get 503, or 429 for a client with many; 0 = 2048
-	MaxSearches int // concurrent; others wait and then get 429; 0 = twice the processors
+	MaxSearches int // concurrent; others wait and then get 429; 0 = half the processors
+	MaxWork     int // concurrent requests that are not answered from a cache; others wait; 0 = all processors but one
 
 	// Replicas share the keys and the limits: each process grants its part of a limit. nil =
 	// only this process.
@@ -67,6 +68,7 @@ type Guard struct {
 	botRules *botRules // nil = every bot is allowed
 	pacing   *pacing   // nil = unlimited speed
 	searches *turns
+	work     *turns // all that is not in a cache
 
 	maxActive int64
 	active    atomic.Int64
@@ -83,7 +85,9 @@ func New(o *Options) (*Guard, error) {
 	}
 	g.maxActive, g.streams = int64(cmp.Or(o.MaxRequests, 1024)), NewSlots(o.MaxStreams, o.Streams)
 	g.crowd = NewSlots(int(g.maxActive-g.maxActive/2), nil)
-	g.searches = newTurns(cmp.Or(o.MaxSearches, 2*runtime.GOMAXPROCS(0)))
+	processors := runtime.GOMAXPROCS(0)
+	g.searches = newTurns(cmp.Or(o.MaxSearches, max(1, processors/2)))
+	g.work = newTurns(cmp.Or(o.MaxWork, max(1, processors-1)))
 	if o.Keys != nil {
 		g.keys = newKeyCache(o.Keys)
 		g.keys.clock = o.Replicas.Now
@@ -133,9 +137,10 @@ type Request struct {
 	charged    bool // counted against the content limit
 	key        *store.Key
 	keyErr     error
-	inside     bool   // the request has a slot
-	crowded    func() // releases a slot of crowd; nil = none
-	located    bool   // address is set
+	began      time.Time // of its turn; zero = none
+	inside     bool      // the request has a slot
+	crowded    func()    // releases a slot of crowd; nil = none
+	located    bool      // address is set
 	address    netip.Addr
 	identified bool // id is set
 	id         Identity

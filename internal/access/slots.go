@@ -87,8 +87,9 @@ func (q *Request) Enter() error {
 // Listen takes a slot for a stream. Call end to release it.
 func (q *Request) Listen() (end func(), err error) { return q.guard.streams.Enter(q.who()) }
 
-// Leave releases the slot of the request. Only the first call has an effect.
+// Leave releases the slot of the request and ends its turn. Only the first call has an effect.
 func (q *Request) Leave() {
+	q.Pause()
 	if !q.inside {
 		return
 	}

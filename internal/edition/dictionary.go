@@ -116,6 +116,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *entry, base s
 		id, ok := dcz.ParseField(fields[0])
 		c := negotiate(r.Header["Accept-Encoding"], e.offer)
 		if status, _ := e.condition(r.Header, c); ok && status == 0 {
+			if err := q.Turn(); err != nil {
+				return err
+			}
 			answer = cmp.Or(s.codedAgainst(r, id, e, base, c, bodies), e)
 		}
 	}

@@ -52,7 +52,7 @@ func keyed(t *testing.T) (*access.Guard, string) {
 	if err := keys.Add(t.Context(), store.Key{Name: "read", Hash: hash, Scopes: []millrace.Scope{millrace.ScopeRead}}); err != nil {
 		t.Fatal(err)
 	}
-	g, err := access.New(&access.Options{Keys: keys})
+	g, err := access.New(&access.Options{Keys: keys, MaxWork: 1000}) // the requests of the tests do not end
 	if err != nil {
 		t.Fatal(err)
 	}

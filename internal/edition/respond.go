@@ -163,6 +163,11 @@ func (r *rep) known() []string {
 }
 
 func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encoders, k keeper, q *access.Request) error {
+	if e.reps[c].Load() == nil {
+		if err := q.Turn(); err != nil {
+			return err
+		}
+	}
 	rp, fresh, err := e.render(r.Context(), c, enc, k)
 	if err != nil {
 		return err
@@ -229,7 +234,7 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 		return err
 	}
 	defer end()
-	return e.sendLarge(w, n, status, func(w io.Writer) error { return rp.content.write(r.Context(), w, from, n) })
+	return e.sendLarge(w, n, status, q, func(w io.Writer) error { return rp.content.write(r.Context(), w, from, n) })
 }
 
 // plainPart returns the identity size of n bytes of the representation, or 0 if that is
@@ -249,14 +254,18 @@ func (r *rep) plainPart(n int64) int64 {
 const slowest = 16 << 10
 
 // sendLarge sends n bytes of a large document, which write writes. It sends the header
-// with the first byte, so that a missing artifact can still result in an error response.
-func (e *entry) sendLarge(w http.ResponseWriter, n int64, status int, write func(io.Writer) error) error {
+// with the first byte, so that a missing artifact can still result in an error response. The
+// request waits for a turn before each part of the document.
+func (e *entry) sendLarge(w http.ResponseWriter, n int64, status int, q *access.Request, write func(io.Writer) error) error {
 	// The server's write timeout is for pages. Writers without deadlines, as in tests,
 	// return an error here.
 	deadline := time.Now().Add(time.Minute + time.Duration(n/slowest)*time.Second)
 	_ = http.NewResponseController(w).SetWriteDeadline(deadline)
-	out := &headerWriter{w: w, status: status}
-	err := write(out)
+	out := &partWriter{w: w, status: status, q: q}
+	err := q.Turn()
+	if err == nil {
+		err = write(out)
+	}
 	switch {
 	case err != nil && !out.started:
 		clear(w.Header())
@@ -269,19 +278,25 @@ func (e *entry) sendLarge(w http.ResponseWriter, n int64, status int, write func
 	return nil
 }
 
-// headerWriter sends the header of a response with its first bytes.
-type headerWriter struct {
+// partWriter sends the header of a response with its first bytes. After each part, the request
+// waits for its next turn.
+type partWriter struct {
 	w       http.ResponseWriter
 	status  int
 	started bool
+	q       *access.Request
 }
 
-func (l *headerWriter) Write(b []byte) (int, error) {
+func (l *partWriter) Write(b []byte) (int, error) {
 	if !l.started {
 		l.started = true
 		l.w.WriteHeader(l.status)
 	}
-	return l.w.Write(b)
+	n, err := l.w.Write(b)
+	if err == nil {
+		err = l.q.Turn()
+	}
+	return n, err
 }
 
 // condition evaluates the preconditions of a request (RFC 9110, section 13.2.2). It

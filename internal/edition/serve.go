@@ -283,14 +283,16 @@ func requestError(err error) *millrace.RequestError {
 	return reqErr
 }
 
-// find looks a document up, and counts the work if that is costly.
+// find looks a document up, as soon as the request may work.
 func (proto *Protocol) find(ctx context.Context, v millrace.View, r *http.Request, q *access.Request) (*millrace.Document, error) {
 	if proto.costly(r) {
-		end, err := q.Work()
+		end, err := q.Search()
 		if err != nil {
 			return nil, err
 		}
 		defer end()
+	} else if err := q.Turn(); err != nil {
+		return nil, err
 	}
 	return proto.Publisher.Find(ctx, v, r)
 }

@@ -46,6 +46,7 @@ func (g *Gateway) page(w *response, r *http.Request) (bool, error) {
 	of.URL, of.RequestURI, of.Method = u, r.Header.Get("X-Forwarded-Uri"), r.Header.Get("X-Forwarded-Method")
 	of.Body, of.ContentLength = http.NoBody, 0
 	asked := &response{ResponseWriter: discard{}, g: g, r: of, Request: g.guard.Request(of), silent: true}
+	defer asked.Leave()
 	asked.inner = basepath.Under(of, g.docs)
 	if g.answers(asked, of) {
 		w.Header().Set("Millrace-Answer", "1")

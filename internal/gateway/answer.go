@@ -50,6 +50,7 @@ func (w *response) Write(b []byte) (int, error) {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
+	w.Pause()
 	var n int
 	var err error
 	if w.Paced() {
@@ -59,6 +60,22 @@ func (w *response) Write(b []byte) (int, error) {
 	}
 	w.bytes += int64(n)
 	w.out(err)
+	return n, err
+}
+
+// turnBody is the body of a request that has a turn, but not while it waits for its client.
+type turnBody struct {
+	io.ReadCloser
+	w *response
+}
+
+// Read implements [io.Reader].
+func (b *turnBody) Read(p []byte) (int, error) {
+	b.w.Pause()
+	n, err := b.ReadCloser.Read(p)
+	if turn := b.w.Turn(); turn != nil && err == nil {
+		err = turn
+	}
 	return n, err
 }
 
@@ -78,6 +95,7 @@ func (w *response) ReadFrom(r io.Reader) (int64, error) {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
+	w.Pause()
 	n, err := io.Copy(w.ResponseWriter, r)
 	w.bytes += n
 	w.out(err)
@@ -89,6 +107,7 @@ func (w *response) FlushError() error {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
+	w.Pause()
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 

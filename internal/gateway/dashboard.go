@@ -137,6 +137,12 @@ func (g *Gateway) dashboard(w *response, r *http.Request) (bool, error) {
 		reply.NotFound(w, r)
 	default:
 		inner.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		if inner.URL.Path == "/login" { // anyone may request it
+			if err := w.Turn(); err != nil {
+				return false, err
+			}
+			inner.Body = &turnBody{inner.Body, w}
+		}
 		inner.RemoteAddr = netip.AddrPortFrom(w.Address(), 0).String() // the client's address, also behind a proxy
 		g.o.Dashboard.ServeHTTP(w, inner)
 	}
