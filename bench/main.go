@@ -3,7 +3,7 @@
 //
 //	go run .                 what fits in a few minutes
 //	go run . -large          with a million pages
-//	go run . -only serve     one part: serve, front, ingest, crawl, edit, pull, postgres, s3, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, log, up
+//	go run . -only serve     one part: serve, front, ingest, crawl, edit, pull, postgres, s3, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, up
 //	go run . -only search    search, with each part switched off, on the gold data and over Debian's manuals
 //	go run . -only month     mirrors of a changing site, for a month of daily rounds, some minutes
 //	go run . -only history   the same of the releases of a documentation in Markdown; needs npm
@@ -51,13 +51,13 @@ func main() {
 	}
 	large := flag.Bool("large", false, "also measure with 1,000,000 pages")
 	short := flag.Bool("short", false, "month, history: four days")
-	only := flag.String("only", "", "one part: serve, front, ingest, crawl, edit, pull, dictionary, postgres, s3, month, history, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, log, up, search, extract")
+	only := flag.String("only", "", "one part: serve, front, ingest, crawl, edit, pull, dictionary, postgres, s3, month, history, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, up, search, extract")
 	manual := flag.String("manual", "/usr/share/doc/postgresql-doc-15/html", "the folder of Debian's postgresql-doc-15")
 	turns := flag.Int("turns", 9, "number of turns of each side of a comparison; a turn of wrk takes a second")
 	x := &extraction{}
 	flag.StringVar(&x.data, "data", os.Getenv("MILLRACE_TEST_DATA"), "extract, search, html: the folder of gold data")
 	flag.BoolVar(&x.verbose, "v", false, "extract: list the worst results instead")
-	flag.StringVar(&x.kind, "kind", "", "extract -v: only pages of this kind")
+	flag.StringVar(&x.kind, "kind", "", "extract -v: only pages of this kind; overload: only this kind of abuse")
 	flag.StringVar(&x.page, "page", "", "extract -v: only this page, with its missing and surplus text")
 	flag.IntVar(&x.lines, "lines", 15, "extract -v: maximum number of lines of a list")
 	flag.Parse()
@@ -70,7 +70,7 @@ func main() {
 	case "search":
 		err = searching(ctx, x.data)
 	default:
-		err = run(ctx, *large, *short, *only, *manual, x.data, *turns)
+		err = run(ctx, *large, *short, *only, *manual, x.data, x.kind, *turns)
 	}
 	stop()
 	if err != nil {
@@ -96,7 +96,7 @@ type bench struct {
 	results []row
 }
 
-func run(ctx context.Context, large, short bool, only, manual, data string, turns int) error {
+func run(ctx context.Context, large, short bool, only, manual, data, kind string, turns int) error {
 	dir, err := os.MkdirTemp("", "millrace-bench-")
 	if err != nil {
 		return err
@@ -151,6 +151,7 @@ func run(ctx context.Context, large, short bool, only, manual, data string, turn
 		{"whole", b.whole},
 		{"limits", func(ctx context.Context) error { return b.limits(ctx, 1_000_000) }},
 		{"middleware", func(ctx context.Context) error { return b.middleware(ctx, 10_000) }},
+		{"overload", func(ctx context.Context) error { return b.overload(ctx, 10_000, kind) }},
 		{"events", func(ctx context.Context) error { return b.events(ctx, 10_000) }},
 		{"usage", func(ctx context.Context) error { return b.usage(ctx, large) }},
 		{"log", func(ctx context.Context) error { return b.accessLog(ctx, sizes[len(sizes)-1]*10) }},
@@ -176,7 +177,7 @@ func run(ctx context.Context, large, short bool, only, manual, data string, turn
 		}
 	}
 	if len(b.results) == 0 {
-		return errors.New("nothing was measured; -only takes serve, front, ingest, crawl, edit, pull, dictionary, postgres, s3, month, history, list, html, memory, start, scp, openfeeder, whole, limits, middleware, events, usage, log, dashboard or up")
+		return errors.New("nothing was measured; -only takes serve, front, ingest, crawl, edit, pull, dictionary, postgres, s3, month, history, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, dashboard or up")
 	}
 	b.print()
 	return nil

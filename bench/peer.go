@@ -34,6 +34,7 @@ type peerTask struct {
 	Generated int       // number of pages
 	Publish   int       // number of pages, by [publish.Server] in this process
 	Page      int       // bytes of HTML of one page, see [coded]
+	Abuse     *abuse    // nothing; it sends requests
 }
 
 // response is a peer's constant response.
@@ -81,6 +82,16 @@ func peer() error {
 	var t peerTask
 	if err := in.Decode(&t); err != nil {
 		return err
+	}
+	if t.Abuse != nil {
+		ctx, stop := context.WithCancel(context.Background())
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			stop()
+		}()
+		fmt.Println("started")
+		t.Abuse.run(ctx)
+		return nil
 	}
 	handler, err := t.handler()
 	if err != nil {
