@@ -72,26 +72,14 @@ func (c *cache) open(object string) (*os.File, error) {
 	return f, nil
 }
 
-// read returns bytes of an object. Size -1 means all to the end.
-func (c *cache) read(object string, offset, size int64) ([]byte, error) {
-	f, err := c.open(object)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	if size < 0 {
-		return io.ReadAll(f)
-	}
-	b := make([]byte, size)
-	_, err = f.ReadAt(b, offset)
-	return b, err
-}
+// read returns the bytes of an object.
+func (c *cache) read(object string) ([]byte, error) { return c.root.ReadFile(c.place(object)) }
 
 // remove removes the file of an object.
 func (c *cache) remove(object string) { _ = c.root.Remove(c.place(object)) }
 
-// add adds the object that write writes, unless it is too large. The file is synced if only its
-// size can be checked later.
+// add adds the object that write writes, unless it is too large. The file is synced, because nothing
+// would detect what a power cut leaves of it.
 func (c *cache) add(object string, write func(f *os.File) error) error {
 	temp := tempPrefix + rand.Text()
 	f, err := c.root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -101,7 +89,7 @@ func (c *cache) add(object string, write func(f *os.File) error) error {
 	defer c.root.Remove(temp) //nolint:errcheck // renamed, or evict removes it
 	err = write(f)
 	size, seekErr := f.Seek(0, io.SeekEnd)
-	if err = cmp.Or(err, seekErr); err == nil && strings.HasPrefix(object, filePrefix) {
+	if err = cmp.Or(err, seekErr); err == nil && size <= c.limit/4 {
 		err = f.Sync()
 	}
 	if err = cmp.Or(err, f.Close()); err != nil || size > c.limit/4 {

@@ -21,9 +21,8 @@
 //
 // # Cache
 //
-// Objects that were read or written are files of a local folder, up to a limit in bytes. A
-// checksum detects damage to small artifacts there. While the bucket is down, the store reads
-// what is in the folder, also after a restart. Changes, batches and other artifacts return
+// Objects that were read or written are files of a local folder, up to a limit in bytes. While the
+// bucket is down, the store reads what is in the folder, also after a restart. Changes, batches and other artifacts return
 // [millrace.ErrUnavailable]. After a request that fails, others fail at once for a second.
 //
 // # Deviations

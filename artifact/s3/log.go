@@ -41,12 +41,8 @@ type place struct {
 	Object   string `json:"object,omitempty"`
 	Offset   int64  `json:"offset,omitempty"`
 	Size     int64  `json:"size"`
-	CRC      uint32 `json:"crc,omitempty"` // CRC-32C of a small artifact
 	Modified int64  `json:"modified,omitempty"`
 }
-
-// key identifies the bytes.
-func (p *place) key() place { return place{Object: p.Object, Offset: p.Offset} }
 
 func (p *place) info(name string) artifact.Info {
 	return artifact.Info{Name: name, Size: p.Size, Modified: time.UnixMilli(p.Modified).UTC()}
@@ -227,14 +223,14 @@ func (s *Store) loadCached() bool {
 	}
 	if newest != "" && err == nil {
 		var raw []byte
-		if raw, err = s.cache.read(newest, 0, -1); err == nil {
+		if raw, err = s.cache.read(newest); err == nil {
 			err = s.replace(newest, raw)
 		}
 	}
 	for err == nil {
 		var raw []byte
 		name := numbered(logPrefix, s.state.Number+1)
-		if raw, err = s.cache.read(name, 0, -1); err == nil {
+		if raw, err = s.cache.read(name); err == nil {
 			err = s.apply(name, raw)
 		}
 	}
@@ -304,7 +300,6 @@ func (s *Store) tidy(ctx context.Context) {
 		if err = s.bucket.create(ctx, name, bytes.NewReader(raw)); err == nil || errors.Is(err, errExists) {
 			s.keep(name, raw)
 			s.written, s.unwritten, err = s.state.Number, 0, nil
-			s.checked.Clear() // many are not used any more
 		}
 	}
 	if err == nil && clean {

@@ -37,8 +37,6 @@ type Store struct {
 	loads  singleflight.Group // of objects into the cache
 	ctx    context.Context    // of loads; ends with Close
 	cancel context.CancelFunc
-	// checked has the keys of small artifacts whose bytes in the cache have the right checksum.
-	checked sync.Map
 
 	turn      chan struct{} // holds a token while the log is read or written; guards the fields below
 	claimed   bool

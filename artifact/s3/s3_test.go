@@ -326,28 +326,48 @@ func TestCache(t *testing.T) {
 		t.Fatalf("%q, %v", files, err)
 	}
 	for _, f := range files {
-		if err := os.WriteFile(f, []byte("damaged"), 0o600); err != nil {
+		b, err := os.ReadFile(f)
+		if err == nil {
+			err = os.WriteFile(f, bytes.ToUpper(b), 0o600)
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, err := get(t, s, "a"); got != "small" || err != nil {
-		t.Errorf("%q, %v", got, err)
+	for name, size := range map[string]int{"a": 5, "large": 2 << 20} { // the caller finds the damage, and puts it again
+		if got, err := get(t, s, name); len(got) != size || strings.ToUpper(got) != got || err != nil {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+		if err := s.Delete(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+		put(t, s, t.Context(), name, strings.Repeat("y", size))
+		if got, err := get(t, s, name); got != strings.Repeat("y", size) || err != nil {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
 	}
-	if got, err := get(t, s, "large"); len(got) != 2<<20 || err != nil {
-		t.Errorf("%d bytes, %v", len(got), err)
+	if files, err = filepath.Glob(filepath.Join(folder, "*", "*")); err != nil || len(files) == 0 {
+		t.Fatalf("%q, %v", files, err)
+	}
+	for _, f := range files { // objects are read again
+		if err := os.Remove(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, size := range map[string]int{"a": 5, "large": 2 << 20} {
+		if got, err := get(t, s, name); got != strings.Repeat("y", size) || err != nil {
+			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
 	}
 	d.change(func(objects map[string]stored) {
-		for key, o := range objects {
+		for key := range objects {
 			if strings.HasPrefix(key, "p/file/") {
 				delete(objects, key)
-			} else if strings.HasPrefix(key, "p/log/0000000000000001") {
-				o.data = bytes.Replace(o.data, []byte("small"), []byte("SMALL"), 1)
-				objects[key] = o
 			}
 		}
 	})
 	other := d.fresh(t, "p")
-	if got, err := get(t, other, "a"); got != "SMALL" || err != nil { // the caller knows the hash
+	if got, err := get(t, other, "a"); got != "yyyyy" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 	if got, err := get(t, other, "large"); !errors.Is(err, millrace.ErrNotFound) {

@@ -7,10 +7,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"iter"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -147,7 +147,7 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader) error {
 	what := "put artifact " + name
 	in := &reader{ctx, r}
 	content, err := io.ReadAll(io.LimitReader(in, maxSmall+1))
-	at := place{Size: int64(len(content)), CRC: crc32.Checksum(content, castagnoli)}
+	at := place{Size: int64(len(content))}
 	if err == nil && at.Size > maxSmall {
 		at, err = s.upload(ctx, io.MultiReader(bytes.NewReader(content), in))
 		content = nil
@@ -168,8 +168,6 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader) error {
 	p.Modified = time.Now().UnixMilli()
 	return b.add(ctx, change{Op: opPut, Name: name, At: &at}, p)
 }
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // touch touches an artifact, once for a batch. The caller holds b.mu.
 func (b *batch) touch(ctx context.Context, name string, p pending) error {
@@ -241,35 +239,20 @@ func (s *Store) Open(ctx context.Context, name string, offset, length int64) (io
 
 // open returns a reader of bytes of an artifact. ErrNotFound: its object does not exist.
 func (s *Store) open(ctx context.Context, p pending, from, to int64) (io.ReadCloser, error) {
-	small := p.Object == "" || strings.HasPrefix(p.Object, logPrefix)
 	switch {
 	case from == to:
-		return io.NopCloser(bytes.NewReader(nil)), nil
+		return http.NoBody, nil
 	case p.content != nil:
 		return io.NopCloser(bytes.NewReader(p.content[from:to])), nil
-	case small:
-		if _, ok := s.checked.Load(p.key()); !ok {
-			b, err := s.content(ctx, p.place)
-			if err != nil {
-				return nil, err
-			}
-			return io.NopCloser(bytes.NewReader(b[from:to])), nil
-		}
 	}
 	for fetched := false; ; fetched = true {
 		if f, err := s.cache.open(p.Object); err == nil {
-			if info, err := f.Stat(); small || err == nil && info.Size() == p.Size {
-				return &part{io.NewSectionReader(f, p.Offset+from, to-from), f}, nil
-			}
-			f.Close()
-			s.cache.remove(p.Object)
+			return &part{io.NewSectionReader(f, p.Offset+from, to-from), f}, nil
 		}
 		if fetched || p.Size > s.cache.limit/16 {
 			return s.bucket.stream(ctx, p.Object, p.Offset+from, to-from)
 		}
-		if err := s.fetch(ctx, p.Object); err != nil {
-			return nil, err
-		}
+		s.fetch(ctx, p.Object)
 	}
 }
 
@@ -279,46 +262,18 @@ type part struct {
 	io.Closer
 }
 
-// content returns the bytes of a small artifact. If those in the cache are damaged, it reads the
-// object again. Callers, who know the hash, find damage in the bucket.
-func (s *Store) content(ctx context.Context, p place) ([]byte, error) {
-	for range 2 {
-		if b, err := s.cache.read(p.Object, p.Offset, p.Size); err == nil && crc32.Checksum(b, castagnoli) == p.CRC {
-			s.checked.Store(p.key(), true)
-			return b, nil
-		}
-		s.cache.remove(p.Object)
-		if err := s.fetch(ctx, p.Object); err != nil {
-			return nil, err
-		}
-	}
-	b := bytes.NewBuffer(make([]byte, 0, p.Size))
-	err := s.bucket.get(ctx, p.Object, p.Offset, p.Size, b)
-	return b.Bytes()[:p.Size], err
-}
-
-// fetch reads an object into the cache, once for all callers. It ignores an error of the cache.
-func (s *Store) fetch(ctx context.Context, object string) error {
+// fetch reads an object into the cache, once for all callers, if that is possible.
+func (s *Store) fetch(ctx context.Context, object string) {
 	loaded := s.loads.DoChan(object, func() (any, error) {
-		var failed error
-		err := s.cache.add(object, func(f *os.File) error {
-			out := &output{Writer: f}
-			err := s.bucket.get(s.ctx, object, 0, -1, out)
-			if out.err == nil {
-				failed = err
-			}
-			return err
-		})
-		if err != nil && failed == nil {
+		err := s.cache.add(object, func(f *os.File) error { return s.bucket.get(s.ctx, object, 0, -1, f) })
+		if err != nil && !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrUnavailable) {
 			s.log.Warn("could not cache an artifact", "err", err)
 		}
-		return nil, failed
+		return nil, err
 	})
 	select {
-	case r := <-loaded:
-		return r.Err
+	case <-loaded:
 	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
