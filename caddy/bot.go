@@ -47,7 +47,7 @@ func (s signers) Verify(ctx context.Context, r *http.Request) (string, error) {
 	if r.TLS != nil {
 		scheme = "https://"
 	}
-	return s.At(scheme+r.Host).Verify(ctx, r)
+	return s.At(nil, scheme+r.Host).Verify(ctx, r)
 }
 
 // CaddyModule implements [caddy.Module].
