@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -406,6 +407,8 @@ func TestCache(t *testing.T) {
 // Each cause of a failure has a code, and no message has a secret.
 func TestErrors(t *testing.T) {
 	d := newDouble(t)
+	refusals := make(map[string]func(w http.ResponseWriter, r *http.Request) bool)
+	var tries []func()
 	for code, want := range map[string]struct {
 		status   int
 		sentinel error
@@ -428,18 +431,30 @@ func TestErrors(t *testing.T) {
 		"TooManyRequests":              {429, millrace.ErrUnavailable, "bucket-down"},
 	} {
 		for _, method := range []string{http.MethodPut, http.MethodGet} { // rights may lack for one of them
-			d.set(func(w http.ResponseWriter, r *http.Request) bool {
+			prefix := code + "-" + method
+			refusals[prefix+"/owner"] = func(w http.ResponseWriter, r *http.Request) bool {
 				if r.Method == method {
 					refuse(w, want.status, code)
 				}
 				return r.Method == method
-			})
-			_, err := Open(t.Context(), d.url("p"), "owner", filepath.Join(t.TempDir(), "cache"), nil)
-			if !errors.Is(err, want.sentinel) || millrace.ErrorCode(err) != want.code || strings.Contains(err.Error(), "the-secret") {
-				t.Errorf("%s of %s: %v with the code %s", code, method, err, millrace.ErrorCode(err))
 			}
+			tries = append(tries, func() {
+				_, err := Open(t.Context(), d.url(prefix), "owner", filepath.Join(t.TempDir(), "cache"), nil)
+				if !errors.Is(err, want.sentinel) || millrace.ErrorCode(err) != want.code || strings.Contains(err.Error(), "the-secret") {
+					t.Errorf("%s of %s: %v with the code %s", code, method, err, millrace.ErrorCode(err))
+				}
+			})
 		}
 	}
+	d.set(func(w http.ResponseWriter, r *http.Request) bool {
+		f := refusals[strings.TrimPrefix(r.URL.Path, "/bucket/")]
+		return f != nil && f(w, r)
+	})
+	var all sync.WaitGroup
+	for _, try := range tries { // most of the time, they wait for the second attempt
+		all.Go(try)
+	}
+	all.Wait()
 	d.set(nil)
 	for url, want := range map[string]string{
 		"s3://bucket/p?endpoint=http://127.0.0.1:1":         "bucket-down",
