@@ -27,6 +27,7 @@ import (
 // process.
 func TestMain(m *testing.M) {
 	if os.Getenv("MILLRACE_TEST_COMMAND") == "1" {
+		version = os.Getenv("MILLRACE_TEST_VERSION")
 		main()
 	}
 	// Most tests spend their time waiting.

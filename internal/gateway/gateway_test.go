@@ -84,6 +84,22 @@ func TestReady(t *testing.T) {
 	}
 }
 
+// If the first edition is published while a request looks for its document without one, the
+// request gets the document.
+func TestReadyMeanwhile(t *testing.T) {
+	v := new(oneView)
+	g := setup{unready: true, site: v}.gateway(t)
+	v.onHead = func() {
+		v.onHead = nil
+		if _, err := g.server.Publish(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if w := ask(g, "GET", "/a/llm.json"); w.Code != 200 {
+		t.Errorf("%d", w.Code)
+	}
+}
+
 // A document whose artifact is missing is unavailable until the artifact is built again. All
 // other documents are served.
 func TestMissingArtifact(t *testing.T) {

@@ -221,7 +221,13 @@ func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 			return false, err
 		}
 	}
-	if done, err := g.server.Answer(w, inner, &w.Request); done || err != nil {
+	early := g.server.Current() == nil
+	done, err := g.server.Answer(w, inner, &w.Request)
+	if early && !done && err == nil && g.server.Current() != nil { // published meanwhile
+		early = false
+		done, err = g.server.Answer(w, inner, &w.Request)
+	}
+	if done || err != nil {
 		return done, err
 	}
 	_, _, proto := g.server.RenderError(inner, http.StatusNotFound, nil)
@@ -234,7 +240,7 @@ func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 	switch {
 	case proto == nil:
 		return false, nil
-	case g.server.Current() == nil:
+	case early:
 		return false, errEarly
 	}
 	g.refuse(w, r, http.StatusNotFound, nil)

@@ -29,6 +29,7 @@ import (
 // oneView is a publication with one view.
 type oneView struct {
 	view    millrace.View
+	onHead  func() // called by Head; may be nil
 	mu      sync.Mutex
 	edition store.Edition
 }
@@ -53,6 +54,9 @@ func (s *oneView) Refresh(context.Context, store.Lease, int, func(done, total in
 }
 
 func (s *oneView) Head(context.Context) (millrace.View, error) {
+	if s.onHead != nil {
+		s.onHead()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.view, nil

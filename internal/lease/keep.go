@@ -9,7 +9,7 @@ import (
 )
 
 // again is the time between a failure of [Keep] and the next try.
-const again = 10 * time.Second
+const again = 2 * time.Second
 
 // Keep calls f with the lease, and again after each loss of the lease, until ctx ends.
 // If leases is nil, no other process uses the store.
@@ -18,15 +18,20 @@ func Keep(ctx context.Context, leases store.Leases, name string, log *slog.Logge
 		f(ctx)
 		return
 	}
+	failing := false
 	for ctx.Err() == nil {
 		err := Wait(ctx, leases, name, func(ctx context.Context, _ store.Lease) error {
+			failing = false
 			f(ctx)
 			return nil
 		})
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
-		log.WarnContext(ctx, "lease lost or not available; trying again", "lease", name, "err", err)
+		if !failing {
+			log.WarnContext(ctx, "lease lost or not available; trying again", "lease", name, "err", err)
+		}
+		failing = true
 		select {
 		case <-ctx.Done():
 		case <-time.After(again):

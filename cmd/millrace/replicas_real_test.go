@@ -1,0 +1,435 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/pgcluster"
+	"github.com/millrace/millrace/internal/s3server"
+	"github.com/millrace/millrace/internal/testkit"
+)
+
+// fleet is several processes of `millrace serve` over one database and one bucket.
+type fleet struct {
+	*testing.T
+	args    []string
+	folder  string
+	servers []*fleetServer
+
+	mu      sync.Mutex
+	wanted  map[string]int               // revision of each page in the folder, by path
+	bodies  map[string][sha256.Size]byte // by path, coding and validator
+	first   map[string]time.Time         // when a replica first showed a revision
+	late    []time.Duration              // how much later the others showed it
+	answers int
+}
+
+// fleetServer is one replica, which may be killed and started again.
+type fleetServer struct {
+	f       *fleet
+	address string
+	home    string
+	process *exec.Cmd
+	shown   map[string]int // newest revision of each page that it has shown; guarded by f.mu
+}
+
+const fleetPages = 40
+
+func fleetPath(i int) string { return fmt.Sprintf("p%02d/", i) }
+
+// newFleet starts servers over a database and a bucket.
+func newFleet(t *testing.T, n int) (*fleet, *pgcluster.Cluster, *s3server.Server) {
+	t.Helper()
+	testkit.Real(t, s3server.Program)
+	testkit.Real(t, pgcluster.Programs...)
+	db, err := pgcluster.New(t.Context(), os.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	dsn, err := db.Create(t.Context(), "site")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := s3server.New(t.Context(), os.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { files.Close() })
+	bucket, err := files.Create(t.Context(), "documents", "site")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fleet{
+		T: t, folder: filepath.Join(t.TempDir(), "site"), wanted: make(map[string]int),
+		bodies: make(map[string][sha256.Size]byte), first: make(map[string]time.Time),
+	}
+	f.args = []string{"serve", f.folder, "--store", dsn, "--artifacts", bucket, "--base-url", "https://www.example.com/"}
+	for i := range fleetPages {
+		f.edit(fleetPath(i))
+	}
+	for range n {
+		f.servers = append(f.servers, f.server())
+	}
+	return f, db, files
+}
+
+// server returns a replica, not started.
+func (f *fleet) server() *fleetServer {
+	f.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer ln.Close()
+	s := &fleetServer{f: f, address: ln.Addr().String(), home: f.TempDir(), shown: make(map[string]int)}
+	f.Cleanup(s.kill)
+	return s
+}
+
+// start starts the replica as a version of the program.
+func (s *fleetServer) start(version string) {
+	s.f.Helper()
+	s.process = asProcess(context.WithoutCancel(s.f.Context()), s.f.T, slices.Concat(s.f.args, []string{"--listen", s.address})...)
+	s.process.Env = []string{
+		"MILLRACE_TEST_COMMAND=1", "MILLRACE_TEST_VERSION=" + version, "HOME=" + s.home,
+		"AWS_ACCESS_KEY_ID=" + s3server.Key, "AWS_SECRET_ACCESS_KEY=" + s3server.Secret,
+	}
+	log, err := os.OpenFile(filepath.Join(s.home, "log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		s.f.Fatal(err)
+	}
+	defer log.Close()
+	if s.process.Stderr = log; s.process.Start() != nil {
+		s.f.Fatal("start failed")
+	}
+}
+
+// end ends the replica by a signal, and waits for its end.
+func (s *fleetServer) end(sig os.Signal) {
+	if s.process != nil {
+		_ = s.process.Process.Signal(sig)
+		_ = s.process.Wait()
+		s.process = nil
+	}
+}
+
+func (s *fleetServer) kill() { s.end(os.Kill) }
+
+// edit writes the next revision of a page.
+func (f *fleet) edit(path string) {
+	f.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.wanted[path]++
+	dir := filepath.Join(f.folder, path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		f.Fatal(err)
+	}
+	text := fmt.Sprintf("<!doctype html><title>Page %s</title><main><h1>Page %s</h1><p>This is revision %d of the page.</p></main>", path, path, f.wanted[path])
+	next := filepath.Join(filepath.Dir(f.folder), "next")
+	write(f.T, next, text)
+	if err := os.Rename(next, filepath.Join(dir, "index.html")); err != nil {
+		f.Fatal(err)
+	}
+}
+
+var revision = regexp.MustCompile(`revision (\d+)`)
+
+// get requests a document, and checks its bytes. Without a complete response, code is 0.
+func (s *fleetServer) get(path string) (code int, body string) {
+	f := s.f
+	ctx, cancel := context.WithTimeout(f.Context(), 5*time.Second)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.address+"/"+path, nil)
+	if err != nil {
+		f.Error(err)
+		return 0, ""
+	}
+	r.Header.Set("Accept-Encoding", "gzip")
+	res, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(r)
+	if err != nil {
+		return 0, ""
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		return 0, ""
+	}
+	if etag := res.Header.Get("ETag"); res.StatusCode == http.StatusOK && etag != "" {
+		key, sum := path+" "+res.Header.Get("Content-Encoding")+" "+etag, sha256.Sum256(raw)
+		f.mu.Lock()
+		f.answers++
+		was, ok := f.bodies[key]
+		f.bodies[key] = sum
+		f.mu.Unlock()
+		if ok && was != sum {
+			f.Errorf("%s: wrong bytes", key)
+		}
+	}
+	res.Body = io.NopCloser(strings.NewReader(string(raw)))
+	text, err := fetch.ReadBody(res, 0) // checks the digest
+	if err != nil {
+		f.Errorf("%s at %s: %v", path, s.address, err)
+	}
+	return res.StatusCode, string(text)
+}
+
+// look requests one page and checks its revision, which never goes back.
+func (s *fleetServer) look(path string) (code int) {
+	f := s.f
+	f.mu.Lock()
+	before, most := s.shown[path], f.wanted[path]
+	f.mu.Unlock()
+	code, body := s.get(path + "llm.json")
+	switch code {
+	case http.StatusOK:
+	case 0, http.StatusServiceUnavailable:
+		return code
+	default:
+		f.Errorf("%s at %s: %d %s", path, s.address, code, body)
+		return code
+	}
+	m := revision.FindStringSubmatch(body)
+	if m == nil {
+		f.Errorf("%s at %s: %s", path, s.address, body)
+		return code
+	}
+	n, _ := strconv.Atoi(m[1])
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n < before || n > f.wanted[path] || most > f.wanted[path] {
+		f.Errorf("%s at %s: revision %d after %d", path, s.address, n, before)
+	}
+	if n > s.shown[path] {
+		s.shown[path] = n
+		key := fmt.Sprint(path, n)
+		if at, ok := f.first[key]; ok {
+			f.late = append(f.late, time.Since(at))
+		} else {
+			f.first[key] = time.Now()
+		}
+	}
+	return code
+}
+
+// listed checks the list of pages, which never lacks one. It reports whether there is a list.
+func (s *fleetServer) listed() bool {
+	code, body := s.get("llm-pages.json")
+	if code != http.StatusOK {
+		return false
+	}
+	var list struct {
+		Items []struct{ CURL string }
+	}
+	pages := make(map[string]bool)
+	err := json.Unmarshal([]byte(body), &list)
+	for _, item := range list.Items {
+		pages[strings.TrimPrefix(item.CURL, "https://www.example.com/")] = true
+	}
+	delete(pages, "") // the overview
+	if err != nil || len(pages) != fleetPages {
+		s.f.Errorf("%s lists %d pages (%v)", s.address, len(pages), err)
+	}
+	return true
+}
+
+// serves waits until the replica serves, and returns the time that it took.
+func (s *fleetServer) serves() time.Duration {
+	s.f.Helper()
+	start := time.Now()
+	path := fleetPath(rand.IntN(fleetPages)) // mostly not in the cache
+	for s.look(path) != http.StatusOK || !s.listed() {
+		if time.Since(start) > time.Minute {
+			s.f.Fatalf("%s does not serve; see %s/log", s.address, s.home)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return time.Since(start)
+}
+
+// builds reports whether the replica is the builder.
+func (s *fleetServer) builds() bool {
+	_, body := s.get("metrics")
+	return strings.Contains(body, "\nmillrace_edition_builder 1\n")
+}
+
+// live changes pages, and reads from every replica, until end is called.
+func (f *fleet) live() (end func()) {
+	ctx, stop := context.WithCancel(f.Context())
+	var all sync.WaitGroup
+	all.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			f.edit(fleetPath(i * 7 % fleetPages))
+			time.Sleep(300 * time.Millisecond)
+		}
+	})
+	for _, s := range f.servers {
+		all.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				if s.look(fleetPath(i % fleetPages)); i%fleetPages == 0 {
+					s.listed()
+				}
+				time.Sleep(2 * time.Millisecond)
+			}
+		})
+	}
+	return func() { stop(); all.Wait() }
+}
+
+// forget forgets when revisions were shown.
+func (f *fleet) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.first)
+	f.late = nil
+}
+
+// lateness says how much later than the first replica the others have shown new revisions.
+func (f *fleet) lateness() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.late) == 0 {
+		return "no revision was new"
+	}
+	slices.Sort(f.late)
+	at := func(i int) time.Duration { return f.late[min(i, len(f.late)-1)].Round(time.Millisecond) }
+	return fmt.Sprintf("%d times, a revision reached another replica after %v (median), %v (99 %%), %v", len(f.late), at(len(f.late)/2), at(len(f.late)*99/100), at(len(f.late)))
+}
+
+// agree waits until all replicas show what the folder has.
+func (f *fleet) agree() {
+	f.Helper()
+	for _, s := range f.servers {
+		for i := range fleetPages {
+			path := fleetPath(i)
+			eventually(f.T, s.address+" shows the newest revision of "+path, func() bool {
+				s.look(path)
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				return s.shown[path] == f.wanted[path]
+			})
+		}
+		s.listed()
+	}
+}
+
+// TestRealReplicas kills the builder, a follower, the database and the bucket at random, while
+// pages change and clients read from every replica. There is no wrong byte and no lost page, and
+// every replica serves again within ten seconds.
+func TestRealReplicas(t *testing.T) {
+	f, db, files := newFleet(t, 3)
+	for _, s := range f.servers {
+		s.start("1")
+		s.serves()
+	}
+	f.agree()
+	end := f.live()
+	defer end()
+	f.forget()
+	time.Sleep(time.Duration(testkit.Size(3, 10, 60)) * time.Second)
+	t.Logf("without faults, %s", f.lateness())
+	f.forget()
+	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	var longest time.Duration
+	kinds := make(map[string]int)
+	for range testkit.Size(5, 20, 200) {
+		time.Sleep(time.Duration(rng.Int64N(int64(4 * time.Second))))
+		kind := []string{"builder", "follower", "database", "bucket"}[rng.IntN(4)]
+		kinds[kind]++
+		switch kind {
+		case "database":
+			db.Kill()
+			time.Sleep(time.Duration(rng.Int64N(int64(3 * time.Second))))
+			if err := db.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		case "bucket":
+			files.Stop()
+			time.Sleep(time.Duration(rng.Int64N(int64(3 * time.Second))))
+			if err := files.Start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		default:
+			order := rng.Perm(len(f.servers))
+			i := slices.IndexFunc(order, func(i int) bool { return f.servers[i].builds() == (kind == "builder") })
+			s := f.servers[order[max(0, i)]]
+			s.kill()
+			s.start("1")
+		}
+		for _, s := range f.servers {
+			longest = max(longest, s.serves())
+		}
+	}
+	end()
+	f.agree()
+	t.Logf("kills: %v; %d answers; every replica served again after %v; %s", kinds, f.answers, longest.Round(time.Millisecond), f.lateness())
+	if longest > 10*time.Second {
+		t.Errorf("a replica served again after %v", longest)
+	}
+}
+
+// TestRealUpgrade replaces the processes of one version by those of another, one after the other.
+// At every moment, a replica serves every page, and unchanged documents keep their validators.
+func TestRealUpgrade(t *testing.T) {
+	f, _, _ := newFleet(t, 2)
+	for _, s := range f.servers {
+		s.start("1")
+		s.serves()
+	}
+	f.agree()
+	validator := func(s *fleetServer) string {
+		_, h, _ := get(t, "http://"+s.address+"/"+fleetPath(1)+"llm.json")
+		return h.Get("ETag")
+	}
+	was := validator(f.servers[0])
+	var old []*fleetServer
+	old, f.servers = f.servers, []*fleetServer{f.server(), f.server()}
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	all.Go(func() {
+		for i := 0; ctx.Err() == nil; i++ {
+			path := fleetPath(i % fleetPages)
+			if !slices.ContainsFunc(slices.Concat(old, f.servers), func(s *fleetServer) bool { return s.look(path) == http.StatusOK }) {
+				t.Errorf("no replica serves %s", path)
+			}
+		}
+	})
+	for i, s := range f.servers {
+		s.start("2")
+		s.serves()
+		old[i].end(syscall.SIGTERM)
+	}
+	eventually(t, "a process of the new version builds", func() bool {
+		return slices.ContainsFunc(f.servers, (*fleetServer).builds)
+	})
+	f.edit(fleetPath(0))
+	f.agree()
+	stop()
+	all.Wait()
+	for _, s := range f.servers {
+		if is := validator(s); is != was {
+			t.Errorf("an unchanged document has the validator %s, and had %s", is, was)
+		}
+	}
+}
