@@ -57,7 +57,7 @@ func (s *service) board(so *serving.Options, o *gateway.Options) error {
 	}
 	site := &dashboard.SiteOptions{
 		Name: from.Name, Base: from.Base, EndpointBase: s.docs, ExternalPages: o.Origin == nil && from.Files == nil && !from.OnlyText(), Pages: s.site, Server: s.Server,
-		LastScan: from.lastScan, Save: s.save(), Policy: so.Publisher.Policy, Keys: from.Store.Keys(), Coefficients: savings.Default(),
+		LastScan: from.lastScan, Replicas: s.Replicas.List, Save: s.save(), Policy: so.Publisher.Policy, Keys: from.Store.Keys(), Coefficients: savings.Default(),
 		Access: &dashboard.AccessSettings{
 			RequireKey: c.RequireKey, Open: c.Open, Rate: c.Rate, FilesRate: o.Access.FilesRate, FilesRateTotal: o.Access.FilesRateTotal, Bots: o.Access.Bots,
 		},

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/analytics"
 	"github.com/millrace/millrace/internal/bots"
+	"github.com/millrace/millrace/internal/replica"
 	"github.com/millrace/millrace/internal/savings"
 	"github.com/millrace/millrace/store"
 )
@@ -63,5 +65,22 @@ func TestOverviewCost(t *testing.T) {
 	const want = "again without asking whether they have changed, it costs as much. A request that asks so for an unchanged page saves about 1.0 kB. After 1 such request, it pays off."
 	if got := answerOf(g); !strings.HasSuffix(got, want) {
 		t.Errorf("got %q", got)
+	}
+}
+
+// The overview lists the replicas, if there are several.
+func TestOverviewReplicas(t *testing.T) {
+	t.Parallel()
+	v := counted(t, nil)
+	v.logIn(boardPassword)
+	all := []replica.Process{{Name: "one/1/A", Version: "v9.1", Seen: seedTime, Builder: true}, {Name: "two/1/B", Version: "v9.2", Seen: seedTime}}
+	for n := range len(all) + 1 {
+		v.d.site.Replicas = func(context.Context) ([]replica.Process, error) { return all[:n], nil }
+		body := v.ask(http.MethodGet, "/", nil).Body.String()
+		for _, text := range []string{"one/1/A", "two/1/B", "v9.1", "v9.2"} {
+			if strings.Contains(body, text) != (n > 1) {
+				t.Errorf("%d replicas: %s is missing, or should be", n, text)
+			}
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/bots"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/replica"
 	"github.com/millrace/millrace/store"
 )
 
@@ -29,9 +30,10 @@ type overviewPage struct {
 	Scan      *SourceScan
 	Counts    *edition.PageCounts
 	Edition   *editionState
-	Rows      int  // number of published protocols
-	Silent    bool // requests are not recorded
-	NoBots    bool // no bot has sent a request
+	Replicas  []replica.Process // nil if there is only one
+	Rows      int               // number of published protocols
+	Silent    bool              // requests are not recorded
+	NoBots    bool              // no bot has sent a request
 }
 
 // visitor is a machine that reads the site.
@@ -82,6 +84,15 @@ func (d *Dashboard) overview(r *http.Request) (*reply, error) {
 		}
 	}
 	p.Edition = d.edition()
+	if d.site.Replicas != nil {
+		all, err := d.site.Replicas(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if len(all) > 1 {
+			p.Replicas = all
+		}
+	}
 	if err := d.pageCounts(ctx, p); err != nil {
 		return nil, err
 	}

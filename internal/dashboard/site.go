@@ -11,6 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/config"
 	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/replica"
 	"github.com/millrace/millrace/internal/savings"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/protocol"
@@ -45,6 +46,8 @@ type SiteOptions struct {
 	// LastScan returns the last scan of the source; nil = none yet. Without a scan by this process,
 	// it has only the pages that an earlier one skipped.
 	LastScan func(context.Context) (*SourceScan, error)
+	// Replicas returns the processes that serve the site; it may be nil.
+	Replicas func(context.Context) ([]replica.Process, error)
 	// Dropped returns the number of events lost since the start; it may be nil.
 	Dropped func() uint64
 	// Lags returns the backlog of each receiver of events; it may be nil.
