@@ -216,8 +216,8 @@ func plainText(n *html.Node) string {
 			return folded(c.Data)
 		}
 	}
-	var room [256]byte
-	return folded(string(bytes.TrimSpace(appendPlain(room[:0], n))))
+	var buf [256]byte
+	return folded(string(bytes.TrimSpace(appendPlain(buf[:0], n))))
 }
 
 // folded returns a text with its white space collapsed.

@@ -275,8 +275,8 @@ func isNumbered(s string) bool {
 
 // headingText returns the text of a heading without its permalink.
 func headingText(h *html.Node) string {
-	var room [256]byte
-	b := room[:0]
+	var buf [256]byte
+	b := buf[:0]
 	for c := h.FirstChild; c != nil; c = c.NextSibling {
 		if c.Type != html.ElementNode || !isPermalink(c) && !holdsPermalink(c) && !isToolLink(c) {
 			b = appendPlain(b, c)

@@ -56,27 +56,27 @@ func cacheError(err error) error {
 	return millrace.Coded("file-permission", fmt.Errorf("cache of artifacts: %w: %w", millrace.ErrForbidden, err))
 }
 
-// place returns the name of the file of an object.
-func (*cache) place(object string) string { return strings.ReplaceAll(object, "/", "-") }
+// file returns the name of the file of an object.
+func (*cache) file(object string) string { return strings.ReplaceAll(object, "/", "-") }
 
 // open opens the file of an object.
 func (c *cache) open(object string) (*os.File, error) {
-	f, err := c.root.Open(c.place(object))
+	f, err := c.root.Open(c.file(object))
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
 	if info, err := f.Stat(); err == nil && now.Sub(info.ModTime()) > usedEvery {
-		_ = c.root.Chtimes(c.place(object), now, now) // else it is evicted sooner
+		_ = c.root.Chtimes(c.file(object), now, now) // else it is evicted sooner
 	}
 	return f, nil
 }
 
 // read returns the bytes of an object.
-func (c *cache) read(object string) ([]byte, error) { return c.root.ReadFile(c.place(object)) }
+func (c *cache) read(object string) ([]byte, error) { return c.root.ReadFile(c.file(object)) }
 
 // remove removes the file of an object.
-func (c *cache) remove(object string) { _ = c.root.Remove(c.place(object)) }
+func (c *cache) remove(object string) { _ = c.root.Remove(c.file(object)) }
 
 // add adds the object that write writes, unless it is too large. The file is synced, because nothing
 // would detect what a power cut leaves of it.
@@ -95,7 +95,7 @@ func (c *cache) add(object string, write func(f *os.File) error) error {
 	if err = cmp.Or(err, f.Close()); err != nil || size > c.limit/4 {
 		return err
 	}
-	if err := c.root.Rename(temp, c.place(object)); err != nil {
+	if err := c.root.Rename(temp, c.file(object)); err != nil {
 		return err
 	}
 	c.mu.Lock()

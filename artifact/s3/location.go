@@ -14,7 +14,7 @@ import (
 // Scheme is the beginning of the URLs that [Open] opens.
 const Scheme = "s3://"
 
-// location is the place of a store.
+// location is where a store is.
 type location struct {
 	bucket, prefix string // prefix is "" or ends in "/"
 	endpoint       *url.URL

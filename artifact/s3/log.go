@@ -36,15 +36,15 @@ const (
 
 func numbered(prefix string, number uint64) string { return fmt.Sprintf("%s%016d", prefix, number) }
 
-// place is where the bytes of an artifact are.
-type place struct {
+// position is where the bytes of an artifact are.
+type position struct {
 	Object   string `json:"object,omitempty"`
 	Offset   int64  `json:"offset,omitempty"`
 	Size     int64  `json:"size"`
 	Modified int64  `json:"modified,omitempty"`
 }
 
-func (p *place) info(name string) artifact.Info {
+func (p *position) info(name string) artifact.Info {
 	return artifact.Info{Name: name, Size: p.Size, Modified: time.UnixMilli(p.Modified).UTC()}
 }
 
@@ -60,7 +60,7 @@ type change struct {
 	Op   string `json:"op"`
 	Name string `json:"name"`
 	// At is where the bytes of opPut are. Without an Object, they are after the line of the change.
-	At *place `json:"at,omitempty"`
+	At *position `json:"at,omitempty"`
 }
 
 // entry is the first line of an object of the log.
@@ -72,9 +72,9 @@ type entry struct {
 
 // state is the artifacts after the objects of the log up to a number.
 type state struct {
-	Number uint64           `json:"number"`
-	Time   int64            `json:"time"`
-	Names  map[string]place `json:"names"`
+	Number uint64              `json:"number"`
+	Time   int64               `json:"time"`
+	Names  map[string]position `json:"names"`
 }
 
 // apply applies the next object of the log, whose first line has some length.
@@ -217,7 +217,7 @@ func (s *Store) loadCached() bool {
 	files, err := s.cache.files()
 	newest := ""
 	for _, f := range files {
-		if strings.HasPrefix(f.Name(), s.cache.place(statePrefix)) {
+		if strings.HasPrefix(f.Name(), s.cache.file(statePrefix)) {
 			newest = max(newest, f.Name())
 		}
 	}

@@ -57,11 +57,11 @@ var _ artifact.Batcher = (*Store)(nil)
 // with a cache in a folder. It creates the folder, but no parent folder. Credentials are in the
 // environment variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or in the
 // file AWS_SHARED_CREDENTIALS_FILE with the profile AWS_PROFILE. Owner identifies the
-// store of pages that the artifacts belong to: one place has one owner. While the bucket is down,
+// store of pages that the artifacts belong to: one location has one owner. While the bucket is down,
 // Open opens the artifacts that the cache knows.
 //
 // ErrInvalid: the URL is not valid, or the server cannot have a store. ErrForbidden: wrong
-// credentials, or they lack a right. ErrConflict: the place has another owner. ErrUnavailable:
+// credentials, or they lack a right. ErrConflict: the location has another owner. ErrUnavailable:
 // the bucket does not exist or does not answer. The methods of a Store return the last three as
 // well. [millrace.ErrorCode] distinguishes them.
 func Open(ctx context.Context, url, owner, cache string, o *Options) (*Store, error) {
@@ -72,11 +72,11 @@ func Open(ctx context.Context, url, owner, cache string, o *Options) (*Store, er
 	if o == nil {
 		o = new(Options)
 	}
-	s := &Store{log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), owner: owner, turn: make(chan struct{}, 1), state: state{Names: make(map[string]place)}}
+	s := &Store{log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), owner: owner, turn: make(chan struct{}, 1), state: state{Names: make(map[string]position)}}
 	if s.bucket, err = newBucket(l, s.log); err != nil {
 		return nil, err
 	}
-	// Another place or owner has another folder, because the names of objects are the same.
+	// Another location or owner has another folder, because the names of objects are the same.
 	of := sha256.Sum256([]byte(owner + " " + l.endpoint.String() + " " + l.bucket + "/" + l.prefix))
 	if s.cache, err = openCache(filepath.Join(cache, hex.EncodeToString(of[:8])), cmp.Or(l.cacheBytes, o.CacheBytes, 1<<30)); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ type ownerRecord struct {
 	Format int    `json:"format"`
 }
 
-// claim makes the owner the one of the place, and checks that it is.
+// claim makes the owner that of the location, and checks that it is.
 func (s *Store) claim(ctx context.Context) error {
 	raw, err := json.Marshal(ownerRecord{s.owner, format})
 	if err != nil {

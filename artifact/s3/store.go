@@ -40,7 +40,7 @@ type batch struct {
 
 // pending is an artifact that a batch has changed.
 type pending struct {
-	place
+	position
 	content []byte // of a small artifact that the batch has put
 	deleted bool
 	touched bool
@@ -96,7 +96,7 @@ func (b *batch) flush(ctx context.Context) error {
 // find returns a pending artifact, or one of the store.
 func (b *batch) find(name string) (p pending, ok bool) {
 	if p, ok = b.names[name]; !ok {
-		p.place, ok = b.store.lookup(name)
+		p.position, ok = b.store.lookup(name)
 	}
 	return p, ok && !p.deleted
 }
@@ -110,8 +110,8 @@ func (b *batch) add(ctx context.Context, c change, p pending) error {
 	return nil
 }
 
-// lookup returns the place of an artifact.
-func (s *Store) lookup(name string) (place, bool) {
+// lookup returns the position of an artifact.
+func (s *Store) lookup(name string) (position, bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	p, ok := s.state.Names[name]
@@ -125,7 +125,7 @@ func (s *Store) find(ctx context.Context, name string) (p pending, ok bool) {
 		defer b.mu.Unlock()
 		return b.find(name)
 	}
-	p.place, ok = s.lookup(name)
+	p.position, ok = s.lookup(name)
 	return p, ok
 }
 
@@ -147,7 +147,7 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader) error {
 	what := "put artifact " + name
 	in := &reader{ctx, r}
 	content, err := io.ReadAll(io.LimitReader(in, maxSmall+1))
-	at := place{Size: int64(len(content))}
+	at := position{Size: int64(len(content))}
 	if err == nil && at.Size > maxSmall {
 		at, err = s.upload(ctx, io.MultiReader(bytes.NewReader(content), in))
 		content = nil
@@ -164,7 +164,7 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader) error {
 		at.Offset = int64(len(b.data))
 	}
 	b.data = append(b.data, content...)
-	p := pending{place: at, content: content, touched: true}
+	p := pending{position: at, content: content, touched: true}
 	p.Modified = time.Now().UnixMilli()
 	return b.add(ctx, change{Op: opPut, Name: name, At: &at}, p)
 }
@@ -192,7 +192,7 @@ func (r *reader) Read(p []byte) (int, error) {
 }
 
 // upload writes a large artifact to the bucket and the cache.
-func (s *Store) upload(ctx context.Context, r io.Reader) (at place, err error) {
+func (s *Store) upload(ctx context.Context, r io.Reader) (at position, err error) {
 	at.Object = filePrefix + strings.ToLower(rand.Text())
 	err = s.cache.add(at.Object, func(f *os.File) error {
 		if at.Size, err = io.Copy(f, r); err != nil {
@@ -225,7 +225,7 @@ func (s *Store) Open(ctx context.Context, name string, offset, length int64) (io
 		}
 		was := p.Object // moved or deleted by another process, or lost
 		if err = s.refresh(ctx, 0); err == nil {
-			if p.place, ok = s.lookup(name); ok && p.Object == was {
+			if p.position, ok = s.lookup(name); ok && p.Object == was {
 				s.log.WarnContext(ctx, "bucket has lost an object", "object", was)
 				ok, err = false, s.Delete(ctx, name)
 			}
@@ -330,7 +330,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[artifact.Info
 		if b != nil {
 			b.mu.Lock()
 			for name, p := range b.names {
-				if all[name] = p.place; p.deleted {
+				if all[name] = p.position; p.deleted {
 					delete(all, name)
 				}
 			}
