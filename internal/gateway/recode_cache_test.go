@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -32,15 +33,26 @@ func inGzip(page string) []byte {
 // scripted is a site's server with one page, the current value of html.
 type scripted struct {
 	html    atomic.Pointer[string]
-	header  http.Header
-	chunked bool // no Content-Length is sent
+	mu      sync.Mutex
+	header  http.Header // guarded by mu
+	chunked bool        // no Content-Length is sent
+}
+
+// setHeader sets the header of later responses.
+func (s *scripted) setHeader(h http.Header) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.header = h
 }
 
 func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body := []byte(*s.html.Load())
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	for name, values := range s.header {
+	s.mu.Lock()
+	header := s.header
+	s.mu.Unlock()
+	for name, values := range header {
 		h[name] = values
 	}
 	if r.Header.Get("Accept-Encoding") == "gzip" {
@@ -127,10 +139,10 @@ func TestCachedPages(t *testing.T) {
 		html := numbered(1)
 		s.html.Store(&html)
 		b := inFront(t, s, proxy.Options{}, setup{}, nil)
-		s.header = http.Header{"Etag": {`"v"`}}
+		s.setHeader(http.Header{"Etag": {`"v"`}})
 		resp, _ := send(t, "GET", b.url+"/a/", "", "Authorization", "x") // is not cached
 		mark := strings.TrimSuffix(strings.TrimPrefix(resp.Header.Get("Etag"), `W/"v`), `"`)
-		s.header = c.header
+		s.setHeader(c.header)
 		for range 2 {
 			if resp, got := send(t, "GET", b.url+"/a/", "", append(c.request, "Accept-Encoding", "gzip")...); resp.StatusCode != http.StatusOK || !strings.Contains(decodedIn(t, "gzip", []byte(got)), "<title>0001") {
 				t.Errorf("%s: %v", c.name, resp.Header)
@@ -196,7 +208,7 @@ func TestRecodeRequestsIdentity(t *testing.T) {
 				method = "HEAD"
 			}
 			for i, want := range strings.Fields(c.asked) {
-				s.header = c.header[i]
+				s.setHeader(c.header[i])
 				resp, got := send(t, method, b.url+"/a/", "", fields...)
 				if asked != want {
 					t.Errorf("%s, chunked %t, request %d: %s is asked for, want %s", c.name, chunked, i, asked, want)
