@@ -124,7 +124,7 @@ func TestRealRefusals(t *testing.T) {
 	refused(t, dsn, nil, "store-newer", millrace.ErrInvalid)
 	exec(t, c, kept, "UPDATE store SET version = 1, oldest = 1")
 	refused(t, dsn, nil, "store-older", millrace.ErrInvalid)
-	exec(t, c, kept, fmt.Sprintf("UPDATE store SET version = %d", migrations[0].version))
+	exec(t, c, kept, fmt.Sprintf("UPDATE store SET version = %d", migrations[len(migrations)-1].version))
 
 	c.Stop()
 	refused(t, dsn, nil, "store-down", millrace.ErrUnavailable)
