@@ -163,7 +163,9 @@ func (o *objects) name(t reflect.Type) string {
 	return name
 }
 
-func (o *objects) link(t reflect.Type) string { return "[" + o.name(t) + "](#" + o.name(t) + ")" }
+func (o *objects) link(t reflect.Type) string {
+	return "[" + o.name(t) + "](report-objects.md#" + o.name(t) + ")"
+}
 
 // usual holds the meanings of members that mean the same in every report.
 var usual = map[string]string{
@@ -296,12 +298,14 @@ A command that fails before its report prints ` + "`{\"error\": â€¦, \"code\": â
 			table(r.of)
 		}
 	}
-	b.WriteString("\n## Objects\n")
+	checkReference(t, "reports.md", b.String())
+	b.Reset()
+	b.WriteString("# Objects of reports\n\nThese objects are members of several [reports](reports.md).\n")
 	for _, typ := range o.names {
-		fmt.Fprintf(&b, "\n### %s\n", o.name(typ))
+		fmt.Fprintf(&b, "\n## %s\n", o.name(typ))
 		table(typ)
 	}
-	checkReference(t, "reports.md", b.String())
+	checkReference(t, "report-objects.md", b.String())
 }
 
 // reportCalls counts the places where commands print reports.
