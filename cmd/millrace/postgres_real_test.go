@@ -68,6 +68,9 @@ func TestRealPostgres(t *testing.T) {
 		run(1, "not found", append(args, "--store", dsn("empty"))...)
 	}
 	run(1, "does not exist", "search", "about", "--store", dsn("nowhere"))
+	if code, _, _ := get(t, s.url+"about/llm.json"); code != 200 { // the edition at the start may be replaced
+		t.Errorf("about/llm.json: %d", code)
+	}
 	c.Kill()
 	for path, want := range map[string]int{"llm-pages.json": 200, "about/llm.json": 200, "readyz": 200, "glossary/llm.json": 503} {
 		if code, _, text := get(t, s.url+path); code != want {

@@ -81,6 +81,31 @@ func TestConfigurationMovesDates(t *testing.T) {
 	}
 }
 
+// A process that missed the edition of its builder, because one of another configuration followed
+// at once, serves the new pages all the same.
+func TestConfigurationFollows(t *testing.T) {
+	dir, site := newArtifacts(), newMemSite(6)
+	builder := serverIn(t, site, &headed{}, dir, &Options{Key: "one"})
+	follower := serverIn(t, site, &headed{}, dir, &Options{Key: "one"})
+	other := serverIn(t, site, &headed{line: "an option\n"}, dir, &Options{Key: "two"})
+	publish(t, builder)
+	follower.checkForChanges(t.Context())
+	for _, text := range []string{"new", "newer"} {
+		site.set("/1", text)
+		publish(t, builder)
+		publish(t, other)
+		follower.checkForChanges(t.Context())
+		got, want := ask(t, follower, http.MethodGet, "/odd.txt"), ask(t, builder, http.MethodGet, "/odd.txt")
+		if got.Body.String() != want.Body.String() || got.Header().Get("ETag") != want.Header().Get("ETag") || !strings.Contains(ask(t, follower, http.MethodGet, "/1.txt").Body.String(), text) {
+			t.Errorf("%s: %s, want %s", text, got.Body, want.Body)
+		}
+		ed := follower.Current()
+		if follower.checkForChanges(t.Context()); follower.Current() != ed {
+			t.Error("built again without a change")
+		}
+	}
+}
+
 // Artifacts of another configuration are withdrawn, and withdrawn artifacts stay
 // withdrawn.
 func TestConfigurationWithdrawsFiles(t *testing.T) {

@@ -36,15 +36,21 @@ func (s *Server) Refresh(ctx context.Context) error {
 	return err
 }
 
-// follow makes the edition that another process published the current one. It ignores
-// an edition of another configuration, which has other documents. Another edition may
-// be published while follow builds missing artifacts, so it tries up to three times.
+// follow makes the edition that another process published the current one. An edition of another
+// configuration has other documents: the builder ignores it, since it publishes its own. The
+// others build it for themselves, because they may have missed the builder's. Another edition
+// may be published meanwhile, so follow tries up to three times.
 func (s *Server) follow(ctx context.Context) error {
 	for range 3 {
 		_, _, err := s.load(ctx)
 		switch {
-		case err == nil, errors.Is(err, errForeign):
+		case err == nil:
 			return nil
+		case errors.Is(err, errForeign):
+			if had, err := s.hasPublished(ctx); had || err != nil || s.Builder() {
+				return err
+			}
+			err = s.rebuild(ctx)
 		case errors.Is(err, millrace.ErrConflict):
 			err = s.rebuild(ctx)
 		case errors.Is(err, millrace.ErrNotFound):
@@ -55,6 +61,16 @@ func (s *Server) follow(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// hasPublished reports whether the current edition has the pages of the published one.
+func (s *Server) hasPublished(ctx context.Context) (bool, error) {
+	view, _, err := (*s.publication.Load()).Published(ctx)
+	if err != nil {
+		return false, fmt.Errorf("published edition: %w", err)
+	}
+	ed := s.current.Load()
+	return ed == nil || ed.View.Site().Epoch == view.Site().Epoch && ed.View.Site().Seq == view.Site().Seq, nil
 }
 
 // load makes the published edition the current one, if this process can serve it. It
@@ -111,11 +127,16 @@ func (s *Server) rebuild(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("published edition: %w", err)
 	}
-	prev, _ := readManifest(stored.Manifest, s.key)
+	prev, err := readManifest(stored.Manifest, s.key)
 	made := s.made()
 	mine := made
-	if ed := s.current.Load(); ed != nil && ed.rebuilt {
-		mine.artifacts = slices.Concat(ed.manifest.Artifacts, made.artifacts)
+	if ed := s.current.Load(); ed != nil {
+		if errors.Is(err, errForeign) && ed.View.Site().Epoch == view.Site().Epoch {
+			prev = ed.manifest
+		}
+		if ed.rebuilt {
+			mine.artifacts = slices.Concat(ed.manifest.Artifacts, made.artifacts)
+		}
 	}
 	next, err := s.build(ctx, view, prev, mine)
 	if err != nil {
