@@ -23,7 +23,7 @@ func parse(ctx context.Context, text []byte, maxNodes int) (*html.Node, error) {
 		return nil, fmt.Errorf("%w: %d tags, limit %d", millrace.ErrTooLarge, tags, maxNodes)
 	}
 	var doc *html.Node
-	err := error(millrace.ErrTooLarge)
+	err := millrace.ErrTooLarge
 	if formatting <= maxFormatting {
 		doc, err = parseTree(ctx, text)
 	}
