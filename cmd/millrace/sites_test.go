@@ -81,7 +81,11 @@ func TestSites(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{
-		{"watch", "--all"}, {"watch", "--all", first.url, "--store", mirror}, {"watch"}, {"pull"}, {"sites", "remove", "--store", mirror},
+		{"watch", "--all"},
+		{"watch", "--all", first.url, "--store", mirror},
+		{"watch"},
+		{"pull"},
+		{"sites", "remove", "--store", mirror},
 		{"watch", "--all", "--store", mirror, "--request-rate", "-1"},
 	} {
 		if exit, _, out := failure(t, nil, args...); exit != exitUsage {

@@ -68,7 +68,8 @@ func TestRead(t *testing.T) {
 		{"lines", "\ufeff# sites\r\nhttps://A.example\r\n\n  b.example/x/y.html \nhttps://a.example/", []string{a, b, a}, nil},
 		{"no line end", a, []string{a}, nil},
 		{
-			"wrong lines", a + "\nftp://x.example/\nhttps://u:secret@x.example/\nhello\n" + strings.Repeat("x", 100_000) + "\n" + b + "\n", []string{a, b},
+			"wrong lines", a + "\nftp://x.example/\nhttps://u:secret@x.example/\nhello\n" + strings.Repeat("x", 100_000) + "\n" + b + "\n",
+			[]string{a, b},
 			[]Wrong{{"", 2, "bad-scheme", ""}, {"", 3, "url-credentials", ""}, {"", 4, "bad-url", ""}, {"", 5, "line-size", ""}},
 		},
 		{
@@ -79,7 +80,8 @@ func TestRead(t *testing.T) {
 		},
 		{
 			"sitemap", `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>https://a.example/</loc></url><url><loc>https://b.example/x/</loc></url></urlset>`,
-			[]string{a, b}, nil,
+			[]string{a, b},
+			nil,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
