@@ -126,12 +126,13 @@ func (s *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, 
 				return fmt.Errorf("build %s: %w", d.Path, err)
 			}
 		}
-		if c, ok := made.brotli[next.ETag]; ok && s.exists(ctx)(c.name(), c.Size) == nil {
+		name := chunks.etag() // the ETag of a protocol may not change with every byte
+		if c, ok := made.brotli[name]; ok && s.exists(ctx)(c.name(), c.Size) == nil {
 			next.Brotli = &c
 		}
 		switch {
 		case old == nil:
-		case old.ETag == next.ETag:
+		case old.Chunks.etag() == name:
 			next.Modified = old.Modified
 			if reuse && next.Brotli == nil {
 				next.Brotli = old.Brotli

@@ -19,7 +19,7 @@ import (
 // done has the results of deferred work that are not published yet.
 type done struct {
 	artifacts []storedArtifact
-	brotli    map[string]coded // by the validators of documents
+	brotli    map[string]coded // by chunked.etag of the documents
 }
 
 // pausePerWork is the length of the pause after a job, in multiples of the processor time of
@@ -75,7 +75,7 @@ func (s *Server) runDeferred(ctx context.Context) {
 }
 
 // add adds results of deferred work to the next edition.
-func (s *Server) add(artifacts []storedArtifact, tag string, brotli *coded) {
+func (s *Server) add(artifacts []storedArtifact, name string, brotli *coded) {
 	s.deferring.Lock()
 	defer s.deferring.Unlock()
 	s.done.artifacts = append(s.done.artifacts, artifacts...)
@@ -84,7 +84,7 @@ func (s *Server) add(artifacts []storedArtifact, tag string, brotli *coded) {
 		if s.done.brotli == nil {
 			s.done.brotli = make(map[string]coded)
 		}
-		s.done.brotli[tag] = *brotli
+		s.done.brotli[name] = *brotli
 	}
 	s.Changed()
 }
@@ -102,8 +102,8 @@ func (s *Server) published(d done) {
 	defer s.deferring.Unlock()
 	s.done.artifacts = s.done.artifacts[len(d.artifacts):]
 	s.done.brotli = maps.Clone(s.done.brotli)
-	for tag := range d.brotli {
-		delete(s.done.brotli, tag)
+	for name := range d.brotli {
+		delete(s.done.brotli, name)
 	}
 }
 
@@ -155,7 +155,7 @@ func (s *Server) deferBrotli(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.add(nil, e.tag, &c)
+		s.add(nil, b.name, &c)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"strings"
 	"testing"
@@ -176,6 +177,50 @@ func TestDeferredBrotli(t *testing.T) {
 	publish(t, s)
 	if got := coding(s); got != "gzip" {
 		t.Errorf("of another document: %q", got)
+	}
+}
+
+// fixedTag is listProtocol with an ETag that does not change with all bytes.
+type fixedTag struct{ listProtocol }
+
+func (fixedTag) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
+	return func(yield func(*millrace.Document, error) bool) {
+		for d := range (listProtocol{}).All(ctx, v) {
+			d.ETag = "fixed"
+			yield(d, nil)
+		}
+	}
+}
+
+// Brotli belongs to bytes, also if other bytes have the same ETag.
+func TestDeferredBrotliOfSameETag(t *testing.T) {
+	site := tall()
+	s := newTestServer(t, site, fixedTag{}, nil)
+	publish(t, s)
+	before := ask(t, s, "GET", "/list.txt", "Accept-Encoding", "gzip, br").Header()
+	if err := s.deferBrotli(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	site.set("/x", "another text")
+	publish(t, s)
+	for range 2 {
+		w := ask(t, s, "GET", "/list.txt", "Accept-Encoding", "br")
+		body := io.Reader(w.Body)
+		if w.Header().Get("Content-Encoding") == "br" {
+			body = brotli.NewReader(w.Body)
+		}
+		if got, err := io.ReadAll(body); err != nil || string(got) != listOf(t, site) {
+			t.Errorf("%s: %d bytes of another document, %v", w.Header(), len(got), err)
+		}
+		if w.Header().Get("Last-Modified") == before.Get("Last-Modified") {
+			t.Error("Last-Modified did not change with the bytes")
+		}
+		if err := s.deferBrotli(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		site.set("/x", "a third text")
+		publish(t, s)
+		before = w.Header()
 	}
 }
 
