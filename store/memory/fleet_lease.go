@@ -55,7 +55,11 @@ func (f *fleet) Lease(ctx context.Context, worker string, n int, d time.Duration
 		shares := record.FleetShares(n)
 		for _, all := range []bool{false, true} {
 			for i, share := range shares {
-				for _, c := range f.queue(sites) {
+				queue := f.queue(sites)
+				if len(queue) == 0 || queue[0].at.After(now) {
+					break
+				}
+				for _, c := range queue {
 					if !c.at.After(now) && len(turns) < n && (all || share > 0 && record.FleetClass(&c.site.FleetSite) == len(shares)-i) {
 						turns = f.turn(turns, c.site, worker, now, d)
 						share--

@@ -1,0 +1,255 @@
+// Package fleetnet is a network of many virtual hosts in the process, for tests and benchmarks
+// of fleets. Each host serves a few pages by TCT, draft-01. The machines behind the hosts log
+// their requests.
+package fleetnet
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/internal/pipenet"
+)
+
+// Pages is the number of pages of a host.
+const Pages = 10
+
+// Network is a set of hosts. All methods are safe for concurrent use.
+type Network struct {
+	// Intercept may answer a request instead of its host, and then returns true. Set it before
+	// the first request; nil = hosts answer all.
+	Intercept func(w http.ResponseWriter, r *http.Request) bool
+
+	server   *http.Server
+	listener *pipenet.Listener
+	hosts    map[string]*host
+	machines map[netip.Addr]*machine
+}
+
+type host struct {
+	name    string
+	machine *machine
+
+	mu       sync.Mutex
+	versions [Pages]int
+}
+
+// machine logs the requests to the hosts of an address.
+type machine struct {
+	addr netip.Addr
+
+	mu       sync.Mutex
+	requests int64
+	running  int
+	most     int           // requests at the same time
+	last     time.Time     // start of the last request
+	gap      time.Duration // shortest time between two starts; 0 = there were no two
+}
+
+// New returns n hosts. Of each hundred, the first shared ones have one address.
+func New(n, shared int) *Network {
+	w := &Network{hosts: make(map[string]*host, n), machines: make(map[netip.Addr]*machine, n)}
+	for i := range n {
+		at := i
+		if i%100 < shared {
+			at = i / 100 * 100
+		}
+		addr := netip.AddrFrom4([4]byte{11, byte(at >> 16), byte(at >> 8), byte(at)})
+		m := w.machines[addr]
+		if m == nil {
+			m = &machine{addr: addr}
+			w.machines[addr] = m
+		}
+		w.hosts[Name(i)] = &host{name: Name(i), machine: m}
+	}
+	w.server = &http.Server{Handler: w}
+	w.listener = pipenet.Serve(w.server)
+	return w
+}
+
+// Close ends the network.
+func (w *Network) Close() { _ = w.server.Close() }
+
+// Name returns the name of a host.
+func Name(i int) string { return fmt.Sprintf("h%d.example", i) }
+
+// URL returns the URL of the site of a host.
+func URL(i int) string { return "http://" + Name(i) + "/" }
+
+// Dial connects to a host. It is the Dial of the options of an agent.
+func (w *Network) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	name, _, err := net.SplitHostPort(address)
+	if err == nil && w.hosts[name] == nil {
+		err = &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return w.listener.Dial(ctx, network, address)
+}
+
+// Resolve returns the address of a host. It is the Resolve of the options of an agent.
+func (w *Network) Resolve(_ context.Context, name string) ([]netip.Addr, error) {
+	h := w.hosts[name]
+	if h == nil {
+		return nil, &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
+	}
+	return []netip.Addr{h.machine.addr}, nil
+}
+
+// Edit changes a page of a host.
+func (w *Network) Edit(i, page int) {
+	h := w.hosts[Name(i)]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.versions[page]++
+}
+
+// Titles returns the titles of the pages of a host, by URL.
+func (w *Network) Titles(i int) map[string]string {
+	h := w.hosts[Name(i)]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	titles := make(map[string]string)
+	for p, version := range h.versions {
+		titles[h.page(p)] = title(p, version)
+	}
+	return titles
+}
+
+// Log describes the requests to all machines.
+type Log struct {
+	Requests int64
+	Most     int           // requests to one machine at the same time
+	Gap      time.Duration // shortest time between the starts of two requests to one machine
+}
+
+// Log returns the log of all machines.
+func (w *Network) Log() (l Log) {
+	for _, m := range w.machines {
+		m.mu.Lock()
+		l.Requests += m.requests
+		l.Most = max(l.Most, m.most)
+		if m.gap > 0 && (l.Gap == 0 || m.gap < l.Gap) {
+			l.Gap = m.gap
+		}
+		m.mu.Unlock()
+	}
+	return l
+}
+
+func (m *machine) begin() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.requests++
+	m.running++
+	m.most = max(m.most, m.running)
+	now := time.Now()
+	if gap := now.Sub(m.last); !m.last.IsZero() && (m.gap == 0 || gap < m.gap) {
+		m.gap = gap
+	}
+	m.last = now
+}
+
+func (m *machine) end() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.running--
+}
+
+// ServeHTTP implements [http.Handler].
+func (w *Network) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	h := w.hosts[r.Host]
+	if h == nil {
+		http.Error(rw, "no such host", http.StatusMisdirectedRequest)
+		return
+	}
+	h.machine.begin()
+	defer h.machine.end()
+	if w.Intercept != nil && w.Intercept(rw, r) {
+		return
+	}
+	h.mu.Lock()
+	versions := h.versions
+	h.mu.Unlock()
+	var body []byte
+	var tag string
+	page := -1
+	if _, err := fmt.Sscanf(r.URL.Path, "/p%d/llm.json", &page); err == nil && page >= 0 && page < Pages {
+		body, tag = h.document(page, versions[page])
+		rw.Header().Set("Link", "<"+h.page(page)+`>; rel="canonical"`)
+	} else if r.URL.Path == "/llm-pages.json" {
+		body, tag = h.list(&versions)
+	} else if r.URL.Path == "/" {
+		rw.Header().Set("Link", `</llm-pages.json>; rel="index"; type="application/json"`)
+		rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprintf(rw, "<!DOCTYPE html><title>%s</title><p>Ten pages.</p>", h.name)
+		return
+	} else {
+		http.NotFound(rw, r)
+		return
+	}
+	rw.Header().Set("ETag", `"`+tag+`"`)
+	rw.Header().Set("Content-Type", "application/json; charset=utf-8")
+	rw.Header().Set("Cache-Control", "max-age=0, must-revalidate")
+	if strings.Contains(r.Header.Get("If-None-Match"), tag) {
+		rw.WriteHeader(http.StatusNotModified)
+		return
+	}
+	_, _ = rw.Write(body)
+}
+
+func (h *host) page(p int) string { return fmt.Sprintf("http://%s/p%d/", h.name, p) }
+
+func title(p, version int) string { return fmt.Sprintf("Page %d, version %d", p, version) }
+
+// words are the words of texts.
+var words = strings.Fields("mill race water wheel stone grain flour gate sluice weir river bucket axle beam sack hopper")
+
+// document returns the document of a page, and its ETag.
+func (h *host) document(p, version int) (body []byte, tag string) {
+	var text strings.Builder
+	seed := fnv.New32a()
+	fmt.Fprintf(seed, "%s %d %d", h.name, p, version)
+	for n, i := seed.Sum32(), 0; i < 120; i++ {
+		n = n*1664525 + 1013904223
+		text.WriteString(words[n>>16%uint32(len(words))] + " ")
+	}
+	head := fmt.Sprintf(`{"canonical_url":%s,"content":%s,`, quoted(h.page(p)), quoted(text.String()))
+	tail := fmt.Sprintf(`"profile":"tct-1","title":%s}`, quoted(title(p, version)))
+	tag = sum(head + tail)
+	return fmt.Appendf(nil, `%s"hash":"%s",%s`, head, tag, tail), tag
+}
+
+// list returns the list of all pages, and its ETag.
+func (h *host) list(versions *[Pages]int) (body []byte, tag string) {
+	text := `{"version":1,"profile":"tct-1","items":[`
+	for p, version := range versions {
+		if p > 0 {
+			text += ","
+		}
+		_, tag := h.document(p, version)
+		text += fmt.Sprintf("\n"+`{"cUrl":%q,"mUrl":%q,"etag":%q}`, h.page(p), h.page(p)+"llm.json", tag)
+	}
+	text += "]}"
+	return []byte(text), sum(text)
+}
+
+func quoted(s string) string {
+	b, _ := json.Marshal(s) // a string always encodes
+	return string(b)
+}
+
+func sum(s string) string {
+	h := sha256.Sum256([]byte(s))
+	return "sha256-" + hex.EncodeToString(h[:])
+}
