@@ -10,6 +10,7 @@ import (
 
 	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/conns"
+	"github.com/millrace/millrace/internal/edition"
 )
 
 // response records the status and size of a response. Requests reuse responses.
@@ -26,6 +27,8 @@ type response struct {
 	r *http.Request // the request as received
 	// inner is r with its path relative to Docs, or nil if r is outside of Docs.
 	inner *http.Request
+	// edition has been searched for the document; nil = none is published yet.
+	edition *edition.Edition
 }
 
 // WriteHeader records the final status.

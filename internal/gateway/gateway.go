@@ -186,7 +186,7 @@ func New(server *edition.Server, o *Options) (*Gateway, error) {
 		if g.site, err = sites.New(server, so); err != nil {
 			return nil, err
 		}
-		po := &proxy.PagesOptions{Base: o.Base, Origin: o.Origin, Welcome: welcome{g}, Home: g.homeLinks, Signed: g.guard.Signed, Elements: o.Elements, Logger: g.log}
+		po := &proxy.PagesOptions{Base: o.Base, Origin: o.Origin, Welcome: g.welcome, Home: g.homeLinks, Signed: g.guard.Signed, Elements: o.Elements, Logger: g.log}
 		if o.Render && o.Origin == nil && !server.Guarded() {
 			po.Origin = rendered{g}
 		}

@@ -100,6 +100,24 @@ func TestReadyMeanwhile(t *testing.T) {
 	}
 }
 
+// If the first edition is published when the documents have been searched, the request is not
+// told that its document does not exist.
+func TestReadyAfterSearch(t *testing.T) {
+	var g *Gateway
+	files := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if _, err := g.server.Publish(t.Context()); err != nil {
+			t.Error(err)
+		}
+		http.Error(w, "no file", http.StatusNotFound)
+	})
+	g = setup{unready: true, o: Options{Origin: files}}.gateway(t)
+	for _, want := range []int{503, 200} {
+		if w := ask(g, "GET", "/a/llm.json"); w.Code != want {
+			t.Errorf("%d, want %d", w.Code, want)
+		}
+	}
+}
+
 // A document whose artifact is missing is unavailable until the artifact is built again. All
 // other documents are served.
 func TestMissingArtifact(t *testing.T) {

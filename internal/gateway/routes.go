@@ -210,6 +210,7 @@ func (g *Gateway) enter(w *response, r *http.Request) (bool, error) {
 // the errors of protocols for unknown paths.
 func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 	inner := w.inner
+	w.edition = g.server.Current()
 	if done, err := g.site.Serve(w, r, inner, &w.Request); done || err != nil || inner == nil || g.site.Own(inner) {
 		return done, err
 	}
@@ -221,10 +222,9 @@ func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 			return false, err
 		}
 	}
-	early := g.server.Current() == nil
 	done, err := g.server.Answer(w, inner, &w.Request)
-	if early && !done && err == nil && g.server.Current() != nil { // published meanwhile
-		early = false
+	if ed := g.server.Current(); w.edition == nil && ed != nil && !done && err == nil { // published meanwhile
+		w.edition = ed
 		done, err = g.server.Answer(w, inner, &w.Request)
 	}
 	if done || err != nil {
@@ -240,7 +240,7 @@ func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 	switch {
 	case proto == nil:
 		return false, nil
-	case early:
+	case w.edition == nil:
 		return false, errEarly
 	}
 	g.refuse(w, r, http.StatusNotFound, nil)
@@ -262,7 +262,7 @@ func (g *Gateway) own(w *response, r *http.Request) (bool, error) {
 	}
 	w.Record = access.Record{SitePage: true}
 	if inner := basepath.Under(r, g.base); inner != nil {
-		return true, g.pages.Serve(w, r, inner, &w.Request)
+		return true, g.pages.Serve(w, r, inner, w.edition, &w.Request)
 	}
 	if g.front != nil {
 		g.front.Pass(w, r)

@@ -11,12 +11,16 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/edition"
 	"github.com/millrace/millrace/internal/reply"
 )
 
 // welcome serves "/" of a site without a home page: a page with the name of the site and links
-// to its documents. Once an edition is published, other paths are 404.
-type welcome struct{ g *Gateway }
+// to its documents. Other paths are 404. Before the first edition, all paths are 503.
+type welcome struct {
+	g  *Gateway
+	ed *edition.Edition // nil = none yet
+}
 
 var welcomePage = template.Must(template.New("welcome").Parse(`<!DOCTYPE html>
 <html lang="en">
@@ -48,11 +52,13 @@ li { padding: .5rem 0; border-bottom: 1px solid #8885; overflow-wrap: anywhere; 
 </html>
 `))
 
+func (g *Gateway) welcome(ed *edition.Edition) http.Handler { return welcome{g, ed} }
+
 // ServeHTTP serves the page.
 func (p welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	ed := p.g.server.Current()
+	ed := p.ed
 	switch {
-	case ed == nil: // the first edition is pending
+	case ed == nil:
 		w.Header().Set("Retry-After", "5")
 		reply.Error(w, r, http.StatusServiceUnavailable, &errEarly.Err)
 		return

@@ -26,8 +26,9 @@ type PagesOptions struct {
 	// Origin serves the site's own pages and files, with paths relative to Base. A [Proxy]
 	// gets the original paths. nil = none.
 	Origin http.Handler
-	// Welcome serves what the site does not have, such as a home page.
-	Welcome http.Handler
+	// Welcome returns the handler of what the site does not have, such as a home page. ed is
+	// nil before the first edition.
+	Welcome func(ed *edition.Edition) http.Handler
 	// Home returns additional links of the home page.
 	Home func(ed *edition.Edition) []millrace.Link
 	// Signed reports whether a request has a signature, which changed header fields
@@ -63,27 +64,30 @@ func NewPages(ctx context.Context, server *edition.Server, o *PagesOptions) (*Pa
 	return p, err
 }
 
-// Serve serves a request; the path of inner is relative to the base. After an
-// error, no response has begun, unless the error wraps [edition.ErrBroken].
-func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.Request) error {
-	ed := p.server.Current()
+// Serve serves a request that ed has no document for; ed is nil before the first edition. The
+// path of inner is relative to the base. After an error, no response has begun, unless the error
+// wraps [edition.ErrBroken].
+func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, ed *edition.Edition, q *access.Request) error {
 	origin, full := p.o.Origin, inner
+	welcome := false
 	switch {
 	case p.front != nil:
 		origin, full = http.HandlerFunc(p.front.Pass), r // the server gets the original request
 	case origin == nil:
-		origin = p.o.Welcome
-	case ed == nil && subrequest.File(origin, inner, http.MethodGet, inner.URL.Path, 0).Missing():
-		origin = p.o.Welcome // the path may be a document of the first edition
+		welcome = true
+	case ed == nil: // the path may be a document of the first edition
+		welcome = subrequest.File(origin, inner, http.MethodGet, inner.URL.Path, 0).Missing()
+	}
+	if welcome {
+		origin = p.o.Welcome(ed)
 	}
 	if ed == nil || inner.Method != http.MethodGet && inner.Method != http.MethodHead || inner.Header["Upgrade"] != nil || !MayBePage(inner.URL.Path) {
 		origin.ServeHTTP(w, full)
 		return nil
 	}
 	at := p.homeOf(ed)
-	welcome := origin == p.o.Welcome
 	if inner.URL.Path == "/" && at.none {
-		origin, welcome = p.o.Welcome, true
+		origin, welcome = p.o.Welcome(ed), true
 	}
 	if files, ok := origin.(*static); ok && !p.lacks(ed, inner) {
 		adds := p.additions(ed, at, inner)
