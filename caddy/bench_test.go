@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 // caddyProcess runs a Caddyfile in a process of its own, built from cmd/caddy.
@@ -94,7 +96,7 @@ func BenchmarkDocuments(b *testing.B) {
 	for i := range 300 {
 		pages[fmt.Sprintf("stones/%d.html", i)] = fmt.Sprintf("Stone %d is from a quarry in the Marne. ", i) + strings.Repeat("It grinds wheat and rye. ", 60)
 	}
-	module, plain, files := freePort(b), freePort(b), b.TempDir()
+	module, plain, files := testkit.FreePort(b), testkit.FreePort(b), b.TempDir()
 	pid := caddyProcess(b, "http://localhost:"+module+" {\nmillrace\nroot * "+folder(b, pages)+"\nfile_server\n}\nhttp://localhost:"+plain+" {\nroot * "+files+"\nfile_server\n}\n")
 	base := "http://localhost:" + module
 	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {

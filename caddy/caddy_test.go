@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,6 +18,7 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
 	_ "github.com/millrace/millrace/caddy"
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 // TestMain keeps the data of Caddy in a temporary folder.
@@ -37,21 +37,6 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
-}
-
-// freePort returns a port that nothing listens on.
-func freePort(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }
 
 const globals = "{\n\tadmin off\n\tpersist_config off\n\tskip_install_trust\n\tlog {\n\t\tlevel ERROR\n\t}\n\tmetrics\n\tservers {\n\t\ttrusted_proxies static 127.0.0.1/32 ::1/128\n\t}\n}\n"
@@ -148,7 +133,7 @@ func eventually(t testing.TB, url, text, without string) {
 
 // Three lines publish a folder: documents, Markdown, fields and elements.
 func TestFileServer(t *testing.T) {
-	dir, port := folder(t, mill()), freePort(t)
+	dir, port := folder(t, mill()), testkit.FreePort(t)
 	run(t, "http://localhost:"+port+" {\n\tmillrace\n\troot * "+dir+"\n\tfile_server\n}\n")
 	base := "http://localhost:" + port
 	eventually(t, base+"/llms.txt", base+"/wheels/3", "")

@@ -11,6 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/protocol/all"
 )
 
@@ -46,7 +47,7 @@ func conforms(t *testing.T, base string) {
 
 // A static site conforms to every protocol, with encode around it.
 func TestConforms(t *testing.T) {
-	base := "http://localhost:" + freePort(t)
+	base := "http://localhost:" + testkit.FreePort(t)
 	run(t, base+" {\nencode\nmillrace\nroot * "+filepath.Join("..", "testdata", "sites", "handbook")+"\nfile_server\n}\n")
 	eventually(t, base+"/llms.txt", base+"/", "")
 	conforms(t, base)

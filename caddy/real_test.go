@@ -52,7 +52,7 @@ func wordpress(t *testing.T, home string) string {
 // around it. A post that needs a password of Caddy is in no document, although WordPress's REST
 // API has it.
 func TestRealWordPress(t *testing.T) {
-	base := "http://localhost:" + freePort(t)
+	base := "http://localhost:" + testkit.FreePort(t)
 	behind := wordpress(t, base+"/")
 	open := base + " {\nencode\nmillrace\nreverse_proxy " + strings.TrimSuffix(behind, "/") + "\n}\n"
 	run(t, open)

@@ -22,6 +22,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"golang.org/x/crypto/bcrypt"
+
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 // upstream is a site of linked pages behind reverse_proxy. Its pages come compressed if a client
@@ -109,7 +111,7 @@ func TestProtected(t *testing.T) {
 		"hidden files":          "millrace\nroot * " + dir + "\nfile_server {\nhide office\n}",
 	} {
 		t.Run(name, func(t *testing.T) {
-			port := freePort(t)
+			port := testkit.FreePort(t)
 			base := "http://localhost:" + port
 			run(t, base+" {\n"+site+"\n}\n")
 			eventually(t, base+"/llms.txt", "/wheels/3", "")
@@ -131,7 +133,7 @@ func TestProtected(t *testing.T) {
 func TestProtectedByReload(t *testing.T) {
 	for name, handler := range map[string]string{"file_server": "root * " + folder(t, mill()) + "\nfile_server", "reverse_proxy": "reverse_proxy " + upstream(t, linked()).URL} {
 		t.Run(name, func(t *testing.T) {
-			base := "http://localhost:" + freePort(t)
+			base := "http://localhost:" + testkit.FreePort(t)
 			open := base + " {\nmillrace\n" + handler + "\n}\n"
 			run(t, open)
 			eventually(t, base+"/llms.txt", "/office/rent", "")
@@ -190,7 +192,7 @@ func clients(t *testing.T, base string, paths ...string) (answered func(n int64)
 
 // Requests get their answers during reloads with the same, another and an invalid configuration.
 func TestReloads(t *testing.T) {
-	dir, base := folder(t, mill()), "http://localhost:"+freePort(t)
+	dir, base := folder(t, mill()), "http://localhost:"+testkit.FreePort(t)
 	site := func(options string) string {
 		return base + " {\nencode\nmillrace {\n" + options + "\n}\nroot * " + dir + "\nfile_server\n}\n"
 	}
@@ -225,7 +227,7 @@ func TestReloads(t *testing.T) {
 func TestEncode(t *testing.T) {
 	for name, handler := range map[string]string{"file_server": "root * " + folder(t, mill()) + "\nfile_server", "reverse_proxy": "reverse_proxy " + upstream(t, linked()).URL} {
 		t.Run(name, func(t *testing.T) {
-			base := "http://localhost:" + freePort(t)
+			base := "http://localhost:" + testkit.FreePort(t)
 			run(t, base+" {\nencode zstd gzip\nmillrace\n"+handler+"\n}\n")
 			eventually(t, base+"/llms.txt", "/wheels/3", "")
 			page := base + "/wheels/3"
@@ -280,7 +282,7 @@ func TestEncode(t *testing.T) {
 // A site with a certificate has https addresses. Documents are found although try_files rewrites
 // every address, and errors of the next handlers stay those of the site.
 func TestRoutes(t *testing.T) {
-	port := freePort(t)
+	port := testkit.FreePort(t)
 	base := "https://localhost:" + port
 	run(t, base+" {\ntls internal\nmillrace\nroot * "+folder(t, mill())+"\n@none vars {http.request.orig_uri.path} /none\nerror @none 404\ntry_files {path} /index.html\nfile_server\nhandle_errors {\nrespond \"lost: {err.status_code}\" 404\n}\n}\n")
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) { // Caddy makes the certificate
@@ -305,7 +307,7 @@ func TestRoutes(t *testing.T) {
 // A site that is down at the start works when it comes up, and is published then. Connections that
 // change their protocol work.
 func TestLateUpstream(t *testing.T) {
-	base, behind := "http://localhost:"+freePort(t), "127.0.0.1:"+freePort(t)
+	base, behind := "http://localhost:"+testkit.FreePort(t), "127.0.0.1:"+testkit.FreePort(t)
 	run(t, base+" {\nmillrace\nreverse_proxy "+behind+"\n}\n")
 	if resp, _ := get(t, base+"/"); resp.StatusCode != http.StatusBadGateway {
 		t.Errorf("site that is down: %d", resp.StatusCode)
@@ -367,7 +369,7 @@ func TestLateUpstream(t *testing.T) {
 // Validation of a configuration opens no store.
 func TestValidate(t *testing.T) {
 	store := filepath.Join(t.TempDir(), "s.db")
-	text := "http://localhost:" + freePort(t) + " {\nmillrace {\nstore " + store + "\n}\nroot * " + folder(t, mill()) + "\nfile_server\n}\n"
+	text := "http://localhost:" + testkit.FreePort(t) + " {\nmillrace {\nstore " + store + "\n}\nroot * " + folder(t, mill()) + "\nfile_server\n}\n"
 	b, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(globals+text), map[string]any{"filename": "Caddyfile"})
 	if err != nil {
 		t.Fatal(err)
@@ -413,7 +415,7 @@ func TestConfigurationErrors(t *testing.T) {
 			t.Errorf("%q: %v; want %q at line %d", tt.lines, err, tt.want, before+tt.at)
 		}
 	}
-	err := load(t, ":"+freePort(t)+" {\nmillrace\nroot * "+dir+"\nfile_server\n}\n")
+	err := load(t, ":"+testkit.FreePort(t)+" {\nmillrace\nroot * "+dir+"\nfile_server\n}\n")
 	if err == nil || !strings.Contains(err.Error(), "base_url") {
 		t.Errorf("a site without a name: %v", err)
 	}
@@ -425,7 +427,7 @@ func TestBots(t *testing.T) {
 	if err := os.WriteFile(ranges, []byte(`{"prefixes":[{"ipv4Prefix":"192.0.2.0/24"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	base := "http://localhost:" + freePort(t)
+	base := "http://localhost:" + testkit.FreePort(t)
 	run(t, base+` {
 	@verified millrace_bot gptbot verified {
 		ranges gptbot `+ranges+`
@@ -456,7 +458,7 @@ func TestBots(t *testing.T) {
 
 // A policy refuses bots of a purpose at documents and pages.
 func TestPolicy(t *testing.T) {
-	base := "http://localhost:" + freePort(t)
+	base := "http://localhost:" + testkit.FreePort(t)
 	run(t, base+" {\nmillrace {\npolicy {\nai-train no\nterms https://example.com/terms\n}\n}\nreverse_proxy "+upstream(t, linked()).URL+"\n}\n")
 	eventually(t, base+"/llm-policy.json", "https://example.com/terms", "")
 	for _, path := range []string{"/llms.txt", "/wheels/3"} {
@@ -468,9 +470,9 @@ func TestPolicy(t *testing.T) {
 
 // Caddy's metrics have those of each site.
 func TestMetrics(t *testing.T) {
-	one, two := "http://localhost:"+freePort(t), "http://localhost:"+freePort(t)
+	one, two := "http://localhost:"+testkit.FreePort(t), "http://localhost:"+testkit.FreePort(t)
 	site := " {\nmillrace\nroot * " + folder(t, mill()) + "\nfile_server\n}\n"
-	seen := "http://localhost:" + freePort(t)
+	seen := "http://localhost:" + testkit.FreePort(t)
 	run(t, one+site+two+site+seen+" {\nmetrics\n}\n")
 	for _, base := range []string{one, two} {
 		eventually(t, base+"/llms.txt", "/wheels/3", "")

@@ -8,13 +8,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 // Alongside nginx, its log and millrace's own records count each request of a bot once, through a
 // rotation and a restart.
 func TestRealAccessLogNginx(t *testing.T) {
 	t.Parallel()
-	port, listen, file := freePort(t), "127.0.0.1:"+freePort(t), filepath.Join(t.TempDir(), "s.db")
+	port, listen, file := testkit.FreePort(t), "127.0.0.1:"+testkit.FreePort(t), filepath.Join(t.TempDir(), "s.db")
 	url := "http://127.0.0.1:" + port + "/"
 	snippet := snippetFile(t, "nginx", url, "--listen", listen)
 	_, folder := realSite(t, "nginx", "--html", copySite(t, "handbook"), "--snippet", snippet, "--port", port)

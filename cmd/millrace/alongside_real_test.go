@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 // snippetFile writes the output of `millrace snippet` to a file.
@@ -29,7 +31,7 @@ func snippetFile(t *testing.T, args ...string) string {
 // serve` alongside.
 func alongsideServer(t *testing.T, server, url string, options, args []string) (s *served, direct string) {
 	t.Helper()
-	listen := "127.0.0.1:" + freePort(t)
+	listen := "127.0.0.1:" + testkit.FreePort(t)
 	port := strings.TrimSuffix(url[strings.LastIndexByte(url, ':')+1:], "/")
 	snippet := snippetFile(t, server, url, "--listen", listen)
 	realSite(t, server, append([]string{"--snippet", snippet, "--port", port}, options...)...)
@@ -220,7 +222,7 @@ func TestRealBesideStatic(t *testing.T) {
 		t.Run(server, func(t *testing.T) {
 			t.Parallel()
 			html := copySite(t, "handbook")
-			url := "http://127.0.0.1:" + freePort(t) + "/"
+			url := "http://127.0.0.1:" + testkit.FreePort(t) + "/"
 			password, err := newPassword()
 			if err != nil {
 				t.Fatal(err)

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,22 +16,8 @@ import (
 
 	"github.com/millrace/millrace/internal/serving"
 	"github.com/millrace/millrace/internal/static"
+	"github.com/millrace/millrace/internal/testkit"
 )
-
-// freePort returns a port on which no process listens.
-func freePort(t *testing.T) string {
-	t.Helper()
-	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	_, port, err := net.SplitHostPort(ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
-}
 
 // unmet returns the rules that the host cannot meet according to a build report.
 func unmet(r *serving.BuildReport) []string {
@@ -80,7 +65,7 @@ func brokenIn(t *testing.T, url string, wanted ...string) []string {
 func realBuild(t *testing.T, server, src string, options ...string) (url, out, at, file string) {
 	t.Helper()
 	out, file = filepath.Join(t.TempDir(), "out"), filepath.Join(t.TempDir(), "s.db")
-	port := freePort(t)
+	port := testkit.FreePort(t)
 	base := "http://127.0.0.1:" + port + "/"
 	r := built(t, src, out, base, "--store", file, "--host", server, "--complete")
 	url, at = realSite(t, server, append(options, "--html", out, "--port", port)...)
@@ -148,7 +133,7 @@ func TestRealBuildCaddy(t *testing.T) { realBuild(t, "caddy", copySite(t, "handb
 // A server without configuration breaks only the rules in the build report.
 func TestRealBuildPlain(t *testing.T) {
 	t.Parallel()
-	src, out, port := copySite(t, "handbook"), filepath.Join(t.TempDir(), "out"), freePort(t)
+	src, out, port := copySite(t, "handbook"), filepath.Join(t.TempDir(), "out"), testkit.FreePort(t)
 	r := built(t, src, out, "http://127.0.0.1:"+port+"/", "--complete")
 	url, _ := realSite(t, "nginx", "--plain", "--html", out, "--port", port)
 	if d := cmp.Diff(unmet(&r), broken(t, url)); d != "" {
@@ -183,7 +168,7 @@ func TestRealBuildFixed(t *testing.T) {
 	})
 	for _, server := range []string{"nginx", "caddy"} {
 		t.Run(server, func(t *testing.T) {
-			top, port := filepath.Join(t.TempDir(), "out"), freePort(t)
+			top, port := filepath.Join(t.TempDir(), "out"), testkit.FreePort(t)
 			b, err := static.Open(top, "http://127.0.0.1:"+port+"/sub/", site, &static.Options{Host: server})
 			if err != nil {
 				t.Fatal(err)

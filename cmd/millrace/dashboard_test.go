@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 // owner is a browser that can log in to a dashboard.
@@ -111,7 +113,7 @@ func TestDashboardAlongside(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listen := "127.0.0.1:" + freePort(t)
+	listen := "127.0.0.1:" + testkit.FreePort(t)
 	s := serve(t, copySite(t, "handbook"), "--place", "alongside", "--base-url", "https://handbook.example/", "--listen", listen, "--dashboard", "/board", "--dashboard-password", password.Hash)
 	defer s.ended(t)
 	at := "http://" + listen + "/board/"

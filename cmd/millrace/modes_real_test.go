@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 // wholeSite tests a site from outside: check finds only the expected broken rules, and
@@ -42,7 +44,7 @@ var unfollowed = &http.Client{CheckRedirect: func(*http.Request, []*http.Request
 // A WordPress in three modes: alongside nginx and Caddy, as files, and in front of it.
 func TestRealModesWordPress(t *testing.T) {
 	t.Parallel()
-	port := freePort(t)
+	port := testkit.FreePort(t)
 	url := "http://127.0.0.1:" + port + "/"
 	behind, _ := realSite(t, "wordpress", "--pages", "15", "--home", url)
 	names := regexp.MustCompile(`"cUrl":"([^"]*)"`)
@@ -68,7 +70,7 @@ func TestRealModesWordPress(t *testing.T) {
 		_, _, list := get(t, url+"llm-pages.json")
 		pages = names.FindAllStringSubmatch(list, -1)
 
-		out, static := filepath.Join(t.TempDir(), "out"), freePort(t)
+		out, static := filepath.Join(t.TempDir(), "out"), testkit.FreePort(t)
 		there := "http://127.0.0.1:" + static + "/"
 		r := built(t, url, out, there, "--store", filepath.Join(t.TempDir(), "built.db"), "--allow-private", "--complete", "--host", "nginx")
 		realSite(t, "nginx", "--build", "--html", out, "--port", static)
@@ -179,7 +181,7 @@ func TestRealFrontStatic(t *testing.T) {
 	t.Parallel()
 	html := copySite(t, "handbook")
 	behind, _ := realSite(t, "nginx", "--html", html)
-	listen := "127.0.0.1:" + freePort(t)
+	listen := "127.0.0.1:" + testkit.FreePort(t)
 	url := "http://" + listen + "/"
 	serve(t, url, "--origin", behind, "--listen", listen)
 	wholeSite(t, url, []string{}, "tct-00", "tct-01", "openfeeder", "arc", "web", "scp")

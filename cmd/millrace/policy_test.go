@@ -8,13 +8,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 // Every document has the policy block. A changed block has a later date.
 func TestServePolicy(t *testing.T) {
 	t.Parallel()
 	dir, conf, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "millrace.yaml"), filepath.Join(t.TempDir(), "served.db")
-	args := []string{dir, "--config", conf, "--store", file, "--listen", freeAddress(t)}
+	args := []string{dir, "--config", conf, "--store", file, "--listen", "127.0.0.1:" + testkit.FreePort(t)}
 	type answer struct {
 		status       int
 		body         string

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/internal/serving"
+	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/protocol/all"
 )
 
@@ -336,7 +337,7 @@ func announced(t *testing.T, s *served, token string) (added, updated, deleted [
 func TestExcludeAnnounced(t *testing.T) {
 	t.Parallel()
 	const phrase = "overshot wheel of four metres and two pairs" // only on /about/
-	dir, file, ln := copySite(t, "handbook"), filepath.Join(t.TempDir(), "s.db"), freeAddress(t)
+	dir, file, ln := copySite(t, "handbook"), filepath.Join(t.TempDir(), "s.db"), "127.0.0.1:"+testkit.FreePort(t)
 	config := filepath.Join(t.TempDir(), "millrace.yaml")
 	write(t, config, "markdown-public: true\nllms-full: true\n")
 	start := func(args ...string) *served {
@@ -460,7 +461,7 @@ func TestExcludeAnnounced(t *testing.T) {
 func TestBaseChanges(t *testing.T) {
 	t.Parallel()
 	dir, file := copySite(t, "handbook"), filepath.Join(t.TempDir(), "s.db")
-	addresses := []string{freeAddress(t), freeAddress(t)}
+	addresses := []string{"127.0.0.1:" + testkit.FreePort(t), "127.0.0.1:" + testkit.FreePort(t)}
 	mirrors := []string{filepath.Join(t.TempDir(), "m.db"), filepath.Join(t.TempDir(), "m.db")}
 	tokens := make([]openFeederToken, 2)
 	for round := range 3 {

@@ -23,6 +23,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/state"
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 // tryPull runs `millrace pull --json` and returns its report and exit status.
@@ -42,7 +43,7 @@ func TestPullPolicy(t *testing.T) {
 	t.Parallel()
 	conf := filepath.Join(t.TempDir(), "millrace.yaml")
 	write(t, conf, "policy:\n  terms: https://example.com/terms\n  contact: rights@example.com\n  purposes: {ai-train: false, ai-input: true}\n  requirements: {attribution: true}\n")
-	addr := freeAddress(t)
+	addr := "127.0.0.1:" + testkit.FreePort(t)
 	s := serve(t, copySite(t, "handbook"), "--config", conf, "--listen", addr, "--store", filepath.Join(t.TempDir(), "s.db"))
 	document := s.url + "llm-policy.json"
 	ways := []string{"", "tct-00", "crawl", "scp", "openfeeder", "tct-01", "arc"}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 // testHub is a minimal WebSub hub: it verifies subscriptions, and distributes a topic
@@ -118,7 +120,7 @@ func TestPush(t *testing.T) {
 	h := newTestHub(t)
 	dir, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "mirror.db")
 	s := serve(t, dir, "--hub", h.URL, "--allow-private")
-	at := "127.0.0.1:" + freePort(t)
+	at := "127.0.0.1:" + testkit.FreePort(t)
 	args := []string{s.url, "--store", mirror, "--no-events", "--min-interval", "5h", "--callback", "http://" + at + "/hubs", "--callback-listen", at, "--log-level", "debug"}
 	w := watch(t, args...)
 	eventually(t, "all pages are reported", func() bool { return len(lines(t, w.stdout.String())) >= 14 })

@@ -331,7 +331,7 @@ func address(s *served) string {
 func TestHide(t *testing.T) {
 	t.Parallel()
 	dir, file, mirror := copySite(t, "handbook"), filepath.Join(t.TempDir(), "served.db"), filepath.Join(t.TempDir(), "mirror.db")
-	ln := freeAddress(t)
+	ln := "127.0.0.1:" + testkit.FreePort(t)
 	start := func(args ...string) *served {
 		return serve(t, append([]string{dir, "--store", file, "--listen", ln}, args...)...)
 	}
@@ -439,13 +439,6 @@ func TestKillPull(t *testing.T) {
 	if !slices.Equal(slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b))) {
 		t.Errorf("after the kills %d pages, in a fresh mirror %d; last pull %+v", len(a), len(b), r)
 	}
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	s := serve(t, copySite(t, "jekyll"))
-	s.stop()
-	return strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/")
 }
 
 func TestServeJSON(t *testing.T) {

@@ -60,7 +60,7 @@ http {
 		args = []string{"-p", root, "-c", main}
 	case "caddy":
 		file = filepath.Join(root, "etc/caddy/Caddyfile")
-		write(t, file, fmt.Sprintf("{\n\tadmin 127.0.0.1:%s\n\tauto_https off\n}\n\nhttp://%s {\n\treverse_proxy %s\n}\n", freePort(t), host, strings.TrimSuffix(behind, "/")))
+		write(t, file, fmt.Sprintf("{\n\tadmin 127.0.0.1:%s\n\tauto_https off\n}\n\nhttp://%s {\n\treverse_proxy %s\n}\n", testkit.FreePort(t), host, strings.TrimSuffix(behind, "/")))
 		args = []string{"run", "--config", file, "--adapter", "caddyfile"}
 	}
 	cmd := exec.Command(binary, args...) //nolint:noctx // it ends below
@@ -89,7 +89,7 @@ func TestRealUp(t *testing.T) {
 	for _, program := range []string{"nginx", "caddy"} {
 		t.Run(program, func(t *testing.T) {
 			t.Parallel()
-			port := freePort(t)
+			port := testkit.FreePort(t)
 			url := "http://127.0.0.1:" + port + "/"
 			behind, _ := realSite(t, "wordpress", "--pages", "15", "--home", url)
 			root, file := stockServer(t, program, url, behind)
@@ -111,7 +111,7 @@ func TestRealUp(t *testing.T) {
 				}
 			}
 			args := func() []string {
-				return []string{url, "--config", filepath.Join(t.TempDir(), "millrace.yaml"), "--listen", "127.0.0.1:" + freePort(t), "--allow-private", "--apply", program, "--root", root}
+				return []string{url, "--config", filepath.Join(t.TempDir(), "millrace.yaml"), "--listen", "127.0.0.1:" + testkit.FreePort(t), "--allow-private", "--apply", program, "--root", root}
 			}
 			start := time.Now()
 			mine := args()
@@ -180,14 +180,14 @@ func TestRealUp(t *testing.T) {
 func TestRealUpKilled(t *testing.T) {
 	t.Parallel()
 	behind, _ := realSite(t, "nginx", "--html", copySite(t, "handbook"))
-	url := "http://127.0.0.1:" + freePort(t) + "/"
+	url := "http://127.0.0.1:" + testkit.FreePort(t) + "/"
 	root, file := stockServer(t, "nginx", url, behind)
 	before, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir, names := t.TempDir(), listed(t, filepath.Join(root, "etc"))
-	args := []string{url, "--config", filepath.Join(dir, "millrace.yaml"), "--listen", "127.0.0.1:" + freePort(t), "--allow-private", "--apply", "nginx", "--root", root}
+	args := []string{url, "--config", filepath.Join(dir, "millrace.yaml"), "--listen", "127.0.0.1:" + testkit.FreePort(t), "--allow-private", "--apply", "nginx", "--root", root}
 	for _, awaited := range []string{"etc/millrace/applied/nginx.json", "etc/millrace/applied/nginx-1-default", "etc/nginx/snippets/millrace.conf"} {
 		c := asProcess(t.Context(), t, append([]string{"up"}, args...)...)
 		var says buffer
@@ -246,7 +246,7 @@ func TestRealUpSystemd(t *testing.T) {
 	testkit.Real(t, "systemd-analyze")
 	site, root := initSite(t, ""), t.TempDir()
 	// The command ends, because the service runs instead of it.
-	code, _, errs := command(t, nil, "up", site.URL, "--config", filepath.Join(t.TempDir(), "millrace.yaml"), "--allow-private", "--listen", "127.0.0.1:"+freePort(t), "--apply", "systemd", "--root", root)
+	code, _, errs := command(t, nil, "up", site.URL, "--config", filepath.Join(t.TempDir(), "millrace.yaml"), "--allow-private", "--listen", "127.0.0.1:"+testkit.FreePort(t), "--apply", "systemd", "--root", root)
 	settings, err := os.ReadFile(filepath.Join(root, "etc/millrace/millrace.yaml"))
 	if code != exitGood || err != nil || !strings.Contains(string(settings), site.URL) {
 		t.Fatalf("exit %d, %v: %s", code, err, errs)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/internal/setup/apply"
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 // upped is a running `millrace up`.
@@ -55,7 +56,7 @@ func startUp(t *testing.T, args ...string) (u *upped, code int) {
 func TestUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	file, listen := filepath.Join(dir, "millrace.yaml"), "127.0.0.1:"+freePort(t)
+	file, listen := filepath.Join(dir, "millrace.yaml"), "127.0.0.1:"+testkit.FreePort(t)
 	u, code := startUp(t, copySite(t, "handbook"), "--config", file, "--listen", listen, "--policy-refuse", "ai-train", "--policy-allow", "search", "--dashboard", "/board")
 	if code != -1 || u.URL != "http://"+listen+"/" || u.Dashboard != u.URL+"board/" || len(u.Password) < 24 {
 		t.Fatalf("exit %d: %+v\n%s", code, u.Report, u.errs)
@@ -140,7 +141,7 @@ func TestUpWordPress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			site := fakeWordPress(t, forbidden)
-			file, listen := filepath.Join(t.TempDir(), "millrace.yaml"), "127.0.0.1:"+freePort(t)
+			file, listen := filepath.Join(t.TempDir(), "millrace.yaml"), "127.0.0.1:"+testkit.FreePort(t)
 			u, code := startUp(t, site.URL, "--config", file, "--allow-private", "--delay", "0s", "--listen", listen)
 			if code != -1 {
 				t.Fatalf("exit %d: %s", code, u.errs)

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/millrace/millrace/internal/outbox"
+	"github.com/millrace/millrace/internal/testkit"
 )
 
 // compressor is a proxy that compresses every body and weakens its ETag, like nginx
@@ -78,7 +79,7 @@ func newCompressor(t *testing.T) *compressor {
 // before puts the proxy in front of a server that uses the proxy's address as its base.
 func (c *compressor) before(t *testing.T, source string) {
 	t.Helper()
-	listen := freeAddress(t)
+	listen := "127.0.0.1:" + testkit.FreePort(t)
 	serve(t, source, "--base-url", c.URL+"/", "--listen", listen)
 	c.to.Store(&url.URL{Scheme: "http", Host: listen})
 }
