@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/millrace/millrace/store/internal/sqlstore"
@@ -50,11 +51,16 @@ func (t *tx) Exec(query string, args ...any) error {
 
 // Count implements [sqlstore.Tx].
 func (t *tx) Count(query string, args ...any) (int64, error) {
-	if err := t.flush(); err != nil || isEmpty(args) {
-		return 0, err
+	if isEmpty(args) {
+		return 0, t.flush()
 	}
-	done, err := t.conn.Exec(t.ctx, t.d.translate(query), encodeAll(args)...)
-	return done.RowsAffected(), advise(err)
+	var n int64
+	t.batch.Queue(t.d.translate(query), encodeAll(args)...).Exec(func(done pgconn.CommandTag) error {
+		n = done.RowsAffected()
+		return nil
+	})
+	err := t.flush()
+	return n, err
 }
 
 // Row implements [sqlstore.Querier].

@@ -248,54 +248,55 @@ func (f fleet) Renew(ctx context.Context, d time.Duration, leases ...store.Lease
 func (f fleet) Done(ctx context.Context, l store.Lease, site string, r store.TurnResult) error {
 	id, _ := groupOf(l)
 	err := f.change(ctx, Lock{}, store.Lease{}, func(t Tx, now time.Time) error {
-		host, err := endTurn(t, site, r, now)
-		if err != nil {
-			return err
-		}
-		if err := release(t, l, id, now); err != nil {
+		if err := endTurn(t, site, r, now); err != nil {
 			return err
 		}
 		if more := r.Requests - record.FleetCost; more > 0 {
-			err = t.Exec("UPDATE fleet_network SET next = next + ? / rate WHERE name = (SELECT network FROM fleet_group WHERE id = ?)", more*1_000_000, id)
+			err := t.Exec("UPDATE fleet_network SET next = next + ? / rate WHERE name = (SELECT network FROM fleet_group WHERE id = ?)", more*1_000_000, id)
+			if err != nil {
+				return err
+			}
 		}
-		if err == nil {
-			err = requeue(t, []string{host})
-		}
-		return err
+		return release(t, l, id, now)
 	})
 	return wrap("end turn of "+site, err)
 }
 
+// releaseGroup gives a group back, and computes when it is due.
+var releaseGroup = fmt.Sprintf(`UPDATE fleet_group SET holder = '', ready = %[1]s,
+	due = coalesce((SELECT CASE WHEN due < %[1]s THEN %[1]s ELSE due END FROM fleet_host WHERE grp = fleet_group.id ORDER BY due LIMIT 1), %[2]d),
+	class = coalesce((SELECT class FROM fleet_host WHERE grp = fleet_group.id ORDER BY due LIMIT 1), class)
+	WHERE id = ?2 AND holder = ?3 AND holder <> '' AND fence = ?4 AND ready > ?1`,
+	"CAST(?1 AS BIGINT) + coalesce((SELECT max(h.delay) FROM fleet_host h WHERE h.grp = fleet_group.id), 0)", int64(never))
+
 // release gives the lease of a group back. The group is ready after its delay.
 func release(t Tx, l store.Lease, id int64, now time.Time) error {
-	n, err := t.Count(`UPDATE fleet_group SET holder = '', ready = ? + coalesce((SELECT max(delay) FROM fleet_host WHERE grp = fleet_group.id), 0)
-		WHERE id = ? AND holder = ? AND holder <> '' AND fence = ? AND ready > ?`, now.UnixMilli(), id, l.Holder, int64(l.Fence), now.UnixMilli())
+	n, err := t.Count(releaseGroup, now.UnixMilli(), id, l.Holder, int64(l.Fence))
 	if err == nil && n == 0 {
 		err = record.FleetLost(l)
 	}
 	return err
 }
 
-// endTurn records the result of a turn, and returns the host of the site; "" if the site was
-// removed.
-func endTurn(t Tx, site string, r store.TurnResult, now time.Time) (host string, err error) {
+// endTurn records the result of a turn, and computes when the host is due. A removed site is not
+// an error.
+func endTurn(t Tx, site string, r store.TurnResult, now time.Time) error {
 	pulled, due := int64(0), unixMillis(r.Due)
 	if r.OK {
 		pulled = now.UnixMilli()
 	}
-	err = t.Row(`UPDATE fleet_site SET due = CASE WHEN hinted THEN CAST(?1 AS BIGINT) ELSE CAST(?2 AS BIGINT) END, soonest = ?3,
+	err := t.Exec(`UPDATE fleet_site SET due = CASE WHEN hinted THEN CAST(?1 AS BIGINT) ELSE CAST(?2 AS BIGINT) END, soonest = ?3,
 		pulled = CASE WHEN ?4 > pulled THEN ?4 ELSE pulled END, class = priority, error = ?5, name = CASE WHEN ?6 = '' THEN name ELSE ?6 END, state = ?7
-		WHERE url = ?8 RETURNING host`,
-		[]any{min(due, max(now.UnixMilli(), unixMillis(r.Soonest))), due, unixMillis(r.Soonest), pulled, r.Error, r.Name, r.State, site}, &host)
-	if absent(err) {
-		return "", nil
-	}
+		WHERE url = ?8`, min(due, max(now.UnixMilli(), unixMillis(r.Soonest))), due, unixMillis(r.Soonest), pulled, r.Error, r.Name, r.State, site)
 	if err != nil {
-		return "", err
+		return err
 	}
-	return host, t.Exec(`UPDATE fleet_host SET delay = ?1, cost = ?2, requests = requests + ?3, received = received + ?4,
-		failures = CASE WHEN ?5 THEN 0 ELSE failures END, until = CASE WHEN ?5 THEN 0 ELSE until END, why = CASE WHEN ?5 THEN '' ELSE why END WHERE host = ?6`,
-		r.Delay.Milliseconds(), max(1, r.Requests), r.Requests, r.Received, r.OK, host)
+	return t.Exec(fmt.Sprintf(`UPDATE fleet_host SET delay = ?1, cost = ?2, requests = requests + ?3, received = received + ?4,
+		failures = CASE WHEN ?5 THEN 0 ELSE failures END, until = CASE WHEN ?5 THEN 0 ELSE until END, why = CASE WHEN ?5 THEN '' ELSE why END,
+		due = coalesce((SELECT CASE WHEN NOT ?5 AND due < fleet_host.until THEN fleet_host.until ELSE due END FROM fleet_site WHERE host = fleet_host.host AND queued = TRUE ORDER BY due LIMIT 1), %d),
+		class = coalesce((SELECT class FROM fleet_site WHERE host = fleet_host.host AND queued = TRUE ORDER BY due LIMIT 1), class)
+		WHERE host = (SELECT host FROM fleet_site WHERE url = ?6)`, int64(never)),
+		r.Delay.Milliseconds(), max(1, r.Requests), r.Requests, r.Received, r.OK, site)
 }
 
 // Place implements [store.Fleet].

@@ -118,9 +118,9 @@ func (s *Site) Fenced(l store.Lease) store.Site { return &Site{s.log, s.name, l,
 // Ending implements [store.Site].
 func (s *Site) Ending(l store.Lease, turn string, r store.TurnResult) store.Site {
 	return &Site{s.log, s.name, l, func(t Tx, now time.Time) error {
-		host, err := endTurn(t, turn, r, now)
-		if err == nil && host != "" {
-			err = requeue(t, []string{host})
+		err := endTurn(t, turn, r, now)
+		if id, _ := groupOf(l); err == nil {
+			err = t.Exec(requeueGroups+" WHERE id = ?", id)
 		}
 		return err
 	}}
