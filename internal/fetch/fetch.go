@@ -46,8 +46,8 @@ type Options struct {
 	Delay time.Duration
 	// Concurrency limits the requests in flight to one host name. If zero, 16. A request is in
 	// flight until its body is read to the end or closed. The limit for all hosts together is
-	// 256. With SharedQueues, it limits the requests of this client to all hosts together; if
-	// zero, only the limits of SharedQueues apply.
+	// 256. With SharedQueues, it limits the requests of this client to all hosts together, and
+	// gaps begin with the header of a response; if zero, only the limits of SharedQueues apply.
 	Concurrency int
 	// Gap is the least time between the starts of two requests to one host name, also with
 	// SharedQueues. A longer time of Delay or robots.txt takes precedence.

@@ -71,9 +71,11 @@ type pass struct {
 	p        *pacer
 	h        *hostQueue
 	began    time.Time
-	probe    bool // the request that tests a resting host
-	repeated bool // the request has failed before
+	delay    time.Duration // after the request
+	probe    bool          // the request that tests a resting host
+	repeated bool          // the request has failed before
 	reported bool
+	spaced   bool // see space
 	released bool
 	slots    chan struct{} // of the client; may be nil
 }
@@ -173,7 +175,7 @@ func (p *pacer) begin(h *hostQueue, now time.Time, delay time.Duration) *pass {
 	h.next = now.Add(delay)
 	probe := h.rest > 0
 	h.probing = probe
-	return &pass{p: p, h: h, began: now, probe: probe}
+	return &pass{p: p, h: h, began: now, delay: delay, probe: probe}
 }
 
 // report records the outcome of a request once, with its Retry-After. It returns how long the
@@ -182,6 +184,7 @@ func (x *pass) report(o outcome, after time.Duration) time.Duration {
 	x.p.mu.Lock()
 	defer x.p.mu.Unlock()
 	now := time.Now()
+	x.space(now)
 	x.judge(o, now)
 	switch end := now.Add(min(after, maxAsked)); {
 	case after > maxHold:
@@ -196,11 +199,13 @@ func (x *pass) report(o outcome, after time.Duration) time.Duration {
 func (x *pass) done(o outcome) {
 	x.p.mu.Lock()
 	defer x.p.mu.Unlock()
-	x.judge(o, time.Now())
+	now := time.Now()
+	x.judge(o, now)
 	if x.released {
 		return
 	}
 	x.released = true
+	x.space(now)
 	if x.probe && !x.reported {
 		x.h.probing = false // unknown outcome: the next request is the probe
 	}
@@ -210,6 +215,15 @@ func (x *pass) done(o outcome) {
 	if x.slots != nil {
 		<-x.slots
 	}
+}
+
+// space delays the next request to the host, for a client that sends one at a time. The server
+// may have received this one as late as now.
+func (x *pass) space(now time.Time) {
+	if at := now.Add(x.delay); x.slots != nil && !x.spaced && at.After(x.h.next) {
+		x.h.next = at
+	}
+	x.spaced = true
 }
 
 func (x *pass) judge(o outcome, now time.Time) {

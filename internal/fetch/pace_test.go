@@ -486,3 +486,29 @@ func BenchmarkStart(b *testing.B) {
 		x.done(fine)
 	}
 }
+
+// A server may receive a request late. A client that sends one at a time still leaves the gap
+// between two requests, as the server sees them.
+func TestGapAtServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var received []time.Time
+		dial := raw(t, func(c net.Conn, r *http.Request) {
+			time.Sleep([]time.Duration{0, 900 * time.Millisecond, 100 * time.Millisecond}[len(received)%3]) // on the way
+			received = append(received, time.Now())
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+		})
+		c := newClient(t, Options{SharedQueues: newClient(t, Options{Dial: dial}), Dial: dial, Concurrency: 1, Gap: time.Second})
+		for range 7 {
+			res, err := c.HTTP().Get("http://a.example/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+		}
+		for i, at := range received[1:] {
+			if gap := at.Sub(received[i]); gap < time.Second {
+				t.Errorf("request %d follows after %s", i+1, gap)
+			}
+		}
+	})
+}
