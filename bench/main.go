@@ -5,6 +5,7 @@
 //	go run . -large          with a million pages
 //	go run . -only serve     one part: serve, front, ingest, crawl, edit, pull, postgres, s3, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, up
 //	go run . -only search    search, with each part switched off, on the gold data and over Debian's manuals
+//	go run . -only fleet     many sites kept fresh, some minutes; hours with -large
 //	go run . -only month     mirrors of a changing site, for a month of daily rounds, some minutes
 //	go run . -only history   the same of the releases of a documentation in Markdown; needs npm
 //	go run . -only extract   extraction compared with its peers, on the gold data that -data names
@@ -35,6 +36,13 @@ func main() {
 		extractOnce(what)
 		return
 	}
+	if task := os.Getenv("MILLRACE_BENCH_FLEET"); task != "" {
+		if err := fleetWorkers(task); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: workers:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if task := os.Getenv("MILLRACE_BENCH_SCP"); task != "" {
 		scpOnce(task)
 		return
@@ -50,8 +58,8 @@ func main() {
 		return
 	}
 	large := flag.Bool("large", false, "also measure with 1,000,000 pages")
-	short := flag.Bool("short", false, "month, history: four days")
-	only := flag.String("only", "", "one part: serve, front, ingest, crawl, edit, pull, dictionary, postgres, s3, month, history, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, up, search, extract")
+	short := flag.Bool("short", false, "month, history: four days; fleet: 1,000 hosts")
+	only := flag.String("only", "", "one part: serve, front, ingest, crawl, edit, pull, dictionary, postgres, s3, fleet, leases, month, history, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, up, search, extract")
 	manual := flag.String("manual", "/usr/share/doc/postgresql-doc-15/html", "the folder of Debian's postgresql-doc-15")
 	turns := flag.Int("turns", 9, "number of turns of each side of a comparison; a turn of wrk takes a second")
 	x := &extraction{}
@@ -125,6 +133,13 @@ func run(ctx context.Context, large, short bool, only, manual, data, kind string
 		{"front", b.front},
 		{"postgres", b.postgres},
 		{"s3", b.s3},
+		{"fleet", func(ctx context.Context) error {
+			if only == "" {
+				return nil
+			}
+			return b.fleet(ctx, large, short)
+		}},
+		{"leases", func(ctx context.Context) error { return b.leases(ctx, sizes[len(sizes)-1]) }},
 		{"memory", func(ctx context.Context) error { return b.memory(ctx, sizes) }},
 		{"start", func(ctx context.Context) error { return b.start(ctx, sizes[len(sizes)-1]) }},
 		{"month", func(ctx context.Context) error {
@@ -177,7 +192,7 @@ func run(ctx context.Context, large, short bool, only, manual, data, kind string
 		}
 	}
 	if len(b.results) == 0 {
-		return errors.New("nothing was measured; -only takes serve, front, ingest, crawl, edit, pull, dictionary, postgres, s3, month, history, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, dashboard or up")
+		return errors.New("nothing was measured; -only takes serve, front, ingest, crawl, edit, pull, dictionary, postgres, s3, fleet, leases, month, history, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, dashboard or up")
 	}
 	b.print()
 	return nil

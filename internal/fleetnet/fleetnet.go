@@ -41,6 +41,7 @@ type host struct {
 
 	mu       sync.Mutex
 	versions [Pages]int
+	tags     [Pages]string // ETags of the documents; "" = not computed
 }
 
 // machine logs the requests to the hosts of an address.
@@ -59,11 +60,7 @@ type machine struct {
 func New(n, shared int) *Network {
 	w := &Network{hosts: make(map[string]*host, n), machines: make(map[netip.Addr]*machine, n)}
 	for i := range n {
-		at := i
-		if i%100 < shared {
-			at = i / 100 * 100
-		}
-		addr := netip.AddrFrom4([4]byte{11, byte(at >> 16), byte(at >> 8), byte(at)})
+		addr := Address(i, shared)
 		m := w.machines[addr]
 		if m == nil {
 			m = &machine{addr: addr}
@@ -84,6 +81,15 @@ func Name(i int) string { return fmt.Sprintf("h%d.example", i) }
 
 // URL returns the URL of the site of a host.
 func URL(i int) string { return "http://" + Name(i) + "/" }
+
+// Address returns the address of a host of a network in which the first shared hosts of each
+// hundred have one address.
+func Address(i, shared int) netip.Addr {
+	if i%100 < shared {
+		i = i / 100 * 100
+	}
+	return netip.AddrFrom4([4]byte{11, byte(i >> 16), byte(i >> 8), byte(i)})
+}
 
 // Dial connects to a host. It is the Dial of the options of an agent.
 func (w *Network) Dial(ctx context.Context, network, address string) (net.Conn, error) {
@@ -106,12 +112,14 @@ func (w *Network) Resolve(_ context.Context, name string) ([]netip.Addr, error) 
 	return []netip.Addr{h.machine.addr}, nil
 }
 
-// Edit changes a page of a host.
-func (w *Network) Edit(i, page int) {
+// Edit changes a page of a host. It returns the URL of the page and its new title.
+func (w *Network) Edit(i, p int) (page, name string) {
 	h := w.hosts[Name(i)]
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.versions[page]++
+	h.versions[p]++
+	h.tags[p] = ""
+	return h.page(p), title(p, h.versions[p])
 }
 
 // Titles returns the titles of the pages of a host, by URL.
@@ -178,17 +186,17 @@ func (w *Network) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	if w.Intercept != nil && w.Intercept(rw, r) {
 		return
 	}
-	h.mu.Lock()
-	versions := h.versions
-	h.mu.Unlock()
 	var body []byte
 	var tag string
 	page := -1
 	if _, err := fmt.Sscanf(r.URL.Path, "/p%d/llm.json", &page); err == nil && page >= 0 && page < Pages {
-		body, tag = h.document(page, versions[page])
+		h.mu.Lock()
+		version := h.versions[page]
+		h.mu.Unlock()
+		body, tag = h.document(page, version)
 		rw.Header().Set("Link", "<"+h.page(page)+`>; rel="canonical"`)
 	} else if r.URL.Path == "/llm-pages.json" {
-		body, tag = h.list(&versions)
+		body, tag = h.list()
 	} else if r.URL.Path == "/" {
 		rw.Header().Set("Link", `</llm-pages.json>; rel="index"; type="application/json"`)
 		rw.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -231,14 +239,18 @@ func (h *host) document(p, version int) (body []byte, tag string) {
 }
 
 // list returns the list of all pages, and its ETag.
-func (h *host) list(versions *[Pages]int) (body []byte, tag string) {
+func (h *host) list() (body []byte, tag string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	text := `{"version":1,"profile":"tct-1","items":[`
-	for p, version := range versions {
+	for p, version := range h.versions {
 		if p > 0 {
 			text += ","
 		}
-		_, tag := h.document(p, version)
-		text += fmt.Sprintf("\n"+`{"cUrl":%q,"mUrl":%q,"etag":%q}`, h.page(p), h.page(p)+"llm.json", tag)
+		if h.tags[p] == "" {
+			_, h.tags[p] = h.document(p, version)
+		}
+		text += fmt.Sprintf("\n"+`{"cUrl":%q,"mUrl":%q,"etag":%q}`, h.page(p), h.page(p)+"llm.json", h.tags[p])
 	}
 	text += "]}"
 	return []byte(text), sum(text)

@@ -1,0 +1,335 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/millrace/millrace/agent"
+	"github.com/millrace/millrace/internal/daemon"
+	"github.com/millrace/millrace/internal/fleetnet"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/all"
+)
+
+// fleetShared is the number of hosts of each hundred that share an address.
+const fleetShared = 5
+
+// fleetTask is the task of the process of the workers, in MILLRACE_BENCH_FLEET.
+type fleetTask struct {
+	Socket   string // of the hosts
+	Store    string
+	Interval time.Duration
+	Parallel int
+}
+
+// fleetWorkers is the process of the workers. It prints each change that its receiver gets.
+func fleetWorkers(text string) error {
+	daemon.Memory{Env: os.LookupEnv}.Limit() // as `millrace watch` does
+	var t fleetTask
+	if err := json.Unmarshal([]byte(text), &t); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	st, err := all.Open(ctx, t.Store, nil)
+	if err != nil {
+		return err
+	}
+	a, err := agent.New(st, &agent.Options{
+		Parallel: t.Parallel,
+		Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(ctx, "unix", t.Socket)
+		},
+		Resolve: func(_ context.Context, name string) ([]netip.Addr, error) {
+			var i int
+			_, err := fmt.Sscanf(name, "h%d.example", &i)
+			return []netip.Addr{fleetnet.Address(i, fleetShared)}, err
+		},
+	})
+	if err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // until the parent closes it
+		stop()
+	}()
+	out := bufio.NewWriter(os.Stdout)
+	for e, err := range a.Watch(ctx, nil, &agent.WatchOptions{MinInterval: t.Interval, MaxInterval: t.Interval, NoListen: true}) {
+		if err != nil {
+			return err
+		}
+		changes, err := e.Changes()
+		if err != nil {
+			return err
+		}
+		for _, c := range changes {
+			fmt.Fprintln(out, c.URL, c.Title)
+		}
+		if err := out.Flush(); err != nil {
+			return err
+		}
+	}
+	return st.Close()
+}
+
+// fleetRun is a run of one process of workers.
+type fleetRun struct {
+	hosts    int
+	interval time.Duration // between two pulls of a site, at most
+	length   time.Duration // after the first pull of all sites
+	net      *fleetnet.Network
+
+	mu     sync.Mutex
+	edited map[string]time.Time // by what the receiver gets
+	newest map[string]string    // what it gets last, by URL
+	seen   map[string]int
+	delays []time.Duration // until the receiver gets an edit
+}
+
+// fleet measures many sites that are kept fresh by one process. Short, the sites are fewer and
+// the interval is shorter, with the same number of pulls a second.
+func (b *bench) fleet(ctx context.Context, large, short bool) error {
+	if short {
+		return b.fresh(ctx, &fleetRun{hosts: 1000, interval: time.Minute, length: 2 * time.Minute})
+	}
+	r := &fleetRun{hosts: 10_000, interval: 6 * time.Minute, length: 7 * time.Minute}
+	if large {
+		r = &fleetRun{hosts: 100_000, interval: time.Hour, length: time.Hour}
+	}
+	return b.fresh(ctx, r)
+}
+
+func (b *bench) fresh(ctx context.Context, r *fleetRun) error {
+	r.net, r.edited, r.newest, r.seen = fleetnet.New(r.hosts, fleetShared), make(map[string]time.Time), make(map[string]string), make(map[string]int)
+	defer r.net.Close()
+	socket := filepath.Join(b.dir, "hosts")
+	l, err := (&net.ListenConfig{}).Listen(ctx, "unix", socket)
+	if err != nil {
+		return err
+	}
+	srv := &http.Server{Handler: r.net, ReadHeaderTimeout: time.Minute}
+	defer func() { _ = srv.Close() }()
+	go func() { _ = srv.Serve(l) }()
+	file := filepath.Join(b.dir, "fleet.db")
+	st, err := all.Open(ctx, file, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = st.Close() }()
+	began := time.Now()
+	_, err = st.Fleet().Put(ctx, func(yield func(store.FleetSite, error) bool) {
+		for i := range r.hosts {
+			if !yield(store.FleetSite{URL: fleetnet.URL(i)}, nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	put := time.Since(began)
+	c, err := child(ctx, "MILLRACE_BENCH_FLEET", fleetTask{socket, file, r.interval * 9 / 10, 400}) // a tenth of the interval is added at random
+	if err != nil {
+		return err
+	}
+	defer c.end()
+	got := make(chan error, 1)
+	go func() { got <- r.receive(c.out) }()
+
+	began = time.Now()
+	for fresh := false; !fresh; {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-got:
+			return cmp.Or(err, errors.New("the workers have ended"))
+		case <-time.After(2 * time.Second):
+		}
+		stats, err := st.Fleet().Stats(ctx)
+		if err != nil {
+			return err
+		}
+		fresh = stats.New == 0
+	}
+	first := time.Since(began)
+	spent, err := processorOf(c.pid())
+	if err != nil {
+		return err
+	}
+	b.add(row{
+		what: fmt.Sprintf("%d virtual hosts of %d pages: %.0f s to add them, then the first pull of all", r.hosts, fleetnet.Pages, put.Seconds()),
+		ours: fmt.Sprintf("%.0f s, %.0f sites a second; %.1f ms of processor time each", first.Seconds(), float64(r.hosts)/first.Seconds(), spent.Seconds()*1000/float64(r.hosts)),
+	})
+	return b.steady(ctx, r, st, c, got)
+}
+
+// steady measures the time after the first pulls.
+func (b *bench) steady(ctx context.Context, r *fleetRun, st store.Store, c *childProcess, got <-chan error) error {
+	// What was pulled first may be due before the last first pulls.
+	var worst store.FleetStats
+	begun, before := time.Now(), r.net.Log().Requests
+	spent, err := processorOf(c.pid())
+	if err != nil {
+		return err
+	}
+	every := r.interval / time.Duration(r.hosts/10) // one changed page in ten sites
+	edits, stats := time.NewTicker(every), time.NewTicker(10*time.Second)
+	defer edits.Stop()
+	defer stats.Stop()
+	warm := time.Now().Add(r.interval / 6) // the first pulls are over; what they delayed is caught up
+	for end := time.After(r.length); end != nil; {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-got:
+			return cmp.Or(err, errors.New("the workers have ended"))
+		case <-edits.C:
+			r.edit()
+		case <-stats.C:
+			s, err := st.Fleet().Stats(ctx)
+			if err != nil {
+				return err
+			}
+			if time.Now().After(warm) {
+				for i := range s.Lag {
+					worst.Lag[i] = max(worst.Lag[i], s.Lag[i])
+				}
+				worst.Due = max(worst.Due, s.Due)
+			}
+		case <-end:
+			end = nil
+		}
+	}
+	length := time.Since(begun)
+	after, err := processorOf(c.pid())
+	if err != nil {
+		return err
+	}
+	peak, err := statusMB(c.pid(), "VmHWM:")
+	if err != nil {
+		return err
+	}
+	l := r.net.Log()
+	hosts, pulls := fmt.Sprintf("%d virtual hosts every %s", r.hosts, r.interval), float64(r.hosts)/r.interval.Seconds()
+	c.end()
+	if err := <-got; err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	lost, doubled := r.count(time.Now())
+	slices.Sort(r.delays)
+	at := func(p int) float64 { return r.delays[(len(r.delays)-1)*p/100].Seconds() }
+	lag := worst.Lag
+	b.add(row{
+		what:  fmt.Sprintf("%s, %.0f pulls a second, over %.0f min: how long sites are due, the worst of all looks at 50, 90, 99 and 100 %%", hosts, pulls, length.Minutes()),
+		limit: "1 % of the interval", ours: fmt.Sprintf("%.1f s, %.1f s, %.1f s, %.1f s; %.2f cores", lag[0].Seconds(), lag[1].Seconds(), lag[2].Seconds(), lag[3].Seconds(), (after-spent).Seconds()/length.Seconds()),
+		ratio: fmt.Sprintf("%.3f", lag[3].Seconds()/r.interval.Seconds()), reach: "at most 0.01", good: lag[3] <= r.interval/100,
+	})
+	b.add(row{
+		what:  fmt.Sprintf("%s: from an edit until the receiver has it, at 50, 90, 99 and 100 %% of %d edits; %d lost, %d doubled", hosts, len(r.delays), lost, doubled),
+		limit: r.interval.String(), ours: fmt.Sprintf("%.0f s, %.0f s, %.0f s, %.0f s", at(50), at(90), at(99), at(100)),
+		ratio: fmt.Sprintf("%.2f", at(100)/r.interval.Seconds()), reach: "at most 1", good: at(100) <= r.interval.Seconds() && lost+doubled == 0,
+	})
+	b.add(row{
+		what:  fmt.Sprintf("%s: peak memory of the process of the workers, first pulls included", hosts),
+		limit: "300 MB", ours: fmt.Sprintf("%.0f MB", peak), ratio: fmt.Sprintf("%.2f", peak/300), reach: "at most 1", good: peak <= 300,
+	})
+	b.add(row{
+		what:  fmt.Sprintf("%s: requests to one machine at the same time, and the shortest time between two, from the logs of the machines (%d requests, %d after the first pulls)", hosts, l.Requests, l.Requests-before),
+		limit: "1, 250 ms", ours: fmt.Sprintf("%d, %.1f ms", l.Most, l.Gap.Seconds()*1000), ratio: "", reach: "never more, never less", good: l.Most == 1 && l.Gap >= 250*time.Millisecond,
+	})
+	return nil
+}
+
+// edit changes a page of a random host.
+func (r *fleetRun) edit() {
+	i, page := rand.IntN(r.hosts), rand.IntN(fleetnet.Pages)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	url, title := r.net.Edit(i, page)
+	if before := r.newest[url]; r.seen[before] == 0 {
+		delete(r.edited, before) // the receiver need not get it
+	}
+	r.newest[url] = url + " " + title
+	r.edited[r.newest[url]] = time.Now()
+}
+
+// receive records the changes that the receiver gets.
+func (r *fleetRun) receive(out io.Reader) error {
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		r.mu.Lock()
+		if at, ok := r.edited[lines.Text()]; ok && r.seen[lines.Text()] == 0 {
+			r.delays = append(r.delays, time.Since(at))
+		}
+		r.seen[lines.Text()]++
+		r.mu.Unlock()
+	}
+	return lines.Err()
+}
+
+// count returns the edits that the receiver lacks, and those that it got twice.
+func (r *fleetRun) count(now time.Time) (lost, doubled int) {
+	for line, at := range r.edited {
+		if now.Sub(at) > r.interval && r.seen[line] == 0 {
+			lost++
+		}
+	}
+	for _, n := range r.seen {
+		doubled += n - 1
+	}
+	return lost, doubled
+}
+
+// childProcess is this program with a task.
+type childProcess struct {
+	cmd  *exec.Cmd
+	in   io.Closer
+	out  io.Reader
+	once sync.Once
+}
+
+// child starts this program with a task in an environment variable.
+func child(ctx context.Context, name string, task any) (*childProcess, error) {
+	text, err := json.Marshal(task)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	c := exec.CommandContext(ctx, self)
+	c.Env = append(os.Environ(), name+"="+string(text))
+	c.Stderr = os.Stderr
+	in, err := c.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	return &childProcess{cmd: c, in: in, out: out}, c.Start()
+}
+
+func (c *childProcess) pid() int { return c.cmd.Process.Pid }
+
+// end closes the input of the process. Its output ends when it has ended its work.
+func (c *childProcess) end() { c.once.Do(func() { _ = c.in.Close() }) }

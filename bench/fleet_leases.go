@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/millrace/millrace/internal/pgcluster"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/all"
+)
+
+// leases measures how many turns a database gives and ends, without pulls.
+func (b *bench) leases(ctx context.Context, hosts int) (err error) {
+	if err := os.Chmod(b.dir, 0o711); err != nil { //nolint:gosec // the server has a user of its own
+		return err
+	}
+	c, err := pgcluster.New(ctx, b.dir, "shared_buffers=512MB", "max_wal_size=4GB")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	dsn, err := c.Create(ctx, "fleet")
+	if err != nil {
+		return err
+	}
+	st, err := all.Open(ctx, dsn+"&pool_max_conns=32", nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = st.Close() }()
+	began := time.Now()
+	_, err = st.Fleet().Put(ctx, func(yield func(store.FleetSite, error) bool) {
+		for i := range hosts {
+			if !yield(store.FleetSite{URL: fmt.Sprintf("https://h%d.example/", i)}, nil) {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	put := time.Since(began)
+	if err := c.Exec(ctx, "fleet", "VACUUM ANALYZE"); err != nil {
+		return err
+	}
+	before, err := b.leaseTimes()
+	if err != nil {
+		return err
+	}
+	turns, took, err := leaseAll(ctx, st, 16, 20*time.Second)
+	if err != nil {
+		return err
+	}
+	after, err := b.leaseTimes()
+	if err != nil {
+		return err
+	}
+	client, server := after[0]-before[0], after[1]-before[1]
+	each := (client + server).Seconds() / float64(turns)
+	rate := 2 / each
+	b.add(row{
+		what:  fmt.Sprintf("turns leased and ended, each end in a transaction of its own, by 16 workers over PostgreSQL 15 with %d hosts (added in %.0f s)", hosts, put.Seconds()),
+		limit: "2800 a second (10 M sites hourly)",
+		ours: fmt.Sprintf("%.0f a second of two cores: %.2f ms of processor time each, %.2f of it the server's; %.0f a second by the clock",
+			rate, each*1000, server.Seconds()*1000/float64(turns), float64(turns)/took.Seconds()),
+		ratio: fmt.Sprintf("%.2f", rate/2800), reach: "at least 1", good: rate >= 2800,
+	})
+	return nil
+}
+
+// leaseTimes returns the processor time of this process, and of all processes of the server in
+// b.dir.
+func (b *bench) leaseTimes() (times [2]time.Duration, err error) {
+	files, err := filepath.Glob(filepath.Join(b.dir, "pg*", "data", "postmaster.pid"))
+	if err != nil || len(files) != 1 {
+		return times, fmt.Errorf("%d servers: %w", len(files), err)
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		return times, err
+	}
+	parent, _, _ := strings.Cut(string(text), "\n")
+	children, err := os.ReadFile(filepath.Join("/proc", parent, "task", parent, "children"))
+	if err != nil {
+		return times, err
+	}
+	if times[0], err = processorOf(0); err != nil {
+		return times, err
+	}
+	for _, child := range strings.Fields(string(children)) {
+		pid, err := strconv.Atoi(child)
+		if err != nil {
+			return times, err
+		}
+		spent, err := processorOf(pid)
+		if err != nil {
+			return times, err
+		}
+		times[1] += spent
+	}
+	return times, nil
+}
+
+// leaseAll leases and ends turns for a time.
+func leaseAll(ctx context.Context, st store.Store, workers int, length time.Duration) (turns int64, took time.Duration, err error) {
+	const batch = 64
+	state := make([]byte, 250)
+	var done atomic.Int64
+	var all sync.WaitGroup
+	errs := make(chan error, workers)
+	began := time.Now()
+	for w := range workers {
+		all.Go(func() {
+			errs <- func() error {
+				for time.Since(began) < length {
+					leased, _, err := st.Fleet().Lease(ctx, fmt.Sprint("worker ", w), batch, time.Minute, nil)
+					if err != nil {
+						return err
+					}
+					for _, t := range leased {
+						r := store.TurnResult{Due: time.Now().Add(time.Hour), OK: true, Name: t.Site.URL, State: state, Requests: 1, Received: 730, Delay: 250 * time.Millisecond}
+						if err := st.Fleet().Done(ctx, t.Lease, t.Site.URL, r); err != nil {
+							return err
+						}
+						done.Add(1)
+					}
+				}
+				return nil
+			}()
+		})
+	}
+	all.Wait()
+	took = time.Since(began)
+	close(errs)
+	for e := range errs {
+		err = errors.Join(err, e)
+	}
+	return done.Load(), took, err
+}
