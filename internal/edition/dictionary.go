@@ -116,10 +116,14 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *entry, base s
 		id, ok := dcz.ParseField(fields[0])
 		c := negotiate(r.Header["Accept-Encoding"], e.offer)
 		if status, _ := e.condition(r.Header, c); ok && status == 0 {
-			if err := q.Turn(); err != nil {
-				return err
+			coded, known := s.cachedAgainst(id, e)
+			if !known {
+				if err := q.Turn(); err != nil {
+					return err
+				}
+				coded = s.codedAgainst(r, id, e, base, c, bodies)
 			}
-			answer = cmp.Or(s.codedAgainst(r, id, e, base, c, bodies), e)
+			answer = cmp.Or(coded, e)
 		}
 	}
 	if !answer.coded {
@@ -174,25 +178,40 @@ func (e *entry) use(base string, target *url.URL) []string {
 // escapePattern escapes the characters that have a meaning in a URLPattern.
 var escapePattern = strings.NewReplacer(`*`, `\*`, `:`, `\:`, `?`, `\?`, `+`, `\+`, `(`, `\(`, `)`, `\)`, `{`, `\{`, `}`, `\}`, `\`, `\\`)
 
-// codedAgainst returns the entry of a document that is coded against a dictionary. It returns
-// nil if the dictionary is unknown or saves too little over the coding c.
-func (s *Server) codedAgainst(r *http.Request, id dcz.ID, e *entry, base string, c coding, bodies keeper) *entry {
+// keyAgainst returns the key in the cache of the document when it is coded against a dictionary.
+func (e *entry) keyAgainst(id dcz.ID) key {
 	k := e.key
 	k.raw += " " + dcz.Name + string(id[:])
-	tag := e.tag
-	if !e.oneTag {
-		// A client that has the dictionary can decode a stored response with this validator.
-		tag += "-" + dcz.Name + "-" + base64.RawURLEncoding.EncodeToString(id[:9])
+	return k
+}
+
+// tagAgainst returns what the validator has in addition when the document is coded against a dictionary.
+func (e *entry) tagAgainst(id dcz.ID) string {
+	if e.oneTag {
+		return ""
 	}
+	// A client that has the dictionary can decode a stored response with this validator.
+	return "-" + dcz.Name + "-" + base64.RawURLEncoding.EncodeToString(id[:9])
+}
+
+// cachedAgainst returns the cached entry of a document that is coded against a dictionary, or nil if that
+// saves too little. known is false if the document must be coded.
+func (s *Server) cachedAgainst(id dcz.ID, e *entry) (coded *entry, known bool) {
+	have := s.cache.get(e.keyAgainst(id))
+	if have == nil || have.modified != e.modified || have.tag != e.tag+e.tagAgainst(id) {
+		return nil, false
+	}
+	if have.offer == 0 {
+		return nil, true
+	}
+	return have, have.reps[identity].Load() != nil
+}
+
+// codedAgainst codes a document against a dictionary. It returns nil if the dictionary is unknown or saves too
+// little over the coding c.
+func (s *Server) codedAgainst(r *http.Request, id dcz.ID, e *entry, base string, c coding, bodies keeper) *entry {
+	k, tag := e.keyAgainst(id), e.tag+e.tagAgainst(id)
 	have := s.cache.get(k)
-	if have != nil && have.tag == tag && have.modified == e.modified {
-		switch {
-		case have.offer == 0:
-			return nil
-		case have.reps[identity].Load() != nil:
-			return have
-		}
-	}
 	ctx := r.Context()
 	plainly, _, err := e.render(ctx, c, &s.enc, bodies)
 	var body []byte

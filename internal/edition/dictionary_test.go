@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/access"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/dcz"
 	"github.com/millrace/millrace/internal/testkit"
@@ -74,6 +75,51 @@ func drain(t *testing.T, s *Server) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// While a request works, others get cached documents that are coded against a dictionary.
+func TestDictionaryTurn(t *testing.T) {
+	site := newMemSite(2)
+	site.set("/1", noise(5000))
+	c := dictionaryClient{server: serverIn(t, site, &memProtocol{}, newArtifacts(), nil)}
+	publish(t, c.server)
+	c.get(t, "/1.txt")
+	guard, err := access.New(&access.Options{MaxWork: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func() (coding string, err error) {
+		r := httptest.NewRequest(http.MethodGet, "/1.txt", nil)
+		r.RemoteAddr = "127.0.0.1:1"
+		r.Header = http.Header{"Accept-Encoding": {"gzip, dcz"}, dcz.Available: {dcz.Sum(c.held).Field()}}
+		w := httptest.NewRecorder()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		q := guard.Request(r.WithContext(ctx))
+		defer q.Leave()
+		_, err = c.server.Answer(w, r, &q)
+		return w.Header().Get("Content-Encoding"), err
+	}
+	synctest.Test(t, func(t *testing.T) {
+		works := guard.Request(httptest.NewRequest(http.MethodGet, "/", nil))
+		if err := works.Turn(); err != nil {
+			t.Fatal(err)
+		}
+		if coding, err := ask(); err == nil {
+			t.Errorf("%q was coded without a turn", coding)
+		}
+		works.Leave()
+		if coding, err := ask(); coding != dcz.Name || err != nil {
+			t.Fatalf("%q, %v", coding, err)
+		}
+		if err := works.Turn(); err != nil {
+			t.Fatal(err)
+		}
+		defer works.Leave()
+		if coding, err := ask(); coding != dcz.Name || err != nil {
+			t.Errorf("cached: %q, %v", coding, err)
+		}
+	})
 }
 
 // noise returns n bytes that do not compress well.
