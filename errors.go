@@ -23,7 +23,7 @@ var (
 	ErrTooLarge    = errors.New("over a size limit") // raise the limit, or skip the input
 )
 
-// ErrGone is the [ErrNotFound] of something that was published earlier.
+// ErrGone is the [ErrNotFound] error for something that was published earlier but no longer exists.
 var ErrGone = Coded("gone", fmt.Errorf("%w any more", ErrNotFound))
 
 // sentinels lists the sentinels with their codes and HTTP statuses, in the order in which
@@ -42,7 +42,7 @@ var sentinels = []struct {
 	{ErrUnavailable, "unavailable", http.StatusServiceUnavailable},
 }
 
-// others lists the codes of errors of the standard library.
+// others lists the error codes for errors of the standard library.
 var others = []struct {
 	err  error
 	code string
@@ -58,7 +58,7 @@ var others = []struct {
 }
 
 // ErrorCode returns the code of err, which is stable when the wording of the error changes. It
-// returns the first that exists:
+// returns the first of these that exists:
 //
 //   - the first code in the tree of err; see [Coded]
 //   - the code of the sentinel that err wraps, such as "not-found"

@@ -13,27 +13,26 @@ import (
 // the edition that it was written for.
 type ArtifactPublisher interface {
 	Publisher
-	// Artifacts adds the artifacts of a view to s. It reuses those of the previous edition.
-	// now is the time of the edition; the artifacts must not depend on any other clock. again
-	// is when to call Artifacts again even if no page changes; the zero time means never.
+	// Artifacts adds the artifacts of a view to s. It reuses those of the previous edition. now is
+	// the time of the edition; the artifacts must not depend on any other clock. again is the time
+	// of the next call of Artifacts if no page changes before; zero means never.
 	Artifacts(ctx context.Context, v View, now time.Time, s ArtifactSet) (again time.Time, err error)
-	// Deferred writes the artifacts that take too long for an edition, such as those of the
-	// whole site. A later edition, perhaps of a later view, publishes them: its Artifacts
-	// finds them in [ArtifactSet.Held]. Only the artifacts that Deferred writes have an
-	// effect; its other calls of s have none.
+	// Deferred writes the artifacts that take too long for an edition, such as those of the whole
+	// site. A later edition, perhaps of a later view, publishes them: its call of Artifacts finds
+	// them in [ArtifactSet.Existing]. Only the artifacts that Deferred writes have an effect. Its
+	// other calls to s have none.
 	Deferred(ctx context.Context, v View, now time.Time, s ArtifactSet) error
 }
 
 // ArtifactSet collects the artifacts of one protocol for one edition. It is not
 // safe for concurrent use.
 type ArtifactSet interface {
-	// Held returns the protocol's artifacts of the previous edition, and the deferred ones
-	// written since then, in the order of their creation. It omits artifacts whose files are
-	// lost.
-	Held() []Artifact
-	// Keep adds a held artifact to the new edition.
+	// Existing returns the protocol's artifacts of the previous edition, and the deferred ones
+	// written since then, in the order of their creation. It omits artifacts whose files are lost.
+	Existing() []Artifact
+	// Keep adds an existing artifact to the new edition.
 	Keep(f Artifact)
-	// Withdraw removes a held artifact permanently. Its path returns 410 Gone until the given
+	// Withdraw removes an existing artifact permanently. Its path returns 410 Gone until the given
 	// time.
 	Withdraw(f Artifact, until time.Time)
 	// Withdrawn returns the notes of the withdrawn artifacts whose time has not passed.

@@ -23,10 +23,10 @@ type Handler interface {
 	// Scope returns the scope that a request needs. ok is false if Serve does not handle the
 	// request. The path of r is relative to the endpoint base.
 	Scope(r *http.Request) (s Scope, ok bool)
-	// Serve answers a request that has the scope. If Serve returns an error, it has sent
-	// nothing. For a method that is not allowed, it sets the field Allow and returns an error;
-	// this also answers OPTIONS. If the scope is revoked during the request, the request's
-	// context ends with the cause ErrForbidden.
+	// Serve answers a request that has the scope. If Serve returns an error, it has sent nothing.
+	// For a method that is not allowed, and for OPTIONS, it sets the Allow field and returns an
+	// error. If the scope is revoked during the request, the request's context ends with the cause
+	// ErrForbidden.
 	Serve(w http.ResponseWriter, r *http.Request, live Live) error
 }
 

@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// Markdown returns blocks as CommonMark with GitHub's tables. It escapes text that would be
-// read as Markdown or HTML. A link that is neither http, https nor mailto becomes its text.
-// Formatting that Markdown lacks, such as superscript, is written as HTML elements. So is
-// emphasis whose asterisks would not be read as emphasis. The same blocks always return the
-// same bytes. The result ends in one line end unless it is empty.
+// Markdown returns blocks as CommonMark with GitHub's tables. It escapes text that would be read as
+// Markdown or HTML. A link that is neither http, https nor mailto becomes its text. Markdown writes
+// HTML elements for formatting that Markdown lacks, such as superscript, and for emphasis whose
+// asterisks would not be read as emphasis. The same blocks always return the same bytes. The result
+// ends in one line end unless it is empty.
 func Markdown(blocks []Block) string {
 	s := blocksMarkdown(blocks)
 	if s == "" {

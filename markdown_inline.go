@@ -188,7 +188,7 @@ func (m *marker) flanks(part string, after rune) bool {
 // isSign reports whether a character may be treated as punctuation.
 func isSign(r rune) bool { return unicode.IsPunct(r) || unicode.IsSymbol(r) }
 
-// pipes escapes "|" in a table cell, which it would end.
+// pipes escapes "|" in a table cell, because it would end the cell.
 func (m *marker) pipes(s string) string {
 	if m.cell {
 		return strings.ReplaceAll(s, "|", `\|`)
@@ -211,7 +211,7 @@ func (m *marker) code(code string) {
 	m.codeEnd = m.Len()
 }
 
-// codeSpan returns inline code, "" if the code is only white space.
+// codeSpan returns inline code, or "" if the code is only white space.
 func codeSpan(code string) string {
 	if strings.TrimSpace(code) == "" {
 		return ""

@@ -27,9 +27,9 @@ type Parts struct {
 	Changed func(url string) []string
 }
 
-// WholeParts returns the Parts of a document that is written in one piece. It is written again
-// only when version changes.
-func WholeParts(version string, write func(ctx context.Context, w io.Writer) error) *Parts {
+// SinglePart returns the Parts of a document that is written in one piece. It is written again only
+// when version changes.
+func SinglePart(version string, write func(ctx context.Context, w io.Writer) error) *Parts {
 	return &Parts{
 		Version: version,
 		Changed: func(string) []string { return nil },

@@ -74,8 +74,8 @@ func (v Visibility) Excluded(pagePath string) bool {
 	return false
 }
 
-// decodings is how often a path is percent-decoded. Some servers decode it twice, before and
-// after they check it.
+// decodings is the number of times that a path is percent-decoded. Some servers decode it twice,
+// before and after they check it.
 const decodings = 3
 
 // spellings returns the segments of every path that a server may resolve path to.
@@ -138,7 +138,8 @@ func (v Visibility) Apply(p *Page) (*Page, bool) {
 	return &out, true
 }
 
-// Fingerprint changes with everything that the result of Apply depends on, except the page.
+// Fingerprint returns a string that differs between rules for which Apply may return different
+// results.
 func (v Visibility) Fingerprint() string {
 	if v.Exclude == nil {
 		v.Exclude = DefaultExclude

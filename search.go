@@ -14,9 +14,9 @@ type Searcher interface {
 
 // Query is a search query for a [Searcher].
 type Query struct {
-	// Text is what the user typed: words, "phrases", -excluded, title:word and url:part.
-	// Anything without a meaning in this syntax is treated as words. Search uses the first
-	// MaxQuery characters, and of too many words the rarest; Found.Note reports either.
+	// Text is what the user typed: words, "phrases", -excluded, title:word and url:part. Anything
+	// without a meaning in this syntax is treated as words. Search uses the first MaxQuery
+	// characters and, if there are too many words, the rarest ones. Found.Note reports both.
 	Text  string
 	Page  string  // only the page with this URL, absolute or an identity; "" = all pages
 	Skip  int     // number of best hits to skip
@@ -43,8 +43,8 @@ type Found struct {
 	// Behind reports that the index is older than the view: pages that changed last are
 	// missing. Note says which state the index has.
 	Behind bool
-	// Note is the reason why the result is incomplete, such as an embedder that does not
-	// respond or a query of too many words; else nil.
+	// Note is the reason why the result is incomplete, such as an embedder that does not respond or
+	// a query with too many words. It is nil for a complete result.
 	Note error
 }
 

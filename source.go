@@ -93,7 +93,7 @@ type Sink interface {
 // SyncState is an optional interface of a [Sink] that stores the state of each source. A Sink
 // without it receives all pages again in each run.
 type SyncState interface {
-	// Cursor returns the last applied cursor of a source, "" if none.
+	// Cursor returns the last applied cursor of a source, or "" if none.
 	Cursor(ctx context.Context, from string) (Cursor, error)
 	// KnownRefs yields the last applied refs of a source in the order of their URLs: those of
 	// the given URLs, or all. It skips unknown URLs.

@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns blocks as plain text. One empty line separates blocks, a line end separates
-// rows and items, and " | " separates cells. The only added markup is "- " and "1. " before
-// items. A line of white space is an empty one. The result has no empty line at either end and
-// no two in a row, so that Text(TextBlocks(Text(b))) == Text(b).
+// Text returns blocks as plain text. One empty line separates blocks, a line end separates rows and
+// items, and " | " separates cells. The only added markup is "- " and "1. " before items. A line of
+// white space counts as empty. The result has no empty line at either end and no two in a row, so
+// that Text(TextBlocks(Text(b))) == Text(b).
 func Text(blocks []Block) string {
 	texts := make([]string, 0, len(blocks))
 	for i := range blocks {
@@ -33,8 +33,8 @@ func TextBlocks(text string) []Block {
 	return out
 }
 
-// foldLines leaves at most one empty line in a row and none at the ends. A line
-// of white space is an empty one, and every line ends in "\n".
+// foldLines leaves at most one empty line in a row and none at the ends. A line of white space
+// counts as empty, and every line ends in "\n".
 func foldLines(s string) string {
 	if folded(s) {
 		return s

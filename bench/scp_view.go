@@ -87,7 +87,7 @@ type zstdSet struct {
 }
 
 // Held implements [millrace.ArtifactSet].
-func (s *zstdSet) Held() []millrace.Artifact { return nil }
+func (s *zstdSet) Existing() []millrace.Artifact { return nil }
 
 // Keep implements [millrace.ArtifactSet].
 func (s *zstdSet) Keep(millrace.Artifact) {}

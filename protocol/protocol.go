@@ -31,8 +31,8 @@ type Protocol struct {
 	// whenever this one fails.
 	Fallback bool
 
-	// Entry lists the paths that clients fetch first on every site, such as "/llms.txt"; nil =
-	// none, or Rules check whether robots.txt allows them.
+	// Entry lists the paths that clients fetch first on every site, such as "/llms.txt"; nil if
+	// there are none, or if Rules already checks that robots.txt allows them.
 	Entry []string
 
 	// Home is the path, below the endpoint base, of the document that clients fetch first.
@@ -61,9 +61,9 @@ type Protocol struct {
 	// requested; nil = no robots.txt names it.
 	Named func(r *fetch.Robots) bool
 
-	// Carry returns what remains of a page after a round trip through the protocol, nil if the
-	// protocol does not carry the page. It is pure, total and idempotent. Pages are those of a
-	// View of site; only site's Base and Language matter.
+	// Carry returns what remains of a page after a round trip through the protocol, or nil if the
+	// protocol does not carry the page. It is pure, total and idempotent. Pages are those of a View
+	// of site; only site's Base and Language matter.
 	Carry func(site millrace.Site, p *millrace.Page) *millrace.Page
 	// Tagger computes the protocol's tags in the store.
 	Tagger millrace.Tagger

@@ -21,7 +21,7 @@ func (f *fixture) within(do func(ctx context.Context) error) {
 	}
 }
 
-// content returns the bytes of an artifact, "" if it is absent.
+// content returns the bytes of an artifact, or "" if it is absent.
 func (f *fixture) content(ctx context.Context, name string, offset, length int64) string {
 	f.Helper()
 	r, err := f.Open(ctx, name, offset, length)

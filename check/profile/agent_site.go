@@ -46,7 +46,7 @@ type page struct {
 	own   *check.Response // its Markdown by Accept; nil = none
 }
 
-// markdown returns the Markdown of the page, nil if it has none.
+// markdown returns the Markdown of the page, or nil if it has none.
 func (p *page) markdown() *check.Response {
 	if p.md != nil {
 		return p.md

@@ -203,7 +203,7 @@ func (e *Exporter) export(ctx context.Context) {
 	}
 }
 
-// newest returns the number of the newest event, 0 if none.
+// newest returns the number of the newest event, or 0 if none.
 func (e *Exporter) newest(ctx context.Context) (uint64, error) {
 	for last, err := range e.usage.Events(ctx, e.site, store.EventQuery{Newest: true, Limit: 1}) {
 		return last.Number, err

@@ -76,8 +76,8 @@ type firstArtifact struct {
 	body limited
 }
 
-// Held implements [millrace.ArtifactSet].
-func (s *firstArtifact) Held() []millrace.Artifact { return nil }
+// Existing implements [millrace.ArtifactSet].
+func (s *firstArtifact) Existing() []millrace.Artifact { return nil }
 
 // Keep implements [millrace.ArtifactSet].
 func (s *firstArtifact) Keep(millrace.Artifact) {}

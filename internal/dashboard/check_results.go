@@ -63,8 +63,8 @@ func (v *CheckResults) configured() int {
 	return v.configs
 }
 
-// of returns the last result of a protocol, nil if none, and the start of a running
-// check, zero if none.
+// of returns the last result of a protocol, nil if none, and the start of a running check, or zero
+// if none.
 func (v *CheckResults) of(proto string) (*checkResult, time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -288,8 +288,8 @@ func (s *Server) storedArtifacts(ctx context.Context, prev, there *manifest, mad
 	return out
 }
 
-// Held implements [millrace.ArtifactSet].
-func (s *artifactSet) Held() (out []millrace.Artifact) {
+// Existing implements [millrace.ArtifactSet].
+func (s *artifactSet) Existing() (out []millrace.Artifact) {
 	for i := range s.stored {
 		out = append(out, s.stored[i].Artifact)
 	}

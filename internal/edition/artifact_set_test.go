@@ -39,7 +39,7 @@ func (r *artifactProtocol) Artifacts(ctx context.Context, view millrace.View, no
 	}
 	var paths []string
 	var current []millrace.Artifact // of the view
-	for _, f := range s.Held() {
+	for _, f := range s.Existing() {
 		var was struct {
 			Hour time.Time
 			Seq  uint64
@@ -87,7 +87,7 @@ func (r *artifactProtocol) Artifacts(ctx context.Context, view millrace.View, no
 	index := hour.String() + "\n" + strings.Join(paths, "\n")
 	return hour.Add(time.Hour), s.Put(ctx, &millrace.Document{
 		Path: "/index.txt", Header: http.Header{"Content-Type": {"text/plain"}},
-		Parts: millrace.WholeParts(index, func(_ context.Context, w io.Writer) error {
+		Parts: millrace.SinglePart(index, func(_ context.Context, w io.Writer) error {
 			_, err := io.WriteString(w, index)
 			return err
 		}),

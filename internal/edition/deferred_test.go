@@ -28,14 +28,14 @@ type deferringProtocol struct {
 
 func (r *deferringProtocol) Artifacts(ctx context.Context, _ millrace.View, _ time.Time, s millrace.ArtifactSet) (time.Time, error) {
 	index := ""
-	if stored := s.Held(); len(stored) > 0 {
+	if stored := s.Existing(); len(stored) > 0 {
 		last := stored[len(stored)-1]
 		s.Keep(last)
 		index = last.Path
 	}
 	return time.Time{}, s.Put(ctx, &millrace.Document{
 		Path: "/index.txt", Header: http.Header{"Content-Type": {"text/plain"}},
-		Parts: millrace.WholeParts(index, func(_ context.Context, w io.Writer) error {
+		Parts: millrace.SinglePart(index, func(_ context.Context, w io.Writer) error {
 			_, err := io.WriteString(w, index)
 			return err
 		}),
@@ -44,7 +44,7 @@ func (r *deferringProtocol) Artifacts(ctx context.Context, _ millrace.View, _ ti
 
 func (r *deferringProtocol) Deferred(ctx context.Context, view millrace.View, _ time.Time, s millrace.ArtifactSet) error {
 	path := fmt.Sprint("/files/", view.Site().Seq)
-	for _, f := range s.Held() {
+	for _, f := range s.Existing() {
 		if f.Path == path {
 			return nil
 		}

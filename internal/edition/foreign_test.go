@@ -23,7 +23,7 @@ func (h *headed) All(ctx context.Context, view millrace.View) iter.Seq2[*millrac
 		for d, err := range h.memProtocol.All(ctx, view) {
 			if err == nil && d.Path == "/odd.txt" {
 				write := d.Write
-				d.Parts = millrace.WholeParts(d.Parts.Version, func(ctx context.Context, w io.Writer) error {
+				d.Parts = millrace.SinglePart(d.Parts.Version, func(ctx context.Context, w io.Writer) error {
 					if _, err := io.WriteString(w, h.line); err != nil {
 						return err
 					}

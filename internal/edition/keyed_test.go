@@ -27,7 +27,7 @@ func (f *twoForms) All(ctx context.Context, view millrace.View) iter.Seq2[*millr
 			if err == nil && d.Path == "/odd.txt" {
 				d.ETag = f.own
 				write := d.Write
-				d.PartsKeyed = millrace.WholeParts(d.Parts.Version, func(ctx context.Context, w io.Writer) error {
+				d.PartsKeyed = millrace.SinglePart(d.Parts.Version, func(ctx context.Context, w io.Writer) error {
 					if _, err := io.WriteString(w, f.secret); err != nil {
 						return err
 					}

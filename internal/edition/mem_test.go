@@ -268,7 +268,7 @@ func (m *memProtocol) All(_ context.Context, view millrace.View) iter.Seq2[*mill
 					version = seq
 				}
 			}
-			d.Parts = millrace.WholeParts(strconv.Itoa(version), d.Write)
+			d.Parts = millrace.SinglePart(strconv.Itoa(version), d.Write)
 			if !yield(d, nil) {
 				return
 			}

@@ -35,7 +35,7 @@ const (
 // (RFC 9842). It must be safe for concurrent use. Origins have the form
 // "https://example.com:443". The client logs errors; they cost bytes, and never a response.
 type Dictionaries interface {
-	// Index returns the index of an origin, the zero value if it has none.
+	// Index returns the index of an origin, or the zero value if it has none.
 	Index(ctx context.Context, origin string) (DictionaryIndex, error)
 	// Update changes the index of an origin.
 	Update(ctx context.Context, origin string, change func(*DictionaryIndex)) error

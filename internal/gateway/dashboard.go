@@ -66,8 +66,7 @@ func (g *Gateway) covered() error {
 	return nil
 }
 
-// Hides returns the path of a published document or page that the dashboard hides,
-// "" if none.
+// Hides returns the path of a published document or page that the dashboard hides, or "" if none.
 func (g *Gateway) Hides(ctx context.Context) (string, error) {
 	if g.mount == "" || g.server == nil || g.server.Current() == nil {
 		return "", nil

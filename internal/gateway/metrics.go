@@ -26,8 +26,8 @@ type MetricsOptions struct {
 	// From are networks whose clients may read the metrics, in addition to this machine and
 	// private networks.
 	From []netip.Prefix
-	// LastScan returns the time of the last scan of the source, zero for never, and
-	// whether it failed.
+	// LastScan returns the time of the last scan of the source, or zero for never, and whether it
+	// failed.
 	LastScan func() (at time.Time, failed bool)
 	// Dropped returns the number of events that were not recorded.
 	Dropped func() uint64

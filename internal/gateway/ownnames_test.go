@@ -21,7 +21,7 @@ func (lists) All(context.Context, millrace.View) iter.Seq2[*millrace.Document, e
 		for _, at := range []string{"/llms.txt", "/llms-full.txt", "/docs/llms.txt", "/feed.atom", "/feed.json", "/a/index.md", "/list.txt"} {
 			if !yield(&millrace.Document{
 				Path: at, Large: true, Header: http.Header{"Content-Type": {"text/plain"}},
-				Parts: millrace.WholeParts("", func(_ context.Context, w io.Writer) error { _, err := io.WriteString(w, "ours"); return err }),
+				Parts: millrace.SinglePart("", func(_ context.Context, w io.Writer) error { _, err := io.WriteString(w, "ours"); return err }),
 			}, nil) {
 				return
 			}

@@ -30,7 +30,7 @@ func (mapper) All(context.Context, millrace.View) iter.Seq2[*millrace.Document, 
 	return func(yield func(*millrace.Document, error) bool) {
 		yield(&millrace.Document{
 			Path: "/sitemap.xml", Large: true, Header: http.Header{"Content-Type": {"application/xml"}},
-			Parts: millrace.WholeParts("", func(_ context.Context, w io.Writer) error { _, err := io.WriteString(w, ourMap); return err }),
+			Parts: millrace.SinglePart("", func(_ context.Context, w io.Writer) error { _, err := io.WriteString(w, ourMap); return err }),
 		}, nil)
 	}
 }

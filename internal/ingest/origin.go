@@ -106,7 +106,7 @@ type Publisher interface {
 	Published() bool // there is an edition
 }
 
-// Last returns the last scan that succeeded, nil if there was none.
+// Last returns the last scan that succeeded, or nil if there was none.
 func (o *Origin) Last() *Scan { return o.last.Load() }
 
 // Continue takes over the last scan of another origin of the same site.
@@ -115,8 +115,7 @@ func (o *Origin) Continue(last *Scan) { o.last.Store(last) }
 // Failure returns the newest scan if it failed, else nil.
 func (o *Origin) Failure() *Failure { return o.failure.Load() }
 
-// LastScan returns the time of the last scan, zero if there was none, and whether it
-// failed.
+// LastScan returns the time of the last scan, or zero if there was none, and whether it failed.
 func (o *Origin) LastScan() (at time.Time, failed bool) {
 	if f := o.Failure(); f != nil {
 		return f.Time, true

@@ -18,7 +18,7 @@ type policyRecord struct {
 	Updated time.Time `json:"updated"` // when the policy last changed
 }
 
-// policyPrint returns a hash of a policy's content, "" for nil.
+// policyPrint returns a hash of a policy's content, or "" for nil.
 func policyPrint(p *millrace.Policy) string {
 	if p == nil {
 		return ""

@@ -27,7 +27,7 @@ type Robots struct{ store.State }
 
 var _ fetch.RobotsMemory = Robots{}
 
-// Load returns the record of an origin, nil if none was saved.
+// Load returns the record of an origin, or nil if none was saved.
 func (m Robots) Load(ctx context.Context, origin string) ([]byte, error) {
 	return m.Value(ctx, origin, robotsKey)
 }

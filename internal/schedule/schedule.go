@@ -131,8 +131,8 @@ func (r *Rules) Resume(s State) State {
 	return s
 }
 
-// Due returns the time until the next scan, 0 if it is due. If the clock was set
-// back, the wait is no longer than planned.
+// Due returns the time until the next scan, or 0 if it is due. If the clock was set back, the wait
+// is no longer than planned.
 func (s State) Due(now time.Time) time.Duration { return s.until(s.Next, now) }
 
 // Hint returns the time until a hinted scan is allowed.

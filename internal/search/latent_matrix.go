@@ -119,8 +119,7 @@ func (u usage) entropy(passages int) float64 {
 	return 1 - (math.Log(times)-float64(u.surprise)/fixed/times)/math.Log(float64(passages))
 }
 
-// choose selects the terms that become columns. It returns the column of each id, -1 for
-// none.
+// choose selects the terms that become columns. It returns the column of each id, or -1 for none.
 func (s *sample) choose(a *matrix, seen []usage, passages, most int) []int32 {
 	type term struct {
 		hash   uint64

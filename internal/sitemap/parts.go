@@ -59,7 +59,7 @@ func Index(site millrace.Site, shards int) *millrace.Parts {
 		b = appendEntry(b, "sitemap", docs+ShardName(i, shards), time.Time{})
 	}
 	b = append(b, end("sitemapindex")...)
-	return millrace.WholeParts(string(b), func(_ context.Context, w io.Writer) error {
+	return millrace.SinglePart(string(b), func(_ context.Context, w io.Writer) error {
 		_, err := w.Write(b)
 		return err
 	})

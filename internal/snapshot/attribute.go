@@ -100,7 +100,7 @@ func words(s string) []string {
 // fold joins a text to one line.
 func fold(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// attr returns an attribute's value by its full name, "" if it is absent.
+// attr returns an attribute's value by its full name, or "" if it is absent.
 func attr(n *html.Node, key string) string {
 	v, _ := lookup(n, key)
 	return v

@@ -161,7 +161,7 @@ func (g *Step) draw() {
 	g.bar.SetCurrent(int64(g.done))
 }
 
-// rate returns the units done per second, and the time left, 0 if unknown.
+// rate returns the units done per second, and the time left, or 0 if unknown.
 func (g *Step) rate(elapsed time.Duration) (perSecond float64, left time.Duration) {
 	if perSecond = float64(g.done) / elapsed.Seconds(); g.done > 0 && !g.open {
 		left = time.Duration(float64(max(g.total, g.expected)-g.done) / perSecond * float64(time.Second)).Round(time.Second)

@@ -68,7 +68,7 @@ func (t *snapshot) unchanged() bool {
 	return len(t.probes) > 0
 }
 
-// homeBy returns the home in a page's canonical link, "" if the link leads to another page.
+// homeBy returns the home in a page's canonical link, or "" if the link leads to another page.
 func (t *snapshot) homeBy(own, canonical string) string {
 	if _, ok := under(noBase, canonical); ok {
 		return "" // a link without a host

@@ -72,7 +72,7 @@ func pathOf(names []string) string {
 // indexes lists the names of index files, the preferred one first.
 var indexes = []string{"index.html", "index.htm"}
 
-// index returns the index file of a directory ("" is the root), "" if it is absent.
+// index returns the index file of a directory ("" is the root), or "" if it is absent.
 func (t *snapshot) index(dir string) string {
 	for _, n := range indexes {
 		if n = path.Join(dir, n); t.regular(n) {

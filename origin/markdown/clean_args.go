@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// component replaces the tag of a component and returns its length, 0 if there is no tag.
+// component replaces the tag of a component and returns its length, or 0 if there is no tag.
 func (c *cleaner) component(s string, i int) int {
 	end := tagEnd(s[i:])
 	if end == 0 {

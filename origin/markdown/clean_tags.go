@@ -161,7 +161,7 @@ func (c *cleaner) formula(s string, i int) int {
 	return end + len(mark) - i
 }
 
-// brace replaces a construct that starts with "{" and returns its length, 0 if it is text.
+// brace replaces a construct that starts with "{" and returns its length, or 0 if it is text.
 func (c *cleaner) brace(s string, i int) int {
 	rest := s[i:]
 	switch {

@@ -123,7 +123,7 @@ func hiddenFromSearch(m matter) bool {
 		m.is("private") || m.isNot("sitemap") || m.is("sitemap_exclude") || m.is("sitemapexclude") || sitemap.is("exclude") || sitemap.is("disable")
 }
 
-// languageTag returns a BCP 47 tag in its usual case, "" if s is not a tag.
+// languageTag returns a BCP 47 tag in its usual case, or "" if s is not a tag.
 func languageTag(s string) string {
 	parts := strings.Split(strings.ReplaceAll(strings.TrimSpace(s), "_", "-"), "-")
 	for i, p := range parts {

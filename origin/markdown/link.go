@@ -44,8 +44,8 @@ func (l *linker) path(file string) string {
 	return join(escapePath(rel))
 }
 
-// link returns the absolute URL of a link with its fragment, "" if its scheme is not allowed
-// or its page does not exist.
+// link returns the absolute URL of a link with its fragment, or "" if its scheme is not allowed or
+// its page does not exist.
 func (l *linker) link(ref string) string {
 	ref = strings.TrimSpace(ref)
 	if len(ref) > 7 && strings.EqualFold(ref[:7], "mailto:") {
@@ -150,7 +150,7 @@ func (l *linker) document(name string) string {
 	return ""
 }
 
-// target returns the URL of a file's page, "" if the file is not a page.
+// target returns the URL of a file's page, or "" if the file is not a page.
 func (l *linker) target(file string) string {
 	if strings.HasPrefix(file, "../") || !l.s.exists(file) || l.s.allowed(file) != nil {
 		return ""

@@ -171,7 +171,7 @@ func (m matter) isNot(name string) bool {
 	return ok && !v
 }
 
-// under returns the map with a name, nil if it is absent.
+// under returns the map with a name, or nil if it is absent.
 func (m matter) under(name string) matter {
 	v, _ := m[name].(map[string]any)
 	return lowered(v)

@@ -121,7 +121,7 @@ func (j *jekyllSite) excluded(rel string) bool {
 	return false
 }
 
-// collection returns the collection of a file, "" if it is absent.
+// collection returns the collection of a file, or "" if it is absent.
 func (j *jekyllSite) collection(name string) string {
 	rel, ok := strings.CutPrefix(name, j.collections+"/")
 	if j.collections == "." {

@@ -97,7 +97,7 @@ func (r *run) mapped(ctx context.Context) (names []string, ok bool) {
 	return names, true
 }
 
-// mapType returns the type whose items a sitemap names, "" for other sitemaps.
+// mapType returns the type whose items a sitemap names, or "" for other sitemaps.
 func mapType(location string) string {
 	u, err := url.Parse(location)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// large is the number of pages from which a list should have deltas.
+// large is the least number of pages with which a list should have deltas.
 const large = 5000
 
 // newest returns the delta of the day when the list was generated, or nil if it is absent.

@@ -44,9 +44,9 @@ func checkCanonical(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-// triedOut reports whether a page of a site under test on a temporary host declares a
-// canonical URL on its future host. That is the host that the home page declares. If the home
-// page declares none, it is any other host, with the same path.
+// triedOut reports whether the site is being tested on a temporary host, and the page declares a
+// canonical URL on the future host. The future host is the one that the home page declares. If the
+// home page declares none, it is any other host, and the path must be the same.
 func (p *seenPage) triedOut(own string) bool {
 	if canon.Origin(own) == canon.Origin(p.url) {
 		return false

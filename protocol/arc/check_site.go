@@ -33,15 +33,15 @@ func checkPointer(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// place returns the list at one of the well-known locations, or nil.
-func (s *siteContext) place(ctx context.Context, name string) (*seenList, error) {
+// listAt returns the list at a well-known location, or nil.
+func (s *siteContext) listAt(ctx context.Context, name string) (*seenList, error) {
 	l, _, err := s.seeList(ctx, s.At(name))
 	return l, err
 }
 
 func checkPlace(ctx context.Context, s *siteContext, fail check.Fail) error {
 	for _, name := range []string{pathList, pathWellKnown} {
-		if l, err := s.place(ctx, name); l != nil || err != nil {
+		if l, err := s.listAt(ctx, name); l != nil || err != nil {
 			return err
 		}
 	}
@@ -55,7 +55,7 @@ func checkPlace(ctx context.Context, s *siteContext, fail check.Fail) error {
 func checkSame(ctx context.Context, s *siteContext, fail check.Fail) error {
 	var both []*seenList
 	for _, name := range []string{pathList, pathWellKnown} {
-		l, err := s.place(ctx, name)
+		l, err := s.listAt(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func checkTwin(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if s.list.fields == nil || s.list.yaml {
 		return check.ErrNotApplicable
 	}
-	twin, err := s.place(ctx, pathYAML)
+	twin, err := s.listAt(ctx, pathYAML)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func checkValidator(l *seenList, fail check.Fail) {
 	}
 }
 
-// askProbe returns a check that runs f on the list.
+// askProbe returns a check that tests a condition on the list.
 func askProbe(f kit.Condition) siteCheck {
 	return kit.Probes(func(s *siteContext) []*kit.Probe {
 		if s.list.fields == nil {

@@ -91,8 +91,8 @@ func (e *entry) page() *millrace.Page {
 	return p
 }
 
-// sensitive reports whether the snapshot of a page marks parts as sensitive or personal (E.6).
-// Then the page's HTML must not replace what the snapshot omits.
+// sensitive reports whether the snapshot of a page marks parts as sensitive or personal (E.6). If
+// it does, the page's HTML must not restore the parts that the snapshot omits.
 func sensitive(p *millrace.Page) bool { return len(parseNode(p.Extra[Name]).sensitive()) > 0 }
 
 // summaryOf returns the ai_summary of a page: that of the snapshot, else the page's

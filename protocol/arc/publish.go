@@ -21,8 +21,8 @@ type PublisherOptions struct {
 	// Priorities maps paths under the base to crawl priorities from 0 to 1. A path includes
 	// everything below it; the longest match wins. If nil, no priority is published.
 	Priorities map[string]float64
-	// Listed are URLs or paths of the site that are listed with URL and flags only, as not to
-	// be indexed. Other hidden pages are never named.
+	// Listed contains URLs or paths of pages that are listed with URL and flags only, as not to be
+	// indexed. Other hidden pages are never listed.
 	Listed []string
 	// NoSitemapLine omits the list from the Sitemap lines of robots.txt, which then name only
 	// XML sitemaps.

@@ -264,7 +264,7 @@ func (p *publisher) quietDay(ctx context.Context, v millrace.View, path string) 
 	last := site.Time.UTC().Truncate(dayLength)
 	switch {
 	case !ok || err != nil || site.Time.IsZero() || at.Before(last.Add(-(horizon-1)*dayLength)) || at.After(p.now().UTC()):
-		return nil, nil //nolint:nilnil // it is none
+		return nil, nil //nolint:nilnil // not the path of a recent delta
 	case at.After(last):
 		return p.quiet(site, at, site.Time), nil
 	}
@@ -280,11 +280,11 @@ func (p *publisher) quietDay(ctx context.Context, v millrace.View, path string) 
 	for c, err := range v.Changes(ctx, site.At(since)) {
 		switch {
 		case errors.Is(err, millrace.ErrConflict):
-			return nil, nil //nolint:nilnil // the log does not reach so far
+			return nil, nil //nolint:nilnil // the log does not reach back that far
 		case err != nil:
 			return nil, err
 		case c.Kind != millrace.KindCheckpoint && c.Time.Sub(at) < dayLength:
-			return nil, nil //nolint:nilnil // it is large, or too large
+			return nil, nil //nolint:nilnil // a large document, or a day with too many changes
 		}
 		break
 	}

@@ -80,11 +80,11 @@ type cursor struct {
 	NoDeltas bool         `json:"no_deltas,omitempty"` // the site has no deltas
 }
 
-var errFullRead = errors.New("the list must be read whole") // the deltas are not enough
+var errFullRead = errors.New("the list must be read whole") // the deltas lack changes of the list
 
-// Changes yields the pages of the list if it has changed, or of its deltas since the last day
-// read (E.8), and then a checkpoint. A site without a list is ErrNotFound. At most once in 24
-// hours, it first fetches the policy (E.6); see [protocol.PolicyReader].
+// Changes yields the pages of the list if it has changed, or of its deltas since the last day read
+// (E.8), and then a checkpoint. If the site has no list, the error is ErrNotFound. At most once in
+// 24 hours, it first fetches the policy (E.6); see [protocol.PolicyReader].
 func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return kit.Stream(func(y kit.Yield) error { return (&run{reader: r, Yield: y}).changes(ctx, since) })
 }
@@ -122,7 +122,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 	defer f.close()
 	r.is.List = f.Resource
 	if f.spool == nil {
-		return r.Mark(r.is, false, "")
+		return r.Checkpoint(r.is, false, "")
 	}
 	r.heed(f)
 	seen := past(parseTime(f.head.Generated), now)
@@ -133,7 +133,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 	if err := r.pages(ctx, f, false); err != nil {
 		return err
 	}
-	return r.Mark(r.is, true, "")
+	return r.Checkpoint(r.is, true, "")
 }
 
 // heed applies the rate of a document (E.7), or that of the policy if it is slower.

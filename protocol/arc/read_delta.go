@@ -22,8 +22,8 @@ func (r *run) catchesUp(now time.Time) bool {
 		age >= 0 && age < time.Duration(r.o.Horizon)*24*time.Hour && r.is.List.Validators != (fetch.Validators{})
 }
 
-// dayAge returns the days since the last day read. It returns false if they are more than the
-// horizon.
+// dayAge returns the days since the last day read. It returns false if the last day read is older
+// than the horizon.
 func (r *run) dayAge(now time.Time) (int, bool) {
 	n := int(now.UTC().Truncate(24*time.Hour).Sub(r.is.Seen.Truncate(24*time.Hour)) / (24 * time.Hour))
 	return n, n >= 0 && n < r.o.Horizon
@@ -48,7 +48,7 @@ func (r *run) catchUp(ctx context.Context, now time.Time) error {
 	}
 	switch {
 	case resp.StatusCode == http.StatusNotModified, resp.StatusCode == http.StatusOK && v.ETag != "" && v.ETag == r.is.List.ETag:
-		return r.Mark(r.is, false, "")
+		return r.Checkpoint(r.is, false, "")
 	case resp.StatusCode != http.StatusOK, v == (fetch.Validators{}), last.After(now.Add(time.Minute)):
 		return errFullRead
 	case dated && last.Before(r.is.Seen): // a restored backup has undone applied changes
@@ -92,7 +92,7 @@ func (r *run) catchUp(ctx context.Context, now time.Time) error {
 		}
 	}
 	r.is.List.Validators, r.is.Seen = v, past(newest, now)
-	return r.Mark(r.is, false, "")
+	return r.Checkpoint(r.is, false, "")
 }
 
 // again checks the delta of the last day read, which may have changed later that day. skip is

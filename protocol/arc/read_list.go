@@ -277,7 +277,7 @@ func (r *run) take(ctx context.Context, f *listFile, e *entry, delta bool) error
 	case why != nil:
 		return r.Give(millrace.Change{}, &millrace.SkipError{URL: e.URL, Err: why, Absent: true})
 	case e.Snapshot == nil:
-		// Page adds it to the page's version; the list does not have it.
+		// The version of the page, which is not in the list, includes this state. Page adds it.
 		r.listed.Add(e.URL, e.version())
 		ref.Location = e.URL
 		return r.Give(millrace.Change{Kind: millrace.Put, Ref: ref, Time: parseTime(e.Lastmod)}, nil)

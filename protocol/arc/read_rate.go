@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// maxGap is the longest gap between two pages that a site can set, as for a Crawl-delay: with
-// more, a mirror would never be complete.
+// maxGap is the longest gap between two pages that a site can set, as for a Crawl-delay. With a
+// longer gap, a mirror would never be complete.
 const maxGap = time.Minute
 
 // pace keeps a gap between the starts of requests, in the order of calls.

@@ -25,7 +25,7 @@ func Rule[S any](name string, see func(ctx context.Context, t *check.Target) (S,
 	}
 }
 
-// On returns a check that runs f on one part of a site, unless it is nil.
+// On returns a check that runs f on one part of a site, unless that part is nil.
 func On[S, T any](of func(S) *T, f func(t *T, fail check.Fail)) check.SiteCheck[S] {
 	return func(_ context.Context, s S, fail check.Fail) error {
 		t := of(s)
@@ -43,8 +43,8 @@ type SiteContext struct {
 	Hosts []string // known hosts of the site
 }
 
-// NewSiteContext returns the site of a target, which is on the hosts of its root, of the
-// target and of other URLs.
+// NewSiteContext returns the context of a target's site. Its hosts are those of the site's root, of
+// the target and of the other URLs.
 func NewSiteContext(t *check.Target, urls ...string) SiteContext {
 	s := SiteContext{Target: t}
 	s.AddHosts(append(urls, t.Root(), t.Site())...)
@@ -80,11 +80,11 @@ func (s *SiteContext) Document(ctx context.Context, u string) (resp *check.Respo
 	case check.Unsure(err), ctx.Err() != nil:
 		return nil, "", cmp.Or(err, ctx.Err())
 	case err != nil:
-		return nil, err.Error(), nil //nolint:nilerr // it is in why
+		return nil, err.Error(), nil //nolint:nilerr // why contains the error
 	case resp.Status != http.StatusOK:
 		return nil, resp.StatusText(), nil
 	case resp.BodyErr != nil:
-		return nil, resp.BodyErr.Error(), nil //nolint:nilerr // it is in why
+		return nil, resp.BodyErr.Error(), nil //nolint:nilerr // why contains the error
 	}
 	return resp, "", nil
 }

@@ -22,12 +22,12 @@ type Probe struct {
 	Other  string          // an ETag that the document does not have
 }
 
-// Condition is the check of one sentence on conditional requests. It reports whether the
-// sentence applies to the document. All except [IfNoneMatch] and [IfModifiedSince] apply only
-// to documents that answer 304 to their tag, so that one fault causes one finding.
+// Condition checks one requirement on conditional requests. It reports whether the requirement
+// applies to the document. All except [IfNoneMatch] and [IfModifiedSince] apply only to documents
+// that answer 304 to their tag, so that one fault causes one finding.
 type Condition = func(ctx context.Context, p *Probe, fail check.Fail) (bool, error)
 
-// Probes returns the check of a condition on documents.
+// Probes returns a check that tests a condition on documents.
 func Probes[S any](of func(S) []*Probe, f Condition) check.SiteCheck[S] {
 	return check.Each(of, func(ctx context.Context, _ S, p *Probe, fail check.Fail) (bool, error) { return f(ctx, p, fail) })
 }
@@ -49,8 +49,8 @@ func Opaque(r *check.Response) string {
 // Modified returns the Last-Modified of the document.
 func (p *Probe) Modified() string { return p.Was.Header.Get("Last-Modified") }
 
-// ask requests the document with the names and values in fields. The response is nil if a
-// value is "".
+// ask requests the document with header fields, which are pairs of a name and a value. If a value
+// is "", ask sends no request, and the response is nil.
 func (p *Probe) ask(ctx context.Context, fields ...string) (*check.Response, error) {
 	h := http.Header{}
 	maps.Copy(h, p.Header)
@@ -73,7 +73,8 @@ func (p *Probe) Holds(ctx context.Context, fields ...string) (*check.Response, e
 	return resp, nil
 }
 
-// unchanged checks that the response to the fields is 304, unless the document has changed.
+// unchanged checks that the response to a request with the fields is 304, unless the document has
+// changed.
 func (p *Probe) unchanged(ctx context.Context, fail check.Fail, fields ...string) (bool, error) {
 	resp, err := p.ask(ctx, fields...)
 	switch {
@@ -105,18 +106,18 @@ func (p *Probe) changed(ctx context.Context, fail check.Fail, name, value string
 	return true, nil
 }
 
-// IfNoneMatch checks that the response to the tag is 304.
+// IfNoneMatch checks that the response to If-None-Match with the tag is 304.
 func IfNoneMatch(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
 	return p.unchanged(ctx, fail, noneMatch, p.Tag)
 }
 
-// IfModifiedSince checks that the response to the date is 304.
+// IfModifiedSince checks that the response to If-Modified-Since with the date is 304.
 func IfModifiedSince(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
 	return p.unchanged(ctx, fail, modifiedSince, p.Modified())
 }
 
-// BothConditions checks that the response to the tag and the date together is 304, as it is to
-// each alone.
+// BothConditions checks that the response to a request with both the tag and the date is 304, if
+// the response to each of them alone is 304.
 func BothConditions(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
 	if resp, err := p.Holds(ctx, noneMatch, p.Tag); resp == nil {
 		return false, err
@@ -127,7 +128,7 @@ func BothConditions(ctx context.Context, p *Probe, fail check.Fail) (bool, error
 	return p.unchanged(ctx, fail, noneMatch, p.Tag, modifiedSince, p.Modified())
 }
 
-// TagForms checks that the response to If-None-Match forms that match the tag is 304.
+// TagForms checks that the response is 304 for each form of If-None-Match that matches the tag.
 func TagForms(forms ...func(p *Probe) string) Condition {
 	return func(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
 		if resp, err := p.Holds(ctx, noneMatch, p.Tag); resp == nil {
@@ -156,12 +157,12 @@ func WeakTag(p *Probe) string {
 	return "W/" + p.Tag
 }
 
-// OtherTag checks that the response to another tag is 200.
+// OtherTag checks that the response to If-None-Match with another tag is 200.
 func OtherTag(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
 	return p.changed(ctx, fail, noneMatch, p.Other)
 }
 
-// OtherDate checks that the response to an earlier date is 200.
+// OtherDate checks that the response to If-Modified-Since with an earlier date is 200.
 func OtherDate(ctx context.Context, p *Probe, fail check.Fail) (bool, error) {
 	if p.Modified() == "" {
 		return false, nil

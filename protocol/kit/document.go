@@ -38,8 +38,8 @@ func (r *Reader) Open(ctx context.Context, what, target, accept string, v fetch.
 	return nil, fmt.Errorf("%s: %s: %w", r.Name, what, err)
 }
 
-// Read is [Reader.Open] and also reads the content, at most limit bytes. It closes the body of
-// the response.
+// Read calls [Reader.Open], reads at most limit bytes of content, and closes the body of the
+// response.
 func (r *Reader) Read(ctx context.Context, what, target, accept string, v fetch.Validators, limit int64) ([]byte, *http.Response, error) {
 	resp, err := r.Open(ctx, what, target, accept, v)
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *Reader) Read(ctx context.Context, what, target, accept string, v fetch.
 	return body, resp, nil
 }
 
-// Extent returns the ratio of the size of a document to its beginning. If it is unknown, the
+// Extent returns the ratio of a document's size to the size of its beginning. If it is unknown, the
 // ratio is 1 and unending is true.
 func Extent(b *fetch.Beginning) (times float64, unending bool) {
 	switch {
@@ -132,7 +132,7 @@ func Varies(h http.Header, field string) bool {
 	return false
 }
 
-// Downgrade reports whether a redirect between two canonical URLs leaves https.
+// Downgrade reports whether a redirect between two canonical URLs leads from https to http.
 func Downgrade(from, to string) bool {
 	return strings.HasPrefix(from, "https:") && strings.HasPrefix(to, "http:")
 }

@@ -15,7 +15,7 @@ import (
 func TestStream(t *testing.T) {
 	lost := errors.New("lost")
 	stream := kit.Stream(func(y kit.Yield) error {
-		if err := y.Mark(struct{ At int }{1}, true, "a"); err != nil {
+		if err := y.Checkpoint(struct{ At int }{1}, true, "a"); err != nil {
 			return err
 		}
 		return lost

@@ -31,7 +31,7 @@ type Policy struct {
 	says *millrace.Policy
 }
 
-// Get returns the decoded document. The error is ErrNotFound if the site has none, or none for
+// Get returns the decoded document. The error is ErrNotFound if the site has no policy, or none for
 // this reader ([fetch.Absent]).
 func (p *Policy) Get(ctx context.Context) (*millrace.Policy, error) {
 	if p.Err != nil {
@@ -59,7 +59,7 @@ func (p *Policy) At(ctx context.Context, at string) (*millrace.Policy, error) {
 	body, resp, err := p.Read(ctx, "policy", at, p.Types, fetch.Validators{}, p.Limit) //nolint:bodyclose // Read has closed it
 	switch {
 	case fetch.Absent(err):
-		return nil, fmt.Errorf("%s: policy: %w: %v", p.Name, millrace.ErrNotFound, errors.Unwrap(err)) //nolint:errorlint // another sentinel would say another thing
+		return nil, fmt.Errorf("%s: policy: %w: %v", p.Name, millrace.ErrNotFound, errors.Unwrap(err)) //nolint:errorlint // the error must wrap only one sentinel
 	case err != nil:
 		return nil, err
 	case weblink.IsHTML(resp.Header):
@@ -78,8 +78,7 @@ func (p *Policy) At(ctx context.Context, at string) (*millrace.Policy, error) {
 	return says, nil
 }
 
-// Known returns the cached document, nil if the site has none, and whether the cache is
-// filled.
+// Known returns the cached document, or nil if the site has none, and whether the cache is filled.
 func (p *Policy) Known() (*millrace.Policy, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,8 +94,8 @@ func (p *Policy) keep(says *millrace.Policy) {
 	p.read, p.says = p.Options.Now(), says
 }
 
-// Heed returns err if it ends the stream: the caller has refused the policy. Otherwise Heed
-// notes the error, unless the document is absent.
+// Heed returns err if the caller has refused the policy, which ends the stream. Otherwise Heed
+// reports err as a Note, unless the document is absent.
 func (p *Policy) Heed(ctx context.Context, at string, err error) error {
 	_, refused := errors.AsType[RefusedError](err)
 	switch {

@@ -84,7 +84,7 @@ func (r *Reader) Get(ctx context.Context, target, accept string, v fetch.Validat
 	return Get(ctx, r.Client, http.MethodGet, target, Accept(accept, v))
 }
 
-// Head is [Reader.Get] with HEAD. The caller need not close the response.
+// Head sends a HEAD as [Reader.Get] sends a GET. The caller need not close the response.
 func (r *Reader) Head(ctx context.Context, target, accept string, v fetch.Validators) (*http.Response, error) {
 	resp, err := Get(ctx, r.Client, http.MethodHead, target, Accept(accept, v))
 	if err == nil {

@@ -33,8 +33,8 @@ func (y Yield) Give(c millrace.Change, err error) error {
 	return nil
 }
 
-// Mark yields a [Checkpoint].
-func (y Yield) Mark(state any, complete bool, section string) error {
+// Checkpoint yields a [Checkpoint].
+func (y Yield) Checkpoint(state any, complete bool, section string) error {
 	return y.Give(Checkpoint(state, complete, section), nil)
 }
 
@@ -44,8 +44,8 @@ func Checkpoint(state any, complete bool, section string) millrace.Change {
 	return millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: m}
 }
 
-// Cursor encodes the state of a reader, which consists of strings, numbers and times. The zero
-// value is the cursor of the start, "".
+// Cursor encodes the state of a reader, which consists of strings, numbers and times. The cursor of
+// the zero value is "", the start of the stream.
 func Cursor(state any) millrace.Cursor {
 	if reflect.ValueOf(state).IsZero() {
 		return ""

@@ -11,10 +11,9 @@ import (
 // specification that a client can check, in the order of its sections. A member that a schema
 // requires, or whose type it defines, is a MUST.
 //
-// A rule checks only data that passed the rules before it, so that one fault causes one
-// finding.
+// A rule checks only data that passed the rules before it, so that one fault causes one finding.
 //
-// Requirements without a rule, and why:
+// Requirements without a rule, and the reason:
 //
 //	3.4  clients SHOULD save the token: covered by the reader's tests
 //	3.4  added and updated differ by dates that a client cannot see; servers MAY
@@ -53,7 +52,7 @@ func Rules() []check.Rule {
 		rule("3.1", "q-later", should, "q searches the whole site, including pages at the end of the index.", checkQuestionLater),
 		rule("3.1", "page", must, "page selects a page of the index, 1 by default.", checkPageParameter),
 		rule("3.1", "limit", must, "limit is the maximum number of chunks.", checkLimit),
-		rule("3.1", "limit-index", should, "limit is also the maximum number of items on a page of the index.", checkIndexLimit),
+		rule("3.1", "limit-index", should, "limit is the maximum number of items on a page of the index.", checkIndexLimit),
 		rule("3.1", "limit-default", must, "limit is 10 by default.", checkLimitDefault),
 		rule("3.1", "limit-max", must, "limit is at most 50.", checkLimitMax),
 		rule("3.1", "min-score", must, "min_score excludes chunks with a lower relevance.", checkMinScore),
@@ -89,7 +88,7 @@ func Rules() []check.Rule {
 		rule("3.3", "item-summary", must, "An item's summary is a string.", itemField(kit.IsText, "summary")),
 
 		rule("3.4", "since-date", must, "since accepts an RFC 3339 datetime.", checkSinceDate),
-		rule("3.4", "since-updated", must, "since lists pages updated after it, even if they were published before it.", checkSinceUpdated),
+		rule("3.4", "since-updated", must, "since lists the pages that were updated after it, even those published before it.", checkSinceUpdated),
 		rule("3.4", "since-token", must, "since accepts a sync_token.", checkSinceToken),
 		rule("3.4", "openfeeder-version", must, "openfeeder_version is 1.0.", syncField(isVersion, "openfeeder_version")),
 		rule("3.4", "sync-since", must, "sync.since is the lower bound.", syncField(isDate, "sync", "since")),
@@ -102,8 +101,8 @@ func Rules() []check.Rule {
 		rule("3.4", "tombstone-url", must, "A tombstone's url is the canonical URL of the page.", checkTombstones("url", isURL)),
 		rule("3.4", "tombstone-deleted-at", must, "A tombstone's deleted_at is an RFC 3339 datetime.", checkTombstones("deleted_at", isDate)),
 		rule("3.4", "until", must, "until is the end of the window.", checkUntil),
-		rule("3.4", "until-alone", must, "until without since: the reply has no since.", checkUntilAlone),
-		rule("3.4", "until-deleted", must, "until without since: deleted is empty.", checkUntilDeleted),
+		rule("3.4", "until-alone", must, "With until but no since, the reply has no since.", checkUntilAlone),
+		rule("3.4", "until-deleted", must, "With until but no since, deleted is empty.", checkUntilDeleted),
 		rule("3.4", "until-token", must, "until does not accept a sync_token.", checkUntilToken),
 		rule("3.4", "until-before-since", should, "until before since gets a 400 INVALID_PARAM.", checkUntilBefore),
 		rule("3.4", "q-wins", must, "since and until are ignored with q.", checkQWins),

@@ -56,8 +56,8 @@ func checkPageURL(_ context.Context, s *siteContext, fail check.Fail) error {
 	return check.Applied(some)
 }
 
-// checkChunkID checks pages and the response to a question, which contains chunks of several
-// pages.
+// checkChunkID checks the chunk IDs of pages, and of the response to a question, which contains
+// chunks of several pages.
 func checkChunkID(ctx context.Context, s *siteContext, fail check.Fail) error {
 	seen := map[string]bool{}
 	unique := func(p *siteResponse, i int, c object, fail check.Fail) {

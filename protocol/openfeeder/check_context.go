@@ -18,7 +18,7 @@ import (
 // object is a JSON object as received.
 type object map[string]json.RawMessage
 
-// at returns the value at a path of names, nil if absent.
+// at returns the value at a path of names, or nil if absent.
 func (o object) at(path ...string) json.RawMessage {
 	raw := o[path[0]]
 	for _, name := range path[1:] {
@@ -29,7 +29,7 @@ func (o object) at(path ...string) json.RawMessage {
 
 func objectOf(raw json.RawMessage) object { return kit.Object(raw) }
 
-// objects returns the elements of an array of objects, false for any other value.
+// objects returns the elements of an array of objects, or false for any other value.
 func objects(raw json.RawMessage) ([]object, bool) {
 	var list []object
 	if json.Unmarshal(raw, &list) != nil || list == nil || slices.ContainsFunc(list, func(o object) bool { return o == nil }) {
@@ -43,7 +43,7 @@ type siteResponse struct {
 	url  string
 	resp *check.Response
 	err  error
-	body object // nil: not a JSON object
+	body object // nil = not a JSON object
 }
 
 // ok reports whether the response is a 200 with a JSON object.
@@ -70,10 +70,10 @@ func (a *siteResponse) got() string {
 // siteContext contains the responses of a site that the rules share.
 type siteContext struct {
 	kit.SiteContext
-	about *siteResponse // response at the well-known path
+	about *siteResponse // response for the well-known path
 	found *siteResponse // discovery document: about, or the one that the root links to
 	feed  feed
-	index *siteResponse   // response of the endpoint without parameters; nil: no endpoint
+	index *siteResponse   // response of the endpoint without parameters; nil = no endpoint
 	items []object        // items of index
 	pages []*siteResponse // sampled pages, in order
 	asked []string        // URLs of pages
@@ -136,7 +136,7 @@ func (s *siteContext) run(ctx context.Context) error {
 	bad := s.feed.locate(base, ref)
 	s.AddHosts(at)
 	if bad != nil || !s.Near(s.feed.Endpoint) {
-		return nil //nolint:nilerr // a rule says so; no other site hears of the checker
+		return nil //nolint:nilerr // a rule reports it; the checker requests no other site
 	}
 	if s.index, err = s.ask(ctx); err != nil {
 		return err
@@ -149,8 +149,8 @@ func (s *siteContext) run(ctx context.Context) error {
 	return err
 }
 
-// meant reports whether a response is intended as the discovery document: it has its members,
-// or is invalid JSON with a JSON Content-Type.
+// meant reports whether a response is intended as the discovery document: it has the members of
+// one, or is invalid JSON with a JSON Content-Type.
 func (s *siteContext) meant(a *siteResponse) bool {
 	switch {
 	case a.err != nil:
@@ -163,7 +163,7 @@ func (s *siteContext) meant(a *siteResponse) bool {
 	return a.resp.Status < 300 && strings.Contains(a.resp.Header.Get("Content-Type"), "json")
 }
 
-// pointed returns the discovery document that the root links to, nil if there is no link.
+// pointed returns the discovery document that the root links to, or nil if there is no link.
 func (s *siteContext) pointed(ctx context.Context) (*siteResponse, error) {
 	root, err := s.get(ctx, s.Root())
 	if err != nil || root.err != nil {

@@ -107,8 +107,8 @@ func checkBearer(_ context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// missing requests a page that no site has. If the endpoint needs a key, it returns the
-// response without a key, which is an error as well.
+// missing requests a page that does not exist on any site. If the endpoint needs a key, missing
+// returns the response to a request without a key, which is also an error.
 func (s *siteContext) missing(ctx context.Context) (*siteResponse, error) {
 	if s.closed() {
 		return s.index, nil
@@ -200,8 +200,8 @@ func checkExclusions(_ context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// checkRobots checks whether robots.txt allows the discovery document, the endpoint and the
-// sampled pages. A rule about queries refuses only the pages.
+// checkRobots checks whether robots.txt allows the discovery document, the endpoint and the sampled
+// pages. A robots.txt rule about queries disallows only the pages.
 func checkRobots(ctx context.Context, s *siteContext, fail check.Fail) error {
 	urls := []string{s.found.url}
 	if s.feed.Endpoint != "" {

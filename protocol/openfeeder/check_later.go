@@ -160,8 +160,8 @@ func checkSinceUpdated(ctx context.Context, s *siteContext, fail check.Fail) err
 	return nil
 }
 
-// checkInvalidated runs some time after the other rules. It fetches pages that the site
-// reports as changed since the first read, else the last ones before it.
+// checkInvalidated runs some time after the other rules. It fetches the pages that the site reports
+// as changed since the first read or, if there are none, the last ones that changed before it.
 func checkInvalidated(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if s.sync == nil || !isReply(s.sync) || !isToken(s.token()) {
 		return check.ErrNotApplicable

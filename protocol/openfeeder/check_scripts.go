@@ -12,9 +12,9 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// scripted matches markup that loads or runs something: a script or iframe with a src, a
-// script with a call or an assignment, an image of one pixel. It does not match a tag that is
-// only mentioned, as in a text about HTML.
+// scripted matches markup that loads or runs something: a script or iframe with a src, a script
+// with a call or an assignment, an image of one pixel. It does not match a tag that a text only
+// mentions, such as a text about HTML.
 var scripted = regexp.MustCompile(`(?is)<(?:script|iframe)\s[^<>]*\bsrc\s*=[^<>]*>?` +
 	`|<script(?:\s[^<>]*)?>.*?(?:[\w$)\]]\(|=).*?</script` +
 	`|<img\s[^>]*(?:width|height)=["']?1["'\s>]`)
@@ -22,8 +22,8 @@ var scripted = regexp.MustCompile(`(?is)<(?:script|iframe)\s[^<>]*\bsrc\s*=[^<>]
 // sample matches a code span or code block in Markdown.
 var sample = regexp.MustCompile("(?s)```.*?(?:```|$)|`[^`\n]*`")
 
-// checkScripts checks for markup left in the text. Markup is allowed in code, and in text that
-// quotes it: then the page itself shows it to its readers.
+// checkScripts checks for markup left in the text. Markup is allowed in code. It is also allowed in
+// text that quotes it, which means that the page itself shows the markup as text.
 func checkScripts(ctx context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	for i, p := range s.pages {

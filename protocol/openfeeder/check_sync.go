@@ -47,7 +47,7 @@ func checkSinceToken(ctx context.Context, s *siteContext, fail check.Fail) error
 	return nil
 }
 
-// token returns the token of the reply, "" if it has no token.
+// token returns the token of the reply, or "" if it has no token.
 func (s *siteContext) token() string {
 	if s.sync == nil {
 		return ""
@@ -146,7 +146,7 @@ func checkUntil(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// early is older than the web, so that replies are short.
+// early is a date before the web, so that replies are short.
 const early = "1990-01-02T00:00:00Z"
 
 func checkUntilAlone(ctx context.Context, s *siteContext, fail check.Fail) error {

@@ -18,7 +18,7 @@ const fields = millrace.FieldTitle | millrace.FieldSummary | millrace.FieldAutho
 // is required (section 3.2).
 const unknownLanguage = "und"
 
-// carry returns the page that a reader gets from the page's document, nil if the page has no
+// carry returns the page that a reader gets from the page's document, or nil if the page has no
 // document.
 func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	w := documentOf(site, p)
@@ -28,8 +28,8 @@ func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	return w.read()
 }
 
-// tag returns the page's revision, "" for a page without a document. If the store has set a
-// version, that is the revision.
+// tag returns the page's revision, or "" for a page without a document. A version set by the store
+// is the revision.
 func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	switch _, ok := published(site, p); {
 	case !ok:
@@ -40,9 +40,9 @@ func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	return p.Revision(), nil
 }
 
-// published returns the canonical URL of a page that has a document. Archives have none,
-// because they only link to other pages. Pages of another origin have none, because url cannot
-// name them.
+// published returns the canonical URL of a page that has a document. Archives have no document,
+// because they only link to other pages. Pages of another origin have no document, because url
+// cannot name them.
 func published(site millrace.Site, p *millrace.Page) (string, bool) {
 	if p.Kind == millrace.Archive {
 		return "", false
@@ -51,7 +51,7 @@ func published(site millrace.Site, p *millrace.Page) (string, bool) {
 	return u, err == nil && kit.SameOrigin(site.Base, u)
 }
 
-// documentOf returns the document of a page of a View with all its chunks, nil if the page has
+// documentOf returns the document of a page of a View with all its chunks, or nil if the page has
 // none.
 func documentOf(site millrace.Site, p *millrace.Page) *page {
 	u, ok := published(site, p)
@@ -68,7 +68,7 @@ func documentOf(site millrace.Site, p *millrace.Page) *page {
 		Revision:  p.Version,
 	}
 	for _, c := range chunk.Passages(p) {
-		if c.Parts != nil { // otherwise it is the summary, for searches
+		if c.Parts != nil { // otherwise the passage is the summary, for searches
 			w.Chunks = append(w.Chunks, piece{ID: c.ID, Text: canon.ValidUTF8(c.Text), Type: c.Type, Blocks: blocksMember(&c)})
 		}
 	}

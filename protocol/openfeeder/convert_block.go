@@ -16,10 +16,10 @@ import (
 // types maps the letters in the member blocks to block types.
 var types = map[string]string{"p": chunk.Paragraph, "h": chunk.Heading, "l": chunk.List, "c": chunk.Code, "q": chunk.Quote}
 
-// blocksMember returns the member blocks of a passage. It contains, for each block in order,
-// the letter of its type (with the level of a heading), a colon, and its start in the text, in
-// code points: "h2:0 p:12 l:340". A block ends before the white space before the next one. The
-// member is empty if the text alone yields the same blocks.
+// blocksMember returns the member blocks of a passage. It contains, for each block in order, the
+// letter of its type (with the level of a heading), a colon, and its start in the text, in code
+// points: "h2:0 p:12 l:340". A block ends before the white space that precedes the next one. The
+// member is empty if the text without it yields the same blocks.
 func blocksMember(p *chunk.Passage) string {
 	if slices.Equal(p.Parts, partsOf(&piece{Type: p.Type, Text: p.Text})) {
 		return ""
@@ -41,7 +41,7 @@ func blocksMember(p *chunk.Passage) string {
 	return string(b)
 }
 
-// parseBlocks parses the member blocks. It returns nil if it does not match the text.
+// parseBlocks parses the member blocks. It returns nil if the member does not match the text.
 func parseBlocks(member, text string) (parts []chunk.Part) {
 	at := 0
 	for token := range strings.FieldsSeq(member) {

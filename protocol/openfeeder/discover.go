@@ -22,7 +22,8 @@ const (
 	mediaType = "application/json"
 )
 
-// discovery returns the discovery document (2). It is small; its ETag is a hash of its bytes.
+// discovery returns the discovery document (2). The document is small, and its ETag is a hash of
+// its bytes.
 func (p *publisher) discovery(ctx context.Context, v millrace.View) (*millrace.Document, error) {
 	site := v.Site()
 	a := &about{Version: version, Contact: p.o.Contact, Capabilities: []string{}}
@@ -103,9 +104,9 @@ func permits(robots *fetch.Robots) string {
 	return ""
 }
 
-// covers reports whether the permission for a discovery document covers a URL: the document,
-// the endpoint and URLs below it, and the files of a static feed, whose names start with the
-// endpoint's.
+// covers reports whether the permission for a discovery document covers a URL. It covers the
+// document, the endpoint and the URLs below it, and the files of a static feed, whose names start
+// with that of the endpoint.
 func (f *feed) covers(document string, u *url.URL) bool {
 	if document == "" || u.Path == document {
 		return document != ""

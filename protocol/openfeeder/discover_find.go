@@ -20,9 +20,9 @@ import (
 type feed struct {
 	Endpoint string `json:"endpoint"`         // absolute, canonical
 	Base     string `json:"base"`             // base of relative page URLs: absolute, canonical
-	Home     string `json:"home"`             // where the site is after redirects; its pages are there, or on the requested origin
-	Alias    string `json:"alias,omitempty"`  // origin of site.url if it is another one: an alias of Home
-	Static   bool   `json:"static,omitempty"` // it ignores parameters
+	Home     string `json:"home"`             // origin of the site after redirects; its pages are on it or on the requested origin
+	Alias    string `json:"alias,omitempty"`  // origin of site.url, an alias of Home; "" = the same
+	Static   bool   `json:"static,omitempty"` // the server ignores parameters
 }
 
 // maxPointers is the maximum number of link targets of a root to try.
@@ -31,9 +31,9 @@ const maxPointers = 4
 // errNone is the error for a site without OpenFeeder.
 var errNone = fmt.Errorf("no OpenFeeder discovery document or endpoint: %w", millrace.ErrNotFound)
 
-// discover finds the feed of the site: by its well-known document (2), else by the links of
-// its root, to such a document or to the endpoint itself. If the root has the version header
-// (9) and no link, discover tries the recommended endpoint (3).
+// discover finds the feed of the site. It tries the well-known document (2), and then the links of
+// the root, which lead to such a document or to the endpoint itself. If the root has the version
+// header (9) and no link, discover tries the recommended endpoint (3).
 func (r *reader) discover(ctx context.Context) (feed, error) {
 	f, err := r.about(ctx, r.Root+discovery[1:])
 	if err == nil {
@@ -102,9 +102,9 @@ func (r *reader) about(ctx context.Context, target string) (feed, error) {
 	return f, nil
 }
 
-// locate sets Endpoint from the feed.endpoint of a discovery document at a URL. It refuses an
-// http endpoint of an https site, unless it is on Alias: then the endpoint is the same path on
-// Home.
+// locate sets Endpoint from the feed.endpoint of a discovery document at a URL. It refuses an http
+// endpoint of an https site. If the endpoint is on Alias, locate uses the same path on Home
+// instead.
 func (f *feed) locate(at *url.URL, ref string) (err error) {
 	if f.Endpoint, err = canon.Resolve(at, ref); err != nil {
 		return &millrace.FormatError{Protocol: Name, Position: "/feed/endpoint", Section: "2.1", Reason: "no URL", Err: err}
@@ -118,11 +118,10 @@ func (f *feed) locate(at *url.URL, ref string) (err error) {
 	return nil
 }
 
-// named sets Base and Alias from the site.url of the discovery document. An origin other than
-// root and Home, such as www or the origin behind a proxy, is an alias of Home. Relative URLs
-// belong to Home, as do the paths that the feed names on the alias. So the feed loses no page,
-// and names only pages of the origin where it was found. It returns an error if siteURL is not
-// a URL.
+// named sets Base and Alias from the site.url of the discovery document. An origin other than root
+// and Home, such as www or the origin behind a proxy, is an alias of Home. Relative URLs belong to
+// Home, as do the paths that the feed names on the alias. Thus the feed loses no page, and names
+// only pages of the origin where it was found. named returns an error if siteURL is not a URL.
 func (f *feed) named(root, siteURL string) error {
 	base, err := canon.URL(siteURL)
 	switch {

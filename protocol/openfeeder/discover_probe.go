@@ -144,8 +144,8 @@ func (l *feedProbe) count(ctx context.Context, first *index, page protocol.Cost)
 	return nil
 }
 
-// nothingNew requests the changes since a token, or since now. There should be none. It
-// returns nil if the site does not support such requests.
+// nothingNew requests the changes since a token, or since now. There should be none. It returns nil
+// if the site does not support requests for changes.
 func (l *feedProbe) nothingNew(ctx context.Context, token string) (*changes, string, error) {
 	if token == "" {
 		token = l.o.Now().UTC().Truncate(time.Second).Format(time.RFC3339)
@@ -160,13 +160,13 @@ func (l *feedProbe) nothingNew(ctx context.Context, token string) (*changes, str
 	}
 	reply, err := decodeChanges(body)
 	if err != nil {
-		return nil, "", nil //nolint:nilerr // it gives its index, or whatever
+		return nil, "", nil //nolint:nilerr // the server does not support since
 	}
 	return reply, head.header.Get("ETag"), nil
 }
 
-// pages fetches a few of the listed pages and estimates the others from them. get returns the
-// total number of requests for a page, of which it has sent one.
+// pages fetches a few of the listed pages and estimates the cost of the others. get sends one
+// request for a page, and returns the number of requests that the whole page needs.
 func (l *feedProbe) pages(ctx context.Context, get func(it *item) (int, error)) error {
 	var got int64
 	var sum protocol.Cost

@@ -126,8 +126,8 @@ type index struct {
 	Meta       *meta   `json:"meta"`
 	SyncToken  string  `json:"sync_token"` // token for the changes since this index; beyond 3.3
 	Next       string  `json:"next"`       // next file of a static index; beyond 3.3
-	Note       string  `json:"note"`       // why the response is limited; beyond the specification
-	Corrected  string  `json:"corrected"`  // question with corrected spelling; beyond the specification
+	Note       string  `json:"note"`       // reason why the response is limited; beyond the specification
+	Corrected  string  `json:"corrected"`  // the question with corrected spelling; beyond the specification
 }
 
 // changes is a sync reply (3.4).
@@ -142,7 +142,7 @@ type changes struct {
 			Updated int `json:"updated"`
 			Deleted int `json:"deleted"`
 		} `json:"counts"` // counts of this page of the reply; the writer computes them
-		DeletedTracking *bool `json:"deleted_tracking"` // nil = absent: deletions are listed
+		DeletedTracking *bool `json:"deleted_tracking"` // nil = absent, which means that deletions are listed
 		// Next is the next page of the reply, a reference relative to the endpoint; "" on the
 		// last page. Beyond the specification.
 		Next string `json:"next"`
@@ -158,12 +158,12 @@ type tombstone struct {
 	DeletedAt string `json:"deleted_at"`
 }
 
-// token is the content of a sync_token, which is its base64 (3.4). All members except T are
+// token is the content of a sync_token (3.4), which encodes it as base64. All members except T are
 // beyond the specification.
 type token struct {
 	T string  `json:"t"` // as_of
 	N *uint64 `json:"n"` // sequence number of the log; nil = use T
-	E string  `json:"e"` // epoch of the store of N
+	E string  `json:"e"` // epoch of the store to which N belongs
 	// Part reports that a client with this token may not have the state at N: it has received
 	// later states of some pages.
 	Part bool `json:"p"`
@@ -217,7 +217,7 @@ type failure struct {
 	Message string `json:"message"`
 }
 
-// The error codes: those of section 8, and from invalidURL on those beyond it.
+// The error codes. Those from invalidURL on are beyond section 8.
 const (
 	notFound       = "NOT_FOUND"
 	rateLimited    = "RATE_LIMITED"
@@ -229,7 +229,7 @@ const (
 	slowConsumer   = "SLOW_CONSUMER"
 )
 
-// pageLimits are the limits of a document that is read at once.
+// pageLimits are the limits of a document that is read into memory.
 var pageLimits = jsonio.Limits{Size: 64 << 20, Depth: 64}
 
 // decode parses any of the documents into v. Errors are [*millrace.FormatError] without the
@@ -332,7 +332,7 @@ func decodeChanges(body []byte) (*changes, error) {
 	return &w.changes, nil
 }
 
-// decodeFailure parses the body of an error; false if it is not one.
+// decodeFailure parses the body of an error. It returns false if the body is not an error.
 func decodeFailure(body []byte) (failure, bool) {
 	var w struct {
 		Error failure `json:"error"`
@@ -362,7 +362,7 @@ func parseInstant(s string) (time.Time, error) {
 	return t.UTC(), err
 }
 
-// nullable appends a string, "" as null.
+// nullable appends a string. It appends "" as null.
 func nullable(dst []byte, name, value string) []byte {
 	if value == "" {
 		return append(key(dst, name), "null"...)
@@ -378,7 +378,7 @@ func member(dst []byte, name, value string) []byte {
 	return canon.AppendString(key(dst, name), value)
 }
 
-// fraction appends a number from 0 to 1, nil as null.
+// fraction appends a number from 0 to 1. It appends nil as null.
 func fraction(dst []byte, name string, f *float64) []byte {
 	dst = key(dst, name)
 	if f == nil {

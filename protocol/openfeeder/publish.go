@@ -36,7 +36,7 @@ type PublisherOptions struct {
 //	/openfeeder/events            stream of changes
 //	/openfeeder/update            changes that the site reports
 //
-// A static feed has these files in their place, because a static host ignores queries:
+// A static feed has these files instead, because a static host ignores queries:
 //
 //	/openfeeder.json              index; /openfeeder-2.json … if it is long
 //	/openfeeder/pages/PATH.json   a page with all its chunks
@@ -92,8 +92,8 @@ func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) 
 	}
 }
 
-// All yields the documents with their own path: discovery, the index with default parameters,
-// and the first chunks of every page.
+// All yields the documents that need no query parameters: discovery, the index with default
+// parameters, and the first chunks of every page.
 func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	if p.o.Static {
 		return p.allStatic(ctx, v)

@@ -73,8 +73,8 @@ type events struct {
 	at       uint64             // end of the stored events
 	bursts   []burst
 	size     int           // bytes of their frames
-	moved    chan struct{} // closed when one of these changes
-	err      error         // why reading ended
+	moved    chan struct{} // closed when one of the fields above changes
+	err      error         // reason why reading ended
 	reported bool          // one listener has returned err to the gateway, for its log
 	catch    chan struct{} // slots for clients that read past events from the log
 }
@@ -84,7 +84,7 @@ var (
 	errPurged = errors.New("events may name deleted pages")
 )
 
-func (e *events) places() chan struct{} {
+func (e *events) catchSlots() chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.catch == nil {
@@ -125,8 +125,8 @@ func (e *events) leave() {
 	}
 }
 
-// fault returns the error of a stream that the gateway should log: each read failure once, and
-// no expected error.
+// fault returns the error that the gateway should log for a stream. It returns each read failure
+// only once, and nil for expected errors.
 func (e *events) fault(err error) error {
 	_, asked := errors.AsType[*millrace.RequestError](err)
 	if err == nil || asked || errors.Is(err, errGone) || errors.Is(err, errBehind) ||
@@ -195,8 +195,8 @@ func (e *events) wake() {
 	e.moved = make(chan struct{})
 }
 
-// add adds a burst and drops the oldest ones. If pages were deleted, it drops all, because
-// they may name these pages.
+// add adds a burst and drops the oldest ones. If pages were deleted, it drops all earlier bursts,
+// because they may name these pages.
 func (e *events) add(ctx context.Context, b burst) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -228,9 +228,9 @@ func (e *events) add(ctx context.Context, b burst) {
 	e.wake()
 }
 
-// after returns the next events after a sequence number, and advances it to their end. If
-// there are no events, it returns a channel that is closed when there are. errBehind and
-// errPurged: some events are not stored.
+// after returns the next events after a sequence number, and advances the number to their end. If
+// there are none, after returns a channel that is closed when there are. The errors errBehind and
+// errPurged mean that some events are no longer stored.
 func (e *events) after(at *uint64) ([]byte, <-chan struct{}, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -255,8 +255,8 @@ func (e *events) after(at *uint64) ([]byte, <-chan struct{}, error) {
 	return nil, e.moved, e.err
 }
 
-// commits yields the commits of a view's log after a sequence number, whose commit time is
-// reported. The ID of a commit's last event is its token. The IDs of its other events are the
+// commits yields the commits of a view's log after a sequence number. reported is the commit time
+// of that number. The ID of a commit's last event is its token. The IDs of its other events are the
 // previous token, so that a client that has received only some of them loses nothing.
 func (p *publisher) commits(ctx context.Context, v millrace.View, from uint64, reported string) iter.Seq2[commit, error] {
 	return func(yield func(commit, error) bool) {

@@ -13,32 +13,34 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// stride is the minimum number of pages between two cached places of an order. maxCachedOrders is
-// the number of cached views, maxCachedPlaces the number of places per view, and mostChanges the
+// stride is the minimum number of pages between two cached spots of an order. maxCachedOrders is
+// the number of cached views, maxCachedSpots the number of spots per view, and mostChanges the
 // number of changes after which an order is discarded.
 const (
 	stride          = maxLimit
 	maxCachedOrders = 2
-	maxCachedPlaces = 1 << 16
+	maxCachedSpots  = 1 << 16
 	mostChanges     = 1000
 )
 
-// orders caches where pages of an index start, so that all pages before a page are read only
-// once. It takes about 150 bytes for every 50 pages of a site, for the last two views.
+// orders caches the positions at which pages of an index start, so that the pages before them are
+// read only once. The cache takes about 150 bytes for every 50 pages of a site, for the last two
+// views.
 type orders struct {
 	mu   sync.Mutex
 	last []*order
 }
 
-// order contains the known places in a view's pages, from the newest to the oldest.
+// order contains the known spots among a view's pages, which are sorted from the newest to the
+// oldest.
 type order struct {
 	view millrace.View
 
-	mu     sync.Mutex
-	places []spot // sorted by number; the first is before all pages
+	mu    sync.Mutex
+	spots []spot // sorted by number; the first one is before all pages
 }
 
-// spot is a page of an order.
+// spot is the position of a page in an order.
 type spot struct {
 	number int // number of published pages up to and including this one
 	rank
@@ -75,7 +77,7 @@ func (os *orders) of(ctx context.Context, v millrace.View) *order {
 			return o
 		}
 	}
-	o := &order{view: v, places: []spot{{}}}
+	o := &order{view: v, spots: []spot{{}}}
 	if n := len(os.last); n > 0 {
 		o.follow(ctx, os.last[n-1])
 	}
@@ -89,8 +91,8 @@ func (os *orders) of(ctx context.Context, v millrace.View) *order {
 	return o
 }
 
-// follow copies the places of the order of an earlier view, adjusted by the changes since. If
-// those are unknown or too many, it copies none.
+// follow copies the spots from the order of an earlier view, and adjusts them by the changes since
+// that view. If these are unknown or too many, follow copies nothing.
 func (o *order) follow(ctx context.Context, last *order) {
 	site, was := o.view.Site(), last.view.Site()
 	if !site.Has(was.Epoch, was.Seq) || was.Seq > site.Seq || was.Base != site.Base {
@@ -117,7 +119,7 @@ func (o *order) follow(ctx context.Context, last *order) {
 	}
 	last.mu.Lock()
 	defer last.mu.Unlock()
-	for _, at := range last.places[1:] {
+	for _, at := range last.spots[1:] {
 		if moved[at.url] {
 			continue
 		}
@@ -131,12 +133,12 @@ func (o *order) follow(ctx context.Context, last *order) {
 				at.number--
 			}
 		}
-		o.places = append(o.places, at)
+		o.spots = append(o.spots, at)
 	}
 }
 
-// find returns the rank of a page of a view, none if it is not published; false if the view
-// cannot determine it.
+// find returns the rank of a page of a view, or no rank if the page is not published. It returns
+// false if it cannot determine the rank.
 func find(ctx context.Context, v millrace.View, url string) ([]rank, bool) {
 	p, err := v.Page(ctx, millrace.Ref{URL: url})
 	if err != nil {
@@ -152,7 +154,7 @@ func find(ctx context.Context, v millrace.View, url string) ([]rank, bool) {
 func (o *order) pages(ctx context.Context, v millrace.View, from, n int) func(yield func(*millrace.Page, error) bool) {
 	return func(yield func(*millrace.Page, error) bool) {
 		o.mu.Lock()
-		at := o.places[o.next(from)-1]
+		at := o.spots[o.next(from)-1]
 		o.mu.Unlock()
 		number, after, end, site := at.number, "", from+n, v.Site()
 		if at.url != "" {
@@ -185,17 +187,17 @@ func (o *order) pages(ctx context.Context, v millrace.View, from, n int) func(yi
 	}
 }
 
-// next returns the index of the first place after a number of pages.
+// next returns the index of the first spot after a number of pages.
 func (o *order) next(number int) int {
-	return sort.Search(len(o.places), func(i int) bool { return o.places[i].number > number })
+	return sort.Search(len(o.spots), func(i int) bool { return o.spots[i].number > number })
 }
 
-// note caches a place that is far enough from its neighbours.
+// note caches a spot that is far enough from its neighbours.
 func (o *order) note(at spot) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	i, n := o.next(at.number), len(o.places)
-	if n < maxCachedPlaces && at.number >= o.places[i-1].number+stride && (i == n || at.number+stride <= o.places[i].number) {
-		o.places = slices.Insert(o.places, i, at)
+	i, n := o.next(at.number), len(o.spots)
+	if n < maxCachedSpots && at.number >= o.spots[i-1].number+stride && (i == n || at.number+stride <= o.spots[i].number) {
+		o.spots = slices.Insert(o.spots, i, at)
 	}
 }

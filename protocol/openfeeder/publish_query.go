@@ -39,7 +39,7 @@ type query struct {
 
 	since, until time.Time   // dates; zero = absent
 	token        *token      // since, if it is a token
-	at           resumePoint // where a reply continues
+	at           resumePoint // position at which a reply continues
 	raw          [2]string   // since and until as received
 }
 
@@ -100,8 +100,8 @@ func parameters(text string) (map[string]string, error) {
 	return out, nil
 }
 
-// clamp parses an integer. It returns otherwise if s is not one, and limits the result to low
-// and high.
+// clamp parses an integer and limits it to the range from low to high. It returns otherwise if s is
+// not an integer.
 func clamp(s string, otherwise, low, high int) int {
 	digits := strings.TrimPrefix(strings.TrimSpace(s), "-")
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {
@@ -253,7 +253,7 @@ type resumePoint struct {
 	Epoch   string `json:"e"`
 	Time    string `json:"t"` // commit time of the edition
 	Edition uint64 `json:"p"` // edition of the reply; 0 = its start
-	Seq     uint64 `json:"n"` // everything up to it has been sent
+	Seq     uint64 `json:"n"` // sequence number up to which everything has been sent
 	// Scan reports that the log has been sent, and that the listing of pages continues after
 	// After.
 	Scan  bool   `json:"s,omitempty"`

@@ -86,7 +86,7 @@ func (p *publisher) search(ctx context.Context, v millrace.View, q query) (*mill
 	x.Meta.ReturnedChunks = len(x.Chunks)
 	d := p.document(q.path(site), etag(tags...))
 	if found.Behind {
-		d.Header.Set("Cache-Control", "no-store") // the same search finds more later
+		d.Header.Set("Cache-Control", "no-store") // the same search may find more later
 	}
 	d.Query, d.PageCount = q.text, int64(len(x.Chunks))
 	d.Write = func(ctx context.Context, w io.Writer) error {

@@ -52,9 +52,8 @@ const (
 	catching     = 4                // clients that read past events from the log concurrently
 )
 
-// listen sends the log from a position on, as server-sent events, until the client
-// disconnects. Before the first edition it waits, because a browser does not retry after a
-// refusal.
+// listen sends the log from a position on, as server-sent events, until the client disconnects.
+// Before the first edition, listen waits, because a browser does not retry after a refusal.
 func (p *publisher) listen(w http.ResponseWriter, r *http.Request, live millrace.Live) error {
 	ctx := r.Context()
 	l := &listener{p: p, w: w, control: http.NewResponseController(w), live: live}
@@ -162,7 +161,7 @@ func (p *publisher) resume(ctx context.Context, v millrace.View, r *http.Request
 	case q.since.IsZero():
 		return site.Seq, asOf(site), nil
 	case q.token == nil, site.Has(q.token.E, *q.token.N) && *q.token.N > site.Seq:
-		// a date, or a token of a server that is ahead of this one
+		// The position is a date, or a token of a server that is ahead of this one.
 		seq, err := v.SeqAt(ctx, q.since.Add(-time.Nanosecond))
 		if err == nil {
 			err = reaches(ctx, v, seq)
@@ -217,14 +216,14 @@ type listener struct {
 	control *http.ResponseController
 	live    millrace.Live
 	begun   bool   // the response has started
-	at      uint64 // everything up to it has been sent
+	at      uint64 // sequence number up to which everything has been sent
 }
 
 // write writes b in parts, each within writeTimeout.
 func (l *listener) write(b []byte) error {
 	for len(b) > 0 {
 		n := min(len(b), atOnce)
-		// fails for a writer without deadlines, as in tests
+		// A writer without deadlines, as in tests, returns an error.
 		_ = l.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := l.w.Write(b[:n]); err != nil {
 			return err
@@ -296,8 +295,8 @@ var errGone = errors.New("client disconnected")
 func (l *listener) catchUp(ctx context.Context) error {
 	e := &l.p.events
 	select {
-	case e.places() <- struct{}{}:
-		defer func() { <-e.places() }()
+	case e.catchSlots() <- struct{}{}:
+		defer func() { <-e.catchSlots() }()
 	case <-ctx.Done():
 		return errGone
 	}

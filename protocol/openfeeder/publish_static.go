@@ -122,7 +122,7 @@ func (p *publisher) allStatic(ctx context.Context, v millrace.View) iter.Seq2[*m
 			d := p.document(staticIndex(i), "")
 			d.Large, d.PageCount = true, int64(min(limit, published-i*limit))
 			version := fmt.Sprintf("%s %d %d", v.Site().At(v.Site().Seq), files, limit)
-			d.Parts = millrace.WholeParts(version, func(ctx context.Context, w io.Writer) error {
+			d.Parts = millrace.SinglePart(version, func(ctx context.Context, w io.Writer) error {
 				if err := p.writeStatic(ctx, v, i, files, limit, w); err != nil {
 					return fmt.Errorf("%s: index: %w", Name, err)
 				}

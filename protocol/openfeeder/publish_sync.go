@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// The number of changes on a page of a reply, not counting the rest of its last commit, and
-// the maximum number of pages scanned to compare dates.
+// The maximum number of changes on a page of a reply, not counting the rest of its last commit, and
+// the maximum number of pages that are scanned to compare dates.
 const (
 	syncItems = 500
 	scanned   = 50_000
@@ -37,7 +37,7 @@ type plan struct {
 	scan bool   // list pages by date
 	all  bool   // list all pages as added, whatever their dates
 	gap  bool   // some deletions are unknown
-	part bool   // the client may have states newer than this view
+	part bool   // the client may have newer states than this view
 }
 
 // sync returns the changes (section 3.4). The pages of a reply show one edition while it is in
@@ -46,7 +46,7 @@ func (p *publisher) sync(ctx context.Context, v millrace.View, q query) (*millra
 	site := v.Site()
 	if site.Volatile {
 		status, code := http.StatusNotFound, notFound
-		if q.token != nil || q.at.Edition > 0 { // a token of a previous store, whose reader must restart
+		if q.token != nil || q.at.Edition > 0 { // the token is from a previous store, and the reader must restart
 			status, code = http.StatusGone, resyncRequired
 		}
 		return nil, refuse(status, code, "This site does not support changes since a time: read the index.")
@@ -86,8 +86,8 @@ func resync(why string) error {
 	return refuse(http.StatusGone, resyncRequired, why+": read the index and continue from its sync_token.")
 }
 
-// plan returns the plan for a query. A token uses only the log, as does a date after the start
-// of the log without until. Other dates are compared with those of the pages.
+// plan returns the plan for a query. For a token, and for a date without until after the start of
+// the log, the plan uses only the log. Other dates are compared with those of the pages.
 func (p *publisher) plan(ctx context.Context, v millrace.View, q query) (pl plan, err error) {
 	site := v.Site()
 	if t := q.token; t != nil && q.until.IsZero() {
@@ -176,7 +176,7 @@ func (r *replying) end(ctx context.Context, more bool) error {
 	switch {
 	case r.pl.puts && more: // each page of the log has its own token
 		s.AsOf = r.reported
-		// A page that changed before and after that position is listed after it.
+		// A page that changed before and after that position is listed after the position.
 		s.SyncToken = token{T: r.reported, N: &r.at.Seq, E: r.site.Epoch, Part: true}.String()
 	case r.pl.puts:
 		s.AsOf = asOf(r.site)
@@ -271,10 +271,10 @@ func (r *replying) log(ctx context.Context) (more bool, err error) {
 	return false, nil
 }
 
-// changed returns the item of a changed page, or its tombstone if it was deleted or no longer
-// has a document. It returns neither if no edition has listed the page: its URL was never
-// public. A tombstone does not depend on the client's start, because the client may have
-// received some of the changes in between, or a newer edition from another server.
+// changed returns the item of a changed page, or its tombstone if it was deleted or no longer has a
+// document. If no edition has listed the page, changed returns neither, because the URL was never
+// public. A tombstone does not depend on the client's start, because the client may have received
+// some of the changes in between, or a newer edition from another server.
 func (p *publisher) changed(ctx context.Context, v millrace.View, c millrace.Change) (*item, *tombstone, error) {
 	if c.Kind == millrace.Put {
 		it, err := p.itemAt(ctx, v, c.URL, c.Version)
@@ -297,8 +297,7 @@ func (p *publisher) changed(ctx context.Context, v millrace.View, c millrace.Cha
 	}
 }
 
-// list lists pages by their dates, the newest first, and reports whether there
-// are more.
+// list adds pages by their dates, the newest first, and reports whether there are more.
 func (r *replying) list(ctx context.Context) (more bool, err error) {
 	n := 0
 	for found, err := range r.v.Scan(ctx, millrace.Scan{Order: millrace.ByPublished, After: r.at.After}) {
@@ -372,7 +371,7 @@ func (vs *views) hold(v millrace.View) {
 	vs.last = append(vs.last, v)
 }
 
-// get returns the view of a sequence number, nil if it is not cached.
+// get returns the view of a sequence number, or nil if it is not cached.
 func (vs *views) get(epoch string, seq uint64) millrace.View {
 	vs.mu.Lock()
 	defer vs.mu.Unlock()

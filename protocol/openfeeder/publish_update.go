@@ -18,8 +18,8 @@ const (
 
 // update handles a site's report of changed or deleted pages:
 // {"action":"upsert"|"delete","urls":[…]}. The response is {"schema","action",
-// "accepted","added","updated","deleted","unchanged"}. It validates every URL before it
-// applies the update.
+// "accepted","added","updated","deleted","unchanged"}. update validates every URL before it applies
+// the update.
 func (p *publisher) update(w http.ResponseWriter, r *http.Request, live millrace.Live) error {
 	v, err := live.View()
 	if err != nil {

@@ -29,15 +29,15 @@ type ReaderOptions struct {
 type reader struct {
 	kit.Reader
 	o         ReaderOptions
-	probeCost *protocol.Cost // cost of the requests while probing; nil: not probing
+	probeCost *protocol.Cost // cost of the requests while probing; nil = not probing
 
 	mu   sync.Mutex
-	feed feed // last feed found; zero: none
+	feed feed // last feed found; zero = none
 	flat int  // consecutive page requests that returned the index
 }
 
-// flatAfter is the number of such responses after which a server is treated as a static host,
-// which has no pages to request.
+// flatAfter is the number of page requests answered with the index after which a server is treated
+// as a static host, which has no pages to request.
 const flatAfter = 3
 
 // isFlat reports whether the server ignores queries, so that pages cannot be requested.
@@ -78,7 +78,7 @@ type cursor struct {
 	Root  string    `json:"root"`
 	Found time.Time `json:"found"` // time of the last discovery
 	Feed  feed      `json:"feed"`
-	Token string    `json:"token,omitempty"` // all changes before it have been applied; "" = the index is being read
+	Token string    `json:"token,omitempty"` // token up to which all changes have been applied; "" = the index is being read
 	// ETag is the ETag of the reply to Token, if that had no changes.
 	ETag string `json:"etag,omitempty"`
 	// ReportsDeletions reports that the site lists deletions. If it does not, Polls counts the
@@ -99,10 +99,10 @@ type run struct {
 	*reader
 	kit.Yield
 	was, is cursor
-	named   bool // pages have been yielded that are not in the next listing
+	named   bool // some yielded pages are not in the next listing
 }
 
-var errResync = errors.New("the index must be read again") // the token is not enough
+var errResync = errors.New("the index must be read again") // the token does not suffice
 
 // Changes yields the pages of the index, or the changes since a cursor, and a
 // checkpoint that covers all of them.
@@ -165,7 +165,7 @@ func (r *reader) remember(f feed) {
 	r.feed = f
 }
 
-// read reads the site by the best means that it supports.
+// read reads the site in the best way that the site supports.
 func (r *run) read(ctx context.Context) error {
 	if r.is.Feed.Static {
 		return r.static(ctx)
@@ -191,7 +191,7 @@ func (r *run) poll(ctx context.Context) error {
 	c.Polls++
 	err := r.since(ctx, c.Token, c.ETag, func(reply *changes, etag string) error {
 		if reply == nil {
-			return r.Mark(c, false, "")
+			return r.Checkpoint(c, false, "")
 		}
 		s := &reply.Sync
 		if s.DeletedTracking != nil && !*s.DeletedTracking && c.ReportsDeletions {
@@ -210,7 +210,7 @@ func (r *run) poll(ctx context.Context) error {
 			c.ETag = etag
 		}
 		c.Token = s.SyncToken
-		return r.Mark(c, false, "")
+		return r.Checkpoint(c, false, "")
 	})
 	if gone(err) {
 		return errResync
@@ -224,8 +224,8 @@ func gone(err error) bool {
 	return ok && (e.Code == http.StatusGone || e.Code == http.StatusBadRequest)
 }
 
-// put yields the changes of a page of a reply. A page that it lists exists, even if the reply
-// also has its tombstone.
+// put yields the changes of a page of a reply. A listed page exists, even if the reply also has a
+// tombstone for it.
 func (r *run) put(ctx context.Context, reply *changes) error {
 	listed := map[string]bool{}
 	for _, items := range [][]item{reply.Added, reply.Updated} {
@@ -277,8 +277,8 @@ func (r *run) give(ctx context.Context, c millrace.Change, err error) error {
 // urlOf resolves the URL of a page in the feed.
 func (r *run) urlOf(ref string) (string, error) { return r.is.Feed.url(r.Root, ref) }
 
-// ask sends a GET, conditional if there are validators. The response's URL is that after
-// redirects.
+// ask sends a GET, which is conditional if there are validators. The URL of the response is the one
+// after redirects.
 func (r *reader) ask(ctx context.Context, target string, have fetch.Validators, accept string) (*http.Response, error) {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -299,8 +299,7 @@ type got struct {
 	size   int64    // bytes of the body as sent, while probing
 }
 
-// get fetches a complete JSON document. An error contains the server's error message (8). It
-// may also be returned without a response.
+// get fetches a complete JSON document. An error contains the server's error message (8).
 func (r *reader) get(ctx context.Context, target, etag string) (*got, []byte, error) {
 	resp, err := r.ask(ctx, target, fetch.Validators{ETag: etag}, mediaType)
 	if r.probeCost != nil {

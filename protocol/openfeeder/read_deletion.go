@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// skew is the tolerated difference of two clocks.
+	// skew is the tolerated difference between two clocks.
 	skew = 10 * time.Minute
 	// maxGone is the maximum number of deletions in one response. With more, reading the whole
 	// site costs less.
@@ -60,8 +60,8 @@ func (r *reader) deletions(ctx context.Context, since millrace.Cursor, from time
 	return deleted, &run.is, nil
 }
 
-// coarse is how much the times of two documents of a site may differ because they are in whole
-// seconds, one rounded up and one down.
+// coarse is the possible difference of the times of two documents of a site that is due to rounding
+// to whole seconds.
 const coarse = 2 * time.Second
 
 // gone requests the deletions since the cursor, or since from if that is earlier, and advances
@@ -125,8 +125,8 @@ func (r *run) gone(ctx context.Context, from, now time.Time) (map[string]time.Ti
 	return deleted, nil
 }
 
-// recordDeletions records the deleted pages of a reply. A page that it lists exists, even if the reply
-// also has its tombstone.
+// recordDeletions records the deleted pages of a reply. A listed page exists, even if the reply
+// also has a tombstone for it.
 func (r *run) recordDeletions(reply *changes, deleted map[string]time.Time) {
 	listed := map[string]bool{}
 	for _, items := range [][]item{reply.Added, reply.Updated} {
@@ -152,8 +152,8 @@ func (r *run) lost(why string) error {
 	return fmt.Errorf("%s: deletions of %s: %s: %w", Name, r.Root, why, millrace.ErrConflict)
 }
 
-// probeDeletions finds out whether a site that has not reported a deletion yet would do so:
-// its index must have a token.
+// probeDeletions finds out whether a site that has not reported a deletion yet reports deletions,
+// which it does if its index has a token.
 func (r *run) probeDeletions(ctx context.Context) error {
 	target := r.is.Feed.query("limit", strconv.Itoa(1), "page", strconv.Itoa(1))
 	_, body, err := r.get(ctx, target, "")

@@ -38,16 +38,16 @@ const (
 	stableAfter = 20 * time.Second // a connection that lasts this long resets the delay
 )
 
-// errMuted is the error for a server that tells clients not to reconnect.
+// errMuted is the error for a server that instructs clients not to reconnect.
 var errMuted = fmt.Errorf("the site has ended its event stream: %w", millrace.ErrNotFound)
 
-// Notify listens to the site's events, which the discovery document names. See
-// [protocol.Protocol.Notify]; places are event IDs.
-func (r *reader) Notify(ctx context.Context, place string, notify func(place string)) error {
+// Notify listens to the event stream that the discovery document names. See
+// [protocol.Protocol.Notify]. Positions are event IDs.
+func (r *reader) Notify(ctx context.Context, position string, notify func(position string)) error {
 	if r.Err != nil {
 		return r.Err
 	}
-	l := &listening{reader: r, lastID: place, notify: notify, retry: firstRetry}
+	l := &listening{reader: r, lastID: position, notify: notify, retry: firstRetry}
 	for fails := 0; ; {
 		began := time.Now()
 		err := l.once(ctx)
@@ -62,7 +62,7 @@ func (r *reader) Notify(ctx context.Context, place string, notify func(place str
 			fails = 1
 		}
 		wait := min(l.retry<<min(fails-1, 16), maxRetry)
-		wait -= time.Duration(rand.Float64() * float64(wait/2)) // clients of a server must not reconnect all at once
+		wait -= time.Duration(rand.Float64() * float64(wait/2)) // prevents all clients from reconnecting at once
 		if status, ok := errors.AsType[*fetch.StatusError](err); ok {
 			wait = max(wait, min(status.RetryAfter, kit.DiscoveryAge))
 		}
@@ -75,14 +75,14 @@ func (r *reader) Notify(ctx context.Context, place string, notify func(place str
 // listening is a client of an event stream.
 type listening struct {
 	*reader
-	notify func(place string)
+	notify func(position string)
 	target string // URL of the events; "" = not yet known
 	lastID string // ID of the last event; "" = none
 	fresh  bool   // the caller has not been notified of earlier changes yet
 	retry  time.Duration
 }
 
-// once runs one connection to its end and returns why it ended.
+// once runs one connection to its end and returns the reason for the end.
 func (l *listening) once(ctx context.Context) (err error) {
 	if l.target == "" {
 		if l.target, err = l.eventsAt(ctx); err != nil {
@@ -201,7 +201,7 @@ func (l *listening) read(r io.Reader) error {
 type event struct {
 	name string
 	data []byte // at most maxData
-	some bool   // there is data
+	some bool   // the event has data
 }
 
 // field parses a line of an event (WHATWG HTML, section 9.2.6).

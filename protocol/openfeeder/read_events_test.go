@@ -52,9 +52,9 @@ func (s *eventSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wake listens to a site for a while. It returns the places with which the caller was
+// wake listens to a site for a while. It returns the positions with which the caller was
 // notified, and the error.
-func (s *eventSite) wake(t *testing.T, place string, long time.Duration) (notified []string, err error) {
+func (s *eventSite) wake(t *testing.T, position string, long time.Duration) (notified []string, err error) {
 	t.Helper()
 	srv := &http.Server{Handler: s}
 	client := fetch.New(&fetch.Options{AllowPrivate: true, Delay: -1, Dial: pipenet.Serve(srv).Dial, Rand: func() float64 { return 0 }})
@@ -65,7 +65,7 @@ func (s *eventSite) wake(t *testing.T, place string, long time.Duration) (notifi
 	r := NewReader(client.HTTP(), "http://site.example/", &ReaderOptions{ReaderOptions: protocol.ReaderOptions{}})
 	ctx, cancel := context.WithTimeout(t.Context(), long)
 	defer cancel()
-	err = r.(*reader).Notify(ctx, place, func(place string) { notified = append(notified, place) })
+	err = r.(*reader).Notify(ctx, position, func(position string) { notified = append(notified, position) })
 	client.CloseIdleConnections()
 	_ = srv.Close()
 	synctest.Wait() // waits for connections that are still being opened
@@ -111,7 +111,7 @@ func TestWake(t *testing.T) {
 	})
 }
 
-// The first connection resumes at the listener's place. The caller is only notified of later
+// The first connection resumes at the listener's position. The caller is only notified of later
 // changes.
 func TestWakeFrom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestWakeFrom(t *testing.T) {
 	})
 }
 
-// If the log does not reach back to the place, the listener drops it and notifies the caller.
+// If the log does not reach back to the position, the listener drops it and notifies the caller.
 func TestWakeResync(t *testing.T) {
 	for name, refuse := range map[string]func(w http.ResponseWriter){
 		"refused": func(w http.ResponseWriter) { w.WriteHeader(http.StatusGone) },
@@ -245,13 +245,13 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte("id: a\x00b\ndata: \xff\n\n\xef\xbbid: 1\n"))
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		read := func(r io.Reader) (notified []string, l *listening, err error) {
-			l = &listening{retry: firstRetry, fresh: true, notify: func(place string) { notified = append(notified, place) }}
+			l = &listening{retry: firstRetry, fresh: true, notify: func(position string) { notified = append(notified, position) }}
 			err = l.read(r)
 			return notified, l, err
 		}
 		one, l, err := read(bytes.NewReader(stream))
 		if err == nil || len(l.lastID) > maxID || l.retry < time.Second || l.retry > maxRetry || strings.ContainsAny(l.lastID, "\x00\r\n") {
-			t.Errorf("place %q, retry %s: %v", l.lastID, l.retry, err)
+			t.Errorf("position %q, retry %s: %v", l.lastID, l.retry, err)
 		}
 		other, m, _ := read(iotest.OneByteReader(bytes.NewReader(stream)))
 		if !slices.Equal(one, other) || l.lastID != m.lastID || l.retry != m.retry {

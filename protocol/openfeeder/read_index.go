@@ -18,9 +18,9 @@ import (
 const (
 	// allTime is before the date of every page: a sync since then lists all pages.
 	allTime = "0001-01-01T00:00:01Z"
-	// Reading an index stops after this number of empty pages.
+	// maxEmpty is the number of empty pages after which reading an index stops.
 	maxEmpty = 10
-	// maximum number of pages of an index or a reply
+	// maxPages is the maximum number of pages of an index or a reply.
 	maxPages = 1 << 20
 )
 
@@ -59,8 +59,9 @@ func (r *reader) index(ctx context.Context, f feed, number int) (*index, error) 
 	return x, nil
 }
 
-// readIndex reads the complete site, and then the changes made meanwhile. If no other pages were
-// yielded before, the final checkpoint is complete: pages that were not yielded are deleted.
+// readIndex reads the complete site, and then the changes made meanwhile. If alone is set, no other
+// pages were yielded before, and the final checkpoint is complete: pages that were not yielded are
+// deleted.
 func (r *run) readIndex(ctx context.Context, alone bool) error {
 	first, err := r.index(ctx, r.is.Feed, 1)
 	if err != nil {
@@ -95,7 +96,7 @@ func (r *run) readIndex(ctx context.Context, alone bool) error {
 	if !complete {
 		c.ReportsDeletions, c.Polls = false, r.o.Compare // read everything again next time
 	}
-	return r.Mark(c, complete, "")
+	return r.Checkpoint(c, complete, "")
 }
 
 func (r *run) wrap(what string, err error) error { return fmt.Errorf("%s: %s: %w", Name, what, err) }
@@ -161,8 +162,8 @@ func (r *run) now(ctx context.Context) (token string, err error) {
 	return "", err
 }
 
-// pages reads an index page by page, and repeats that until the index does not change during
-// the read. It reports whether it has read the whole index.
+// pages reads an index page by page, and starts over if the index changes during the read. It
+// reports whether it has read the whole index.
 func (r *run) pages(ctx context.Context, first *index) (complete bool, err error) {
 	for range 3 {
 		full, err := r.pass(ctx)
@@ -181,7 +182,8 @@ func (r *run) pages(ctx context.Context, first *index) (complete bool, err error
 	return false, nil
 }
 
-// pass reads every page of the index once. complete is false if the server does not serve them.
+// pass reads every page of the index once. complete is false if the server does not serve all
+// pages.
 func (r *run) pass(ctx context.Context) (complete bool, err error) {
 	var before *index
 	empty := 0
@@ -214,8 +216,8 @@ func (r *run) pass(ctx context.Context) (complete bool, err error) {
 
 func sameItem(a, b item) bool { return a.URL == b.URL && a.Updated == b.Updated }
 
-// since requests the changes since a token or a date. It calls take with each page of the
-// reply and its ETag, or with nil if the reply has not been modified.
+// since requests the changes since a token or a date. It calls take with each page of the reply and
+// its ETag, or with nil if the reply is a 304.
 func (r *run) since(ctx context.Context, since, etag string, take func(reply *changes, etag string) error) error {
 	target := r.is.Feed.query("since", since)
 	for range maxPages {

@@ -19,8 +19,8 @@ import (
 // item has neither.
 func (it *item) version() string { return versionOf(it.Revision, it.Updated, "") }
 
-// versionOf returns the version of a page: the revision, the date, or the ETag,
-// which alone has quotes.
+// versionOf returns the version of a page: the revision, the date, or the ETag. Only an ETag has
+// quotes.
 func versionOf(revision, updated, etag string) string {
 	switch t := parseTime(updated); {
 	case revision != "" && len(revision) <= 200 && !strings.Contains(revision, `"`):
@@ -31,7 +31,7 @@ func versionOf(revision, updated, etag string) string {
 	return etag
 }
 
-// Page fetches a page (3.2), in as many requests as its chunks need.
+// Page fetches a page (3.2). It sends as many requests as the chunks of the page need.
 func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	if r.Err != nil {
 		return nil, r.Err
@@ -114,8 +114,8 @@ func (r *reader) document(ctx context.Context, f feed, u string, have millrace.R
 	return nil, "", fmt.Errorf("%s: %s: page keeps changing while it is read: %w", Name, u, millrace.ErrUnavailable)
 }
 
-// again reports whether part starts with the same chunk as have: the server has ignored the
-// page number.
+// again reports whether part starts with the same chunk as have, which means that the server
+// ignores the page number.
 func again(have, part []piece) bool {
 	return len(have) > 0 && have[0].ID == part[0].ID && have[0].Text == part[0].Text
 }
@@ -170,8 +170,8 @@ func (r *reader) part(ctx context.Context, f feed, u string, have millrace.Ref, 
 	return w, head.header.Get("ETag"), nil
 }
 
-// leadsBack returns the URL of a page that a response names with another URL than the
-// requested one. They may differ by http and https, and by a trailing slash.
+// leadsBack returns the URL of a page if a response names it with another URL than the requested
+// one. The URLs may differ by http and https, and by a trailing slash.
 func (r *reader) leadsBack(f feed, is, asked string) (string, error) {
 	u, err := f.url(r.Root, is)
 	if err != nil {

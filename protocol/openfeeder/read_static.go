@@ -27,7 +27,7 @@ func (r *run) static(ctx context.Context) error {
 		changed = x != nil
 	}
 	if !changed {
-		return r.Mark(r.is, false, "")
+		return r.Checkpoint(r.is, false, "")
 	}
 	c := cursor{Root: r.is.Root, Found: r.is.Found, Feed: r.is.Feed}
 	complete := true
@@ -51,7 +51,7 @@ func (r *run) static(ctx context.Context) error {
 	if i := slices.IndexFunc(c.Files, func(f kit.Resource) bool { return f.Validators == (fetch.Validators{}) }); i >= 0 {
 		c.Files = nil // no validators for a conditional request
 	}
-	return r.Mark(c, complete, "")
+	return r.Checkpoint(c, complete, "")
 }
 
 // staticNext returns the next file of a static index, "" at its end.

@@ -46,8 +46,8 @@ func fill(ctx context.Context, filer millrace.ArtifactPublisher, v millrace.View
 	return artifacts, err
 }
 
-// Held implements [millrace.ArtifactSet].
-func (s *ArtifactSet) Held() []millrace.Artifact { return s.Before }
+// Existing implements [millrace.ArtifactSet].
+func (s *ArtifactSet) Existing() []millrace.Artifact { return s.Before }
 
 // Keep implements [millrace.ArtifactSet].
 func (s *ArtifactSet) Keep(f millrace.Artifact) { s.Files = append(s.Files, f) }

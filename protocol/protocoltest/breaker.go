@@ -120,7 +120,7 @@ func baseOf(r *http.Request) string {
 	return "http://" + r.Host
 }
 
-// Both combines several breakers to one fault.
+// Both combines several breakers into one fault.
 func Both(fs ...Breaker) Breaker {
 	return func(h http.Handler) http.Handler {
 		for _, f := range fs {

@@ -24,13 +24,13 @@ import (
 // crossBase is the URL of the servers of a [Crossing].
 const crossBase = "https://site.example/"
 
-// Crossing compares a protocol's reader with its checker on faulty servers. Whatever the
-// reader refuses, loses or reads differently than from the valid server must be a finding of
-// the checker. Each broken MUST must be an error or a note of the reader, or change what it
-// reads.
+// Crossing compares a protocol's reader with its checker on faulty servers. If the reader refuses
+// or loses a page, or reads it differently than from the valid server, the checker must report a
+// finding. If a server violates a MUST, the reader must report an error or a note, or read
+// something else.
 //
-// The faults are those of the checker's rules, and those that Run applies to each document
-// that the reader requests: absent, broken, truncated, of another site.
+// Run applies the faults of the checker's rules. It also makes each document that the reader
+// requests absent, broken or truncated, or sends another site's document.
 type Crossing struct {
 	Protocol protocol.Protocol
 	Good     func() http.Handler // the valid server at https://site.example/; if nil, what the protocol publishes
@@ -50,7 +50,7 @@ type Crossing struct {
 	used map[string]bool // patterns that matched
 }
 
-// outcome is what a reader gets from a server.
+// outcome is the result of reading a server.
 type outcome struct {
 	refused []string // errors of the stream and of single pages
 	absent  bool     // the site does not have the protocol
@@ -194,7 +194,7 @@ func (c Crossing) check(t *testing.T, h http.Handler) *check.Report {
 	return report
 }
 
-// read reads everything from a cursor on, and sets the cursor to the last one.
+// read reads all changes since a cursor, and sets the cursor to the last one.
 func (c Crossing) read(t *testing.T, h http.Handler, cursor *millrace.Cursor) outcome {
 	t.Helper()
 	out := outcome{pages: map[string]string{}}

@@ -21,8 +21,8 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Limits of a probe, and the allowed deviation of its figures from the cost of reading: a
-// factor, and a constant for what a small site has in addition to its pages.
+// Limits of a probe, and the allowed deviation of its figures from the cost of reading. The
+// deviation is a factor and, for the documents of a small site other than its pages, a constant.
 const (
 	probeRequests = 12
 	probeFactor   = 1.6
@@ -159,7 +159,7 @@ func probeCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions)
 	took.Bytes = client.Stats().BodyBytes // bytes read, without those in transfer
 	sync := func() protocol.Cost {
 		t.Helper()
-		// A way that does not report deletions leaves them to other ways.
+		// If this way does not report deletions, another way does.
 		copied.sync(t, p.NewReader(client.HTTP(), h.URL, &protocol.ReaderOptions{Deletions: !offer.Deletes}))
 		return m.spent()
 	}

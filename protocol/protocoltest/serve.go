@@ -32,7 +32,7 @@ type Server struct {
 
 	parts map[string]*parts // parts of large documents, by name
 
-	// Now is the time of editions. If zero, when the newest page was modified.
+	// Now is the time of editions. If zero, the modification time of the newest page.
 	Now time.Time
 
 	Requests atomic.Int64 // number of requests served

@@ -9,15 +9,15 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// Rules returns one rule for each requirement of the specification on publishers or servers
-// that a client can check, in the order of the sections. A statement about files, sitemaps or
-// pages without a keyword is treated as a MUST.
+// Rules returns one rule for each requirement of the specification on publishers or servers that a
+// client can check, in the order of the sections. A statement about files, sitemaps or pages
+// without a keyword is treated as a MUST.
 //
 // A rule checks only data that passed the rules it depends on, so that one fault causes one
-// finding: a file that cannot be decompressed has no finding about its checksum. The rules
-// read only the few smallest files; see siteContext.
+// finding: a file that cannot be decompressed has no finding about its checksum. The rules read
+// only the few smallest files; see siteContext.
 //
-// Requirements without a rule, and why:
+// Requirements without a rule, and the reason:
 //
 //	Structure            Content-Type, Content-Encoding: same as http/content-type, http/content-encoding
 //	Collection Metadata  parsers SHOULD, MUST ignore unknown fields, MUST reject other major versions,

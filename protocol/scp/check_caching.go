@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// maxAge returns the max-age of a response in seconds, -1 if absent.
+// maxAge returns the max-age of a response in seconds, or -1 if absent.
 func maxAge(r *check.Response) int {
 	if n, err := strconv.Atoi(kit.Directives(r)["max-age"]); err == nil {
 		return n

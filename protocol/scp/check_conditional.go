@@ -21,8 +21,8 @@ func askProbes(all bool, f kit.Condition) siteCheck {
 	})
 }
 
-// checkPrecedence checks files for which both conditions are true. Another rule checks the
-// others.
+// checkPrecedence checks the files for which both conditions are true. Another rule checks the
+// other files.
 func checkPrecedence(ctx context.Context, p *kit.Probe, fail check.Fail) (bool, error) {
 	if resp, err := p.Holds(ctx, "If-None-Match", p.Tag, "If-Modified-Since", p.Modified()); resp == nil {
 		return false, err
@@ -30,8 +30,8 @@ func checkPrecedence(ctx context.Context, p *kit.Probe, fail check.Fail) (bool, 
 	return kit.Precedence(ctx, p, fail)
 }
 
-// smallest returns the smallest readable file, nil if no file is readable. The
-// rules fetch it several times.
+// smallest returns the smallest readable file, which the rules fetch several times, or nil if no
+// file is readable.
 func (s *siteContext) smallest() (best *seenFile) {
 	for _, f := range s.files {
 		if f.ok() && (best == nil || len(f.resp.Coded) < len(best.resp.Coded)) {

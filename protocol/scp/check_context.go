@@ -19,8 +19,8 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// siteContext contains the SCP documents of a site, which all rules share. It is more lenient
-// than the reader, so that rules can report what is invalid.
+// siteContext contains the SCP documents of a site, which all rules share. It accepts invalid
+// documents that the reader refuses, so that rules can report them.
 type siteContext struct {
 	kit.SiteContext
 	limits *OpenOptions
@@ -35,7 +35,7 @@ type seenSitemap struct {
 	url      string
 	resp     *check.Response
 	elements []*seenElement
-	err      error // why it is not a valid sitemap
+	err      error // reason why the sitemap is invalid
 }
 
 // reference is a scp:collection or scp:delta element. Absent and invalid values are the zero
@@ -219,8 +219,8 @@ func (s *siteContext) choose() (out []*reference) {
 	return append(out, deltas[:min(len(deltas), maxChosen)]...)
 }
 
-// still fetches the sitemap again and reports whether r is unchanged. If r has changed, a
-// mismatch between the sitemap and the file is not a fault.
+// still fetches the sitemap again and reports whether r is unchanged. If r has changed, a mismatch
+// between the sitemap and the file is not a violation.
 func (s *siteContext) still(ctx context.Context, r *reference) (bool, error) {
 	now, err := check.Memo(ctx, s.Target, Name+" sitemap again", func(ctx context.Context) (*seenSitemap, error) {
 		resp, err := s.Fresh(ctx, http.MethodGet, s.list.url, nil)
@@ -242,7 +242,7 @@ func (s *siteContext) still(ctx context.Context, r *reference) (bool, error) {
 	}), nil
 }
 
-// suffixOf returns the coding that a URL's suffix names, false if the specification does not
+// suffixOf returns the coding that a URL's suffix names, or false if the specification does not
 // define the suffix.
 func suffixOf(u string) (coding string, ok bool) {
 	path, _, _ := strings.Cut(u, "?")

@@ -16,11 +16,11 @@ type seenElement struct {
 	attr   map[string]string // attributes without a namespace
 	other  []string          // names of attributes with a namespace
 	text   string            // at most 1 kB
-	filled bool              // it has child elements
+	filled bool              // the element has child elements
 	line   int
 }
 
-// attributes returns the attributes that the schema requires of an element; nil: the schema
+// attributes returns the attributes that the schema requires of an element, or nil if the schema
 // does not define the element.
 func (e *seenElement) attributes() []string {
 	switch e.name {

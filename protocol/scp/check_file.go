@@ -39,15 +39,15 @@ func (f *seenFile) ok() bool {
 	return f.err == nil && f.resp.Status == http.StatusOK && f.resp.CutErr == nil
 }
 
-// content is the content of a file, which all rules share. Equal files in several codings
-// share one.
+// content is the content of a file, which all rules share. Equal files in several codings share one
+// content.
 type content struct {
 	coding   string // coding by the first bytes of the file
 	sum      [sha256.Size]byte
 	notes    []ruleBreak
 	about    map[string]bool // rules that apply to the file
-	complete bool            // it was read completely
-	limited  error           // why reading stopped, if the file is not at fault
+	complete bool            // the file was read completely
+	limited  error           // reason why reading stopped, if the file is not the cause
 	lines    int             // number of lines after the first
 	meta     Metadata        // absent and invalid values are zero
 	checksum string          // CheckResult.Checksum; "" = not verified
@@ -94,7 +94,7 @@ func (s *siteContext) study(ctx context.Context) {
 	}
 	slices.SortStableFunc(order, func(a, b *seenFile) int { return a.ref.generated.Compare(b.ref.generated) })
 	for i, f := range order {
-		b := &bench{siteContext: s, content: &content{about: map[string]bool{}, modified: map[uint64]int64{}}, file: f, before: order[:i]}
+		b := &examination{siteContext: s, content: &content{about: map[string]bool{}, modified: map[uint64]int64{}}, file: f, before: order[:i]}
 		b.run(ctx)
 		f.content = b.content
 		for _, g := range order[:i] {
@@ -112,16 +112,16 @@ func (s *siteContext) study(ctx context.Context) {
 	}
 }
 
-// bench is a file under examination.
-type bench struct {
+// examination is the examination of one file.
+type examination struct {
 	*siteContext
 	*content
 	file   *seenFile
 	before []*seenFile // files of older collections
 }
 
-// unsure returns the reason why a file could not be fetched, or nil if the file itself is at
-// fault.
+// unsure returns the reason why a file could not be fetched, or nil if the file itself is the
+// cause.
 func (f *seenFile) unsure() error {
 	if err := f.err; check.Unsure(err) {
 		return err
@@ -132,7 +132,7 @@ func (f *seenFile) unsure() error {
 	return nil
 }
 
-func (b *bench) run(ctx context.Context) {
+func (b *examination) run(ctx context.Context) {
 	coded := b.file.resp.Coded
 	b.coding = codingOf(coded[:min(4, len(coded))])
 	b.about["format/compression"] = b.file.suffix
@@ -180,12 +180,12 @@ func (b *bench) run(ctx context.Context) {
 	case known.meta.Checksum == hashPrefix+hex.EncodeToString(cut.Sum(nil)):
 		b.checksum = "cut"
 	default:
-		b.checksum, _ = known.ladder(ctx)
+		b.checksum, _ = known.otherChecksum(ctx)
 	}
 }
 
-// ended records why reading ended.
-func (b *bench) ended(l *lines, err error) {
+// ended records the reason why reading ended.
+func (b *examination) ended(l *lines, err error) {
 	_, broken := errors.AsType[*millrace.FormatError](err)
 	switch {
 	case err == nil:

@@ -42,7 +42,7 @@ func checkThere(ctx context.Context, s *siteContext, fail check.Fail) error {
 }
 
 // asDeclared returns a check that compares a property of each file with the sitemap's declaration.
-// f returns both; "" means that they cannot be compared.
+// f returns both values; "" means that they cannot be compared.
 func asDeclared(f func(c *seenFile) (is, declared string)) siteCheck {
 	return askFiles(func(ctx context.Context, s *siteContext, c *seenFile, fail check.Fail) (bool, error) {
 		if c.content == nil {

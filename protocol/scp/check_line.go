@@ -11,7 +11,7 @@ import (
 )
 
 // first checks the metadata line.
-func (b *bench) first(p *parser, line []byte) {
+func (b *examination) first(p *parser, line []byte) {
 	b.about["format/first-line"] = true
 	if rest, found := bytes.CutPrefix(line, []byte(byteOrderMark)); found {
 		b.note("format/json-lines", "the file starts with a byte order mark", "UTF-8 without one")
@@ -34,7 +34,7 @@ func (b *bench) first(p *parser, line []byte) {
 }
 
 // line checks the line of one page.
-func (b *bench) line(p *parser, number int64, line []byte) {
+func (b *examination) line(p *parser, number int64, line []byte) {
 	p.report = &lineReport{about: b.about}
 	if !p.parsePage(line) {
 		b.issue(number, line, p.fatal)
@@ -49,20 +49,20 @@ func (b *bench) line(p *parser, number int64, line []byte) {
 	}
 }
 
-func (b *bench) reported(number int64, line []byte, r *lineReport) {
+func (b *examination) reported(number int64, line []byte, r *lineReport) {
 	for _, i := range slices.Concat(r.issues, r.warnings) {
 		b.issue(number, line, i)
 	}
 }
 
-// issue notes a violation in a line and quotes the text at that position.
-func (b *bench) issue(number int64, line []byte, i issue) {
+// issue records a violation in a line and quotes the text at that position.
+func (b *examination) issue(number int64, line []byte, i issue) {
 	there := line[min(i.at, len(line)):]
 	b.note(i.rule, formatError(number, line, i).Error()+": "+strings.ToValidUTF8(string(there[:min(60, len(there))]), "?"), "a line that conforms to section "+i.section)
 }
 
 // page records a page and compares it with the same page in older files.
-func (b *bench) page(number int64, u string, modified time.Time) {
+func (b *examination) page(number int64, u string, modified time.Time) {
 	if u == "" {
 		return
 	}
@@ -114,7 +114,7 @@ func (b *bench) page(number int64, u string, modified time.Time) {
 }
 
 // hash returns a hash of a URL, which is the same in all files.
-func (b *bench) hash(u string) uint64 {
+func (b *examination) hash(u string) uint64 {
 	h := fnv1a
 	for i := range len(u) {
 		h = (h ^ uint64(u[i])) * 1099511628211

@@ -17,8 +17,8 @@ func contentOf(blocks []millrace.Block) []block {
 	return fit(out, maxBlocks)
 }
 
-// appendContent appends the content blocks of a block, none if it is empty. Converting the
-// result back and forth again does not change it.
+// appendContent appends the content blocks of a block, or none if the block is empty. Further
+// conversions in both directions do not change the result.
 func appendContent(out []block, b *millrace.Block) []block {
 	switch b.Type {
 	case millrace.HeadingBlock:
@@ -56,12 +56,12 @@ func appendContent(out []block, b *millrace.Block) []block {
 		}
 		return text(out, b.Caption)
 	case millrace.VideoBlock, millrace.AudioBlock:
-		return film(out, b)
+		return appendMedia(out, b)
 	case millrace.EmbedBlock:
-		if films[b.Kind] && webURL(b.URL) != "" {
+		if videoProviders[b.Kind] && webURL(b.URL) != "" {
 			v := millrace.Block{Type: millrace.VideoBlock, URL: b.URL, Title: b.Title, Caption: b.Caption}
 			v.Sources = []millrace.MediaSource{{URL: b.URL, Type: "text/html"}}
-			return film(out, &v)
+			return appendMedia(out, &v)
 		}
 		if blank(b.Title) || blank(b.Caption) || b.Title == b.Caption {
 			return link(out, b.URL, firstOf(canon.ValidUTF8(b.Title), canon.ValidUTF8(b.Caption)), nil)
@@ -80,8 +80,8 @@ func text(out []block, s string) []block {
 	return append(out, block{Type: textBlock, Text: s})
 }
 
-// list converts each item to plain text. Its inner blocks follow on separate lines, nested
-// lists with their markers.
+// list converts each item to plain text. The inner blocks of an item follow on separate lines, with
+// markers for nested lists.
 func list(out []block, b *millrace.Block) []block {
 	l := block{Type: listBlock, Ordered: b.Ordered && b.Type == millrace.ListBlock}
 	hasText := false
@@ -158,9 +158,9 @@ func joined(sep, a, b string) string {
 // maxSpread is the maximum factor by which spans may enlarge a table.
 const maxSpread = 4
 
-// rowsOf converts a table to rows of text. A cell that spans several columns or rows fills the
-// first one; the others stay empty, so that columns stay aligned. If that would add too many
-// cells, spans are ignored.
+// rowsOf converts a table to rows of text. A cell that spans several columns or rows is written
+// once. Empty cells take the other positions, so that columns stay aligned. If that would add too
+// many cells, rowsOf ignores spans.
 func rowsOf(rows [][]millrace.Cell) [][]string {
 	var cells, spread int64
 	for _, row := range rows {
@@ -209,8 +209,8 @@ func rowsOf(rows [][]millrace.Cell) [][]string {
 }
 
 // fit reduces blocks to at most n, from the end. It first joins adjacent texts, then converts
-// lists, quotes, links and headings to text, one type after the other, then all other blocks.
-// No text is lost.
+// lists, quotes, links and headings to text, one type after the other, and finally all other
+// blocks. It keeps all text.
 func fit(blocks []block, n int) []block {
 	if len(blocks) <= n {
 		return blocks

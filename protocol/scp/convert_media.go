@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// films are the embed providers whose embeds contain only a video.
-var films = map[string]bool{"youtube": true, "vimeo": true, "dailymotion": true, "ted": true}
+// videoProviders lists the embed providers whose embeds contain only a video.
+var videoProviders = map[string]bool{"youtube": true, "vimeo": true, "dailymotion": true, "ted": true}
 
 // mediaTypes maps file name extensions to media types, for sources without one.
 var mediaTypes = map[string]string{
@@ -21,8 +21,8 @@ var mediaTypes = map[string]string{
 	".mpd": "application/dash+xml",
 }
 
-// film appends a video or an audio, or its text if no URL is usable.
-func film(out []block, b *millrace.Block) []block {
+// appendMedia appends a video or an audio, or its text if no URL is usable.
+func appendMedia(out []block, b *millrace.Block) []block {
 	m := &media{Name: canon.ValidUTF8(b.Title), Summary: canon.ValidUTF8(b.Caption), Icon: webURL(b.Poster)}
 	srcs := sourcesOf(b)
 	if blank(m.Name) && !blank(m.Summary) {
@@ -147,7 +147,7 @@ func captionsOf(tracks []millrace.Track) []caption {
 	return out
 }
 
-// webURL returns an http or https URL in the form of RFC 3986, "" if s is not one.
+// webURL returns an http or https URL in the form of RFC 3986, or "" if s is not such a URL.
 func webURL(s string) string {
 	if isURI(s) && isWeb(s) {
 		return s

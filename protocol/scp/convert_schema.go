@@ -12,8 +12,8 @@ const (
 	graphDepth = 3 // depth of an element in a line: page, object, array
 )
 
-// schemaOf returns JSON-LD elements as one object on one line: a single element unchanged,
-// several as a graph. It drops elements that are not objects.
+// schemaOf returns JSON-LD elements as one object on one line. It returns a single element
+// unchanged, and several elements as a graph. It drops elements that are not objects.
 func schemaOf(list []json.RawMessage) []byte {
 	if len(list) == 0 {
 		return nil
@@ -80,7 +80,7 @@ func (p *parser) contextual() bool {
 	return found && !p.failed
 }
 
-// compact returns a copy of JSON without white space between tokens, nil if it is not valid.
+// compact returns a copy of JSON without white space between tokens, or nil if it is not valid.
 func compact(b []byte) []byte {
 	var out bytes.Buffer
 	out.Grow(len(b))

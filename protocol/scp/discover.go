@@ -31,7 +31,7 @@ type found struct {
 	URL string // requested URL
 	fetch.Validators
 	at    string // URL after redirects
-	offer *offer // nil: not modified
+	offer *offer // nil = not modified
 	size  int64  // bytes as sent; set only while probing
 }
 
@@ -173,7 +173,7 @@ func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fre
 			children = append(children, u)
 		}
 	}
-	// Only at its end does the body report truncation or a digest mismatch.
+	// Read the body to its end, where it reports truncation or a digest mismatch.
 	if _, err := io.Copy(io.Discard, io.LimitReader(body, 1<<20)); err != nil {
 		return nil, nil, fmt.Errorf("%s: sitemap: %w", Name, remote(ctx, err))
 	}
@@ -186,7 +186,7 @@ func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fre
 	return f, nil, nil
 }
 
-// body returns the content of a sitemap; while probing, only its first bytes.
+// body returns the content of a sitemap. While probing, it returns only the first bytes.
 func (r *run) body(resp *http.Response, f *found) (io.ReadCloser, error) {
 	if r.probeCost == nil {
 		return fetch.Decode(resp)

@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// Advertise adds nothing to pages: clients find a sitemap by its name and in robots.txt.
+// Advertise adds no links to pages, because clients find a sitemap by its name and in robots.txt.
 func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	if foreign(v.Site()) {
 		return millrace.Advertisement{}

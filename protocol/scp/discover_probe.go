@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// probeBytes is how many bytes of a sitemap to read, as sent: the SCP elements precede the
+	// probeBytes is the number of bytes of a sitemap to read, as sent. The SCP elements precede the
 	// pages.
 	probeBytes = 256 << 10
 	// deltaHead is the size of a delta's first line in bytes. deltaRatio is the size of a page

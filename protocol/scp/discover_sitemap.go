@@ -38,23 +38,23 @@ type offered struct {
 	delta     bool
 	since     time.Time // start of a delta
 	generated time.Time
-	expires   time.Time // zero: not declared
-	pages     int       // -1: not declared
+	expires   time.Time // zero = not declared
+	pages     int       // -1 = not declared
 	files     []file    // zstd first, uncompressed last
 }
 
 // file is a collection in one coding.
 type file struct {
 	url  string // canonical
-	size int64  // 0: unknown
-	// coded reports that only a response that is coded against a dictionary is read.
+	size int64  // 0 = unknown
+	// coded reports that the reader accepts only a response that is coded against a dictionary.
 	coded bool
 }
 
 // size returns the size in bytes of the preferred file.
 func (o *offered) size() int64 { return o.files[0].size }
 
-// plain returns the uncompressed file, the zero value if absent.
+// plain returns the uncompressed file, or the zero value if absent.
 func (o *offered) plain() (f file) {
 	if coding, ok := suffixOf(o.files[len(o.files)-1].url); ok && coding == "" {
 		f = o.files[len(o.files)-1]
@@ -70,7 +70,7 @@ type offerReader struct {
 	after       int // entries since the last SCP element
 	collections []*offered
 	byKey       map[string]*offered
-	frequency   bool  // a section declares one
+	frequency   bool  // a section declares an update frequency
 	leftOut     error // error of the first skipped element
 	err         error // fatal error
 }
@@ -216,7 +216,7 @@ func (r *offerReader) broken(at string, err error) error {
 		r.Note("discovery/valid", at, "skipped the part after the SCP elements: "+err.Error())
 		return nil
 	case r.elements == 0 && ends:
-		return fmt.Errorf("%s: sitemap %s: %w: %v", Name, at, errNoSCP, err) //nolint:errorlint // it is no broken SCP
+		return fmt.Errorf("%s: sitemap %s: %w: %v", Name, at, errNoSCP, err) //nolint:errorlint // not an invalid SCP sitemap
 	case broken:
 		f := *format
 		f.Protocol, f.URL, f.Section = Name, at, sectionDiscovery

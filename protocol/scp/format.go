@@ -11,14 +11,14 @@ const (
 	sumMember  = `,"checksum":"` // start of the member that the hash excludes
 	noSum      = "0000000000000000000000000000000000000000000000000000000000000000"
 
-	// Security Considerations, Resource Exhaustion Attacks.
+	// Limits of Security Considerations, Resource Exhaustion Attacks.
 	maxFile   = 50_000_000_000
 	maxBytes  = 500_000_000_000
 	maxRatio  = 100
 	maxLine   = 100_000_000
 	maxBlocks = 1000
 
-	// Limit for nesting; the specification has none.
+	// Limit for nesting. The specification has no limit.
 	maxDepth = 64
 	// The ratio limit does not apply to smaller decoded files.
 	ratioFloor = 1 << 20
@@ -30,7 +30,7 @@ type Metadata struct {
 	Section   string
 	Type      string    // "snapshot" or "delta"
 	Generated time.Time // UTC
-	Since     time.Time // UTC; zero: absent from a snapshot
+	Since     time.Time // UTC; zero if a snapshot has none
 	Checksum  string    // "sha256:" and 64 hexadecimal digits; "" = none. When writing, line reserves space for it.
 	Version   string    // such as "0.1"
 }

@@ -111,14 +111,14 @@ func (c *Collection) Verify(ctx context.Context) (CheckResult, error) {
 		v.Checksum = "cut"
 		return v, nil
 	}
-	v.Checksum, err = c.ladder(ctx)
+	v.Checksum, err = c.otherChecksum(ctx)
 	return v, err
 }
 
-// Pages yields the pages in file order, one at a time. A [*millrace.SkipError] concerns one
-// page, and the iteration continues; any other error ends it. If several pages have the same
-// URL, Pages yields all of them. The strings of a page share memory with its line: clone those
-// that you keep for long.
+// Pages yields the pages in file order, one at a time. A [*millrace.SkipError] concerns one page,
+// and the iteration continues; any other error ends it. If several pages have the same URL, Pages
+// yields all of them. The strings of a page share memory with its line: clone the strings that you
+// keep.
 func (c *Collection) Pages(ctx context.Context) iter.Seq2[*millrace.Page, error] {
 	return func(yield func(*millrace.Page, error) bool) {
 		on := true
@@ -184,8 +184,9 @@ func (c *Collection) read(ctx context.Context, keep bool, sum hash.Hash, v *Chec
 	return p, err
 }
 
-// ladder tries the other interpretations of the checksum, from the most likely to the weakest.
-func (c *Collection) ladder(ctx context.Context) (string, error) {
+// otherChecksum tries the other interpretations of the checksum, from the most likely to the least
+// likely.
+func (c *Collection) otherChecksum(ctx context.Context) (string, error) {
 	sums := [3]hash.Hash{sha256.New(), sha256.New(), sha256.New()}
 	values := []string{`""`, `"` + hashPrefix + noSum + `"`}
 	l := &lines{ctx: ctx, limits: c.limits}

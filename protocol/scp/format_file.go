@@ -89,7 +89,7 @@ var errLine = errors.New("the line is too long")
 // errStop is the error with which a function stops the reading of lines.
 var errStop = errors.New("stop reading lines")
 
-// lines splits a file into lines. It decodes the file into its own Write method.
+// lines splits a file into lines. The decoder writes the decoded file to its Write method.
 type lines struct {
 	ctx    context.Context
 	limits *OpenOptions
@@ -103,7 +103,7 @@ type lines struct {
 	copy   io.WriterAt             // copy of the decoded bytes; nil = none, or incomplete
 }
 
-// failing stores the error of a reader, to distinguish it from a decoder's.
+// failing stores the error of a reader, to distinguish it from an error of the decoder.
 type failing struct {
 	r   io.Reader
 	err error
@@ -166,7 +166,7 @@ func (l *lines) decode(in io.Reader, coding string) error {
 	return err
 }
 
-// Write splits decoded bytes into lines, without copying complete ones.
+// Write splits decoded bytes into lines. It does not copy complete lines.
 func (l *lines) Write(b []byte) (int, error) {
 	if l.err = l.take(b); l.err != nil {
 		return 0, l.err

@@ -35,7 +35,7 @@ var (
 
 	urlForm  = &form[string]{(*parser).url, appendString}
 	linkForm = &form[string]{func(p *parser, v *string) { p.link(v, "blocks/url") }, appendString}
-	// canonicalForm is a canonical URL. An invalid one does not make the page invalid.
+	// canonicalForm is a canonical URL. An invalid canonical URL does not make the page invalid.
 	canonicalForm = &form[string]{
 		func(p *parser, v *string) {
 			if p.link(v, "page/canonical"); p.astray {
@@ -109,7 +109,7 @@ var (
 		appendString,
 	}
 
-	// checksumForm is written as zeros: see Metadata.line.
+	// checksumForm is the checksum, which is written as zeros: see Metadata.line.
 	checksumForm = &form[string]{(*parser).checksum, appendString}
 )
 

@@ -46,7 +46,7 @@ func objectOf[T any](rule, says string, members ...member[T]) *object[T] {
 	return o
 }
 
-// may returns an optional member. An empty one is not written.
+// may returns an optional member. An empty member is not written.
 func may[T, V any](name string, f *form[V], at func(*T) *V) member[T] {
 	m := member[T]{
 		name: name, key: `,"` + name + `":`,
@@ -108,8 +108,8 @@ func (o *object[T]) ahead(p *parser, first bool, next int) int {
 	return -1
 }
 
-// find returns the index of a member, -1 if the schema does not define it. Members usually
-// have the order of the schema, so it tries next first.
+// find returns the index of a member, or -1 if the schema does not define it. Members usually have
+// the order of the schema, so it tries next first.
 func (o *object[T]) find(name []byte, next int) int {
 	for i := next; i < len(o.members); i++ {
 		if o.members[i].name == string(name) {

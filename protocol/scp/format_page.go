@@ -100,7 +100,7 @@ func (p *parser) readBlock() {
 	p.page.Content = p.page.Content[:n]
 }
 
-// blockKind returns the type of a block, nil if it has none. It moves to the members after the
+// blockKind returns the type of a block, or nil if it has none. It moves to the members after the
 // type, or to the first member.
 func (p *parser) blockKind() (k *blockKind, first bool) {
 	for _, k := range blockKinds {

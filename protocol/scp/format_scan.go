@@ -33,9 +33,9 @@ type parser struct {
 
 	limits *OpenOptions
 	values int       // values since the last reading of the clock
-	until  time.Time // deadline of this line; zero: not yet set
+	until  time.Time // deadline of this line; zero = not yet set
 	depth  int       // open arrays and objects
-	before int       // end of the previous member; 0: this is the first
+	before int       // end of the previous member; 0 = the current member is the first
 	spaced bool      // white space precedes or follows a token
 	astray bool      // a URL is invalid; its parent is dropped
 
@@ -112,7 +112,7 @@ func (p *parser) syntax(at int, reason string) bool {
 	return p.fail(issue{at: at, rule: p.broken, section: "Error Handling", reason: reason})
 }
 
-// refuse records why the page of the line is refused.
+// refuse records the reason why the page of the line is refused.
 func (p *parser) refuse(at int, reason string) {
 	p.note(issue{at: at, rule: p.rule, section: p.section, reason: reason})
 }
@@ -138,7 +138,7 @@ func (p *parser) open() bool {
 	return true
 }
 
-// peek returns the first byte of the next token, 0 at the end.
+// peek returns the first byte of the next token, or 0 at the end.
 func (p *parser) peek() byte {
 	for p.pos < len(p.data) {
 		switch c := p.data[p.pos]; c {
@@ -223,7 +223,7 @@ func (p *parser) quoted() (s span, ok bool) {
 	}
 }
 
-// escape returns the length of the escape at the start of b, 0 if it is invalid.
+// escape returns the length of the escape at the start of b, or 0 if it is invalid.
 func escape(b []byte) int {
 	if len(b) < 2 {
 		return 0
@@ -278,7 +278,7 @@ func (p *parser) bytes(s span) []byte {
 	}
 }
 
-// string returns the unescaped string, "" unless values are stored.
+// string returns the unescaped string, or "" unless values are stored.
 func (p *parser) string(s span) string {
 	switch {
 	case !p.keep:
@@ -501,7 +501,7 @@ func (p *parser) late() bool {
 	return now.After(p.until) && !p.limit("the page takes too long to read")
 }
 
-// limit fails because of a limit of this parser that the specification does not define.
+// limit reports an error for a limit of this parser that the specification does not define.
 func (p *parser) limit(reason string) bool {
 	return p.fail(issue{at: p.pos, rule: noteRefused, section: sectionLimits, reason: reason})
 }

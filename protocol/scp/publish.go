@@ -91,12 +91,11 @@ func (p *publisher) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.
 const atOnce = 500
 
 // Artifacts generates the delta of the current period, the last delta of the previous one, the
-// missing snapshots, all snapshots of a small site, and the sitemap. The sitemap lists the
-// deltas and the newest snapshot of each section. A replaced collection remains until the
-// sitemap's expiry time, within limits, unless one of its pages is removed. If the pages have
-// another origin than the documents, Artifacts generates nothing: see the package's
-// deviations. The first snapshots of a larger site are deferred; until then its sitemap lists
-// only pages.
+// missing snapshots, all snapshots of a small site, and the sitemap. The sitemap lists the deltas
+// and the newest snapshot of each section. A replaced collection remains until the sitemap's expiry
+// time, within limits, unless one of its pages is removed. If the pages have another origin than
+// the documents, Artifacts generates nothing: see the package's deviations. The first snapshots of
+// a larger site are deferred. Until they exist, its sitemap lists only pages.
 func (p *publisher) Artifacts(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) (again time.Time, err error) {
 	if foreign(v.Site()) {
 		return time.Time{}, nil

@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// How long deltas are listed after their period ends, and how many replaced collections remain
-// for clients that are still reading them.
+// The time for which deltas are listed after their period ends, and the number of replaced
+// collections that remain for clients that are still reading them.
 const (
 	keepDeltas    = 7 * 24 * time.Hour
 	keepPeriods   = 8
@@ -19,9 +19,9 @@ const (
 	graceful      = 5 * time.Minute // applies to all replaced collections
 )
 
-// deltas lists the deltas of every section: unchanged for past periods, updated for the
-// current one. It omits a delta that would contain more than half of its section, because the
-// snapshot is shorter.
+// deltas lists the deltas of every section. Those of past periods are unchanged, and that of the
+// current period is updated. deltas omits a delta that would contain more than half of its section,
+// because the snapshot is shorter.
 func (pl *plan) deltas(ctx context.Context) error {
 	if pl.site.Volatile {
 		return nil

@@ -65,9 +65,9 @@ func (p period) cacheAge() int {
 	return 86400
 }
 
-// rhythm returns the update frequency that the log shows: hourly if the last day has at least
-// 24 changes, daily if it has any, weekly if the last week has any, else monthly. A site whose
-// log is shorter than a week is daily.
+// rhythm returns the update frequency that the log shows: hourly if the last day has at least 24
+// changes, daily if it has any, weekly if the last week has any, else monthly. If the log is
+// shorter than a week, the frequency is daily.
 func rhythm(ctx context.Context, v millrace.View, now time.Time) (string, error) {
 	seq := v.Site().Seq
 	// The frequency in the sitemap changes at most once an hour.

@@ -44,8 +44,8 @@ type note struct {
 
 func (n *note) delta() bool { return n.Period != "" }
 
-// place returns a key that successive collections share.
-func (n *note) place() string { return n.Section + " " + n.Period }
+// slot returns a key that successive collections share.
+func (n *note) slot() string { return n.Section + " " + n.Period }
 
 // group is one collection in all its codings.
 type group struct {
@@ -56,7 +56,7 @@ type group struct {
 // codings are the codings of every collection, the best one first (protocols.md, section 3).
 var codings = []string{"zstd", "gzip", ""}
 
-// codings returns the codings of the publisher's collections. A compact site has the best one.
+// codings returns the codings of the publisher's collections. A compact site has only the best one.
 func (p *publisher) codings() []string {
 	if p.compact {
 		return codings[:1]
@@ -75,7 +75,7 @@ type plan struct {
 	sections  []*section // "all" first
 	byKey     map[string]*section
 	previous  []*group             // collections of the previous edition
-	latest    map[string]time.Time // generation time of the newest, by place
+	latest    map[string]time.Time // generation time of the newest collection, by slot
 	used      map[*group]bool
 	period    period // current period
 }
@@ -101,7 +101,7 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 	}
 	pl.period = periodOf(frequency, now)
 	byID := map[string]*group{}
-	for _, f := range s.Held() {
+	for _, f := range s.Existing() {
 		var n note
 		if err := json.Unmarshal(f.Note, &n); err != nil {
 			continue // written by another version of millrace
@@ -136,9 +136,9 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 	return pl, nil
 }
 
-// follows makes later collections of the same place newer than n.
+// follows ensures that later collections of the same slot are newer than n.
 func (pl *plan) follows(n *note) {
-	if at := n.place(); n.Generated.After(pl.latest[at]) {
+	if at := n.slot(); n.Generated.After(pl.latest[at]) {
 		pl.latest[at] = n.Generated
 	}
 }
@@ -210,7 +210,7 @@ func (pl *plan) plan(ctx context.Context) error {
 // whole seconds. It is later than that of every previous collection, including purged ones,
 // because a client that has read one reads only newer ones.
 func (pl *plan) generated(newest time.Time, of *note) time.Time {
-	t, before := newest.UTC().Truncate(time.Second), pl.latest[of.place()]
+	t, before := newest.UTC().Truncate(time.Second), pl.latest[of.slot()]
 	if !before.IsZero() && !t.After(before) {
 		t = before.Add(time.Second)
 	}

@@ -13,10 +13,10 @@ import (
 // maxHolds is the maximum number of pages recorded for a delta.
 const maxHolds = 4096
 
-// purge withdraws every collection that may contain a removed page: the owner may have hidden
-// it, so it must not be served under an old name either. A client that is reading such a file
-// starts again, as after any change of the sitemap. Deltas without the page remain. If a delta
-// is missing, a client reads the snapshot.
+// purge withdraws every collection that may contain a removed page. The owner may have hidden the
+// page, so it must not be served under an old name either. A client that is reading such a file
+// starts again, as after any change of the sitemap. Deltas without the page remain. If a delta is
+// missing, a client reads the snapshot.
 func (pl *plan) purge(ctx context.Context) error {
 	if len(pl.previous) == 0 {
 		return nil

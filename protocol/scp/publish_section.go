@@ -68,9 +68,9 @@ func (p *publisher) count(ctx context.Context, v millrace.View) (total int, coun
 	return total, counts, nil
 }
 
-// divide divides a site into sections: by first path segments, or by configured prefixes.
-// byKey maps the key of a page to its section; all pages are also in list[0], which is "all".
-// divide reads all tags, unless the same pages have one as in the previous view.
+// divide divides a site into sections: by first path segments, or by configured prefixes. byKey
+// maps the key of a page to its section. All pages are also in list[0], which is "all". divide
+// reads all tags, unless the set of pages with a tag is the same as in the previous view.
 func (p *publisher) divide(ctx context.Context, v millrace.View) (list []*section, byKey map[string]*section, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,7 +110,7 @@ func (p *publisher) divide(ctx context.Context, v millrace.View) (list []*sectio
 	return list, byKey, nil
 }
 
-// key returns the key of a page's section, "" if it has none.
+// key returns the key of a page's section, or "" if it has none.
 func (p *publisher) key(pagePath string) string {
 	path, _, _ := strings.Cut(pagePath, "?")
 	if !strings.HasPrefix(path, "/") {

@@ -27,7 +27,7 @@ type ReaderOptions struct {
 	Hosts []string
 	// Quota is the maximum number of bytes of collections that one run fetches; 0 = 50 GB.
 	Quota int64
-	// Deltas is how many deltas are applied before a new snapshot is read to find deletions,
+	// Deltas is the number of deltas to apply before reading a new snapshot to find deletions,
 	// unless another source reports them; 0 = 7.
 	Deltas int
 }
@@ -45,13 +45,13 @@ type reader struct {
 	o ReaderOptions
 }
 
-// NewReader returns a source that reads the site of endpoint, which may be any of its URLs. A
-// nil client is the guarded default; nil options are the zero value.
+// NewReader returns a source that reads the site of endpoint, which may be any of its URLs. A nil
+// client is the guarded default; nil options are the zero value.
 //
-// Changes finds the site's sitemap, and reads the snapshot and the newer deltas that it lists,
-// of "all" or of each section. It stores each in a temporary file and verifies it before it
-// yields the first page. Pages come with their content. Page returns [errors.ErrUnsupported],
-// because SCP has no single pages.
+// Changes finds the site's sitemap, and reads the snapshot and the newer deltas that it lists, of
+// "all" or of each section. It stores each collection in a temporary file and verifies it before it
+// yields the first page. Changes have their Page. Page returns [errors.ErrUnsupported], because SCP
+// has no single pages.
 func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source {
 	return newReader(client, endpoint, o)
 }
@@ -94,7 +94,7 @@ type applied struct {
 
 const maxKnownFiles = 8 // maximum number of files per section
 
-// section returns the applied state of a section, zero for a new one.
+// section returns the applied state of a section, or zero for a new one.
 func (c cursor) section(name string) applied {
 	for _, s := range c.Sections {
 		if s.Name == name {
@@ -124,7 +124,7 @@ type run struct {
 	left      int64           // bytes that the quota still allows
 	sites     []string        // allowed origins of pages
 	hosts     map[string]bool // collection hosts already reported in a note
-	again     bool            // something was skipped: the next run reads the sitemap again
+	again     bool            // something was skipped, so the next run reads the sitemap again
 	unknown   bool            // the server does not know the client's dictionary
 	generated time.Time       // generation time of the oldest collection read
 	probeCost *protocol.Cost  // cost of discovery; nil unless probing
@@ -154,9 +154,9 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield kit.Y
 	return run.read(ctx, f)
 }
 
-// locate fetches the site's sitemap, conditionally if its URL is known. If the collections
-// have expired, locate fetches it again and bypasses all caches. If they still have expired,
-// it reports only a note.
+// locate fetches the site's sitemap, conditionally if its URL is known. If the collections have
+// expired, locate fetches it again and bypasses all caches. If they have still expired, it reports
+// a note and uses them.
 func (r *run) locate(ctx context.Context) (f *found, err error) {
 	fresh := false
 	if r.was.Sitemap != "" {
@@ -221,7 +221,8 @@ func fatal(ctx context.Context, err error) bool {
 	return true
 }
 
-// remote wraps a network error in its error kind, for transports other than millrace's own.
+// remote wraps ErrUnavailable around a network error that wraps no sentinel. Only transports other
+// than millrace's own return such errors.
 func remote(ctx context.Context, err error) error {
 	if fatal(ctx, err) && ctx.Err() == nil {
 		return fmt.Errorf("%w: %w", millrace.ErrUnavailable, err)

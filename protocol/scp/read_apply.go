@@ -139,8 +139,8 @@ func (r *run) section(ctx context.Context, f *found, was applied, again bool) (i
 	return r.snapshot(ctx, snapshot, all, is)
 }
 
-// coded returns a snapshot that costs only its changes and shows deletions, too, or nil: the
-// client has an earlier snapshot, against which the server can code the uncompressed file.
+// coded returns a snapshot whose uncompressed file the server can code against an earlier snapshot
+// that the client has, or nil. Such a snapshot costs only its changes, and shows deletions.
 func (r *run) coded(ctx context.Context, snapshot *offered, was applied) *offered {
 	if r.unknown || snapshot == nil || !snapshot.generated.After(was.Snapshot) || !fetch.Held(ctx, r.Client, snapshot.plain().url) {
 		return nil
@@ -170,8 +170,8 @@ func (r *run) deltas(ctx context.Context, deltas []*offered, was applied) (is ap
 	return is, nil
 }
 
-// snapshot applies a snapshot and all newer deltas. It also applies those deltas again that
-// were applied before, because the snapshot does not contain their pages.
+// snapshot applies a snapshot and all newer deltas. It applies them even if they were applied
+// before, because the snapshot does not contain their pages.
 func (r *run) snapshot(ctx context.Context, snapshot *offered, deltas []*offered, was applied) (is applied, complete bool, err error) {
 	is, err = r.take(ctx, snapshot, was)
 	if errors.Is(err, millrace.ErrUnmodified) {

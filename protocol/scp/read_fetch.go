@@ -33,7 +33,7 @@ type spool struct {
 	file *os.File
 	size int64 // bytes so far
 	fetch.Validators
-	total       int64 // size of the complete file; -1: unknown
+	total       int64 // size of the complete file; -1 = unknown
 	restarts    int
 	url         string // after redirects
 	coding      string // Content-Encoding
@@ -66,8 +66,8 @@ func (r *run) allowed(u string) bool {
 	return r.o.Hosts == nil || hostOf(u) == hostOf(r.Root) || slices.Contains(r.o.Hosts, hostOf(u))
 }
 
-// visit notes the host of a file. If a redirect leads to a host that the options do not allow,
-// it returns an error.
+// visit reports a note for a new host of collections. If a redirect leads to a host that the
+// options do not allow, it returns an error.
 func (r *run) visit(at string) error {
 	host := hostOf(at)
 	if !r.allowed(at) {
@@ -80,10 +80,10 @@ func (r *run) visit(at string) error {
 	return nil
 }
 
-// download fetches a file, conditionally if it has been applied before. It continues a
-// truncated download with a range request if the server sent a strong ETag (RFC 9110, section
-// 14); otherwise it restarts. It does not check the length against the sitemap: the content
-// itself shows whether it is complete.
+// download fetches a file, conditionally if it has been applied before. It continues a truncated
+// download with a range request if the server sent a strong ETag (RFC 9110, section 14); otherwise
+// it restarts. It does not compare the length with the sitemap, because the content itself shows
+// whether it is complete.
 func (r *run) download(ctx context.Context, f file, have kit.Resource) (_ *spool, err error) {
 	if f.size > r.left {
 		return nil, r.overQuota(f.url)
@@ -266,7 +266,7 @@ func typeOf(h http.Header) string {
 	return t
 }
 
-// namedCoding returns the content coding of a response, "" if it has none.
+// namedCoding returns the content coding of a response, or "" if it has none.
 func namedCoding(resp *http.Response) string {
 	return strings.Replace(strings.ToLower(resp.Header.Get("Content-Encoding")), "identity", "", 1)
 }

@@ -33,8 +33,8 @@ type FileOptions struct {
 	Stdin  io.Reader    // input for "-"
 	Client *http.Client // client for URLs
 	Logger *slog.Logger // If nil, nothing is logged.
-	// Progress receives how many bytes a step has read, of how many. An empty step ends the
-	// previous one. If nil, progress is not reported.
+	// Progress receives the number of bytes that a step has read, and their total. An empty step
+	// ends the previous one. If nil, progress is not reported.
 	Progress func(step string, read, total int64)
 }
 

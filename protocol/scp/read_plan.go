@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// names returns the sections to read: those of the options, else "all", else every one. It
-// omits new sections without a snapshot, because deltas alone are not enough.
+// names returns the sections to read: those of the options, else "all", else every section. It
+// omits new sections without a snapshot, because deltas alone do not suffice.
 func (r *run) names(o *offer) []string {
 	var names []string
 	for _, c := range o.collections {
@@ -34,7 +34,7 @@ func (r *run) others(o *offer) (names []string) {
 	return names
 }
 
-// of returns the newest snapshot of a section, nil for none, and its deltas in the order of
+// of returns the newest snapshot of a section, or nil for none, and its deltas in the order of
 // their times.
 func (o *offer) of(section string) (snapshot *offered, deltas []*offered) {
 	for _, c := range o.collections {

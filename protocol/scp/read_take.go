@@ -14,9 +14,9 @@ import (
 )
 
 // take applies one collection, in the first coding that is not refused. If the client has a
-// dictionary, that is the uncompressed file, coded against it. take yields nothing
-// before it has verified the whole file. ErrUnmodified means that the collection has already
-// been applied.
+// dictionary, the first one is the uncompressed file, coded against the dictionary. take verifies
+// the whole file before it yields the first page. ErrUnmodified means that the collection has
+// already been applied.
 func (r *run) take(ctx context.Context, o *offered, was applied) (applied, error) {
 	var refused error
 	files := o.files

@@ -6,10 +6,10 @@ import (
 	"github.com/millrace/millrace/internal/docname"
 )
 
-// likeness is how closely two C-URLs match.
+// likeness is the degree to which two C-URLs match.
 type likeness int
 
-// From the best match to the worst.
+// The degrees of likeness, best match first.
 const (
 	sameURL  likeness = iota
 	nearURL           // equal except for http and https, or a slash at the end of the path

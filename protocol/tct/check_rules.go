@@ -106,10 +106,10 @@ func checkLeak(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-// checkParity returns a rule that an item and its M-URL have the same validator. sound reports
-// whether both have a validator, same whether the two are equal. If they differ, it fetches
-// both again, in case the site is being edited. It fetches the list first, so that the page is
-// at least as new.
+// checkParity returns a rule that requires the same validator for an item and its M-URL. sound
+// reports whether both have a validator, and same whether the two are equal. If they differ, the
+// rule fetches both again, because the site may have been edited. It fetches the list first, so
+// that the page is at least as new.
 func checkParity(sound, same func(p *seenPage) bool) siteRule {
 	return askPages(func(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 		if p.Item == nil || !p.OK() || !sound(p) {
@@ -133,8 +133,8 @@ func checkParity(sound, same func(p *seenPage) bool) siteRule {
 	})
 }
 
-// checkAlternate returns a rule that a page links to its M-URL: in its HTML, or in its Link
-// fields or HTML.
+// checkAlternate returns a rule that requires a page to link to its M-URL. If element is set, the
+// link must be in the HTML. Otherwise it may also be in a Link field.
 func checkAlternate(element bool) siteRule {
 	return askPages(func(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 		page, err := s.Page(ctx, p)
@@ -161,8 +161,8 @@ func checkAlternate(element bool) siteRule {
 	})
 }
 
-// checkContentType returns a rule that an M-URL has the media type JSON, with charset UTF-8 if
-// charset is set.
+// checkContentType returns a rule that requires the media type of JSON for an M-URL, with charset
+// UTF-8 if charset is set.
 func checkContentType(charset bool) siteRule {
 	return onPages(func(p *seenPage, fail check.Fail) bool {
 		if p.OK() {
@@ -180,7 +180,7 @@ func isJSONType(u string, r *check.Response, charset bool, fail check.Fail) {
 	}
 }
 
-// checkVary returns a rule that the Vary field of an M-URL names a field.
+// checkVary returns a rule that requires the Vary field of an M-URL to name a field.
 func checkVary(name string) siteRule {
 	return onPages(func(p *seenPage, fail check.Fail) bool {
 		if p.OK() {
@@ -196,8 +196,8 @@ func varies(u string, r *check.Response, fail check.Fail, by string) {
 	}
 }
 
-// presentItem fetches the lists again, once, and returns the item with the given mUrl, nil if
-// it is gone.
+// presentItem fetches the lists again, once, and returns the item with the given mUrl, or nil if
+// the item is no longer listed.
 func (s *siteContext) presentItem(ctx context.Context, mURL string) (*seenItem, error) {
 	items, err := check.Memo(ctx, s.Target, s.d.Name+" lists again", func(ctx context.Context) (map[string]*seenItem, error) {
 		out := map[string]*seenItem{}
@@ -222,7 +222,7 @@ func (s *siteContext) presentItem(ctx context.Context, mURL string) (*seenItem, 
 	return items[mURL], err
 }
 
-// canonicalLink returns the target of the M-URL's canonical link, "" if there is no link or
+// canonicalLink returns the target of the M-URL's canonical link, or "" if there is no link or
 // several differ.
 func (p *seenPage) canonicalLink() string {
 	target := ""
@@ -238,7 +238,7 @@ func (p *seenPage) canonicalLink() string {
 	return target
 }
 
-// FieldURL returns the member canonical_url in canonical form, "" if it is not a URL.
+// FieldURL returns the member canonical_url in canonical form, or "" if it is not a URL.
 func (p *seenPage) FieldURL() string {
 	s := kit.Text(p.Fields["canonical_url"])
 	u, err := canon.URL(s)
@@ -248,8 +248,8 @@ func (p *seenPage) FieldURL() string {
 	return u
 }
 
-// Disputed compares the C-URL of the list, the canonical link and canonical_url. It returns
-// the one that differs from the other two, "" if all agree or one is absent.
+// Disputed compares the C-URL of the list, the canonical link and canonical_url. It returns the one
+// that differs from the other two, or "" if all agree or one is absent.
 func (p *seenPage) Disputed() string {
 	list, head, field := p.CURL, p.canonicalLink(), p.FieldURL()
 	switch {
@@ -309,8 +309,8 @@ func checkString(name string) func(p *seenPage, fail check.Fail) bool {
 	}
 }
 
-// checkObject returns a rule that a document is an object. If strict is set, it also reports a
-// document that is not JSON; otherwise another rule does.
+// checkObject returns a rule that requires a document to be an object. If strict is set, the rule
+// also reports a document that is not JSON; otherwise another rule does.
 func checkObject(strict bool) func(p *seenPage, fail check.Fail) bool {
 	return func(p *seenPage, fail check.Fail) bool {
 		var v json.RawMessage
@@ -326,14 +326,14 @@ func checkObject(strict bool) func(p *seenPage, fail check.Fail) bool {
 	}
 }
 
-// hashForm is the form of a hash in a draft.
+// hashForm is the format of hashes in a draft.
 type hashForm struct {
 	Is   func(s string) bool
 	Want string
 }
 
-// checkItemTag returns a rule that the items of a list have a valid hash. If optional is set,
-// an item may have none.
+// checkItemTag returns a rule that requires a valid hash in each item of a list. If optional is
+// set, an item may have no hash.
 func checkItemTag(form hashForm, optional bool) func(l *seenList, fail check.Fail) {
 	return func(l *seenList, fail check.Fail) {
 		l.Each(func(i int, it *seenItem) {
@@ -344,7 +344,7 @@ func checkItemTag(form hashForm, optional bool) func(l *seenList, fail check.Fai
 	}
 }
 
-// checkHashForm returns a rule that the member hash of a document has the given form.
+// checkHashForm returns a rule that requires the given form for the member hash of a document.
 func checkHashForm(form hashForm) func(p *seenPage, fail check.Fail) bool {
 	return func(p *seenPage, fail check.Fail) bool {
 		if p.Fields != nil && !form.Is(p.Hash) {
@@ -354,8 +354,8 @@ func checkHashForm(form hashForm) func(p *seenPage, fail check.Fail) bool {
 	}
 }
 
-// checkHashEqualsTag returns a rule that the member hash of a document equals its ETag; right
-// reports whether a value is the correct hash.
+// checkHashEqualsTag returns a rule that requires the member hash of a document to equal its ETag.
+// right reports whether a value is the correct hash.
 func checkHashEqualsTag(hash, tag hashForm, right func(p *seenPage, value string) bool) func(p *seenPage, fail check.Fail) bool {
 	return func(p *seenPage, fail check.Fail) bool {
 		if !hash.Is(p.Hash) || !tag.Is(p.Tag) {

@@ -14,20 +14,20 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// maxCheckedLists is how many lists of one site are fetched.
+// maxCheckedLists is the maximum number of lists that are fetched from one site.
 const maxCheckedLists = 10
 
-// siteContext holds the site's documents of a draft, which the rules share. It is lenient
-// where the reader is strict, so that rules can judge broken documents.
+// siteContext holds the site's documents of a draft, which the rules share. It accepts invalid
+// documents that the reader refuses, so that rules can report them.
 type siteContext struct {
 	kit.SiteContext
-	Home  *check.Response // response of the origin's root
+	Home  *check.Response // response for the origin's root
 	Lists []*seenList
 	Other []string    // documents that are not lists: URL and reason
 	Pages []*seenPage // the sample
 
 	d     *draft
-	draft string // later draft of a list that was found; "" if none was
+	draft string // a later draft, if a list of it was found; else ""
 	also  bool   // a list uses the earlier draft, which the reader also accepts
 }
 
@@ -53,7 +53,7 @@ type seenPage struct {
 	Resp       *check.Response
 	Err        error // of the request
 
-	// The rest is of a 200 with a readable body.
+	// The remaining fields are set for a 200 with a readable body.
 	Body      []byte                     // without a byte order mark
 	Fields    map[string]json.RawMessage // nil if it is not an object
 	Tag, Hash string                     // ETag without W/ and quotes; the hash member
@@ -93,10 +93,9 @@ func (s *siteContext) run(ctx context.Context) error {
 	return nil
 }
 
-// findLists finds the list at its fixed path, at the root of the origin or in the folder of
-// the site, or the lists that the root announces. A site that has none of these, but an
-// M-Sitemap near these paths, also has the protocol, though not in the way that the draft
-// requires.
+// findLists finds the list at its fixed path, at the root of the origin or in the folder of the
+// site, or the lists that the root announces. A site without these lists but with an M-Sitemap near
+// these paths has the protocol, too, although not as the draft requires.
 func (s *siteContext) findLists(ctx context.Context) error {
 	if s.d.OneList {
 		path, _ := docname.CutQuery(s.Target.Site())
@@ -176,7 +175,7 @@ func (s *siteContext) addList(ctx context.Context, l *seenList, meant func(*seen
 	return "", nil
 }
 
-// looksLikeList reports whether a document at the path of a list is a list, even a broken one.
+// looksLikeList reports whether a document at the path of a list is a list, possibly a broken one.
 func looksLikeList(l *seenList) bool {
 	profile := kit.Text(l.Fields["profile"])
 	return l.Fields["items"] != nil || l.Fields["version"] != nil && strings.HasPrefix(profile, "tct")
@@ -274,10 +273,10 @@ func (p *seenPage) fetch(ctx context.Context, t *check.Target) {
 	p.Hash = kit.Text(p.Fields["hash"])
 }
 
-// OK reports whether there is a 200 with a body.
+// OK reports whether the response is a 200 with a body.
 func (p *seenPage) OK() bool { return p.Err == nil && p.Resp.OK() }
 
-// Page returns the response of the page's C-URL, nil if it is on another host.
+// Page returns the response of the page's C-URL, or nil if it is on another host.
 func (s *siteContext) Page(ctx context.Context, p *seenPage) (*check.Response, error) {
 	if !s.Near(p.CURL) {
 		return nil, nil

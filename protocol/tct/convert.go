@@ -9,16 +9,16 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// The values of Page.Known: the required members, and all others if a document has any of
-// them.
+// The values of Page.Known: the fields of the required members, and the fields of the other
+// members, which are known if a document has any of them.
 const (
 	coreFields = millrace.FieldTitle | millrace.FieldContent
 	allFields  = coreFields | millrace.FieldDescription | millrace.FieldAuthor | millrace.FieldPublished |
 		millrace.FieldModified | millrace.FieldLanguage | millrace.FieldSchema
 )
 
-// Document returns the document of a page of a View of site. It returns nil if p is nil, for a
-// page whose URL is not valid, and for archives and listings other than the home page.
+// Document returns the document of a page of a View of site. It returns nil if p is nil or its URL
+// is invalid, and for archives and listings other than the home page.
 func (d *draft) Document(site millrace.Site, p *millrace.Page) *document {
 	if p == nil {
 		return nil
@@ -52,7 +52,8 @@ func (d *draft) Document(site millrace.Site, p *millrace.Page) *document {
 	return doc
 }
 
-// content returns the content of a document with a title from the blocks of its page.
+// content returns the content of a document from the blocks of its page. The title of the document
+// is already set.
 func (d *draft) content(doc *document, blocks []millrace.Block) string {
 	if d.Content != nil {
 		return d.Content(doc, blocks)

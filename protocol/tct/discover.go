@@ -17,9 +17,9 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// Advertise returns the links to a site's lists and M-URLs. If lists have no fixed path, the
-// root links to each of them. Two drafts may both link to an M-URL in the HTML of a page: a
-// client recognises its own by the document.
+// Advertise returns the links to a site's lists and M-URLs. If lists have no fixed path, the root
+// links to each of them. If two drafts link to their M-URLs in the HTML of a page, a client finds
+// out from the documents which one is of its draft.
 func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	site := v.Site()
 	a := millrace.Advertisement{Public: p.Public, Page: p.alternate(v)}
@@ -73,7 +73,7 @@ func (d *draft) alternate(v millrace.View) func(ctx context.Context, pageURL str
 	}
 }
 
-// maxLists is the most lists that one root may announce.
+// maxLists is the maximum number of lists that one root may announce.
 const maxLists = 1000
 
 // discover returns the possible URLs of a site's lists, and the cost of finding them.

@@ -18,11 +18,12 @@ import (
 
 const (
 	probeBytes = 256 << 10 // of a list or document, as sent
-	// maxItems is the most items that a list is assumed to have, whatever its server reports.
+	// maxItems is the maximum number of items in an estimate, whatever the server reports.
 	maxItems = 1 << 28
 )
 
-// maxProbed is how many of a site's lists are probed. The others are assumed to be alike.
+// maxProbed is the maximum number of a site's lists that are probed. The others are assumed to be
+// similar.
 const maxProbed = 4
 
 // probe finds the lists as a reader does, and probes them and a few documents. It skips
@@ -41,7 +42,7 @@ func (d *draft) probe(ctx context.Context, client *http.Client, endpoint string,
 	}
 	p := r.NewProbe()
 	var other error
-	for named := len(lists); len(lists) > 0 && p.Lists < maxProbed; named-- { // the lists after these are from an index
+	for named := len(lists); len(lists) > 0 && p.Lists < maxProbed; named-- { // an index adds the lists after these
 		at := lists[0].URL
 		lists = lists[1:]
 		resp, err := r.GetList(ctx, kit.Resource{URL: at}) //nolint:bodyclose // List closes it
@@ -82,8 +83,8 @@ type siteProbe struct {
 	Items int    // number of their items
 
 	bytes    int64      // bytes of these lists, as sent
-	unending bool       // a list continues for an unknown length: Items and bytes are lower bounds
-	guessed  bool       // a list continues: Items is estimated from its beginning
+	unending bool       // a list has an unknown length, so Items and bytes are lower bounds
+	guessed  bool       // a list was not read to its end, so Items is an estimate
 	free     int        // lists that have validators
 	items    []listItem // items of the first list that has any
 
@@ -91,7 +92,7 @@ type siteProbe struct {
 	document  int64           // average bytes of a document, as sent
 	known     millrace.Fields // of the documents
 	detail    millrace.Detail // of the documents
-	mismatch  int             // documents whose validator differs from that in the list: each is fetched whenever the list changes
+	mismatch  int             // documents whose validator differs from that in the list; the reader fetches them whenever the list changes
 }
 
 // NewProbe starts a probe of the reader's site.
@@ -217,7 +218,7 @@ func (p *siteProbe) Offer(ctx context.Context, rest int, discovery protocol.Cost
 	return offer, nil
 }
 
-// basis returns what an offer is computed from.
+// basis describes the data from which an offer is computed.
 func (p *siteProbe) basis() string {
 	s := "the list"
 	if p.guessed || p.unending {

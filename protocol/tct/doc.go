@@ -1,132 +1,125 @@
 // Package tct implements the drafts of the Collaboration Tunnel Protocol (TCT),
 // draft-jurkovikj-collab-tunnel: a JSON document for every page (its M-URL), and a list of all
-// documents with their validators (the M-Sitemap). A client that has read a site once fetches
-// only the changed documents. [Draft00], [Draft01] and [Draft03] are separate protocols. A
-// site can publish all of them, since their paths do not overlap. The reader of draft-03 also
-// reads draft-02.
+// documents with their validators (the M-Sitemap). A client that has read a site once fetches only
+// the changed documents. [Draft00], [Draft01] and [Draft03] are separate protocols. A site can
+// publish all of them, since their paths do not overlap. The reader of draft-03 also reads
+// draft-02.
 //
 // The sections of draft-00 have no numbers. This package numbers its headings in order: 3 is
 // Bidirectional Discovery, 8 the M-URL Response Format.
 //
-// The text of draft-03 was not available. The implementation follows the reference
-// implementation of the draft's author, a plugin for WordPress, and its tests and validators.
-// The publisher and the MUST rules follow what the plugin writes and rejects, so they are
-// reliable. The reader is inferred from draft-01, because there is no reference client. The
-// form of an index of lists, which is read but not published, is inferred, too. Rules that
-// only the validators enforce are SHOULD rules, since the draft may allow more. The sections
-// of draft-03 are named after the subject of a rule: "root", "list" and "page".
+// The text of draft-03 was not available. The implementation follows the reference implementation
+// of the draft's author, a plugin for WordPress, and its tests and validators. The publisher and
+// the MUST rules follow what the plugin writes and rejects, so they are reliable. The reader is
+// inferred from draft-01, because there is no reference client. An index of lists is read but not
+// published. Its form is also inferred. Rules that only the validators enforce are SHOULD rules,
+// since the draft may allow more. The sections of draft-03 are named after the subject of a rule:
+// "root", "list" and "page".
 //
 // # Names
 //
 //   - Draft-00: /llm-sitemap.json is the list of all pages, one file, home page first.
-//     /llm-policy.json is the policy descriptor, if the owner has set a policy; the list
-//     then has a Link with rel=describedby to it. /llm-manifest.json maps URLs to M-URLs:
-//     an object with profile ("tct-1"), version (1), the absolute URLs sitemap and
-//     policy, and patterns: pairs of URI templates (RFC 6570), cUrl and mUrl, some with a
-//     note. The draft requires a manifest but does not define its form.
-//   - Draft-01: /llm-pages.json is the M-Sitemap. A site with more pages than fit in one
-//     list has /llm-pages-1-of-4.json and so on. The number of lists is a power of two; a
-//     hash of a page's identity selects its list.
+//     /llm-policy.json is the policy descriptor, if the owner has set a policy; the list then has a
+//     Link with rel=describedby to it. /llm-manifest.json maps URLs to M-URLs: an object with
+//     profile ("tct-1"), version (1), the absolute URLs sitemap and policy, and patterns: pairs of
+//     URI templates (RFC 6570), cUrl and mUrl, some with a note. The draft requires a manifest but
+//     does not define its form.
+//   - Draft-01: /llm-pages.json is the M-Sitemap. A site with more pages than fit in one list has
+//     /llm-pages-1-of-4.json and so on. The number of lists is a power of two; a hash of a page's
+//     identity selects its list.
 //   - Draft-03: /tct-pages.json is the M-Sitemap, split as in draft-01.
-//   - The M-URL of /post/ and of /post is /post/llm/ in draft-00, /post/llm.json in
-//     draft-01 and /post/tct.json in draft-03, with the page's query: /post/?x=1 has
-//     /post/llm/?x=1. A page of the site with such a path keeps it. If several pages map
-//     to the same name, the first in order of URL gets it, and the next ones get
-//     /post/~2/llm/, /post/~3/llm/.
+//   - The M-URL of /post/ and of /post is /post/llm/ in draft-00, /post/llm.json in draft-01 and
+//     /post/tct.json in draft-03, with the page's query: /post/?x=1 has /post/llm/?x=1. A page of
+//     the site with such a path keeps it. If several pages map to the same name, the first in order
+//     of URL gets it, and the next ones get /post/~2/llm/, /post/~3/llm/.
 //   - A page whose canonical URL is on another host has /~HOST/path/llm/.
-//   - A last segment of tildes and digits gets one more tilde, which keeps names unique:
-//     /post/~2/ has /post/~~2/llm/.
+//   - A last segment of tildes and digits gets one more tilde, which keeps names unique: /post/~2/
+//     has /post/~~2/llm/.
 //
-// If / redirects to a page of the site, that page's document is the document of the home page.
-// In draft-00, it is first in the list (6.1). If a site publishes no home page, the document
-// of / is a generated overview: title, description, and the sections, each with one of its
-// pages.
+// If / redirects to a page of the site, that page's document is the document of the home page. In
+// draft-00, it is first in the list (6.1). If a site publishes no home page, the document of / is a
+// generated overview: title, description, and the sections, each with one of its pages.
 //
-// # What is carried
+// # Carried fields
 //
 // Documents carry URL, title, language, published, modified, description, author and JSON-LD
-// completely. In draft-00 and draft-01, content is plain text, which loses the structure of
-// blocks. In draft-03, it is Markdown, which loses the anchors of headings and turns
-// definition lists into paragraphs. All drafts lose summary, section, tags and kind. Archives
-// (tag, date and search lists) and listings (/blog/, /news/) have no document, unless they are
-// the home page (3.4 of draft-00). The title of a page without one is its first heading, else
-// the last segment of its URL. JSON-LD is encoded in the canonical form of RFC 8785; an
-// element without that form is dropped. Bytes that are not UTF-8 become U+FFFD, and other line
-// ends become line feeds.
+// completely. In draft-00 and draft-01, content is plain text, which loses the structure of blocks.
+// In draft-03, it is Markdown, which loses the anchors of headings and turns definition lists into
+// paragraphs. All drafts lose summary, section, tags and kind. Archives (tag, date and search
+// lists) and listings (/blog/, /news/) have no document, unless they are the home page (3.4 of
+// draft-00). The title of a page without one is its first heading, else the last segment of its
+// URL. JSON-LD is encoded in the canonical form of RFC 8785; an element without that form is
+// dropped. Bytes that are not UTF-8 become U+FFFD, and other line ends become line feeds.
 //
 // # Deviations of draft-00 and draft-01
 //
 // All but the first two also apply to draft-03.
 //
-//   - language, published, modified, structured_data, description and author are members
-//     beyond draft-01, description and author beyond draft-00. They are present if known.
-//     When reading, the reader knows only title and content of an object without any of
-//     them.
-//   - All content codings of a document have the same strong ETag, contrary to RFC 9110.
-//     Therefore, ranges are not supported.
-//   - The drafts let a client send the list's validator as If-None-Match for a body that
-//     it does not have (6.2; 1.8.1). The reader never does: a 304 would then refer to no
-//     stored body.
-//   - A document whose hash or ETag does not match its content is fetched again with
-//     Cache-Control: no-cache. If that does not help, the page is accepted and marked as
-//     unconfirmed (1.8.4).
-//   - Validators compare weakly (RFC 9110, section 8.8.3.2), without "sha256-" and the
-//     suffix of a content coding: proxies change tags when they compress.
-//   - For a list or document of another draft, the reader returns an error that names the
-//     draft. The checker does not check it.
+//   - language, published, modified, structured_data, description and author are members beyond
+//     draft-01, description and author beyond draft-00. They are present if known. Of an object
+//     without any of them, the reader knows only title and content.
+//   - All content codings of a document have the same strong ETag, contrary to RFC 9110. Therefore,
+//     ranges are not supported.
+//   - The drafts let a client send the list's validator as If-None-Match for a body that it does
+//     not have (6.2; 1.8.1). The reader never does: a 304 would then refer to no stored body.
+//   - A document whose hash or ETag does not match its content is fetched again with Cache-Control:
+//     no-cache. If it still does not match, the page is accepted and marked as unconfirmed (1.8.4).
+//   - Validators compare weakly (RFC 9110, section 8.8.3.2), without "sha256-" and the suffix of a
+//     content coding: proxies change tags when they compress.
+//   - For a list or document of another draft, the reader returns an error that names the draft.
+//     The checker does not check it.
 //   - A list with an unknown version makes TCT unavailable.
-//   - An M-URL on another origin than its list is skipped, since validators are scoped to
-//     their origin (1.7.3).
-//   - The reader rejects M-URL documents over 32 MiB and policies over 1 MiB, and reads
-//     at most 1,000 lists of a root.
+//   - An M-URL on another origin than its list is skipped, since validators are scoped to their
+//     origin (1.7.3).
+//   - The reader rejects M-URL documents over 32 MiB and policies over 1 MiB, and reads at most
+//     1,000 lists of a root.
 //
 // # Deviations of draft-00
 //
-//   - content starts with the title as a paragraph, so that the fingerprint changes with
-//     the title. The reader removes a first paragraph that is equal to the title.
-//   - The fingerprint is a strong ETag over text (4.2), contrary to RFC 9110. It does not
-//     change with case, quotes, white space or members other than title and content.
-//     Last-Modified changes with those. A client with an older state of them keeps it
-//     until the text changes.
-//   - Vary is Accept, Accept-Encoding as the draft requires (5.4), although Accept does
-//     not affect the response.
-//   - Cache-Control has private only if a key is required (5.3 allows both): caches may
-//     store public documents, but must revalidate them.
+//   - content starts with the title as a paragraph, so that the fingerprint changes with the title.
+//     The reader removes a first paragraph that is equal to the title.
+//   - The fingerprint is a strong ETag over text (4.2), contrary to RFC 9110. It does not change
+//     with case, quotes, white space or members other than title and content. Last-Modified changes
+//     with those. A client with an older state of these keeps it until the text changes.
+//   - Vary is Accept, Accept-Encoding as the draft requires (5.4), although Accept does not affect
+//     the response.
+//   - Cache-Control has private only if a key is required (5.3 allows both): caches may store
+//     public documents, but must revalidate them.
 //   - structured_data is the JSON-LD object, or an array if a page has several.
-//   - hash is read with and without its "sha256-": according to the draft it matches the
-//     ETag value, but the example shows plain digits (8.2).
-//   - An item with an etag is of draft-01, and the etag is its validator. The page of an
-//     item without etag and contentHash is requested every time.
+//   - hash is read with and without its "sha256-": according to the draft it matches the ETag
+//     value, but the example shows plain digits (8.2).
+//   - An item with an etag belongs to draft-01, and the etag is its validator. The reader requests
+//     the page of an item without etag and contentHash every time.
 //   - A list without a version is accepted.
 //
 // # Deviations of draft-01
 //
-//   - If a document is served without an ETag, its validator is its hash, provided that
-//     the hash matches: the list's etag may belong to another body.
-//   - An announced list that is not an M-Sitemap is skipped silently if another one is
-//     (rel="index" has other uses, 1.4.1).
-//   - The hash is verified in two ways: over the served bytes with the member cut out,
-//     whatever the server's canonicalization, and over their RFC 8785 form.
-//   - The page links to the M-URL in its HTML, next to the link of draft-00 if the site
-//     has both. The form of its hash shows the draft of a document found by a link.
-//   - The members of the M-Sitemap are in the order of the draft, not of RFC 8785: the
-//     draft requires determinism only of M-URLs.
-//   - A site has at most 64 lists, since each has a Link on the root (1.4.1). On larger
-//     sites, the lists grow.
+//   - If a document is served without an ETag, its validator is its hash, provided that the hash
+//     matches: the list's etag may belong to another body.
+//   - An announced list that is not an M-Sitemap is skipped silently if another one is (rel="index"
+//     has other uses, 1.4.1).
+//   - The hash is verified in two ways: over the served bytes with the member cut out, whatever the
+//     server's canonicalization, and over their RFC 8785 form.
+//   - The page links to the M-URL in its HTML, next to the link of draft-00 if the site has both.
+//     The form of the hash shows to which draft a document found by a link belongs.
+//   - The members of the M-Sitemap are in the order of the draft, not of RFC 8785: the draft
+//     requires determinism only of M-URLs.
+//   - A site has at most 64 lists, since each has a Link on the root (1.4.1). On larger sites, the
+//     lists are longer.
 //
 // # Deviations of draft-03
 //
-//   - content is Markdown, as content_media_type declares, and carries headings, lists,
-//     tables and code. Content that does not survive a round trip through Markdown
-//     becomes plain text, then code.
-//   - Members beyond the draft have the names of the reference: lastModified, published,
-//     excerpt, author. structured_data is an array; objects that contain an empty object
-//     or a U+2028 are left out, because the reference parses them differently.
-//   - A language that is not well-formed is left out.
-//   - A list has at most 19,999 items, because the reference reads 100,000 values. Above
-//     1.2 million pages the 64 lists grow beyond that.
-//   - A document whose tag does not match its bytes is fetched again, and is unconfirmed
-//     if that does not help, as in the earlier drafts. If a proxy has replaced or dropped
-//     the tag, the hash of the bytes is used instead.
+//   - content is Markdown, as content_media_type declares, and carries headings, lists, tables and
+//     code. Content that does not survive a round trip through Markdown becomes plain text, then
+//     code.
+//   - Members beyond the draft have the names that the reference uses: lastModified, published,
+//     excerpt, author. structured_data is an array; objects that contain an empty object or a
+//     U+2028 are omitted, because the reference parses them differently.
+//   - A language that is not well-formed is omitted.
+//   - A list has at most 19,999 items, because the reference reads at most 100,000 values. Above
+//     1.2 million pages, the 64 lists have more items.
+//   - A document whose tag does not match its bytes is fetched again. If it still does not match,
+//     it is unconfirmed, as in the earlier drafts. If a proxy has replaced or dropped the tag, the
+//     hash of the bytes is used instead.
 //   - Content of another media type than Markdown is read as plain text.
 package tct

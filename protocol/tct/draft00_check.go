@@ -8,15 +8,14 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// rules00 returns one rule for each sentence of the draft that binds publishers and that a
-// client can check, in the order of its sections. What the draft calls required counts as
-// MUST, and RECOMMENDED as SHOULD. A few rules go beyond the requirements of the draft, and
-// their text says so.
+// rules00 returns one rule for each requirement on publishers that a client can check, in the order
+// of the draft's sections. A sentence with "required" counts as MUST, and one with RECOMMENDED as
+// SHOULD. A few rules go beyond the requirements of the draft, and their text says so.
 //
 // A rule checks only documents that passed the rules before it, so that one fault causes one
 // finding.
 //
-// Sentences without a rule, and why:
+// Sentences without a rule, and the reason:
 //
 //	3.4   M-URLs SHOULD be provided only for content pages: same as
 //	      3.4/no-archives and 3.4/content-pages
@@ -39,7 +38,7 @@ func rules00(rule newRule) []check.Rule {
 		rule("3.3", "pattern", should, "M-URLs follow one pattern from their C-URLs, or the patterns in the manifest.", checkPattern),
 		rule("3.3", "manifest", must, "A pattern other than C-URL path + llm/ is documented in a site-level manifest (checked at /llm-manifest.json).", checkManifest),
 		rule("3.4", "content-pages", should, "The list has content pages only: no category, tag, author, date or search archives, which the draft names.", checkContentPages),
-		rule("3.4", "no-archives", should, "The M-URL of an archive page that the home page links to answers 404.", checkNoArchives),
+		rule("3.4", "no-archives", should, "The M-URL of an archive page that the home page links to returns 404.", checkNoArchives),
 
 		rule("4.1", "fingerprint", should, "The fingerprint is the SHA-256 of the normalized content (the draft uses no keyword here).", onPages(checkFingerprint)),
 		rule("4.2", "etag", must, "The M-URL's response has an ETag.", onPages(checkTag)),
@@ -48,11 +47,11 @@ func rules00(rule newRule) []check.Rule {
 		rule("4.2", "etag-digits", must, "The ETag has 64 hexadecimal digits.", onPages(checkTagDigits)),
 
 		rule("5.1", "precedence", must, "If-None-Match takes precedence over If-Modified-Since.", askProbes(kit.Precedence)),
-		rule("5.2", "not-modified", must, "If-None-Match with the current tag is answered with 304.", askProbes(kit.IfNoneMatch)),
+		rule("5.2", "not-modified", must, "If-None-Match with the current tag gets a 304.", askProbes(kit.IfNoneMatch)),
 		rule("5.2", "not-modified-list", must, "If-None-Match is a list of tags (RFC 9110, 13.1.2).", askProbes(kit.TagForms(kit.TagList))),
 		rule("5.2", "not-modified-any", must, "If-None-Match: * matches any representation (RFC 9110, 13.1.2).", askProbes(kit.TagForms(kit.AnyTag))),
 		rule("5.2", "not-modified-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", askProbes(kit.TagForms(kit.WeakTag))),
-		rule("5.2", "modified", must, "If-None-Match with other tags is answered with 200 and the JSON.", askProbes(kit.OtherTag)),
+		rule("5.2", "modified", must, "If-None-Match with other tags gets a 200 with the JSON.", askProbes(kit.OtherTag)),
 		rule("5.2", "not-modified-fields", must, "A 304 has ETag, Last-Modified and Cache-Control.", askProbes(kit.NotModifiedFields(true, "Last-Modified", "Cache-Control"))),
 		rule("5.3", "cache-control", should, "The M-URL's Cache-Control has must-revalidate, and max-age=0 or private.", onPages(checkCacheControl00)),
 		rule("5.4", "vary", should, "The M-URL's response has Vary: Accept.", checkVary("Accept")),

@@ -59,7 +59,7 @@ func checkTagDigits(p *seenPage, fail check.Fail) bool {
 }
 
 // checkFingerprint hashes the content of the document. The draft's example has two bugs that
-// others may have copied: in some languages it lowercases only ASCII, and replaces only the
+// publishers may have copied: in some languages, it lowercases only ASCII, and it replaces only the
 // first quotation marks.
 func checkFingerprint(p *seenPage, fail check.Fail) bool {
 	content, ok := check.JSONText(p.Fields["content"])

@@ -16,8 +16,8 @@ import (
 // policyURL returns the URL where the policy descriptor should be.
 func policyURL(s *siteContext) string { return in(folderOf(s), policyName) }
 
-// policyOf returns the policy descriptor at its URL, nil if it is absent. HTML
-// there counts as absent.
+// policyOf returns the policy descriptor at its URL, or nil if it is absent. HTML there counts as
+// absent.
 func policyOf(ctx context.Context, s *siteContext) (*check.Response, error) {
 	resp, err := s.Get(ctx, policyURL(s))
 	if err != nil || resp.Status != http.StatusOK || weblink.IsHTML(resp.Header) {

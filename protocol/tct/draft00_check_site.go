@@ -22,12 +22,12 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// recommended is the pattern of 3.3.
+// recommended is the M-URL pattern that section 3.3 recommends.
 const recommended = "{path}" + docName00
 
-// patternOf returns the M-URL with {path} instead of the path of its C-URL, "" if the page has
-// no M-URL. Both are canonical. If the M-URL does not contain that path, patternOf returns it
-// unchanged.
+// patternOf returns the M-URL with {path} instead of the path of its C-URL, or "" if the page has
+// no M-URL. Both are canonical. If the M-URL does not contain that path, patternOf returns the
+// M-URL unchanged.
 func patternOf(curl, murl string) string {
 	cpath, cquery := docname.CutQuery(strings.TrimPrefix(curl, canon.Origin(curl)))
 	mpath, mquery := docname.CutQuery(strings.TrimPrefix(murl, canon.Origin(murl)))
@@ -49,7 +49,7 @@ func patternOf(curl, murl string) string {
 	return out
 }
 
-// patternOfMost returns the pattern of most pages, "" if no page has one.
+// patternOfMost returns the pattern of most pages, or "" if no page has one.
 func patternOfMost(s *siteContext) string {
 	count := map[string]int{}
 	most := ""
@@ -69,8 +69,8 @@ func patternOfMost(s *siteContext) string {
 // paired reports whether C-URL and M-URL certainly belong together.
 func paired(p *seenPage) bool { return p.OK() && p.CURL != "" && p.Disputed() != p.CURL }
 
-// manifestOf returns the patterns of M-URLs in the site's manifest, false without
-// a manifest.
+// manifestOf returns the patterns of M-URLs in the site's manifest. It returns false if there is no
+// manifest.
 func manifestOf(ctx context.Context, s *siteContext) (patterns []*regexp.Regexp, ok bool, err error) {
 	resp, err := s.Get(ctx, in(folderOf(s), manifestName))
 	if err != nil {
@@ -171,7 +171,7 @@ func checkContentPages(_ context.Context, s *siteContext, fail check.Fail) error
 	})
 }
 
-// maxArchives is how many archives are requested.
+// maxArchives is the maximum number of archives to request.
 const maxArchives = 3
 
 func checkNoArchives(ctx context.Context, s *siteContext, fail check.Fail) error {

@@ -7,8 +7,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// manifestDocument maps URLs to M-URLs (3.3). The draft demands a site-level manifest and
-// defines no format; this one is ours.
+// manifestDocument maps URLs to M-URLs (3.3). The draft requires a site-level manifest but defines
+// no format. This format is our own.
 type manifestDocument struct {
 	Profile  string      `json:"profile"`
 	Version  int         `json:"version"`
@@ -35,7 +35,7 @@ func newManifest(site millrace.Site, policy bool) *manifestDocument {
 			{CURL: base + "{+path}", MURL: docs + "{+path}" + docName00},
 			{CURL: base + "{+path}?{+query}", MURL: docs + "{+path}" + docName00 + "?{+query}"},
 			{CURL: "{scheme}://{host}{+path}", MURL: docs + "/~{host}{+path}" + docName00, Note: "pages whose canonical URL is on another host"},
-			{CURL: base + "{+path}", MURL: docs + "{+path}/~{n}" + docName00, Note: "pages whose M-URL another page has: n counts from 2"},
+			{CURL: base + "{+path}", MURL: docs + "{+path}/~{n}" + docName00, Note: "pages whose M-URL is taken by another page; n counts from 2"},
 		},
 	}
 	if policy {
@@ -44,7 +44,7 @@ func newManifest(site millrace.Site, policy bool) *manifestDocument {
 	return m
 }
 
-// lastChanged returns when a policy was changed, zero if unknown.
+// lastChanged returns when a policy was changed, or zero if unknown.
 func lastChanged(p *millrace.Policy) time.Time {
 	if p.Updated.IsZero() {
 		return p.Effective

@@ -19,12 +19,12 @@ import (
 // policyReader is the Source of a site in a draft with a policy descriptor.
 type policyReader struct{ *tctReader }
 
-// Policy returns the policy of the site's policy descriptor (7): the one at the root of the
-// origin, else in the folder of the endpoint, else the one that the list last named. The
-// reader fetches it once in 24 hours. Members that the descriptor lacks are zero. The error is
-// ErrNotFound if the site has none, or none for this reader ([fetch.Absent]), and ErrInvalid
-// if it cannot be parsed. The caller must not change the policy, and decides what follows from
-// it. Policy implements [protocol.PolicyReader].
+// Policy returns the policy of the site's policy descriptor (7): the one at the root of the origin,
+// else in the folder of the endpoint, else the one that the list last named. The reader fetches it
+// once in 24 hours. Members that the descriptor lacks are zero. The error is ErrNotFound if the
+// site has no policy, or none for this reader ([fetch.Absent]), and ErrInvalid if it cannot be
+// parsed. The caller must not change the policy, and must apply it. Policy implements
+// [protocol.PolicyReader].
 func (r policyReader) Policy(ctx context.Context) (*millrace.Policy, error) { return r.policy.Get(ctx) }
 
 func (r *tctReader) decodePolicy(resp *http.Response, body []byte, at string) (*millrace.Policy, error) {

@@ -7,13 +7,13 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// rules01 returns one rule for each sentence of the draft that binds publishers and that a
-// client can check, in the order of its sections.
+// rules01 returns one rule for each requirement on publishers that a client can check, in the order
+// of the draft's sections.
 //
 // A rule checks only documents that passed the rules before it, so that one fault causes one
 // finding: an M-URL with invalid JSON has no finding about its hash.
 //
-// Sentences without a rule, and why:
+// Sentences without a rule, and the reason:
 //
 //	1.4.1  clients SHOULD follow redirects, MUST discover by Link, MUST NOT
 //	       guess, MAY choose: the reader's tests
@@ -84,11 +84,11 @@ func rules01(rule newRule) []check.Rule {
 			func(p *seenPage) bool { return isLowerHash(p.Item.Tag) && (isLowerHash(p.Tag) || isLowerHash(p.Hash)) },
 			func(p *seenPage) bool { return claims(p, p.Item.Tag) })),
 
-		rule("1.8.2", "if-none-match", must, "If-None-Match with the current tag is answered with 304.", askProbes(kit.IfNoneMatch)),
+		rule("1.8.2", "if-none-match", must, "If-None-Match with the current tag gets a 304.", askProbes(kit.IfNoneMatch)),
 		rule("1.8.2", "if-none-match-list", must, "If-None-Match is a list of tags (RFC 9110, 13.1.2).", askProbes(kit.TagForms(kit.TagList))),
 		rule("1.8.2", "if-none-match-any", must, "If-None-Match: * matches any representation (RFC 9110, 13.1.2).", askProbes(kit.TagForms(kit.AnyTag))),
 		rule("1.8.2", "if-none-match-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", askProbes(kit.TagForms(kit.WeakTag))),
-		rule("1.8.2", "if-none-match-other", must, "If-None-Match with other tags is answered with 200 and the JSON.", askProbes(kit.OtherTag)),
+		rule("1.8.2", "if-none-match-other", must, "If-None-Match with other tags gets a 200 with the JSON.", askProbes(kit.OtherTag)),
 		rule("1.8.2", "precedence", must, "If-None-Match takes precedence over If-Modified-Since.", askProbes(kit.Precedence)),
 		rule("1.8.2", "not-modified-fields", must, "A 304 has the validators and cache fields of the 200 (RFC 9110, 15.4.5).", askProbes(kit.NotModifiedFields(false, "Cache-Control", "Content-Location", "Expires", "Vary"))),
 		rule("1.8.2", "cache-control", should, "An M-URL's Cache-Control encourages revalidation.", onPages(checkCacheControl01)),

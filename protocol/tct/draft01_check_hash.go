@@ -56,8 +56,8 @@ func claims(p *seenPage, sum string) bool { return sum != "" && (p.Hash == sum |
 // forms are the byte strings over which the tag of a document may be computed (1.6.2).
 type forms struct {
 	jcs    []byte // canonical form of the body (RFC 8785)
-	jcsErr error  // why it has none
-	sumJCS string // hash over jcs without the hash member, "" without jcs
+	jcsErr error  // why the body has no such form
+	sumJCS string // hash over jcs without the hash member; "" if jcs is nil
 	sumCut string // hash over the body without its hash member, otherwise unchanged
 }
 
@@ -87,8 +87,7 @@ func formsOf(p *seenPage) (f forms) {
 	return f
 }
 
-// mixes reports whether the tag is over RFC 8785 and not over the form that the body
-// has.
+// mixes reports whether the tag is the hash of the RFC 8785 form and not of the body as sent.
 func (f *forms) mixes(p *seenPage) bool { return claims(p, f.sumJCS) && !claims(p, f.sumCut) }
 
 func checkHash(p *seenPage, fail check.Fail) bool {
@@ -157,7 +156,7 @@ func checkJCS(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-// difference returns the places where two byte strings differ, with a little context.
+// difference returns the first differing bytes of two strings, with a little context.
 func difference(a, b []byte) (string, string) {
 	at := 0
 	for at < min(len(a), len(b)) && a[at] == b[at] {

@@ -28,8 +28,8 @@ func again(ctx context.Context, s *siteContext, p *seenPage) (*check.Response, e
 	})
 }
 
-// moves reports whether the page has changed during the check: it differs from the first
-// response, and stays different.
+// moves reports whether the page has changed during the check: two later responses differ from the
+// first one but not from each other.
 func moves(ctx context.Context, s *siteContext, p *seenPage) (bool, error) {
 	second, err := again(ctx, s, p)
 	if err != nil || !second.OK() || bytes.Equal(second.Body, p.Resp.Body) {
@@ -136,7 +136,7 @@ func checkTagPerRequest(ctx context.Context, s *siteContext, p *seenPage, fail c
 	return true, nil
 }
 
-// checkTagIntact requests a content coding: proxies that compress are the ones that most often
+// checkTagIntact requests a content coding, because proxies that compress are the most likely to
 // weaken, rewrite or drop tags.
 func checkTagIntact(ctx context.Context, s *siteContext, fail check.Fail) error {
 	some := false
@@ -154,8 +154,7 @@ func checkTagIntact(ctx context.Context, s *siteContext, fail check.Fail) error 
 		}
 	}
 	for _, l := range s.Lists {
-		// A list's tag may have a suffix per coding: the draft does not define how it is
-		// computed.
+		// A list's tag may have a suffix per coding, because the draft does not define its value.
 		if !strings.HasPrefix(l.Resp.Header.Get("ETag"), `"`) {
 			continue
 		}

@@ -38,7 +38,8 @@ func checkListContentType(l *seenList, fail check.Fail)  { isJSONType(l.URL, l.R
 func checkListCacheControl(l *seenList, fail check.Fail) { timely(l.URL, l.Resp, fail) }
 func checkListVary(l *seenList, fail check.Fail)         { varies(l.URL, l.Resp, fail, "Accept-Encoding") }
 
-// checkHTTPS does not apply to loopback addresses.
+// checkHTTPS checks that M-URLs and lists are served over https. It does not apply to loopback
+// addresses.
 func checkHTTPS(_ context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	one := func(u string, r *check.Response) {
@@ -59,10 +60,10 @@ func checkHTTPS(_ context.Context, s *siteContext, fail check.Fail) error {
 	return check.Applied(some)
 }
 
-// timelyAge is our limit of a short max-age in seconds: a day. The draft has no number.
+// timelyAge is the limit of a short max-age in seconds: one day. The draft does not define a limit.
 const timelyAge = 24 * 60 * 60
 
-// timely checks 1.7.2 and 1.8.2: caches revalidate after a short time.
+// timely checks that caches revalidate after a short time (1.7.2, 1.8.2).
 func timely(u string, r *check.Response, fail check.Fail) {
 	got, directives := r.Field("Cache-Control"), kit.Directives(r)
 	_, again := directives["no-cache"]

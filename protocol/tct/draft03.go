@@ -36,7 +36,7 @@ var draft03 = &draft{
 	Name:        name03,
 	Names:       "/tct.json",
 	List:        "/tct-pages",
-	ListItems:   19_998, // one less for an overview: the reference reads 100,000 values
+	ListItems:   19_998, // leaves space for an overview; the reference reads at most 100,000 values
 	PageLink:    millrace.Link{HTML: true},
 	AbsoluteURL: true,
 	RootHTML:    true,
@@ -138,7 +138,7 @@ func markdownBlocks(at, text string) ([]millrace.Block, bool) {
 	return blocks, err == nil
 }
 
-// prepare03 drops members that the draft does not allow, or that the reference cannot read.
+// prepare03 drops members that the draft forbids or that the reference cannot parse.
 func prepare03(doc *document) {
 	for _, s := range []*string{&doc.Title, &doc.Description, &doc.Author} {
 		*s = separators.Replace(*s)

@@ -20,13 +20,13 @@ import (
 )
 
 // rules03 returns the rules of the draft by subject: the root, a list, a page. The text of the
-// draft was not available. A rule is a MUST if the reference rejects a violation or its papers
-// call the rule required. It is a SHOULD if both of the validators demand or advise it, since
-// the draft may allow more. A list of draft-02 is checked by the rules that both drafts have.
+// draft was not available. A rule is a MUST if the reference rejects a violation or its papers call
+// the rule required. It is a SHOULD if both validators require or recommend it, since the draft may
+// allow more. A list of draft-02 is checked by the rules that both drafts have.
 //
 // A rule checks only documents that passed the rules before it, so that one fault causes one
-// finding. No rule checks that a document which has left the list answers 404: it needs two
-// states of the site.
+// finding. No rule checks that a document that is no longer listed returns 404, because that needs
+// two states of the site.
 func rules03(rule newRule) []check.Rule {
 	const must, should = check.Must, check.Should
 	out := []check.Rule{
@@ -62,15 +62,15 @@ func rules03(rule newRule) []check.Rule {
 		rule("list", "items", must, "items is an array of objects.", onLists(checkItems)),
 		rule("list", "no-sitemaps", must, "The member sitemaps is absent.", own(onLists(checkNoSitemaps))),
 		rule("list", "c-url", must, "cUrl is an absolute http or https URI.", checkCURL),
-		rule("list", "m-url", must, "mUrl is an absolute http or https URI, which answers 200.", checkMURL),
+		rule("list", "m-url", must, "mUrl is an absolute http or https URI, whose response is 200.", checkMURL),
 		rule("list", "etag-form", must, "etag, if present, is sha256- and 64 lower-case hexadecimal digits.", own(onLists(checkItemTag(lower, true)))),
 		rule("list", "last-modified", must, "lastModified, if present, is a timestamp of RFC 3339.", own(onLists(checkLastModified))),
 		rule("list", "unique-c-urls", must, "No two items have the same cUrl.", onLists(checkUnique("cUrl"))),
 		rule("list", "unique-m-urls", must, "No two items have the same mUrl.", onLists(checkUnique("mUrl"))),
 		rule("list", "same-origin", should, "Items are on the origin of the list, without userinfo and fragment.", onLists(checkSameOrigin)),
 		rule("list", "no-leak", must, "The M-Sitemap lists only public documents.", onPages(checkLeak)),
-		rule("list", "identity-refused", should, "A request with Accept-Encoding: identity;q=0 is answered with 406.", askAnswers("list", checkIdentityRefused)),
-		rule("list", "if-none-match", must, "If-None-Match with the current tag is answered with 304 and the tag.", askAnswers("list", checkListNotModified)),
+		rule("list", "identity-refused", should, "A request with Accept-Encoding: identity;q=0 gets a 406.", askAnswers("list", checkIdentityRefused)),
+		rule("list", "if-none-match", must, "If-None-Match with the current tag gets a 304 with the tag.", askAnswers("list", checkListNotModified)),
 		rule("list", "post", should, "The response to a POST is 405, with an Allow field that lists GET and HEAD.", askAnswers("list", checkPost)),
 		rule("list", "stable", must, "Two requests get the same bytes and the same ETag.", askAnswers("list", checkStable)),
 
@@ -86,11 +86,11 @@ func rules03(rule newRule) []check.Rule {
 		rule("page", "hint", must, "The etag of an item, if present, is the ETag of its M-URL.", own(checkParity(
 			func(p *seenPage) bool { return isLowerHash(p.Item.Tag) && isLowerHash(p.Tag) },
 			func(p *seenPage) bool { return p.Item.Tag == p.Tag }))),
-		rule("page", "if-none-match", must, "If-None-Match with the current tag is answered with 304.", askProbes(kit.IfNoneMatch)),
+		rule("page", "if-none-match", must, "If-None-Match with the current tag gets a 304.", askProbes(kit.IfNoneMatch)),
 		rule("page", "if-none-match-list", must, "If-None-Match is a list of tags (RFC 9110, 13.1.2).", askProbes(kit.TagForms(kit.TagList))),
 		rule("page", "if-none-match-any", must, "If-None-Match: * matches any representation (RFC 9110, 13.1.2).", askProbes(kit.TagForms(kit.AnyTag))),
 		rule("page", "if-none-match-weak", must, "If-None-Match compares weakly (RFC 9110, 13.1.2).", askProbes(kit.TagForms(kit.WeakTag))),
-		rule("page", "if-none-match-other", must, "If-None-Match with other tags is answered with 200 and the JSON.", askProbes(kit.OtherTag)),
+		rule("page", "if-none-match-other", must, "If-None-Match with other tags gets a 200 with the JSON.", askProbes(kit.OtherTag)),
 		rule("page", "not-modified-fields", must, "A 304 has the cache fields and the Links of the 200.", askProbes(kit.NotModifiedFields(false, "Cache-Control", "Vary", "Link"))),
 		rule("page", "no-empty-object", should, "The JSON has no empty object, and no object whose first name is 0: the reference parses them as arrays.", own(onPages(checkNoEmptyObject))),
 		rule("page", "no-u2028", should, "The JSON has no U+2028 and no U+2029: the reference does not write them as RFC 8785 requires.", own(onPages(checkNoSeparators))),
@@ -107,7 +107,7 @@ func own(f siteRule) siteRule {
 	}
 }
 
-// answer is the 200 response of a list or of a sampled page.
+// answer is the 200 response for a list or a sampled page.
 type answer struct {
 	URL    string
 	Resp   *check.Response
@@ -120,8 +120,8 @@ func (a *answer) Field(name string) string { return a.Resp.Field(name) }
 // Plain reports whether the response has no content coding.
 func (a *answer) Plain() bool { return a.Field("Content-Encoding") == "" && a.Resp.CutErr == nil }
 
-// askAnswers runs f on the responses of all lists, or of all sampled pages; f reports whether
-// the rule applies.
+// askAnswers runs f on the responses for all lists, or for all sampled pages; f reports whether the
+// rule applies.
 func askAnswers(section string, f func(ctx context.Context, s *siteContext, a *answer, fail check.Fail) (bool, error)) siteRule {
 	return own(check.Each(func(s *siteContext) (out []*answer) {
 		if section == "list" {
@@ -190,7 +190,7 @@ func checkProfile03(want string) func(a *answer, fail check.Fail) bool {
 	}
 }
 
-// escaped escapes two line separators as the reference does, which RFC 8785 does not.
+// escaped escapes two line separators. The reference escapes them, but RFC 8785 does not.
 var escaped = strings.NewReplacer("\u2028", `\u2028`, "\u2029", `\u2029`)
 
 func checkCanonical(a *answer, fail check.Fail) bool {
@@ -276,7 +276,7 @@ func checkGzip(ctx context.Context, s *siteContext, a *answer, fail check.Fail) 
 	}
 	resp, err := s.Do(ctx, http.MethodGet, a.URL, otherCoding.header)
 	if err != nil || !resp.OK() || !bytes.Equal(resp.Body, a.Resp.Body) {
-		return false, err // it has changed
+		return false, err // the document has changed
 	}
 	for _, name := range []string{"Content-Encoding", "ETag", "Content-Digest"} {
 		if got := resp.Field(name); got != a.Field(name) {
@@ -298,7 +298,7 @@ func checkHead(ctx context.Context, s *siteContext, a *answer, fail check.Fail) 
 	}
 	if resp.Header.Get("ETag") != a.Resp.Header.Get("ETag") {
 		if now, err := s.Fresh(ctx, http.MethodGet, a.URL, nil); err != nil || now.Header.Get("ETag") != a.Resp.Header.Get("ETag") {
-			return false, err // it has changed
+			return false, err // the document has changed
 		}
 	}
 	for _, name := range []string{"ETag", "Content-Type", "Content-Digest", "Content-Length", "Cache-Control", "Vary", "Link"} {
@@ -377,7 +377,7 @@ func checkListNotModified(ctx context.Context, s *siteContext, a *answer, fail c
 	case err != nil:
 		return false, err
 	case resp.Status == http.StatusOK && resp.Header.Get("ETag") != tag:
-		return false, nil // it has changed
+		return false, nil // the document has changed
 	case resp.Status != http.StatusNotModified || resp.Header.Get("ETag") != tag || len(resp.Coded) > 0:
 		fail(a.URL, resp.StatusText()+" with ETag: "+resp.Header.Get("ETag")+" to If-None-Match: "+tag, "304, with the same ETag, and nothing else")
 	}
@@ -404,7 +404,7 @@ func checkStable(ctx context.Context, s *siteContext, a *answer, fail check.Fail
 	}
 	third, err := again()
 	if err != nil || bytes.Equal(third.Body, second.Body) && kit.Opaque(third) == kit.Opaque(second) {
-		return false, err // it has changed, once
+		return false, err // the document has changed, once
 	}
 	got, want := difference(second.Body, a.Resp.Body)
 	fail(a.URL, "the second response has "+got+" and ETag: "+second.Header.Get("ETag"), "the same as in the first, "+want+" and ETag: "+a.Field("ETag"))

@@ -67,8 +67,8 @@ func docModified(d *document) *string    { return &d.Modified }
 func docDescription(d *document) *string { return &d.Description }
 func docAuthor(d *document) *string      { return &d.Author }
 
-// Encode returns a document as it is served, and its hash: the member, or the hash of the
-// bytes if documents have no such member.
+// Encode returns the bytes of a document and its hash: the hash member, or the hash of the bytes if
+// documents have no such member.
 func (d *draft) Encode(doc *document) (body []byte, sum string) {
 	dst, at, name := d.unhashed(doc)
 	sum = d.Hash(doc, func() []byte { return dst })
@@ -82,8 +82,8 @@ func (d *draft) Encode(doc *document) (body []byte, sum string) {
 	return slices.Insert(dst, at, append(own, ',')...), sum
 }
 
-// unhashed returns a document without its hash member, and the place and name of that member;
-// "" if documents have none.
+// unhashed returns a document without its hash member, and the offset and name of that member. The
+// name is "" if documents have no such member.
 func (d *draft) unhashed(doc *document) (dst []byte, at int, name string) {
 	dst = make([]byte, 0, 640+len(doc.Title)+len(doc.Content)+len(doc.Content)/16)
 	dst = append(dst, '{')
@@ -193,7 +193,7 @@ func (d *draft) Decode(body []byte) (doc *document, sum string, err error) {
 	return doc, sum, nil
 }
 
-// rawString returns the value of a JSON string, "" for anything else.
+// rawString returns the value of a JSON string, or "" for anything else.
 func rawString(raw jsonio.Raw) string {
 	var s string
 	if jsonio.Unmarshal(raw, &jsonLimits, &s) != nil {
@@ -218,8 +218,8 @@ func rawObjects(raw jsonio.Raw) []json.RawMessage {
 	return out
 }
 
-// canonicalObject returns a JSON object in RFC 8785 form. It returns nil if raw is not an
-// object, or has no such form inside an array in an object.
+// canonicalObject returns a JSON object in RFC 8785 form. It returns nil if raw is not an object,
+// or has no such form inside an array in an object.
 func canonicalObject(raw []byte) json.RawMessage {
 	c, err := jsonio.Canonical(raw, &jsonio.Limits{Size: jsonLimits.Size, Depth: jsonLimits.Depth - 2})
 	if err != nil || c.Kind() != '{' {

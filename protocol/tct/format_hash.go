@@ -35,9 +35,8 @@ func isFingerprint(content, hash string) bool {
 	return strings.EqualFold(strings.TrimPrefix(hash, hashPrefix), fingerprintOf(content))
 }
 
-// isHashOf reports whether hash is the draft-01 hash of a document (1.6.2): over the served
-// bytes without the member, in whatever form the server wrote them, or over their RFC 8785
-// form.
+// isHashOf reports whether hash is the draft-01 hash of a document (1.6.2). The hash may be over
+// the served bytes without the member, in any form, or over their RFC 8785 form.
 func isHashOf(body []byte, hash string) bool {
 	if !isLowerHash(hash) {
 		return false
@@ -77,8 +76,8 @@ func isHashOf(body []byte, hash string) bool {
 	return err == nil && canon.SHA256Hex(c) == want
 }
 
-// isConfirmed reports whether a document matches its hash and its ETag. holds is whether the
-// hash matches. An ETag without a SHA-256 always matches.
+// isConfirmed reports whether a document matches its hash and its ETag. holds reports that the hash
+// matches. An ETag without a SHA-256 always matches.
 func isConfirmed(holds bool, hash, etag string) bool {
 	return holds && (hash == "" || !strings.Contains(etag, hashPrefix) || millrace.SameVersion(etag, hash))
 }

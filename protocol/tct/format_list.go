@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// The errors for a list that cannot be read.
+// Errors for documents that cannot be read as a list.
 var (
 	errNoList  = errors.New("not an M-Sitemap")
 	errVersion = millrace.Coded("unknown-version", errors.New("unknown list version"))
@@ -31,7 +31,7 @@ type listItem struct {
 	LastModified date `json:"lastModified"` // draft-03
 }
 
-// date is an RFC 3339 time. It is only a hint: a value that is not a string is "".
+// date is an RFC 3339 time. It is only a hint, so a value that is not a string becomes "".
 type date string
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -41,7 +41,7 @@ func (d *date) UnmarshalJSON(raw []byte) error {
 }
 
 // Version returns the validator that the M-URL of the item should have, in the form of an ETag
-// field: etag, else contentHash. It is "" if the item has none that an ETag can contain.
+// field: etag, else contentHash. It is "" if the item has no value that is valid in an ETag.
 func (it *listItem) Version() string {
 	v := it.ETag
 	if v == "" {
@@ -144,8 +144,7 @@ func (*indexError) Error() string { return "index without lists of this origin" 
 // Unwrap returns ErrInvalid.
 func (*indexError) Unwrap() error { return millrace.ErrInvalid }
 
-// listsIn returns the lists of its origin that an index names, nil if err is not an
-// indexError.
+// listsIn returns the lists of its origin that an index names, or nil if err is not an indexError.
 func listsIn(err error, at string) (lists []kit.Resource) {
 	if e, ok := errors.AsType[*indexError](err); ok {
 		for _, u := range e.Lists[:min(len(e.Lists), maxIndexed)] {
@@ -157,12 +156,12 @@ func listsIn(err error, at string) (lists []kit.Resource) {
 	return lists
 }
 
-// maxIndexed is the most lists that an index may name.
+// maxIndexed is the maximum number of lists that an index may name.
 const maxIndexed = 64
 
-// indexed returns the lists that an index names: each is a string, or an object with one
-// string that is an absolute URL. The text of the draft, which defines the members of the
-// entries, was not available.
+// indexed returns the lists that an index names. Each entry is a string, or an object with one
+// string that is an absolute URL. The text of the draft, which defines the members, was not
+// available.
 func indexed(raw jsonio.Raw) (lists []string) {
 	var entries []jsonio.Raw
 	if jsonio.Unmarshal(raw, &jsonLimits, &entries) != nil {
@@ -186,11 +185,11 @@ func indexed(raw jsonio.Raw) (lists []string) {
 	return lists
 }
 
-// ScanList reads a list of at most size bytes in constant memory and calls visit with each
-// item and its index, or the reason why it is invalid; visit may end the scan. If size is
-// zero, 1 GiB. The caller must discard the items unless ScanList returns nil: the version may
-// come after the items. Errors wrap [errNoList], [errVersion], ErrTooLarge, an [*indexError]
-// or a [*millrace.FormatError] without the list's URL.
+// ScanList reads a list of at most size bytes in constant memory and calls visit with each item and
+// its index, or the reason why it is invalid; visit may end the scan. If size is zero, 1 GiB. The
+// caller must discard the items unless ScanList returns nil, because the version may follow the
+// items. Errors wrap [errNoList], [errVersion], ErrTooLarge, an [*indexError] or a
+// [*millrace.FormatError] without the list's URL.
 func (d *draft) ScanList(r io.Reader, size int64, visit func(i int, it *listItem, err error) bool) error {
 	at := section(d.RuleNames.Items)
 	top, err := walk(jsonio.NewReader(r, &jsonio.Limits{Size: size}), func(i int, it *listItem, err error) bool {
@@ -223,9 +222,8 @@ func (d *draft) ScanList(r io.Reader, size int64, visit func(i int, it *listItem
 	return d.FormatError(err, "", at)
 }
 
-// Check returns the item with its URLs in canonical form. The error is a
-// [*millrace.FormatError] with the invalid member as its position. The M-URL must be of an
-// origin that serves the list.
+// Check returns the item with its URLs in canonical form. The error is a [*millrace.FormatError]
+// with the invalid member as its position. The M-URL must be on one of the origins.
 func (it listItem) Check(origins []string) (listItem, error) {
 	wrong := func(member, reason string, err error) (listItem, error) {
 		return it, &millrace.FormatError{Position: member, Reason: reason, Err: err}

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// What all drafts have in common.
+// Values that all drafts share.
 const (
 	mediaType    = "application/json"                // of lists and documents
 	contentType  = "application/json; charset=utf-8" // of lists and documents, before draft-03
@@ -39,12 +39,12 @@ type draft struct {
 
 	Names     docname.Names // of the M-URLs
 	List      string        // path of the list, without ".json"
-	ListItems int           // most items in one list
-	// OneList: a site has one list of all pages, which begins with the home page, at a fixed
-	// path. If false, the root links to the lists.
+	ListItems int           // maximum number of items in one list
+	// OneList reports that a site has one list of all pages, which begins with the home page, at a
+	// fixed path. If false, the root links to the lists.
 	OneList bool
-	// AbsoluteURL: the root's link to a list is absolute. RootHTML: that link may also be in
-	// the HTML of the root.
+	// AbsoluteURL reports that the root's link to a list is absolute, and RootHTML that this link
+	// may also be in the HTML of the root.
 	AbsoluteURL, RootHTML bool
 	PageLink              millrace.Link // form of a page's link to its M-URL
 	OnRequest             bool          // see [protocol.Protocol]
@@ -99,8 +99,8 @@ type draft struct {
 	RuleNames ruleNames
 	// Rules returns the rules of the draft, in the order of its sections.
 	Rules func(rule newRule) []check.Rule
-	// Own reports whether the document that a page links to is an M-URL of this draft: a JSON
-	// alternate may be anything.
+	// Own reports whether the document that a page links to is an M-URL of this draft. JSON
+	// alternates may be other documents.
 	Own func(p *seenPage) bool
 }
 
@@ -163,7 +163,7 @@ func section(rule string) string {
 	return s
 }
 
-// Carry returns the page that a reader gets from the page's document, nil for a page without a
+// Carry returns the page that a reader gets from the page's document, or nil for a page without a
 // document.
 func (d *draft) Carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	doc := d.Document(site, p)

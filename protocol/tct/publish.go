@@ -23,7 +23,7 @@ import (
 type publisher struct {
 	*draft
 	policy    *millrace.Policy // nil = none
-	listItems int              // most items in one list
+	listItems int              // maximum number of items in one list
 }
 
 // NewPublisher returns the publisher of the draft; nil options are the zero value.
@@ -129,8 +129,8 @@ func (d *draft) murl(v millrace.View, site millrace.Site, t millrace.Tag) *millr
 func (d *draft) overviewDocument(o *overview) *millrace.Document {
 	var body bytes.Buffer
 	err := d.write(&body, &o.document, o.CanonicalURL, o.tag)
-	// The validators of draft-00 do not change with all bytes.
-	parts := millrace.WholeParts(canon.SHA256Hex(body.Bytes()), func(_ context.Context, w io.Writer) error {
+	// In draft-00, some bytes can change while the validator stays the same.
+	parts := millrace.SinglePart(canon.SHA256Hex(body.Bytes()), func(_ context.Context, w io.Writer) error {
 		if err != nil {
 			return err
 		}

@@ -18,8 +18,8 @@ import (
 // accept in a header.
 const maxShards = 64
 
-// shards returns the number of lists: a power of two, with space for a tenth more pages, since
-// a hash does not fill all lists evenly.
+// shards returns the number of lists, which is a power of two. It leaves space for a tenth more
+// pages, since a hash does not fill all lists evenly.
 func (p *publisher) shards(site millrace.Site) int {
 	n := 1
 	for !p.OneList && site.Pages > p.listItems && n < maxShards && float64(n)*float64(p.listItems)*0.9 < float64(site.Pages) {
@@ -28,8 +28,8 @@ func (p *publisher) shards(site millrace.Site) int {
 	return n
 }
 
-// listName returns the path of one list. It changes with the number of lists, so a client with
-// the old paths gets no list, instead of one that lacks half of its pages.
+// listName returns the path of one list. The path contains the number of lists, so a client with an
+// old path does not get a list that lacks half of its pages.
 func (d *draft) listName(i, shards int) string {
 	if shards == 1 {
 		return d.List + ".json"
@@ -37,8 +37,8 @@ func (d *draft) listName(i, shards int) string {
 	return d.List + "-" + strconv.Itoa(i+1) + "-of-" + strconv.Itoa(shards) + ".json"
 }
 
-// shardOf returns the list of a page: FNV-1a (64 bits) of its path, folded, because its low
-// bits alone depend on few bits of each byte.
+// shardOf returns the list of a page: FNV-1a (64 bits) of its path, folded, because the low bits of
+// the hash depend on few bits of each byte.
 func shardOf(pagePath string, shards int) int {
 	h := uint64(14695981039346656037)
 	for i := range len(pagePath) {
@@ -49,8 +49,8 @@ func shardOf(pagePath string, shards int) int {
 	return int(h & uint64(shards-1))
 }
 
-// lists returns the lists, and the overview of a site without a home page. The items are in
-// the order of their paths. An overview, and the home page if a site has one list, come first.
+// lists returns the lists, and the overview of a site without a home page. The items are in the
+// order of their paths. An overview comes first. So does the home page if a site has one list.
 func (p *publisher) lists(ctx context.Context, v millrace.View) ([]*millrace.Document, error) {
 	site := v.Site()
 	over, err := p.overview(ctx, v)

@@ -12,18 +12,17 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// overview is the document of a home page without a tag: that of the page that "/" redirects
-// to, such as a list of posts, or else a description of the site and its sections. It changes
-// only when those do.
+// overview is the document of a home page without a tag. It describes the page that "/" redirects
+// to, such as a list of posts, or else the site and its sections, and changes only with them.
 type overview struct {
 	document
 	path  string // under the endpoint base
 	tag   string // ETag without quotes
-	names int    // number of pages that it names
+	names int    // number of pages that the overview names
 }
 
-// The most pages that an overview names: one per section, or some pages of a site without
-// sections.
+// The maximum numbers of pages that an overview names: one per section, or some pages of a site
+// without sections.
 const (
 	maxSections = 50
 	maxPages    = 20
@@ -61,8 +60,8 @@ func (d *draft) overviewPath(ctx context.Context, v millrace.View) (string, erro
 	return d.Names.Of(home, n), nil
 }
 
-// overview returns the overview of a site, nil if its home page is published. Its Modified is
-// the latest one of the pages that it names.
+// overview returns the overview of a site, or nil if its home page is published. Its Modified is
+// that of the page modified last among those that it names.
 func (d *draft) overview(ctx context.Context, v millrace.View) (*overview, error) {
 	path, err := d.overviewPath(ctx, v)
 	if errors.Is(err, millrace.ErrNotFound) {

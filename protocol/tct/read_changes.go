@@ -32,11 +32,11 @@ func (c cursor) urls() []string {
 	return out
 }
 
-// Changes yields the items of every list that has changed. If the site's lists are those of
-// the cursor, a checkpoint follows the items of each list. Otherwise one checkpoint follows
-// the items of all lists, because no earlier section shows which pages were deleted. In that
-// case an initial checkpoint resets the client: a client that has applied only some lists
-// holds pages of unknown sections.
+// Changes yields the items of every list that has changed. If the site's lists are those of the
+// cursor, a checkpoint follows the items of each list. Otherwise one checkpoint follows the items
+// of all lists, because no earlier section shows which pages were deleted. In that case, an initial
+// checkpoint resets the client, because a client that has applied only some lists has pages of
+// unknown sections.
 func (r *tctReader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return kit.Stream(func(y kit.Yield) error { return r.changes(ctx, since, y) })
 }
@@ -100,7 +100,7 @@ func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, y kit.Yi
 		is.Lists = listsOf(files, lagging)
 	}
 	if since != "" {
-		if err := y.Mark(cursor{}, false, ""); err != nil {
+		if err := y.Checkpoint(cursor{}, false, ""); err != nil {
 			return err
 		}
 	}
@@ -136,7 +136,7 @@ func (r *tctReader) yieldAll(ctx context.Context, files []*listFile, complete bo
 			return err
 		}
 	}
-	return y.Mark(is, complete, "")
+	return y.Checkpoint(is, complete, "")
 }
 
 // yieldEach yields the items of each list that has changed, each with a checkpoint for
@@ -152,7 +152,7 @@ func (r *tctReader) yieldEach(ctx context.Context, files []*listFile, complete b
 		}
 	}
 	if last < 0 {
-		return y.Mark(is, false, "")
+		return y.Checkpoint(is, false, "")
 	}
 	for i, f := range files {
 		if !f.Changed() {
@@ -162,14 +162,15 @@ func (r *tctReader) yieldEach(ctx context.Context, files []*listFile, complete b
 			return err
 		}
 		so.Lists[i] = is.Lists[i]
-		if err := y.Mark(so, complete, sectionOf(f, files)); err != nil {
+		if err := y.Checkpoint(so, complete, sectionOf(f, files)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// sectionOf returns the section of a list's pages: its URL, "" if it is the only list.
+// sectionOf returns the section of a list's pages: the URL of the list, or "" if it is the only
+// list.
 func sectionOf(f *listFile, files []*listFile) string {
 	if len(files) > 1 {
 		return f.URL
@@ -183,10 +184,10 @@ func closeAll(files []*listFile) {
 	}
 }
 
-// load fetches the lists that have changed since a cursor, and returns those that are complete
-// and valid. Of several targets, it skips one that is not an M-Sitemap, unless the cursor has
-// it as one. complete is false if one of them is forbidden, or is missing for the first time,
-// as on an outdated replica: pages that no list names may be in that one.
+// load fetches the lists that have changed since a cursor, and returns those that are complete and
+// valid. If there are several targets, it skips those that are not an M-Sitemap, unless the cursor
+// lists them. complete is false if a list is forbidden, or is missing for the first time, as on an
+// outdated replica. Pages that no other list names may be in that list.
 func (r *tctReader) load(ctx context.Context, lists []kit.Resource, was cursor) (files []*listFile, missing []string, complete bool, err error) {
 	complete = true
 	defer func() {
@@ -240,7 +241,7 @@ func (r *tctReader) noList(other error) error {
 	its, draft := errors.AsType[*draftError](other)
 	switch {
 	case draft && its.Draft <= "draft-"+lastDraft: // another protocol of this package reads it
-		return fmt.Errorf("%s: TCT %w at %s: %v", r.d.Name, millrace.ErrNotFound, r.Root, other) //nolint:errorlint // it is not invalid
+		return fmt.Errorf("%s: TCT %w at %s: %v", r.d.Name, millrace.ErrNotFound, r.Root, other) //nolint:errorlint // do not wrap ErrInvalid
 	case !r.d.OneList || draft || errors.Is(other, millrace.ErrForbidden):
 		return other
 	}

@@ -43,7 +43,7 @@ func (r *tctReader) GetList(ctx context.Context, l kit.Resource) (*http.Response
 		return nil, nil //nolint:nilnil // the list that the caller has
 	case err == nil && r.d.OneList && weblink.IsHTML(resp.Header):
 		_ = resp.Body.Close()
-		return nil, fmt.Errorf("%s: list: %s: %w", r.d.Name, l.URL, errNoList) // the error names the usual path, also if no list was announced
+		return nil, fmt.Errorf("%s: list: %s: %w", r.d.Name, l.URL, errNoList) // the error names the usual path even if no list was announced
 	}
 	return resp, err
 }
@@ -101,8 +101,8 @@ func isOtherDocument(err error) bool {
 	return draft || index || errors.Is(err, errNoList) || errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
 }
 
-// verify reads the list once before any of its items is used, and finds the pages that it
-// names twice. It needs 8 bytes of memory per item.
+// verify reads the whole list before its items are used, and finds the pages that it names twice.
+// It needs 8 bytes of memory per item.
 func (r *tctReader) verify(f *listFile) error {
 	body, err := f.spool.Reader()
 	if err != nil {

@@ -16,11 +16,10 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// maxAlternates is the number of JSON alternates of a page that are tried: some may not be of
-// TCT.
+// maxAlternates is the number of JSON alternates of a page to try. Some may not belong to TCT.
 const maxAlternates = 4
 
-// Page fetches the document of a page: from have.Location, the URL in a list, else from the
+// Page fetches the document of a page from have.Location, the URL in a list, or else from the
 // targets of the page's own links.
 func (r *tctReader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	if r.d.Handshake && r.Options.Handshake && have.Location != "" {
@@ -54,8 +53,8 @@ func (r *tctReader) shakes(ctx context.Context, have millrace.Ref) error {
 	return nil
 }
 
-// single finds the document of a page without a list: by a link of the page, to a document
-// that links back.
+// single finds the document of a page without a list. It follows the links of the page to a
+// document that links back.
 func (r *tctReader) single(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	links, final, err := r.Alternates(ctx, have.URL)
 	if err != nil {
@@ -155,7 +154,7 @@ func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, 
 	}
 	holds := r.d.Holds == nil || r.d.Holds(d, body, hash)
 	if !holds && len(curls) > 1 && (isFingerprint(d.Content, hash) || isHashOf(body, hash)) {
-		// A link led to it, not a list of this draft.
+		// The document was found by a link, not in a list of this draft.
 		return nil, r.Bad(murl, r.d.RuleNames.CanonicalURL, "document of another draft", nil)
 	}
 	confirmed := isConfirmed(holds, hash, etag)
@@ -171,8 +170,8 @@ func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, 
 	return p, err
 }
 
-// document returns the page of a response. A mismatch that makes it another page or no
-// document is an error; other mismatches are noted.
+// document returns the page of a response. If a mismatch shows that the response is for another
+// page or is not a document, the error describes it. Other mismatches are reported as a Note.
 func (r *tctReader) document(resp *http.Response, d *document, hash string, holds bool, murl string, curls []string) (*millrace.Page, error) {
 	rules := &r.d.RuleNames
 	curl, err := canon.URL(d.CanonicalURL)
@@ -214,8 +213,8 @@ func (r *tctReader) document(resp *http.Response, d *document, hash string, hold
 	if !holds {
 		r.Note(rules.Hash, murl, "hash does not match the document: "+kit.Short(hash))
 	} else if tag != "" && !strings.Contains(version, hashPrefix) {
-		// Use the hash instead of the tag. The validator in the list may belong to another
-		// body, which would then never be fetched. A tag set by a proxy never equals that in
+		// Use the hash instead of the tag. The validator in the list may belong to another body,
+		// which would then never be fetched, and a tag set by a proxy never equals the validator in
 		// the list.
 		version = `"` + tag + `"`
 	}
@@ -229,7 +228,7 @@ func (r *tctReader) document(resp *http.Response, d *document, hash string, hold
 	return p, nil
 }
 
-// parity notes that a list and a document differ: one of them is older.
+// parity reports as a Note that the validators of a list and a document differ.
 func (r *tctReader) parity(murl, version string) {
 	listed, ok := r.listed.Get(murl)
 	if ok && listed != "" && version != "" && !millrace.SameVersion(listed, version) {
@@ -237,7 +236,7 @@ func (r *tctReader) parity(murl, version string) {
 	}
 }
 
-// leadsBack checks that the URL which a document names as its page is the requested page.
+// leadsBack checks that a document names the requested page as its page.
 func (r *tctReader) leadsBack(murl, what, to string, curls []string) error {
 	best := otherURL
 	for _, c := range curls {

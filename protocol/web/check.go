@@ -9,9 +9,9 @@ import (
 
 // Rules returns one rule for each sentence that binds publishers and that a client can check,
 // sorted by subject. A rule's section starts with its specification: llmstxt is llmstxt.org,
-// version 2; rfc6721-3 is section 3 of RFC 6721. The rules of a document apply only if the
-// site has it. Those of robots.txt and sitemaps apply only if the site also has something else
-// of this protocol.
+// version 2; rfc6721-3 is section 3 of RFC 6721. The rules for a document apply only if the site
+// has that document. The rules for robots.txt and sitemaps apply only if the site has another
+// document of this protocol, too.
 //
 // Sentences without a rule, and why:
 //
@@ -33,7 +33,7 @@ func Rules() []check.Rule {
 		rule("rfc7763-2", "utf-8", must, "The text is in the character set that charset names.", askPages(checkMarkdownUTF8)),
 		rule("rfc6596-3", "canonical", should, "A document with a page's content at another URL links to the page with rel=canonical.", askPages(checkCanonical)),
 		rule("rfc9110-8.8.3", "etag", should, "Markdown has a validator: an ETag or a Last-Modified.", askPages(checkValidator)),
-		rule("rfc9110-13.1.2", "if-none-match", must, "If-None-Match with the current tag is answered with 304.", askForms(kit.IfNoneMatch)),
+		rule("rfc9110-13.1.2", "if-none-match", must, "If-None-Match with the current tag gets a 304.", askForms(kit.IfNoneMatch)),
 		rule("rfc9110-12.5.5", "vary", should, "A response that depends on Accept has Vary: Accept, both as HTML and as Markdown.", askPages(checkVary)),
 		rule("rfc9110-12.5.1", "q", should, "A page that exists as HTML and as Markdown is sent in the form with the higher q.", askPages(checkPreference)),
 		rule("rfc9110-12.5.1", "q0", should, "A form with q=0 is not sent if another form exists.", askPages(checkNever)),
@@ -97,7 +97,7 @@ func Rules() []check.Rule {
 		rule("rfc9727-4", "linkset", must, "The API catalog is application/linkset+json.", onCatalog(checkCatalogType)),
 		rule("rfc9264-4.2", "json", must, "A set of links is an object whose linkset is an array of objects with links, each with an href.", onCatalog(checkCatalogLinks)),
 		rule("rfc9727-4", "profile", should, "The API catalog declares its profile.", onCatalog(checkCatalogProfile)),
-		rule("rfc9727-2", "head", must, "A HEAD for the API catalog is answered with a Link field.", checkCatalogHead),
+		rule("rfc9727-2", "head", must, "The response to a HEAD for the API catalog has a Link field.", checkCatalogHead),
 	}
 }
 
@@ -109,8 +109,8 @@ var rule = kit.Rule(Name, func(ctx context.Context, t *check.Target) (*siteConte
 	return s, s.run(ctx)
 })
 
-// askPages runs f on every page of the sample; f reports whether the rule applies to it. A
-// page that could not be fetched does not stop the others.
+// askPages runs f on every page of the sample; f reports whether the rule applies to the page. A
+// failed request does not stop the other pages.
 func askPages(f func(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error)) siteCheck {
 	return check.Each(func(s *siteContext) []*seenPage { return s.pages }, f)
 }

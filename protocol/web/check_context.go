@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// maxCheckedLists is how many sitemaps of one site are fetched.
+	// maxCheckedLists is the maximum number of sitemaps that are fetched from one site.
 	maxCheckedLists = 6
-	// maxTried is the number of pages without Markdown after which no other page is tried.
+	// maxTried is the number of pages without Markdown after which the checker tries no other page.
 	maxTried = 3
 
 	pathLLMs    = "/llms.txt"
@@ -26,13 +26,13 @@ const (
 	pathCatalog = "/.well-known/api-catalog"
 )
 
-// siteContext holds the site's documents of this protocol, which the rules share. It is
-// lenient where the reader is strict, so that rules can judge broken documents.
+// siteContext holds the site's documents of this protocol, which the rules share. It accepts
+// invalid documents that the reader refuses, so that rules can report them.
 type siteContext struct {
 	kit.SiteContext
 	root     *check.Response
 	robots   *seenRobots
-	noRobots *check.Response // server error in response to the request for it
+	noRobots *check.Response // response for robots.txt, if it is a server error
 	sitemaps []*seenSitemap
 	named    []namedSitemap
 	llms     *seenLLMs
@@ -49,8 +49,8 @@ type seenPage struct {
 	html      *check.Response // as a browser gets it
 	links     []weblink.Link
 	linkedURL string          // URL of the Markdown, as the page's links name it
-	at        string          // URL where the Markdown is; "" = at no URL of its own
-	md        *check.Response // the response at that URL
+	at        string          // URL of the Markdown; "" = the Markdown has no URL of its own
+	md        *check.Response // response at that URL
 	own       *check.Response // response at the page's URL to an Accept of Markdown; nil = the page
 	accept    http.Header     // fields of that request
 }
@@ -73,8 +73,8 @@ func (s *siteContext) run(ctx context.Context) error {
 	return nil
 }
 
-// document fetches a document, and returns nil if it is absent or a page is served instead of
-// it.
+// document fetches a document. It returns nil if the document is absent, or if the server sends a
+// page instead.
 func (s *siteContext) document(ctx context.Context, u string) (*check.Response, error) {
 	resp, _, err := s.Document(ctx, u)
 	if resp == nil || weblink.IsHTML(resp.Header) || !s.Near(resp.URL) {
@@ -104,7 +104,7 @@ func (s *siteContext) seeRobots(ctx context.Context) error {
 	return nil
 }
 
-// seeSitemaps fetches the sitemaps that robots.txt names, else the one at the usual path, and
+// seeSitemaps fetches the sitemaps that robots.txt names, or else the one at the usual path, and
 // some of the sitemaps of an index.
 func (s *siteContext) seeSitemaps(ctx context.Context) error {
 	var todo []namedSitemap
@@ -172,7 +172,7 @@ func (s *siteContext) seeCatalog(ctx context.Context) error {
 	return err
 }
 
-// seePages fetches a sample of the pages, and the page that the check was asked for.
+// seePages fetches a sample of the pages, and the page that the user named.
 func (s *siteContext) seePages(ctx context.Context) error {
 	var all []string
 	for _, m := range s.sitemaps {
@@ -214,9 +214,9 @@ func (s *siteContext) seePage(ctx context.Context, u string, try bool) (*seenPag
 		return nil, err
 	case err == nil && (resp.Status >= 500 || resp.Status == http.StatusNotFound || resp.Status == http.StatusGone):
 		s.failed = append(s.failed, resp)
-		return nil, nil //nolint:nilnil // a rule says so
+		return nil, nil //nolint:nilnil // a rule reports it
 	case err != nil, resp.Status != http.StatusOK, resp.BodyErr != nil, !s.Near(resp.URL), !weblink.IsHTML(resp.Header):
-		return nil, nil //nolint:nilnil,nilerr // it is no page that anybody could judge
+		return nil, nil //nolint:nilnil,nilerr // no rule can check it
 	}
 	p := &seenPage{url: resp.URL, html: resp, links: kit.Links(resp), accept: http.Header{"Accept": {"text/markdown"}}}
 	for _, l := range p.links {
@@ -253,8 +253,7 @@ func (s *siteContext) seePage(ctx context.Context, u string, try bool) (*seenPag
 	return p, nil
 }
 
-// needsKey returns the error of a response that requires a key and so does not show the
-// document; nil for other responses.
+// needsKey returns an error if the server requires a key for the document, or else nil.
 func needsKey(r *check.Response) error {
 	if r.Status != http.StatusUnauthorized {
 		return nil

@@ -25,7 +25,7 @@ func checkLLMsTitle(l *seenLLMs, fail check.Fail) {
 	}
 }
 
-// problems returns the rule that reports the problems of a kind.
+// problems returns a rule function that reports problems of one kind.
 func problems(kind, want string) func(l *seenLLMs, fail check.Fail) {
 	return func(l *seenLLMs, fail check.Fail) {
 		if l.doc == nil {

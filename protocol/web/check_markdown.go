@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// forms returns the responses that are a page's Markdown: at a URL of its own, and at the
-// page's.
+// forms returns the responses with a page's Markdown: the one at the URL of the Markdown, and the
+// one at the page's URL.
 func (p *seenPage) forms() (out []*check.Response) {
 	for _, r := range []*check.Response{p.md, p.own} {
 		if r != nil {
@@ -25,7 +25,7 @@ func (p *seenPage) forms() (out []*check.Response) {
 	return out
 }
 
-// onForms runs f on each response that is a page's Markdown.
+// onForms runs f on each response with a page's Markdown.
 func onForms(p *seenPage, f func(r *check.Response)) (bool, error) {
 	forms := p.forms()
 	for _, r := range forms {
@@ -132,7 +132,7 @@ func checkValidator(_ context.Context, _ *siteContext, p *seenPage, fail check.F
 	})
 }
 
-// askForms returns the check that runs f on each response that is a page's Markdown.
+// askForms returns a check that tests a condition on each response with a page's Markdown.
 func askForms(f kit.Condition) siteCheck {
 	return kit.Probes(func(s *siteContext) (out []*kit.Probe) {
 		for _, page := range s.pages {

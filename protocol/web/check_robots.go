@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// maxRobotsSize is how many bytes of a robots.txt every crawler has to parse (RFC 9309,
+// maxRobotsSize is the number of bytes of a robots.txt that every crawler must parse (RFC 9309,
 // section 2.5).
 const maxRobotsSize = 500 << 10
 
@@ -91,8 +91,8 @@ func checkRobotsGroup(r *seenRobots, fail check.Fail) {
 	}
 }
 
-// productToken matches a product token of RFC 9309, section 2.2.1, and one with digits as
-// well: some crawlers have such names.
+// productToken matches a product token of RFC 9309, section 2.2.1. It also allows digits, because
+// some crawlers have them in their names.
 var productToken = regexp.MustCompile(`^([0-9A-Za-z_-]+|\*)$`)
 
 func checkRobotsToken(r *seenRobots, fail check.Fail) {

@@ -32,14 +32,14 @@ type seenSitemap struct {
 	size    int
 	root    *node  // nil if it could not be parsed
 	why     string // why it could not be parsed
-	text    bool   // it is a list of URLs, one per line
+	text    bool   // a list of URLs, one per line
 	index   bool
 	entries []*node // url or sitemap
 }
 
 // namedSitemap is a sitemap that a document names, and the response to its request.
 type namedSitemap struct {
-	by, url string // by names the document; "" = the usual path
+	by, url string // by is the document that names it; "" = the usual path
 	resp    *check.Response
 	err     error
 }
@@ -174,8 +174,7 @@ func checkSitemapLimits(m *seenSitemap, fail check.Fail) {
 	}
 }
 
-// checkSitemapHost skips URLs that the robots.txt of another host may have allowed: only the
-// sitemap's own host is known.
+// checkSitemapHost checks that the pages of a sitemap are on its host and below its folder.
 func checkSitemapHost(m *seenSitemap, fail check.Fail) {
 	at, err := canon.URL(m.resp.URL)
 	if err != nil || m.index {

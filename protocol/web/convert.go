@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// carry returns the page that a reader gets from the page's Markdown, nil for a page that has
+// carry returns the page that a reader gets from the page's Markdown, or nil for a page that has
 // none.
 func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	if missing(site, p) != "" {
@@ -27,12 +27,12 @@ func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 
 // The reasons why a page has no Markdown, as values of its tag.
 const (
-	unnamed  = "unnamed" // its C-URL is on another site: it has no tag
+	unnamed  = "unnamed" // the C-URL is on another site, and the page has no tag
 	archived = "the page only lists other pages"
 	empty    = "no content was found in the page"
 )
 
-// missing returns the reason why a page has no Markdown, "" if it has.
+// missing returns the reason why a page has no Markdown, or "" if it has Markdown.
 func missing(site millrace.Site, p *millrace.Page) string {
 	u, err := canon.URL(canon.Absolute(site.Base, p.URL))
 	switch {
@@ -107,10 +107,9 @@ const format = "3"
 // of its tokens, and the length of its line in llms.txt, separated by "-".
 const hashLen = 32
 
-// tag returns the validator of a page's Markdown, "" for a page without Markdown. It is
-// computed from the page's revision, since rendering the Markdown takes long. The front matter
-// has the page's date, and the revision changes with it. The line in llms.txt follows from the
-// page, too.
+// tag returns the validator of a page's Markdown, or "" for a page without Markdown. It is computed
+// from the page's revision, since rendering the Markdown takes long. The front matter has the
+// page's date, and the revision changes with it. The line in llms.txt depends only on the page.
 func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	if missing(site, p) != "" {
 		return "", nil
@@ -158,7 +157,8 @@ func markdownOf(site millrace.Site, p *millrace.Page, want string) ([]byte, erro
 		return nil, fmt.Errorf("%s: Markdown of %s: tag is now %s, published was %s", Name, p.URL, is, want)
 	}
 	_, body := settle(reduce(site, p))
-	// An agent that starts at this page finds the others. Readers skip the name.
+	// An agent that starts at this page finds the others through the index. Readers skip the
+	// member.
 	index := "---\nindex: " + strings.TrimSuffix(site.EndpointBase, "/") + listPath + "\n"
 	return append([]byte(index), bytes.TrimPrefix(body, []byte("---\n"))...), nil
 }

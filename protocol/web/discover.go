@@ -11,14 +11,14 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Advertise returns the links that llms.txt demands (version 2): every page links to its
-// Markdown and to the llms.txt that covers it, the one with the longest path above it.
+// Advertise returns the links that llms.txt version 2 requires. Every page links to its Markdown
+// and to the llms.txt that covers it, which is the one with the longest path above the page.
 func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	site := v.Site()
 	docs := strings.TrimSuffix(site.EndpointBase, "/")
 	pl, err := p.plans.of(context.Background(), v)
 	if err != nil {
-		pl = new(plan) // then the site's own llms.txt covers every page
+		pl = new(plan) // the root's llms.txt covers every page
 	}
 	link := millrace.Link{URL: rootOf(docs) + listPath, Rel: "describedby", Type: listType}
 	n := millrace.Advertisement{

@@ -20,16 +20,17 @@ import (
 )
 
 const (
-	// probeBytes is the most bytes of a document that a probe reads, as sent.
+	// probeBytes is the maximum number of bytes of a document that a probe reads, as sent.
 	probeBytes = 256 << 10
-	// probedLists is the most sitemaps that a probe fetches, probedSamples the most pages.
+	// probedLists and probedSamples are the maximum numbers of sitemaps and of pages that a probe
+	// fetches.
 	probedLists    = 3
 	probedSamples  = 3
-	probedNames    = 2000    // the most pages whose names are kept
-	feedProbeBytes = 1 << 20 // the most bytes of a feed
-	// noMarkdownRequests is the number of requests that find out that a page has no Markdown.
+	probedNames    = 2000    // maximum number of pages whose names are stored
+	feedProbeBytes = 1 << 20 // maximum number of bytes of a feed
+	// noMarkdownRequests is the number of requests needed to find out that a page has no Markdown.
 	noMarkdownRequests = 2
-	mostPages          = 1 << 28 // the most pages that a site is assumed to have, whatever its server reports
+	mostPages          = 1 << 28 // maximum number of pages in an estimate, whatever the server reports
 )
 
 // probe finds sitemaps, feed and Markdown as a reader does. It reads the beginning
@@ -181,8 +182,8 @@ func (l *siteProbe) names(content []byte, at *url.URL) (children []string, pages
 	return children, pages, nil
 }
 
-// some returns a few of the pages, without the root if there are enough others: the root is
-// not typical.
+// some returns a few of the pages. It omits the root, which is not typical, if there are enough
+// others.
 func (l *siteProbe) some() (pages []string) {
 	for _, u := range l.urls {
 		if u = l.here(u); u != l.Root || len(l.urls) <= probedSamples {
@@ -285,12 +286,12 @@ func (l *siteProbe) probeFeed(ctx context.Context, at string, o *protocol.Offer)
 	free := fetch.ValidatorsOf(resp) != fetch.Validators{}
 	b, err := fetch.ReadBeginning(resp, feedProbeBytes)
 	if err != nil || !b.Complete {
-		return nil //nolint:nilerr // it is of no use, and the sitemaps are
+		return nil //nolint:nilerr // use the sitemaps without the feed
 	}
 	o.First = o.First.Add(protocol.Cost{Requests: 1, Bytes: b.Size}, 1)
 	doc, err := decodeFeed(b.Content, resp.Request.URL)
 	if err != nil {
-		return nil //nolint:nilerr // the same
+		return nil //nolint:nilerr // use the sitemaps without the feed
 	}
 	fr := newFeed(at)
 	fr.take(l.run, doc)

@@ -16,8 +16,8 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// maxProbes is how many pages, in addition to one for each form of paths, are tried before a
-// site is assumed to have no Markdown.
+// maxProbes is the number of pages to try, besides one for each form of paths, before the reader
+// concludes that a site has no Markdown.
 const maxProbes = 2
 
 // found holds the results of reading a site's root and robots.txt.
@@ -94,12 +94,13 @@ func (r *reader) listsOf(robots *fetch.Robots) []string {
 	return kit.Sitemaps(robots, r.Root, func(u string) bool { return !sitemap.IsOther(u) })
 }
 
-// recentRobots is how old a robots.txt may be to decide which sitemaps exist, before pages are
-// deleted.
+// recentRobots is the maximum age of the robots.txt that names the existing sitemaps when pages are
+// to be deleted.
 const recentRobots = time.Minute
 
-// moved reports whether robots.txt, which is cached for a day, now names other sitemaps: the
-// pages that the known sitemaps no longer name may be there. It checks once.
+// moved fetches robots.txt again, which is otherwise cached for a day, and reports whether it names
+// other sitemaps. These may list the pages that are absent from the known sitemaps. Later calls
+// return false.
 func (r *run) moved(ctx context.Context) (bool, error) {
 	if r.recent {
 		return false, nil
@@ -139,9 +140,9 @@ func (r *run) rediscover(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// probe finds out whether the site has Markdown, by its first pages if the root does not link
-// to any, and which rules name the Markdown of pages with other forms of paths. The error is
-// ErrNotFound if the site has none.
+// probe finds out whether the site has Markdown, and which rules name the Markdown of pages with
+// other forms of paths. If the root does not link to Markdown, probe tries the first pages. The
+// error is ErrNotFound if the site has no Markdown.
 func (r *run) probe(ctx context.Context, files []*file) error {
 	m := r.manner()
 	if m.known() && (m.Accept || m.Guess || len(m.Names) > 1) {
@@ -178,8 +179,8 @@ func (r *run) probe(ctx context.Context, files []*file) error {
 	return nil
 }
 
-// tried returns the first of some pages, and one for each form of paths that these do not
-// have: if a site's pages come from several systems, only some may have Markdown.
+// tried returns the first few of the pages, and one more for each form of paths that the first ones
+// do not have. If several systems produce a site's pages, only some of them may have Markdown.
 func tried(pages []string) (out []string) {
 	forms := map[string]bool{}
 	for i, page := range pages {
@@ -214,7 +215,7 @@ func (r *reader) try(ctx context.Context, pages []string) error {
 			continue
 		}
 		guessed[form] = true
-		// A site with llms.txt may name its twins as llmstxt.org proposes.
+		// A site with llms.txt may name its Markdown as llmstxt.org proposes.
 		for _, at := range usualNames(page) {
 			_, err := r.ask(ctx, at, page, fetch.Validators{})
 			if err == nil {
@@ -246,7 +247,7 @@ func (r *reader) hasIndex(ctx context.Context) bool {
 	return err == nil && decodeLLMs(b.Content) != nil
 }
 
-// maxFirst is how many entries of a sitemap are searched for forms of paths.
+// maxFirst is the number of entries of a sitemap that are searched for forms of paths.
 const maxFirst = 1000
 
 // first returns the first pages of the sitemaps without the root, and one page for each form

@@ -9,16 +9,16 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// The media types that no format_*.go file declares.
+// Media types that several files use.
 const (
 	markdownType = "text/markdown; charset=utf-8" // RFC 7763, section 2
-	listType     = "text/plain"                   // of llms.txt, which is Markdown, but which every server sends as text
+	listType     = "text/plain"                   // of llms.txt, which is Markdown but is sent as text by every server
 )
 
 // revalidate is the Cache-Control of all documents, since all have validators.
 const revalidate = "max-age=0, must-revalidate"
 
-// firstInvalid returns the index of the first byte that is not UTF-8, -1 if all are.
+// firstInvalid returns the index of the first byte that is not UTF-8, or -1 if all are.
 func firstInvalid(b []byte) int {
 	if utf8.Valid(b) {
 		return -1

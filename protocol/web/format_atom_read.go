@@ -11,16 +11,16 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Namespaces of Atom (RFC 4287), of its tombstones (RFC 6721), and of a page's own
-// modification time, which may be long before the entry's.
+// Namespaces of Atom (RFC 4287), of tombstones (RFC 6721), and of the page's modification time,
+// which may be long before that of the entry.
 const (
 	atomSpace      = "http://www.w3.org/2005/Atom"
 	tombstoneSpace = "http://purl.org/atompub/tombstones/1.0"
 	termsSpace     = "http://purl.org/dc/terms/" // of Dublin Core
 )
 
-// decodeAtom parses an Atom feed. It parses the XML tree first: its limits protect gofeed's
-// parser, which has none and needs a kilobyte for an element.
+// decodeAtom parses an Atom feed. It parses the XML tree first, with limits, because gofeed's
+// parser has no limits and needs a kilobyte per element.
 func decodeAtom(body []byte, at *url.URL) (*feedDoc, error) {
 	root, err := parseXML(body, maxFeedNodes)
 	if root != nil && !root.is(atomSpace, "feed") {

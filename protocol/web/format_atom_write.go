@@ -119,7 +119,7 @@ func (a atomWriter) Close() error {
 	return a.w.Flush()
 }
 
-// language returns an attribute for a language, "" if tag is not a language tag (RFC 5646).
+// language returns an attribute for a language, or "" if tag is not a language tag (RFC 5646).
 func language(tag string) string {
 	if !isLanguage(tag) {
 		return ""

@@ -20,7 +20,7 @@ const (
 // feedDoc is one document of a feed in any format.
 type feedDoc struct {
 	Updated    time.Time // zero if absent
-	Tombstones bool      // the feed reports deletions, or could
+	Tombstones bool      // the feed reports deletions, or its format can
 	Entries    []feedEntry
 	Next       string // the document with older entries; "" if it is the oldest
 }
@@ -35,8 +35,8 @@ type feedEntry struct {
 	Gone     bool
 }
 
-// decodeFeed parses Atom or JSON Feed; their first character distinguishes them. at is the URL
-// of the document.
+// decodeFeed parses an Atom feed or a JSON Feed, which it distinguishes by the first character. at
+// is the URL of the document.
 func decodeFeed(body []byte, at *url.URL) (*feedDoc, error) {
 	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
 	if trimmed := bytes.TrimLeft(body, " \t\r\n"); len(trimmed) > 0 && trimmed[0] == '{' {
@@ -122,7 +122,7 @@ func decodeJSONFeed(body []byte, at *url.URL) (*feedDoc, error) {
 	return doc, nil
 }
 
-// resolved returns the absolute canonical URL of ref, "" if it has none.
+// resolved returns the absolute canonical URL of ref, or "" if it has none.
 func resolved(at *url.URL, ref string) string {
 	if strings.TrimSpace(ref) == "" {
 		return ""

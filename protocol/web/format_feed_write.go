@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// JSON Feed 1.1. It does not define deletions. They are in the extension _deleted, which is an
-// object, as extensions must be, with the member names of items.
+// JSON Feed 1.1 does not define deletions. They are in the extension _deleted: an object, as
+// required for extensions, with the member names of items.
 const (
 	jsonFeedVersion = "https://jsonfeed.org/version/1.1"
 	jsonDeletedFrom = `"_deleted":{"about":"https://github.com/millrace/millrace/blob/main/docs/adr/0018-composed.md","items":[`

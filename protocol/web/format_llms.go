@@ -7,8 +7,8 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// maxLLMs is the most characters that one llms.txt should have, so that a model can read it at
-// once.
+// maxLLMs is the maximum number of characters that one llms.txt should have, so that a model can
+// read it at once.
 const maxLLMs = 50_000
 
 // llmsDoc is a parsed llms.txt (llmstxt.org, Format).
@@ -98,7 +98,7 @@ func decodeLLMs(body []byte) *llmsDoc {
 	return doc
 }
 
-// headingOf returns the level of an ATX heading and its text, 0 if the line is not a heading.
+// headingOf returns the level of an ATX heading and its text, or 0 if the line is not a heading.
 func headingOf(line string) (level int, text string) {
 	rest := strings.TrimLeft(line, "#")
 	if level = len(line) - len(rest); level == 0 || level > 6 || rest != "" && !strings.HasPrefix(rest, " ") {
@@ -107,7 +107,7 @@ func headingOf(line string) (level int, text string) {
 	return level, strings.TrimSpace(strings.TrimRight(rest, "#"))
 }
 
-// fenceOf returns the marks that open a code block, "" if the line opens none.
+// fenceOf returns the marks that open a code block, or "" if the line opens none.
 func fenceOf(line string) string {
 	for _, c := range []string{"`", "~"} {
 		rest := strings.TrimLeft(line, c)

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// maxMatter is the most bytes of front matter. Longer front matter is text.
+// maxMatter is the size limit of front matter in bytes. Longer front matter is treated as text.
 const maxMatter = 64 << 10
 
 // pageKinds are the kinds that front matter may name.
@@ -21,9 +21,9 @@ var pageKinds = []millrace.PageKind{
 	millrace.Collection, millrace.Archive,
 }
 
-// readMatter sets the fields of a page from the front matter at the start of text, and returns
-// the rest. It reads the forms that sites use: strings, plain or quoted, and lists of strings.
-// Nothing is an error: other values are skipped, and front matter without an end is text.
+// readMatter sets the fields of a page from the front matter at the start of text, and returns the
+// rest. It reads the forms that sites use: strings, plain or quoted, and lists of strings. It never
+// fails: it skips other values, and treats front matter without an end as text.
 func readMatter(p *millrace.Page, text []byte) (rest []byte) {
 	lines, rest, ok := cutMatter(text)
 	if !ok {

@@ -26,8 +26,8 @@ const (
 	maxNodeDepth = 64
 )
 
-// parseXML parses a document of at most so many elements as a tree. With an error, it returns
-// the part of the tree that it has parsed.
+// parseXML parses a document as a tree. elements is the maximum number of elements. With an error,
+// it returns the part of the tree that it has parsed.
 func parseXML(body []byte, elements int) (*node, error) {
 	d := xml.NewDecoder(bytes.NewReader(body))
 	d.CharsetReader = func(label string, _ io.Reader) (io.Reader, error) {

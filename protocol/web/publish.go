@@ -18,8 +18,8 @@ import (
 // PublisherOptions are the options that are specific to this protocol. The zero value works.
 type PublisherOptions struct {
 	// Hubs are absolute URLs of the hubs that are notified of changed topics (WebSub). A topic
-	// ([millrace.Advertisement].Topics) names them in Link fields, and its own URL as
-	// rel="self"; also in its body if the format allows it. If nil, topics name no hub.
+	// ([millrace.Advertisement].Topics) names the hubs and, as rel="self", its own URL in Link
+	// fields, and also in its body if the format allows it. If nil, topics name no hub.
 	Hubs []string
 	// MarkdownPublic allows shared caches to store the Markdown at a page's own URL. Set it if
 	// all caches in front of the site obey Vary.
@@ -81,7 +81,7 @@ func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) 
 	return p.find(ctx, v, name)
 }
 
-// tag returns the tag of a page's Markdown, nil if it has none.
+// tag returns the tag of a page's Markdown, or nil if it has none.
 func (p *publisher) tag(ctx context.Context, v millrace.View, pagePath string) (*millrace.Tag, error) {
 	t, err := v.Tag(ctx, Name, pagePath)
 	switch {
@@ -93,7 +93,7 @@ func (p *publisher) tag(ctx context.Context, v millrace.View, pagePath string) (
 	return &t, nil
 }
 
-// tags yields the tags of the pages with Markdown that come after a given page.
+// tags yields the tags of the pages that have Markdown and come after a given page.
 func tags(ctx context.Context, v millrace.View, after string) iter.Seq2[millrace.Tag, error] {
 	return func(yield func(millrace.Tag, error) bool) {
 		for t, err := range v.Tags(ctx, Name, after) {

@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// asks reports whether a request may negotiate the Markdown of the page that it names:
-// documents and pages have the same base, and the client prefers Markdown.
+// asks reports whether a request may negotiate the Markdown of a page. This requires that documents
+// and pages have the same base, and that the client prefers Markdown.
 func asks(site millrace.Site, r *http.Request) bool {
 	return (r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == "") && site.EndpointBase == site.Base && prefers(r.Header["Accept"])
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Feeds list the changes, newest first. /feed.atom and /feed.json have the last entries of the
-// log. /feed-2.atom and so on have the earlier entries that the log still has, in at most
-// maxFeeds documents. A page is listed once, with its last change and the time of its commit.
-// A client that has read a feed needs only the newer entries, deletions included.
+// Feeds list the changes, newest first. /feed.atom and /feed.json have the last entries of the log.
+// /feed-2.atom and so on have the earlier entries that are still in the log, in at most maxFeeds
+// documents. A page is listed once, with its last change and the time of its commit. A client that
+// has read a feed needs only the newer entries, deletions included.
 const (
 	feedItems  = 500
 	maxFeeds   = 10
@@ -76,7 +76,7 @@ type part struct {
 	older bool   // an older part follows
 }
 
-// partOf returns the nth part. The error is ErrNotFound if the log does not reach back so far.
+// partOf returns the nth part. The error is ErrNotFound if the log does not reach back that far.
 func partOf(ctx context.Context, v millrace.View, n int) (part, error) {
 	site := v.Site()
 	end := func(n int) uint64 { return site.Seq - min(site.Seq, uint64(n)*feedItems) }
@@ -99,8 +99,8 @@ func partOf(ctx context.Context, v millrace.View, n int) (part, error) {
 	}
 	ok, err := reaches(p.from)
 	for err == nil && !ok && p.from < p.to {
-		// If the log was cut or is new, the first part may be incomplete: halve it until the
-		// log reaches back so far.
+		// If the log was cut or is new, the first part may be incomplete: halve it until the log
+		// reaches back that far.
 		if n > 1 {
 			return p, millrace.ErrNotFound
 		}
@@ -117,8 +117,8 @@ func partOf(ctx context.Context, v millrace.View, n int) (part, error) {
 	return p, err
 }
 
-// names estimates how many pages the part lists: a page that has changed again is in a newer
-// part.
+// names estimates the number of pages that the part lists. It is at most the number of changes,
+// because a page that has changed again is in a newer part.
 func (p part) names(site millrace.Site) int64 {
 	if !p.log {
 		return int64(min(site.Pages, feedItems))
@@ -126,8 +126,8 @@ func (p part) names(site millrace.Site) int64 {
 	return int64(min(p.to-p.from, feedItems)) //nolint:gosec // feedItems is small
 }
 
-// changes returns the changes of the part, newest first, and the page at which the newer parts
-// end, "" if no part is newer.
+// changes returns the changes of the part, newest first, and the page at which the newer parts end,
+// or "" if no part is newer.
 func (p part) changes(ctx context.Context, v millrace.View) (list []millrace.Change, after string, err error) {
 	site := v.Site()
 	for c, err := range v.Changes(ctx, site.At(p.from)) {

@@ -15,7 +15,7 @@ import (
 
 const licensePath = "/license.xml"
 
-// licenseDocument returns the licence, nil if the site has none.
+// licenseDocument returns the licence, or nil if the site has none.
 func (d *once) licenseDocument(site millrace.Site) *millrace.Document {
 	path := "/"
 	if u, err := url.Parse(site.Base); err == nil {
@@ -38,8 +38,7 @@ func (d *once) licenseDocument(site millrace.Site) *millrace.Document {
 	}
 }
 
-// announceLicense adds a link to the licence to the home page (4.5). The robots.txt of a site
-// may name it, too (4.4).
+// announceLicense adds a link to the licence to the home page (4.5).
 func (d *once) announceLicense(site millrace.Site, n *millrace.Advertisement) {
 	if d.licenseDocument(site) == nil {
 		return

@@ -18,14 +18,14 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// listHeader returns the header of llms.txt and the files like it: Markdown, but with a name
-// that every server sends as text.
+// listHeader returns the header of llms.txt and its parts. They are Markdown, but every server
+// sends files with such a name as text.
 func listHeader() http.Header {
 	return http.Header{"Content-Type": {listType + "; charset=utf-8"}, "Cache-Control": {revalidate}}
 }
 
-// list returns one file of llms.txt. The version of its parts follows from the plan: a file is
-// rendered only when it has changed.
+// list returns one file of llms.txt. The version of its parts depends only on the plan, so a file
+// is rendered only when it has changed.
 func (p *publisher) list(ctx context.Context, v millrace.View, l *index) (*millrace.Document, error) {
 	head, err := p.head(ctx, v, l)
 	if err != nil {
@@ -45,7 +45,7 @@ func (p *publisher) list(ctx context.Context, v millrace.View, l *index) (*millr
 			fmt.Fprintf(sum, "%x\n", piece.sum)
 		}
 	}
-	parts := millrace.WholeParts(hex.EncodeToString(sum.Sum(nil))[:hashLen], func(ctx context.Context, w io.Writer) error {
+	parts := millrace.SinglePart(hex.EncodeToString(sum.Sum(nil))[:hashLen], func(ctx context.Context, w io.Writer) error {
 		if err := p.writeList(ctx, v, l, w); err != nil {
 			return fmt.Errorf("%s: %s: %w", Name, l.path, err)
 		}
@@ -54,8 +54,8 @@ func (p *publisher) list(ctx context.Context, v millrace.View, l *index) (*millr
 	return &millrace.Document{Path: l.path, Header: listHeader(), Large: true, Subject: millrace.Subject{PageCount: l.named()}, Parts: parts, Write: parts.Write}, nil
 }
 
-// named returns how many pages the file lists itself. The other pages are in the files that it
-// links to.
+// named returns the number of pages that the file itself lists. The other pages are in the files
+// that it links to.
 func (l *index) named() (n int64) {
 	for _, piece := range l.pieces {
 		if piece.list == nil {
@@ -162,13 +162,14 @@ func (p *publisher) head(ctx context.Context, v millrace.View, l *index) ([]mill
 	}
 	note := "Each link leads to the Markdown of a page."
 	if site.EndpointBase == site.Base && !p.static {
-		note += " The page's own address gives it, too, to a request with Accept: text/markdown."
+		note += " The page's own address also returns it for a request with Accept: text/markdown."
 	}
 	if len(l.parts) > 0 {
 		note = "The pages are listed in several files."
 	}
 	if l.path == listPath {
-		// No links: a feed is not Markdown, and agents take what is linked for pages.
+		// Do not link to the feeds: agents expect every link in llms.txt to lead to Markdown of a
+		// page.
 		docs := strings.TrimSuffix(site.EndpointBase, "/")
 		for i, form := range p.feedForms() {
 			note += []string{" Changes: ", " and "}[i] + docs + form.path(1)

@@ -20,25 +20,25 @@ import (
 const (
 	listPath = "/llms.txt"
 
-	// Bytes, of which there are at least as many as characters: readers take 50,000
-	// characters.
+	// Limits in bytes. Readers accept 50,000 characters, and a text never has more characters than
+	// bytes.
 	maxFile   = 50_000
-	maxLines  = 45_000 // of a file, without headings; a path with more gets files of its own
+	maxLines  = 45_000 // of a file, without headings; a path with more lines gets files of its own
 	maxPiece  = 24_000 // limit of piece.most
 	lineSpace = 300    // limit of a line without its URL
 	headSpace = 80     // of a heading
 
-	pieceBits = 6 // zero bits of the hash of a page's path that begins a piece
-	fileBits  = 7 // and of one that begins a file, if the previous file is at least half full
+	pieceBits = 6 // a piece begins at a page whose path has a hash with so many zero bits
+	fileBits  = 7 // the same for a file, if the previous file is at least half full
 
 	maxParts   = 150 // parts that one file links to
 	maxFolders = 8   // nested folders with parts of their own
 )
 
-// plan divides llms.txt into files. Folders and pieces follow from the paths of the pages
-// alone, so that an edit does not change them. The pieces of a file depend on the length of
-// their lines, too. Pieces and files begin at pages whose path has a hash with enough zero
-// bits, so that most changes move few bounds.
+// plan divides llms.txt into files. Folders and pieces depend only on the paths of the pages, so
+// that an edit does not change them. The choice of the pieces of a file also depends on the length
+// of their lines. Pieces and files begin at pages whose path has a hash with enough zero bits, so
+// that most changes move few bounds.
 type plan struct {
 	root *index
 	dirs map[string]bool // folders with a file of their own
@@ -59,7 +59,7 @@ type piece struct {
 	after, first, last string // paths; the pages after "after", up to last
 	pages              int
 	cost               int               // bytes of its lines
-	most               int               // most bytes that the lines of these paths can have
+	most               int               // maximum number of bytes of the lines of these paths
 	sum                [sha256.Size]byte // XOR of hashes of each page and its tag
 	list               *index
 }
@@ -200,7 +200,7 @@ func newIndex(name, dir string, pieces []piece) *index {
 	for i := range pieces {
 		p := &pieces[i]
 		l.pages += p.pages
-		// The folders of a piece have headings.
+		// The folders in a piece have headings.
 		next := p.cost + headSpace
 		if cost+next > maxLines || cost >= maxLines/2 && p.begins(fileBits) {
 			leaves, cost = append(leaves, nil), 0
@@ -311,8 +311,7 @@ func (p *piece) read(ctx context.Context, v millrace.View) error {
 	return nil
 }
 
-// plans caches the plan of the last used view. An edition needs it once, and the links of each
-// page need it, too.
+// plans caches the plan of the last used view. Each edition and the links of each page need it.
 type plans struct {
 	mu   sync.Mutex
 	site millrace.Site

@@ -44,9 +44,9 @@ func wanted(pagePath string) (dir, leaf, query string, ok bool) {
 	return dir, leaf, query, true
 }
 
-// wanting returns the paths of the pages that could have the Markdown of a name, the likeliest
-// first, and the number of the page among those with that name. It returns no paths for a name
-// that no Markdown has.
+// wanting returns the paths of the pages whose Markdown could have a name, the likeliest first, and
+// the number of the page among the pages with that name. It returns no paths if no Markdown can
+// have the name.
 func wanting(base, name string) (identities []string, n int) {
 	u, err := canon.URL("http://host" + name)
 	if err != nil {
@@ -83,7 +83,7 @@ func cutName(name string) (dir, leaf, query string, ok bool) {
 	return dir, leaf, query, leaf != ""
 }
 
-// claimants returns the paths of all pages with a name, in the order in which they get it.
+// claimants returns the paths of all pages with a name, in the order of precedence.
 func claimants(dir, leaf, query string) []string {
 	path := dir
 	if parent, last := cutFolder(dir); tildes(last) > 1 {
@@ -100,9 +100,8 @@ func claimants(dir, leaf, query string) []string {
 	})
 }
 
-// rivals returns the pages whose presence decides the number in the page's name, and those
-// whose number the page decides. A page of the site that itself has the name of some Markdown
-// comes first.
+// rivals returns the pages whose presence decides the number in the page's name, and those whose
+// number the page decides. A page whose own path is such a name comes first.
 func rivals(pagePath string) (before, after []string) {
 	dir, leaf, query, ok := wanted(pagePath)
 	if !ok {

@@ -384,7 +384,7 @@ func TestOneList(t *testing.T) {
 
 > Wheels.
 
-Each link leads to the Markdown of a page. The page's own address gives it, too, to a request with Accept: text/markdown. Changes: https://example.com/feed.atom and https://example.com/feed.json
+Each link leads to the Markdown of a page. The page's own address also returns it for a request with Accept: text/markdown. Changes: https://example.com/feed.atom and https://example.com/feed.json
 
 ## Pages
 

@@ -22,7 +22,7 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// reader is the Source of a site with Markdown twins.
+// reader is the Source of a site whose pages have Markdown twins.
 type reader struct {
 	kit.Reader
 	o      protocol.ReaderOptions
@@ -30,19 +30,19 @@ type reader struct {
 	hinted recent.Values // twins of pages in a feed
 
 	mu       sync.Mutex
-	way      manner            // how to find twins on this site, as far as known
-	mismatch uint64            // see behind
+	way      manner            // known ways to find twins on this site
+	mismatch uint64            // hash of the pages for which behind was called
 	failed   map[string]int    // pages without Markdown under the guessed names, by form
 	also     map[string]string // other origins of the site's pages, each with the origin to fetch them from
 }
 
-// NewReader returns a reader of the site at endpoint, which may be any URL of the site. If
-// client is nil, the reader uses the guarded default client. Nil options are the zero value.
+// NewReader returns a reader of the site at endpoint, which may be any URL of the site. If client
+// is nil, the reader uses the guarded default client. Nil options are the zero value.
 //
 // Changes reads the site's sitemaps, which list all pages. If the site has a feed of all its
-// changes, Changes reads that instead, since it costs less. The content is that of the pages'
-// Markdown twins: at the URLs to which the pages link, at the URLs that follow from the site's
-// naming rules, or at the pages' own URLs by Accept. For a site without twins or without
+// changes, Changes reads the feed instead, since that costs less. The content comes from the pages'
+// Markdown twins. Their URLs are those to which the pages link, those that follow from the site's
+// naming rules, or the pages' own URLs, requested with Accept. For a site without twins or without
 // sitemaps, the error is ErrNotFound. Page needs no sitemaps.
 func NewReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
 	return newReader(client, endpoint, o)
@@ -68,30 +68,30 @@ type cursor struct {
 	Mismatch uint64            `json:"mismatch,omitempty"` // identifies the pages that were older than in the lists
 }
 
-// feedState is a feed, and how far it was applied.
+// feedState is the state of a feed up to which it was applied.
 type feedState struct {
 	URL string `json:"url"`
 	fetch.Validators
-	// Trusted: it has listed everything that has changed since its oldest entry according to
-	// the sitemaps, and it reports deletions.
+	// Trusted reports that the feed lists deletions, and all changes since its oldest entry
+	// according to the sitemaps.
 	Trusted bool      `json:"trusted,omitempty"`
 	Since   time.Time `json:"since,omitzero"` // of its newest entry
 	Top     string    `json:"top,omitempty"`  // marks of the entries with that time
 }
 
 var (
-	errFullRead = errors.New("feed is not sufficient; read the sitemaps") // the feed does not suffice
-	errMoved    = errors.New("sitemaps have moved")                       // not the sitemaps that were read
+	errFullRead = errors.New("feed is not sufficient; read the sitemaps") // the feed lacks changes
+	errMoved    = errors.New("sitemaps have moved")                       // robots.txt names other sitemaps than those that were read
 )
 
-// Changes yields the changes of the feed since the cursor, or the entries of the sitemaps that
-// have changed, and checkpoints as [protocol.Protocol] demands: if the sitemaps are those of
-// the cursor, one for each that has changed, otherwise one for all. Pages of other sites are
-// skipped and logged.
+// Changes yields the changes of the feed since the cursor, or the entries of the sitemaps that have
+// changed, and checkpoints. If the sitemaps are those of the cursor, there is one checkpoint for
+// each sitemap that has changed, otherwise one for all. It skips pages of other sites, and reports
+// them as a Note.
 func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return kit.Stream(func(y kit.Yield) error {
 		r.mu.Lock()
-		r.failed = nil // counts of one run: an earlier absence does not matter now
+		r.failed = nil // the counts are those of one run
 		r.mu.Unlock()
 		return (&run{reader: r, Yield: y}).changes(ctx, since)
 	})
@@ -154,12 +154,12 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 // mark yields a checkpoint.
 func (r *run) mark(c cursor, complete bool, section string) error {
 	r.so = c
-	return r.Mark(c, complete, section)
+	return r.Checkpoint(c, complete, section)
 }
 
-// settle waits until the listed pages have been fetched, before a checkpoint. It returns a
-// hash of the pages that were older than in the lists, 0 if there were none. Such pages came
-// from a cache or from an outdated replica, and would stay old as long as the lists do not
+// settle waits until the listed pages have been fetched, before a checkpoint. It returns a hash of
+// the pages that were older than their entries in the lists, or 0 if there were none. Such pages
+// came from a cache or from an outdated replica, and would stay old as long as the lists do not
 // change. If a second run finds exactly the same pages, they are accepted: the difference is
 // permanent.
 func (r *run) settle() (mismatch uint64, err error) {
@@ -189,7 +189,8 @@ func (r *run) put(u, section, state string, at time.Time) error {
 	return r.Give(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: u, Section: section}, Time: at}, nil)
 }
 
-// own returns the URL of a page that a list names, false if the page is of another site.
+// own returns the URL of a page that a list names. It returns false if the page belongs to another
+// site.
 func (r *run) own(at *url.URL, ref string) (string, bool) {
 	u, err := canon.Resolve(at, ref)
 	if err != nil {
@@ -204,7 +205,7 @@ func (r *run) own(at *url.URL, ref string) (string, bool) {
 	return u, true
 }
 
-// here returns the URL to fetch a page of the site from, "" if it is of another site.
+// here returns the URL from which to fetch a page, or "" if the page belongs to another site.
 func (r *reader) here(u string) string {
 	at := canon.Origin(u)
 	if at == canon.Origin(r.Root) {
@@ -231,8 +232,8 @@ func (r *reader) manner() manner {
 	return r.way
 }
 
-// absent reports whether an error means that a document is missing, is not for this client, or
-// is not of the expected kind.
+// absent reports whether an error means that a document is missing, is not available to this
+// client, or is not of the expected kind.
 func absent(err error) bool {
 	return errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden) || errors.Is(err, millrace.ErrInvalid)
 }

@@ -26,7 +26,7 @@ const (
 	feedTypes      = atomType + ", " + jsonFeedType + ", application/json;q=0.5, */*;q=0.1"
 )
 
-// feedRead holds the entries of a feed that were read.
+// feedRead holds the entries that were read from a feed.
 type feedRead struct {
 	url string
 	fetch.Validators

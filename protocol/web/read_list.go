@@ -25,7 +25,7 @@ const (
 // list is one sitemap with its validators, verbatim.
 type list struct {
 	kit.Resource
-	Index bool `json:"index,omitempty"` // it is an index of the sitemaps that follow it
+	Index bool `json:"index,omitempty"` // an index of the sitemaps that follow
 	In    bool `json:"in,omitempty"`    // an index names it
 }
 

@@ -7,12 +7,12 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// manner is how a site's Markdown is found, as far as it is known. Its map never changes.
+// manner describes the known ways to find a site's Markdown. Its map never changes.
 type manner struct {
 	Accept bool `json:"accept,omitempty"` // the page's own URL returns Markdown by Accept
 	// Names maps the form of a page's path to the rule that names its twin.
 	Names map[string]string `json:"names,omitempty"`
-	Guess bool              `json:"guess,omitempty"` // pages do not link to their twins: names are guessed
+	Guess bool              `json:"guess,omitempty"` // pages do not link to their twins, so the reader guesses names
 	Links bool              `json:"links,omitempty"` // pages link to their twins, whose names follow no rule
 }
 
@@ -55,7 +55,7 @@ func splitPage(page string) (path, query, form string) {
 	return path, query, formFile
 }
 
-// twinName returns the URL of a page's twin by a rule, "" if the rule does not apply.
+// twinName returns the URL of a page's twin by a rule, or "" if the rule does not apply.
 func twinName(page, rule string) string {
 	path, query, form := splitPage(page)
 	switch form + " " + rule {
@@ -91,7 +91,7 @@ func usualNames(page string) (names []string) {
 	return names
 }
 
-// twin returns the URL where the twin of a page should be, "" if no rule is known.
+// twin returns the URL where the twin of a page should be, or "" if no rule is known.
 func (m manner) twin(page string) string {
 	_, _, form := splitPage(page)
 	return twinName(page, m.Names[form])
@@ -132,8 +132,8 @@ func (r *reader) learn(page, twin string, guessed bool) {
 // guessing names for that form.
 const maxFailed = 3
 
-// guesses reports whether to guess the name of a page's Markdown: the site has some, and no
-// rule is known for pages of this form.
+// guesses reports whether to guess the name of a page's Markdown, because the site has Markdown and
+// no rule is known for pages of this form.
 func (r *reader) guesses(page string) bool {
 	_, _, form := splitPage(page)
 	r.mu.Lock()

@@ -28,7 +28,7 @@ const (
 	ownTypes  = "text/markdown, text/html;q=0.1" // for a page's own URL, which may have both
 )
 
-// errNoTwin is the error for a response that is not Markdown, or not that of the page.
+// errNoTwin is the error for a response that is not Markdown, or is the Markdown of another page.
 var errNoTwin = fmt.Errorf("not the page's Markdown: %w", millrace.ErrNotFound)
 
 // Page fetches the Markdown of a page. It tries the last known URL, then the URL from the feed
@@ -103,9 +103,9 @@ func parsePageState(version string) (h pageState) {
 	return h
 }
 
-// older reports whether the fetched page is older than the state that a list has: by its time;
-// or, if that is unknown, because it did not change when the list did, or no feed has reported
-// the change.
+// older reports whether the fetched page is older than its state in a list. If the times are known,
+// older compares them. Otherwise the page is older if it did not change although its state in the
+// list did.
 func older(state, was string, got *twin, unmodified bool) bool {
 	at, err := time.Parse(time.RFC3339Nano, state)
 	if err == nil && !got.modified.IsZero() {
@@ -114,8 +114,8 @@ func older(state, was string, got *twin, unmodified bool) bool {
 	return unmodified && state != "" && (err != nil || was != "")
 }
 
-// slack is how long after the time in a list a page must be fetched, so that the time
-// identifies the fetched version.
+// slack is the least time between a page's time in a list and its request that makes the time
+// identify the fetched version.
 const slack = 2 * time.Second
 
 // settled returns the state that a list has for a page, if the fetched page is not older. It
@@ -188,7 +188,7 @@ func (r *reader) seek(ctx context.Context, page, hint string, guess bool) (*twin
 	case err != nil && (!absent(err) || !m.known()):
 		return nil, err
 	case err != nil:
-		links = &pageLinks{} // it may have Markdown nevertheless
+		links = &pageLinks{} // the page may have Markdown nevertheless
 	}
 	for _, l := range links.twins {
 		if got, err := try(l, false); err == nil || !absent(err) {

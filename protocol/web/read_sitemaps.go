@@ -45,8 +45,8 @@ func (c cursor) find(u string) list {
 	return list{Resource: kit.Resource{URL: u}}
 }
 
-// readSitemaps reads the sitemaps that have changed. Those that name pages are the
-// sections of the stream if there are several.
+// readSitemaps reads the sitemaps that have changed. If there are several that name pages, each is
+// a section of the stream.
 func (r *run) readSitemaps(ctx context.Context, named []string) error {
 	files, lists, complete, err := r.resolve(ctx, named)
 	defer func() {
@@ -75,8 +75,8 @@ func (r *run) readSitemaps(ctx context.Context, named []string) error {
 		return err
 	}
 	if len(r.was.Lists) > 0 && !same {
-		// No earlier section covers deletions: a sink that has applied only a part of the
-		// stream starts over.
+		// No earlier section covers deletions. This checkpoint makes a sink start over if it has
+		// applied only a part of the stream.
 		if err := r.mark(cursor{}, false, ""); err != nil {
 			return err
 		}
@@ -85,7 +85,7 @@ func (r *run) readSitemaps(ctx context.Context, named []string) error {
 }
 
 // resolve fetches the named sitemaps and those of indexes, and returns the sitemaps that name
-// pages. complete is false if a sitemap is missing that was present before, as on an outdated
+// pages. complete is false if a sitemap that was present before is missing, as on an outdated
 // replica.
 func (r *run) resolve(ctx context.Context, named []string) (files []*file, lists []list, complete bool, err error) {
 	complete = true
@@ -166,7 +166,7 @@ func (r *run) readAll(ctx context.Context, files []*file, complete bool) error {
 	return r.mark(r.is, complete, "")
 }
 
-// again makes the next run read everything.
+// again makes the next run read all sitemaps.
 func (r *run) again() {
 	r.is.Found = time.Time{}
 	if r.is.Feed != nil {
@@ -232,8 +232,8 @@ func (r *run) readChanged(ctx context.Context, files []*file, complete bool) err
 	return r.mark(r.is, last.Complete, last.Section)
 }
 
-// pages yields the entries of a sitemap. It returns false if some could not be read: pages
-// that the rest does not name may exist.
+// pages yields the entries of a sitemap. It returns false if some of them could not be read,
+// because pages that are not in the rest may exist.
 func (r *run) pages(ctx context.Context, f *file, several bool) (complete bool, err error) {
 	if f.spool == nil {
 		got, err := r.load(ctx, f.list)
@@ -299,7 +299,7 @@ func (r *run) keep(f *file) {
 	}
 }
 
-// stateOf returns the state of a page from its time in a list, "" without a time.
+// stateOf returns the state of a page from its time in a list, or "" without a time.
 func stateOf(modified time.Time) string {
 	if modified.IsZero() {
 		return ""
