@@ -33,7 +33,7 @@ func TestFleetBadHosts(t *testing.T) {
 				}
 			case fleetnet.Name(2): // is always somewhere else
 				n := requests.Add(1)
-				http.Redirect(w, r, fleetnet.URL(2+int(n%2))+"again/"+strings.Repeat("x", int(n)), http.StatusFound)
+				http.Redirect(w, r, f.net.URL(2+int(n%2))+"again/"+strings.Repeat("x", int(n)), http.StatusFound)
 			default:
 				return r.Host == fleetnet.Name(3) && strings.HasPrefix(r.URL.Path, "/again")
 			}

@@ -38,12 +38,12 @@ type fleetTest struct {
 
 func newFleetTest(t *testing.T, hosts, shared int, interval time.Duration, o *store.Options) *fleetTest {
 	f := &fleetTest{
-		T: t, hosts: hosts, interval: interval, net: fleetnet.New(hosts, shared), store: memory.New(o),
+		T: t, hosts: hosts, interval: interval, net: fleetnet.New(hosts, shared, fleetnet.Name), store: memory.New(o),
 		events: make(map[string]Change), newest: make(map[string]uint64),
 	}
 	var sites []store.FleetSite
 	for i := range hosts {
-		sites = append(sites, store.FleetSite{URL: fleetnet.URL(i)})
+		sites = append(sites, store.FleetSite{URL: f.net.URL(i)})
 	}
 	if _, err := f.store.Fleet().Put(t.Context(), errless(sites)); err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func (f *fleetTest) check() {
 // checkSite compares the mirror and the events of a site with its host.
 func (f *fleetTest) checkSite(i int) {
 	f.Helper()
-	name := fleetnet.URL(i)
+	name := f.net.URL(i)
 	var v millrace.View
 	site, err := f.store.Site(f.Context(), name, "")
 	if err == nil {

@@ -115,7 +115,7 @@ func (b *bench) fleet(ctx context.Context, large, short bool) error {
 }
 
 func (b *bench) fresh(ctx context.Context, r *fleetRun) error {
-	r.net, r.edited, r.newest, r.seen = fleetnet.New(r.hosts, fleetShared), make(map[string]time.Time), make(map[string]string), make(map[string]int)
+	r.net, r.edited, r.newest, r.seen = fleetnet.New(r.hosts, fleetShared, fleetnet.Name), make(map[string]time.Time), make(map[string]string), make(map[string]int)
 	defer r.net.Close()
 	socket := filepath.Join(b.dir, "hosts")
 	l, err := (&net.ListenConfig{}).Listen(ctx, "unix", socket)
@@ -134,7 +134,7 @@ func (b *bench) fresh(ctx context.Context, r *fleetRun) error {
 	began := time.Now()
 	_, err = st.Fleet().Put(ctx, func(yield func(store.FleetSite, error) bool) {
 		for i := range r.hosts {
-			if !yield(store.FleetSite{URL: fleetnet.URL(i)}, nil) {
+			if !yield(store.FleetSite{URL: r.net.URL(i)}, nil) {
 				return
 			}
 		}

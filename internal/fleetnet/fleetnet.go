@@ -29,6 +29,7 @@ type Network struct {
 	// the first request; nil = hosts answer all.
 	Intercept func(w http.ResponseWriter, r *http.Request) bool
 
+	name     func(i int) string
 	server   *http.Server
 	listener *pipenet.Listener
 	hosts    map[string]*host
@@ -56,9 +57,10 @@ type machine struct {
 	gap      time.Duration // shortest time between two starts; 0 = there were no two
 }
 
-// New returns n hosts. Of each hundred, the first shared ones have one address.
-func New(n, shared int) *Network {
-	w := &Network{hosts: make(map[string]*host, n), machines: make(map[netip.Addr]*machine, n)}
+// New returns n hosts with names, such as those of Name. Of each hundred, the first shared ones
+// have one address.
+func New(n, shared int, name func(i int) string) *Network {
+	w := &Network{name: name, hosts: make(map[string]*host, n), machines: make(map[netip.Addr]*machine, n)}
 	for i := range n {
 		addr := Address(i, shared)
 		m := w.machines[addr]
@@ -66,7 +68,7 @@ func New(n, shared int) *Network {
 			m = &machine{addr: addr}
 			w.machines[addr] = m
 		}
-		w.hosts[Name(i)] = &host{name: Name(i), machine: m}
+		w.hosts[name(i)] = &host{name: name(i), machine: m}
 	}
 	w.server = &http.Server{Handler: w}
 	w.listener = pipenet.Serve(w.server)
@@ -76,11 +78,11 @@ func New(n, shared int) *Network {
 // Close ends the network.
 func (w *Network) Close() { _ = w.server.Close() }
 
-// Name returns the name of a host.
+// Name returns the name of a host on an in-memory network.
 func Name(i int) string { return fmt.Sprintf("h%d.example", i) }
 
 // URL returns the URL of the site of a host.
-func URL(i int) string { return "http://" + Name(i) + "/" }
+func (w *Network) URL(i int) string { return "http://" + w.name(i) + "/" }
 
 // Address returns the address of a host of a network in which the first shared hosts of each
 // hundred have one address.
@@ -114,7 +116,7 @@ func (w *Network) Resolve(_ context.Context, name string) ([]netip.Addr, error) 
 
 // Edit changes a page of a host. It returns the URL of the page and its new title.
 func (w *Network) Edit(i, p int) (page, name string) {
-	h := w.hosts[Name(i)]
+	h := w.hosts[w.name(i)]
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.versions[p]++
@@ -124,7 +126,7 @@ func (w *Network) Edit(i, p int) (page, name string) {
 
 // Titles returns the titles of the pages of a host, by URL.
 func (w *Network) Titles(i int) map[string]string {
-	h := w.hosts[Name(i)]
+	h := w.hosts[w.name(i)]
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	titles := make(map[string]string)
