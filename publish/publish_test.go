@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -149,6 +150,25 @@ func TestVolatile(t *testing.T) {
 			t.Errorf("changes with the store %T: %d", st, code)
 		}
 	}
+}
+
+// A new case of a title is in documents without a date, too. The ETag of TCT draft-00 does not
+// change with it.
+func TestVolatileCase(t *testing.T) {
+	t.Parallel()
+	var title atomic.Pointer[string]
+	title.Store(new("Old"))
+	list := func(context.Context) iter.Seq2[*millrace.Page, error] {
+		return func(yield func(*millrace.Page, error) bool) {
+			yield(&millrace.Page{URL: "https://shop.example/wheels", Title: *title.Load(), Blocks: []millrace.Block{{Type: millrace.TextBlock, Text: "Wheels of oak."}}}, nil)
+		}
+	}
+	s := start(t, publish.Pages(list), &publish.Options{BaseURL: "https://shop.example"})
+	eventually(t, s, "/wheels/llm/", http.StatusOK, `"Old"`)
+	title.Store(new("OLD"))
+	s.Changed()
+	eventually(t, s, "/wheels.md", http.StatusOK, `"OLD"`)
+	eventually(t, s, "/wheels/llm/", http.StatusOK, `"OLD"`)
 }
 
 // Pages are in every protocol, changes appear, and all other requests reach the

@@ -198,7 +198,7 @@ func (e *entry) tagAgainst(id dcz.ID) string {
 // saves too little. known is false if the document must be coded.
 func (s *Server) cachedAgainst(id dcz.ID, e *entry) (coded *entry, known bool) {
 	have := s.cache.get(e.keyAgainst(id))
-	if have == nil || have.modified != e.modified || have.tag != e.tag+e.tagAgainst(id) {
+	if have == nil || !e.identified() || have.modified != e.modified || have.tag != e.tag+e.tagAgainst(id) {
 		return nil, false
 	}
 	if have.offer == 0 {

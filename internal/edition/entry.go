@@ -281,9 +281,9 @@ func addVary(fields []field, name string) []field {
 	return append(fields, field{"Vary", []string{name}})
 }
 
-// same reports whether two entries result in equal responses, apart from the bodies.
+// same reports whether two entries result in equal responses.
 func (e *entry) same(o *entry) bool {
-	return e.tag == o.tag && e.oneTag == o.oneTag && e.exact == o.exact && e.offer == o.offer && !e.ahead && !o.ahead &&
+	return e.sameBytes(o) && e.oneTag == o.oneTag && e.exact == o.exact && e.offer == o.offer && !e.ahead && !o.ahead &&
 		e.public == o.public && e.guarded == o.guarded && e.cached == o.cached &&
 		equalFields(e.own, o.own) &&
 		(e.shape == o.shape || equalFields(e.shape.all, o.shape.all) && equalFields(e.shape.full, o.shape.full))
@@ -293,9 +293,18 @@ func equalFields(a, b []field) bool {
 	return slices.EqualFunc(a, b, func(a, b field) bool { return a.name == b.name && slices.Equal(a.value, b.value) })
 }
 
+// sameBytes reports whether two entries of a target have the same bytes.
+func (e *entry) sameBytes(o *entry) bool {
+	return e.identified() && e.tag == o.tag && e.modified == o.modified
+}
+
+// identified reports whether the ETag and the date identify the bytes. The ETag of a document with
+// one ETag for all codings may not change with all bytes, as in TCT draft-00. The date then does.
+func (e *entry) identified() bool { return e.modified != 0 || !e.oneTag || e.exact }
+
 // adopt copies the representations of an earlier entry with the same bytes.
 func (e *entry) adopt(o *entry) {
-	if e.tag != o.tag || e.modified != o.modified || e.offer != o.offer {
+	if !e.sameBytes(o) || e.offer != o.offer {
 		return
 	}
 	for c := range codings {
