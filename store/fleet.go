@@ -143,8 +143,12 @@ type FleetStats struct {
 	Paused               int
 	New                  int // never pulled
 	Failing              int // whose last turn failed
-	Due                  int // due now, without a turn
-	Leased               int // groups with a lease
+	// Errors are the numbers of these sites by TurnResult.Error; nil = none.
+	Errors map[string]int
+	// Requests and Received are the sums of all turns, without those of removed hosts.
+	Requests, Received int64
+	Due                int // due now, without a turn
+	Leased             int // groups with a lease
 	// Lag has the percentiles 50, 90, 99 and 100 of how long sites are due. A site that is not
 	// due has no lag.
 	Lag [4]time.Duration

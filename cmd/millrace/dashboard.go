@@ -18,6 +18,7 @@ import (
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/savings"
 	"github.com/millrace/millrace/internal/serving"
+	"github.com/millrace/millrace/internal/sitelist"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/protocol/all"
 )
@@ -50,7 +51,7 @@ func (c *boarding) dashboardAt(at string) string {
 }
 
 // board creates the dashboard of a service. The gateway that contains it is created later.
-func (s *service) board(so *serving.Options, o *gateway.Options) error {
+func (s *service) board(ctx context.Context, so *serving.Options, o *gateway.Options) error {
 	c, p, from := s.c, s.p, s.source
 	if c.Dashboard == "" {
 		return nil
@@ -61,6 +62,13 @@ func (s *service) board(so *serving.Options, o *gateway.Options) error {
 		Access: &dashboard.AccessSettings{
 			RequireKey: c.RequireKey, Open: c.Open, Rate: c.Rate, FilesRate: o.Access.FilesRate, FilesRateTotal: o.Access.FilesRateTotal, Bots: o.Access.Bots,
 		},
+	}
+	if fleet, err := sitelist.SummaryOf(ctx, from.Store.Fleet()); err != nil {
+		return err
+	} else if fleet != nil {
+		site.Fleet = func(ctx context.Context) (*sitelist.Summary, error) {
+			return sitelist.SummaryOf(ctx, from.Store.Fleet())
+		}
 	}
 	inside := sync.OnceValues(func() (http.Handler, string) { return s.Gateway.Inside() })
 	site.Gateway = func() http.Handler { h, _ := inside(); return h }

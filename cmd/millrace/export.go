@@ -18,11 +18,11 @@ import (
 
 type exportCommand struct {
 	common
+	chosenSites
 	Store  string `required:"" placeholder:"FILE|URL" help:"Mirror that pull has written, or the store of a published site. It is opened read-only."`
 	Format string `required:"" enum:"jsonl,markdown,parquet,csv" placeholder:"FORMAT" help:"Format: jsonl has each page in full, one a line; markdown is a folder of files with front matter; parquet is pages.parquet and chunks.parquet; csv has the metadata of each page."`
 	Out    string `placeholder:"PATH" help:"File for jsonl and csv, or folder for markdown and parquet; - is standard output (default: standard output)."`
-	Site   string `placeholder:"URL" help:"Export only this site of the store (default: all sites)."`
-	Since  string `placeholder:"CURSOR" help:"Export only changes, as jsonl: since the cursor that an earlier export has reported, or since a time, such as 2026-11-20T12:00:00Z."`
+	Since  string `placeholder:"CURSOR|TIME|FILE" help:"Export only changes, as jsonl: since the cursor that an earlier export has reported for the site, since a time, such as 2026-11-20T12:00:00Z, or since the export whose report, from --json, is in a file."`
 }
 
 // Run exports the pages of a store.
@@ -65,16 +65,20 @@ func (c *exportCommand) Run(ctx context.Context, p *process) error {
 
 // export exports the selected sites.
 func (c *exportCommand) export(ctx context.Context, p *process, st store.Store) (*export.Report, error) {
-	names, all, err := sitesOf(ctx, st, c.Store, c.Site)
+	names, all, err := c.of(ctx, st, c.Store)
 	if err != nil {
 		return nil, err
 	}
+	since := &export.Since{Text: c.Since}
 	switch {
 	case c.Since == "":
-	case len(names) > 1:
-		return nil, usageError("--since needs a single site; name it with --site")
+		since = nil
 	case !export.IsSince(c.Since):
-		return nil, usageError(fmt.Sprintf("--since %s: not a cursor of an export report or a time, such as 2026-11-20T12:00:00Z", c.Since))
+		if since, err = export.ReadSince(c.Since); err != nil {
+			return nil, usageError(fmt.Sprintf("--since %s: not a cursor, a time, such as 2026-11-20T12:00:00Z, or a file with the report of an export: %v", c.Since, err))
+		}
+	case len(names) > 1 && !export.IsTime(c.Since):
+		return nil, usageError("--since: the cursor is of one site; name it with --site, or use the report of the earlier export")
 	}
 	out := c.Out
 	if out == "-" {
@@ -83,7 +87,7 @@ func (c *exportCommand) export(ctx context.Context, p *process, st store.Store) 
 	bar := p.progress("exporting")
 	defer bar.End()
 	r, err := export.Run(ctx, st, &export.Request{
-		Sites: names, All: all, Format: c.Format, Out: out, Stdout: p.stdout, Since: c.Since, Progress: bar.Show, Logger: p.log,
+		Sites: names, All: all, Format: c.Format, Out: out, Stdout: p.stdout, Since: since, Progress: bar.Show, Logger: p.log,
 	})
 	if r != nil {
 		r.Store, r.Out = stores.Name(c.Store), c.Out

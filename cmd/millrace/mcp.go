@@ -24,6 +24,7 @@ type mcpCommand struct {
 	embedding
 	URL        []string `arg:"" optional:"" name:"url" help:"Sites to read, and to keep up to date while the server runs."`
 	Store      string   `placeholder:"FILE|URL" help:"Mirror that pull has written, or the store of a published site (default: a file in the user's state folder, named after the first site). Changes are visible at once."`
+	Label      string   `placeholder:"LABEL" help:"Offer only the sites of the store with this label (see millrace sites add)."`
 	MaxPages   int      `placeholder:"N" default:"1000" help:"Maximum pages to request from a site at once; the next look continues (default: ${default}; 0 is no limit)."`
 	Fetch      *bool    `negatable:"" help:"Offer tools that read any page of the web and add sites (default: only over standard input and output)."`
 	Listen     string   `placeholder:"ADDRESS" help:"Answer by HTTP at this address under /mcp, such as 127.0.0.1:8081 (default: standard input and output)."`
@@ -64,7 +65,7 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) (err error) {
 	if err != nil {
 		return errors.Join(err, st.Close())
 	}
-	lib := library.New(st, path, &library.Options{Logger: p.log, Embedder: embedder, Progress: p.steps()})
+	lib := library.New(st, path, &library.Options{Label: c.Label, Logger: p.log, Embedder: embedder, Progress: p.steps()})
 	defer func() { err = errors.Join(err, lib.Close(), st.Close()) }()
 
 	ctx, cancel := context.WithCancel(ctx)

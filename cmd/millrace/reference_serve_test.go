@@ -203,7 +203,11 @@ func TestReferenceMetrics(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(srv.Close)
-	s := serve(t, copySite(t, "handbook"), "--events-to", "plausible="+srv.URL+"/?domain=example.com")
+	db := filepath.Join(t.TempDir(), "store.db")
+	if code, _, out := command(t, nil, "sites", "add", "https://example.com/", "--store", db); code != exitGood {
+		t.Fatal(out)
+	}
+	s := serve(t, copySite(t, "handbook"), "--store", db, "--events-to", "plausible="+srv.URL+"/?domain=example.com")
 	get(t, s.url+"docs/llm.json", "User-Agent", gptBot)
 	var body string
 	eventually(t, "a look at the source", func() bool {

@@ -13,9 +13,9 @@ import (
 type searchCommand struct {
 	common
 	embedding
+	chosenSites
 	Query    []string `arg:"" help:"Query, as one argument in quotation marks: words, \"phrases\", -without, title:word, url:part."`
 	Store    string   `required:"" placeholder:"FILE|URL" help:"Store to search: a mirror that pull has written, or the store of a published site."`
-	Site     string   `placeholder:"URL" help:"Search only this site of the store (default: all sites)."`
 	Limit    int      `default:"10" placeholder:"N" help:"Maximum passages to show (default: ${default})."`
 	MinScore float64  `placeholder:"N" help:"Minimum relevance of a passage, from 0 to 1."`
 }
@@ -50,7 +50,7 @@ func (c *searchCommand) Run(ctx context.Context, p *process) error {
 	}
 	lib := library.New(st, path, &library.Options{Logger: p.log, Embedder: embedder, Progress: p.steps()})
 	var r *library.Report
-	names, _, err := sitesOf(ctx, st, c.Store, c.Site)
+	names, _, err := c.of(ctx, st, c.Store)
 	if err == nil {
 		r, err = lib.Search(ctx, names, millrace.Query{Text: text, Limit: c.Limit, Least: c.MinScore})
 	}

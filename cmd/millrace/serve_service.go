@@ -213,7 +213,7 @@ func (s *service) surface(ctx context.Context, so *serving.Options, g *gateway.O
 	if c.metered() {
 		g.Metrics, g.MetricsOptions.From = s.metrics, c.readers
 	}
-	if err := s.board(so, g); err != nil {
+	if err := s.board(ctx, so, g); err != nil {
 		return err
 	}
 	return s.Answer(g)

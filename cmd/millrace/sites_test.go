@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/millrace/millrace/internal/export"
+	"github.com/millrace/millrace/internal/library"
 	"github.com/millrace/millrace/internal/outbox"
+	"github.com/millrace/millrace/internal/report"
 	"github.com/millrace/millrace/internal/sitelist"
 )
 
@@ -80,7 +83,39 @@ func TestSites(t *testing.T) {
 			t.Errorf("exit %d:\n%s", code, w.out)
 		}
 	}
+	pages, last := filepath.Join(t.TempDir(), "pages.jsonl"), filepath.Join(t.TempDir(), "last.json")
+	for _, c := range []struct {
+		since string
+		want  int
+	}{{"2020-01-01T00:00:00Z", 14}, {last, 0}} {
+		args := []string{"export", "--store", mirror, "--label", "books", "--format", "jsonl", "--out", pages, "--json", "--since", c.since}
+		var r export.Report
+		_, out, errs := command(t, nil, args...)
+		if err := json.Unmarshal([]byte(out), &r); err != nil || r.Pages != c.want || len(r.Sites) != 1 {
+			t.Errorf("%q: %v: %s%s", args, err, out, errs)
+		}
+		write(t, last, out)
+	}
+	var hits library.Report
+	if _, out, errs := command(t, nil, "search", "the", "--store", mirror, "--label", "books", "--limit", "100", "--json"); json.Unmarshal([]byte(out), &hits) != nil || len(hits.Hits) == 0 {
+		t.Errorf("%s%s", out, errs)
+	}
+	for _, h := range hits.Hits {
+		if !strings.HasPrefix(h.URL, first.url) {
+			t.Errorf("%+v", h)
+		}
+	}
+	var summary report.Report
+	if _, out, errs := command(t, nil, "report", "--store", mirror, "--json"); json.Unmarshal([]byte(out), &summary) != nil || summary.Fleet == nil || summary.Fleet.Paused != 1 || summary.Fleet.Received == 0 {
+		t.Errorf("%s%s", out, errs)
+	}
+	if exit, code, out := failure(t, nil, "export", "--store", mirror, "--label", "none", "--format", "jsonl", "--out", pages); exit != exitFailure || code != "not-found" {
+		t.Errorf("exit %d: %s", exit, out)
+	}
 	for _, args := range [][]string{
+		{"search", "the", "--store", mirror, "--label", "books", "--site", first.url},
+		{"export", "--store", mirror, "--format", "jsonl", "--out", pages, "--since", pages},
+		{"export", "--store", mirror, "--format", "jsonl", "--out", pages, "--since", "a:b:c"},
 		{"watch", "--all"},
 		{"watch", "--all", first.url, "--store", mirror},
 		{"watch"},

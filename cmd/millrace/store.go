@@ -76,6 +76,29 @@ func (p *process) openArtifacts(ctx context.Context, name, path string, st store
 	return artifacts.Open(ctx, cmp.Or(name, path+"-files"), path+"-cache", st.State(), p.log)
 }
 
+// chosenSites holds the flags that select sites of a store.
+type chosenSites struct {
+	Site  string `placeholder:"URL" help:"Only this site of the store (default: all sites)."`
+	Label string `placeholder:"LABEL" help:"Only sites with this label (see millrace sites add)."`
+}
+
+// of returns the names of all sites of a store, and the names of the selected ones.
+func (c *chosenSites) of(ctx context.Context, st store.Store, file string) (selected, all []string, err error) {
+	switch {
+	case c.Site != "" && c.Label != "":
+		return nil, nil, usageError("--site and --label exclude each other")
+	case c.Label == "":
+		return sitesOf(ctx, st, file, c.Site)
+	}
+	if all, err = ingest.SiteNames(ctx, st); err == nil {
+		selected, err = ingest.Labelled(ctx, st, c.Label)
+	}
+	if err == nil && len(selected) == 0 {
+		err = fmt.Errorf("store %s: %w: contains no site with the label %q yet", stores.Name(file), millrace.ErrNotFound, c.Label)
+	}
+	return selected, all, err
+}
+
 // sitesOf returns the names of all sites of a store, and the names that --site selects: all or
 // one.
 func sitesOf(ctx context.Context, st store.Store, file, want string) (selected, all []string, err error) {

@@ -170,7 +170,7 @@ func (d *Dashboard) write(w http.ResponseWriter, r *http.Request, s *session, pa
 		Message: a.Message, Now: d.now(), Data: a.Data,
 	}
 	if s != nil {
-		f.CSRF, f.Nav = s.CSRF, navigation()
+		f.CSRF, f.Nav = s.CSRF, d.navigation()
 		if f.Message == nil {
 			var err error
 			if f.Message, err = d.sessions.takeMessage(r.Context(), s); err != nil {

@@ -21,6 +21,7 @@ import "net/http"
 //	POST /policy/keys  makes a key; POST /policy/revoke revokes one
 //	GET  /errors       skipped pages, failed requests
 //	GET  /unusual      unusual traffic
+//	GET  /fleet        the sites that watch --all pulls into the store
 //
 // All but the first two need a session. A form is a POST with the token of its session.
 func (d *Dashboard) routes() *http.ServeMux {
@@ -47,14 +48,17 @@ func (d *Dashboard) routes() *http.ServeMux {
 	d.show(m, "POST /policy/revoke", "policy", d.revokeKey)
 	d.show(m, "GET /errors", "errors", d.errors)
 	d.show(m, "GET /unusual", "unusual", d.unusual)
+	if d.site.Fleet != nil {
+		d.show(m, "GET /fleet", "fleet", d.fleet)
+	}
 
 	d.show(m, "/", "error", d.nowhere)
 	return m
 }
 
 // navigation returns the entries of the navigation, in groups.
-func navigation() []navGroup {
-	return []navGroup{
+func (d *Dashboard) navigation() []navGroup {
+	groups := []navGroup{
 		{"", []navItem{{Page: "overview", To: "/", Label: "Overview"}, {Page: "traffic", To: "/traffic", Label: "Traffic"}}},
 		{"Content", []navItem{
 			{Page: "pages", To: "/pages", Label: "Pages"},
@@ -68,4 +72,8 @@ func navigation() []navGroup {
 			{Page: "unusual", To: "/unusual", Label: "Unusual"},
 		}},
 	}
+	if d.site.Fleet != nil {
+		groups = append(groups, navGroup{"Store", []navItem{{Page: "fleet", To: "/fleet", Label: "Mirrored sites"}}})
+	}
+	return groups
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/replica"
 	"github.com/millrace/millrace/internal/savings"
+	"github.com/millrace/millrace/internal/sitelist"
 	"github.com/millrace/millrace/mirror"
 	"github.com/millrace/millrace/protocol"
 	"github.com/millrace/millrace/store"
@@ -48,6 +49,8 @@ type SiteOptions struct {
 	LastScan func(context.Context) (*SourceScan, error)
 	// Replicas returns the processes that serve the site; it may be nil.
 	Replicas func(context.Context) ([]replica.Process, error)
+	// Fleet returns the sites that watch --all pulls into the store; nil = there are none.
+	Fleet func(context.Context) (*sitelist.Summary, error)
 	// Dropped returns the number of events lost since the start; it may be nil.
 	Dropped func() uint64
 	// Lags returns the backlog of each receiver of events; it may be nil.

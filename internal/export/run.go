@@ -2,25 +2,22 @@ package export
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 
-	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/replace"
 	"github.com/millrace/millrace/store"
 )
 
 // Request says what [Run] exports, and to where.
 type Request struct {
-	Sites  []string  // names of the exported sites: all of the store, or one
+	Sites  []string  // names of the exported sites
 	All    []string  // names of all sites of the store
 	Format string    // jsonl, csv, markdown or parquet
 	Out    string    // file or folder; "" = Stdout, for jsonl and csv
 	Stdout io.Writer // see Out
-	// Since exports only the changes of a single site since a time or a cursor, as jsonl; "" =
-	// all pages. See [IsSince].
-	Since string
+	// Since exports only changes, as jsonl; nil = all pages.
+	Since *Since
 	// Progress is called after each page with the number of finished pages and of all pages.
 	// May be nil.
 	Progress func(done, total int)
@@ -29,7 +26,11 @@ type Request struct {
 
 // Run exports sites of a store.
 func Run(ctx context.Context, st store.Store, q *Request) (*Report, error) {
-	sites, bases, err := open(ctx, st, q.Sites, q.All)
+	all := q.All
+	if q.Format != "markdown" {
+		all = q.Sites // no folder names depend on the others
+	}
+	sites, bases, err := open(ctx, st, q.Sites, all)
 	if err != nil {
 		return nil, err
 	}
@@ -55,14 +56,8 @@ func Run(ctx context.Context, st store.Store, q *Request) (*Report, error) {
 		return r, err
 	case q.Format == "csv":
 		write = func(w io.Writer) error { r.Counts, err = CSV(ctx, w, sites, o); return err }
-	case q.Since != "" && len(q.Sites) != 1:
-		return nil, fmt.Errorf("export changes: %w: of %d sites, not of one", millrace.ErrInvalid, len(q.Sites))
-	case q.Since != "":
-		since, err := sites[0].Since(ctx, q.Since)
-		if err != nil {
-			return nil, err
-		}
-		write = func(w io.Writer) error { r.Counts, err = Changes(ctx, w, sites[0], since, o); return err }
+	case q.Since != nil:
+		write = func(w io.Writer) error { r.Counts, err = q.Since.changes(ctx, w, sites, o); return err }
 	}
 	if q.Out == "" {
 		return r, write(q.Stdout)

@@ -2,8 +2,9 @@ package export
 
 import (
 	"bytes"
-	"errors"
+	"encoding/json"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -37,13 +38,9 @@ func TestRun(t *testing.T) {
 	}
 	put("gate")
 	out.Reset()
-	q.Since = r.Sites[0].Cursor
+	q.Since = &Since{Text: r.Sites[0].Cursor}
 	if r, err = Run(t.Context(), st, q); err != nil || strings.Contains(out.String(), "wheel") || !strings.Contains(out.String(), `"title":"gate"`) {
 		t.Errorf("%+v, %v: %s", r, err, &out)
-	}
-	q.Sites = []string{name, name}
-	if _, err := Run(t.Context(), st, q); !errors.Is(err, millrace.ErrInvalid) {
-		t.Error(err)
 	}
 	for format, file := range map[string]string{"csv": "", "markdown": "*/gate.md", "parquet": "pages.parquet"} {
 		q = &Request{Sites: []string{name}, All: []string{name}, Format: format, Out: filepath.Join(t.TempDir(), "out"), Logger: q.Logger}
@@ -52,6 +49,63 @@ func TestRun(t *testing.T) {
 		}
 		if found, err := filepath.Glob(filepath.Join(q.Out, file)); len(found) != 1 {
 			t.Errorf("%s: %v, %v", format, found, err)
+		}
+	}
+}
+
+// Changes of many sites are those since the report of an earlier export. A new site has all of
+// its pages.
+func TestSinceReport(t *testing.T) {
+	t.Parallel()
+	st := memory.New(nil)
+	put := func(name, path string) {
+		t.Helper()
+		site, err := st.Site(t.Context(), name, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page := &millrace.Page{URL: name + path, Title: path, Known: millrace.FieldTitle}
+		if _, err := site.Apply(t.Context(), "test", []millrace.Change{{Ref: millrace.Ref{URL: page.URL}, Page: page}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const a, b, c = "https://a.example/", "https://b.example/", "https://c.example/"
+	for _, name := range []string{a, b} {
+		put(name, "wheel")
+		put(name, "race")
+	}
+	var out bytes.Buffer
+	q := &Request{Sites: []string{a, b}, All: []string{a, b}, Format: "jsonl", Stdout: &out, Logger: slog.New(slog.DiscardHandler)}
+	r, err := Run(t.Context(), st, q)
+	if err != nil || r.Pages != 4 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	file := filepath.Join(t.TempDir(), "last.json")
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	put(b, "gate")
+	put(c, "weir")
+	put(c, "dam")
+	out.Reset()
+	if q.Since, err = ReadSince(file); err != nil {
+		t.Fatal(err)
+	}
+	q.Sites, q.All = []string{a, b, c}, []string{a, b, c}
+	r, err = Run(t.Context(), st, q)
+	if got := strings.Count(out.String(), "\n"); err != nil || r.Pages != 3 || got != 3 || strings.Contains(out.String(), "wheel") || len(r.Sites) != 3 {
+		t.Errorf("%+v, %v: %s", r, err, &out)
+	}
+	for _, text := range []string{"", "{}", "[1]"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := ReadSince(file); err == nil {
+			t.Errorf("%q: %+v", text, s)
 		}
 	}
 }

@@ -37,11 +37,15 @@ type ReportedSite struct {
 	Terms   []string `json:"terms,omitempty"`   // documents about the use of the content
 }
 
-// open opens the sites of a store that names lists: all sites or one. bases has the base of
-// each site in the store, or its name if the site is unreadable.
+// open opens the sites of a store that names lists. bases has the base of each site in the
+// store, or its name if the site is unreadable.
 func open(ctx context.Context, st store.Store, names, all []string) (sites []Site, bases []string, err error) {
+	chosen := make(map[string]bool, len(names))
+	for _, name := range names {
+		chosen[name] = true
+	}
 	for _, name := range all {
-		selected := len(names) == len(all) || name == names[0]
+		selected := chosen[name]
 		site, v, err := ingest.Head(ctx, st, name)
 		if err != nil && selected {
 			return nil, nil, err
@@ -89,12 +93,6 @@ func newReport(sites []Site) *Report {
 func CursorOf(name string, c millrace.Cursor) string {
 	sum := sha256.Sum256([]byte(name))
 	return string(c) + ":" + hex.EncodeToString(sum[:4])
-}
-
-// IsSince reports whether a text is a valid argument of Since: a time or a cursor.
-func IsSince(s string) bool {
-	_, err := time.Parse(time.RFC3339, s)
-	return err == nil || strings.Count(s, ":") == 2
 }
 
 // Since returns the position in the log of a site for a time, or for a cursor of a report. If

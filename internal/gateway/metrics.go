@@ -33,6 +33,8 @@ type MetricsOptions struct {
 	Dropped func() uint64
 	// Replicas returns the number of processes that serve the site.
 	Replicas func() int
+	// Fleet returns the counts of the sites that workers pull into the store, or nil.
+	Fleet func() *store.FleetStats
 	// Behind returns the backlog of each receiver of events.
 	Behind func() []Behind
 }
@@ -207,6 +209,11 @@ func (g *Gateway) writeState(x *exposition) {
 	}
 	if o.Replicas != nil {
 		gauge("millrace_replicas", "Number of processes that serve the site from the same store.", float64(o.Replicas()))
+	}
+	if o.Fleet != nil {
+		if st := o.Fleet(); st != nil {
+			x.fleet(st)
+		}
 	}
 	if o.Dropped != nil {
 		x.metric("millrace_events_dropped_total", "counter", "Events of bots that could not be recorded.")

@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/millrace/millrace"
@@ -18,6 +19,21 @@ func SiteNames(ctx context.Context, st store.Store) (names []string, err error) 
 		names = append(names, name)
 	}
 	return names, nil
+}
+
+// Labelled returns the names of the sites of a store that have a label (see [store.FleetSite])
+// and a mirror, in order.
+func Labelled(ctx context.Context, st store.Store, label string) (names []string, err error) {
+	for s, err := range st.Fleet().Sites(ctx, store.FleetQuery{Label: label}) {
+		if err != nil {
+			return nil, err
+		}
+		if s.Name != "" {
+			names = append(names, s.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // Visible is a site whose Head returns public pages only.

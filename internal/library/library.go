@@ -19,6 +19,7 @@ import (
 // Options are the options of a [Library].
 type Options struct {
 	Logger   *slog.Logger   // If nil, nothing is logged.
+	Label    string         // If not empty, only the sites with this label.
 	Embedder index.Embedder // If nil, the index learns from the site's own words.
 	// Progress receives the progress of a step, counted in unit. A step without a
 	// title ends the previous one. If nil, progress is not reported.
@@ -71,6 +72,9 @@ const (
 
 // Names implements [mcp.Library].
 func (l *Library) Names(ctx context.Context) ([]string, error) {
+	if l.o.Label != "" {
+		return ingest.Labelled(ctx, l.store, l.o.Label)
+	}
 	return ingest.SiteNames(ctx, l.store)
 }
 

@@ -4,14 +4,17 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/millrace/millrace/internal/humanize"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/savings"
+	"github.com/millrace/millrace/internal/sitelist"
 	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/store"
 )
@@ -28,6 +31,7 @@ type Options struct {
 type Report struct {
 	Store        string                `json:"store"`           // the store
 	Since        *time.Time            `json:"since,omitempty"` // time of the first pull; absent if nothing was pulled
+	Fleet        *sitelist.Summary     `json:"fleet,omitempty"` // the sites that watch --all pulls; absent if there are none
 	Sites        []*Pulled             `json:"sites"`           // mirrored sites
 	Total        *savings.Saved        `json:"total,omitempty"` // sum of all sites
 	Served       []*Served             `json:"served"`          // published sites of the store
@@ -81,6 +85,9 @@ func Of(ctx context.Context, st store.Store, o *Options) (*Report, error) {
 		r.Sites = append(r.Sites, s)
 		costs = costs[n:]
 	}
+	if r.Fleet, err = sitelist.SummaryOf(ctx, st.Fleet()); err != nil {
+		return nil, err
+	}
 	served, err := o.served(ctx, st)
 	r.Served = append(r.Served, served...)
 	return r, err
@@ -119,9 +126,26 @@ func (o *Options) pulled(ctx context.Context, st store.Store, costs []store.Site
 	return s
 }
 
+// maxPulled is the number of mirrored sites in a text.
+const maxPulled = 50
+
+// most returns the sites of the text: if there are too many, those that sent most bytes.
+func (r *Report) most() []*Pulled {
+	if len(r.Sites) <= maxPulled {
+		return r.Sites
+	}
+	sites := slices.Clone(r.Sites)
+	slices.SortStableFunc(sites, func(a, b *Pulled) int { return cmp.Compare(b.Total.Bytes.Spent, a.Total.Bytes.Spent) })
+	return sites[:maxPulled]
+}
+
 // Text writes the report for people.
 func (r *Report) Text(w *bytes.Buffer) {
-	for _, s := range r.Sites {
+	if r.Fleet != nil {
+		r.Fleet.WriteText(w)
+		w.WriteByte('\n')
+	}
+	for _, s := range r.most() {
 		fmt.Fprintf(w, "%s since %s\n", s.Site, s.Since.Format(time.DateOnly))
 		for _, q := range s.Protocols {
 			fmt.Fprintf(w, "  %s: %s, %.0f requests, %s received\n", all.Label(q.Protocol), pullsText(q.Pulls, q.Failed),
@@ -132,6 +156,9 @@ func (r *Report) Text(w *bytes.Buffer) {
 			fmt.Fprintf(w, "  all: %s\n", pullsText(s.Pulls, s.Failed))
 			w.WriteString(s.Total.Lines("    "))
 		}
+	}
+	if more := len(r.Sites) - maxPulled; more > 0 {
+		fmt.Fprintf(w, "and %d more sites; --json has them\n", more)
 	}
 	if len(r.Sites) > 1 {
 		fmt.Fprintf(w, "all sites since %s\n", r.Since.Format(time.DateOnly))

@@ -151,7 +151,7 @@ func (s *Service) Answer(g *gateway.Options) (err error) {
 	g.Update = func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error) {
 		return o.Origin.Update(ctx, o.Site, s.Server, urls, gone)
 	}
-	g.MetricsOptions.LastScan, g.MetricsOptions.Behind = o.Origin.LastScan, s.behind
+	g.MetricsOptions.LastScan, g.MetricsOptions.Behind, g.MetricsOptions.Fleet = o.Origin.LastScan, s.behind, (&fleetStats{fleet: o.Origin.Store.Fleet(), log: s.log}).get
 	g.Status, g.MetricsOptions.Replicas, g.Access.Replicas = s.status, s.Replicas.Count, s.Replicas
 	if s.Recorder != nil {
 		g.Events, g.MetricsOptions.Dropped = s.Recorder, s.Recorder.Dropped

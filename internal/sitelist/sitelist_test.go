@@ -205,6 +205,26 @@ func TestWrite(t *testing.T) {
 		got.Sites[0].Lag != 60 || got.Sites[1].State != "paused" || got.Sites[1].Lag != 0 {
 		t.Errorf("%v: %s", err, out.Bytes())
 	}
+	turns, _, err := fleet.Lease(t.Context(), "w", 1, time.Minute, nil)
+	if err != nil || len(turns) != 1 {
+		t.Fatalf("%v, %v", turns, err)
+	}
+	if err := fleet.Done(t.Context(), turns[0].Lease, "https://a.example/", store.TurnResult{Due: now.Add(time.Hour), Error: "http-503", Requests: 7}); err != nil {
+		t.Fatal(err)
+	}
+	if err := fleet.Defer(t.Context(), "a.example", now.Add(time.Hour), "http-503"); err != nil {
+		t.Fatal(err)
+	}
+	sum, err := SummaryOf(t.Context(), fleet)
+	if err != nil || sum.Requests != 7 || !slices.Equal(sum.Codes(), []Code{{"http-503", 1}}) || len(sum.Worst) != 1 || sum.Worst[0].Failures != 1 || sum.Worst[0].Sites != 1 {
+		t.Errorf("%+v, %v", sum, err)
+	}
+	if sum.WriteText(&out); strings.Count(out.String(), "a.example") != 2 {
+		t.Errorf("%s", out.Bytes())
+	}
+	if sum, err := SummaryOf(t.Context(), memory.New(nil).Fleet()); sum != nil || err != nil {
+		t.Errorf("%+v, %v", sum, err)
+	}
 	out.Reset()
 	if err := Write(&out, stats, fleet.Sites(t.Context(), store.FleetQuery{}), now, false); err != nil || strings.Count(out.String(), "\n") != 3 {
 		t.Errorf("%v: %s", err, out.Bytes())

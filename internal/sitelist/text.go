@@ -41,24 +41,28 @@ func (r *Report) WriteText(w io.Writer) {
 
 // Fleet describes all sites of a store.
 type Fleet struct {
-	Sites   int     `json:"sites"`   // number of sites
-	Hosts   int     `json:"hosts"`   // number of hosts
-	Groups  int     `json:"groups"`  // number of groups of hosts; each is asked by one worker at a time
-	Paused  int     `json:"paused"`  // paused sites
-	New     int     `json:"new"`     // sites that were never pulled
-	Failing int     `json:"failing"` // sites whose last pull failed
-	Due     int     `json:"due"`     // sites that are due now
-	Leased  int     `json:"leased"`  // groups that workers are pulling now
-	Lag50   float64 `json:"lag_p50"` // seconds since sites became due: half of them at most
-	Lag90   float64 `json:"lag_p90"` // 90 % of them at most
-	Lag99   float64 `json:"lag_p99"` // 99 % of them at most
-	LagMax  float64 `json:"lag_max"` // all of them at most
+	Sites    int            `json:"sites"`            // number of sites
+	Hosts    int            `json:"hosts"`            // number of hosts
+	Groups   int            `json:"groups"`           // number of groups of hosts; each is asked by one worker at a time
+	Paused   int            `json:"paused"`           // paused sites
+	New      int            `json:"new"`              // sites that were never pulled
+	Failing  int            `json:"failing"`          // sites whose last pull failed
+	Due      int            `json:"due"`              // sites that are due now
+	Leased   int            `json:"leased"`           // groups that workers are pulling now
+	Errors   map[string]int `json:"errors,omitempty"` // failing sites by the code of the error
+	Requests int64          `json:"requests"`         // sent by all pulls
+	Received int64          `json:"received"`         // bytes received by all pulls
+	Lag50    float64        `json:"lag_p50"`          // seconds since sites became due: half of them at most
+	Lag90    float64        `json:"lag_p90"`          // 90 % of them at most
+	Lag99    float64        `json:"lag_p99"`          // 99 % of them at most
+	LagMax   float64        `json:"lag_max"`          // all of them at most
 }
 
 // Of describes the sites of a fleet.
 func Of(s store.FleetStats) Fleet {
 	return Fleet{
-		s.Sites, s.Hosts, s.Groups, s.Paused, s.New, s.Failing, s.Due, s.Leased, s.Lag[0].Seconds(), s.Lag[1].Seconds(), s.Lag[2].Seconds(), s.Lag[3].Seconds(),
+		s.Sites, s.Hosts, s.Groups, s.Paused, s.New, s.Failing, s.Due, s.Leased, s.Errors, s.Requests, s.Received,
+		s.Lag[0].Seconds(), s.Lag[1].Seconds(), s.Lag[2].Seconds(), s.Lag[3].Seconds(),
 	}
 }
 

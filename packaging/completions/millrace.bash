@@ -75,11 +75,11 @@ _millrace() {
 		'check') words=' --json --quiet --log-level --config --allow-private --delay --contact --protocol --profile --sarif --key-file' ;;
 		'read') words=' --json --quiet --log-level --config --allow-private --delay --contact --keep --drop --url' ;;
 		'extract') words=' --json --quiet --log-level --config --allow-private --delay --contact --keep --drop --url --text --explain' ;;
-		'search') words=' --json --quiet --log-level --config --embed-url --embed-model --store --site --limit --min-score' ;;
+		'search') words=' --json --quiet --log-level --config --embed-url --embed-model --site --label --store --limit --min-score' ;;
 		'verify') words=' --json --quiet --log-level --config --artifacts --repair' ;;
-		'export') words=' --json --quiet --log-level --config --store --format --out --site --since' ;;
+		'export') words=' --json --quiet --log-level --config --site --label --store --format --out --since' ;;
 		'report') words=' --json --quiet --log-level --config --kwh-per-gb --bytes-per-token --html-per-text --html-compression --allow-private --delay --contact --site --as --store --since --csv' ;;
-		'mcp') words=' --json --quiet --log-level --config --allow-private --delay --contact --embed-url --embed-model --store --max-pages --fetch --listen --require-key --rate' ;;
+		'mcp') words=' --json --quiet --log-level --config --allow-private --delay --contact --embed-url --embed-model --store --label --max-pages --fetch --listen --require-key --rate' ;;
 		'snippet') words='nginx caddy systemd --json --quiet --log-level --config --listen --base-url' ;;
 		'up') words=' --json --quiet --log-level --config --allow-private --delay --contact --place --origin --base-url --listen --policy-allow --policy-refuse --dashboard --yes --apply --undo' ;;
 		'init') words=' --json --quiet --log-level --config --allow-private --delay --contact' ;;

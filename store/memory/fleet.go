@@ -238,7 +238,11 @@ func (f *fleet) Stats(ctx context.Context) (store.FleetStats, error) {
 			hosts[s.Host], groups[f.hosts[s.Host].group] = true, true
 			switch {
 			case s.Error != "":
+				if st.Errors == nil {
+					st.Errors = make(map[string]int)
+				}
 				st.Failing++
+				st.Errors[s.Error]++
 			case s.Pulled.IsZero():
 				st.New++
 			}
@@ -256,6 +260,9 @@ func (f *fleet) Stats(ctx context.Context) (store.FleetStats, error) {
 			if g.holder != "" && now.Before(g.ready) {
 				st.Leased++
 			}
+		}
+		for name := range f.hosts {
+			st.Requests, st.Received = st.Requests+f.hosts[name].Requests, st.Received+f.hosts[name].Received
 		}
 		st.Hosts, st.Groups = len(hosts), len(groups)
 		slices.Sort(lags)

@@ -253,12 +253,12 @@ func fleetSiteCases() []testCase {
 			f.pass(time.Hour)
 			turns := f.lease("one", 4)
 			f.done(turns[0], 2*time.Hour)
-			f.ended(turns[1], store.TurnResult{Due: f.clock().Add(30 * time.Minute), Error: "down"}, nil)
+			f.ended(turns[1], store.TurnResult{Due: f.clock().Add(30 * time.Minute), Error: "down", Requests: 3, Received: 1 << 40}, nil)
 			if _, err := f.store.Fleet().Pause(f.Context(), store.FleetQuery{Sites: []string{turns[0].Site.URL}}, true); err != nil {
 				f.Fatal(err)
 			}
 			want(f, "stats", f.stats(), store.FleetStats{
-				Sites: 10, Hosts: 10, Groups: 10, Paused: 1, New: 8, Failing: 1, Due: 8, Leased: 2,
+				Sites: 10, Hosts: 10, Groups: 10, Paused: 1, New: 8, Failing: 1, Due: 8, Leased: 2, Errors: map[string]int{"down": 1}, Requests: 3, Received: 1 << 40,
 				Lag: [4]time.Duration{time.Hour, time.Hour, time.Hour, time.Hour},
 			})
 			for _, turn := range turns[2:] {

@@ -408,6 +408,19 @@ func (f fleet) Stats(ctx context.Context) (st store.FleetStats, err error) {
 		if err == nil {
 			err = q.Row("SELECT count(*) FROM fleet_group WHERE holder <> '' AND ready > ?", []any{ms}, &st.Leased)
 		}
+		if err == nil {
+			err = q.Row("SELECT CAST(coalesce(sum(requests), 0) AS BIGINT), CAST(coalesce(sum(received), 0) AS BIGINT) FROM fleet_host", nil, &st.Requests, &st.Received)
+		}
+		if err == nil && st.Failing > 0 {
+			st.Errors = make(map[string]int)
+			err = q.Rows("SELECT error, count(*) FROM fleet_site WHERE error <> '' AND NOT unlisted GROUP BY error", nil, func(scan Scanner) error {
+				var code string
+				var n int
+				err := scan(&code, &n)
+				st.Errors[code] = n
+				return err
+			})
+		}
 		for i, p := range record.LagPercentiles {
 			at := (queued*p + 99) / 100 // sites with at most the lag
 			if skip := queued - at; err == nil && queued > 0 && skip < st.Due {

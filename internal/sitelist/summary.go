@@ -1,0 +1,77 @@
+package sitelist
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/humanize"
+	"github.com/millrace/millrace/store"
+)
+
+// maxHosts is the number of hosts in a summary.
+const maxHosts = 20
+
+// Summary describes a fleet and its hosts that failed most.
+type Summary struct {
+	Fleet
+	Worst []Host `json:"worst_hosts"` // that failed last; those with the most failures first
+}
+
+// Host is a host that could not be reached.
+type Host struct {
+	Host     string    `json:"host"`              // name of the host
+	Address  string    `json:"address,omitempty"` // address, or name of the network that it shares
+	Sites    int       `json:"sites"`             // number of its sites
+	Failures int       `json:"failures"`          // failed pulls in a row
+	Error    string    `json:"error"`             // code of the error of the last one
+	Until    time.Time `json:"until"`             // no pull before
+	Requests int64     `json:"requests"`          // of all pulls
+	Received int64     `json:"received"`          // bytes of all pulls
+}
+
+// Code is the number of sites whose last pull failed with an error.
+type Code struct {
+	Code  string
+	Sites int
+}
+
+// SummaryOf returns the summary of the sites of a fleet, or nil if it has none.
+func SummaryOf(ctx context.Context, f store.Fleet) (*Summary, error) {
+	stats, err := f.Stats(ctx)
+	if err != nil || stats.Sites == 0 {
+		return nil, err
+	}
+	hosts, err := f.Hosts(ctx, maxHosts)
+	s := &Summary{Fleet: Of(stats), Worst: make([]Host, 0, len(hosts))}
+	for _, h := range hosts {
+		s.Worst = append(s.Worst, Host{h.Host, h.Address, h.Sites, h.Failures, h.Why, h.Until, h.Requests, h.Received})
+	}
+	return s, err
+}
+
+// Codes returns the errors, the most frequent first.
+func (f *Fleet) Codes() []Code {
+	codes := make([]Code, 0, len(f.Errors))
+	for code, n := range f.Errors {
+		codes = append(codes, Code{code, n})
+	}
+	slices.SortFunc(codes, func(a, b Code) int { return cmp.Or(cmp.Compare(b.Sites, a.Sites), strings.Compare(a.Code, b.Code)) })
+	return codes
+}
+
+// WriteText writes the summary for people.
+func (s *Summary) WriteText(w io.Writer) {
+	fmt.Fprintf(w, "%s\n  %s, %s received\n", s.Fleet.Text(), humanize.Quantity(s.Requests, "request"), humanize.Bytes(s.Received))
+	for _, c := range s.Codes() {
+		fmt.Fprintf(w, "  %d sites fail: %s\n", c.Sites, canon.Line(c.Code))
+	}
+	for _, h := range s.Worst {
+		fmt.Fprintf(w, "  %s (%d sites) failed %d times in a row: %s; next pull after %s\n", canon.Line(h.Host), h.Sites, h.Failures, canon.Line(h.Error), h.Until.Format(time.RFC3339))
+	}
+}
