@@ -140,7 +140,10 @@ func (d *docsPage) run(t *testing.T, line string) {
 	words := shellWords(line)
 	switch {
 	case words[0] == "millrace":
-		d.millrace(t, words[1:]...)
+		out := d.millrace(t, words[1:]...)
+		if _, file, ok := strings.Cut(line, " --json > "); ok {
+			write(t, file, out)
+		}
 	case strings.HasPrefix(line, "go run ./cmd/millrace "):
 		d.millrace(t, words[3:]...)
 	case words[0] == "xargs" && words[1] == "millrace":
@@ -156,8 +159,8 @@ func (d *docsPage) run(t *testing.T, line string) {
 	}
 }
 
-// millrace runs a command to its end, or a server until it is ready.
-func (d *docsPage) millrace(t *testing.T, args ...string) {
+// millrace runs a command to its end, or a server until it is ready. It returns the output.
+func (d *docsPage) millrace(t *testing.T, args ...string) (output string) {
 	t.Helper()
 	args = slices.Clone(args)
 	for i, a := range args {
@@ -196,7 +199,7 @@ func (d *docsPage) millrace(t *testing.T, args ...string) {
 			if code != exitGood || ctx.Err() != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 				t.Errorf("millrace %s: exit %d\n%s%s", strings.Join(args, " "), code, out.String(), errs.String())
 			}
-			return
+			return out.String()
 		default:
 		}
 		switch args[0] {
