@@ -107,7 +107,7 @@ func (b *bench) fleet(ctx context.Context, large, short bool) error {
 	if short {
 		return b.fresh(ctx, &fleetRun{hosts: 1000, interval: time.Minute, length: 2 * time.Minute})
 	}
-	r := &fleetRun{hosts: 10_000, interval: 6 * time.Minute, length: 7 * time.Minute}
+	r := &fleetRun{hosts: 5000, interval: 3 * time.Minute, length: 5 * time.Minute}
 	if large {
 		r = &fleetRun{hosts: 100_000, interval: time.Hour, length: time.Hour}
 	}
