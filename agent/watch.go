@@ -46,6 +46,11 @@ type WatchOptions struct {
 	// limit.
 	RequestRate, ByteRate float64
 
+	// Retention is how long the store keeps the changes of sites, by label. Cursors and receivers
+	// that are older start again. Of several labels of a site, the longest time applies. Without
+	// one, 30 days.
+	Retention map[string]time.Duration
+
 	// Receiver names the receiver of the events. The store records the progress of each
 	// receiver. If empty, "default".
 	Receiver string

@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fleetnet"
 	"github.com/millrace/millrace/store"
 )
@@ -122,4 +125,115 @@ func TestFleetClocks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The limits of requests and bytes a second hold for all workers together.
+func TestFleetRate(t *testing.T) {
+	t.Parallel()
+	for _, w := range []*worker{{requests: 0.1}, {bytes: 60}} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFleetTest(t, 20, 0, 10*time.Minute, nil)
+			defer f.net.Close()
+			stops := []func(){f.start(&worker{requests: w.requests, bytes: w.bytes}), f.start(&worker{requests: w.requests, bytes: w.bytes})}
+			const length = time.Hour
+			time.Sleep(length)
+			stats, err := f.store.Fleet().Stats(t.Context())
+			for _, stop := range stops {
+				stop()
+			}
+			f.tasks.Wait()
+			requests, bytes := float64(f.net.Log().Requests), float64(stats.Received)
+			switch most := length.Seconds(); {
+			case err != nil || stats.New > 0:
+				t.Errorf("%+v, %v", stats, err)
+			case w.requests > 0 && (requests > w.requests*most+2 || requests < w.requests*most/4):
+				t.Errorf("%v requests, %v a second", requests, w.requests)
+			case w.bytes > 0 && (bytes > w.bytes*most+20*20_000 || bytes < w.bytes*most/4):
+				t.Errorf("%v bytes, %v a second", bytes, w.bytes)
+			}
+		})
+	}
+}
+
+// A host with many sites gets one turn at a time. It delays no other host.
+func TestFleetFair(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleetTest(t, 6, 0, 5*time.Minute, nil)
+		defer f.net.Close()
+		many := make([]store.FleetSite, 100)
+		for i := range many {
+			many[i].URL = fmt.Sprintf("%sfolder%d/", f.net.URL(0), i)
+		}
+		if _, err := f.store.Fleet().Put(t.Context(), errless(many)); err != nil {
+			t.Fatal(err)
+		}
+		stop := f.start(&worker{})
+		for range 8 {
+			time.Sleep(time.Minute)
+			for s, err := range f.store.Fleet().Sites(t.Context(), store.FleetQuery{}) {
+				now := time.Now()
+				if err != nil || s.Host != fleetnet.Name(0) && (s.Pulled.IsZero() || now.Sub(s.Due) > 15*time.Second) {
+					t.Errorf("%s is due for %s, pulled %s: %v", s.URL, now.Sub(s.Due), s.Pulled, err)
+				}
+			}
+		}
+		stop()
+		f.tasks.Wait()
+	})
+}
+
+// The log of a site has its changes for as long as one of its labels says.
+func TestFleetRetention(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleetTest(t, 3, 0, time.Hour, nil)
+		defer f.net.Close()
+		for i, labels := range [][]string{nil, {"short"}, {"short", "long"}} {
+			if _, err := f.store.Fleet().Put(t.Context(), errless([]store.FleetSite{{URL: f.net.URL(i), Labels: labels}})); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stop := f.start(&worker{retention: map[string]time.Duration{"short": time.Hour, "long": 50 * time.Hour}})
+		time.Sleep(time.Hour)
+		var cursors []millrace.Cursor
+		heads := func() (all []millrace.View) {
+			for i := range f.hosts {
+				site, err := f.store.Site(t.Context(), f.net.URL(i), "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				v, err := site.Head(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, v)
+			}
+			return all
+		}
+		for _, v := range heads() {
+			cursors = append(cursors, v.Site().At(v.Site().Seq))
+		}
+		for i := range f.hosts {
+			f.net.Edit(i, 0)
+		}
+		for page := range 3 {
+			time.Sleep(90 * time.Minute)
+			for i := range f.hosts {
+				f.net.Edit(i, page)
+			}
+		}
+		time.Sleep(2 * time.Hour)
+		stop()
+		f.tasks.Wait()
+		for i, v := range heads() {
+			var failed error
+			for _, err := range v.Changes(t.Context(), cursors[i]) {
+				failed = err
+			}
+			if got, want := errors.Is(failed, millrace.ErrConflict), i == 1; got != want {
+				t.Errorf("site %d: %v", i, failed)
+			}
+		}
+	})
 }

@@ -63,7 +63,8 @@ func (f *fleetTest) start(w *worker) (stop func()) {
 		f.Fatal(err)
 	}
 	f.tasks.Go(func() {
-		for e, err := range a.Watch(ctx, nil, &WatchOptions{MinInterval: time.Minute, MaxInterval: f.interval}) {
+		o := &WatchOptions{MinInterval: time.Minute, MaxInterval: f.interval, RequestRate: w.requests, ByteRate: w.bytes, Retention: w.retention}
+		for e, err := range a.Watch(ctx, nil, o) {
 			if err == nil {
 				err = w.pass()
 			}
@@ -275,10 +276,12 @@ const (
 
 // worker is a program that may fail.
 type worker struct {
-	rand    *rand.Rand
-	faults  chan *worker                                        // gets the worker when it is to fail; nil = it does not fail
-	resolve func(context.Context, string) ([]netip.Addr, error) // nil = of the network
-	failed  bool                                                // it was stopped or cut off: what it sends may be late
+	rand            *rand.Rand
+	faults          chan *worker                                        // gets the worker when it is to fail; nil = it does not fail
+	retention       map[string]time.Duration                            // see WatchOptions
+	requests, bytes float64                                             // see WatchOptions
+	resolve         func(context.Context, string) ([]netip.Addr, error) // nil = of the network
+	failed          bool                                                // it was stopped or cut off: what it sends may be late
 
 	mu     sync.Mutex
 	state  condition

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,9 +17,9 @@ type rateBudget struct {
 	stored          state.JSON[rateRecord]
 	requests, bytes float64 // a second; 0 = no limit
 
-	spent atomic.Int64 // received bytes that are not stored yet
-	mu    sync.Mutex   // held until a reservation begins
-	left  int          // reserved requests that are not used yet
+	spent atomic.Int64  // received bytes that are not stored yet
+	turn  chan struct{} // holds a token while a request waits for a reservation to begin
+	left  int           // reserved requests that are not used yet; its owner is that request
 }
 
 // rateRecord is what the programs have reserved, as times of the clock of the store.
@@ -30,13 +29,19 @@ type rateRecord struct {
 }
 
 func newRateBudget(st store.Store, requests, bytes float64) *rateBudget {
-	return &rateBudget{store: st, stored: state.JSON[rateRecord]{State: st.State(), Namespace: "fleet", Key: "rate"}, requests: requests, bytes: bytes}
+	return &rateBudget{
+		store: st, stored: state.JSON[rateRecord]{State: st.State(), Namespace: "fleet", Key: "rate"}, requests: requests, bytes: bytes, turn: make(chan struct{}, 1),
+	}
 }
 
 // take waits until one more request is within the limits.
 func (b *rateBudget) take(ctx context.Context) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	select {
+	case b.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-b.turn }()
 	if b.left > 0 {
 		b.left--
 		return nil

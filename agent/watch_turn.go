@@ -310,12 +310,22 @@ func (w *watch) compact(ctx context.Context, t *turn, name string, l schedule.Sc
 	}
 	site, err := w.a.store.Site(ctx, name, name)
 	if err == nil {
-		err = ingest.Compact(ctx, w.a.store, name, site)
+		err = ingest.Compact(ctx, w.a.store, name, site, w.retention(t.Site))
 	}
 	if err != nil && ctx.Err() == nil {
 		w.a.o.Logger.Error("compact store failed", "site", name, "err", err)
 	}
 	t.record.Compacted = l.Ended
+}
+
+// retention returns how long the log of a site has its changes: the longest time for one of its
+// labels.
+func (w *watch) retention(s store.FleetSite) time.Duration {
+	var longest time.Duration
+	for _, label := range s.Labels {
+		longest = max(longest, w.o.Retention[label])
+	}
+	return cmp.Or(longest, ingest.Retention)
 }
 
 // leased returns an agent for one turn. It sends one request at a time, and neither a request

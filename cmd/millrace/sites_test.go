@@ -122,6 +122,7 @@ func TestSites(t *testing.T) {
 		{"pull"},
 		{"sites", "remove", "--store", mirror},
 		{"watch", "--all", "--store", mirror, "--request-rate", "-1"},
+		{"watch", "--all", "--store", mirror, "--retention", "books=1m"},
 	} {
 		if exit, _, out := failure(t, nil, args...); exit != exitUsage {
 			t.Errorf("%v: exit %d:\n%s", args, exit, out)

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"net"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -24,16 +26,17 @@ import (
 type watchCommand struct {
 	pullCommand
 	subscribing
-	All               bool          `help:"Pull all sites that sites add has added to --store, also those added later, together with any number of other programs that do so."`
-	RequestRate       float64       `placeholder:"N" help:"Maximum requests a second of all programs that share the store (default: no limit)."`
-	ByteRate          humanize.Size `placeholder:"SIZE" help:"Maximum bytes a second that all programs that share the store receive, such as 5MB (default: no limit)."`
-	MinInterval       time.Duration `default:"5m" placeholder:"DURATION" help:"Minimum time between two pulls of a site (default: ${default}). The actual interval is learned from how often the site changes."`
-	MaxInterval       time.Duration `default:"24h" placeholder:"DURATION" help:"Maximum time between two pulls of a site (default: ${default})."`
-	Events            bool          `default:"true" negatable:"" help:"Listen to the event streams of sites, to pull at once when something changes (default: yes)."`
-	From              string        `enum:"start,now" default:"start" help:"Where a new receiver begins: start sends all pages of the mirror, now sends only changes from now on (${enum})."`
-	Content           string        `enum:"none,text,markdown" default:"none" help:"Content that a change includes: ${enum}."`
-	Webhook           string        `placeholder:"URL" help:"Post changes to this URL, signed, instead of printing them."`
-	WebhookSecretFile string        `placeholder:"FILE" help:"File with the secret that signs webhook messages. A second secret in the second line signs them as well. Without the flag, the secret is read from MILLRACE_WEBHOOK_SECRET."`
+	All               bool                     `help:"Pull all sites that sites add has added to --store, also those added later, together with any number of other programs that do so."`
+	RequestRate       float64                  `placeholder:"N" help:"Maximum requests a second of all programs that share the store (default: no limit)."`
+	ByteRate          humanize.Size            `placeholder:"SIZE" help:"Maximum bytes a second that all programs that share the store receive, such as 5MB (default: no limit)."`
+	Retention         map[string]time.Duration `mapsep:"," placeholder:"LABEL=DURATION,..." help:"How long the store keeps the changes of the sites with a label, for receivers and export --since, such as news=2160h (default: 720h for all sites)."`
+	MinInterval       time.Duration            `default:"5m" placeholder:"DURATION" help:"Minimum time between two pulls of a site (default: ${default}). The actual interval is learned from how often the site changes."`
+	MaxInterval       time.Duration            `default:"24h" placeholder:"DURATION" help:"Maximum time between two pulls of a site (default: ${default})."`
+	Events            bool                     `default:"true" negatable:"" help:"Listen to the event streams of sites, to pull at once when something changes (default: yes)."`
+	From              string                   `enum:"start,now" default:"start" help:"Where a new receiver begins: start sends all pages of the mirror, now sends only changes from now on (${enum})."`
+	Content           string                   `enum:"none,text,markdown" default:"none" help:"Content that a change includes: ${enum}."`
+	Webhook           string                   `placeholder:"URL" help:"Post changes to this URL, signed, instead of printing them."`
+	WebhookSecretFile string                   `placeholder:"FILE" help:"File with the secret that signs webhook messages. A second secret in the second line signs them as well. Without the flag, the secret is read from MILLRACE_WEBHOOK_SECRET."`
 }
 
 const (
@@ -64,7 +67,7 @@ func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 	defer func() { err = errors.Join(err, st.Close()) }()
 	o := &agent.WatchOptions{
 		MinInterval: c.MinInterval, MaxInterval: c.MaxInterval, NoListen: !c.Events, FromNow: c.From == "now",
-		Receiver: "standard output", MaxChanges: maxPrinted, RequestRate: c.RequestRate, ByteRate: float64(c.ByteRate),
+		Receiver: "standard output", MaxChanges: maxPrinted, RequestRate: c.RequestRate, ByteRate: float64(c.ByteRate), Retention: c.Retention,
 	}
 	if c.All {
 		c.URL = nil
@@ -156,6 +159,8 @@ func (c *watchCommand) prepare(p *process) error {
 		return usageError("name sites, or use --all with --store for the sites of a store")
 	case c.RequestRate < 0:
 		return usageError("--request-rate must not be negative; omit it for no limit")
+	case slices.ContainsFunc(slices.Collect(maps.Values(c.Retention)), func(d time.Duration) bool { return d < time.Hour }):
+		return usageError("--retention: must be at least 1h")
 	case c.MinInterval < time.Second:
 		return usageError(fmt.Sprintf("--min-interval %s: must be at least 1s", c.MinInterval))
 	case c.MaxInterval > longestInterval:

@@ -443,15 +443,18 @@ const CompactEvery = time.Hour
 // which clients ask for.
 const (
 	superseded = time.Hour
-	forgotten  = 30 * 24 * time.Hour
+
+	// Retention is how long the log of a site has its changes.
+	Retention = 30 * 24 * time.Hour
 )
 
-// Compact compacts a site, unless another process is doing so.
-func Compact(ctx context.Context, st store.Store, name string, site store.Site) error {
+// Compact compacts a site, unless another process is doing so. Its log keeps the changes of a
+// time, such as Retention.
+func Compact(ctx context.Context, st store.Store, name string, site store.Site, retention time.Duration) error {
 	acquired := false
 	err := lease.Hold(ctx, st.Leases(), "compact "+name, func(ctx context.Context, l store.Lease) error {
 		acquired = true
-		return site.Fenced(l).Compact(ctx, superseded, forgotten)
+		return site.Fenced(l).Compact(ctx, superseded, retention)
 	})
 	if !acquired && errors.Is(err, millrace.ErrConflict) {
 		return nil

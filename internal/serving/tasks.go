@@ -105,7 +105,7 @@ func (s *Service) tidy(ctx context.Context) error {
 			return nil
 		case <-time.After(ingest.CompactEvery):
 		}
-		if err := ingest.Compact(ctx, s.o.Origin.Store, s.o.Origin.Name, s.o.Site); err != nil && ctx.Err() == nil {
+		if err := ingest.Compact(ctx, s.o.Origin.Store, s.o.Origin.Name, s.o.Site, ingest.Retention); err != nil && ctx.Err() == nil {
 			s.log.Error("compact store failed", "err", err)
 		}
 		if s.index == nil {

@@ -135,6 +135,7 @@ complete -c millrace -n '__fish_seen_subcommand_from watch' -l callback-listen -
 complete -c millrace -n '__fish_seen_subcommand_from watch' -l all -d 'Pull all sites that sites add has added to --store, also those added later, together with any number of other programs that do so.'
 complete -c millrace -n '__fish_seen_subcommand_from watch' -l request-rate -r -d 'Maximum requests a second of all programs that share the store (default: no limit).'
 complete -c millrace -n '__fish_seen_subcommand_from watch' -l byte-rate -r -d 'Maximum bytes a second that all programs that share the store receive, such as 5MB (default: no limit).'
+complete -c millrace -n '__fish_seen_subcommand_from watch' -l retention -r -d 'How long the store keeps the changes of the sites with a label, for receivers and export --since, such as news=2160h (default: 720h for all sites).'
 complete -c millrace -n '__fish_seen_subcommand_from watch' -l min-interval -r -d 'Minimum time between two pulls of a site (default: 5m). The actual interval is learned from how often the site changes.'
 complete -c millrace -n '__fish_seen_subcommand_from watch' -l max-interval -r -d 'Maximum time between two pulls of a site (default: 24h).'
 complete -c millrace -n '__fish_seen_subcommand_from watch' -l events -d 'Listen to the event streams of sites, to pull at once when something changes (default: yes).'
