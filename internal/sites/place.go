@@ -19,7 +19,7 @@ const (
 )
 
 // PlaceOf returns the place that the owner names. If configured is empty, it is Front with an
-// origin, Alongside if the source is a URL, and otherwise Standalone. An error wraps
+// origin, Alongside if the source is the URL of a site, and otherwise Standalone. An error wraps
 // [millrace.ErrInvalid].
 func PlaceOf(configured Place, source, origin string) (Place, error) {
 	switch {
@@ -31,7 +31,9 @@ func PlaceOf(configured Place, source, origin string) (Place, error) {
 		return configured, nil
 	case origin != "":
 		return Front, nil
-	case strings.Contains(source, "://"):
+	}
+	// Other URLs are those of stores, such as postgres://db/mirror.
+	if scheme, _, ok := strings.Cut(source, "://"); ok && (strings.EqualFold(scheme, "https") || strings.EqualFold(scheme, "http")) {
 		return Alongside, nil
 	}
 	return Standalone, nil

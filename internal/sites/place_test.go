@@ -16,7 +16,9 @@ func TestPlaceOf(t *testing.T) {
 	}{
 		{"", "https://x.test/", "", Alongside},
 		{"", "https://x.test/", "http://127.0.0.1:8000", Front},
+		{"", "HTTP://x.test/", "", Alongside},
 		{"", "public", "", Standalone},
+		{"", "postgres://db.test/mirror", "", Standalone},
 		{"", "public", "http://127.0.0.1:8000", Front},
 		{Standalone, "https://x.test/", "", Standalone},
 		{Alongside, "public", "", Alongside},
