@@ -15,8 +15,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/klauspost/compress/flate"
-
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/artifact"
 )
@@ -262,22 +260,23 @@ func (b *bodies) chunk(ctx context.Context, out *window, x *branch) error {
 		return b.fail(ctx, x.chunk(), err)
 	}
 	defer r.Close()
-	coded := make([]byte, x.Coded)
-	n, err := io.ReadFull(r, coded)
-	if sum := crc32.ChecksumIEEE(coded); err == nil && sum != x.CodedCRC {
+	enc := &b.cache.enc
+	coded := enc.buffer()
+	defer enc.free(coded)
+	coded.Grow(int(x.Coded) + len(gzipEnd) + bytes.MinRead)
+	n, err := io.CopyN(coded, r, x.Coded)
+	if sum := crc32.ChecksumIEEE(coded.Bytes()); err == nil && sum != x.CodedCRC {
 		err = fmt.Errorf("checksum of %d bytes is %08x, want %08x", n, sum, x.CodedCRC)
 	}
 	if err != nil {
 		return b.fail(ctx, x.chunk(), errors.Join(err, b.store.Delete(ctx, x.chunk())))
 	}
 	if b.coded {
-		_, err = out.Write(coded)
+		_, err = out.Write(coded.Bytes())
 		return err
 	}
-	inflate := flate.NewReader(io.MultiReader(bytes.NewReader(coded), bytes.NewReader(gzipEnd)))
-	defer inflate.Close()
-	_, err = io.Copy(out, inflate)
-	return err
+	coded.Write(gzipEnd)
+	return enc.inflate(out, coded.Bytes())
 }
 
 // content has the bytes of a representation in artifacts.

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
@@ -141,12 +142,13 @@ func quality(params string) (int, bool) {
 	return weight, weight <= 1000
 }
 
-// encoders keeps encoders for reuse. The zero value is ready to use and safe for
+// encoders keeps encoders and decoders for reuse. The zero value is ready to use and safe for
 // concurrent use.
 type encoders struct {
 	turnsOnce             sync.Once
 	turns                 chan struct{} // one running encoder for each processor
 	gzip, brotli, buffers sync.Pool
+	inflaters             sync.Pool
 	zstdOnce              sync.Once
 	zstd                  *zstd.Encoder
 }
@@ -221,6 +223,19 @@ func writeClose(w io.WriteCloser, b []byte) error {
 		return err
 	}
 	return w.Close()
+}
+
+// inflate writes the bytes that coded has in the deflate format. A new decoder would take 40 kB.
+func (e *encoders) inflate(w io.Writer, coded []byte) error {
+	r, _ := e.inflaters.Get().(io.Reader)
+	if r == nil {
+		r = flate.NewReader(bytes.NewReader(coded))
+	} else if err := r.(flate.Resetter).Reset(bytes.NewReader(coded), nil); err != nil {
+		return err
+	}
+	_, err := io.Copy(w, r)
+	e.inflaters.Put(r)
+	return err
 }
 
 // stream returns an encoder that writes to w. Close ends the encoding and leaves w open.
