@@ -59,8 +59,14 @@ func ParseField(value string) (id ID, ok bool) {
 		return id, false
 	}
 	// Padding is optional when parsing (RFC 9651, section 4.2.7).
-	b, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(value[1:len(value)-1], "="))
-	return id, err == nil && copy(id[:], b) == len(id) && len(b) == len(id)
+	value = strings.TrimRight(value[1:len(value)-1], "=")
+	var text [(sha256.Size*8 + 5) / 6]byte
+	if len(value) != len(text) {
+		return id, false
+	}
+	copy(text[:], value)
+	n, err := base64.RawStdEncoding.Decode(id[:], text[:])
+	return id, err == nil && n == len(id)
 }
 
 // Fits reports whether a target of so many bytes may be coded against a dictionary. A decoder

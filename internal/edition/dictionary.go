@@ -99,8 +99,11 @@ func dictionaryUse(r *http.Request, q *access.Request) (offer, accept bool) {
 
 // secure reports whether the bytes of a response cannot be changed on their way.
 func secure(base string, r *http.Request) bool {
+	if strings.HasPrefix(base, "https:") {
+		return true
+	}
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	return strings.HasPrefix(base, "https:") || err == nil && peer.Addr().Unmap().IsLoopback()
+	return err == nil && peer.Addr().Unmap().IsLoopback()
 }
 
 // answer responds with a document, coded against the dictionary of the request if there is one.
@@ -185,20 +188,22 @@ func (e *entry) keyAgainst(id dcz.ID) key {
 	return k
 }
 
-// tagAgainst returns what the validator has in addition when the document is coded against a dictionary.
-func (e *entry) tagAgainst(id dcz.ID) string {
+// tagSuffix is the length in bytes of what the validator of a coded document has in addition.
+const tagSuffix = len("-"+dcz.Name+"-") + 12
+
+// plainTag returns the validator without coding of a document that is coded against a dictionary.
+func (e *entry) plainTag() string {
 	if e.oneTag {
-		return ""
+		return e.tag
 	}
-	// A client that has the dictionary can decode a stored response with this validator.
-	return "-" + dcz.Name + "-" + base64.RawURLEncoding.EncodeToString(id[:9])
+	return e.tag[:len(e.tag)-tagSuffix]
 }
 
 // cachedAgainst returns the cached entry of a document that is coded against a dictionary, or nil if that
 // saves too little. known is false if the document must be coded.
 func (s *Server) cachedAgainst(id dcz.ID, e *entry) (coded *entry, known bool) {
 	have := s.cache.get(e.keyAgainst(id))
-	if have == nil || !e.identified() || have.modified != e.modified || have.tag != e.tag+e.tagAgainst(id) {
+	if have == nil || !e.identified() || have.modified != e.modified || have.plainTag() != e.tag {
 		return nil, false
 	}
 	if have.offer == 0 {
@@ -210,7 +215,11 @@ func (s *Server) cachedAgainst(id dcz.ID, e *entry) (coded *entry, known bool) {
 // codedAgainst codes a document against a dictionary. It returns nil if the dictionary is unknown or saves too
 // little over the coding c.
 func (s *Server) codedAgainst(r *http.Request, id dcz.ID, e *entry, base string, c coding, bodies keeper) *entry {
-	k, tag := e.keyAgainst(id), e.tag+e.tagAgainst(id)
+	k, tag := e.keyAgainst(id), e.tag
+	if !e.oneTag {
+		// A client that has the dictionary can decode a stored response with this validator.
+		tag += "-" + dcz.Name + "-" + base64.RawURLEncoding.EncodeToString(id[:9])
+	}
 	have := s.cache.get(k)
 	ctx := r.Context()
 	plainly, _, err := e.render(ctx, c, &s.enc, bodies)
@@ -385,7 +394,7 @@ func (v *version) rep(s *Server) (*rep, error) {
 
 // keepVersion schedules keeping the version that was sent, if it is not kept yet.
 func (s *Server) keepVersion(e *entry) {
-	if e.kept.Swap(true) {
+	if e.kept.Load() || e.kept.Swap(true) {
 		return
 	}
 	select {
