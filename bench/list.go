@@ -7,10 +7,8 @@ import (
 	"net"
 	"net/http"
 	neturl "net/url"
-	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -98,7 +96,7 @@ func listPaths(ctx context.Context, url string) ([]string, error) {
 // list fetches one list in every coding by several clients at once.
 func (b *bench) list(ctx context.Context, s *server, n int, path string) error {
 	// Reset the peak memory of the process.
-	if err := os.WriteFile("/proc/"+strconv.Itoa(s.pid)+"/clear_refs", []byte("5"), 0); err != nil {
+	if err := resetPeak(s.pid); err != nil {
 		return err
 	}
 	idle, err := residentMB(s.pid)

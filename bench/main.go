@@ -3,7 +3,7 @@
 //
 //	go run .                 what fits in a few minutes
 //	go run . -large          with a million pages
-//	go run . -only serve     one part: serve, front, ingest, crawl, edit, pull, postgres, s3, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, up
+//	go run . -only serve     one part: serve, front, ingest, crawl, edit, pull, postgres, replicas, s3, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, up
 //	go run . -only search    search, with each part switched off, on the gold data and over Debian's manuals
 //	go run . -only fleet     many sites kept fresh, some minutes; hours with -large
 //	go run . -only month     mirrors of a changing site, for a month of daily rounds, some minutes
@@ -59,7 +59,7 @@ func main() {
 	}
 	large := flag.Bool("large", false, "also measure with 1,000,000 pages")
 	short := flag.Bool("short", false, "month, history: four days; fleet: 1,000 hosts")
-	only := flag.String("only", "", "one part: serve, front, ingest, crawl, edit, pull, dictionary, postgres, s3, fleet, leases, month, history, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, up, search, extract")
+	only := flag.String("only", "", "one part: serve, front, ingest, crawl, edit, pull, dictionary, postgres, replicas, s3, fleet, leases, month, history, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, up, search, extract")
 	manual := flag.String("manual", "/usr/share/doc/postgresql-doc-15/html", "the folder of Debian's postgresql-doc-15")
 	turns := flag.Int("turns", 9, "number of turns of each side of a comparison; a turn of wrk takes a second")
 	x := &extraction{}
@@ -132,6 +132,7 @@ func run(ctx context.Context, large, short bool, only, manual, data, kind string
 		{"serve", func(ctx context.Context) error { return b.serve(ctx, 10_000) }},
 		{"front", b.front},
 		{"postgres", b.postgres},
+		{"replicas", func(ctx context.Context) error { return b.replicas(ctx, sizes[len(sizes)-1]) }},
 		{"s3", b.s3},
 		{"fleet", func(ctx context.Context) error {
 			if only == "" {
@@ -192,7 +193,7 @@ func run(ctx context.Context, large, short bool, only, manual, data, kind string
 		}
 	}
 	if len(b.results) == 0 {
-		return errors.New("nothing was measured; -only takes serve, front, ingest, crawl, edit, pull, dictionary, postgres, s3, fleet, leases, month, history, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, dashboard or up")
+		return errors.New("nothing was measured; -only takes serve, front, ingest, crawl, edit, pull, dictionary, postgres, replicas, s3, fleet, leases, month, history, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, dashboard or up")
 	}
 	b.print()
 	return nil
