@@ -208,8 +208,12 @@ func (pl *plan) plan(ctx context.Context) error {
 
 // generated returns the generation time of a collection: the time of its newest change, in
 // whole seconds. It is later than that of every previous collection, including purged ones,
-// because a client that has read one reads only newer ones.
+// because a client that has read one reads only newer ones. A site that never had a page has the
+// time zero of Unix, since readers reject the year 1.
 func (pl *plan) generated(newest time.Time, of *note) time.Time {
+	if newest.IsZero() {
+		newest = time.Unix(0, 0)
+	}
 	t, before := newest.UTC().Truncate(time.Second), pl.latest[of.slot()]
 	if !before.IsZero() && !t.After(before) {
 		t = before.Add(time.Second)

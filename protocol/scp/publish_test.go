@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -369,5 +370,33 @@ func TestSlug(t *testing.T) {
 		if got := slug(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
+	}
+}
+
+// A site that is published before its first page has collections with a valid time, which is
+// earlier than that of the first page.
+func TestNoPages(t *testing.T) {
+	p := publishing(t, nil)
+	p.publish(t)
+	client := clientOf(atServer{p, t})
+	read := func() (urls []string) {
+		t.Helper()
+		for c, err := range NewReader(client, "https://x.test/", nil).Changes(t.Context(), "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Kind == millrace.Put {
+				urls = append(urls, c.URL)
+			}
+		}
+		return urls
+	}
+	if urls := read(); len(urls) > 0 {
+		t.Errorf("pages %q", urls)
+	}
+	p.put(t, "https://x.test/a", "A")
+	p.publish(t)
+	if urls := read(); !slices.Equal(urls, []string{"https://x.test/a"}) {
+		t.Errorf("pages %q", urls)
 	}
 }
