@@ -103,13 +103,18 @@ func parsePageState(version string) (h pageState) {
 	return h
 }
 
-// older reports whether the fetched page is older than its state in a list. If the times are known,
-// older compares them. Otherwise the page is older if it did not change although its state in the
-// list did.
+// older reports whether the fetched page is older than its state in a list. If both times are
+// known, older compares them. Otherwise the page is older if it did not change although its state
+// in the list did, or if no feed has reported the change. A response without a time that was sent
+// before the time in the list may be older, because a server whose clock is behind that of its
+// store omits times in the future.
 func older(state, was string, got *twin, unmodified bool) bool {
 	at, err := time.Parse(time.RFC3339Nano, state)
 	if err == nil && !got.modified.IsZero() {
 		return got.modified.Before(at.Truncate(time.Second))
+	}
+	if err == nil && at.After(got.sent) {
+		return true
 	}
 	return unmodified && state != "" && (err != nil || was != "")
 }
@@ -140,6 +145,7 @@ type twin struct {
 	at   string
 	fetch.Validators
 	modified time.Time // zero if unknown
+	sent     time.Time // of the response
 	size     int64     // bytes as sent
 }
 
@@ -296,7 +302,10 @@ func (r *reader) ask(ctx context.Context, at, page string, v fetch.Validators) (
 	if resp.StatusCode == http.StatusNotModified && v == (fetch.Validators{}) {
 		return nil, fmt.Errorf("%s: 304 for an unconditional request: %w", at, millrace.ErrInvalid)
 	}
-	t := &twin{at: at, Validators: fetch.ValidatorsOf(resp)}
+	t := &twin{at: at, sent: r.o.Now(), Validators: fetch.ValidatorsOf(resp)}
+	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		t.sent = date
+	}
 	if m, err := http.ParseTime(resp.Header.Get("Last-Modified")); err == nil {
 		t.modified = m
 	}

@@ -311,13 +311,21 @@ func TestReadPage(t *testing.T) {
 // A page from an outdated replica is requested again. If the pages of a site are always older
 // than in its lists, they are accepted.
 func TestReadLag(t *testing.T) {
-	for name, change := range map[string]func(s *otherSite){
-		"by the sitemap": func(*otherSite) {},
-		"by the feed":    func(s *otherSite) { s.feed = atom(nil, 8) },
+	for name, c := range map[string]struct {
+		feed bool
+		now  time.Time // if it is before the changes, the site may not send their times
+	}{
+		"by the sitemap":        {false, otherDay.Add(48 * time.Hour)},
+		"by the feed":           {true, otherDay.Add(48 * time.Hour)},
+		"by the sitemap, ahead": {false, otherDay.Add(-time.Minute)},
+		"by the feed, ahead":    {true, otherDay.Add(-time.Minute)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite("/", "/a", "/b", "/c")
-			change(s)
+			if c.feed {
+				s.feed = atom(nil, 8)
+			}
+			m := &copied{site: s, now: c.now}
 			old := map[string]otherPage{}
 			s.edit = func(w http.ResponseWriter, r *http.Request) bool {
 				path, ok := strings.CutSuffix(r.URL.Path, ".md")
@@ -329,12 +337,15 @@ func TestReadLag(t *testing.T) {
 					return false
 				}
 				w.Header().Set("Content-Type", "text/markdown; charset=utf-8")
-				w.Header().Set("Last-Modified", page.modified.Format(http.TimeFormat))
+				w.Header().Set("Date", m.now.Format(http.TimeFormat))
+				if !page.modified.After(m.now) {
+					w.Header().Set("Last-Modified", page.modified.Format(http.TimeFormat))
+				}
 				goodBody(w, r, "# Title of "+path+"\n\n"+page.text+"\n")
 				return true
 			}
-			m := &copied{site: s, now: otherDay.Add(48 * time.Hour)}
 			m.sync(t)
+			m.sync(t) // times in the future are believed when they are seen twice
 			m.holds(t)
 			old["/a"] = s.pages["/a"]
 			s.set("/a", "Newer", otherDay.Add(time.Hour))
@@ -352,7 +363,7 @@ func TestReadLag(t *testing.T) {
 			if _, asked := m.sync(t); len(asked) != 1 {
 				t.Errorf("what was seen twice is believed: %v", asked)
 			}
-			if m.now = m.now.Add(25 * time.Hour); name == "by the sitemap" {
+			if m.now = m.now.Add(25 * time.Hour); !c.feed {
 				s.set("/c", "So that it is read", otherDay.Add(4*time.Hour))
 			}
 			m.sync(t)
