@@ -192,7 +192,8 @@ func TestDictionaryPage(t *testing.T) {
 		}
 		w := httptest.NewRecorder()
 		err := s.Page(w, r, nil, "/file", "", state, func() (*millrace.Document, error) {
-			return &millrace.Document{Path: "/file", ETag: state, Write: func(_ context.Context, w io.Writer) error {
+			header := http.Header{"Vary": {"Accept"}} // Markdown has another entry
+			return &millrace.Document{Path: "/file", ETag: state, Header: header, Write: func(_ context.Context, w io.Writer) error {
 				_, err := io.WriteString(w, state+text)
 				return err
 			}}, nil
@@ -203,7 +204,7 @@ func TestDictionaryPage(t *testing.T) {
 		drain(t, s)
 		return w
 	}
-	if w := get("1", nil); w.Header().Get(dcz.Use) != `match="/a\\:b"` {
+	if w := get("1", nil); w.Header().Get(dcz.Use) != `match="/a\\:b"` || w.Header().Get("Vary") != "Accept, Accept-Encoding, Available-Dictionary" {
 		t.Errorf("%v", w.Header())
 	}
 	if w := get("2", []byte("1"+text)); w.Header().Get("Content-Encoding") != dcz.Name || w.Body.Len() > 100 {

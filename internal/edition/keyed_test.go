@@ -11,6 +11,7 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/access"
+	"github.com/millrace/millrace/internal/dcz"
 )
 
 // twoForms is a protocol whose list of odd pages has more for requests with a key, and
@@ -126,6 +127,36 @@ func keyedForm(t *testing.T, own string) {
 		t.Fatal(err)
 	}
 	check(s)
+}
+
+// Only the public form is a dictionary, and coded against one.
+func TestKeyedFormDictionary(t *testing.T) {
+	site := newMemSite(2)
+	site.set("/1", noise(20_000))
+	s := newTestServer(t, site, &twoForms{secret: "secret\n"}, nil)
+	publish(t, s)
+	guard, key := keyed(t)
+	var held []byte
+	for i, want := range []string{"", dcz.Name} {
+		for _, key := range []string{key, ""} {
+			w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://x/odd.txt", nil)
+			r.RemoteAddr, r.Header = "127.0.0.1:1", http.Header{"Accept-Encoding": {"dcz"}, dcz.Available: {dcz.Sum(held).Field()}}
+			if key != "" {
+				r.Header.Set("Authorization", "Bearer "+key)
+			}
+			_, err := s.Answer(w, r, new(guard.Request(r)))
+			drain(t, s)
+			if h := w.Header(); err != nil || (h.Get(dcz.Use) == "") != (key != "") || key == "" && h.Get("Content-Encoding") != want ||
+				key != "" && !strings.HasPrefix(w.Body.String(), "secret\n") {
+				t.Fatalf("edition %d: %v, %v", i, err, h)
+			}
+			if key == "" {
+				held = w.Body.Bytes()
+			}
+		}
+		site.set("/1", "changed "+noise(20_000))
+		publish(t, s)
+	}
 }
 
 // Two equal forms are one artifact, and a document with several paths is written once.

@@ -152,12 +152,12 @@ func (d *large) entry(s *Server, guarded bool, now time.Time) (key, *entry, erro
 		header = make(http.Header)
 	}
 	header.Set("Last-Modified", d.Modified.UTC().Format(http.TimeFormat))
-	if d.Keyed != nil {
-		header["Vary"] = []string{varied(header["Vary"])}
-	}
 	e, err := prepare(&millrace.Document{Path: d.Path, ETag: d.ETag, Header: header, OneTag: d.OneTag, Exact: d.Exact, Subject: millrace.Subject{Public: d.Public}}, guarded, 0, now)
 	if err != nil {
 		return key{}, nil, err
+	}
+	if d.Keyed != nil { // another entry has the bytes for a key, so this one stays shared
+		e.shape.all = addVary(e.shape.all, "Authorization")
 	}
 	e.setSubject(&millrace.Subject{PageCount: d.PageCount}, d.Protocol)
 	e.key, e.large, e.offer, e.signer = keyOf(u), true, 0, s.signer
