@@ -108,7 +108,9 @@ func (c *Client) offer(req *http.Request) *offer {
 	}
 	ix, err := c.dictionaries.Index(req.Context(), o.origin)
 	if err != nil {
-		c.log.WarnContext(req.Context(), "could not read dictionaries", "err", err)
+		if req.Context().Err() == nil {
+			c.log.WarnContext(req.Context(), "could not read dictionaries", "err", err)
+		}
 		return nil
 	}
 	if age := time.Since(ix.Refused); age >= 0 && age < refusedFor {
@@ -210,26 +212,33 @@ func (c *Client) warn(ctx context.Context, err error) {
 }
 
 // coded reports whether a body has the coding. If a dictionary was offered, the first bytes
-// show it, too: some proxies remove Content-Encoding.
+// show it, too: some proxies remove Content-Encoding, and may then compress the body again.
 func coded(resp *http.Response, o *offer) bool {
 	offered := o != nil && o.held != nil
 	codings, err := contentCodings(resp)
+	named := slices.Contains(codings, dcz.Name)
 	body, ok := resp.Body.(*wireBody)
-	if !ok || !offered || err != nil || len(codings) > 0 || resp.StatusCode != http.StatusOK {
-		return err != nil && offered || slices.Contains(codings, dcz.Name)
+	if !ok || !offered || err != nil || named || resp.StatusCode != http.StatusOK {
+		return err != nil && offered || named
 	}
-	const least = 41 // bytes of a body in the coding
-	in := bufio.NewReaderSize(body.body, least)
+	in := bufio.NewReaderSize(body.body, sniffSize)
 	body.watch.idle.Reset(body.watch.idleTimeout)
-	head, err := in.Peek(least) // Read returns the error again
+	head, _ := in.Peek(sniffSize) // Read returns the error again
 	body.watch.idle.Stop()
 	body.body = struct {
 		io.Reader
 		io.Closer
 	}{in, body.body}
-	if err == nil {
-		_, err = dcz.NewReader(bytes.NewReader(head), nil, dcz.ID{})
+	content := bufio.NewReader(bytes.NewReader(head))
+	for _, coding := range codings {
+		if open := decoders[coding]; open != nil {
+			if r, stop, err := open(content); err == nil && r != nil {
+				defer stop()
+				content = bufio.NewReader(r)
+			}
+		}
 	}
+	_, err = dcz.NewReader(content, nil, dcz.ID{})
 	return errors.Is(err, dcz.ErrDictionary)
 }
 

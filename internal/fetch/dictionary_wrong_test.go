@@ -130,6 +130,16 @@ func TestDictionaryProxies(t *testing.T) {
 			h.Del("Repr-Digest")
 			return gzipped(b)
 		}, want: "none 0 plainno-cache"},
+		"gzip instead": {spoil: func(h http.Header, b []byte) []byte {
+			h.Set("Content-Encoding", "gzip")
+			h.Del("Repr-Digest")
+			return gzipped(b)
+		}, want: "none 0 plainno-cache"},
+		"gzip, decoded before": {spoil: func(h http.Header, _ []byte) []byte {
+			h.Set("Content-Encoding", "gzip")
+			h.Del("Repr-Digest")
+			return gzipped(edition(1))
+		}, want: "none 0"},
 		"another Available-Dictionary": {request: func(r *http.Request) {
 			r.Header.Add(dcz.Available, dcz.Sum([]byte("x")).Field())
 		}, want: "none 0"},
