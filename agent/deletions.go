@@ -105,7 +105,7 @@ func (s *sitePull) deletions(ctx context.Context, w *ways, primary, name string)
 	d := &deletions{sitePull: s, w: w, name: name, primary: primary, read: s.policy.deletions(proto)}
 	var err error
 	if way := w.found.Site.Way(primary); way != nil && way.Offer != nil && way.Offer.Collection != "" {
-		d.coded = fetch.Held(ctx, s.showing(s.client), way.Offer.Collection)
+		d.coded = fetch.HasDictionary(ctx, s.showing(s.client), way.Offer.Collection)
 	}
 	d.record, err = d.stored().Load(ctx)
 	return d, err

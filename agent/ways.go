@@ -155,7 +155,7 @@ func (w *ways) plan(ctx context.Context, previous []string) *discover.Plan {
 			site.Ways[i].Allowed, site.Ways[i].Deletions, site.Ways[i].Reason = false, false, f.Why
 		}
 	}
-	held := func(url string) bool { return fetch.Held(ctx, w.showing(w.client), url) }
+	held := func(url string) bool { return fetch.HasDictionary(ctx, w.showing(w.client), url) }
 	return site.Plan(&discover.Model{Previous: previous, Held: held})
 }
 

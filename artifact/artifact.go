@@ -1,39 +1,35 @@
-// Package artifact defines stores of artifacts: the chunks, nodes and files of an
-// edition. An artifact is a sequence of bytes with a name. It is created once, never
-// changed, and read in ranges.
+// Package artifact defines stores of artifacts: the chunks, nodes and files of an edition. An
+// artifact is a named sequence of bytes. It is created once, never changed, and read in ranges.
 //
-// Engines are in packages of their own: artifact/dir keeps artifacts in a
-// folder, artifact/memory in the memory of the process. The suite in
-// artifact/artifacttest tests every engine.
+// Each engine has its own package: artifact/dir stores artifacts in a folder, artifact/s3 in a
+// bucket, and artifact/memory in the memory of the process. The suite in artifact/artifacttest
+// tests every engine.
 //
 // # Names
 //
-// A name identifies its bytes: it is the hash of the content, or it is used once. If two
+// A name identifies its bytes, because it is the hash of the content or is used only once. If two
 // processes put the same name, they put the same bytes, and either may win.
 //
-// A name has segments that are separated by "/". A segment has lower-case
-// letters, digits, "-", "." and "_", and begins and ends with a letter or a
-// digit. A name is [MaxName] bytes long at most. The names a and a/b may be used
-// side by side.
+// A name has segments that are separated by "/". A segment consists of lower-case letters, digits,
+// "-", "." and "_", and begins and ends with a letter or a digit. A name has at most [MaxName]
+// bytes. The names a and a/b may both exist.
 //
 // # Age
 //
-// Collection deletes artifacts that nothing refers to, once they are older than
-// a limit of some hours. A builder that wants to refer to an existing artifact
-// calls [Touch], or [Store.Put] if it has the bytes. Both renew the time of
-// modification. Times come from the clock of the store, which may be that of
-// another machine, and may be rounded to seconds.
+// Collection deletes unreferenced artifacts once they are older than a limit of some hours. A
+// builder that refers to an existing artifact first calls [Touch], or [Store.Put] if it has the
+// bytes. Both renew the modification time. Times come from the clock of the store, which may be
+// that of another machine, and may be rounded to seconds.
 //
 // # Batches
 //
-// A store of a remote service needs a request for each change. [Batch] joins the changes of
-// a function into few requests.
+// A store in a remote service needs one request for each change. [Batch] combines the changes of a
+// function into few requests.
 //
 // # Concurrency
 //
-// Put and Delete of one name are not coordinated: Put of an existing artifact
-// succeeds, and a Delete right after it removes the artifact. The lease that
-// guards collection excludes the builders.
+// Put and Delete of one name are not coordinated: a Put of an existing artifact succeeds, but a
+// concurrent Delete may remove the artifact. Builders and collection exclude each other by a lease.
 package artifact
 
 import (
@@ -47,7 +43,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// MaxName is the length of the longest name in bytes.
+// MaxName is the maximum length of a name in bytes.
 const MaxName = 200
 
 // Info describes an artifact.
@@ -57,54 +53,51 @@ type Info struct {
 	Modified time.Time // time of the last Put of the name, in UTC
 }
 
-// Store keeps artifacts. All methods are safe for concurrent use, also by
-// several processes over a store that is not in memory.
+// Store stores artifacts. All methods are safe for concurrent use, and also for use by several
+// processes unless the store is in memory.
 //
-// ErrInvalid with the code artifact-name: the name breaks the rules of the
-// package comment. Methods return the error of ctx if it is done when they
-// begin.
+// ErrInvalid with the code artifact-name: the name breaks the rules of the package comment. Methods
+// return the error of ctx if ctx is done when they begin.
 type Store interface {
-	// Put creates an artifact with the bytes of r. They appear under the name
-	// all at once, and are durable when Put returns nil. If Put returns an
-	// error of r or of ctx, nothing was stored; after another error, the whole
-	// artifact may exist.
+	// Put creates an artifact with the bytes of r. The artifact appears under the name complete,
+	// and is durable when Put returns nil. If Put returns an error of r or of ctx, it has stored
+	// nothing. After another error, the complete artifact may exist.
 	//
-	// If the name exists, Put keeps its bytes, renews its time of modification
-	// and returns nil, without reading r. If another Put creates the name while
-	// r is being read, the bytes of the other are kept, and Put returns nil.
+	// If the name exists, Put keeps its bytes, renews its modification time and returns nil,
+	// without reading r. If another Put creates the name while r is being read, Put keeps the bytes
+	// of the other Put and returns nil.
 	Put(ctx context.Context, name string, r io.Reader) error
 
-	// Open returns a reader of length bytes of an artifact that begin at offset.
-	// Length -1 means all bytes to the end. A range is cut at the end of the
-	// artifact, and is empty if it begins there or later. ctx must last until
-	// the reader is closed. If the artifact is deleted meanwhile, reading
-	// continues or fails.
+	// Open returns a reader of length bytes of an artifact that begin at offset. Length -1 means
+	// all bytes to the end. A range ends at the end of the artifact, and is empty if it begins
+	// there or later. ctx must not end before the reader is closed. If the artifact is deleted
+	// meanwhile, reading continues or fails.
 	//
-	// ErrNotFound: the artifact does not exist. ErrInvalid with the code
-	// artifact-range: offset is negative or length less than -1.
+	// ErrNotFound: the artifact does not exist. ErrInvalid with the code artifact-range: offset is
+	// negative or length less than -1.
 	Open(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error)
 
-	// Stat describes an artifact. ErrNotFound: it does not exist.
+	// Stat describes an artifact. ErrNotFound: the artifact does not exist.
 	Stat(ctx context.Context, name string) (Info, error)
 
-	// List yields the artifacts whose names begin with prefix, in the order of
-	// the bytes of their names. It yields an artifact that exists throughout the
-	// listing exactly once; one that is put or deleted meanwhile, at most once.
-	// It ends after an error. Callers may call other methods inside the loop.
+	// List yields the artifacts whose names begin with prefix, in the order of the bytes of their
+	// names. It yields an artifact that exists throughout the listing exactly once, and an artifact
+	// that is put or deleted meanwhile at most once. It ends after an error. Callers may call other
+	// methods inside the loop.
 	List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 
 	// Delete removes an artifact. It returns nil if the artifact does not exist.
 	Delete(ctx context.Context, name string) error
 }
 
-// Batcher is a Store that joins changes into few requests.
+// Batcher is a Store that combines changes into few requests.
 type Batcher interface {
 	Store
-	// Batch calls f with a context for the methods of the store. Their changes take effect
-	// for others when Batch returns nil at the latest, and are durable then. Calls with the
-	// context see them at once. They see the changes that ended before Batch was called, and
-	// need not see later ones of others. If Batch returns an error, which may be that of f,
-	// any of the changes may have taken effect.
+	// Batch calls f with a context for the methods of the store. Changes with this context are
+	// visible to others and durable at the latest when Batch returns nil. Calls with the context
+	// see these changes at once. They also see all changes that ended before Batch was called, but
+	// may miss later changes by others. If Batch returns an error, which may be that of f, any of
+	// the changes may have taken effect.
 	Batch(ctx context.Context, f func(ctx context.Context) error) error
 }
 
@@ -117,13 +110,13 @@ func Batch(ctx context.Context, s Store, f func(ctx context.Context) error) erro
 	return f(ctx)
 }
 
-// Touch renews the time of modification of an artifact, so that collection
-// keeps it. ErrNotFound: it does not exist.
+// Touch renews the modification time of an artifact, so that collection keeps the artifact.
+// ErrNotFound: the artifact does not exist.
 func Touch(ctx context.Context, s Store, name string) error {
 	return s.Put(ctx, name, absent{})
 }
 
-// absent is the reader of an artifact that must exist already.
+// absent is the reader for an artifact that must already exist.
 type absent struct{}
 
 func (absent) Read([]byte) (int, error) { return 0, millrace.ErrNotFound }

@@ -28,11 +28,11 @@ type Rule struct {
 	ID       string // protocol, section and a word, such as "tct-01/1.6.2/strong-etag"
 	Level    Level
 	Section  string // section of the specification
-	Sentence string // the requirement, in our words
-	Fix      string // what to do about a violation; "" = make the sentence true
-	// Check checks the target and reports violations. It returns [ErrNotApplicable] if the
-	// site has nothing that the rule applies to, [ErrAbsent] if the site does not have the
-	// protocol at all, and any other error if it could not check.
+	Sentence string // the requirement in one sentence
+	Fix      string // how to fix a violation; "" = make the sentence true
+	// Check checks the target and reports violations. It returns [ErrNotApplicable] if the rule
+	// applies to nothing on the site, [ErrAbsent] if the site does not have the protocol, and
+	// another error if it could not check.
 	Check func(ctx context.Context, t *Target, fail Fail) error
 }
 
@@ -44,7 +44,7 @@ type Fail func(url, got, want string)
 type Suite struct {
 	Name  string // name of the protocol, such as "tct-01"
 	Label string // name of the protocol for people, such as "TCT 01"; if empty, Name
-	// Scored gives the result a score: the share of the rules that hold, in percent.
+	// Scored adds a score to the result: the percentage of the rules that hold.
 	Scored bool
 	Rules  []Rule
 }
@@ -55,8 +55,8 @@ var (
 	ErrAbsent        = error(&reason{"protocol-absent", "the site does not have the protocol"})
 )
 
-// VersionError is an [ErrAbsent] of a site that has another version of the protocol than the
-// rules cover.
+// VersionError is the [ErrAbsent] for a site with a version of the protocol that the rules do not
+// cover.
 type VersionError struct{ Version string }
 
 // Error returns a text that names the version.

@@ -14,7 +14,7 @@ type Report struct {
 	Site      string             `json:"site"`
 	Protocols map[string]*Result `json:"protocols"` // results by the name of the protocol
 	Findings  []Finding          `json:"findings"`  // violations of rules
-	// Inconclusive is the limit that ended a part of the check; "" = none
+	// Inconclusive is the limit that ended a part of the check; "" = none.
 	Inconclusive string    `json:"inconclusive,omitempty"`
 	Outcomes     []Outcome `json:"-"` // one per rule, in order
 }
@@ -23,8 +23,8 @@ type Report struct {
 type Result struct {
 	Label         string `json:"label"`             // name of the protocol for people
 	Found         bool   `json:"found"`             // the site has the protocol
-	Version       string `json:"version,omitempty"` // another version that the site has, which the rules do not cover
-	Score         *int   `json:"score,omitempty"`   // share of the rules that hold, in percent; only of a profile
+	Version       string `json:"version,omitempty"` // version of the site, if the rules do not cover it
+	Score         *int   `json:"score,omitempty"`   // percentage of the rules that hold; only for a profile
 	Must          Count  `json:"must"`              // MUST rules
 	Should        Count  `json:"should"`            // SHOULD rules
 	NotApplicable int    `json:"not_applicable"`    // rules that apply to nothing on the site
@@ -46,7 +46,7 @@ type Finding struct {
 	URL      string `json:"url"`           // URL of the violation; "" for a finding that counts the rest
 	Got      string `json:"got"`           // what the site has
 	Want     string `json:"want"`          // what the rule requires
-	Fix      string `json:"fix,omitempty"` // what to do; absent if want says it
+	Fix      string `json:"fix,omitempty"` // how to fix it; absent if want says so
 }
 
 // State is the result of one rule.
@@ -66,7 +66,7 @@ type Outcome struct {
 	Rule     Rule
 	State    State
 	Failures int    // violations, including those without a finding
-	Reason   string // why it did not apply or run, or what stopped it after a failure
+	Reason   string // why the rule did not apply or run, or what stopped it after a failure
 	Err      error  // the error that Reason describes
 }
 
@@ -176,8 +176,7 @@ func (r *Report) names() []string {
 	return names
 }
 
-// whyNot returns why a protocol was not found: it is absent, or the probe
-// failed.
+// whyNot returns the reason why a protocol was not found: it is absent, or the probe failed.
 func (r *Report) whyNot(name string) string {
 	for _, o := range r.Outcomes {
 		switch {

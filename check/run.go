@@ -15,8 +15,8 @@ type RunOptions struct {
 }
 
 // Run runs the rules of every suite, in order, and returns the report. It fails if the site is
-// unreachable or fails with a 5xx, or if the context ends. All other errors are part of the
-// report. If a limit of time, requests or bytes is reached, the report is inconclusive.
+// unreachable or responds with a 5xx status, or if the context ends. All other errors are part of
+// the report. If a limit of time, requests or bytes is reached, the report is inconclusive.
 func Run(ctx context.Context, t *Target, suites []Suite, o *RunOptions) (*Report, error) {
 	if o == nil {
 		o = new(RunOptions)
@@ -28,10 +28,10 @@ func Run(ctx context.Context, t *Target, suites []Suite, o *RunOptions) (*Report
 	resp, err := t.Get(ctx, t.Site())
 	switch {
 	case err != nil:
-		return nil, err // names the URL
+		return nil, err // the error names the URL
 	case resp.Status >= 500:
-		// A 5xx shows nothing about what a working site has.
-		return nil, fmt.Errorf("check %s: the site answers %d: %w; try again later", t.Site(), resp.Status, ErrDown)
+		// A 5xx shows nothing about the documents of a working site.
+		return nil, fmt.Errorf("check %s: the site responds with status %d: %w; try again later", t.Site(), resp.Status, ErrDown)
 	}
 	r := &Report{Site: t.Site(), Protocols: make(map[string]*Result, len(suites)), Findings: []Finding{}}
 	for _, s := range suites {

@@ -13,8 +13,8 @@ import (
 // SiteCheck is the check of a rule on the data that the rules of a suite share.
 type SiteCheck[S any] func(ctx context.Context, s S, fail Fail) error
 
-// Shared builds the rules of one protocol, which share the result of SiteContext. SiteContext
-// is called once per target.
+// Shared builds the rules of one protocol, which share the result of SiteContext. SiteContext runs
+// once per target.
 type Shared[S any] struct {
 	Name        string // name of the protocol
 	SiteContext func(ctx context.Context, t *Target) (S, error)
@@ -34,8 +34,8 @@ func (r Shared[S]) Rule(id string, level Level, section, sentence string, f Site
 	}
 }
 
-// Each returns a check that calls f for every element of a list. f reports whether the rule
-// applies to the element. An error of one element does not stop the others.
+// Each returns a check that calls f for every element of a list. f reports whether the rule applies
+// to the element. An error for one element does not stop the check of the others.
 func Each[S, E any](list func(S) []E, f func(ctx context.Context, s S, e E, fail Fail) (bool, error)) SiteCheck[S] {
 	return func(ctx context.Context, s S, fail Fail) error {
 		applied := false

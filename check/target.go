@@ -30,7 +30,7 @@ type Target struct {
 	elsewhere func(url string) bool
 	maxBody   int64
 	sent      int // requests, redirects included
-	limit     int // most requests
+	limit     int // maximum number of requests
 
 	answers     map[string]answer
 	memo        map[string]any
@@ -42,9 +42,9 @@ type Target struct {
 // TargetOptions configures a [Target]. The zero value is valid.
 type TargetOptions struct {
 	Sample      int   // number of pages of a site to check; 0 means 10
-	MaxRequests int   // most requests, redirects included; 0 means 1,000
-	MaxBody     int64 // most bytes of a body, coded and decoded; 0 means 32 MiB. All bodies together: twice that
-	Keyed       bool  // the client sends an API key, so that responses may be private
+	MaxRequests int   // maximum number of requests, redirects included; 0 means 1,000
+	MaxBody     int64 // maximum size of a body, coded and decoded; 0 means 32 MiB; all bodies together may have twice that
+	Keyed       bool  // the client sends an API key, so responses may be private
 	// Elsewhere reports whether a server other than the one under test serves the URL of a
 	// page. Such pages are not checked. If nil, the server under test serves every page.
 	Elsewhere func(url string) bool
@@ -53,9 +53,9 @@ type TargetOptions struct {
 	Now    func() time.Time // current time; if nil, time.Now
 }
 
-// NewTarget returns the target for one site. client sends the requests, with its redirects,
-// limits, delays and address checks. The error is about the URL, which must be http or https,
-// absolute and without credentials.
+// NewTarget returns the target for one site. client sends the requests, with its redirects, limits,
+// delays and address checks. NewTarget returns an error unless the URL is absolute, http or https,
+// and without credentials.
 func NewTarget(site string, client *http.Client, o *TargetOptions) (*Target, error) {
 	if o == nil {
 		o = new(TargetOptions)
@@ -107,8 +107,8 @@ func (t *Target) Elsewhere(url string) bool { return t.elsewhere != nil && t.els
 // Requests returns the number of requests sent, redirects included.
 func (t *Target) Requests() int { return t.sent }
 
-// Partners reports whether a response may be for holders of a key only: a key
-// was sent, and shared caches may not store the response.
+// Partners reports whether a response may be only for holders of a key: the client sent a key, and
+// shared caches may not store the response.
 func (t *Target) Partners(r *Response) bool {
 	return t.keyed && strings.Contains(strings.ToLower(strings.Join(r.Header.Values("Cache-Control"), ",")), "private")
 }
@@ -130,13 +130,13 @@ type answer struct {
 	err  error
 }
 
-// Do sends a request and reads the response. A request equal to an earlier one returns the
-// cached response. Do follows redirects as the client does. If the header has no
-// Accept-Encoding, it requests no coding, so that Body is what the server's application wrote.
-// The response is shared and must not be changed.
+// Do sends a request and reads the response. A request equal to an earlier one returns the cached
+// response. Do follows redirects as the client does. If the header has no Accept-Encoding, it
+// requests no coding, so that Body is what the server's application wrote. The response is shared
+// and must not be changed.
 //
-// The error is the client's if there is no response, [ErrLimit], or [ErrBusy] for 429 and 503.
-// Any other status code is no error.
+// The error is that of the client if there is no response, [ErrLimit] at a limit, and [ErrBusy] for
+// status 429 and 503. No other status code is an error.
 func (t *Target) Do(ctx context.Context, method, url string, header http.Header) (*Response, error) {
 	key := requestKey(method, url, header)
 	if a, ok := t.answers[key]; ok {
@@ -171,7 +171,7 @@ func (t *Target) Fresh(ctx context.Context, method, url string, header http.Head
 	}
 	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable {
 		_ = resp.Body.Close()
-		return nil, fmt.Errorf("%s answers %d: %w", resp.Request.URL, resp.StatusCode, ErrBusy)
+		return nil, fmt.Errorf("%s responds with status %d: %w", resp.Request.URL, resp.StatusCode, ErrBusy)
 	}
 	out := &Response{
 		URL: resp.Request.URL.String(), TLS: resp.Request.URL.Scheme == "https",
@@ -179,7 +179,7 @@ func (t *Target) Fresh(ctx context.Context, method, url string, header http.Head
 	}
 	out.Coded, out.CutErr = t.read(resp.Body)
 	out.BodyErr = out.CutErr
-	_ = resp.Body.Close() // the body has been read; an error changes nothing
+	_ = resp.Body.Close() // the body has been read, so an error has no effect
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -220,7 +220,8 @@ func (t *Target) read(r io.Reader) ([]byte, error) {
 	return b, err
 }
 
-// ends returns the error of a limit that is reached, after which the check is inconclusive.
+// ends returns the error for a limit that is reached, and records it, which makes the check
+// inconclusive.
 func (t *Target) ends(format string, args ...any) error {
 	err := fmt.Errorf("%w: "+format, append([]any{ErrLimit}, args...)...)
 	t.over = cmp.Or(t.over, err)
@@ -285,7 +286,7 @@ func Sample[T any](t *Target, list []T) []T {
 	return out
 }
 
-// counter counts the requests of the client and stops them at the target's limit.
+// counter counts the requests of the client, and refuses further requests at the target's limit.
 type counter struct {
 	t    *Target
 	next http.RoundTripper

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// earlier returns a way of the previous probe, or nil if it found none of that name.
+// earlier returns the named way of the previous probe, or nil if that probe did not find it.
 func (l *prober) earlier(name string) *Way {
 	if l.Previous == nil || l.Previous.URL != l.site.URL {
 		return nil

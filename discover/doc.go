@@ -7,51 +7,50 @@
 // # Probing
 //
 // [Probe] fetches robots.txt and the root. Each protocol then probes the URLs that its
-// specification defines. Last, Probe fetches the documents about the use of the content, and
-// measures the plain web by the sitemaps (some of an index) and three pages. A site that has
-// only pages takes about ten requests, and one with five protocols about twenty-five. The
-// protocols share a cache, so Probe fetches nothing twice. Limits on requests, bytes and time
-// apply to every server.
+// specification defines. Finally, Probe fetches the documents about the use of the content, and
+// estimates the cost of reading the HTML pages from the sitemaps (some of an index) and three
+// pages. A site without protocols takes about ten requests, and one with five protocols about
+// twenty-five. The protocols share a cache, so Probe fetches nothing twice. Limits on requests,
+// bytes and time apply to every server.
 //
-// With [Options].Quick, Probe first looks for files of all pages
-// ([protocol.Protocol].Collections). It stops there if such a file has the pages that the
-// sitemaps name, and if the file and its refreshes cost no more than a full probe: then no
-// other way could save as much as finding it costs. It still probes for a protocol that
-// reports deletions if that saves more than it costs. It does not measure a site without
-// protocols.
+// With [Options].Quick, Probe first looks for files of all pages ([protocol.Protocol].Collections).
+// It stops there if such a file has the pages that the sitemaps name, and if the file and its
+// refreshes cost no more than a full probe. In that case, no other way could save more than the
+// cost of finding it. It still probes for a protocol that reports deletions if that is likely to
+// save more than it costs. It makes no estimates for a site without protocols.
 //
-// A [SiteReport] is plain data and encodes as JSON. A program can store it, and plan again
-// later without a request.
+// A [SiteReport] is plain data and encodes as JSON. A program can store it, and plan again later
+// without a request.
 //
 // # Choosing
 //
-// [SiteReport.Plan] is pure. It compares the ways by bytes: those of bodies, and
+// [SiteReport.Plan] is pure. It compares the ways by the number of bytes: those of bodies, plus
 // [Model].Header for the header fields of each request and response. It ignores delays between
 // requests, which are the same for all ways. The cost of a refresh depends on the fraction of
 // changed pages ([Model].Changed), and on the probability that nothing has changed.
 //
-// A way that lacks something is charged for it:
+// A way is charged for the things that it lacks:
 //
-//   - A page without content (the way only names it, or has only its summary) costs as
-//     much as fetching it by the cheapest way to single pages: a page of HTML if no
-//     protocol has it. [Route].Fill names these ways.
-//   - A page that comes as text has no headings, lists, tables or code. The charge is a
-//     quarter of a page of HTML ([Model].TextOnly), on the assumption that one of four
-//     pages is read again for its structure.
-//   - A page that the way does not name is lost, and costs ten pages of HTML. Free are a
-//     twentieth of the pages, because protocols count pages differently, and half of a
-//     sitemap, because it may name lists of pages, which no protocol carries.
+//   - A page without content (the way only names it, or has only its summary) costs as much as
+//     fetching it by the cheapest way to single pages: a page of HTML if no protocol has it.
+//     [Route].Fill names these ways.
+//   - A page that comes as text has no headings, lists, tables or code. The charge is a quarter of
+//     a page of HTML ([Model].TextOnly), on the assumption that one of four pages is read again for
+//     its structure.
+//   - A page that the way does not name is lost, and costs ten pages of HTML. A twentieth of the
+//     pages is free, because protocols count pages differently. Half of the pages of a sitemap are
+//     free, because it may name lists of pages, which no protocol carries.
 //   - A way that does not report deletions is read from the start every seventh refresh
-//     ([Model].Sweep), unless another way reports them for less than one such reading.
-//     Then each refresh reads that way, too ([Route].Deletions), because a deleted page
-//     should not stay for a week.
+//     ([Model].Sweep), unless another way reports them for less than one such reading. Then each
+//     refresh reads that way, too ([Route].Deletions), because a deleted page should not stay for a
+//     week.
 //
-// A list that the server sends as changes ([Way].SendsChanges), or a collection for which the
-// client has a dictionary ([Model].Held), costs what has changed in it. Such a collection also shows which pages were deleted, so that another way
-// is read only after newer deltas.
+// For a list that the server sends as changes ([Way].SendsChanges), and for a collection for which
+// the client has a dictionary ([Model].Held), the cost is that of the changes. Such a collection
+// also shows which pages were deleted, so that another way is read only after newer deltas.
 //
-// The first sync and the refresh are chosen separately. Refreshing by another way than the
-// first sync costs reading everything by it once, spread over the expected refreshes
-// ([Model].Rounds), unless the site was read by it before ([Model].Previous). For example, the
-// first sync may read a snapshot, and the refreshes a list of validators.
+// The first sync and the refresh are chosen separately. If refreshes use another way than the first
+// sync, they are charged for reading everything by that way once, spread over the expected
+// refreshes ([Model].Rounds), unless the site was read by it before ([Model].Previous). For
+// example, the first sync may read a snapshot, and the refreshes a list of validators.
 package discover

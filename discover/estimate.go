@@ -27,11 +27,12 @@ const (
 	maxNames   = 1000      // sitemaps read from an index
 	maxLists   = 6         // lists read in total
 	maxLinks   = 2000      // links of the root that are counted
-	sampleOf   = 3         // pages, and sitemaps of an index, that are fetched
-	sampleSize = 64        // URLs of a list that are kept as a sample
+	sampleOf   = 3         // number of pages, and of sitemaps of an index, to fetch
+	sampleSize = 64        // number of URLs of a list in a sample
 )
 
-// pageEstimate is an estimate of the pages without fetching them.
+// pageEstimate is an estimate of the number and size of the pages, made without fetching all of
+// them.
 type pageEstimate struct {
 	pages int           // number of pages; -1 if unknown
 	lists protocol.Cost // cost of the sitemaps
@@ -117,7 +118,7 @@ type counter struct {
 	here   []string // origins of the site
 	read   int      // number of lists read
 	cut    bool     // a list was not read to its end
-	open   bool     // the length of such a list is unknown
+	open   bool     // the length of a list that was not read to its end is unknown
 }
 
 // count estimates the contents of lists from a sample of them.
@@ -149,7 +150,7 @@ func (c *counter) count(ctx context.Context, lists []string, depth int) listCoun
 	}
 	more := float64(len(lists)) / read
 	if len(lists) <= sampleOf {
-		more = 1 // the lists not counted cannot be read
+		more = 1 // the lists that were not counted cannot be read
 	}
 	return listCounts{sum.pages * more, sum.lists * more, sum.bytes * more, sum.still * more, sum.urls}
 }
@@ -308,7 +309,7 @@ func (l *prober) samples(ctx context.Context, s pageEstimate) (page int64, valid
 	own := canon.Origin(l.site.URL)
 	urls := slices.DeleteFunc(slices.Clone(s.urls), func(u string) bool { return l.disallows(u) || own+strings.TrimPrefix(u, canon.Origin(u)) == l.site.URL })
 	for _, u := range spread(urls) {
-		// An alias names the same page on this origin.
+		// A URL on an alias names the same page on this origin.
 		d, err := l.get(ctx, own+strings.TrimPrefix(u, canon.Origin(u)))
 		if err == nil && d.html && canon.Origin(d.url.String()) == own {
 			docs = append(docs, d)

@@ -21,19 +21,19 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// drainLimit is how many bytes of an unwanted body are read, so that its
-// connection can be reused.
+// drainLimit is the maximum number of bytes to read of an unwanted body, so that its connection can
+// be reused.
 const drainLimit = 64 << 10
 
 // memo is a transport that caches the responses to GET and HEAD, and limits the requests to a
 // budget. Concurrent equal requests share one response. A body is read only as far as a reader
 // needs, and the next reader continues from there. memo is safe for concurrent use.
 //
-// A response that [fetch.Do] retries is retried once. If the second one fails too, the host is
-// reported as unavailable: an estimate is not worth a longer wait.
+// A response that [fetch.Do] retries is retried once. If the second attempt fails too, memo reports
+// the host as unavailable, because an estimate is not worth a longer wait.
 type memo struct {
 	next        http.RoundTripper
-	ctx         context.Context // context of the probe, which ends all requests
+	ctx         context.Context // context of the probe; its end ends all requests
 	maxRequests int
 	maxBytes    int64
 	maxBody     int64
@@ -57,7 +57,7 @@ type answer struct {
 	resp  *http.Response
 	body  *body
 	err   error
-	again bool // temporary failure; the next request is sent
+	again bool // the failure is temporary, and the next request is sent
 }
 
 // Unwrap implements [fetch.Wrapper].
@@ -150,7 +150,8 @@ func varies(a *answer, req *http.Request) bool {
 	return false
 }
 
-// send sends a request for all that wait for the answer. again marks the second attempt.
+// send sends a request on behalf of all callers that wait for the answer. again marks the second
+// attempt.
 func (m *memo) send(req *http.Request, a *answer, again bool) {
 	defer close(a.done)
 	if a.err = m.count(); a.err != nil {
@@ -194,8 +195,8 @@ func (m *memo) send(req *http.Request, a *answer, again bool) {
 	end()
 }
 
-// broke reports whether a connection broke before the response. fetch.Do retries such requests
-// too.
+// broke reports whether a connection broke before the response arrived. fetch.Do retries such
+// requests too.
 func broke(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
@@ -305,7 +306,7 @@ func (b *body) finish(err error) {
 	b.end()
 }
 
-// drain reads the rest if it is short.
+// drain reads the rest of the body if it is short.
 func (b *body) drain() {
 	defer b.memo.draining.Done()
 	var chunk [8 << 10]byte
@@ -341,7 +342,8 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close leaves the body to other readers. It reads a short rest to its end.
+// Close detaches the reader, and leaves the body to other readers. If the rest of the body is
+// short, it reads the rest.
 func (r *reader) Close() error {
 	if r.done {
 		return nil

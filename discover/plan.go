@@ -28,9 +28,8 @@ type Model struct {
 	// Held reports whether the client has a dictionary for a URL, so that a changed document
 	// costs what has changed in it (RFC 9842). If nil, the client has none.
 	Held func(url string) bool
-	// Previous are the ways by which the site was read before. Continuing by one of them costs
-	// no first sync; any other way does. If empty, the site is new, and the first sync is part
-	// of the plan.
+	// Previous lists the ways by which the site was read before. Only other ways cost a first sync.
+	// If empty, the site is new, and the first sync is part of the plan.
 	Previous []string
 }
 
@@ -63,15 +62,14 @@ const (
 	// lostCharge is the charge for a lost page, in pages of HTML. With it, a way may lose only
 	// a small part of the site.
 	lostCharge = 10
-	// Minimum number of pages of a way, as a fraction of the pages of another way; pages below
-	// the minimum count as lost. likeProtocol applies to exact counts, likeAround to
-	// estimates. likeWeb applies to sitemaps, which also name lists of pages that no protocol
-	// publishes.
+	// Minimum number of pages of a way, as a fraction of the pages of another way. Pages below the
+	// minimum count as lost. likeProtocol applies to exact counts, likeAround to estimates. likeWeb
+	// applies to sitemaps, which also name lists of pages that no protocol publishes.
 	likeProtocol, likeAround, likeWeb = 0.95, 0.75, 0.5
 )
 
-// Plan is how to read a site: its first sync and its refreshes. The two are chosen separately
-// and may use different ways.
+// Plan describes how to read a site in the first sync and in refreshes. The two are chosen
+// separately and may use different ways.
 type Plan struct {
 	First   Route   `json:"first"`   // route of the first sync
 	Refresh Route   `json:"refresh"` // route of a refresh
@@ -88,9 +86,9 @@ type Quote struct {
 // Route is one way to read a site, with the ways that complement it.
 type Route struct {
 	Primary   string        `json:"primary"`             // way that lists the pages; "" if no way is open
-	Fill      []string      `json:"fill,omitempty"`      // ways to pages that the primary way lists without content, the best first
+	Fill      []string      `json:"fill,omitempty"`      // ways to fetch pages that the primary way lists without content, best first
 	Deletions string        `json:"deletions,omitempty"` // way that reports deleted pages, if the primary way does not
-	Next      []string      `json:"next,omitempty"`      // ways to take if the primary way fails, the best first
+	Next      []string      `json:"next,omitempty"`      // ways to use if the primary way fails, best first
 	Cost      protocol.Cost `json:"cost"`                // expected cost
 	Why       string        `json:"why"`                 // why this route was chosen
 }
@@ -117,7 +115,7 @@ type planner struct {
 	open  []*quote // the open ways, in the order of the site
 	fills []string // ways to fetch a single page, best first
 	fill  load     // cost of a page by the first of fills
-	faint float64  // charge of that page for missing structure
+	faint float64  // charge for missing structure of that page
 	full  bool     // fills is not empty
 }
 
@@ -164,12 +162,12 @@ func (s *SiteReport) Plan(m *Model) *Plan {
 	return plan
 }
 
-// Bytes of documents that are coded against their earlier versions: of each document, and of
-// each changed entry of a list and page of a collection.
+// Sizes in bytes of the parts of a document that is coded against its earlier version: the document
+// without changes, each changed entry of a list, and each changed page of a collection.
 const codedHead, codedEntry, codedPage = 200, 80, 300
 
-// coded returns the offer of a way with the costs of a client that will have a dictionary for
-// its list, or that has one for the whole collection.
+// coded returns the offer of a way with the costs for a client that has a dictionary for the whole
+// collection, or that will have one for its list.
 func (p *planner) coded(w *Way, whole bool) *protocol.Offer {
 	c, most := *w.Offer, codedHead*w.Offer.Moved.Requests
 	if (whole || w.SendsChanges || p.Held(c.Entry)) && c.Moved.Bytes > most {
@@ -190,8 +188,8 @@ func (p *planner) alone(w *Way) *quote {
 	return q
 }
 
-// pages returns the number of pages of a way: the pages that it names, or else the most that
-// another way names, or else the requests of its first sync.
+// pages returns the number of pages of a way: the number that it names, or else the maximum number
+// that another way names, or else the number of requests of its first sync.
 func (s *SiteReport) pages(w *Way) float64 {
 	n := w.Offer.Pages
 	for i := range s.Ways {
@@ -205,8 +203,8 @@ func (s *SiteReport) pages(w *Way) float64 {
 	return float64(max(n, 1))
 }
 
-// lost returns how many pages of the site a way misses, beyond those that its protocol may
-// leave out.
+// lost returns the number of pages of the site that a way lacks, beyond those that its protocol may
+// omit.
 func (p *planner) lost(q *quote) float64 {
 	if q.way.Offer.Pages < 0 {
 		return 0
@@ -227,7 +225,7 @@ func (p *planner) lost(q *quote) float64 {
 	return lost
 }
 
-// brings reports whether pages come with their content.
+// brings reports whether the listed pages have their content.
 func brings(o *protocol.Offer) bool { return o.Detail > millrace.DetailSummary }
 
 // textOnly returns the charge for pages without structure, in bytes per page.
@@ -293,10 +291,10 @@ func (p *planner) quote(q *quote) {
 	}
 }
 
-// deletions chooses how a reader of a way finds deleted pages. If another way reports
-// deletions at a lower cost than a full sync, every refresh reads them there. The additional
-// bytes are better than serving a deleted page. A coded collection shows deletions itself; the
-// other way is for the deltas after it.
+// deletions chooses how a reader of a way finds deleted pages. If another way reports deletions at
+// a lower cost than a full sync, every refresh reads them there, because additional bytes are
+// better than a stored copy of a deleted page. A coded collection itself shows deletions, and the
+// other way is needed only for the deltas after it.
 func (p *planner) deletions(q *quote) {
 	first := loadOf(q.way.Offer.First)
 	least := p.bytes(first)
@@ -321,8 +319,8 @@ func (p *planner) gone(q *quote) load {
 	return l.add(load{bytes: float64(o.Named)}, p.Changed*q.pages)
 }
 
-// enter returns the cost of switching to a way from another one. It is zero for the ways of
-// Model.Previous or, on a new site, for the way of the first sync.
+// enter returns the cost of switching from another way to a way. It is zero for the ways in
+// Model.Previous and, on a new site, for the way of the first sync.
 func (p *planner) enter(q, after *quote) load {
 	known := q == after
 	if len(p.Previous) > 0 {

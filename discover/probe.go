@@ -23,7 +23,7 @@ import (
 // prober is one probe of a site.
 type prober struct {
 	Options
-	client *http.Client // sends no request twice
+	client *http.Client // never sends the same request twice
 	memo   *memo
 	root   *url.URL
 	robots *fetch.Robots
@@ -36,14 +36,14 @@ type prober struct {
 	terms []protocol.Terms
 }
 
-// Probe finds the ways to read the site of a URL, with few small requests: robots.txt, the
-// root, the documents of each protocol, the documents about the use of the content, a sitemap
-// and up to three pages. If client is nil, Probe uses the guarded default client. Nil options
-// mean the zero value.
+// Probe finds the ways to read the site of a URL, with few small requests: robots.txt, the root,
+// the documents of each protocol, the documents about the use of the content, a sitemap and up to
+// three pages. If client is nil, Probe uses the guarded default client. Nil options mean the zero
+// value.
 //
-// The result includes failed ways, with the reason. The error concerns the whole site: an
-// invalid or refused URL, a network or server that does not respond, or a robots.txt that
-// cannot be fetched.
+// The result includes failed ways, with the reason. The error concerns the whole site, such as an
+// invalid or refused URL, a network or server that does not respond, or a robots.txt that cannot be
+// fetched.
 func Probe(ctx context.Context, client *http.Client, site string, o *Options) (*SiteReport, error) {
 	l := &prober{}
 	if o != nil {
@@ -104,8 +104,8 @@ func Probe(ctx context.Context, client *http.Client, site string, o *Options) (*
 	return l.site, nil
 }
 
-// all probes every part in turn. Each part has its own time limit, so that a part
-// that hangs leaves time for the others.
+// all probes the parts in turn. Each part has its own time limit, so that one slow part leaves time
+// for the others.
 func (l *prober) all(outer context.Context) error {
 	start := time.Now()
 	within := func(d time.Duration) (context.Context, context.CancelFunc) {
@@ -171,7 +171,7 @@ func (l *prober) all(outer context.Context) error {
 	return nil
 }
 
-// errLate is the cause of a probe that ends at its timeout.
+// errLate is the cause if a probe ends at its timeout.
 var errLate = fmt.Errorf("no response within the timeout of the probe: %w", millrace.Coded("probe-timeout", millrace.ErrUnavailable))
 
 // late records that a part of the probe has reached its time limit.
@@ -189,7 +189,8 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// obey returns an error for URLs that the site's robots.txt disallows, for any client.
+// obey returns an error for URLs that the site's robots.txt disallows, even if the client ignores
+// robots.txt.
 func (l *prober) obey(req *http.Request) error {
 	u := req.URL
 	if l.robots == nil || fetch.Permitted(req.Context(), u) || canon.Origin(u.String()) != canon.Origin(l.site.URL) {
@@ -285,7 +286,8 @@ func refusedByRobots(err error) bool {
 	return ok
 }
 
-// probeProtocols returns the way of each protocol, nil where the site does not have it.
+// probeProtocols returns the way of each protocol, with nil for protocols that the site does not
+// have.
 func (l *prober) probeProtocols(ctx context.Context) []*Way {
 	ways := make([]*Way, len(l.Protocols))
 	var all sync.WaitGroup
@@ -310,7 +312,7 @@ func (l *prober) way(ctx context.Context, proto protocol.Protocol, offer *protoc
 	w := &Way{Protocol: proto.Name, Label: proto.Label, Offer: offer, Allowed: true}
 	switch {
 	case err == nil:
-		w.Deletions = offer.Deletes && offer.Named > 0 && proto.Deletions != nil // files list all pages instead
+		w.Deletions = offer.Deletes && offer.Named > 0 && proto.Deletions != nil // a protocol of files lists all pages instead
 		return w
 	case errors.Is(err, millrace.ErrNotFound):
 		return nil
@@ -365,8 +367,8 @@ func (l *prober) readTerms(ctx context.Context) (first error) {
 	return first
 }
 
-// refusal returns why the content may not be used for the purpose, or "" if it
-// may. unread is why a document about that could not be read.
+// refusal returns the reason why the content may not be used for the purpose, or "" if it may.
+// unread is the error of a policy document that could not be read.
 func (l *prober) refusal(unread error) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

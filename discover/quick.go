@@ -22,10 +22,9 @@ const (
 	askBytes    = 15_000
 )
 
-// probeQuick probes the protocols that have files of many pages, with one or two requests
-// each. It reports whether no further probe is needed. The site then has the way found, and
-// the plain web as estimated from the sitemaps, so that a way that lacks most pages does not
-// count as complete.
+// probeQuick probes the protocols that have files of many pages, with one or two requests each. It
+// reports whether it has found enough, in which case the report has the way found and an estimate
+// of the plain web from the sitemaps. The estimate shows whether a way lacks most pages.
 func (l *prober) probeQuick(ctx context.Context) bool {
 	if l.Previous != nil && l.Previous.URL == l.site.URL {
 		return l.Previous.Quick && l.confirmQuick(ctx)
@@ -106,15 +105,15 @@ func (w *Way) complete() bool {
 	return w != nil && w.Open() && brings(w.Offer) && w.Offer.WithoutContent == 0 && w.Offer.Pages >= 1
 }
 
-// silent reports whether another way for deletions is worth a search: this one does
-// not report them, and reading it again costs much.
+// silent reports whether to look for another way that reports deletions, because this one does not
+// report them, and reading it again is expensive.
 func (w *Way) silent() bool {
 	readCost := modelBytes(loadOf(w.Offer.First))
 	return !w.Offer.Deletes && readCost*float64(model.Rounds)/float64(model.Sweep) > askBytes+askRequests*float64(model.Header)
 }
 
-// Short returns the site as a quick probe would have left it, with the ways that it chooses
-// from. It returns nil if a quick probe would have been a full one. protocols are the
+// Short returns the report that a quick probe would have returned, with the ways among which it
+// chooses. It returns nil if a quick probe would have become a full one. protocols are the
 // protocols of the probe.
 func (s *SiteReport) Short(protocols []protocol.Protocol) *SiteReport {
 	web := s.Way(Web)
@@ -145,10 +144,10 @@ var model = (*Model)(nil).orDefault()
 
 func modelBytes(l load) float64 { return (&planner{Model: model}).bytes(l) }
 
-// enough reports whether probing for ways other than the first would cost more than it could
-// save. The first way names the pages of the sitemaps. It costs less than a probe, or less
-// than any way that fetches each page. And the overhead of its refreshes costs less than a
-// probe.
+// enough reports whether probing for ways other than the first would cost more than it could save.
+// That requires that the first way names the pages of the sitemaps, that it costs less than a probe
+// or less than any way that fetches each page, and that the overhead of its refreshes costs less
+// than a probe.
 func (s *SiteReport) enough() bool {
 	p := &planner{Model: model, site: s, page: loadOf(s.Page)}
 	for i := range s.Ways {

@@ -32,12 +32,11 @@ type Options struct {
 	// crawl delay of robots.txt.
 	Timeout time.Duration
 
-	// Quick ends the probe at the first way that brings every page, if further
-	// probing would probably cost more than other ways could save. Then SiteReport.Quick
-	// is set.
+	// Quick ends the probe at the first way that provides every page, if further probing would
+	// probably cost more than other ways could save. It sets SiteReport.Quick.
 	Quick bool
-	// PolicyKnown reports that the caller has read the policy documents and obeys them. They
-	// are fetched only by protocols that need theirs.
+	// PolicyKnown reports that the caller has read the policy documents and obeys them. Probe then
+	// fetches only those that a protocol itself needs.
 	PolicyKnown bool
 
 	// Progress is called at each request with the number of requests so far; it
@@ -52,8 +51,8 @@ type Options struct {
 type SiteReport struct {
 	URL  string    `json:"url"`  // URL of the root
 	Time time.Time `json:"time"` // time of the probe
-	// Measured is the time of the oldest figures. It is before Time if figures of an
-	// earlier probe are kept.
+	// Measured is the time of the oldest figures. It is before Time if the report contains figures
+	// of an earlier probe.
 	Measured time.Time `json:"measured"`
 	// Moved is the URL that the root redirects to on another origin, which is
 	// another site.
@@ -74,8 +73,8 @@ type SiteReport struct {
 	Terms    []protocol.Terms `json:"terms,omitempty"`    // documents about the use of the content
 	Licenses []License        `json:"licenses,omitempty"` // licenses that the root or robots.txt names
 	Spent    protocol.Cost    `json:"spent"`              // cost of the probe, without robots.txt
-	// Inconclusive is the limit that ended a part of the probe; "" = none. Absent protocols may
-	// be there.
+	// Inconclusive is the limit that ended a part of the probe; "" = none. Protocols in Absent may
+	// exist nevertheless.
 	Inconclusive string `json:"inconclusive,omitempty"`
 
 	// Seen holds further observations. It is not part of the JSON.
@@ -94,14 +93,14 @@ type Seen struct {
 type Way struct {
 	Protocol string `json:"protocol"`        // name of a protocol, or [Web]
 	Label    string `json:"label,omitempty"` // name of the protocol for people; if empty, Protocol
-	// Offer is nil if the way brings no page. Reason says why.
+	// Offer is nil if the way provides no pages. Reason says why.
 	Offer *protocol.Offer `json:"offer,omitempty"`
-	// Deletions reports whether the protocol reports deleted pages without the others.
+	// Deletions reports whether the protocol can report deleted pages without listing the others.
 	Deletions bool   `json:"deletions,omitempty"`
 	Allowed   bool   `json:"allowed"`          // robots.txt and the policies allow the purpose
 	Reason    string `json:"reason,omitempty"` // why the way is not allowed, or the error
 	Code      string `json:"code,omitempty"`   // error code of the reason
-	// Later reports whether the way was unavailable; a later probe may find it.
+	// Later reports that the way was unavailable, and that a later probe may find it.
 	Later bool `json:"later,omitempty"`
 	// SendsChanges reports that the server sends the first document as changes to clients that
 	// have an earlier version (RFC 9842).
@@ -121,7 +120,7 @@ func (w Way) Open() bool { return w.Offer != nil && w.Allowed }
 
 // Robots holds the rules of a site's robots.txt for the client.
 type Robots struct {
-	Closed     string            `json:"closed,omitempty"`      // the record that disallows the root; may be empty
+	Closed     string            `json:"closed,omitempty"`      // record that disallows the root; "" = none
 	Delay      time.Duration     `json:"crawl_delay,omitempty"` // Crawl-delay
 	Statements []RobotsStatement `json:"statements,omitempty"`  // records about the use of the content, verbatim
 }
@@ -133,10 +132,10 @@ type RobotsStatement struct {
 	Line  int    `json:"line"`  // number of the line
 }
 
-// License is a document with the license terms of the content.
+// License is a document with the license of the content.
 type License struct {
 	URL  string `json:"url"`
-	From string `json:"from"` // where it is named: "Link", "HTML" or "robots.txt"
+	From string `json:"from"` // place of the link: "Link", "HTML" or "robots.txt"
 }
 
 // Way returns a way by its name, or nil if the site does not have it.

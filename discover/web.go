@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	maxPage    = 2 << 20 // largest decoded page that is fetched
+	maxPage    = 2 << 20 // maximum decoded size of a page
 	usualBytes = 20_000  // size of a page of HTML if none was fetched
 )
 
@@ -81,8 +81,8 @@ func (l *prober) get(ctx context.Context, u string) (*document, error) {
 	return d, err
 }
 
-// probeWeb returns the way of the pages and their links. protocols are the other ways, which
-// may report the number of pages.
+// probeWeb returns the way that reads the pages and their links. protocols are the other ways,
+// which may report the number of pages.
 func (l *prober) probeWeb(ctx context.Context, protocols []*Way) Way {
 	w := Way{Protocol: Web, Allowed: true}
 	l.site.Page = protocol.Cost{Requests: 1, Bytes: usualBytes}
@@ -106,7 +106,7 @@ func (l *prober) probeWeb(ctx context.Context, protocols []*Way) Way {
 		return *was
 	}
 	if l.Quick && !slices.ContainsFunc(protocols, func(r *Way) bool { return r != nil && r.Open() }) {
-		// A single way needs no comparison.
+		// With only one way, there is nothing to compare.
 		w.Offer = &protocol.Offer{
 			Entry: l.site.URL, Pages: -1, Detail: millrace.DetailBlocks, Fields: millrace.AllFields &^ millrace.FieldExtra, Deletes: true,
 			Basis: "nothing, since there is no other way", First: l.site.Page, Still: l.site.Page, Moved: l.site.Page,
@@ -131,8 +131,8 @@ func (l *prober) probeWeb(ctx context.Context, protocols []*Way) Way {
 	return w
 }
 
-// webOffer estimates the cost of pages as HTML. page is the size of one in bytes, and valid
-// the fraction with validators.
+// webOffer estimates the cost of pages as HTML. page is the size of a page in bytes, and valid is
+// the fraction of pages with validators.
 func (l *prober) webOffer(s pageEstimate, pages int, page int64, valid float64) *protocol.Offer {
 	n := int64(max(1, pages))
 	again := int64(float64(n*page) * (1 - valid)) // pages without validators are fetched whole

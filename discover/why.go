@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// why explains a choice in a sentence. rest are the other open ways in the order of their
+// why explains a choice in one sentence. rest contains the other open ways in the order of their
 // costs.
 func (p *planner) why(q, after *quote, rest []*quote, bytes func(*quote) float64) string {
 	o := q.way.Offer
@@ -70,7 +70,7 @@ func (p *planner) why(q, after *quote, rest []*quote, bytes func(*quote) float64
 	return b.String()
 }
 
-// closed returns the reasons why no way is open, each once.
+// closed returns the distinct reasons why no way is open.
 func (s *SiteReport) closed() string {
 	var reasons []string
 	ways := map[string][]string{}
@@ -95,7 +95,7 @@ func (s *SiteReport) closed() string {
 	return "no way is open: " + strings.Join(reasons, "; ")
 }
 
-// carriesText describes the detail of a way's pages in a few words.
+// carriesText returns a short description of the detail of a way's pages.
 func carriesText(d millrace.Detail) string {
 	switch d {
 	case millrace.DetailBlocks:

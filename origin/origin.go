@@ -19,20 +19,19 @@ import (
 type Origin struct {
 	Name   string // such as folder; part of the names of sources in a store
 	Title  string // display name, such as WordPress's REST API
-	Folder bool   // it reads a folder of files; otherwise a URL
-	// Detect returns the home of the site that a folder or URL belongs to.
-	// [millrace.ErrNotFound]: this origin cannot read the site. If nil, it can read every
-	// site.
+	Folder bool   // the origin reads a folder of files; otherwise a URL
+	// Detect returns the home of the site that a folder or URL belongs to. [millrace.ErrNotFound]:
+	// this origin cannot read the site. If nil, the origin can read every site.
 	Detect func(ctx context.Context, client *http.Client, source string) (home string, err error)
 	// Built returns the folder of the site that a generator has built from a folder, if there
 	// is one. It may be nil.
 	Built func(dir string) (built string, ok bool)
 	Open  func(source string, o *Options) (*Source, error)
 
-	Types        bool // it supports Options.ExcludeTypes
+	Types        bool // the origin supports Options.ExcludeTypes
 	ByFile       bool // URLs of its pages are paths relative to the base
-	SingleStream bool // it cannot read single pages
-	Progress     bool // it calls Options.Progress
+	SingleStream bool // the origin cannot read single pages
+	Progress     bool // the origin calls Options.Progress
 }
 
 // Options are the options for opening a source. The zero value works for a folder.
@@ -43,7 +42,7 @@ type Options struct {
 	ExcludeTypes []string       // types of pages to skip
 	Logger       *slog.Logger   // nil = discard
 
-	// KnownRefs and Original return what a store has of the source; nil = nothing. See
+	// KnownRefs and Original return the data that a store has from the source; nil = none. See
 	// [millrace.SyncState] and [millrace.OriginalStore].
 	KnownRefs func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
 	Original  func(ctx context.Context, url string) ([]byte, error)
@@ -52,11 +51,10 @@ type Options struct {
 	MaxTime            time.Duration
 	// IgnoreRobots reads pages that robots.txt disallows. The client must ignore it, too.
 	IgnoreRobots bool
-	// Wary is for a store whose pages of the site came from another source. With it, even the
-	// first scan fails if the site answers every address with the same page.
+	// Wary is for a store whose pages of the site came from another source. If set, even the first
+	// scan fails if the site returns the same page for every URL.
 	Wary bool
-	// Progress is called with the number of addresses that are done and the number that are
-	// known. It may be nil.
+	// Progress is called with the numbers of processed and of known URLs. It may be nil.
 	Progress func(done, known int)
 }
 
@@ -68,8 +66,8 @@ type Source struct {
 	Watch func(ctx context.Context, changed func()) error
 	// Next returns the time of the next useful scan; nil = any time.
 	Next func() time.Time
-	// SiteTitle returns the title that the site gives itself, after a scan; "" = unknown. If
-	// nil, it is unknown.
+	// SiteTitle returns the site's own title, after a scan; "" = unknown. If nil, the title is
+	// unknown.
 	SiteTitle func(ctx context.Context) (string, error)
 	// Complete reports whether the last scan covered the whole site; nil = always.
 	Complete func() bool
@@ -83,8 +81,8 @@ type Source struct {
 // Files is a folder of HTML that a server can serve.
 type Files interface {
 	fs.FS
-	// Lookup returns the file for a path, percent-encoded and relative to the base, or the
-	// path to redirect to. [millrace.ErrNotFound]: no such file.
+	// Lookup returns the file for a path, percent-encoded and relative to the base, or the path to
+	// redirect to. [millrace.ErrNotFound]: the file does not exist.
 	Lookup(urlPath string) (file, redirect string, err error)
 	// Peek returns the state of a file by its name. It follows links out of the folder, whose
 	// targets must not be served.

@@ -11,10 +11,10 @@ import (
 	"github.com/millrace/millrace/internal/static"
 )
 
-// Build reads a source once, and writes the machine documents of its site to a folder for a
-// static host, with the files that Options.Host reads. dir is the folder for Options.BaseURL;
-// Build creates it if it does not exist. It returns ErrInvalid for a folder that Build did not
-// create, and for options that need a server (Next, RequireKey, Rate and Proxies).
+// Build reads a source once, and writes the machine documents of its site to a folder for a static
+// host, with the files that Options.Host reads. dir is the folder for Options.BaseURL. Build
+// creates it if it does not exist. The error is ErrInvalid for an existing folder that Build did
+// not create, and for options that need a server (Next, RequireKey, Rate and Proxies).
 func Build(ctx context.Context, source millrace.Source, dir string, o *Options) (err error) {
 	if o != nil && (o.Next != nil || o.RequireKey || o.Rate != 0 || o.Proxies != nil) {
 		return fmt.Errorf("publish: build: %w: Next, RequireKey, Rate and Proxies need a server", millrace.ErrInvalid)

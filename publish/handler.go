@@ -24,9 +24,9 @@ import (
 )
 
 // Handler returns a source for [New] of the site that h serves in this process. It reads a
-// WordPress by its REST API, and crawls other sites by their sitemaps and links. It obeys
-// robots.txt. h gets requests for the host of Options.BaseURL without credentials, from a client
-// at 192.0.2.1, which is no address of the Internet or of a private network (RFC 5737).
+// WordPress site by its REST API, and crawls other sites by their sitemaps and links. It obeys
+// robots.txt. h gets requests for the host of Options.BaseURL without credentials, from a client at
+// 192.0.2.1, which is reserved for documentation (RFC 5737).
 func Handler(h http.Handler) millrace.Source { return &handlerSource{h} }
 
 // handlerSource is a source that opens with the server.
@@ -44,8 +44,9 @@ func (*handlerSource) Page(context.Context, millrace.Ref) (*millrace.Page, error
 	return nil, errClosed
 }
 
-// open opens the site as the source of an origin. It returns ErrUnavailable if the site does not
-// respond and was never read: then it is not known how to read it. close ends the connections.
+// open opens the site as the source of an origin. If the site does not respond and was never read,
+// the way to read it is unknown, and the error is ErrUnavailable. The returned function closes the
+// connections.
 func (s *handlerSource) open(ctx context.Context, o *ingest.Origin, site store.Site, log *slog.Logger) (_ func() error, err error) {
 	at, err := url.Parse(o.Base)
 	if err != nil {
@@ -111,7 +112,7 @@ func (v visitor) get(ctx context.Context, method, at string, most int) *subreque
 	r.URL.Scheme, r.URL.Host = "", ""
 	r.Header.Set("User-Agent", "millrace")
 	resp := subrequest.Do(v, r, most)
-	if resp.Status == 0 { // as net/http does
+	if resp.Status == 0 { // as net/http does by default
 		resp.Status = http.StatusOK
 	}
 	return resp

@@ -19,7 +19,7 @@ func Pages(list func(ctx context.Context) iter.Seq2[*millrace.Page, error]) mill
 
 type pages func(ctx context.Context) iter.Seq2[*millrace.Page, error]
 
-// Changes implements [millrace.Source]: every page, each time.
+// Changes implements [millrace.Source]. It yields every page each time.
 func (list pages) Changes(ctx context.Context, _ millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		for p, err := range list(ctx) {

@@ -23,7 +23,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// publicOnly is a source without the pages that a site does not serve to the public.
+// publicOnly is a source that omits the pages that a site does not serve to the public.
 type publicOnly struct {
 	visitor visitor
 	origin  *ingest.Origin
@@ -31,13 +31,13 @@ type publicOnly struct {
 
 	mu      sync.Mutex
 	source  millrace.Source
-	direct  bool              // the source reads each page at its own address, so its pages are public
-	seen    map[string]string // versions of public pages by the source's names
-	private map[string]bool   // the source's names of other pages, which may become public
+	direct  bool              // the source reads each page at its URL, so its pages are public
+	seen    map[string]string // versions of public pages, by name in the source
+	private map[string]bool   // names of the other pages in the source, which may become public
 	unsaved bool
 }
 
-// maxPrivate is the maximum number of pages that are remembered because they are not public.
+// maxPrivate is the maximum number of stored names of pages that are not public.
 const maxPrivate = 10_000
 
 // memory returns the stored names of pages that are not public.
@@ -66,7 +66,7 @@ func (p *publicOnly) save(ctx context.Context) error {
 	return p.memory().Save(ctx, names)
 }
 
-// forbid remembers that a page is not public.
+// forbid records that a page is not public.
 func (p *publicOnly) forbid(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -81,8 +81,8 @@ var (
 )
 
 // public returns an error unless the site serves a page to the public, as HTML. A page of a folder
-// must have the bytes of its file: the site may serve something else at its address. The error is
-// errPrivate or ErrUnavailable.
+// must have the bytes of its file, because the site may serve something else at its URL. The error
+// is errPrivate or ErrUnavailable.
 func (p *publicOnly) public(ctx context.Context, name string) error {
 	at := canon.Absolute(p.origin.Base, name)
 	file := p.file(ctx, name)
@@ -109,7 +109,7 @@ func (p *publicOnly) public(ctx context.Context, name string) error {
 	return errOther
 }
 
-// file returns the file of a page; nil = the source has none, or reads pages at their addresses.
+// file returns the file of a page; nil = the source has no files, or reads pages at their URLs.
 func (p *publicOnly) file(ctx context.Context, name string) []byte {
 	source, direct := p.now()
 	files, ok := source.(ingest.Originals)
@@ -123,7 +123,7 @@ func (p *publicOnly) file(ctx context.Context, name string) []byte {
 	return data
 }
 
-// Changes yields the changes of public pages. Of other pages, it deletes the known ones.
+// Changes yields the changes of public pages. It deletes pages that are no longer public.
 func (p *publicOnly) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		source, direct := p.now()
@@ -209,8 +209,8 @@ func (p *publicOnly) known(ctx context.Context, name string) (bool, error) {
 // checkers is the number of pages that are checked at a time.
 const checkers = 4
 
-// check deletes the stored pages that the site does not serve to the public now, and reads those
-// that have become public. It reports whether there were such pages.
+// check deletes the stored pages that the site no longer serves to the public, and reads those that
+// have become public. It reports whether it changed any pages.
 func (p *publicOnly) check(ctx context.Context) (changed bool, err error) {
 	var refs []millrace.Ref
 	for ref, err := range p.site.KnownRefs(ctx, p.origin.From) {
@@ -298,8 +298,8 @@ func (p *publicOnly) now() (source millrace.Source, direct bool) {
 	return p.source, p.direct
 }
 
-// republish publishes the site of an earlier run, because its last edition may have pages that are
-// not public now. If another process publishes the site, it does that.
+// republish publishes the pages stored by an earlier run again, because their last edition may
+// contain pages that are no longer public. It does nothing if another process publishes the site.
 func (s *Server) republish(ctx context.Context, site store.Site, v *serving.Service) error {
 	head, err := site.Head(ctx)
 	if errors.Is(err, millrace.ErrNotFound) || err == nil && head.Site().Seq == 0 {

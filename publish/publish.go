@@ -38,27 +38,27 @@ type Options struct {
 	BaseURL string
 	// Title is the title of the site. If empty, it is the title of the home page.
 	Title string
-	// Host is the static host of [Build]: github, gitlab, netlify, cloudflare, vercel, s3,
-	// nginx, caddy or plain. If empty, the host of BaseURL's domain, else plain, which has no
-	// files of its own.
+	// Host is the static host of [Build]: github, gitlab, netlify, cloudflare, vercel, s3, nginx,
+	// caddy or plain. If empty, the static host is guessed from the domain of BaseURL. If that
+	// fails, it is plain, which needs no configuration files.
 	Host string
-	// Next handles the requests for other paths than machine documents, with unchanged
+	// Next handles the requests for paths other than those of machine documents, with unchanged
 	// paths. If nil, they get 404.
 	Next http.Handler
 
-	// Store stores the pages. With a store that is kept between runs, as store/all opens it,
-	// dates and tokens stay valid. If nil, the pages are in memory: documents have only the
-	// dates of the source (SCP, which requires one, uses 1970), and no tokens and deltas. The
-	// caller closes it after the server.
+	// Store stores the pages. With a persistent store, such as one that store/all opens, dates and
+	// tokens stay valid between runs. If nil, the pages are in memory: documents have only the
+	// dates of the source (SCP, which requires a date, uses 1970), and no tokens or deltas. The
+	// caller must close the store after the server.
 	Store store.Store
 	// Artifacts stores large documents. If nil, they are in memory.
 	Artifacts artifact.Store
 
-	// Public serves the site as the public gets it. Pages that it does not answer with 200 and
-	// HTML are not published. Of a folder, the response must be the file. Each version of a page
-	// is checked once, and all pages at intervals of at least five minutes, and by New, Reload,
-	// and Changed without URLs. Public gets requests as the handler of [Handler] does. If nil,
-	// all pages are public.
+	// Public serves the site as the public sees it. A page is published only if Public responds
+	// with 200 and HTML. For a page of a folder, the response must equal the file. The server
+	// checks each version of a page once. It checks all pages at intervals of at least five
+	// minutes, in New and Reload, and after Changed without URLs. Public gets the same requests as
+	// the handler of [Handler]. If nil, all pages are public.
 	Public http.Handler
 	// Visibility hides pages from every protocol. Its zero value hides accounts,
 	// carts, logins and administration.
@@ -73,7 +73,7 @@ type Options struct {
 	Rate float64
 	// Proxies are the addresses of proxies whose X-Forwarded-For is trusted.
 	Proxies []netip.Prefix
-	// Sections are the paths whose pages get collections of their own. If nil, they are the
+	// Sections are the path prefixes whose pages get separate collections. If nil, they are the
 	// first segments of all paths.
 	Sections []string
 	// Also are the names of protocols that are off by default, because their
@@ -94,7 +94,7 @@ type Server struct {
 	dir    string // folder of the search index
 	counts *gateway.Metrics
 	server *serving.Server
-	wake   chan struct{} // the source may have changed
+	wake   chan struct{} // signals that the source may have changed
 	named  chan []string // pages that have changed
 
 	mu      sync.Mutex // serialises Reload and Close
@@ -103,11 +103,12 @@ type Server struct {
 	closers []func() error
 }
 
-// New starts publishing a source: it reads the source, and serves once the first edition is
-// built; see [Server.Ready]. It reads the source again every five minutes, when
-// [Server.Changed] is called, and when the source calls changed. The last needs a source with
-// a method Watch(ctx, changed func()) error, such as a folder. New uses the values of ctx, but
-// not its cancellation: call [Server.Close]. ErrInvalid: an option is invalid.
+// New returns a server that publishes a source. The server reads the source, and serves documents
+// once the first edition is built; see [Server.Ready]. It reads the source again every five
+// minutes, and after [Server.Changed]. If the source has a method Watch(ctx, changed func()) error,
+// as a folder has, the server also reads it whenever Watch calls changed. The server uses the
+// values of ctx, but not its cancellation. Stop it with [Server.Close]. ErrInvalid: an option is
+// invalid.
 func New(ctx context.Context, source millrace.Source, o *Options) (*Server, error) {
 	s, first, err := newServer(ctx, source, o, false)
 	if err == nil {
@@ -116,7 +117,7 @@ func New(ctx context.Context, source millrace.Source, o *Options) (*Server, erro
 	return s, err
 }
 
-// newServer returns a server and its first service, not started.
+// newServer returns a server and its first service, which is not started.
 func newServer(ctx context.Context, source millrace.Source, o *Options, static bool) (*Server, *serving.Service, error) {
 	if o == nil {
 		o = new(Options)
@@ -161,7 +162,7 @@ func (s *Server) open(ctx context.Context, static bool) (_ *serving.Service, err
 	return s.prepare(ctx, &s.o, static)
 }
 
-// prepare returns a service with the options, not started.
+// prepare returns a service with the options. It does not start the service.
 func (s *Server) prepare(ctx context.Context, o *Options, static bool) (_ *serving.Service, err error) {
 	base, err := o.base()
 	if err != nil {
@@ -227,8 +228,8 @@ type watcher interface {
 	Watch(ctx context.Context, changed func()) error
 }
 
-// recheckInterval is the least time between two checks of all pages. A check that takes longer
-// than a hundredth of it is repeated after a hundred times as long.
+// recheckInterval is the least time between two checks of all pages. If a check takes longer than a
+// hundredth of this interval, the interval is a hundred times the duration of the check.
 const recheckInterval = 5 * time.Minute
 
 // watch calls changed at once, and after each possible change of the source. It calls recheck,
@@ -270,8 +271,8 @@ func (s *Server) watch(ctx context.Context, changed func(), recheck func(context
 	}
 }
 
-// ServeHTTP serves machine documents, and passes other requests to Options.Next. Until
-// there is an edition, machine documents get 503.
+// ServeHTTP serves machine documents, and passes other requests to Options.Next. Until the first
+// edition is built, requests for machine documents get 503.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.server.ServeHTTP(w, r) }
 
 // Ready waits for the first edition. It returns the error that prevents the edition.
@@ -317,9 +318,9 @@ func (s *Server) update(ctx context.Context, origin *ingest.Origin, site store.S
 	}
 }
 
-// Reload switches to other options. Requests are served without a gap: with the old
-// options until there is an edition with the new ones. After an error, the old options
-// stay in use. Store and Artifacts stay those of New.
+// Reload switches to other options. The server keeps serving with the old options until an edition
+// with the new ones is built. After an error, the old options stay in use. Reload ignores Store and
+// Artifacts.
 func (s *Server) Reload(ctx context.Context, o *Options) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -350,7 +351,7 @@ func (s *Server) Close() error {
 	return errors.Join(s.server.Close(), s.release())
 }
 
-// release closes what the server has opened, in the reverse order.
+// release closes the resources that the server has opened, in reverse order.
 func (s *Server) release() error {
 	var all []error
 	for i := len(s.closers) - 1; i >= 0; i-- {

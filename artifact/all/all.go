@@ -27,8 +27,8 @@ type Store interface {
 func IsBucket(name string) bool { return strings.HasPrefix(name, s3.Scheme) }
 
 // Open opens the artifact store of a store of pages. Its name is a folder, or the URL of a bucket,
-// such as "s3://bucket/prefix?endpoint=https://host". cache is the folder for objects of a bucket. A
-// bucket belongs to one store of pages, whose identity is in st. log may be nil. If the URL has
+// such as "s3://bucket/prefix?endpoint=https://host". cache is the folder for objects of a bucket.
+// A bucket belongs to one store of pages, which st identifies. log may be nil. If the URL has
 // another scheme, Open returns ErrInvalid. See [dir.Open] and [s3.Open].
 func Open(ctx context.Context, name, cache string, st store.State, log *slog.Logger) (Store, error) {
 	if scheme, _, is := strings.Cut(name, "://"); is && !IsBucket(name) {
@@ -43,7 +43,8 @@ func Open(ctx context.Context, name, cache string, st store.State, log *slog.Log
 	return opened(s3.Open(ctx, name, string(id), cache, &s3.Options{Logger: log}))
 }
 
-// opened returns a store without its type, because a nil pointer would be a non-nil Store.
+// opened converts a store and an error to the interface type. It returns nil for a nil pointer,
+// which would otherwise become a non-nil Store.
 func opened[S Store](s S, err error) (Store, error) {
 	if err != nil {
 		return nil, err

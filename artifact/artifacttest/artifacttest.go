@@ -63,7 +63,7 @@ func (f *fixture) put(name, content string) {
 	}
 }
 
-// want checks that an artifact has some content and size.
+// want checks the content and the size of an artifact.
 func (f *fixture) want(name, content string) {
 	f.Helper()
 	r, err := f.Open(f.Context(), name, 0, -1)
@@ -131,7 +131,7 @@ func (f *fixture) bytes() {
 		}
 	}
 	f.wantList("", "empty", "large", "zero")
-	// The caller may reuse its buffer without changing the artifact.
+	// Check that the caller may reuse its buffer without changing the artifact.
 	b := []byte("first")
 	if err := f.Put(f.Context(), "buffer", bytes.NewReader(b)); err != nil {
 		f.Fatal(err)

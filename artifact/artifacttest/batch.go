@@ -95,7 +95,7 @@ func (f *fixture) batch() {
 		if got := f.listed(ctx, ""); !slices.Equal(got, []string{"a/new", "gone", "large", "old"}) {
 			f.Errorf("list in the batch: %v", got)
 		}
-		// A batch in a batch is the same one.
+		// A batch inside a batch is the same batch.
 		return artifact.Batch(ctx, f.Store, func(ctx context.Context) error {
 			put("b", "b")
 			if got := f.content(ctx, "a/new", 0, 1); got != "0" {
@@ -108,7 +108,7 @@ func (f *fixture) batch() {
 		f.want(name, content)
 	}
 	f.wantList("", "a/new", "b", "gone", "large", "old")
-	// Many changes, with more bytes than a store may hold back.
+	// Make many changes, with more bytes than a store may buffer.
 	f.within(func(ctx context.Context) error {
 		for i := range 1200 {
 			if err := f.Put(ctx, fmt.Sprintf("many/%04d", i), strings.NewReader(strings.Repeat(fmt.Sprint(i), 2500))); err != nil {

@@ -20,14 +20,14 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// OpenFunc opens the store at a place, such as a folder.
-type OpenFunc func(place string) (artifact.Store, error)
+// OpenFunc opens the store at a location, such as a folder.
+type OpenFunc func(location string) (artifact.Store, error)
 
 // childArgument starts the arguments of the processes that [Crash] kills.
 const childArgument = "artifacttest-child"
 
-// Child is for the TestMain of a durable engine. In a process that [Crash] has
-// started, it does the work of that process and does not return.
+// Child is for the TestMain of a durable engine. In a process started by [Crash], it does the work
+// of that process and does not return.
 func Child(open OpenFunc) {
 	if len(os.Args) != 4 || os.Args[1] != childArgument {
 		return
@@ -44,7 +44,7 @@ func Child(open OpenFunc) {
 
 // crashStep is a step of a process: it puts an artifact and deletes an older one.
 func crashStep(ctx context.Context, s artifact.Store, round string, step int) error {
-	// Small reads make many writes, so that a kill comes between two of them.
+	// Small reads result in many writes, so that a kill hits between two of them.
 	r := io.MultiReader()
 	for content := range slices.Chunk([]byte(crashContent(round, step)), 1000) {
 		r = io.MultiReader(r, strings.NewReader(string(content)))
@@ -66,18 +66,18 @@ func crashContent(round string, step int) string {
 	return strings.Repeat(fmt.Sprintf("%s, step %d\n", round, step), 1+step*step*13%4000)
 }
 
-// Crash kills processes of a test binary that put and delete artifacts in the
-// store at one place. After each kill it checks that the store has every change that the
-// process reported, and that the last artifact is complete or absent.
-func Crash(t *testing.T, place string, open OpenFunc) {
+// Crash starts and kills processes of the test binary that put and delete artifacts in the store at
+// one location. After each kill, it checks that the store contains every change that the process
+// reported, and that the last artifact is complete or absent.
+func Crash(t *testing.T, location string, open OpenFunc) {
 	rng := rand.New(rand.NewPCG(21, 2))
 	model := map[string]string{}
 	steps := 0
 	for n := range testkit.Size(4, 15, 200) {
 		round := strconv.Itoa(n)
-		last := crashOnce(t, place, round, 1+rng.IntN(25), time.Duration(rng.IntN(5000))*time.Microsecond)
+		last := crashOnce(t, location, round, 1+rng.IntN(25), time.Duration(rng.IntN(5000))*time.Microsecond)
 		steps += last
-		s, err := open(place)
+		s, err := open(location)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func Crash(t *testing.T, place string, open OpenFunc) {
 			}
 		}
 		f := &fixture{t, s}
-		// The step after the last one may be done, half done or not done.
+		// The step after the last reported one may be complete, partly done or not done.
 		next := crashName(round, last+1)
 		if _, err := s.Stat(t.Context(), next); err == nil {
 			model[next] = crashContent(round, last+1)
@@ -116,11 +116,11 @@ func Crash(t *testing.T, place string, open OpenFunc) {
 
 // crashOnce starts a process, kills it some time after it reports a step, and
 // returns the last step that it reported.
-func crashOnce(t *testing.T, place, round string, step int, after time.Duration) int {
+func crashOnce(t *testing.T, location, round string, step int, after time.Duration) int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, os.Args[0], childArgument, place, round) //nolint:gosec // this test binary
+	cmd := exec.CommandContext(ctx, os.Args[0], childArgument, location, round) //nolint:gosec // this test binary
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()

@@ -1,16 +1,16 @@
 // Package dir implements [artifact.Store] in a folder.
 //
-// An artifact is a file that only its owner can read. The segments of its name
-// except the last are folders, whose names end in "_": a/b is the file a_/b. No
-// segment of a name ends in "_", so that a and a/b do not collide. Folders are
-// never removed. The file system must have hard links.
+// An artifact is a file that only its owner can read. The segments of its name except the last are
+// folders whose names end in "_", so that a/b is the file a_/b. The artifacts a and a/b do not
+// collide, because no segment of an artifact's name ends in "_". Folders are never removed. The
+// file system must have hard links.
 //
-// An upload is a file in the folder _unfinished, whose name no artifact can
-// have. It is written, synced and linked to its name; linking fails if the name
-// exists. [Open] removes uploads that a killed process left behind.
+// An upload is a file in the folder _unfinished, which no artifact can use because of its name. Put
+// writes and syncs the upload, and links it to the name of the artifact, which fails if the name
+// exists. [Open] removes uploads that a killed process has left behind.
 //
 // If the folder is removed or replaced while a store is open, Put and Stat create or open the
-// one at its path.
+// folder at the same path.
 package dir
 
 import (
@@ -48,19 +48,17 @@ const (
 type Store struct {
 	path    string // absolute
 	root    atomic.Pointer[os.Root]
-	folders sync.Map // set of the folders that this process has made durable
+	folders sync.Map // set of folders that this process has made durable
 }
 
 var _ artifact.Store = (*Store)(nil)
 
-// Open opens the store in a folder. It creates the folder, but no parent folder, and
-// removes uploads without a write for 24 hours. Any number of processes may open a
-// folder.
+// Open opens the store in a folder. It creates the folder, but no parent folder, and removes
+// uploads without a write for 24 hours. Any number of processes may open a folder.
 //
-// ErrInvalid with the code no-folder: the folder above does not exist.
-// ErrForbidden: the folder cannot be written. ErrUnavailable: another error of
-// the file system, such as a full disk. The methods of a Store return the last
-// two as well.
+// ErrInvalid with the code no-folder: the parent folder does not exist. ErrForbidden: the folder is
+// not writable. ErrUnavailable: another error of the file system, such as a full disk. The methods
+// of a Store also return the last two errors.
 func Open(folder string) (*Store, error) {
 	s, err := open(folder)
 	what := "open artifacts in " + folder
@@ -99,7 +97,7 @@ func (s *Store) open() error {
 		return err
 	}
 	s.folders.Clear()
-	s.root.Store(root) // others may use the last one, which closes without references
+	s.root.Store(root) // other goroutines may use the old root, which is closed by the garbage collector
 	return nil
 }
 
@@ -140,11 +138,11 @@ func (s *Store) clean() error {
 // Close closes the store. Readers of artifacts stay open.
 func (s *Store) Close() error { return s.root.Load().Close() }
 
-// place returns the path of the file of an artifact.
-func place(name string) string { return strings.ReplaceAll(name, "/", "_/") }
+// fileOf returns the path of the file of an artifact.
+func fileOf(name string) string { return strings.ReplaceAll(name, "/", "_/") }
 
-// makeFolder creates a folder and those above it, and makes them durable. It
-// syncs existing ones too: the process that created them may not have done so.
+// makeFolder creates a folder and those above it, and makes them durable. It also syncs existing
+// folders, because the process that created them may not have done so.
 func (s *Store) makeFolder(folder string) error {
 	if folder == "." {
 		return nil
@@ -172,7 +170,7 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader) error {
 	if err := cmp.Or(artifact.CheckName(name), ctx.Err()); err != nil {
 		return err
 	}
-	what, file := "put artifact "+name, place(name)
+	what, file := "put artifact "+name, fileOf(name)
 	folder := path.Dir(file)
 	err := s.renew()
 	if err == nil {
@@ -233,8 +231,8 @@ func (s *Store) create(file string, in io.Reader) error {
 	}
 }
 
-// input reads until its context ends. It keeps the error of reading, to distinguish it
-// from an error of writing.
+// input reads until its context ends. It stores the error of reading, to distinguish it from an
+// error of writing.
 type input struct {
 	ctx context.Context
 	r   io.Reader
@@ -257,7 +255,7 @@ func (s *Store) Open(ctx context.Context, name string, offset, length int64) (io
 	if err := cmp.Or(artifact.CheckName(name), artifact.CheckRange(offset, length), ctx.Err()); err != nil {
 		return nil, err
 	}
-	f, err := s.root.Load().Open(place(name))
+	f, err := s.root.Load().Open(fileOf(name))
 	if err != nil {
 		return nil, lookupError("open artifact "+name, err)
 	}
@@ -273,7 +271,7 @@ type section struct {
 	io.Closer
 }
 
-// lookupError explains an error of a file that may be absent.
+// lookupError explains an error for a file that may be absent.
 func lookupError(what string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w", what, millrace.ErrNotFound)
@@ -289,7 +287,7 @@ func (s *Store) Stat(ctx context.Context, name string) (artifact.Info, error) {
 	err := s.renew()
 	var info fs.FileInfo
 	if err == nil {
-		info, err = s.root.Load().Lstat(place(name))
+		info, err = s.root.Load().Lstat(fileOf(name))
 	}
 	if err != nil {
 		return artifact.Info{}, lookupError("stat artifact "+name, err)
@@ -307,7 +305,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[artifact.Info
 // list yields the artifacts below base, which is "" or ends in "/". It reports
 // whether to continue.
 func (s *Store) list(ctx context.Context, base, prefix string, yield func(artifact.Info, error) bool) bool {
-	entries, err := s.read(path.Clean(place(base)))
+	entries, err := s.read(path.Clean(fileOf(base)))
 	if err := cmp.Or(ctx.Err(), explain("list artifacts", err)); err != nil {
 		yield(artifact.Info{}, err)
 		return false
@@ -358,7 +356,7 @@ func (s *Store) Delete(ctx context.Context, name string) error {
 	if err := cmp.Or(artifact.CheckName(name), ctx.Err()); err != nil {
 		return err
 	}
-	if err := s.root.Load().Remove(place(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.root.Load().Remove(fileOf(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return explain("delete artifact "+name, err)
 	}
 	return nil

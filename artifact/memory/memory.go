@@ -1,5 +1,5 @@
-// Package memory implements [artifact.Store] in the memory of the process, for tests and
-// for programs that store nothing.
+// Package memory implements [artifact.Store] in the memory of the process, for tests and for
+// programs that keep nothing.
 package memory
 
 import (

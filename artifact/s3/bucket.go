@@ -23,10 +23,10 @@ import (
 
 // Limits of requests.
 const (
-	requestTimeout = 20 * time.Second // and the time for the bytes
-	minRate        = 256 << 10        // bytes a second
+	requestTimeout = 20 * time.Second // time limit of a request, in addition to the time for the bytes
+	minRate        = 256 << 10        // minimum rate in bytes per second
 	attempts       = 2
-	restAfter      = time.Second // how long requests fail at once after one that failed
+	restAfter      = time.Second // time for which requests fail at once after a failed request
 )
 
 // bucket sends requests for the objects of a store.
@@ -34,22 +34,23 @@ type bucket struct {
 	*location
 	log *slog.Logger
 
-	// The client is in these functions, because a field of its type would link all of its
-	// methods (ADR 40).
+	// These functions use the client. A field of the client's type would link all of its methods
+	// into the binary (ADR 40).
 
-	// create creates an object. errExists: it exists already, or another process creates it.
+	// create creates an object. errExists: the object already exists, or another process is
+	// creating it.
 	create func(ctx context.Context, object string, r io.ReadSeeker) error
-	// open returns a reader of bytes of an object. Its errors are not explained. Length -1 means
-	// all to the end, from offset 0.
+	// open returns a reader for bytes of an object. It does not explain errors. If length is -1,
+	// offset must be 0, and the reader returns all bytes.
 	open func(ctx context.Context, object string, offset, length int64) (io.ReadCloser, error)
-	// list returns the objects whose names begin with a prefix, in their order.
+	// list returns the objects whose names begin with a prefix, in the order of their names.
 	list func(ctx context.Context, prefix string) ([]object, error)
 	// remove deletes objects.
 	remove func(ctx context.Context, objects []string) error
 
 	mu   sync.Mutex
-	down error     // of the last request; nil = the bucket answers
-	rest time.Time // when the next request may be sent
+	down error     // error of the last request; nil = the bucket responds
+	rest time.Time // earliest time of the next request
 }
 
 func newBucket(l *location, log *slog.Logger) (*bucket, error) {
@@ -75,7 +76,7 @@ func newBucket(l *location, log *slog.Logger) (*bucket, error) {
 	return b, nil
 }
 
-// errExists is the error of create if the object exists.
+// errExists is the error that create returns if the object exists.
 var errExists = fmt.Errorf("object exists: %w", millrace.ErrConflict)
 
 // object describes an object of the bucket.
@@ -93,8 +94,8 @@ func (b *bucket) connect(client minio.Core) {
 		if _, seekErr := r.Seek(0, io.SeekStart); err != nil || seekErr != nil {
 			return errors.Join(err, seekErr)
 		}
-		// With the hash of the content, its parts have no signatures: minio-go 7.4.1 has a data race
-		// there after a failed request.
+		// Without DisableContentSha256, minio-go 7.4.1 signs the parts of the content, and has a
+		// data race after a failed request.
 		o := minio.PutObjectOptions{ContentType: "application/octet-stream", DisableContentSha256: true}
 		o.SetMatchETagExcept("*")
 		return b.do(ctx, "write "+object, size, func(ctx context.Context) error {
@@ -169,7 +170,7 @@ func (b *bucket) do(ctx context.Context, what string, size int64, f func(ctx con
 	return err
 }
 
-// output keeps the error of a writer, to distinguish it from those of the bucket.
+// output stores the error of a writer, to distinguish it from errors of the bucket.
 type output struct {
 	io.Writer
 	err error
@@ -180,7 +181,8 @@ func (o *output) Write(b []byte) (n int, err error) {
 	return n, o.err
 }
 
-// get writes bytes of an object. Length -1 means all to the end. An error of w is returned as it is.
+// get writes bytes of an object to w. Length -1 means all bytes to the end. It returns an error of
+// w unchanged.
 func (b *bucket) get(ctx context.Context, object string, offset, length int64, w io.Writer) error {
 	out := &output{Writer: w}
 	err := b.do(ctx, "read "+object, max(length, 64<<20), func(ctx context.Context) error {
@@ -197,7 +199,7 @@ func (b *bucket) get(ctx context.Context, object string, offset, length int64, w
 	return cmp.Or(err, out.err)
 }
 
-// stream returns a reader of bytes of an object, as long as ctx lasts.
+// stream returns a reader for bytes of an object, which is valid until ctx ends.
 func (b *bucket) stream(ctx context.Context, object string, offset, length int64) (r io.ReadCloser, err error) {
 	err = b.do(ctx, "read "+object, 0, func(context.Context) error {
 		r, err = b.open(ctx, object, offset, length)
@@ -213,19 +215,19 @@ type explanation struct {
 }
 
 var (
-	login = &explanation{millrace.ErrForbidden, "bucket-login", "the bucket refuses the credentials; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the file of credentials"}
-	down  = &explanation{millrace.ErrUnavailable, "bucket-down", "the bucket does not answer; check the endpoint, and try again"}
+	login = &explanation{millrace.ErrForbidden, "bucket-login", "the bucket refuses the credentials; check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the credentials file"}
+	down  = &explanation{millrace.ErrUnavailable, "bucket-down", "the bucket does not respond; check the endpoint, and try again"}
 	full  = &explanation{millrace.ErrUnavailable, "disk-full", "the bucket is full; raise its quota"}
 )
 
 // advice explains errors of S3 to operators, by their code or their status.
 var advice = map[string]*explanation{
-	"AccessDenied":                 {millrace.ErrForbidden, "bucket-rights", "the credentials lack a right; allow ListBucket, GetObject, PutObject and DeleteObject"},
+	"AccessDenied":                 {millrace.ErrForbidden, "bucket-rights", "the credentials lack a permission; allow ListBucket, GetObject, PutObject and DeleteObject"},
 	"AuthorizationHeaderMalformed": {millrace.ErrInvalid, "bucket-region", "the bucket is in another region; set region in the URL"},
 	"PermanentRedirect":            {millrace.ErrInvalid, "bucket-region", "the bucket is in another region; set region and endpoint in the URL"},
-	"NoSuchBucket":                 {millrace.ErrUnavailable, "bucket-absent", "the bucket does not exist; create it, or name another one"},
-	"NotImplemented":               {millrace.ErrInvalid, "bucket-unfit", "the server lacks a function of S3; use another one"},
-	"RequestTimeTooSkewed":         {millrace.ErrUnavailable, "bucket-clock", "the clock of this machine differs from that of the bucket; set it"},
+	"NoSuchBucket":                 {millrace.ErrUnavailable, "bucket-absent", "the bucket does not exist; create it, or use another one"},
+	"NotImplemented":               {millrace.ErrInvalid, "bucket-unfit", "the server does not support a function of S3; use another server"},
+	"RequestTimeTooSkewed":         {millrace.ErrUnavailable, "bucket-clock", "the clock of this machine differs from that of the bucket; correct it"},
 	"EntityTooLarge":               {millrace.ErrTooLarge, "object-size", "the artifact exceeds the limit of the bucket"},
 	"InvalidAccessKeyId":           login,
 	"SignatureDoesNotMatch":        login,
@@ -263,8 +265,8 @@ func (b *bucket) explain(ctx context.Context, what string, err error) error {
 		}
 		err = fmt.Errorf("%s, status %d: %s", cmp.Or(r.Code, "error"), r.StatusCode, r.Message)
 	} else if errors.Is(err, millrace.ErrForbidden) || errors.Is(err, millrace.ErrInvalid) {
-		return fmt.Errorf("%s: %w", what, err) // a refused address, or missing credentials
+		return fmt.Errorf("%s: %w", what, err) // the address was refused, or credentials are missing
 	}
-	// Only the text of the error: a cause such as io.EOF would be taken for that of a reader.
+	// Use only the text of the error, because a wrapped io.EOF would look like the end of a reader.
 	return millrace.Coded(e.code, fmt.Errorf("%s: %w: %s (%s)", what, e.sentinel, e.text, err.Error()))
 }

@@ -17,20 +17,21 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// cache keeps objects as files of a folder, which several processes may use.
+// cache stores objects as files of a folder, which several processes may share.
 type cache struct {
 	root  *os.Root
 	limit int64 // in bytes
 
 	mu   sync.Mutex
-	used int64 // bytes of the files when they were last counted, and of those added since
+	used int64 // size of the files at the last count, plus that of the files added since
 }
 
 const (
 	tempPrefix = "temp-"
-	// abandoned is the age of a temporary file at which its process is gone.
+	// abandoned is the age above which a temporary file is considered left behind by a killed
+	// process.
 	abandoned = 24 * time.Hour
-	// usedEvery is how often the time of a used file is renewed.
+	// usedEvery is the interval at which the time of a used file is renewed.
 	usedEvery = time.Minute
 )
 
@@ -67,7 +68,7 @@ func (c *cache) open(object string) (*os.File, error) {
 	}
 	now := time.Now()
 	if info, err := f.Stat(); err == nil && now.Sub(info.ModTime()) > usedEvery {
-		_ = c.root.Chtimes(c.file(object), now, now) // else it is evicted sooner
+		_ = c.root.Chtimes(c.file(object), now, now) // without this, the file is evicted sooner
 	}
 	return f, nil
 }
@@ -78,8 +79,8 @@ func (c *cache) read(object string) ([]byte, error) { return c.root.ReadFile(c.f
 // remove removes the file of an object.
 func (c *cache) remove(object string) { _ = c.root.Remove(c.file(object)) }
 
-// add adds the object that write writes, unless it is too large. The file is synced, because nothing
-// would detect what a power cut leaves of it.
+// add adds the object that write writes, unless it is too large. It syncs the file, because nothing
+// would detect a file that a power cut has damaged.
 func (c *cache) add(object string, write func(f *os.File) error) error {
 	temp := tempPrefix + rand.Text()
 	f, err := c.root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -106,7 +107,7 @@ func (c *cache) add(object string, write func(f *os.File) error) error {
 	return nil
 }
 
-// files returns the files of objects, the least recently used first.
+// files returns the files of objects, least recently used first.
 func (c *cache) files() (files []fs.FileInfo, err error) {
 	entries, err := fs.ReadDir(c.root.FS(), ".")
 	for _, e := range entries {
@@ -124,8 +125,8 @@ func (c *cache) files() (files []fs.FileInfo, err error) {
 	return files, err
 }
 
-// evict counts the files. If they are too large, it removes those that were not used for the
-// longest time.
+// evict computes the total size of the files. If it exceeds the limit, evict removes the least
+// recently used files.
 func (c *cache) evict() error {
 	files, err := c.files()
 	c.used = 0

@@ -11,10 +11,10 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Scheme is the beginning of the URLs that [Open] opens.
+// Scheme is the prefix of the URLs that [Open] accepts.
 const Scheme = "s3://"
 
-// location is where a store is.
+// location is the location of a store.
 type location struct {
 	bucket, prefix string // prefix is "" or ends in "/"
 	endpoint       *url.URL
@@ -22,7 +22,7 @@ type location struct {
 	cacheBytes     int64
 }
 
-// minCacheBytes is the smallest limit of the cache: some objects of the log.
+// minCacheBytes is the smallest limit of the cache, which is enough for some objects of the log.
 const minCacheBytes = 64 << 20
 
 var validBucket = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
@@ -40,9 +40,9 @@ func parse(raw string) (*location, error) {
 	l := &location{bucket: u.Host, prefix: strings.Trim(u.Path, "/"), region: cmp.Or(q.Get("region"), "us-east-1")}
 	switch {
 	case err != nil || u.Fragment != "":
-		return nil, invalid("the query is not valid")
+		return nil, invalid("the query is invalid")
 	case u.User != nil:
-		return nil, invalid("credentials in a URL are refused, because others can read it; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+		return nil, invalid("credentials in the URL are refused, because others can read URLs; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 	case !validBucket.MatchString(l.bucket):
 		return nil, invalid("%q is not the name of a bucket", l.bucket)
 	case len(l.prefix) > 500 || strings.ContainsFunc(l.prefix, func(r rune) bool { return r < ' ' || r > '~' }) || strings.Contains("/"+l.prefix+"/", "//") && l.prefix != "":
@@ -59,12 +59,12 @@ func parse(raw string) (*location, error) {
 	if c := q.Get("cache"); c != "" {
 		mb, err := strconv.ParseInt(c, 10, 32)
 		if l.cacheBytes = mb << 20; err != nil || l.cacheBytes < minCacheBytes {
-			return nil, invalid("cache is a number of MB from %d", minCacheBytes>>20)
+			return nil, invalid("cache must be a number of MB of at least %d", minCacheBytes>>20)
 		}
 	}
 	l.endpoint, err = url.Parse(cmp.Or(q.Get("endpoint"), "https://s3."+l.region+".amazonaws.com"))
 	if err != nil || l.endpoint.Scheme != "http" && l.endpoint.Scheme != "https" || l.endpoint.Host == "" || l.endpoint.User != nil || strings.Trim(l.endpoint.Path, "/") != "" || l.endpoint.RawQuery != "" {
-		return nil, invalid("endpoint is a URL such as https://s3.example.com, without a path")
+		return nil, invalid("endpoint must be a URL such as https://s3.example.com, without a path")
 	}
 	return l, nil
 }

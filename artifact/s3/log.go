@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/artifact"
 )
 
-// Names of objects. Numbers have the same length, so that their order is that of the names.
+// Names of objects. Numbers have a fixed length, so that their order is that of the names.
 const (
 	ownerObject = "owner"
 	logPrefix   = "log/"
@@ -24,19 +24,20 @@ const (
 )
 
 const (
-	// reloadAfter is the time without the log after which a process looks for a newer state,
-	// because later objects of the log may be gone: they are kept for keepLog at least.
+	// reloadAfter is the time without reading the log after which a process looks for a newer
+	// state. Objects of the log may then be deleted, because they are kept only for keepLog.
 	reloadAfter = 15 * time.Minute
 	keepLog     = time.Hour
-	keepFile    = 24 * time.Hour // of a file without artifact, whose batch may not be complete
-	// The state is written after this number of objects of the log, or bytes of them.
+	keepFile    = 24 * time.Hour // time to keep a file without an artifact, whose batch may be incomplete
+	// The state is written after this number of objects of the log, or this number of bytes in
+	// them.
 	stateEvery = 64
 	stateBytes = 32 << 20
 )
 
 func numbered(prefix string, number uint64) string { return fmt.Sprintf("%s%016d", prefix, number) }
 
-// position is where the bytes of an artifact are.
+// position is the position of the bytes of an artifact.
 type position struct {
 	Object   string `json:"object,omitempty"`
 	Offset   int64  `json:"offset,omitempty"`
@@ -59,25 +60,26 @@ const (
 type change struct {
 	Op   string `json:"op"`
 	Name string `json:"name"`
-	// At is where the bytes of opPut are. Without an Object, they are after the line of the change.
+	// At is the position of the bytes for opPut. Without an Object, they follow the first line of
+	// the same object.
 	At *position `json:"at,omitempty"`
 }
 
 // entry is the first line of an object of the log.
 type entry struct {
-	ID      string   `json:"id"`   // of the attempt to write it
-	Time    int64    `json:"time"` // in milliseconds, later than that of the object before
+	ID      string   `json:"id"`   // ID of the attempt to write the object
+	Time    int64    `json:"time"` // in milliseconds, later than that of the previous object
 	Changes []change `json:"changes"`
 }
 
-// state is the artifacts after the objects of the log up to a number.
+// state contains the artifacts after all objects of the log up to a number.
 type state struct {
 	Number uint64              `json:"number"`
 	Time   int64               `json:"time"`
 	Names  map[string]position `json:"names"`
 }
 
-// apply applies the next object of the log, whose first line has some length.
+// apply applies the next object of the log. line is the length of its first line.
 func (s *state) apply(e *entry, line int) {
 	s.Number++
 	s.Time = e.Time
@@ -108,7 +110,7 @@ func decode(name string, raw []byte, v any) (line int, err error) {
 	return len(head) + 1, nil
 }
 
-// lock waits until no other goroutine uses the log. The caller calls unlock.
+// lock waits until no other goroutine uses the log. The caller must call unlock.
 func (s *Store) lock(ctx context.Context) error {
 	select {
 	case s.turn <- struct{}{}:
@@ -120,7 +122,7 @@ func (s *Store) lock(ctx context.Context) error {
 
 func (s *Store) unlock() { <-s.turn }
 
-// refresh reads the log, unless that was done in the last maxAge.
+// refresh reads the log, unless it was read within the last maxAge.
 func (s *Store) refresh(ctx context.Context, maxAge time.Duration) error {
 	asked := time.Now()
 	for locked := false; ; locked = true {
@@ -152,7 +154,7 @@ func (s *Store) sync(ctx context.Context) error {
 		}
 		s.claimed = true
 	}
-	if start.Round(0).Sub(s.synced.Round(0)).Abs() > reloadAfter { // by the wall clock, which counts sleep
+	if start.Round(0).Sub(s.synced.Round(0)).Abs() > reloadAfter { // by the wall clock, which includes time in suspend
 		if err := s.load(ctx); err != nil {
 			return err
 		}
@@ -186,7 +188,7 @@ func (s *Store) pull(ctx context.Context, name string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// load replaces the state by the newest one of the bucket, if that is newer.
+// load replaces the state by the newest state in the bucket, if that is newer.
 func (s *Store) load(ctx context.Context) error {
 	all, err := s.bucket.list(ctx, statePrefix)
 	if err != nil || len(all) == 0 || all[len(all)-1].name <= numbered(statePrefix, s.state.Number) {
@@ -212,7 +214,7 @@ func (s *Store) replace(name string, raw []byte) error {
 	return nil
 }
 
-// loadCached restores the state from the cache. It reports whether there is one.
+// loadCached restores the state from the cache, and reports whether the cache has a state.
 func (s *Store) loadCached() bool {
 	files, err := s.cache.files()
 	newest := ""
@@ -271,7 +273,7 @@ func (s *Store) commit(ctx context.Context, changes []change, data []byte) error
 			s.keep(name, body)
 			return s.apply(name, body)
 		}
-		if errors.Is(err, errExists) && tries < 100 { // another process has written it, or is writing it, or a repeated request has
+		if errors.Is(err, errExists) && tries < 100 { // another process or a repeated request has written the object, or is writing it
 			err = s.sync(ctx)
 		}
 		if err == nil && s.state.Number < number {
@@ -288,8 +290,8 @@ func (s *Store) commit(ctx context.Context, changes []change, data []byte) error
 	return nil
 }
 
-// tidy writes the state after many changes, and deletes unused objects after deletions. It logs
-// errors, because the changes took effect. The caller holds the lock.
+// tidy writes the state after many changes, and deletes unused objects after deletions. It only
+// logs errors, because the changes have taken effect. The caller holds the lock.
 func (s *Store) tidy(ctx context.Context) {
 	clean := s.deleted && time.Since(s.cleaned) > keepLog
 	if !clean && s.state.Number < s.written+stateEvery && s.unwritten < stateBytes {
@@ -327,7 +329,7 @@ func (s *Store) clean(ctx context.Context) error {
 			states = append(states, o.name)
 		}
 	}
-	before := "" // number of the state before the newest: processes that are behind need what follows
+	before := "" // name of the state before the newest; slow processes need the log after it
 	if len(states) > 1 {
 		before = strings.TrimPrefix(states[len(states)-2], statePrefix)
 	}

@@ -34,36 +34,37 @@ type Store struct {
 	cache  *cache
 	log    *slog.Logger
 	owner  string
-	loads  singleflight.Group // of objects into the cache
-	ctx    context.Context    // of loads; ends with Close
+	loads  singleflight.Group // downloads of objects into the cache
+	ctx    context.Context    // context of loads; ends with Close
 	cancel context.CancelFunc
 
 	turn      chan struct{} // holds a token while the log is read or written; guards the fields below
 	claimed   bool
-	written   uint64    // number of the newest state in the bucket, as far as this process knows
-	unwritten int       // bytes of the log since then
+	written   uint64    // number of the newest state in the bucket known to this process
+	unwritten int       // bytes of the log since that state
 	writing   string    // ID of the entry that is being written; "" = it was applied
-	deleted   bool      // something was deleted since the bucket was cleaned
-	cleaned   time.Time // by this process
+	deleted   bool      // artifacts were deleted since the bucket was cleaned
+	cleaned   time.Time // time of the last cleaning by this process
 
 	mu     sync.RWMutex // guards the fields below against readers; held briefly
 	state  state
-	synced time.Time // when the log was read to its end
+	synced time.Time // time at which the log was last read to its end
 }
 
 var _ artifact.Batcher = (*Store)(nil)
 
-// Open opens the store at a URL such as "s3://bucket/prefix?endpoint=https://host&region=us-east-1",
-// with a cache in a folder. It creates the folder, but no parent folder. Credentials are in the
-// environment variables AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or in the
-// file AWS_SHARED_CREDENTIALS_FILE with the profile AWS_PROFILE. Owner identifies the
-// store of pages that the artifacts belong to: one location has one owner. While the bucket is down,
-// Open opens the artifacts that the cache knows.
+// Open opens the store at a URL such as
+// "s3://bucket/prefix?endpoint=https://host&region=us-east-1", with a cache in a folder. It creates
+// the folder, but no parent folder. Credentials come from the environment variables
+// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or from the file
+// AWS_SHARED_CREDENTIALS_FILE with the profile AWS_PROFILE. owner identifies the store of pages to
+// which the artifacts belong. A location has only one owner. If the bucket is down, Open opens the
+// store with the artifacts in the cache.
 //
-// ErrInvalid: the URL is not valid, or the server cannot have a store. ErrForbidden: wrong
-// credentials, or they lack a right. ErrConflict: the location has another owner. ErrUnavailable:
-// the bucket does not exist or does not answer. The methods of a Store return the last three as
-// well. [millrace.ErrorCode] distinguishes them.
+// ErrInvalid: the URL is invalid, or the server lacks a required function. ErrForbidden: the
+// credentials are wrong or lack a permission. ErrConflict: the location has another owner.
+// ErrUnavailable: the bucket does not exist or does not respond. The methods of a Store also return
+// the last three errors. [millrace.ErrorCode] distinguishes the causes.
 func Open(ctx context.Context, url, owner, cache string, o *Options) (*Store, error) {
 	l, err := parse(url)
 	if err != nil {
@@ -76,7 +77,8 @@ func Open(ctx context.Context, url, owner, cache string, o *Options) (*Store, er
 	if s.bucket, err = newBucket(l, s.log); err != nil {
 		return nil, err
 	}
-	// Another location or owner has another folder, because the names of objects are the same.
+	// Each location and owner has its own folder, because the names of objects are the same in all
+	// of them.
 	of := sha256.Sum256([]byte(owner + " " + l.endpoint.String() + " " + l.bucket + "/" + l.prefix))
 	if s.cache, err = openCache(filepath.Join(cache, hex.EncodeToString(of[:8])), cmp.Or(l.cacheBytes, o.CacheBytes, 1<<30)); err != nil {
 		return nil, err
@@ -100,13 +102,14 @@ func (s *Store) Close() error {
 // format is the version of the format of objects.
 const format = 1
 
-// ownerRecord is the object owner.
+// ownerRecord is the content of the object "owner".
 type ownerRecord struct {
 	Store  string `json:"store"`
 	Format int    `json:"format"`
 }
 
-// claim makes the owner that of the location, and checks that it is.
+// claim makes owner the owner of the location, or returns an error if the location has another
+// owner.
 func (s *Store) claim(ctx context.Context) error {
 	raw, err := json.Marshal(ownerRecord{s.owner, format})
 	if err != nil {
@@ -115,7 +118,7 @@ func (s *Store) claim(ctx context.Context) error {
 	create := func() error { return s.bucket.create(ctx, ownerObject, bytes.NewReader(raw)) }
 	if err = create(); err == nil {
 		if err = create(); err == nil {
-			return millrace.Coded("bucket-unfit", fmt.Errorf("artifacts in %s: %w: the server ignores If-None-Match, which several processes need; use another one", s.bucket, millrace.ErrInvalid))
+			return millrace.Coded("bucket-unfit", fmt.Errorf("artifacts in %s: %w: the server ignores If-None-Match, which several processes require; use another server", s.bucket, millrace.ErrInvalid))
 		}
 	}
 	if !errors.Is(err, errExists) {
@@ -127,7 +130,7 @@ func (s *Store) claim(ctx context.Context) error {
 	}
 	var is ownerRecord
 	if err := json.Unmarshal(b.Bytes(), &is); err == nil && is.Store == s.owner && is.Format > format {
-		return millrace.Coded("bucket-newer", fmt.Errorf("artifacts in %s: %w: a newer version of millrace has written them; upgrade this one", s.bucket, millrace.ErrConflict))
+		return millrace.Coded("bucket-newer", fmt.Errorf("artifacts in %s: %w: a newer version of millrace has written them; upgrade this version", s.bucket, millrace.ErrConflict))
 	} else if err != nil || is.Store != s.owner {
 		return millrace.Coded("bucket-owner", fmt.Errorf("artifacts in %s: %w: they belong to another store of pages (%.40q); use another prefix, or delete %s if that store is gone", s.bucket, millrace.ErrConflict, is.Store, s.bucket.prefix+ownerObject))
 	}

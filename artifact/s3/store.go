@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	maxSmall   = 1 << 20 // bytes of an artifact that is in an object of the log
-	batchBytes = 8 << 20 // bytes of small artifacts after which a batch writes
-	batchNames = 4096    // changes after which a batch writes
+	maxSmall   = 1 << 20 // maximum size of an artifact that is stored in an object of the log
+	batchBytes = 8 << 20 // size of small artifacts after which a batch writes its changes
+	batchNames = 4096    // number of changes after which a batch writes them
 	freshFor   = time.Second
 )
 
-// batch is the changes of a Batch that are not written yet.
+// batch contains the changes of a Batch that are not written yet.
 type batch struct {
 	store *Store
 
@@ -41,7 +41,7 @@ type batch struct {
 // pending is an artifact that a batch has changed.
 type pending struct {
 	position
-	content []byte // of a small artifact that the batch has put
+	content []byte // content of a small artifact that the batch has put
 	deleted bool
 	touched bool
 }
@@ -53,7 +53,7 @@ func (s *Store) batchOf(ctx context.Context) *batch {
 	return b
 }
 
-// Batch implements [artifact.Batcher]. It reads the log first, and writes once per 8 MiB.
+// Batch implements [artifact.Batcher]. It first reads the log, and writes once per 8 MiB.
 func (s *Store) Batch(ctx context.Context, f func(ctx context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -93,7 +93,7 @@ func (b *batch) flush(ctx context.Context) error {
 	return nil
 }
 
-// find returns a pending artifact, or one of the store.
+// find returns a pending artifact, or else one of the store.
 func (b *batch) find(name string) (p pending, ok bool) {
 	if p, ok = b.names[name]; !ok {
 		p.position, ok = b.store.lookup(name)
@@ -118,7 +118,7 @@ func (s *Store) lookup(name string) (position, bool) {
 	return p, ok
 }
 
-// find returns an artifact as the context sees it.
+// find returns an artifact, including the pending changes of the context's batch.
 func (s *Store) find(ctx context.Context, name string) (p pending, ok bool) {
 	if b := s.batchOf(ctx); b != nil {
 		b.mu.Lock()
@@ -157,7 +157,7 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if p, ok := b.find(name); ok { // of another goroutine with the batch
+	if p, ok := b.find(name); ok { // another goroutine with the same batch has put it
 		return b.touch(ctx, name, p)
 	}
 	if at.Object == "" {
@@ -169,7 +169,7 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader) error {
 	return b.add(ctx, change{Op: opPut, Name: name, At: &at}, p)
 }
 
-// touch touches an artifact, once for a batch. The caller holds b.mu.
+// touch touches an artifact, at most once per batch. The caller holds b.mu.
 func (b *batch) touch(ctx context.Context, name string, p pending) error {
 	if p.touched {
 		return nil
@@ -223,7 +223,7 @@ func (s *Store) Open(ctx context.Context, name string, offset, length int64) (io
 		if r, err = s.open(ctx, p, from, to); !errors.Is(err, millrace.ErrNotFound) {
 			return r, err
 		}
-		was := p.Object // moved or deleted by another process, or lost
+		was := p.Object // the object was moved or deleted by another process, or is lost
 		if err = s.refresh(ctx, 0); err == nil {
 			if p.position, ok = s.lookup(name); ok && p.Object == was {
 				s.log.WarnContext(ctx, "bucket has lost an object", "object", was)
@@ -237,7 +237,7 @@ func (s *Store) Open(ctx context.Context, name string, offset, length int64) (io
 	return nil, fmt.Errorf("open artifact %s: %w", name, err)
 }
 
-// open returns a reader of bytes of an artifact. ErrNotFound: its object does not exist.
+// open returns a reader for bytes of an artifact. ErrNotFound: its object does not exist.
 func (s *Store) open(ctx context.Context, p pending, from, to int64) (io.ReadCloser, error) {
 	switch {
 	case from == to:
@@ -262,7 +262,7 @@ type part struct {
 	io.Closer
 }
 
-// fetch reads an object into the cache, once for all callers, if that is possible.
+// fetch tries to read an object into the cache, once for all callers.
 func (s *Store) fetch(ctx context.Context, object string) {
 	loaded := s.loads.DoChan(object, func() (any, error) {
 		err := s.cache.add(object, func(f *os.File) error { return s.bucket.get(s.ctx, object, 0, -1, f) })
@@ -277,7 +277,7 @@ func (s *Store) fetch(ctx context.Context, object string) {
 	}
 }
 
-// keep adds an object to the cache, if possible.
+// keep tries to add an object to the cache.
 func (s *Store) keep(object string, b []byte) {
 	err := s.cache.add(object, func(f *os.File) error { _, err := f.Write(b); return err })
 	if err != nil {

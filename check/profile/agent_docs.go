@@ -22,7 +22,7 @@ import (
 const (
 	maxChars    = 50_000    // characters of a text that an agent reads at once
 	maxTransfer = 1_000_000 // bytes of a page
-	maxAge      = 3600      // seconds that a cache may keep a document without asking
+	maxAge      = 3600      // seconds for which a cache may use a document without revalidation
 )
 
 var (
@@ -82,30 +82,30 @@ func docsRules(rule func(section, word, sentence, fix string, f check.SiteCheck[
 			}
 			return err
 		}),
-		rule(afdocs, "llms-txt-directive-html", "The text of a page leads to llms.txt.", "Link to /llms.txt in your template, near the start of the body; it may be hidden. millrace does not change what people see.", checkPages(func(p *page, fail func(got, want string)) bool {
+		rule(afdocs, "llms-txt-directive-html", "The body of a page links to llms.txt.", "Link to /llms.txt in your template, near the start of the body; it may be hidden. millrace does not change what people see.", checkPages(func(p *page, fail func(got, want string)) bool {
 			if !strings.Contains(strings.ToLower(body(p.html.Body)), "/llms.txt") {
 				fail("no link in the body", `<a href="/llms.txt">`)
 			}
 			return true
 		})),
-		rule(afdocs, "llms-txt-directive-md", "The Markdown of a page leads to llms.txt.", "Name /llms.txt at the start of the Markdown."+byMillrace, onMarkdown(func(_ *page, md *check.Response, fail func(got, want string)) {
+		rule(afdocs, "llms-txt-directive-md", "The Markdown of a page names llms.txt.", "Name /llms.txt at the start of the Markdown."+byMillrace, onMarkdown(func(_ *page, md *check.Response, fail func(got, want string)) {
 			if !strings.Contains(string(md.Body), "/llms.txt") {
 				fail("no link", "the URL of llms.txt")
 			}
 		})),
-		rule(afdocs, "markdown-url-support", "A page has Markdown at its own name with .md.", "Publish the Markdown of each page."+byMillrace, checkPages(func(p *page, fail func(got, want string)) bool {
+		rule(afdocs, "markdown-url-support", "The Markdown of a page is at the page's URL with .md appended.", "Publish the Markdown of each page."+byMillrace, checkPages(func(p *page, fail func(got, want string)) bool {
 			if p.md == nil {
 				fail("no Markdown", "Markdown at a URL that ends in .md")
 			}
 			return true
 		})),
-		rule(afdocs, "content-negotiation", "A page is Markdown to Accept: text/markdown.", "Answer Accept: text/markdown with Markdown."+byMillrace+" Alongside another server, use the output of millrace snippet.", checkPages(func(p *page, fail func(got, want string)) bool {
+		rule(afdocs, "content-negotiation", "A request for a page with Accept: text/markdown gets Markdown.", "Answer Accept: text/markdown with Markdown."+byMillrace+" Alongside another server, use the output of millrace snippet.", checkPages(func(p *page, fail func(got, want string)) bool {
 			if p.own == nil {
-				fail("no Markdown to Accept: text/markdown", "text/markdown")
+				fail("no Markdown for Accept: text/markdown", "text/markdown")
 			}
 			return true
 		})),
-		rule(afdocs, "rendering-strategy", "The HTML of a page has its content without scripts.", "Render the pages on the server, or before publication.", checkPages(func(p *page, fail func(got, want string)) bool {
+		rule(afdocs, "rendering-strategy", "The HTML of a page has its content without scripts.", "Render the pages on the server or at build time.", checkPages(func(p *page, fail func(got, want string)) bool {
 			if len(p.text) < 100 && strings.Contains(string(p.html.Body), "<script") {
 				fail(fmt.Sprintf("%d bytes of text, and scripts", len(p.text)), "the content as HTML")
 			}
@@ -140,7 +140,7 @@ func docsRules(rule func(section, word, sentence, fix string, f check.SiteCheck[
 			}
 			return true
 		})),
-		rule(afdocs, "single-fetch-completeness", "The Markdown of a page is complete.", "Publish the whole page in one document."+byMillrace, onMarkdown(func(_ *page, md *check.Response, fail func(got, want string)) {
+		rule(afdocs, "single-fetch-completeness", "The Markdown of a page is one complete document.", "Publish the whole page in one document."+byMillrace, onMarkdown(func(_ *page, md *check.Response, fail func(got, want string)) {
 			for _, l := range kit.FieldLinks(md) {
 				if l.Is("next", "") {
 					fail("a Link with rel=next", "the whole page")
@@ -150,14 +150,14 @@ func docsRules(rule func(section, word, sentence, fix string, f check.SiteCheck[
 				fail(string(m), "the whole page")
 			}
 		})),
-		rule(afdocs, "tabbed-content-serialization", "A page with tabs has at most 50,000 characters.", "Give each variant a page.", checkPages(func(p *page, fail func(got, want string)) bool {
+		rule(afdocs, "tabbed-content-serialization", "A page with tabs has at most 50,000 characters.", "Give each variant its own page.", checkPages(func(p *page, fail func(got, want string)) bool {
 			if !tabbed.Match(p.html.Body) {
 				return false
 			}
 			atMost(utf8.RuneCountInString(p.text), maxChars, "characters with all tabs", fail)
 			return true
 		})),
-		rule(afdocs, "section-header-quality", "Headings in tabs name the variant.", "Name the variant in each heading, such as Install on Linux.", checkPages(func(p *page, fail func(got, want string)) bool {
+		rule(afdocs, "section-header-quality", "Headings inside tabs name the variant.", "Name the variant in each heading, such as Install on Linux.", checkPages(func(p *page, fail func(got, want string)) bool {
 			seen := make(map[string]bool)
 			for _, panel := range panels.FindAllString(string(p.html.Body), -1) {
 				for _, m := range heading.FindAllStringSubmatch(panel, -1) {
@@ -206,7 +206,7 @@ func docsRules(rule func(section, word, sentence, fix string, f check.SiteCheck[
 			}
 			return true
 		})),
-		rule(afdocs, "http-status-codes", "A missing page is a 404.", "Answer 404 for unknown paths, not a page with 200.", func(ctx context.Context, s *site, fail check.Fail) error {
+		rule(afdocs, "http-status-codes", "A missing page is a 404.", "Respond to unknown paths with 404, not with a page and 200.", func(ctx context.Context, s *site, fail check.Fail) error {
 			resp, err := s.Get(ctx, s.At("/millrace-check-no-such-page"))
 			if err != nil {
 				return err
@@ -216,12 +216,12 @@ func docsRules(rule func(section, word, sentence, fix string, f check.SiteCheck[
 			}
 			return nil
 		}),
-		rule(afdocs, "redirect-behavior", "Pages redirect by HTTP, and on their own host.", "Redirect by status and Location to the final URL of the same host.", checkPages(func(p *page, fail func(got, want string)) bool {
+		rule(afdocs, "redirect-behavior", "Redirects use HTTP and stay on the same host.", "Redirect with a 3xx status and a Location on the same host.", checkPages(func(p *page, fail func(got, want string)) bool {
 			switch {
 			case check.HostOf(p.asked) != check.HostOf(p.html.URL):
 				fail("a redirect from "+p.asked, "a page on its own host")
 			case refresh.Match(p.html.Body):
-				fail("a redirect by meta refresh", "a redirect by status and Location")
+				fail("a redirect by meta refresh", "a redirect with a 3xx status and Location")
 			}
 			return true
 		})),
@@ -255,7 +255,7 @@ func docsRules(rule func(section, word, sentence, fix string, f check.SiteCheck[
 			}
 			return nil
 		}),
-		rule(afdocs, "markdown-content-parity", "The Markdown of a page has the content of its HTML.", "Correct the Markdown. For millrace, see what is left out with millrace extract --explain, and use --keep.", onMarkdown(func(p *page, md *check.Response, fail func(got, want string)) {
+		rule(afdocs, "markdown-content-parity", "The Markdown of a page has the content of its HTML.", "Correct the Markdown. For millrace, run millrace extract --explain to see what it drops, and use --keep.", onMarkdown(func(p *page, md *check.Response, fail func(got, want string)) {
 			n, missing := 0, 0
 			have := letters(target.ReplaceAllString(string(md.Body), "]"))
 			if p.main != nil {
@@ -271,7 +271,7 @@ func docsRules(rule func(section, word, sentence, fix string, f check.SiteCheck[
 				fail(fmt.Sprintf("%d of %d passages are missing", missing, n), "the content of the page")
 			}
 		})),
-		rule(afdocs, "cache-header-hygiene", "Caches ask for a page at least once an hour.", "Send ETag or Last-Modified, and a max-age of at most 3600.", checkPages(func(p *page, fail func(got, want string)) bool {
+		rule(afdocs, "cache-header-hygiene", "Caches revalidate a page at least once an hour.", "Send ETag or Last-Modified, and a max-age of at most 3600.", checkPages(func(p *page, fail func(got, want string)) bool {
 			d := kit.Directives(p.html)
 			age, err := strconv.Atoi(cmp.Or(d["s-maxage"], d["max-age"], "0"))
 			_, fresh := d["no-cache"]
@@ -284,19 +284,19 @@ func docsRules(rule func(section, word, sentence, fix string, f check.SiteCheck[
 			}
 			return true
 		})),
-		rule(afdocs, "auth-gate-detection", "Pages need no login.", "Publish the pages, or take them out of the sitemap.", func(_ context.Context, s *site, fail check.Fail) error {
+		rule(afdocs, "auth-gate-detection", "Pages do not require a login.", "Publish the pages, or remove them from the sitemap.", func(_ context.Context, s *site, fail check.Fail) error {
 			for _, r := range s.gated {
 				fail(r.URL, r.StatusText(), "the page")
 			}
 			return check.Applied(len(s.pages)+len(s.gated) > 0)
 		}),
-		rule(afdocs, "auth-alternative-access", "A site whose pages need a login has a public llms.txt.", "Publish llms.txt, and the Markdown that may be public.", func(_ context.Context, s *site, fail check.Fail) error {
+		rule(afdocs, "auth-alternative-access", "A site whose pages require a login has a public llms.txt.", "Publish llms.txt, and the Markdown of the pages that may be public.", func(_ context.Context, s *site, fail check.Fail) error {
 			if len(s.gated) > 0 && s.llms == nil {
-				fail(s.gated[0].URL, "a login, and no llms.txt", "a public way to the content")
+				fail(s.gated[0].URL, "a login, and no llms.txt", "a public llms.txt")
 			}
 			return check.Applied(len(s.gated) > 0)
 		}),
-		rule(afdocs, "bot-protection-interference", "No protection against bots answers in place of the site.", "Let agents pass: exclude machine documents from challenges of your CDN or firewall.", func(_ context.Context, s *site, fail check.Fail) error {
+		rule(afdocs, "bot-protection-interference", "No bot protection responds in place of the site.", "Let agents pass: exclude machine documents from challenges of your CDN or firewall.", func(_ context.Context, s *site, fail check.Fail) error {
 			for _, r := range append([]*check.Response{s.home}, s.gated...) {
 				if r.Header.Get("Cf-Mitigated") != "" || r.Status == http.StatusForbidden || strings.Contains(string(r.Body[:min(len(r.Body), 4096)]), "Just a moment...") {
 					fail(r.URL, through(r, r.StatusText()+", a challenge"), "the page")
@@ -317,7 +317,7 @@ func onLLMs(f func(s *site, fail check.Fail)) check.SiteCheck[*site] {
 	}
 }
 
-// onLinks returns the check that runs f on the documents of a sample of the links in llms.txt.
+// onLinks returns a check that runs f on the targets of a sample of the links in llms.txt.
 func onLinks(f func(r *check.Response, fail func(got, want string))) check.SiteCheck[*site] {
 	return func(ctx context.Context, s *site, fail check.Fail) error {
 		applied := false
@@ -352,14 +352,14 @@ func atMost(n, most int, unit string, fail func(got, want string)) {
 	}
 }
 
-// documentKey returns a URL without what differs between a page and its Markdown.
+// documentKey returns a key that is equal for the URLs of a page and of its Markdown.
 func documentKey(u string) string {
 	u, _, _ = strings.Cut(u, "?")
 	u = strings.TrimSuffix(strings.TrimSuffix(u, ".md"), "index")
 	return strings.TrimSuffix(strings.TrimSuffix(u, ".html"), "/")
 }
 
-// letters returns the letters and digits of a text, to compare texts with other marks.
+// letters returns the letters and digits of a text, to compare texts with different formatting.
 func letters(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= 0x80 {

@@ -14,16 +14,16 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// Sections of the profile: the scanners whose checks the rules correspond to. The last part
-// of a rule's ID is the name of the check there.
+// Sections of the profile. Each is a scanner whose checks the rules correspond to. The last part of
+// a rule's ID is the scanner's name of the check.
 const (
 	scan   = "isitagentready" // isitagentready.com, as of September 2026
 	afdocs = "afdocs"         // Agent-Friendly Documentation Spec 0.6
 )
 
-// AgentReady returns the rules by which scanners judge whether a site is ready for agents. A
-// rule about a document that a site may do without does not apply to a site without it, where
-// isitagentready counts a failure.
+// AgentReady returns the rules by which scanners judge whether a site is ready for agents. A rule
+// about an optional document does not apply to a site without the document, although isitagentready
+// counts that as a failure.
 func AgentReady() check.Suite {
 	rule := func(section, word, sentence, fix string, f check.SiteCheck[*site]) check.Rule {
 		r := aboutSite(section, word, check.Should, sentence, f)
@@ -49,7 +49,7 @@ func AgentReady() check.Suite {
 			}
 			return nil
 		}),
-		rule(scan, "link-headers", "Link fields of the home page lead to machine documents.", "Send Link fields with rel=api-catalog, service-desc, describedby or alternate."+byMillrace, func(_ context.Context, s *site, fail check.Fail) error {
+		rule(scan, "link-headers", "Link fields of the home page link to machine documents.", "Send Link fields with rel=api-catalog, service-desc, describedby or alternate."+byMillrace, func(_ context.Context, s *site, fail check.Fail) error {
 			for _, l := range kit.FieldLinks(s.home) {
 				for _, rel := range []string{"api-catalog", "service-desc", "service-doc", "describedby", "alternate"} {
 					if l.Is(rel, "") {
@@ -60,7 +60,7 @@ func AgentReady() check.Suite {
 			fail(s.home.URL, "no such Link field", `Link: </llms.txt>; rel="describedby"`)
 			return nil
 		}),
-		rule(scan, "markdown-negotiation", "The home page is Markdown to Accept: text/markdown.", "Answer Accept: text/markdown with Markdown and Vary: Accept."+byMillrace+" Alongside another server, use the output of millrace snippet.", func(ctx context.Context, s *site, fail check.Fail) error {
+		rule(scan, "markdown-negotiation", "A request for the home page with Accept: text/markdown gets Markdown.", "Answer Accept: text/markdown with Markdown and Vary: Accept."+byMillrace+" Alongside another server, use the output of millrace snippet.", func(ctx context.Context, s *site, fail check.Fail) error {
 			resp, err := s.Do(ctx, http.MethodGet, s.home.URL, http.Header{"Accept": {"text/markdown"}})
 			if err != nil {
 				return err
@@ -70,7 +70,7 @@ func AgentReady() check.Suite {
 			}
 			return nil
 		}),
-		rule(scan, "robots-txt-ai-rules", "robots.txt has a group for AI bots, or one for all.", "Add User-agent: * or groups for AI bots to robots.txt."+byMillrace, func(_ context.Context, s *site, fail check.Fail) error {
+		rule(scan, "robots-txt-ai-rules", "robots.txt has a group for AI bots, or one for all bots.", "Add User-agent: * or groups for AI bots to robots.txt."+byMillrace, func(_ context.Context, s *site, fail check.Fail) error {
 			if s.robots == nil {
 				return check.ErrNotApplicable
 			}
@@ -82,7 +82,7 @@ func AgentReady() check.Suite {
 			fail(s.robots.URL, "no group for AI bots", "User-agent: *")
 			return nil
 		}),
-		rule(scan, "content-signals", "robots.txt has Content-Signal.", "Set policy.purposes in millrace.yaml; robots.txt and the header fields then say it.", func(_ context.Context, s *site, fail check.Fail) error {
+		rule(scan, "content-signals", "robots.txt has Content-Signal.", "Set policy.purposes in millrace.yaml; robots.txt and the header fields then contain it.", func(_ context.Context, s *site, fail check.Fail) error {
 			if s.robots == nil {
 				return check.ErrNotApplicable
 			}
@@ -91,7 +91,7 @@ func AgentReady() check.Suite {
 					return nil
 				}
 			}
-			fail(s.robots.URL, "no Content-Signal", "Content-Signal: search=yes, ai-input=yes, ai-train=no, as the owner wants")
+			fail(s.robots.URL, "no Content-Signal", "Content-Signal with the owner's choices, such as search=yes, ai-input=yes, ai-train=no")
 			return nil
 		}),
 		rule(scan, "web-bot-auth", "The directory of Web Bot Auth has a key.", "Publish a JWK set with a key, or remove the file; millrace serve --sign-directory does this.", optional([]string{"/.well-known/http-message-signatures-directory"}, "keys")),
@@ -144,7 +144,7 @@ func AgentReady() check.Suite {
 			}
 			return tools > 0
 		})),
-		rule(scan, "x402", "The x402 document names what can be paid for.", "Complete the document, or remove it.", optional([]string{"/.well-known/x402"}, "resources")),
+		rule(scan, "x402", "The x402 document names the resources that can be paid for.", "Complete the document, or remove it.", optional([]string{"/.well-known/x402"}, "resources")),
 		rule(scan, "ucp", "The UCP profile has its version.", "Complete the profile, or remove it.", optional([]string{"/.well-known/ucp"}, "ucp")),
 		rule(scan, "acp", "The ACP document has its version.", "Complete the document, or remove it.", optional([]string{"/.well-known/acp.json"}, "protocol")),
 		rule(scan, "ap2", "An agent card that declares AP2 names the extension by its URI.", "Add the uri of the extension to the card.", func(ctx context.Context, s *site, fail check.Fail) error {
@@ -172,7 +172,7 @@ var aiBots = []string{
 	"perplexitybot", "amazonbot", "bytespider", "ccbot", "applebot-extended", "meta-externalagent",
 }
 
-// cmpErr returns an error, or ErrNotApplicable if there was none.
+// cmpErr returns err, or ErrNotApplicable if err is nil.
 func cmpErr(err error) error {
 	if err != nil {
 		return err
@@ -180,8 +180,8 @@ func cmpErr(err error) error {
 	return check.ErrNotApplicable
 }
 
-// optional returns the check of a JSON document, at the first of the paths where there is
-// one: it is an object with the members. A site may do without it.
+// optional returns a check of an optional JSON document, at the first of the paths that has a
+// document. The check requires an object with the members.
 func optional(paths []string, members ...string) check.SiteCheck[*site] {
 	return func(ctx context.Context, s *site, fail check.Fail) error {
 		for _, path := range paths {
@@ -204,8 +204,8 @@ func optional(paths []string, members ...string) check.SiteCheck[*site] {
 	}
 }
 
-// forMCP returns the check of a JSON document that a site with an MCP endpoint has. wrong
-// returns what is missing.
+// forMCP returns a check of a JSON document that a site with an MCP endpoint must have. wrong
+// returns the missing part.
 func forMCP(path string, wrong func(m map[string]json.RawMessage) string) check.SiteCheck[*site] {
 	return func(ctx context.Context, s *site, fail check.Fail) error {
 		resp, err := s.document(ctx, path)
@@ -231,8 +231,8 @@ func forMCP(path string, wrong func(m map[string]json.RawMessage) string) check.
 	}
 }
 
-// checkPages returns the check that runs f on each page of the sample. f reports whether the
-// rule applies.
+// checkPages returns a check that runs f on each page of the sample. f reports whether the rule
+// applies.
 func checkPages(f func(p *page, fail func(got, want string)) bool) check.SiteCheck[*site] {
 	return check.All(func(s *site) []*page { return s.pages }, func(_ *site, p *page, fail check.Fail) bool {
 		return f(p, func(got, want string) { fail(p.html.URL, got, want) })

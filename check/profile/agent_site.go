@@ -22,7 +22,7 @@ import (
 // maxLists is the maximum number of sitemaps that are read.
 const maxLists = 6
 
-// site is what the rules of [AgentReady] share.
+// site contains the documents that the rules of [AgentReady] share.
 type site struct {
 	kit.SiteContext
 	home    *check.Response // in HTML
@@ -41,7 +41,7 @@ type page struct {
 	asked string // URL that was requested
 	html  *check.Response
 	text  string          // visible text of the whole page
-	main  *millrace.Page  // its content
+	main  *millrace.Page  // its extracted content
 	md    *check.Response // its Markdown at a URL of its own; nil = none
 	own   *check.Response // its Markdown by Accept; nil = none
 }
@@ -59,7 +59,8 @@ var aboutSite = kit.Rule("agent-ready", func(ctx context.Context, t *check.Targe
 	return s, s.see(ctx)
 })
 
-// document requests a document, which is nil if it is absent or HTML instead.
+// document requests a document. The result is nil if the document is absent, or if the response is
+// HTML.
 func (s *site) document(ctx context.Context, path string) (*check.Response, error) {
 	resp, _, err := s.Document(ctx, s.At(path))
 	if resp == nil || weblink.IsHTML(resp.Header) || kit.LooksHTML(resp.Body) {
@@ -155,7 +156,7 @@ func (s *site) seePage(ctx context.Context, u string) error {
 	case check.Unsure(err), ctx.Err() != nil:
 		return err
 	case err != nil:
-		return nil //nolint:nilerr // it is no page that could be judged
+		return nil //nolint:nilerr // no rule can check it
 	case resp.Status == http.StatusUnauthorized, resp.Status == http.StatusForbidden, resp.OK() && gate.MatchString(resp.URL) && resp.URL != u:
 		s.gated = append(s.gated, resp)
 		return nil

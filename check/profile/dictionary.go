@@ -15,19 +15,20 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// versioned is a document that is a dictionary of its next version (RFC 9842).
+// versioned is a document that is the dictionary for its next version (RFC 9842), with its
+// responses.
 type versioned struct {
 	url     string
-	offered *check.Response // to a client that accepts dcz: the dictionary
-	coded   *check.Response // to a client that has it
-	unknown *check.Response // to a client that has an unknown dictionary
-	plain   *check.Response // to a client that has it, and does not accept dcz
+	offered *check.Response // response to a client that accepts dcz: the dictionary
+	coded   *check.Response // response to a client that has the dictionary
+	unknown *check.Response // response to a client that has an unknown dictionary
+	plain   *check.Response // response to a client that has the dictionary but does not accept dcz
 }
 
-// maxAsked is the maximum number of documents that are asked for Use-As-Dictionary.
+// maxAsked is the maximum number of documents whose responses are searched for Use-As-Dictionary.
 const maxAsked = 3
 
-// versions requests the first document that is a dictionary.
+// versions requests the versions of the first document that is a dictionary.
 func (s *way) versions(ctx context.Context) (*versioned, error) {
 	for _, d := range s.documents[:min(len(s.documents), maxAsked)] {
 		first, err := s.Do(ctx, http.MethodGet, d.url, http.Header{"Accept-Encoding": {dcz.Name}})
@@ -51,7 +52,7 @@ func (s *way) versions(ctx context.Context) (*versioned, error) {
 	return nil, check.ErrNotApplicable
 }
 
-// dictionaryRules returns the rules for documents that are dictionaries of their next versions.
+// dictionaryRules returns the rules for documents that are dictionaries for their next versions.
 func dictionaryRules(rule func(section, word string, level check.Level, sentence, fix string, f check.SiteCheck[*way]) check.Rule) []check.Rule {
 	const fields = "nginx: no proxy_hide_header Vary, and no proxy_set_header Accept-Encoding without Available-Dictionary. Caddy: no header -Vary. " +
 		"Cloudflare: no transform rule that changes these fields."
@@ -74,12 +75,12 @@ func dictionaryRules(rule func(section, word string, level check.Level, sentence
 				fail(v.offered, dcz.Use+": "+value, `match="/path", a string`)
 			}
 		})),
-		rule("rfc9842-6.1", "dictionary-known", check.Must, "A response is coded only against the dictionary that the request names, and only if the request accepts that.", noCache, on(func(v *versioned, fail func(r *check.Response, got, want string)) {
+		rule("rfc9842-6.1", "dictionary-known", check.Must, "A response is coded only against the dictionary that the request names, and only if the request accepts that coding.", noCache, on(func(v *versioned, fail func(r *check.Response, got, want string)) {
 			if coding(v.unknown) {
-				fail(v.unknown, "Content-Encoding: "+dcz.Name+" to an unknown dictionary", "another coding")
+				fail(v.unknown, "Content-Encoding: "+dcz.Name+" for an unknown dictionary", "another coding")
 			}
 			if coding(v.plain) {
-				fail(v.plain, "Content-Encoding: "+dcz.Name+" to Accept-Encoding: gzip", "another coding")
+				fail(v.plain, "Content-Encoding: "+dcz.Name+" for Accept-Encoding: gzip", "another coding")
 			}
 			if !coding(v.coded) || v.coded.CutErr != nil {
 				return
@@ -93,7 +94,7 @@ func dictionaryRules(rule func(section, word string, level check.Level, sentence
 				fail(v.coded, "a body that the dictionary does not decode: "+err.Error(), "a frame against that dictionary")
 			}
 		})),
-		rule("rfc9842-6.2", "dictionary-vary", check.Must, "A response that is coded against a dictionary says by Vary that it depends on Accept-Encoding and Available-Dictionary.", fields, func(ctx context.Context, s *way, fail check.Fail) error {
+		rule("rfc9842-6.2", "dictionary-vary", check.Must, "A response that is coded against a dictionary has Vary: Accept-Encoding, Available-Dictionary.", fields, func(ctx context.Context, s *way, fail check.Fail) error {
 			v, err := s.versions(ctx)
 			switch {
 			case err != nil:

@@ -1,4 +1,4 @@
-// Package profile contains rules that belong to no protocol: those that a proxy between the
-// server and its clients breaks ([Proxy]), and those by which scanners judge whether a site is
-// ready for agents ([AgentReady]).
+// Package profile contains rules that belong to no protocol. [Proxy] returns the rules that a proxy
+// between a server and its clients may break. [AgentReady] returns the rules by which scanners
+// judge whether a site is ready for agents.
 package profile

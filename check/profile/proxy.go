@@ -18,15 +18,15 @@ import (
 // maxProbed is the maximum number of documents that the rules of [Proxy] request.
 const maxProbed = 8
 
-// passed is a machine document of the site, as it comes through the proxies on the way.
+// passed is a machine document of the site, as received through the proxies in between.
 type passed struct {
 	url    string
-	plain  *check.Response // to Accept-Encoding: identity
-	zipped *check.Response // to Accept-Encoding: gzip
-	head   *check.Response // to HEAD
+	plain  *check.Response // response to Accept-Encoding: identity
+	zipped *check.Response // response to Accept-Encoding: gzip
+	head   *check.Response // response to HEAD
 }
 
-// way is what the rules of [Proxy] share.
+// way contains the responses that the rules of [Proxy] share.
 type way struct {
 	kit.SiteContext
 	documents []*passed
@@ -39,8 +39,8 @@ var onWay = kit.Rule("proxy", func(ctx context.Context, t *check.Target) (*way, 
 	return s, s.see(ctx)
 })
 
-// Proxy returns the rules that a correct server keeps, and a proxy or CDN in front of it
-// breaks. A finding names the proxy, if its responses do, and the fix says what to set.
+// Proxy returns rules that a correct server obeys, but a proxy or CDN in front of it may break. A
+// finding names the proxy if its responses do, and says which setting to change.
 func Proxy() check.Suite {
 	const must, should = check.Must, check.Should
 	rule := func(section, word string, level check.Level, sentence, fix string, f check.SiteCheck[*way]) check.Rule {
@@ -59,7 +59,7 @@ func Proxy() check.Suite {
 	rules := []check.Rule{
 		rule("rfc9110-12.5.3", "identity", must, "A document has no content coding if the client accepts none.", noCoding, onDocuments(func(d *passed, fail func(got, want string)) bool {
 			if coding := d.plain.Header.Get("Content-Encoding"); coding != "" {
-				fail("Content-Encoding: "+coding+" to Accept-Encoding: identity", "no content coding")
+				fail("Content-Encoding: "+coding+" for Accept-Encoding: identity", "no content coding")
 			}
 			return true
 		})),
@@ -69,13 +69,13 @@ func Proxy() check.Suite {
 				return false
 			}
 			if with := d.zipped.Header.Get("ETag"); with == "" {
-				fail("no ETag to Accept-Encoding: gzip", "a strong ETag, as without a coding")
+				fail("no ETag for Accept-Encoding: gzip", "a strong ETag, as without a coding")
 			} else if strings.HasPrefix(with, "W/") {
-				fail("ETag: "+with+" to Accept-Encoding: gzip", "a strong ETag, as without a coding")
+				fail("ETag: "+with+" for Accept-Encoding: gzip", "a strong ETag, as without a coding")
 			}
 			return true
 		})),
-		rule("rfc9110-12.5.3", "vary-coding", should, "What depends on Accept-Encoding says so by Vary.", "nginx: gzip_vary on;. Caddy and Cloudflare do this unless a rule removes Vary.", onDocuments(func(d *passed, fail func(got, want string)) bool {
+		rule("rfc9110-12.5.3", "vary-coding", should, "A response that depends on Accept-Encoding has Vary: Accept-Encoding.", "nginx: gzip_vary on;. Caddy and Cloudflare do this unless a rule removes Vary.", onDocuments(func(d *passed, fail func(got, want string)) bool {
 			if d.zipped == nil || d.zipped.Header.Get("Content-Encoding") == "" {
 				return false
 			}
@@ -95,12 +95,12 @@ func Proxy() check.Suite {
 				return false
 			}
 			if sum := sha256.Sum256(body); base64.StdEncoding.EncodeToString(sum[:]) != said {
-				fail("content with another SHA-256 than Content-Digest says", "the content as the server sent it")
+				fail("content whose SHA-256 differs from Content-Digest", "the content as the server sent it")
 			}
 			return true
 		})),
 		rule("rfc9110-9.3.2", "head", should, "A HEAD has the status and the fields of a GET.", "nginx: proxy_cache_convert_head off;, and no location that answers HEAD by itself. "+
-			"Caddy: no method matcher that leaves HEAD out. Cloudflare: no firewall rule against HEAD.", onDocuments(func(d *passed, fail func(got, want string)) bool {
+			"Caddy: no method matcher that excludes HEAD. Cloudflare: no firewall rule against HEAD.", onDocuments(func(d *passed, fail func(got, want string)) bool {
 			if d.head == nil {
 				return false
 			}
@@ -116,7 +116,7 @@ func Proxy() check.Suite {
 			}
 			return true
 		})),
-		rule("rfc9110-13.1.2", "not-modified", must, "If-None-Match with the present tag is answered with 304, in every coding.", conditions, check.Each(documentsOf, func(ctx context.Context, s *way, d *passed, fail check.Fail) (bool, error) {
+		rule("rfc9110-13.1.2", "not-modified", must, "If-None-Match with the current tag gets a 304, in every coding.", conditions, check.Each(documentsOf, func(ctx context.Context, s *way, d *passed, fail check.Fail) (bool, error) {
 			applies := false
 			for i, was := range []*check.Response{d.plain, d.zipped} {
 				coding := []string{"identity", "gzip"}[i]
@@ -136,13 +136,13 @@ func Proxy() check.Suite {
 			}
 			return applies, nil
 		})),
-		rule("rfc9111-4.1", "accept-html", must, "A cache does not answer a request for HTML with Markdown.", noCache, func(ctx context.Context, s *way, fail check.Fail) error {
+		rule("rfc9111-4.1", "accept-html", must, "A cache does not send Markdown for a request for HTML.", noCache, func(ctx context.Context, s *way, fail check.Fail) error {
 			return s.across(ctx, "text/markdown", "text/html", fail)
 		}),
-		rule("rfc9111-4.1", "accept-markdown", should, "A cache does not answer a request for Markdown with HTML, if the page varies by Accept.", noCache, func(ctx context.Context, s *way, fail check.Fail) error {
+		rule("rfc9111-4.1", "accept-markdown", should, "A cache does not send HTML for a request for Markdown, if the page varies by Accept.", noCache, func(ctx context.Context, s *way, fail check.Fail) error {
 			return s.across(ctx, "text/html", "text/markdown", fail)
 		}),
-		rule("rfc9110-12.5.5", "vary-accept", should, "A page that is HTML or Markdown by Accept says so by Vary.", "nginx: no proxy_hide_header Vary; and add_header Vary Accept always; next to a map of $http_accept. "+
+		rule("rfc9110-12.5.5", "vary-accept", should, "A page whose response depends on Accept has Vary: Accept.", "nginx: no proxy_hide_header Vary; and add_header Vary Accept always; next to a map of $http_accept. "+
 			"Caddy: no header -Vary. Cloudflare: no transform rule that removes Vary.", func(ctx context.Context, s *way, fail check.Fail) error {
 			if s.html == nil {
 				return check.ErrNotApplicable
@@ -167,8 +167,7 @@ func Proxy() check.Suite {
 
 func documentsOf(s *way) []*passed { return s.documents }
 
-// onDocuments returns the check that runs f on each document. f reports whether the rule
-// applies.
+// onDocuments returns a check that runs f on each document. f reports whether the rule applies.
 func onDocuments(f func(d *passed, fail func(got, want string)) bool) check.SiteCheck[*way] {
 	return check.All(documentsOf, func(_ *way, d *passed, fail check.Fail) bool {
 		return f(d, func(got, want string) { fail(d.url, through(d.plain, got), want) })
@@ -201,8 +200,8 @@ func through(r *check.Response, got string) string {
 	return got
 }
 
-// across requests the page in one form and then in another, without a cache of our own, and
-// reports the first form as the answer to the second request.
+// across requests the page in one form and then in another, without the target's cache. It reports
+// a finding if the second response has the first form.
 func (s *way) across(ctx context.Context, first, second string, fail check.Fail) error {
 	if s.html == nil {
 		return check.ErrNotApplicable
@@ -218,18 +217,18 @@ func (s *way) across(ctx context.Context, first, second string, fail check.Fail)
 	case !got[1].OK():
 		return check.ErrNotApplicable
 	case second == "text/html" && isMarkdown(got[1]):
-		fail(s.page, through(got[1], "Markdown to Accept: text/html"), "HTML")
+		fail(s.page, through(got[1], "Markdown for Accept: text/html"), "HTML")
 	case second == "text/markdown" && !isMarkdown(got[1]):
 		// Without a cache, the site may have no Markdown of this page.
 		if !kit.Varies(got[0].Header, "Accept") || !cached(got[1]) {
 			return check.ErrNotApplicable
 		}
-		fail(s.page, through(got[1], "HTML from a cache to Accept: text/markdown"), "Markdown, or a response of the server")
+		fail(s.page, through(got[1], "HTML from a cache for Accept: text/markdown"), "Markdown, or a response of the server")
 	}
 	return nil
 }
 
-// cached reports whether a response says that it comes from a cache.
+// cached reports whether a response declares that it comes from a cache.
 func cached(r *check.Response) bool {
 	if age := r.Header.Get("Age"); age != "" && age != "0" {
 		return true
@@ -268,7 +267,7 @@ func (s *way) see(ctx context.Context) error {
 		if len(s.documents) == maxProbed {
 			break
 		}
-		// Not Document, which leaves out content whose digest is wrong.
+		// Do not use Document, which drops content with a wrong digest.
 		plain, err := s.Get(ctx, u)
 		switch {
 		case check.Unsure(err), ctx.Err() != nil:
@@ -277,7 +276,7 @@ func (s *way) see(ctx context.Context) error {
 			continue
 		}
 		d := &passed{url: plain.URL, plain: plain}
-		// An error of these shows nothing.
+		// Errors of these requests are ignored, because they show nothing about the proxy.
 		if zipped, err := s.Do(ctx, http.MethodGet, d.url, http.Header{"Accept-Encoding": {"gzip"}}); err == nil && zipped.Status == http.StatusOK {
 			d.zipped = zipped
 		}

@@ -21,17 +21,17 @@ import (
 
 // accessFlags holds the flags for keys and rate limits.
 type accessFlags struct {
-	RequireKey bool     `help:"Require a key for the content of every protocol (see millrace help keys). SCP is off then, because it has no keys."`
+	RequireKey bool     `help:"Require a key for the content of every protocol (see millrace help keys). This disables SCP, which does not support keys."`
 	Open       []string `type:"names" placeholder:"PROTOCOL,..." help:"With --require-key: protocols whose content stays public."`
-	Rate       float64  `placeholder:"N" help:"Maximum requests for content a second from one key or address; bursts may be twice as large (default: no limit)."`
+	Rate       float64  `placeholder:"N" help:"Maximum content requests per second from one key or address; bursts may be twice as large (default: no limit)."`
 	Proxies    []string `placeholder:"ADDRESS" help:"Addresses or networks of trusted proxies, whose X-Forwarded-For is used (default: none)."`
 	trusted    []netip.Prefix
 
 	gatekeeping
 }
 
-// decodeNames decodes a list of names. An empty value, such as an unset variable of a script,
-// is a missing name, not an empty list.
+// decodeNames decodes a list of names. An empty value, such as that of an unset variable in a
+// script, is a missing name, not an empty list.
 func decodeNames(ctx *kong.DecodeContext, target reflect.Value) error {
 	var value any
 	if err := ctx.Scan.PopValueInto("name", &value); err != nil {
@@ -50,7 +50,7 @@ func decodeNames(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// validate rejects invalid values. A misread value could make private content public.
+// validate rejects invalid values. A misinterpreted value could make private content public.
 func (c *accessFlags) validate() error {
 	if !(c.Rate >= 0) || math.IsInf(c.Rate, 0) || c.Rate > 0 && c.Rate < 0.001 {
 		return usageError(fmt.Sprintf("--rate %v: must be 0 or at least 0.001 requests per second, such as 10; omit it for no limit", c.Rate))
@@ -92,7 +92,7 @@ func (c *accessFlags) apply(ctx context.Context, p *process, keys store.Keys, o 
 	}
 	now := time.Now()
 	if !slices.ContainsFunc(all, func(k store.Key) bool { return k.Holds(now) && k.May(millrace.ScopeRead) }) {
-		p.log.Warn("no key has the scope read; make one with millrace keys add NAME, for the same source or --store")
+		p.log.Warn("no key has the scope read; create one with millrace keys add NAME, for the same source or --store")
 	}
 	return nil
 }

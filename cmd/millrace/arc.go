@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/protocol/arc"
 )
 
-// arcCommand has the commands for pages with data-ai-* attributes.
+// arcCommand contains the commands for pages with data-ai-* attributes.
 type arcCommand struct {
 	Snapshot arcSnapshotCommand `cmd:"" help:"Print the snapshot of a page, from its data-ai-* attributes or from its content."`
 	Lint     arcLintCommand     `cmd:"" help:"Check the data-ai-* attributes of pages, or snapshots."`
@@ -61,7 +61,7 @@ type arcLintCommand struct {
 	URL   string   `name:"url" placeholder:"URL" help:"URL of a page that is read from a file."`
 }
 
-// Run lints pages one after the other. Findings and unreadable pages are failures.
+// Run lints pages one after the other. Findings and unreadable pages count as failures.
 func (c *arcLintCommand) Run(ctx context.Context, p *process) error {
 	if c.URL != "" && len(c.Pages) > 1 {
 		return usageError("--url: only valid with a single page")

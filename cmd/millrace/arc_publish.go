@@ -12,9 +12,9 @@ import (
 
 // arcPublishing holds the flags of the ARC sitemap.
 type arcPublishing struct {
-	ARCListed        []string `name:"arc-listed" placeholder:"URL" help:"URLs or paths of pages that the ARC sitemap lists only by URL, as not for machines (default: hidden pages are not listed)." hidden:""`
+	ARCListed        []string `name:"arc-listed" placeholder:"URL" help:"URLs or paths of hidden pages that the ARC sitemap lists by URL only, marked as not to be indexed (default: none)." hidden:""`
 	CrawlPriority    []string `placeholder:"PATH=N" help:"Crawl priority of the pages below a path, from 0 to 1, such as /docs=0.8 (default: none)." hidden:""`
-	HideARCInRobots  bool     `name:"hide-arc-in-robots" help:"Leave the ARC sitemap out of robots.txt, for crawlers that expect XML at every Sitemap line." hidden:""`
+	HideARCInRobots  bool     `name:"hide-arc-in-robots" help:"Omit the ARC sitemap from robots.txt, because some crawlers expect XML at every Sitemap line." hidden:""`
 	crawlPriorityMap map[string]float64
 }
 

@@ -29,14 +29,14 @@ type buildCommand struct {
 	Out      string   `required:"" placeholder:"DIR" help:"Folder to write to, which --base-url will serve. It is created if necessary."`
 	BaseURL  string   `required:"" name:"base-url" placeholder:"URL" help:"URL that will serve the folder."`
 	Host     string   `enum:",${hosts}" default:"" placeholder:"HOST" help:"Write the files that this host reads: ${hosts} (default: detected from the domain of --base-url or the files of the source; otherwise plain, which reads no such files)."`
-	Complete bool     `help:"Write every protocol in every form, as serve publishes them. Without it, machines get each page as Markdown and the site as one collection. --also adds single protocols."`
+	Complete bool     `help:"Write every protocol in every form, as serve publishes them. Without this flag, build writes only the Markdown of each page and one collection of the site. --also adds single protocols."`
 	Verbose  bool     `help:"List the rules of the specifications that the host cannot meet."`
 	Force    bool     `help:"Write to a folder that build did not create, and replace files in it."`
 	As       string   `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror."`
 	Store    string   `placeholder:"FILE|URL" help:"Store of the source: a file, or postgres://USER@HOST/DATABASE (default: a file in the user's state folder, named after the source)."`
 	Site     string   `placeholder:"URL" help:"Site to publish, if the mirror has several."`
-	Bots     []string `placeholder:"FILE" help:"Files with more bots, one bot a line: token, operator, purpose (default: the built-in bots). The policy in robots.txt applies to them, too." hidden:""`
-	// RequireKey has no flag, but a configuration file that serve shares may set it.
+	Bots     []string `placeholder:"FILE" help:"Files with additional bots, one per line: token, operator, purpose (default: the built-in bots). The policy in robots.txt also applies to them." hidden:""`
+	// RequireKey has no flag, but a configuration file that is also used by serve may set it.
 	RequireKey bool `hidden:""`
 }
 
@@ -54,26 +54,26 @@ func (c *buildCommand) Run(ctx context.Context, p *process) error {
 		return err
 	}
 	given := c.Source
-	c.Source = s.Source // may be the built folder in the given one
+	c.Source = s.Source // may be the built folder inside the given one
 	if c.RequireKey {
-		return usageError("--require-key: a static host does not check keys, so all pages would be public; to publish them, use --require-key=false")
+		return usageError("--require-key: a static host does not check keys, so all pages would be public; use --require-key=false to publish them")
 	}
 	if c.BaseURL == "" {
 		return usageError("--base-url is required; name the URL where the folder will be served")
 	}
-	docs, err := s.docs(nil)
+	endpointBase, err := s.endpointBase(nil)
 	if err != nil {
 		return err
 	}
 	if err := c.apart(plan.kind); err != nil {
 		return err
 	}
-	r := &serving.BuildReport{URL: docs, As: plan.kind, Out: c.Out, Skipped: []mirror.Skip{}, Report: static.NewReport()}
-	if s.SCP.FilesURL != strings.TrimSuffix(docs, "/") {
+	r := &serving.BuildReport{URL: endpointBase, As: plan.kind, Out: c.Out, Skipped: []mirror.Skip{}, Report: static.NewReport()}
+	if s.SCP.FilesURL != strings.TrimSuffix(endpointBase, "/") {
 		r.FilesURL = s.SCP.FilesURL
 	}
 	plan.out, plan.compact = c.Out, !c.Complete
-	plan.host = cmp.Or(c.Host, static.GuessHost(docs, os.DirFS(given)))
+	plan.host = cmp.Or(c.Host, static.GuessHost(endpointBase, os.DirFS(given)))
 	err = c.build(ctx, p, plan, r)
 	r.Seconds = time.Since(start).Round(time.Millisecond).Seconds()
 	if _, usage := errors.AsType[usageError](err); err != nil && (usage || !c.JSON || ctx.Err() != nil) {
@@ -101,7 +101,7 @@ func (c *buildCommand) apart(kind string) error {
 	case from == to:
 		return usageError(fmt.Sprintf("--out %s: this is the source", c.Out))
 	case tree.Exposes(from, to):
-		return usageError(fmt.Sprintf("--out %s: the folder is inside the source, and the next build would read it", c.Out))
+		return usageError(fmt.Sprintf("--out %s: the folder is inside the source, so the next build would read it", c.Out))
 	case tree.Exposes(to, from):
 		return usageError(fmt.Sprintf("--out %s: the source is inside this folder", c.Out))
 	}

@@ -20,7 +20,7 @@ type checkCommand struct {
 	keyed
 	Site     string `arg:"" name:"site" help:"Site to check: the URL of its root or of any of its pages, or a folder that build has written."`
 	Protocol string `placeholder:"NAME" help:"Check only this protocol."`
-	Profile  string `enum:",agent-ready" default:"" placeholder:"NAME" help:"Check a profile in place of the protocols: agent-ready, which has a score."`
+	Profile  string `enum:",agent-ready" default:"" placeholder:"NAME" help:"Check a profile instead of the protocols: agent-ready, which has a score."`
 	SARIF    string `name:"sarif" placeholder:"FILE" help:"Also write the findings as SARIF 2.1.0 to this file."`
 	KeyFile  string `placeholder:"FILE" help:"File with the key for the site in its first line. The key is sent only to the site's own origin, and not to documents that must be public. Without the flag, the key is read from MILLRACE_KEY."`
 }
@@ -33,7 +33,7 @@ func (c *checkCommand) Run(ctx context.Context, p *process) error {
 		return err
 	}
 	if c.Protocol != "" && c.Profile != "" {
-		return usageError("--protocol and --profile can't be used together")
+		return usageError("--protocol and --profile exclude each other")
 	}
 	site, client, file, err := c.open(p)
 	if err != nil {

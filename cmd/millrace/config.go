@@ -23,7 +23,7 @@ type configCommand struct {
 	Command []string `arg:"" optional:"" help:"Command to show, such as pull or keys add (default: serve)."`
 }
 
-// secrets lists the environment variables without a flag.
+// secrets lists the environment variables that have no flag.
 var secrets = []string{"MILLRACE_KEY", "MILLRACE_WEBHOOK_SECRET"}
 
 // Run shows the configuration. If the command would reject it, Run returns an error.
@@ -94,8 +94,8 @@ func commandNamed(node *kong.Node, words []string) (*kong.Node, error) {
 	return at, nil
 }
 
-// refuses returns the error with which serve would reject the configuration. It does not read
-// the source.
+// refuses returns the error with which serve would reject the configuration, or nil. It does not
+// read the source.
 func (c *configCommand) refuses(p *process) error {
 	args := []string{"serve"}
 	if c.Config != "" {
@@ -109,7 +109,7 @@ func (c *configCommand) refuses(p *process) error {
 	for _, check := range []func() error{
 		s.validate,
 		func() error { return s.checkPolicy(conf.Policy) },
-		func() error { return s.sound(conf.Policy) },
+		func() error { return s.checkNotifications(conf.Policy) },
 		func() error {
 			if s.Source == "" {
 				return nil
@@ -214,7 +214,7 @@ func load(conf *config.Config, args []string, env func(string) (string, bool), k
 	}
 	path, named := configPath(args, env)
 	if len(args) > 0 && args[0] == "up" {
-		named = false // up writes it
+		named = false // up writes the file
 	}
 	if err := conf.Load(path, known); named || !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -26,7 +26,7 @@ import (
 // boarding holds the flags of the dashboard.
 type boarding struct {
 	Dashboard         string `placeholder:"PATH" help:"Path of the owner's dashboard, such as /dashboard. It needs a login (default: no dashboard)."`
-	DashboardPassword string `placeholder:"KEY" help:"Hash of the dashboard's password; millrace keys password makes it. Set it in the configuration file or in the environment."`
+	DashboardPassword string `placeholder:"KEY" help:"Hash of the dashboard's password, from millrace keys password. Set it in the configuration file or in the environment."`
 }
 
 // validate rejects invalid values.
@@ -40,7 +40,7 @@ func (c *boarding) validate() error {
 			return usageError("--dashboard-password: " + err.Error())
 		}
 	case c.Dashboard != "":
-		return usageError("--dashboard: no password is set; run millrace keys password to make one")
+		return usageError("--dashboard: no password is set; run millrace keys password to create one")
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ func (s *service) board(ctx context.Context, so *serving.Options, o *gateway.Opt
 		return nil
 	}
 	site := &dashboard.SiteOptions{
-		Name: from.Name, Base: from.Base, EndpointBase: s.docs, ExternalPages: o.Origin == nil && from.Files == nil && !from.OnlyText(), Pages: s.site, Server: s.Server,
+		Name: from.Name, Base: from.Base, EndpointBase: s.endpointBase, ExternalPages: o.Origin == nil && from.Files == nil && !from.OnlyText(), Pages: s.site, Server: s.Server,
 		LastScan: from.lastScan, Replicas: s.Replicas.List, Save: s.save(), Policy: so.Publisher.Policy, Keys: from.Store.Keys(), Coefficients: savings.Default(),
 		Access: &dashboard.AccessSettings{
 			RequireKey: c.RequireKey, Open: c.Open, Rate: c.Rate, FilesRate: o.Access.FilesRate, FilesRateTotal: o.Access.FilesRateTotal, Bots: o.Access.Bots,
@@ -101,7 +101,7 @@ func (s *service) board(ctx context.Context, so *serving.Options, o *gateway.Opt
 		site.Rules = &extract.RulesOptions{Keep: c.Keep, Drop: c.Drop, Comments: c.Comments}
 	}
 	if s.sessions == nil {
-		s.sessions = dashboard.NewSessions(from.Store.State(), s.docs)
+		s.sessions = dashboard.NewSessions(from.Store.State(), s.endpointBase)
 	}
 	board, err := dashboard.New(site, &dashboard.Options{Path: c.Dashboard, Password: c.DashboardPassword, Sessions: s.sessions, CheckResults: s.checks, Logger: p.log, Now: s.Replicas.Now})
 	if err != nil {
@@ -126,7 +126,7 @@ func (s *service) overlook(ctx context.Context) {
 // original returns the HTML from which a page was extracted. If the source no longer has the
 // HTML, it returns ErrNotFound.
 func (o *source) original(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {
-	if o.Files != nil { // a scan of the source may take long, but Files is never replaced
+	if o.Files != nil { // a scan of the source may take a long time, but Files is never replaced
 		return o.Files.Original(ctx, ref)
 	}
 	return o.Origin.Original(ctx, ref)

@@ -20,7 +20,7 @@ type discoverCommand struct {
 	URL          string `arg:"" name:"url" help:"Site to probe: its root or any of its pages."`
 	Purpose      string `enum:"ai-input,ai-train,search" default:"ai-input" help:"Purpose of the content: ${enum}."`
 	KeyFile      string `placeholder:"FILE" help:"File with the key for the site in its first line. The key is sent only to the site's own origin. Without the flag, the key is read from MILLRACE_KEY."`
-	IgnorePolicy bool   `help:"Also offer ways that the site's policy and robots.txt do not allow."`
+	IgnorePolicy bool   `help:"Also include ways that the site's policy and robots.txt do not allow."`
 }
 
 // Run probes a site. It fails if it finds no way to read the site.
@@ -37,7 +37,7 @@ func (c *discoverCommand) Run(ctx context.Context, p *process) error {
 	}
 	client := c.client(p, nil)
 	if !c.IgnorePolicy {
-		client = c.client(p, forgetful{})
+		client = c.client(p, discardRobots{})
 	}
 	reader := &protocol.ReaderOptions{Key: c.keyOf}
 	c.listing.set(reader)
@@ -68,8 +68,8 @@ func (c *discoverCommand) Run(ctx context.Context, p *process) error {
 	return nil
 }
 
-// forgetful is a cache of robots.txt that stores nothing.
-type forgetful struct{}
+// discardRobots is a [fetch.RobotsMemory] that stores nothing.
+type discardRobots struct{}
 
-func (forgetful) Load(context.Context, string) ([]byte, error) { return nil, nil }
-func (forgetful) Save(context.Context, string, []byte) error   { return nil }
+func (discardRobots) Load(context.Context, string) ([]byte, error) { return nil, nil }
+func (discardRobots) Save(context.Context, string, []byte) error   { return nil }

@@ -10,7 +10,7 @@ import (
 type embedding struct {
 	EmbedURL            string `name:"embed-url" placeholder:"URL" help:"Base URL of a server for text embeddings with OpenAI's /v1/embeddings, such as http://localhost:11434/v1 (default: vectors are computed from the site's own words)."`
 	EmbedModel          string `placeholder:"NAME" help:"Name of the embedding model."`
-	EmbedKey            string `placeholder:"KEY" help:"Key of the embedding server. Better set MILLRACE_EMBED_KEY: other users can see the command line." hidden:""`
+	EmbedKey            string `placeholder:"KEY" help:"Key of the embedding server. Prefer MILLRACE_EMBED_KEY, because other users can see the command line." hidden:""`
 	EmbedDocumentPrefix string `placeholder:"TEXT" help:"Prefix that the model expects before each passage, such as \"search_document: \"." hidden:""`
 	EmbedQueryPrefix    string `placeholder:"TEXT" help:"Prefix that the model expects before each query, such as \"search_query: \"." hidden:""`
 }
@@ -21,7 +21,7 @@ func (c *embedding) embedder(retries int) (index.Embedder, error) {
 	switch {
 	case c.EmbedURL == "" && c.EmbedModel == "":
 		if c.EmbedKey+c.EmbedDocumentPrefix+c.EmbedQueryPrefix != "" {
-			return nil, usageError("the other --embed flags need --embed-url and --embed-model")
+			return nil, usageError("the other --embed flags require --embed-url and --embed-model")
 		}
 		return nil, nil //nolint:nilnil // no model is configured
 	case c.EmbedURL == "":
@@ -29,8 +29,8 @@ func (c *embedding) embedder(retries int) (index.Embedder, error) {
 	case c.EmbedModel == "":
 		return nil, usageError("--embed-url: the model is unknown; set --embed-model")
 	}
-	// The user has configured this address, which may be on this machine, and a model may take
-	// longer for its first byte than a site. So do not use a client of fetch.
+	// Do not use a client of package fetch. The user has configured this address, which may be on
+	// this machine, and a model may take longer than a site to send its first byte.
 	e, err := search.NewEmbedder(nil, c.EmbedURL, c.EmbedModel, &search.EmbedderOptions{
 		Key: c.EmbedKey, DocumentPrefix: c.EmbedDocumentPrefix, QueryPrefix: c.EmbedQueryPrefix, Retries: retries,
 	})

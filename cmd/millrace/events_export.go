@@ -12,7 +12,7 @@ import (
 // exporting holds the flags for the export of events.
 type exporting struct {
 	EventsTo     []string `placeholder:"KIND=URL" sep:"none" help:"Send each request of a bot to a service: umami=URL?website=ID, plausible=URL?domain=NAME, ga4=URL?measurement_id=G-ID&api_secret=SECRET, or webhook=URL for signed JSON (default: none). May be given several times. Set URLs with secrets in the configuration file."`
-	EventsSecret string   `placeholder:"KEY" help:"Secret that signs the webhook messages of --events-to: whsec_ and base64. A second secret after a space signs them as well. Set it in the configuration file or in the environment." hidden:""`
+	EventsSecret string   `placeholder:"KEY" help:"Secret that signs the webhook messages of --events-to: whsec_ and base64. A second secret, separated by a space, also signs them. Set it in the configuration file or in the environment." hidden:""`
 }
 
 // validate rejects targets without recorded events.
@@ -42,7 +42,7 @@ func (c *exporting) targets() ([]*analytics.Target, []webhook.Secret, error) {
 	}
 	switch {
 	case c.EventsSecret == "" && hooks:
-		return nil, nil, usageError("--events-secret: webhooks of --events-to need a secret for signatures; make one with: (printf whsec_; openssl rand -base64 32)")
+		return nil, nil, usageError("--events-secret: webhooks of --events-to require a secret for signatures; create one with: (printf whsec_; openssl rand -base64 32)")
 	case c.EventsSecret == "":
 		return out, nil, nil
 	case !hooks:
@@ -68,7 +68,7 @@ func (s *service) exporters() (out []*analytics.Exporter, err error) {
 		if counts[name]++; counts[name] > 1 {
 			name = fmt.Sprintf("%s (%d)", name, counts[name])
 		}
-		// Each exporter has its own queue, so it does not wait for the others.
+		// Each exporter has its own client, so that it does not wait for the others.
 		client := c.poster(s.p)
 		s.OnClose(func() error { client.CloseIdleConnections(); return nil })
 		e, err := analytics.NewExporter(st.Usage(), st.State(), s.source.Name, t, client.HTTP(), &analytics.ExporterOptions{

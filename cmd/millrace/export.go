@@ -20,7 +20,7 @@ type exportCommand struct {
 	common
 	chosenSites
 	Store  string `required:"" placeholder:"FILE|URL" help:"Mirror that pull has written, or the store of a published site. It is opened read-only."`
-	Format string `required:"" enum:"jsonl,markdown,parquet,csv" placeholder:"FORMAT" help:"Format: jsonl has each page in full, one a line; markdown is a folder of files with front matter; parquet is pages.parquet and chunks.parquet; csv has the metadata of each page."`
+	Format string `required:"" enum:"jsonl,markdown,parquet,csv" placeholder:"FORMAT" help:"Format: jsonl has each page in full, one per line; markdown is a folder of files with front matter; parquet is pages.parquet and chunks.parquet; csv has the metadata of each page."`
 	Out    string `placeholder:"PATH" help:"File for jsonl and csv, or folder for markdown and parquet; - is standard output (default: standard output)."`
 	Since  string `placeholder:"CURSOR|TIME|FILE" help:"Export only changes, as jsonl: since the cursor that an earlier export has reported for the site, since a time, such as 2026-11-20T12:00:00Z, or since the export whose report, from --json, is in a file."`
 }
@@ -32,7 +32,7 @@ func (c *exportCommand) Run(ctx context.Context, p *process) error {
 	piped := c.Out == "" || c.Out == "-"
 	switch {
 	case folder && piped:
-		return usageError("--format " + c.Format + " writes a folder: name it with --out")
+		return usageError("--format " + c.Format + " writes a folder; name it with --out")
 	case piped && c.JSON:
 		return usageError("--json: the report and the pages cannot both go to standard output; name a file for the pages with --out")
 	case c.Since != "" && c.Format != "jsonl":
@@ -95,7 +95,7 @@ func (c *exportCommand) export(ctx context.Context, p *process, st store.Store) 
 	return r, err
 }
 
-// ofStore reports whether a file is a store or one of its files.
+// ofStore reports whether a file is the store or one of the store's files.
 func ofStore(file, store string) bool {
 	return slices.Contains([]string{"", "-wal", "-shm", "-journal"}, strings.TrimPrefix(tree.Real(file), tree.Real(store)))
 }

@@ -21,13 +21,13 @@ type extractCommand struct {
 	common
 	onePage
 	Text    bool `help:"Print only the text."`
-	Explain bool `help:"Explain by selector what was kept, what was dropped and why."`
+	Explain bool `help:"Show, by selector, which elements were kept or dropped, and why."`
 }
 
-// Run extracts a page. A page without content is a result, with a reason.
+// Run extracts a page. If the page has no content, Run reports the reason, which is not an error.
 func (c *extractCommand) Run(ctx context.Context, p *process) error {
 	if c.Text && c.JSON {
-		return usageError("--json prints all of a page; omit --text")
+		return usageError("--json prints the whole page; omit --text")
 	}
 	res, err := c.extract(ctx, p)
 	if err != nil {

@@ -21,15 +21,15 @@ type fronting struct {
 	Place         sites.Place   `enum:",alongside,front,standalone" default:"" placeholder:"PLACE" help:"Where this server runs, as seen from the site's own server: alongside, front or standalone (default: front with --origin, alongside if SOURCE is a URL, else standalone)." hidden:""`
 	HeadElements  bool          `negatable:"" default:"true" help:"The site's web server adds link elements to the head of pages (default: yes). Without them, protocols that require them are not published." hidden:""`
 	Origin        string        `placeholder:"URL" help:"Run in front of the site's own server at this URL, such as http://127.0.0.1:8000 (default: no). Requests that are not for machine documents are passed to it, and the source is read from it. SOURCE is the public URL."`
-	Hosts         []string      `placeholder:"NAME" help:"With --origin: more host names of the site (default: the host of SOURCE, with and without www). Requests for other hosts get 421." hidden:""`
+	Hosts         []string      `placeholder:"NAME" help:"With --origin: additional host names of the site (default: the host of SOURCE, with and without www). Requests for other hosts get 421." hidden:""`
 	OriginTimeout time.Duration `default:"1m" placeholder:"DURATION" help:"With --origin: maximum time until the server begins a response (default: ${default})." hidden:""`
 }
 
-// validate rejects an invalid URL of the server behind.
+// validate rejects invalid values.
 func (c *fronting) validate() error {
 	if c.Origin == "" {
 		if len(c.Hosts) > 0 {
-			return usageError("--hosts: only valid with --origin; without it, requests for every host are answered")
+			return usageError("--hosts: only valid with --origin; without it, the server accepts requests for every host")
 		}
 		return nil
 	}
@@ -57,8 +57,8 @@ func (c *serveCommand) place() sites.Place {
 	return at
 }
 
-// front returns the public URL of the site behind this server, if SOURCE is that URL. It
-// returns "" if SOURCE is not a site or is the server behind.
+// front returns the public URL of the site behind this server, if SOURCE is that URL. It returns ""
+// if SOURCE is not a site, or is the server behind.
 func (c *serveCommand) front() string {
 	if c.Origin == "" || !strings.Contains(c.Source, "://") {
 		return ""
@@ -70,7 +70,7 @@ func (c *serveCommand) front() string {
 	return site
 }
 
-// behind returns scheme, host and port of the server behind.
+// behind returns the scheme, host and port of the server behind.
 func (c *serveCommand) behind() string {
 	u, err := siteURL(c.Origin)
 	if err != nil {
@@ -80,43 +80,43 @@ func (c *serveCommand) behind() string {
 }
 
 // together rejects an endpoint base that is not on the site that this server runs in front of.
-func (c *serveCommand) together(docs string) error {
+func (c *serveCommand) together(endpointBase string) error {
 	if c.Origin == "" {
 		return nil
 	}
-	if site := c.front(); site != "" && canon.Origin(docs) != canon.Origin(site) {
-		return usageError(fmt.Sprintf("--base-url %s: with --origin, the documents must be on the site, %s; omit it or name a folder there", docs, site))
+	if site := c.front(); site != "" && canon.Origin(endpointBase) != canon.Origin(site) {
+		return usageError(fmt.Sprintf("--base-url %s: with --origin, the documents must be on the site, %s; omit it or name a folder there", endpointBase, site))
 	}
 	return nil
 }
 
 // reached returns the scheme and authority of every URL of the site: its bases and, in front
 // of a site, all its host names.
-func (c *serveCommand) reached(base, docs string) []string {
-	out := []string{canon.Origin(base), canon.Origin(docs)}
+func (c *serveCommand) reached(base, endpointBase string) []string {
+	out := []string{canon.Origin(base), canon.Origin(endpointBase)}
 	if c.Origin == "" {
 		return out
 	}
 	scheme, _, _ := strings.Cut(base, "://")
-	for _, h := range proxy.Hosts(c.Hosts, base, docs) {
+	for _, h := range proxy.Hosts(c.Hosts, base, endpointBase) {
 		out = append(out, scheme+"://"+h)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-// publisher returns the options of every protocol at the place of this server.
+// publisher returns the options of every protocol for the place of this server.
 func (c *serveCommand) publisher(policy *millrace.Policy, static, compact, embeddings bool) protocol.PublisherOptions {
 	o := c.publishing.publisher(policy, static, compact, embeddings)
 	o.NoElements = !c.HeadElements
 	return o
 }
 
-// pass returns the proxy to the site's own server: the server behind, or the server alongside
-// if its host has the documents, too. It returns nil for other places.
-func (c *serveCommand) pass(p *process, base, docs string, folder bool) (*proxy.Proxy, error) {
+// pass returns the proxy to the site's own server. This is the server behind, or the server
+// alongside if its host also has the documents. It returns nil for other places.
+func (c *serveCommand) pass(p *process, base, endpointBase string, folder bool) (*proxy.Proxy, error) {
 	at := c.place()
-	if at == sites.Standalone || at == sites.Alongside && (folder || canon.Origin(base) != canon.Origin(docs)) {
+	if at == sites.Standalone || at == sites.Alongside && (folder || canon.Origin(base) != canon.Origin(endpointBase)) {
 		return nil, nil
 	}
 	o := &proxy.Options{Base: base, Timeout: c.OriginTimeout, Proxies: c.trusted, Logger: p.log}
@@ -124,7 +124,7 @@ func (c *serveCommand) pass(p *process, base, docs string, folder bool) (*proxy.
 		o.Alongside = true
 		return proxy.New(canon.Origin(base), o)
 	}
-	o.Hosts = proxy.Hosts(c.Hosts, base, docs)
+	o.Hosts = proxy.Hosts(c.Hosts, base, endpointBase)
 	return proxy.New(c.Origin, o)
 }
 
@@ -151,7 +151,7 @@ func (c *serveCommand) siteOptions(p *process, base string, robots fetch.RobotsM
 		o.Behind["https://"+host] = behind
 	}
 	if c.Delay == nil && fetch.IsLoopback(behind.Hostname()) {
-		o.Delay = -1 // the default for sites on this machine
+		o.Delay = -1 // the default for hosts on this machine
 	}
 	return o
 }

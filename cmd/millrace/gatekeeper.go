@@ -13,18 +13,18 @@ import (
 	"github.com/millrace/millrace/internal/humanize"
 )
 
-// knownBots holds the flags of the identification of bots.
+// knownBots holds the flags for the identification of bots.
 type knownBots struct {
-	Bots      []string `placeholder:"FILE" help:"Files with more bots, one bot a line: token, operator, purpose (default: the built-in bots)." hidden:""`
-	BotRanges []string `placeholder:"NAME=FILE" help:"Address ranges of a bot or of an operator's bots, in a file as the operator publishes them (default: none; the user agent is trusted). The file is read again when it changes." hidden:""`
+	Bots      []string `placeholder:"FILE" help:"Files with additional bots, one per line: token, operator, purpose (default: the built-in bots)." hidden:""`
+	BotRanges []string `placeholder:"NAME=FILE" help:"Address ranges of a bot or of an operator's bots, in a file in the operator's format (default: none; the user agent is trusted). The file is read again when it changes." hidden:""`
 }
 
 // gatekeeping holds the flags for rules about bots, and for the rate of large files.
 type gatekeeping struct {
-	Bot []string `placeholder:"NAME=ACTION" help:"Rule for bots, such as training=403. NAME is a bot's token, an operator, a purpose (training, search or user), bots for all bots, or unverified for bots that prove no identity. ACTION is allow, 402, 403, or a rate such as 2/s (default: allow). The most specific rule wins. What the policy refuses gets 403, or 402 if the policy names a price."`
+	Bot []string `placeholder:"NAME=ACTION" help:"Rule for bots, such as training=403. NAME is a bot's token, an operator, a purpose (training, search or user), bots for all bots, or unverified for bots without a proven identity. ACTION is allow, 402, 403, or a rate such as 2/s (default: allow). The most specific rule wins. Bots whose purpose the policy refuses get 403, or 402 if the policy names a price."`
 	knownBots
-	FilesRate      humanize.Size `placeholder:"SIZE" help:"Maximum bytes a second of large files to one client, such as 2M (default: no limit)."`
-	FilesRateTotal humanize.Size `placeholder:"SIZE" help:"Maximum bytes a second of large files to all clients together (default: no limit)." hidden:""`
+	FilesRate      humanize.Size `placeholder:"SIZE" help:"Maximum bytes per second of large files to one client, such as 2M (default: no limit)."`
+	FilesRateTotal humanize.Size `placeholder:"SIZE" help:"Maximum bytes per second of large files to all clients together (default: no limit)." hidden:""`
 }
 
 // validate rejects invalid values.
@@ -88,16 +88,16 @@ func (c *gatekeeping) keep(p *process, o *gateway.Options) error {
 	if err := access.CheckRules(o.Access.Bots, o.Access.Rules, p.policy); err != nil {
 		return usageError("--bot: " + err.Error())
 	}
-	believed(p, o.Access.Bots, o.Access.Rules)
+	warnUnverified(p, o.Access.Bots, o.Access.Rules)
 	if paid := slices.ContainsFunc(o.Access.Rules, func(r access.Rule) bool { return r.Action == access.PaymentRequired }); paid && (p.policy == nil || p.policy.Payment == "") {
 		p.log.Warn("bots must pay but the policy has no payment page; set payment of the policy")
 	}
 	return nil
 }
 
-// believed logs bots that a rule allows by name only, although their operators publish IP
-// addresses.
-func believed(p *process, table *bots.Table, rules []access.Rule) {
+// warnUnverified logs a warning for bots that a rule allows by name only, although their operators
+// publish IP addresses.
+func warnUnverified(p *process, table *bots.Table, rules []access.Rule) {
 	for _, r := range rules {
 		if r.Action >= access.PaymentRequired {
 			continue

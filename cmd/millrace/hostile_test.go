@@ -56,8 +56,8 @@ type fault struct {
 	bad  func(good http.Handler) http.Handler
 	raw  func(net.Conn) // replaces bad
 	want string         // codes of the errors, separated by |; "" = the pull succeeds
-	// believed: a crawl cannot detect that the pages are wrong.
-	believed bool
+	// warnUnverified: a crawl cannot detect that the pages are wrong.
+	warnUnverified bool
 }
 
 func status(code int, header ...string) func(http.Handler) http.Handler {
@@ -187,7 +187,7 @@ var faults = []fault{
 	{name: "{}", want: notThere + "|openfeeder/2.1", bad: func(http.Handler) http.Handler {
 		return saysAll(200, http.Header{"Content-Type": {"application/json"}}, "{}")
 	}},
-	{name: "half of it", want: "coding-cut", believed: true, bad: func(good http.Handler) http.Handler {
+	{name: "half of it", want: "coding-cut", warnUnverified: true, bad: func(good http.Handler) http.Handler {
 		return spoiled(good, func(_ *http.Request, a *recorder) {
 			a.header.Del("Content-Digest")
 			a.header.Del("ETag")
@@ -277,7 +277,7 @@ func (f *fault) test(t *testing.T, good http.Handler, mirror, via string, after 
 		log.mu.Lock() // the server may not have noticed yet that the client closed the connection
 		asked, cookies = slices.Clone(log.paths), slices.Clone(log.cookies)
 		log.mu.Unlock()
-		if f.want != "" && !(f.believed && got.code == 0) {
+		if f.want != "" && !(f.warnUnverified && got.code == 0) {
 			unchanged(t, before, file, manual)
 		}
 		time.Sleep(48 * time.Hour)
@@ -289,7 +289,7 @@ func (f *fault) test(t *testing.T, good http.Handler, mirror, via string, after 
 		if got.code != 0 || got.report.Error != "" {
 			t.Errorf("exit %d: %s", got.code, got.report.Error)
 		}
-	} else if !(f.believed && got.code == 0 && (via == webCrawl || got.report.Via == webCrawl)) {
+	} else if !(f.warnUnverified && got.code == 0 && (via == webCrawl || got.report.Via == webCrawl)) {
 		f.trouble(t, via, got)
 	}
 	if got.took > 5*time.Minute || len(asked) > 100 && f.name != "redirects for ever" || len(asked) > 1000 {

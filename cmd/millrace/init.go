@@ -25,7 +25,7 @@ type initCommand struct {
 func (c *initCommand) Run(ctx context.Context, p *process) error {
 	if _, err := os.Lstat(c.File); !errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
-			err = fmt.Errorf("%s: %w; name another FILE after the source, and compare", c.File, fs.ErrExist)
+			err = fmt.Errorf("%s: %w; name another FILE after the source, and compare the two", c.File, fs.ErrExist)
 		}
 		return err
 	}
@@ -39,7 +39,7 @@ func (c *initCommand) Run(ctx context.Context, p *process) error {
 	return p.report(r, func(w *bytes.Buffer) { _ = r.Text(w) })
 }
 
-// probe probes a site or a folder. base is the address of the folder's pages, if it is known.
+// probe probes a site or a folder. base is the URL of the folder's pages, or "" if unknown.
 func (c *remote) probe(ctx context.Context, p *process, source, base, file string) (*setup.Report, error) {
 	o := &setup.Options{File: file, Private: c.AllowPrivate, Logger: p.log}
 	if source == "" {
@@ -57,7 +57,7 @@ func (c *remote) probe(ctx context.Context, p *process, source, base, file strin
 		return nil, err
 	}
 	start := time.Now()
-	client := c.client(p, forgetful{})
+	client := c.client(p, discardRobots{})
 	defer client.CloseIdleConnections()
 	bar := p.progress("looking at " + at)
 	bar.Count("requests")

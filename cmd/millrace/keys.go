@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// keysCommand has the commands for access keys and signing keys.
+// keysCommand contains the commands for access keys and signing keys.
 type keysCommand struct {
 	Add       keysAddCommand       `cmd:"" help:"Create a key and print it once."`
 	List      keysListCommand      `cmd:"" help:"List the names, scopes and dates of the keys."`
@@ -30,8 +30,8 @@ type keysCommand struct {
 type keyStore struct {
 	common
 	Source string `arg:"" optional:"" help:"SOURCE of serve, whose store has the keys."`
-	As     string `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"Value of --as that serve uses, if any."`
-	Store  string `placeholder:"FILE|URL" help:"Value of --store that serve uses, if any."`
+	As     string `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"Value of --as for serve, if any."`
+	Store  string `placeholder:"FILE|URL" help:"Value of --store for serve, if any."`
 }
 
 // file returns the store that serve would use.
@@ -74,7 +74,7 @@ func (c *keyStore) open(ctx context.Context, p *process, create bool) (store.Sto
 type keysAddCommand struct {
 	Name string `arg:"" help:"Name of the key's holder."`
 	keyStore
-	Scope   []string `default:"read" placeholder:"SCOPE" help:"Scopes of the key: read content, update changed pages (default: ${default})."`
+	Scope   []string `default:"read" placeholder:"SCOPE" help:"Scopes of the key: read (read content) and update (report changed pages) (default: ${default})."`
 	KeyFile string   `placeholder:"FILE" help:"File with your own key in its first line, at least 32 random characters; - is standard input (default: a new key)."`
 	Expires string   `placeholder:"WHEN" help:"When the key expires: after a time, such as 90d or 12h, or on a day, such as 2027-01-31 (default: never)."`
 }
@@ -171,7 +171,7 @@ type keysRevokeCommand struct {
 // Run revokes a key.
 func (c *keysRevokeCommand) Run(ctx context.Context, p *process) (err error) {
 	if strings.Contains(c.Name, store.KeyPrefix) {
-		// Do not repeat the argument: errors may be logged.
+		// Do not repeat the argument, because errors may be logged.
 		return usageError("this looks like a key; use its name, which millrace keys list shows")
 	}
 	s, err := c.open(ctx, p, false)

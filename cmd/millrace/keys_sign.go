@@ -40,7 +40,7 @@ func (c *keysSignCommand) Run(_ context.Context, p *process) error {
 	}
 	return p.report(signKeyReport{c.File, key.ID()}, func(w *bytes.Buffer) {
 		if !c.Quiet {
-			fmt.Fprintln(p.stderr, "Publish it with millrace keys directory, or millrace serve --sign-directory. Keep the file to yourself.")
+			fmt.Fprintln(p.stderr, "Publish it with millrace keys directory, or millrace serve --sign-directory. Keep the file secret.")
 		}
 		fmt.Fprintln(w, key.ID())
 	})
@@ -60,12 +60,12 @@ type keysDirectoryCommand struct {
 	BaseURL string   `name:"base-url" placeholder:"URL" help:"Host that will publish the directory, such as https://bot.example.com. The command also prints the header fields of the response, in which the keys sign the directory for that host for 90 days."`
 }
 
-// proofLife is how long the signatures of a directory are valid.
+// proofLife is the time for which the signatures of a directory are valid.
 const proofLife = 90 * 24 * time.Hour
 
 // directoryReport is the report of `millrace keys directory --json`.
 type directoryReport struct {
-	Path    string      `json:"path"`              // path to publish the directory at
+	Path    string      `json:"path"`              // path at which to publish the directory
 	Type    string      `json:"type"`              // media type of the directory
 	Keys    []string    `json:"keys"`              // key IDs in the directory
 	Header  http.Header `json:"header,omitempty"`  // header fields to send with it

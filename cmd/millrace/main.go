@@ -51,27 +51,27 @@ func main() {
 // commands is the command line. Each command has its own struct and file.
 type commands struct {
 	Serve    serveCommand    `cmd:"" help:"Publish a site in every protocol, and keep it up to date."`
-	Ready    readyCommand    `cmd:"" help:"Ask a running server whether it serves the site: exit code 0 or 1."`
+	Ready    readyCommand    `cmd:"" help:"Check whether a running server serves the site: exit code 0 or 1."`
 	Build    buildCommand    `cmd:"" help:"Write a site in every protocol to a folder, for static hosts."`
-	Pull     pullCommand     `cmd:"" help:"Mirror sites by the cheapest way that they offer."`
+	Pull     pullCommand     `cmd:"" help:"Mirror sites in the cheapest way that they offer."`
 	Watch    watchCommand    `cmd:"" help:"Mirror sites continuously, and report changes."`
 	Sites    sitesCommand    `cmd:"" help:"Manage the sites that watch --all pulls: add, remove, list, pause, resume."`
-	Discover discoverCommand `cmd:"" help:"List all ways to read a site, what they cost, and which of them pull would use."`
+	Discover discoverCommand `cmd:"" help:"List all ways to read a site and their costs, and the way that pull would use."`
 	Check    checkCommand    `cmd:"" help:"Check a site against the specifications."`
 	Read     readCommand     `cmd:"" help:"Print a page as Markdown."`
-	Extract  extractCommand  `cmd:"" help:"Show what is extracted from a page, and why."`
+	Extract  extractCommand  `cmd:"" help:"Show the content that is extracted from a page, and why."`
 	Search   searchCommand   `cmd:"" help:"Search the pages of a store."`
 	Verify   verifyCommand   `cmd:"" help:"Check a store and its documents, or a built folder, for damage."`
 	Export   exportCommand   `cmd:"" help:"Export the pages of a store as JSON Lines, Markdown, Parquet or CSV."`
-	Report   reportCommand   `cmd:"" help:"Report what bots read of a site, and what mirroring has saved."`
-	MCP      mcpCommand      `cmd:"" name:"mcp" help:"Let agents search and read a store by the Model Context Protocol."`
+	Report   reportCommand   `cmd:"" help:"Report the bot traffic of a site, and the savings by mirroring."`
+	MCP      mcpCommand      `cmd:"" name:"mcp" help:"Let agents search and read a store over the Model Context Protocol."`
 	Keys     keysCommand     `cmd:"" help:"Manage keys: add, list, revoke, sign, password, directory."`
 	SCP      scpCommand      `cmd:"" name:"scp" help:"Inspect, verify and print SCP collections."`
 	ARC      arcCommand      `cmd:"" name:"arc" help:"Work with ARC pages: snapshot, lint, annotate."`
 	Snippet  snippetCommand  `cmd:"" help:"Print configuration for nginx, Caddy or systemd."`
-	Up       upCommand       `cmd:"" help:"Set your site up: look, ask, write the configuration, serve; with --apply, configure your web server."`
+	Up       upCommand       `cmd:"" help:"Set up your site: probe it, ask questions, write the configuration, and serve. With --apply, also configure your web server."`
 	Init     initCommand     `cmd:"" help:"Probe your site, and write a configuration for it."`
-	Config   configCommand   `cmd:"" help:"Show the values that a command uses, and where each comes from."`
+	Config   configCommand   `cmd:"" help:"Show the values that a command uses, and the origin of each."`
 	Version  versionCommand  `cmd:"" help:"Print the version."`
 	Help     helpCommand     `cmd:"" help:"Explain a command."`
 }
@@ -196,7 +196,7 @@ func (p *process) run(ctx context.Context, args []string) (code int) {
 // fail prints the error of a command.
 func (p *process) fail(name string, err error) {
 	if errors.Is(err, syscall.EMFILE) {
-		err = fmt.Errorf("%w; this process has as many files and connections open as the system allows: raise the limit with ulimit -n, or LimitNOFILE in systemd", err)
+		err = fmt.Errorf("%w; this process has reached the limit of open files and connections; raise it with ulimit -n, or LimitNOFILE in systemd", err)
 	}
 	fmt.Fprintf(p.stderr, "millrace %s: %s\n", name, strings.TrimPrefix(err.Error(), name+" ")) // "check URL: …" starts with the name
 }
@@ -207,7 +207,7 @@ func (p *process) parse(args []string) (*commands, *config.Config, *kong.Context
 	line, conf := new(commands), config.New(p.lookup)
 	k, err := kong.New(line,
 		kong.Name("millrace"),
-		kong.Description("millrace publishes a website in every machine-content protocol, mirrors sites and checks them. Every flag is also a key of millrace.yaml and an environment variable: MILLRACE_LOG_LEVEL sets --log-level. millrace help COMMAND --all shows rarely used flags, too. The key policy sets what the content may be used for."),
+		kong.Description("millrace publishes a website in every machine-content protocol, mirrors sites and checks them. Every flag is also a key of millrace.yaml and an environment variable: MILLRACE_LOG_LEVEL sets --log-level. millrace help COMMAND --all also shows rarely used flags. The key policy sets the permitted uses of the content."),
 		kong.Writers(p.stdout.Own(), p.stderr.Own()),
 		kong.Exit(func(code int) { panic(exited(code)) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, Summary: true, NoExpandSubcommands: true}),
@@ -258,7 +258,7 @@ func originNames() string {
 	return strings.Join(names, ",")
 }
 
-// usageError is an error of the command line.
+// usageError is an error in the command line.
 type usageError string
 
 func (e usageError) Error() string { return string(e) }
@@ -271,7 +271,7 @@ func (e usageError) ErrorCode() string {
 	return "usage"
 }
 
-// inFlag returns err as a usage error of a flag. nil stays nil.
+// inFlag returns err as a usage error of a flag. It returns nil for nil.
 func inFlag(flag string, err error) error {
 	if err == nil {
 		return nil
@@ -288,13 +288,13 @@ func usageOf(err error) error {
 func (p *process) printFailure(err error) {
 	e := json.NewEncoder(p.stdout)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(struct { // the exit code reports the failure, too
+	_ = e.Encode(struct { // the exit code also reports the failure
 		Error string `json:"error"`
 		Code  string `json:"code"`
 	}{err.Error(), millrace.ErrorCode(err)})
 }
 
-// begin sets the process up for a command, and checks common flags.
+// begin prepares the process for a command, and checks common flags.
 func (p *process) begin(command any) error {
 	if c, ok := command.(interface{ flags() *common }); ok {
 		p.start(c.flags())

@@ -25,11 +25,11 @@ type mcpCommand struct {
 	URL        []string `arg:"" optional:"" name:"url" help:"Sites to read, and to keep up to date while the server runs."`
 	Store      string   `placeholder:"FILE|URL" help:"Mirror that pull has written, or the store of a published site (default: a file in the user's state folder, named after the first site). Changes are visible at once."`
 	Label      string   `placeholder:"LABEL" help:"Offer only the sites of the store with this label (see millrace sites add)."`
-	MaxPages   int      `placeholder:"N" default:"1000" help:"Maximum pages to request from a site at once; the next look continues (default: ${default}; 0 is no limit)."`
+	MaxPages   int      `placeholder:"N" default:"1000" help:"Maximum pages to request from a site at once; the next refresh continues (default: ${default}; 0 is no limit)."`
 	Fetch      *bool    `negatable:"" help:"Offer tools that read any page of the web and add sites (default: only over standard input and output)."`
-	Listen     string   `placeholder:"ADDRESS" help:"Answer by HTTP at this address under /mcp, such as 127.0.0.1:8081 (default: standard input and output)."`
+	Listen     string   `placeholder:"ADDRESS" help:"Serve HTTP at this address under /mcp, such as 127.0.0.1:8081 (default: standard input and output)."`
 	RequireKey bool     `help:"With --listen: require a key with the scope read (see millrace help keys)."`
-	Rate       float64  `placeholder:"N" help:"With --listen: maximum requests a second from one key or address; bursts may be twice as large (default: no limit)."`
+	Rate       float64  `placeholder:"N" help:"With --listen: maximum requests per second from one key or address; bursts may be twice as large (default: no limit)."`
 }
 
 // mcpReport is the report of `millrace mcp --listen --json` when the server is ready.
@@ -37,7 +37,7 @@ type mcpReport struct {
 	URL string `json:"url"` // URL of the endpoint
 }
 
-// Run serves until the client closes its end or the context ends.
+// Run serves until the client closes the connection or the context ends.
 func (c *mcpCommand) Run(ctx context.Context, p *process) (err error) {
 	p.memory().Limit()
 	if c.JSON && c.Listen == "" {
@@ -85,7 +85,7 @@ func (c *mcpCommand) Run(ctx context.Context, p *process) (err error) {
 		web := library.NewWeb(a, p.log)
 		defer web.Close()
 		for _, u := range c.URL {
-			tasks.Go(func() { _, _, _ = web.Add(ctx, u) }) // the log has its errors
+			tasks.Go(func() { _, _, _ = web.Add(ctx, u) }) // Add logs its errors
 		}
 		if c.fetch() {
 			o.Web = web
@@ -106,8 +106,8 @@ func (c *mcpCommand) fetch() bool {
 	return c.Listen == ""
 }
 
-// open opens the store, and returns its DSN and whether it can be written. A store that the
-// operator names without a site must exist, and may be read-only.
+// open opens the store, and returns its DSN and whether it can be written. If the operator names a
+// store but no site, the store must exist, and may be read-only.
 func (c *mcpCommand) open(ctx context.Context, p *process) (st store.Store, dsn string, writable bool, err error) {
 	if dsn = c.Store; dsn == "" {
 		root := "mcp"

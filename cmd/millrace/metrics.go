@@ -25,5 +25,5 @@ func (c *metering) validate() (err error) {
 	return inFlag("--metrics", err)
 }
 
-// metered reports whether there are metrics.
+// metered reports whether metrics are enabled.
 func (c *metering) metered() bool { return len(c.Metrics) != 1 || c.Metrics[0] != "off" }

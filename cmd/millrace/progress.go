@@ -12,8 +12,8 @@ func (p *process) progress(title string) *terminal.Step {
 	return p.board.Step(title, terminal.Options{Writer: p.stderr, Quiet: p.common.Quiet, Logger: p.log})
 }
 
-// steps returns a function that shows steps one after the other. A step without a title ends
-// the last one.
+// steps returns a function that shows steps one after the other. A step without a title ends the
+// previous one.
 func (p *process) steps() func(title, unit string, done, total int) {
 	var bar *terminal.Step
 	at := ""

@@ -18,15 +18,15 @@ import (
 type publishing struct {
 	Exclude         []string `placeholder:"PATH" help:"Paths to hide, with everything below them. Accounts, carts, logins and administration are hidden already."`
 	ExcludeDefaults bool     `negatable:"" default:"true" help:"Hide accounts, carts, logins and administration (default: yes)." hidden:""`
-	ExcludeTypes    []string `placeholder:"TYPE" help:"Types of WordPress's REST API to leave out, such as page or product." hidden:""`
+	ExcludeTypes    []string `placeholder:"TYPE" help:"Types of WordPress's REST API to omit, such as page or product." hidden:""`
 	HideKinds       []string `placeholder:"KIND" help:"Kinds of pages to hide, such as forum." hidden:""`
 	Authors         string   `enum:"name,hidden" default:"name" help:"How authors appear: ${enum}."`
-	Also            []string `type:"names" placeholder:"PROTOCOL,..." help:"Also publish in these protocols: tct-03, whose specification is not settled, and with build openfeeder, tct-01 and tct-00 (default: none)." hidden:""`
-	SiteTitle       string   `placeholder:"TEXT" help:"Title of the site in lists and feeds (default: the title that the site gives itself)." hidden:""`
+	Also            []string `type:"names" placeholder:"PROTOCOL,..." help:"Also publish in these protocols: tct-03, whose specification is not final, and, with build, openfeeder, tct-01 and tct-00 (default: none)." hidden:""`
+	SiteTitle       string   `placeholder:"TEXT" help:"Title of the site in lists and feeds (default: the site's own title)." hidden:""`
 	SiteContact     string   `placeholder:"ADDRESS" help:"URL or e-mail address for operators of bots. It is published (default: none)."`
 	RobotsSignal    bool     `name:"robots-content-signal" negatable:"" default:"true" help:"Write Content-Signal lines to robots.txt, if there is a policy (default: yes)." hidden:""`
-	RobotsUsage     bool     `name:"robots-content-usage" help:"Write Content-Usage lines to robots.txt, if there is a policy. Validators that do not know them report errors." hidden:""`
-	RobotsLicense   bool     `name:"robots-license" help:"Write a License line to robots.txt, if there is a licence. Validators that do not know it report errors." hidden:""`
+	RobotsUsage     bool     `name:"robots-content-usage" help:"Write Content-Usage lines to robots.txt, if there is a policy. Some validators report them as errors." hidden:""`
+	RobotsLicense   bool     `name:"robots-license" help:"Write a License line to robots.txt, if there is a licence. Some validators report it as an error." hidden:""`
 	Rehost          bool     `help:"Publish the pages of a mirror under the base URL instead of their original URLs, so that every protocol can publish them."`
 
 	SCP scpPublishing `embed:""`
@@ -40,8 +40,8 @@ var hideable = []millrace.PageKind{
 	millrace.Listing, millrace.Collection, millrace.Archive,
 }
 
-// validate rejects invalid values. A typing error in a flag that hides pages would publish
-// them.
+// validate rejects invalid values. An undetected typing error in a flag that hides pages would
+// publish them.
 func (c *publishing) validate() error {
 	for _, name := range c.Also {
 		if names := onRequest(); !slices.Contains(names, name) {
@@ -61,7 +61,7 @@ func (c *publishing) validate() error {
 	return errors.Join(c.SCP.validate(), c.ARC.validate(), c.Web.validate())
 }
 
-// onRequest returns the protocols for --also. Those with Repeats matter to build only.
+// onRequest returns the protocols for --also. Protocols with Repeats matter only to build.
 func onRequest() (names []string) {
 	for _, p := range all.Protocols() {
 		if p.OnRequest || p.Repeats {
@@ -87,13 +87,12 @@ func (c *publishing) visibility() millrace.Visibility {
 
 // configure returns the configuration of a publication. It rejects flags that do not fit the
 // site.
-func (c *publishing) configure(base, docs string) (store.Config, error) {
-	return store.Config{Base: base, EndpointBase: docs, Visibility: c.visibility()}, c.ARC.on(base)
+func (c *publishing) configure(base, endpointBase string) (store.Config, error) {
+	return store.Config{Base: base, EndpointBase: endpointBase, Visibility: c.visibility()}, c.ARC.on(base)
 }
 
-// publisher returns the options of every protocol. static and compact are those of
-// [protocol.PublisherOptions]. embeddings reports whether
-// searches compare vectors of a model.
+// publisher returns the options of every protocol. static and compact are options of
+// [protocol.PublisherOptions]. embeddings reports whether searches use the vectors of a model.
 func (c *publishing) publisher(says *millrace.Policy, static, compact, embeddings bool) protocol.PublisherOptions {
 	return protocol.PublisherOptions{
 		Also: c.Also, Static: static, Compact: compact, Contact: c.SiteContact, Policy: says,

@@ -42,11 +42,11 @@ func TestPublishingKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		docs, err := c.docs(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1})
+		endpointBase, err := c.endpointBase(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		config, err := c.configure(docs, docs)
+		config, err := c.configure(endpointBase, endpointBase)
 		if err != nil {
 			t.Fatal(err)
 		}

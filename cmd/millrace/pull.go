@@ -31,12 +31,12 @@ type pullCommand struct {
 
 	KeyFile string `placeholder:"FILE" help:"File with the key for the site in its first line. The key is sent only to the site's own origin. Without the flag, the key is read from MILLRACE_KEY."`
 
-	IgnorePolicy bool `help:"Also read what the site's policy and robots.txt do not allow. Only --delay limits the rate."`
+	IgnorePolicy bool `help:"Also read content that the site's policy and robots.txt do not allow. Only --delay limits the rate."`
 }
 
 // bounding holds the flags that limit the pull of a site.
 type bounding struct {
-	MaxPages int           `placeholder:"N" help:"Maximum pages that one pull requests from a site; the next pull continues. A file of many pages is read whole, or not at all if the site says that it has more."`
+	MaxPages int           `placeholder:"N" help:"Maximum pages that one pull requests from a site; the next pull continues. A file of many pages is read completely, or not at all if the site declares that it has more pages than the limit."`
 	MaxBytes humanize.Size `placeholder:"SIZE" help:"Maximum bytes that one pull receives from a site, with headers, such as 20MB; the next pull continues."`
 }
 
@@ -148,7 +148,7 @@ func (c *pullCommand) agentOptions(p *process) *agent.Options {
 	}
 }
 
-// counts opens the store that counts the requests to each host.
+// counts opens the store with the request counts of each host.
 func (p *process) counts(ctx context.Context) (store.Store, error) {
 	file, err := p.storePath("requests")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 // listing holds the flags for the page lists of protocols.
 type listing struct {
 	MaxList   int64 `placeholder:"MIB" help:"Maximum size of a list of all pages, decoded (default: 100). It applies to tct-00 and arc, and to each list of tct-01 and tct-03. The other specifications set their own limits."`
-	Handshake bool  `help:"With tct-00: also check that each page links to the document that the list names for it. This costs one more request a document."`
+	Handshake bool  `help:"With tct-00: also check that each page links to the document that the list names for it. This costs one more request per document."`
 }
 
 // maxMaxList is the maximum value of --max-list in MiB. Lists are stored in the folder for

@@ -6,10 +6,10 @@ import (
 
 // coefficients holds the flags of commands that report savings.
 type coefficients struct {
-	KWhPerGB        float64 `name:"kwh-per-gb" default:"0.06" placeholder:"N" help:"Energy of the network in kWh for each GB, to estimate savings (default: ${default}). millrace report names the sources of these numbers."`
+	KWhPerGB        float64 `name:"kwh-per-gb" default:"0.06" placeholder:"N" help:"Energy use of the network in kWh per GB, to estimate savings (default: ${default}). millrace report names the sources of these numbers."`
 	BytesPerToken   float64 `name:"bytes-per-token" default:"4" placeholder:"N" help:"Bytes of text in one token (default: ${default})."`
-	HTMLPerText     float64 `name:"html-per-text" default:"14.8" placeholder:"N" help:"Bytes of HTML for each byte of text, where the HTML is not known (default: ${default})."`
-	HTMLCompression float64 `name:"html-compression" default:"5.1" placeholder:"N" help:"Compression ratio of HTML in transfer, where the HTML is not known (default: ${default})."`
+	HTMLPerText     float64 `name:"html-per-text" default:"14.8" placeholder:"N" help:"Bytes of HTML per byte of text, where the HTML is unknown (default: ${default})."`
+	HTMLCompression float64 `name:"html-compression" default:"5.1" placeholder:"N" help:"Compression ratio of HTML in transfer, where the HTML is unknown (default: ${default})."`
 }
 
 func (c *coefficients) values() savings.Coefficients {

@@ -9,7 +9,7 @@ import (
 
 // signing holds the flags of a command that signs its requests.
 type signing struct {
-	SignKey   string `placeholder:"FILE" help:"Sign every request by Web Bot Auth with the key in this file, which millrace keys sign makes (default: requests are not signed)."`
+	SignKey   string `placeholder:"FILE" help:"Sign every request by Web Bot Auth with the key in this file, which millrace keys sign creates (default: requests are not signed)."`
 	SignAgent string `placeholder:"URL" help:"With --sign-key: URL where the key is published, such as https://bot.example.com/.well-known/http-message-signatures-directory (see millrace keys directory)."`
 
 	sign func(*http.Request) error // nil = do not sign
@@ -21,9 +21,9 @@ func (s *signing) loadSigner() error {
 	case s.SignKey == "" && s.SignAgent == "":
 		return nil
 	case s.SignKey == "":
-		return usageError("--sign-agent: needs --sign-key FILE")
+		return usageError("--sign-agent: requires --sign-key FILE")
 	case s.SignAgent == "":
-		return usageError("--sign-key: signatures need the URL of the key directory; name it with --sign-agent")
+		return usageError("--sign-key: signatures require the URL of the key directory; set it with --sign-agent")
 	}
 	key, err := readSigningKey("--sign-key", s.SignKey)
 	if err != nil {
@@ -45,7 +45,7 @@ func readSigningKey(flag, file string) (*webauth.Key, error) {
 	}
 	key, err := webauth.ParseKey(b)
 	if err != nil {
-		return nil, usageError(fmt.Sprintf("%s %s: %v; millrace keys sign FILE makes one", flag, file, err))
+		return nil, usageError(fmt.Sprintf("%s %s: %v; create a key with millrace keys sign FILE", flag, file, err))
 	}
 	return key, nil
 }

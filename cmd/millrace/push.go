@@ -16,13 +16,13 @@ import (
 // pushing holds the flags of a server that notifies search engines and hubs.
 type pushing struct {
 	IndexNow    bool   `name:"indexnow" help:"Notify search engines of changed pages at once, by IndexNow (default: no). The key file is served under the base URL of the pages."`
-	IndexNowKey string `name:"indexnow-key" placeholder:"KEY" help:"IndexNow key that the site already has (default: a new key, which the store keeps)." hidden:""`
+	IndexNowKey string `name:"indexnow-key" placeholder:"KEY" help:"IndexNow key that the site already has (default: a new key, which is stored)." hidden:""`
 	IndexNowURL string `name:"indexnow-url" placeholder:"URL" help:"IndexNow endpoint (default: https://api.indexnow.org/indexnow)." hidden:""`
 }
 
-// sound rejects notifications of URLs that receivers cannot fetch, or that contradict the
-// policy.
-func (c *serveCommand) sound(policy *millrace.Policy) error {
+// checkNotifications rejects notifications of URLs that receivers cannot fetch, and notifications
+// that contradict the policy.
+func (c *serveCommand) checkNotifications(policy *millrace.Policy) error {
 	switch {
 	case !c.IndexNow && (c.IndexNowKey != "" || c.IndexNowURL != ""):
 		return usageError("--indexnow-key and --indexnow-url: only valid with --indexnow")
@@ -40,12 +40,12 @@ func (c *serveCommand) sound(policy *millrace.Policy) error {
 	return nil
 }
 
-// reachable rejects notifications about URLs that only this machine can reach.
-func (c *serveCommand) reachable(docs string, o *source) error {
+// reachable rejects notifications of URLs that only this machine can reach.
+func (c *serveCommand) reachable(endpointBase string, o *source) error {
 	if c.IndexNow && o.Kind == "mirror" && !c.Rehost {
-		return usageError("--indexnow: pages of a mirror belong to another site, which submits them itself")
+		return usageError("--indexnow: pages of a mirror belong to another site, which submits its own pages")
 	}
-	for flag, at := range map[string]string{"--hub": docs, "--indexnow": o.Base} {
+	for flag, at := range map[string]string{"--hub": endpointBase, "--indexnow": o.Base} {
 		if flag == "--hub" && len(c.Web.Hub) == 0 || flag == "--indexnow" && !c.IndexNow || c.AllowPrivate {
 			continue
 		}

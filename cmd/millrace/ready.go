@@ -12,10 +12,10 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// readyTimeout limits ready as a whole, so that a health check ends.
+// readyTimeout is the time limit of the command, so that a health check ends.
 const readyTimeout = 5 * time.Second
 
-// readyCommand asks a running server whether it serves the site.
+// readyCommand checks whether a running server serves the site.
 type readyCommand struct {
 	common
 	transport
@@ -25,7 +25,7 @@ type readyCommand struct {
 
 // readyReport is the report of `millrace ready --json`.
 type readyReport struct {
-	URL    string `json:"url"`    // what was requested
+	URL    string `json:"url"`    // requested URL
 	Answer string `json:"answer"` // the response of the server
 }
 

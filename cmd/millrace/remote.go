@@ -43,14 +43,14 @@ func (r *remote) validate() error {
 		}
 	}
 	if c := r.Contact; c != "" && !strings.Contains(c, "@") && !strings.Contains(c, "://") {
-		return usageError(fmt.Sprintf("--contact %q: must be a mail address or a URL, such as bots@example.com", c))
+		return usageError(fmt.Sprintf("--contact %q: must be an e-mail address or a URL, such as bots@example.com", c))
 	}
 	return nil
 }
 
-// client returns the guarded client that the flags configure. It obeys robots.txt and stores
-// it in robots. If robots is nil, the client ignores robots.txt, because it fetches only URLs
-// that a user has named.
+// client returns the guarded client that the flags configure. It obeys robots.txt and stores it in
+// robots. If robots is nil, the client ignores robots.txt, because it fetches only URLs named by a
+// user.
 func (r *remote) client(p *process, robots fetch.RobotsMemory) *fetch.Client {
 	return fetch.New(r.clientOptions(p, robots))
 }
@@ -149,7 +149,7 @@ func (p *process) statePath(source string) (string, error) {
 }
 
 // mirrorPath returns the default mirror of a site. It is never the store of serve for the same
-// site, because a mirror deletes the pages that its way does not name.
+// site, because a pull deletes the pages that its way does not name.
 func (p *process) mirrorPath(root string) (string, error) { return p.storePath("mirror of " + root) }
 
 // listen listens on the address of a flag.

@@ -16,14 +16,14 @@ type reportCommand struct {
 	coefficients
 	remote
 	knownBots
-	Source string   `arg:"" optional:"" help:"Access log of a web server, plain or gzip, - is standard input; or SOURCE of serve."`
+	Source string   `arg:"" optional:"" help:"Access log of a web server, plain or gzip, or - for standard input; or SOURCE of serve."`
 	Logs   []string `arg:"" optional:"" name:"log" help:"More access logs."`
-	Site   string   `placeholder:"URL" help:"With access logs: count only this site's requests, and measure some of its pages, to compare them with documents."`
+	Site   string   `placeholder:"URL" help:"With access logs: count only this site's requests, and fetch some of its pages to compare their size with documents."`
 	Unit   string   `enum:",s,ms,us" default:"" placeholder:"UNIT" help:"Unit of the number at the end of each line of an access log: s, ms or us, such as us for %D of Apache (default: the number is ignored)." hidden:""`
-	As     string   `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"Value of --as that serve uses, if any."`
-	Store  string   `placeholder:"FILE|URL" help:"Value of --store that serve uses, if any, or a mirror that pull has written."`
-	Since  string   `placeholder:"DATE" help:"First day of the report on a published site, such as 2026-11-01 (default: 30 days), or on access logs (default: their first day). Pulls are always reported in total."`
-	CSV    bool     `name:"csv" help:"Print a table for spreadsheets, with a line for each day, bot and protocol."`
+	As     string   `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"Value of --as for serve, if any."`
+	Store  string   `placeholder:"FILE|URL" help:"Value of --store for serve, if any, or a mirror that pull has written."`
+	Since  string   `placeholder:"DATE" help:"First day of the report on a published site, such as 2026-11-01 (default: 30 days ago), or on access logs (default: their first day). Pulls are always reported in total."`
+	CSV    bool     `name:"csv" help:"Print CSV for spreadsheets, with a line for each day, bot and protocol."`
 }
 
 // Run prints the machine traffic in access logs, the savings of the pulls into a mirror, or the
@@ -43,7 +43,7 @@ func (c *reportCommand) Run(ctx context.Context, p *process) error {
 		return c.logs(ctx, p, since)
 	}
 	if c.Site != "" || c.Unit != "" {
-		return usageError("--site and --unit are for access logs; name one")
+		return usageError("--site and --unit are only valid with access logs; name one")
 	}
 	if c.Source == "" && c.Store == "" {
 		return usageError("nothing selected; name access logs, the SOURCE that is served, or a mirror with --store FILE")

@@ -54,7 +54,7 @@ func (c *reportCommand) logs(ctx context.Context, p *process, since time.Time) (
 	p.memory().Save()
 	o := &report.LogOptions{
 		Files: append([]string{c.Source}, c.Logs...), Stdin: p.stdin, Unit: map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond}[c.Unit],
-		Site: c.Site, Bots: table, Local: local, Coefficients: c.values(), Client: c.client(p, forgetful{}).HTTP(),
+		Site: c.Site, Bots: table, Local: local, Coefficients: c.values(), Client: c.client(p, discardRobots{}).HTTP(),
 	}
 	if c.Since != "" {
 		o.Since = since

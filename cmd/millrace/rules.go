@@ -9,9 +9,9 @@ import (
 
 // correcting holds the flags of commands that extract pages.
 type correcting struct {
-	Keep     []string `placeholder:"SELECTOR" sep:"none" help:"CSS selector of elements that are content, whatever they look like. May be given several times."`
+	Keep     []string `placeholder:"SELECTOR" sep:"none" help:"CSS selector of elements that are content, whatever the extractor decides. May be given several times."`
 	Drop     []string `placeholder:"SELECTOR" sep:"none" help:"CSS selector of elements that are not content. May be given several times."`
-	Comments bool     `help:"Also keep readers' comments outside forums." hidden:""`
+	Comments bool     `help:"Also keep readers' comments on pages that are not forums." hidden:""`
 }
 
 // Validate checks the selectors. kong calls it, so errors name the origin of the selector.

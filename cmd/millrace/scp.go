@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/protocol/scp"
 )
 
-// scpCommand has the commands for SCP collections in files.
+// scpCommand contains the commands for SCP collections in files.
 type scpCommand struct {
 	Inspect scpInspectCommand `cmd:"" help:"Show the metadata and a summary of an SCP collection."`
 	Verify  scpVerifyCommand  `cmd:"" help:"Verify SCP collections: compression, limits, checksum, every line."`
@@ -111,7 +111,7 @@ type scpCatCommand struct {
 	File string `arg:"" help:"Collection: a FILE, a URL, or - for standard input."`
 }
 
-// Run verifies a file, then prints its pages. It prints no pages if the file is invalid.
+// Run verifies a file, then prints its pages. If the file is invalid, it prints no pages.
 func (c *scpCatCommand) Run(ctx context.Context, p *process) error {
 	err := c.cat(ctx, p)
 	if _, usage := errors.AsType[usageError](err); err == nil || usage {

@@ -32,15 +32,15 @@ type serveCommand struct {
 	exporting   `group:"Analytics and dashboard"`
 	metering    `group:"Analytics and dashboard"`
 	boarding    `group:"Analytics and dashboard"`
-	Source      string                  `arg:"" optional:"" help:"Source: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE. If omitted, the key source of millrace.yaml."`
-	Listen      string                  `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on (default: ${default})." group:"Server"`
-	BaseURL     string                  `name:"base-url" placeholder:"URL" help:"Base URL of the machine documents, and of the pages of a folder (default: the listen address, or SOURCE with --origin)." group:"Server"`
-	As          string                  `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror." group:"Reading the source"`
-	Store       string                  `placeholder:"FILE|URL" help:"Store of the source: a file, or postgres://USER@HOST/DATABASE (default: a file in the user's state folder, named after the source)." group:"Reading the source"`
-	Artifacts   string                  `placeholder:"DIR|URL" help:"Store of the published documents: a folder, or s3://BUCKET/PREFIX?endpoint=URL (default: a folder beside the store)." group:"Server"`
-	Site        string                  `placeholder:"URL" help:"Site to publish, if the mirror has several." group:"Reading the source"`
-	RequestLog  string                  `placeholder:"FILE" help:"File to log each request to, one a line; - is standard error." group:"Server"`
-	onReady     func(docs string) error // instead of the report; nil = the report
+	Source      string                          `arg:"" optional:"" help:"Source: the URL of a live site, a folder of HTML or Markdown, or a mirror FILE. If omitted, the key source of millrace.yaml."`
+	Listen      string                          `default:"127.0.0.1:8080" placeholder:"ADDRESS" help:"Address to listen on (default: ${default})." group:"Server"`
+	BaseURL     string                          `name:"base-url" placeholder:"URL" help:"Base URL of the machine documents, and of the pages of a folder (default: the listen address, or SOURCE with --origin)." group:"Server"`
+	As          string                          `enum:",${origins},mirror" default:"" placeholder:"KIND" help:"How to read the source, if detection fails: ${origins} or mirror." group:"Reading the source"`
+	Store       string                          `placeholder:"FILE|URL" help:"Store of the source: a file, or postgres://USER@HOST/DATABASE (default: a file in the user's state folder, named after the source)." group:"Reading the source"`
+	Artifacts   string                          `placeholder:"DIR|URL" help:"Store of the published documents: a folder, or s3://BUCKET/PREFIX?endpoint=URL (default: a folder next to the store)." group:"Server"`
+	Site        string                          `placeholder:"URL" help:"Site to publish, if the mirror has several." group:"Reading the source"`
+	RequestLog  string                          `placeholder:"FILE" help:"File to log requests to, one per line; - is standard error." group:"Server"`
+	onReady     func(endpointBase string) error // instead of the report; nil = the report
 }
 
 // serveReport is the report of `millrace serve --json` when the server is ready.
@@ -61,8 +61,8 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	start := time.Now()
 	p.memory().Limit()
 	p.reloads = make(chan chan<- error)
-	asked, deaf := p.asked()
-	defer deaf()
+	asked, stop := p.hangupSignals()
+	defer stop()
 	plan, err := c.plan(p)
 	if err != nil {
 		return err
@@ -84,17 +84,17 @@ func (c *serveCommand) Run(ctx context.Context, p *process) (err error) {
 	defer func() { err = errors.Join(err, s.source.Store.Close()) }()
 	run := &running{now: s, at: ln.Addr(), certs: certs, ready: func(s *service) error { return c.ready(ctx, s, ln.Addr(), start) }}
 	if c.onReady != nil {
-		run.ready = func(s *service) error { return c.onReady(s.docs) }
+		run.ready = func(s *service) error { return c.onReady(s.endpointBase) }
 	}
 	return run.until(ctx, ln, asked)
 }
 
 // ready reports the first edition.
 func (c *serveCommand) ready(ctx context.Context, s *service, addr net.Addr, start time.Time) error {
-	fmt.Fprintf(s.p.stderr, "ready %s\n", s.docs)
+	fmt.Fprintf(s.p.stderr, "ready %s\n", s.endpointBase)
 	if c.Dashboard != "" {
-		at := s.docs
-		if c.place() == sites.Alongside { // whose server may not know millrace yet
+		at := s.endpointBase
+		if c.place() == sites.Alongside { // the web server may not be configured yet
 			at = c.own(addr.String())
 		}
 		fmt.Fprintf(s.p.stderr, "dashboard %s\n", c.dashboardAt(at))
@@ -108,7 +108,7 @@ func (c *serveCommand) ready(ctx context.Context, s *service, addr net.Addr, sta
 		return err
 	}
 	r := serveReport{
-		Site: now.Base, URL: s.docs, Pages: now.Pages, Listed: counts.Listed, Archives: counts.Archives, Hidden: counts.Hidden,
+		Site: now.Base, URL: s.endpointBase, Pages: now.Pages, Listed: counts.Listed, Archives: counts.Archives, Hidden: counts.Hidden,
 		Skipped: []mirror.Skip{}, Seconds: time.Since(start).Seconds(),
 	}
 	if l := s.source.Last(); l != nil {
@@ -131,7 +131,7 @@ func (c *serveCommand) ready(ctx context.Context, s *service, addr net.Addr, sta
 // validate rejects invalid values.
 func (c *serveCommand) validate() error {
 	if c.Listen == "" {
-		return usageError("--listen: name an address, such as 127.0.0.1:8080; :8080 is every address of this machine")
+		return usageError("--listen: name an address, such as 127.0.0.1:8080; :8080 means every address of this machine")
 	}
 	if u, err := url.Parse(c.behind()); err == nil && u.Host == c.Listen {
 		return usageError(fmt.Sprintf("--origin %s: this is the address of this server; name the server behind it", c.Origin))
@@ -146,7 +146,8 @@ func (c *serveCommand) validate() error {
 	return errors.Join(c.crawling.validate(), c.publishing.validate(), c.accessFlags.validate(), c.transport.validate(), c.fronting.validate(), c.stamping.validate(), c.recording.validate(), c.exporting.validate(c.Events > 0), c.metering.validate(), c.boarding.validate(), err)
 }
 
-// requestLog opens the request log. Its results are nil if the log is off or needs no closing.
+// requestLog opens the request log. The writer is nil if the log is off, and the function is nil if
+// the log need not be closed.
 func (c *serveCommand) requestLog(p *process) (io.Writer, func() error, error) {
 	switch c.RequestLog {
 	case "":

@@ -17,8 +17,8 @@ import (
 	"github.com/millrace/millrace/internal/serving"
 )
 
-// running is a running server that can reload its configuration. A valid configuration
-// replaces the old one when it has an edition. An invalid one changes nothing.
+// running is a running server that can reload its configuration. A valid configuration replaces the
+// old one once its first edition is ready. An invalid configuration changes nothing.
 type running struct {
 	*serving.Server
 	now     *service // the current service
@@ -29,9 +29,9 @@ type running struct {
 	ready   func(now *service) error // called after the first edition is published
 }
 
-// asked returns the signals to reload the configuration, or nil. It also holds signals that
-// arrive before the server runs, which would otherwise end the process.
-func (p *process) asked() (signals <-chan os.Signal, deaf func()) {
+// hangupSignals returns the signals to reload the configuration, or nil. It also catches signals
+// that arrive before the server runs, because they would otherwise end the process.
+func (p *process) hangupSignals() (signals <-chan os.Signal, stop func()) {
 	if p.hangups == nil || p.again == nil {
 		return nil, func() {}
 	}
@@ -41,7 +41,7 @@ func (p *process) asked() (signals <-chan os.Signal, deaf func()) {
 // until serves until the context ends or asked is closed.
 func (r *running) until(ctx context.Context, ln net.Listener, asked <-chan os.Signal) error {
 	p := r.now.p
-	secure(p, r.now.docs, r.certs)
+	secure(p, r.now.endpointBase, r.certs)
 	ctx, cancel := context.WithCancel(ctx)
 	r.Server = serving.NewServer(ctx, r.now.Service, &gateway.ServerOptions{TLS: r.certs, Logger: p.log})
 	served := make(chan error, 1)
@@ -80,7 +80,7 @@ func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan o
 		case <-first:
 			logged = true
 			r.now.overlook(ctx)
-			r.now.p.notify("STATUS=serving " + r.now.docs)
+			r.now.p.notify("STATUS=serving " + r.now.endpointBase)
 			if err := r.ready(r.now); err != nil {
 				return err
 			}
@@ -98,7 +98,7 @@ func (r *running) watch(ctx context.Context, served <-chan error, asked <-chan o
 				break
 			}
 			r.now = r.next
-			r.now.p.log.Info("configuration in use", "url", r.now.docs)
+			r.now.p.log.Info("configuration in use", "url", r.now.endpointBase)
 			r.now.overlook(ctx)
 		}
 	}
@@ -150,7 +150,7 @@ func (r *running) renew(ctx context.Context) (*service, error) {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
-	secure(p, s.docs, r.certs)
+	secure(p, s.endpointBase, r.certs)
 	return s, nil
 }
 

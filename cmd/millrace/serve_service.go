@@ -46,7 +46,7 @@ func (c *serveCommand) plan(p *process) (*plan, error) {
 	if err := c.checkPolicy(p.policy); err != nil {
 		return nil, err
 	}
-	if err := c.sound(p.policy); err != nil {
+	if err := c.checkNotifications(p.policy); err != nil {
 		return nil, err
 	}
 	embedder, err := c.embedder(0)
@@ -56,7 +56,7 @@ func (c *serveCommand) plan(p *process) (*plan, error) {
 	return &plan{c: c, p: p, kind: kind, embedder: embedder}, nil
 }
 
-// inherited has the state that a new configuration inherits from the old one.
+// inherited contains the state that a new configuration inherits from the old one.
 type inherited struct {
 	metrics  *gateway.Metrics
 	sessions *dashboard.Sessions     // logins; nil = no dashboard yet
@@ -68,25 +68,25 @@ type inherited struct {
 type service struct {
 	*serving.Service
 	inherited
-	c      *serveCommand
-	p      *process
-	docs   string // base URL of the machine documents
-	source *source
-	site   store.Site
+	c            *serveCommand
+	p            *process
+	endpointBase string // base URL of the machine documents
+	source       *source
+	site         store.Site
 }
 
-// prepare creates a service from a plan. The service does not run yet, and does not affect a
-// running one. was is the running service, whose store is shared, or nil.
+// prepare creates a service from a plan. The service does not run yet, and does not affect the
+// running service. was is the running service, whose store is shared, or nil.
 func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *service, err error) {
 	c, p := l.c, l.p
 	s := &service{Service: serving.New(p.log), c: c, p: p}
-	if s.docs, err = c.docs(at); err != nil {
+	if s.endpointBase, err = c.endpointBase(at); err != nil {
 		return nil, err
 	}
-	if err := c.together(s.docs); err != nil {
+	if err := c.together(s.endpointBase); err != nil {
 		return nil, err
 	}
-	o := p.newSource(l.kind, s.docs, ingest.Rules(c.correcting))
+	o := p.newSource(l.kind, s.endpointBase, ingest.Rules(c.correcting))
 	o.SiteTitle = c.SiteTitle
 	s.source = o
 	if was != nil {
@@ -121,12 +121,12 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		return nil, usageError("--store " + o.path + ": the store is inside the published folder, where clients could read hidden pages; move it elsewhere")
 	}
 	if l.out == "" {
-		if err := c.reachable(s.docs, o); err != nil {
+		if err := c.reachable(s.endpointBase, o); err != nil {
 			return nil, err
 		}
 	}
 	so := &serving.Options{Origin: &o.Origin, Embedder: l.embedder, Edition: edition.Options{Version: buildVersion()}}
-	if so.Config, err = c.configure(o.Base, s.docs); err != nil {
+	if so.Config, err = c.configure(o.Base, s.endpointBase); err != nil {
 		return nil, err
 	}
 	if s.site, err = o.site(ctx, p); err != nil {
@@ -148,7 +148,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 		return nil, err
 	}
 	so.Edition.Progress = p.refreshing("refreshing "+o.Title, "pages")
-	if so.Edition.Signer, err = c.signer(s.docs); err != nil {
+	if so.Edition.Signer, err = c.signer(s.endpointBase); err != nil {
 		return nil, err
 	}
 	path, remove, err := p.companionPath(o.path)
@@ -167,7 +167,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 	}
 	g := &gateway.Options{Access: access.Options{Streams: p.memory().Streams()}, RobotsLines: c.robotsLines()}
 	if stores.IsPostgres(o.path) {
-		g.Access.MaxWork = 8 // requests wait for the database most of their time
+		g.Access.MaxWork = 8 // requests mostly wait for the database
 	}
 	g.Elements = l.out != "" && !static.SendsLinks(l.host)
 	if so.Push, err = s.pusher(ctx, g); err != nil {
@@ -182,7 +182,7 @@ func (l *plan) prepare(ctx context.Context, at net.Addr, was *service) (_ *servi
 // surface creates the gateway.
 func (s *service) surface(ctx context.Context, so *serving.Options, g *gateway.Options) (err error) {
 	c, p, o := s.c, s.p, s.source
-	front, err := c.pass(p, o.Base, s.docs, o.Files != nil)
+	front, err := c.pass(p, o.Base, s.endpointBase, o.Files != nil)
 	if err != nil {
 		return err
 	}
@@ -200,14 +200,14 @@ func (s *service) surface(ctx context.Context, so *serving.Options, g *gateway.O
 	if err := c.apply(ctx, p, o.Store.Keys(), g); err != nil {
 		return err
 	}
-	if g.Directory, err = c.directory(s.docs); err != nil {
+	if g.Directory, err = c.directory(s.endpointBase); err != nil {
 		return err
 	}
-	if s.agents, err = c.verifier(p, &c.remote, g, s.agents, s.Replicas.Now, c.reached(o.Base, s.docs)...); err != nil {
+	if s.agents, err = c.verifier(p, &c.remote, g, s.agents, s.Replicas.Now, c.reached(o.Base, s.endpointBase)...); err != nil {
 		return err
 	}
 	if agents := s.agents; agents != nil {
-		s.Task(func(ctx context.Context) error { agents.Share(ctx, o.Store.State(), s.docs, p.log); return nil })
+		s.Task(func(ctx context.Context) error { agents.Share(ctx, o.Store.State(), s.endpointBase, p.log); return nil })
 	}
 	c.answer(p, so.Publisher.Policy, &c.accessFlags, g)
 	if c.metered() {

@@ -15,7 +15,7 @@ import (
 
 // stamping holds the flags of a server that signs responses and verifies signatures.
 type stamping struct {
-	SignResponses string   `placeholder:"FILE" help:"Sign every machine document with the key in this file, which millrace keys sign makes (default: documents are not signed). The key is published with those of --sign-directory."`
+	SignResponses string   `placeholder:"FILE" help:"Sign every machine document with the key in this file, which millrace keys sign creates (default: documents are not signed). The key is published with those of --sign-directory."`
 	SignDirectory []string `placeholder:"FILE" help:"Files with keys to publish at /.well-known/http-message-signatures-directory. Private keys, such as that of --sign-key, also sign the directory." hidden:""`
 	WebBotAuth    bool     `help:"Verify the signatures of bots by Web Bot Auth (default: no). Their keys are fetched from public addresses only."`
 	PrivateAgents bool     `help:"With --web-bot-auth: also fetch keys over http and from loopback and private addresses, for bots in your own network (default: no). Clients can then make the server request URLs there." hidden:""`
@@ -44,8 +44,8 @@ func (c *stamping) validate() (err error) {
 }
 
 // signer returns the signer of responses, or nil.
-func (c *stamping) signer(docs string) (edition.Signer, error) {
-	path, err := basepath.Of(docs)
+func (c *stamping) signer(endpointBase string) (edition.Signer, error) {
+	path, err := basepath.Of(endpointBase)
 	if c.stamp == nil || err != nil {
 		return nil, err
 	}
@@ -53,11 +53,11 @@ func (c *stamping) signer(docs string) (edition.Signer, error) {
 }
 
 // directory returns the handler of the key directory, or nil if there are no keys.
-func (c *stamping) directory(docs string) (http.Handler, error) {
+func (c *stamping) directory(endpointBase string) (http.Handler, error) {
 	if len(c.published.Signers)+len(c.published.Public) == 0 {
 		return nil, nil
 	}
-	return webauth.NewDirectory(docs, c.published.Signers, c.published.Public)
+	return webauth.NewDirectory(endpointBase, c.published.Signers, c.published.Public)
 }
 
 // verifier makes the gateway verify the signatures of bots. bases are the schemes and

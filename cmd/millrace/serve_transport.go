@@ -45,17 +45,17 @@ func (c *transport) certificates(p *process) (*gateway.Certificates, error) {
 	return gateway.LoadCertificates(c.TLSCert, c.TLSKey, p.log)
 }
 
-// own returns the URL of this server itself, which listens at address.
+// own returns the URL of this server, which listens at address.
 func (c *transport) own(address string) string {
-	host, port, _ := net.SplitHostPort(address) // it was listened on
+	host, port, _ := net.SplitHostPort(address) // valid, because the server listens on it
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
 	return c.scheme() + "://" + net.JoinHostPort(host, port) + "/"
 }
 
-// docs returns the base URL of the machine documents.
-func (c *serveCommand) docs(addr net.Addr) (string, error) {
+// endpointBase returns the base URL of the machine documents.
+func (c *serveCommand) endpointBase(addr net.Addr) (string, error) {
 	if c.BaseURL == "" {
 		if site := c.front(); site != "" {
 			return site, nil
@@ -73,20 +73,20 @@ func (c *serveCommand) docs(addr net.Addr) (string, error) {
 }
 
 // secure logs warnings about insecure URLs, and about a certificate that clients will reject.
-func secure(p *process, docs string, certs *gateway.Certificates) {
-	u, err := url.Parse(docs)
+func secure(p *process, endpointBase string, certs *gateway.Certificates) {
+	u, err := url.Parse(endpointBase)
 	if err != nil {
 		return
 	}
 	host := u.Hostname()
 	switch {
 	case u.Scheme != "https" && !fetch.IsLoopback(host) && certs != nil:
-		p.log.Warn("base URL is not https but the server uses TLS; give an https --base-url", "url", docs)
+		p.log.Warn("base URL is not https but the server uses TLS; give an https --base-url", "url", endpointBase)
 	case u.Scheme != "https" && !fetch.IsLoopback(host):
-		p.log.Warn("base URL is not https; use --tls-cert and --tls-key, or a proxy with a certificate, and an https --base-url", "url", docs)
+		p.log.Warn("base URL is not https; use --tls-cert and --tls-key, or a proxy with a certificate, and an https --base-url", "url", endpointBase)
 	case u.Scheme == "https" && certs != nil:
 		if err := certs.Covers(host); err != nil {
-			p.log.Warn("certificate does not cover the base URL; clients will not connect", "url", docs, "err", err)
+			p.log.Warn("certificate does not cover the base URL; clients will not connect", "url", endpointBase, "err", err)
 		}
 	}
 }

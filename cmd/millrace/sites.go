@@ -11,13 +11,13 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// sitesCommand has the commands for the sites that watch --all pulls.
+// sitesCommand contains the commands for the sites that watch --all pulls.
 type sitesCommand struct {
 	Add    sitesAddCommand    `cmd:"" help:"Add sites, or change their settings."`
 	Remove sitesRemoveCommand `cmd:"" help:"Remove sites. Their pages remain in the store."`
-	List   sitesListCommand   `cmd:"" help:"List sites, their state, and how far the workers are behind."`
-	Pause  sitesPauseCommand  `cmd:"" help:"Pull sites no more, until they are resumed."`
-	Resume sitesResumeCommand `cmd:"" help:"Pull paused sites again."`
+	List   sitesListCommand   `cmd:"" help:"List sites, their state, and the delay of the workers."`
+	Pause  sitesPauseCommand  `cmd:"" help:"Stop pulling sites until they are resumed."`
+	Resume sitesResumeCommand `cmd:"" help:"Resume pulling paused sites."`
 }
 
 // sitesStore holds the flag that selects the store.
@@ -37,12 +37,12 @@ type sitesChosen struct {
 type sitesAddCommand struct {
 	sitesStore
 	remote
-	Sites       []string      `arg:"" name:"source" help:"URL of a site; or a list: a file, the URL of a file whose name ends with .txt, .opml, .xml or .gz, or - for standard input. A list has a URL in each line, or is OPML or a sitemap, also of sitemaps."`
-	Label       []string      `placeholder:"LABEL" help:"Labels to add. With a - in front, a label is removed."`
-	Priority    string        `enum:",low,normal,high" default:"" help:"How many turns the sites get while workers are behind: low, normal or high (default: normal)."`
+	Sites       []string      `arg:"" name:"source" help:"URL of a site; or a list: a file, the URL of a file whose name ends with .txt, .opml, .xml or .gz, or - for standard input. A list is text with a URL in each line, OPML, a sitemap, or a sitemap index."`
+	Label       []string      `placeholder:"LABEL" help:"Labels to add. A label with a leading - is removed."`
+	Priority    string        `enum:",low,normal,high" default:"" help:"Priority of the sites while workers are behind: low, normal or high (default: normal)."`
 	MinInterval time.Duration `placeholder:"DURATION" help:"Minimum time between two pulls of each site (default: that of watch)."`
 	MaxInterval time.Duration `placeholder:"DURATION" help:"Maximum time between two pulls of each site (default: that of watch)."`
-	SkipWrong   bool          `help:"Add the sites of a list that has wrong entries. Without the flag, nothing is added then."`
+	SkipWrong   bool          `help:"Add the valid sites of a list even if other entries are invalid. Without the flag, nothing is added in that case."`
 }
 
 // Run adds all sites or none.

@@ -20,8 +20,8 @@ import (
 	stores "github.com/millrace/millrace/store/all"
 )
 
-// kind returns the kind of the source; see [ingest.Detect]. If the source has a built site in
-// it, kind replaces the source by that.
+// kind returns the kind of the source; see [ingest.Detect]. If the source contains a built site,
+// kind replaces the source by the folder of that site.
 func (c *serveCommand) kind() (string, error) {
 	if c.Source == "" {
 		return "", usageError("SOURCE is missing; name a folder, a URL or a mirror FILE, or set source in millrace.yaml")
@@ -78,7 +78,7 @@ func (o *source) open(ctx context.Context, c *serveCommand, p *process) error {
 	case c.Origin != "" && c.front() == "":
 		name = o.Base // SOURCE is the server behind
 		fallthrough
-	default: // another server has the pages; this one has only the documents
+	default: // another server has the pages; this server has only the documents
 		o.Name, o.Title, o.Base = name, name, name
 	}
 	if o.path = c.Store; o.path == "" {
@@ -154,7 +154,7 @@ func (o *source) connect(ctx context.Context, c *serveCommand, p *process, store
 		Client: client.HTTP(), Rules: rules, ExcludeTypes: c.ExcludeTypes, MaxPages: c.MaxPages, MaxDepth: c.MaxDepth, MaxTime: c.MaxTime,
 	})
 	if errors.Is(err, ingest.ErrTypes) {
-		return usageError(fmt.Sprintf("--exclude-types: only valid for sites that are read by WordPress's REST API, and %s is not; use --exclude", o.Name))
+		return usageError(fmt.Sprintf("--exclude-types: only valid for sites that are read by WordPress's REST API, which %s is not; use --exclude", o.Name))
 	}
 	return err
 }
@@ -167,8 +167,8 @@ type crawling struct {
 
 // reaching holds the flags that limit the URLs of a crawl.
 type reaching struct {
-	MaxDepth int           `placeholder:"N" help:"Maximum links between the start of a crawl and a page (default: 30)." hidden:""`
-	MaxTime  time.Duration `placeholder:"DURATION" help:"Maximum duration of a pull of a site, or of a crawl; the next one continues (default: no limit)." hidden:""`
+	MaxDepth int           `placeholder:"N" help:"Maximum number of links from the start of a crawl to a page (default: 30)." hidden:""`
+	MaxTime  time.Duration `placeholder:"DURATION" help:"Maximum duration of a pull of a site or of a crawl; the next one continues (default: no limit)." hidden:""`
 }
 
 // validate rejects invalid limits.

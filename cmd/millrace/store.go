@@ -26,7 +26,8 @@ func (p *process) openToRead(ctx context.Context, dsn string) (store.Store, erro
 	return st, err
 }
 
-// openExisting opens an existing store, for reading only if the file is not writable.
+// openExisting opens an existing store. If the file is not writable, it opens the store for reading
+// only.
 func (p *process) openExisting(ctx context.Context, dsn string) (st store.Store, writable bool, err error) {
 	if err := p.exists(ctx, dsn); errors.Is(err, millrace.ErrNotFound) {
 		return nil, false, fmt.Errorf("%w; create one with millrace pull URL --store %s", err, stores.Name(dsn))
@@ -70,8 +71,8 @@ func (p *process) companionPath(dsn string) (path string, remove func() error, e
 	return filepath.Join(dir, "store"), func() error { return os.RemoveAll(dir) }, err
 }
 
-// openArtifacts opens the artifact store with a name, or the folder beside the files at path. The
-// cache of a bucket is there, too.
+// openArtifacts opens the artifact store with a name, or the folder next to the files at path. The
+// cache of a bucket is also next to these files.
 func (p *process) openArtifacts(ctx context.Context, name, path string, st store.Store) (artifacts.Store, error) {
 	return artifacts.Open(ctx, cmp.Or(name, path+"-files"), path+"-cache", st.State(), p.log)
 }

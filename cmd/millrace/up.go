@@ -19,25 +19,25 @@ import (
 	"github.com/millrace/millrace/internal/terminal"
 )
 
-// upCommand sets millrace up. Flags with the tag answer are not keys of the configuration.
+// upCommand sets up millrace. Flags with the tag answer are not keys of the configuration.
 type upCommand struct {
 	common
 	remote
 	Source    string      `arg:"" optional:"" help:"URL or folder of your site. If omitted, the key source of millrace.yaml."`
 	Place     sites.Place `enum:",alongside,front,standalone" default:"" placeholder:"PLACE" help:"Where millrace runs: alongside your web server, in front of it (with --origin), or standalone." answer:""`
-	Origin    string      `placeholder:"URL" help:"Address of your own web server, if millrace runs in front of it." answer:""`
-	BaseURL   string      `name:"base-url" placeholder:"URL" help:"Public address of the pages of a folder." answer:""`
+	Origin    string      `placeholder:"URL" help:"URL of your own web server, if millrace runs in front of it." answer:""`
+	BaseURL   string      `name:"base-url" placeholder:"URL" help:"Public URL of the pages of a folder." answer:""`
 	Listen    string      `placeholder:"ADDRESS" help:"Address to listen on (default: 127.0.0.1:8080)." answer:""`
-	Allow     []string    `name:"policy-allow" placeholder:"PURPOSE" help:"What the content may be used for: ai-train, ai-input or search." answer:""`
-	Refuse    []string    `name:"policy-refuse" placeholder:"PURPOSE" help:"What the content may not be used for: ai-train, ai-input or search." answer:""`
+	Allow     []string    `name:"policy-allow" placeholder:"PURPOSE" help:"Permitted uses of the content: ai-train, ai-input or search." answer:""`
+	Refuse    []string    `name:"policy-refuse" placeholder:"PURPOSE" help:"Refused uses of the content: ai-train, ai-input or search." answer:""`
 	Dashboard string      `placeholder:"PATH" help:"Path of your dashboard, or none." answer:""`
-	Yes       bool        `help:"Ask no questions; take the guesses." answer:""`
-	Apply     []string    `enum:"nginx,caddy,systemd" placeholder:"PROGRAM" help:"Change the configuration of nginx, caddy or systemd, test it, reload it and check the site; undo it all if anything fails." answer:""`
-	Undo      bool        `help:"Undo what --apply has changed." answer:""`
+	Yes       bool        `help:"Ask no questions; use the detected values." answer:""`
+	Apply     []string    `enum:"nginx,caddy,systemd" placeholder:"PROGRAM" help:"Change the configuration of nginx, caddy or systemd, test it, reload it and check the site. If a step fails, all changes are undone." answer:""`
+	Undo      bool        `help:"Undo the changes of --apply." answer:""`
 	Root      string      `placeholder:"DIR" help:"With --apply or --undo: folder that holds etc/nginx, etc/caddy and etc/systemd (default: /)." hidden:"" answer:""`
 }
 
-// Run sets a site up and serves it.
+// Run sets up a site and serves it.
 func (c *upCommand) Run(ctx context.Context, p *process) (err error) {
 	if c.Undo {
 		return c.undo(ctx, p)
@@ -54,12 +54,12 @@ func (c *upCommand) Run(ctx context.Context, p *process) (err error) {
 			return err
 		}
 		defer func() {
-			if err != nil && up.URL == "" { // it failed before a service ran
+			if err != nil && up.URL == "" { // up failed before a service ran
 				err = errors.Join(err, os.Remove(file))
 			}
 		}()
 	} else {
-		p.log.Info("using the existing configuration; no question is asked", "path", file)
+		p.log.Info("using the existing configuration without questions", "path", file)
 		more, err := c.overrides(file)
 		if err != nil {
 			return err
@@ -84,7 +84,7 @@ func (c *upCommand) Run(ctx context.Context, p *process) (err error) {
 	}
 	appliers, err := c.prepare(ctx, p, s, up)
 	defer func() {
-		for _, a := range appliers { // those that were not applied
+		for _, a := range appliers { // the changes that were not applied
 			_, undo := a.Undo(context.WithoutCancel(ctx))
 			err = errors.Join(err, undo)
 		}
@@ -92,14 +92,14 @@ func (c *upCommand) Run(ctx context.Context, p *process) (err error) {
 	if err != nil {
 		return err
 	}
-	finish := func(docs string) error {
-		up.URL = docs
+	finish := func(endpointBase string) error {
+		up.URL = endpointBase
 		client := c.client(p, nil)
 		defer client.CloseIdleConnections()
 		for len(appliers) > 0 {
 			a := appliers[0]
 			appliers = appliers[1:]
-			outside := func(ctx context.Context) error { return apply.Check(ctx, client.HTTP(), docs) }
+			outside := func(ctx context.Context) error { return apply.Check(ctx, client.HTTP(), endpointBase) }
 			if a.Program() == "systemd" {
 				outside = func(ctx context.Context) error { return a.Started(ctx, s.Listen) }
 			}
@@ -112,11 +112,11 @@ func (c *upCommand) Run(ctx context.Context, p *process) (err error) {
 		return c.done(p, s, up)
 	}
 	if slices.Contains(c.Apply, "systemd") { // the service runs instead of this process
-		docs, err := s.docs(nil)
+		endpointBase, err := s.endpointBase(nil)
 		if err != nil {
 			return err
 		}
-		return finish(docs)
+		return finish(endpointBase)
 	}
 	s.onReady = finish
 	return s.Run(ctx, p)
@@ -133,7 +133,7 @@ func (c *upCommand) overrides(file string) (args []string, err error) {
 		}
 	}
 	if len(c.Allow)+len(c.Refuse) > 0 || c.Dashboard != "" {
-		return nil, usageError(fmt.Sprintf("--policy-allow, --policy-refuse, --dashboard: %s exists and decides that; change it there", file))
+		return nil, usageError(fmt.Sprintf("--policy-allow, --policy-refuse, --dashboard: %s exists and sets these values; change them there", file))
 	}
 	if c.Source != "" {
 		args = append(args, c.Source)
@@ -161,7 +161,7 @@ func (c *upCommand) write(ctx context.Context, p *process, up *apply.Report) err
 		return err
 	}
 	if r.Listen = cmp.Or(c.Listen, r.Listen); r.Listen != "" {
-		ln, err := listen(ctx, "--listen", r.Listen) // fails before anything is written
+		ln, err := listen(ctx, "--listen", r.Listen) // must fail before anything is written
 		if err != nil {
 			return err
 		}
@@ -216,7 +216,7 @@ func (c *upCommand) prepare(ctx context.Context, p *process, s *serveCommand, up
 		return nil, err
 	}
 	o := &apply.Options{Root: c.Root, Base: s.BaseURL, Listen: s.Listen, Exec: exec, Config: text, Logger: p.log}
-	for _, program := range apply.Programs() { // the service first
+	for _, program := range apply.Programs() { // start with the service
 		if !slices.Contains(c.Apply, program) {
 			continue
 		}

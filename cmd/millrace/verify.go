@@ -14,11 +14,11 @@ import (
 type verifyCommand struct {
 	common
 	Path      string `arg:"" help:"Store of a site or of mirrors, or folder that build has written."`
-	Artifacts string `placeholder:"DIR|URL" help:"Value of --artifacts that serve uses, if any."`
-	Repair    bool   `help:"Remove what is damaged, so that a server builds it and a pull fetches it again. Files of a folder are written again by build."`
+	Artifacts string `placeholder:"DIR|URL" help:"Value of --artifacts for serve, if any."`
+	Repair    bool   `help:"Remove damaged data, so that a server builds it and a pull fetches it again. Files of a folder are written again by build."`
 }
 
-// Run verifies a store or a folder. Damage that is not repaired is a failure.
+// Run verifies a store or a folder. Damage that is not repaired counts as a failure.
 func (c *verifyCommand) Run(ctx context.Context, p *process) error {
 	r, err := verify.Run(ctx, c.Path, c.Repair, func(ctx context.Context, dsn string) (store.Store, artifacts.Store, error) {
 		st, err := p.openToRead(ctx, dsn)

@@ -26,17 +26,17 @@ import (
 type watchCommand struct {
 	pullCommand
 	subscribing
-	All               bool                     `help:"Pull all sites that sites add has added to --store, also those added later, together with any number of other programs that do so."`
-	RequestRate       float64                  `placeholder:"N" help:"Maximum requests a second of all programs that share the store (default: no limit)."`
-	ByteRate          humanize.Size            `placeholder:"SIZE" help:"Maximum bytes a second that all programs that share the store receive, such as 5MB (default: no limit)."`
+	All               bool                     `help:"Pull all sites that sites add has added to --store, including those added later. Any number of programs can share this work."`
+	RequestRate       float64                  `placeholder:"N" help:"Maximum requests per second of all programs that share the store (default: no limit)."`
+	ByteRate          humanize.Size            `placeholder:"SIZE" help:"Maximum bytes per second received by all programs that share the store, such as 5MB (default: no limit)."`
 	Retention         map[string]time.Duration `mapsep:"," placeholder:"LABEL=DURATION,..." help:"How long the store keeps the changes of the sites with a label, for receivers and export --since, such as news=2160h (default: 720h for all sites)."`
-	MinInterval       time.Duration            `default:"5m" placeholder:"DURATION" help:"Minimum time between two pulls of a site (default: ${default}). The actual interval is learned from how often the site changes."`
+	MinInterval       time.Duration            `default:"5m" placeholder:"DURATION" help:"Minimum time between two pulls of a site (default: ${default}). The actual interval adapts to the frequency of changes of the site."`
 	MaxInterval       time.Duration            `default:"24h" placeholder:"DURATION" help:"Maximum time between two pulls of a site (default: ${default})."`
-	Events            bool                     `default:"true" negatable:"" help:"Listen to the event streams of sites, to pull at once when something changes (default: yes)."`
+	Events            bool                     `default:"true" negatable:"" help:"Listen to the event streams of sites, and pull at once after a change (default: yes)."`
 	From              string                   `enum:"start,now" default:"start" help:"Where a new receiver begins: start sends all pages of the mirror, now sends only changes from now on (${enum})."`
 	Content           string                   `enum:"none,text,markdown" default:"none" help:"Content that a change includes: ${enum}."`
 	Webhook           string                   `placeholder:"URL" help:"Post changes to this URL, signed, instead of printing them."`
-	WebhookSecretFile string                   `placeholder:"FILE" help:"File with the secret that signs webhook messages. A second secret in the second line signs them as well. Without the flag, the secret is read from MILLRACE_WEBHOOK_SECRET."`
+	WebhookSecretFile string                   `placeholder:"FILE" help:"File with the secret that signs webhook messages. A second secret in the second line also signs them. Without the flag, the secret is read from MILLRACE_WEBHOOK_SECRET."`
 }
 
 const (
@@ -175,7 +175,7 @@ func (c *watchCommand) prepare(p *process) error {
 }
 
 // secretAdvice explains how to create a secret.
-const secretAdvice = `make one with: (printf whsec_; openssl rand -base64 32) > webhook.secret; give it to the receiver, and to --webhook-secret-file`
+const secretAdvice = `create one with: (printf whsec_; openssl rand -base64 32) > webhook.secret; give it to the receiver, and to --webhook-secret-file`
 
 // sender returns the sender of the webhook, or nil if none is configured.
 func (c *watchCommand) sender(p *process) (*webhook.Sender, error) {
@@ -193,7 +193,7 @@ func (c *watchCommand) sender(p *process) (*webhook.Sender, error) {
 		text = string(b)
 	}
 	if strings.TrimSpace(text) == "" {
-		return nil, usageError(fmt.Sprintf("--webhook: no secret to sign messages with in %s; %s", from, secretAdvice))
+		return nil, usageError(fmt.Sprintf("--webhook: no secret for signatures in %s; %s", from, secretAdvice))
 	}
 	secrets, err := webhook.ParseSecrets(text)
 	if err != nil {

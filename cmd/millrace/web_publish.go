@@ -7,7 +7,7 @@ import (
 
 // webPublishing holds the flags of Markdown, llms.txt and feeds.
 type webPublishing struct {
-	MarkdownPublic bool     `help:"Let shared caches store the Markdown that a page's URL returns for Accept: text/markdown (default: only browsers' own caches). All caches in front of the site must support Vary." hidden:""`
+	MarkdownPublic bool     `help:"Let shared caches store the Markdown that a page's URL returns for Accept: text/markdown (default: only private caches). All caches in front of the site must support Vary." hidden:""`
 	LLMsFull       bool     `name:"llms-full" help:"Publish /llms-full.txt, the Markdown of all pages in one file."`
 	Hub            []string `placeholder:"URL" help:"WebSub hubs that the feeds name (default: none). serve notifies them of every edition."`
 }

@@ -31,7 +31,7 @@ import (
 type storedArtifact struct {
 	Protocol string `json:"protocol"`
 	millrace.Artifact
-	Gzip *coded `json:"gzip,omitempty"` // source of the identity bytes; nil = they are stored
+	Gzip *coded `json:"gzip,omitempty"` // gzip bytes from which the identity bytes are decoded; nil = the identity bytes are stored
 }
 
 // stored returns the bytes that are in the store.
@@ -48,12 +48,12 @@ func (f *storedArtifact) name() string { return f.stored().name() }
 // artifactSuffix distinguishes these artifacts from chunks and nodes.
 const artifactSuffix = "-file"
 
-// foreignWithdrawn is how long the server answers 410 for artifacts of another configuration.
-// Lists that name them may be valid for as long.
+// foreignWithdrawn is the time for which the paths of artifacts of another configuration return
+// 410. Lists that name them may be valid for that long.
 const foreignWithdrawn = 31 * 24 * time.Hour
 
-// makeArtifacts adds the artifacts of the protocols to m. Other options result in other
-// artifacts, so it withdraws those of a foreign prev.
+// makeArtifacts adds the artifacts of the protocols to m. It withdraws those of a foreign prev,
+// because other options result in other artifacts.
 func (s *Server) makeArtifacts(ctx context.Context, view millrace.View, prev, m *manifest, made done) error {
 	now := s.time(view)
 	if prev != nil {
@@ -98,7 +98,7 @@ func (s *Server) makeArtifacts(ctx context.Context, view millrace.View, prev, m 
 func (s *Server) time(view millrace.View) time.Time {
 	now := s.now().UTC()
 	if site := view.Site(); now.Before(site.Time) {
-		now = site.Time // the clock was set back: no change may be later than an artifact
+		now = site.Time // the clock was set back, but an artifact must not be older than a change
 	}
 	return now
 }
@@ -134,8 +134,8 @@ func (m *manifest) due(now time.Time) bool {
 	return m != nil && !m.Again.IsZero() && !now.Before(m.Again)
 }
 
-// entry returns the key and the entry of the artifact. plain is the same artifact without a
-// coding; nil = unknown.
+// entry returns the key and the entry of the artifact. plain is the same artifact without a coding,
+// or nil if unknown.
 func (f *storedArtifact) entry(s *Server, plain *storedArtifact, now time.Time) (key, *entry, error) {
 	u, err := url.Parse(f.Path)
 	if err != nil {
@@ -234,7 +234,7 @@ type unzipped struct {
 	z *gzip.Reader
 }
 
-// errCoded is the error of bytes that are not valid gzip.
+// errCoded is the error for bytes that are not valid gzip.
 var errCoded = errors.New("damaged gzip")
 
 func (d *unzipped) Read(b []byte) (n int, err error) {
@@ -258,13 +258,13 @@ type artifactSet struct {
 	server  *Server
 	proto   string
 	stored  []storedArtifact
-	made    []storedArtifact // the new ones in m
+	made    []storedArtifact // new artifacts in m
 	view    millrace.View
 	prev, m *manifest
 }
 
 // storedArtifacts returns the artifacts of a protocol in prev and the unpublished deferred ones, if
-// the store has their bytes. It does not check the artifacts in there.
+// the store has their bytes. It assumes that the store has the artifacts in there.
 func (s *Server) storedArtifacts(ctx context.Context, prev, there *manifest, made done, proto string) (out []storedArtifact) {
 	var have []storedArtifact
 	if prev != nil && !prev.foreign {
@@ -322,7 +322,7 @@ func (s *artifactSet) Withdrawn() (notes []json.RawMessage) {
 	return notes
 }
 
-// withdrawn is an artifact whose path answers 410 until a time.
+// withdrawn is an artifact whose path returns 410 until a given time.
 type withdrawn struct {
 	Until    time.Time       `json:"until"`
 	Protocol string          `json:"protocol,omitempty"`
@@ -337,12 +337,12 @@ func (m *manifest) withdraw(path string, gone withdrawn) {
 }
 
 // errGone is the response for a withdrawn artifact.
-var errGone = &millrace.RequestError{Status: http.StatusGone, Text: "this file was withdrawn: read the list that named it"}
+var errGone = &millrace.RequestError{Status: http.StatusGone, Text: "this file was withdrawn; read the list that named it again"}
 
 // Put implements [millrace.ArtifactSet].
 func (s *artifactSet) Put(ctx context.Context, d *millrace.Document) error {
 	doc := protocolDocument{d, s.proto}
-	since, err := new(manifest).touch(ctx, s.view, s.prev, []protocolDocument{doc})
+	since, err := new(manifest).readChanges(ctx, s.view, s.prev, []protocolDocument{doc})
 	if err != nil {
 		return err
 	}
@@ -419,8 +419,8 @@ type coded struct {
 
 func (c *coded) name() string { return c.Sum + artifactSuffix }
 
-// code encodes what write writes, and returns the size and the hash of the result. It
-// stores the result if keep is true.
+// code encodes the output of write, and returns the size and the hash of the result. It stores the
+// result if keep is true.
 func (s *Server) code(ctx context.Context, c coding, keep bool, write func(w io.Writer) error) (coded, error) {
 	var body spool.Spool
 	defer body.Close()

@@ -105,8 +105,8 @@ func (s *Server) served() *manifest {
 	return nil
 }
 
-// present reports whether the first artifact of a manifest exists: without it, all of them may
-// have been removed.
+// present reports whether the first artifact of a manifest exists. If it does not, all artifacts
+// may have been removed.
 func (s *Server) present(ctx context.Context, m *manifest) bool {
 	enough := errors.New("enough")
 	err := m.forEachNotIn(ctx, s.artifacts, nil, func(name string, _ int64) error {
@@ -116,7 +116,7 @@ func (s *Server) present(ctx context.Context, m *manifest) bool {
 	return !unreadable(err)
 }
 
-// touch restarts the grace period of the artifacts of m that are not in but.
+// touch restarts the grace period of the artifacts that are in m but not in but.
 func (s *Server) touch(ctx context.Context, m, but *manifest) error {
 	return artifact.Batch(ctx, s.artifacts, func(ctx context.Context) error {
 		return m.forEachNotIn(ctx, s.artifacts, but, func(name string, _ int64) error {

@@ -1,9 +1,8 @@
 package edition
 
-// block is memory that several bodies share. A separate allocation leaves a hole that
-// only bodies of about its size can fill. With separate allocations, a cache of 52 MB
-// took 80 MB of the heap, and the garbage collector ran all the time. The lock of the
-// shard guards its blocks.
+// block is memory that several bodies share. A separate allocation leaves a hole that only bodies
+// of about its size can fill. With separate allocations, a cache of 52 MB took 80 MB of the heap,
+// and the garbage collector ran constantly. The lock of the shard guards its blocks.
 type block struct {
 	free []byte // the unused part
 	live int    // bytes of the bodies that are in the cache
@@ -12,12 +11,12 @@ type block struct {
 
 const (
 	maxBlock   = 64 << 10
-	blockShare = 16 // limit of a shard / maximum size of a block
-	bodyShare  = 4  // size of a block / maximum size of a body in it
+	blockShare = 16 // ratio of a shard's limit to the maximum size of a block
+	bodyShare  = 4  // ratio of a block's size to the maximum size of a body in it
 )
 
-// place stores a representation of an entry, in the current block if it is small.
-func (s *shard) place(e *entry, at coding, r *rep) {
+// store stores a representation of an entry. A small one goes into the current block.
+func (s *shard) store(e *entry, at coding, r *rep) {
 	if r.content != nil || len(r.body) > s.block/bodyShare {
 		e.reps[at].Store(r)
 		return
@@ -31,7 +30,7 @@ func (s *shard) place(e *entry, at coding, r *rep) {
 	n := copy(b.free, r.body)
 	in := &rep{
 		coding: r.coding, body: b.free[:n:n], size: r.size, plain: r.plain, digest: r.digest, length: r.length, made: r.made,
-		block: b, of: e, at: at, place: int32(len(b.reps)),
+		block: b, of: e, at: at, index: int32(len(b.reps)),
 	}
 	in.age.Store(r.age.Load())
 	in.signed.Store(r.signed.Load())
@@ -44,7 +43,7 @@ func (s *shard) release(r *rep) {
 	if r == nil || r.of == nil {
 		return
 	}
-	r.of, r.block.reps[r.place] = nil, nil
+	r.of, r.block.reps[r.index] = nil, nil
 	r.block.live -= len(r.body)
 	s.compact(r.block)
 }
@@ -59,7 +58,7 @@ func (s *shard) compact(b *block) {
 	b.reps = nil
 	for _, r := range reps {
 		if r != nil {
-			s.place(r.of, r.at, r)
+			s.store(r.of, r.at, r)
 			r.of = nil
 		}
 	}

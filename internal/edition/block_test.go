@@ -27,7 +27,7 @@ func TestBlocks(t *testing.T) {
 		e := &entry{key: key{path: "/" + strconv.Itoa(i)}}
 		body := bytes.Repeat([]byte{byte(i), byte(i >> 8)}, rnd.IntN(3000))
 		for at := range gzipCoding {
-			s.place(e, at, newRep(at, body, len(body)))
+			s.store(e, at, newRep(at, body, len(body)))
 		}
 		all = append(all, result{e, body})
 		if len(all) > 100 { // some old ones, and some new ones
@@ -41,7 +41,7 @@ func TestBlocks(t *testing.T) {
 	for _, k := range all {
 		for at := range gzipCoding {
 			r := k.e.reps[at].Load()
-			if !bytes.Equal(r.body, k.body) || r.coding != at || r.of != k.e || r.block.reps[r.place] != r {
+			if !bytes.Equal(r.body, k.body) || r.coding != at || r.of != k.e || r.block.reps[r.index] != r {
 				t.Fatalf("%s in %s: %d bytes, %d before", k.e.key.path, codingTable[at].name, len(r.body), len(k.body))
 			}
 			blocks[r.block] = true

@@ -12,9 +12,9 @@ import (
 	"github.com/millrace/millrace/artifact"
 )
 
-// build makes the manifest of a view. It reuses the documents of prev that are still
-// valid, and the results of deferred work. If prev is nil or foreign, it builds all. A
-// document that differs from that of a foreign prev gets a later time of modification.
+// build makes the manifest of a view. It reuses the documents of prev that are still valid, and the
+// results of deferred work. If prev is nil or foreign, it builds all documents. A document that
+// differs from the one in a foreign prev gets a later modification time.
 func (s *Server) build(ctx context.Context, view millrace.View, prev *manifest, made done) (m *manifest, err error) {
 	err = artifact.Batch(ctx, s.artifacts, func(ctx context.Context) error {
 		m, err = s.buildNow(ctx, view, prev, made)
@@ -35,7 +35,7 @@ func (s *Server) buildNow(ctx context.Context, view millrace.View, prev *manifes
 			docs = append(docs, d)
 		}
 	}
-	since, err := m.touch(ctx, view, prev, docs)
+	since, err := m.readChanges(ctx, view, prev, docs)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (s *Server) buildNow(ctx context.Context, view millrace.View, prev *manifes
 		}
 		m.Documents = append(m.Documents, next)
 	}
-	m.name(all, docs)
+	m.addAliases(all, docs)
 	return m, s.makeArtifacts(ctx, view, prev, m, made)
 }
 
@@ -69,8 +69,8 @@ func (d protocolDocument) alias(o protocolDocument) bool {
 	return d.proto == o.proto && d.Parts == o.Parts
 }
 
-// largeDocuments returns the large documents of all protocols. Protocols yield them
-// first, so it ends at the first other document.
+// largeDocuments returns the large documents of all protocols. Protocols yield these first, so
+// largeDocuments stops at the first other document.
 func (s *Server) largeDocuments(ctx context.Context, view millrace.View) ([]protocolDocument, error) {
 	var out []protocolDocument
 	seen := make(map[string]string)
@@ -107,7 +107,7 @@ func (s *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, 
 			earlier = &old.Chunks
 		}
 		chunks, err := g.cut(parts, earlier, changed)
-		if earlier != nil && unreadable(err) { // no request has detected the loss yet
+		if earlier != nil && unreadable(err) { // no request has detected the missing artifact yet
 			g = newGrower(ctx, s.artifacts)
 			chunks, err = g.cut(parts, nil, nil)
 		}
@@ -126,7 +126,7 @@ func (s *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, 
 				return fmt.Errorf("build %s: %w", d.Path, err)
 			}
 		}
-		name := chunks.etag() // the ETag of a protocol may not change with every byte
+		name := chunks.etag() // a protocol's ETag may stay the same although bytes have changed
 		if c, ok := made.brotli[name]; ok && s.exists(ctx)(c.name(), c.Size) == nil {
 			next.Brotli = &c
 		}
@@ -137,7 +137,7 @@ func (s *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, 
 			if reuse && next.Brotli == nil {
 				next.Brotli = old.Brotli
 			}
-		default: // Last-Modified has whole seconds, and some clients compare nothing else
+		default: // Last-Modified has whole seconds, and some clients compare only this field
 			next.Modified = later(next.Modified, old.Modified)
 		}
 		return nil
@@ -156,20 +156,19 @@ func (s *Server) chunk(ctx context.Context, d protocolDocument, prev *manifest, 
 	return next, err
 }
 
-// changes has the changes of a document since an edition.
+// changes contains the changes of a document since an edition.
 type changes struct {
 	parts       []string // keys of the parts that may have changed
 	partsKeyed  []string
-	unreachable bool // the log starts later: every part may have changed
+	unreachable bool // the log starts after that edition, so every part may have changed
 }
 
 // maxKeys is the maximum number of keys of changed parts. If more have changed, all
 // parts of the document are written again.
 const maxKeys = 100_000
 
-// touch reads the log since prev. It returns the changes of every document and sets
-// m.Cursor.
-func (m *manifest) touch(ctx context.Context, view millrace.View, prev *manifest, docs []protocolDocument) ([]changes, error) {
+// readChanges reads the log since prev. It returns the changes of every document and sets m.Cursor.
+func (m *manifest) readChanges(ctx context.Context, view millrace.View, prev *manifest, docs []protocolDocument) ([]changes, error) {
 	out := make([]changes, len(docs))
 	var since millrace.Cursor
 	if prev != nil {
@@ -178,7 +177,7 @@ func (m *manifest) touch(ctx context.Context, view millrace.View, prev *manifest
 	for change, err := range view.Changes(ctx, since) {
 		switch {
 		case errors.Is(err, millrace.ErrConflict) && since != "":
-			if _, err := m.touch(ctx, view, nil, nil); err != nil {
+			if _, err := m.readChanges(ctx, view, nil, nil); err != nil {
 				return nil, err
 			}
 			for i := range out {
@@ -193,7 +192,7 @@ func (m *manifest) touch(ctx context.Context, view millrace.View, prev *manifest
 			continue
 		}
 		if since == "" {
-			continue // the state of the site, not its changes
+			continue // without an edition, the log yields the state of the site
 		}
 		for i, d := range docs {
 			out[i].add(d.Document, change.URL)
@@ -216,9 +215,9 @@ func (c *changes) add(d *millrace.Document, url string) {
 	}
 }
 
-// name adds the aliases of the built documents. These come first in the manifest, in the
-// same order.
-func (m *manifest) name(all, built []protocolDocument) {
+// addAliases adds the aliases of the built documents. The built documents come first in the
+// manifest, in the same order.
+func (m *manifest) addAliases(all, built []protocolDocument) {
 	for _, d := range all {
 		i := slices.IndexFunc(built, d.alias)
 		if built[i].Path == d.Path {

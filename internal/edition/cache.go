@@ -32,16 +32,15 @@ const maxKey = 2048
 
 const shards = 8
 
-// cache keeps entries and their bodies, bounded in bytes. It evicts by the clock
-// algorithm: an entry that was used since the hand passed it stays once more. An entry
-// first loses its unused bodies.
+// cache stores entries and their bodies, bounded in bytes. It evicts by the clock algorithm: an
+// entry that was used since the hand passed it stays for another round. An entry first loses its
+// unused bodies.
 //
-// Entries without a body have their own clock with a smaller limit. They are many small
-// objects, which cost the garbage collector more than their bytes. A crawler that gets
-// a 304 for every page once must not fill the cache with them.
+// Entries without a body have their own clock with a smaller limit. They are many small objects,
+// whose cost for the garbage collector exceeds their size. A crawler that gets a 304 for every page
+// once must not fill the cache with them.
 //
-// A hit takes a read lock and writes at most one flag. Small bodies share blocks of
-// memory.
+// A hit takes a read lock and writes at most one flag. Small bodies share blocks of memory.
 type cache struct {
 	seed   maphash.Seed
 	limit  int64 // of one shard
@@ -57,11 +56,11 @@ type shard struct {
 	bodyless clock // entries without a body
 	bodies   clock // entries with one
 
-	block   int    // bytes of a block
-	current *block // that takes bodies; nil = none yet
+	block   int    // size of a block in bytes
+	current *block // block that receives bodies; nil = none yet
 }
 
-// bodylessShare is the share of the limit for entries without a body: a third.
+// bodylessShare is the divisor of the limit for entries without a body.
 const bodylessShare = 3
 
 // clock is a ring of entries with a hand.
@@ -72,23 +71,23 @@ type clock struct {
 }
 
 func (c *clock) add(e *entry) {
-	e.clock, e.place = c, len(c.ring)
+	e.clock, e.index = c, len(c.ring)
 	c.ring = append(c.ring, e)
 	c.bytes += e.cost
 }
 
 func (c *clock) remove(e *entry) {
 	last := len(c.ring) - 1
-	c.ring[e.place] = c.ring[last]
-	c.ring[e.place].place = e.place
+	c.ring[e.index] = c.ring[last]
+	c.ring[e.index].index = e.index
 	c.ring[last] = nil
 	c.ring = c.ring[:last]
 	c.bytes -= e.cost
 	e.clock = nil
 }
 
-// next moves the hand to an entry that is unused since the last pass, or has an unused
-// body. It returns the codings of the used bodies.
+// next moves the hand to an entry that was not used since the last pass, or that has an unused
+// body. It returns the entry and the codings of its used bodies.
 func (c *clock) next() (*entry, codingSet) {
 	for {
 		if c.hand >= len(c.ring) {
@@ -111,8 +110,8 @@ func newCache(limit int64) *cache {
 	return c
 }
 
-// shard returns the shard of a key. It hashes the query, too, because one path may have
-// many queries.
+// shard returns the shard of a key. The hash includes the query, because one path may have many
+// queries.
 func (c *cache) shard(k key) *shard {
 	h := maphash.String(c.seed, k.path)
 	if k.query != "" {
@@ -152,8 +151,8 @@ func (e *entry) bodies() (has codingSet) {
 	return has
 }
 
-// put replaces old, which may be nil, by e. If another goroutine has put an equal entry
-// meanwhile, put returns that one and drops e, so that only one of them renders.
+// put replaces old, which may be nil, by e. If another goroutine has put an equal entry meanwhile,
+// put returns that entry and drops e, so that only one goroutine renders.
 func (c *cache) put(e, old *entry) *entry {
 	if len(e.key.path)+len(e.key.raw)+len(e.key.query) > maxKey {
 		return e
@@ -172,7 +171,7 @@ func (c *cache) put(e, old *entry) *entry {
 	for at := range codings {
 		if r := e.reps[at].Load(); r != nil {
 			e.cost += r.memory()
-			s.place(e, at, r)
+			s.store(e, at, r)
 		}
 	}
 	e.touch(touched | e.bodies())
@@ -196,8 +195,8 @@ func (c *cache) remove(e *entry) {
 	}
 }
 
-// keep implements keeper. It keeps a body if its entry is in the cache, and if the body
-// is at most a quarter of the shard's limit.
+// keep implements keeper. It stores a body if the entry is in the cache, and if the body is at most
+// a quarter of the shard's limit.
 func (c *cache) keep(e *entry, at coding, r *rep) {
 	s := c.shard(e.key)
 	s.mu.Lock()
@@ -209,7 +208,7 @@ func (c *cache) keep(e *entry, at coding, r *rep) {
 	e.cost += r.memory()
 	s.bodies.add(e)
 	e.touch(touched | 1<<at)
-	s.place(e, at, r)
+	s.store(e, at, r)
 	s.shrink(c.limit)
 }
 
@@ -229,8 +228,8 @@ func (s *shard) shrink(limit int64) {
 	}
 }
 
-// strip removes the bodies of the entry at the hand, except those in some codings. If a
-// body is left, the entry stays and the hand moves on.
+// strip removes the bodies of the entry at the hand, except those in the codings of but. If a body
+// remains, the entry stays and the hand moves on.
 func (s *shard) strip(e *entry, but codingSet) {
 	for at := range codings {
 		if r := e.reps[at].Load(); r != nil && !but.has(at) {
@@ -279,8 +278,8 @@ func (c *cache) bytes() int64 {
 	return n
 }
 
-// Memory in bytes: the structs as the allocator rounds them up, the protocol's closure,
-// and the slots in map and ring.
+// Estimated memory in bytes: the structs, rounded up as by the allocator, the protocol's closure,
+// and the slots in the map and the ring.
 const (
 	entryMemory = 740
 	repMemory   = 264
@@ -303,7 +302,7 @@ func (e *entry) memory() int64 {
 
 func (r *rep) memory() int64 { return repMemory + int64(len(r.body)) }
 
-// maxShapes is the maximum number of shared shapes. A protocol has a few.
+// maxShapes is the maximum number of shared shapes. Each protocol needs only a few.
 const maxShapes = 256
 
 // intern makes entries with the same common fields share them.

@@ -20,16 +20,16 @@ import (
 	"github.com/millrace/millrace/artifact"
 )
 
-// A chunked document is a tree of artifacts. Its leaves are chunks: consecutive parts as
-// raw deflate, which refers to no earlier bytes and ends on a full flush. Its nodes name
-// their children. The keys of the parts determine where chunks and nodes begin. A change
-// of a part therefore changes its chunk, at most one neighbour, and the nodes above.
+// A chunked document is a tree of artifacts. Its leaves are chunks: consecutive parts as raw
+// deflate, without references to earlier bytes, and with a full flush at the end. Its nodes list
+// their children. The keys of the parts determine the boundaries of chunks and nodes. A change of a
+// part therefore changes only its chunk, at most one neighbour, and the nodes above.
 const (
-	chunkLeast = 32 << 10  // identity bytes, except the last chunk
-	chunkMost  = 256 << 10 // identity bytes before the last part
-	nodeMost   = 256       // children
-	chunkBits  = 4         // zero bits of the hash of a key that begins a chunk
-	nodeBits   = 6         // further zero bits for each level of nodes
+	chunkLeast = 32 << 10  // minimum identity bytes of a chunk, except the last one
+	chunkMost  = 256 << 10 // maximum identity bytes of a chunk before its last part
+	nodeMost   = 256       // maximum number of children of a node
+	chunkBits  = 4         // number of zero bits in the hash of a key that begins a chunk
+	nodeBits   = 6         // number of further zero bits for each level of nodes
 
 	chunkSuffix = ".chunk1" // changes with the encoder
 	nodeSuffix  = ".node2"  // changes with the format of nodes
@@ -62,10 +62,10 @@ func (s *sum) UnmarshalText(b []byte) error {
 	return err
 }
 
-// tree has the parts of a document. The zero value has no parts.
+// tree contains the parts of a document. The zero value has no parts.
 type tree struct {
-	Height int    // 0: Root is a chunk
-	Root   branch // Parts is 0 if the tree is empty
+	Height int    // 0 = Root is a chunk
+	Root   branch // root; Parts is 0 if the tree is empty
 }
 
 func (b *branch) chunk() string { return hex.EncodeToString(b.Sum[:]) + chunkSuffix }
@@ -81,7 +81,7 @@ func hashOf(key string) uint64 {
 	return x ^ x>>16
 }
 
-// begins reports whether a key begins a chunk, or a node of a height.
+// begins reports whether a key begins a chunk, or a node at a height.
 func begins(key string, height int) bool {
 	bits := chunkBits + height*nodeBits
 	return hashOf(key)&(1<<min(bits, 63)-1) == 0
@@ -101,7 +101,7 @@ type grower struct {
 	coded bytes.Buffer
 	out   []branch
 
-	have map[sum]branch // already stored, by earlier trees and other forms
+	have map[sum]branch // branches that are already stored, from earlier trees and other forms
 }
 
 func newGrower(ctx context.Context, store artifact.Store) *grower {
@@ -135,8 +135,8 @@ func (g *grower) grow(p *millrace.Parts, old *tree, changed []string) (*tree, er
 	}
 	at := 0
 	for len(changed) > 0 {
-		// Start before the key's chunk: a deleted key may have begun a chunk, which
-		// then joins the one before.
+		// Start before the key's chunk, because a deleted key may have begun a chunk, which then
+		// joins the previous one.
 		i, _ := slices.BinarySearchFunc(have[at:], changed[0], func(b branch, key string) int { return strings.Compare(b.First, key) })
 		i = max(at+i-1, at)
 		g.out = append(g.out, have[at:i]...)
@@ -291,7 +291,7 @@ func (g *grower) join(children []branch) branch {
 	return b
 }
 
-// segment returns bytes as stored blocks of deflate, which end on a byte boundary.
+// segment returns bytes as stored (uncompressed) blocks of deflate, which end on a byte boundary.
 func segment(b []byte) []byte {
 	var out []byte
 	for block := range slices.Chunk(b, 1<<16-1) {
@@ -362,7 +362,7 @@ func decodeNode(raw []byte) ([]branch, error) {
 	return out, nil
 }
 
-// children reads a node. It deletes a damaged one.
+// children reads a node. If the node is damaged, children deletes it.
 func children(ctx context.Context, store artifact.Store, b *branch) ([]branch, error) {
 	r, err := store.Open(ctx, b.node(), 0, -1)
 	if err != nil {
@@ -375,7 +375,7 @@ func children(ctx context.Context, store artifact.Store, b *branch) ([]branch, e
 	}
 	if sha256.Sum256(raw) != b.Sum {
 		err := fmt.Errorf("%s: %w: damaged", b.node(), millrace.ErrInvalid)
-		return nil, errors.Join(err, store.Delete(ctx, b.node())) // else Put would keep it
+		return nil, errors.Join(err, store.Delete(ctx, b.node())) // otherwise Put would keep the damaged artifact
 	}
 	return decodeNode(raw)
 }

@@ -46,7 +46,8 @@ func (g *grower) cut(p *millrace.Parts, old *chunked, changed []string) (*chunke
 	return c, nil
 }
 
-// ETag returns the validator of a large document of parts without building it.
+// ETag returns the validator of a large document with the given parts without building the
+// document.
 func ETag(ctx context.Context, p *millrace.Parts) (string, error) {
 	c, err := newGrower(ctx, discardStore{}).cut(p, nil, nil)
 	if err != nil {
@@ -95,17 +96,17 @@ func (c *chunked) size() int64 { return int64(len(c.Head)+len(c.Tail)) + c.Tree.
 // system.
 var (
 	gzipHead = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
-	gzipEnd  = []byte{3, 0} // an empty last block
+	gzipEnd  = []byte{3, 0} // an empty final block
 )
 
-// bodies has the bytes of a chunked document in one coding.
+// bodies contains the bytes of a chunked document in one coding.
 type bodies struct {
 	*chunked
 	loss
 	cache      *Server
 	name       string // in the response cache
 	store      artifact.Store
-	coded      bool // gzip, else identity
+	coded      bool // gzip; false = identity
 	head, tail []byte
 	between    []byte
 
@@ -252,8 +253,8 @@ func (b *bodies) branch(ctx context.Context, out *window, x *branch, height int)
 	return nil
 }
 
-// chunk writes the bytes of a chunk that are in the window. It writes nothing of a
-// damaged chunk, because a client could not detect the damage in a range.
+// chunk writes the bytes of a chunk that are in the window. It writes no part of a damaged chunk,
+// because a client could not detect the damage in a range.
 func (b *bodies) chunk(ctx context.Context, out *window, x *branch) error {
 	r, err := b.store.Open(ctx, x.chunk(), 0, x.Coded)
 	if err != nil {
@@ -279,7 +280,7 @@ func (b *bodies) chunk(ctx context.Context, out *window, x *branch) error {
 	return enc.inflate(out, coded.Bytes())
 }
 
-// content has the bytes of a representation in artifacts.
+// content provides the bytes of a representation from artifacts.
 type content interface {
 	// write writes n bytes from an offset.
 	write(ctx context.Context, w io.Writer, from, n int64) error

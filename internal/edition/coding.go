@@ -27,7 +27,7 @@ const (
 	codings
 )
 
-// preference has the codings except identity, the preferred one first.
+// preference lists the codings except identity, best first.
 var preference = [...]coding{brotliCoding, zstdCoding, gzipCoding}
 
 // codingTable names the codings. The suffix is part of the validator of a coded
@@ -41,7 +41,7 @@ var codingTable = [codings]struct{ name, suffix string }{
 	gzipCoding:   {"gzip", "-gzip"},
 }
 
-// codingValues are the Content-Encoding fields, made once.
+// codingValues are the values of Content-Encoding, allocated once.
 var codingValues = [codings][]string{brotliCoding: {"br"}, zstdCoding: {"zstd"}, gzipCoding: {"gzip"}}
 
 // codingOf returns the coding that a token names.
@@ -61,9 +61,9 @@ const allCodings codingSet = 1<<codings - 1
 
 func (s codingSet) has(c coding) bool { return s&(1<<c) != 0 }
 
-// negotiate returns the offered coding with the highest weight in Accept-Encoding (RFC
-// 9110, section 12.5.3). Of equal weights, preference decides, and identity is last. If
-// none is acceptable, it returns identity, which serves the client no worse than a 406.
+// negotiate returns the offered coding with the highest weight in Accept-Encoding (RFC 9110,
+// section 12.5.3). Among equal weights, the order of preference decides, with identity last. If no
+// coding is acceptable, negotiate returns identity, which is no worse for the client than a 406.
 func negotiate(fields []string, offer codingSet) coding {
 	if len(fields) == 0 || offer == 1<<identity {
 		return identity
@@ -142,30 +142,30 @@ func quality(params string) (int, bool) {
 	return weight, weight <= 1000
 }
 
-// encoders keeps encoders and decoders for reuse. The zero value is ready to use and safe for
+// encoders caches encoders and decoders for reuse. The zero value is ready to use and safe for
 // concurrent use.
 type encoders struct {
 	turnsOnce             sync.Once
-	turns                 chan struct{} // one running encoder for each processor
+	turns                 chan struct{} // one slot for each processor
 	gzip, brotli, buffers sync.Pool
 	inflaters             sync.Pool
 	zstdOnce              sync.Once
 	zstd                  *zstd.Encoder
 }
 
-// Settings of the encoders. Pages are encoded on their first request, so the brotli level
-// is 5. The zstd window is the limit of RFC 9659.
+// Settings of the encoders. The brotli level is 5 because pages are encoded during their first
+// request. The zstd window is the limit of RFC 9659.
 const (
 	gzipLevel   = 6
 	brotliLevel = 5
 	zstdLevel   = zstd.SpeedBetterCompression
 	zstdWindow  = 4 << 20
-	// Pages are small, and a brotli encoder takes the memory of its window.
+	// Pages are small, and the memory of a brotli encoder grows with its window.
 	brotliPageWindow = 18
 )
 
-// turn waits until an encoder may run. Encoders take megabytes each, and more of them
-// than processors are no faster. The caller calls done after encoding.
+// turn waits until an encoder may run. Each encoder takes megabytes, and running more of them than
+// there are processors is no faster. The caller calls done after encoding.
 func (e *encoders) turn() (done func()) {
 	e.turnsOnce.Do(func() { e.turns = make(chan struct{}, runtime.GOMAXPROCS(0)) })
 	e.turns <- struct{}{}
@@ -244,8 +244,8 @@ func stream(c coding, w io.Writer) (io.WriteCloser, error) {
 	case gzipCoding:
 		return gzip.NewWriterLevel(w, gzipLevel)
 	case brotliCoding:
-		// For lists of hashes, V2 is smaller than NewWriterLevel and takes a seventh
-		// of the time. For prose, both are equal.
+		// For lists of hashes, the output of V2 is smaller than that of NewWriterLevel and takes a
+		// seventh of the time. For prose, both are equal.
 		return brotli.NewWriterV2(w, brotliLevel), nil
 	case zstdCoding:
 		return zstd.NewWriter(w, zstd.WithEncoderLevel(zstdLevel), zstd.WithEncoderConcurrency(1),
@@ -259,8 +259,8 @@ type plain struct{ io.Writer }
 
 func (plain) Close() error { return nil }
 
-// buffer returns an empty buffer. free takes it back, unless it is larger than most
-// pages need.
+// buffer returns an empty buffer. free takes the buffer back, unless it is larger than most pages
+// need.
 func (e *encoders) buffer() *bytes.Buffer {
 	if b, _ := e.buffers.Get().(*bytes.Buffer); b != nil {
 		return b

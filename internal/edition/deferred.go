@@ -12,11 +12,11 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Publication does not wait for deferred work: artifacts of the whole site, brotli of
-// chunked documents, and digests of long ones. The server does it for the current
-// edition and publishes the results with the next one.
+// Artifacts of the whole site, brotli of chunked documents, and digests of long ones take too long
+// for a publication. The server makes them later, for the current edition, and publishes the
+// results with the next edition.
 
-// done has the results of deferred work that are not published yet.
+// done contains the results of deferred work that are not published yet.
 type done struct {
 	artifacts []storedArtifact
 	brotli    map[string]coded // by chunked.etag of the documents
@@ -26,7 +26,7 @@ type done struct {
 // the job.
 const pausePerWork = 10
 
-// wake makes Run check for deferred work. It does not block.
+// wake makes Run check for deferred work. wake does not block.
 func (s *Server) wake() {
 	select {
 	case s.deferredWork <- struct{}{}:
@@ -116,7 +116,7 @@ func (s *Server) deferArtifacts(ctx context.Context, by leaseFunc) error {
 	if ed == nil {
 		return nil
 	}
-	if ed.rebuilt { // only this process has the artifacts
+	if ed.rebuilt { // only this process has the artifacts of this edition
 		by = func(ctx context.Context, _ store.Leases, _ string, f func(ctx context.Context, l store.Lease) error) error {
 			return f(ctx, store.Lease{})
 		}
@@ -127,7 +127,7 @@ func (s *Server) deferArtifacts(ctx context.Context, by leaseFunc) error {
 			if !ok {
 				continue
 			}
-			made := s.made() // before the current edition, which has all other results
+			made := s.made() // read before the current edition, which has all other results
 			ed = s.current.Load()
 			set := &artifactSet{server: s, proto: proto.Name, stored: s.storedArtifacts(ctx, ed.manifest, nil, made, proto.Name), view: ed.View, prev: ed.manifest, m: new(manifest)}
 			err := artifact.Batch(ctx, s.artifacts, func(ctx context.Context) error {
@@ -194,7 +194,7 @@ func (s *Server) chunked() func(yield func(*entry, *bodies) bool) {
 	}
 }
 
-// want schedules the brotli encoding of a large document if a request prefers brotli.
+// want schedules the brotli encoding of a large document if Accept-Encoding prefers brotli.
 func (e *entry) want(accept []string) {
 	if !e.large || e.offer.has(brotliCoding) || !e.offer.has(gzipCoding) {
 		return

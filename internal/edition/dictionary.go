@@ -26,11 +26,11 @@ import (
 	"github.com/millrace/millrace/internal/dcz"
 )
 
-// A client that holds an earlier version of a document gets the next one coded against it
-// (RFC 9842). The artifact store has the versions that such clients got: small documents as
-// they are, large ones as a reference to the chunks or the file that they were sent from.
+// A client that holds an earlier version of a document gets the next one coded against it (RFC
+// 9842). The artifact store contains the versions that such clients received: small documents
+// unchanged, and large ones as a reference to their chunks or their file.
 
-// Beginnings of the names of artifacts. The ID of the dictionary follows in lower-case hex.
+// Prefixes of the names of artifacts. The ID of the dictionary follows in lower-case hex.
 const (
 	dictionaryPrefix = "dcz/bytes-"   // the dictionary
 	versionPrefix    = "dcz/version-" // a version in JSON
@@ -38,11 +38,11 @@ const (
 )
 
 const (
-	keepVersions    = 8 // of a large document; of earlier ones, the last of each day
+	keepVersions    = 8 // number of versions kept of a large document, in addition to the last one of each earlier day
 	keepDictionary  = 35 * 24 * time.Hour
 	maxDictionaries = 256 << 20 // bytes of these artifacts, and of the chunks and files that only versions need
-	largePair       = 512 << 10 // bytes of dictionary and document; larger pairs are coded one at a time
-	minGain         = 5         // the result is smaller than the plain coding by a fifth at least
+	largePair       = 512 << 10 // size of dictionary and document in bytes above which pairs are coded one at a time
+	minGain         = 5         // the result must be smaller than the plain coding by at least a fifth
 	maxSent         = 256
 )
 
@@ -61,7 +61,7 @@ func (s *Server) SentAsChanges() (responses, saved int64) {
 	return s.dictionaries.responses.Load(), s.dictionaries.saved.Load()
 }
 
-// version is where the bytes of a version of a large document are.
+// version locates the bytes of a version of a large document.
 type version struct {
 	Site   string   `json:"site"` // name of the publication
 	Path   string   `json:"path"`
@@ -71,9 +71,9 @@ type version struct {
 }
 
 // dictionaryUse reports whether a client can use the response to a request as a dictionary, and
-// whether it accepts one that is coded against another. A browser accepts the coding only after
-// it has a dictionary. A response to a request with credentials may have secrets, and the size of
-// the coded bytes would reveal what they have in common with the dictionary.
+// whether it accepts a response that is coded against a dictionary. A browser accepts the coding
+// only if it has a dictionary. The response to a request with credentials may contain secrets, and
+// the size of the coded bytes would reveal which parts are also in the dictionary.
 func dictionaryUse(r *http.Request, q *access.Request) (offer, accept bool) {
 	fields, browser := r.Header["Accept-Encoding"], r.Header["Sec-Fetch-Dest"] != nil
 	accept = slices.ContainsFunc(fields, func(f string) bool { return strings.Contains(f, dcz.Name) })
@@ -97,7 +97,7 @@ func dictionaryUse(r *http.Request, q *access.Request) (offer, accept bool) {
 	return offer, accept
 }
 
-// secure reports whether the bytes of a response cannot be changed on their way.
+// secure reports whether no intermediary can change the bytes of a response.
 func secure(base string, r *http.Request) bool {
 	if strings.HasPrefix(base, "https:") {
 		return true
@@ -107,7 +107,7 @@ func secure(base string, r *http.Request) bool {
 }
 
 // answer responds with a document, coded against the dictionary of the request if there is one.
-// base is the URL that the path of r is relative to.
+// base is the URL to which the path of r is relative.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, e *entry, base string, bodies keeper, q *access.Request) error {
 	offer, accept := dictionaryUse(r, q)
 	if !offer || !e.shared || e.guarded || e.exact || e.offer == 1<<identity && e.plain == nil || !secure(base, r) {
@@ -158,11 +158,11 @@ func (e *entry) inFile() bool { return e.plain != nil && e.plain != e.reps[ident
 // isDictionary reports whether later documents are coded against this one.
 func (e *entry) isDictionary() bool { return e.plain == nil || e.versions != "" }
 
-// use returns the value of Use-As-Dictionary of a document with this target. It matches the URLs
-// of the versions of the document.
+// use returns the value of Use-As-Dictionary for a document with this target. The pattern matches
+// the URLs of the document's versions.
 func (e *entry) use(base string, target *url.URL) []string {
 	path, query, _ := strings.Cut(cmp.Or(e.versions, e.key.target()), "?")
-	if strings.HasPrefix(e.key.raw, " ") { // a page of the site, or one of several documents of its URL
+	if strings.HasPrefix(e.key.raw, " ") { // a page of the site, or one of several documents with one URL
 		path, query = target.EscapedPath(), ""
 	}
 	pattern := escapePattern.Replace(path)
@@ -243,7 +243,7 @@ func (s *Server) codedAgainst(r *http.Request, id dcz.ID, e *entry, base string,
 		coded.own = append(coded.own, field{dcz.Use, e.use(base, r.URL)})
 	}
 	for _, f := range e.shape.full {
-		if f.name != "Accept-Ranges" { // a request for a range is not answered with this entry
+		if f.name != "Accept-Ranges" { // requests for a range do not use this entry
 			coded.shape.full = append(coded.shape.full, f)
 		}
 	}
@@ -382,7 +382,8 @@ func (s *Server) loadVersion(ctx context.Context, name string) (*version, error)
 	return v, nil
 }
 
-// rep returns the representation of a version without coding. Its loss damages nothing.
+// rep returns the representation of a version without coding. If it is lost, the server does not
+// rebuild it.
 func (v *version) rep(s *Server) (*rep, error) {
 	old := &Server{artifacts: s.artifacts, cache: s.cache}
 	if v.Chunks != nil {
@@ -392,7 +393,7 @@ func (v *version) rep(s *Server) (*rep, error) {
 	return f.rep(old, v.File.Size)
 }
 
-// keepVersion schedules keeping the version that was sent, if it is not kept yet.
+// keepVersion schedules storing the version that was sent, if it is not stored yet.
 func (s *Server) keepVersion(e *entry) {
 	if e.kept.Load() || e.kept.Swap(true) {
 		return
@@ -404,14 +405,14 @@ func (s *Server) keepVersion(e *entry) {
 	}
 }
 
-// keepVersions keeps the versions that were sent until the context ends.
+// keepVersions stores the versions that were sent, until the context ends.
 func (s *Server) keepVersions(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case e := <-s.dictionaries.sent:
-			var failed error // the others are kept
+			var failed error // store the other versions nevertheless
 			err := artifact.Batch(ctx, s.artifacts, func(ctx context.Context) error {
 				failed = s.storeVersion(ctx, e)
 				for range len(s.dictionaries.sent) { // this goroutine is the only receiver
@@ -468,8 +469,8 @@ func (s *Server) storeVersion(ctx context.Context, e *entry) (err error) {
 	return s.artifacts.Put(ctx, versionPrefix+hex.EncodeToString(h.Sum(nil)), bytes.NewReader(raw))
 }
 
-// needDictionaries calls need for the artifacts of the dictionaries to keep, the newest first,
-// within maxDictionaries.
+// needDictionaries adds the artifacts of the dictionaries to keep to needed, newest first, up to
+// maxDictionaries.
 func (s *Server) needDictionaries(ctx context.Context, now time.Time, needed map[string]bool) error {
 	var infos []artifact.Info
 	for info, err := range s.artifacts.List(ctx, "dcz/") {

@@ -1,25 +1,24 @@
-// Package edition builds and serves editions. An edition has the documents of every
-// protocol at one sequence number of the store.
+// Package edition builds and serves editions. An edition contains the documents of every protocol
+// at one sequence number of the store.
 //
-// A protocol defines a [millrace.Document]: its validator, its header and its identity
-// bytes. This package implements HTTP for all protocols: content codings and their
-// validators, conditional requests, HEAD, ranges, digests and CORS.
+// A protocol defines a [millrace.Document]: its validator, its header and its identity bytes. This
+// package implements HTTP for all protocols: content codings and their validators, conditional
+// requests, HEAD, ranges, digests and CORS.
 //
 //   - [Respond] answers a request for a document.
-//   - [Server] builds and serves editions. It builds documents that grow with the site
-//     in the background, as trees of chunks or as artifacts. An edit writes few chunks.
-//     One compare-and-swap in the store then publishes the edition. The server renders
-//     all other documents at the first request, and caches each coding of them.
+//   - [Server] builds and serves editions. It builds documents that grow with the site in the
+//     background, as trees of chunks or as artifacts. An edit writes few chunks. One
+//     compare-and-swap in the store then publishes the edition. The server renders all other
+//     documents at the first request, and caches each coding of them.
 //   - [Edition] is one published state. [Server.Current] returns the newest.
 //
-// Any number of processes may publish one publication. One of them is the builder, and the
-// others serve its editions; see [Server.Builder].
+// Any number of processes may publish one publication. One of them is the builder, and the others
+// serve its editions; see [Server.Builder].
 //
-// A 304 and a HEAD never render anything. A cached document is valid for one edition.
-// In the next edition, the server looks it up again. If its validator is the same, the
-// bodies stay in the cache. A response is never older than the edition that was
-// current when its request arrived.
+// A 304 or a HEAD never renders a document. A cached document is valid for one edition. In the next
+// edition, the server looks the document up again. If the validator is the same, the bodies stay in
+// the cache. A response is never older than the edition that was current when its request arrived.
 //
-// A client that holds an earlier version of a document gets the current one coded
-// against it (RFC 9842).
+// A client that holds an earlier version of a document gets the current one coded against it (RFC
+// 9842).
 package edition

@@ -12,10 +12,11 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Of the processes that publish one publication with one configuration, one is the builder. It
-// holds a lease from election to its end, so that editions do not alternate between processes,
-// which may be of different versions. Correctness does not depend on the election: each
-// publication also holds the lease of the publication, and swaps the edition.
+// Among the processes that publish one publication with one configuration, one is the builder. It
+// holds a lease from its election on, so that editions do not alternate between processes, which
+// may have different versions. Correctness does not depend on the election, because each
+// publication also holds the lease of the publication and replaces the edition by a
+// compare-and-swap.
 
 // term is the time for which this process is the builder.
 type term struct {
@@ -55,8 +56,8 @@ func (s *Server) elect(ctx context.Context) {
 	}
 }
 
-// errResigned is the cause of the end of a term in which this process could not publish. Another
-// process may succeed.
+// errResigned is the cause if a term ends because this process could not publish. Another process
+// may succeed.
 var errResigned = errors.New("resigned")
 
 // resign ends the term of this process.
@@ -66,8 +67,8 @@ func (s *Server) resign(cause error) {
 	}
 }
 
-// asBuilder is a leaseFunc like [lease.Hold] for the builder. In other processes, it returns
-// errNotBuilder.
+// asBuilder is a leaseFunc. It acts like [lease.Hold] if this process is the builder, and otherwise
+// returns errNotBuilder.
 func (s *Server) asBuilder(ctx context.Context, leases store.Leases, name string, f func(ctx context.Context, l store.Lease) error) error {
 	t := s.term.Load()
 	if t == nil {

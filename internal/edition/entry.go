@@ -23,19 +23,19 @@ type field struct {
 	value []string
 }
 
-// shape has the header fields that many documents have in common.
+// shape contains the header fields that many documents share.
 type shape struct {
-	all  []field // on 200, 206, 304 and HEAD
-	full []field // not on 304
+	all  []field // fields for 200, 206, 304 and HEAD
+	full []field // fields that a 304 lacks
 }
 
-// entry is a document that is prepared for responses. All fields are written once,
-// except the atomics and the guarded ones.
+// entry is a document prepared for responses. All fields are written only once, except atomics and
+// those guarded by a lock.
 type entry struct {
 	key      key
 	shape    *shape
 	own      []field         // like shape.all, for this document only
-	inline   [2]field        // memory of a short own: fewer objects for the garbage collector
+	inline   [2]field        // storage for a short own, which saves the garbage collector an object
 	values   [2]string       // storage for the values of inline
 	tag      string          // without quotes
 	tags     [codings]string // the validators, with quotes
@@ -43,15 +43,15 @@ type entry struct {
 	ahead    bool            // modified was in the future when the entry was made
 	oneTag   bool            // see millrace.Document
 	exact    bool            // see millrace.Document
-	private  bool            // for a single client: no CORS
+	private  bool            // for a single client, so without CORS
 	shared   bool            // equal for all clients with access, except the coding
 	public   bool            // see millrace.Document
 	guarded  bool            // needs a key
-	signer   Signer          // of its responses; nil = they are not signed
-	cached   string          // millrace.Document.CacheField, canonical; "" = none
+	signer   Signer          // signs its responses; nil = they are not signed
+	cached   string          // canonical name of millrace.Document.CacheField; "" = none
 	offer    codingSet       // offered codings
 	large    bool            // a large document or an artifact, which only the edition has
-	coded    bool            // against a dictionary
+	coded    bool            // coded against a dictionary
 	saves    int64           // bytes by which coded is smaller than the plain coding
 	plain    *rep            // of an artifact: its representation without coding; nil = unknown
 	versions string          // of an artifact, see millrace.Artifact
@@ -67,12 +67,12 @@ type entry struct {
 	kept  atomic.Bool   // see Server.keepVersion
 	used  atomic.Uint32 // coding bits of the bodies used since the clock hand last passed, and the touched bit
 	cost  int64         // in bytes; guarded by the cache
-	clock *clock        // that has the entry; guarded by the cache
-	place int           // in the clock's ring; guarded by the cache
+	clock *clock        // clock that contains the entry; guarded by the cache
+	index int           // index in the clock's ring; guarded by the cache
 }
 
-// entryState is the last edition that has an entry, and the function that renders the
-// entry there.
+// entryState is the last edition that contains an entry, and the function that renders the entry in
+// that edition.
 type entryState struct {
 	number    uint64
 	write     func(context.Context, io.Writer) error
@@ -82,7 +82,7 @@ type entryState struct {
 // rep is a representation: the bytes of a document in one coding, from body or from
 // artifacts.
 type rep struct {
-	coding  coding // of body; identity if encoding saves too little
+	coding  coding // coding of body; identity if encoding saves too little
 	body    []byte
 	content content // nil = body
 	size    int64
@@ -93,9 +93,9 @@ type rep struct {
 	age     atomic.Pointer[age]
 	signed  atomic.Pointer[signed] // nil = not signed yet
 
-	block *block // with the memory of body; nil = body has its own allocation
-	of    *entry // the cached entry that has it; guarded by the cache
-	place int32  // index in block.reps
+	block *block // block that contains body; nil = body has its own allocation
+	of    *entry // cached entry of the representation; guarded by the cache
+	index int32  // index in block.reps
 	at    coding // index in of.reps
 }
 
@@ -118,15 +118,15 @@ func newRep(c coding, body []byte, plain int) *rep {
 // plainBelow is the size in bytes below which encoding saves too little.
 const plainBelow = 200
 
-// validating has the fields that a 304 repeats, except ETag (RFC 9110, section 15.4.5).
+// validating lists the fields that a 304 repeats, except ETag (RFC 9110, section 15.4.5).
 var validating = map[string]bool{
 	"Cache-Control": true, "Content-Location": true, "Expires": true, "Last-Modified": true, "Link": true, "Vary": true,
 }
 
-// unique has the fields whose values most documents do not share.
+// unique lists the fields whose values most documents do not share.
 var unique = map[string]bool{"Content-Location": true, "Last-Modified": true, "Link": true}
 
-// reserved has the fields that a protocol must not set.
+// reserved lists the fields that a protocol must not set.
 var reserved = map[string]bool{
 	"Etag": true, "Content-Length": true, "Content-Digest": true, "Repr-Digest": true, "Content-Range": true,
 	"Transfer-Encoding": true, "Connection": true, "Date": true,
@@ -154,8 +154,8 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 		e.cached = http.CanonicalHeaderKey(d.CacheField)
 	}
 	e.state.Store(&entryState{number: number, write: d.Write})
-	// Recording an event reads the page after a condition has read the tag. In one
-	// allocation, both are in the processor's cache.
+	// A condition reads the tag, and the event for the request then reads the page. One allocation
+	// for both is faster, because of the processor's cache.
 	quoted := `"` + d.ETag + `"` + d.Page
 	quoted, e.page = quoted[:len(quoted)-len(d.Page)], quoted[len(quoted)-len(d.Page):]
 	e.tag = quoted[1 : len(quoted)-1]
@@ -166,7 +166,7 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 		}
 	}
 	if _, final := d.Header["Content-Encoding"]; final || d.Exact {
-		// The document has a single coding.
+		// The document has only one coding.
 		e.offer = 1 << identity
 		e.tags = [codings]string{quoted, quoted, quoted, quoted}
 	}
@@ -193,7 +193,7 @@ func prepare(d *millrace.Document, guarded bool, number uint64, now time.Time) (
 		switch f := (field{name, value}); {
 		case unique[name]:
 			e.own = append(e.own, f)
-		case validating[name], strings.HasPrefix(name, "X-"): // protocols describe the server in their own fields
+		case validating[name], strings.HasPrefix(name, "X-"): // these are fields in which protocols describe the server
 			e.shape.all = append(e.shape.all, f)
 		default:
 			e.shape.full = append(e.shape.full, f)
@@ -247,8 +247,8 @@ func (e *entry) complete(d *millrace.Document) {
 	e.own = e.inline[:len(e.own)]
 }
 
-// exposed returns the value of Access-Control-Expose-Headers: the fields of the document that
-// scripts of other sites could not read without it.
+// exposed returns the value of Access-Control-Expose-Headers, which lets scripts of other sites
+// read the document's header fields.
 func (e *entry) exposed() []string {
 	names := []string{"ETag"}
 	for _, f := range slices.Concat(e.own, e.shape.all) {
@@ -281,7 +281,7 @@ func addVary(fields []field, name string) []field {
 	return append(fields, field{"Vary", []string{name}})
 }
 
-// same reports whether two entries result in equal responses.
+// same reports whether two entries produce equal responses.
 func (e *entry) same(o *entry) bool {
 	return e.sameBytes(o) && e.oneTag == o.oneTag && e.exact == o.exact && e.offer == o.offer && !e.ahead && !o.ahead &&
 		e.public == o.public && e.guarded == o.guarded && e.cached == o.cached &&
@@ -338,9 +338,8 @@ type keeper interface {
 	keep(e *entry, c coding, r *rep)
 }
 
-// render returns the document in a coding, from memory if possible. fresh reports that
-// it was rendered now. One caller renders while others wait. If it fails, the next one
-// tries.
+// render returns the document in a coding, from memory if possible. fresh reports that this call
+// rendered it. One caller renders while others wait. If that fails, the next caller tries.
 func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (rp *rep, fresh bool, err error) {
 	if r := e.reps[c].Load(); r != nil {
 		e.touch(1 << c)
@@ -352,7 +351,7 @@ func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (
 		return r, false, nil
 	}
 	if r := e.inUse[c].Value(); r != nil {
-		return r, false, nil // too large for the cache, but another response still reads it
+		return r, false, nil // the body is too large for the cache, but another response still uses it
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
@@ -370,7 +369,7 @@ func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (
 	}
 	real := c
 	if e.oneTag && len(body) < plainBelow {
-		// Otherwise the validator names the coding, and a 304 must know the validator
+		// For other documents, the validator names the coding, and a 304 needs the validator
 		// without the body.
 		real = identity
 	}
@@ -382,7 +381,7 @@ func (e *entry) render(ctx context.Context, c coding, enc *encoders, k keeper) (
 	if k != nil {
 		k.keep(e, c, r)
 		if shared := e.reps[c].Load(); shared != nil {
-			r = shared // the shared copy, which keeps the signature of this response
+			r = shared // use the shared copy, which stores the signature of this response
 		}
 	}
 	e.inUse[c] = weak.Make(r)

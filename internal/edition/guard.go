@@ -19,10 +19,10 @@ func (s *Server) Guarded() bool {
 	return slices.ContainsFunc(s.protocols, func(r Protocol) bool { return r.Guarded })
 }
 
-// KeyRequired reports whether every request for a percent-encoded path needs a key,
-// whether or not a document exists there. That holds if all protocols are guarded and
-// none advertises the path as public. KeyRequired looks nothing up, so its duration
-// reveals nothing.
+// KeyRequired reports whether every request for a percent-encoded path needs a key, whether or not
+// a document exists there. This is the case if all protocols are guarded and none advertises the
+// path as public. KeyRequired does no lookup, so its duration does not reveal whether a document
+// exists.
 func (s *Server) KeyRequired(path string) bool {
 	ed := s.current.Load()
 	return ed != nil && len(s.protocols) > 0 &&
@@ -30,9 +30,9 @@ func (s *Server) KeyRequired(path string) bool {
 		!slices.ContainsFunc(ed.Advertisements, func(n millrace.Advertisement) bool { return slices.Contains(n.Public, path) })
 }
 
-// RenderError returns the header and body of an error response in the format of the
-// protocol that owns the path of r, and that protocol. The path is relative to the
-// documents' base. proto is nil if no protocol renders the error.
+// RenderError returns the header and body of an error response in the format of the protocol that
+// owns the path of r, and that protocol. The path is relative to the endpoint base. proto is nil if
+// no protocol renders the error.
 func (s *Server) RenderError(r *http.Request, status int, err error) (header http.Header, body []byte, proto *Protocol) {
 	for i := range s.protocols {
 		if f, is := s.protocols[i].Publisher.(millrace.ErrorRenderer); is {
@@ -117,7 +117,7 @@ func varied(vary []string) string {
 }
 
 // withoutQuery returns the request without its query. Discovery documents have no query, and a
-// query may start costly work that requires a key.
+// query may start costly work, which requires a key.
 func withoutQuery(r *http.Request) *http.Request {
 	if r.URL.RawQuery == "" {
 		return r
@@ -128,7 +128,7 @@ func withoutQuery(r *http.Request) *http.Request {
 	return &inner
 }
 
-// Values of a CacheField.
+// Values of the CacheField.
 var (
 	cacheHit  = []string{"HIT"}
 	cacheMiss = []string{"MISS"}

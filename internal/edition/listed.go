@@ -8,9 +8,9 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// PageCounts explains the different numbers of pages of a site.
+// PageCounts contains the different page counts of a site.
 type PageCounts struct {
-	Listed   int // pages that protocols list: the largest number of one protocol
+	Listed   int // number of pages that a protocol lists, the largest of all protocols
 	Archives int // published pages that protocols do not list, such as lists of the pages with a tag
 	Hidden   int // stored pages that are not published, because of noindex or a rule
 }

@@ -5,11 +5,11 @@ import "time"
 // Listed describes a large document or an artifact of an edition.
 type Listed struct {
 	Protocol string
-	Path     string // relative to the documents' base, starting with "/"
+	Path     string // relative to the endpoint base, starting with "/"
 	Size     int64  // in bytes, without content coding
 	MinSize  int64  // in bytes, in the coding with the smallest size
 	Modified time.Time
-	Keyed    bool // requests with a key get another form
+	Keyed    bool // requests with a key get a different form
 }
 
 // Listing returns the large documents and the artifacts of the edition, in the order of

@@ -21,9 +21,9 @@ import (
 // another format are built again.
 const manifestFormat = 6
 
-// manifest lists the large documents and artifacts of an edition. The store keeps it as
-// JSON in a frame of zstd, because every edition writes it: the 3,000 sections of llms.txt
-// of 1,000,000 pages are 2 MB of JSON.
+// manifest lists the large documents and artifacts of an edition. The store contains it as JSON,
+// compressed with zstd, because every edition writes it. The 3,000 sections of llms.txt of
+// 1,000,000 pages are 2 MB of JSON.
 type manifest struct {
 	Format    int              `json:"format"`
 	Key       string           `json:"key"`     // Options.Key of the process that built it
@@ -33,15 +33,16 @@ type manifest struct {
 	Title     string           `json:"title"`  // of the site
 	Documents []large          `json:"documents,omitempty"`
 	Artifacts []storedArtifact `json:"artifacts,omitempty"`
-	// Gone has the withdrawn artifacts by path.
+	// Gone contains the withdrawn artifacts by path.
 	Gone map[string]withdrawn `json:"gone,omitempty"`
-	// Again is when artifacts must be made again even if no page changes; zero = never.
+	// Again is the time at which artifacts must be made again even if no page changes; zero =
+	// never.
 	Again time.Time `json:"again,omitzero"`
 
-	byPath map[string]*large // of Documents; see index
+	byPath map[string]*large // large documents by path; see index
 
-	// foreign reports that another key made the manifest. Its documents are not served,
-	// but their times of modification are used.
+	// foreign reports that a process with another key made the manifest. Its documents are not
+	// served, but their modification times are used.
 	foreign bool
 }
 
@@ -86,13 +87,13 @@ func (d *large) tree() *tree {
 	return &d.Chunks.Tree
 }
 
-// errForeign is the error of a manifest of another configuration or format.
+// errForeign is the error for a manifest of another configuration or format.
 var errForeign = fmt.Errorf("made with another configuration: %w", millrace.ErrConflict)
 
 // maxManifest is the maximum size of a decoded manifest in bytes.
 const maxManifest = 1 << 30
 
-// encode returns the manifest as the store keeps it.
+// encode returns the manifest in its stored form.
 func (m *manifest) encode() ([]byte, error) {
 	var b bytes.Buffer
 	w, err := stream(zstdCoding, &b)
@@ -120,8 +121,8 @@ func decodeManifest(b []byte) (*manifest, error) {
 	return m, nil
 }
 
-// readManifest decodes a manifest and checks that it can be served. With errForeign, it
-// also returns the manifest if the format is known.
+// readManifest decodes a manifest and checks that it can be served. With errForeign, it also
+// returns the manifest if its format is supported.
 func readManifest(b []byte, key string) (*manifest, error) {
 	m, err := decodeManifest(b)
 	if err != nil {

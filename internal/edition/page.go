@@ -16,9 +16,9 @@ import (
 // document's validator.
 var ErrChanged = fmt.Errorf("%w: changed while it was read", millrace.ErrUnavailable)
 
-// Page answers a GET or HEAD for a page of the site itself, like [Server.Answer] and from
-// the same cache. name and variant identify the page, and state its content. Page calls
-// document if the cache has another state of the page, or if state is empty.
+// Page answers a GET or HEAD for a page of the site itself, like [Server.Answer] and from the same
+// cache. name and variant identify the page, and state identifies its content. Page calls document
+// if the cache has another state of the page, or if state is empty.
 func (s *Server) Page(w http.ResponseWriter, r *http.Request, q *access.Request, name, variant, state string, document func() (*millrace.Document, error)) error {
 	const attempts = 3
 	var err error
@@ -35,8 +35,8 @@ func (s *Server) Page(w http.ResponseWriter, r *http.Request, q *access.Request,
 	return err
 }
 
-// Prepared is [Server.Page] for a cached page. It returns false and writes nothing if
-// the cache does not have the page in this state.
+// Prepared acts like [Server.Page] for a cached page. It returns false and writes nothing if the
+// cache does not contain the page in this state.
 func (s *Server) Prepared(w http.ResponseWriter, r *http.Request, q *access.Request, name, variant, state string) (bool, error) {
 	e := s.cache.get(key{path: name, raw: " page", query: variant})
 	if e == nil || state == "" || e.state.Load().pageState != state {
@@ -46,7 +46,7 @@ func (s *Server) Prepared(w http.ResponseWriter, r *http.Request, q *access.Requ
 	return !errors.Is(err, ErrChanged), err
 }
 
-// answerPage answers with a page. The path of r is that of its URL.
+// answerPage responds with a page. The path of r is that of the page's URL.
 func (s *Server) answerPage(w http.ResponseWriter, r *http.Request, e *entry, q *access.Request) error {
 	scheme, _, _ := strings.Cut(s.base(), "://")
 	return s.answer(w, r, e, scheme+"://"+r.Host, s.cache, q)
@@ -81,8 +81,8 @@ func (s *Server) page(k key, state string, document func() (*millrace.Document, 
 	return s.cache.put(e, old), nil
 }
 
-// CacheBody stores a body in the response cache under a name. It replaces an earlier
-// one. state identifies the content. The caller must not modify body.
+// CacheBody stores a body in the response cache under a name, and replaces an earlier body. state
+// identifies the content. The caller must not modify body.
 func (s *Server) CacheBody(name, variant, state string, body []byte) {
 	if int64(len(body)) > s.cache.limit/4 {
 		return

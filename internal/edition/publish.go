@@ -13,10 +13,10 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Refresh makes the published edition the current one, at start. It first builds
-// artifacts that are missing, or that another configuration made.
-// ErrNotFound: no edition is published. Refresh then updates the publication from the
-// site, so that discovery works at once.
+// Refresh makes the published edition the current one when the server starts. It first builds
+// artifacts that are missing or belong to another configuration. ErrNotFound: no edition is
+// published. In this case, Refresh updates the publication from the site, so that discovery works
+// at once.
 func (s *Server) Refresh(ctx context.Context) error {
 	s.building.Lock()
 	defer s.building.Unlock()
@@ -37,9 +37,9 @@ func (s *Server) Refresh(ctx context.Context) error {
 }
 
 // follow makes the edition that another process published the current one. An edition of another
-// configuration has other documents: the builder ignores it, since it publishes its own. The
-// others build it for themselves, because they may have missed the builder's. Another edition
-// may be published meanwhile, so follow tries up to three times.
+// configuration has other documents. The builder ignores it, since it publishes its own edition.
+// Other processes build its documents for themselves, because they may have missed the builder's
+// edition. Another edition may be published meanwhile, so follow tries up to three times.
 func (s *Server) follow(ctx context.Context) error {
 	for range 3 {
 		_, _, err := s.load(ctx)
@@ -73,14 +73,13 @@ func (s *Server) hasPublished(ctx context.Context) (bool, error) {
 	return ed == nil || ed.View.Site().Epoch == view.Site().Epoch && ed.View.Site().Seq == view.Site().Seq, nil
 }
 
-// load makes the published edition the current one, if this process can serve it. It
-// returns the edition's number and manifest. With an error, it returns those that the
-// next edition can build on.
+// load makes the published edition the current one, if this process can serve it. It returns the
+// edition's number and manifest. With an error, it returns the number and manifest on which the
+// next edition can be based.
 //
-// ErrNotFound: this generation of the publication has no edition; the manifest is that
-// of the generation that it was forked from. ErrConflict: an artifact is missing.
-// errForeign: another configuration made the edition; the manifest is that of the current
-// edition, if any.
+// ErrNotFound: this generation of the publication has no edition; the manifest is that of the
+// generation that it was forked from. ErrConflict: an artifact is missing. errForeign: another
+// configuration made the edition; the manifest is that of the current edition, if any.
 func (s *Server) load(ctx context.Context) (number uint64, m *manifest, err error) {
 	view, stored, err := (*s.publication.Load()).Published(ctx)
 	if millrace.ErrorCode(err) == "log-dropped" && s.from.Reopen != nil {
@@ -115,13 +114,13 @@ func (s *Server) load(ctx context.Context) (number uint64, m *manifest, err erro
 		s.log.Warn("artifact of the published edition is missing; rebuilding it", "edition", stored.Number, "err", err)
 		return stored.Number, m, fmt.Errorf("published edition: %w: %w", millrace.ErrConflict, err)
 	}
-	s.publishedCursor = "" // another process knows
+	s.publishedCursor = "" // another process knows the cursor
 	s.oldestChange.Store(nil)
 	return stored.Number, m, s.put(view, m, stored.Number, false)
 }
 
-// rebuild builds the published edition again, and serves the result without publishing
-// it. It builds missing artifacts, and all that differ in this version or configuration.
+// rebuild builds the published edition again, and serves the result without publishing it. It
+// builds missing artifacts, and those that differ in this version or configuration.
 func (s *Server) rebuild(ctx context.Context) error {
 	view, stored, err := (*s.publication.Load()).Published(ctx)
 	if err != nil {
@@ -186,7 +185,7 @@ func (s *Server) Publish(ctx context.Context) (changed bool, err error) {
 type progress struct {
 	acquired bool // this process got the lease
 	changed  bool // there is a new edition
-	more     bool // the edition has only a part of the committed changes
+	more     bool // the edition contains only a part of the committed changes
 }
 
 func (s *Server) publish(ctx context.Context, by leaseFunc) (did progress, err error) {
@@ -206,8 +205,7 @@ func (s *Server) publish(ctx context.Context, by leaseFunc) (did progress, err e
 // part of the changes. The first edition always publishes all.
 const minPartEntries = 10_000
 
-// refresh updates the publication from the site, by all changes or the next part of
-// them.
+// refresh updates the publication from the site. It applies all changes or the next part of them.
 func (s *Server) refresh(ctx context.Context, l store.Lease) (more bool, err error) {
 	if s.progress != nil {
 		defer s.progress(0, 0)
@@ -219,8 +217,8 @@ func (s *Server) refresh(ctx context.Context, l store.Lease) (more bool, err err
 	return (*s.publication.Load()).Refresh(ctx, l, limit, s.progress)
 }
 
-// siteCursor returns the cursor of the site's newest state. It records when the oldest
-// change was committed that the current edition does not have.
+// siteCursor returns the cursor of the site's newest state. It records the commit time of the
+// oldest change that the current edition lacks.
 func (s *Server) siteCursor(ctx context.Context) (at millrace.Cursor, err error) {
 	v, err := s.from.Site.Head(ctx)
 	if err != nil {
@@ -314,7 +312,7 @@ func (s *Server) swap(ctx context.Context, l store.Lease, old uint64, m *manifes
 		return stored, err
 	}
 	err = lease.Wait(ctx, s.from.Store.Leases(), artifactsLease, func(ctx context.Context, _ store.Lease) error {
-		err := artifact.Batch(ctx, s.artifacts, func(ctx context.Context) error { // sees what others have deleted
+		err := artifact.Batch(ctx, s.artifacts, func(ctx context.Context) error { // a batch sees the deletions of other processes
 			return m.forEachNotIn(ctx, s.artifacts, s.served(), s.exists(ctx))
 		})
 		if unreadable(err) {

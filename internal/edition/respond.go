@@ -15,10 +15,10 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// Respond answers a request for a document (RFC 9110): GET, HEAD, OPTIONS, codings,
-// conditions, a single range, digests and CORS. For a 304 and a HEAD it never calls
-// d.Write. After an error, such as for another method, nothing is written, unless the
-// error wraps [ErrBroken]. [Server.Serve] does the same with a cache.
+// Respond answers a request for a document (RFC 9110). It supports GET, HEAD, OPTIONS, codings,
+// conditions, single ranges, digests and CORS. For a 304 or a HEAD, it never calls d.Write. If it
+// returns an error, such as for another method, it has written nothing, unless the error wraps
+// [ErrBroken]. [Server.Serve] does the same with a cache.
 func Respond(w http.ResponseWriter, r *http.Request, d *millrace.Document) error {
 	e, err := prepare(d, false, 0, time.Now())
 	if err != nil {
@@ -40,16 +40,16 @@ const (
 
 // Errors of requests for existing documents.
 var (
-	errMethod       = &millrace.RequestError{Status: http.StatusMethodNotAllowed, Text: "this method is not allowed here; see the field Allow"}
-	errCoding       = &millrace.RequestError{Status: http.StatusNotAcceptable, Text: "the document has no content coding, and the request accepts no document without one; see the field Accept-Encoding"}
-	errPrecondition = &millrace.RequestError{Status: http.StatusPreconditionFailed, Text: "the document does not meet the request's condition"}
-	errRange        = &millrace.RequestError{Status: http.StatusRequestedRangeNotSatisfiable, Text: "the document has no such range; see the field Content-Range"}
+	errMethod       = &millrace.RequestError{Status: http.StatusMethodNotAllowed, Text: "this method is not allowed here; see the Allow field"}
+	errCoding       = &millrace.RequestError{Status: http.StatusNotAcceptable, Text: "the document has no content coding, but the request requires one; see the Accept-Encoding field"}
+	errPrecondition = &millrace.RequestError{Status: http.StatusPreconditionFailed, Text: "the document does not meet the condition of the request"}
+	errRange        = &millrace.RequestError{Status: http.StatusRequestedRangeNotSatisfiable, Text: "the document has no such range; see the Content-Range field"}
 )
 
-// Method handles requests with other methods than the allowed ones. allow is a value of
-// the field Allow. Method answers OPTIONS and returns true. For a method that allow does
-// not list, it sets Allow and returns an error. If public, scripts of other origins may
-// send requests, and the response to OPTIONS allows it (CORS).
+// Method handles requests with methods that are not allowed. allow is a value of the Allow field.
+// Method answers OPTIONS and returns true. For a method that allow does not list, it sets Allow and
+// returns an error. If public is set, the response to OPTIONS allows requests from scripts of other
+// origins (CORS).
 func Method(w http.ResponseWriter, r *http.Request, allow string, public bool) (done bool, err error) {
 	h := w.Header()
 	switch {
@@ -135,7 +135,7 @@ func (e *entry) full(h http.Header, c coding) {
 	}
 }
 
-// head sets the fields of a HEAD, as far as they are known without rendering.
+// head sets the fields of a HEAD that are known without rendering.
 func (e *entry) head(h http.Header, c coding) {
 	e.full(h, c)
 	r := e.reps[c].Load()
@@ -196,7 +196,8 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 		if e.coded {
 			h["Repr-Digest"] = digest
 		}
-		// Both are equal here; a client needs one, a signature this one.
+		// Content-Digest and Repr-Digest are equal here. A client needs only one, but a signature
+		// covers this one.
 		if digest[0] != "" && (!e.coded || e.signer != nil) {
 			h["Content-Digest"] = digest
 		}
@@ -223,7 +224,7 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 	if rp.content == nil {
 		w.WriteHeader(status)
 		_, err := w.Write(rp.body[from : from+n])
-		runtime.KeepAlive(rp) // so that render finds it in inUse
+		runtime.KeepAlive(rp) // keeps rp in inUse, where render finds it
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrBroken, err)
 		}
@@ -237,8 +238,7 @@ func (e *entry) get(w http.ResponseWriter, r *http.Request, c coding, enc *encod
 	return e.sendLarge(w, n, status, q, func(w io.Writer) error { return rp.content.write(r.Context(), w, from, n) })
 }
 
-// plainPart returns the identity size of n bytes of the representation, or 0 if that is
-// unknown.
+// plainPart returns the identity size of n bytes of the representation, or 0 if it is unknown.
 func (r *rep) plainPart(n int64) int64 {
 	switch {
 	case r.coding == identity && r.plain == r.size:
@@ -257,8 +257,8 @@ const slowest = 16 << 10
 // with the first byte, so that a missing artifact can still result in an error response. The
 // request waits for a turn before each part of the document.
 func (e *entry) sendLarge(w http.ResponseWriter, n int64, status int, q *access.Request, write func(io.Writer) error) error {
-	// The server's write timeout is for pages. Writers without deadlines, as in tests,
-	// return an error here.
+	// Replace the server's write timeout, which is for pages. Writers without deadlines, as in
+	// tests, return an error.
 	deadline := time.Now().Add(time.Minute + time.Duration(n/slowest)*time.Second)
 	_ = http.NewResponseController(w).SetWriteDeadline(deadline)
 	out := &partWriter{w: w, status: status, q: q}

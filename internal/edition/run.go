@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Changed makes [Server.Run] publish. It does not block.
+// Changed makes [Server.Run] publish. Changed does not block.
 func (s *Server) Changed() {
 	select {
 	case s.changed <- struct{}{}:
@@ -20,14 +20,14 @@ func (s *Server) Changed() {
 
 // Intervals of Run.
 const (
-	minInterval     = time.Second      // minimum between the starts of two publications
+	minInterval     = time.Second      // minimum time between the starts of two publications
 	intervalPerWork = 2                // minimum interval in multiples of the processor time of the last publication
-	checkEvery      = time.Second      // between checks for changes of the site and editions of other processes
-	retryEvery      = 10 * time.Second // minimum after an error
+	checkEvery      = time.Second      // time between checks for changes of the site and editions of other processes
+	retryEvery      = 10 * time.Second // minimum time between attempts after an error
 	retryMost       = 5 * time.Minute
 )
 
-// FollowTime is the time in which all processes serve a new edition, if the store works.
+// FollowTime is the time within which all processes serve a new edition, if the store works.
 const FollowTime = 2 * time.Second
 
 // Run publishes when the site changes, when the manifest is due, and after
@@ -55,13 +55,13 @@ func (s *Server) Run(ctx context.Context) {
 			s.checkForChanges(ctx)
 		case <-s.elected:
 			if s.checkForChanges(ctx); s.Published() {
-				s.Changed() // the edition may be of another version, and may lack deferred work
+				s.Changed() // the edition may be from another version, and may lack deferred work
 			}
 		case <-pauseEnded:
 			changed = s.changed
 		case <-changed:
 			if !s.Builder() {
-				break // it checks for changes when it is elected
+				break // this process checks for changes when it is elected
 			}
 			start := time.Now()
 			var did progress
@@ -80,7 +80,7 @@ func (s *Server) Run(ctx context.Context) {
 			if err != nil && ctx.Err() == nil {
 				level := slog.LevelError
 				if errors.Is(err, millrace.ErrConflict) && !lost {
-					level = slog.LevelInfo // normal once: another process published first
+					level = slog.LevelInfo // once is normal, because another process may publish first
 				}
 				s.log.Log(ctx, level, "could not publish; trying again", "err", err)
 				pause = max(retryEvery, min(pause, retryMost))

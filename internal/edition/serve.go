@@ -12,21 +12,20 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// Serve is [Server.Answer] for a request without a key and without limits.
+// Serve calls [Server.Answer] for a request without a key and without limits.
 func (s *Server) Serve(w http.ResponseWriter, r *http.Request) (bool, error) {
 	return s.Answer(w, r, nil)
 }
 
-// maxLink is the maximum length in bytes of the Link with a document's own URL, which
-// may contain a long query. nginx refuses responses with more than 4 KiB of fields.
+// maxLink is the maximum length in bytes of a Link with the document's own URL, which may contain a
+// long query. nginx refuses responses with more than 4 KiB of fields.
 const maxLink = 1024
 
-// Answer answers a request for a document of the current edition. The path of r is
-// relative to the documents' base. Answer returns false and writes nothing if the
-// document does not exist. It ignores a query that no protocol defines, as static hosts
-// do; Link then has the document's own URL. After an error, nothing is written, unless
-// the error wraps [ErrBroken]; [millrace.Status] returns its status. If q is nil, the
-// request has no key and no limits.
+// Answer answers a request for a document of the current edition. The path of r is relative to the
+// endpoint base. Answer returns false and writes nothing if the document does not exist. It ignores
+// a query that no protocol defines, as static hosts do. In that case, Link contains the document's
+// own URL. After an error, nothing is written, unless the error wraps [ErrBroken];
+// [millrace.Status] returns its status. If q is nil, the request has no key and no limits.
 func (s *Server) Answer(w http.ResponseWriter, r *http.Request, q *access.Request) (bool, error) {
 	ed := s.current.Load()
 	if ed == nil {
@@ -72,14 +71,14 @@ func (s *Server) Has(r *http.Request, q *access.Request) bool {
 	return e != nil || err != nil || gone
 }
 
-// Discovery answers a request for a document of discovery, even before the first
-// edition. It returns false and writes nothing for other documents.
+// Discovery answers a request for a discovery document, even before the first edition. It returns
+// false and writes nothing for other documents.
 func (s *Server) Discovery(w http.ResponseWriter, r *http.Request, q *access.Request) (bool, error) {
 	ed := s.current.Load()
 	if ed == nil {
 		head, err := (*s.publication.Load()).Head(r.Context())
 		if err != nil {
-			return false, nil //nolint:nilerr // nothing can be discovered yet
+			return false, nil //nolint:nilerr // there are no discovery documents yet
 		}
 		ed = &Edition{View: s.searchView(head)}
 	}
@@ -96,7 +95,7 @@ func (s *Server) Discovery(w http.ResponseWriter, r *http.Request, q *access.Req
 	return s.respond(w, r, e, nil, q)
 }
 
-// respond checks access to a document and answers with it.
+// respond checks the access to a document and responds with it.
 func (s *Server) respond(w http.ResponseWriter, r *http.Request, e *entry, bodies keeper, q *access.Request) (bool, error) {
 	q.About(e.subject())
 	if !e.public {
@@ -107,7 +106,7 @@ func (s *Server) respond(w http.ResponseWriter, r *http.Request, e *entry, bodie
 	return true, s.answer(w, r, e, s.base(), bodies, q)
 }
 
-// base returns the URL that the paths of documents are relative to.
+// base returns the URL to which the paths of documents are relative.
 func (s *Server) base() string {
 	if ed := s.current.Load(); ed != nil {
 		return ed.View.Site().EndpointBase
@@ -115,9 +114,9 @@ func (s *Server) base() string {
 	return ""
 }
 
-// Document reports whether the target of a request is a document of a protocol, now or until
-// recently, or is handled by one, and returns its subject. A document that shares the address of
-// a page of the site does not count. The path of r is relative to the documents' base.
+// Document returns the subject of a request and true if the target is, or recently was, a document
+// of a protocol, or if a protocol handles it. A document that shares the URL of a page of the site
+// does not count. The path of r is relative to the endpoint base.
 func (s *Server) Document(r *http.Request) (access.Subject, bool) {
 	if h, _, _ := s.Handler(r); h != nil {
 		return access.Subject{}, true
@@ -134,9 +133,9 @@ func (s *Server) Document(r *http.Request) (access.Subject, bool) {
 	return e.subject(), true
 }
 
-// lookUp returns the document that a request names, or nil. It ignores a query that
-// names no document. For methods that do not read, it ignores every query, because
-// the allowed methods do not depend on it.
+// lookUp returns the document that a request names, or nil. It ignores a query that names no
+// document. For methods other than GET and HEAD, it ignores every query, because the allowed
+// methods do not depend on the query.
 func (s *Server) lookUp(ed *Edition, r *http.Request, q *access.Request) (*entry, error) {
 	if r.URL.RawQuery == "" {
 		return s.at(ed, r, q)
@@ -159,7 +158,7 @@ func (s *Server) lookUp(ed *Edition, r *http.Request, q *access.Request) (*entry
 	return e, err
 }
 
-// at returns the document of exactly the target of a request, or nil.
+// at returns the document with exactly the target of a request, or nil.
 func (s *Server) at(ed *Edition, r *http.Request, q *access.Request) (*entry, error) {
 	k := keyOf(r.URL)
 	e := s.known(ed, k)
@@ -176,8 +175,8 @@ func (s *Server) at(ed *Edition, r *http.Request, q *access.Request) (*entry, er
 			return own, nil
 		}
 	}
-	// Which documents of guarded protocols exist depends on the key. A query may cost
-	// work, which is counted.
+	// Do not cache the absence of a document if a protocol is guarded, because it then depends on
+	// the key, or if there is a query, which may cost work that counts against a limit.
 	none := may && e == nil && k.query == "" && !s.Guarded()
 	e, err := s.find(ed, k, e, r, q)
 	switch {
@@ -216,7 +215,7 @@ func (s *Server) find(ed *Edition, k key, old *entry, r *http.Request, q *access
 	e.setSubject(&d.Subject, proto.Name)
 	e.signer = s.signer
 	if d.Variant != "" {
-		// The target is that of another document, or of the site's own page.
+		// The target belongs to another document, or to a page of the site.
 		k = key{path: d.Path, raw: " " + d.Variant}
 		old = s.cache.get(k)
 	} else {
@@ -241,8 +240,8 @@ func (s *Server) find(ed *Edition, k key, old *entry, r *http.Request, q *access
 	return s.cache.put(e, old), nil
 }
 
-// ask returns the document of the first protocol that has one, or nil. Of a guarded
-// protocol, a request without a valid key gets only documents of discovery.
+// ask returns the document of the first protocol that has one, or nil. From a guarded protocol, a
+// request without a valid key gets only discovery documents.
 func (s *Server) ask(ed *Edition, r *http.Request, q *access.Request) (*millrace.Document, *Protocol, error) {
 	for i := range s.protocols {
 		proto := &s.protocols[i]
@@ -273,8 +272,8 @@ func (s *Server) ask(ed *Edition, r *http.Request, q *access.Request) (*millrace
 	return nil, nil, nil
 }
 
-// hasRequestError reports whether an error has a protocol's own response, such as 410.
-// Other protocols are then not asked.
+// hasRequestError reports whether an error contains a protocol's own response, such as 410. If so,
+// the server does not ask other protocols.
 func hasRequestError(err error) bool { return requestError(err) != nil }
 
 // requestError returns the RequestError in an error, or nil.
@@ -283,7 +282,7 @@ func requestError(err error) *millrace.RequestError {
 	return reqErr
 }
 
-// find looks a document up, as soon as the request may work.
+// find looks a document up once the request has a turn.
 func (proto *Protocol) find(ctx context.Context, v millrace.View, r *http.Request, q *access.Request) (*millrace.Document, error) {
 	if proto.costly(r) {
 		end, err := q.Search()

@@ -19,13 +19,13 @@ import (
 type Protocol struct {
 	Name      string // such as "tct-01"
 	Publisher millrace.Publisher
-	Guarded   bool // its documents need a key, except those that are Public
+	Guarded   bool // its documents need a key, except Public ones
 }
 
 // Source is the publication that a server publishes, with its site and store.
 type Source struct {
-	Store       store.Store // has the leases and manifests
-	Site        store.Site  // has the log of changes
+	Store       store.Store // contains the leases and manifests
+	Site        store.Site  // contains the log of changes
 	Publication store.Publication
 	// Reopen opens the publication again when the store has dropped it. May be nil.
 	Reopen func(ctx context.Context) (store.Publication, error)
@@ -35,22 +35,22 @@ type Source struct {
 type Options struct {
 	// CacheBytes is the limit of the response cache in bytes. If zero, 52 MiB.
 	CacheBytes int64
-	// Key identifies the configuration that determines the large documents, such as
-	// the options of the protocols. The server does not serve a manifest that another
-	// key made. The empty string is a valid key.
+	// Key identifies the configuration that determines the large documents, such as the options of
+	// the protocols. The server does not serve a manifest made with another key. The empty string
+	// is a valid key.
 	Key string
 	// Version is the version of the program. The builder builds the documents of another
 	// version again. Until then, the server serves the editions that other versions
 	// publish.
 	Version string
-	// Grace is how long the artifacts of a superseded edition stay. If zero, 2 hours.
+	// Grace is the time for which the artifacts of a superseded edition are kept. If zero, 2 hours.
 	Grace time.Duration
-	// Progress receives the progress of updating the publication from the site, in
-	// pages. When the update ends or fails, Progress receives zeros. May be nil.
+	// Progress is called with the progress of an update of the publication from the site, in pages,
+	// and with zeros when the update ends or fails. May be nil.
 	Progress func(done, total int)
-	// Busy reports whether a source is being read. While it is, [Server.Run] does not
-	// publish the first edition. The caller calls [Server.Changed] when reading ends.
-	// If nil, the server assumes false.
+	// Busy reports whether a source is being read. While it is, [Server.Run] does not publish the
+	// first edition. The caller must call [Server.Changed] when reading ends. If nil, the server
+	// assumes false.
 	Busy func() bool
 	// Alone is locked during deferred work, to exclude other work that takes much
 	// memory. May be nil.
@@ -70,14 +70,14 @@ type Options struct {
 // Edition is the state of a publication at one sequence number. It is immutable.
 type Edition struct {
 	View           millrace.View
-	Advertisements []millrace.Advertisement // one for each protocol, in their order
+	Advertisements []millrace.Advertisement // one for each protocol, in the same order
 
 	number   uint64 // of the edition in this process, from 1
 	stored   uint64 // the edition's number in the store
 	manifest *manifest
 	rebuilt  bool // the store has another manifest
 	large    map[key]*entry
-	keyed    map[key]*entry // documents of large with another form for requests with a key
+	keyed    map[key]*entry // documents of large that have another form for requests with a key
 	targets  targets
 }
 
@@ -139,19 +139,19 @@ type Server struct {
 	deferredWork    chan struct{}             // for deferred work
 	lastLag         atomic.Int64              // see Lag, in nanoseconds
 	followed        atomic.Pointer[time.Time] // when the last check for changes succeeded
-	oldestChange    atomic.Pointer[time.Time] // since when a change is not visible; nil = none is known
+	oldestChange    atomic.Pointer[time.Time] // commit time of the oldest change that is not visible; nil = none is known
 	deferring       sync.Mutex                // guards done; held briefly
 	done            done                      // deferred work that is not published yet
 	building        sync.Mutex                // held while current changes; guards the fields below
 	unconfirmed     bool                      // an artifact of current may be missing
-	checkedAt       time.Time                 // when it was last checked that the store names current
+	checkedAt       time.Time                 // last time at which the store was known to name current
 	collectedAt     time.Time                 // when artifacts were last collected
-	publishedCursor millrace.Cursor           // of the site, as far as current has it; "" = not known
+	publishedCursor millrace.Cursor           // cursor of the site up to which current has its changes; "" = unknown
 }
 
-// NewServer returns a server that stores its artifacts in artifacts, which the caller
-// closes. All publications of one store may share artifacts. The server has no edition
-// until [Server.Refresh], [Server.Publish] or [Server.Run] creates one.
+// NewServer returns a server that stores its artifacts in artifacts, which the caller closes. All
+// publications of one store may share an artifact store. The server has no edition until
+// [Server.Refresh], [Server.Publish] or [Server.Run] creates one.
 func NewServer(from Source, protocols []Protocol, artifacts artifact.Store, o *Options) *Server {
 	if o == nil {
 		o = new(Options)
@@ -192,9 +192,9 @@ func (s *Server) Published() bool { return s.Current() != nil }
 // Ready returns a channel that is closed when the first edition exists.
 func (s *Server) Ready() <-chan struct{} { return s.ready }
 
-// Lag returns two durations. last is the time from the commit of the oldest change in
-// the last edition of this process to its publication; 0 = nothing was published.
-// waiting is the age of the oldest change that is not published; 0 = all are.
+// Lag returns two durations. last is the time from the commit of the oldest change in the last
+// edition of this process to its publication, or 0 if this process has published nothing. waiting
+// is the age of the oldest unpublished change, or 0 if all changes are published.
 func (s *Server) Lag() (last, waiting time.Duration) {
 	if since := s.oldestChange.Load(); since != nil {
 		waiting = max(s.now().Sub(*since), 0)
@@ -203,7 +203,7 @@ func (s *Server) Lag() (last, waiting time.Duration) {
 }
 
 // Damaged returns the sorted paths of documents and artifacts that are missing or damaged. The
-// server answers 503 for them until it has rebuilt them.
+// server responds with 503 for them until it has rebuilt them.
 func (s *Server) Damaged() (paths []string) {
 	if ed := s.current.Load(); ed != nil {
 		for _, entries := range []map[key]*entry{ed.large, ed.keyed} {
@@ -268,8 +268,8 @@ func (s *Server) put(view millrace.View, m *manifest, stored uint64, rebuilt boo
 	return nil
 }
 
-// prepare adds the entry of a document to the entries of an edition. It reuses the last
-// entry of an unchanged document, because its digests may be known.
+// prepare adds the entry of a document to the entries of an edition. It reuses the last entry of an
+// unchanged document, because that entry may have digests.
 func (s *Server) prepare(d, before *large, last, entries map[key]*entry, guarded bool) error {
 	if before != nil && reflect.DeepEqual(d, before) {
 		if k := keyAt(d.Path); last[k].err() == nil {

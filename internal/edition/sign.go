@@ -8,9 +8,9 @@ import (
 
 // Signer signs the responses of documents (RFC 9421).
 type Signer interface {
-	// Sign returns the fields Signature-Input and Signature of a response to a GET.
-	// target is the percent-encoded path below the documents' base with the query. The
-	// fields may be reused for the same bytes until the time again.
+	// Sign returns the fields Signature-Input and Signature for a response to a GET. target is the
+	// percent-encoded path below the endpoint base, with the query. The fields may be reused for
+	// the same bytes until the time again.
 	Sign(target string, status int, h http.Header) (input, signature string, again time.Time, err error)
 }
 
@@ -21,9 +21,9 @@ type signed struct {
 	again            int64 // Unix seconds
 }
 
-// sign adds a signature for a target to the header of a 200. Responses with the same
-// bytes and target share one signature until it must be renewed. The cost therefore does
-// not depend on the number of requests.
+// sign adds a signature for a target to the header of a 200. Responses with the same bytes and
+// target share one signature until it must be renewed. The cost of signing therefore does not
+// depend on the number of requests.
 func (e *entry) sign(h http.Header, r *rep, k key) error {
 	if e.signer == nil {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// extraSubject has the fields of a subject that few documents set.
+// extraSubject contains the fields of a subject that few documents set.
 type extraSubject struct {
 	query        string
 	pageCount    int64
@@ -19,7 +19,7 @@ type extraSubject struct {
 func (e *entry) setSubject(s *millrace.Subject, proto string) {
 	e.proto = proto
 	if s.Query != "" || s.PageCount > 0 || s.Continuation {
-		// The query may be part of a long string: clone it.
+		// Clone the query, which may be part of a long string.
 		e.extra = &extraSubject{strings.Clone(s.Query), s.PageCount, s.Continuation}
 	}
 }
@@ -33,8 +33,8 @@ func (e *entry) subject() access.Subject {
 	return s
 }
 
-// Known returns the subject of a request if the cache or the edition has its document.
-// It never asks the protocols. The path of r is relative to the documents' base.
+// Known returns the subject of a request if the cache or the edition contains its document. It
+// never asks the protocols. The path of r is relative to the endpoint base.
 func (s *Server) Known(r *http.Request) (access.Subject, bool) {
 	ed := s.current.Load()
 	if ed == nil {

@@ -6,9 +6,8 @@ import (
 	"sync"
 )
 
-// targets caches which document a request target names in one edition. Pages of the site
-// itself, and other URLs of a document, then need no lookup in the store. Two
-// generations bound its size.
+// targets caches the documents that request targets name in one edition. With it, pages of the site
+// itself and other URLs of a document need no lookup in the store. Two generations bound its size.
 type targets struct {
 	mu         sync.RWMutex
 	young, old map[target]key
@@ -22,8 +21,8 @@ type target struct {
 }
 
 const (
-	maxTargets = 4 << 10 // of one generation
-	maxTarget  = 512     // bytes of a cached target
+	maxTargets = 4 << 10 // maximum number of targets in one generation
+	maxTarget  = 512     // maximum length of a cached target in bytes
 )
 
 // targetOf returns the target of a request, and whether it can be cached.
@@ -39,8 +38,8 @@ func targetOf(k key, r *http.Request) (target, bool) {
 	return t, len(k.path)+len(k.raw)+len(k.query)+len(t.accept) <= maxTarget
 }
 
-// get returns the key of the document that a target names. The zero key means that no
-// protocol has one. If the target is not cached, known is false.
+// get returns the key of the document that a target names. The zero key means that no protocol has
+// a document for the target. If the target is not cached, known is false.
 func (ts *targets) get(t target) (of key, known bool) {
 	ts.mu.RLock()
 	defer ts.mu.RUnlock()

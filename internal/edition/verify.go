@@ -13,9 +13,9 @@ import (
 	"github.com/millrace/millrace/artifact"
 )
 
-// Verify reads the artifacts of a manifest, except those in seen, to which it adds them. It
-// calls damaged for each artifact that is missing or damaged. With repair, it deletes damaged
-// ones: a server builds what is missing.
+// Verify reads the artifacts of a manifest, except those in seen, and adds them to seen. It calls
+// damaged for each artifact that is missing or damaged. If repair is set, it deletes damaged
+// artifacts, so that a server builds them again.
 func Verify(ctx context.Context, artifacts artifact.Store, manifest []byte, repair bool, seen map[string]bool, damaged func(name string, err error)) error {
 	m, err := decodeManifest(manifest)
 	if err != nil {
@@ -24,7 +24,8 @@ func Verify(ctx context.Context, artifacts artifact.Store, manifest []byte, repa
 	if !repair {
 		artifacts = keeping{artifacts}
 	}
-	// check checks an artifact unless it was checked before, and reports whether it is readable.
+	// check checks an artifact unless it was checked before, and reports whether the artifact is
+	// readable.
 	check := func(name string, read func() error) (bool, error) {
 		if seen[name] {
 			return false, nil

@@ -9,9 +9,9 @@ import (
 // Beginning is the first part of a response body.
 type Beginning struct {
 	Content []byte // decoded bytes
-	Read    int64  // coded bytes that Content was decoded from
-	// Size is the size of the whole coded body in bytes, at most 16 GiB. It is -1 if unknown:
-	// the body is longer than what was read and the server sends no length.
+	Read    int64  // number of coded bytes from which Content was decoded
+	// Size is the size of the whole coded body in bytes, at most 16 GiB. It is -1 if unknown,
+	// because the body is longer than the part read and the server sends no length.
 	Size     int64
 	Complete bool // Content is the whole body, verified as by [Decode]
 }

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	ratioFloor = 1 << 20 // decoded bytes that MaxRatio does not limit
-	maxCodings = 2       // more are an attack or a mistake
-	firstAlloc = 1 << 20 // most bytes allocated for a Content-Length before data arrives
+	ratioFloor = 1 << 20 // decoded size up to which MaxRatio does not apply
+	maxCodings = 2       // maximum number of codings; more are an attack or a mistake
+	firstAlloc = 1 << 20 // maximum number of bytes allocated for a Content-Length before data arrives
 )
 
 type limits struct{ body, ratio int64 }
@@ -44,17 +44,16 @@ func ReadBody(resp *http.Response, limit int64) ([]byte, error) {
 }
 
 // Decode returns the body of resp without its content codings (gzip, br, zstd). Data returned
-// before io.EOF is not verified yet. io.EOF means that the body is complete, within the
-// limits, and matches its Content-Digest. The limits are those of the client or the [Download]
-// that fetched it, or the defaults for other responses. The digest covers the coded bytes, or
-// the decoded ones as some proxies leave it.
+// before io.EOF is not verified yet. io.EOF means that the body is complete, within the limits, and
+// matches its Content-Digest. The limits are those of the client or the [Download] that fetched it,
+// or the defaults for other responses. The digest covers the coded bytes or, because of some
+// proxies, the decoded ones.
 //
-// The first bytes of the body override its Content-Encoding. A body that declares a coding but
-// is plain text is returned unchanged, because some proxies decode without changing the
-// header. A body that declares no coding is never decoded. A range of a coded body (206)
-// cannot be decoded.
+// The first bytes of the body override its Content-Encoding. If a body declares a coding but is
+// plain text, Decode returns it unchanged, because some proxies decode without changing the header.
+// A body that declares no coding is never decoded. A range of a coded body (206) cannot be decoded.
 //
-// Closing the result closes the body; so does an error. Errors are [*BodyError], or those of
+// Closing the result closes the body, and so does an error. Errors are [*BodyError], or those of
 // the context or of another transport unchanged.
 func Decode(resp *http.Response) (io.ReadCloser, error) { return decode(resp, 0) }
 
@@ -213,8 +212,8 @@ func (c *content) Close() error {
 	return c.body.Close()
 }
 
-// explain returns a *BodyError for a read error. It checks the source first, because a decoder
-// may hide why its input ended.
+// explain returns a *BodyError for a read error. It checks the source first, because a decoder may
+// hide the reason why its input ended.
 func (c *content) explain(err error) error {
 	if c.src.err != nil && !ended(c.src.err) {
 		return c.src.err
@@ -235,13 +234,13 @@ func (c *content) invalid(code, reason string, err error) error {
 	return &BodyError{URL: c.url, Code: code, Reason: reason, Kind: millrace.ErrInvalid, Err: err}
 }
 
-// ended reports whether err is io.EOF itself. A wrapped io.EOF is a connection that broke.
+// ended reports whether err is io.EOF itself. A wrapped io.EOF means that the connection broke.
 func ended(err error) bool {
 	return err == io.EOF //nolint:errorlint // see above
 }
 
-// source reads, counts and hashes the coded bytes. It returns io.EOF only after as many bytes
-// as the header declares.
+// source reads, counts and hashes the coded bytes. It returns io.EOF only after the number of bytes
+// that the header declares.
 type source struct {
 	r       io.Reader
 	url     string
@@ -281,8 +280,8 @@ func (s *source) verify() error {
 	return io.EOF
 }
 
-// meter applies the limits to one stage of decoding. Each stage has its own meter: stacked
-// codings can expand in the middle and end in nothing.
+// meter applies the limits to one stage of decoding. Each stage has its own meter, because stacked
+// codings can expand in the middle and still end in few bytes.
 type meter struct {
 	r      io.Reader
 	url    string

@@ -12,7 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// sniffSize is the number of leading bytes that decide whether a body has the coding it
+// sniffSize is the number of leading bytes that show whether a body has the coding that it
 // declares. It fits in the default buffer of a bufio.Reader.
 const sniffSize = 512
 
@@ -29,13 +29,13 @@ var decoders = map[string]opener{
 	"zstd": openZstd,
 }
 
-// codingError describes a body that does not have the coding it declares.
+// codingError describes a body that does not have the coding that it declares.
 type codingError string
 
 func (e codingError) Error() string { return string(e) }
 
-// openUnknown accepts plain bodies of servers that put a charset or another unknown value in
-// Content-Encoding.
+// openUnknown accepts plain bodies with an unknown value in Content-Encoding, where some servers
+// put a charset.
 func openUnknown(coding string) opener {
 	return func(r *bufio.Reader) (io.Reader, func(), error) {
 		_, err := confirm(r, coding, func([]byte) bool { return false })
@@ -81,7 +81,7 @@ func openBrotli(r *bufio.Reader) (io.Reader, func(), error) {
 		if len(b) == 0 || !plain(b) {
 			return len(b) > 0
 		}
-		// A few bytes may decode to very many; the first 64 KiB suffice.
+		// A few bytes may decode to very many, so decode only the first 64 KiB.
 		_, err := io.CopyN(io.Discard, brotli.NewReader(bytes.NewReader(b)), 64<<10)
 		return err == nil || ended(err) || len(b) == sniffSize && errors.Is(err, io.ErrUnexpectedEOF)
 	})

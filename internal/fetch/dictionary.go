@@ -20,9 +20,9 @@ import (
 	"github.com/millrace/millrace/internal/dcz"
 )
 
-// Bounds of the dictionaries of one origin. A smaller body compresses to about as much as the
-// header fields of its response, which no dictionary reduces. A larger one leaves no space for
-// its successor in [dcz.MaxSum].
+// Limits of the dictionaries of one origin. For a smaller body, the header fields of the response
+// cost about as much as the compressed body, and no dictionary reduces them. A larger one leaves no
+// space for its successor in [dcz.MaxSum].
 const (
 	minDictionary   = 4 << 10
 	maxDictionary   = dcz.MaxSum / 2
@@ -31,9 +31,9 @@ const (
 	refusedFor      = 24 * time.Hour
 )
 
-// Dictionaries stores the content of responses, against which servers code later responses
-// (RFC 9842). It must be safe for concurrent use. Origins have the form
-// "https://example.com:443". The client logs errors; they cost bytes, and never a response.
+// Dictionaries stores the content of responses, against which servers code later responses (RFC
+// 9842). It must be safe for concurrent use. Origins have the form "https://example.com:443". The
+// client logs errors. An error costs additional bytes, but no response.
 type Dictionaries interface {
 	// Index returns the index of an origin, or the zero value if it has none.
 	Index(ctx context.Context, origin string) (DictionaryIndex, error)
@@ -42,15 +42,15 @@ type Dictionaries interface {
 	// Read returns the content of the last dictionary with a pattern. ErrNotFound: it was
 	// deleted.
 	Read(ctx context.Context, origin, match string) ([]byte, error)
-	// Write replaces the content of the dictionary with a pattern. It may delete those that
-	// were not used lately.
+	// Write replaces the content of the dictionary with a pattern. It may delete dictionaries that
+	// were not used recently.
 	Write(ctx context.Context, origin, match string, content []byte) error
 }
 
 // DictionaryIndex lists the dictionaries of one origin.
 type DictionaryIndex struct {
-	// Refused is the time of the last response that could not be decoded. The origin is asked
-	// for none for a day.
+	// Refused is the time of the last response that could not be decoded. For a day after it, the
+	// client does not offer the coding to the origin.
 	Refused time.Time    `json:"refused,omitzero"`
 	Held    []Dictionary `json:"held,omitempty"` // oldest first
 }
@@ -63,9 +63,9 @@ type Dictionary struct {
 	Size  int    `json:"size"`         // bytes
 }
 
-// add adds a dictionary in place of the one with its pattern, and reports whether the index has
-// changed. If there are too many, the largest stay, as they save the most: the lists and the
-// collections of a site, and not its pages.
+// add adds a dictionary, replaces the one with the same pattern, and reports whether the index has
+// changed. If there are too many, add keeps the largest, which save the most. These are the lists
+// and collections of a site rather than its pages.
 func (ix *DictionaryIndex) add(d Dictionary) bool {
 	if slices.Contains(ix.Held, d) {
 		return false
@@ -79,14 +79,14 @@ func (ix *DictionaryIndex) add(d Dictionary) bool {
 	return slices.Contains(held, d)
 }
 
-// offer is what one request offers to decode.
+// offer is the coding that one request offers to decode.
 type offer struct {
 	origin string
 	held   *Dictionary // nil = none matches, but the response may become one
 }
 
 // offer returns the offer of a request, or nil if it must not offer the coding. Bodies for one
-// user, and those over connections that others can change, are no dictionaries.
+// user, and bodies over connections that others can modify, must not become dictionaries.
 func (c *Client) offer(req *http.Request) *offer {
 	bare := req.Context().Value(withoutDictionaries{}) != nil
 	if c.dictionaries == nil && !bare || req.Method != http.MethodGet && req.Method != "" || req.URL.Scheme != "https" && !IsLoopback(req.URL.Hostname()) {
@@ -126,8 +126,9 @@ func (c *Client) offer(req *http.Request) *offer {
 
 type withoutDictionaries struct{}
 
-// WithoutDictionaries returns a context for requests that offer no dictionary, so that the sizes
-// of their responses are those for any client. Servers still declare what could be one.
+// WithoutDictionaries returns a context for requests that offer no dictionary, so that their
+// responses have the same size as for any client. Servers still declare dictionaries in their
+// responses.
 func WithoutDictionaries(ctx context.Context) context.Context {
 	return context.WithValue(ctx, withoutDictionaries{}, true)
 }
@@ -148,8 +149,8 @@ func (o *offer) set(h http.Header) {
 	}
 }
 
-// Held reports whether a client offers a dictionary in requests for a URL.
-func Held(ctx context.Context, client *http.Client, target string) bool {
+// HasDictionary reports whether a client offers a dictionary in requests for a URL.
+func HasDictionary(ctx context.Context, client *http.Client, target string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
 	c := clientOf(client.Transport)
 	if err != nil || c == nil {
@@ -186,7 +187,7 @@ func (c *Client) decoded(req *http.Request, resp *http.Response, o *offer, again
 		return nil, err
 	}
 	c.log.DebugContext(ctx, "could not decode response; requesting it without a dictionary", "url", cleanURL(req.URL), "err", err)
-	// A dictionary that is gone, or a connection that broke, is not the server's fault.
+	// A deleted dictionary or a broken connection is not the server's fault.
 	gone := errors.Is(err, millrace.ErrNotFound)
 	if o != nil && c.dictionaries != nil && (gone || errors.Is(err, millrace.ErrInvalid) || errors.Is(err, millrace.ErrTooLarge)) {
 		c.warn(ctx, c.dictionaries.Update(ctx, o.origin, func(ix *DictionaryIndex) {
@@ -211,8 +212,8 @@ func (c *Client) warn(ctx context.Context, err error) {
 	}
 }
 
-// coded reports whether a body has the coding. If a dictionary was offered, the first bytes
-// show it, too: some proxies remove Content-Encoding, and may then compress the body again.
+// coded reports whether a body has the coding. If a dictionary was offered, coded also examines the
+// first bytes, because some proxies remove Content-Encoding, and may then compress the body again.
 func coded(resp *http.Response, o *offer) bool {
 	offered := o != nil && o.held != nil
 	codings, err := contentCodings(resp)
@@ -259,13 +260,13 @@ func (c *Client) undo(ctx context.Context, resp *http.Response, o *offer) ([]byt
 		return nil, err
 	}
 	count := body.onComplete
-	body.broken, body.onComplete = nil, nil // the second request decides
+	body.broken, body.onComplete = nil, nil // the second request replaces this one
 	resp.Header.Del("Content-Encoding")
 	raw, err := ReadBody(resp, 0)
 	if err != nil {
 		return nil, err
 	}
-	resp.Header.Del("Content-Digest") // of the coded body, as the next
+	resp.Header.Del("Content-Digest") // these fields describe the coded body
 	resp.Header.Del("Repr-Digest")
 	z, err := dcz.NewReader(bytes.NewReader(raw), dict, id)
 	if err != nil {
@@ -273,7 +274,7 @@ func (c *Client) undo(ctx context.Context, resp *http.Response, o *offer) ([]byt
 		return nil, bad
 	}
 	defer z.Close()
-	// A copy of the dictionary is no bomb, so its bytes count as received.
+	// A copy of the dictionary is not a decompression bomb, so its bytes count as received.
 	most := min(body.limits.body, max(ratioFloor, min(body.limits.ratio, dcz.MaxSum)*int64(len(raw)+len(dict))), int64(dcz.MaxSum-len(dict)))
 	content, err := io.ReadAll(io.LimitReader(z, most+1))
 	switch {
@@ -289,9 +290,9 @@ func (c *Client) undo(ctx context.Context, resp *http.Response, o *offer) ([]byt
 }
 
 // keeper returns a function that stores the complete and verified content of a response as a
-// dictionary, or nil if the server does not declare it one. It ignores match-dest, as clients
-// without request destinations do, and freshness (RFC 9842, section 2.2.1): the dictionary is
-// never a response, and the server knows it by its hash.
+// dictionary, or nil if the server does not declare the content as one. It ignores match-dest, as
+// clients without request destinations do. It also ignores freshness (RFC 9842, section 2.2.1),
+// because the dictionary is never used as a response, and the server identifies it by its hash.
 func (c *Client) keeper(ctx context.Context, resp *http.Response, o *offer) func(content []byte) {
 	if o == nil || c.dictionaries == nil || resp.StatusCode != http.StatusOK || len(resp.Header[dcz.Use]) == 0 ||
 		strings.Contains(strings.ToLower(strings.Join(resp.Header["Cache-Control"], ",")), "no-store") {
@@ -309,7 +310,8 @@ func (c *Client) keeper(ctx context.Context, resp *http.Response, o *offer) func
 	match, _ := item("match").(string)
 	id, _ := item("id").(string)
 	match = strings.TrimPrefix(match, asciiOrigin(resp.Request.URL))
-	// Not stored: other formats, other origins, and other operators of a URLPattern than "*".
+	// Do not store dictionaries of other formats, for other origins, or with URLPattern operators
+	// other than "*".
 	if t := item("type"); t != nil && t != httpsfv.Token("raw") || !strings.HasPrefix(match, "/") || strings.HasPrefix(match, "//") ||
 		strings.ContainsAny(match, `\(){}:+#`) || strings.Contains(match, "*?") || len(match) > maxMatch || len(id) > maxMatch {
 		return nil
@@ -331,7 +333,7 @@ func (c *Client) keeper(ctx context.Context, resp *http.Response, o *offer) func
 }
 
 // matches reports whether a URL matches the path and query of a URLPattern. A pattern without a
-// query matches any.
+// query matches any query.
 func matches(pattern string, u *url.URL) bool {
 	path, query, ok := strings.Cut(pattern, "?")
 	return wildcard(path, u.EscapedPath()) && (!ok || wildcard(query, u.RawQuery))

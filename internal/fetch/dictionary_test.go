@@ -207,7 +207,7 @@ func TestDictionary(t *testing.T) {
 		t.Errorf("%+v", ix)
 	}
 	ctx, client := t.Context(), c.client.HTTP()
-	if !Held(ctx, client, c.url+"/list-9.json?a") || Held(ctx, client, c.url+"/list") || Held(ctx, http.DefaultClient, c.url+"/list-9.json") {
+	if !HasDictionary(ctx, client, c.url+"/list-9.json?a") || HasDictionary(ctx, client, c.url+"/list") || HasDictionary(ctx, http.DefaultClient, c.url+"/list-9.json") {
 		t.Error("Held")
 	}
 }

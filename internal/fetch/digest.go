@@ -58,7 +58,7 @@ func digests(status int, h http.Header) []digest {
 		if err != nil || len(d.want) != d.hash.Size() {
 			return nil
 		}
-		found[name] = d // of equal names, the last one wins
+		found[name] = d // if a name is repeated, the last one counts
 	}
 	return slices.Collect(maps.Values(found))
 }

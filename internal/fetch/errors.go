@@ -16,8 +16,8 @@ type BodyError struct {
 	URL    string // without credentials; "" if the response has none
 	Code   string // for [millrace.ErrorCode]; if empty, the code of Err
 	Reason string
-	// Kind is ErrUnavailable for a body that the network cut short, ErrTooLarge for one over a
-	// limit, ErrInvalid for an invalid one.
+	// Kind is ErrUnavailable for a body that the network cut short, ErrTooLarge for a body over a
+	// limit, and ErrInvalid for an invalid body.
 	Kind error
 	Err  error // the cause; nil if Reason is complete
 }
@@ -34,8 +34,8 @@ func (e *BodyError) Error() string {
 // ErrorCode returns Code.
 func (e *BodyError) ErrorCode() string { return e.Code }
 
-// BrokenOff reports whether the body began and did not end, for a reason other than a timeout.
-// Such a request may succeed if repeated.
+// BrokenOff reports whether the body began but did not end, for a reason other than a timeout. Such
+// a request may succeed if it is repeated.
 func (e *BodyError) BrokenOff() bool {
 	_, slow := errors.AsType[slowError](e.Err)
 	return errors.Is(e.Kind, millrace.ErrUnavailable) && !slow

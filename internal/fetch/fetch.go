@@ -56,10 +56,10 @@ type Options struct {
 	// concurrency apply to both clients together, with Delay and Concurrency of SharedQueues.
 	// If nil, the client has its own queues.
 	SharedQueues *Client
-	// MaxReceived limits the total bytes of headers and bodies that the client receives, as
-	// counted by [Stats.Received]. Once it is reached, requests fail with a [*SpentError].
-	// Bodies in transfer fail after as many bytes again, at most 1 MiB. If zero, there is no
-	// limit.
+	// MaxReceived limits the total bytes of headers and bodies that the client receives, as counted
+	// by [Stats.Received]. Once it is reached, requests fail with a [*SpentError]. Bodies in
+	// transfer may then receive the same number of bytes again, up to 1 MiB, before they fail. If
+	// zero, there is no limit.
 	MaxReceived int64
 	// MaxBody limits a body in bytes, coded and decoded. If zero, 100 MiB.
 	MaxBody int64
@@ -77,13 +77,13 @@ type Options struct {
 	// Robots stores robots.txt files across processes. If nil, the client caches them in
 	// memory.
 	Robots RobotsMemory
-	// Dictionaries stores content of responses, so that later responses may be coded against
-	// it. If nil, no request offers that.
+	// Dictionaries stores content of responses, so that later responses may be coded against it. If
+	// nil, no request offers the coding.
 	Dictionaries Dictionaries
-	// Behind maps origins, such as "https://example.com", to the URLs of their servers, for
-	// origins that this program is the proxy of. Requests for such an origin go to that
-	// server, with the origin's name as Host. Only the scheme, host and port of the URL
-	// matter; its address may be private.
+	// Behind maps origins, such as "https://example.com", to the URLs of their servers. Use it for
+	// origins whose proxy is this program. Requests for such an origin go to that server, with the
+	// origin's name as Host. Only the scheme, host and port of the URL are used. Its address may be
+	// private.
 	Behind map[string]*url.URL
 	// Dial replaces network connections, for example by in-memory ones. If nil, the network is
 	// used. Literal addresses and the remote addresses of the returned connections are checked
@@ -97,9 +97,9 @@ type Options struct {
 	// robots.txt. If it returns an error, the request is not sent. It may be nil, and must be
 	// safe for concurrent use.
 	Sign func(*http.Request) error
-	// Check verifies each response before its body is read. Its error replaces the response.
-	// If the body then does not match its Content-Digest, broken is called, unless nil. Check
-	// may be nil. It must be safe for concurrent use, and must not send requests with this
+	// Check verifies each response before its body is read. Its error replaces the response. If the
+	// body later does not match its Content-Digest, the client calls broken, unless it is nil.
+	// Check may be nil. It must be safe for concurrent use, and must not send requests with this
 	// client.
 	Check func(*http.Response) (broken func(), err error)
 	// Rand returns numbers in [0, 1) for the jitter of [Do]. If nil, math/rand is used. It
@@ -130,7 +130,7 @@ type Client struct {
 	asked        limitsOf
 	start        func(context.Context) error
 	gap          time.Duration
-	slots        chan struct{} // each request in flight takes one; nil if only the queues limit it
+	slots        chan struct{} // each request in flight takes a slot; nil if only the queues limit the requests
 	sign         func(*http.Request) error
 	check        func(*http.Response) (func(), error)
 	dictionaries Dictionaries // nil if unused
@@ -210,15 +210,15 @@ func (c *Client) CloseIdleConnections() {
 	}
 }
 
-// RoundTrip sends one request. It checks robots.txt, waits for the host's queue, adds
-// User-Agent and Accept-Encoding if absent, and limits the response. The body of the response
-// is still coded. Reading it fails with a [*BodyError] if it is too long, too slow or
-// incomplete. A response that is coded against a dictionary comes decoded and verified.
+// RoundTrip sends one request. It checks robots.txt, waits for the host's queue, adds User-Agent
+// and Accept-Encoding if absent, and limits the response. The body of the response is still coded.
+// Reading it fails with a [*BodyError] if it is too long, too slow or incomplete. A response that
+// is coded against a dictionary is returned decoded and verified.
 //
-// Errors are [millrace.ErrInvalid] for a URL that cannot be fetched, [millrace.ErrForbidden]
-// with an [*AddressError] for a refused address or with a [*RobotsError] for a disallowed URL,
-// and [millrace.ErrUnavailable] for network failures and a robots.txt that cannot be fetched.
-// A canceled context returns its own error.
+// Errors are [millrace.ErrInvalid] for a URL that cannot be fetched, [millrace.ErrForbidden] with
+// an [*AddressError] for a refused address or with a [*RobotsError] for a disallowed URL, and
+// [millrace.ErrUnavailable] for network failures and a robots.txt that cannot be fetched. A
+// canceled context returns its own error.
 func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) {
 	err := checkURL(req.URL)
 	var delay time.Duration
@@ -249,10 +249,10 @@ type download struct {
 	idle    time.Duration // longest time without a byte; if zero, bodyIdleTimeout
 }
 
-// Download returns a context for requests that fetch a large file. The body may have up to
-// limit bytes, whatever MaxBody is. It may take as long as timeout or [Options.Timeout],
-// whichever is longer, but fails if it receives less than 60 KiB in a minute. It is not meant
-// for bodies that are held in memory.
+// Download returns a context for requests that fetch a large file. The body may have up to limit
+// bytes, whatever MaxBody is. It may take as long as timeout or [Options.Timeout], whichever is
+// longer, but fails if it receives less than 60 KiB in a minute. Do not use it for bodies that are
+// held in memory.
 func Download(ctx context.Context, limit int64, timeout time.Duration) context.Context {
 	return context.WithValue(ctx, download{}, download{limit: limit, timeout: timeout})
 }
@@ -294,7 +294,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 
 	turn.repeated = ctx.Value(repeated{}) != nil
 	began := time.Now()
-	// A body that is never closed blocks its host no longer than this.
+	// This limits the time for which a body that is never closed blocks its host.
 	watch := startWatch(ctx, timeout, func() { turn.done(unknown) })
 	if d, ok := ctx.Value(download{}).(download); ok && d.idle > 0 {
 		watch.idleTimeout = d.idle
@@ -345,7 +345,7 @@ func (c *Client) exchange(req *http.Request, delay time.Duration, lim limits, ti
 		url: cleanURL(req.URL), want: resp.ContentLength,
 	}
 	d, isFile := ctx.Value(download{}).(download)
-	body.paced = isFile && d.timeout < math.MaxInt64 // a stream has no pace
+	body.paced = isFile && d.timeout < math.MaxInt64 // a stream has no minimum rate
 	if isHTML(resp) {
 		body.onComplete = func(content int64) { c.stats.page(header+body.n, content) }
 	}
@@ -401,7 +401,7 @@ func (c *Client) setHeader(h http.Header) {
 		h.Set("User-Agent", c.userAgent)
 	}
 	if _, ok := h["Accept-Encoding"]; !ok {
-		// A range of a coded body cannot be decoded from its middle.
+		// A coded body cannot be decoded from its middle.
 		h.Set("Accept-Encoding", "identity")
 		if h.Get("Range") == "" {
 			h.Set("Accept-Encoding", "zstd, br, gzip")

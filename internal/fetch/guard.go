@@ -37,7 +37,7 @@ func (e *AddressError) ErrorCode() string { return "address-" + strings.ToLower(
 // Unwrap returns [millrace.ErrForbidden].
 func (e *AddressError) Unwrap() error { return millrace.ErrForbidden }
 
-// azurePlatform serves Azure metadata from a public address.
+// azurePlatform is the public address from which Azure serves metadata.
 var azurePlatform = netip.MustParsePrefix("168.63.129.16/32")
 
 // metadata lists the addresses of cloud metadata services, which return secrets of the

@@ -49,9 +49,9 @@ func (e *RestError) Unwrap() error { return millrace.ErrUnavailable }
 type outcome uint8
 
 const (
-	unknown outcome = iota // nothing: the caller canceled, or this client refused
+	unknown outcome = iota // no information: the caller canceled, or this client refused
 	fine
-	faulty  // a 5xx that may concern one page only
+	faulty  // a 5xx that may concern only one page
 	failing // a network failure, 429, or a 5xx of an overloaded host
 )
 
@@ -66,13 +66,13 @@ func outcomeOf(code int) outcome {
 	return fine
 }
 
-// health records the recent failures of a host. Each wave of failures in a row doubles the
-// delay of the next request. After many, the host rests: requests fail at once, except for an
-// occasional probe that tests the host.
+// health records the recent failures of a host. Each wave of failures in a row doubles the delay of
+// the next request. After many, the host rests: requests fail at once, except for an occasional
+// probe that tests the host.
 //
-// A wave consists of the failures of requests that began before the first of them failed: the
-// number of parallel failures does not show how long a host is down. A repeated request starts
-// no wave either, since it may be the cause.
+// A wave consists of the failures of requests that began before the first of them failed, because
+// the number of parallel failures does not show how long a host has been down. A repeated request
+// does not start a wave either, since it may be the cause.
 type health struct {
 	failures, waves int           // in a row
 	failed          time.Time     // start of the last wave
@@ -130,7 +130,7 @@ func (h *health) judge(o outcome, repeated bool, began, now time.Time, rand func
 	}
 	step := h.waves
 	if o == faulty {
-		step-- // one broken page must not delay other pages
+		step-- // one broken page must not delay the others
 	}
 	if step > 0 {
 		wait := min(firstBackoff<<min(step-1, backoffBits), maxBackoff)

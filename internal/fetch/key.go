@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// WithKeys returns a copy of client that sends API keys to the sites that issued them. key
-// returns the key for an origin, such as "https://example.com" (lower case, with a port that
-// is not the scheme's default), or "".
+// WithKeys returns a copy of client that sends API keys to the sites that issued them. key returns
+// the key for an origin, such as "https://example.com" (lower case, with a port that is not the
+// scheme's default), or "".
 //
-// The key is sent as a Bearer token (RFC 6750) to that origin only, and only if no earlier
-// redirect came from another origin: a site that redirects chooses the target and must not use
+// The key is sent as a Bearer token (RFC 6750) only to that origin, and only if no earlier redirect
+// came from another origin. A site that redirects chooses the target, and must not be able to use
 // another site's key. If key is nil, WithKeys returns client itself.
 func WithKeys(client *http.Client, key func(origin string) string) *http.Client {
 	if key == nil {
@@ -22,7 +22,7 @@ func WithKeys(client *http.Client, key func(origin string) string) *http.Client 
 	return &c
 }
 
-// keyed adds the keys to requests. Requests for robots.txt bypass it.
+// keyed adds the keys to requests, except to those for robots.txt.
 type keyed struct {
 	next http.RoundTripper // if nil, http.DefaultTransport
 	key  func(origin string) string
@@ -44,7 +44,7 @@ func (k keyed) RoundTrip(req *http.Request) (*http.Response, error) {
 	out.Header.Set("Authorization", "Bearer "+key)
 	resp, err := next.RoundTrip(out)
 	if resp != nil {
-		resp.Request = req // keeps the key out of the response
+		resp.Request = req // the response must not contain the key
 	}
 	return resp, err
 }

@@ -22,7 +22,7 @@ func networkText(err error) (code, text string) {
 	text = err.Error()
 	if no, ok := errors.AsType[*net.DNSError](err); ok {
 		if no.IsNotFound {
-			return "dns-unknown", fmt.Sprintf("unknown host %s: DNS has no such name", no.Name)
+			return "dns-unknown", fmt.Sprintf("unknown host %s: the name does not exist in DNS", no.Name)
 		}
 		return "dns", fmt.Sprintf("cannot resolve the address of %s: %s", no.Name, no.Err)
 	}
@@ -56,8 +56,7 @@ func networkText(err error) (code, text string) {
 	return "", text
 }
 
-// certificateText returns what is wrong with a certificate and how to fix it, or "" for other
-// errors.
+// certificateText describes the fault of a certificate and its fix. It returns "" for other errors.
 func certificateText(err error) string {
 	if no, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
 		switch now := time.Now(); {

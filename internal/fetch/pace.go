@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// PoliteDelay is the default of [Options.Delay], but for loopback hosts.
+	// PoliteDelay is the default of [Options.Delay], except for loopback hosts.
 	PoliteDelay = 250 * time.Millisecond
 
-	maxHold   = 5 * time.Minute // longest delay by Retry-After; with a longer one the host rests
+	maxHold   = 5 * time.Minute // maximum delay by Retry-After; with a longer one, the host rests
 	maxAsked  = 24 * time.Hour  // longest rest by Retry-After
 	manyHosts = 1024            // hosts stored before idle ones are dropped
 
@@ -23,12 +23,12 @@ const (
 )
 
 // pacer keeps one queue per host and limits the requests in flight. Its times have a monotonic
-// reading: setting the system clock neither blocks nor floods a host.
+// reading, so that setting the system clock neither blocks nor floods a host.
 type pacer struct {
 	delay time.Duration  // Options.Delay
 	limit int            // requests in flight to one host
 	rand  func() float64 // jitter of backoff
-	slots chan struct{}  // each request in flight takes one
+	slots chan struct{}  // each request in flight takes a slot
 
 	mu    sync.Mutex // guards the fields below, and the hosts except their channels
 	hosts map[string]*hostQueue
@@ -46,8 +46,8 @@ func newPacer(delay time.Duration, limit int, rand func() float64) *pacer {
 // hostQueue is the queue of one host name, whatever the port.
 type hostQueue struct {
 	name    string
-	turn    chan struct{} // held by the next request to start; others wait in order
-	slots   chan struct{} // each request in flight takes one
+	turn    chan struct{} // held by the next request to start; the others wait in order
+	slots   chan struct{} // each request in flight takes a slot
 	users   int           // requests that wait or are in flight
 	waiting int           // requests that wait
 	next    time.Time     // end of the gap after the last start
@@ -80,9 +80,9 @@ type pass struct {
 	slots    chan struct{} // of the client; may be nil
 }
 
-// start returns when a request to a host may start, in the order of calls. delay is the
-// Crawl-delay of the host's robots.txt. It fails at once if the context would end before, and
-// with a *RestError if the host rests. The caller must call done on the pass.
+// start waits until a request to a host may start, in the order of calls. delay is the Crawl-delay
+// of the host's robots.txt. It fails at once if the context would end before the start, and with a
+// *RestError if the host rests. The caller must call done on the pass.
 func (p *pacer) start(ctx context.Context, name string, delay time.Duration) (*pass, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func (p *pacer) queue(ctx context.Context, h *hostQueue, delay time.Duration) (_
 		}
 	}()
 	for {
-		// Other requests may delay the turn meanwhile.
+		// Meanwhile, other requests may delay the turn.
 		wait, err := p.remaining(h)
 		if err != nil {
 			return nil, err
@@ -178,8 +178,8 @@ func (p *pacer) begin(h *hostQueue, now time.Time, delay time.Duration) *pass {
 	return &pass{p: p, h: h, began: now, delay: delay, probe: probe}
 }
 
-// report records the outcome of a request once, with its Retry-After. It returns how long the
-// host is delayed from now.
+// report records the outcome of a request once, with its Retry-After. It returns the time for which
+// the host is delayed.
 func (x *pass) report(o outcome, after time.Duration) time.Duration {
 	x.p.mu.Lock()
 	defer x.p.mu.Unlock()
@@ -217,8 +217,8 @@ func (x *pass) done(o outcome) {
 	}
 }
 
-// space delays the next request to the host, for a client that sends one at a time. The server
-// may have received this one as late as now.
+// space delays the next request to the host from now, for a client that sends one request at a
+// time, because the server may have received this request only now.
 func (x *pass) space(now time.Time) {
 	if at := now.Add(x.delay); x.slots != nil && !x.spaced && at.After(x.h.next) {
 		x.h.next = at
@@ -243,7 +243,7 @@ func (p *pacer) host(name string) *hostQueue {
 	if len(p.hosts) >= p.sweep {
 		now := time.Now()
 		for name, h := range p.hosts {
-			if h.users == 0 && h.due(now) <= 0 && now.Sub(h.until) > maxRest { // equal to a new queue
+			if h.users == 0 && h.due(now) <= 0 && now.Sub(h.until) > maxRest { // the queue is equal to a new one
 				delete(p.hosts, name)
 			}
 		}

@@ -35,7 +35,7 @@ func Post(ctx context.Context, client *http.Client, target string, header http.H
 		return nil, nil, &PostError{target, err}
 	}
 	defer resp.Body.Close()
-	answer, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // a partial body is enough
+	answer, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // a partial body suffices
 	if err := CheckStatus(resp); err != nil {
 		return nil, nil, &PostError{target, err}
 	}
@@ -71,7 +71,7 @@ func Endpoint(raw string) (*url.URL, error) {
 	case err != nil:
 		return nil, fmt.Errorf("not a URL: %w", millrace.Coded("bad-url", millrace.ErrInvalid))
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return nil, fmt.Errorf("not the URL of a server: %w; start it with http:// or https://", millrace.Coded("bad-scheme", millrace.ErrInvalid))
+		return nil, fmt.Errorf("not the URL of a server: %w; use a URL that starts with http:// or https://", millrace.Coded("bad-scheme", millrace.ErrInvalid))
 	case u.User != nil:
 		return nil, fmt.Errorf("%s: URL with a user name or password: %w", u.Host, millrace.Coded("url-credentials", millrace.ErrInvalid))
 	}
@@ -89,7 +89,7 @@ func HostOf(target string) string {
 }
 
 // Backoff returns the wait after failures in a row, where err is the last error and before the
-// number of earlier ones. It is first, doubled for each earlier failure, at most most, less a
+// number of earlier ones. The wait is first, doubled for each earlier failure up to most, less a
 // random part of up to half. It is at least the [RetryAfter] of err, up to a day.
 func Backoff(err error, before int, first, most time.Duration) time.Duration {
 	wait := jitter(min(first<<min(before, 16), most), rand.Float64)

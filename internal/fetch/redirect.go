@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// RedirectError is a redirect that is not followed. It wraps [millrace.ErrInvalid].
+// RedirectError is the error for a redirect that is not followed. It wraps [millrace.ErrInvalid].
 type RedirectError struct {
 	From, To string // absolute URLs, without credentials
 	Code     string // for [millrace.ErrorCode], such as "redirect-loop"
@@ -32,13 +32,13 @@ func (e *RedirectError) ErrorCode() string { return e.Code }
 // Unwrap returns [millrace.ErrInvalid].
 func (e *RedirectError) Unwrap() error { return millrace.ErrInvalid }
 
-// exists reports whether the target may exist: it was not requested because the redirect is
-// not safe.
+// exists reports whether the target may exist: the client did not request it because the redirect
+// is not safe.
 func (e *RedirectError) exists() bool { return e.Code == noDowngrade }
 
 const noDowngrade = "redirect-downgrade"
 
-// NoRedirects returns a copy of client that follows no redirect. The caller gets the response
+// NoRedirects returns a copy of client that follows no redirect. The caller receives the response
 // itself, and [RedirectTarget] returns its target. The transport still applies address checks,
 // robots.txt and the host's queue.
 func NoRedirects(client *http.Client) *http.Client {
@@ -47,10 +47,9 @@ func NoRedirects(client *http.Client) *http.Client {
 	return &c
 }
 
-// RedirectTarget returns the URL that a response redirects to (RFC 9110, section 15.4). It
-// returns nil if resp is not a 301, 302, 303, 307 or 308 with a Location. A redirect that a
-// client following redirects would refuse, such as one from https to http, is a
-// [*RedirectError].
+// RedirectTarget returns the URL that a response redirects to (RFC 9110, section 15.4). It returns
+// nil if resp is not a 301, 302, 303, 307 or 308 with a Location. For a redirect that a client that
+// follows redirects would refuse, such as one from https to http, the error is a [*RedirectError].
 func RedirectTarget(resp *http.Response) (*url.URL, error) {
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
@@ -111,8 +110,8 @@ func checkRedirect(limit int, req *http.Request, via []*http.Request) error {
 			return refuse("redirect-loop", "redirect loop")
 		}
 	}
-	// After a hop to another origin, the chain stays foreign: that origin chose the next hops,
-	// even one back to the first origin.
+	// After a hop to another origin, no hop receives the key, because that origin chose the next
+	// hops, even one back to the first origin.
 	if away {
 		for _, k := range []string{"Authorization", "Proxy-Authorization", "Cookie"} {
 			req.Header.Del(k)

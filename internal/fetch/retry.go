@@ -14,21 +14,21 @@ import (
 
 const (
 	maxRetries    = 3
-	firstBackoff  = time.Second // doubled with each retry
+	firstBackoff  = time.Second // doubled for each retry
 	maxRetryAfter = 30 * time.Second
 	drainLimit    = 64 << 10 // bytes of a discarded body that are read
 )
 
-// Do sends req with client and repeats it up to three times after a temporary failure: 429,
-// 502, 503, 504, or a connection that breaks before the response. It repeats only safe
-// requests: GET, HEAD and OPTIONS without a body. The waits are 1 s, 2 s and 4 s less a jitter
-// of up to half, or a longer Retry-After of up to 30 s. Do gives up rather than wait longer
-// than that or past the deadline of ctx.
+// Do sends req with client and repeats it up to three times after a temporary failure: 429, 502,
+// 503, 504, or a connection that breaks before the response. It repeats only safe requests: GET,
+// HEAD and OPTIONS without a body. The waits are 1 s, 2 s and 4 s less a jitter of up to half, or a
+// longer Retry-After of up to 30 s. Do gives up if it would have to wait longer, or past the
+// deadline of ctx.
 //
-// A response with any other status is returned; see [CheckStatus]. The caller must close its
-// body. Errors name the URL without its credentials. They wrap the sentinels of
-// [Client.RoundTrip], or are a [*RedirectError], or the [*StatusError] of the last attempt,
-// whose Note is the reason why Do gave up.
+// A response with any other status is returned; see [CheckStatus]. The caller must close its body.
+// Errors name the URL without its credentials. They wrap the sentinels of [Client.RoundTrip], or
+// are a [*RedirectError], or the [*StatusError] of the last attempt, whose Note is the reason why
+// Do gave up.
 func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Response, error) {
 	if err := checkURL(req.URL); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Resp
 			resp, err = nil, unwrapURL(err, req.URL)
 			_, ruled := errors.AsType[*RobotsError](err)
 			if _, led := errors.AsType[*RedirectError](err); ruled || led {
-				return nil, err // names the URL
+				return nil, err // the error names the URL
 			}
 			err = fmt.Errorf("fetch %s: %w", cleanURL(req.URL), err)
 		}
@@ -64,7 +64,7 @@ func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Resp
 			note = fmt.Sprintf("gave up after %d attempts", attempt+1)
 		}
 		if end, ok := ctx.Deadline(); ok && note == "" && time.Until(end) < wait {
-			note = fmt.Sprintf("gave up: no time to wait %s", wait)
+			note = fmt.Sprintf("gave up: the deadline does not allow a wait of %s", wait)
 		}
 		if note != "" {
 			return nil, withNote(err, note)
@@ -73,7 +73,7 @@ func Do(ctx context.Context, client *http.Client, req *http.Request) (*http.Resp
 			c.stats.retries.Add(1)
 			c.log.LogAttrs(ctx, slog.LevelDebug, "request failed; retrying", slog.Any("err", err), slog.Duration("retry_in", wait))
 		}
-		// The host's queue starts at the same moment, so a Retry-After is not waited for
+		// The host's queue waits from the same moment, so the time of a Retry-After is not spent
 		// twice.
 		if err := Sleep(ctx, wait); err != nil {
 			return nil, fmt.Errorf("fetch %s: %w", cleanURL(req.URL), err)
@@ -117,9 +117,9 @@ func repeatable(req *http.Request) bool {
 	return false
 }
 
-// mayPass reports whether a restart or a moment of load may have caused the failure. A refused
-// connection or an unknown name is more likely a wrong URL, and a timeout has waited long
-// enough.
+// mayPass reports whether a restart or a short overload may have caused the failure. A refused
+// connection or an unknown name is more likely due to a wrong URL, and after a timeout the request
+// has waited long enough.
 func mayPass(resp *http.Response, err error) bool {
 	if err != nil {
 		for _, e := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
@@ -140,7 +140,7 @@ func retryStatus(code int) bool {
 	return false
 }
 
-// backoff returns between half and all of 1 s, 2 s, 4 s. The jitter keeps clients that failed
+// backoff returns between half and all of 1 s, 2 s, 4 s. The jitter prevents clients that failed
 // together from returning together.
 func backoff(attempt int, c *Client) time.Duration {
 	random := rand.Float64

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// RetryAfter returns how long the host of a failed request must be left alone, because of a
-// Retry-After or because it rests. It returns 0 if unknown.
+// RetryAfter returns the time for which to send no request to the host of a failed request, because
+// of a Retry-After or because the host rests. It returns 0 if unknown.
 func RetryAfter(err error) time.Duration {
 	if failed, ok := errors.AsType[*robotsFailure](err); ok {
 		return RetryAfter(failed.cause)

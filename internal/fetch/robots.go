@@ -23,8 +23,8 @@ const (
 	manyRobotsText = 32 << 20 // bytes of files stored before all are dropped
 )
 
-// RobotsMemory stores robots.txt files across processes. It must be safe for concurrent use.
-// The client logs its errors; they cost at most one request.
+// RobotsMemory stores robots.txt files across processes. It must be safe for concurrent use. The
+// client logs errors. An error costs at most one request.
 type RobotsMemory interface {
 	// Load returns the saved record of an origin, such as "https://example.com:443", or nil if
 	// none is saved.
@@ -33,7 +33,8 @@ type RobotsMemory interface {
 	Save(ctx context.Context, origin string, record []byte) error
 }
 
-// RobotsError is a URL that the site's robots.txt disallows. It wraps [millrace.ErrForbidden].
+// RobotsError is the error for a URL that the site's robots.txt disallows. It wraps
+// [millrace.ErrForbidden].
 type RobotsError struct {
 	URL    string // without credentials
 	Robots string // URL of the robots.txt
@@ -52,9 +53,9 @@ func (e *RobotsError) ErrorCode() string { return "robots-disallow" }
 // Unwrap returns [millrace.ErrForbidden].
 func (e *RobotsError) Unwrap() error { return millrace.ErrForbidden }
 
-// robotsFailure is a failed fetch of robots.txt, which disallows everything until it succeeds
-// (section 2.3.1.4). It hides the kind of its cause, so that no caller retries a page because
-// of it.
+// robotsFailure is the error for a failed fetch of robots.txt, which disallows everything until a
+// fetch succeeds (section 2.3.1.4). It hides the kind of its cause, so that no caller retries a
+// page because of it.
 type robotsFailure struct {
 	file  *url.URL
 	cause error
@@ -65,8 +66,8 @@ func (e *robotsFailure) Error() string {
 	return fmt.Sprintf("cannot fetch robots.txt of %s://%s: %s", e.file.Scheme, e.file.Host, cause)
 }
 
-// ErrorCode returns the code of the cause if no connection was made, since no page can be
-// fetched then either.
+// ErrorCode returns the code of the cause if no connection was made, since in that case no page can
+// be fetched either.
 func (e *robotsFailure) ErrorCode() string {
 	switch code := millrace.ErrorCode(e.cause); code {
 	case "certificate", "connection-refused", "dns", "dns-unknown", "no-tls", "timeout-tls", "tls":
@@ -77,16 +78,15 @@ func (e *robotsFailure) ErrorCode() string {
 
 func (e *robotsFailure) Unwrap() error { return millrace.ErrUnavailable }
 
-// Robots returns the rules of u's origin for the product in the client's User-Agent, even if
-// the client ignores them. It fetches robots.txt at most once in 24 hours, with at most five
-// redirects. Concurrent callers share one fetch.
+// Robots returns the rules of u's origin for the product in the client's User-Agent, even if the
+// client ignores them. It fetches robots.txt at most once in 24 hours, with at most five redirects.
+// Concurrent callers share one fetch.
 //
-// A 4xx response other than 429, HTML, or a redirect that leads nowhere means that there are
-// no rules. A redirect refused because it leaves https is a failure instead. If the file
-// cannot be fetched, an older copy applies until it can. Without a copy the error is
-// [millrace.ErrUnavailable] for a minute, and no URL of the origin can be fetched. The errors
-// of [Client.RoundTrip] for a refused address, a resting host and the end of ctx are returned
-// unchanged.
+// A 4xx response other than 429, HTML, or a redirect without a usable target means that there are
+// no rules. A redirect from https to http is a failure instead. If the file cannot be fetched, an
+// older copy applies until it can. Without a copy the error is [millrace.ErrUnavailable] for a
+// minute, and no URL of the origin can be fetched. The errors of [Client.RoundTrip] for a refused
+// address, a resting host and the end of ctx are returned unchanged.
 func (c *Client) Robots(ctx context.Context, u *url.URL) (*Robots, error) {
 	if err := checkURL(u); err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func RobotsOf(ctx context.Context, client *http.Client, u *url.URL) (*Robots, er
 	return ParseRobots(rec.Body, product), nil
 }
 
-// RecentRobots is [RobotsOf] with a copy no older than age, if the file can be fetched.
+// RecentRobots acts like [RobotsOf], but uses a copy no older than age if the file can be fetched.
 func RecentRobots(ctx context.Context, client *http.Client, u *url.URL, age time.Duration) (*Robots, error) {
 	robots, err := RobotsOf(ctx, client, u)
 	c := beneath(client)
@@ -159,8 +159,8 @@ func beneath(client *http.Client) *Client {
 	}
 }
 
-// Wrapper is a transport that passes requests to another one and does not change what they may
-// request. The package looks for a [Client] below it.
+// Wrapper is a transport that passes requests to another transport and does not change which URLs
+// may be requested. The package looks for a [Client] below it.
 type Wrapper interface {
 	http.RoundTripper
 	Unwrap() http.RoundTripper // Unwrap returns the wrapped transport
@@ -262,15 +262,15 @@ func (c *robotsCache) trim() {
 
 // refreshRobots fetches a file on behalf of all waiting callers.
 func (c *Client) refreshRobots(ctx context.Context, u *url.URL, key string, e robotsEntry) (_ *Robots, err error) {
-	// The waiting callers must be released in any case. If this caller cancels, the next one
-	// fetches the file.
+	// Release the waiting callers in any case. If this caller cancels, the next one fetches the
+	// file.
 	defer func() { c.robots.put(key, e) }()
 	now := time.Now()
 	if e.rec == nil {
 		if rec := c.loadRobots(ctx, key); rec != nil {
 			e.rec, e.robots = rec, ParseRobots(rec.Body, c.token)
-			// A record from the future comes from a wrong clock. One that disallows this first
-			// URL may have changed since.
+			// A record from the future was stored with a wrong clock. If a record disallows this
+			// first URL, the file may have changed since.
 			if age := now.Sub(rec.Time); age >= 0 && age < robotsAge && e.robots.Allowed(u.RequestURI()) {
 				e.due, e.err = now.Add(robotsAge-age), nil
 				return e.robots, nil

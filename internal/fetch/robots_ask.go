@@ -91,7 +91,7 @@ func askRobots(ctx context.Context, client *http.Client, file *url.URL, have Val
 		return rec, nil
 	}
 	if refused, ok := errors.AsType[*AddressError](err); ok && !moved {
-		return nil, refused // the page would be refused as well
+		return nil, refused // the page would also be refused
 	}
 	if _, ok := errors.AsType[*RestError](err); ok {
 		return nil, err
@@ -117,7 +117,7 @@ func readRobots(resp *http.Response) ([]byte, error) {
 	return cutRobots(data), nil
 }
 
-// cutRobots returns the complete lines within the limit. Half a line could have another
+// cutRobots returns the complete lines within the limit. A part of a line could have another
 // meaning.
 func cutRobots(data []byte) []byte {
 	if len(data) <= maxRobots {

@@ -22,7 +22,7 @@ const (
 // Robots is the part of a robots.txt (RFC 9309) that applies to one product. A nil *Robots has
 // no rules and allows everything. Robots is immutable and safe for concurrent use.
 type Robots struct {
-	rules    []robotsRule // most specific first; of equals, Allow first
+	rules    []robotsRule // most specific first; among equals, Allow first
 	delay    time.Duration
 	sitemaps []string
 	others   []RobotsRecord
@@ -54,10 +54,10 @@ func (r *robotsRule) octets() int {
 	return len(r.pattern)
 }
 
-// ParseRobots parses a robots.txt for a product token, such as "millrace", in any case. All
-// groups that name the product apply together; without one, those of "*". ParseRobots ignores
-// bytes after the first 500 KiB, invalid lines and records of other kinds: no input is an
-// error. HTML in place of a robots.txt, such as a login page, has no rules.
+// ParseRobots parses a robots.txt for a product token, such as "millrace", in any case. All groups
+// that name the product apply together. If there are none, those of "*" apply. ParseRobots never
+// fails. It ignores bytes after the first 500 KiB, invalid lines and records of other kinds. HTML
+// in place of a robots.txt, such as a login page, has no rules.
 func ParseRobots(data []byte, token string) *Robots {
 	data = bytes.TrimPrefix(cutRobots(data), []byte("\ufeff"))
 	out := new(Robots)
@@ -115,7 +115,7 @@ type robotsParser struct {
 	token    string
 	named    bool // a group names the product, even one without rules
 	groups   [2]robotsGroup
-	open     [2]bool // whom the current group applies to
+	open     [2]bool // whether the current group applies to the product (own) and to "*" (others)
 	grouped  bool    // a User-agent line was read
 	ruled    bool    // the group has a rule; the next User-agent starts another
 	sitemaps []string
@@ -123,7 +123,7 @@ type robotsParser struct {
 	comments []string
 }
 
-// robotsOther is a record of another kind and the products it applies to.
+// robotsOther is a record of another kind, with the products to which it applies.
 type robotsOther struct {
 	RobotsRecord
 	to     [2]bool
@@ -177,7 +177,7 @@ func (p *robotsParser) line(n int, s string) {
 func (p *robotsParser) rule(r robotsRule) {
 	p.ruled = true
 	if r.value == "" || p.open == [2]bool{} {
-		return // it matches no path or no product
+		return // the rule matches no path, or the group no product
 	}
 	pattern, anchor := strings.CutSuffix(r.value, "$")
 	r.pattern, r.anchor = normalTarget(pattern, true), anchor
@@ -211,8 +211,8 @@ func productToken(s string) string {
 }
 
 // Allowed reports whether the product may request target, the path and query of a URL as
-// [net/url.URL.RequestURI] returns them. The longest pattern that matches decides; of two of
-// the same length, Allow wins.
+// [net/url.URL.RequestURI] returns them. The longest matching pattern decides. If two have the same
+// length, Allow wins.
 func (r *Robots) Allowed(target string) bool { return r.refusal(target) == nil }
 
 // Rule returns the record that disallows a target and its line number, such as 4 and
@@ -235,8 +235,8 @@ func (r *Robots) Rule(target string) (line int, text string) {
 	return rule.line, "Disallow: " + value
 }
 
-// CrawlDelay returns the least time between two requests that the site asks for, or 0. It is
-// at most a minute: a site that wants fewer than 60 requests an hour can use Disallow.
+// CrawlDelay returns the least time between two requests that the site asks for, or 0. It is at
+// most a minute, because a site that wants fewer than 60 requests an hour can use Disallow.
 func (r *Robots) CrawlDelay() time.Duration {
 	if r == nil {
 		return 0
@@ -358,8 +358,8 @@ func unhex(c byte) byte {
 	return c&7 + 9
 }
 
-// Fingerprint identifies the rules: files with the same rules for the product have the same
-// fingerprint, in whatever order. It is "" if there are no rules.
+// Fingerprint identifies the rules. Files with the same rules for the product, in any order, have
+// the same fingerprint. It is "" if there are no rules.
 func (r *Robots) Fingerprint() string {
 	if r == nil || len(r.rules) == 0 {
 		return ""

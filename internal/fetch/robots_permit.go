@@ -17,9 +17,9 @@ func (p *robotsParser) comment(s string) {
 	}
 }
 
-// Comments returns the comment lines of the file without "#": the first 100, of up to 2,048
-// bytes each. It returns none if a group names the product, since comments address other
-// products then.
+// Comments returns the comment lines of the file without "#": the first 100, of up to 2,048 bytes
+// each. It returns none if a group names the product, since in that case the comments address other
+// products.
 func (r *Robots) Comments() []string {
 	if r == nil {
 		return nil
@@ -29,9 +29,9 @@ func (r *Robots) Comments() []string {
 
 type permit struct{}
 
-// Permit returns a context in which robots.txt does not refuse target, whatever its query. It
-// is for URLs that the owner allows elsewhere, such as in a comment of the file. A target that
-// ends in "/" includes all URLs below it.
+// Permit returns a context in which robots.txt does not disallow target with any query. Use it for
+// URLs that the owner allows elsewhere, such as in a comment of the file. A target that ends in "/"
+// includes all URLs below it.
 func Permit(ctx context.Context, target string) context.Context {
 	target, _, _ = strings.Cut(target, "?")
 	return context.WithValue(ctx, permit{}, target)
@@ -44,9 +44,8 @@ func Permitted(ctx context.Context, u *url.URL) bool {
 	return ok && (pageOnly.String() == target || strings.HasSuffix(target, "/") && strings.HasPrefix(pageOnly.String(), target))
 }
 
-// Overruled reports whether the rule that disallows target also covers list, which a longer
-// rule allows. An owner who keeps robots out of the site and allows its list also allows the
-// URLs in that list.
+// Overruled reports whether the rule that disallows target also covers list, which a longer rule
+// allows. An owner who disallows the site but allows its list also allows the URLs in that list.
 func (r *Robots) Overruled(target, list string) bool {
 	rule := r.refusal(target)
 	return rule != nil && r.Allowed(list) && rule.matches(normalTarget(list, false))

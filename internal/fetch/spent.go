@@ -6,8 +6,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// SpentError is the error of a request whose client has received [Options.MaxReceived] bytes.
-// It wraps [millrace.ErrUnavailable], because the request may succeed with another client.
+// SpentError is the error for a request whose client has received [Options.MaxReceived] bytes. It
+// wraps [millrace.ErrUnavailable], because the request may succeed with another client.
 type SpentError struct{ Limit int64 }
 
 // Error returns "limit of 1000 received bytes reached".
@@ -21,15 +21,17 @@ func (e *SpentError) ErrorCode() string { return "byte-limit" }
 // Unwrap returns [millrace.ErrUnavailable].
 func (e *SpentError) Unwrap() error { return millrace.ErrUnavailable }
 
-// comingHome limits the bytes that requests in flight may still receive once the client's
-// limit is reached. With it, a small limit is not wasted on bodies that are all incomplete.
-const comingHome = 1 << 20
+// inFlightAllowance limits the bytes that requests in flight may still receive once the client's
+// limit is reached. Without it, a small limit could be spent on bodies that all stay incomplete.
+const inFlightAllowance = 1 << 20
 
-// spent returns an error once the client's limit is reached. over returns one once requests in
+// spent returns an error once the client's limit is reached. over returns an error once requests in
 // flight must end, too. The last buffer read may exceed both limits.
 func (c *Client) spent() error { return c.received(c.maxReceived) }
 
-func (c *Client) over() error { return c.received(c.maxReceived + min(c.maxReceived, comingHome)) }
+func (c *Client) over() error {
+	return c.received(c.maxReceived + min(c.maxReceived, inFlightAllowance))
+}
 
 func (c *Client) received(most int64) error {
 	if c.maxReceived > 0 && c.stats.header.Load()+c.stats.body.Load() >= most {

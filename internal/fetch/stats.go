@@ -15,7 +15,7 @@ type Stats struct {
 	NotModified int64    // 304 responses, part of Status[3]
 	Conditional int64    // requests that a 304 can answer
 	HeaderBytes int64    // response headers in HTTP/1.1 form, an estimate
-	BodyBytes   int64    // response bodies, coded, as far as they were read
+	BodyBytes   int64    // bytes read of response bodies, coded
 
 	// HTML documents of Status[2] that [Decode] has read to their end: their number, their
 	// part of HeaderBytes and BodyBytes, and their decoded bytes.

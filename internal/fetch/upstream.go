@@ -27,12 +27,12 @@ type UpstreamOptions struct {
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
-// Upstream returns a transport that connects to the server of one URL, whatever server a
-// request names. The owner of a site has configured this server, so it may have a private
-// address, but no link-local and no cloud metadata address. The transport applies no
-// robots.txt, queues or limits, because the requests are those of the site's own visitors.
-// [IsTimeout] distinguishes a slow server from an unreachable one. The error is
-// [millrace.ErrInvalid] if the URL names no server.
+// Upstream returns a transport that connects to the server of one URL, whatever server a request
+// names. The owner of a site has configured this server, so its address may be private, but not
+// link-local and not that of a cloud metadata service. The transport applies no robots.txt, queues
+// or limits, because the requests come from the site's own visitors. [IsTimeout] distinguishes a
+// slow server from an unreachable one. The error is [millrace.ErrInvalid] if the URL names no
+// server.
 func Upstream(at *url.URL, o *UpstreamOptions) (*http.Transport, error) {
 	if err := checkURL(at); err != nil {
 		return nil, err
@@ -64,8 +64,8 @@ func Upstream(at *url.URL, o *UpstreamOptions) (*http.Transport, error) {
 		MaxResponseHeaderBytes: 256 << 10,
 		DisableCompression:     true, // coded bodies stay coded
 		ForceAttemptHTTP2:      true,
-		// A small buffer keeps the chunk read with the header small. It is then sent with the
-		// next chunk, which is large.
+		// A small buffer keeps the first chunk, which is read with the header, small. That chunk is
+		// then sent with the next one, which is large.
 		ReadBufferSize: 2 << 10,
 	}, nil
 }
@@ -104,8 +104,8 @@ func newBehind(o *Options) map[string]*behind {
 	return all
 }
 
-// send sends a request to the server of its origin. It may change out, but not the URL that
-// out points to, which belongs to the caller.
+// send sends a request to the server of its origin. It may change out, but not the URL to which out
+// points, because that belongs to the caller.
 func (c *Client) send(out *http.Request) (*http.Response, error) {
 	if len(c.behind) == 0 {
 		return c.transport.RoundTrip(out)

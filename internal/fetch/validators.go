@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Longest validators, in bytes, that are stored.
+// Maximum lengths in bytes of stored validators.
 const (
 	maxETag     = 1024
 	maxModified = 64
 )
 
-// Validators identify one state of a resource (RFC 9110, section 8.8), verbatim as the server
-// sent them. Store them with the body they belong to: a request with other validators would
-// confirm the wrong body.
+// Validators identify one state of a resource (RFC 9110, section 8.8), verbatim as the server sent
+// them. Store them with the body to which they belong, because a request with other validators
+// would confirm the wrong body.
 type Validators struct {
 	ETag     string `json:"etag,omitempty"`     // with quotes and W/
 	Modified string `json:"modified,omitempty"` // Last-Modified
@@ -36,9 +36,9 @@ func ValidatorsOf(resp *http.Response) Validators {
 	return v
 }
 
-// Set makes a request conditional with If-None-Match and If-Modified-Since. It sends both: a
-// server that supports the first must ignore the second (RFC 9110, section 13.1.3), and some
-// support only the second. Set omits validators that [ValidatorsOf] would treat as absent.
+// Set makes a request conditional with If-None-Match and If-Modified-Since. It sends both, because
+// a server that supports the first must ignore the second (RFC 9110, section 13.1.3), and some
+// servers support only the second. Set omits validators that [ValidatorsOf] would treat as absent.
 func (v Validators) Set(h http.Header) {
 	v = v.sound()
 	if v.ETag != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// networkError is a network failure, which may be temporary.
+// networkError is the error for a network failure, which may be temporary.
 type networkError struct{ err error }
 
 func (e *networkError) Error() string {
@@ -30,7 +30,7 @@ func (e *networkError) ErrorCode() string {
 
 func (e *networkError) Unwrap() []error { return []error{millrace.ErrUnavailable, e.err} }
 
-// slowError is a time limit that a server exceeded.
+// slowError is the error for a time limit that a server exceeded.
 type slowError struct{ code, text string }
 
 func (e slowError) Error() string { return e.text }
@@ -108,7 +108,7 @@ type wireBody struct {
 	coding string
 }
 
-// emptyBody is a body that has no wireBody, with the function to call if it does not match
+// emptyBody is an empty body without a wireBody, with the function to call if it does not match
 // Content-Digest.
 type emptyBody struct {
 	io.ReadCloser
@@ -148,14 +148,14 @@ func (b *wireBody) Read(p []byte) (int, error) {
 	return n, b.end(err)
 }
 
-// A file may take long, but must receive leastFile bytes in each fileWindow.
+// A file may take a long time, but must receive leastFile bytes in each fileWindow.
 const (
 	fileWindow = time.Minute
 	leastFile  = 60 << 10
 )
 
-// stalls reports whether a file receives less than its minimum rate, after a Read that waited
-// for wait. The idle timer of watch detects a Read that gets nothing.
+// stalls reports whether a file receives less than its minimum rate, after a Read that waited for
+// wait. The idle timer of watch detects a Read that receives nothing.
 func (b *wireBody) stalls(wait time.Duration) bool {
 	if b.waited += wait; !b.paced || b.waited < fileWindow {
 		return false
@@ -165,8 +165,8 @@ func (b *wireBody) stalls(wait time.Duration) bool {
 	return slow
 }
 
-// end stops the timers. At io.EOF the transport already has its connection back, so canceling
-// the context does not close it.
+// end stops the timers. At io.EOF, the transport has already taken the connection back, so
+// canceling the context does not close it.
 func (b *wireBody) end(err error) error {
 	b.err = err
 	b.watch.stop()
@@ -180,7 +180,7 @@ func (b *wireBody) end(err error) error {
 	return err
 }
 
-// Close discards the unread rest.
+// Close discards the unread rest of the body.
 func (b *wireBody) Close() error {
 	err := b.body.Close()
 	if b.err == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/internal/reply"
 )
 
-// PagePath is the path, below the endpoint base, at which a server alongside asks about each
-// request that it gets. It sends the header of the request, and
+// PagePath is the path, below the endpoint base, at which a web server that runs alongside asks how
+// to handle a request. It sends the header of that request, and
 //
 //	X-Forwarded-Method, X-Forwarded-Uri   the method and the target of the request
 //
@@ -24,11 +24,10 @@ import (
 //	204                        the site answers the request; the response gets the fields
 //	                           of this one, and Millrace-Elements before the end of its head
 //
-// With the query "caddy", 404 replaces 204, because Caddy's forward_auth hides the header of
-// a 204.
+// With the query "caddy", 404 replaces 204, because Caddy's forward_auth hides the header of a 204.
 const PagePath = "/.millrace/page"
 
-// page answers a server alongside. For other clients, the path does not exist.
+// page serves PagePath. For other clients than the web server alongside, the path does not exist.
 func (g *Gateway) page(w *response, r *http.Request) (bool, error) {
 	if w.inner == nil || w.inner.URL.Path != PagePath {
 		return false, nil
@@ -40,14 +39,14 @@ func (g *Gateway) page(w *response, r *http.Request) (bool, error) {
 	u, err := url.ParseRequestURI(r.Header.Get("X-Forwarded-Uri"))
 	if err != nil || !strings.HasPrefix(u.Path, "/") || proxy.IsRead(r) {
 		reply.Text(w, r, http.StatusNoContent, "")
-		return true, nil //nolint:nilerr // the site answers it
+		return true, nil //nolint:nilerr // the site handles the request
 	}
 	of := r.Clone(r.Context())
 	of.URL, of.RequestURI, of.Method = u, r.Header.Get("X-Forwarded-Uri"), r.Header.Get("X-Forwarded-Method")
 	of.Body, of.ContentLength = http.NoBody, 0
 	asked := &response{ResponseWriter: discard{}, g: g, r: of, Request: g.guard.Request(of), silent: true}
 	defer asked.Leave()
-	asked.inner = basepath.Under(of, g.docs)
+	asked.inner = basepath.Under(of, g.endpointBase)
 	if g.answers(asked, of) {
 		w.Header().Set("Millrace-Answer", "1")
 		reply.Text(w, r, http.StatusForbidden, "")
@@ -76,8 +75,7 @@ func (g *Gateway) page(w *response, r *http.Request) (bool, error) {
 	return true, nil
 }
 
-// answers reports whether this server answers a request, and not the site. It renders
-// nothing.
+// answers reports whether this server, rather than the site, handles a request. It renders nothing.
 func (g *Gateway) answers(w *response, r *http.Request) bool {
 	path := r.URL.Path
 	if g.mount != "" && (path == g.mount || strings.HasPrefix(path, g.mount+"/")) || g.o.Directory != nil && path == keysPath {

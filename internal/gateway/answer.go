@@ -25,9 +25,9 @@ type response struct {
 
 	g *Gateway
 	r *http.Request // the request as received
-	// inner is r with its path relative to Docs, or nil if r is outside of Docs.
+	// inner is r with its path relative to the endpoint base, or nil if r is outside of it.
 	inner *http.Request
-	// edition has been searched for the document; nil = none is published yet.
+	// edition is the edition in which the document was searched; nil = none is published yet.
 	edition *edition.Edition
 }
 
@@ -66,7 +66,8 @@ func (w *response) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// turnBody is the body of a request that has a turn, but not while it waits for its client.
+// turnBody is the body of a request that has a turn. It gives up the turn while it waits for the
+// client.
 type turnBody struct {
 	io.ReadCloser
 	w *response
@@ -82,8 +83,8 @@ func (b *turnBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// out marks a response as broken after a write error. Streams are not marked: an error is
-// their normal end.
+// out marks a response as broken after a write error. It does not mark streams, which normally end
+// with an error.
 func (w *response) out(err error) {
 	if err != nil && !w.Listens && !errors.Is(err, http.ErrBodyNotAllowed) && !errors.Is(err, http.ErrContentLength) {
 		w.Broken = true

@@ -22,7 +22,7 @@ type Certificates struct {
 	time func() time.Time
 	now  atomic.Pointer[tls.Certificate]
 
-	mu        sync.Mutex // held while reading the files; guards the rest
+	mu        sync.Mutex // held while reading the files; guards the fields below
 	cert, key string
 	seen      [2]stamp
 	failed    string // error of the last read; "" = none
@@ -56,8 +56,8 @@ func LoadCertificates(cert, key string, log *slog.Logger) (*Certificates, error)
 	return c, nil
 }
 
-// Use switches to other files, or reads the same ones again. After an error, the
-// previous certificate stays in use.
+// Use switches to other files, or reads the same files again. After an error, the previous
+// certificate stays in use.
 func (c *Certificates) Use(cert, key string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +69,7 @@ func (c *Certificates) Use(cert, key string) error {
 	return nil
 }
 
-// read reads the files. The lock is held.
+// read reads the files. The caller holds the lock.
 func (c *Certificates) read(cert, key string) error {
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *Certificates) read(cert, key string) error {
 	return nil
 }
 
-// warn logs a certificate that expires soon, at intervals.
+// warn logs a warning at intervals if the certificate expires soon.
 func (c *Certificates) warn() {
 	leaf, now := c.now.Load().Leaf, c.time()
 	if now.Sub(c.warned) < certAgain {

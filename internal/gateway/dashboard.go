@@ -26,14 +26,14 @@ func mount(at string) (string, error) {
 	case !strings.HasPrefix(at, "/") || p == "" || path.Clean(p) != p || strings.ContainsAny(at, "?#"):
 		return "", fmt.Errorf("dashboard at %q: %w: use a path such as /dashboard", at, millrace.ErrInvalid)
 	}
-	// Links and cookies contain the path literally, and snippets for web servers
+	// The path must be literal, because links and cookies contain it, and snippets for web servers
 	// use it in a pattern.
 	if i := strings.IndexFunc(at, special); i >= 0 {
 		return "", fmt.Errorf("dashboard at %q: %w: use only letters, digits and -._~", at, millrace.ErrInvalid)
 	}
 	for _, taken := range []string{"/healthz", "/readyz", metricsPath, sites.RobotsPath, "/.well-known"} {
 		if p == taken || strings.HasPrefix(p, taken+"/") {
-			return "", fmt.Errorf("dashboard at %q: %w: %s has another use", at, millrace.ErrInvalid, taken)
+			return "", fmt.Errorf("dashboard at %q: %w: %s is reserved", at, millrace.ErrInvalid, taken)
 		}
 	}
 	return p, nil
@@ -47,7 +47,7 @@ func special(c rune) bool {
 // covered returns an error if the dashboard path covers the whole site or the
 // handler of a protocol.
 func (g *Gateway) covered() error {
-	for _, base := range []string{g.base, g.docs} {
+	for _, base := range []string{g.base, g.endpointBase} {
 		if strings.HasPrefix(base+"/", g.mount+"/") {
 			return fmt.Errorf("dashboard at %q: %w: the path covers the whole site at %s/", g.mount, millrace.ErrInvalid, base)
 		}
@@ -57,9 +57,9 @@ func (g *Gateway) covered() error {
 	}
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		r := &http.Request{Method: method, URL: &url.URL{Path: g.mount}, Header: http.Header{}}
-		if inner := basepath.Under(r, g.docs); inner != nil {
+		if inner := basepath.Under(r, g.endpointBase); inner != nil {
 			if s, _, proto := g.handlerOf(inner); s != nil {
-				return fmt.Errorf("dashboard at %q: %w: %s has a handler there", g.mount, millrace.ErrInvalid, proto.Name)
+				return fmt.Errorf("dashboard at %q: %w: %s has a handler at this path", g.mount, millrace.ErrInvalid, proto.Name)
 			}
 		}
 	}
@@ -74,13 +74,13 @@ func (g *Gateway) Hides(ctx context.Context) (string, error) {
 	ed := g.server.Current()
 	hides := func(p string) bool { return p == g.mount || strings.HasPrefix(p, g.mount+"/") }
 	for _, p := range slices.Concat(ed.Large(), ed.ArtifactPaths()) {
-		if p = g.docs + p; hides(p) {
+		if p = g.endpointBase + p; hides(p) {
 			return p, nil
 		}
 	}
 	for _, p := range []string{g.mount, g.mount + "/"} {
 		r := &http.Request{Method: http.MethodHead, URL: &url.URL{Path: p}, Header: http.Header{}}
-		if inner := basepath.Under(r.WithContext(ctx), g.docs); inner != nil {
+		if inner := basepath.Under(r.WithContext(ctx), g.endpointBase); inner != nil {
 			if there, err := g.server.Serve(unread{}, inner); there || err != nil {
 				return p, err
 			}
@@ -142,14 +142,14 @@ func (g *Gateway) dashboard(w *response, r *http.Request) (bool, error) {
 			}
 			inner.Body = &turnBody{inner.Body, w}
 		}
-		inner.RemoteAddr = netip.AddrPortFrom(w.Address(), 0).String() // the client's address, also behind a proxy
+		inner.RemoteAddr = netip.AddrPortFrom(w.Address(), 0).String() // the client's address, even behind a proxy
 		g.o.Dashboard.ServeHTTP(w, inner)
 	}
 	return true, nil
 }
 
-// clean reports whether a path has no empty, "." or ".." segments. A handler that
-// cleans paths could otherwise leave its directory.
+// clean reports whether a path has no empty, "." or ".." segments. With such segments, a handler
+// that cleans paths could leave its directory.
 func clean(p string) bool {
 	return path.Clean(p) == p || path.Clean(p)+"/" == p
 }

@@ -15,13 +15,13 @@ import (
 	"github.com/millrace/millrace/internal/reply"
 )
 
-// Errors without a code: each protocol has its own code for them.
+// Errors without a code. Each protocol has its own code for them.
 var (
 	errEarly = &access.Refusal{Err: millrace.RequestError{
 		Status: http.StatusServiceUnavailable, Text: "no edition is published yet",
 	}, Retry: 5}
 	errBody = &access.Refusal{Err: millrace.RequestError{
-		Status: http.StatusRequestEntityTooLarge, Text: "this path accepts no request body",
+		Status: http.StatusRequestEntityTooLarge, Text: "this path does not accept a request body",
 	}}
 	errLarge = &access.Refusal{Err: millrace.RequestError{
 		Status: http.StatusRequestEntityTooLarge, Text: "the request's body is too large",
@@ -32,7 +32,7 @@ var (
 func (g *Gateway) fail(w *response, r *http.Request, err error) {
 	if errors.Is(err, edition.ErrBroken) || r.Context().Err() != nil {
 		w.Broken = true
-		return // the client is gone
+		return // the client has disconnected
 	}
 	if turned, ok := errors.AsType[*access.TurnedAway](err); ok {
 		g.turnAway(w, r, turned)
@@ -77,7 +77,7 @@ func (g *Gateway) refuse(w *response, r *http.Request, status int, err error) {
 	h := w.Header()
 	reqErr := requestError(err)
 	if reqErr != nil && reqErr.Code == "" {
-		err = nil // each protocol has its own text for it
+		err = nil // each protocol has its own text for this error
 	}
 	if header, body, proto, ok := g.form(r, status, err); ok {
 		guarded := proto.Guarded
@@ -107,7 +107,7 @@ func (g *Gateway) refuse(w *response, r *http.Request, status int, err error) {
 
 // form returns an error in the form of its protocol, if the protocol has one.
 func (g *Gateway) form(r *http.Request, status int, err error) (header http.Header, body []byte, proto *edition.Protocol, ok bool) {
-	inner := basepath.Under(r, g.docs)
+	inner := basepath.Under(r, g.endpointBase)
 	if inner == nil || g.server == nil {
 		return nil, nil, nil, false
 	}
@@ -121,8 +121,8 @@ func (g *Gateway) form(r *http.Request, status int, err error) (header http.Head
 	return header, body, proto, proto != nil
 }
 
-// statusOf returns the status of an error. Only a RequestError is the client's
-// fault; any other error, such as a damaged store, is a failure of the server.
+// statusOf returns the status of an error. Only a RequestError is caused by the client. Any other
+// error, such as a damaged store, is a failure of the server.
 func statusOf(err error) int {
 	status := millrace.Status(err)
 	switch status {
@@ -144,8 +144,8 @@ func requestError(err error) *millrace.RequestError {
 // askToSign requests a signature by Web Bot Auth (RFC 9421, section 5).
 const askToSign = `sig1=("@authority" "signature-agent";key="sig1");created;expires;tag="web-bot-auth"`
 
-// turnAway refuses a bot with a problem document (RFC 9457): the rule, what is
-// wrong with the signature, and links to the terms, the price and the owner.
+// turnAway refuses a bot with a problem document (RFC 9457). The document has the rule, the fault
+// of the signature, and links to the terms, the price and the owner.
 func (g *Gateway) turnAway(w *response, r *http.Request, e *access.TurnedAway) {
 	status := http.StatusForbidden
 	if e.Action == access.PaymentRequired {

@@ -20,12 +20,12 @@ import (
 // pageProtocol is the protocol of the site's own pages and files in events.
 const pageProtocol = "html"
 
-// guess sets the subject of a request that is refused early.
+// guess sets the subject of a request that is refused before its document is looked up.
 func (g *Gateway) guess(w *response, r *http.Request) {
 	if !g.timed || g.server == nil {
 		return
 	}
-	if inner := basepath.Under(r, g.docs); inner != nil {
+	if inner := basepath.Under(r, g.endpointBase); inner != nil {
 		if of, known := g.server.Known(inner); known {
 			w.Of = of
 		} else if _, _, proto := g.server.RenderError(inner, http.StatusForbidden, nil); proto != nil {
@@ -56,7 +56,7 @@ func (l live) Annotate(s millrace.Subject) {
 	l.annotations.set, l.annotations.subject = true, s
 }
 
-// served sets the subject of a request that a protocol handled.
+// served sets the subject of a request that a protocol has handled.
 func (w *response) served(a *annotations, proto string, scope millrace.Scope) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -66,11 +66,11 @@ func (w *response) served(a *annotations, proto string, scope millrace.Scope) {
 		of.Public = w.r.Method != http.MethodGet
 	}
 	w.Of, w.Made, w.Sized = of, true, true
-	w.Quiet = scope != millrace.ScopeRead // a report of changes reads no content
+	w.Quiet = scope != millrace.ScopeRead // a report of changes does not read content
 }
 
-// signing is the number of signatures that are verified at once after the response,
-// and signTime the time limit of each.
+// signing is the number of signatures that are verified concurrently after their responses, and
+// signTime is the time limit of each.
 const (
 	signing  = 32
 	signTime = 10 * time.Second
@@ -100,7 +100,7 @@ func (g *Gateway) event(w *response, r *http.Request) {
 		case g.signatures <- struct{}{}:
 			go g.later(e, r)
 			return
-		default: // unknown: too many are being verified
+		default: // too many are being verified; leave it unknown
 			id.Bot = cmp.Or(id.Bot, bots.Other)
 		}
 	}
@@ -119,7 +119,7 @@ func family(b *bots.Bot) string {
 	return label(b.Family)
 }
 
-// by sets the sender of an event.
+// by sets the client of an event.
 func by(e *store.Event, id access.Identity) {
 	e.Bot, e.Family = id.Bot.Token, id.Bot.Family
 	if e.Bot == "" {
@@ -133,7 +133,7 @@ func by(e *store.Event, id access.Identity) {
 	}
 }
 
-// outline returns the event of a response without its subject.
+// outline returns the event for a response, without its subject.
 func (g *Gateway) outline(w *response, r *http.Request) store.Event {
 	of := &w.Of
 	e := store.Event{Time: w.start, Protocol: of.Protocol, Status: w.status, Bytes: w.bytes, Took: time.Since(w.start)}
@@ -158,7 +158,7 @@ func (g *Gateway) outline(w *response, r *http.Request) store.Event {
 		e.Endpoint = store.EndpointFetch
 	default:
 		if e.Endpoint = store.EndpointIndex; isSitemap(r.URL.Path) {
-			e.Protocol = access.SiteProtocol // every crawler fetches it, so it is not attributed to the protocol that writes it
+			e.Protocol = access.SiteProtocol // every crawler fetches it, so it does not count for the protocol that writes it
 		}
 	}
 	return e
@@ -182,7 +182,7 @@ func isSitemap(name string) bool {
 
 // complete adds the subject to an event.
 func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
-	of, base := &w.Of, g.docs
+	of, base := &w.Of, g.endpointBase
 	e.Query, e.Cached, e.Size = of.Query, w.Sized && !w.Made, w.Size
 	if e.Protocol == pageProtocol {
 		base, e.Cached = g.base, false
@@ -199,7 +199,7 @@ func (g *Gateway) complete(e *store.Event, w *response, r *http.Request) {
 		e.Size = e.Bytes
 	}
 	if of.Page != "" && takesPlain(r) {
-		e.Received = -1 // its HTML would be uncompressed, too
+		e.Received = -1 // the client would also get the HTML uncompressed
 	}
 	if of.Continuation {
 		e.HTML = -1 // the first part has counted the page

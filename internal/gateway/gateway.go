@@ -24,35 +24,36 @@ import (
 
 // Options configure a [Gateway]. The zero value works.
 type Options struct {
-	// Base is the base URL of the site's pages. Only its path matters, as requests
-	// include it. If empty, the root.
+	// Base is the base URL of the site's pages. Only its path is used, which the paths of requests
+	// include. If empty, the root.
 	Base string
 	// EndpointBase is the base URL of the machine documents. If empty, Base.
 	EndpointBase string
 	// Origin serves the site's own pages and files, with paths relative to Base.
 	// nil = none (a mirror).
 	Origin http.Handler
-	// Place is where the gateway runs. Alongside, it answers the questions of the site's server
-	// at [PagePath], and Origin may be a proxy to that server. If empty, it does not.
+	// Place is where the gateway runs. If it is [sites.Alongside], the gateway serves [PagePath]
+	// for the site's server, and Origin may be a proxy to that server.
 	Place sites.Place
-	// RequestLog gets one line per request; nil = none.
+	// RequestLog receives one line per request; nil = none.
 	RequestLog io.Writer
 	// Logger receives failures; nil = slog.Default().
 	Logger *slog.Logger
 
-	// Healthy returns the reason if the site must not get requests; nil = it may.
+	// Healthy returns an error if the site must not get requests. If nil, the site is always
+	// healthy.
 	Healthy func() error
 	// Status returns lines about this process for /readyz, once there is an edition; nil = none.
 	Status func(ctx context.Context) []string
 
 	// Access limits requests. New sets its Policy and Log.
 	Access access.Options
-	// Update implements [millrace.Live]; nil = pages cannot be updated singly.
+	// Update implements [millrace.Live]; nil = single pages cannot be updated.
 	Update func(ctx context.Context, urls []string, gone bool) (millrace.Counts, error)
 
-	// Service handles requests before the protocols do; nil = none. ServiceGuarded:
-	// it needs a key with the scope read. ServiceName is its protocol, such as
-	// "mcp", and its path. ServiceVersion is its version.
+	// Service handles requests before the protocols do; nil = none. ServiceGuarded reports that it
+	// needs a key with the scope read. ServiceName is its protocol, such as "mcp", and its path.
+	// ServiceVersion is its version.
 	Service        millrace.Handler
 	ServiceGuarded bool
 	ServiceName    string
@@ -60,13 +61,13 @@ type Options struct {
 
 	// Events receives one event per response to a bot, after the response is sent; nil = none.
 	// Record must not block. Requests of the owner and of clients that are not bots cause no
-	// events. HTML is -1 for a continuation of a page, else 0.
+	// events. The field HTML of an event is -1 for a continuation of a page, else 0.
 	Events interface{ Record(e store.Event) }
 
-	// Policy is the usage policy, which responses and robots.txt announce; nil = none. The
-	// file robots.txt disallows the bots of the refused purposes.
+	// Policy is the usage policy, which responses and robots.txt declare; nil = none. robots.txt
+	// also disallows the bots for the refused purposes.
 	Policy *millrace.Policy
-	// RobotsLines chooses the lines of robots.txt that announce the policy.
+	// RobotsLines selects the lines of robots.txt that declare the policy.
 	RobotsLines policy.RobotsLines
 	// Visibility decides which pages are hidden. The gateway also removes hidden pages from
 	// the site's own sitemap, by path.
@@ -74,15 +75,15 @@ type Options struct {
 
 	// Signer signs the site-wide documents; nil = unsigned.
 	Signer edition.Signer
-	// Directory serves the keys that sign for the host, at their well-known path;
-	// nil = the site may have its own.
+	// Directory serves the host's signing keys at their well-known path; nil = the site may serve
+	// its own.
 	Directory http.Handler
 
-	// Render makes simple HTML of the pages, for people, if there is no Origin and no content
-	// needs a key.
+	// Render serves the pages as simple HTML for people, if there is no Origin and no content needs
+	// a key.
 	Render bool
 
-	// Elements makes every link of a page also an element in its head, for servers that do not
+	// Elements also adds every link of a page as an element to its head, for servers that do not
 	// send Link fields.
 	Elements bool
 
@@ -95,38 +96,37 @@ type Options struct {
 	Metrics        *Metrics
 	MetricsOptions MetricsOptions
 
-	// Dashboard serves DashboardPath, a path of the host such as "/dashboard", and
-	// all below, for every host; nil = none. The paths of its requests are relative
-	// to DashboardPath. It precedes everything else and must authenticate its
-	// users.
+	// Dashboard serves DashboardPath, a path of the host such as "/dashboard", and all paths below
+	// it, for every host; nil = none. The paths of its requests are relative to DashboardPath. The
+	// dashboard takes precedence over everything else, and must authenticate its users.
 	Dashboard     http.Handler
 	DashboardPath string
 }
 
-// maxBody is the most bytes of a request's body, which is discarded.
+// maxBody is the maximum size in bytes of a request's body, which is discarded.
 const maxBody = 64 << 10
 
 // Gateway serves a site. It is an [http.Handler].
 type Gateway struct {
-	server   *edition.Server
-	base     string // paths without the "/" at the end
-	docs     string
-	origin   http.Handler
-	front    *proxy.Proxy // the origin, if it is a proxy
-	mount    string       // path of the dashboard; "" if none
-	log      *slog.Logger
-	requests *requestLog
-	guard    *access.Guard
-	header   *policy.Header   // nil = no policy
-	site     *sites.Documents // nil = no edition
-	pages    *proxy.Pages     // nil = no edition
-	o        Options
-	steps    []step
-	serves   bool // a protocol handles requests itself
-	guarded  bool // the content of a protocol needs a key
-	timed    bool // the duration of requests is recorded
-	ending   context.Context
-	end      context.CancelFunc
+	server       *edition.Server
+	base         string // paths without the "/" at the end
+	endpointBase string
+	origin       http.Handler
+	front        *proxy.Proxy // the origin, if it is a proxy
+	mount        string       // path of the dashboard; "" if none
+	log          *slog.Logger
+	requests     *requestLog
+	guard        *access.Guard
+	header       *policy.Header   // nil = no policy
+	site         *sites.Documents // nil = no edition
+	pages        *proxy.Pages     // nil = no edition
+	o            Options
+	steps        []step
+	serves       bool // a protocol handles requests itself
+	guarded      bool // the content of a protocol needs a key
+	timed        bool // the duration of requests is recorded
+	ending       context.Context
+	end          context.CancelFunc
 
 	responses sync.Pool
 
@@ -134,7 +134,7 @@ type Gateway struct {
 	tokens     sync.Map      // see OwnRequests
 }
 
-// New returns a gateway of a server. If server is nil, the gateway serves only the Service. An
+// New returns a gateway for a server. If server is nil, the gateway serves only the Service. An
 // error wraps [millrace.ErrInvalid].
 func New(server *edition.Server, o *Options) (*Gateway, error) {
 	if o == nil {
@@ -146,7 +146,7 @@ func New(server *edition.Server, o *Options) (*Gateway, error) {
 	if g.base, err = basepath.Of(o.Base); err != nil {
 		return nil, err
 	}
-	if g.docs, err = basepath.Of(cmp.Or(o.EndpointBase, o.Base)); err != nil {
+	if g.endpointBase, err = basepath.Of(cmp.Or(o.EndpointBase, o.Base)); err != nil {
 		return nil, err
 	}
 	if o.Dashboard != nil {
@@ -252,8 +252,7 @@ func (g *Gateway) recovered(w *response, r *http.Request, cause any) {
 		g.log.Error("panic", "path", access.Redact(r.URL.Path), "err", cause, "stack", string(debug.Stack()))
 	}
 	if aborted || w.status != 0 {
-		// The client is gone, or part of the response is sent: break the
-		// connection.
+		// The client has disconnected, or part of the response is sent. Break the connection.
 		w.Broken = true
 		panic(http.ErrAbortHandler)
 	}
@@ -270,7 +269,7 @@ func (g *Gateway) Run(ctx context.Context, ln net.Listener, o *ServerOptions) er
 	defer tasks.Wait()
 	defer cancel()
 	defer answered()
-	tasks.Go(func() { g.Tend(tend) })
+	tasks.Go(func() { g.RunBackground(tend) })
 	tasks.Go(func() { g.Publish(ctx) })
 	return NewServer(g, o).Run(ctx, ln)
 }
@@ -288,8 +287,8 @@ func (g *Gateway) Publish(ctx context.Context) {
 	g.server.Run(ctx)
 }
 
-// Tend runs the background work of the gateway until the context ends.
-func (g *Gateway) Tend(ctx context.Context) {
+// RunBackground runs the background work of the gateway until the context ends.
+func (g *Gateway) RunBackground(ctx context.Context) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	tasks.Go(func() { g.guard.Run(ctx) })
@@ -298,11 +297,11 @@ func (g *Gateway) Tend(ctx context.Context) {
 	}
 }
 
-// End ends all streams. Other requests continue.
+// End ends all event streams. Other requests continue.
 func (g *Gateway) End() { g.end() }
 
-// SiteWidePaths lists the site-wide documents that the site does not have itself,
-// by their paths under the common base of pages and documents.
+// SiteWidePaths returns the paths of the site-wide documents that the site itself lacks, relative
+// to the common base of pages and documents.
 func (g *Gateway) SiteWidePaths(ctx context.Context) []string { return g.site.SiteWidePaths(ctx) }
 
 // homeLinks returns the site-wide links of the home page.

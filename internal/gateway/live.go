@@ -64,8 +64,8 @@ func (l live) Update(ctx context.Context, urls []string, gone bool) (millrace.Co
 	return l.g.o.Update(ctx, urls, gone)
 }
 
-// maxServed is the most bytes of a request's body that a protocol handles; a
-// protocol may accept less.
+// maxServed is the maximum size in bytes of a request's body for a protocol. A protocol may have a
+// lower limit.
 const maxServed = 2 << 20
 
 // updateTime is the time limit of an update, which may fetch many pages of a slow
@@ -154,7 +154,7 @@ func (g *Gateway) serve(w *response, r *http.Request, s millrace.Handler, scope 
 		_, err = edition.Method(w, r, allow, !w.keyed)
 		return err
 	case w.status != 0:
-		// The stream itself has reported other errors.
+		// The stream itself has reported any other error.
 		if statusOf(err) >= 500 && requestError(err) == nil && ctx.Err() == nil {
 			g.log.Error("stream failed", "path", access.Redact(r.URL.Path), "err", err)
 		}
@@ -165,8 +165,8 @@ func (g *Gateway) serve(w *response, r *http.Request, s millrace.Handler, scope 
 	return err
 }
 
-// private makes the header of a response to a request with a key safe from shared
-// caches.
+// private sets header fields that prevent shared caches from storing the response to a request with
+// a key.
 func private(h http.Header) {
 	h.Set("Cache-Control", edition.Private(h["Cache-Control"]))
 	if !slices.ContainsFunc(h["Vary"], func(v string) bool { return strings.Contains(strings.ToLower(v), "authorization") }) {

@@ -23,11 +23,11 @@ const metricsPath = "/metrics"
 
 // MetricsOptions are values from outside the gateway. nil values are omitted.
 type MetricsOptions struct {
-	// From are networks whose clients may read the metrics, in addition to this machine and
+	// From lists networks whose clients may read the metrics, in addition to this machine and
 	// private networks.
 	From []netip.Prefix
-	// LastScan returns the time of the last scan of the source, or zero for never, and whether it
-	// failed.
+	// LastScan returns the time of the last scan of the source, or zero if there was none, and
+	// whether that scan failed.
 	LastScan func() (at time.Time, failed bool)
 	// Dropped returns the number of events that were not recorded.
 	Dropped func() uint64
@@ -46,14 +46,14 @@ type Behind struct {
 	Age    time.Duration // age of the oldest waiting event
 }
 
-// Metrics count the requests of a site, across the gateways that replace each
-// other. It is safe for concurrent use.
+// Metrics counts the requests of a site. Successive gateways of the site share it. It is safe for
+// concurrent use.
 type Metrics struct {
 	series sync.Map   // map of seriesName to *series
-	more   sync.Mutex // held while a series is added
+	more   sync.Mutex // held while adding a series
 	have   int        // number of series
 
-	durations map[string]*histogram // by protocol; more guards it
+	durations map[string]*histogram // by protocol; guarded by more
 }
 
 // seriesName holds the labels of a series of requests.
@@ -77,7 +77,7 @@ const (
 
 // NewMetrics returns empty metrics.
 func NewMetrics() *Metrics {
-	metrics.ExposeMetadata(true) // types of the metrics of the process
+	metrics.ExposeMetadata(true) // adds the types of the metrics of the process
 	return &Metrics{durations: make(map[string]*histogram)}
 }
 
@@ -124,7 +124,7 @@ func (m *Metrics) write(x *exposition) {
 		return true
 	})
 	order := slices.Sorted(maps.Keys(all))
-	x.metric("millrace_requests_total", "counter", "Requests answered, by protocol, endpoint, outcome and operator of the bot (none for other clients).")
+	x.metric("millrace_requests_total", "counter", "Responses, by protocol, endpoint, outcome and operator of the bot (none for other clients).")
 	for _, l := range order {
 		x.sample("millrace_requests_total", l, float64(all[l].requests.Load()))
 	}
@@ -135,7 +135,7 @@ func (m *Metrics) write(x *exposition) {
 	m.more.Lock()
 	durations := maps.Clone(m.durations)
 	m.more.Unlock()
-	x.metric("millrace_request_duration_seconds", "histogram", "Duration of requests, without event streams.")
+	x.metric("millrace_request_duration_seconds", "histogram", "Duration of requests, except event streams.")
 	for _, protocol := range slices.Sorted(maps.Keys(durations)) {
 		durations[protocol].write(x, "millrace_request_duration_seconds", "protocol", protocol)
 	}
@@ -180,7 +180,7 @@ func (g *Gateway) writeState(x *exposition) {
 	if ed != nil {
 		site := ed.View.Site()
 		gauge("millrace_edition_sequence", "Sequence number of the published edition.", float64(site.Seq))
-		gauge("millrace_edition_pages", "Number of pages in the published edition, with archive pages that protocols do not list.", float64(site.Pages))
+		gauge("millrace_edition_pages", "Number of pages in the published edition, including archive pages, which protocols do not list.", float64(site.Pages))
 		since("millrace_edition_changed_timestamp_seconds", "Time of the newest change in the published edition.",
 			"millrace_edition_age_seconds", "Time since the newest change in the published edition.", site.Time)
 		builder := 0.0
@@ -189,11 +189,11 @@ func (g *Gateway) writeState(x *exposition) {
 		}
 		gauge("millrace_edition_builder", "1 if this process builds the editions, 0 if it follows another one.", builder)
 		last, waiting := g.server.Lag()
-		gauge("millrace_edition_lag_seconds", "Time from a commit until its changes were visible: of the last publication, or of a waiting change if that is longer.", max(last, waiting).Seconds())
+		gauge("millrace_edition_lag_seconds", "Time from a commit until its changes are visible: that of the last publication, or the age of a waiting change if that is longer.", max(last, waiting).Seconds())
 		responses, saved := g.server.SentAsChanges()
 		x.metric("millrace_changes_sent_total", "counter", "Responses that were coded against an earlier version.")
 		x.sample("millrace_changes_sent_total", "", float64(responses))
-		x.metric("millrace_changes_saved_bytes_total", "counter", "Bytes by which these responses were smaller than their plain coding.")
+		x.metric("millrace_changes_saved_bytes_total", "counter", "Bytes saved by coding responses against an earlier version, compared with their plain coding.")
 		x.sample("millrace_changes_saved_bytes_total", "", float64(saved))
 	}
 	o := &g.o.MetricsOptions
@@ -216,7 +216,7 @@ func (g *Gateway) writeState(x *exposition) {
 		}
 	}
 	if o.Dropped != nil {
-		x.metric("millrace_events_dropped_total", "counter", "Events of bots that could not be recorded.")
+		x.metric("millrace_events_dropped_total", "counter", "Events of bots that were dropped because they could not be recorded.")
 		x.sample("millrace_events_dropped_total", "", float64(o.Dropped()))
 	}
 	if o.Behind != nil {
@@ -239,8 +239,8 @@ func (g *Gateway) writeState(x *exposition) {
 	}
 }
 
-// metrics serves the metrics to clients that may read them. For others, the path
-// belongs to the site.
+// metrics serves the metrics to clients that may read them. For other clients, the path belongs to
+// the site.
 func (g *Gateway) metrics(w *response, r *http.Request) (bool, error) {
 	if r.URL.Path != metricsPath || r.Method != http.MethodGet && r.Method != http.MethodHead || !w.near() {
 		return false, nil
@@ -258,15 +258,15 @@ func (g *Gateway) metrics(w *response, r *http.Request) (bool, error) {
 	return true, err
 }
 
-// passed are the header fields that proxies add.
+// passed lists the header fields that proxies add.
 var passed = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via", "Cdn-Loop"}
 
-// near reports whether a request comes from this machine, a private network or a network that
-// may read the metrics.
+// near reports whether a request comes from this machine, a private network or a network that may
+// read the metrics.
 //
 // Requests through untrusted proxies are never near, because the client is unknown. HTTP/1.0
-// is a sign of a proxy that adds no header fields. Requests that a page in a browser makes are
-// not near either.
+// indicates a proxy that adds no header fields. Requests from scripts of web pages are not near
+// either.
 func (w *response) near() bool {
 	r := w.r
 	if !r.ProtoAtLeast(1, 1) || r.Header["Origin"] != nil || r.Header["Sec-Fetch-Mode"] != nil && r.Header.Get("Sec-Fetch-Mode") != "navigate" {

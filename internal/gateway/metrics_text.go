@@ -18,7 +18,7 @@ func (x *exposition) metric(name, kind, help string) {
 	fmt.Fprintf(x, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
 }
 
-// sample adds a value of the metric that began last.
+// sample adds a value to the current metric.
 func (x *exposition) sample(name, labels string, v float64) {
 	x.WriteString(name + labels + " " + strconv.FormatFloat(v, 'g', -1, 64) + "\n")
 }
@@ -28,7 +28,7 @@ func label(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 var labelEscapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
-// labels returns the labels of a sample, from names and values in turn. Values are
+// labels returns the labels of a sample. pairs are names, each followed by its value, which is
 // valid UTF-8.
 func labels(pairs ...string) string {
 	var b strings.Builder

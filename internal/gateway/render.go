@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/internal/reply"
 )
 
-// rendered serves the pages of a site that has only text, for people.
+// rendered serves the pages of a site that has only text as HTML for people.
 type rendered struct{ g *Gateway }
 
 var renderedPage = template.Must(template.New("page").Parse(`<!DOCTYPE html>
@@ -43,8 +43,8 @@ th, td { border: 1px solid #8885; padding: .25rem .5rem; }
 </html>
 `))
 
-// ServeHTTP serves a page. If there is only a page with or without the slash at the end, it
-// redirects to that.
+// ServeHTTP serves a page. If the page exists only with or only without a trailing slash, ServeHTTP
+// redirects to that URL.
 func (p rendered) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ed := p.g.server.Current()
 	if ed == nil {
@@ -81,7 +81,7 @@ func (p rendered) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		var text []byte
 		text, err = commonmark.HTML([]byte(millrace.Markdown(page.Blocks)))
-		data.HTML, data.Language = template.HTML(text), cmp.Or(page.Language, site.Language) //nolint:gosec // the renderer leaves out raw HTML
+		data.HTML, data.Language = template.HTML(text), cmp.Or(page.Language, site.Language) //nolint:gosec // the renderer drops raw HTML
 	}
 	if err == nil {
 		err = renderedPage.Execute(&b, data)

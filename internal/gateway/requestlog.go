@@ -62,7 +62,7 @@ func (l *requestLog) line(r *http.Request, host string, status int, bytes int64,
 	b = strconv.AppendFloat(b, now.Sub(start).Seconds(), 'f', 6, 64)
 	b = append(b, '\n')
 	l.buf = b
-	_, _ = l.out.Write(b) // a full disk must not stop the site
+	_, _ = l.out.Write(b) // ignore errors, because a full disk must not stop the site
 }
 
 // appendQuoted appends s. It escapes quotes, backslashes, spaces, control characters and
@@ -101,7 +101,7 @@ func (l *requestLog) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.out.Flush() != nil {
-		// bufio keeps its first error forever, but a full disk may get space again.
+		// bufio never drops its first error, but a full disk may have space again.
 		l.out.Reset(l.to)
 	}
 }

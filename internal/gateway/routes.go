@@ -11,15 +11,16 @@ import (
 	"github.com/millrace/millrace/internal/sites"
 )
 
-// keysPath is the well-known path of a host's keys.
+// keysPath is the well-known path of a host's signing keys.
 const keysPath = "/.well-known/http-message-signatures-directory"
 
-// A step responds to a request, or leaves it to the next step. After an error, no
-// response has begun, unless the error wraps [edition.ErrBroken].
+// A step responds to a request, or leaves it to the next step. If it returns an error, it has not
+// begun a response, unless the error wraps [edition.ErrBroken].
 type step func(w *response, r *http.Request) (done bool, err error)
 
-// newSteps returns the steps of every request that the options need, in order. DOCS and BASE
-// are the paths of the two base URLs, DASHBOARD is a path of the host.
+// newSteps returns the steps that the options require for each request, in order. In the comments,
+// BASE is the path of Options.Base, ENDPOINT that of Options.EndpointBase, and DASHBOARD is a path
+// of the host.
 func (g *Gateway) newSteps() (steps []step) {
 	site := g.server != nil
 	for _, s := range []struct {
@@ -29,16 +30,16 @@ func (g *Gateway) newSteps() (steps []step) {
 		{g.health, true}, // /healthz, /readyz
 		{g.metrics, g.o.Metrics != nil && (g.front == nil || !g.front.InProcess())}, // /metrics
 		{g.dashboard, g.mount != ""},                   // DASHBOARD/…
-		{g.page, g.o.Place == sites.Alongside && site}, // DOCS/.millrace/page: what a server alongside asks
+		{g.page, g.o.Place == sites.Alongside && site}, // ENDPOINT/.millrace/page: requests of a web server alongside
 		{g.host, g.front != nil},                       // 421 for unknown hosts, in front of a site
-		{g.directory, g.o.Directory != nil},            // the keys that sign for the host
+		{g.directory, g.o.Directory != nil},            // the host's signing keys
 		{g.textFile, len(g.o.Texts) > 0},               // BASE/…: Options.Texts
 		{g.admit, true},                                // refuses keys in URLs, and bots by rules
-		{g.handlers, g.serves},                         // DOCS/…: handlers of the service and of protocols
+		{g.handlers, g.serves},                         // ENDPOINT/…: handlers of the service and of protocols
 		{g.enter, true},                                // limits concurrent requests
-		{g.documents, site},                            // site-wide documents; DOCS/…: documents and errors of protocols
-		{g.discovery, site},                            // /.well-known/…: discovery documents of DOCS/.well-known/…
-		{g.own, site},                                  // BASE/…: the site's own pages and files; in front of a site, everything else, too
+		{g.documents, site},                            // site-wide documents; ENDPOINT/…: documents and errors of protocols
+		{g.discovery, site},                            // /.well-known/…: discovery documents of ENDPOINT/.well-known/…
+		{g.own, site},                                  // BASE/…: the site's own pages and files; in front of a site, also everything else
 		{g.root, site},                                 // /, BASE: redirect to BASE/
 	} {
 		if s.needed {
@@ -51,9 +52,9 @@ func (g *Gateway) newSteps() (steps []step) {
 // route runs the steps until one responds.
 func (g *Gateway) route(w *response, r *http.Request) {
 	if tags := r.Header["If-None-Match"]; len(tags) > 1 {
-		r.Header["If-None-Match"] = []string{strings.Join(tags, ", ")} // one list (RFC 9110, section 5.3); net/http reads only the first line
+		r.Header["If-None-Match"] = []string{strings.Join(tags, ", ")} // one list (RFC 9110, section 5.3), because net/http reads only the first line
 	}
-	w.inner = basepath.Under(r, g.docs)
+	w.inner = basepath.Under(r, g.endpointBase)
 	for _, step := range g.steps {
 		done, err := step(w, r)
 		if err != nil {
@@ -66,9 +67,9 @@ func (g *Gateway) route(w *response, r *http.Request) {
 	reply.NotFound(w, r)
 }
 
-// health serves /healthz and /readyz. The latter reports whether an edition is
-// published and the store exists, and describes the state of this process. For a handler in this
-// process, the paths belong to the site.
+// health serves /healthz and /readyz. The latter reports whether an edition is published and the
+// store exists, and describes the state of this process. If the site is a handler in this process,
+// the paths belong to the site.
 func (g *Gateway) health(w *response, r *http.Request) (bool, error) {
 	alive := r.URL.Path == "/healthz"
 	if !alive && r.URL.Path != "/readyz" || g.front != nil && g.front.InProcess() {
@@ -107,7 +108,7 @@ func (g *Gateway) healthy() error {
 	return g.o.Healthy()
 }
 
-// pace returns lines of text about the last edition: how late it was, and which of its documents are damaged.
+// pace returns lines of text about the last edition: its delay, and its damaged documents.
 func (g *Gateway) pace() string {
 	if g.server == nil {
 		return ""
@@ -115,7 +116,7 @@ func (g *Gateway) pace() string {
 	text := ""
 	last, waiting := g.server.Lag()
 	if last > 0 {
-		text += fmt.Sprintf("the last change was visible after %.1f s\n", last.Seconds())
+		text += fmt.Sprintf("the last change became visible after %.1f s\n", last.Seconds())
 	}
 	if waiting > 0 {
 		text += fmt.Sprintf("a change has waited for %.1f s\n", waiting.Seconds())
@@ -160,8 +161,8 @@ func (g *Gateway) textFile(w *response, r *http.Request) (bool, error) {
 	return ok, nil
 }
 
-// admit refuses requests with a key in the URL, and bots by rules. Documents with
-// the terms are public.
+// admit refuses requests with a key in the URL, and bots that a rule refuses. Documents with the
+// terms are public.
 func (g *Gateway) admit(w *response, r *http.Request) (bool, error) {
 	if access.HoldsKey(r.URL.RawQuery) || access.HoldsKey(r.URL.Path) || r.URL.Host != "" && access.HoldsKey(r.RequestURI) {
 		return false, access.ErrInURL
@@ -176,11 +177,11 @@ func (g *Gateway) admit(w *response, r *http.Request) (bool, error) {
 	return false, err
 }
 
-// isTerms reports whether a request is for the terms of use or the signing keys.
+// isTerms reports whether a request is for the terms of use or for the signing keys.
 func (g *Gateway) isTerms(r *http.Request) bool {
 	path := r.URL.Path
-	if g.docs != "" {
-		if rest, ok := strings.CutPrefix(path, g.docs); ok && strings.HasPrefix(rest, "/") {
+	if g.endpointBase != "" {
+		if rest, ok := strings.CutPrefix(path, g.endpointBase); ok && strings.HasPrefix(rest, "/") {
 			path = rest
 		}
 	}
@@ -214,8 +215,8 @@ func (g *Gateway) documents(w *response, r *http.Request) (bool, error) {
 	if done, err := g.site.Serve(w, r, inner, &w.Request); done || err != nil || inner == nil || g.site.Own(inner) {
 		return done, err
 	}
-	// On a mirror, all other paths need a key: even an error could reveal whether a document
-	// exists.
+	// On a mirror, all other paths need a key, because even an error could reveal whether a
+	// document exists.
 	hidden := g.guarded && g.origin == nil && inner.URL.Path != "/" && inner.URL.Path != "/robots.txt"
 	if hidden && g.server.KeyRequired(inner.URL.EscapedPath()) {
 		if err := w.Key(); err != nil {

@@ -25,13 +25,13 @@ type ServerOptions struct {
 	// Logger receives failures; nil = slog.Default().
 	Logger *slog.Logger
 
-	MaxConnections int           // concurrent; new ones replace others, see [conns.Limit]; 0 = 4096
+	MaxConnections int           // maximum number of concurrent connections; new ones replace others, see [conns.Limit]; 0 = 4096
 	ReadTimeout    time.Duration // for a request's header; twice that for the body; 0 = 10 s
 	WriteTimeout   time.Duration // for a response, more for large documents; 0 = 60 s
 	StopTimeout    time.Duration // for pending requests at the end; 0 = 1.5 s
 }
 
-// Limits of HTTP/2. With maxConcurrent, net/http closes connections that flood the server with
+// Limits of HTTP/2. If maxConcurrent is set, net/http closes connections that flood the server with
 // reset streams or control frames.
 const (
 	maxConcurrent = 128              // streams of one connection
@@ -40,15 +40,15 @@ const (
 	stallTimeout  = 30 * time.Second // time limit of a pending write without progress
 )
 
-// Server listens and passes requests to a [Gateway]. Another gateway can replace it
-// without refused connections or interrupted requests.
+// Server listens and passes requests to a [Gateway]. The gateway can be replaced without refusing
+// connections or interrupting requests.
 type Server struct {
 	o   ServerOptions
 	log *slog.Logger
 	now atomic.Pointer[post]
 }
 
-// post holds a gateway that is or was in use.
+// post holds a gateway that is or was in use, with its pending requests.
 type post struct {
 	g      *Gateway
 	open   atomic.Int64 // pending requests
@@ -72,9 +72,9 @@ func NewServer(g *Gateway, o *ServerOptions) *Server {
 
 func newPost(g *Gateway) *post { return &post{g: g, empty: make(chan struct{})} }
 
-// Use makes g handle new requests. Pending requests of the previous gateway finish there. Its
-// streams end, and clients reconnect to g. Use returns a channel that is closed when the last
-// request of the previous gateway has ended.
+// Use makes g handle new requests. Pending requests finish in the previous gateway. The streams of
+// that gateway end, and their clients reconnect to g. Use returns a channel that is closed when the
+// last request of the previous gateway has ended.
 func (s *Server) Use(g *Gateway) (empty <-chan struct{}) {
 	was := s.now.Swap(newPost(g))
 	was.left.Store(true)
@@ -90,7 +90,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.g.ServeHTTP(w, r)
 }
 
-// enter returns the current gateway, in use until leave.
+// enter returns the current gateway, which is in use until leave.
 func (s *Server) enter() *post {
 	for {
 		p := s.now.Load()
@@ -116,7 +116,7 @@ func (p *post) check() {
 	}
 }
 
-// Listen opens a TCP listener. Its error explains an address in use and a port that needs a
+// Listen opens a TCP listener. The error explains that an address is in use, or that a port needs a
 // privilege.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", address)

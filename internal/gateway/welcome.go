@@ -15,8 +15,9 @@ import (
 	"github.com/millrace/millrace/internal/reply"
 )
 
-// welcome serves "/" of a site without a home page: a page with the name of the site and links
-// to its documents. Other paths are 404. Before the first edition, all paths are 503.
+// welcome serves "/" of a site without a home page. It returns a page with the name of the site and
+// links to its documents. The response for other paths is 404, and for all paths 503 before the
+// first edition.
 type welcome struct {
 	g  *Gateway
 	ed *edition.Edition // nil = none yet
@@ -75,14 +76,14 @@ func (p welcome) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}{Site: ed.View.Site(), Documents: ed.Large()}
 	data.When = data.Site.Time.UTC().Format("2 January 2006, 15:04 UTC")
 	for i, d := range data.Documents {
-		data.Documents[i] = p.g.docs + d
+		data.Documents[i] = p.g.endpointBase + d
 	}
 	here := strings.TrimSuffix(cmp.Or(p.g.o.EndpointBase, p.g.o.Base), "/")
 	for _, n := range ed.Advertisements { // entry points of the protocols
 		for _, l := range n.Root {
 			at := l.URL
 			if path, ok := strings.CutPrefix(at, here+"/"); ok {
-				at = p.g.docs + "/" + path
+				at = p.g.endpointBase + "/" + path
 			}
 			data.Documents = append(data.Documents, at)
 		}

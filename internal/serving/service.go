@@ -217,7 +217,7 @@ func (s *Service) pause() {
 // tend runs the gateway's maintenance and the recorder until Close.
 func (s *Service) tend(ctx context.Context) {
 	ctx, s.leave = context.WithCancel(context.WithoutCancel(ctx))
-	s.tending.Go(func() { s.Gateway.Tend(ctx) })
+	s.tending.Go(func() { s.Gateway.RunBackground(ctx) })
 	if s.Recorder != nil {
 		s.tending.Go(func() { s.Recorder.Run(ctx) })
 	}

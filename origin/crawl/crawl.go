@@ -23,9 +23,9 @@ type Options struct {
 	// KnownRefs returns the refs that the sink has stored of this source, like
 	// [millrace.SyncState.KnownRefs]. If nil, every run is a first run.
 	KnownRefs func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
-	// Original returns the stored original of a page, like [millrace.OriginalStore]. With it,
-	// pages that were extracted by other rules or another version of the extractor are
-	// extracted again without a request. If nil, no originals are stored.
+	// Original returns the stored original of a page, like [millrace.OriginalStore]. With it, the
+	// crawl extracts pages again without a request if they were extracted by other rules or another
+	// version of the extractor. If nil, no originals are stored.
 	Original func(ctx context.Context, url string) ([]byte, error)
 	// Rules correct the extraction; nil = none. Their fingerprint is part of the version of
 	// every page.
@@ -37,7 +37,7 @@ type Options struct {
 	// MaxDepth is the maximum number of links from the root or from a list of the site to a
 	// page. If zero, 30.
 	MaxDepth int
-	// MaxTime is how long one run fetches pages. If zero, there is no limit.
+	// MaxTime is the time after which a run stops fetching pages. If zero, there is no limit.
 	MaxTime time.Duration
 	// Concurrency is the number of concurrent fetches. If zero, 8. The client limits the
 	// request rate.
@@ -45,8 +45,8 @@ type Options struct {
 	// IgnoreRobots crawls addresses that robots.txt disallows. The client must ignore
 	// robots.txt, too.
 	IgnoreRobots bool
-	// Wary is for a sink whose pages of the site came from another source so far. With it,
-	// even the first run fails if the site answers every address with the same page.
+	// Wary is for a sink whose pages of the site came from another source so far. If set, even the
+	// first run fails if the site returns the same page for every address.
 	Wary bool
 	// Progress is called often, from one goroutine, with the number of processed addresses and
 	// the number of known ones. It may be nil.
@@ -55,9 +55,8 @@ type Options struct {
 	Logger   *slog.Logger     // nil = discard
 }
 
-// Crawl is a website as a [millrace.Source]. One Crawl can run many times. It fetches a page
-// less often the less often the page changes. Methods are safe for concurrent use; runs wait
-// for each other.
+// Crawl is a website as a [millrace.Source]. One Crawl can run many times. It fetches pages that
+// rarely change less often. Methods are safe for concurrent use; runs wait for each other.
 type Crawl struct {
 	client    *http.Client // follows redirects
 	single    *http.Client // follows no redirects
@@ -75,7 +74,7 @@ type Crawl struct {
 	table    table
 	soft     atomic.Pointer[soft]
 	names    extract.SiteNames
-	home     atomic.Pointer[string] // canonical URL of the root on another host; nil = not known, "" = none
+	home     atomic.Pointer[string] // canonical URL of the root on another host; nil = unknown, "" = none
 	next     atomic.Int64           // time of the next run, seconds since 1970
 	complete atomic.Bool
 }
@@ -114,8 +113,8 @@ func New(client *http.Client, root string, o *Options) (*Crawl, error) {
 // Root returns the canonical URL of the site's folder. It ends with "/".
 func (c *Crawl) Root() string { return c.scope.base }
 
-// Next returns the time of the next useful run: when the first page is due, and at most an
-// hour after the last run. The hour is for changes that only the site's lists report. The zero
+// Next returns the time of the next useful run. This is when the first page is due, but at most an
+// hour after the last run, because some changes are only reported by the site's lists. The zero
 // time means now.
 func (c *Crawl) Next() time.Time {
 	if n := c.next.Load(); n != 0 {
@@ -127,21 +126,20 @@ func (c *Crawl) Next() time.Time {
 // SiteTitle returns the name of the site, from the pages that were read; "" = unknown.
 func (c *Crawl) SiteTitle(context.Context) (string, error) { return c.names.Name(), nil }
 
-// Complete reports whether the last run covered the whole site: it reached its end, no page or
-// list was unavailable, and no limit cut it off. No limit may have excluded an address in this
-// run or an earlier one. Addresses that robots.txt disallows are not part of the site.
+// Complete reports whether the last run covered the whole site. It must have reached its end
+// without an unavailable page or list, and no limit may have excluded an address in it or in an
+// earlier run. Addresses that robots.txt disallows are not part of the site.
 func (c *Crawl) Complete() bool { return c.complete.Load() }
 
 // Changes crawls the site. The package documentation describes what it yields.
 //
 // These errors end a run:
 //
-//   - [millrace.ErrUnavailable]: the site is unreachable, has stopped
-//     responding, or answers every address with the same page
-//   - [millrace.ErrForbidden], [millrace.ErrNotFound], [millrace.ErrInvalid]: the
-//     root is not a page of a site
-//   - [millrace.ErrConflict]: the cursor belongs to another version of this
-//     package
+//   - [millrace.ErrUnavailable]: the site is unreachable, has stopped responding, or returns the
+//     same page for every address
+//   - [millrace.ErrForbidden], [millrace.ErrNotFound], [millrace.ErrInvalid]: the root is not a
+//     page of a site
+//   - [millrace.ErrConflict]: the cursor belongs to another version of this package
 //   - the error of the context
 func (c *Crawl) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
@@ -219,8 +217,8 @@ func (c *Crawl) page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 	return res.page, nil
 }
 
-// muted returns an alias for the address to, which the fetched address redirects to or names
-// as canonical.
+// muted returns an alias for the address to, to which the fetched address redirects or which it
+// names as canonical.
 func (c *Crawl) muted(res *result, to string) (*millrace.Page, error) {
 	u, v := c.scope.clean(to)
 	switch {

@@ -2,114 +2,110 @@
 //
 //	c, err := crawl.New(client, "https://example.com/", &crawl.Options{KnownRefs: knownRefs})
 //
-// The site is the folder of the root: all URLs of the same origin whose path is under that of
-// the root. The crawl follows links, sitemaps (those of robots.txt, else those at the usual
-// paths) and the feeds that the home page links to. It removes fragments, tracking parameters
-// and session IDs from addresses, and ignores the order of parameters. It recognises images,
-// scripts, archives and office files by their extensions and does not fetch them.
+// The site is the folder of the root: all URLs of the same origin whose path is under that of the
+// root. The crawl follows links, sitemaps (those of robots.txt, else those at the usual paths) and
+// the feeds that the home page links to. It removes fragments, tracking parameters and session IDs
+// from addresses, and ignores the order of parameters. It recognises images, scripts, archives and
+// office files by their extensions and does not fetch them.
 //
 // # The stream
 //
-// A crawl fetches pages in Changes, because a link does not prove that a page exists. The refs
-// that the sink has stored ([Options.KnownRefs]) are the database of the crawl. They are
-// stored in the same transaction as the pages. The stream has these entries:
+// A crawl fetches pages in Changes, because a link does not prove that a page exists. The refs that
+// the sink has stored ([Options.KnownRefs]) are the database of the crawl. They are stored in the
+// same transaction as the pages. The stream has these entries:
 //
-//   - A page is a Put with the page. Its version holds the server's validators
-//     and a hash of the page's content.
-//   - An unchanged page, or one that is not due yet, is a Put with the stored
-//     version and without a page. A page without validators, or with nonces in
-//     its HTML, is unchanged if its content is.
-//   - An address without its own page is a Put with an alias for the address that is
-//     meant. Examples are redirects, duplicates, and files that are not HTML.
-//     The crawl fetches such an address again after a week.
-//   - An address that was found and not fetched yet is a Put with an alias for
-//     itself. It precedes the page that links to it, so an interrupted
-//     crawl resumes where it stopped.
-//   - A page that is gone is a [*millrace.SkipError] that is Absent: the
-//     server refuses it (404, 410 and others), it requires a login, robots.txt
-//     disallows it, or it redirects to another address. The checkpoint at the
-//     end deletes it. Package mirror first confirms deletions if a site loses a
-//     fifth of its pages at once.
+//   - A page is a Put with the page. Its version holds the server's validators and a hash of the
+//     page's content.
+//   - An unchanged page, or one that is not due yet, is a Put with the stored version and without a
+//     page. A page without validators, or with nonces in its HTML, is unchanged if its content is.
+//   - An address without its own page is a Put with an alias for the address of the page. Examples
+//     are redirects, duplicates, and files that are not HTML. The crawl fetches such an address
+//     again after a week.
+//   - An address that was found but not fetched yet is a Put with an alias for itself. It precedes
+//     the page that links to it, so an interrupted crawl resumes where it stopped.
+//   - A page that no longer exists is a [*millrace.SkipError] that is Absent. This is the case if
+//     the server refuses it (404, 410 and others), it requires a login, robots.txt disallows it, or
+//     it redirects to another address. The checkpoint at the end deletes it. Package mirror first
+//     confirms deletions if a site loses a fifth of its pages at once.
 //   - A page that is temporarily unavailable is a SkipError. It is kept.
-//   - Addresses that robots.txt or a limit excludes are one SkipError per
-//     shape, with an example and their number. All pages that ask not to be
-//     indexed are one SkipError, and so are all redirects to other sites.
-//   - A complete checkpoint ends the stream, because the run has named
-//     everything that is stored. It is missing if the run fails.
+//   - Addresses that robots.txt or a limit excludes are one SkipError per shape, with an example
+//     and their number. All pages that ask not to be indexed are one SkipError, and so are all
+//     redirects to other sites.
+//   - A complete checkpoint ends the stream, because the run has named everything that is stored.
+//     It is missing if the run fails.
 //
-// A later run costs one conditional request per page and list. Pages that answer 304 do not
-// repeat their links. The cursor therefore holds:
+// A later run costs one conditional request per page and list. A 304 does not repeat the links of a
+// page. The cursor therefore holds:
 //
-//   - the validators of the lists: an unchanged list has no new addresses
+//   - the validators of the lists, because an unchanged list has no new addresses
 //   - up to 20,000 addresses that lost their page and broken links, for 60 days. The next run
-//     fetches each of them, because the site may have changed during the run.
-//     After that, every run of the first day fetches the lost pages; the other
-//     addresses are fetched once a week
-//   - the limits and the rules of robots.txt that excluded addresses. When they
-//     are relaxed, the next run fetches every page once without conditions
+//     fetches each of them, because the site may have changed during the run. After that, every run
+//     of the first day fetches the lost pages; the other addresses are fetched once a week
+//   - the limits and the rules of robots.txt that excluded addresses. When they are relaxed, the
+//     next run fetches every page once without conditions
 //
-// A page's HTMLSize is that of the response body. A page that is extracted again without a
-// request keeps its HTMLSize. So does a page whose content is unchanged although its server
-// sends no validators.
+// A page's HTMLSize is that of the response body. A page that is extracted again without a request
+// keeps its HTMLSize. So does a page whose content is unchanged although its server sends no
+// validators.
 //
 // # Changed rules
 //
 // Every page comes with its [millrace.Page.Original]: the HTML and the header fields that
-// extraction reads, up to 4 MB. If the sink stores it ([Options.Original]), a newer extractor
-// or other rules ([Options.Rules]) need no requests. Each run first extracts the affected
-// pages again and yields them with their stored validators. Then the run continues as usual,
-// and an unchanged page answers 304.
+// extraction reads, up to 4 MB. If the sink stores it ([Options.Original]), a newer extractor or
+// other rules ([Options.Rules]) need no requests. Each run first extracts the affected pages again
+// and yields them with their stored validators. Then the run continues as usual, and requests for
+// unchanged pages get a 304.
 //
-// Earlier decisions about addresses stay valid. A page is fetched without conditions, like a
-// new one, if its original is missing. The same holds if by the new rules it has no content,
-// is a redirect or a login form, or has another address. A page that is lost in the run that
-// extracted it again is deleted by the next run. One request determines again how the site
-// answers an address that does not exist. Addresses without a page store no HTML; if the new
-// rules find content there, it appears when the address is fetched after its week.
+// Earlier decisions about addresses stay valid. A page is fetched without conditions, like a new
+// one, if its original is missing. The same holds if by the new rules it has no content, is a
+// redirect or a login form, or has another address. A page that is lost in the run that extracted
+// it again is deleted by the next run. One request determines again the site's response to an
+// address that does not exist. Addresses without a page store no HTML; if the new rules find
+// content there, it appears when the address is fetched after its week.
 //
 // # Identity of a page
 //
 // A page's identity is its address or its rel=canonical:
 //
-//   - Another page of the site: the page is a duplicate if the other page
-//     exists and about half of the text is equal. A template with the same
-//     canonical link on every page therefore loses no page.
-//   - An address under the root's canonical URL on another host: the same
-//     address here. The site is a copy, such as a test site or one behind a
-//     proxy, and its links and sitemaps are mapped in the same way.
-//   - An address on another site: the page takes that address. It does not if
-//     another page already has it, or if it is a home page.
+//   - Another page of the site: the page is a duplicate if the other page exists and about half of
+//     the text is equal. A template with the same canonical link on every page therefore loses no
+//     page.
+//   - An address under the root's canonical URL on another host: the same address here. The site is
+//     a copy, such as a test site or one behind a proxy, and its links and sitemaps are mapped in
+//     the same way.
+//   - An address on another site: the page takes that address. It keeps its own address if another
+//     page already has that address, or if that address is a home page.
 //
-// A page is also a duplicate of its twin if both have the same text. A twin is the same
-// address with or without a slash at its end, or with the name of the directory's default
-// document. A redirect is an alias of its target.
+// A page is also a duplicate of its twin if both have the same text. A twin is the same address
+// with or without a slash at its end, or with the name of the directory's default document. A
+// redirect is an alias of its target.
 //
 // # Protection against wrong responses
 //
-// A page that resembles the response to an address that does not exist is a soft 404. The
-// crawl checks that response again when a page is completely different from the stored one. If
-// a site answers every address with one page and status 200, nothing changes, and the run ends
-// if the root is that page. The crawl waits for a site that stops responding for a moment.
+// A page that resembles the response to an address that does not exist is a soft 404. The crawl
+// checks that response again when a page is completely different from the stored one. If a site
+// returns one page with status 200 for every address, the crawl changes nothing, and the run ends
+// if the root is that page. The crawl waits for a site that stops responding for a short time.
 //
-// The modification time in a sitemap or feed determines the order of fetches. It is stored as
-// a hint if neither the page nor Last-Modified has one; the newest of all lists counts. A page
-// that has not changed keeps its hint.
+// The modification time in a sitemap or feed determines the order of fetches. It is stored as a
+// hint if neither the page nor Last-Modified has a time; the newest time in all lists counts. A
+// page that has not changed keeps its hint.
 //
-// Addresses of one shape have the same first path segment, depth and parameters. The crawl
-// fetches them while enough of them have new text or links. An endless calendar or the facets
-// of a shop exhaust this budget, a forum does not. Addresses in sitemaps need no budget. The
-// crawl skips paths that repeat themselves, more than 8 parameters, and more than 2,048 bytes.
+// Addresses of one shape have the same first path segment, depth and parameters. The crawl fetches
+// them while enough of them have new text or links. An endless calendar or the facets of a shop
+// exhaust this budget, but a forum does not. Addresses in sitemaps need no budget. The crawl skips
+// addresses whose path repeats itself, and those with more than 8 parameters or 2,048 bytes.
 //
 // # Frequency
 //
-// The first run of a process fetches every page. Later runs of the same Crawl fetch a page
-// first after a tenth of its age, from an hour to a day. The interval is halved if the page
-// has changed, to at least 5 minutes. It grows by half if not, to at most a day. Pages that a
-// list reports as newer are fetched at once, and so are pages that a sitemap no longer names.
+// The first run of a process fetches every page. Later runs of the same Crawl fetch a page first
+// after a tenth of its age, from an hour to a day. The interval is halved if the page has changed,
+// to at least 5 minutes. Otherwise, it grows by half, to at most a day. Pages that a list reports
+// as newer are fetched at once, and so are pages that a sitemap no longer names.
 //
 // # Memory
 //
-// A run stores about 40 bytes per address. A long queue is written to a temporary file. Only
-// one page larger than 1 MB is parsed at a time. A run that extracts pages again stores 8
-// bytes for each of them.
+// A run stores about 40 bytes per address. A long queue is written to a temporary file. Only one
+// page larger than 1 MB is parsed at a time. A run that extracts pages again stores 8 bytes for
+// each of them.
 package crawl

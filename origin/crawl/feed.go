@@ -32,7 +32,7 @@ type item struct {
 // parseFeed parses an RSS, Atom or JSON feed. Errors are [millrace.ErrInvalid] and
 // [millrace.ErrTooLarge].
 func parseFeed(data []byte) ([]item, error) {
-	// The XML parser recurses into nested elements.
+	// Check the depth, because the XML parser recurses into nested elements.
 	if trimmed := bytes.TrimLeft(data, "\xEF\xBB\xBF \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
 		if err := checkDepth(data); err != nil {
 			return nil, err

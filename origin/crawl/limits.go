@@ -2,19 +2,19 @@ package crawl
 
 import "github.com/millrace/millrace"
 
-// limits are the limits that excluded addresses. The pages that link to these addresses answer
-// 304. When a limit is relaxed, the next run therefore fetches all pages once without
-// conditions.
+// limits are the limits that excluded addresses. Requests for the pages that link to these
+// addresses get a 304. When a limit is relaxed, the next run therefore fetches all pages once
+// without conditions.
 type limits struct {
-	Pages  int    `json:"pages,omitempty"`  // Options.MaxPages; 0 = it excluded none
-	Depth  int    `json:"depth,omitempty"`  // Options.MaxDepth; 0 = it excluded none
+	Pages  int    `json:"pages,omitempty"`  // Options.MaxPages; 0 = no address was excluded
+	Depth  int    `json:"depth,omitempty"`  // Options.MaxDepth; 0 = no address was excluded
 	Robots string `json:"robots,omitempty"` // [fetch.Robots.Fingerprint]; "" = robots.txt excluded none
 }
 
 // Special values of limits.Robots.
 const (
 	noRules   = "-" // robots.txt is ignored or empty
-	lostCount = "+" // matches no rules: more addresses were lost than a cursor holds, and some have pages again
+	lostCount = "+" // matches no rules; set if more addresses were lost than a cursor holds, and some have pages again
 )
 
 // pass is the state of a run that fetches all pages again and was cut off.
@@ -76,7 +76,7 @@ func (r *run) limits(next *cursor) {
 	}
 }
 
-// limitError is the reason why an address is not fetched that may have a page. It is a
+// limitError is the reason why an address that may have a page is not fetched. It is a
 // [millrace.ErrTooLarge].
 type limitError struct{ code, text string }
 

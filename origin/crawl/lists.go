@@ -22,7 +22,7 @@ const (
 	maxLists     = 1000 // per run, and in a cursor
 	maxListDepth = 3    // nesting depth of indexes
 	maxSiteFeeds = 10
-	absentAge    = 7 * 24 * time.Hour // until a missing sitemap at a usual path is tried again
+	absentAge    = 7 * 24 * time.Hour // time until a missing sitemap at a usual path is tried again
 )
 
 // list is one list of addresses. The cursor stores it. The sink knows every address of an
@@ -36,8 +36,8 @@ type list struct {
 
 	depth    int
 	usual    bool // a well-known path that no document names
-	dirty    bool // an address that it names could not be fetched: the next run reads the list again, also if this one is cut
-	changed  bool // it was read in this run; false for 304
+	dirty    bool // an address in the list could not be fetched; the next run reads the list again, even if this run is cut off
+	changed  bool // the list was read in this run; false for 304
 	complete bool // read to its end
 }
 
@@ -133,8 +133,8 @@ func (r *run) readLists(ctx context.Context, feeds []string) error {
 	return nil
 }
 
-// usualLists returns the usual URLs of sitemaps, which no document names: in the folder of the
-// site and, if it is not the host's root, also there.
+// usualLists returns the usual URLs of sitemaps, for sites where no document names any. They are in
+// the folder of the site and, if that is not the host's root, also at the root.
 func (r *run) usualLists() (lists []list) {
 	for _, name := range []string{"sitemap.xml", "sitemap_index.xml", "wp-sitemap.xml"} {
 		lists = append(lists, list{URL: r.scope.base + name, usual: true})
@@ -243,7 +243,7 @@ func (r *run) listed(u string, n int, modified time.Time) error {
 		return err
 	}
 	if e, ok := r.table.get(k); ok {
-		if u != r.scope.base { // which is fetched before the lists
+		if u != r.scope.base { // the base is fetched before the lists
 			e.date(hint)
 		}
 		if l := &r.lists[n]; !l.Feed {
@@ -257,7 +257,7 @@ func (r *run) listed(u string, n int, modified time.Time) error {
 // number returns the number of the list in the flags of an entry, from 1.
 func (l *list) number() uint8 { return uint8(1 + key(l.URL)%(byMask>>byShift)) }
 
-// withdrawn makes the addresses due that a changed sitemap no longer names.
+// withdrawn makes the addresses due that are no longer in a changed sitemap.
 func (r *run) withdrawn() {
 	var changed [byMask>>byShift + 1]bool
 	any := false

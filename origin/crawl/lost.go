@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// loss is an address that had no page at its last fetch. The cursor stores it, because the
-// pages that link to it answer 304 and do not name it again.
+// loss is an address that had no page at its last fetch. The cursor stores it, because requests for
+// the pages that link to it get a 304, which does not name it again.
 type loss struct {
 	URL   string `json:"u"`           // relative to the base
 	When  int64  `json:"t"`           // time of the loss, seconds since 1970
 	Asked int64  `json:"a,omitempty"` // last fetch after that, seconds since 1970; 0 = the next run fetches it
-	Had   bool   `json:"p,omitempty"` // it had a page; false = a broken link
+	Had   bool   `json:"p,omitempty"` // the address had a page; false = a broken link
 	Depth int    `json:"d,omitempty"`
 }
 
@@ -21,13 +21,13 @@ const (
 	maxLosses    = 20_000
 	maxLossBytes = 2 << 20 // total length of the addresses
 	lossAge      = 60 * 24 * time.Hour
-	lossFresh    = 24 * time.Hour     // how long every run fetches a lost page
+	lossFresh    = 24 * time.Hour     // time during which every run fetches a lost page
 	lossAgain    = 7 * 24 * time.Hour // interval for other addresses, minus up to a day to spread them
 )
 
-// due reports whether to fetch a lost address again. The first run after the loss always does:
-// the site may have changed during the run, and been restored before the run read the pages
-// that link to the address.
+// due reports whether to fetch a lost address again. The first run after the loss always fetches
+// it, because the site may have been changed during the run, and restored before the run read the
+// pages that link to the address.
 func (l *loss) due(now time.Time, k uint64) bool {
 	if l.Asked == 0 || l.Had && now.Sub(time.Unix(l.When, 0)).Abs() < lossFresh {
 		return true

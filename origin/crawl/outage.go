@@ -7,9 +7,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// outages detects that a site has begun to answer every address with the same page and status
-// 200, such as an error, a maintenance notice, or the form of a firewall. That page would
-// replace all pages.
+// outages detects that a site has begun to return the same page with status 200 for every address,
+// such as an error, a maintenance notice, or the form of a firewall. That page would replace all
+// pages.
 type outages struct {
 	ask    func(t task) *result // called by the goroutine of the run; records no result
 	asked  int                  // number of nonexistent addresses fetched
@@ -21,12 +21,12 @@ type outages struct {
 // is completely different from the stored one.
 const maxProbes = 20
 
-// softOf returns the appearance of a page.
+// softOf returns the features of a page that identify a soft 404.
 func softOf(res *result) *soft {
 	return &soft{Found: true, Title: cutTitle(res.page.Title), Sketch: res.sketch}
 }
 
-// impossible returns an address that does not exist. It is in no cache.
+// impossible returns an address that does not exist and is in no cache.
 func (r *run) impossible(n int) string {
 	return r.scope.base + "no-such-page-" + hex(key(fmt.Sprint(r.scope.base, " ", r.started.Unix(), " ", n)))
 }
@@ -56,9 +56,9 @@ func (r *run) replaced(res *result) (bool, error) {
 	return o.answer.matches(res), nil
 }
 
-// sane ends the run if the root looks like the response to every address, and did not before.
-// Some sites answer nonexistent addresses with their home page; therefore sane also compares
-// other stored pages.
+// sane ends the run if the root looks like the response to every address but did not before. Some
+// sites answer nonexistent addresses with their home page; therefore sane also compares other
+// stored pages.
 func (r *run) sane(ctx context.Context, res *result) error {
 	if res.outcome != page {
 		return nil
@@ -109,6 +109,6 @@ func (r *run) sane(ctx context.Context, res *result) error {
 const maxOthers = 3
 
 func (r *run) sameEverywhere(res *result) error {
-	return millrace.Coded("same-page", fmt.Errorf("%w: the site answers every address with the same page, %q; nothing was changed, try again later",
+	return millrace.Coded("same-page", fmt.Errorf("%w: the site returns the same page for every address, %q; nothing was changed; try again later",
 		millrace.ErrUnavailable, cutTitle(res.page.Title)))
 }

@@ -51,8 +51,8 @@ func (c *Crawl) extract(ctx context.Context, r *result, resp *http.Response, dat
 	return nil
 }
 
-// make builds the page from its original. It sets the outcome to page, moved or empty. The
-// result is nil if extraction fails.
+// make builds the page from its original. It sets the outcome to page, moved or empty. If
+// extraction fails, the result is nil.
 func (c *Crawl) make(ctx context.Context, r *result, o *original) (*extract.Result, error) {
 	res, err := extract.HTML(ctx, o.body, r.url, o.options(r.rules.rules))
 	switch {
@@ -98,7 +98,8 @@ func (c *Crawl) canonical(r *result, canonical string) {
 	case v == inside && key(u) != key(r.url):
 		r.canonical = u
 	case v == outside && !strings.HasPrefix(canonical, c.scope.origin+"/"):
-		// A canonical link from every page to the home page of another site is a mistake.
+		// A canonical link from every page to the home page of another site is a mistake, so ignore
+		// it.
 		if at, err := url.Parse(canonical); err == nil && (at.Path != "/" || at.RawQuery != "" || r.url == c.scope.base) {
 			r.elsewhere = canonical
 		}

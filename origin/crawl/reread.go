@@ -36,7 +36,7 @@ func (r *result) change() millrace.Change {
 // recollect calls each with the stored refs, nearly in their order. If a page was extracted by
 // other rules, recollect extracts it again if possible. Otherwise, made is nil.
 func (c *Crawl) recollect(ctx context.Context, rules *ruling, each func(t *task, made *result) error) error {
-	// Batches use all processors and hold few pages in memory.
+	// Batches use all processors but hold few pages in memory.
 	some := make([]task, 0, min(c.o.Concurrency, 2*runtime.GOMAXPROCS(0)))
 	settle := func() error {
 		made, errs := make([]*result, len(some)), make([]error, len(some))
@@ -109,13 +109,13 @@ func (c *Crawl) remake(ctx context.Context, rules *ruling, t *task) (*result, er
 		return nil, ctx.Err()
 	}
 	if err != nil || r.outcome != page {
-		return nil, nil //nolint:nilnil,nilerr // a visit says what has become of it
+		return nil, nil //nolint:nilnil,nilerr // a visit will show the state of the page
 	}
 	c.canonical(r, res.Canonical)
 	r.made, r.page.URL = *t.version.old, r.url
 	if r.made.claim != 0 {
 		if r.elsewhere == "" || key(r.elsewhere) != r.made.claim {
-			return nil, nil //nolint:nilnil // it would go by another address
+			return nil, nil //nolint:nilnil // the page would have another address
 		}
 		r.page.URL = r.elsewhere
 	}

@@ -16,7 +16,7 @@ const (
 	forNow                  // its own address, until the next run
 )
 
-// resolve determines whether a fetched page is a page of its own, and stores the result.
+// resolve determines whether a fetched page is a duplicate, and stores the result.
 func (r *run) resolve(res *result) error {
 	k := key(res.url)
 	if res.url != r.scope.base {
@@ -35,7 +35,7 @@ func (r *run) resolve(res *result) error {
 			return r.settled(k)
 		}
 	}
-	to, target, naming, err := r.goesBy(res, k)
+	to, target, naming, err := r.addressOf(res, k)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (r *run) resolve(res *result) error {
 	return r.settled(k)
 }
 
-// same processes a duplicate. Its links are followed, too.
+// same processes a duplicate. It also follows the links of the page.
 func (r *run) same(res *result, to string, target uint64) error {
 	leads, err := r.follow(res)
 	if err != nil {
@@ -68,11 +68,11 @@ func (r *run) same(res *result, to string, target uint64) error {
 	return r.mute(res, to, target, leads)
 }
 
-// goesBy returns the address of a page, and the key of the page there. It accepts a canonical
-// link if that page exists and about half of the text is equal; so a template that names the
-// home page on every page loses no page. The default document of a directory is the page of
-// the directory if something links to the directory.
-func (r *run) goesBy(res *result, k uint64) (to string, target uint64, naming naming, err error) {
+// addressOf returns the address of a page, and the key of the page at that address. It accepts a
+// canonical link if that page exists and about half of the text is equal. Thus, no page is lost if
+// a template names the home page as canonical on every page. The default document of a directory is
+// the page of the directory if something links to the directory.
+func (r *run) addressOf(res *result, k uint64) (to string, target uint64, naming naming, err error) {
 	if res.canonical != "" {
 		if target, naming, err = r.compare(res, k, res.canonical); naming != own || err != nil {
 			return res.canonical, target, naming, err
@@ -104,7 +104,7 @@ func (r *run) compare(res *result, k uint64, to string) (target uint64, naming n
 		e, _ = r.table.get(target)
 	}
 	if target == k {
-		return target, own, nil // it refers back to this page
+		return target, own, nil // the other page refers back to this page
 	}
 	if f := r.flights[target]; f != nil {
 		for on, hop := target, 0; on != 0 && r.flights[on] != nil; hop++ {
@@ -128,7 +128,7 @@ func (r *run) compare(res *result, k uint64, to string) (target uint64, naming n
 		r.mistaken[target]++
 		return target, own, nil
 	case e.state == pending && e.flags&tried != 0:
-		return target, forNow, nil // its fetch failed
+		return target, forNow, nil // the fetch of the other page failed
 	case e.state == gone && e.flags&tried != 0, e.state == refused, e.state == muted, r.mistaken[target] >= 3, target != key(to), !r.allowed(to):
 		return target, own, nil
 	}
@@ -142,7 +142,7 @@ func (r *run) compare(res *result, k uint64, to string) (target uint64, naming n
 	return target, wait, nil
 }
 
-// keep processes a page of its own.
+// keep processes a page that is not a duplicate.
 func (r *run) keep(res *result, k uint64) error {
 	r.pages++
 	if res.page.Access.NoIndex {
@@ -163,7 +163,8 @@ func (r *run) keep(res *result, k uint64) error {
 	if res.elsewhere != "" {
 		c := key(res.elsewhere)
 		if by, ok := r.table.get(c); ok && by.state == claimed && by.about != k {
-			// Another page already has that address, and would be replaced.
+			// Another page already has that address. Keep the page's own address, so that it does
+			// not replace the other page.
 			res.page.URL, res.made.claim = res.url, 0
 			if res.made.revision != "" {
 				res.made.revise(res)
@@ -190,8 +191,8 @@ func (r *run) keep(res *result, k uint64) error {
 	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: res.url, Version: v}, Page: res.page})
 }
 
-// follow adds the links of a page. leads reports whether one of them is new, with a shape
-// unlike that of the page's own address.
+// follow adds the links of a page. leads reports whether one of them is new and has a shape other
+// than that of the page's own address.
 func (r *run) follow(res *result) (leads bool, err error) {
 	if len(res.links) == 0 {
 		return false, nil

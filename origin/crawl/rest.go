@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// rest iterates over the stored refs after all more urgent tasks. It fetches the addresses
+// rest iterates over the stored refs after all more urgent tasks are done. It fetches the addresses
 // that are due, and yields the others as unchanged. It holds no refs in memory.
 type rest struct {
 	phase phase

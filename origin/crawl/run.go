@@ -34,7 +34,7 @@ type run struct {
 	hinted  []task
 	urgent  []task // addresses on which waiting pages depend
 	rest    rest
-	resting []*result // not sent, because the host must rest
+	resting []*result // results whose requests were not sent, because the host must rest
 	again   []task    // tasks to send after the rest
 	pauses  int
 	giveUp  error // set if the site has stopped responding
@@ -57,7 +57,7 @@ type run struct {
 
 	asked  int    // number of fetched addresses
 	known  int    // number of addresses that may be pages
-	done   int    // number of those that are done
+	done   int    // number of addresses that are done
 	pages  int    // number of known pages
 	gone   int    // number of pages that are gone
 	row    int    // number of failures in a row
@@ -135,7 +135,7 @@ func (r *run) do(ctx context.Context) (err error) {
 		r.queue.close()
 		r.schedule()
 	}()
-	// This needs no request and also works if the site is down.
+	// recall sends no request, and also works if the site is down.
 	if err := r.recall(ctx); err != nil {
 		return err
 	}
@@ -232,11 +232,11 @@ func (r *run) dispatch(ctx context.Context) error {
 	}
 }
 
-// pick returns the next task. The order is: addresses that waiting pages depend on, addresses
-// that lists report as new, found addresses, the rest.
+// pick returns the next task. The order is: addresses on which waiting pages depend, addresses that
+// lists report as new, found addresses, the rest.
 func (r *run) pick(ctx context.Context) (task, bool, error) {
 	if len(r.resting) > 0 || r.giveUp != nil {
-		return task{}, false, nil //nolint:nilerr // what is under way decides
+		return task{}, false, nil //nolint:nilerr // the fetches in progress decide
 	}
 	if n := len(r.again); n > 0 && r.flying < r.width() {
 		t := r.again[n-1]
@@ -246,7 +246,7 @@ func (r *run) pick(ctx context.Context) (task, bool, error) {
 	for n := len(r.urgent); n > 0 && r.flying < r.width(); n = len(r.urgent) {
 		t := r.urgent[n-1]
 		if r.urgent = r.urgent[:n-1]; r.tried(t.url) {
-			continue // it was also in the queue
+			continue // the address was also in the queue
 		}
 		t, err := r.recallOne(ctx, t)
 		return t, err == nil, err

@@ -21,8 +21,8 @@ const (
 
 // entry is the state of one address in memory. It has 16 bytes, and its key has 8.
 type entry struct {
-	// about is the page's sketch. For a muted address, it is the key of the page that it
-	// means. For a claimed address, it is the key of the page that claims it.
+	// about is the page's sketch. For a muted address, it is the key of the page to which the alias
+	// points. For a claimed address, it is the key of the page that claims the address.
 	about    uint64
 	hint     uint32 // newest modification time in the lists, seconds since 1970; 0 = none
 	asked    uint32 // time of the last fetch by this process, seconds since 1970; 0 = none
@@ -141,9 +141,8 @@ func (t *table) prune() {
 	}
 }
 
-// withdrawn makes the addresses due that a changed sitemap named earlier, if no sitemap names
-// them now. Several sitemaps share a number; therefore a few addresses of other sitemaps
-// become due, too.
+// withdrawn makes the addresses due that a changed sitemap named earlier, if no sitemap names them
+// now. Because several sitemaps share a number, a few addresses of other sitemaps also become due.
 func (t *table) withdrawn(changed [byMask>>byShift + 1]bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -49,8 +49,8 @@ func (r *run) take(res *result) error {
 	return r.settled(key(res.url))
 }
 
-// count detects that the site has stopped responding. The run ends when no fetch is in
-// progress, unless one of those succeeds.
+// count detects that the site has stopped responding. The run then ends when no fetch is in
+// progress, unless one of the pending fetches succeeds.
 func (r *run) count(res *result) {
 	_, refused := errors.AsType[*fetch.AddressError](res.err)
 	if res.outcome != failed || !refused && !errors.Is(res.err, millrace.ErrUnavailable) {
@@ -89,7 +89,7 @@ func (r *run) still(res *result) error {
 		age = r.now().Sub(time.Unix(m, 0))
 	}
 	e.checked(r.now(), false, age)
-	r.done-- // keepState counts it
+	r.done-- // keepState counts the address
 	return r.keepState(res.task, k, e)
 }
 
@@ -120,8 +120,8 @@ func (r *run) moved(res *result) error {
 		return err
 	}
 	if res.state == had {
-		// An absent page, not an alias: if all pages of a site suddenly redirect to one,
-		// package mirror must confirm it first.
+		// Treat the page as absent, not as an alias. If all pages of a site suddenly redirect to
+		// one page, package mirror must confirm it first.
 		return r.absent(res, millrace.Coded("moved", fmt.Errorf("%w: now redirects to %s", millrace.ErrNotFound, to)))
 	}
 	leads := false

@@ -50,7 +50,7 @@ type version struct {
 	etag     string
 
 	day    int64  // day of the last fetch, days since 1970
-	target uint64 // key of the page that an alias means
+	target uint64 // key of the page to which an alias points
 }
 
 const (
@@ -143,9 +143,9 @@ func parseVersion(s, by string) version {
 	return v
 }
 
-// conditions makes a request conditional if the stored version is current. It sends no
-// validator of a stale page, unless the page was extracted again: then the sink has the new
-// page or will receive it.
+// conditions makes a request conditional if the stored version is current. It sends no validator of
+// a stale page, unless the page was extracted again. In that case, the sink has the new page or
+// will receive it.
 func (v *version) conditions(h http.Header, remade bool) bool {
 	if remade && v.old != nil {
 		v = v.old
@@ -213,5 +213,5 @@ func lastModified(h http.Header) (time.Time, bool) {
 	return t.UTC(), true
 }
 
-// mute returns an alias: the name belongs to another page, or to none.
+// mute returns an alias, whose name belongs to another page or to no page.
 func mute(u string, v *version) *millrace.Page { return &millrace.Page{URL: u, Version: v.String()} }

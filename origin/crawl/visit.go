@@ -33,7 +33,7 @@ const (
 type result struct {
 	task
 	outcome outcome
-	err     error  // reason for empty, absent and failed; of nothing and page, what to report
+	err     error  // reason for empty, absent and failed; note to report for nothing and page
 	to      string // target of a redirect, canonical, not cleaned
 
 	rules *ruling // rules of the extraction
@@ -52,8 +52,8 @@ type result struct {
 // maxPage is the maximum size of a page in bytes.
 const maxPage = 50 << 20
 
-// sniffLength is the number of bytes that determine the type of a body. A page above large
-// bytes is processed while no other large page is.
+// sniffLength is the number of bytes that determine the type of a body. Pages above large bytes are
+// processed one at a time.
 const (
 	sniffLength = 1 << 10
 	large       = 1 << 20
@@ -65,7 +65,7 @@ func (c *Crawl) visit(ctx context.Context, rules *ruling, t task, buf *bytes.Buf
 	err := c.fetch(ctx, r, buf)
 	if cut, ok := errors.AsType[*fetch.BodyError](err); ok && cut.BrokenOff() && ctx.Err() == nil {
 		*r = result{task: t, rules: rules}
-		err = c.fetch(ctx, r, buf) // retry once: most responses are complete then
+		err = c.fetch(ctx, r, buf) // retry once, which completes most responses
 	}
 	if err != nil {
 		r.err = err
@@ -193,7 +193,8 @@ func (c *Crawl) read(ctx context.Context, r *result, resp *http.Response, buf *b
 		n, err = io.CopyN(buf, body, large)
 	}
 	if n == large {
-		// One at a time: parse trees of eight 50 MB pages would need gigabytes.
+		// Process one large page at a time, because the parse trees of eight 50 MB pages would need
+		// gigabytes.
 		select {
 		case c.heavy <- struct{}{}:
 		case <-ctx.Done():

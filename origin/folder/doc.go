@@ -3,49 +3,46 @@
 //
 //	f, err := folder.New("public", &folder.Options{Base: "http://127.0.0.1:8080/"})
 //
-// A page is a file whose name ends in .html, .htm or .xhtml. Its URL in the stream is its
-// path, percent-encoded: "/docs/" for docs/index.html or docs/index.htm, "/docs/a.html" for
-// docs/a.html. The package skips:
+// A page is a file whose name ends in .html, .htm or .xhtml. Its URL in the stream is its path,
+// percent-encoded: "/docs/" for docs/index.html or docs/index.htm, "/docs/a.html" for docs/a.html.
+// The package skips:
 //
 //   - names that start with a dot, except .well-known, without a report;
-//   - directories whose names start with an underscore, and such files if no
-//     other page links to them, with a report. Generators use such names for
-//     drafts and parts of pages. A link from such a file does not count;
-//   - error pages such as 404.html and the verification files of search engines,
-//     with a report;
-//   - files that are empty, too large or not regular, and symbolic links that lead
-//     out of the folder, to nothing or in a circle, with a report.
+//   - directories whose names start with an underscore, and files with such names if no other page
+//     links to them, with a report. Generators use such names for drafts and parts of pages. A link
+//     from a file with such a name does not count;
+//   - error pages such as 404.html and the verification files of search engines, with a report;
+//   - files that are empty, too large or not regular, and symbolic links that lead out of the
+//     folder, to nothing or in a circle, with a report.
 //
-// Other symbolic links are followed, as a web server does. Nothing outside of the folder can
-// be read.
+// Other symbolic links are followed, as a web server does. Nothing outside of the folder can be
+// read.
 //
 // # Identity of a page
 //
-// The identity of a page ([millrace.Page.URL]) follows its rel=canonical. The canonical links
-// of the first pages determine the folder's home: the site as which it is deployed. This needs
-// no configuration. A canonical link may lead:
+// The identity of a page ([millrace.Page.URL]) follows its rel=canonical. The canonical links of
+// the first pages determine the folder's home, which is the URL at which the folder is deployed.
+// This needs no configuration. A canonical link may lead:
 //
-//   - to the page itself, on the home or with the same path on any host. The
-//     identity is the path of the file or its shorter form in the link, such as
-//     /about for about.html;
-//   - to another path of the home with a file in the folder. The page is an alias
-//     of that page;
-//   - to another path of the home without a file. That path is the identity. If
-//     two files claim it, the one that was read last wins;
+//   - to the page itself, on the home or with the same path on any host. The identity is the path
+//     of the file or its shorter form in the link, such as /about for about.html;
+//   - to another path of the home with a file in the folder. The page is an alias of that page;
+//   - to another path of the home without a file. That path is the identity. If two files claim it,
+//     the one that was read last wins;
 //   - to another site. That absolute URL is the identity.
 //
 // # Reading a page
 //
-// A version is built from the file's size, times and inode, and the versions of the code that
-// reads it. A walk over an unchanged folder opens no file. A file that changed within the last
-// two seconds has no version yet, because it may change again without a trace.
+// A version is built from the file's size, times and inode, and the versions of the code that reads
+// it. A walk over an unchanged folder opens no file. A file that changed within the last two
+// seconds has no version yet, because it may change again without a trace.
 //
-// Links to files whose names start with an underscore are searched in pages that have changed
-// since the last walk. If such a file is new, or the link to it is gone, every page is
-// searched. A folder without such files is not searched.
+// The package searches the pages that have changed since the last walk for links to files whose
+// names start with an underscore. If such a file is new, or no longer linked, it searches every
+// page. It does not search a folder without such files.
 //
 // A page's HTMLSize is the size of its file. The number of bytes over the wire is unknown.
 //
-// If a deployment replaces the folder by another one of the same name, the package reads the
-// new one. While the folder is missing, its pages are kept.
+// If a deployment replaces the folder by another folder with the same name, the package reads the
+// new folder. While the folder is missing, its pages are kept.
 package folder

@@ -31,8 +31,9 @@ const noBase = "http://folder.invalid/"
 
 // Options are the options of [New]. The zero value works.
 type Options struct {
-	// Base is the absolute URL at which the folder is served. It resolves the links of pages.
-	// If empty, it is the home in the canonical links, else a host that does not exist.
+	// Base is the absolute URL at which the folder is served. It resolves the links of pages. If
+	// empty, links are resolved against the home in the canonical links, or else against a host
+	// that does not exist.
 	Base string
 	// Rules correct the extraction of the pages; nil = none.
 	Rules  *extract.Rules
@@ -49,15 +50,15 @@ type Folder struct {
 	log   *slog.Logger
 
 	now  func() time.Time
-	open func(file string) // called with the name of every page that is read; may be nil
+	open func(file string) // called with the name of every page read; may be nil
 
 	linked  atomic.Pointer[linked] // result of the last walk; nil = none
 	mu      sync.Mutex             // held by refresh
 	present atomic.Pointer[snapshot]
 }
 
-// snapshot is one state of the folder: its open root and what was read from it. It never
-// changes; a folder that is replaced gets a new one.
+// snapshot is one state of the folder: its open root and the data read from it. A snapshot never
+// changes. A replaced folder gets a new snapshot.
 type snapshot struct {
 	root  *os.Root
 	info  fs.FileInfo // state of the folder itself
@@ -87,7 +88,7 @@ func New(dir string, o *Options) (*Folder, error) {
 		}
 		f.base = asBase(f.base)
 	}
-	// A later change of the working directory has no effect.
+	// Later changes of the working directory must have no effect.
 	if f.dir, err = filepath.Abs(dir); err != nil {
 		return nil, fmt.Errorf("folder %s: %w", dir, err)
 	}
@@ -167,7 +168,7 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 				return
 			}
 		}
-		next := millrace.Cursor("walked") // every walk is complete: it never resumes
+		next := millrace.Cursor("walked") // every walk is complete and never resumes
 		if w.Failed != nil {
 			next = cmp.Or(since, next) // not all pages were searched
 		} else if len(private) > 0 {
@@ -177,8 +178,8 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 	}
 }
 
-// refresh returns the current snapshot. If a deployment has replaced the folder by another one
-// of its name, refresh opens the new one. The garbage collector closes the old one after its
+// refresh returns the current snapshot. If a deployment has replaced the folder by another one with
+// the same name, refresh opens the new folder. The garbage collector closes the old one after its
 // last reader.
 func (f *Folder) refresh(ctx context.Context) (*snapshot, error) {
 	f.mu.Lock()

@@ -20,10 +20,10 @@ type probe struct {
 	sure  bool // a change would be noticed
 }
 
-// learn determines where the folder is deployed, and the title of the site. For the first it
-// uses the canonical links of the first pages in the order of the walk. The page at "/"
-// decides alone if it has one; otherwise the majority of the others decides. The result depends on the files only, never on the order of
-// requests.
+// learn determines the URL at which the folder is deployed, and the title of the site. The URL
+// comes from the canonical links of the first pages in the order of the walk. If the page at "/"
+// has a canonical link, it alone decides. Otherwise the majority of the other pages decides. The
+// result depends on the files only, never on the order of requests.
 func (f *Folder) learn(ctx context.Context, t *snapshot) error {
 	votes, best, settled := map[string]int{}, "", false
 	var names extract.SiteNames
@@ -89,8 +89,8 @@ func (t *snapshot) homeBy(own, canonical string) string {
 		}
 		return ""
 	}
-	// The home page of a folder that is deployed under a prefix, or a home page that redirects
-	// to another page of the site, such as /en/.
+	// This is the home page of a folder that is deployed under a prefix, or a home page that
+	// redirects to another page of the site, such as /en/.
 	if _, _, err := t.find(p); err == nil || u.RawQuery != "" || isHTML(p) {
 		return origin + "/"
 	}
@@ -122,7 +122,7 @@ func (t *snapshot) nameOf(file, own, canonical string) (id string, duplicate boo
 	}
 	p, query, _ := strings.Cut(rel, "?")
 	if p = foldIndex(p); query != "" {
-		return p + "?" + query, false // a file has no query: the folder has no such page
+		return p + "?" + query, false // files have no query, so the folder has no such page
 	}
 	if target := t.target(p); target != "" && target != file {
 		return p, true

@@ -120,7 +120,7 @@ func (f *Folder) read(t *snapshot, file string) ([]byte, fileState, error) {
 	}
 	s := fileState{t.version(before, f.now()), before.ModTime()}
 	if t.version(after, f.now()) != s.version {
-		s.version = "" // changed while it was read
+		s.version = "" // the file changed while it was read
 	}
 	return data, s, nil
 }

@@ -38,7 +38,7 @@ func (f *Folder) pages(ctx context.Context, t *snapshot) iter.Seq[tree.Entry] {
 type linked struct {
 	Rules string    // rules of the snapshot
 	Since time.Time // pages that changed later have not been searched
-	// From maps each file to a page that links to it; "" = none does.
+	// From maps each file to a page that links to it; "" = no page does.
 	From map[string]string
 }
 
@@ -50,8 +50,8 @@ func (l *linked) cursor() millrace.Cursor {
 	return millrace.Cursor(b)
 }
 
-// findLinks returns which of the files pages link to. since is the cursor of the previous
-// walk, newest the time of the latest change of a page.
+// findLinks returns the files to which pages link. since is the cursor of the previous walk, and
+// newest is the time of the latest change of a page.
 func (f *Folder) findLinks(ctx context.Context, t *snapshot, files []tree.Entry, since millrace.Cursor, newest time.Time) (*linked, error) {
 	var was linked
 	if json.Unmarshal([]byte(since), &was) != nil || was.Rules != t.rules {
@@ -116,8 +116,8 @@ func (f *Folder) search(ctx context.Context, t *snapshot, since time.Time, from 
 	return ctx.Err()
 }
 
-// mentions reports whether a document may link to one of the files: it contains the start of
-// their names.
+// mentions reports whether a document may link to one of the files, because it contains the start
+// of their names.
 func mentions(doc []byte, files map[string]bool) bool {
 	names := make(map[string]bool)
 	for file := range files {

@@ -9,11 +9,11 @@ import (
 )
 
 // Watch calls changed whenever something in the folder may have changed: after 300 ms without
-// changes, or after 2 s at the latest. It also calls changed once when it has begun to watch,
-// so that no change since an earlier walk is missed. Calls never overlap. Watch returns the
-// context's error.
+// changes, or after 2 s at the latest. It also calls changed once when it has begun to watch, so
+// that no change since an earlier walk is missed. Calls never overlap. Watch returns the context's
+// error.
 //
-// If the system supports no file watches or has none left, Watch logs this and walks the
+// If the system does not support file watches, or has none left, Watch logs this and walks the
 // folder every few seconds instead.
 func (f *Folder) Watch(ctx context.Context, changed func()) error {
 	w := watch.Folder{

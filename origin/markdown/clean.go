@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/internal/commonmark"
 )
 
-// cleaner rewrites a text without the syntax that is not Markdown: shortcodes, Liquid,
-// components and imports. Code stays unchanged.
+// cleaner rewrites a text without syntax that is not Markdown: shortcodes, Liquid, components and
+// imports. It keeps code unchanged.
 type cleaner struct {
 	l      *linker
 	m      matter
@@ -29,7 +29,7 @@ type cleaner struct {
 	raw    bool     // inside {% raw %}
 	hidden string   // tag that ends the omitted text; "" = none is omitted
 	absent map[string]int
-	lost   holes // values that are left out
+	lost   holes // values that are omitted
 
 	depth  int // number of open components
 	indent int // columns removed from the fence of a code block
@@ -118,8 +118,8 @@ var (
 	closesComponent = regexp.MustCompile(`</[A-Z][\w.]*>`)
 )
 
-// outdent removes from a line two columns for each open component. From the lines of a code
-// block it removes the same number as from the fence.
+// outdent removes two columns for each open component from a line. From the lines of a code block,
+// it removes the same number of columns as from the fence.
 func (c *cleaner) outdent(line []byte, code bool) []byte {
 	rest := bytes.TrimLeft(line, " ")
 	blank := len(line) - len(rest)

@@ -64,7 +64,7 @@ func (c *cleaner) text(s string) {
 			}
 		}
 		if n == 0 {
-			// most bytes do not start a tag
+			// Most bytes do not start a tag.
 			n = 1
 			for i+n < len(s) && strings.IndexByte("\\`${<ie", s[i+n]) < 0 {
 				n++
@@ -95,8 +95,8 @@ func (c *cleaner) hide(s string, i int) int {
 	}
 }
 
-// find returns the offset of end at or after i, or -1 if it is absent. It caches absent ends:
-// a text with many unclosed starts is not searched again for each of them.
+// find returns the offset of end at or after i, or -1 if it is absent. It caches absent ends, so
+// that a text with many unclosed starts is not searched again for each of them.
 func (c *cleaner) find(s string, i int, end string) int {
 	if from, ok := c.absent[end]; ok && i >= from {
 		return -1
@@ -352,7 +352,7 @@ func (c *cleaner) autolink(u string) {
 	}
 }
 
-// label writes the name that a component displays, as a line of its own.
+// label writes the name that a component displays, as a separate line.
 func (c *cleaner) label(s string) {
 	if s = strings.Join(strings.Fields(s), " "); s != "" {
 		c.out = append(c.out, "\n\n**"+escapeText(s)+"**\n\n"...)

@@ -72,7 +72,7 @@ func (p *project) read(name string) (matter, error) {
 		fe.URL = name
 		var line, column int
 		if n, _ := fmt.Sscanf(fe.Position, "%d:%d", &line, &column); n == 2 {
-			fe.Position = fmt.Sprintf("%d:%d", line-1, column) // unlike front matter, it has no line above
+			fe.Position = fmt.Sprintf("%d:%d", line-1, column) // unlike front matter, a configuration has no line above it
 		}
 	}
 	if m == nil && err == nil {
@@ -94,14 +94,14 @@ func detect(dir string, kind Kind) (top, sub string, s *site, config string, err
 		case err != nil && top == dir:
 			return "", "", nil, "", err
 		case err != nil || s == nil:
-			continue // the parent folder was not asked for
+			continue // the caller did not name the parent folder
 		}
 		sub = filepath.ToSlash(sub)
 		if sub != "." && !slices.ContainsFunc(s.roots(), func(r string) bool { return within(r, sub) || r != "." && within(sub, r) }) {
 			continue
 		}
 		if sub != "." && s.kind != Docusaurus && slices.Contains(s.roots(), ".") {
-			continue // such a project has all folders under its root
+			continue // such a project contains all folders under its root
 		}
 		return top, sub, s, config, nil
 	}

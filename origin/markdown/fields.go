@@ -13,14 +13,15 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// speaks are the fields that front matter provides. A field that is missing in it is empty.
-const speaks = millrace.FieldTitle | millrace.FieldDescription | millrace.FieldSummary | millrace.FieldAuthor | millrace.FieldPublished |
+// knownFields are the fields that front matter provides. A field that is absent from the front
+// matter is empty.
+const knownFields = millrace.FieldTitle | millrace.FieldDescription | millrace.FieldSummary | millrace.FieldAuthor | millrace.FieldPublished |
 	millrace.FieldLanguage | millrace.FieldSection | millrace.FieldTags | millrace.FieldKind | millrace.FieldAccess | millrace.FieldContent
 
 // fields sets all fields except the title and the blocks.
 func (s *snapshot) fields(p *millrace.Page, sp spot, h *head) {
 	m := h.matter
-	p.Known, p.Detail = speaks, millrace.DetailBlocks
+	p.Known, p.Detail = knownFields, millrace.DetailBlocks
 	p.Description = m.text("description", "subtitle")
 	p.Summary = m.text("summary", "excerpt")
 	p.Author = author(m, s.authors)

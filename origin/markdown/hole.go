@@ -10,14 +10,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// hole marks a place in a text whose value only the generator knows. It is not a character.
+// hole marks a position in a text whose value only the generator knows. It is a noncharacter of
+// Unicode.
 const hole = '\uFDD0'
 
 // escapedHole is a hole in a URL.
 const escapedHole = "%EF%B7%90"
 
-// lose writes a hole for the tag s[from:end], unless the tag is a paragraph of its own.
-// Tags that only control others may also be a line of their own.
+// lose writes a hole for the tag s[from:end], unless the tag is a separate paragraph or, if control
+// is set, a separate line.
 func (c *cleaner) lose(s string, from, end int, control bool) {
 	before, after := strings.TrimRight(s[:from], " \t"), strings.TrimLeft(s[end:], " \t")
 	line := (before == "" || strings.HasSuffix(before, "\n")) && (after == "" || after[0] == '\n')
@@ -44,7 +45,7 @@ func valueOf(m matter, name string) (string, bool) {
 	return "", false
 }
 
-// holes leaves out the sentences that have holes, and counts them.
+// holes removes the sentences that contain holes, and counts them.
 type holes int
 
 // hasHole reports whether a text or a URL has a hole.
@@ -60,7 +61,7 @@ func (h *holes) blocks(list []millrace.Block) []millrace.Block {
 	return out
 }
 
-// block leaves out the sentences of a block, and reports whether nothing is left.
+// block removes the sentences with holes from a block, and reports whether nothing is left.
 func (h *holes) block(b *millrace.Block) (empty bool) {
 	indivisible := b.Type == millrace.HeadingBlock || b.Type == millrace.CodeBlock || b.Type == millrace.MathBlock
 	if indivisible && hasHole(b.Text) || hasHole(b.URL) {
@@ -91,7 +92,7 @@ func (h *holes) block(b *millrace.Block) (empty bool) {
 	return *h > before && b.Text == "" && len(b.Blocks) == 0 && len(b.Items) == 0 && len(b.Rows) == 0 && b.URL == ""
 }
 
-// text leaves out the sentences of a text, and the targets of links that have holes.
+// text removes the sentences with holes from a text, and the targets of links with holes.
 func (h *holes) text(text *string, spans *[]millrace.Span) {
 	if spans != nil {
 		*spans = slices.DeleteFunc(*spans, func(s millrace.Span) bool { return s.Type == millrace.LinkSpan && hasHole(s.URL) })

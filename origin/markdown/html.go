@@ -12,9 +12,8 @@ import (
 	"github.com/millrace/millrace/internal/commonmark"
 )
 
-// blocks returns the blocks of a text, and how many values are lost. It leaves out the
-// sentences that have them. Errors: [millrace.ErrTooLarge] and the
-// context's own.
+// blocks returns the blocks of a text, and the number of lost values. It omits the sentences with
+// lost values. Errors: [millrace.ErrTooLarge] and the context's own.
 func (s *snapshot) blocks(ctx context.Context, src []byte, l *linker, m matter) (list []millrace.Block, lost int, err error) {
 	c := s.cleaner(l, m)
 	if src, err = c.clean(src); err != nil {

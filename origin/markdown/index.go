@@ -109,7 +109,7 @@ func (s *snapshot) walker() *tree.Walker {
 	}}
 }
 
-// learn determines the addresses of all pages. It does not read files that are unchanged since
+// learn determines the addresses of all pages. It does not read files that have not changed since
 // old.
 func (s *snapshot) learn(ctx context.Context, old *snapshot) error {
 	x := &index{lost: map[string]string{}}
@@ -159,8 +159,8 @@ func (s *snapshot) learn(ctx context.Context, old *snapshot) error {
 	return ctx.Err()
 }
 
-// settle decides which of several files with one URL has it: the first one in the order of the
-// names, except a README next to an index.
+// settle decides which of several files with one URL gets the URL: the first one in the order of
+// the names, except a README next to an index.
 func (s *snapshot) settle(ctx context.Context, x *index, twice map[uint64]string) {
 	weak := func(file string) bool {
 		sp, err := s.spot(file, &head{any: true})
@@ -217,7 +217,7 @@ func (x *index) find(stem string) (string, bool) {
 // URL was determined.
 func (s *snapshot) address(e tree.Entry) (known, error) {
 	if winner := s.index.lost[e.File]; winner != "" {
-		return known{}, unpublished{"same-url", "another file has its URL: " + winner}
+		return known{}, unpublished{"same-url", "another file has the same URL: " + winner}
 	}
 	now := s.now()
 	version := tree.Version("", e.Info, now)

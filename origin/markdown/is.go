@@ -43,7 +43,7 @@ func Is(dir string) bool {
 		_ = fs.WalkDir(root.FS(), start, func(name string, e fs.DirEntry, err error) error {
 			left--
 			if err != nil {
-				return nil //nolint:nilerr // what cannot be read counts for nothing
+				return nil //nolint:nilerr // ignore unreadable entries
 			}
 			switch {
 			case left < 0:

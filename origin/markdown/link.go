@@ -104,8 +104,8 @@ func (l *linker) resource(ref string) string {
 	return abs
 }
 
-// attached returns the URL of a file that generators copy with the page. Its name is relative
-// to the linking file.
+// attached returns the URL of a file that generators copy with the page. The name is relative to
+// the linking file.
 func (l *linker) attached(name, query string) string {
 	if l.s.kind == Hugo || l.s.kind == Jekyll || strings.HasPrefix(name, "/") {
 		return ""

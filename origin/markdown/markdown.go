@@ -31,11 +31,11 @@ const noBase = "http://folder.invalid/"
 
 // Options are the options of [New]. The zero value works.
 type Options struct {
-	// Kind is the convention by which files become pages. If empty, it is that of the
+	// Kind is the convention by which files become pages. If empty, it is the convention of the
 	// generator whose configuration file is in the folder or in its parent, else [Plain].
 	Kind Kind
-	// Base is the absolute URL at which the site is served. It resolves links. If empty, it is
-	// the one in the configuration, else a host that does not exist.
+	// Base is the absolute URL at which the site is served. It resolves links. If empty, links are
+	// resolved against the URL in the configuration, or else against a host that does not exist.
 	Base string
 	// MaxFile is the maximum size of a page in bytes. If zero, 10 MB.
 	MaxFile int64
@@ -61,7 +61,7 @@ type Folder struct {
 	first   *snapshot  // snapshot of New; closed
 	mu      sync.Mutex // held by refresh
 	present atomic.Pointer[snapshot]
-	lost    atomic.Int64 // values left out since the last walk
+	lost    atomic.Int64 // values omitted since the last walk
 }
 
 // snapshot is one state of the folder: its open root, its configuration and its pages. It
@@ -150,12 +150,12 @@ func (f *Folder) Close() error {
 	return nil
 }
 
-// Changes walks the whole folder and ignores since. Pages come in the bytewise order of their
-// names, which are the URLs in the stream. It holds about 16 bytes per page. It yields a Put
-// without a page for every page. It ends with one checkpoint, which is Complete unless a
-// directory could not be read. A file that is not a page is a [*millrace.SkipError], which is
-// Absent if the front matter or the convention excludes it. If the folder is missing, the
-// error is [millrace.ErrUnavailable].
+// Changes walks the whole folder and ignores since. Pages are in the bytewise order of their names,
+// which are the URLs in the stream. Changes holds about 16 bytes per page. It yields a Put without
+// a page for every page. It ends with one checkpoint, which is Complete unless a directory could
+// not be read. A file that is not a page is a [*millrace.SkipError], which is Absent if the front
+// matter or the convention excludes it. If the folder is missing, the error is
+// [millrace.ErrUnavailable].
 func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		s, err := f.refresh(ctx)
@@ -189,11 +189,11 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 			return
 		}
 		yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{
-			Cursor:   "walked", // every walk is complete: it never resumes
+			Cursor:   "walked", // every walk is complete and never resumes
 			Complete: w.failed == nil,
 		}}, nil)
 		if n := f.lost.Swap(0); n > 0 {
-			f.log.Warn("sentences left out; only the generator knows a value in them; publish the built site to have them", "count", n)
+			f.log.Warn("omitted sentences with values that only the generator knows; publish the built site to include them", "count", n)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 		return nil, err
 	}
 	if winner := s.index.lost[file]; winner != "" {
-		return nil, unpublished{"same-url", "another file has its URL: " + winner}
+		return nil, unpublished{"same-url", "another file has the same URL: " + winner}
 	}
 	version := func(info fs.FileInfo) string { return tree.Version(s.index.rules, info, s.now()) }
 	if have.Version != "" {
@@ -70,7 +70,7 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	}
 	p := &millrace.Page{URL: sp.url}
 	if p.Version = version(before); p.Version != version(after) {
-		p.Version = "" // changed while it was read
+		p.Version = "" // the file changed while it was read
 	}
 	l, err := s.linker(file, sp.url)
 	if err != nil {
@@ -83,7 +83,7 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	}
 	if p.Blocks = blocks; lost > 0 {
 		f.lost.Add(int64(lost))
-		f.log.Debug("values that only the generator knows; their sentences left out", "url", have.URL, "count", lost)
+		f.log.Debug("omitted sentences with values that only the generator knows", "url", have.URL, "count", lost)
 	}
 	s.fields(p, sp, &h)
 	title(p, sp, h.matter, file)

@@ -17,7 +17,7 @@ import (
 // generator is a program that builds a site.
 type generator struct {
 	name    string
-	command string // that builds the site
+	command string // command that builds the site
 	out     string // folder of the built site
 }
 
@@ -29,7 +29,8 @@ var generators = map[Kind]generator{
 	Docusaurus: {"Docusaurus", "npm run build", "build"},
 }
 
-// others are generators whose addresses this package does not compute, by a file at the top.
+// others are generators whose addresses this package does not compute, identified by a file at the
+// top.
 var others = []struct {
 	files string // pattern
 	generator
@@ -95,7 +96,7 @@ func (s *site) refusal() error {
 		millrace.ErrInvalid, s.name, s.unsure, s.command, s.out))
 }
 
-// movers are plugins that change addresses of pages, or which files are pages.
+// movers are plugins that change the addresses of pages or the selection of files that are pages.
 var movers = map[Kind][]string{
 	Jekyll: {"jekyll-multiple-languages-plugin", "jekyll-polyglot", "jekyll-optional-front-matter", "jekyll-readme-index"},
 	MkDocs: {"i18n", "monorepo", "multirepo", "material/blog", "blog", "offline", "material/offline", "same-dir", "simple", "exclude", "gen-files"},

@@ -27,7 +27,7 @@ const (
 // maxConfig is the maximum size of a configuration file in bytes.
 const maxConfig = 1 << 20
 
-// spot is the address of a page, and the fields that follow from its place.
+// spot is the address of a page, with the fields that depend on its position in the site.
 type spot struct {
 	url      string // identity
 	section  string
@@ -61,17 +61,17 @@ type site struct {
 	values   matter // values of the configuration that pages may use
 	macros   bool   // pages are templates
 	generator
-	unsure string // unsupported feature that the addresses depend on; "" = none
+	unsure string // unsupported feature on which the addresses depend; "" = none
 	// authors maps the keys of authors in pages to names; nil = none.
 	authors map[string]string
-	// drafts, future and expired publish such pages, too.
+	// drafts, future and expired also publish such pages.
 	drafts, future, expired bool
 	// shortNames allows links by the name of a page without its folder, see [index.find].
 	shortNames bool
 }
 
-// unpublished is the error of a file that its owner or the convention excludes. The source
-// reports it as absent.
+// unpublished is the error for a file that its owner or the convention excludes. The source reports
+// the file as absent.
 type unpublished struct{ code, why string }
 
 func (u unpublished) Error() string { return u.why }
@@ -148,7 +148,7 @@ func pageURL(p string) (string, error) {
 	return id, nil
 }
 
-// baseOf converts a URL of a configuration to a base. It returns "" for an invalid one.
+// baseOf converts a URL of a configuration to a base. It returns "" for an invalid URL.
 func baseOf(s string) string {
 	c, err := canon.URL(strings.TrimSpace(s))
 	if err != nil || strings.Contains(c, "?") {
@@ -157,8 +157,8 @@ func baseOf(s string) string {
 	return asFolder(c)
 }
 
-// release returns an [unpublished] error for a page that is not public now. timed reports
-// whether time alone may show or hide the page.
+// release returns an [unpublished] error for a page that is currently not public. timed reports
+// whether the page may become public or hidden by the passage of time.
 func (s *site) release(m matter, date, now time.Time) (timed bool, err error) {
 	if !s.drafts && (m.is("draft") || m.isNot("published") || strings.EqualFold(m.text("status"), "draft")) {
 		return false, unpublished{"draft", "draft"}

@@ -197,7 +197,7 @@ func loadDocusaurus(p *project) (*site, error) {
 	}
 	authors := map[string]string{}
 	for _, r := range d.folders {
-		// A broken list of authors is not an error of any page.
+		// A broken list of authors is not an error of a page.
 		if list, err := p.read(r.name + "/authors.yml"); err == nil {
 			for key := range list {
 				authors[key] = list.under(key).text("name")

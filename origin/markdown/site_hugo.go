@@ -32,11 +32,11 @@ type hugoSite struct {
 	fileDates  bool              // use dates in file names
 	cascades   map[string]matter // front matter for the pages below a folder of the content
 	indexed    map[string]bool   // folders of the content that have a page
-	targeted   bool              // a cascade is for some pages only, and decides where or whether they are
-	ignored    []string          // patterns of files that are no pages
+	targeted   bool              // a cascade applies only to some pages, and determines their address or whether they exist
+	ignored    []string          // patterns of files that are not pages
 }
 
-// hugoRoot is a folder of pages. at is its place in the content, "" = the top.
+// hugoRoot is a folder of pages. at is its path in the content; "" = the top.
 type hugoRoot struct{ name, language, at string }
 
 // hugoConfig returns the configuration file, merged with those in the folder config.
@@ -45,7 +45,7 @@ func (p *project) hugoConfig() (matter, error) {
 	for _, dir := range []string{"config/_default", "config/production"} {
 		list, err := fs.ReadDir(p.root.FS(), dir)
 		if err != nil {
-			continue // a project needs none
+			continue // a project need not have one
 		}
 		for _, e := range list {
 			name := path.Join(dir, e.Name())
@@ -70,7 +70,7 @@ func (p *project) hugoConfig() (matter, error) {
 	return c, nil
 }
 
-// merged returns the values of two maps; those of the second one win.
+// merged returns the values of two maps; those of the second map take precedence.
 func merged(a, b matter) matter {
 	out := maps.Clone(a)
 	if out == nil {
@@ -191,8 +191,8 @@ func (h *hugoSite) mounts(list any) (out []hugoRoot) {
 	return out
 }
 
-// readCascades returns the front matter that the configuration and section pages give to the
-// pages below them. It also finds all section pages.
+// readCascades returns the front matter that the pages below a folder inherit from the
+// configuration and section pages. It also finds all section pages.
 func (h *hugoSite) readCascades(p *project, own any) (map[string]matter, error) {
 	out := map[string]matter{}
 	h.indexed = map[string]bool{}
@@ -236,7 +236,8 @@ func (h *hugoSite) readCascades(p *project, own any) (map[string]matter, error) 
 	return out, nil
 }
 
-// decides reports whether a field of front matter decides where or whether a page is.
+// decides reports whether a field of front matter determines the address of a page or whether the
+// page exists.
 func decides(field string) bool {
 	return slices.Contains([]string{"url", "slug", "build", "_build", "draft", "headless", "publishdate", "expirydate", "date"}, field)
 }

@@ -30,7 +30,7 @@ type jekyllSite struct {
 	zone        string // IANA time zone; "" = UTC, the zone of most build servers
 }
 
-// jekyllDefault is front matter in the configuration for some files.
+// jekyllDefault is default front matter for some files, from the configuration.
 type jekyllDefault struct {
 	path, kind string
 	values     matter

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// mortal is the site of a process that may be killed. A killed process changes nothing.
+// mortal is the store of a process that may be killed. A killed process changes nothing.
 type mortal struct {
 	store.Site
 	mu   sync.Mutex

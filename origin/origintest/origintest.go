@@ -71,7 +71,7 @@ type Troubled interface {
 	Trouble(Trouble) error
 }
 
-// Unreadable is a [Site] that can contain entries that look like pages and are not.
+// Unreadable is a [Site] that can contain entries that look like pages but are not.
 type Unreadable interface {
 	// Unreadable adds such entries. It returns the URLs that the origin must report with a
 	// [*millrace.SkipError].
@@ -87,9 +87,9 @@ type Origin struct {
 	// New creates a site without pages of the suite. Other pages that sites of its kind have,
 	// such as a home page, exist from the start.
 	New func(t testing.TB) Site
-	// Open opens the site at a place like a new process. knownRefs is for origins that need
+	// Open opens the site at an address, as a new process would. knownRefs is for origins that need
 	// it.
-	Open func(t testing.TB, place string, knownRefs KnownRefs) (millrace.Source, error)
+	Open func(t testing.TB, address string, knownRefs KnownRefs) (millrace.Source, error)
 }
 
 // testCase is one rule of the contract.

@@ -155,7 +155,7 @@ func (f *fixture) canonical(u, when string) {
 	}
 }
 
-// speaks fails if a page has a value in a field that it does not know, or if its URL is not
+// speaks fails if a page has a value in a field that Known does not include, or if its URL is not
 // canonical.
 func (f *fixture) speaks(p *millrace.Page, when string) {
 	f.Helper()

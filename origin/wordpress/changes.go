@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// overlap is subtracted from the newest known date for the start of a list of modified items.
+// overlap is subtracted from the newest known date to get the start of a list of modified items.
 const overlap = 2 * time.Second
 
 // Changes yields the changes since a cursor. A first run yields every page, with a checkpoint
@@ -110,8 +110,7 @@ func (r *run) follow(ctx context.Context, t postType) error {
 	now, err := r.start(ctx, r.f, t)
 	if errors.Is(err, millrace.ErrForbidden) || errors.Is(err, millrace.ErrNotFound) ||
 		!t.builtin() && (errors.Is(err, millrace.ErrInvalid) || isStatus(err, http.StatusInternalServerError)) {
-		// The API has the type, but its items are not public, or its plugin has an interface
-		// of its own.
+		// The API has the type, but its items are not public, or its plugin uses its own interface.
 		r.unlisted = true
 		return r.skip(r.f.route(t.route, nil), err, false)
 	}
@@ -180,13 +179,13 @@ func (r *run) modified(ctx context.Context, t postType, was typeState, now typeS
 // pages yields the pages of items.
 func (r *run) pages(ctx context.Context, t postType, p part) error {
 	for _, it := range p.items {
-		at, err := r.place(r.f, it.Link)
+		at, err := r.underRoot(r.f, it.Link)
 		switch {
 		case err != nil:
 			err = r.skip(it.Link, err, true)
 		case it.closed():
-			// The site itself reports this, which is more reliable than a name that is missing
-			// from a list, and needs no confirmation.
+			// The site itself reports the password, which is more reliable than the absence from a
+			// list and needs no confirmation.
 			if err = r.skip(at, fmt.Errorf("%w: password required", millrace.ErrForbidden), true); err == nil {
 				err = r.send(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: at, Section: t.slug}})
 			}
@@ -232,7 +231,7 @@ func (r *run) names(ctx context.Context, t postType, now typeScan) error {
 	slices.Sort(r.done)
 	take := func(p part) error {
 		for _, it := range p.items {
-			at, err := r.place(r.f, it.Link)
+			at, err := r.underRoot(r.f, it.Link)
 			if err != nil || it.hidden() {
 				continue
 			}

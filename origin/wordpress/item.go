@@ -92,7 +92,7 @@ func (s *Site) convert(ctx context.Context, f *site, t postType, it item, at str
 	p.Kind = kinds[t.slug]
 	if a := it.Embedded.Author; len(a) > 0 && a[0].Name != "" {
 		p.Known |= millrace.FieldAuthor
-		// An author who never chose a name may have an e-mail address as the name.
+		// The name of an author who has never chosen one may be an e-mail address.
 		if name := plain(a[0].Name); !strings.Contains(name, "@") {
 			p.Author = name
 		}

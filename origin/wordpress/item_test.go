@@ -174,7 +174,7 @@ func FuzzItems(f *testing.F) {
 			return
 		}
 		for _, it := range items {
-			_, _ = s.place(site, it.Link)
+			_, _ = s.underRoot(site, it.Link)
 			p, err := s.convert(t.Context(), site, postType{slug: "post"}, it, "https://mill.example/a/")
 			if err != nil {
 				continue

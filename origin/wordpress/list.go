@@ -24,8 +24,8 @@ var perPage = [...]int{100, 10, 1}
 // maxRequests is the maximum number of requests for one list.
 const maxRequests = 200_000
 
-// The requested members of an item. WordPress before 5.3 returns nothing for a part of a
-// member, so a full item requests whole members.
+// The requested members of an item. WordPress before 5.3 returns nothing for a part of a member, so
+// the request for a full item names whole members.
 const (
 	lightFields = "id,status,link,date_gmt,modified_gmt,content.protected,excerpt.protected"
 	fullFields  = "id,status,link,date_gmt,modified_gmt,title,content,excerpt,_links.author,_links.wp:term,_embedded," +
@@ -115,8 +115,8 @@ func (l *lister) run(ctx context.Context, take func(part) error) error {
 		}
 		l.size = max(least, l.size-1)
 		if !loose && !slices.IsSortedFunc(items, byID) {
-			// A plugin has changed the order, and stepping back is impossible. The list is
-			// complete if its length does not change.
+			// A plugin has changed the order, so stepping back is impossible. The list is complete
+			// if its length does not change.
 			if loose = true; l.offset > 0 {
 				l.after, l.offset = 0, 0
 				continue

@@ -44,7 +44,7 @@ func (s *Site) page(ctx context.Context, have millrace.Ref) (*millrace.Page, err
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
 		}
-		if link, err = s.place(f, abs); err != nil {
+		if link, err = s.underRoot(f, abs); err != nil {
 			return nil, err
 		}
 		if location, err = s.locate(ctx, f, link); err != nil {
@@ -67,7 +67,7 @@ func (s *Site) page(ctx context.Context, have millrace.Ref) (*millrace.Page, err
 	if it.hidden() {
 		return nil, fmt.Errorf("%w: not public", millrace.ErrNotFound)
 	}
-	at, err := s.place(f, it.Link)
+	at, err := s.underRoot(f, it.Link)
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +106,8 @@ func (f *site) item(location string) (t postType, id string, ok bool) {
 	return f.types[at], path[i+1:], true
 }
 
-// locate finds the item that the page at a URL names, or whose slug is the last segment of the
-// URL.
+// locate finds the item named by the page at a URL, or the item whose slug is the last segment of
+// the URL.
 func (s *Site) locate(ctx context.Context, f *site, abs string) (string, error) {
 	resp, err := s.do(ctx, http.MethodHead, abs)
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *Site) locate(ctx context.Context, f *site, abs string) (string, error) 
 			return "", err
 		}
 		for _, it := range items {
-			if at, err := s.place(f, it.Link); err == nil && at == abs {
+			if at, err := s.underRoot(f, it.Link); err == nil && at == abs {
 				return f.ref(t, it, at, s.now()).Location, nil
 			}
 		}

@@ -71,7 +71,7 @@ func (r *run) public(ctx context.Context, t postType, now typeScan) (bool, error
 	}
 	asked := 0
 	for _, it := range now.items {
-		at, err := r.place(r.f, it.Link)
+		at, err := r.underRoot(r.f, it.Link)
 		if err != nil || it.hidden() {
 			continue
 		}
@@ -86,11 +86,11 @@ func (r *run) public(ctx context.Context, t postType, now typeScan) (bool, error
 	return asked == 0, nil
 }
 
-// maxProbes is the number of items of a type that are checked. One item that redirects or is
-// closed does not decide.
+// maxProbes is the number of items of a type that are checked. More than one is needed, because an
+// item may redirect or be closed.
 const maxProbes = 3
 
-// hasOwnPage reports whether the link of an item leads to a page of its own.
+// hasOwnPage reports whether the link of an item leads to a page for this item.
 func (r *run) hasOwnPage(ctx context.Context, it item, at string) (bool, error) {
 	resp, err := r.Site.do(ctx, http.MethodHead, at)
 	if errors.Is(err, millrace.ErrForbidden) || errors.Is(err, millrace.ErrInvalid) {
@@ -105,7 +105,7 @@ func (r *run) hasOwnPage(ctx context.Context, it item, at string) (bool, error) 
 			resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden, nil
 	}
 	if resp.Request != nil && resp.Request.URL != nil {
-		if led, _ := r.place(r.f, resp.Request.URL.String()); led != at {
+		if led, _ := r.underRoot(r.f, resp.Request.URL.String()); led != at {
 			return false, nil
 		}
 	}

@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	mapAge = 24 * time.Hour // how long the types in a sitemap are cached
-	maxMap = 4 << 20        // bytes of the sitemap index
+	mapAge = 24 * time.Hour // time for which the types in a sitemap are cached
+	maxMap = 4 << 20        // size limit of the sitemap index in bytes
 )
 
 // mapName matches a sitemap of one type's items in WordPress since 5.5. Sitemaps of plugins
 // have other names.
 var mapName = regexp.MustCompile(`/wp-sitemap-posts-([a-z0-9_-]{1,64})-\d+\.xml$`)
 
-// unread skips types with public pages that are not read, because they are not in the API or
-// their items did not look like pages. It logs excluded types that do not exist. It fetches the
-// site's sitemap once a day.
+// unread reports a skip for each type with public pages that are not read, because the type is not
+// in the API or its items did not look like pages. It logs excluded types that do not exist. It
+// fetches the site's sitemap once a day.
 func (r *run) unread(ctx context.Context) error {
 	now := r.now().UTC()
 	scanned, err := time.Parse(time.RFC3339, r.is.Scanned)

@@ -126,10 +126,10 @@ func parseRoot(root string) (*url.URL, error) {
 	return u, nil
 }
 
-// place returns the URL under the root for a link of the site. WordPress may use another
-// scheme or host than the ones by which it was reached. A link that is not under the root is
-// an error.
-func (s *Site) place(f *site, link string) (string, error) {
+// underRoot returns the URL under the root for a link of the site. WordPress may use another scheme
+// or host in links than those by which it was reached. A link that is not under the root is an
+// error.
+func (s *Site) underRoot(f *site, link string) (string, error) {
 	c, err := canon.URL(link)
 	if err != nil {
 		return "", fmt.Errorf("%w: link: %w", millrace.ErrInvalid, err)

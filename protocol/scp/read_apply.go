@@ -142,7 +142,7 @@ func (r *run) section(ctx context.Context, f *found, was applied, again bool) (i
 // coded returns a snapshot whose uncompressed file the server can code against an earlier snapshot
 // that the client has, or nil. Such a snapshot costs only its changes, and shows deletions.
 func (r *run) coded(ctx context.Context, snapshot *offered, was applied) *offered {
-	if r.unknown || snapshot == nil || !snapshot.generated.After(was.Snapshot) || !fetch.Held(ctx, r.Client, snapshot.plain().url) {
+	if r.unknown || snapshot == nil || !snapshot.generated.After(was.Snapshot) || !fetch.HasDictionary(ctx, r.Client, snapshot.plain().url) {
 		return nil
 	}
 	s := *snapshot

@@ -20,7 +20,7 @@ import (
 func (r *run) take(ctx context.Context, o *offered, was applied) (applied, error) {
 	var refused error
 	files := o.files
-	if f := o.plain(); len(files) > 1 && !r.unknown && fetch.Held(ctx, r.Client, f.url) {
+	if f := o.plain(); len(files) > 1 && !r.unknown && fetch.HasDictionary(ctx, r.Client, f.url) {
 		f.coded = true
 		files = append([]file{f}, files...)
 	}
