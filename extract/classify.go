@@ -3,7 +3,6 @@ package extract
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -51,12 +50,12 @@ type unit struct {
 	at, end               int32 // boxes
 	words, links, anchors int32
 	shape
-	before    int32     // words of the units before it
-	heading   int32     // index of the last heading before it, -1 for none
-	announces asideKind // what it announces, if it is a heading
-	level     uint8     // its rank, if it is a heading
-	kept      bool      // by the rules
-	shows     bool      // its form says nothing: it is code, a figure, a footnote or a text that was too deep
+	before    int32 // words of the units before it
+	heading   int32 // index of the last heading before it, -1 for none
+	announces bool  // it is a heading that announces texts elsewhere
+	level     uint8 // its rank, if it is a heading
+	kept      bool  // by the rules
+	shows     bool  // its form says nothing: it is code, a figure, a footnote or a text that was too deep
 	score     int32
 	alike     *alike
 }
@@ -183,7 +182,7 @@ func (l *located) newClassifier() *classifier {
 		if u.level > 0 {
 			heading = int32(len(k.units))
 			if b.own <= 10 {
-				u.announces = asideHeading(plainText(b.n))
+				u.announces = announces(plainText(b.n), asideWords)
 			}
 		}
 		words += b.own
@@ -291,10 +290,10 @@ func (l *located) isWhole(i int32) (whole, code bool) {
 // isCertain reports whether the reason of a rule is not a matter of judgement.
 func isCertain(reason string) bool {
 	switch reason {
-	case "hidden", "aria-hidden", "display: none", "consent", "repeated":
+	case "hidden", "aria-hidden", "display: none", "consent", "repeated", "about a writer":
 		return true
 	}
-	return strings.HasPrefix(reason, "part of a post") || reason == "about a writer"
+	return false
 }
 
 // paragraphScore is the prose of the parent and half of the prose of the parent's parent.

@@ -28,8 +28,8 @@ var features = slices.Concat(
 	beside("the second text before: "), beside("the text before: "), beside("the text after: "), beside("the second text after: "),
 	[]string{
 		"words nearby", "links nearby %", "prose nearby %",
-		"what the last heading announces", "level of the last heading", "texts since the last heading", "words since the last heading", "last heading kept by the rules",
-		"what the heading announces",
+		"last heading announces texts elsewhere", "level of the last heading", "texts since the last heading", "words since the last heading", "last heading kept by the rules",
+		"announces texts elsewhere",
 		"texts of this form", "words of this form", "links in texts of this form %", "texts of this form kept by the rules %",
 	},
 	markNames[:],
@@ -119,11 +119,11 @@ func (k *classifier) sample(x []int16, i int) []int16 {
 	add(int(words), permille(links, words), permille(prose, words))
 	if u.heading >= 0 {
 		h := &k.units[u.heading]
-		add(int(h.announces), int(h.level), i-int(u.heading), int(u.before-h.before), bit(h.kept))
+		add(bit(h.announces), int(h.level), i-int(u.heading), int(u.before-h.before), bit(h.kept))
 	} else {
 		add(-1, -1, -1, -1, -1)
 	}
-	add(int(u.announces), int(u.alike.units), int(u.alike.words), permille(u.alike.links, u.alike.words), permille(u.alike.kept, u.alike.units))
+	add(bit(u.announces), int(u.alike.units), int(u.alike.words), permille(u.alike.links, u.alike.words), permille(u.alike.kept, u.alike.units))
 	for _, distance := range k.areas[u.at].near {
 		add(int(distance))
 	}

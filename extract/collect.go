@@ -3,7 +3,6 @@ package extract
 import (
 	"context"
 	"strings"
-	"unicode"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -52,7 +51,6 @@ const (
 	inContent                    // inside main or article
 	hasMain                      // main, article or their roles
 	hasTable
-	saysPager // like hasPager, but detected by text alone
 )
 
 // collected is the result of one pass over the tree.
@@ -296,9 +294,6 @@ func (c *collected) control(n *html.Node) {
 
 func (c *collected) anchor(n *html.Node, at int32) {
 	c.boxes[at].ownAnchors++
-	if isPagerText(n) {
-		c.boxes[at].flags |= saysPager
-	}
 	for i := range n.Attr {
 		switch v := n.Attr[i].Val; n.Attr[i].Key {
 		case "accesskey":
@@ -323,29 +318,6 @@ func (c *collected) anchor(n *html.Node, at int32) {
 			}
 		}
 	}
-}
-
-// isPagerText reports whether the text of a link is only "next", "previous" or the like. A
-// code identifier with such a name does not count.
-func isPagerText(n *html.Node) bool {
-	e := n.FirstChild
-	for e != nil && (e.Type == html.ElementNode || e.Type == html.TextNode && strings.TrimSpace(e.Data) == "") {
-		if e.FirstChild == nil {
-			e = e.NextSibling
-		} else {
-			e = e.FirstChild
-		}
-	}
-	if e == nil || len(e.Data) > 40 || e.Parent.DataAtom == atom.Code || e.Parent.Parent != nil && e.Parent.Parent.DataAtom == atom.Code {
-		return false
-	}
-	switch strings.ToLower(strings.TrimFunc(e.Data, func(r rune) bool { return !unicode.IsLetter(r) })) {
-	case "next", "previous", "prev", "next page", "previous page", "next chapter", "previous chapter", "next topic", "previous topic", "next section", "previous section",
-		"weiter", "zurück", "vor", "suivant", "précédent", "siguiente", "anterior", "volgende", "vorige",
-		"下一页", "上一页", "次へ", "前へ":
-		return true
-	}
-	return false
 }
 
 // shortText returns the text of a link if it is no longer than a footnote mark.

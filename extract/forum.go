@@ -13,23 +13,10 @@ var userCards = map[string]bool{
 	"message-user": true, "postprofile": true, "userinfo": true, "post_author": true, "poster": true, "cAuthorPane": true, "user-details": true,
 }
 
-// postParts are the classes of other furniture of posts in these programs.
-var postParts = map[string]bool{
-	"signature": true, "message-signature": true, "post_signature": true, "sig_text": true, "ipsEntry__signature": true,
-	"reactionsBar": true, "message-actionBar": true, "message-attribution-opposite": true, "bbCodeBlock-expandLink": true, "blockStatus": true, "message-lastEdit": true,
-	"back2top": true, "post-buttons": true, "post_controls": true, "author_buttons": true,
-	"ipsComment_controls": true, "cTopicOverview": true, "cGuestTeaser": true, "ipsReactOverview": true,
-	"js-post-menu": true, "js-add-link": true, "user-action-time": true, "bottom-notice": true, "bottom-share-links": true, "-flair": true,
-	"topic-map": true, "post-likes": true, "crawler-linkback-list": true,
-}
-
 // post returns why a box of a thread is not part of a post; "" = it may be.
 func (l *located) post(i int32) string {
 	n := l.c.boxes[i].n
 	for class := range strings.FieldsSeq(attr(n, "class")) {
-		if postParts[class] {
-			return "part of a post: " + class
-		}
 		if userCards[class] && i >= l.carded {
 			l.card(i)
 			return ""

@@ -20,9 +20,9 @@ func TestPosts(t *testing.T) {
 		},
 		{
 			"phpBB", generator + strings.Repeat(`<div class="post bg2"><dl class=postprofile><dt><a href=/u class=username>AnnMiller</a></dt><dd>Posts: 138</dd></dl>`+says("two")+
-				`<div class=signature>Grind slowly</div><div class=back2top><a href=#top>Top</a></div></div>`, 3),
+				`</div>`, 3),
 			[]string{"AnnMiller", "Post two"},
-			[]string{"138", "Grind slowly"},
+			[]string{"138"},
 		},
 		{
 			"comments on an answer", generator + strings.Repeat(`<div class=answer itemscope itemtype=https://schema.org/Answer>`+says("three")+says("three")+says("three")+says("three")+says("three")+
@@ -38,22 +38,16 @@ func TestPosts(t *testing.T) {
 
 func TestSections(t *testing.T) {
 	teasers := strings.Repeat("<div><a href=/x>Another text about stones</a><p>It begins so.</p></div>", 3)
-	list := "<ul>" + strings.Repeat("<li><a href=/x>Another text about stones</a></li>", 3) + "</ul>"
 	sources := "<ul>" + strings.Repeat("<li>Ann Weaver, <i>On the wheels of mills and rivers</i>, Kent 1890, page 12, <a href=/x>scan</a></li>", 3) + "</ul>"
 	doc := func(s string) string { return "<main>" + filler + filler + s + "</main>" }
 	checkLocated(t, []locatedPage{
 		{"in a box", doc("<section><h2>Related posts</h2>" + teasers + "</section><p>Last word.</p>"), []string{"miller", "Last word"}, []string{"Related", "Another text"}},
-		{"in the text", doc("<h3>You may also like:</h3>" + list + "<h3>The end</h3><p>Last word.</p>"), []string{"The end", "Last word"}, []string{"may also", "Another text"}},
-		{"to the end", doc("<h3>Read next</h3>" + list), []string{"miller"}, []string{"Read next", "Another text"}},
-		{"the writer", doc("<div><div><h4>About the author</h4></div><p>Ann has mills.</p></div>"), []string{"miller"}, []string{"Ann has mills"}},
 		{"a heading of the text", doc("<h2>Related work on wheels</h2>" + filler), []string{"Related work"}, nil},
 		{"related to something", doc("<section><h2>Related to wheels</h2>" + teasers + "</section>"), []string{"Another text"}, nil},
 		{"another word", doc("<section><h2>Recently</h2>" + teasers + "</section>"), []string{"Another text"}, nil},
 		{"sources", doc("<h2>Related</h2>" + sources), []string{"On the wheels"}, nil},
 		{"without links", doc("<section><h2>Popular mills</h2><p>The mill of Kent.</p></section>"), []string{"mill of Kent"}, nil},
 		{"documentation", "<meta name=generator content=docbook>" + doc("<section><h2>Related options</h2>"+teasers+"</section>"), []string{"Another text"}, nil},
-		{"a page of links", "<main><section><h2>Latest</h2>" + strings.Repeat(teasers, 5) + "</section><section><h2>Popular</h2>" + teasers + "</section></main>", []string{"Latest", "Popular"}, nil},
-		{"reviews of goods", `<meta property=og:type content=product>` + doc("<section><h2>Reviews</h2><p>Grinds well.</p></section>"), []string{"miller"}, []string{"Grinds well"}},
 		{"reviews of books", doc("<section><h2>Reviews</h2><p>Grinds well.</p></section>"), []string{"Grinds well"}, nil},
 	})
 	res := extractPage(t, "https://example.com/a", doc("<section><h2>Related posts</h2>"+teasers+"</section>"))

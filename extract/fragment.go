@@ -119,8 +119,6 @@ func (l *located) foreign(b *box) string {
 		return "plugin"
 	case consentTools[attr(n, "id")]:
 		return "consent"
-	case b.words <= maxAdvert && isAdvert(n):
-		return "advertisement"
 	}
 	return ""
 }

@@ -2,6 +2,7 @@ package extract
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 
@@ -24,10 +25,9 @@ type located struct {
 	login   bool
 	// protected is set if the page is a post with a password (WordPress).
 	protected bool
-	consent   bool  // the page has little more than the elements of a consent tool
-	why       error // why there is no content; nil = there may be some
-	thread    bool  // comments are the content of the page
-	stages    map[*html.Node]bool
+	consent   bool                // the page has little more than the elements of a consent tool
+	why       error               // why there is no content; nil = there may be some
+	thread    bool                // comments are the content of the page
 	own       *html.Node          // the root that was located, if the walk begins elsewhere
 	keeps     bool                // some rule keeps elements
 	partial   map[*html.Node]bool // subtrees that the walk skips except for what a rule keeps
@@ -54,7 +54,6 @@ func locate(c *collected, m *meta) *located {
 		l.trim()
 		l.sections()
 		l.repeats()
-		l.around(m.url)
 		l.classify()
 	}
 	l.from = l.at
@@ -174,16 +173,8 @@ func (l *located) descend() int32 {
 		(boxes[i].plain()*4 >= boxes[at].plain() || l.kind == millrace.Documentation && isAncestor(boxes[i].n, l.c.titleNode)) {
 		at = i
 	}
-	for _, body := range []bool{false, true} {
-		i := l.largest(at, func(b *box) bool {
-			if body {
-				return !b.noAttrs && strings.Contains(attr(b.n, "itemprop"), "articleBody")
-			}
-			return b.tag == atom.Article || !b.noAttrs && attr(b.n, "role") == "article"
-		})
-		if i > 0 && boxes[i].plain()*2 >= boxes[at].plain() && !l.hasTwin(i) {
-			at = i
-		}
+	if i := l.largest(at, func(b *box) bool { return b.tag == atom.Article || !b.noAttrs && attr(b.n, "role") == "article" }); i > 0 && boxes[i].plain()*2 >= boxes[at].plain() {
+		at = i
 	}
 	for {
 		next := l.dominant(at)
@@ -217,21 +208,6 @@ func (l *located) largest(at int32, ok func(*box) bool) int32 {
 	return best
 }
 
-// hasTwin reports whether a box has a sibling of the same form with a fair share of the text,
-// as posts of a thread and entries of a list do.
-func (l *located) hasTwin(at int32) bool {
-	boxes := l.c.boxes
-	b := &boxes[at]
-	class := attr(b.n, "class")
-	for i := b.parent + 1; i < boxes[b.parent].end; i = boxes[i].end {
-		s := &boxes[i]
-		if i != at && s.drop == "" && s.n.DataAtom == b.n.DataAtom && attr(s.n, "class") == class && s.plain()*20 > b.plain() {
-			return true
-		}
-	}
-	return false
-}
-
 // dominant returns the child that contains nearly all of a box's text and may become the root
 // in its place, or -1.
 func (l *located) dominant(at int32) int32 {
@@ -259,100 +235,33 @@ func (l *located) dominant(at int32) int32 {
 		b.n.DataAtom == atom.Details || text(b)*4 < text(cur)*3 || (cur.own-cur.ownLinks)*20 > cur.plain() {
 		return -1
 	}
-	if b.n.DataAtom == atom.Tr && l.tableRows(at) > 3 || b.n.DataAtom == atom.Table && !isLayoutTable(b.n) {
+	if b.n.DataAtom == atom.Table && !isLayoutTable(b.n) {
 		return -1
 	}
-	if b.words*10 < cur.words*9 && l.hasTwin(best) {
-		return -1
-	}
-	if t := l.c.titleNode; l.kind == millrace.Documentation && t != nil && isAncestor(cur.n, t) && !isAncestor(b.n, t) && !l.isLeftOut(at, t) {
+	if t := l.c.titleNode; l.kind == millrace.Documentation && t != nil && isAncestor(cur.n, t) && !isAncestor(b.n, t) {
 		return -1 // the title opens the text, possibly with a table of contents
 	}
 	// What is lost must not belong to the same text: paragraphs next to the child, or a
 	// heading that ranks above all headings in the child.
-	inner := int(b.level)
 	for i := at + 1; i < cur.end; i = boxes[i].end {
 		s := &boxes[i]
 		if i == best || s.drop != "" {
 			continue
 		}
-		if l.kind == millrace.Documentation && s.anchors >= 3 && hasClass(s.n, "toc") && findTag(s.n, atom.Dl) != nil {
-			return -1 // DocBook: the table of contents of a book or a chapter, next to its title page
-		}
-		if l.kind == millrace.Documentation && s.plain() >= 5 && calloutKind(s.n) != "" {
-			return -1 // a notice that a manual shows above a page, such as one about its translation
-		}
-		switch s.n.DataAtom {
-		case atom.P, atom.Pre, atom.Blockquote, atom.Dl, atom.Figure:
+		switch s.tag {
+		case atom.P, atom.Pre, atom.Blockquote, atom.Dl, atom.Figure, atom.Ul, atom.Ol:
 			if s.plain() >= 5 {
-				return -1
-			}
-		case atom.Ul, atom.Ol:
-			if s.plain() >= 20 {
 				return -1
 			}
 		}
 		if s.prose >= 40 && i < best {
 			return -1
 		}
-		if s.tag == b.tag && l.isSection(i) {
-			return -1
-		}
-		if lv := l.ownLevel(i); lv > 0 && (lv < inner || lv == inner && (i < best || sameForm(s.n, b.n))) && s.plain() > 0 {
+		if lv := l.ownLevel(i); lv > 0 && (lv < int(b.level) || l.kind == millrace.Documentation && lv == int(b.level)) && s.plain() > 0 {
 			return -1
 		}
 	}
 	return best
-}
-
-// isSection reports whether a box is a part of the text with a heading of its own: it begins
-// with the heading, and prose with few links follows.
-func (l *located) isSection(at int32) bool {
-	boxes := l.c.boxes
-	b := &boxes[at]
-	switch {
-	case b.level > 6 || b.prose < minDropped || b.links*3 > b.words:
-		return false
-	case b.tag != atom.Section && attr(b.n, "class") != "" && !hasClass(b.n, "section"):
-		return false
-	}
-	for i := at + 1; i < b.end; i++ {
-		if h := &boxes[i]; tagLevel(h.tag) > 0 && h.drop == "" && h.plain() > 0 {
-			what := asideHeading(plainText(h.n))
-			return what == noAside && l.opens(at, i)
-		}
-	}
-	return false
-}
-
-// isLeftOut reports whether an element inside a box is in a subtree that is left out.
-func (l *located) isLeftOut(at int32, n *html.Node) bool {
-	boxes := l.c.boxes
-	for i := at + 1; i < boxes[at].end; {
-		switch b := &boxes[i]; {
-		case !isAncestor(b.n, n):
-			i = b.end
-		case b.drop != "":
-			return true
-		default:
-			i++
-		}
-	}
-	return false
-}
-
-func (l *located) tableRows(at int32) int {
-	n := 0
-	for i := at + 1; i < l.c.boxes[at].end; i = l.c.boxes[i].end {
-		n++
-	}
-	return n
-}
-
-// sameForm reports whether two elements look like parts of one text.
-func sameForm(a, b *html.Node) bool {
-	class := attr(a, "class")
-	return a.DataAtom == b.DataAtom && class != "" && class == attr(b, "class")
 }
 
 // ownLevel returns the highest rank of heading inside a box, ignoring the page's title and
@@ -374,8 +283,18 @@ func (l *located) ownLevel(at int32) int {
 // entries all have the class "meta".
 func (l *located) trim() {
 	root := &l.c.boxes[l.at]
-	t := trimmer{l: l, root: root, by: map[string]int32{}}
-	t.links = l.kind == millrace.Documentation || l.kind == millrace.Archive || root.links*2 > root.words
+	t := trimmer{l: l, root: root, by: map[string]int32{}, lists: math.MaxInt32}
+	switch {
+	case l.kind == millrace.Documentation:
+		t.lists = l.at
+		for i := l.at + 1; i < root.end && t.lists == l.at; i++ {
+			if b := &l.c.boxes[i]; tagLevel(b.tag) > 0 && b.drop == "" {
+				t.lists = i
+			}
+		}
+	case l.kind == millrace.Archive, root.links*2 > root.words:
+		t.lists = l.at
+	}
 	t.within(l.at+1, root.end)
 	var again []int32
 	for _, i := range t.classed {
@@ -396,7 +315,7 @@ const classReason = "class "
 type trimmer struct {
 	l       *located
 	root    *box
-	links   bool             // lists of links are content
+	lists   int32            // lists of links after this box are content
 	classed []int32          // boxes that have a furniture word in their class
 	by      map[string]int32 // number of words that each reason leaves out
 	not     []string         // class words that are ignored on this page
@@ -406,7 +325,7 @@ func (t *trimmer) within(i, end int32) {
 	for i < end {
 		b := &t.l.c.boxes[i]
 		if b.drop == "" {
-			if b.drop = t.l.trimmed(b, t.root, t.links, t.not); strings.HasPrefix(b.drop, classReason) {
+			if b.drop = t.l.trimmed(b, t.root, i > t.lists, t.not); strings.HasPrefix(b.drop, classReason) {
 				t.by[b.drop] += b.words
 				t.classed = append(t.classed, i)
 			}
@@ -429,8 +348,11 @@ func (l *located) trimmed(b, root *box, links bool, not []string) string {
 	default:
 		return ""
 	}
-	if !links && (l.kind != "" && l.kind != millrace.Collection || b.words < 10*b.anchors) && b.anchors >= 3 && b.links*4 >= b.words*3 && b.prose < 15 && b.flags&hasBlock == 0 && b.tag != atom.P && b.tag != atom.Table && !betweenProse(n) {
+	if !links && (l.kind != "" && l.kind != millrace.Collection || b.words < 10*b.anchors) && b.anchors >= 3 && b.links*4 >= b.words*3 && b.prose < 15 && b.flags&hasBlock == 0 && b.tag != atom.P && b.tag != atom.Table {
 		return "links"
+	}
+	if b.links == b.words && b.words <= 5*b.anchors && find(n, func(e *html.Node) bool { return e.DataAtom == atom.A && !looksLikeButton(e) }) == nil {
+		return "buttons"
 	}
 	if b.noAttrs {
 		return ""
@@ -441,7 +363,8 @@ func (l *located) trimmed(b, root *box, links bool, not []string) string {
 	return ""
 }
 
-// betweenProse reports whether a list is in the middle of a text.
-func betweenProse(n *html.Node) bool {
-	return (n.DataAtom == atom.Ul || n.DataAtom == atom.Ol) && isProse(sibling(n, false)) && isProse(sibling(n, true))
+// looksLikeButton reports whether a link has the class of a button.
+func looksLikeButton(n *html.Node) bool {
+	class := strings.ToLower(attr(n, "class"))
+	return strings.Contains(class, "button") || strings.Contains(class, "btn")
 }

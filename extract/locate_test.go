@@ -112,7 +112,6 @@ func TestListsOfLinks(t *testing.T) {
 	list := "<ul>" + strings.Repeat("<li><a href=/x>The stones of the mill</a></li>", 5) + "</ul>"
 	cards := "<div>" + strings.Repeat("<a href=/x><h3>The stones</h3><p>Every one of them is cut by hand from the rock above the village, as it was done in the days of old.</p></a>", 4) + "</div>"
 	checkLocated(t, []locatedPage{
-		{"in the text", "<main>" + filler + "<p>See:</p>" + list + "<p>The end.</p></main>", []string{"The stones", "The end"}, nil},
 		{"beside it", "<main>" + filler + "<div>" + list + "</div><p>The end.</p></main>", []string{"The end"}, []string{"The stones"}},
 		{"cards", "<main>" + filler + filler + cards + "</main>", []string{"The stones"}, nil},
 		{"cards below an article", "<meta property=og:type content=article><main>" + filler + filler + cards + "</main>", []string{"miller"}, []string{"The stones"}},
@@ -124,7 +123,6 @@ func TestReviews(t *testing.T) {
 	review := "<div class=reviews><div><p>Grinds well and fine.</p></div></div>"
 	checkLocated(t, []locatedPage{
 		{"of goods", goods + "<main>" + filler + review + "</main>", []string{"miller"}, []string{"Grinds well"}},
-		{"by their data", goods + "<main>" + filler + "<div itemscope itemtype=https://schema.org/Review><p>Grinds well.</p></div></main>", []string{"miller"}, []string{"Grinds well"}},
 		{"nothing else", goods + "<main>" + review + "</main>", []string{"Grinds well"}, nil},
 		{"of books", "<main>" + filler + review + "</main>", []string{"Grinds well"}, nil},
 	})
@@ -133,9 +131,6 @@ func TestReviews(t *testing.T) {
 func TestTopSections(t *testing.T) {
 	long := "<section id=wheels><h1>Wheels</h1>" + article + article + "<section><h2>Of oak</h2>" + article + article + "</section></section>"
 	checkLocated(t, []locatedPage{
-		{"two of them", "<div role=main>" + long + "<section id=gates><h1>Gates</h1><p>A gate is lifted by a hand's breadth and no more, or the pond is dry by noon.</p></section></div>", []string{"Of oak", "dry by noon"}, nil},
-		{"of a lower rank", "<div role=main>" + long + "<section id=gates><h3>Gates</h3><p>A gate is lifted by a hand's breadth and no more, or the pond is dry by noon.</p></section></div>", []string{"Of oak", "dry by noon"}, nil},
-		{"the first is the shorter one", "<main><section class=about><p>A gate is lifted by a hand's breadth and no more, or the pond is dry by noon.</p></section>" + long + "<section class=methods><h3>Methods</h3><p>The miller counts to ten and looks at the stones before he opens it.</p></section></main>", []string{"Of oak", "counts to ten"}, nil},
 		{"links", "<div role=main>" + long + "<section><h3>Texts</h3><p><a href=/1>A gate that is lifted by a hand's breadth and no more</a></p><p><a href=/2>On ponds that are dry by noon</a></p></section></div>", []string{"Of oak"}, []string{"dry by noon"}},
 		{"an appeal", "<div role=main>" + long + "<section><h3>Subscribe</h3><p>A gate is lifted by a hand's breadth and no more, or the pond is dry by noon.</p></section></div>", []string{"Of oak"}, []string{"dry by noon"}},
 	})
@@ -147,7 +142,6 @@ func TestTopSections(t *testing.T) {
 
 func TestNotesBeside(t *testing.T) {
 	checkLocated(t, []locatedPage{
-		{"numbered on", "<main>" + filler + "<aside><ol start=2><li>The river was lower then.</ol></aside><p>The end.</p></main>", []string{"was lower"}, nil},
 		{"another list", "<main>" + filler + "<aside><ol><li>The river was lower then.</ol></aside><p>The end.</p></main>", []string{"The end"}, []string{"was lower"}},
 		{"with a title", "<main>" + filler + "<aside><b>Rivers</b><ol start=2><li>The river was lower then.</ol></aside><p>The end.</p></main>", []string{"The end"}, []string{"was lower"}},
 	})
@@ -170,24 +164,9 @@ func TestManualParts(t *testing.T) {
 			[]string{"guild"},
 		},
 		{
-			"a warning above the text", sphinx + `<div role=main><div class="admonition warning"><p class=admonition-title>Warning</p><p>This is a translation, which may lag behind the original.</p></div><section id=x><h1>Page</h1>` + filler + `</section></div>`,
-			[]string{"may lag behind", "miller"},
-			nil,
-		},
-		{
 			"functions that are called as pages are", sphinx + `<div role=main><h1>Page</h1>` + filler + `<table><tr><th colspan=2>Functions<tr><td><a href=#l><code>len()</code></a> <a href=#n><code><span>next()</span></code></a><td><a href=#o><code>ord()</code></a></table></div>`,
 			[]string{"len()", "next()", "ord()"},
 			nil,
-		},
-		{
-			"a short page with its date", `<body class=manpage><h1>stage(1)</h1><h2>SYNOPSIS</h2><pre>stage ARG</pre><h2>DESCRIPTION</h2><p>This is a synonym for the other command. Please refer to the documentation of that command, which tells of all options, and has examples for most of them.</p><div id=footer><div id=footer-text>Last updated 2024-05-31 00:35:55 UTC</div></div>`,
-			[]string{"most of them"},
-			[]string{"Last updated"},
-		},
-		{
-			"links to neighbours", sphinx + `<div role=main><h1>Page</h1>` + filler + `<div><a href=1>previous</a> | <a href=3>next</a></div></div>`,
-			[]string{"miller"},
-			[]string{"previous"},
 		},
 	})
 }

@@ -1,9 +1,6 @@
 package extract
 
 import (
-	"strings"
-
-	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
 	"github.com/millrace/millrace"
@@ -35,7 +32,7 @@ func (l *located) repeats() {
 			switch {
 			case !ok:
 				seen[b.sign] = i
-			case boxes[first].end <= i && boxes[first].words == b.words && l.isCopy(i) && plainText(boxes[first].n) == plainText(b.n):
+			case boxes[first].end <= i && boxes[first].words == b.words && plainText(boxes[first].n) == plainText(b.n):
 				b.drop = "repeated"
 				i = b.end
 				continue
@@ -59,18 +56,6 @@ func mayRepeat(b *box, at int32) bool {
 	return false
 }
 
-// isCopy reports whether a repeated box has the form of a copy.
-func (l *located) isCopy(at int32) bool {
-	b := &l.c.boxes[at]
-	switch {
-	case l.kind == millrace.Forum, l.kind == millrace.Product, l.kind == millrace.Collection, isCopied(b.n):
-		return true
-	case b.tag == atom.Li, calloutKind(b.n) != "":
-		return false
-	}
-	return l.texts(at) >= 3 || b.flags&hasHeading != 0 && (b.tag != atom.Section || b.anchors > 0 || findTag(b.n, atom.Img) != nil)
-}
-
 // texts counts the boxes inside a box that have text of their own, up to three.
 func (l *located) texts(at int32) int {
 	boxes := l.c.boxes
@@ -81,19 +66,4 @@ func (l *located) texts(at int32) int {
 		}
 	}
 	return n
-}
-
-// isCopied reports whether an element, or one of its nearest ancestors, has a class for slides
-// or for one screen size.
-func isCopied(n *html.Node) bool {
-	for steps := 0; n != nil && steps < 4; n, steps = n.Parent, steps+1 {
-		for word := range strings.FieldsFuncSeq(strings.ToLower(attr(n, "class")), func(r rune) bool { return r < 'a' || r > 'z' }) {
-			switch word {
-			case "slide", "slides", "slider", "slideshow", "slick", "swiper", "carousel", "owl", "splide", "flickity", "glide", "marquee", "clone", "cloned", "duplicate",
-				"testimonial", "testimonials", "mobile", "desktop", "hidden", "visible":
-				return true
-			}
-		}
-	}
-	return false
 }

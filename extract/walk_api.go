@@ -156,3 +156,11 @@ func (w *walker) grid(n *html.Node, rows [][]gridCell) bool {
 	w.pending = w.pending[:0]
 	return true
 }
+
+// tableOf returns the table that contains a row.
+func tableOf(n *html.Node) *html.Node {
+	for n != nil && n.DataAtom != atom.Table {
+		n = n.Parent
+	}
+	return n
+}
