@@ -3,6 +3,7 @@ package extract
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -372,7 +373,7 @@ func (k *classifier) apply() {
 	for i := len(k.units) - 1; i >= 0; i-- {
 		u := &k.units[i]
 		// A heading is kept with the text that it opens.
-		next = u.kept && (u.score >= limit-marginOut || u.shows || u.level > 0 && next) || u.score > limit+marginIn
+		next = u.kept && (u.score >= limit-marginOut || u.shows || u.level > 0 && next || k.isAnnounced(i)) || u.score > limit+marginIn
 		keep[u.at] = int32(bit(next))
 	}
 	for i := len(boxes) - 1; i > 0; i-- {
@@ -410,6 +411,16 @@ func (k *classifier) apply() {
 	}
 	l.at = at
 	l.c.sum()
+}
+
+// isAnnounced reports whether a unit is a list after a text that ends with a colon.
+func (k *classifier) isAnnounced(i int) bool {
+	boxes, u := k.l.c.boxes, &k.units[i]
+	if i == 0 || boxes[u.at].tag != atom.Ul && boxes[u.at].tag != atom.Ol {
+		return false
+	}
+	before := &k.units[i-1]
+	return boxes[before.at].parent == boxes[u.at].parent && strings.HasSuffix(k.l.text(before), ":")
 }
 
 // root returns the box of the root if it contains everything that is kept, or the innermost
