@@ -159,8 +159,7 @@ func (e *Encoder) learn(row Row, n int64, records [][]byte) error {
 		data = append(data, record...)
 	}
 	e.with = dictionary{}
-	sum := sha256.Sum256(data)
-	id := 1<<16 | binary.BigEndian.Uint32(sum[:])>>1 // smaller numbers are reserved
+	id := numberOf(data)
 	err := row("INSERT INTO dictionary (id, series, made, data) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET made = excluded.made RETURNING made",
 		[]any{id, e.Series, n, e.Encode(nil, data)}, &e.made)
 	if err != nil {
@@ -202,6 +201,21 @@ func (c *Coder) Decode(row Row, frame []byte) ([]byte, error) {
 		return nil, err
 	}
 	return c.decode(frame)
+}
+
+// Check returns an error if a dictionary is damaged.
+func (c *Coder) Check(id uint32, row Row) error {
+	data, err := c.load(id, row)
+	if err == nil && numberOf(data) != id {
+		err = fmt.Errorf("dictionary %d has other content", id)
+	}
+	return err
+}
+
+// numberOf returns the number of a dictionary.
+func numberOf(data []byte) uint32 {
+	sum := sha256.Sum256(data)
+	return 1<<16 | binary.BigEndian.Uint32(sum[:])>>1 // smaller numbers are reserved
 }
 
 // load reads a dictionary, which is coded without one.

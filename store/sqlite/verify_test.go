@@ -3,11 +3,14 @@ package sqlite
 import (
 	"database/sql"
 	"errors"
+	"math/rand/v2"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/internal/sqlstore"
 )
 
 // A damaged original is found. Without it, the source is asked for the page again.
@@ -77,5 +80,59 @@ func TestVerifyOriginal(t *testing.T) {
 		if ref.Version != "" || err != nil {
 			t.Errorf("%+v, %v", ref, err)
 		}
+	}
+}
+
+// A damaged tag or dictionary is found. Without them, the site is published again.
+func TestVerifyTags(t *testing.T) {
+	tagger := millrace.Tagger{Protocol: "long", Tag: func(_ millrace.Site, p *millrace.Page) (string, error) {
+		return strings.Repeat("words of "+p.URL+" ", 20), nil
+	}}
+	config := store.Config{Base: benchBase, Taggers: []millrace.Tagger{tagger}}
+	for damage, statement := range map[string]string{
+		"long of ": "UPDATE tag SET value = x'28b52ffd00' WHERE url LIKE '%a/000'",
+		"dictionary":  "UPDATE dictionary SET data = substr(data, 2)",
+	} {
+		t.Run(damage, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "s.db")
+			site := benchSite(t, path)
+			if _, err := site.Apply(t.Context(), "one", changesOf(rand.New(rand.NewPCG(1, 2)), "a", 40, 300)); err != nil {
+				t.Fatal(err)
+			}
+			publication := func(site openSite) millrace.View {
+				t.Helper()
+				pub, err := site.Publication(t.Context(), config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return refreshed(t, pub)
+			}
+			_ = publication(site)
+			if err := site.store.db.Write(t.Context(), sqlstore.Lock{}, func(t sqlstore.Tx) error { return t.Exec(statement) }); err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range []struct {
+				repair bool
+				found  bool
+			}{{false, true}, {true, true}, {true, false}} {
+				st, err := Open(t.Context(), path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				found := false
+				_, err = st.Verify(t.Context(), c.repair, func(at string, err error, repaired bool) {
+					found = found || strings.HasPrefix(at, damage)
+					if millrace.ErrorCode(err) != "store-damaged" || repaired != c.repair {
+						t.Errorf("%q: %v, repaired: %t", at, err, repaired)
+					}
+				})
+				if err := errors.Join(err, st.Close()); err != nil || found != c.found {
+					t.Fatalf("repair %t: found: %t, %v", c.repair, found, err)
+				}
+			}
+			if n := publication(benchSite(t, path)).Site().Pages; n != 40 {
+				t.Errorf("%d pages are published", n)
+			}
+		})
 	}
 }

@@ -17,7 +17,9 @@ const longTag = 128
 
 // isCoded reports whether the stored value of a tag is a frame. No plain value
 // begins like a frame.
-func isCoded(value []byte) bool { return bytes.HasPrefix(value, []byte("\x28\xb5\x2f\xfd")) }
+func isCoded(value []byte) bool { return bytes.HasPrefix(value, frameMagic) }
+
+var frameMagic = []byte("\x28\xb5\x2f\xfd")
 
 // tagWork is the part of a transaction on the tags of a publication.
 type tagWork struct {

@@ -26,8 +26,14 @@ var frames = []struct{ table, owners, missing, mend string }{
 	},
 }
 
-// Verify implements store.Verifier. It reads every body and original.
+// Verify implements store.Verifier. It reads every dictionary, body, original and compressed tag.
 func (s *Store) Verify(ctx context.Context, repair bool, damaged func(name string, err error, repaired bool)) (read int, err error) {
+	if err := s.verifyDictionaries(ctx, repair, damaged); err != nil {
+		return 0, err
+	}
+	if err := s.verifyTags(ctx, repair, damaged); err != nil {
+		return 0, err
+	}
 	for _, f := range frames {
 		report := func(id int64, err error) error {
 			return s.mend(ctx, f.owners, f.mend, f.table, id, repair, err, damaged)
@@ -100,4 +106,66 @@ func (s *Store) mend(ctx context.Context, owners, mend, table string, id int64, 
 		damaged(p.name+" "+p.url, reason, repair && err == nil)
 	}
 	return err
+}
+
+// verifyDictionaries checks the dictionaries of bodies and tags. With repair, it deletes damaged
+// ones. What was compressed with them is then damaged, and later bodies and tags do without.
+func (s *Store) verifyDictionaries(ctx context.Context, repair bool, damaged func(name string, err error, repaired bool)) error {
+	q := s.db.Reader(ctx)
+	ids, err := column[uint32](q, "SELECT id FROM dictionary ORDER BY id")
+	for _, id := range ids {
+		reason := s.bodies.Check(id, q.Row)
+		if err = ctx.Err(); err != nil {
+			return err
+		}
+		if reason == nil {
+			continue
+		}
+		if repair {
+			if err := s.db.Write(ctx, Lock{}, func(t Tx) error { return t.Exec("DELETE FROM dictionary WHERE id = ?", id) }); err != nil {
+				return err
+			}
+		}
+		damaged(fmt.Sprintf("dictionary %d", id), millrace.Coded("store-damaged", fmt.Errorf("%w: damaged: %w", millrace.ErrInvalid, reason)), repair)
+	}
+	return err
+}
+
+// verifyTags reads the compressed tags. With repair, a generation with a damaged one is dropped:
+// the next server makes another.
+func (s *Store) verifyTags(ctx context.Context, repair bool, damaged func(name string, err error, repaired bool)) error {
+	type row struct {
+		log, seq      int64
+		protocol, url string
+		value         []byte
+	}
+	q := s.db.Reader(ctx)
+	var last row
+	for {
+		var rows []row
+		err := q.Rows(`SELECT log, protocol, url, seq, value FROM tag WHERE (log, protocol, url, seq) > (?, ?, ?, ?) AND substr(value, 1, 4) = ?
+			AND log IN (SELECT id FROM publication WHERE stage < ?) ORDER BY log, protocol, url, seq LIMIT 200`,
+			[]any{last.log, last.protocol, last.url, last.seq, frameMagic, dropping}, func(scan Scanner) error {
+			var r row
+			err := scan(&r.log, &r.protocol, &r.url, &r.seq, &r.value)
+			rows = append(rows, r)
+			return err
+		})
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		for _, r := range rows {
+			if _, reason := s.decode(q, r.value); reason != nil {
+				if repair {
+					if err := s.db.Write(ctx, Lock{}, func(t Tx) error {
+						return t.Exec("UPDATE publication SET stage = ? WHERE id = ?", dropping, r.log)
+					}); err != nil {
+						return err
+					}
+				}
+				damaged(r.protocol+" of "+r.url, reason, repair)
+			}
+		}
+		last = rows[len(rows)-1]
+	}
 }
