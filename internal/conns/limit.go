@@ -3,13 +3,16 @@ package conns
 import (
 	"container/list"
 	"crypto/tls"
+	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/millrace/millrace/internal/access"
@@ -18,9 +21,10 @@ import (
 // Limit returns a listener with at most most connections. In a full table, a new connection
 // replaces another one, see [limited.victim]. If it cannot, it gets words, if any, and is closed.
 // While more than a sixteenth wait for their first request, it is closed if several of these are
-// of its address. The server needs [State].
-func Limit(ln net.Listener, most int, words string, proxy func(netip.Addr) bool) net.Listener {
-	return &limited{Listener: ln, most: most, words: words, proxy: proxy, each: make(map[netip.Addr]*holder), began: time.Now()}
+// of its address. If the process has as many files open as the system allows, connections are
+// closed as in a full table. The server needs [State].
+func Limit(ln net.Listener, most int, words string, proxy func(netip.Addr) bool, log *slog.Logger) net.Listener {
+	return &limited{Listener: ln, most: most, words: words, proxy: proxy, log: log, each: make(map[netip.Addr]*holder), began: time.Now()}
 }
 
 type limited struct {
@@ -28,6 +32,7 @@ type limited struct {
 	most    int
 	words   string // an HTTP response; "" if the client would not understand it
 	proxy   func(netip.Addr) bool
+	log     *slog.Logger
 	began   time.Time
 	refused atomic.Int64
 	spare   sync.Pool // of *[bufferSize]byte
@@ -36,6 +41,7 @@ type limited struct {
 	open  int
 	fresh int                    // of these, the ones without a first request
 	each  map[netip.Addr]*holder // by address, for IPv6 by network; all proxies are the zero address
+	freed time.Time              // of the last log message of free
 }
 
 // state is what a connection waits for.
@@ -115,13 +121,9 @@ func (l *limited) enter(c *conn) (entered, flood bool) {
 		runtime.Gosched()
 		l.mu.Lock()
 	}
-	out := l.victim(c.from)
-	if out == nil && l.open >= l.most {
+	full := l.open >= l.most
+	if !l.replace(c.from, full) && full {
 		return false, false
-	}
-	if out != nil {
-		l.leave(out)
-		_ = out.Conn.Close() // its request fails
 	}
 	c.holder = l.each[c.from]
 	if c.holder == nil {
@@ -133,13 +135,37 @@ func (l *limited) enter(c *conn) (entered, flood bool) {
 	return true, false
 }
 
+// replace closes the connection that a new one of an address replaces, if there is one. The lock
+// is held.
+func (l *limited) replace(from netip.Addr, full bool) bool {
+	out := l.victim(from, full)
+	if out != nil {
+		l.leave(out)
+		_ = out.Conn.Close() // its request fails
+	}
+	return out != nil
+}
+
+// free closes an eighth of the connections, because err says that no more files can be opened.
+func (l *limited) free(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := time.Now(); now.Sub(l.freed) >= time.Minute {
+		l.freed = now
+		l.log.Error("too many open files; closing connections; raise the limit with ulimit -n, or LimitNOFILE in systemd", "count", l.open, "err", err)
+	}
+	for range l.open/8 + 1 {
+		l.replace(netip.Addr{}, true)
+	}
+}
+
 // victim returns the connection that a new one of an address replaces: the first in the order
 // of states of the address with the most in that state. An address loses an active one only to an
 // address with at least two less. Proxies lose no active one, and others only if no address has
 // two in that state. nil = none. The lock is held.
-func (l *limited) victim(from netip.Addr) (out *conn) {
+func (l *limited) victim(from netip.Addr, full bool) (out *conn) {
 	most, last := 0, active
-	if l.open < l.most {
+	if !full {
 		if most, last = few, fresh; l.fresh < l.most/16 {
 			return nil
 		}
@@ -202,6 +228,9 @@ const Busy = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; char
 func (l *limited) Accept() (net.Conn, error) {
 	for {
 		c, err := l.Listener.Accept()
+		if errors.Is(err, syscall.EMFILE) {
+			l.free(err) // the server tries again
+		}
 		if err != nil {
 			return nil, err
 		}

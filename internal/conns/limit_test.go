@@ -5,12 +5,16 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,6 +49,23 @@ type table struct {
 	mu   sync.Mutex
 	from string // the address of the next connection
 	sent string // what it has sent
+
+	noFiles atomic.Bool // whether the next connection cannot be accepted
+}
+
+// accepting is a listener that may fail to accept a connection.
+type accepting struct {
+	net.Listener
+	noFiles *atomic.Bool
+}
+
+func (a accepting) Accept() (net.Conn, error) {
+	c, err := a.Listener.Accept()
+	if err == nil && a.noFiles.Swap(false) {
+		_ = c.Close()
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept", syscall.EMFILE)}
+	}
+	return c, err
 }
 
 const aProxy = "2001:db8:1::1"
@@ -53,7 +74,8 @@ const aProxy = "2001:db8:1::1"
 func newTable(t *testing.T, most int) *table {
 	s := &table{t: t, ln: pipenet.Listen()}
 	s.ln.Wrap = func(c net.Conn) net.Conn { return at{c, netip.MustParseAddr(s.from), strings.NewReader(s.sent)} }
-	s.l = Limit(s.ln, most, Busy, func(a netip.Addr) bool { return a == netip.MustParseAddr(aProxy) }).(*limited)
+	proxy := func(a netip.Addr) bool { return a == netip.MustParseAddr(aProxy) }
+	s.l = Limit(accepting{s.ln, &s.noFiles}, most, Busy, proxy, slog.New(slog.DiscardHandler)).(*limited)
 	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, ConnState: State, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/slow" {
 			<-r.Context().Done()
@@ -179,6 +201,24 @@ func TestFullTable(t *testing.T) {
 		many := s.dials(5, "192.0.2.3", whole)
 		other := s.dials(4, "192.0.2.4", whole)
 		if n := open(busy, few, many, other); !slices.Equal(n, []int{3, 2, 2, 3}) || other[3].closed {
+			t.Errorf("open: %v", n)
+		}
+	})
+}
+
+// If the process cannot open more files, connections are closed although the table is not full.
+func TestTooManyFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newTable(t, 320)
+		busy := s.dials(1, "192.0.2.1", slow)
+		many := s.dials(15, "192.0.2.2", half)
+		s.noFiles.Store(true)
+		if refused := s.dials(1, "192.0.2.3", whole); !refused[0].closed {
+			t.Error("the connection was accepted")
+		}
+		time.Sleep(time.Second) // the server waits
+		other := s.dials(1, "192.0.2.3", whole)
+		if n := open(busy, many, other); !slices.Equal(n, []int{1, 12, 1}) || other[0].status != http.StatusOK {
 			t.Errorf("open: %v", n)
 		}
 	})

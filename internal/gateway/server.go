@@ -149,7 +149,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	server.Protocols.SetHTTP1(true)
 	most := cmp.Or(s.o.MaxConnections, 4096)
 	proxy := func(a netip.Addr) bool { return s.now.Load().g.guard.Trusted(a) }
-	listen := func() error { return server.Serve(conns.Limit(ln, most, conns.Busy, proxy)) }
+	listen := func() error { return server.Serve(conns.Limit(ln, most, conns.Busy, proxy, s.log)) }
 	if s.o.TLS != nil {
 		server.Protocols.SetHTTP2(true)
 		server.HTTP2 = &http.HTTP2Config{
@@ -157,7 +157,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 			SendPingTimeout:      pingAfter, PingTimeout: pingTimeout, WriteByteTimeout: stallTimeout,
 		}
 		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.o.TLS.get}
-		listen = func() error { return server.ServeTLS(conns.Limit(ln, most, "", proxy), "", "") }
+		listen = func() error { return server.ServeTLS(conns.Limit(ln, most, "", proxy, s.log), "", "") }
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- listen() }()

@@ -90,8 +90,8 @@ func TestVerifyTags(t *testing.T) {
 	}}
 	config := store.Config{Base: benchBase, Taggers: []millrace.Tagger{tagger}}
 	for damage, statement := range map[string]string{
-		"long of ": "UPDATE tag SET value = x'28b52ffd00' WHERE url LIKE '%a/000'",
-		"dictionary":  "UPDATE dictionary SET data = substr(data, 2)",
+		"long of ":   "UPDATE tag SET value = x'28b52ffd00' WHERE url LIKE '%a/000'",
+		"dictionary": "UPDATE dictionary SET data = substr(data, 2)",
 	} {
 		t.Run(damage, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "s.db")

@@ -146,11 +146,11 @@ func (s *Store) verifyTags(ctx context.Context, repair bool, damaged func(name s
 		err := q.Rows(`SELECT log, protocol, url, seq, value FROM tag WHERE (log, protocol, url, seq) > (?, ?, ?, ?) AND substr(value, 1, 4) = ?
 			AND log IN (SELECT id FROM publication WHERE stage < ?) ORDER BY log, protocol, url, seq LIMIT 200`,
 			[]any{last.log, last.protocol, last.url, last.seq, frameMagic, dropping}, func(scan Scanner) error {
-			var r row
-			err := scan(&r.log, &r.protocol, &r.url, &r.seq, &r.value)
-			rows = append(rows, r)
-			return err
-		})
+				var r row
+				err := scan(&r.log, &r.protocol, &r.url, &r.seq, &r.value)
+				rows = append(rows, r)
+				return err
+			})
 		if err != nil || len(rows) == 0 {
 			return err
 		}
