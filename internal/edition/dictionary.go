@@ -326,7 +326,8 @@ func (s *Server) identityBytes(ctx context.Context, e *entry, bodies keeper) ([]
 	return b.Bytes(), err
 }
 
-// dictionary returns the bytes of a dictionary. ErrNotFound: the store does not have it.
+// dictionary returns the bytes of a dictionary. ErrNotFound: the store does not have it. A damaged
+// one is deleted.
 func (s *Server) dictionary(ctx context.Context, id dcz.ID) ([]byte, error) {
 	name := hex.EncodeToString(id[:])
 	b, err := s.readArtifact(ctx, dictionaryPrefix+name)
@@ -334,7 +335,8 @@ func (s *Server) dictionary(ctx context.Context, id dcz.ID) ([]byte, error) {
 		b, err = s.readVersion(ctx, versionPrefix+name)
 	}
 	if err == nil && dcz.Sum(b) != id {
-		err = fmt.Errorf("dictionary %s is damaged: %w", name, millrace.ErrInvalid)
+		err = errors.Join(fmt.Errorf("dictionary %s is damaged: %w", name, millrace.ErrInvalid),
+			s.artifacts.Delete(ctx, dictionaryPrefix+name), s.artifacts.Delete(ctx, versionPrefix+name))
 	}
 	return b, err
 }

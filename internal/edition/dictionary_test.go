@@ -3,8 +3,10 @@ package edition
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -209,6 +211,33 @@ func TestDictionaryPage(t *testing.T) {
 	}
 	if w := get("2", []byte("1"+text)); w.Header().Get("Content-Encoding") != dcz.Name || w.Body.Len() > 100 {
 		t.Errorf("%d bytes, %v", w.Body.Len(), w.Header())
+	}
+}
+
+// A damaged dictionary is logged once, and the plain document is sent.
+func TestDamagedDictionary(t *testing.T) {
+	site, artifacts := newMemSite(2), newArtifacts()
+	site.set("/1", noise(20_000))
+	var log bytes.Buffer
+	s := serverIn(t, site, &memProtocol{}, artifacts, &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	publish(t, s)
+	c := dictionaryClient{server: s}
+	_, _, _ = c.get(t, "/1.txt")
+	for info, err := range artifacts.List(t.Context(), dictionaryPrefix) {
+		if err = errors.Join(err, artifacts.Delete(t.Context(), info.Name), artifacts.Put(t.Context(), info.Name, strings.NewReader("damaged"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	site.set("/1", "changed "+noise(20_000))
+	publish(t, s)
+	log.Reset()
+	for range 2 {
+		if w := ask(t, s, http.MethodGet, "/1.txt", "Accept-Encoding", "dcz", dcz.Available, dcz.Sum(c.held).Field()); w.Code != http.StatusOK || w.Header().Get("Content-Encoding") != "" {
+			t.Errorf("%d, %v", w.Code, w.Header())
+		}
+	}
+	if n := strings.Count(log.String(), "level=WARN"); n != 1 {
+		t.Errorf("%d warnings:\n%s", n, &log)
 	}
 }
 
