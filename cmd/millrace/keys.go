@@ -150,7 +150,11 @@ type keysListCommand struct {
 
 // Run lists the keys.
 func (c *keysListCommand) Run(ctx context.Context, p *process) (err error) {
-	s, err := c.open(ctx, p, false)
+	path, err := c.file(p)
+	if err != nil {
+		return err
+	}
+	s, err := p.openToRead(ctx, path)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func (d *database) Write(ctx context.Context, _ sqlstore.Lock, f func(t sqlstore
 // present returns ErrUnavailable if the file was removed or replaced.
 func (d *database) present() error {
 	if d.is.Removed() {
-		return millrace.Coded("store-removed", fmt.Errorf("%w: the file was removed or replaced while it was open; restore it, and restart", millrace.ErrUnavailable))
+		return millrace.Coded("store-removed", fmt.Errorf("%w: the file of the store was removed or replaced while it was open; put it back, or restart", millrace.ErrUnavailable))
 	}
 	return nil
 }

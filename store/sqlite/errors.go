@@ -20,7 +20,7 @@ var advice = map[int]struct {
 	sqlite3.SQLITE_FULL:     {millrace.ErrUnavailable, "disk-full", "the disk is full: nothing was changed; free some space and try again"},
 	sqlite3.SQLITE_IOERR:    {millrace.ErrUnavailable, "disk-error", "disk I/O failed, because the disk is full, over a quota or broken: nothing was changed; check the disk and try again"},
 	sqlite3.SQLITE_NOMEM:    {millrace.ErrUnavailable, "no-memory", "out of memory: nothing was changed"},
-	sqlite3.SQLITE_CANTOPEN: {millrace.ErrInvalid, "store-open", "cannot open or create the file; check the folder and its permissions"},
+	sqlite3.SQLITE_CANTOPEN: {millrace.ErrInvalid, "store-open", "cannot open or create the file; check the folder, its permissions, and the limit of open files"},
 	sqlite3.SQLITE_READONLY: {millrace.ErrForbidden, "store-read-only", "the file is read-only; make the file and its folder writable"},
 	sqlite3.SQLITE_PERM:     {millrace.ErrForbidden, "store-read-only", "permission denied; make the file and its folder writable"},
 	sqlite3.SQLITE_CORRUPT:  {millrace.ErrInvalid, "store-damaged", "the file is damaged; restore a backup, or remove it and pull or serve again"},
