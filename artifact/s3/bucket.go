@@ -26,7 +26,8 @@ const (
 	requestTimeout = 20 * time.Second // time limit of a request, in addition to the time for the bytes
 	minRate        = 256 << 10        // minimum rate in bytes per second
 	attempts       = 2
-	restAfter      = time.Second // time for which requests fail at once after a failed request
+	headerTimeout  = 10 * time.Second // time limit of the wait for a response header
+	restAfter      = time.Second      // time for which requests fail at once after a failed request
 )
 
 // bucket sends requests for the objects of a store.
@@ -50,17 +51,17 @@ type bucket struct {
 
 	mu   sync.Mutex
 	down error     // error of the last request; nil = the bucket responds
-	rest time.Time // earliest time of the next request
+	rest time.Time // if down, earliest time of the next request
 }
 
 func newBucket(l *location, log *slog.Logger) (*bucket, error) {
-	transport, err := fetch.Upstream(l.endpoint, nil)
+	transport, err := fetch.Upstream(l.endpoint, &fetch.UpstreamOptions{Timeout: headerTimeout})
 	if err != nil {
 		return nil, err
 	}
 	transport.ReadBufferSize = 0 // bodies are large
 	creds := credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}})
-	if v, err := creds.GetWithContext(nil); err != nil || v.SecretAccessKey == "" {
+	if v, err := creds.GetWithContext(nil); err != nil || v.AccessKeyID == "" || v.SecretAccessKey == "" {
 		return nil, millrace.Coded("bucket-login", fmt.Errorf("artifacts in %s: %w: no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SHARED_CREDENTIALS_FILE", l, millrace.ErrForbidden))
 	}
 	client, err := minio.New(l.endpoint.Host, &minio.Options{
@@ -141,18 +142,19 @@ func (b *bucket) connect(client minio.Core) {
 	}
 }
 
-// do sends a request about some bytes.
+// do sends a request about some bytes. While the bucket is down, one request at a time tries it.
 func (b *bucket) do(ctx context.Context, what string, size int64, f func(ctx context.Context) error) error {
+	limit := requestTimeout + time.Duration(size/minRate)*time.Second
 	b.mu.Lock()
 	down := b.down
 	if time.Now().After(b.rest) {
-		down = nil
+		down, b.rest = nil, time.Now().Add(limit)
 	}
 	b.mu.Unlock()
 	if down != nil {
 		return down
 	}
-	limited, cancel := context.WithTimeout(ctx, requestTimeout+time.Duration(size/minRate)*time.Second)
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := b.explain(ctx, what, f(limited))
 	isDown := millrace.ErrorCode(err) == "bucket-down"
@@ -164,8 +166,13 @@ func (b *bucket) do(ctx context.Context, what string, size int64, f func(ctx con
 	case !isDown && b.down != nil && ctx.Err() == nil:
 		b.log.InfoContext(ctx, "bucket is up again")
 	}
-	if b.down = nil; isDown {
+	switch {
+	case isDown:
 		b.down, b.rest = err, time.Now().Add(restAfter)
+	case ctx.Err() != nil:
+		b.rest = time.Time{} // the bucket may still be down
+	default:
+		b.down = nil
 	}
 	return err
 }
@@ -258,6 +265,8 @@ func (b *bucket) explain(ctx context.Context, what string, err error) error {
 			e = advice["AccessDenied"]
 		case r.StatusCode == http.StatusInsufficientStorage:
 			e = full
+		case r.StatusCode == http.StatusNotImplemented:
+			e = advice["NotImplemented"]
 		case r.StatusCode == http.StatusTooManyRequests || r.StatusCode >= 500:
 			e = down
 		default:

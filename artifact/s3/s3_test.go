@@ -256,6 +256,30 @@ func TestDown(t *testing.T) {
 	if n := strings.Count(log.String(), "level=WARN"); n != 1 {
 		t.Errorf("%d warnings: %s", n, log.String())
 	}
+	// One request at a time tries the bucket, and one that is canceled says nothing about it.
+	asked, answer := make(chan bool), make(chan bool)
+	d.set(func(w http.ResponseWriter, r *http.Request) bool {
+		asked <- true
+		<-answer
+		return down(w, r)
+	})
+	s.bucket.rest = time.Time{}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- s.Delete(ctx, "a") }()
+	<-asked
+	_, err = get(t, s, "foreign")
+	unavailable("open while another request tries", err)
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("delete: %v", err)
+	}
+	close(answer)
+	d.set(down)
+	check(s)
+	if n := strings.Count(log.String(), "level=WARN"); n != 1 {
+		t.Errorf("%d warnings: %s", n, log.String())
+	}
 	again := d.opened(t, "p", folder) // after a restart
 	check(again)
 	if s, err := Open(t.Context(), d.url("p"), "another", folder, nil); millrace.ErrorCode(err) != "bucket-down" {
@@ -423,6 +447,7 @@ func TestErrors(t *testing.T) {
 		"AuthorizationHeaderMalformed": {400, millrace.ErrInvalid, "bucket-region"},
 		"PermanentRedirect":            {301, millrace.ErrInvalid, "bucket-region"},
 		"NotImplemented":               {501, millrace.ErrInvalid, "bucket-unfit"},
+		"Unsupported method":           {501, millrace.ErrInvalid, "bucket-unfit"},
 		"MethodNotAllowed":             {405, millrace.ErrInvalid, "bucket-unfit"},
 		"QuotaExceeded":                {403, millrace.ErrUnavailable, "disk-full"},
 		"NoSpace":                      {507, millrace.ErrUnavailable, "disk-full"},
@@ -493,9 +518,12 @@ func TestErrors(t *testing.T) {
 	d.change(func(objects map[string]stored) { clear(objects) })
 	d.ignores = true
 	open("bucket-unfit", "owner", filepath.Join(t.TempDir(), "cache"))
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "absent"))
-	open("bucket-login", "owner", filepath.Join(t.TempDir(), "cache"))
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} { // one of them is not enough
+		t.Setenv(name, "")
+		open("bucket-login", "owner", filepath.Join(t.TempDir(), "cache"))
+		t.Setenv(name, "x")
+	}
 }
 
 // Credentials may be in a file.

@@ -20,6 +20,7 @@ import (
 // database implements [sqlstore.DB].
 type database struct {
 	pool     *pgxpool.Pool
+	health   *health
 	readOnly bool
 	forms    sync.Map // statements for PostgreSQL by their common form
 }
@@ -43,12 +44,12 @@ func rollback(ctx context.Context, conn *pgxpool.Conn) {
 }
 
 // Reader implements [sqlstore.DB].
-func (d *database) Reader(ctx context.Context) sqlstore.Querier { return querier{ctx, d, d.pool} }
+func (d *database) Reader(ctx context.Context) sqlstore.Querier { return querier{ctx, d, nil} }
 
 // Snapshot implements [sqlstore.DB].
 func (d *database) Snapshot(ctx context.Context, f func(q sqlstore.Querier) error) error {
 	return d.transaction(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY; SET LOCAL idle_in_transaction_session_timeout = '60s'",
-		func(conn *pgxpool.Conn) error { return f(querier{ctx, d, conn}) })
+		func(ctx context.Context, conn *pgxpool.Conn) error { return f(querier{ctx, d, conn}) })
 }
 
 // Write implements [sqlstore.DB].
@@ -65,7 +66,7 @@ func (d *database) Write(ctx context.Context, l sqlstore.Lock, f func(t sqlstore
 	case sqlstore.LockUsage:
 		start += fmt.Sprintf("; SELECT 1 FROM usage WHERE site = %d FOR UPDATE", l.ID)
 	}
-	return d.transaction(ctx, start, func(conn *pgxpool.Conn) error {
+	return d.transaction(ctx, start, func(ctx context.Context, conn *pgxpool.Conn) error {
 		t := &tx{querier: querier{ctx, d, conn}, conn: conn}
 		if err := f(t); err != nil {
 			return err
@@ -75,7 +76,12 @@ func (d *database) Write(ctx context.Context, l sqlstore.Lock, f func(t sqlstore
 }
 
 // transaction runs f between a start and a commit.
-func (d *database) transaction(ctx context.Context, start string, f func(conn *pgxpool.Conn) error) error {
+func (d *database) transaction(ctx context.Context, start string, f func(ctx context.Context, conn *pgxpool.Conn) error) (err error) {
+	ctx, end, err := d.health.watch(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = end(err) }()
 	conn, err := d.pool.Acquire(ctx)
 	if err != nil {
 		return advise(err)
@@ -85,7 +91,7 @@ func (d *database) transaction(ctx context.Context, start string, f func(conn *p
 	if _, err := conn.Exec(ctx, start); err != nil {
 		return advise(err)
 	}
-	if err := f(conn); err != nil {
+	if err := f(ctx, conn); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -124,6 +130,7 @@ func (d *database) Shrink(context.Context, bool, func(f func(t sqlstore.Tx) erro
 
 // Close implements [sqlstore.DB].
 func (d *database) Close() error {
+	d.health.close()
 	d.pool.Close()
 	return nil
 }
@@ -132,9 +139,7 @@ func (d *database) Close() error {
 type querier struct {
 	ctx context.Context
 	d   *database
-	c   interface {
-		Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
-	}
+	c   *pgxpool.Conn // of a transaction; nil = any of the pool
 }
 
 // Row implements [sqlstore.Querier].
@@ -154,11 +159,21 @@ func (q querier) Row(query string, args []any, dest ...any) error {
 }
 
 // Rows implements [sqlstore.Querier].
-func (q querier) Rows(query string, args []any, f func(scan sqlstore.Scanner) error) error {
+func (q querier) Rows(query string, args []any, f func(scan sqlstore.Scanner) error) (err error) {
 	if isEmpty(args) {
 		return nil
 	}
-	rows, err := q.c.Query(q.ctx, q.d.translate(query), encodeAll(args)...)
+	ctx, send := q.ctx, q.d.pool.Query
+	if q.c != nil {
+		send = q.c.Query
+	} else {
+		var end func(error) error
+		if ctx, end, err = q.d.health.watch(ctx); err != nil {
+			return err
+		}
+		defer func() { err = end(err) }()
+	}
+	rows, err := send(ctx, q.d.translate(query), encodeAll(args)...)
 	if err != nil {
 		return advise(err)
 	}

@@ -2,10 +2,13 @@ package postgres
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -25,13 +28,15 @@ var (
 	down    = &explanation{millrace.ErrUnavailable, "store-down", "the server cannot be reached or has closed the connection; check that it runs, and try again"}
 	damaged = &explanation{millrace.ErrInvalid, "store-damaged", "the database is damaged; restore a backup"}
 	missing = &explanation{millrace.ErrInvalid, "no-store", "the database has no store, or tables of another program; use a database of its own"}
+	noTLS   = &explanation{millrace.ErrUnavailable, "store-tls", "the connection cannot be encrypted as sslmode requires; check the certificate and the name of the server, and sslrootcert in the DSN"}
+	unknown = &explanation{millrace.ErrInvalid, "store-dsn", "the server or a pooler does not know a parameter of the DSN; remove it"}
 	pooler  = &explanation{millrace.ErrInvalid, "store-pooler", "a pooler is between millrace and the server; add default_query_exec_mode=exec to the DSN"}
 )
 
 // advice explains errors of PostgreSQL to operators, by SQLSTATE or its class.
 var advice = map[string]*explanation{
 	"08":    down,
-	"08P01": {millrace.ErrInvalid, "store-pooler", "the server or a pooler refuses a parameter of the DSN; remove it"},
+	"08P01": unknown, // of PgBouncer
 	"25006": {millrace.ErrForbidden, "store-read-only", "the server is read-only; connect to the primary"},
 	"25P03": {millrace.ErrUnavailable, "store-down", "the server has ended a transaction that this process had left open: nothing was changed; try again"},
 	"26000": pooler,
@@ -43,6 +48,7 @@ var advice = map[string]*explanation{
 	"42P05": pooler,
 	"42P07": missing,
 	"42703": missing,
+	"42704": unknown,
 	"53100": {millrace.ErrUnavailable, "disk-full", "the disk of the server is full: nothing was changed; free some space and try again"},
 	"53200": {millrace.ErrUnavailable, "no-memory", "the server is out of memory: nothing was changed; try again"},
 	"53300": crowded,
@@ -64,6 +70,8 @@ func advise(err error) error {
 		if e = advice[pg.Code]; e == nil && len(pg.Code) == 5 {
 			e = advice[pg.Code[:2]]
 		}
+	} else if _, invalid := errors.AsType[*tls.CertificateVerificationError](err); invalid || strings.HasSuffix(err.Error(), refusedTLS) {
+		e = noTLS
 	} else if _, network := errors.AsType[net.Error](err); network || isConnect(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || pgconn.Timeout(err) {
 		e = down
 	}
@@ -71,7 +79,18 @@ func advise(err error) error {
 		return err
 	}
 	// Wrap only the text, so that an error that is wrapped again is explained once.
-	return millrace.Coded(e.code, fmt.Errorf("%w: %s (%s)", e.sentinel, e.text, err.Error()))
+	return millrace.Coded(e.code, fmt.Errorf("%w: %s (%s)", e.sentinel, e.text, reason(err)))
+}
+
+// refusedTLS is the end of the error of a server without TLS.
+const refusedTLS = "server refused TLS connection"
+
+// reason returns the text of an error in one line. That of a connection has a line per attempt;
+// the attempt with TLS is left out if the server has none and another attempt follows.
+func reason(err error) string {
+	lines := strings.Split(err.Error(), "\n\t")
+	kept := slices.DeleteFunc(lines[1:], func(l string) bool { return strings.HasSuffix(l, refusedTLS) })
+	return strings.Join(append(lines[:1], slices.Compact(kept)...), " ")
 }
 
 func isConnect(err error) bool {

@@ -100,6 +100,7 @@ func TestRealRefusals(t *testing.T) {
 	refused(t, c.URL("ascii"), nil, "no-store", millrace.ErrInvalid)
 	refused(t, as(t, empty, "miller", "hush"), nil, "store-rights", millrace.ErrForbidden)
 	refused(t, empty, readOnly, "not-found", millrace.ErrNotFound)
+	refused(t, empty+"&grain=rye", nil, "store-dsn", millrace.ErrInvalid)
 
 	foreign, dsn := create(t, c)
 	exec(t, c, foreign, "CREATE TABLE store (id INT)")

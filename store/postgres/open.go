@@ -50,6 +50,7 @@ func open(ctx context.Context, dsn string, o store.Options, known []migration, c
 	if c.ConnConfig.ConnectTimeout == 0 {
 		c.ConnConfig.ConnectTimeout = connectTimeout
 	}
+	c.ConnConfig.DialFunc = dialer(c.ConnConfig.ConnectTimeout).DialContext
 	if c.ConnConfig.RuntimeParams["application_name"] == "" {
 		c.ConnConfig.RuntimeParams["application_name"] = "millrace"
 	}
@@ -60,10 +61,10 @@ func open(ctx context.Context, dsn string, o store.Options, known []migration, c
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", name, advise(err))
 	}
-	db := &database{pool: pool, readOnly: o.ReadOnly}
+	db := &database{pool: pool, health: newHealth(c.ConnConfig, o.Logger), readOnly: o.ReadOnly}
 	epoch, err := db.prepare(ctx, known)
 	if err != nil {
-		pool.Close()
+		_ = db.Close()
 		return nil, fmt.Errorf("store %s: %w", name, advise(err))
 	}
 	return &Store{sqlstore.New(db, name, epoch, o), db}, nil

@@ -58,6 +58,11 @@ const migrationLock = 0x6D696C6C
 // prepare creates the tables or migrates them, and returns the epoch. It takes a lock only if
 // there is something to do.
 func (d *database) prepare(ctx context.Context, known []migration) (epoch string, err error) {
+	ctx, end, err := d.health.watch(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = end(err) }()
 	var standby bool
 	var encoding string
 	if err := d.pool.QueryRow(ctx, "SELECT pg_is_in_recovery(), getdatabaseencoding()").Scan(&standby, &encoding); err != nil {

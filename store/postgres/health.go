@@ -1,0 +1,137 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/millrace/millrace"
+)
+
+// A server that hangs, or a network that drops packets, would block a statement for as long as the
+// kernel retries, which takes minutes. So a long statement starts a check: a new connection must
+// answer. After a check that fails, all statements fail at once, until another one succeeds.
+// Connections to a host that is gone end by themselves, because another host may have taken over.
+const (
+	checkAfter  = 2 * time.Second // duration of a statement, and time between checks
+	checkLimit  = 5 * time.Second // duration of a check
+	userTimeout = 8 * time.Second // wait for the acknowledgement of packets
+)
+
+// health reports whether the server answers. All methods are safe for concurrent use.
+type health struct {
+	config *pgx.ConnConfig
+	log    *slog.Logger
+	after  time.Duration   // checkAfter
+	limit  time.Duration   // checkLimit
+	closed context.Context // ends with the store
+	close  context.CancelFunc
+
+	checking sync.Mutex // held by a check; guards checked
+	checked  time.Time  // the end of the last check that succeeded
+
+	mu   sync.Mutex
+	up   context.Context // ends when the server stops to answer; the cause is the error
+	fail context.CancelCauseFunc
+}
+
+func newHealth(config *pgx.ConnConfig, log *slog.Logger) *health {
+	h := &health{config: config, log: log, after: checkAfter, limit: checkLimit}
+	h.closed, h.close = context.WithCancel(context.Background())
+	h.up, h.fail = context.WithCancelCause(context.Background())
+	return h
+}
+
+// watch returns a context for a statement or a transaction, which ends when the server stops to
+// answer. end ends it, and explains the error of the statement.
+func (h *health) watch(ctx context.Context) (watched context.Context, end func(error) error, err error) {
+	h.mu.Lock()
+	up := h.up
+	h.mu.Unlock()
+	if up.Err() != nil {
+		return nil, nil, context.Cause(up)
+	}
+	watched, cancel := context.WithCancel(ctx)
+	unlink := context.AfterFunc(up, cancel)
+	timer := time.AfterFunc(h.after, func() {
+		for watched.Err() == nil {
+			h.check(watched)
+			select {
+			case <-watched.Done():
+			case <-time.After(h.after):
+			}
+		}
+	})
+	return watched, func(err error) error {
+		timer.Stop()
+		unlink()
+		cancel()
+		if err != nil && up.Err() != nil && ctx.Err() == nil {
+			return context.Cause(up)
+		}
+		return err
+	}, nil
+}
+
+// check checks that the server answers, unless another statement has just done that.
+func (h *health) check(ctx context.Context) {
+	h.checking.Lock()
+	defer h.checking.Unlock()
+	if ctx.Err() != nil || time.Since(h.checked) < h.after {
+		return
+	}
+	err := h.ping()
+	if h.checked = time.Now(); err == nil || h.closed.Err() != nil {
+		return
+	}
+	h.log.WarnContext(ctx, "store does not answer", "err", err)
+	h.mu.Lock()
+	h.fail(err)
+	h.mu.Unlock()
+	go h.recover()
+}
+
+// recover waits until the server answers.
+func (h *health) recover() {
+	for err := errors.New("down"); err != nil; err = h.ping() {
+		select {
+		case <-h.closed.Done():
+			return
+		case <-time.After(h.after / 2):
+		}
+	}
+	h.log.Info("store answers again")
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.up, h.fail = context.WithCancelCause(context.Background())
+}
+
+// ping sends an empty statement over a new connection. An error of the server is an answer.
+func (h *health) ping() error {
+	ctx, cancel := context.WithTimeout(h.closed, h.limit)
+	defer cancel()
+	conn, err := pgx.ConnectConfig(ctx, h.config.Copy())
+	if err == nil {
+		err = conn.Ping(ctx)
+		_ = conn.Close(ctx)
+	}
+	if _, answered := errors.AsType[*pgconn.PgError](err); err == nil || answered {
+		return nil
+	}
+	return millrace.Coded(down.code, fmt.Errorf("%w: %s (%s)", down.sentinel, down.text, reason(err)))
+}
+
+// dialer returns the dialer of connections, which end when their host is gone.
+func dialer(timeout time.Duration) *net.Dialer {
+	return &net.Dialer{
+		Timeout: timeout, Control: limitUnacknowledged,
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: checkAfter, Interval: checkAfter, Count: int(userTimeout / checkAfter)},
+	}
+}
