@@ -18,12 +18,6 @@ import (
 // publication also holds the lease of the publication and replaces the edition by a
 // compare-and-swap.
 
-// term is the time for which this process is the builder.
-type term struct {
-	ctx    context.Context // ends with the lease
-	resign context.CancelCauseFunc
-}
-
 var errNotBuilder = millrace.Coded("lease-held", fmt.Errorf("%w: another process is the builder", millrace.ErrConflict))
 
 // Builder reports whether this process builds the editions. Otherwise it follows another one.
@@ -32,11 +26,12 @@ func (s *Server) Builder() bool { return s.term.Load() != nil }
 // elect makes this process the builder while it holds the lease, until the context ends.
 func (s *Server) elect(ctx context.Context) {
 	for ctx.Err() == nil {
+		terms, resign := context.WithCancelCause(ctx)
+		s.terms.Store(&resign)
 		key := sha256.Sum256([]byte(s.key))
 		name := fmt.Sprintf("%s by %x", (*s.publication.Load()).Name(), key[:4])
-		terms, resign := context.WithCancelCause(ctx)
 		lease.Keep(terms, s.from.Store.Leases(), name, s.log, func(ctx context.Context) {
-			s.term.Store(&term{ctx, resign})
+			s.term.Store(&ctx)
 			s.log.DebugContext(ctx, "building editions")
 			s.wake()
 			select {
@@ -60,10 +55,10 @@ func (s *Server) elect(ctx context.Context) {
 // may succeed.
 var errResigned = errors.New("resigned")
 
-// resign ends the term of this process.
+// resign ends the term of this process, or its wait for one. Then it waits again.
 func (s *Server) resign(cause error) {
-	if t := s.term.Load(); t != nil {
-		t.resign(cause)
+	if resign := s.terms.Load(); resign != nil {
+		(*resign)(cause)
 	}
 }
 
@@ -76,6 +71,6 @@ func (s *Server) asBuilder(ctx context.Context, leases store.Leases, name string
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(t.ctx, cancel)()
+	defer context.AfterFunc(*t, cancel)()
 	return lease.Hold(ctx, leases, name, f)
 }

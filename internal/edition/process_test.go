@@ -1,7 +1,10 @@
 package edition
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/lease"
 	"github.com/millrace/millrace/store"
 	"github.com/millrace/millrace/store/memory"
@@ -201,4 +205,77 @@ func TestDropped(t *testing.T) {
 			t.Errorf("published by another process: %t: edition %d has %d %q", published, s.Current().stored, w.Code, w.Body)
 		}
 	}
+}
+
+// After a publication is dropped, the processes elect one builder of the publication that replaces
+// it. The one that waited for the other stays a follower.
+func TestElectionAfterDrop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		first, second, dir := newMemSite(1), newMemSite(1), newArtifacts()
+		second.epoch, second.name = "second", "second"
+		servers := []*Server{serverIn(t, first, &memProtocol{}, dir, nil), serverIn(t, first, &memProtocol{}, dir, nil)}
+		publish(t, servers[0])
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for _, s := range servers {
+			all.Go(func() { s.elect(ctx) })
+		}
+		builders := func() (n int) {
+			time.Sleep(time.Minute)
+			for _, s := range servers {
+				if s.Builder() {
+					n++
+				}
+			}
+			return n
+		}
+		before := builders()
+		first.dropped = second
+		for _, s := range servers {
+			s.checkForChanges(ctx)
+		}
+		if after := builders(); before != 1 || after != 1 {
+			t.Errorf("%d builders, and %d after the drop", before, after)
+		}
+		cancel()
+		all.Wait()
+	})
+}
+
+// Processes that start together do not report that another one updates the publication.
+func TestRefreshElsewhere(t *testing.T) {
+	site := newMemSite(1)
+	s := newTestServer(t, site, &memProtocol{}, nil)
+	err := lease.Hold(t.Context(), site.st.Leases(), site.Name(), func(ctx context.Context, _ store.Lease) error { return s.Refresh(ctx) })
+	if !errors.Is(err, millrace.ErrNotFound) {
+		t.Errorf("without an edition: %v", err)
+	}
+}
+
+// A check for changes that fails again and again is logged once.
+func TestFailingChecks(t *testing.T) {
+	var log bytes.Buffer
+	site := newMemSite(1)
+	s := newTestServer(t, site, &memProtocol{}, &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	publish(t, s)
+	log.Reset()
+	working, failed := store.Publication(site), store.Publication(failing{site})
+	s.publication.Store(&failed)
+	for range 3 {
+		s.checkForChanges(t.Context())
+	}
+	s.publication.Store(&working)
+	for range 3 {
+		s.checkForChanges(t.Context())
+	}
+	if warnings, notes := strings.Count(log.String(), "level=WARN"), strings.Count(log.String(), "level=INFO"); warnings != 1 || notes != 1 {
+		t.Errorf("%d warnings and %d notes: %s", warnings, notes, log.String())
+	}
+}
+
+// failing is a publication in a store that is down.
+type failing struct{ *memSite }
+
+func (failing) Published(context.Context) (millrace.View, store.Edition, error) {
+	return nil, store.Edition{}, millrace.ErrUnavailable
 }

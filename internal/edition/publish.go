@@ -25,11 +25,11 @@ func (s *Server) Refresh(ctx context.Context) error {
 	case errors.Is(err, millrace.ErrConflict):
 		return s.rebuild(ctx)
 	case errors.Is(err, millrace.ErrNotFound):
-		_, failed := s.hold(ctx, lease.Hold, func(ctx context.Context, l store.Lease) error {
+		acquired, failed := s.hold(ctx, lease.Hold, func(ctx context.Context, l store.Lease) error {
 			_, err := s.refresh(ctx, l)
 			return err
 		})
-		if failed != nil {
+		if failed != nil && (acquired || !errors.Is(failed, millrace.ErrConflict)) { // else another process updates it
 			return fmt.Errorf("refresh publication: %w", failed)
 		}
 	}

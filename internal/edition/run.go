@@ -119,10 +119,16 @@ func (s *Server) checkForChanges(ctx context.Context) {
 			s.Changed()
 		}
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		s.followed.Store(new(time.Now()))
-	} else if ctx.Err() == nil {
-		s.log.WarnContext(ctx, "could not check for changes", "err", err)
+		if s.checksFail {
+			s.log.InfoContext(ctx, "checking for changes again")
+		}
+		s.checksFail = false
+	case ctx.Err() == nil && !s.checksFail: // once, because it is tried each second
+		s.log.WarnContext(ctx, "could not check for changes; trying again", "err", err)
+		s.checksFail = true
 	}
 }
 

@@ -122,7 +122,8 @@ type Server struct {
 	partEntries int // entries of the site's log
 
 	publication atomic.Pointer[store.Publication]
-	term        atomic.Pointer[term] // nil = another process is the builder
+	term        atomic.Pointer[context.Context]         // ends with the lease of the builder; nil = another process is the builder
+	terms       atomic.Pointer[context.CancelCauseFunc] // see resign
 
 	artifacts artifact.Store
 	damaged   atomic.Bool // an artifact could not be read
@@ -139,6 +140,7 @@ type Server struct {
 	deferredWork    chan struct{}             // for deferred work
 	lastLag         atomic.Int64              // see Lag, in nanoseconds
 	followed        atomic.Pointer[time.Time] // when the last check for changes succeeded
+	checksFail      bool                      // the last check failed; guarded by building
 	oldestChange    atomic.Pointer[time.Time] // commit time of the oldest change that is not visible; nil = none is known
 	deferring       sync.Mutex                // guards done; held briefly
 	done            done                      // deferred work that is not published yet

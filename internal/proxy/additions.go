@@ -176,12 +176,11 @@ func (p *Pages) links(ctx context.Context, ed *edition.Edition, at *home, page, 
 		links, err := pageLinks(ctx, n, page, query, p.front != nil)
 		if err != nil {
 			failed = err
-			if ctx.Err() == nil {
-				// Serve the page without its links.
-				p.o.Logger.Error("read links of page failed", "path", access.Redact(page), "err", err)
-			}
 		}
 		out = append(out, links...)
+	}
+	if failed != nil && ctx.Err() == nil { // once for all protocols; the page is served without these links
+		p.o.Logger.Error("read links of page failed", "path", access.Redact(page), "err", failed)
 	}
 	return out, data, failed
 }

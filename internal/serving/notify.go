@@ -114,7 +114,7 @@ func (s *Service) status(ctx context.Context) (lines []string) {
 		lines = append(lines, fmt.Sprintf("there are %d replicas; each grants that part of the rate limits", n))
 	}
 	if d := s.Server.Unchecked(); d > edition.FollowTime {
-		lines = append(lines, fmt.Sprintf("the edition may be old: the store could not be read for %.1f s", d.Seconds()))
+		lines = append(lines, fmt.Sprintf("the edition may be old: could not check for a newer one for %.1f s", d.Seconds()))
 	}
 	if s.index != nil {
 		if err := s.index.Lag(ctx, s.Server.Current().View); err != nil {
