@@ -21,8 +21,8 @@ import (
 // Connections to a host that is gone end by themselves, because another host may have taken over.
 const (
 	checkAfter  = 2 * time.Second // duration of a statement, and time between checks
-	checkLimit  = 5 * time.Second // duration of a check
-	userTimeout = 8 * time.Second // wait for the acknowledgement of packets
+	checkLimit  = 5 * time.Second // duration of a check, or that of an attempt at each host
+	userTimeout = 6 * time.Second // wait for the acknowledgement of packets
 )
 
 // health reports whether the server answers. All methods are safe for concurrent use.
@@ -42,8 +42,12 @@ type health struct {
 	fail context.CancelCauseFunc
 }
 
-func newHealth(config *pgx.ConnConfig, log *slog.Logger) *health {
+// newHealth returns the health of the server of a configuration, which may name several hosts.
+func newHealth(config *pgx.ConnConfig, several bool, log *slog.Logger) *health {
 	h := &health{config: config, log: log, after: checkAfter, limit: checkLimit}
+	if several {
+		h.limit = max(h.limit, time.Duration(1+len(config.Fallbacks))*config.ConnectTimeout)
+	}
 	h.closed, h.close = context.WithCancel(context.Background())
 	h.up, h.fail = context.WithCancelCause(context.Background())
 	return h

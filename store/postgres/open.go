@@ -3,9 +3,11 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/millrace/millrace"
@@ -20,8 +22,12 @@ type Store struct {
 	db *database
 }
 
-// connectTimeout limits the time to connect if the DSN does not.
-const connectTimeout = 10 * time.Second
+// Limits of the time to connect to a host if the DSN has none. If one of several hosts is gone,
+// each new connection waits for it, with TLS and without, before it tries the next one.
+const (
+	connectTimeout        = 10 * time.Second
+	connectTimeoutOfHosts = 3 * time.Second
+)
 
 // Open opens the store in the database that a URL names, such as
 // "postgres://user@host/database", or creates its tables. The parameters of the URL and the
@@ -47,7 +53,14 @@ func open(ctx context.Context, dsn string, o store.Options, known []migration, c
 		}
 		return nil, fmt.Errorf("store %s: %w", name, malformed(cause))
 	}
-	if c.ConnConfig.ConnectTimeout == 0 {
+	several := slices.ContainsFunc(c.ConnConfig.Fallbacks, func(f *pgconn.FallbackConfig) bool {
+		return f.Host != c.ConnConfig.Host || f.Port != c.ConnConfig.Port
+	})
+	switch {
+	case c.ConnConfig.ConnectTimeout != 0:
+	case several:
+		c.ConnConfig.ConnectTimeout = connectTimeoutOfHosts
+	default:
 		c.ConnConfig.ConnectTimeout = connectTimeout
 	}
 	c.ConnConfig.DialFunc = dialer(c.ConnConfig.ConnectTimeout).DialContext
@@ -61,7 +74,7 @@ func open(ctx context.Context, dsn string, o store.Options, known []migration, c
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", name, advise(err))
 	}
-	db := &database{pool: pool, health: newHealth(c.ConnConfig, o.Logger), readOnly: o.ReadOnly}
+	db := &database{pool: pool, health: newHealth(c.ConnConfig, several, o.Logger), readOnly: o.ReadOnly}
 	epoch, err := db.prepare(ctx, known)
 	if err != nil {
 		_ = db.Close()
