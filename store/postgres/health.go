@@ -17,7 +17,7 @@ import (
 
 // A server that hangs, or a network that drops packets, would block a statement for as long as the
 // kernel retries, which takes minutes. So a long statement starts a check: a new connection must
-// answer. After a check that fails, all statements fail at once, until another one succeeds.
+// get a response. After a check that fails, all statements fail at once, until another one succeeds.
 // Connections to a host that is gone end by themselves, because another host may have taken over.
 const (
 	checkAfter  = 2 * time.Second // duration of a statement, and time between checks
@@ -25,7 +25,7 @@ const (
 	userTimeout = 6 * time.Second // wait for the acknowledgement of packets
 )
 
-// health reports whether the server answers. All methods are safe for concurrent use.
+// health reports whether the server responds. All methods are safe for concurrent use.
 type health struct {
 	config *pgx.ConnConfig
 	log    *slog.Logger
@@ -38,7 +38,7 @@ type health struct {
 	checked  time.Time  // the end of the last check that succeeded
 
 	mu   sync.Mutex
-	up   context.Context // ends when the server stops to answer; the cause is the error
+	up   context.Context // ends when the server stops responding; the cause is the error
 	fail context.CancelCauseFunc
 }
 
@@ -84,7 +84,7 @@ func (h *health) watch(ctx context.Context) (watched context.Context, end func(e
 	}, nil
 }
 
-// check checks that the server answers, unless another statement has just done that.
+// check checks that the server responds, unless another statement has just done that.
 func (h *health) check(ctx context.Context) {
 	h.checking.Lock()
 	defer h.checking.Unlock()
@@ -95,14 +95,14 @@ func (h *health) check(ctx context.Context) {
 	if h.checked = time.Now(); err == nil || h.closed.Err() != nil {
 		return
 	}
-	h.log.WarnContext(ctx, "store does not answer", "err", err)
+	h.log.WarnContext(ctx, "store does not respond", "err", err)
 	h.mu.Lock()
 	h.fail(err)
 	h.mu.Unlock()
 	go h.recover()
 }
 
-// recover waits until the server answers.
+// recover waits until the server responds.
 func (h *health) recover() {
 	for err := errors.New("down"); err != nil; err = h.ping() {
 		select {
@@ -111,13 +111,13 @@ func (h *health) recover() {
 		case <-time.After(h.after / 2):
 		}
 	}
-	h.log.Info("store answers again")
+	h.log.Info("store responds again")
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.up, h.fail = context.WithCancelCause(context.Background())
 }
 
-// ping sends an empty statement over a new connection. An error of the server is an answer.
+// ping sends an empty statement over a new connection. An error of the server is a response.
 func (h *health) ping() error {
 	ctx, cancel := context.WithTimeout(h.closed, h.limit)
 	defer cancel()
