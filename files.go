@@ -35,7 +35,8 @@ type ArtifactSet interface {
 	// Withdraw removes an existing artifact permanently. Its path returns 410 Gone until the given
 	// time.
 	Withdraw(f Artifact, until time.Time)
-	// Withdrawn returns the notes of the withdrawn artifacts whose time has not passed.
+	// Withdrawn returns the notes of the withdrawn artifacts whose time has not passed, and of those
+	// of the previous edition that Held omits.
 	Withdrawn() []json.RawMessage
 	// Create starts a new artifact.
 	Create() (ArtifactWriter, error)

@@ -312,11 +312,18 @@ func (s *artifactSet) Withdraw(f millrace.Artifact, until time.Time) {
 
 // Withdrawn implements [millrace.ArtifactSet].
 func (s *artifactSet) Withdrawn() (notes []json.RawMessage) {
-	if s.prev != nil {
-		for _, gone := range s.prev.Gone {
-			if gone.Protocol == s.proto && len(gone.Note) > 0 {
-				notes = append(notes, gone.Note)
-			}
+	if s.prev == nil {
+		return nil
+	}
+	for _, gone := range s.prev.Gone {
+		if gone.Protocol == s.proto && len(gone.Note) > 0 {
+			notes = append(notes, gone.Note)
+		}
+	}
+	for i := range s.prev.Artifacts {
+		f := &s.prev.Artifacts[i]
+		if held := func(h storedArtifact) bool { return h.Path == f.Path }; f.Protocol == s.proto && !s.prev.foreign && len(f.Note) > 0 && !slices.ContainsFunc(s.stored, held) {
+			notes = append(notes, f.Note)
 		}
 	}
 	return notes

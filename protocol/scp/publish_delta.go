@@ -96,7 +96,7 @@ func (pl *plan) deltasOf(ctx context.Context, p period) error {
 		if err != nil {
 			return err
 		}
-		if err := pl.renew(ctx, p, from, since, current); err != nil {
+		if err := pl.renew(ctx, p, from, min(to, pl.site.Seq), since, current); err != nil {
 			return err
 		}
 	}
@@ -174,8 +174,9 @@ func (pl *plan) still(ctx context.Context, start time.Time, from uint64) (time.T
 }
 
 // renew generates the deltas of the sections that have changed in the period since their current
-// delta. It removes incomplete deltas from current.
-func (pl *plan) renew(ctx context.Context, p period, from uint64, since time.Time, current map[*section]*group) error {
+// delta. from and to are the sequence numbers at the start and the end of the period. It removes
+// incomplete deltas from current.
+func (pl *plan) renew(ctx context.Context, p period, from, to uint64, since time.Time, current map[*section]*group) error {
 	counts, newest := map[*section]int{}, map[*section]time.Time{}
 	each := func(f func(c millrace.Change) error) error {
 		for c, err := range pl.view.Changes(ctx, pl.site.At(from)) {
@@ -221,7 +222,7 @@ func (pl *plan) renew(ctx context.Context, p period, from uint64, since time.Tim
 		if delete(current, s); counts[s]*2 > s.pages {
 			continue
 		}
-		at := pl.generated(newest[s], &note{Section: s.name, Period: p.name()})
+		at := pl.generated(newest[s], &note{Section: s.name, Period: p.name()}, to)
 		if s.snapshot != nil && newest[s].After(s.snapshot.At.Time) && !at.After(s.snapshot.Generated) {
 			at = s.snapshot.Generated.Add(time.Second) // The delta must be newer than a snapshot generated in the same second.
 		}

@@ -76,6 +76,7 @@ type plan struct {
 	byKey     map[string]*section
 	previous  []*group             // collections of the previous edition
 	latest    map[string]time.Time // generation time of the newest collection, by slot
+	missing   []note               // of collections that another replica may have, or that are purged
 	used      map[*group]bool
 	period    period // current period
 }
@@ -119,6 +120,7 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, now time.Time, s 
 		var n note
 		if err := json.Unmarshal(raw, &n); err == nil {
 			pl.follows(&n)
+			pl.missing = append(pl.missing, n)
 		}
 	}
 	if err := pl.purge(ctx); err != nil {
@@ -209,8 +211,14 @@ func (pl *plan) plan(ctx context.Context) error {
 // generated returns the generation time of a collection: the time of its newest change, in
 // whole seconds. It is later than that of every previous collection, including purged ones,
 // because a client that has read one reads only newer ones. A site that never had a page has the
-// time zero of Unix, since readers reject the year 1.
-func (pl *plan) generated(newest time.Time, of *note) time.Time {
+// time zero of Unix, since readers reject the year 1. A replica that lacks the collection that the
+// builder has made of the same state since to uses the same time, so that it makes the same bytes.
+func (pl *plan) generated(newest time.Time, of *note, to uint64) time.Time {
+	for _, n := range pl.missing {
+		if n.Key == pl.key && n.place() == of.place() && n.At.Seq >= to && n.At.Seq <= pl.site.Seq {
+			return n.Generated
+		}
+	}
 	if newest.IsZero() {
 		newest = time.Unix(0, 0)
 	}

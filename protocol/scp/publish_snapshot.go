@@ -27,7 +27,7 @@ func (pl *plan) snapshots(ctx context.Context, which func(*section) bool) error 
 		if !which(s) {
 			continue
 		}
-		at := pl.generated(s.newest.Time, &note{Section: s.name})
+		at := pl.generated(s.newest.Time, &note{Section: s.name}, pl.site.Seq)
 		c, err := pl.start(&note{
 			ID: s.name + "-snapshot-" + stamp(at), Section: s.name, Generated: at, At: moment{pl.site.Seq, pl.site.Time},
 		})
