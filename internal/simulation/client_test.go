@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -37,6 +38,9 @@ type client struct {
 	p         protocol.Protocol
 	name      string
 	rng       *rand.Rand
+	slow      int // see slowness
+	clock     skew
+	noted     atomic.Bool // the reader has read something in place of something else
 	http      *fetch.Client
 	sink      mirrored
 	src       millrace.Source
@@ -48,6 +52,10 @@ type client struct {
 func newClient(w *world, p protocol.Protocol, sink mirrored) *client {
 	c := &client{w: w, p: p, sink: sink, name: fmt.Sprintf("client %s %T", p.Name, sink)}
 	c.rng = w.rand(c.name)
+	c.slow = slowness[c.rng.IntN(len(slowness))]
+	if c.rng.IntN(2) == 0 {
+		c.clock.set(between(c.rng, -maxSkew, maxSkew))
+	}
 	c.http = fetch.New(&fetch.Options{Dial: w.net.dial, Rand: c.rng.Float64})
 	return c
 }
@@ -63,7 +71,7 @@ func (c *client) run(ctx context.Context) {
 				c.w.broke("%s: %v", c.name, err)
 				return
 			}
-			c.src = c.p.NewReader(c.http.HTTP(), base, nil)
+			c.src = c.reader()
 		}
 		life, kill := context.WithCancel(ctx)
 		var killer *time.Timer
@@ -79,6 +87,14 @@ func (c *client) run(ctx context.Context) {
 	}
 }
 
+// reader returns a reader without memory.
+func (c *client) reader() millrace.Source {
+	return c.p.NewReader(c.http.HTTP(), base, &protocol.ReaderOptions{Now: c.clock.now, Note: func(n protocol.Note) {
+		c.noted.Store(true)
+		c.w.logf("%s: %s at %s: %s", c.name, n.Rule, n.URL, n.Text)
+	}})
+}
+
 // slack is the maximum age of the edition that a pull sees: the delay of a replica plus
 // the duration of a configuration change.
 const slack = 20 * time.Second
@@ -86,9 +102,10 @@ const slack = 20 * time.Second
 // pull runs one pull, and checks that no page was lost.
 func (c *client) pull(ctx context.Context) *mirror.Report {
 	start := time.Now()
+	c.noted.Store(false)
 	src, sink := c.src, &lossy{c.sink, c}
 	if src == nil {
-		src = c.p.NewReader(c.http.HTTP(), base, nil)
+		src = c.reader()
 	}
 	if c.w.broken.hideListEnd {
 		src = unending{src}
@@ -98,7 +115,8 @@ func (c *client) pull(ctx context.Context) *mirror.Report {
 	})
 	c.w.logf("%s: %+v, asked %d, skipped %d, unconfirmed %d, %v", c.name, report.Counts, report.Asked, report.SkippedN, report.UnconfirmedDeletions, err)
 	c.pulls++
-	if err == nil {
+	whole := err == nil
+	if whole {
 		c.complete++
 	}
 	now, err := c.sink.pages(context.WithoutCancel(ctx))
@@ -112,6 +130,9 @@ func (c *client) pull(ctx context.Context) *mirror.Report {
 		}
 	}
 	c.lastPages = now
+	if whole && !c.noted.Load() && report.SkippedN+report.Unconfirmed+report.UnconfirmedDeletions == 0 {
+		c.w.checkFresh(c.name, start, &c.p, now)
+	}
 	return report
 }
 
@@ -124,6 +145,7 @@ type lossy struct {
 // Apply applies a batch, and sometimes returns an error afterwards.
 func (s *lossy) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Counts, error) {
 	w, rng := s.c.w, s.c.rng
+	(&life{slow: s.c.slow}).work(ctx, len(batch))
 	if w.chance(rng, .01) {
 		return millrace.Counts{}, fmt.Errorf("nothing is applied: %w", millrace.ErrUnavailable)
 	}

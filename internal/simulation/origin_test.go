@@ -165,7 +165,7 @@ func (o *origin) want() map[string]*millrace.Page {
 type source struct {
 	*origin
 	w      *world
-	rng    *rand.Rand
+	l      *life
 	faulty bool
 }
 
@@ -179,14 +179,14 @@ func (s source) Changes(ctx context.Context, _ millrace.Cursor) iter.Seq2[millra
 		}
 		s.mu.Unlock()
 		names := slices.Collect(maps.Keys(entries))
-		sortAndShuffle(s.rng, names)
+		sortAndShuffle(s.l.rng, names)
 		for _, name := range names {
 			var err error
 			switch {
-			case s.faulty && s.w.chance(s.rng, .005):
+			case s.faulty && s.w.chance(s.l.rng, .005):
 				yield(millrace.Change{}, fmt.Errorf("the origin is down: %w", millrace.ErrUnavailable))
 				return
-			case s.faulty && s.w.chance(s.rng, .02):
+			case s.faulty && s.w.chance(s.l.rng, .02):
 				err = &millrace.SkipError{URL: name, Err: millrace.ErrForbidden}
 			}
 			if !yield(millrace.Change{Ref: millrace.Ref{URL: name, Version: entries[name].version()}}, err) {
@@ -199,7 +199,8 @@ func (s source) Changes(ctx context.Context, _ millrace.Cursor) iter.Seq2[millra
 
 // Page returns a page's current version, which may be newer than the listed one.
 func (s source) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
-	if s.faulty && s.w.chance(s.rng, .2) {
+	s.l.work(ctx, 1)
+	if s.faulty && s.w.chance(s.l.rng, .2) {
 		sleep(ctx, 50*time.Millisecond)
 	}
 	s.mu.Lock()

@@ -32,12 +32,15 @@ func replicaName(i int) string { return fmt.Sprint("replica ", i) }
 type gate struct {
 	gen       string // of the publication
 	server    *edition.Server
+	handler   http.Handler
 	transport *http.Transport // to it, over the network
 	delay     excuse          // while the test delays it
 }
 
 // excuse is the last delay of a replica, in which it could not poll the publication.
 type excuse struct {
+	every    time.Duration // between two polls, at most
+	work     time.Duration // of one poll
 	mu       sync.Mutex
 	from, to time.Time
 	lost     bool // its files are lost, so that it has to poll again
@@ -54,7 +57,7 @@ func (e *excuse) excuse(d time.Duration, poll bool) {
 	now := time.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if to := e.to; !e.lost && now.After(to) || now.After(to.Add(lookEvery)) {
+	if to := e.to; !e.lost && now.After(to.Add(e.work)) || now.After(to.Add(e.every)) {
 		e.from = now
 	}
 	if to := now.Add(d); to.After(e.to) {
@@ -70,15 +73,17 @@ func (e *excuse) lose() { e.excuse(0, true) }
 func (e *excuse) before(t time.Time) time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if t.After(e.from) && !t.After(e.to.Add(lookEvery)) {
+	if t.After(e.from) && !t.After(e.to.Add(e.every)) {
 		t = e.from
 	}
-	return t.Add(-lookEvery)
+	return t.Add(-e.every)
 }
 
-// lookEvery is the interval at which a replica polls the publication, plus the time of
-// the poll.
-const lookEvery = time.Second + 10*time.Millisecond
+// lookEvery returns the maximum interval at which a replica polls the publication, plus the time
+// of the poll. Both may follow a publication.
+func (l *life) lookEvery() time.Duration {
+	return time.Second + 10*time.Millisecond + 2*perPublication*time.Duration(l.slow)
+}
 
 // replica serves the site until it is killed, like `millrace serve`.
 func (w *world) replica(i int) func(l *life) error {
@@ -96,13 +101,13 @@ func (w *world) replica(i int) func(l *life) error {
 			dir += fmt.Sprint(i)
 			w.lose(l, dir)
 		}
-		g := &gate{gen: pub.Name()}
+		g := &gate{gen: pub.Name(), delay: excuse{every: l.lookEvery(), work: perPublication * time.Duration(l.slow)}}
 		via := &publishing{Publication: pub, w: w, l: l, g: g}
-		members, err := replica.New(l.ctx, db, base, "", func() bool { return g.server.Builder() }, w.logger(l.name))
+		members, err := replica.New(l.ctx, elsewhere{db, w.skews[i]}, base, "", func() bool { return g.server.Builder() }, w.logger(l.name))
 		if err != nil {
 			return err
 		}
-		o := &edition.Options{Now: members.Now, Key: fmt.Sprint(w.items), Grace: time.Minute, Logger: w.logger(l.name)}
+		o := &edition.Options{Now: func() time.Time { return members.Now().Add(w.skews[i].ahead()) }, Key: fmt.Sprint(w.items), Grace: time.Minute, Logger: w.logger(l.name)}
 		artifacts, err := artifactdir.Open(dir)
 		if err != nil {
 			return err
@@ -113,6 +118,7 @@ func (w *world) replica(i int) func(l *life) error {
 		if err != nil {
 			return err
 		}
+		g.handler = surface
 		var beating sync.WaitGroup
 		beating.Go(func() { members.Run(l.ctx) })
 		defer beating.Wait()
@@ -188,7 +194,7 @@ func (w *world) published(l *life, g *gate) []edition.Protocol {
 		pub := p.NewPublisher(w.publishing())
 		slow := slowPublisher{pub, w, l, g}
 		if filer, ok := pub.(millrace.ArtifactPublisher); ok {
-			out = append(out, edition.Protocol{Name: p.Name, Publisher: watchedFiler{slow, filer}})
+			out = append(out, edition.Protocol{Name: p.Name, Publisher: watchedFiler{slow, filer, new(firstView)}})
 			continue
 		}
 		out = append(out, edition.Protocol{Name: p.Name, Publisher: slow})
@@ -196,7 +202,7 @@ func (w *world) published(l *life, g *gate) []edition.Protocol {
 	return out
 }
 
-// holdup is the delay of a build. The builder then pauses twenty times as long.
+// holdup is the delay of a build.
 func holdup(rng *rand.Rand) time.Duration {
 	if rng.IntN(6) == 0 {
 		return between(rng, 0, 3*time.Second)
@@ -216,23 +222,46 @@ func (p slowPublisher) All(ctx context.Context, v millrace.View) iter.Seq2[*mill
 	if p.w.chance(p.l.rng, .2) {
 		p.g.delay.hold(ctx, holdup(p.l.rng))
 	}
+	p.l.work(ctx, v.Site().Pages)
 	return p.Publisher.All(ctx, v)
+}
+
+// Find takes the time of rendering the document.
+func (p slowPublisher) Find(ctx context.Context, v millrace.View, r *http.Request) (*millrace.Document, error) {
+	p.l.work(ctx, 1)
+	return p.Publisher.Find(ctx, v, r)
 }
 
 // watchedFiler reports the files that it makes to the oracle.
 type watchedFiler struct {
 	slowPublisher
 	filer millrace.ArtifactPublisher
+	first *firstView
 }
 
 // Artifacts makes the files.
 func (f watchedFiler) Artifacts(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) (time.Time, error) {
+	f.l.work(ctx, v.Site().Pages)
+	if f.w.broken.part {
+		v = f.first.once(v)
+	}
 	return f.filer.Artifacts(ctx, v, now, watchedArtifacts{s, &f.w.oracle})
 }
 
 // Deferred makes the deferred files of a view.
 func (f watchedFiler) Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) error {
+	f.l.work(ctx, 10*v.Site().Pages)
 	return f.filer.Deferred(ctx, v, now, watchedArtifacts{s, &f.w.oracle})
+}
+
+// firstView is the first view of a publisher, for the broken mode.
+type firstView struct{ millrace.View }
+
+func (f *firstView) once(v millrace.View) millrace.View {
+	if f.View == nil {
+		f.View = v
+	}
+	return f.View
 }
 
 type watchedArtifacts struct {
@@ -308,6 +337,7 @@ func (p *publishing) Published(ctx context.Context) (millrace.View, store.Editio
 		ed := p.g.server.Current()
 		return ed.View, store.Edition{}, fmt.Errorf("deaf: %w", millrace.ErrNotFound)
 	}
+	p.l.work(ctx, 0)
 	v, ed, err := p.Publication.Published(ctx)
 	if err == nil {
 		p.views.Store(v.Site().Seq, local(v))
@@ -315,9 +345,19 @@ func (p *publishing) Published(ctx context.Context) (millrace.View, store.Editio
 	return v, ed, err
 }
 
+// Refresh takes time.
+func (p *publishing) Refresh(ctx context.Context, l store.Lease, limit int, progress func(done, total int)) (bool, error) {
+	p.l.work(ctx, 0)
+	if p.w.broken.omit && time.Since(p.w.start) > 12*time.Second {
+		return false, nil
+	}
+	return p.Publication.Refresh(ctx, l, limit, progress)
+}
+
 // Publish publishes an edition. The process may die before or after.
 func (p *publishing) Publish(ctx context.Context, lease store.Lease, old, to uint64, manifest []byte) (made store.Edition, err error) {
 	w, rng := p.w, p.l.rng
+	p.l.work(ctx, 0)
 	if w.chance(rng, .2) {
 		p.g.delay.hold(ctx, holdup(rng))
 	}

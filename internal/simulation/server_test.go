@@ -17,9 +17,7 @@ import (
 
 // newServer returns the store of a server.
 func (w *world) newServer() store.Store {
-	w.replicas = 3
-	fast := time.Duration(w.seed/3%2) * 10 * time.Minute // the clocks of the replicas
-	return memory.New(&store.Options{Now: func() time.Time { return time.Now().Add(-fast) }})
+	return memory.New(&store.Options{Now: w.clock().now})
 }
 
 // outage is a time in which some processes do not reach the store.

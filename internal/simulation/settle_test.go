@@ -19,7 +19,7 @@ import (
 // settle applies the last changes without faults, and compares: the store with its
 // sources, the replicas with the store, and the clients with the replicas.
 func (w *world) settle() {
-	l := &life{name: "settling", ctx: w.ctx, rng: w.rand("settle")}
+	l := &life{name: "settling", ctx: w.ctx, rng: w.rand("settle"), slow: 1}
 	w.mu.Lock()
 	l.conf, l.path, l.crashes = w.conf, w.path, w.crashes
 	w.mu.Unlock()
@@ -54,6 +54,7 @@ func (w *world) round(l *life, site store.Site) bool {
 		w.broke("the last scan of the origin failed")
 		return false
 	}
+	saved := time.Now()
 	v, err := site.Head(w.ctx)
 	if err != nil {
 		w.broke("the store at the end: %v", err)
@@ -72,13 +73,13 @@ func (w *world) round(l *life, site store.Site) bool {
 	}
 	alive[l.rng.IntN(w.replicas)].server.Changed()
 	// These pulls may see the older replica, which must have no lasting effect.
-	w.await(pages, 1)
+	w.await(saved, pages, 1)
 	var pulls sync.WaitGroup
 	for _, c := range w.clients {
 		pulls.Go(func() { c.pull(w.ctx) })
 	}
 	pulls.Wait()
-	w.await(pages, w.replicas)
+	w.await(saved, pages, w.replicas)
 	w.compareReplicas()
 	if w.ctx.Err() != nil {
 		return false
@@ -94,10 +95,9 @@ func (w *world) round(l *life, site store.Site) bool {
 	return true
 }
 
-// await waits until n replicas have an edition. A delayed builder pauses for a minute
-// before it publishes again.
-func (w *world) await(pages map[string]*millrace.Page, n int) {
-	for range 1200 {
+// await waits until n replicas have an edition with the pages that were saved at a time.
+func (w *world) await(saved time.Time, pages map[string]*millrace.Page, n int) {
+	for late := false; ; late = time.Since(saved) > w.freshness() {
 		have := 0
 		for _, l := range w.alive() {
 			if ed := l.server.Current(); ed != nil {
@@ -106,12 +106,15 @@ func (w *world) await(pages map[string]*millrace.Page, n int) {
 				}
 			}
 		}
-		if have >= n || w.ctx.Err() != nil {
+		switch {
+		case have >= n || w.ctx.Err() != nil:
+			return
+		case late:
+			w.broke("the final state of the store is not fresh after %v: it has not reached %d replicas", w.freshness(), n)
 			return
 		}
 		w.sleep(100 * time.Millisecond)
 	}
-	w.broke("the final state of the store has not reached %d replicas", n)
 }
 
 // samePages returns the difference of two sets of pages except for their dates, "" if
@@ -250,6 +253,10 @@ func (w *world) stats() string {
 	for _, c := range w.clients {
 		pulls, complete = pulls+c.pulls, complete+c.complete
 	}
-	return fmt.Sprintf("%d editions, %d answers, %d cuts, %d power failures, %d configurations, %d pulls, %d of them whole",
-		len(w.oracle.editions), w.oracle.checked, w.net.cuts.Load(), w.crashes, w.conf+1, pulls, complete)
+	lag := time.Duration(0)
+	for _, d := range w.lags {
+		lag = max(lag, d)
+	}
+	return fmt.Sprintf("%d editions, %d answers, %d cuts, %d power failures, %d configurations, %d pulls, %d of them whole, at most %v to visible",
+		len(w.oracle.editions), w.oracle.checked, w.net.cuts.Load(), w.crashes, w.conf+1, pulls, complete, lag)
 }

@@ -49,6 +49,8 @@ type broken struct {
 	forget       bool // sinks keep the refs of pages that they delete
 	deaf         bool // one replica never sees editions of the other
 	exposed      bool // one replica hides nothing
+	omit         bool // the builder publishes no more changes
+	part         bool // the builder never publishes the files of a change
 }
 
 // TestBroken breaks one part at a time, and expects a violation of the matching invariant. It
@@ -65,6 +67,8 @@ func TestBroken(t *testing.T) {
 		"a sink that forgets":                  {broken{forget: true}, "is not map(Carry, view)"},
 		"a replica that does not follow":       {broken{deaf: true}, "is too old"},
 		"a replica that hides nothing":         {broken{exposed: true}, "hidden"},
+		"a builder that omits changes":         {broken{omit: true}, "is not fresh"},
+		"a builder that omits a part":          {broken{part: true}, "is not fresh"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -100,7 +104,12 @@ func simulate(t *testing.T, seed uint64, b broken) *world {
 		for _, c := range w.clients {
 			w.actors.Go(func() { c.run(w.ctx) })
 		}
-		w.actors.Go(w.chaos)
+		w.actors.Go(w.setClock)
+		if w.steady {
+			w.actors.Go(w.watchFreshness)
+		} else {
+			w.actors.Go(w.chaos)
+		}
 		w.sleep(runFor)
 		w.calm.Store(true)
 		w.actors.Wait() // wait for the last pulls and restarts

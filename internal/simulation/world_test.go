@@ -37,6 +37,11 @@ type world struct {
 	items     int // of a list, before it is split
 	replicas  int
 	server    store.Store // nil = the store is a file
+	steady    bool        // nothing is at fault but time
+	skews     []*skew     // of the clocks of the replicas and of the store
+	saves     saves
+	ready     atomic.Pointer[time.Time] // since when every replica has had an edition
+	clockSet  atomic.Pointer[time.Time] // when a clock was set
 
 	ctx    context.Context
 	stop   context.CancelFunc
@@ -54,6 +59,7 @@ type world struct {
 	logMu      sync.Mutex // guards events and violations
 	events     []string
 	violations []string
+	lags       map[string]time.Duration // the longest from a save to its visibility
 
 	outageMu sync.Mutex // guards outages
 	outages  []outage   // of the server
@@ -73,9 +79,14 @@ type world struct {
 func newWorld(ctx context.Context, dir string, seed uint64, b broken) *world {
 	w := &world{
 		seed: seed, dir: dir, broken: b, replicas: 2, protocols: all.Protocols(), start: time.Now(),
-		path: filepath.Join(dir, "store-0.db"), lives: make(map[string]*life),
+		path: filepath.Join(dir, "store-0.db"), lives: make(map[string]*life), lags: make(map[string]time.Duration),
 	}
 	w.fuse.Store(-1)
+	w.steady = seed%5 == 2
+	if seed%3 == 0 {
+		w.replicas = 3
+	}
+	w.initSkew()
 	if seed%3 == 0 {
 		w.server = w.newServer()
 	}
@@ -129,8 +140,10 @@ func (l *locked) Uint64() uint64 {
 	return l.src.Uint64()
 }
 
-// chance is true with probability p, but never after the world is calm.
-func (w *world) chance(rng *rand.Rand, p float64) bool { return rng.Float64() < p && !w.calm.Load() }
+// chance is true with probability p, but never after the world is calm, or if only time is at fault.
+func (w *world) chance(rng *rand.Rand, p float64) bool {
+	return rng.Float64() < p && !w.calm.Load() && !w.steady
+}
 
 func between(rng *rand.Rand, from, to time.Duration) time.Duration {
 	return from + time.Duration(rng.Int64N(int64(to-from)))
@@ -187,7 +200,8 @@ type life struct {
 	crashes int
 	path    string
 	rng     *rand.Rand
-	*gate   // nil unless it serves
+	slow    int // see slowness
+	*gate       // nil unless it serves
 }
 
 // spawn keeps a process running: it restarts the process after each end, until run
@@ -197,11 +211,11 @@ func (w *world) spawn(name string, run func(l *life) error) {
 	w.procs.Go(func() {
 		for w.ctx.Err() == nil {
 			w.mu.Lock()
-			l := &life{name: name, conf: w.conf, crashes: w.crashes, path: w.path, rng: rng}
+			l := &life{name: name, conf: w.conf, crashes: w.crashes, path: w.path, rng: rng, slow: slowness[rng.IntN(len(slowness))]}
 			l.ctx, l.kill = context.WithCancel(w.power)
 			w.lives[name] = l
 			w.mu.Unlock()
-			w.logf("%s starts with configuration %d", name, l.conf)
+			w.logf("%s starts with configuration %d, %d times slower than usual", name, l.conf, l.slow)
 			err := run(l)
 			l.kill()
 			w.logf("%s has ended: %v", name, err)
@@ -234,7 +248,7 @@ func (w *world) open(l *life) (store.Store, store.Site, error) {
 		site, err := db.Site(l.ctx, siteName, base)
 		return db, site, err
 	}
-	db, err := stores.Open(l.ctx, l.path, &store.Options{Now: time.Now, Logger: w.logger(l.name)})
+	db, err := stores.Open(l.ctx, l.path, &store.Options{Now: w.clock().now, Logger: w.logger(l.name)})
 	if err != nil {
 		return nil, nil, err
 	}

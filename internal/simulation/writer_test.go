@@ -45,8 +45,8 @@ func pause(rng *rand.Rand) time.Duration {
 // sync scans the origin once, or twice if a list needs confirmation.
 func (w *world) sync(l *life, site store.Site, faulty bool) bool {
 	for range 2 {
-		src := source{w.origin, w, l.rng, faulty}
-		report, err := mirror.Sync(l.ctx, "folder", src, site, &mirror.Options{Batch: 1 + l.rng.IntN(12), Concurrency: 1 + l.rng.IntN(3)})
+		src := source{w.origin, w, l, faulty}
+		report, err := mirror.Sync(l.ctx, "folder", src, saving{site, w, l}, &mirror.Options{Batch: 1 + l.rng.IntN(12), Concurrency: 1 + l.rng.IntN(3)})
 		w.logf("%s: %+v, skipped %d, unconfirmed %d, %v", l.name, report.Counts, report.SkippedN, report.UnconfirmedDeletions, err)
 		w.notify(l.rng)
 		if report.UnconfirmedDeletions == 0 || err != nil {
@@ -128,7 +128,7 @@ func (w *world) apiWriter(l *life) error {
 			return errDone
 		}
 		sleep(l.ctx, pause(l.rng))
-		counts, err := site.Apply(l.ctx, "api", a.batch())
+		counts, err := saving{site, w, l}.Apply(l.ctx, "api", a.batch())
 		w.logf("%s: %+v, %v", l.name, counts, err)
 		if err != nil {
 			return err
