@@ -59,7 +59,7 @@ func (b *bench) edits(ctx context.Context, large bool) error {
 			ours:  fmt.Sprintf("%s (page documents and lists %s, store and index %s)", megabytes(cost.written), megabytes(cost.artifacts), megabytes(cost.written-cost.artifacts)),
 			ratio: fmt.Sprintf("%.2f", float64(cost.written)/float64(l.written)), reach: "at most 1", good: cost.written <= l.written,
 		})
-		lags, err := e.everySecond(ctx)
+		lags, err := e.everySecond(ctx, seriesEdits)
 		e.close()
 		if err != nil {
 			return err
@@ -128,7 +128,7 @@ func (e *editing) next() (page int, edited *millrace.Page, said string) {
 	page = e.number(e.count)
 	edited = synthetic(page, fmt.Sprintf("%sp/%d/", benchSite, page))
 	said = fmt.Sprintf("This is edit %d of the bench.", e.count)
-	edited.Title += ", edited"
+	edited.Title += fmt.Sprintf(", edit %d", e.count)
 	edited.Blocks = append(edited.Blocks, millrace.Block{Type: millrace.TextBlock, Text: said})
 	return page, edited, said
 }

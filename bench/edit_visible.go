@@ -19,11 +19,15 @@ const seriesEdits = 60
 // lags are the delays of edits until they are visible in every protocol.
 type lags struct {
 	edits  int
-	all    []time.Duration // sorted
-	latest map[string]int  // how often a document was the last to show an edit
+	delays                   // until the last document shows an edit
+	kinds  map[string]delays // by kind of document
+	latest map[string]int    // how often a document was the last to show an edit
 }
 
-func (l *lags) at(part float64) time.Duration { return l.all[int(part*float64(len(l.all)-1)+0.5)] }
+// delays are sorted.
+type delays []time.Duration
+
+func (d delays) at(part float64) time.Duration { return d[int(part*float64(len(d)-1)+0.5)] }
 
 // last returns the document that was most often the last to show an edit.
 func (l *lags) last() (name string) {
@@ -47,10 +51,11 @@ type seriesEdit struct {
 // series is a run of edits, one a second, watched in every protocol.
 type series struct {
 	*editing
-	mu    sync.Mutex
-	edits []*seriesEdit
-	kinds map[string][]*watched // lists
-	errs  []error
+	length int // number of edits
+	mu     sync.Mutex
+	edits  []*seriesEdit
+	kinds  map[string][]*watched // lists
+	errs   []error
 }
 
 var (
@@ -59,17 +64,17 @@ var (
 	mapLink   = regexp.MustCompile(`<loc>([^<]*sitemap[^<]*\.xml)</loc>`)
 )
 
-// everySecond edits a page a second, and waits until every protocol shows all edits. It
+// everySecond edits a page a second, for a number of edits, and waits until every protocol shows all edits. It
 // polls lists ten times a second, with their ETag, and compares the entry of the page
 // with the earlier one. Above 100,000 pages it leaves out lists that are one document
 // for the whole site, because reading them takes longer than a second.
-func (e *editing) everySecond(ctx context.Context) (*lags, error) {
+func (e *editing) everySecond(ctx context.Context, edits int) (*lags, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if _, err := quiet(ctx, e.pid); err != nil {
 		return nil, err
 	}
-	s := &series{editing: e}
+	s := &series{editing: e, length: edits}
 	if err := s.find(ctx); err != nil {
 		return nil, err
 	}
@@ -81,7 +86,7 @@ func (e *editing) everySecond(ctx context.Context) (*lags, error) {
 	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for range seriesEdits {
+	for range edits {
 		<-tick.C
 		page, edited, said := e.next()
 		x := &seriesEdit{page: page, said: said, seen: map[string]time.Time{}}
@@ -129,14 +134,12 @@ func (s *series) find(ctx context.Context) error {
 	for _, m := range shardLink.FindAllStringSubmatch(strings.Join(header.Values("Link"), ", "), -1) {
 		s.kinds["draft-01's list"] = append(s.kinds["draft-01's list"], &watched{url: s.url + strings.TrimPrefix(m[1], "/")})
 	}
-	token, err := syncToken(ctx, s.url)
+	since, err := s.since(ctx)
 	if err != nil {
 		return err
 	}
-	for kind, path := range map[string]string{
-		"OpenFeeder's since": "openfeeder?since=" + url.QueryEscape(token), "feed.atom": "feed.atom", "feed.json": "feed.json",
-	} {
-		s.kinds[kind] = []*watched{{url: s.url + path}}
+	for kind, at := range map[string]string{openFeederSince: since, "feed.atom": s.url + "feed.atom", "feed.json": s.url + "feed.json"} {
+		s.kinds[kind] = []*watched{{url: at}}
 	}
 	if s.pages <= 100_000 {
 		s.kinds["draft-00's list"] = []*watched{{url: s.url + "llm-sitemap.json"}}
@@ -170,9 +173,18 @@ func (s *series) find(ctx context.Context) error {
 	return nil
 }
 
+// openFeederSince is a kind of document with the changes since a token.
+const openFeederSince = "OpenFeeder's since"
+
+// since returns the URL of the changes from now on.
+func (s *series) since(ctx context.Context) (string, error) {
+	token, err := syncToken(ctx, s.url)
+	return s.url + "openfeeder?since=" + url.QueryEscape(token), err
+}
+
 // unconcerned reports whether a list has no page of the series.
 func (s *series) unconcerned(d *watched) bool {
-	for i := range seriesEdits {
+	for i := range min(s.length, s.pages) {
 		if entry(d.body, s.number(s.count+1+i)) != "" {
 			return false
 		}
@@ -232,14 +244,27 @@ func (s *series) entries(page int) map[string]string {
 // watch polls a list until the context ends.
 func (s *series) watch(ctx context.Context, kind string, d *watched) {
 	next := watched{url: d.url, tag: d.tag}
-	for ; ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
-		changed, err := next.ask(ctx)
+	for turn := 1; ctx.Err() == nil; turn++ {
+		time.Sleep(100 * time.Millisecond)
+		asked := next
+		if kind == openFeederSince && turn%300 == 0 {
+			at, err := s.since(ctx) // before the last request for the old URL, so that none is missed
+			if err != nil {
+				s.note(nil, "", time.Time{}, err)
+				continue
+			}
+			next = watched{url: at}
+		}
+		changed, err := asked.ask(ctx)
+		if asked.url == next.url {
+			next = asked
+		}
 		if err != nil || !changed {
 			s.note(nil, "", time.Time{}, err)
 			continue
 		}
 		s.mu.Lock()
-		d.body = next.body
+		d.body = asked.body
 		var found []*seriesEdit
 		for _, x := range s.edits {
 			if _, seen := x.seen[kind]; seen {
@@ -251,7 +276,7 @@ func (s *series) watch(ctx context.Context, kind string, d *watched) {
 		}
 		s.mu.Unlock()
 		for _, x := range found {
-			s.note(x, kind, next.at, nil)
+			s.note(x, kind, asked.at, nil)
 		}
 	}
 }
@@ -293,17 +318,21 @@ func (s *series) missing() string {
 }
 
 func (s *series) lags() *lags {
-	l := &lags{edits: len(s.edits), latest: map[string]int{}}
+	l := &lags{edits: len(s.edits), kinds: map[string]delays{}, latest: map[string]int{}}
 	for _, x := range s.edits {
 		last := ""
 		for kind, at := range x.seen {
+			l.kinds[kind] = append(l.kinds[kind], at.Sub(x.committed))
 			if last == "" || at.After(x.seen[last]) {
 				last = kind
 			}
 		}
 		l.latest[last]++
-		l.all = append(l.all, x.seen[last].Sub(x.committed))
+		l.delays = append(l.delays, x.seen[last].Sub(x.committed))
 	}
-	slices.Sort(l.all)
+	slices.Sort(l.delays)
+	for _, d := range l.kinds {
+		slices.Sort(d)
+	}
 	return l
 }

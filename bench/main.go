@@ -8,6 +8,7 @@
 //	go run . -only fleet     many sites kept fresh, some minutes; hours with -large
 //	go run . -only month     mirrors of a changing site, for a month of daily rounds, some minutes
 //	go run . -only history   the same of the releases of a documentation in Markdown; needs npm
+//	go run . -only soak      edits, clients and load for two hours, or for the time that -for gives
 //	go run . -only extract   extraction compared with its peers, on the gold data that -data names
 package main
 
@@ -22,6 +23,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"time"
 )
 
 func main() {
@@ -59,7 +61,7 @@ func main() {
 	}
 	large := flag.Bool("large", false, "also measure with 1,000,000 pages")
 	short := flag.Bool("short", false, "month, history: four days; fleet: 1,000 hosts")
-	only := flag.String("only", "", "one part: serve, front, ingest, crawl, edit, pull, dictionary, postgres, replicas, s3, fleet, leases, month, history, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, up, search, extract")
+	only := flag.String("only", "", "one part: serve, front, ingest, crawl, edit, pull, dictionary, postgres, replicas, s3, fleet, leases, month, history, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, soak, up, search, extract")
 	manual := flag.String("manual", "/usr/share/doc/postgresql-doc-15/html", "the folder of Debian's postgresql-doc-15")
 	turns := flag.Int("turns", 9, "number of turns of each side of a comparison; a turn of wrk takes a second")
 	x := &extraction{}
@@ -68,6 +70,9 @@ func main() {
 	flag.StringVar(&x.kind, "kind", "", "extract -v: only pages of this kind; overload: only this kind of abuse")
 	flag.StringVar(&x.page, "page", "", "extract -v: only this page, with its missing and surplus text")
 	flag.IntVar(&x.lines, "lines", 15, "extract -v: maximum number of lines of a list")
+	long := soaking{}
+	flag.DurationVar(&long.duration, "for", 2*time.Hour, "soak: how long")
+	flag.IntVar(&long.load, "load", 20, "soak: number of busy processes beside the server")
 	flag.Parse()
 	x.manual = *manual
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -78,7 +83,7 @@ func main() {
 	case "search":
 		err = searching(ctx, x.data)
 	default:
-		err = run(ctx, *large, *short, *only, *manual, x.data, x.kind, *turns)
+		err = run(ctx, *large, *short, *only, *manual, x.data, x.kind, *turns, long)
 	}
 	stop()
 	if err != nil {
@@ -104,7 +109,7 @@ type bench struct {
 	results []row
 }
 
-func run(ctx context.Context, large, short bool, only, manual, data, kind string, turns int) error {
+func run(ctx context.Context, large, short bool, only, manual, data, kind string, turns int, long soaking) error {
 	dir, err := os.MkdirTemp("", "millrace-bench-")
 	if err != nil {
 		return err
@@ -172,6 +177,12 @@ func run(ctx context.Context, large, short bool, only, manual, data, kind string
 		{"usage", func(ctx context.Context) error { return b.usage(ctx, large) }},
 		{"log", func(ctx context.Context) error { return b.accessLog(ctx, sizes[len(sizes)-1]*10) }},
 		{"dashboard", b.dashboard},
+		{"soak", func(ctx context.Context) error {
+			if only == "" {
+				return nil
+			}
+			return b.soak(ctx, long)
+		}},
 		{"up", func(ctx context.Context) error { return b.up(ctx, only == "up") }},
 		{"serve", func(ctx context.Context) error {
 			if !large {
@@ -193,7 +204,7 @@ func run(ctx context.Context, large, short bool, only, manual, data, kind string
 		}
 	}
 	if len(b.results) == 0 {
-		return errors.New("nothing was measured; -only takes serve, front, ingest, crawl, edit, pull, dictionary, postgres, replicas, s3, fleet, leases, month, history, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, dashboard or up")
+		return errors.New("nothing was measured; -only takes serve, front, ingest, crawl, edit, pull, dictionary, postgres, replicas, s3, fleet, leases, month, history, list, html, memory, start, scp, openfeeder, whole, limits, middleware, overload, events, usage, log, dashboard, soak or up")
 	}
 	b.print()
 	return nil

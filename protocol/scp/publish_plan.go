@@ -215,7 +215,7 @@ func (pl *plan) plan(ctx context.Context) error {
 // builder has made of the same state since to uses the same time, so that it makes the same bytes.
 func (pl *plan) generated(newest time.Time, of *note, to uint64) time.Time {
 	for _, n := range pl.missing {
-		if n.Key == pl.key && n.place() == of.place() && n.At.Seq >= to && n.At.Seq <= pl.site.Seq {
+		if n.Key == pl.key && n.slot() == of.slot() && n.At.Seq >= to && n.At.Seq <= pl.site.Seq {
 			return n.Generated
 		}
 	}
