@@ -124,7 +124,8 @@ func (w *world) setClock() {
 	w.clockSet.Store(new(time.Now()))
 }
 
-// elsewhere is a store as a process sees it whose clock differs.
+// elsewhere is a store as a process sees it whose clock differs. The process then dates its beats
+// wrongly, which nothing here depends on.
 type elsewhere struct {
 	store.Store
 	clock *skew
