@@ -75,7 +75,7 @@ func TestFleetBadHosts(t *testing.T) {
 func TestFleetWildcard(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := newFleetTest(t, 61, 0, time.Hour, nil)
+		f := newFleetTest(t, 61, 0, 20*time.Minute, nil)
 		defer f.net.Close()
 		lookups := 0
 		resolve := func(_ context.Context, host string) ([]netip.Addr, error) {
@@ -86,7 +86,7 @@ func TestFleetWildcard(t *testing.T) {
 			return []netip.Addr{netip.AddrFrom4([4]byte{11, 1, 1, 1})}, nil
 		}
 		stop := f.start(&worker{resolve: resolve})
-		time.Sleep(4 * time.Hour)
+		time.Sleep(90 * time.Minute)
 		stop()
 		f.tasks.Wait()
 		stats, err := f.store.Fleet().Stats(t.Context())
@@ -107,21 +107,21 @@ func TestFleetClocks(t *testing.T) {
 	t.Parallel()
 	for _, apart := range []time.Duration{-26 * time.Hour, 26 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
-			f := newFleetTest(t, 10, 2, time.Hour, &store.Options{Now: func() time.Time { return time.Now().Add(apart) }})
+			f := newFleetTest(t, 10, 2, 20*time.Minute, &store.Options{Now: func() time.Time { return time.Now().Add(apart) }})
 			defer f.net.Close()
 			stops := []func(){f.start(&worker{}), f.start(&worker{})}
-			time.Sleep(90 * time.Minute)
+			time.Sleep(30 * time.Minute)
 			f.net.Edit(4, 4)
-			time.Sleep(65 * time.Minute)
+			time.Sleep(23 * time.Minute)
 			before := f.net.Log().Requests
-			time.Sleep(2 * time.Hour)
+			time.Sleep(40 * time.Minute)
 			for _, stop := range stops {
 				stop()
 			}
 			f.tasks.Wait()
 			f.check()
 			if n := f.net.Log().Requests - before; n < 10 || n > 40 {
-				t.Errorf("%d requests to %d unchanged sites in 2 hours", n, f.hosts)
+				t.Errorf("%d requests to %d unchanged sites in 40 minutes", n, f.hosts)
 			}
 		})
 	}

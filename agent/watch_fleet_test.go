@@ -166,16 +166,16 @@ func (f *fleetTest) checkSite(i int) {
 func TestFleetFresh(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := newFleetTest(t, 30, 5, time.Hour, nil)
+		f := newFleetTest(t, 30, 5, 20*time.Minute, nil)
 		defer f.net.Close()
 		stops := []func(){f.start(&worker{}), f.start(&worker{})}
-		for hour := range 3 {
-			time.Sleep(time.Hour)
+		for round := range 3 {
+			time.Sleep(20 * time.Minute)
 			for i := range f.hosts / 10 {
-				f.net.Edit(i*10+hour, hour)
+				f.net.Edit(i*10+round, round)
 			}
 		}
-		time.Sleep(65 * time.Minute)
+		time.Sleep(23 * time.Minute)
 		for _, stop := range stops {
 			stop()
 		}
@@ -191,7 +191,7 @@ func TestFleetFresh(t *testing.T) {
 // work. No change is lost or doubled, and no machine gets two requests at the same time.
 func TestFleetFaults(t *testing.T) {
 	t.Parallel()
-	for seed := range 40 {
+	for seed := range testkit.Size(5, 20, 100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {

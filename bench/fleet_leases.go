@@ -81,16 +81,23 @@ func (b *bench) leases(ctx context.Context, hosts int) (err error) {
 			rate, each*1000, server.Seconds()*1000/float64(turns), float64(turns)/took.Seconds()),
 		ratio: fmt.Sprintf("%.2f", rate/2800), reach: "at least 1", good: rate >= 2800,
 	})
-	return b.crowdedLeases(ctx, st, hosts)
+	if dsn, err = c.Create(ctx, "crowded"); err != nil {
+		return err
+	}
+	return b.crowdedLeases(ctx, dsn, hosts)
 }
 
-// crowdedLeases measures turns while a host has as many sites as there are hosts.
-func (b *bench) crowdedLeases(ctx context.Context, st store.Store, sites int) error {
+// crowdedLeases measures turns of a host with many sites.
+func (b *bench) crowdedLeases(ctx context.Context, dsn string, sites int) error {
 	const host = "crowded.example"
-	due := time.Now().Add(-time.Hour) // before all others
-	_, err := st.Fleet().Put(ctx, func(yield func(store.FleetSite, error) bool) {
+	st, err := all.Open(ctx, dsn, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = st.Close() }()
+	_, err = st.Fleet().Put(ctx, func(yield func(store.FleetSite, error) bool) {
 		for i := range sites {
-			if !yield(store.FleetSite{URL: fmt.Sprintf("https://%s/%d/", host, i), Due: due}, nil) {
+			if !yield(store.FleetSite{URL: fmt.Sprintf("https://%s/%d/", host, i)}, nil) {
 				return
 			}
 		}
