@@ -324,7 +324,7 @@ func askEverything(ctx context.Context, url string, pages, requests int) error {
 				paths := []string{"p/%d/llm.json", "p/%d/llm.json", "p/%d/llm/", "p/%d/index.md", "openfeeder?url=%%2Fp%%2F%d%%2F", "openfeeder?page=%d"}
 				path := paths[rng.IntN(len(paths))]
 				if strings.HasSuffix(path, "page=%d") {
-					page = page/10 + 1
+					page = page%1000 + 1 // the first request for a later page reads all before it
 				}
 				err = askTwice(ctx, client, url+fmt.Sprintf(path, page), coding)
 			}
