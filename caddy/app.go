@@ -22,7 +22,7 @@ type App struct {
 	started  sync.Once
 }
 
-// release lets the handlers answer requests.
+// release allows the handlers to answer requests.
 func (a *App) release() {
 	for _, h := range a.handlers {
 		close(h.started)
@@ -40,8 +40,8 @@ func (a *App) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// Start attaches each handler to a publication: to the one that the previous configuration runs, if
-// it has the same site, source and store, else to a new one.
+// Start attaches each handler to a publication. It uses the publication of the previous
+// configuration if that has the same site, source and store, else a new one.
 func (a *App) Start() error {
 	app, err := a.ctx.App("http")
 	if err != nil {
@@ -52,7 +52,7 @@ func (a *App) Start() error {
 	for _, h := range a.handlers {
 		at, ok := places[h]
 		if !ok {
-			return errors.New("millrace: the directive is in no route of a site")
+			return errors.New("millrace: no route of a site contains the directive")
 		}
 		if err := h.start(at); err != nil {
 			return fmt.Errorf("millrace: %w", err)
@@ -88,7 +88,7 @@ func (a *App) Cleanup() error {
 	return errors.Join(all...)
 }
 
-// place is where a handler is in the configuration.
+// place is the position of a handler in the configuration.
 type place struct {
 	server *caddyhttp.Server
 	scheme string
@@ -96,7 +96,7 @@ type place struct {
 	host   string // name with the port, unless that is the default
 }
 
-// base returns the URL of the site at a place, or an error if its hosts are not known.
+// base returns the URL of the site at the position, or an error if its hosts are not known.
 func (p *place) base() (string, error) {
 	if p.name == "" {
 		return "", errors.New("the site has no host name; set base_url")
@@ -104,7 +104,7 @@ func (p *place) base() (string, error) {
 	return p.scheme + "://" + p.host + "/", nil
 }
 
-// placesOf returns the places of the handlers in an app.
+// placesOf returns the positions of the handlers in an app.
 func placesOf(app *caddyhttp.App) map[*Handler]*place {
 	found := make(map[*Handler]*place)
 	for _, srv := range app.Servers {

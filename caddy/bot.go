@@ -27,7 +27,7 @@ type MatchBot struct {
 	Names []string `json:"names,omitempty"`
 	// Verified matches only bots that prove their name, by their address or by a signature.
 	Verified bool `json:"verified,omitempty"`
-	// Unverified matches only bots that do not.
+	// Unverified matches only bots that do not prove their name.
 	Unverified bool `json:"unverified,omitempty"`
 	// Ranges maps names of bots to files with their addresses, as their operators publish them.
 	Ranges map[string]string `json:"ranges,omitempty"`

@@ -13,8 +13,8 @@ func init() {
 		m := new(Handler)
 		return m, m.UnmarshalCaddyfile(h.Dispenser)
 	})
-	// After what checks passwords; within encode, so that pages can get elements and are compressed
-	// then.
+	// The directive runs after the handlers that check passwords, and within encode, so that
+	// elements are added to pages before they are compressed.
 	httpcaddyfile.RegisterDirectiveOrder("millrace", httpcaddyfile.After, "encode")
 }
 

@@ -34,7 +34,7 @@ type Handler struct {
 	// BaseURL is the public URL of the site. If empty, it is that of the route's first host.
 	BaseURL string `json:"base_url,omitempty"`
 	// Store is the file of the store. If empty, it is a file in Caddy's data folder. "memory:"
-	// keeps nothing.
+	// stores nothing on disk.
 	Store string `json:"store,omitempty"`
 	// Title is the title of the site. If empty, it is that of the home page.
 	Title string `json:"title,omitempty"`
@@ -42,7 +42,7 @@ type Handler struct {
 	Contact string `json:"contact,omitempty"`
 	// Also lists more protocols in which the site is published, such as "tct-03".
 	Also []string `json:"also,omitempty"`
-	// Exclude lists paths that are in no document, with all paths below them.
+	// Exclude lists paths that no document contains, with all paths below them.
 	Exclude []string `json:"exclude,omitempty"`
 	// Policy is the usage policy. Bots whose purpose it refuses get 403.
 	Policy *Policy `json:"policy,omitempty"`
@@ -52,9 +52,9 @@ type Handler struct {
 	started chan struct{} // closed by the app
 }
 
-// Policy says what the content may be used for.
+// Policy is the permitted use of the content.
 type Policy struct {
-	// Purposes maps ai-input, ai-train and search to whether the content may be used for them.
+	// Purposes reports whether the content may be used for ai-input, ai-train and search.
 	Purposes map[millrace.Purpose]bool `json:"purposes,omitempty"`
 	// Terms is the URL of the terms of use.
 	Terms string `json:"terms,omitempty"`
@@ -176,14 +176,14 @@ func (h *Handler) options() *publish.Options {
 type call struct {
 	next   caddyhttp.Handler
 	w      http.ResponseWriter
-	r      *http.Request // as the next handlers get it
-	passed bool          // the next handlers answer it
-	err    error         // of the next handlers
+	r      *http.Request // the request for the next handlers
+	passed bool          // the next handlers answer the request
+	err    error         // error of the next handlers
 }
 
 type (
 	callKey struct{} // a *call
-	ownKey  struct{} // a *string, which gets the root of the site, or nil: a request of millrace itself
+	ownKey  struct{} // a *string for the root of the site, or nil; set in requests of millrace itself
 )
 
 // ServeHTTP implements [caddyhttp.MiddlewareHandler].
@@ -212,7 +212,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	c := &call{next: next, r: r}
 	c.w = &responseWriter{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, call: c}
 	q := r.WithContext(context.WithValue(ctx, callKey{}, c))
-	// Documents are at the addresses that clients request, whatever try_files makes of them.
+	// Use the paths that clients request, because try_files may have changed them.
 	if original, ok := ctx.Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
 		q.URL, q.RequestURI, q.Method = original.URL, original.RequestURI, original.Method
 	}
@@ -223,8 +223,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return c.err
 }
 
-// responseWriter forbids others, such as encode, to change the machine documents, whose validators
-// are those of their bytes.
+// responseWriter prevents other handlers, such as encode, from changing the machine documents,
+// whose validators depend on their bytes.
 type responseWriter struct {
 	*caddyhttp.ResponseWriterWrapper
 	call *call
@@ -264,7 +264,7 @@ func (s *site) pass(w http.ResponseWriter, r *http.Request) {
 	c.err = c.next.ServeHTTP(w, to)
 }
 
-// visitorAddress is the address of millrace's own requests. It is in no private network, because
+// visitorAddress is the address of millrace's own requests. It is not a private address, because
 // sites may trust those (RFC 5737).
 const visitorAddress = "192.0.2.1:1024"
 
@@ -278,7 +278,7 @@ func (s *site) visit(w http.ResponseWriter, r *http.Request) {
 	h.place.ask(w, r, nil)
 }
 
-// ask sends a request to the server of a place, as a visitor without credentials.
+// ask sends a request to the server of the position, as a visitor without credentials.
 func (p *place) ask(w http.ResponseWriter, r *http.Request, root *string) {
 	to := r.Clone(context.WithValue(r.Context(), ownKey{}, root))
 	to.Host, to.RequestURI = p.host, to.URL.RequestURI()

@@ -34,7 +34,8 @@ var (
 	opened = caddy.NewUsagePool() // *openStore by file
 )
 
-// siteKey identifies a publication. Other values of a handler may change while it runs.
+// siteKey identifies a publication. Other values of a handler may change while the publication
+// runs.
 type siteKey struct{ base, source, store string }
 
 // site is the publication of a site. The handlers of several configurations can be attached to it;
@@ -45,7 +46,7 @@ type site struct {
 	files  *openStore
 	src    millrace.Source
 	server atomic.Pointer[publish.Server] // nil = not opened yet
-	wake   chan struct{}                  // the newest handler may be another one
+	wake   chan struct{}                  // signals that the newest handler may have changed
 	stop   context.CancelFunc
 	done   chan struct{}
 
@@ -87,7 +88,7 @@ func open(file string) (caddy.Destructor, error) {
 	return s, nil
 }
 
-// dataFile returns a file in Caddy's data folder.
+// dataFile returns the path of a file in Caddy's data folder.
 func dataFile(name string) string {
 	name = strings.NewReplacer("/", "_", ":", "_").Replace(strings.Trim(name, "/"))
 	return filepath.Join(caddy.AppDataDir(), "millrace", name+".db")
@@ -203,8 +204,8 @@ func (s *site) attach(h *Handler) {
 	s.notify()
 }
 
-// detach removes a handler. If its configuration could not be started, the previous one is the
-// newest again.
+// detach removes a handler. If its configuration could not be started, the previous handler becomes
+// the newest again.
 func (s *site) detach(h *Handler) error {
 	s.mu.Lock()
 	last := s.attached[len(s.attached)-1] == h
@@ -250,7 +251,7 @@ func (s *site) run(ctx context.Context) {
 		var pause <-chan time.Time
 		switch h := s.newest(); {
 		case h == nil:
-		case h.print() == applied: // the routes of the site may be other ones
+		case h.print() == applied: // the routes of the site may have changed
 			s.server.Load().Changed()
 		default:
 			if err := s.apply(ctx, h); err == nil {
@@ -271,8 +272,8 @@ func (s *site) run(ctx context.Context) {
 	}
 }
 
-// apply publishes with the options of a handler, until there is a newer handler with others. It
-// returns when there is an edition.
+// apply publishes with the options of a handler, until there is a newer handler with other options.
+// It returns when there is an edition.
 func (s *site) apply(ctx context.Context, h *Handler) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -287,9 +288,9 @@ func (s *site) apply(ctx context.Context, h *Handler) error {
 			}
 			return err
 		case <-s.wake:
-			again = true // the routes of the site may be other ones
+			again = true // the routes of the site may have changed
 			if now := s.newest(); now == nil || now.print() != h.print() {
-				s.notify() // for run
+				s.notify() // wakes run
 				cancel()
 				return <-done
 			}

@@ -31,7 +31,7 @@ type source struct {
 // name is a source's name for a page.
 type name struct {
 	ref  millrace.Ref
-	page string // URL of the page; "" = none of its own
+	page string // URL of the page; "" = the name is an alias
 }
 
 // Len returns the number of pages.

@@ -97,7 +97,7 @@ func (r *run) covers(ref millrace.Ref) bool {
 
 // end applies the remaining changes together with the state for the next run.
 func (r *run) end(ctx context.Context, unconfirmed bool) error {
-	next := r.state // keep the cursor: a page is missing, its version differs, or the deletions are unconfirmed
+	next := r.state // keep the cursor, because a page is missing, its version differs, or the deletions are unconfirmed
 	switch {
 	case unconfirmed:
 		next.UnconfirmedDeletions = r.report.UnconfirmedDeletions
@@ -129,11 +129,11 @@ func (r *run) noteMismatch(url, named, got string) {
 	r.mismatch += h.Sum64() // independent of the order
 }
 
-// agreed reports whether the cursor may pass the pages of another version.
+// agreed reports whether the cursor may pass the pages whose version differs from the list.
 func (r *run) agreed() bool { return r.mismatch == 0 || r.mismatch == r.state.Mismatch }
 
-// seen is the set of the URLs that a source has named. It holds 64-bit hashes with a random
-// seed, 8 bytes per page; no other memory of a run grows with the site. Two of a million URLs
+// seen is the set of the URLs that a source has named. It contains 64-bit hashes with a random
+// seed, in 8 bytes per page. No other memory of a run grows with the site. Two of a million URLs
 // collide with probability 3e-8, which delays a deletion to a later run.
 type seen struct {
 	seed   maphash.Seed

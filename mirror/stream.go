@@ -82,7 +82,7 @@ func (r *run) stream(ctx context.Context) <-chan step {
 	return rd.steps
 }
 
-// send sends a step. The receiver always drains the channel, so send does not block forever.
+// send sends a step. send does not block forever, because the receiver always drains the channel.
 func (rd *reader) send(s step) {
 	if s.change.Page != nil {
 		s.size = pageSize(s.change.Page)
@@ -176,7 +176,7 @@ func (rd *reader) compare() error {
 		case ok && millrace.SameVersion(c.Version, have.Version) && c.Location == have.Location:
 			if c.Section == have.Section {
 				rd.send(step{same: true, named: rd.named})
-			} else { // another part of the list names the page now
+			} else { // another part of the list now names the page
 				c.Version = have.Version
 				rd.send(step{change: c, named: rd.named})
 			}
@@ -257,8 +257,8 @@ func (rd *reader) ask(j job) step {
 	return s
 }
 
-// brokenOff reports whether a response began and did not end. Such an error has a method that
-// reports this. The request is sent once more.
+// brokenOff reports whether the error is that a response began and did not end. Such an error has a
+// method that reports this. The request is then repeated once.
 func brokenOff(err error) bool {
 	var e interface{ BrokenOff() bool }
 	return errors.As(err, &e) && e.BrokenOff()

@@ -31,7 +31,7 @@ type Options struct {
 // Progress is the progress of a run.
 type Progress struct {
 	Named int // pages that the source has named so far
-	Done  int // number of those that are finished
+	Done  int // number of named pages that are finished
 }
 
 // Report is the result of a run.
@@ -61,18 +61,18 @@ type Skip struct {
 
 const maxSkips = 100_000
 
-// Sync applies the changes of a source since the last run to a sink. from names
-// the source in the sink: its origin and protocol.
+// Sync applies the changes of a source since the last run to a sink. from names the source in the
+// sink: its origin and protocol.
 //
-// Everything applied is durable. After an interruption, the next run repeats at
-// most one batch and the pages in flight. The source's cursor advances only when
-// every page that it covers has arrived, in the version that the source named.
+// Everything applied is durable. After an interruption, the next run repeats at most one batch and
+// the pages in flight. The source's cursor advances only when every page that it covers has
+// arrived, in the version that the source named.
 //
-// Pages that a complete list no longer names are deleted. If a list is suddenly
-// empty or has lost a fifth of its pages, Sync deletes them only when the next run
-// confirms it. Until then Report.UnconfirmedDeletions counts them.
+// Pages that a complete list no longer names are deleted. If a list is suddenly empty or has lost a
+// fifth of its pages, Sync deletes them only when the next run confirms it. Until then
+// Report.UnconfirmedDeletions counts them.
 //
-// The report is never nil, and is valid for what was done before an error.
+// The report is never nil. After an error, it describes the work done before the error.
 func Sync(ctx context.Context, from string, src millrace.Source, sink millrace.Sink, o *Options) (*Report, error) {
 	if o == nil {
 		o = &Options{}
@@ -137,8 +137,8 @@ const (
 	batchAge   = time.Second
 )
 
-// do runs three stages: one goroutine reads the stream, some fetch pages, and this one applies
-// changes.
+// do runs three stages: one goroutine reads the stream, others fetch pages, and the calling
+// goroutine applies changes.
 func (r *run) do(ctx context.Context) error {
 	var err error
 	if r.syncState != nil {
@@ -229,7 +229,7 @@ func (r *run) skip(url string, why error) {
 	}
 }
 
-// miss handles a page that the source named and did not return.
+// miss handles a page that the source named but did not return.
 func (r *run) miss(s step) error {
 	r.report.Asked++
 	r.prog.Done++

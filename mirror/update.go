@@ -11,15 +11,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// updateBatch is the number of pages that [Update] holds at once.
+// updateBatch is the maximum number of pages that [Update] keeps in memory.
 const updateBatch = 8
 
-// Update syncs single pages outside the runs of [Sync]. urls are their URLs at the source. If
-// gone is set, Update deletes them without a request, until a run finds them again. A page
-// that the source reports as missing is deleted at once. A page that cannot be fetched stays
-// unchanged and is in the report.
+// Update syncs single pages outside the runs of [Sync]. urls are their URLs at the source. If gone
+// is set, Update deletes them without a request, until a run finds them again. A page that the
+// source reports as missing is deleted at once. A page that cannot be fetched stays unchanged and
+// is in the report.
 //
-// The report is never nil and is valid for what was done before an error.
+// The report is never nil. After an error, it describes the work done before the error.
 func Update(ctx context.Context, from string, src millrace.Source, sink millrace.Sink, urls []string, gone bool, o *Options) (*Report, error) {
 	if o == nil {
 		o = &Options{}

@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/protocol/kit"
 )
 
-// arcDocument is ARC's policy (E.6). The specification names its subjects, "retention,
-// access, and approved AI consumers", but no format; this one is ours. "", 0 and nil
+// arcDocument is ARC's policy (E.6). The specification names its subjects, "retention, access, and
+// approved AI consumers", but defines no format; this one is specific to millrace. "", 0 and nil
 // mean absent.
 type arcDocument struct {
 	Revision  int    `json:"revision,omitempty"`

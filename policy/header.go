@@ -14,8 +14,8 @@ const (
 	fieldUsage  = "Content-Usage"
 )
 
-// purposes are the words for each purpose, in the order of writing: first the words of
-// Content-Signal, which are those of the vocabulary, then those of Content-Usage
+// purposes contains the words for each purpose, in the order in which they are written: first the
+// words of Content-Signal, which are those of the vocabulary, then those of Content-Usage
 // (draft-ietf-aipref-vocab-08, section 4).
 var purposes = []struct {
 	purpose millrace.Purpose
@@ -58,13 +58,12 @@ func ReadHeader(h http.Header) *millrace.Policy {
 	return &millrace.Policy{Purposes: ReadSignals(slices.Concat(h[fieldSignal], h[fieldUsage])...)}
 }
 
-// preferences maps purposes to whether they are allowed.
+// preferences maps a purpose to true if it is allowed, and to false if it is refused.
 type preferences map[millrace.Purpose]bool
 
-// ReadSignals reads values of Content-Signal and Content-Usage, such as "search=yes,
-// ai-train=no" or "train-ai=n"; nil = no preference. A refusal in one of them wins. It
-// ignores a value of robots.txt that begins with a path, because it applies to a part
-// of the site.
+// ReadSignals reads values of Content-Signal and Content-Usage, such as "search=yes, ai-train=no"
+// or "train-ai=n"; nil = no preference. A refusal takes precedence. ReadSignals ignores a value of
+// robots.txt that begins with a path, because that value applies only to a part of the site.
 func ReadSignals(values ...string) map[millrace.Purpose]bool {
 	var p preferences
 	for _, value := range values {
@@ -86,7 +85,7 @@ func ReadSignals(values ...string) map[millrace.Purpose]bool {
 	return p
 }
 
-// and merges two preferences; a refusal wins.
+// and merges two preferences; a refusal takes precedence.
 func (p preferences) and(o preferences) preferences {
 	if len(o) == 0 {
 		return p

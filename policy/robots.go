@@ -12,16 +12,15 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Robots writes a policy to robots.txt; nil writes nothing. It is safe for concurrent
-// use.
+// Robots writes a policy to robots.txt; nil writes nothing. It is safe for concurrent use.
 //
-// The file has the site's own lines, those of the policy and those of the protocols.
-// The site's own lines stay unchanged, unless the policy is stricter:
+// The file contains the site's own lines, those of the policy and those of the protocols. The
+// site's own lines stay unchanged, unless the policy is stricter:
 //
-//   - every group contains the usage rules, because a crawler reads one group only;
-//   - crawlers for refused purposes have one group, which refuses everything; they
-//     are removed from other groups, because of two rules of equal length the one
-//     that allows would win (RFC 9309, section 2.2.2);
+//   - every group contains the usage rules, because a crawler reads only one group;
+//   - crawlers for refused purposes have one group, which refuses everything; they are removed from
+//     other groups, because of two rules of equal length the one that allows would win (RFC 9309,
+//     section 2.2.2);
 //   - a group's own usage rules and delays stay where they are stricter.
 type Robots struct {
 	says    preferences
@@ -31,11 +30,11 @@ type Robots struct {
 	lines   RobotsLines
 }
 
-// RobotsLines chooses the lines of a policy that robots.txt has. Validators of robots.txt
-// report lines that they do not know as errors, so the zero value leaves out all but
-// Content-Signal. A group that already has such a line keeps it, merged with the policy.
+// RobotsLines selects the lines of a policy in robots.txt. Validators of robots.txt report unknown
+// lines as errors, so the zero value omits all lines except Content-Signal. A group that already
+// has such a line keeps it, merged with the policy.
 type RobotsLines struct {
-	NoSignal bool // leave out Content-Signal
+	NoSignal bool // omit Content-Signal
 	Usage    bool // write Content-Usage
 	License  bool // write License (RSL)
 }
@@ -48,7 +47,7 @@ type RobotsOptions struct {
 	Lines    RobotsLines
 }
 
-// NewRobots returns the policy for robots.txt, nil if it has no rules.
+// NewRobots returns the policy for robots.txt, or nil if it has no rules.
 func NewRobots(p *millrace.Policy, o *RobotsOptions) *Robots {
 	u := &Robots{refused: make(map[string]bool), lines: o.Lines}
 	if p != nil {
@@ -85,9 +84,9 @@ var RobotsNames = protocol.MemberNames{Purposes: map[millrace.Purpose]string{
 	millrace.Search: "search of Content-Signal or Content-Usage",
 }}
 
-// ReadRobots returns the usage rules of a robots.txt for the whole site, in the group
-// of the reader. It leaves out rules for a part of the site, and the delay between
-// requests, which the client keeps.
+// ReadRobots returns the usage rules of a robots.txt for the whole site, in the group of the
+// reader. It omits rules for a part of the site, and the delay between requests, which the client
+// obeys.
 func ReadRobots(file *fetch.Robots) *millrace.Policy {
 	var lists []string
 	for _, r := range file.Records() {
@@ -130,12 +129,12 @@ func parseRecords(text string) []record {
 
 const recordAgent = "user-agent"
 
-// groupWords are the usage rules in a crawler's own groups.
+// groupWords contains the usage rules in a crawler's own groups.
 type groupWords struct {
 	says          preferences
 	other         []string // preferences in other words
 	delay         float64  // seconds
-	signal, usage bool     // the group has such a line
+	signal, usage bool     // the group contains such a line
 }
 
 // ofAll reports whether a record belongs to no group, wherever it is.
@@ -215,7 +214,7 @@ func (u *Robots) Write(text string) string {
 	records := parseRecords(text)
 	say := groupsSay(records)
 	var b strings.Builder
-	var own *groupWords // rules of the crawlers named last; nil = written, or none
+	var own *groupWords // rules of the crawlers named last; nil = no rules, or already written
 	named, live := false, false
 	inRules := false // a rule followed the last named crawler
 	flush := func() {
@@ -248,7 +247,7 @@ func (u *Robots) Write(text string) string {
 			// Only these two records end a list of crawlers (RFC 9309, section 2.2.4).
 			inRules = inRules || r.name == "allow" || r.name == "disallow"
 			if named && !live {
-				b.WriteString("# " + r.text + "\n") // otherwise it would belong to the previous group
+				b.WriteString("# " + r.text + "\n") // comment out the record, which would otherwise belong to the previous group
 			} else {
 				b.WriteString(u.rule(r))
 			}
@@ -263,7 +262,7 @@ func (u *Robots) Write(text string) string {
 		return b.String()
 	}
 	blank(&b)
-	b.WriteString("# These come for what the policy of this site refuses.\n")
+	b.WriteString("# The policy of this site refuses what these crawlers do.\n")
 	all := new(groupWords)
 	for _, token := range u.tokens {
 		b.WriteString("User-agent: " + token + "\n")

@@ -7,14 +7,13 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// Allow returns a robots.txt whose groups allow the path patterns of the site's machine
-// documents. A file that blocks robots from a whole site also blocks these documents,
-// which are published for robots. So each group that blocks them by a general rule
-// allows them by a longer one (RFC 9309, section 2.2.2: the longest rule wins). Three
-// refusals stay:
+// Allow returns a robots.txt whose groups allow the path patterns of the site's machine documents.
+// A file that blocks robots from a whole site also blocks these documents, which are published for
+// robots. Therefore each group that blocks them by a general rule gets a longer rule that allows
+// them (RFC 9309, section 2.2.2: the longest rule wins). Three refusals stay:
 //
-//   - of crawlers that the policy or the caller of [NewRobots] refuses: they have a
-//     group of their own;
+//   - of crawlers that the policy or the caller of [NewRobots] refuses: they have a group of their
+//     own;
 //   - of a group that names its crawlers and blocks them from the whole site;
 //   - of a rule as long as the pattern, which is meant for these documents.
 //

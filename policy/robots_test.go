@@ -20,7 +20,7 @@ func crawlers(p millrace.Purpose) []string {
 func TestRobots(t *testing.T) {
 	noTrain := &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false, millrace.Search: true}}
 	const says = "Content-Signal: search=yes, ai-train=no\n"
-	const refused = "\n# These come for what the policy of this site refuses.\nUser-agent: TrainBot\nUser-agent: Both-Bot\n" + says + "Disallow: /\n"
+	const refused = "\n# The policy of this site refuses what these crawlers do.\nUser-agent: TrainBot\nUser-agent: Both-Bot\n" + says + "Disallow: /\n"
 	for _, c := range []struct {
 		name      string
 		policy    *millrace.Policy

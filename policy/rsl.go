@@ -17,9 +17,9 @@ const RSLType = "application/rsl+xml"
 
 const rslSpace = "https://rslstandard.org/rsl"
 
-// usages are the RSL words for a purpose (3.4.1): the main word, and those refused with
-// it. An index for answers has no other use, so it is refused with answering, and
-// allowed only by name.
+// usages contains the RSL words for each purpose (3.4.1): the main word, and the words refused with
+// it. An index for answers serves only to answer, so it is refused with answering, but is allowed
+// only by name.
 var usages = []struct {
 	purpose        millrace.Purpose
 	word, prohibit string
@@ -30,7 +30,7 @@ var usages = []struct {
 }
 
 // WriteRSL returns a policy as a license for the content below a path, or nil if it names no
-// purpose: a license without usages would allow everything.
+// purpose, because a license without usages would allow everything.
 //
 // Allowed usage is free, except for a required credit. The license has no price, because a
 // purchasable usage would be allowed here and refused in other formats.

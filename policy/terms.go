@@ -18,8 +18,8 @@ type Statement struct {
 	Payment      string                    `json:"payment,omitempty"`
 	Effective    time.Time                 `json:"effective,omitzero"`
 	Updated      time.Time                 `json:"updated,omitzero"`
-	Retention    float64                   `json:"retention_seconds,omitempty"` // how long copies may be kept
-	Access       string                    `json:"access,omitempty"`            // who may have the content
+	Retention    float64                   `json:"retention_seconds,omitempty"` // time for which copies may be kept
+	Access       string                    `json:"access,omitempty"`            // groups that may access the content
 	Approved     []string                  `json:"approved_consumers,omitempty"`
 }
 
@@ -52,7 +52,7 @@ func Requirements(r millrace.Requirements) (names []string) {
 // Merged is the combined policy of a site's documents.
 type Merged struct {
 	millrace.Policy
-	Documents []string // their URLs
+	Documents []string // URLs of the documents
 }
 
 // Merge combines the policies of documents: the first text that is not empty, refusals

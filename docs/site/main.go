@@ -31,7 +31,7 @@ import (
 //go:embed page.html style.css search.js
 var assets embed.FS
 
-// rootPages are the pages at the root of the module that the site includes, with their places in
+// rootPages are the pages at the root of the module that the site includes, with their paths in
 // docs/.
 var rootPages = map[string]string{"ARCHITECTURE.md": "explanation/architecture.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
 
@@ -54,13 +54,13 @@ func main() {
 
 // page is one page of the site.
 type page struct {
-	Path        string // in docs/, such as guides/watch-sites.md
+	Path        string // path in docs/, such as guides/watch-sites.md
 	Title       string
 	Description string
 	Body        template.HTML
-	Root        string // leads from the page to the home page's folder: "" or "../"
+	Root        string // relative path from the page to the home page's folder: "" or "../"
 	Nav         []section
-	source      string // in the module
+	source      string // path in the module
 	markdown    []byte
 	tree        ast.Node
 }
@@ -149,7 +149,7 @@ func read(module fs.FS) ([]*page, error) {
 }
 
 // describe sets the title, from the first heading, and the description, from the first paragraph,
-// and removes raw HTML, which is comments for tests.
+// and removes raw HTML, which consists of comments for tests.
 func (p *page) describe() {
 	for n := p.tree.FirstChild(); n != nil; {
 		next := n.NextSibling()
@@ -170,7 +170,7 @@ func (p *page) describe() {
 }
 
 // labelCells gives each cell of a table the text of its column's header, which narrow windows show
-// beside it.
+// beside the cell.
 func (p *page) labelCells() {
 	var columns []string
 	_ = ast.Walk(p.tree, func(n ast.Node, entering bool) (ast.WalkStatus, error) {

@@ -24,8 +24,8 @@ func (q *Request) Address() netip.Addr {
 	return q.address
 }
 
-// Sender returns the client address of a request. It reads X-Forwarded-For from its
-// end, as far as trusted proxies wrote it.
+// Sender returns the client address of a request. It reads X-Forwarded-For from its end, up to the
+// last address written by a trusted proxy.
 func Sender(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	from := ParseAddress(r.RemoteAddr)
 	if !trusts(proxies, from) {
@@ -52,11 +52,11 @@ func Sender(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	return from
 }
 
-// suspect logs once that a proxy may be untrusted. Behind such a proxy, all clients have one
-// address, so bots cannot be verified by address.
+// suspect logs once that a proxy may be missing from the trusted ones. Behind such a proxy, all
+// clients have one address, so bots cannot be verified by address.
 func (q *Request) suspect() {
 	if (q.address.IsLoopback() || q.address.IsPrivate()) && q.r.Header["X-Forwarded-For"] != nil && !q.guard.suspected.Swap(true) {
-		q.guard.log.Warn("X-Forwarded-For from an untrusted address ignored; if it is your proxy, add it to proxies", "address", q.address)
+		q.guard.log.Warn("ignored X-Forwarded-For from an untrusted address; if it is your proxy, add it to proxies", "address", q.address)
 	}
 }
 
@@ -69,7 +69,7 @@ func trusts(proxies []netip.Prefix, a netip.Addr) bool {
 
 // ParseAddress parses an IP address with an optional port. It drops the zone.
 func ParseAddress(s string) netip.Addr {
-	// Check the form first: an error of the parser is expensive.
+	// Check the form first, because an error of the parser is expensive.
 	if strings.Count(s, ":") == 1 || strings.HasPrefix(s, "[") && !strings.HasSuffix(s, "]") {
 		a, _ := netip.ParseAddrPort(s) // the zero value is invalid
 		return a.Addr().Unmap().WithZone("")
@@ -78,7 +78,7 @@ func ParseAddress(s string) netip.Addr {
 	return a.Unmap().WithZone("")
 }
 
-// Host returns the client address for a log, "-" if unknown.
+// Host returns the client address for a log, or "-" if it is unknown.
 func (q *Request) Host() string {
 	if q.guard.proxies != nil {
 		if a := q.Address(); a.IsValid() {

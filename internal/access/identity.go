@@ -13,9 +13,8 @@ import (
 
 // Agents checks the signatures of requests.
 type Agents interface {
-	// Verify returns the host whose keys signed a request, or "" if unsigned. ErrUnavailable:
-	// the keys are temporarily unavailable. Any other error describes what is wrong with the
-	// signature.
+	// Verify returns the host whose keys signed a request, or "" if it is unsigned. ErrUnavailable:
+	// the keys are temporarily unavailable. Any other error describes the fault of the signature.
 	Verify(ctx context.Context, r *http.Request) (agent string, err error)
 }
 
@@ -24,7 +23,7 @@ type Identity struct {
 	Bot            *bots.Bot // nil = the request names no bot
 	Agent          string    // the host whose keys signed the request; "" = none
 	Identification bots.Identity
-	Why            string // why the signature is not valid; "" = valid or absent
+	Why            string // reason why the signature is invalid; "" = valid or absent
 }
 
 // mostWhy is the maximum length of Identity.Why.
@@ -43,7 +42,7 @@ func (q *Request) Verify() Identity {
 	return q.locate()
 }
 
-// name identifies the sender by its User-Agent.
+// name identifies the sender by the User-Agent.
 func (q *Request) name() {
 	if agents := q.r.Header["User-Agent"]; len(agents) > 0 {
 		q.id.Bot = q.guard.bots.Identify(agents[0])

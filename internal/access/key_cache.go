@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// keyCache caches the keys of a store for a moment. A revoked key stops working within that
+// keyCache caches the keys of a store for a short time. A revoked key stops working within that
 // time, in every process.
 type keyCache struct {
 	keys store.Keys
@@ -37,12 +37,12 @@ type keyCache struct {
 const (
 	keysFor    = time.Second           // lifetime of the cached keys
 	keysNew    = 50 * time.Millisecond // lifetime for an unknown key, which may be new
-	keysShare  = 20                    // reads for unknown keys take at most one part in so many of the time
+	keysShare  = 20                    // reads for unknown keys take at most this fraction (1/keysShare) of the time
 	keysWait   = 5 * time.Second       // time limit of a read
-	keysFailed = 30                    // failed reads in a row that end all leases
+	keysFailed = 30                    // number of failed reads in a row after which all leases end
 )
 
-// lease is a request that lasts while its key is valid.
+// lease is a request that ends when its key is no longer valid.
 type lease struct {
 	hash  store.KeyHash
 	scope millrace.Scope
@@ -53,8 +53,8 @@ func newKeyCache(keys store.Keys) *keyCache {
 	return &keyCache{keys: keys, now: time.Now, clock: time.Now, leases: make(map[*lease]struct{})}
 }
 
-// bucket returns the index of a hash. Its timing reveals only part of a hash, and a client
-// cannot choose the digits of a hash.
+// bucket returns the index of a hash. The timing of a lookup reveals only a part of the hash, and a
+// client cannot choose the digits of a hash.
 func bucket(h store.KeyHash) (n uint64) {
 	for _, b := range h[:8] {
 		n = n<<8 | uint64(b)
@@ -79,7 +79,7 @@ func (k *keyCache) find(ctx context.Context, hash store.KeyHash) (*store.Key, er
 	return k.cached(hash), nil
 }
 
-// cached returns a key of the cache, or nil. The lock is held.
+// cached returns a key from the cache, or nil. The caller holds the lock.
 func (k *keyCache) cached(hash store.KeyHash) (found *store.Key) {
 	same := k.byHash[bucket(hash)]
 	for i := range same {
@@ -90,7 +90,8 @@ func (k *keyCache) cached(hash store.KeyHash) (found *store.Key) {
 	return found
 }
 
-// refresh reads the store, unless the last read is at most ago old. The lock is held.
+// refresh reads the store, unless the last read was less than ago before. The caller holds the
+// lock.
 func (k *keyCache) refresh(ctx context.Context, ago time.Duration) error {
 	now := k.now()
 	if since := now.Sub(k.read); !k.read.IsZero() && since >= 0 && since < ago {
@@ -190,21 +191,21 @@ func Denied(text string) error {
 	return e
 }
 
-// errUnknown is the error of a key that may be a guess.
+// errUnknown is the error for a key that may be a guess.
 var errUnknown = Denied("unknown key")
 
-// errGuarded is the error of requests that cannot carry a key.
+// errGuarded is the error for requests that cannot have a key.
 var errGuarded = &millrace.RequestError{Status: http.StatusUnauthorized, Code: "AUTH_REQUIRED", Text: "this request needs a key"}
 
 const noKey = "this request needs a key; send it as Authorization: Bearer KEY"
 
-// errTwo is the error of an ambiguous Authorization header.
+// errTwo is the error for an ambiguous Authorization header.
 var errTwo = &Refusal{
 	Err:       millrace.RequestError{Status: http.StatusBadRequest, Code: "AUTH_REQUIRED", Text: "more than one Authorization field or value"},
 	Challenge: challenge + `, error="invalid_request"`,
 }
 
-// ErrInURL is the error of a request with a key in its URL.
+// ErrInURL is the error for a request with a key in its URL.
 var ErrInURL = &Refusal{Err: millrace.RequestError{
 	Status: http.StatusBadRequest, Code: "INVALID_PARAM",
 	Text: "keys in URLs are refused, because logs and caches store URLs; revoke this key, and send a new one as Authorization: Bearer KEY",
@@ -226,8 +227,8 @@ func bearer(h http.Header) (string, error) {
 	return strings.TrimLeft(token, " "), nil
 }
 
-// key returns the valid key of a request. Otherwise, it returns the error to respond
-// with if a key is needed. owned reports that the owner sent the request.
+// key returns the valid key of a request. Otherwise, it returns the error for the response if a key
+// is required. owned reports that the owner sent the request.
 func (k *keyCache) key(ctx context.Context, h http.Header, owned bool) (*store.Key, error) {
 	token, err := bearer(h)
 	switch {
@@ -257,7 +258,7 @@ func (k *keyCache) key(ctx context.Context, h http.Header, owned bool) (*store.K
 	return key, nil
 }
 
-// lacking returns the error of a key that lacks a scope.
+// lacking returns the error for a key that lacks a scope.
 func lacking(scope millrace.Scope) error {
 	return &Refusal{
 		Err:       millrace.RequestError{Status: http.StatusForbidden, Code: "AUTH_REQUIRED", Text: "the key lacks the scope " + string(scope)},
@@ -268,7 +269,7 @@ func lacking(scope millrace.Scope) error {
 // keyLike is the minimum length at which a prefix of a key counts as a key.
 const keyLike = 24
 
-// HoldsKey reports whether part of a URL looks like a key, plain or percent-encoded.
+// HoldsKey reports whether a part of a URL looks like a key, plain or percent-encoded.
 func HoldsKey(s string) bool {
 	if len(s) < len(store.KeyPrefix)+keyLike {
 		return false
@@ -301,7 +302,7 @@ func isAlphanumeric(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// decode is like [url.PathUnescape], but keeps invalid escapes.
+// decode acts like [url.PathUnescape], but keeps invalid escapes.
 func decode(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -340,8 +341,8 @@ func (q *Request) may(scope millrace.Scope) (*store.Key, error) {
 	return q.key, nil
 }
 
-// known returns the key of the request. A network that has tried many unknown keys
-// gets 429 for every key for a while.
+// known returns the key of the request. A network that has tried many unknown keys temporarily gets
+// 429 for every key.
 func (q *Request) known() (*store.Key, error) {
 	k, l, guesses := q.guard.keys, q.guard.limits, q.guard.guesses
 	if k == nil || q.r.Header["Authorization"] == nil {
@@ -366,8 +367,8 @@ func (q *Request) Key() error {
 	return err
 }
 
-// Brings reports whether the request carries a key, valid or not.
-func (q *Request) Brings() bool {
+// HasKey reports whether the request has a key, valid or not.
+func (q *Request) HasKey() bool {
 	if q == nil {
 		return false
 	}

@@ -14,11 +14,11 @@ type pacing struct {
 	places    *Slots
 }
 
-// everybody is the client of the total limit.
-var everybody = Client{bot: "everybody"}
+// total is the client of the total limit.
+var total = Client{bot: "total"}
 
-// newPacing returns the speed limits, or nil if both are zero. Slow responses take at most
-// part of the slots, and one client only part of these.
+// newPacing returns the speed limits, or nil if both are zero. Slow responses may take only a part
+// of the slots, and one client only a part of these.
 func newPacing(each, all float64, places int64) *pacing {
 	if each <= 0 && all <= 0 {
 		return nil
@@ -43,14 +43,14 @@ func newPacing(each, all float64, places int64) *pacing {
 	return p
 }
 
-// Large begins a large document, which [Request.Send] writes within the limits. Call end
-// afterwards.
+// Large begins a large document, which [Request.Send] writes within the limits. The caller must
+// call end afterwards.
 func (q *Request) Large() (end func(), err error) {
 	if q == nil || q.guard.pacing == nil {
 		return func() {}, nil
 	}
 	p := q.guard.pacing
-	leave, err := p.places.Enter(q.who())
+	leave, err := p.places.Enter(q.client())
 	if err != nil {
 		return nil, tooMany("too many concurrent downloads; try again later", 10*time.Second)
 	}
@@ -64,13 +64,13 @@ const stall = time.Minute
 // Paced reports whether the body must be written by [Request.Send].
 func (q *Request) Paced() bool { return q.paced }
 
-// Send writes part of the body of a large document within the limits.
+// Send writes a part of the body of a large document within the limits.
 func (q *Request) Send(w http.ResponseWriter, b []byte) (sent int, err error) {
-	p, ctx, c := q.guard.pacing, q.r.Context(), q.who()
+	p, ctx, c := q.guard.pacing, q.r.Context(), q.client()
 	control := http.NewResponseController(w)
 	for chunk := range slices.Chunk(b, p.chunk) {
 		wait, undo := p.count(q.guard.limits, c, len(chunk))
-		// Writers without deadlines, as in tests, return an error that does not matter.
+		// Ignore the error of writers without deadlines, as in tests.
 		_ = control.SetWriteDeadline(time.Now().Add(wait + stall))
 		if err := rest(ctx, wait); err != nil {
 			undo() // count only the bytes sent
@@ -95,7 +95,7 @@ func (p *pacing) count(l *limits, c Client, n int) (wait time.Duration, undo fun
 	}
 	if p.all != nil {
 		var rest time.Duration
-		rest, all = l.pace(p.all, everybody, n)
+		rest, all = l.pace(p.all, total, n)
 		wait = max(wait, rest)
 	}
 	return wait, func() { each(); all() }

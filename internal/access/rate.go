@@ -24,7 +24,7 @@ const (
 	wide      = 16 // limit of a network, as a multiple of the limit of one client
 )
 
-// limits holds the token buckets of clients. Each replica grants its part of a quota.
+// limits holds the token buckets of clients. Each replica grants a part of each quota.
 type limits struct {
 	now      func() time.Time
 	replicas func() int
@@ -32,7 +32,7 @@ type limits struct {
 
 	mu      sync.Mutex
 	buckets *simplelru.LRU[uint64, *rate.Limiter]
-	parts   int // number of replicas for which the buckets are
+	parts   int // number of replicas for which the buckets are sized
 }
 
 // quota is a rate limit per client.
@@ -40,7 +40,7 @@ type quota struct {
 	number int        // identifies the quota
 	rate   rate.Limit // units per second
 	burst  int        // maximum units at once, at least 1
-	least  int        // minimum of burst in a part of the quota
+	least  int        // minimum burst of a replica's part of the quota
 	name   string     // name in RateLimit fields
 }
 
@@ -56,7 +56,7 @@ func (q *quota) policy(b *rate.Limiter) string {
 	return `"` + q.name + `";q=` + strconv.Itoa(b.Burst()) + ";w=" + strconv.FormatInt(max(1, window), 10)
 }
 
-// Numbers of the quotas. Those of bot rules start at the last one.
+// Numbers of the quotas. Those of bot rules start at the last number.
 const (
 	quotaContent = iota + 1
 	quotaGuesses
@@ -65,13 +65,13 @@ const (
 	quotaClasses
 )
 
-// Limits of wrong keys per network: burst and rate.
+// Burst and rate of wrong keys per network.
 const (
 	guessesAtOnce    = 30
 	guessesPerSecond = 0.5
 )
 
-// Client is the unit that a limit counts: a key, a bot, or an address.
+// Client is the unit to which a limit applies: a key, a bot, or an address.
 type Client struct {
 	key  string
 	bot  string
@@ -102,7 +102,7 @@ func (l *limits) of(q *quota, c Client) (one, around *rate.Limiter) {
 	return l.bucket(q, c, netip.PrefixFrom(c.from, bits), 1), l.bucket(q, c, netip.PrefixFrom(c.from, network), wide)
 }
 
-// bucket returns the bucket of an address in a network. The lock is held.
+// bucket returns the bucket of an address in a network. The caller holds the lock.
 func (l *limits) bucket(q *quota, c Client, network netip.Prefix, times int) *rate.Limiter {
 	id := maphash.Comparable(l.seed, struct {
 		quota    int
@@ -118,8 +118,8 @@ func (l *limits) bucket(q *quota, c Client, network netip.Prefix, times int) *ra
 	return b
 }
 
-// take counts a request, if it is allowed. Otherwise, wait is the time until the next request,
-// and nothing is counted.
+// take counts a request if it is allowed. Otherwise, take counts nothing, and wait is the time
+// until the next request.
 func (l *limits) take(q *quota, c Client) (is standing, wait time.Duration) {
 	now := l.now()
 	one, around := l.of(q, c)
@@ -144,7 +144,7 @@ func until(b *rate.Limiter, now time.Time, n int) time.Duration {
 	return max(0, time.Duration(math.Ceil(lacking/float64(b.Limit())*float64(time.Second))))
 }
 
-// spent returns the time until the client may send a request, or 0 if it may now.
+// spent returns the time until the client may send a request, or 0 if it may send one now.
 func (l *limits) spent(q *quota, c Client) (wait time.Duration) {
 	now := l.now()
 	one, around := l.of(q, c)
@@ -182,7 +182,7 @@ func (q *Request) Charge() error {
 		return nil
 	}
 	q.charged = true
-	return q.count(q.guard.rate, q.who())
+	return q.count(q.guard.rate, q.client())
 }
 
 // count counts one request against a quota.
@@ -207,8 +207,8 @@ type standing struct {
 }
 
 // SetRateLimit sets the RateLimit fields of the quotas that count the request
-// (draft-ietf-httpapi-ratelimit-headers). A 304 has none, because caches would
-// store them (RFC 9111, section 3.2).
+// (draft-ietf-httpapi-ratelimit-headers). A 304 has no such fields, because caches would store them
+// (RFC 9111, section 3.2).
 func (q *Request) SetRateLimit(h http.Header) {
 	if q.counts == 0 {
 		return
@@ -221,8 +221,8 @@ func (q *Request) SetRateLimit(h http.Header) {
 	h["Ratelimit-Policy"], h["Ratelimit"] = policies, limits
 }
 
-// who returns the client of a request: its key, valid or not, or its address.
-func (q *Request) who() Client {
+// client returns the client of a request: its key, valid or not, or its address.
+func (q *Request) client() Client {
 	if q.r.Header["Authorization"] != nil {
 		if _, err := q.may(millrace.ScopeRead); err == nil || q.key != nil {
 			return Client{key: q.key.Name}
@@ -239,7 +239,7 @@ func (q *Request) network() Client {
 	return ClientAt(q.Address())
 }
 
-// Network returns an IPv4 address unchanged, and for IPv6 the network of one customer.
+// Network returns an IPv4 address unchanged, and the network of one customer for an IPv6 address.
 func Network(a netip.Addr) netip.Addr {
 	if a.Is6() {
 		if p, err := a.Prefix(64); err == nil {

@@ -21,8 +21,8 @@ import (
 type Options struct {
 	// Keys are the valid keys; nil = none.
 	Keys store.Keys
-	// Rate is the content requests per second and client, a key or an address, with bursts of
-	// twice as many; 0 = no limit. Further requests get 429.
+	// Rate is the maximum number of content requests per second of a client, which is a key or an
+	// address, with bursts of twice as many; 0 = no limit. Further requests get 429.
 	Rate float64
 	// Proxies are the trusted proxies, whose X-Forwarded-For is used.
 	Proxies []netip.Prefix
@@ -41,13 +41,13 @@ type Options struct {
 	// block. nil = not called.
 	Streams func(open int)
 
-	MaxRequests int // concurrent; others get 503; 0 = 1024
-	MaxStreams  int // concurrent; others get 503, or 429 for a client with many; 0 = 2048
-	MaxSearches int // concurrent; others wait and then get 429; 0 = half the processors
-	MaxWork     int // concurrent requests that are not answered from a cache; others wait; 0 = all processors but one
+	MaxRequests int // maximum number of concurrent requests; others get 503; 0 = 1024
+	MaxStreams  int // maximum number of concurrent streams; others get 503, or 429 for a client with many; 0 = 2048
+	MaxSearches int // maximum number of concurrent searches; others wait and then get 429; 0 = half the processors
+	MaxWork     int // maximum number of concurrent requests that a cache cannot serve; others wait; 0 = all processors but one
 
-	// Replicas share the keys and the limits: each process grants its part of a limit. nil =
-	// only this process.
+	// Replicas are the processes that share the keys and the limits; each process grants a part of
+	// a limit. nil = only this process.
 	Replicas *replica.Replicas
 
 	Now    func() time.Time // clock of the limits; nil = time.Now
@@ -68,13 +68,13 @@ type Guard struct {
 	botRules *botRules // nil = every bot is allowed
 	pacing   *pacing   // nil = unlimited speed
 	searches *turns
-	work     *turns // all that is not in a cache
+	work     *turns // turns of requests that a cache cannot serve
 
 	maxActive int64
 	active    atomic.Int64
 	crowd     *Slots // slots of the second half of MaxRequests
 	streams   *Slots
-	suspected atomic.Bool // an untrusted proxy was logged
+	suspected atomic.Bool // set after an untrusted proxy was logged
 }
 
 // New returns a guard. An error wraps [millrace.ErrInvalid].
@@ -126,7 +126,7 @@ func (g *Guard) Signed(r *http.Request) bool {
 	return g.agents != nil && (h["Signature-Agent"] != nil || h["Signature"] != nil || h["Signature-Input"] != nil)
 }
 
-// Request is one request: its sender, its permissions, and the record of its response.
+// Request represents one request, with its sender, its permissions, and the record of its response.
 type Request struct {
 	Record
 	guard *Guard
@@ -137,7 +137,7 @@ type Request struct {
 	charged    bool // counted against the content limit
 	key        *store.Key
 	keyErr     error
-	began      time.Time // of its turn; zero = none
+	began      time.Time // start of its turn; zero = none
 	inside     bool      // the request has a slot
 	crowded    func()    // releases a slot of crowd; nil = none
 	located    bool      // address is set
@@ -167,11 +167,11 @@ type Record struct {
 	Of       Subject
 	Size     int64 // size of the uncompressed body; 0 = unknown
 	Sized    bool  // Size and Made are set
-	Made     bool  // the body was made for this request
+	Made     bool  // the body was rendered for this request
 	SitePage bool  // a page or file of the site itself; Of.Page is the path of a page
 	Broken   bool  // the response was interrupted
 	Quiet    bool  // the response is not recorded
-	// Listens reports that the request is a stream, whose duration means nothing.
+	// Listens reports that the request is a stream, whose duration is not meaningful.
 	Listens bool
 }
 
@@ -188,8 +188,9 @@ func (q *Request) SiteWide(size int) {
 	q.Of.Public, q.Of.Found = q.Of.Protocol == SiteProtocol, true
 }
 
-// Sends records the size of the uncompressed body, and whether it was made for this request.
-// Size 0 means unknown or no body. The size of an error is not recorded.
+// Sends records the size of the uncompressed body, and whether the body was rendered for this
+// request. Size 0 means that the size is unknown or that there is no body. The size of an error is
+// not recorded.
 func (q *Request) Sends(size int64, made bool) {
 	if q != nil {
 		q.Size, q.Made, q.Sized = size, made, true

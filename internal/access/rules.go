@@ -29,8 +29,8 @@ const (
 
 // Rule is the action for one class of bots.
 type Rule struct {
-	// Name is a token of a user agent, a host whose keys sign requests, a family, a
-	// purpose, [ClassBots] or [ClassUnverified]. Case does not matter.
+	// Name is a token of a user agent, a host whose keys sign requests, a family, a purpose,
+	// [ClassBots] or [ClassUnverified]. Names are case-insensitive.
 	Name   string
 	Action Action
 	Rate   float64 // requests per second of Limit, above zero
@@ -63,7 +63,7 @@ func ParseRule(s string) (Rule, error) {
 	return r, nil
 }
 
-// leastRate is the minimum rate, about one request in a quarter of an hour.
+// leastRate is the minimum rate, about one request per quarter of an hour.
 const leastRate = 0.001
 
 // rule is a compiled Rule.
@@ -101,7 +101,7 @@ func byPolicy(p *millrace.Policy) []Rule {
 }
 
 // newBotRules compiles rules; nil = all bots are allowed. Rules cannot allow requests that the
-// policy refuses, except for bots that the policy names. number is that of the first quota.
+// policy refuses, except for bots that the policy names. number is the number of the first quota.
 func newBotRules(table *bots.Table, rules []Rule, p *millrace.Policy, number int) (*botRules, error) {
 	refused := byPolicy(p)
 	if table == nil || len(rules)+len(refused) == 0 {
@@ -191,9 +191,8 @@ func (g *Guard) Refused() (tokens []string) {
 	return tokens
 }
 
-// CheckRules returns errors in rules: unknown names, two rules for one name, and
-// rules that allow what the policy refuses. The policy may be nil. Errors wrap
-// [millrace.ErrInvalid].
+// CheckRules returns errors in rules: unknown names, duplicate rules for a name, and rules that
+// allow requests that the policy refuses. The policy may be nil. Errors wrap [millrace.ErrInvalid].
 func CheckRules(table *bots.Table, rules []Rule, p *millrace.Policy) error {
 	_, err := newBotRules(table, rules, p, quotaClasses)
 	return err
@@ -236,18 +235,18 @@ func (c *botRules) of(id Identity) *rule {
 	return r
 }
 
-// TurnedAway is the error of a request refused by a bot rule.
+// TurnedAway is the error for a request refused by a bot rule.
 type TurnedAway struct {
 	Rule
 	Identity
-	Detail string // a sentence for people
+	Detail string // description for people, in one sentence
 }
 
 // Error implements error.
 func (e *TurnedAway) Error() string { return e.Detail }
 
-// Bot returns an error if a rule refuses the bot that sent the request: a [*TurnedAway], or
-// the error of too many requests. No rule applies to requests with a valid key.
+// Bot returns an error if a rule refuses the bot that sent the request: a [*TurnedAway], or the
+// error of too many requests. Rules do not apply to requests with a valid key.
 func (q *Request) Bot() error {
 	g := q.guard
 	if g.botRules == nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Slots limits long requests: streams, slow responses, and the second half of all requests.
-// Any client can take slots of the first half, because all clients behind an untrusted proxy
-// count as one. The rest is for clients with few requests.
+// Slots limits long requests: streams, slow responses, and the second half of all requests. Any
+// client can take slots of the first half, because all clients behind an untrusted proxy count as
+// one. The second half is for clients with few requests.
 type Slots struct {
 	most    int
 	changed func(open int) // nil = not called
@@ -20,27 +20,27 @@ type Slots struct {
 	each map[Client]int
 }
 
-// few returns the maximum slots of one client once half of all slots are taken.
+// few returns the maximum number of slots of one client once half of all slots are taken.
 func (s *Slots) few() int { return max(4, s.most/16) }
 
-// NewSlots returns a number of slots; 0 = 2048. It calls changed with the number of taken
-// slots at each change. changed may be nil.
+// NewSlots returns most slots, or 2048 if most is 0. It calls changed, which may be nil, with the
+// number of taken slots at each change.
 func NewSlots(most int, changed func(open int)) *Slots {
 	return &Slots{most: cmp.Or(most, 2048), changed: changed, each: make(map[Client]int)}
 }
 
-// ErrBusy is the error of a request that gets no slot. It has no code, because each protocol
-// has its own.
+// ErrBusy is the error for a request that gets no slot. It has no code, because each protocol has
+// its own code for it.
 var ErrBusy = &Refusal{Err: millrace.RequestError{
 	Status: http.StatusServiceUnavailable, Text: "too many concurrent requests",
 }, Retry: 1}
 
-// ErrCrowded is the error of a client that has too many slots.
+// ErrCrowded is the error for a client that has too many slots.
 var ErrCrowded = &Refusal{Err: millrace.RequestError{
 	Status: http.StatusTooManyRequests, Code: "RATE_LIMITED", Text: "too many streams from this client; close one of them",
 }, Retry: 30}
 
-// Enter takes a slot. Call end to release it.
+// Enter takes a slot. The caller must call end to release the slot.
 func (s *Slots) Enter(c Client) (end func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,13 +58,13 @@ func (s *Slots) Enter(c Client) (end func(), err error) {
 	}, nil
 }
 
-// errCrowd is the error of a client with too many requests.
+// errCrowd is the error for a client with too many requests.
 var errCrowd = &Refusal{Err: millrace.RequestError{
 	Status: http.StatusTooManyRequests, Code: "RATE_LIMITED", Text: "too many concurrent requests from this client",
 }, Retry: 1}
 
-// Enter takes a slot for the request. Once half are taken, each client gets few of the rest.
-// So a client that reads slowly cannot block others.
+// Enter takes a slot for the request. Once half of the slots are taken, each client gets only few
+// of the others, so a client that reads slowly cannot block the other clients.
 func (q *Request) Enter() error {
 	g := q.guard
 	n := g.active.Add(1)
@@ -84,8 +84,8 @@ func (q *Request) Enter() error {
 	return nil
 }
 
-// Listen takes a slot for a stream. Call end to release it.
-func (q *Request) Listen() (end func(), err error) { return q.guard.streams.Enter(q.who()) }
+// Listen takes a slot for a stream. The caller must call end to release the slot.
+func (q *Request) Listen() (end func(), err error) { return q.guard.streams.Enter(q.client()) }
 
 // Leave releases the slot of the request and ends its turn. Only the first call has an effect.
 func (q *Request) Leave() {
@@ -111,7 +111,7 @@ func (g *Guard) Listening() int {
 	return g.streams.open
 }
 
-// count adds n slots to a client. The lock is held.
+// count adds n slots to a client. The caller holds the lock.
 func (s *Slots) count(c Client, n int) {
 	s.open += n
 	if s.each[c] += n; s.each[c] == 0 {

@@ -10,21 +10,22 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
-// turns limits how many requests work at once. Others wait, and the one whose client has worked
-// the least goes first (start-time fair queuing). So one client, with however many requests, delays
-// the single request of another only by the turns that have begun.
+// turns limits the number of requests that work at once. Other requests wait, and the request of
+// the client with the least work comes first (start-time fair queuing). A client with any number of
+// requests therefore delays the single request of another client only by the turns that have
+// already begun.
 type turns struct {
 	mu      sync.Mutex
 	free    int
-	now     time.Duration // of the clock that runs while requests work: the last turn's start
+	now     time.Duration // virtual time of the clock that runs while requests work: the start of the last turn
 	next    *simplelru.LRU[Client, time.Duration]
 	waiting waiters
 }
 
-// quantum is the time that a turn is expected to take.
+// quantum is the expected duration of a turn.
 const quantum = time.Millisecond
 
-// maxTurnClients is the maximum number of clients whose work is remembered.
+// maxTurnClients is the maximum number of clients whose work is stored.
 const maxTurnClients = 4096
 
 func newTurns(most int) *turns {
@@ -32,8 +33,9 @@ func newTurns(most int) *turns {
 	return &turns{free: most, next: next}
 }
 
-// take waits for a turn, at most for limit if that is above zero. Call give at its end. It returns
-// the context's error, or [context.DeadlineExceeded] after the limit.
+// take waits for a turn, but not longer than limit if that is above zero. The caller must call give
+// at the end of the turn. take returns the context's error, or [context.DeadlineExceeded] after the
+// limit.
 func (t *turns) take(ctx context.Context, c Client, limit time.Duration) error {
 	t.mu.Lock()
 	start, _ := t.next.Get(c)
@@ -64,7 +66,7 @@ func (t *turns) take(ctx context.Context, c Client, limit time.Duration) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if w.place < 0 { // its turn has come meanwhile
+	if w.place < 0 { // the request has got its turn meanwhile
 		t.pass()
 	} else {
 		heap.Remove(&t.waiting, w.place)
@@ -72,7 +74,7 @@ func (t *turns) take(ctx context.Context, c Client, limit time.Duration) error {
 	return err
 }
 
-// give ends a turn of a client that took some time.
+// give ends a turn of a client. took is the duration of the turn.
 func (t *turns) give(c Client, took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,7 +84,7 @@ func (t *turns) give(c Client, took time.Duration) {
 	t.pass()
 }
 
-// pass gives a turn to the next request. The lock is held.
+// pass gives a turn to the next request. The caller holds the lock.
 func (t *turns) pass() {
 	if len(t.waiting) == 0 {
 		t.free++
@@ -96,11 +98,11 @@ func (t *turns) pass() {
 // waiter is a request that waits for a turn.
 type waiter struct {
 	start time.Duration
-	place int // in the heap; -1 = none
+	place int // index in the heap; -1 = none
 	turn  chan struct{}
 }
 
-// waiters is a heap of requests by their starts.
+// waiters is a heap of requests, ordered by their starts.
 type waiters []*waiter
 
 func (h waiters) Len() int           { return len(h) }
@@ -124,23 +126,23 @@ func (h *waiters) Pop() any {
 	return w
 }
 
-// Turn waits until the request may work, unless it may already. It may until it sends bytes, see
-// [Request.Pause], or ends.
+// Turn waits for a turn of the request, unless it already has one. The turn ends when the request
+// sends bytes, see [Request.Pause], or ends.
 func (q *Request) Turn() error {
 	if q == nil || q.Owned || !q.began.IsZero() {
 		return nil
 	}
-	if err := q.guard.work.take(q.r.Context(), q.who(), 0); err != nil {
+	if err := q.guard.work.take(q.r.Context(), q.client(), 0); err != nil {
 		return err
 	}
 	q.began = time.Now()
 	return nil
 }
 
-// Pause ends the turn of the request, if it has one, before it waits for its client.
+// Pause ends the turn of the request, if it has one, before the request waits for its client.
 func (q *Request) Pause() {
 	if !q.began.IsZero() {
-		q.guard.work.give(q.who(), time.Since(q.began))
+		q.guard.work.give(q.client(), time.Since(q.began))
 		q.began = time.Time{}
 	}
 }
@@ -157,7 +159,7 @@ func (q *Request) Search() (end func(), err error) {
 		return nil, err
 	}
 	q.Pause()
-	t, c := q.guard.searches, q.who()
+	t, c := q.guard.searches, q.client()
 	if err := t.take(q.r.Context(), c, searchWait); err != nil {
 		if q.r.Context().Err() == nil {
 			err = tooMany("too many concurrent searches; try again later", searchWait)

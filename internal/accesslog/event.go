@@ -43,8 +43,8 @@ func (b *Bots) Of(agent []byte) *bots.Bot {
 // Millrace reports whether the user agent is that of millrace, on any machine.
 func Millrace(agent []byte) bool { return bytes.Contains(agent, []byte("millrace/")) }
 
-// Own reports whether a request is of the operator's millrace, such as its reading of the site: it
-// has millrace's user agent, and comes from this machine or from a private address.
+// Own reports whether a request was sent by the operator's millrace, for example to read the site.
+// Such a request has millrace's user agent, and comes from this machine or from a private address.
 func (b *Bots) Own(l *Line) bool {
 	if !Millrace(l.Agent) {
 		return false
@@ -65,9 +65,9 @@ func Local() (map[netip.Addr]bool, error) {
 	return local, err
 }
 
-// Event returns the event of a request by a bot, as the gateway records its own. A log has no
-// content types: a path without the extension of a file is a page. The size of the content is
-// unknown, since it may have been compressed.
+// Event returns the event for a request by a bot, in the form that the gateway uses. A log has no
+// content types, so a path without a file extension counts as a page. The size of the content is
+// unknown, because the content may have been compressed.
 func (b *Bots) Event(l *Line, bot *bots.Bot) store.Event {
 	e := store.Event{
 		Time: l.Time, Bot: bot.Token, Family: bot.Family, Protocol: "html", Endpoint: store.EndpointFetch,
@@ -112,8 +112,8 @@ func (b *Bots) verify(bot *bots.Bot, address []byte) bots.Identity {
 	return b.Table.Verify(bot, from)
 }
 
-// SameHost reports whether a host of a line, perhaps with a port, is a host name. A prefix of
-// "www." does not matter.
+// SameHost reports whether a host of a line, which may have a port, is the given host. It ignores a
+// prefix "www.".
 func SameHost(line []byte, host string) bool {
 	name := string(line)
 	if i := strings.LastIndexByte(name, ':'); i >= 0 && !strings.HasSuffix(name, "]") {

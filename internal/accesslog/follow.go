@@ -23,34 +23,34 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// FollowOptions configure a [Follower]. All fields are required, unless they say otherwise.
+// FollowOptions configure a [Follower]. All fields are required unless stated otherwise.
 type FollowOptions struct {
 	File  string // the log
 	Site  string // name of the site in the store
-	Base  string // base URL of the site; lines of other hosts and of paths outside are skipped
+	Base  string // base URL of the site; lines for other hosts and for paths outside of it are skipped
 	Bots  *bots.Table
 	State store.State
 	Usage store.Usage
 	// Recorder stores the events. The caller runs it.
 	Recorder *analytics.Recorder
-	// Document reports whether millrace serves a document at a path, and returns the path of its
-	// page, if it has one. The gateway records requests for it.
+	// Document reports whether millrace serves a document at a path, and returns the path of the
+	// document's page, if it has one. The gateway records requests for such documents.
 	Document func(ctx context.Context, path string) (page string, ok bool)
 
 	Leases store.Leases  // nil = no other process uses the store
-	Every  time.Duration // between two looks at the log; 0 = 1 s
+	Every  time.Duration // interval between two reads of the log; 0 = 1 s
 	Logger *slog.Logger  // nil = discard
 }
 
 // Follower reads an access log while a server writes it, and records the requests of bots.
 //
-// It begins at the end of the log. Later it continues where it stopped, also in another process:
-// the position in the store's state identifies the log by the bytes before it. So a log that was
-// renamed or copied is read to its end before its successor. Every line counts once, also if
-// the process was killed.
+// It begins at the end of the log. Later, it continues where it stopped, even in another process:
+// the position in the store's state identifies the log by the bytes before the position. A log that
+// was renamed or copied is therefore read to its end before its successor. Every line counts once,
+// even if the process was killed.
 //
-// Requests that millrace answered are in the log too if the server passes them on. They count
-// once: the gateway must record its events by [Follower.Record].
+// If the server passes requests on to millrace, the log also contains them. To count them only
+// once, the gateway must record its events by [Follower.Record].
 type Follower struct {
 	o      FollowOptions
 	host   string
@@ -63,15 +63,15 @@ type Follower struct {
 	started bool // the position is loaded
 	dirty   bool // the lines before the position may not be stored
 	skip    bool // the rest of a line that is too long is skipped
-	moved   bool // the log has another file by now
-	missing bool // the missing log was logged
+	moved   bool // the log is now another file
+	missing bool // the absence of the log was logged
 	unknown int64
 }
 
-// position is a place in a log.
+// position is a position in a log.
 type position struct {
 	Offset int64  `json:"offset"`
-	Before string `json:"before"` // hash of the bytes before it
+	Before string `json:"before"` // hash of the bytes before the position
 	Event  uint64 `json:"event"`  // number of the last event when all lines before it were stored
 	Known  bool   `json:"known"`  // false = there is no position yet
 }
@@ -91,7 +91,7 @@ func NewFollower(o *FollowOptions) (*Follower, error) {
 	if f.bots.Local, err = Local(); err != nil {
 		f.o.Logger.Warn("read addresses of this machine failed", "err", err)
 	}
-	// Report a log that is not readable early. It may be missing until the server starts.
+	// Report an unreadable log early. A log may be missing until the server starts.
 	file, err := os.Open(o.File)
 	if err == nil {
 		info, serr := file.Stat()
@@ -112,7 +112,7 @@ func (f *Follower) Record(e store.Event) {
 	f.o.Recorder.Record(e)
 }
 
-// Run follows the log until the context ends. One process at a time does.
+// Run follows the log until the context ends. Only one process at a time reads it.
 func (f *Follower) Run(ctx context.Context) {
 	lease.Keep(ctx, f.o.Leases, "access log "+f.o.Site, f.o.Logger, func(ctx context.Context) {
 		defer f.close()
@@ -122,7 +122,7 @@ func (f *Follower) Run(ctx context.Context) {
 		err := f.start(ctx)
 		for {
 			if err == nil {
-				err = f.look(ctx)
+				err = f.readNew(ctx)
 			}
 			if ctx.Err() != nil {
 				return
@@ -173,8 +173,8 @@ func (f *Follower) close() {
 	f.file, f.skip, f.moved = nil, false, false
 }
 
-// look reads all new lines, and changes to the next file of a log that was renamed.
-func (f *Follower) look(ctx context.Context) error {
+// readNew reads all new lines, and switches to the next file if the log was renamed.
+func (f *Follower) readNew(ctx context.Context) error {
 	if f.dirty {
 		if err := f.save(ctx); err != nil {
 			return err
@@ -197,13 +197,13 @@ func (f *Follower) look(ctx context.Context) error {
 	now, err := os.Stat(f.o.File)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil // renamed, and not yet written again
+		return nil // the log was renamed, and the new file does not exist yet
 	case err != nil:
 		return err
 	case os.SameFile(mine, now):
 		f.moved = false
 	case !f.moved:
-		f.moved = true // the server may write to the old file for a moment
+		f.moved = true // the server may still write to the old file for a short time
 	default:
 		f.close()
 		return f.begin(ctx, 0)
@@ -211,7 +211,7 @@ func (f *Follower) look(ctx context.Context) error {
 	return nil
 }
 
-// open opens the file with the saved position, else the log.
+// open opens the file with the saved position, or else the log.
 func (f *Follower) open(ctx context.Context) (err error) {
 	file, err := os.Open(f.o.File)
 	switch {
@@ -242,10 +242,10 @@ func (f *Follower) open(ctx context.Context) (err error) {
 		return nil
 	}
 	_ = file.Close() // opened only for reading
-	if f.file = f.successor(); f.file != nil {
+	if f.file = f.renamedLog(); f.file != nil {
 		return nil
 	}
-	f.o.Logger.Warn("access log was replaced, and the old one is not in its folder; requests at its end are not counted", "path", f.o.File)
+	f.o.Logger.Warn("access log was replaced, and the old log is not in the same folder; requests at the end of the old log are not counted", "path", f.o.File)
 	return f.begin(ctx, 0)
 }
 
@@ -260,8 +260,8 @@ func (f *Follower) begin(ctx context.Context, offset int64) (err error) {
 	return f.save(ctx)
 }
 
-// save stores the events of all lines before the position, and the position. Both happen even if
-// the context ends meanwhile.
+// save stores the events of all lines before the position, and then the position, even if the
+// context ends meanwhile.
 func (f *Follower) save(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
 	defer cancel()
@@ -288,7 +288,7 @@ const saveTime = 10 * time.Second
 // read reads the complete lines after the position.
 func (f *Follower) read(ctx context.Context) error {
 	if !f.at.fits(f.file) {
-		f.o.Logger.Info("access log was cut; reading it from its beginning", "path", f.o.File)
+		f.o.Logger.Info("access log was truncated; reading it from its beginning", "path", f.o.File)
 		f.skip = false
 		if err := f.begin(ctx, 0); err != nil {
 			return err
@@ -342,7 +342,7 @@ func (f *Follower) lines(ctx context.Context, block []byte) (used int) {
 			f.record(ctx, &l)
 		default:
 			if f.unknown++; f.unknown == 1 {
-				f.o.Logger.Warn("access log has a line in an unknown format; such lines are skipped", "path", f.o.File)
+				f.o.Logger.Warn("skipping lines of the access log in an unknown format", "path", f.o.File)
 			}
 		}
 	}

@@ -65,7 +65,7 @@ func (x *followTest) start() {
 
 func (x *followTest) look() {
 	x.Helper()
-	if err := x.f.look(x.Context()); err != nil {
+	if err := x.f.readNew(x.Context()); err != nil {
 		x.Fatal(err)
 	}
 }
@@ -251,7 +251,7 @@ func TestFollowStoreFails(t *testing.T) {
 	x.f.o.State = broken{works}
 	x.write(x.file, x.line("/a"))
 	for range 2 {
-		if err := x.f.look(t.Context()); err == nil {
+		if err := x.f.readNew(t.Context()); err == nil {
 			t.Fatal("no error")
 		}
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// jsonLine has the members of a line that are read. Values may be strings or numbers, since
-// every server can be configured.
+// jsonLine contains the members of a line that are read. Values may be strings or numbers, because
+// the formats of servers are configurable.
 type jsonLine struct {
 	// Caddy; nginx has the request line in request.
 	Request  jsontext.Value `json:"request"`
@@ -44,7 +44,7 @@ type jsonLine struct {
 	RequestTime jsontext.Value `json:"request_time"`
 }
 
-// caddyRequest is the member request of Caddy.
+// caddyRequest is the member request in logs of Caddy.
 type caddyRequest struct {
 	ClientIP   jsontext.Value `json:"client_ip"`
 	RemoteIP   jsontext.Value `json:"remote_ip"`
@@ -132,7 +132,7 @@ func orBytes(a, b []byte) []byte {
 	return b
 }
 
-// string returns the text of a string or number; nil for other values.
+// string returns the text of a string or number, or nil for other values.
 func (p *jsonParser) string(v jsontext.Value) []byte {
 	switch v.Kind() {
 	case '0':
@@ -154,7 +154,7 @@ func number(b []byte) (float64, bool) {
 }
 
 // stamp parses a time: a number of seconds, milliseconds, microseconds or nanoseconds since 1970,
-// by its size, or one of the texts that servers write.
+// distinguished by its size, or a text in one of the formats that servers write.
 func stamp(b []byte) (time.Time, bool) {
 	if n, ok := number(b); ok {
 		if n < 0 || n > 9e18 {

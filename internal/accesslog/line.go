@@ -27,9 +27,9 @@ func (l *Line) Path() []byte {
 
 // Parser parses lines. Its zero value works. It is not safe for concurrent use.
 type Parser struct {
-	// Unit is the unit of an integer at the end of a line in the combined or common format, such
-	// as time.Microsecond for %D of Apache. If 0, such an integer is ignored, since it may be
-	// something else. Decimals of nginx are always read.
+	// Unit is the unit of an integer at the end of a line in the combined or common format, such as
+	// time.Microsecond for %D of Apache. If 0, such an integer is ignored, since it may be
+	// something else. Decimal numbers of nginx are always read.
 	Unit time.Duration
 
 	stamp     []byte // text of the last time
@@ -51,7 +51,8 @@ func (p *Parser) Parse(b []byte, l *Line) bool {
 //
 //	ADDRESS IDENT USER [TIME] "REQUEST" STATUS BYTES "REFERER" "AGENT" …
 //
-// Anything may precede the address, such as the fields of syslog; one field alone is the host.
+// Anything may precede the address, such as the fields of syslog. If there is only one such field,
+// it is the host.
 func (p *Parser) combined(b []byte, l *Line) bool {
 	head, rest, ok := bytes.Cut(b, []byte(" ["))
 	if !ok {
@@ -96,7 +97,7 @@ func (p *Parser) combined(b []byte, l *Line) bool {
 
 // client sets the address and the host from the text before the time.
 func (p *Parser) client(head []byte, l *Line) {
-	var fields [5][]byte // the last ones, from the end
+	var fields [5][]byte // the last fields, from the end
 	n := 0
 	for n < len(fields) && len(head) > 0 {
 		i := bytes.LastIndexByte(head, ' ')
@@ -114,7 +115,7 @@ func (p *Parser) client(head []byte, l *Line) {
 		return
 	}
 	if _, err := netip.ParseAddr(string(fields[3])); err == nil {
-		l.Address = fields[3] // the name of the user has a space
+		l.Address = fields[3] // the name of the user contains a space
 		return
 	}
 	l.Host = fields[3]
@@ -145,8 +146,8 @@ func origin(target []byte) []byte {
 	return target
 }
 
-// took sets the duration from the fields after the user agent: the longest decimal with the
-// digits of nginx or of Caddy, such as 0.123; or a single integer in the configured unit.
+// took sets the duration from the fields after the user agent. It uses the longest decimal number
+// with the digits of nginx or Caddy, such as 0.123, or a single integer in the configured unit.
 func (p *Parser) took(b []byte, l *Line) {
 	var integers int
 	var last int64
@@ -190,7 +191,7 @@ func (p *Parser) took(b []byte, l *Line) {
 	}
 }
 
-// maxSeconds is the longest duration of a request in seconds. More is another figure.
+// maxSeconds is the maximum duration of a request in seconds. A larger number is some other figure.
 const maxSeconds = 7 * 24 * 3600
 
 // time parses a time, such as 10/Oct/2000:13:55:36 -0700.
@@ -209,11 +210,11 @@ func (p *Parser) time(b []byte, l *Line) bool {
 	return true
 }
 
-// plausible reports whether a request may have been at a time. Other times would make a report
-// of many years.
+// plausible reports whether a request may have happened at a time. Other times would result in a
+// report of many years.
 func plausible(t time.Time) bool { return t.Year() >= 1995 && t.Year() < 2100 }
 
-// quoted returns the text up to the next quote that is not escaped, and what follows it.
+// quoted returns the text up to the next unescaped quote, and the rest after the quote.
 func quoted(b []byte) (text, rest []byte, ok bool) {
 	for i := 0; i < len(b); i++ {
 		j := bytes.IndexByte(b[i:], '"')
@@ -232,7 +233,7 @@ func quoted(b []byte) (text, rest []byte, ok bool) {
 	return nil, nil, false
 }
 
-// word returns the text between one space and the next, and what follows.
+// word returns the text between one space and the next, and the rest.
 func word(b []byte) (text, rest []byte) {
 	if len(b) > 0 && b[0] == ' ' {
 		b = b[1:]

@@ -16,7 +16,8 @@ import (
 // times.
 const beforeSize = 1024
 
-// before returns a hash of the bytes before an offset; "" = the beginning, or not readable.
+// before returns a hash of the bytes before an offset, or "" at the beginning or if the bytes are
+// unreadable.
 func before(f *os.File, offset int64) string {
 	n := min(offset, beforeSize)
 	b := make([]byte, n)
@@ -26,14 +27,14 @@ func before(f *os.File, offset int64) string {
 	return canon.SHA256Hex(b)[:32]
 }
 
-// fits reports whether a file has the position.
+// fits reports whether a file contains the position.
 func (p *position) fits(f *os.File) bool {
 	return p.Offset == 0 || before(f, p.Offset) == p.Before
 }
 
-// successor opens the file beside the log that has the position: the log was renamed or copied. It
-// returns nil if no file has it. Compressed files are not read.
-func (f *Follower) successor() *os.File {
+// renamedLog opens the file next to the log that contains the position, after the log was renamed
+// or copied. It returns nil if no file does. It does not read compressed files.
+func (f *Follower) renamedLog() *os.File {
 	names, _ := filepath.Glob(filepath.Join(filepath.Dir(f.o.File), "*"))
 	stem, _, _ := strings.Cut(filepath.Base(f.o.File), ".")
 	for _, name := range names {
@@ -60,7 +61,7 @@ func endsLine(r io.ReaderAt, offset int64) bool {
 	return err == nil && b[0] == '\n'
 }
 
-// recorded remembers events that were recorded, until their lines appear in the log.
+// recorded stores recorded events until their lines appear in the log.
 type recorded struct {
 	mu       sync.Mutex
 	old, now map[recordedKey][]int64 // times in Unix ms
@@ -75,12 +76,12 @@ type recordedKey struct {
 
 const (
 	maxRecorded = 8192
-	// near is the most that the times of an event and of its line differ. A log has the time of
-	// the end of a request in seconds.
+	// near is the maximum difference between the times of an event and of its line. A log has the
+	// time of the end of a request in seconds.
 	near = 10 * time.Second
 )
 
-// add adds an event. It ignores documents of pages that have an address of their own.
+// add adds an event. It ignores documents of pages that have their own URL.
 func (r *recorded) add(e *store.Event) {
 	if e.Endpoint == store.EndpointFetch && e.Protocol != "web" && e.Protocol != "html" {
 		return
@@ -95,7 +96,7 @@ func (r *recorded) add(e *store.Event) {
 	r.now[key] = append(r.now[key], e.Time.UnixMilli())
 }
 
-// take removes an event that was recorded, and reports whether there is one.
+// take removes a recorded event, and reports whether there was one.
 func (r *recorded) take(e *store.Event) bool {
 	key := recordedKey{e.Bot, e.Path, e.Status, e.Bytes}
 	r.mu.Lock()

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// maxLine is the size of a line in bytes that is skipped. Servers limit requests to a
+	// maxLine is the size in bytes from which a line is skipped. Servers limit requests to a
 	// fraction of it.
 	maxLine     = 1 << 20
 	maxExamples = 3
-	maxExample  = 160 // bytes of a line that is shown
+	maxExample  = 160 // maximum number of bytes of an example
 	checkEvery  = 4096
 )
 
@@ -29,7 +29,7 @@ type Scanner struct {
 	Requests int64     // lines that are requests
 	Long     int64     // lines of 1 MB and more, which were skipped
 	Unknown  int64     // lines that are not requests in a known format
-	Examples []Example // the first of these
+	Examples []Example // the first unknown lines
 
 	long []byte // beginning of a line that is longer than the buffer
 	line Line
@@ -38,8 +38,8 @@ type Scanner struct {
 // Example is an unknown line.
 type Example struct {
 	File string `json:"file"`
-	Line int64  `json:"line"` // its number in the file, from 1
-	Text string `json:"text"` // its beginning
+	Line int64  `json:"line"` // number of the line in the file, from 1
+	Text string `json:"text"` // beginning of the line
 }
 
 // Scan reads a log to its end and calls each for every request. The log may be compressed by gzip.
@@ -72,7 +72,7 @@ func (s *Scanner) Scan(ctx context.Context, name string, r io.Reader, each func(
 	}
 }
 
-// next returns the next line without its newline; of one that is too long only the beginning.
+// next returns the next line without its newline, or only the beginning of a line that is too long.
 func (s *Scanner) next(ctx context.Context, in *bufio.Reader) (line []byte, long bool, err error) {
 	line, err = in.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {

@@ -74,7 +74,7 @@ func again(events iter.Seq2[store.Event, error]) ([]Unusual, error) {
 		u.Bot, u.Family, u.Protocol = k.bot, families[k.bot], k.protocol
 		u.Says = fmt.Sprintf("%s has fetched %s in full, although nothing had changed, %d times more than needed; most often %s, %d times.",
 			named(u.Bot), counted(u.Against, "document"), u.Requests, u.Path, most[k])
-		u.Advice = "Conditional requests would get a 304 without a body: tell its operator, or slow it down."
+		u.Advice = "Conditional requests would get a 304 without a body; notify its operator, or limit its rate."
 		u.Flag = slower(u.Bot)
 		return true
 	}), nil

@@ -19,8 +19,7 @@ import (
 // ExporterOptions configure an [Exporter]. The zero value works, except for a
 // webhook.
 type ExporterOptions struct {
-	// Name is the name of the exporter in its Lag. If empty, the text of the
-	// target.
+	// Name is the name of the exporter in its Lag. If empty, the name is the text of the target.
 	Name string
 	// Base is the base URL of the site, for receivers that identify pages by URL.
 	Base string
@@ -41,8 +40,8 @@ type ExporterOptions struct {
 const (
 	lookEvery    = 5 * time.Second
 	longestWait  = 5 * time.Minute
-	beforeFirst  = 24 * time.Hour // age of the oldest event that a new receiver gets
-	warnInterval = time.Hour      // interval of logs of a lasting failure
+	beforeFirst  = 24 * time.Hour // maximum age of events for a new receiver
+	warnInterval = time.Hour      // interval at which a lasting failure is logged
 )
 
 // NeutralName is the default User-Agent. Umami and Plausible treat names such as
@@ -62,7 +61,7 @@ type Exporter struct {
 	o        ExporterOptions
 
 	at    uint64          // number of the last event that the receiver has
-	done  map[uint64]bool // later events that the receiver has, too
+	done  map[uint64]bool // later events that the receiver already has
 	begun bool            // at is set
 
 	failures map[uint64]int // how often each event failed while others were accepted
@@ -76,8 +75,7 @@ type exportPosition struct {
 	Number uint64 `json:"number"` // of the last event that the receiver has
 }
 
-// positionOf returns the stored position of an exporter, nil before its first
-// event.
+// positionOf returns the stored position of an exporter, which is nil before its first event.
 func positionOf(st store.State, site, name string) state.JSON[*exportPosition] {
 	return state.JSON[*exportPosition]{State: st, Namespace: site, Key: "export to " + name}
 }
@@ -93,7 +91,7 @@ type Lag struct {
 	Sent    uint64
 	Lost    uint64 // deleted or unreadable in the store, or too old for the receiver
 	Refused uint64 // permanently rejected by the receiver
-	Ignored uint64 // accepted and not counted by the receiver
+	Ignored uint64 // accepted but not counted by the receiver
 }
 
 // NewExporter returns an exporter of a site. st stores its position. client must refuse
@@ -154,10 +152,10 @@ func (e *Exporter) note(change func(*Lag)) {
 	change(&e.lag)
 }
 
-// errGone is the error of a receiver that answers 410.
-var errGone = errors.New("receiver answered 410 Gone; no events are sent until the next start")
+// errGone is the error for a receiver that responds with 410.
+var errGone = errors.New("receiver responded with 410 Gone; no events are sent until the next start")
 
-// Run exports events until the context ends, or the receiver answers 410.
+// Run exports events until the context ends, or the receiver responds with 410.
 func (e *Exporter) Run(ctx context.Context) {
 	lease.Keep(ctx, e.o.Leases, "export "+e.site+" to "+e.target.Name(), e.o.Logger, e.export)
 }

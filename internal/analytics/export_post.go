@@ -76,8 +76,8 @@ func (r *receiver) group(events []store.Event) (out [][]store.Event) {
 	return out
 }
 
-// properties returns the properties of an event. Those that OpenFeeder 1.0, section 12,
-// defines have its names.
+// properties returns the properties of an event, with the names of OpenFeeder 1.0, section 12,
+// where they are defined there.
 func properties(e *store.Event) map[string]any {
 	p := map[string]any{
 		"bot_name": e.Bot, "protocol": e.Protocol, "endpoint": string(e.Endpoint), "status": e.Status,

@@ -1,4 +1,4 @@
-// Package basepath has paths below base URLs.
+// Package basepath handles paths below base URLs.
 package basepath
 
 import (
@@ -20,8 +20,8 @@ func Of(base string) (string, error) {
 	return strings.TrimRight(u.EscapedPath(), "/"), nil
 }
 
-// Under returns the request with its path relative to a prefix, or nil if it is elsewhere. The
-// prefix is percent-encoded and does not end in "/".
+// Under returns the request with its path relative to a prefix, or nil if the path is not below the
+// prefix. The prefix is percent-encoded and does not end in "/".
 func Under(r *http.Request, prefix string) *http.Request {
 	if prefix == "" {
 		return r

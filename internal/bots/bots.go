@@ -45,7 +45,7 @@ func (p Purpose) Of() millrace.Purpose {
 
 // Bot is one bot, or one name in robots.txt.
 type Bot struct {
-	Token   string // its product token, in User-Agent and robots.txt, such as "GPTBot"
+	Token   string // product token, in User-Agent and robots.txt, such as "GPTBot"
 	Name    string // display name; usually the token
 	Family  string // its operator, such as "openai"
 	Purpose Purpose

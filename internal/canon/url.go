@@ -12,8 +12,8 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// MaxURL is the maximum length of a canonical URL in bytes. RFC 9110, section 4.1, asks
-// every implementation to support at least that.
+// MaxURL is the maximum length of a canonical URL in bytes. RFC 9110, section 4.1, recommends that
+// every implementation supports at least this length.
 const MaxURL = 8000
 
 const maxHost = 254 // a DNS name of 253 bytes and a final dot

@@ -16,11 +16,11 @@ import (
 
 // Options configures [Blocks]. Link and Resource are required.
 type Options struct {
-	// Link returns the absolute URL of a link, with its fragment, and Resource that of
-	// an image or other media. "" = no target: the text is plain text.
+	// Link returns the absolute URL of a link, with its fragment, and Resource that of an image or
+	// other media. "" = no target, so the link becomes plain text.
 	Link, Resource func(target string) string
 	// HTML returns the blocks of raw HTML that is more than inline markup; nil = raw HTML is
-	// left out.
+	// omitted.
 	HTML func(ctx context.Context, source []byte) []millrace.Block
 	// Anchor returns the anchor of a heading, from its text and its explicit anchor,
 	// which may be ""; nil = the explicit anchor.

@@ -17,8 +17,8 @@ const (
 // MaxDepth is the maximum depth of nested blocks; deeper blocks become siblings.
 const MaxDepth = 40
 
-// Containers returns how many quotes and lists one line may open in a text of so many
-// lines. Error: [millrace.ErrTooLarge], if there are too many lines.
+// Containers returns the number of quotes and lists that one line may open in a text with the given
+// number of lines. Error: [millrace.ErrTooLarge], if there are too many lines.
 func Containers(lines int) (int, error) {
 	if lines > maxLines {
 		return 0, fmt.Errorf("%w: %d lines, limit %d", millrace.ErrTooLarge, lines, maxLines)
@@ -76,8 +76,8 @@ func Closes(line []byte, fence string) bool {
 	return len(line)-len(rest) >= len(fence) && len(bytes.TrimSpace(rest)) == 0
 }
 
-// Shallower removes markers of quotes and lists from the start of a line that would open too
-// many nested containers. A parser keeps all of them.
+// Shallower removes markers of quotes and lists from the start of a line that would open too many
+// nested containers. A parser would keep all of these containers.
 func Shallower(line []byte, inside int, indents bool) []byte {
 	var out []byte
 	depth, columns, from := 0, 0, 0

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// rounds is the number of readings before another form is tried.
+// rounds is the number of readings before Settle tries another form.
 const rounds = 8
 
 // Settle returns a page that its own text reproduces, and the text. It builds a page from
@@ -31,14 +31,14 @@ func Settle[P any](blocks []millrace.Block, page func([]millrace.Block) P, write
 			was = now
 		}
 	}
-	// Only the fields remain; one reading settles them.
+	// Only the fields remain, for which one reading suffices.
 	body := write(page(nil))
 	p, _ := read(body)
 	return p, body
 }
 
-// withoutOrphans moves the content of unreferenced footnotes into the text, because
-// readers leave such notes out.
+// withoutOrphans moves the content of unreferenced footnotes into the text, because readers drop
+// such notes.
 func withoutOrphans(blocks []millrace.Block) []millrace.Block {
 	if !slices.ContainsFunc(blocks, func(b millrace.Block) bool { return b.Type == millrace.FootnoteBlock }) {
 		return blocks

@@ -47,8 +47,8 @@ func ranked(parser any, rank int) util.PrioritizedValue {
 	return util.PrioritizedValue{Value: parser, Priority: rank}
 }
 
-// anywhere allows a paragraph to start on an indented line. Otherwise no parser would accept
-// the line, which would end the text.
+// anywhere allows a paragraph to start on an indented line. Without it, no parser would accept the
+// line, and the text would end there.
 type anywhere struct{ parser.BlockParser }
 
 func (anywhere) CanAcceptIndentedLine() bool { return true }

@@ -21,14 +21,14 @@ import (
 const FileName = "millrace.yaml"
 
 // Config sets flags from the environment and the configuration file. The environment takes
-// precedence. The keys of the file are the names of the flags, except for the policy, which
-// has keys of its own.
+// precedence. The keys of the file are the names of the flags, except for the policy, which has its
+// own keys.
 type Config struct {
 	// Path is the configuration file. If empty, no file is read.
 	Path string
 	// Policy is the policy of the file. If nil, the file has none.
 	Policy *millrace.Policy
-	// PolicyValues are the members of the policy, with their places.
+	// PolicyValues are the members of the policy, with their positions.
 	PolicyValues []Value
 
 	lookup func(string) (string, bool)
@@ -78,10 +78,10 @@ func variable(flag string) string {
 	return "MILLRACE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// maxFile is the size in bytes of the largest configuration.
+// maxFile is the maximum size of a configuration in bytes.
 const maxFile = 4 << 20
 
-// Load reads a file. known has all flags by name. An unknown key is an error with its
+// Load reads a file. known contains all flags by name. An unknown key is an error with its
 // position.
 func (c *Config) Load(path string, known map[string]Flag) error {
 	c.known = known

@@ -23,8 +23,8 @@ type extent struct {
 	values   []string
 }
 
-// setList returns YAML text with a key set to a list. It keeps all other lines, the
-// comments within the list, and the lines of items that stay.
+// setList returns YAML text with a key set to a list. It keeps all other lines, the comments within
+// the list, and the lines of items that remain.
 func setList(data []byte, key string, items []string) ([]byte, error) {
 	at, indent, err := findKey(data, key)
 	if err != nil {
@@ -96,7 +96,7 @@ func (at *extent) rewrite(b *strings.Builder, lines, head []string, items []stri
 		key = head[0] + " []" + strings.TrimPrefix(key, head[0])
 	}
 	b.WriteString(key)
-	// Comments above an item move with it; above a removed item, they stay.
+	// Comments above an item move with the item. Comments above a removed item stay in place.
 	above, own := make([][]string, len(at.items)), make([][]string, len(at.items))
 	start := at.from + 1
 	for i, line := range at.items {

@@ -17,7 +17,7 @@ import (
 
 const policyKey = "policy"
 
-// setPolicy reads the policy. It rejects everything unclear, because a misread refusal
+// setPolicy reads the policy. It rejects every unclear value, because a misinterpreted refusal
 // would become a permission.
 func (c *Config) setPolicy(kv *ast.MappingValueNode) error {
 	if c.Policy != nil {
@@ -37,11 +37,11 @@ type member struct {
 	within map[string]member      // nested keys, instead of read
 }
 
-// MemberError is the error of a value in the policy.
+// MemberError is the error for a value in the policy.
 type MemberError struct {
 	Place  string // file, line and column
 	Member string // dotted name, such as "policy.terms"
-	Err    error  // cause, without the place and the name
+	Err    error  // cause, without the position and the name
 }
 
 // Error returns "millrace.yaml:3:10: policy.terms: cause".
@@ -174,7 +174,7 @@ func textValue(n ast.Node) (string, error) {
 	return s, nil
 }
 
-// contactValue reads a URL or a mail address.
+// contactValue reads a URL or an e-mail address.
 func contactValue(n ast.Node) (string, error) {
 	s, err := textValue(n)
 	if err == nil && strings.Contains(s, "@") && !strings.Contains(s, ":") && !strings.Contains(s, "/") {

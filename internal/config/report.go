@@ -28,7 +28,7 @@ type Value struct {
 	Key    string `json:"key"`              // name of the flag
 	Value  any    `json:"value"`            // value; null if not set
 	From   string `json:"from"`             // FILE:LINE:COLUMN, an environment variable, or "default"
-	Hidden bool   `json:"hidden,omitempty"` // a secret was left out of the value
+	Hidden bool   `json:"hidden,omitempty"` // a secret was removed from the value
 }
 
 // FromDefault is the origin of an unset value.
@@ -41,7 +41,7 @@ func Secret(name string) Value {
 	return Value{Key: name, Value: hiddenText, From: "environment variable " + name, Hidden: true}
 }
 
-// Values yields the values of the file, in no order.
+// Values yields the values of the file in no particular order.
 func (c *Config) Values() iter.Seq[Value] {
 	return func(yield func(Value) bool) {
 		for key, s := range c.keys {
@@ -79,8 +79,9 @@ func (c *Config) Show(flag string, value any, from string) Value {
 	return v
 }
 
-// withoutSecrets returns a value without its secrets. It drops a key completely, the user and
-// the query of a URL, the path of a webhook, and everything but the host of an event target.
+// withoutSecrets returns a value without its secrets. It drops keys completely. It removes the user
+// and the query from a URL, the path from a webhook, and everything except the host from an event
+// target.
 func withoutSecrets(key, placeholder, s string) string {
 	kind, raw, typed := "", s, placeholder == "KIND=URL"
 	if typed {
@@ -119,8 +120,7 @@ func withoutSecrets(key, placeholder, s string) string {
 	return redacted
 }
 
-// WriteText writes the report for people. It leaves out flags that are not set and
-// have no default.
+// WriteText writes the report for people. It omits flags that are not set and have no default.
 func (r *Report) WriteText(w io.Writer) error {
 	b := new(bytes.Buffer)
 	file := r.File

@@ -154,7 +154,7 @@ func (c *Config) others(but map[string][]string) map[string]any {
 	return out
 }
 
-// elsewhere reports whether another source than the file sets a flag.
+// elsewhere reports whether a source other than the file sets a flag.
 func (c *Config) elsewhere(key string) bool { return c.decides(key) != nil }
 
 // decides returns an error that names the source that overrides the file for a flag, or nil.

@@ -26,8 +26,8 @@ func setScalar(data []byte, path []string, value string) ([]byte, error) {
 			at = m
 		}
 	}
-	indent, end := "", len(lines) // of the keys of at, and the line after which a new key goes
-	first := -1                   // first line to remove: of the key, or of a key above that becomes empty
+	indent, end := "", len(lines) // indentation of the keys of at, and the line after which a new key is inserted
+	first := -1                   // first line to remove: that of the key, or of a key above it that becomes empty
 	for i, key := range path {
 		kv, alone, column := child(at, key)
 		if column > 0 {
@@ -75,8 +75,8 @@ func setScalar(data []byte, path []string, value string) ([]byte, error) {
 	return []byte(strings.Join(lines, "")), nil
 }
 
-// child finds a key of a map. alone reports that it is the only key. column is that of the keys, 0
-// if there are none.
+// child finds a key of a map. alone reports that it is the only key. column is the column of the
+// keys, or 0 if there are none.
 func child(m ast.MapNode, key string) (kv *ast.MappingValueNode, alone bool, column int) {
 	if m == nil {
 		return nil, false, 0

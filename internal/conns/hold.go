@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// bufferSize is the most bytes that a connection buffers: the size of the server's own buffer.
+// bufferSize is the maximum number of bytes that a connection buffers. It is the size of the
+// server's own buffer.
 const bufferSize = 4 << 10
 
 type connKey struct{}
@@ -26,7 +27,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	if n := len(c.buffered); n > 0 {
 		both := net.Buffers{c.buffered, b}
 		sent, err := both.WriteTo(c.Conn)
-		c.letGo()
+		c.release()
 		return max(0, int(sent)-n), err
 	}
 	if c.holding && len(b) <= bufferSize {
@@ -40,18 +41,17 @@ func (c *conn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// letGo returns the memory of the buffer to the pool.
-func (c *conn) letGo() {
+// release returns the memory of the buffer to the pool.
+func (c *conn) release() {
 	c.l.spare.Put((*[bufferSize]byte)(c.buffered[:bufferSize]))
 	c.buffered = nil
 }
 
-// collected is the part of a body that net/http buffers before it writes the
-// header.
+// collected is the number of bytes of a body that net/http buffers before it writes the header.
 const collected = 2 << 10
 
-// Write writes part of a response's body. A complete body is sent with its header
-// in one system call; what net/http has buffered follows at the end of the request.
+// Write writes part of a response's body. It sends a complete body together with its header in one
+// system call. Data that net/http has buffered follows at the end of the request.
 func Write(ctx context.Context, w http.ResponseWriter, b []byte) (int, error) {
 	if len(b) <= collected || !isComplete(w.Header()["Content-Length"], len(b)) {
 		return w.Write(b)
@@ -60,7 +60,7 @@ func Write(ctx context.Context, w http.ResponseWriter, b []byte) (int, error) {
 	if c == nil {
 		return w.Write(b)
 	}
-	c.holding = true // small writes are buffered, and sent with the next
+	c.holding = true // small writes are buffered, and sent with the next write
 	n, err := w.Write(b)
 	c.holding = false
 	return n, err

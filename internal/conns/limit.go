@@ -18,11 +18,12 @@ import (
 	"github.com/millrace/millrace/internal/access"
 )
 
-// Limit returns a listener with at most most connections. In a full table, a new connection
-// replaces another one, see [limited.victim]. If it cannot, it gets words, if any, and is closed.
-// While more than a sixteenth wait for their first request, it is closed if several of these are
-// of its address. If the process has as many files open as the system allows, connections are
-// closed as in a full table. The server needs [State].
+// Limit returns a listener with at most most connections. If the table is full, a new connection
+// replaces another one, see [limited.victim]. If none can be replaced, Limit sends words, if any,
+// on the new connection and closes it. While more than a sixteenth of the connections wait for
+// their first request, Limit closes a new connection from an address that already has several of
+// these. If the process has as many files open as the system allows, Limit closes connections as
+// in a full table. The server must use [State].
 func Limit(ln net.Listener, most int, words string, proxy func(netip.Addr) bool, log *slog.Logger) net.Listener {
 	return &limited{Listener: ln, most: most, words: words, proxy: proxy, log: log, each: make(map[netip.Addr]*holder), began: time.Now()}
 }
@@ -39,12 +40,12 @@ type limited struct {
 
 	mu    sync.Mutex
 	open  int
-	fresh int                    // of these, the ones without a first request
-	each  map[netip.Addr]*holder // by address, for IPv6 by network; all proxies are the zero address
+	fresh int                    // number of connections without a first request
+	each  map[netip.Addr]*holder // holders by address, for IPv6 by network; all proxies share the zero address
 	freed time.Time              // of the last log message of free
 }
 
-// state is what a connection waits for.
+// state is the event for which a connection waits.
 type state int
 
 const (
@@ -53,7 +54,7 @@ const (
 	active              // the end of a request
 )
 
-// holder is the connections of an address by their states, in the order of their changes.
+// holder contains the connections of an address by state, in the order of their last change.
 type holder [active + 1]list.List
 
 // State follows the requests of a connection, as [http.Server.ConnState].
@@ -76,7 +77,7 @@ func State(c net.Conn, s http.ConnState) {
 	}
 }
 
-// enter changes the state. The lock is held.
+// enter changes the state. The caller holds the lock.
 func (c *conn) enter(s state) {
 	c.state, c.since = s, time.Now()
 	c.place = c.holder[s].PushBack(c)
@@ -85,7 +86,7 @@ func (c *conn) enter(s state) {
 	}
 }
 
-// leave leaves the state. The lock is held.
+// leave leaves the state. The caller holds the lock.
 func (c *conn) leave() {
 	c.holder[c.state].Remove(c.place)
 	if c.state == fresh {
@@ -93,15 +94,15 @@ func (c *conn) leave() {
 	}
 }
 
-// few is the number of fresh connections of an address while many are fresh. maxYields limits how
-// often a new connection waits for the goroutines of these.
+// few is the maximum number of fresh connections of an address while many are fresh. maxYields
+// limits how often a new connection waits for the goroutines of fresh connections.
 const (
 	few       = 4
 	maxYields = 100
 )
 
-// enter takes a slot for a connection, if available. flood reports that its address has several
-// fresh connections, and that many are fresh.
+// enter takes a slot for a connection, if one is available. flood reports that many connections are
+// fresh, and several of them are from the connection's address.
 func (l *limited) enter(c *conn) (entered, flood bool) {
 	if a := access.Network(peer(c.Conn)); a.IsValid() && !l.proxy(peer(c.Conn)) {
 		c.from = a
@@ -193,7 +194,7 @@ func (l *limited) victim(from netip.Addr, full bool) (out *conn) {
 	return out
 }
 
-// leave releases the slot of a connection. Further calls have no effect. The lock is held.
+// leave releases the slot of a connection. Further calls have no effect. The caller holds the lock.
 func (l *limited) leave(c *conn) {
 	h := c.holder
 	if h == nil {
@@ -216,8 +217,8 @@ func peer(c net.Conn) netip.Addr {
 	return at.AddrPort().Addr().Unmap().WithZone("")
 }
 
-// MaxHeader is the most bytes of a request's header. A query of [millrace.MaxQuery]
-// characters has up to 48,000 when percent-encoded.
+// MaxHeader is the maximum size of a request's header in bytes. A query of [millrace.MaxQuery]
+// characters has up to 48,000 bytes when percent-encoded.
 const MaxHeader = 64 << 10
 
 // Busy is the HTTP/1.1 response to a connection above the limit.
@@ -252,11 +253,12 @@ func (l *limited) Accept() (net.Conn, error) {
 	}
 }
 
-// maxRefused is the most connections above the limit that get a response at once.
+// maxRefused is the maximum number of connections above the limit that receive a response at the
+// same time.
 const maxRefused = 256
 
-// refuse responds and closes. It waits a moment for the client's data, because
-// closing over unread bytes would drop the response.
+// refuse sends a response and closes the connection. It first waits briefly for the client's data,
+// because closing a connection with unread bytes would drop the response.
 func (l *limited) refuse(c net.Conn) {
 	defer l.refused.Add(-1)
 	defer func() { _ = c.Close() }() // nothing more to send
@@ -276,11 +278,11 @@ type conn struct {
 	l    *limited
 	from netip.Addr
 
-	// Its place in the table, which the listener's lock guards.
+	// Position of the connection in the table, guarded by the listener's lock.
 	holder *holder // nil = closed
 	state  state
 	place  *list.Element
-	since  time.Time // of the state
+	since  time.Time // start of the state
 
 	reads atomic.Int64 // when a pending Read began, in nanoseconds after l.began; 0 = none
 
@@ -295,7 +297,8 @@ func (c *conn) Read(b []byte) (int, error) {
 	return c.Conn.Read(b)
 }
 
-// waits reports whether the connection waits for bytes, and not only for its turn to read them.
+// waits reports whether the connection waits for bytes, rather than only for its goroutine to read
+// them.
 func (c *conn) waits() bool {
 	at := time.Duration(c.reads.Load())
 	return at > 0 && time.Since(c.l.began)-at >= time.Millisecond

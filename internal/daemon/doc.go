@@ -1,3 +1,3 @@
-// Package daemon has what a long-running process needs of its operating system: signals to
-// reload, messages to a service manager, and settings of the garbage collector.
+// Package daemon connects a long-running process to its operating system and the Go runtime:
+// signals to reload, messages to a service manager, and settings of the garbage collector.
 package daemon

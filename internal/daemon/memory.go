@@ -10,7 +10,7 @@ const softLimit = 98 << 20
 const (
 	lazy   = 400 // while the heap is far below the limit
 	eager  = 100 // while many streams are open
-	saving = 50  // where memory matters more than time
+	saving = 50  // for work where memory matters more than time
 )
 
 // Numbers of streams at which the garbage collector becomes eager, and lazy again. Each stream
@@ -20,12 +20,13 @@ const (
 	fewerStreams = 128
 )
 
-// Memory configures the garbage collector, unless GOGC or GOMEMLIMIT of the environment do.
+// Memory configures the garbage collector, unless the environment sets GOGC or GOMEMLIMIT.
 type Memory struct {
 	Env func(name string) (string, bool)
 }
 
-// Limit makes the garbage collector run rarely far from the limit, and often near it.
+// Limit makes the garbage collector run rarely while the heap is far below the limit, and often
+// near it.
 func (m Memory) Limit() {
 	if !m.given() {
 		debug.SetGCPercent(lazy)
@@ -41,9 +42,9 @@ func (m Memory) Save() {
 	}
 }
 
-// Streams returns a function that gets the number of open streams, and makes the garbage
-// collector eager while there are many. Calls must not overlap. It returns nil if the
-// environment configures the collector.
+// Streams returns a function that receives the number of open streams, and makes the garbage
+// collector eager while there are many. Calls must not overlap. It returns nil if the environment
+// configures the collector.
 func (m Memory) Streams() func(open int) {
 	if m.given() {
 		return nil

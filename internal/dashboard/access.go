@@ -19,8 +19,7 @@ type AccessSettings struct {
 	Bots                      *bots.Table // nil = the site recognises no bots
 }
 
-// refuses reports whether a rule refuses a bot. A rule that allows what the policy refuses is
-// an error, so for such a bot any rule counts.
+// refuses reports whether a rule refuses a bot.
 func (a *AccessSettings) refuses(b *bots.Bot) bool {
 	return slices.ContainsFunc(a.BotRules, func(r BotRule) bool {
 		return (r.Action == "402" || r.Action == "403") && (strings.EqualFold(r.Name, "bots") || slices.Contains(a.Bots.Named(r.Name), b))

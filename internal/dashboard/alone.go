@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// alone is a view with a single page. From it, a protocol builds only the parts of its
-// documents that are about the page.
+// alone is a view with a single page. From this view, a protocol builds only the parts of its
+// documents that describe the page.
 type alone struct {
 	millrace.View
 	page *millrace.Page // with its blocks
@@ -149,8 +149,8 @@ type filer interface {
 	Deferred(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) error
 }
 
-// documents returns the paths, under Docs, of the documents that a protocol builds from this
-// page alone. Without any, it returns the page's part of a document of many pages.
+// documents returns the paths, under the endpoint base, of the documents that a protocol builds
+// from this page alone. If there are none, it returns the page's part of a document of many pages.
 func (a *alone) documents(ctx context.Context, proto millrace.Publisher, now time.Time) (paths []string, part *formBody, err error) {
 	pagePath := canon.Relative(a.site.Base, a.page.URL)
 	var large *millrace.Document

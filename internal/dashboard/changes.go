@@ -50,7 +50,7 @@ type history struct {
 // Bounds of one part of a log. Sequence numbers have gaps, because the log stores only the
 // last change of each page.
 const (
-	historyLeast = 50      // number of changes wanted
+	historyLeast = 50      // minimum number of changes
 	historyStep  = 100     // sequence numbers per read
 	historyStep2 = 1 << 20 // sequence numbers per read after an empty one
 	historyReads = 60

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// chart is a table of figures over time. A script draws it. The table contains all data, for
-// browsers without scripts and for screen readers.
+// chart is a table of figures over time, which a script draws as a chart. The table contains all
+// data, for browsers without scripts and for screen readers.
 type chart struct {
 	Title  string // the caption of the table
 	Unit   string // count, bytes or percent

@@ -35,8 +35,8 @@ type checkResult struct {
 	Result   *check.Result // result of the protocol; nil: the check failed
 	Err      error         // why the check failed
 	Requests int
-	// Unreached is why the check ran inside this process instead of at the public address; nil =
-	// it ran at the public address.
+	// Unreached is the reason why the check ran inside this process instead of at the public
+	// address; nil = it ran at the public address.
 	Unreached error
 }
 
@@ -63,8 +63,8 @@ func (v *CheckResults) configured() int {
 	return v.configs
 }
 
-// of returns the last result of a protocol, nil if none, and the start of a running check, or zero
-// if none.
+// of returns the last result of a protocol, or nil, and the start of a running check, or the zero
+// time.
 func (v *CheckResults) of(proto string) (*checkResult, time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -151,8 +151,8 @@ func runCheck(ctx context.Context, s *SiteOptions, proto protocol.Protocol) (is 
 	return is
 }
 
-// public returns a client for the public address, or the reason why it cannot be used. Call
-// release after the last request.
+// public returns a client for the public address, or the reason why it cannot be used. The caller
+// must call release after the last request.
 func (s *SiteOptions) public(ctx context.Context, key string) (client *http.Client, release func(), err error) {
 	release = func() {}
 	if s.Public == nil {
@@ -182,10 +182,10 @@ func (s *SiteOptions) public(ctx context.Context, key string) (client *http.Clie
 	return client, release, nil
 }
 
-// reachTime is the time limit to find out whether the public address can be reached.
+// reachTime is the time limit for the test whether the public address can be reached.
 const reachTime = 15 * time.Second
 
-// When checks run without a request of the owner.
+// Times of checks without a request of the owner.
 const (
 	firstCheck = time.Minute // after the first edition of a configuration
 	recheck    = 6 * time.Hour

@@ -19,8 +19,8 @@ import (
 
 // Options configure a [Dashboard]. Path, Password and Sessions are required.
 type Options struct {
-	// Path is where the dashboard is mounted, such as "/dashboard". Paths of
-	// requests are relative to it, links are not.
+	// Path is the path of the dashboard, such as "/dashboard". Paths of requests are relative to
+	// it, but links are not.
 	Path string
 	// Password is the hash of the password ([HashPassword]).
 	Password string
@@ -121,8 +121,8 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if d.file(w, r) {
 		return
 	}
-	// Scripts of the site share the origin. They must not fetch or frame a page, only navigate
-	// to it. A service worker could read the responses, so requests without a document as
+	// Scripts of the site share the origin. They may navigate to a page, but must not fetch or
+	// frame it. A service worker could read the responses, so requests without a document as
 	// destination are refused.
 	dest := r.Header.Get("Sec-Fetch-Dest")
 	if dest != "" && dest != "document" || r.Header["Service-Worker-Navigation-Preload"] != nil {
@@ -136,8 +136,8 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.mux.ServeHTTP(w, r)
 }
 
-// own reports whether a host is a name of the site. By DNS rebinding, a foreign name may point
-// to this server; an address cannot.
+// own reports whether a host is a name of the site. DNS rebinding can make a foreign name point to
+// this server, but not an address.
 func (d *Dashboard) own(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {

@@ -17,7 +17,7 @@ type figures struct {
 	From, To  time.Time
 	Per       store.Period
 	Total     group
-	Bots      []*group // the one with most requests first
+	Bots      []*group // most requests first
 	Protocols []*group // protocols, in the same order
 	Kinds     []*group // endpoints
 	Ends      []*group // outcomes
@@ -34,11 +34,11 @@ type group struct {
 	Unmodified, Missing, Refused, Mistaken, Failed int64
 	Verified, Forged                               int64
 	Before                                         int64            // requests in an equal time before question.Since
-	Lately                                         int64            // content requests answered on whole days of the present policy
+	Lately                                         int64            // successful content requests on whole days since the policy was last changed
 	Saved                                          *analytics.Saved // nil = the group has no savings
 }
 
-// cell is the figures of one period in a series.
+// cell contains the figures of one period in a series.
 type cell struct {
 	start int64 // Unix time in seconds
 	name  string
@@ -198,7 +198,7 @@ func (g *group) add(s *store.Sum) {
 	}
 }
 
-// Answered returns the number of successful requests, with those that got a 304.
+// Answered returns the number of successful requests, including those that got a 304.
 func (g *group) Answered() int64 { return g.Events - g.Missing - g.Refused - g.Mistaken - g.Failed }
 
 // Mean returns the mean duration.

@@ -27,8 +27,8 @@ type file struct {
 	gzip    []byte
 }
 
-// readFiles reads the files in the folder static, by name without ending. With an
-// ending such as .css, the site's server would answer requests for them itself.
+// readFiles reads the files in the folder static, by name without ending. With an ending such as
+// .css, the site's own server would handle the requests for them.
 func readFiles() (map[string]*file, error) {
 	entries, err := embedded.ReadDir("static")
 	if err != nil {
@@ -64,7 +64,7 @@ func readFiles() (map[string]*file, error) {
 	return files, nil
 }
 
-// file serves a static file. It returns false if the path names none.
+// file serves a static file. It returns false if the path names no file.
 func (d *Dashboard) file(w http.ResponseWriter, r *http.Request) bool {
 	name, ok := strings.CutPrefix(r.URL.Path, "/static/")
 	f := d.files[name]

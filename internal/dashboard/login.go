@@ -40,8 +40,8 @@ func (d *Dashboard) encrypted(r *http.Request) bool {
 	if r.Header.Get("Sec-Fetch-Site") != "" {
 		return true
 	}
-	// Old browsers do not send it. A request to the host and port of the site's HTTPS URL came
-	// over TLS.
+	// Old browsers do not send Sec-Fetch-Site. A request to the host and port of the site's HTTPS
+	// URL came over TLS.
 	for _, base := range []string{d.site.EndpointBase, d.site.Base} {
 		if u, err := url.Parse(base); err == nil && u.Scheme == "https" && strings.EqualFold(strings.TrimSuffix(r.Host, ":443"), strings.TrimSuffix(u.Host, ":443")) {
 			return true
@@ -214,8 +214,8 @@ func (d *Dashboard) late(w http.ResponseWriter, r *http.Request, to string, wait
 	d.askLogin(w, r, http.StatusTooManyRequests, to, wrong(fmt.Sprintf("Too many attempts. Try again in %d s.", seconds)))
 }
 
-// hashed reports whether a password is right. ok is false if too many requests wait, because
-// only one password is hashed at a time.
+// hashed reports whether a password is correct. Only one password is hashed at a time. ok is false
+// if too many requests wait.
 func (d *Dashboard) hashed(r *http.Request, typed string) (correct, ok bool) {
 	select {
 	case d.sessions.waiting <- struct{}{}:
@@ -230,7 +230,7 @@ func (d *Dashboard) hashed(r *http.Request, typed string) (correct, ok bool) {
 		return false, false
 	}
 	if len(typed) > maxTyped {
-		typed = "" // never valid, but takes the same time
+		typed = "" // never valid, but takes the same time to hash
 	}
 	return d.password.is(typed), true
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/millrace/millrace/internal/pipenet"
 )
 
-// loop sends requests to a handler in this process over connections in memory. So its client
-// receives the framing and fields that a server adds.
+// loop sends requests to a handler in this process over connections in memory, so that its client
+// receives the framing and the fields that a server adds.
 type loop struct {
 	own       *ownRequests
 	server    *http.Server
 	transport *http.Transport
 }
 
-// newLoop returns a loop for the origins of URLs. It sends the key with each request, except
-// for public documents. Call Close.
+// newLoop returns a loop for the origins of URLs. It sends the key with each request, except for
+// public documents. The caller must call Close.
 func newLoop(h http.Handler, key string, urls ...string) *loop {
 	l := &loop{
 		server: &http.Server{
@@ -67,7 +67,7 @@ func newOwnRequests(next http.RoundTripper, key string, urls ...string) *ownRequ
 	return o
 }
 
-// RoundTrip implements [http.RoundTripper]. It sends the key except with requests for public
+// RoundTrip implements [http.RoundTripper]. It sends the key with each request, except for public
 // documents.
 func (o *ownRequests) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !o.origins[r.URL.Scheme+"://"+strings.ToLower(r.URL.Host)] {

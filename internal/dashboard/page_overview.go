@@ -17,16 +17,17 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// overviewPage answers who reads the site, whether that is good for the owner, and what to do.
+// overviewPage shows the owner which machines read the site, the costs and savings, and the
+// problems to fix.
 type overviewPage struct {
-	Answer    string // what the machines cost and save, in one or two sentences
+	Answer    string // costs and savings of machines, in one or two sentences
 	Tiles     []tile
 	Chart     *chart
 	Visitors  []visitor // machines with the most requests
 	NVisitors int
 	Pages     []pageRow // pages with the most requests
-	Most      int64     // requests of the first machine
-	Notices   []notice  // what to fix
+	Most      int64     // number of requests of the first machine
+	Notices   []notice  // problems to fix
 	Scan      *SourceScan
 	Counts    *edition.PageCounts
 	Edition   *editionState
@@ -39,8 +40,8 @@ type overviewPage struct {
 // visitor is a machine that reads the site.
 type visitor struct {
 	*group
-	Purpose string // what it reads for
-	Effect  string // what that means for the owner
+	Purpose string // purpose of its requests
+	Effect  string // consequence for the owner
 	Kind    string // kind of the badge of Effect
 	Trend   string // compared with the week before
 }
@@ -53,8 +54,8 @@ type editionState struct {
 	// Lag is the time from the last change to its edition; 0 = no edition by this process.
 	// Waiting is the age of the oldest unpublished change; 0 = none.
 	Lag, Waiting time.Duration
-	// Changes are the responses of this process that were coded against an earlier version,
-	// and Saved the bytes by which they were smaller.
+	// Changes is the number of responses of this process that were coded against an earlier
+	// version, and Saved is the number of bytes saved by that.
 	Changes, Saved int64
 }
 
@@ -228,7 +229,7 @@ func (d *Dashboard) overviewFigures(ctx context.Context, p *overviewPage) error 
 	return nil
 }
 
-// answerOf says what the requests of machines cost and save.
+// answerOf describes the costs and savings of the requests of machines.
 func answerOf(t *group) string {
 	s := t.Saved
 	html := int64(s.Bytes.Instead)
@@ -248,8 +249,8 @@ func answerOf(t *group) string {
 	return text
 }
 
-// despitePolicy is the effect of a machine that got content of the site for a purpose that the
-// policy refuses, and that no rule refuses.
+// despitePolicy is the effect of a machine that received content of the site for a purpose that the
+// policy refuses, because no rule refuses the machine.
 const despitePolicy = "reads despite your policy"
 
 // visitor describes a machine for the owner.
@@ -281,7 +282,7 @@ func (d *Dashboard) visitor(g *group) visitor {
 	return v
 }
 
-// notice adds what to fix to the page, the worst first.
+// notice adds the problems to fix to the page, worst first.
 func (p *overviewPage) notice(ctx context.Context, d *Dashboard) error {
 	add := func(kind, word, text, to, link string) {
 		p.Notices = append(p.Notices, notice{kind, word, text, to, link})

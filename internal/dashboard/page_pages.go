@@ -236,8 +236,8 @@ func (d *Dashboard) readMost(ctx context.Context, p *pagesPage, v millrace.View,
 	return nil
 }
 
-// gone reports whether a page was deleted that a protocol had carried. Any other path that the site
-// does not publish was never a page for machines.
+// gone reports whether a page was deleted that a protocol had published. Any other path that the
+// site does not publish was never a page for machines.
 func (d *Dashboard) gone(ctx context.Context, v millrace.View, path string) (bool, error) {
 	for _, proto := range d.site.Protocols {
 		switch _, err := v.Tag(ctx, proto.Name, path); {

@@ -76,7 +76,7 @@ func (d *Dashboard) policy(r *http.Request) (*reply, error) {
 func (d *Dashboard) policyPage(ctx context.Context) (*policyPage, error) {
 	p := &policyPage{Policy: d.site.Policy, Access: d.site.Access, HasKeys: d.site.Keys != nil, Edit: d.edit()}
 	if d.site.Server.Current() != nil {
-		d.hear(ctx, p)
+		d.readPublished(ctx, p)
 	}
 	p.compare()
 	if p.Access != nil && p.Access.Bots != nil {
@@ -91,8 +91,8 @@ func (d *Dashboard) policyPage(ctx context.Context) (*policyPage, error) {
 
 var purposes = []millrace.Purpose{millrace.Search, millrace.AIInput, millrace.AITrain}
 
-// hear reads the policy from each protocol in the way its clients do.
-func (d *Dashboard) hear(ctx context.Context, p *policyPage) {
+// readPublished reads the policy from each protocol as clients do.
+func (d *Dashboard) readPublished(ctx context.Context, p *policyPage) {
 	ctx, cancel := context.WithTimeout(ctx, policyTime)
 	defer cancel()
 	key := ""
@@ -126,7 +126,7 @@ func (d *Dashboard) hear(ctx context.Context, p *policyPage) {
 		p.Published = append(p.Published, h)
 	}
 	for _, u := range []string{originOf(d.site.EndpointBase) + "/robots.txt", d.site.EndpointBase + "license.xml"} {
-		text, signal := said(ctx, l.client(), u)
+		text, signal := textOf(ctx, l.client(), u)
 		if text != "" {
 			p.Texts = append(p.Texts, policyText{strings.TrimPrefix(u, originOf(d.site.EndpointBase)), text})
 		}
@@ -134,8 +134,8 @@ func (d *Dashboard) hear(ctx context.Context, p *policyPage) {
 	}
 }
 
-// said returns the text of a document, or "" if it is missing, and its preferences.
-func said(ctx context.Context, client *http.Client, at string) (text, signal string) {
+// textOf returns the text of a document, or "" if it is missing, and its preferences.
+func textOf(ctx context.Context, client *http.Client, at string) (text, signal string) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
 		return "", ""
@@ -144,7 +144,7 @@ func said(ctx context.Context, client *http.Client, at string) (text, signal str
 	if err != nil {
 		return "", ""
 	}
-	defer func() { _ = resp.Body.Close() }() // it was only read
+	defer func() { _ = resp.Body.Close() }() // the body was only read
 	b, err := io.ReadAll(io.LimitReader(resp.Body, maxSaid))
 	if err != nil || resp.StatusCode != http.StatusOK {
 		return "", ""

@@ -56,7 +56,7 @@ var botActions = []choice{
 	{Value: "403", Label: "refuse (403)"},
 }
 
-// policyEdit is the forms for the policy and the rules for bots.
+// policyEdit contains the forms for the policy and the rules for bots.
 type policyEdit struct {
 	Purposes              []policySwitch
 	Attribution, LinkBack bool
@@ -98,7 +98,7 @@ func (d *Dashboard) edit() *policyEdit {
 	return e
 }
 
-// typed puts the values of a refused form in place of the settings.
+// typed replaces the settings by the values of a refused form.
 func (e *policyEdit) typed(form url.Values) {
 	again := func(switches []policySwitch, prefix string) {
 		for i, s := range switches {
@@ -117,7 +117,7 @@ func (e *policyEdit) typed(form url.Values) {
 	e.Actions = newSwitch("", "", form.Get("action"), e.Actions...).Choices
 }
 
-// unchosen returns choices of which none is selected.
+// unchosen returns the choices without a selection.
 func unchosen(choices []choice) []choice {
 	choices = slices.Clone(choices)
 	for i := range choices {
@@ -126,7 +126,7 @@ func unchosen(choices []choice) []choice {
 	return choices
 }
 
-// newSwitch returns a switch. It adds the value to the choices if it is none of them.
+// newSwitch returns a switch. It adds the value to the choices if it is not among them.
 func newSwitch(name, title, value string, choices ...choice) policySwitch {
 	choices = slices.Clone(choices)
 	i := slices.IndexFunc(choices, func(c choice) bool { return c.Value == value })

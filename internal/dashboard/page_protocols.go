@@ -180,7 +180,8 @@ func (at *protocolStatus) badge() (kind, word string) {
 	return "good", "conforms"
 }
 
-// checkWait is how long a form waits for its check. After that, it shows the check as running.
+// checkWait is the time for which a form waits for its check. After that, the form shows the check
+// as running.
 const checkWait = 10 * time.Second
 
 // check checks one protocol, or all of them.

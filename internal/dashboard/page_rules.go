@@ -36,12 +36,12 @@ func (d *Dashboard) rules(ctx context.Context, v millrace.View, p *onePage, give
 	keeps, err := selectors(keep)
 	if err != nil {
 		f.Wrong = "Keep: " + plainError(err)
-		return nil //nolint:nilerr // the form says it
+		return nil //nolint:nilerr // the form shows the error
 	}
 	drops, err := selectors(drop)
 	if err != nil {
 		f.Wrong = "Drop: " + plainError(err)
-		return nil //nolint:nilerr // the form says it
+		return nil //nolint:nilerr // the form shows the error
 	}
 	f.InForce, f.Lines = slices.Equal(keeps, now.Keep) && slices.Equal(drops, now.Drop), ruleLines(keeps, drops)
 	if d.site.Original == nil {
@@ -104,7 +104,7 @@ func plainError(err error) string {
 	return s
 }
 
-// addLine adds a line to a text unless it has it.
+// addLine adds a line to a text unless the text already has it.
 func addLine(text, line string) string {
 	if text == "" {
 		return line

@@ -43,7 +43,7 @@ type span struct {
 	per         store.Period
 }
 
-// ranges are the periods with links. Hourly ones have no savings, because savings are daily.
+// ranges are the periods with links. Hourly figures have no savings, because savings are daily.
 var ranges = []span{
 	{"24h", "24 hours", 24 * time.Hour, store.Hour},
 	{"7d", "7 days", 7 * 24 * time.Hour, store.Day},

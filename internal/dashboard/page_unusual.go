@@ -15,7 +15,7 @@ import (
 type unusualPage struct {
 	Recorded bool
 	Span     period
-	Found    []*unusualGroup // the one with most requests first
+	Found    []*unusualGroup // most requests first
 	Computed time.Time
 }
 
@@ -35,7 +35,7 @@ var patternTitles = map[analytics.Pattern]string{
 	analytics.ManyTimes: "Far more than usual",
 }
 
-// unusualFor is the lifetime of a cached result. Computing one reads many events.
+// unusualFor is the lifetime of a cached result. Computing a result reads many events.
 const unusualFor = 2 * time.Minute
 
 // unusualCache caches results by number of days.

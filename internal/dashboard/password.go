@@ -23,8 +23,8 @@ type password struct {
 	hash    []byte
 }
 
-// Parameters of new hashes: 19 MiB and two passes, the minimum that OWASP recommends.
-// Generated passwords cannot be guessed, so more would only cost memory.
+// Parameters of new hashes: 19 MiB and two passes, the minimum that OWASP recommends. Generated
+// passwords cannot be guessed, so higher values would only cost memory.
 const (
 	newTime    = 2
 	newMemory  = 19 << 10
@@ -58,7 +58,7 @@ func NewPassword() string {
 	return out.String()
 }
 
-// HashPassword returns the hash of a password as a PHC string with a new salt. It returns an
+// HashPassword returns the hash of a password as a PHC string with a new salt. It returns
 // ErrInvalid if the password is empty or too long.
 func HashPassword(typed string) (string, error) {
 	if typed == "" || len(typed) > maxTyped {
@@ -70,8 +70,7 @@ func HashPassword(typed string) (string, error) {
 		base64.RawStdEncoding.EncodeToString(p.salt), base64.RawStdEncoding.EncodeToString(p.of(typed))), nil
 }
 
-// CheckHash returns an ErrInvalid if phc is not a valid hash. The error does not
-// contain the hash.
+// CheckHash returns ErrInvalid if phc is not a valid hash. The error does not contain the hash.
 func CheckHash(phc string) error {
 	_, err := readPassword(phc)
 	return err
@@ -90,7 +89,7 @@ func (p *password) is(typed string) bool {
 // readPassword parses a PHC string.
 func readPassword(phc string) (password, error) {
 	bad := func(why string) (password, error) {
-		return password{}, fmt.Errorf("password hash: %w: %s; millrace keys password makes one", millrace.ErrInvalid, why)
+		return password{}, fmt.Errorf("password hash: %w: %s; create one with millrace keys password", millrace.ErrInvalid, why)
 	}
 	parts := strings.Split(phc, "$")
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" {

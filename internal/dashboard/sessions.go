@@ -17,8 +17,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Sessions holds the sessions of a dashboard and counts login attempts. It is in the store, so
-// that all replicas have the same sessions and limits, and a restart does not end them. It
+// Sessions holds the sessions of a dashboard and counts login attempts. The data is in the store,
+// so that all replicas have the same sessions and limits, and a restart does not end them. It
 // outlives a dashboard that a reload replaces.
 type Sessions struct {
 	state    store.State
@@ -26,7 +26,7 @@ type Sessions struct {
 	sessions state.JSON[map[string]*session] // by the hash of their IDs
 	attempts state.JSON[attempts]
 
-	// hashing is held while a password is hashed, so only one hash needs memory at a time.
+	// hashing is held while a password is hashed, so that only one hash uses memory at a time.
 	// waiting is held while a request waits for hashing.
 	hashing chan struct{}
 	waiting chan struct{}
@@ -42,7 +42,7 @@ type session struct {
 	Message  *message  `json:"message,omitempty"` // for the next page
 }
 
-// attempts are the login attempts. Refused attempts do not count, so only few clients can have
+// attempts are the login attempts. Refused attempts do not count, so that only few clients can have
 // attempts that count.
 type attempts struct {
 	All     bucket                     `json:"all"`     // limit of all unknown clients together
@@ -94,7 +94,7 @@ func (s *session) valid(password string, now time.Time) bool {
 	return s.Password == password && now.Sub(s.Seen) <= sessionIdle && now.Sub(s.Created) <= sessionMost && !now.Before(s.Created.Add(-time.Minute))
 }
 
-// begin begins a session and returns its ID, of which it stores only a hash. It removes sessions
+// begin begins a session and returns its ID. It stores only a hash of the ID. It removes sessions
 // that have ended.
 func (d *Sessions) begin(ctx context.Context, hash string, now time.Time) (id string, err error) {
 	id = token()
@@ -165,13 +165,13 @@ func (d *Sessions) takeMessage(ctx context.Context, s *session) (*message, error
 	return s.Message, d.change(ctx, s, func(s *session) { s.Message = nil })
 }
 
-// validToken reports whether a form's token is that of the session.
+// validToken reports whether the token of a form is that of the session.
 func (s *session) validToken(csrf string) bool {
 	return subtle.ConstantTimeCompare([]byte(s.CSRF), []byte(csrf)) == 1
 }
 
-// formToken returns the token of a login form for the cookie of a browser. All replicas have the
-// same.
+// formToken returns the token of a login form for the cookie of a browser. All replicas return the
+// same token.
 func (d *Sessions) formToken(ctx context.Context, cookie string) (string, error) {
 	key, err := state.Make(ctx, d.state, d.name, "dashboard/key", func(key []byte) bool { return len(key) == sha256.Size }, func() ([]byte, error) {
 		key := make([]byte, sha256.Size)

@@ -55,7 +55,7 @@ type compared struct {
 	Path, Title   string
 	Now, Then     int // number of words in the content
 	Same          bool
-	Reason        error // why the other rules find no content; nil = they find some
+	Reason        error // reason why the other rules find no content; nil = they find some
 	Before, After []diffLine
 	Result        *extract.Result // result of the other rules
 

@@ -18,12 +18,12 @@ type yardsticks struct {
 
 const (
 	yardstickAge  = 10 * time.Minute
-	yardstickWait = 100 * time.Millisecond // how long the first page waits for the figures
+	yardstickWait = 100 * time.Millisecond // time for which the first page waits for the figures
 	yardstickMost = 2 * time.Minute
 )
 
-// yardstick returns the average figures of the site's pages, at most a few minutes old. The
-// first request waits a moment for them.
+// yardstick returns the average figures of the site's pages, at most a few minutes old. The first
+// request waits a short time for them.
 func (d *Dashboard) yardstick(ctx context.Context) analytics.Pages {
 	pages, first, making := d.prepare(ctx)
 	y := &d.yard

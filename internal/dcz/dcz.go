@@ -1,10 +1,10 @@
-// Package dcz codes bodies against an earlier version of the same document: the content
-// coding dcz, Compression Dictionary Transport with Zstandard (RFC 9842).
+// Package dcz codes bodies against an earlier version of the same document: the content coding dcz,
+// Compression Dictionary Transport with Zstandard (RFC 9842).
 //
-// A dictionary is the identity representation of an earlier response, and its [ID] is the
-// SHA-256 of those bytes. A client that has one sends its ID in Available-Dictionary, and dcz
-// in Accept-Encoding. A coded body begins with 8 fixed bytes and the ID, and a Zstandard frame
-// follows that has the dictionary as raw content.
+// A dictionary is the identity representation of an earlier response, and its [ID] is the SHA-256
+// of those bytes. A client that has a dictionary sends its ID in Available-Dictionary, and dcz in
+// Accept-Encoding. A coded body consists of 8 fixed bytes, the ID, and a Zstandard frame that uses
+// the dictionary as raw content.
 package dcz
 
 import (
@@ -36,7 +36,7 @@ const (
 // Limits of a coding, in bytes.
 const (
 	MaxSum    = 64 << 20 // of dictionary and target together
-	minWindow = 8 << 20  // every decoder has this window
+	minWindow = 8 << 20  // every decoder supports this window
 	header    = 8 + sha256.Size
 )
 
@@ -69,8 +69,8 @@ func ParseField(value string) (id ID, ok bool) {
 	return id, err == nil && n == len(id)
 }
 
-// Fits reports whether a target of so many bytes may be coded against a dictionary. A decoder
-// needs no larger window than 8 MiB or 1.25 times the dictionary (RFC 9842, section 5).
+// Fits reports whether a target may be coded against a dictionary, given their sizes in bytes. A
+// decoder needs no larger window than 8 MiB or 1.25 times the dictionary (RFC 9842, section 5).
 func Fits(dict, target int64) bool {
 	return dict > 0 && dict+target <= MaxSum && target <= window(dict)
 }
@@ -101,7 +101,7 @@ func (e *Encoder) Encode(dict []byte, id ID, target []byte) ([]byte, error) {
 		}
 		defer func() { e.pool.Put(z) }()
 	} else {
-		// A window that covers both keeps the whole dictionary within reach.
+		// With a window that covers both, the encoder can refer to the whole dictionary.
 		z, err = newEncoder(zstd.SpeedBestCompression, 1<<bits.Len(uint(max(len(dict), len(target))-1)), raw)
 	}
 	if err != nil {
@@ -119,18 +119,18 @@ func newEncoder(level zstd.EncoderLevel, window int, dict zstd.EOption) (*zstd.E
 
 // Errors of [NewReader].
 var (
-	// ErrCoding: the body does not begin as the coding does.
+	// ErrCoding: the body does not begin with the fixed bytes of the coding.
 	ErrCoding = errors.New("the body does not begin like " + Name)
 	// ErrDictionary: the body was coded against another dictionary.
 	ErrDictionary = errors.New("the body needs another dictionary")
 )
 
-// NewReader decodes a body that r has in the coding. The caller closes the result, which does
-// not close r. A frame that needs a larger window than the dictionary allows fails with
-// [zstd.ErrWindowSizeExceeded]. The caller limits the decoded bytes.
+// NewReader returns a reader that decodes the body in r. The caller must close the result, which
+// does not close r, and must limit the decoded bytes. A frame that requires a larger window than
+// the dictionary allows fails with [zstd.ErrWindowSizeExceeded].
 func NewReader(r io.Reader, dict []byte, id ID) (io.ReadCloser, error) {
 	in := bufio.NewReader(r)
-	// The decoder takes the absence of a frame for an empty result.
+	// The decoder would treat the absence of a frame as an empty result.
 	b, err := in.Peek(header + 1)
 	switch {
 	case len(b) == 0 && err == io.EOF, !bytes.HasPrefix(b, magic[:min(len(b), len(magic))]): //nolint:errorlint // a wrapped io.EOF is a broken connection

@@ -1,6 +1,6 @@
-// Package docname maps pages to the names of their M-URLs. The drafts of TCT use the
-// same names, except for the document in a page's folder. If several pages want one
-// name, the later ones are numbered: /post/~2/llm.json.
+// Package docname maps pages to the names of their M-URLs. The drafts of TCT use the same names,
+// except for the document in a page's folder. If several pages map to one name, the later ones are
+// numbered: /post/~2/llm.json.
 package docname
 
 import (
@@ -15,8 +15,8 @@ import (
 // "/llm/".
 type Names string
 
-// Of returns the name of the document of the nth page that wants it: its path and query
-// under the documents' base.
+// Of returns the name of the document of the nth page that maps to the name: its path and query
+// under the endpoint base.
 func (doc Names) Of(pagePath string, n int) string {
 	dir, query := wanted(pagePath)
 	if n > 1 {
@@ -48,9 +48,9 @@ var (
 	unbrackets = strings.NewReplacer("%5B", "[", "%5D", "]")
 )
 
-// Wanting returns the identities of the pages that could have the document with that
-// name, the likeliest first, and the number n of the page that has it. It returns none
-// if no document has the name.
+// Wanting returns the identities of the pages that could have the document with a name, the
+// likeliest first, and the number n of the page among them. It returns no identities if no document
+// can have the name.
 func (doc Names) Wanting(base, name string) (identities []string, n int) {
 	path, query := CutQuery(name)
 	dir, ok := strings.CutSuffix(path, string(doc))
@@ -80,12 +80,12 @@ func (doc Names) Wanting(base, name string) (identities []string, n int) {
 		identities[0], identities[1] = identities[1], identities[0]
 	}
 	return slices.DeleteFunc(identities, func(pagePath string) bool {
-		return canon.Relative(base, pagePath) != pagePath // it has another name here
+		return canon.Relative(base, pagePath) != pagePath // the page has another name on this site
 	}), n
 }
 
-// claimants returns the identities of all pages that want the name with that folder and
-// query, in order of priority.
+// claimants returns the identities of all pages that map to the name with a folder and a query, in
+// order of priority.
 func claimants(dir, query string) []string {
 	path := dir
 	if parent, last := cutLast(dir); tildes(last) > 1 {
@@ -117,7 +117,7 @@ func (doc Names) Rivals(pagePath string) (before, after []string) {
 	all := claimants(dir, query)
 	i := slices.Index(all, pagePath)
 	if i < 0 {
-		return nil, nil // not a canonical path: no claim
+		return nil, nil // the path is not canonical, so the page has no name
 	}
 	before = append(before, dir+string(doc)+query)
 	before = append(before, all[:i]...)
@@ -132,8 +132,8 @@ func (doc Names) Rivals(pagePath string) (before, after []string) {
 	return before, after
 }
 
-// tildes counts the tildes that a segment of tildes and digits starts with; it
-// is 0 for any other segment.
+// tildes counts the leading tildes of a segment of tildes and digits. It returns 0 for any other
+// segment.
 func tildes(segment string) int {
 	digits := strings.TrimLeft(segment, "~")
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {

@@ -77,7 +77,7 @@ type version struct {
 func dictionaryUse(r *http.Request, q *access.Request) (offer, accept bool) {
 	fields, browser := r.Header["Accept-Encoding"], r.Header["Sec-Fetch-Dest"] != nil
 	accept = slices.ContainsFunc(fields, func(f string) bool { return strings.Contains(f, dcz.Name) })
-	if !accept && !browser || !reads(r) || r.Header["Authorization"] != nil || r.Header["Cookie"] != nil || r.Header["Range"] != nil || q.Brings() {
+	if !accept && !browser || !reads(r) || r.Header["Authorization"] != nil || r.Header["Cookie"] != nil || r.Header["Range"] != nil || q.HasKey() {
 		return false, false
 	}
 	accept = false

@@ -42,7 +42,7 @@ func (s *Server) Answer(w http.ResponseWriter, r *http.Request, q *access.Reques
 	if e.large {
 		bodies = nil
 	}
-	if full := ed.keyed[e.key]; full != nil && q.Brings() {
+	if full := ed.keyed[e.key]; full != nil && q.HasKey() {
 		e = full
 	}
 	if keyOf(r.URL) != e.key && reads(r) && !e.variant() && !e.canonical() {

@@ -57,7 +57,7 @@ func CSV(ctx context.Context, w io.Writer, sites []Site, o *Options) (Counts, er
 	return c, err
 }
 
-// termCells returns the terms of use; without terms, the cells are empty.
+// termCells returns the cells with the terms of use, which are empty if there are no terms.
 func termCells(docs []protocol.Terms) []string {
 	m := policy.Merge(docs)
 	asked := func(yes bool) string {

@@ -86,7 +86,7 @@ func openFolder(dir string) (_ *output, err error) {
 	return o, o.say(record{Format: format})
 }
 
-// ours returns an error if the folder has files and does not come from an export.
+// ours returns an error if the folder contains files and was not written by an export.
 func (o *output) ours() error {
 	for _, name := range []string{manifestName, journalName} {
 		if _, err := o.root.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
@@ -154,11 +154,11 @@ func (o *output) write(name, pageURL string, b []byte) error {
 	if err = errors.Join(err, f.Close()); err != nil || !full {
 		return err
 	}
-	return o.place()
+	return o.commitFiles()
 }
 
-// place renames the new files. The journal has their names before.
-func (o *output) place() error {
+// commitFiles renames the new files. The journal already has their names.
+func (o *output) commitFiles() error {
 	if err := o.journalBuf.Flush(); err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (o *output) same(name string, b []byte) (bool, error) {
 // finish removes files of earlier exports, except those of sites for which keep returns true.
 // Then it makes the journal the manifest.
 func (o *output) finish(keep func(site string) bool) error {
-	if err := o.place(); err != nil {
+	if err := o.commitFiles(); err != nil {
 		return err
 	}
 	m, err := o.root.Open(manifestName)
@@ -229,7 +229,7 @@ func (o *output) sweep(r record, changed map[string]bool) error {
 		return nil
 	}
 	if _, err := o.root.Lstat(r.File); err != nil || ok && !o.listed(r.File) {
-		return nil //nolint:nilerr // it is gone, or another name of a file of this export
+		return nil //nolint:nilerr // the file no longer exists, or is another name of a file of this export
 	}
 	b, err := o.root.ReadFile(r.File)
 	if err != nil {

@@ -83,8 +83,9 @@ func (o *output) recover() error {
 	return o.root.Remove(journalName)
 }
 
-// records calls f with each file of a manifest, up to a line that is damaged: an export compares
-// the bytes of every file anyway. It returns the length of the lines before.
+// records calls f with each file of a manifest, up to a damaged line. The rest is not needed,
+// because an export compares the bytes of every file. records returns the length of the valid
+// lines.
 func records(r io.Reader, f func(record) error) (complete int64, err error) {
 	in := bufio.NewReader(r)
 	for n := 1; ; n++ {

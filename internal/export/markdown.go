@@ -21,11 +21,11 @@ type Tree struct {
 
 // Markdown writes each page as a file, in a folder for each site. It does not touch files with
 // unchanged bytes. It removes files of earlier exports that are not in this one. Each file is
-// complete at any time. The next export completes one that was killed.
+// complete at any time. If an export was killed, the next export completes it.
 //
 // Markdown returns ErrInvalid if the folder is neither empty nor from an export. It returns
-// ErrConflict if another export is writing to the folder, or if a file that no export has
-// written has a needed name. Markdown never changes such files.
+// ErrConflict if another export is writing to the folder, or if a file that no export has written
+// has a needed name. Markdown never changes such files.
 func Markdown(ctx context.Context, to Tree, sites []Site, o *Options) (c Counts, err error) {
 	if err := os.MkdirAll(to.Dir, 0o777); err != nil {
 		return c, err // the error names the folder

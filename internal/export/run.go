@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Request says what [Run] exports, and to where.
+// Request describes the data that [Run] exports, and the target.
 type Request struct {
 	Sites  []string  // names of the exported sites
 	All    []string  // names of all sites of the store

@@ -109,7 +109,7 @@ func (s *Site) Since(ctx context.Context, text string) (millrace.Cursor, error) 
 	return c, nil // the log checks whether the cursor is of this store
 }
 
-// termsOf returns the terms of the site that a mirror was pulled from, wherever it is
+// termsOf returns the terms of the site from which a mirror was pulled, wherever the mirror is
 // published now.
 func termsOf(ctx context.Context, st store.State, site store.Site, name string) ([]protocol.Terms, error) {
 	if u, err := url.Parse(name); err == nil && u.Host != "" {

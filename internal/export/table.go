@@ -27,12 +27,12 @@ const (
 // longer value has no minimum and maximum.
 const boundBytes = 1 << 10
 
-// table writes rows of type T, a struct, to a file of Apache Parquet. The fields are strings,
-// lists of strings, int32, times as int64, and booleans. Their tags are those of parquet-go:
-// with the option "optional", the zero value is null. A nil pointer is null, too.
+// table writes rows of type T, a struct, to a file of Apache Parquet. The fields are strings, lists
+// of strings, int32, times as int64, and booleans. Their tags are those of parquet-go: with the
+// option "optional", the zero value is null. A nil pointer is also null.
 //
-// It uses only the parts of parquet-go that encode. Its own writer for every type would add
-// 4 MB to the binary (ADR 40).
+// It uses only the encoding parts of parquet-go. The writer of parquet-go, which supports every
+// type, would add 4 MB to the binary (ADR 40).
 type table[T any] struct {
 	out     *counter
 	encoder *zstd.Encoder

@@ -25,8 +25,8 @@ const Pages = 10
 
 // Network is a set of hosts. All methods are safe for concurrent use.
 type Network struct {
-	// Intercept may answer a request instead of its host, and then returns true. Set it before
-	// the first request; nil = hosts answer all.
+	// Intercept may handle a request instead of its host, and then returns true. Set it before the
+	// first request; nil = hosts handle all requests.
 	Intercept func(w http.ResponseWriter, r *http.Request) bool
 
 	name     func(i int) string
@@ -52,13 +52,13 @@ type machine struct {
 	mu       sync.Mutex
 	requests int64
 	running  int
-	most     int           // requests at the same time
+	most     int           // maximum number of concurrent requests
 	last     time.Time     // start of the last request
 	gap      time.Duration // shortest time between two starts; 0 = there were no two
 }
 
-// New returns n hosts with names, such as those of Name. Of each hundred, the first shared ones
-// have one address.
+// New returns n hosts with names, such as those of Name. In each group of a hundred hosts, the
+// first shared ones have the same address.
 func New(n, shared int, name func(i int) string) *Network {
 	w := &Network{name: name, hosts: make(map[string]*host, n), machines: make(map[netip.Addr]*machine, n)}
 	for i := range n {
@@ -84,8 +84,8 @@ func Name(i int) string { return fmt.Sprintf("h%d.example", i) }
 // URL returns the URL of the site of a host.
 func (w *Network) URL(i int) string { return "http://" + w.name(i) + "/" }
 
-// Address returns the address of a host of a network in which the first shared hosts of each
-// hundred have one address.
+// Address returns the address of a host in a network in which the first shared hosts of each
+// hundred have the same address.
 func Address(i, shared int) netip.Addr {
 	if i%100 < shared {
 		i = i / 100 * 100
@@ -139,7 +139,7 @@ func (w *Network) Titles(i int) map[string]string {
 // Log describes the requests to all machines.
 type Log struct {
 	Requests int64
-	Most     int           // requests to one machine at the same time
+	Most     int           // maximum number of concurrent requests to one machine
 	Gap      time.Duration // shortest time between the starts of two requests to one machine
 }
 

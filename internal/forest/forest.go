@@ -1,6 +1,6 @@
-// Package forest evaluates small ensembles of decision trees. A forest is a table of bytes
-// that a training program wrote; its arithmetic uses integers only, so that a forest gives
-// the same scores on every machine.
+// Package forest evaluates small ensembles of decision trees. A forest is a table of bytes written
+// by a training program. Its arithmetic uses only integers, so that a forest returns the same
+// scores on every machine.
 package forest
 
 import (
@@ -28,8 +28,8 @@ type split struct {
 	value       int32 // mean of the leaves below
 }
 
-// Tree is one tree in the form that a training program builds. Children of 0 and above are
-// indexes of Splits, those below are leaves as -1-index. The first split is the root.
+// Tree is one tree in the form that a training program builds. A child of at least 0 is an index of
+// Splits; a negative child is a leaf, as -1-index. The first split is the root.
 type Tree struct {
 	Splits []Split
 	Leaves []int32 // thousandths of a logit
@@ -136,8 +136,8 @@ func (f *Forest) Score(x []int16) int32 {
 	return sum
 }
 
-// Explain returns what each feature adds to the score of a sample: the sum of the changes of
-// the mean value along the paths of all trees.
+// Explain returns the contribution of each feature to the score of a sample: the sum of the changes
+// of the mean value along the paths of all trees.
 func (f *Forest) Explain(x []int16) []int32 {
 	by := make([]int32, len(x))
 	for _, at := range f.roots {

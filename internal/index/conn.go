@@ -77,7 +77,7 @@ func (c *conn) stmt(query string) (*sql.Stmt, error) {
 
 // exec runs a statement.
 func (c *conn) exec(query string, args ...any) (sql.Result, error) {
-	st, err := c.stmt(query) //nolint:sqlclosecheck // kept
+	st, err := c.stmt(query) //nolint:sqlclosecheck // the statement is cached
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (c *conn) run(args []any, queries ...string) error {
 
 // row reads one row. If there is no row, row returns sql.ErrNoRows.
 func (c *conn) row(query string, args []any, dest ...any) error {
-	st, err := c.stmt(query) //nolint:sqlclosecheck // kept
+	st, err := c.stmt(query) //nolint:sqlclosecheck // the statement is cached
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ var errEnough = errors.New("enough rows")
 
 // rows calls f for each row. f must not use the connection, because the rows are open.
 func (c *conn) rows(query string, args []any, f func(scan scanner) error) error {
-	st, err := c.stmt(query) //nolint:sqlclosecheck // kept
+	st, err := c.stmt(query) //nolint:sqlclosecheck // the statement is cached
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 // one part.
 const partSize = 8 << 10
 
-// pageTexts is the encoded texts of a page's passages, in order, to be stored.
+// pageTexts contains the encoded texts of a page's passages, in order.
 type pageTexts struct {
 	parts  [][]byte
 	counts []int // passages of each part
@@ -31,7 +31,7 @@ func (t *pageTexts) add(p *chunk.Passage) {
 	t.counts[last]++
 }
 
-// texts is the stored texts of a page's passages for hits.
+// texts contains the stored texts of a page's passages, for hits.
 type texts struct {
 	page  int64
 	data  []byte // frames of zdict, one after the other

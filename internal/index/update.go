@@ -150,7 +150,7 @@ func (u *update) sweep(ctx context.Context, s state) error {
 	err := u.step(ctx, func(w *work) error {
 		// The stage follow replays changes made during the sweep, from this cursor.
 		if w.after == "" || w.epoch == u.site.Epoch && w.seq > int64(u.site.Seq) {
-			w.come(&u.site)
+			w.moveTo(&u.site)
 		}
 		return nil
 	})
@@ -172,7 +172,7 @@ func (u *update) sweep(ctx context.Context, s state) error {
 // follow replays the log of the view.
 func (u *update) follow(ctx context.Context, s state) error {
 	err := u.write(ctx, u.changes(ctx, millrace.Site{Epoch: s.epoch}.At(uint64(s.seq)), ""), func(w *work) error {
-		w.come(&u.site)
+		w.moveTo(&u.site)
 		return nil
 	})
 	if !errors.Is(err, millrace.ErrConflict) {
@@ -202,8 +202,8 @@ func (u *update) changes(ctx context.Context, since millrace.Cursor, after strin
 	}
 }
 
-// come sets the position of the index to that of a view.
-func (w *work) come(s *millrace.Site) {
+// moveTo sets the position of the index to that of a view.
+func (w *work) moveTo(s *millrace.Site) {
 	w.epoch, w.seq, w.time = s.Epoch, int64(s.Seq), s.Time.UnixMilli()
 }
 

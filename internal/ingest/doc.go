@@ -1,4 +1,3 @@
-// Package ingest keeps a site of a store in sync with its source. It also holds what
-// publishing and pulling share: the site's URL, its pages, its primary source, and their
-// records.
+// Package ingest keeps a site of a store in sync with its source. It also contains the code that
+// publishing and pulling share: the site's URL, its pages, its primary source, and their records.
 package ingest

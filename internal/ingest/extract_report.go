@@ -21,7 +21,7 @@ type ExtractReport struct {
 	Explained *Explained        `json:"explained,omitempty"` // decisions, with --explain
 }
 
-// Explained has the decisions of an extraction.
+// Explained contains the decisions of an extraction.
 type Explained struct {
 	Root    string   `json:"root"`           // selector of the content
 	Kept    []Part   `json:"kept"`           // parts that only a rule kept

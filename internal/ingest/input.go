@@ -84,8 +84,8 @@ func (p *Input) Extract(ctx context.Context, rules *extract.Rules) (*extract.Res
 	return res, p.Err(err)
 }
 
-// Err returns an error of the page that names it as the person did, in place of a URL below
-// [Nowhere]. nil stays nil.
+// Err replaces a URL below [Nowhere] in an error by the name that the person gave to the page. It
+// returns nil for nil.
 func (p *Input) Err(err error) error {
 	if err == nil || !strings.HasPrefix(p.URL, Nowhere) {
 		return err
@@ -93,7 +93,7 @@ func (p *Input) Err(err error) error {
 	return &inputError{"page " + p.name + ": " + strings.ReplaceAll(err.Error(), "extract "+p.URL+": ", ""), err}
 }
 
-// inputError is an error with another text.
+// inputError replaces the text of an error.
 type inputError struct {
 	text string
 	err  error

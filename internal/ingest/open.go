@@ -56,10 +56,10 @@ func Choose(ctx context.Context, origins []origin.Origin, client *http.Client, s
 		case err == nil:
 			log.Info("source is part of a site; reading the whole site is faster", "site", home, "protocol", way.Name)
 		case late, errors.Is(err, millrace.ErrUnavailable):
-			return before, nil //nolint:nilerr // if a site is down, the origin from before reads it
+			return before, nil //nolint:nilerr // use the origin that read the site before
 		case errors.Is(err, millrace.ErrForbidden):
 			// Every origin fails in the same way if the address is refused or the home page needs a
-			// login: return the error of the last one.
+			// login, so return the error of the last one.
 			if _, refused := errors.AsType[*fetch.AddressError](err); !refused {
 				log.Warn("read site failed; trying the next protocol", "protocol", way.Name, "err", err)
 			}

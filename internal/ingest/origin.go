@@ -22,9 +22,9 @@ import (
 // Mirror is the kind of a site that another process updates.
 const Mirror = "mirror"
 
-// Origin is where the pages of a site come from. [Origin.Run] keeps the site in sync with
-// it. Set the exported fields before the first call. Fallback may change Source, Kind,
-// From, Next and Complete later.
+// Origin is the source of a site's pages, with its settings. [Origin.Run] keeps the site in sync
+// with it. Set the exported fields before the first call. Fallback may change Source, Kind, From,
+// Next and Complete later.
 type Origin struct {
 	Kind   string // Mirror, or the name of an origin; "" = a Source of another kind
 	Name   string // the site's name in the store
@@ -35,7 +35,7 @@ type Origin struct {
 	Source millrace.Source // nil = another process updates the site
 	// Watch calls changed when something may have changed. Nil: the source is not watched.
 	Watch func(ctx context.Context, changed func()) error
-	// Next returns when the next scan is due. Nil: every five minutes.
+	// Next returns the time of the next scan. Nil: every five minutes.
 	Next func() time.Time
 	// Complete reports whether the last scan covered the whole site. Nil: always.
 	Complete func() bool
@@ -45,7 +45,7 @@ type Origin struct {
 	// SiteTitle is the title of the site. If empty, it is the source's.
 	SiteTitle string
 	Rules     Rules // of extraction; tried on some pages to warn of rules that match nothing
-	// Progress shows how far a long step is. Nil: progress is not shown.
+	// Progress shows the progress of a long step. Nil: progress is not shown.
 	Progress func(title string) Progress
 	Logger   *slog.Logger
 
@@ -67,7 +67,7 @@ type Origin struct {
 	turn    sync.Mutex                  // held by Sync, Update and Original
 }
 
-// Progress shows how far a step is, until End is called.
+// Progress shows the progress of a step, until End is called.
 type Progress interface {
 	Show(done, total int) // total may grow
 	End()                 // hides the progress
@@ -79,7 +79,7 @@ type noProgress struct{}
 func (noProgress) Show(int, int) {}
 func (noProgress) End()          {}
 
-// Bar starts to show how far a step is.
+// Bar starts to show the progress of a step.
 func (o *Origin) Bar(title string) Progress {
 	if o.Progress == nil {
 		return noProgress{}
@@ -100,7 +100,7 @@ type Failure struct {
 	Time time.Time
 }
 
-// Publisher publishes what is stored.
+// Publisher publishes the stored pages.
 type Publisher interface {
 	Changed()        // the site may have changed
 	Published() bool // there is an edition
@@ -154,8 +154,8 @@ const (
 	recheckLive = 10 * time.Minute // before a live site's scan that must confirm deletions
 )
 
-// Run keeps the site in sync with the source until the context ends. Only one process at
-// a time does; the others publish what it stores.
+// Run keeps the site in sync with the source until the context ends. Only one process at a time
+// reads the source; the others publish the pages that it stores.
 func (o *Origin) Run(ctx context.Context, site store.Site, to Publisher) error {
 	if o.Source == nil {
 		return nil
@@ -179,7 +179,7 @@ func (o *Origin) Run(ctx context.Context, site store.Site, to Publisher) error {
 		o.busy.Store(false)
 		switch {
 		case ctx.Err() != nil:
-			return nil //nolint:nilerr // stopping is not a failure
+			return nil //nolint:nilerr // the scan was stopped
 		case conflict && !acquired:
 			o.Logger.Info("another process reads the source; publishing its pages", "source", o.Title)
 		case err != nil && !conflict && !to.Published():
@@ -227,7 +227,7 @@ func (o *Origin) scan(ctx context.Context, site store.Site, to Publisher) error 
 		o.busy.Store(true)
 		report, err := o.SyncAny(ctx, site)
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // stopping is not a failure
+			return nil //nolint:nilerr // the scan was stopped
 		}
 		o.busy.Store(false)
 		switch {
@@ -349,7 +349,7 @@ func (o *Origin) Sync(ctx context.Context, site store.Site) (*mirror.Report, err
 	return o.take(ctx, site)
 }
 
-// take does what Sync does. The caller holds turn.
+// take implements Sync. The caller holds turn.
 func (o *Origin) take(ctx context.Context, site store.Site) (*mirror.Report, error) {
 	start := time.Now()
 	report, err := o.read(ctx, site)
@@ -387,7 +387,8 @@ func (o *Origin) take(ctx context.Context, site store.Site) (*mirror.Report, err
 
 // Update fetches single pages again.
 func (o *Origin) Update(ctx context.Context, site store.Site, to Publisher, urls []string, gone bool) (millrace.Counts, error) {
-	// Updating a folder is quick. Two updates at a time would report each other's pages.
+	// Hold the lock during the update, because concurrent updates of a folder would report each
+	// other's pages. Updating a folder is quick.
 	o.turn.Lock()
 	defer o.turn.Unlock()
 	if o.Source == nil {
@@ -429,7 +430,7 @@ func (o *Origin) Update(ctx context.Context, site store.Site, to Publisher, urls
 	return t, err
 }
 
-// show shows how far a crawl is.
+// show shows the progress of a crawl.
 func (o *Origin) show(done, known int) {
 	if o.progress != nil {
 		o.progress.Show(done, known)
@@ -439,8 +440,8 @@ func (o *Origin) show(done, known int) {
 // CompactEvery is the interval between compactions of a site.
 const CompactEvery = time.Hour
 
-// How long a site keeps superseded versions, which readers may still use, and deletions,
-// which clients ask for.
+// The times for which a site keeps superseded versions, which readers may still use, and deletions,
+// which clients request.
 const (
 	superseded = time.Hour
 

@@ -39,7 +39,8 @@ func DatedPolicy(ctx context.Context, st store.State, site string, p *millrace.P
 	err := record.Update(ctx, func(r *policyRecord) error {
 		if r.Print != is {
 			was := r.Updated
-			// Never go back in time, even if the clock does: readers compare these times.
+			// The time must not decrease, even if the clock does, because readers compare these
+			// times.
 			if r.Updated = time.Now().UTC().Truncate(time.Second); !r.Updated.After(was) {
 				r.Updated = was.Add(time.Second)
 			}

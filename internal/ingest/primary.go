@@ -37,7 +37,7 @@ type retirement struct {
 	Unconfirmed int  `json:"unconfirmed,omitempty"` // pages whose deletion is not confirmed yet
 }
 
-// NoneRead returns the error of a source that lists n pages and returned none of them.
+// NoneRead returns the error for a source that lists n pages and returned none of them.
 func NoneRead(n int) error {
 	return fmt.Errorf("%w: cannot read any of the %d listed pages", millrace.ErrInvalid, n)
 }
@@ -145,8 +145,8 @@ func retire(ctx context.Context, st store.State, site store.Site, from, other st
 	return deleted, unconfirmed, stored.Save(ctx, retirement{Done: unconfirmed == 0, Unconfirmed: unconfirmed})
 }
 
-// compare calls each for every page that the source other lists. listed reports whether
-// from lists it, too.
+// compare calls each for every page that the source other lists. listed reports whether from also
+// lists it.
 func compare(ctx context.Context, site store.Site, from, other string, each func(ref millrace.Ref, listed bool) error) error {
 	for ref, err := range site.KnownRefs(ctx, other) {
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// ResumeOptions returns the options of a source that resumes from what the source from has
+// ResumeOptions returns the options of a source that resumes from the data that the source from has
 // stored in a site.
 func ResumeOptions(site store.Site, from string) *origin.Options {
 	return &origin.Options{

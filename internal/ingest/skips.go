@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// SkipGroup is the pages skipped for one reason.
+// SkipGroup contains the pages skipped for one reason.
 type SkipGroup struct {
 	mirror.Skip // the first page
 	Pages       int
@@ -57,8 +57,8 @@ func GroupSkips(skips []mirror.Skip) []SkipGroup {
 	return s.Groups
 }
 
-// Text returns a line that describes the group. verb is what was done, such as
-// "skipped"; nouns names the pages.
+// Text returns a line that describes the group. verb names the action, such as "skipped"; nouns
+// names the pages.
 func (g SkipGroup) Text(verb, nouns string) string {
 	url := cmp.Or(g.URL, "an entry without a URL")
 	if g.Pages == 1 {

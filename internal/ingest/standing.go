@@ -18,7 +18,7 @@ type standingSkip struct {
 }
 
 const (
-	maxStanding  = 1000                // pages that are remembered
+	maxStanding  = 1000                // maximum number of stored pages
 	standingTime = 30 * 24 * time.Hour // a page that no scan reports for that long has disappeared
 )
 
@@ -65,7 +65,7 @@ func (o *Origin) keepSkips(ctx context.Context, site store.Site, report *mirror.
 			if view != nil {
 				_, err := view.Page(ctx, millrace.Ref{URL: s.URL})
 				if err == nil {
-					continue // it was read
+					continue // the page was read
 				}
 				if !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrInvalid) {
 					return err

@@ -36,7 +36,7 @@ func SiteTerms(ctx context.Context, st store.State, site store.Site) (TermsRecor
 	}
 	u, err := url.Parse(v.Site().Base)
 	if err != nil || u.Host == "" {
-		return TermsRecord{}, nil //nolint:nilerr // not a site on the web
+		return TermsRecord{}, nil //nolint:nilerr // a folder or file has no terms on the web
 	}
 	return LoadTerms(ctx, st, u)
 }

@@ -11,7 +11,7 @@ import (
 // maxTitle is the maximum length of a title in characters.
 const maxTitle = 200
 
-// saveTitle stores the title of the site. It keeps the stored one if the source gives none.
+// saveTitle stores the title of the site. It keeps the stored title if the source has none.
 func (o *Origin) saveTitle(ctx context.Context) error {
 	title := o.SiteTitle
 	if title == "" && o.siteTitle != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// urlError is the error of a text that is not the URL of a site.
+// urlError is the error for a text that is not the URL of a site.
 type urlError struct{ code, text string }
 
 func (e *urlError) Error() string     { return e.text }

@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Raw is the unchanged bytes of one JSON value. As the type of a struct field, it keeps
-// a member of unknown shape, such as structured data.
+// Raw contains the unchanged bytes of one JSON value. As the type of a struct field, it keeps a
+// member of unknown shape, such as structured data.
 type Raw = jsontext.Value
 
 // Decode reads all of r, which must contain one JSON value, into v, a pointer. After an error
@@ -22,24 +22,24 @@ func Decode(r io.Reader, limits *Limits, v any) error {
 	src := newSource(r, l.Size)
 	data, err := io.ReadAll(src)
 	if errors.Is(err, errSize) {
-		return limitError(place{line: src.lines + 1, offset: src.n}, "json-size", "the input is longer than %d bytes", l.Size)
+		return limitError(position{line: src.lines + 1, offset: src.n}, "json-size", "the input is longer than %d bytes", l.Size)
 	}
 	if err != nil {
 		return fmt.Errorf("read JSON: %w", err)
 	}
-	return unmarshal(place{line: 1}, data, l.Depth, v)
+	return unmarshal(position{line: 1}, data, l.Depth, v)
 }
 
 // Unmarshal reads data, one JSON value, into v like [Decode].
 func Unmarshal(data []byte, limits *Limits, v any) error {
 	l := limits.resolve(16 << 20)
 	if int64(len(data)) > l.Size {
-		return limitError(place{line: 1}, "json-size", "the input is longer than %d bytes", l.Size)
+		return limitError(position{line: 1}, "json-size", "the input is longer than %d bytes", l.Size)
 	}
-	return unmarshal(place{line: 1}, data, l.Depth, v)
+	return unmarshal(position{line: 1}, data, l.Depth, v)
 }
 
-func unmarshal(base place, data []byte, depth int, v any) error {
+func unmarshal(base position, data []byte, depth int, v any) error {
 	if at := tooDeep(data, depth); at >= 0 {
 		return limitError(base.in(data, int64(at), ""), "json-depth", "nesting is deeper than %d levels", depth)
 	}
@@ -61,13 +61,13 @@ func Canonical(data []byte, limits *Limits) (Raw, error) {
 		return nil, err
 	}
 	if err := v.Canonicalize(); err != nil {
-		return nil, decodeError(place{line: 1}, data, err)
+		return nil, decodeError(position{line: 1}, data, err)
 	}
 	// The decoder clamps a number that is too large to the largest double.
 	if bytes.Contains(v, []byte("1.7976931348623157e+308")) {
 		var numbers any
 		if err := stdjson.Unmarshal(data, &numbers); err != nil {
-			return nil, formatError(place{line: 1}, "json-syntax", "", err)
+			return nil, formatError(position{line: 1}, "json-syntax", "", err)
 		}
 	}
 	return v, nil

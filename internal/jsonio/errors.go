@@ -25,14 +25,14 @@ var (
 
 const bom = "\uFEFF"
 
-// place is a position in the input.
-type place struct {
+// position is a line and an offset in the input.
+type position struct {
 	line    int64 // from 1
 	offset  int64 // number of bytes before it
 	pointer jsontext.Pointer
 }
 
-func (p place) String() string {
+func (p position) String() string {
 	s := fmt.Sprintf("line %d, byte %d", p.line, p.offset)
 	if p.pointer != "" {
 		if len(p.pointer) > 200 {
@@ -44,20 +44,20 @@ func (p place) String() string {
 }
 
 // in returns the position of an offset into data, which itself starts at p.
-func (p place) in(data []byte, offset int64, pointer jsontext.Pointer) place {
+func (p position) in(data []byte, offset int64, pointer jsontext.Pointer) position {
 	offset = min(max(offset, 0), int64(len(data)))
-	return place{
+	return position{
 		line:    p.line + int64(bytes.Count(data[:offset], []byte("\n"))),
 		offset:  p.offset + offset,
 		pointer: p.pointer + pointer,
 	}
 }
 
-func formatError(at place, code, reason string, err error) error {
+func formatError(at position, code, reason string, err error) error {
 	return &millrace.FormatError{Position: at.String(), Code: code, Reason: reason, Err: err}
 }
 
-func limitError(at place, code, format string, args ...any) error {
+func limitError(at position, code, format string, args ...any) error {
 	return &overLimit{at.String(), code, fmt.Sprintf(format, args...)}
 }
 
@@ -72,7 +72,7 @@ func (e *overLimit) Unwrap() error     { return millrace.ErrTooLarge }
 
 // decodeError converts an error of json.Unmarshal over data, which starts at base, to an error
 // of this package.
-func decodeError(base place, data []byte, err error) error {
+func decodeError(base position, data []byte, err error) error {
 	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		return formatError(base.in(data, e.ByteOffset, e.JSONPointer), "", "", syntaxCause(e, data))
 	}

@@ -315,16 +315,16 @@ func (r *Reader) budget() {
 }
 
 // at returns the position of an offset in unread input.
-func (r *Reader) at(offset int64) place {
+func (r *Reader) at(offset int64) position {
 	unread := r.dec.UnreadBuffer()
 	if ahead := offset - r.dec.InputOffset(); ahead > 0 {
 		unread = unread[min(ahead, int64(len(unread))):]
 	}
-	return place{line: 1 + r.src.lines - int64(bytes.Count(unread, []byte("\n"))), offset: offset}
+	return position{line: 1 + r.src.lines - int64(bytes.Count(unread, []byte("\n"))), offset: offset}
 }
 
 // start returns the position where data, the value just read, starts.
-func (r *Reader) start(data []byte) place {
+func (r *Reader) start(data []byte) position {
 	at := r.last()
 	at.line -= int64(bytes.Count(data, []byte("\n")))
 	at.offset -= int64(len(data))
@@ -332,14 +332,14 @@ func (r *Reader) start(data []byte) place {
 }
 
 // last returns the position after the last token.
-func (r *Reader) last() place {
+func (r *Reader) last() position {
 	at := r.at(r.dec.InputOffset())
 	at.pointer = r.dec.StackPointer()
 	return at
 }
 
 // next returns the position where the next value starts.
-func (r *Reader) next() place {
+func (r *Reader) next() position {
 	unread := r.dec.UnreadBuffer()
 	gap := len(unread) - len(bytes.TrimLeft(unread, " \t\r\n,:"))
 	at := r.at(r.dec.InputOffset() + int64(gap))
@@ -358,7 +358,7 @@ func (r *Reader) next() place {
 }
 
 // limit ends the walk at a limit.
-func (r *Reader) limit(at place, code, format string, args ...any) error {
+func (r *Reader) limit(at position, code, format string, args ...any) error {
 	r.err = limitError(at, code, format, args...)
 	return r.err
 }

@@ -19,7 +19,7 @@ import (
 // Limits of a [Web].
 const (
 	maxAdded  = 100             // sites
-	cachePage = 5 * time.Minute // for which the last page is kept, because it may be read in parts
+	cachePage = 5 * time.Minute // lifetime of the cached last page, which may be read in parts
 )
 
 // Web adds sites to a store and keeps them up to date. It implements [mcp.Web] and is safe
@@ -87,8 +87,8 @@ func (w *Web) Page(ctx context.Context, pageURL string) (*millrace.Page, []proto
 	return p, terms, nil
 }
 
-// Add implements [mcp.Web]: it pulls a site and then keeps it up to date until Close. It
-// returns after the first pull. If ctx ends before, the work goes on, and pages is -1.
+// Add implements [mcp.Web]: it pulls a site and then keeps it up to date until Close. It returns
+// after the first pull. If ctx ends before that, the pull continues, and pages is -1.
 func (w *Web) Add(ctx context.Context, siteURL string) (root string, pages int, err error) {
 	if root, err = ingest.Root(siteURL); err != nil {
 		return "", 0, err
@@ -108,7 +108,7 @@ func (w *Web) Add(ctx context.Context, siteURL string) (root string, pages int, 
 	return root, s.report.Added + s.report.Updated + s.report.Unchanged, nil
 }
 
-// begin starts to keep a site, unless it is kept already.
+// begin starts keeping a site up to date, unless that has already begun.
 func (w *Web) begin(root, siteURL string) (*added, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -21,7 +21,7 @@ func (s *Server) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	return err
 }
 
-// open is a writer whose Close does nothing: the caller closes the underlying one.
+// open is a writer whose Close does nothing, because the caller closes the underlying writer.
 type open struct{ io.Writer }
 
 // Close implements [io.Closer].

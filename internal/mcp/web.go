@@ -14,9 +14,10 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Web reaches sites that a library does not have. It is safe for concurrent use.
+// Web reads sites that the library does not contain. It is safe for concurrent use.
 type Web interface {
-	// Page reads one page of any site, with the terms of the site. It must obey both.
+	// Page reads one page of any site, with the terms of the site. It must obey the site's
+	// robots.txt and policy.
 	Page(ctx context.Context, url string) (*millrace.Page, []protocol.Terms, error)
 	// Add adds a site to the library and keeps it up to date. It returns the site's name and
 	// its number of pages, or -1 if the site is not complete when ctx ends.
@@ -69,7 +70,7 @@ func (s *Server) addSite(ctx context.Context, c *call, in addIn) (*addOut, strin
 	return out, fmt.Sprintf("%s was added with %d pages. It is kept up to date.", out.Name, out.Pages), nil
 }
 
-// fetchPage reads a page that the library does not have. absent is the error of the library.
+// fetchPage reads a page that the library does not contain. absent is the library's error.
 func (s *Server) fetchPage(ctx context.Context, c *call, in readIn, absent error) (*Site, *millrace.Page, error) {
 	var a advice
 	if s.o.Web == nil || in.Site != "" || !errors.As(absent, &a) || a.code != "no-page" && a.code != "no-site" || !strings.Contains(in.URL, "://") {

@@ -29,10 +29,10 @@ type Event struct {
 	Seq         uint64          `json:"seq"`                       // sequence number of the commit; it rises, and changes of one commit share it
 	Content     string          `json:"content,omitempty"`         // content of the page, if --content asks for it
 	Terms       json.RawMessage `json:"terms,omitempty"`           // policy of the site
-	Omitted     bool            `json:"content_omitted,omitempty"` // content was left out because the message was too large
+	Omitted     bool            `json:"content_omitted,omitempty"` // content was omitted because the message was too large
 }
 
-// omit returns an event without its content. It reports false if it has none.
+// omit returns an event without its content. It returns false if the event has no content.
 func omit(line []byte) (short []byte, ok bool) {
 	var e Event
 	if err := json.Unmarshal(line, &e); err != nil || e.Content == "" {

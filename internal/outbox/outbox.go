@@ -26,25 +26,25 @@ type Outbox struct {
 	State    store.State // keeps the position of the receiver
 	Name     string      // of the site, in events and in State
 	Receiver string      // its name in State
-	// Deliver sends events, each a line of JSON with a line end. It returns nil
-	// when the receiver has them, ErrTooLarge if it should get fewer at once.
+	// Deliver sends events, each a line of JSON with a line end. It returns nil when the receiver
+	// has them, or ErrTooLarge if it must get fewer at once.
 	Deliver func(ctx context.Context, lines [][]byte) error
 	// Content returns Event.Content of a page; nil = no content.
 	Content func(p *millrace.Page) string
 	// Terms returns Event.Terms; nil = no terms.
 	Terms func(ctx context.Context) (json.RawMessage, error)
-	Most  int // most events of one delivery; 0 = 100
+	Most  int // maximum number of events of one delivery; 0 = 100
 	Bytes int // size from which a delivery takes no more events; 0 = 256 KiB
 
 	known bool   // last is set
 	last  []byte // the stored value, unless another process has replaced it
-	small int    // how often Most and Bytes are halved, after ErrTooLarge
+	small int    // number of times that Most and Bytes are halved, after ErrTooLarge
 }
 
 // position is the delivered part of the log. It is a record in the store.
 type position struct {
 	Cursor millrace.Cursor `json:"cursor"` // in the log
-	// All: every page is sent before the log continues at Cursor.
+	// All reports that every page is sent before the log continues at Cursor.
 	All   bool   `json:"all,omitempty"`
 	Reset bool   `json:"reset,omitempty"` // with All: a Reset comes first
 	After string `json:"after,omitempty"` // with All: the last page sent; "" = none
@@ -75,7 +75,7 @@ type delivery struct {
 	size   int
 }
 
-// TakenError is the error if another process sends to the same receiver. It wraps
+// TakenError is the error for the case that another process sends to the same receiver. It wraps
 // [millrace.ErrConflict].
 type TakenError struct{ Site string }
 
@@ -174,7 +174,7 @@ func (o *Outbox) Flush(ctx context.Context) (sent int, err error) {
 	}
 }
 
-// errLost is the error if a view no longer has the requested part of the log.
+// errLost is the error for a view that no longer has the requested part of the log.
 var errLost = errors.New("read log: position is too old")
 
 func lost(err error) error {
@@ -285,8 +285,8 @@ func (t *delivery) deliver(ctx context.Context, to position) error {
 	return t.save(ctx, to)
 }
 
-// send delivers lines. After ErrTooLarge it halves the parts, and at last omits
-// the content: an event that is too large must not block the ones after it.
+// send delivers lines. After ErrTooLarge it halves the parts, and at last omits the content,
+// because an event that is too large must not block the events after it.
 func (t *delivery) send(ctx context.Context, lines [][]byte) error {
 	if len(lines) == 0 {
 		return nil

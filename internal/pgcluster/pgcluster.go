@@ -33,7 +33,7 @@ const debian = "/usr/lib/postgresql/15/bin/"
 const startTimeout = time.Minute
 
 // Cluster is a server with its own folder. It accepts connections on a socket in the folder,
-// without a password for the user "postgres", and with one for other users.
+// without a password for the user "postgres", and with a password for other users.
 type Cluster struct {
 	dir    string
 	owner  *syscall.Credential // nil = this process's user

@@ -27,7 +27,7 @@ func Listen() *Listener {
 	return &Listener{conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// Serve returns a listener that s accepts from until s is closed.
+// Serve returns a listener from which s accepts connections until s is closed.
 func Serve(s *http.Server) *Listener {
 	l := Listen()
 	go func() { _ = s.Serve(l) }() // returns ErrServerClosed

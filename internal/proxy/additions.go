@@ -29,8 +29,8 @@ type additions struct {
 
 var nothing = new(additions)
 
-// newAdditions returns the additions of links, and of JSON-LD for the page's head. If elements
-// is set, every link is also an element.
+// newAdditions returns the additions for links, and for JSON-LD in the page's head. If elements is
+// set, every link is also an element.
 func newAdditions(links []millrace.Link, data []json.RawMessage, elements bool) *additions {
 	if len(links)+len(data) == 0 {
 		return nothing
@@ -121,7 +121,7 @@ func (c *additionsCache) put(at *home, page string, a *additions) {
 	c.add(page, a)
 }
 
-// add adds an entry. The lock is held.
+// add adds an entry. The caller holds the lock.
 func (c *additionsCache) add(page string, a *additions) {
 	n := len(page) + a.size()
 	if n > maxAdditions/64 {
@@ -185,9 +185,9 @@ func (p *Pages) links(ctx context.Context, ed *edition.Edition, at *home, page, 
 	return out, data, failed
 }
 
-// pageLinks returns the links of the page with its query. If it finds none and made is not
-// set, it returns those without the query. A query does not change a file, but it may change a
-// page of a server.
+// pageLinks returns the links of the page with its query. If it finds none and made is not set, it
+// returns the links of the page without the query. A query does not change a file, but it may
+// change a page of a server.
 func pageLinks(ctx context.Context, n millrace.Advertisement, pagePath, query string, made bool) ([]millrace.Link, error) {
 	if query != "" {
 		links, err := n.Page(ctx, pagePath+"?"+query)

@@ -27,10 +27,10 @@ import (
 // Files are a site's own pages and files, such as a folder.
 type Files interface {
 	fs.FS
-	// Lookup returns the file for a path, percent-encoded and relative to the base,
-	// or a redirect. ErrNotFound: no file.
+	// Lookup returns the file for a path, percent-encoded and relative to the base, or a redirect.
+	// It returns ErrNotFound if there is no file.
 	Lookup(urlPath string) (file, redirect string, err error)
-	// Peek returns the state of a file by its name. Use it for comparison only: it follows
+	// Peek returns the state of a file by its name. Use it only for comparison, because it follows
 	// links that must not be served.
 	Peek(name string) (fs.FileInfo, error)
 }
@@ -124,7 +124,7 @@ func (s *static) serve(w http.ResponseWriter, r *http.Request, name string, stat
 	if status != http.StatusOK {
 		w.WriteHeader(status)
 		if r.Method != http.MethodHead {
-			_, _ = io.Copy(w, content) // the client may be gone
+			_, _ = io.Copy(w, content) // the client may have disconnected
 		}
 		return nil
 	}
@@ -157,11 +157,11 @@ func (s *static) page(w http.ResponseWriter, r *http.Request, q *access.Request,
 	}
 	file, redirect, err := s.files.Lookup(at)
 	if err != nil || redirect != "" || !isPage(file) {
-		return false, nil //nolint:nilerr // the file server answers
+		return false, nil //nolint:nilerr // the file server reports the error
 	}
 	info, err := fs.Stat(s.files, file)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxPrepared {
-		return false, nil //nolint:nilerr // the file server answers
+		return false, nil //nolint:nilerr // the file server reports the error
 	}
 	state := filetree.Version(adds.sum, info, time.Now())
 	return true, server.Page(w, r, q, "/"+file, adds.mark, state, func() (*millrace.Document, error) {
@@ -232,8 +232,8 @@ func isPage(name string) bool {
 // typeLength is the number of bytes of a page that htmlType reads.
 const typeLength = 1024
 
-// htmlType returns the media type of a page by its first bytes. It adds a character
-// set only if the page does not declare one.
+// htmlType returns the media type of a page from its first bytes. It adds a character set only if
+// the page does not declare one.
 func htmlType(head []byte) string {
 	if n := len(head); n == typeLength {
 		head = head[:n-utf8.UTFMax] // a character may be cut at the end

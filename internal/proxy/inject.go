@@ -47,7 +47,7 @@ func (in *injector) Write(p []byte) (int, error) {
 	from := 0 // p[:from] is written or pending
 	for i, c := range p {
 		if c == 0 || in.offset == 0 && c >= 0xFE {
-			// UTF-16, UTF-32 or binary.
+			// The content is UTF-16, UTF-32 or binary.
 			return len(p), in.end(nil, p[from:])
 		}
 		switch in.state {
@@ -103,8 +103,7 @@ func (in *injector) Close() error {
 	return in.end(insert, nil)
 }
 
-// end writes the insertion, the buffer and the rest. Everything later passes
-// unchanged.
+// end writes the insertion, the buffer and the rest. Later bytes pass unchanged.
 func (in *injector) end(insert, rest []byte) error {
 	in.state = over
 	for _, b := range [][]byte{insert, in.pending, rest} {
@@ -178,7 +177,7 @@ func (in *injector) pass(to state) error {
 	return err
 }
 
-// skip reads one byte of a part without insertions.
+// skip reads one byte of a part in which nothing is inserted.
 func (in *injector) skip(c byte) {
 	switch in.state {
 	case inAttributes:

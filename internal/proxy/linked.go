@@ -23,10 +23,10 @@ type linked struct {
 	find  func() *additions
 	// without adds the reason why the page has no other form, if one was requested.
 	without func(h http.Header)
-	adds    *additions // nil = find was not called yet
+	adds    *additions // nil = find has not been called yet
 	in      *injector
-	joined  *bufio.Writer // joins the pieces of in; nil = they are sent as they are
-	join    bool          // what is around this server decides by the first piece
+	joined  *bufio.Writer // joins the pieces of in; nil = pieces are sent one by one
+	join    bool          // the handler around this server decides by the first piece
 	again   *recoding     // recoding of a page of the site's server; nil = none
 	wrote   bool
 }
@@ -42,9 +42,9 @@ func (lw *linked) load() *additions {
 	return lw.adds
 }
 
-// prepare rewrites the conditions of a request for the page without links. A validator of the
-// page with the current links becomes that of the plain page; others never match. prepare
-// reports whether the page will get elements, as far as it had to load them.
+// prepare rewrites the conditions of a request for the page without links. A validator of the page
+// with the current links becomes that of the plain page; others never match. It returns true only
+// if it had to load the additions and the page will get elements.
 func (lw *linked) prepare(r *http.Request) bool {
 	tags := r.Header["If-None-Match"]
 	if tags == nil && r.Header["Range"] == nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/millrace/millrace/internal/edition"
 )
 
-// maxLogged is the most pages of an edition that are logged without another form.
+// maxLogged is the maximum number of pages of an edition to log as pages without another form.
 const maxLogged = 1000
 
-// otherFormsLog records which pages of an edition were logged without another form,
-// each once.
+// otherFormsLog records the pages of an edition that were logged as pages without another form, so
+// that each is logged once.
 type otherFormsLog struct {
 	mu    sync.Mutex
 	of    *edition.Edition

@@ -26,7 +26,7 @@ type PagesOptions struct {
 	// Origin serves the site's own pages and files, with paths relative to Base. A [Proxy]
 	// gets the original paths. nil = none.
 	Origin http.Handler
-	// Welcome returns the handler of what the site does not have, such as a home page. ed is
+	// Welcome returns the handler for paths that the site does not have, such as a home page. ed is
 	// nil before the first edition.
 	Welcome func(ed *edition.Edition) http.Handler
 	// Home returns additional links of the home page.
@@ -34,7 +34,7 @@ type PagesOptions struct {
 	// Signed reports whether a request has a signature, which changed header fields
 	// would break.
 	Signed func(r *http.Request) bool
-	// Elements makes every link of a page also an element in its head, for servers that do not
+	// Elements also adds every link of a page as an element to its head, for servers that do not
 	// send Link fields.
 	Elements bool
 	Logger   *slog.Logger
@@ -99,7 +99,7 @@ func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, ed *edition
 		}
 	}
 	if p.o.Signed(inner) {
-		// Header fields are changed, and signatures need the original ones.
+		// Copy the requests, because signatures need the original header fields.
 		changed, outer := *inner, *full
 		changed.Header = inner.Header.Clone()
 		outer.Header = changed.Header
@@ -112,7 +112,7 @@ func (p *Pages) Serve(w http.ResponseWriter, r, inner *http.Request, ed *edition
 	// HTTP/1.0 clients cannot detect an interrupted page without a length.
 	lw.plain = p.front != nil && !inner.ProtoAtLeast(1, 1)
 	if lw.prepare(inner) {
-		// The range would be of the page without links.
+		// The range would apply to the page without links.
 		inner.Header.Del("Range")
 		inner.Header.Del("If-Range")
 	}

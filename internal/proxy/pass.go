@@ -118,14 +118,14 @@ func portOf(u *url.URL) string {
 	return "80"
 }
 
-// deadlineWriter writes a response with a time limit for each piece. The response as a whole
-// has none, nor has the wait for the site's server.
+// deadlineWriter writes a response with a time limit for each piece. Neither the whole response nor
+// the wait for the site's server has a time limit.
 type deadlineWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
 	each    time.Duration
 	until   time.Time   // the current deadline
-	strict  bool        // an expired deadline ends an idle response, too
+	strict  bool        // an expired deadline also ends an idle response
 	slow    bool        // the client is slow
 	earlier http.Header // header set earlier; interim responses clear it
 	body    *upload
@@ -139,12 +139,12 @@ func newDeadlineWriter(w http.ResponseWriter, r *http.Request, each time.Duratio
 	// Without a body, a read deadline would end the request. Connections in memory
 	// have no deadlines and need none.
 	_ = to.control.SetReadDeadline(time.Time{})
-	to.rests()
+	to.endLimit()
 	return to
 }
 
-// moves starts the time limit of a piece. It returns the current time.
-func (to *deadlineWriter) moves() (now time.Time) {
+// startLimit starts the time limit of a piece. It returns the current time.
+func (to *deadlineWriter) startLimit() (now time.Time) {
 	now = time.Now()
 	if to.strict || to.until.Sub(now) < to.each/2 {
 		to.until = now.Add(to.each)
@@ -153,8 +153,8 @@ func (to *deadlineWriter) moves() (now time.Time) {
 	return now
 }
 
-// rests ends the time limit.
-func (to *deadlineWriter) rests() {
+// endLimit ends the time limit.
+func (to *deadlineWriter) endLimit() {
 	if to.strict {
 		_ = to.control.SetWriteDeadline(time.Time{})
 	}
@@ -176,12 +176,12 @@ func (to *deadlineWriter) WriteHeader(status int) {
 	if h := to.Header(); status >= 200 && h["Content-Type"] == nil {
 		h["Content-Type"] = nil // do not guess the type
 	}
-	to.moves()
+	to.startLimit()
 	to.ResponseWriter.WriteHeader(status)
-	to.rests()
+	to.endLimit()
 }
 
-// slowPiece is the most bytes per piece for a slow client.
+// slowPiece is the maximum number of bytes per piece for a slow client.
 const slowPiece = 16 << 10
 
 // Write gives the client time for each piece. A slow client gets smaller pieces
@@ -192,10 +192,10 @@ func (to *deadlineWriter) Write(b []byte) (n int, err error) {
 		if to.slow && len(piece) > slowPiece {
 			piece = piece[:slowPiece]
 		}
-		began := to.moves()
+		began := to.startLimit()
 		var m int
 		m, err = to.ResponseWriter.Write(piece)
-		to.rests()
+		to.endLimit()
 		if n += m; err != nil || n >= len(b) {
 			to.slow = to.slow || len(piece) > slowPiece && time.Since(began) > to.each/32
 			return n, err
@@ -205,9 +205,9 @@ func (to *deadlineWriter) Write(b []byte) (n int, err error) {
 
 // FlushError implements [http.ResponseController].
 func (to *deadlineWriter) FlushError() error {
-	to.moves()
+	to.startLimit()
 	err := to.control.Flush()
-	to.rests()
+	to.endLimit()
 	return err
 }
 
@@ -219,7 +219,7 @@ func (to *deadlineWriter) close() {
 	if to.body != nil {
 		to.body.end()
 	}
-	to.moves()
+	to.startLimit()
 }
 
 // late reports whether the client sent the body too slowly.
@@ -261,7 +261,7 @@ func (u *upload) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// limit sets the deadline of the next piece, except after the end of the request: then the
+// limit sets the deadline of the next piece, except after the end of the request, when the
 // connection belongs to the next request.
 func (u *upload) limit(until time.Time) {
 	u.mu.Lock()

@@ -30,9 +30,9 @@ type Options struct {
 	// Hosts are the host names of the site, with nonstandard ports. Requests for other hosts
 	// get 421, because the server may trust the name. nil = any.
 	Hosts []string
-	// Alongside makes the proxy read the site by its public address, from the server that asks
-	// this one. Requests name the host of the target and are marked by [MarkRead], so that they
-	// do not come back.
+	// Alongside makes the proxy read the site at its public address, from the server that sends its
+	// requests to this one. The proxy's requests name the host of the target and are marked by
+	// [MarkRead], so that they are not sent back.
 	Alongside bool
 	// Timeout is the time limit for the start of the server's response, after which the client
 	// gets 504; 0 = 1 min. The rest of the response has no limit.
@@ -128,7 +128,7 @@ func New(target string, o *Options) (*Proxy, error) {
 		transport, p.idle = t, t.CloseIdleConnections
 	}
 	p.reverse = httputil.ReverseProxy{
-		Rewrite: p.rewrite, Transport: transport, ModifyResponse: p.modify, ErrorHandler: p.trouble,
+		Rewrite: p.rewrite, Transport: transport, ModifyResponse: p.modify, ErrorHandler: p.respondFailure,
 		BufferPool: &buffers{}, ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
 	}
 	return p, nil
@@ -268,8 +268,8 @@ func (p *Proxy) trusts(a netip.Addr) bool {
 	return slices.ContainsFunc(p.proxies, func(n netip.Prefix) bool { return n.Contains(a) })
 }
 
-// trouble responds with an error after a failure of the server.
-func (p *Proxy) trouble(w http.ResponseWriter, r *http.Request, err error) {
+// respondFailure responds with an error after a failure of the server.
+func (p *Proxy) respondFailure(w http.ResponseWriter, r *http.Request, err error) {
 	to, _ := w.(*deadlineWriter)
 	switch {
 	case to != nil && to.late():
@@ -277,8 +277,8 @@ func (p *Proxy) trouble(w http.ResponseWriter, r *http.Request, err error) {
 		reply.Error(w, r, errUpload.Status, errUpload)
 		return
 	case r.Context().Err() != nil:
-		panic(http.ErrAbortHandler) // the client is gone
-	case to != nil && to.broken(): // the client's fault
+		panic(http.ErrAbortHandler) // the client has disconnected
+	case to != nil && to.broken(): // the client caused the error
 		w.Header().Set("Connection", "close")
 		reply.Error(w, r, errBroken.Status, errBroken)
 		return
@@ -292,7 +292,7 @@ func (p *Proxy) trouble(w http.ResponseWriter, r *http.Request, err error) {
 	reply.Error(w, r, reqErr.Status, reqErr)
 }
 
-// logInterval is the least number of seconds between two logs of failures.
+// logInterval is the minimum number of seconds between two logs of failures.
 const logInterval = 30
 
 // logFailure logs a failure of the server, at intervals.
@@ -314,7 +314,7 @@ type buffers struct {
 const (
 	largeBuffer  = 128 << 10
 	smallBuffer  = 32 << 10
-	largeBuffers = 64 // large buffers in use at most
+	largeBuffers = 64 // maximum number of large buffers in use
 )
 
 // Get implements [httputil.BufferPool].

@@ -74,7 +74,7 @@ func (p *Pages) recode(lw *linked, r, full *http.Request) (_ *http.Request, done
 	if lw.load().mark == "" {
 		return full, done
 	}
-	if p.front.handler != nil { // what is around this server may compress the page
+	if p.front.handler != nil { // the handler around this server may compress the page
 		delete(r.Header, "Accept-Encoding")
 		lw.join = true
 		return full, done

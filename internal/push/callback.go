@@ -3,7 +3,7 @@ package push
 import (
 	"cmp"
 	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // hubs that sign with nothing better are still in use, and an HMAC is not broken by collisions
+	"crypto/sha1" //nolint:gosec // some hubs support no other hash, and collisions do not break an HMAC
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/hex"
@@ -53,15 +53,15 @@ func (s *Subscriber) Serve(w http.ResponseWriter, r *http.Request, _ millrace.Li
 		text(w, http.StatusGone, "subscription not found\n")
 		return nil
 	case r.Method == http.MethodGet:
-		s.asked(w, r, sub)
+		s.verify(w, r, sub)
 		return nil
 	}
 	return s.receive(w, r, sub)
 }
 
-// asked responds to a hub that verifies a subscription (WebSub, section 5.3) or denies it
+// verify responds to a hub that verifies a subscription (WebSub, section 5.3) or denies it
 // (section 5.2). A Subscriber never unsubscribes.
-func (s *Subscriber) asked(w http.ResponseWriter, r *http.Request, sub *subscription) {
+func (s *Subscriber) verify(w http.ResponseWriter, r *http.Request, sub *subscription) {
 	q := r.URL.Query()
 	challenge := q.Get("hub.challenge")
 	mode := q.Get("hub.mode")

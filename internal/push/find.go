@@ -26,7 +26,7 @@ const (
 
 // Topic is a document that announces changes, and its hub.
 type Topic struct {
-	URL string `json:"url"` // as the hub knows it
+	URL string `json:"url"` // that the hub uses
 	Hub string `json:"hub"`
 }
 

@@ -176,7 +176,8 @@ func (e *engine) deliver(ctx context.Context, lines [][]byte) error {
 	case http.StatusRequestEntityTooLarge:
 		return fmt.Errorf("%w: %w", millrace.ErrTooLarge, err)
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		// Skip them: the endpoint would reject them again, and they would block later pages.
+		// Skip these pages, because the endpoint would reject them again, and they would block
+		// later pages.
 		log.ErrorContext(ctx, "changed pages refused; skipping them", "url", urls[0], "err", err,
 			"reason", "pages are outside the folder of the key file, or the key belongs to another site")
 		return nil

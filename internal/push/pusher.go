@@ -18,7 +18,7 @@ import (
 const (
 	hubGap    = 5 * time.Second  // between two pings of a hub
 	engineGap = 30 * time.Second // between two submissions
-	firstWait = time.Second      // after a failure, doubled after each further one
+	firstWait = time.Second      // after a failure, doubled after each further failure
 	mostWait  = time.Hour
 	refused   = 10 * time.Minute // after a permanent error
 	tooOften  = time.Minute      // after a 429 without a Retry-After

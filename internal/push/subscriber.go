@@ -23,7 +23,7 @@ const (
 	leastLease = time.Minute
 	mostLease  = 30 * 24 * time.Hour
 	answerTime = 10 * time.Minute // time for the hub to verify
-	askAgain   = time.Minute      // after a failure, doubled after each further one
+	askAgain   = time.Minute      // after a failure, doubled after each further failure
 	mostAgain  = 6 * time.Hour
 )
 
@@ -31,9 +31,9 @@ const (
 // JSON.
 type Subscription struct {
 	Topic
-	Callback string    `json:"callback"`         // that the hub calls
+	Callback string    `json:"callback"`         // URL that the hub calls
 	Secret   string    `json:"secret,omitempty"` // for verifying signatures of the hub; "" = none
-	Until    time.Time `json:"until"`            // the end of its lease
+	Until    time.Time `json:"until"`            // end of the lease
 }
 
 // SubscriberOptions configure a [Subscriber]. The zero value works.
@@ -61,8 +61,8 @@ type subscription struct {
 
 // answer is the response of a hub to a subscription.
 type answer struct {
-	until  time.Time // end of its lease
-	denied string    // the hub's reason to deny it; "" if not denied
+	until  time.Time // end of the lease
+	denied string    // the hub's reason for denying the subscription; "" if not denied
 }
 
 // NewSubscriber returns a Subscriber with callbacks below a public URL. The client must ignore

@@ -1,15 +1,15 @@
-// Package recent stores what a list says about the pages that it named most recently. Clients
-// request a page soon after its item in the list.
+// Package recent stores the values that a list contains for the pages that it named most recently.
+// Clients request a page soon after its item in the list.
 package recent
 
 import "sync"
 
-// Most is the maximum number of names. A forgotten name costs a conditional request, or
-// a comparison that is not made.
+// Most is the maximum number of names. If a name has been removed, the caller sends a conditional
+// request or cannot compare.
 const Most = 4096
 
-// Values are values by name, such as validators by URL. The zero value is empty.
-// It is safe for concurrent use.
+// Values maps names to values, such as URLs to validators. The zero value is empty. It is safe for
+// concurrent use.
 type Values struct {
 	mu   sync.Mutex
 	of   map[string]string
@@ -42,8 +42,7 @@ func (r *Values) Get(name string) (value string, ok bool) {
 	return value, ok
 }
 
-// Take returns the value of a name and deletes it, so that a second request reads the
-// page itself.
+// Take returns the value of a name and deletes it, so that a second request fetches the page.
 func (r *Values) Take(name string) (value string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

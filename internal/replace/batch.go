@@ -61,8 +61,8 @@ func (b *Batch) Create() (f *os.File, temp string, err error) {
 	return f, temp, err
 }
 
-// Add adds a closed temporary file, which Place renames to name. It reports whether the
-// batch is full: then call Place.
+// Add adds a closed temporary file, which Place renames to name. It returns true if the batch is
+// full and the caller must call Place.
 func (b *Batch) Add(temp, name string, size int64) (full bool) {
 	b.added = append(b.added, rename{temp, name})
 	b.size += size
@@ -79,8 +79,8 @@ func (b *Batch) Added(f func(name string)) {
 // Changed makes Sync and Commit sync a file that was changed or removed without the batch.
 func (b *Batch) Changed(name string) { b.unsynced = append(b.unsynced, name) }
 
-// Place makes the added files durable, and the files named first; then it renames the added
-// files. It creates missing folders.
+// Place makes the added files and the files in first durable, and then renames the added files. It
+// creates missing folders.
 func (b *Batch) Place(first ...string) error {
 	if len(b.added) == 0 {
 		return nil
@@ -109,8 +109,8 @@ func (b *Batch) Place(first ...string) error {
 // Sync makes all changes durable.
 func (b *Batch) Sync() error { return b.sync(nil) }
 
-// Commit makes all changes durable, and then renames a temporary file, durably: if the
-// new file exists after a power cut, all earlier changes do.
+// Commit makes all changes durable, and then renames a temporary file, durably. If the new file
+// exists after a power cut, so do all earlier changes.
 func (b *Batch) Commit(temp, name string) error {
 	if err := b.sync([]string{temp}); err != nil {
 		return err
@@ -138,11 +138,11 @@ func (b *Batch) remove(name string) error {
 	return nil
 }
 
-// fewFiles is the number of files up to which syncing each of them costs less than syncing
-// the file system, which also has the files of other programs.
+// fewFiles is the maximum number of files to sync one by one. For more files, it is faster to sync
+// the whole file system, although that includes the files of other programs.
 const fewFiles = 8
 
-// sync makes files durable, with all unsynced ones and the folders above them.
+// sync makes the named and all unsynced files durable, with the folders above them.
 func (b *Batch) sync(names []string) error {
 	names = append(names, b.unsynced...)
 	b.unsynced = nil
@@ -168,14 +168,14 @@ func (b *Batch) syncOne(name string) error {
 	info, err := b.root.Lstat(name)
 	switch {
 	case err != nil:
-		return nil //nolint:nilerr // it was removed, which its folder records
+		return nil // nolint:nilerr // the file was removed, which its folder records
 	case info.IsDir():
 		return SyncFolder(b.root.Open(name))
 	case !info.Mode().IsRegular():
 		return nil
 	}
 	flag := os.O_RDONLY
-	if runtime.GOOS == "windows" { // it syncs only files that are open for writing
+	if runtime.GOOS == "windows" { // Windows syncs only files that are open for writing
 		flag = os.O_RDWR
 	}
 	f, err := b.root.OpenFile(name, flag, 0)
@@ -191,7 +191,7 @@ func SyncFolder(f *os.File, err error) error {
 		return err
 	}
 	defer f.Close()
-	if runtime.GOOS == "windows" { // it syncs no folders
+	if runtime.GOOS == "windows" { // Windows cannot sync folders
 		return nil
 	}
 	return f.Sync()

@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// own gives a new file the owner and group of another one.
+// own gives a new file the owner and group of another file.
 func own(f *os.File, like fs.FileInfo) error {
 	is, err := f.Stat()
 	if err != nil {

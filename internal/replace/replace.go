@@ -1,6 +1,6 @@
-// Package replace writes files atomically and durably: after a failure or a power cut, a
-// file is the old or the new one. A file is synced before it is renamed, and its folder
-// after that. A [Batch] does so for many files with few syncs.
+// Package replace writes files atomically and durably: after a failure or a power cut, a file is
+// the old or the new one. A file is synced before it is renamed, and its folder after that. A
+// [Batch] replaces many files with few syncs.
 package replace
 
 import (
@@ -43,8 +43,8 @@ func File(name string, write func(io.Writer) error) error {
 	})
 }
 
-// Files replaces several files when all of the new ones are on the disk. If anything
-// fails before, it replaces none.
+// Files replaces several files when all of the new ones are on the disk. If anything fails before
+// that, it replaces none.
 func Files(names []string, write func([]*os.File) error) (err error) {
 	files := make([]*os.File, 0, len(names))
 	defer func() {

@@ -13,5 +13,5 @@ func syncFileSystem(root *os.Root) error {
 		return err
 	}
 	defer f.Close()
-	return os.NewSyscallError("syncfs", unix.Syncfs(int(f.Fd()))) //nolint:gosec // a descriptor
+	return os.NewSyscallError("syncfs", unix.Syncfs(int(f.Fd()))) //nolint:gosec // a descriptor fits an int
 }

@@ -7,5 +7,5 @@ import (
 	"os"
 )
 
-// syncFileSystem returns errors.ErrUnsupported: the system has no such call.
+// syncFileSystem returns errors.ErrUnsupported, because this system has no such call.
 func syncFileSystem(*os.Root) error { return errors.ErrUnsupported }

@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// A process that does not beat for the lifetime does not count any more.
+// A process that sends no heartbeat for the lifetime is no longer counted.
 const (
 	beat     = 10 * time.Second
 	lifetime = 3 * beat
@@ -25,10 +25,10 @@ const (
 
 // Process describes a process.
 type Process struct {
-	Name    string    `json:"-"` // of the machine, with the number of the process
+	Name    string    `json:"-"` // name of the machine, with the process ID
 	Version string    `json:"version,omitempty"`
 	Started time.Time `json:"started"`
-	Seen    time.Time `json:"seen"` // the last beat, by the clock of the store
+	Seen    time.Time `json:"seen"` // last heartbeat, by the clock of the store
 	Builder bool      `json:"builder,omitempty"`
 }
 
@@ -40,10 +40,10 @@ type Replicas struct {
 	builder func() bool
 	log     *slog.Logger
 	others  atomic.Int64
-	ahead   atomic.Int64 // of the clock of the store, in nanoseconds
+	ahead   atomic.Int64 // difference between the store's clock and this machine's, in nanoseconds
 }
 
-// New returns the processes of a site with a name, of which this one has a version. builder
+// New returns the processes of the named site. version is the version of this process. builder
 // reports whether this process builds the editions. The caller calls Run.
 func New(ctx context.Context, st store.Store, name, version string, builder func() bool, log *slog.Logger) (*Replicas, error) {
 	r := &Replicas{
@@ -63,7 +63,7 @@ func (r *Replicas) clock(ctx context.Context) (time.Time, error) {
 	}
 	ahead := time.Until(now)
 	if was := time.Duration(r.ahead.Swap(int64(ahead))); (ahead - was).Abs() > lifetime {
-		r.log.WarnContext(ctx, "the clocks of this machine and of the store differ; using that of the store", "difference", ahead.Round(time.Second))
+		r.log.WarnContext(ctx, "the clocks of this machine and of the store differ; using the store's clock", "difference", ahead.Round(time.Second))
 	}
 	return now, nil
 }
@@ -89,7 +89,7 @@ func (r *Replicas) Run(ctx context.Context) {
 	})
 }
 
-// beat records this process, and removes those that do not run any more.
+// beat records this process, and removes the processes that no longer run.
 func (r *Replicas) beat(ctx context.Context) error {
 	now, err := r.clock(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func (r *Replicas) Now() time.Time {
 	return time.Now().Add(time.Duration(r.ahead.Load()))
 }
 
-// List returns the processes as the store has them, in the order of their names.
+// List returns the processes in the store, sorted by name.
 func (r *Replicas) List(ctx context.Context) ([]Process, error) {
 	all, err := r.stored.Load(ctx)
 	var out []Process

@@ -39,7 +39,7 @@ func Redirect(w http.ResponseWriter, r *http.Request, to string) {
 	Text(w, r, http.StatusMovedPermanently, "")
 }
 
-// OnlyReads sends an error if the method is not GET or HEAD, and returns false then.
+// OnlyReads reports whether the method is GET or HEAD. If it is not, OnlyReads sends an error.
 func OnlyReads(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return false
@@ -49,8 +49,8 @@ func OnlyReads(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// Error sends an error status, as JSON if the client requested a machine document,
-// otherwise as text. Without an error of its own, it sends the status text.
+// Error sends an error status, as JSON if the client requested a machine document, otherwise as
+// text. If reqErr is nil, it sends the status text.
 func Error(w http.ResponseWriter, r *http.Request, status int, reqErr *millrace.RequestError) {
 	code := strings.ReplaceAll(strings.ToUpper(http.StatusText(status)), " ", "_")
 	reason := strings.ToLower(http.StatusText(status))

@@ -19,7 +19,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Log describes the access logs of another server, and what machines took according to them.
+// Log describes the access logs of another server, and the traffic of machines in them.
 type Log struct {
 	Files    []string            `json:"files"`              // names of the logs
 	Lines    int64               `json:"lines"`              // lines of the logs
@@ -36,11 +36,11 @@ type Log struct {
 
 	First    time.Time `json:"first,omitzero"` // first request of a machine
 	Last     time.Time `json:"last,omitzero"`  // last request of a machine
-	Machines []Machine `json:"machines"`       // the most requests first
+	Machines []Machine `json:"machines"`       // sorted by number of requests, the largest first
 	Total    Traffic   `json:"traffic"`        // sum of the machines
 	TopPages []TopPage `json:"top_pages"`      // the pages with the most requests
 	TopOther []TopPage `json:"top_other"`      // the user agents of unknown bots with the most requests
-	Lacking  int64     `json:"lacking"`        // most requests that a count of the top lists may lack
+	Lacking  int64     `json:"lacking"`        // maximum number of requests that a count in the top lists may lack
 
 	Documents *Documents `json:"documents,omitempty"` // the same visits by documents; absent without pages
 }
@@ -51,7 +51,7 @@ type Machine struct {
 	Family   string            `json:"family,omitempty"`
 	Purpose  bots.Purpose      `json:"purpose,omitempty"` // absent if unknown
 	Identity store.BotIdentity `json:"identity"`          // verified or forged, by address; "" = the name is only claimed
-	Ranges   string            `json:"ranges,omitempty"`  // URL of its addresses, which can verify it
+	Ranges   string            `json:"ranges,omitempty"`  // URL of the operator's addresses, which can verify the bot
 	First    time.Time         `json:"first"`             // first request
 	Last     time.Time         `json:"last"`              // last request
 	Traffic
@@ -65,7 +65,7 @@ type Traffic struct {
 	Pages          int64   `json:"pages"`           // requests for pages that were sent
 	NotModified    int64   `json:"not_modified"`    // requests that a 304 answered
 	Unchanged      int64   `json:"unchanged"`       // probably unchanged: the same bot got the same status and size from the same URL before
-	Sent           int64   `json:"sent"`            // requests with status 200, which Unchanged is a part of
+	Sent           int64   `json:"sent"`            // requests with status 200, including Unchanged
 	Bytes          int64   `json:"bytes"`           // bytes of bodies, as sent
 	UnchangedBytes int64   `json:"unchanged_bytes"` // bytes of Unchanged
 	PageBytes      int64   `json:"page_bytes"`      // bytes of Pages
@@ -297,7 +297,8 @@ func (r *logReport) ordered() iter.Seq2[store.Sum, error] {
 	}
 }
 
-// report returns the report on the requests so far. s has read the logs, with the errors of some.
+// report returns the report on the requests so far. s is the scanner of the logs. damaged contains
+// the errors of logs that were read in part.
 func (r *logReport) report(s *accesslog.Scanner, damaged []string) (*Report, error) {
 	out := r.log
 	out.Files, out.Lines, out.Long, out.Unknown, out.Examples, out.Damaged = r.o.Files, s.Lines, s.Long, s.Unknown, s.Examples, damaged

@@ -17,19 +17,19 @@ import (
 	"github.com/millrace/millrace/internal/savings"
 )
 
-// Documents compares the pages that machines fetched with Markdown documents of the same pages.
-// In the figures, spent is what the documents would take, and instead_of is what the pages took
-// by the logs.
+// Documents compares the pages that machines fetched with Markdown documents of the same pages. In
+// the figures, spent is the cost of the documents, and instead_of is the cost of the pages
+// according to the logs.
 type Documents struct {
 	From        savings.Origin `json:"from"`              // sample = pages of the site; text = the ratio of other sites
 	Sample      *Sample        `json:"sample,omitempty"`  // measured pages
 	Bytes       savings.Figure `json:"bytes"`             // bytes on the wire
-	Conditional savings.Figure `json:"conditional_bytes"` // if bots also ask for changes only, so that probably unchanged pages get a 304
+	Conditional savings.Figure `json:"conditional_bytes"` // if bots also sent conditional requests, so that probably unchanged pages would get a 304
 	Tokens      savings.Figure `json:"tokens"`            // tokens of the content
 	KWh         savings.Figure `json:"kwh"`               // energy of the transfer in kWh
 }
 
-// Sample has the sizes of measured pages. A size with gzip is that of gzip -6.
+// Sample contains the sizes of measured pages. Compressed sizes are those of gzip -6.
 type Sample struct {
 	Pages        int   `json:"pages"`
 	Failed       int   `json:"failed"`        // pages that could not be fetched, or have no content
@@ -38,19 +38,19 @@ type Sample struct {
 	Document     int64 `json:"document"`      // bytes of their documents
 	DocumentGzip int64 `json:"document_gzip"` // the same, compressed
 
-	visits, coded     float64 // visits of these pages, and those whose logged size is of compressed HTML
+	visits, coded     float64 // visits of these pages, and visits whose logged size is that of compressed HTML
 	logged, documents float64 // bytes of the visits by the log, and by documents
 }
 
-// Bytes of HTML for a byte of its Markdown, as measured by bench/html.go with the 476 articles that
-// [savings.Coefficients] are measured with.
+// Bytes of HTML per byte of Markdown, measured by bench/html.go on the same 476 articles as the
+// [savings.Coefficients].
 const (
 	HTMLPerDocument     = 11.3
 	HTMLPerDocumentGzip = 5.8 // both compressed by gzip -6
 )
 
-// documents returns the comparison for the pages in t. If s is nil, it is an estimate by the ratio
-// of other sites. That ratio is of compressed sizes, the lower one.
+// documents returns the comparison for the pages in t. If s is nil, the comparison is an estimate
+// from other sites. It uses the ratio of compressed sizes, which is the lower one.
 func documents(t *Traffic, s *Sample, c savings.Coefficients) *Documents {
 	if t.PageBytes == 0 {
 		return nil
@@ -77,7 +77,7 @@ const (
 	perToken = "bytes-per-token"
 )
 
-// coefficients returns those with the names.
+// coefficients returns the coefficients with the given names.
 func coefficients(all []savings.Coefficient, names ...string) []savings.Coefficient {
 	return slices.DeleteFunc(slices.Clone(all), func(c savings.Coefficient) bool { return !slices.Contains(names, c.Name) })
 }
@@ -145,7 +145,7 @@ func (s *Sample) add(ctx context.Context, client *http.Client, address string, p
 	s.HTMLGzip += int64(small)
 	s.Document += int64(len(document))
 	s.DocumentGzip += int64(zipped(document))
-	size := float64(len(document)) // in the coding of the logged size
+	size := float64(len(document)) // in the content coding of the logged page
 	if math.Abs(math.Log(logged/small)) < math.Abs(math.Log(logged/html)) {
 		size = float64(zipped(document))
 		s.coded += visits
@@ -164,7 +164,7 @@ func zipped(b []byte) int {
 		_, err = w.Write(b)
 	}
 	if err = errors.Join(err, w.Close()); err != nil {
-		return len(b) // a buffer has no errors
+		return len(b) // writing to a buffer never fails
 	}
 	return out.Len()
 }

@@ -96,7 +96,7 @@ func TestLog(t *testing.T) {
 	}
 	var text bytes.Buffer
 	r.Text(&text)
-	for _, want := range []string{"GPTBot, openai     verified  trains models", "forged", "claimed", "an estimate by articles", "a.log:14: nonsense", "3.0 s"} {
+	for _, want := range []string{"GPTBot, openai     verified  trains models", "forged", "claimed", "5.8 bytes", "a.log:14: nonsense", "3.0 s"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q:\n%s", want, &text)
 		}

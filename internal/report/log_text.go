@@ -95,13 +95,13 @@ func (d *Documents) text(w *bytes.Buffer) {
 	share := d.Bytes.Saved / d.Bytes.Instead
 	fmt.Fprintf(w, "  as documents of millrace, the same pages would have taken %s instead of %s (%.0f %% less), and about %s tokens instead of %s\n",
 		humanize.Bytes(int64(d.Bytes.Spent)), humanize.Bytes(int64(d.Bytes.Instead)), 100*share, humanize.Count(d.Tokens.Spent), humanize.Count(d.Tokens.Instead))
-	fmt.Fprintf(w, "  if bots also asked only for what has changed: %s\n", humanize.Bytes(int64(d.Conditional.Spent)))
+	fmt.Fprintf(w, "  if bots also requested only changes: %s\n", humanize.Bytes(int64(d.Conditional.Spent)))
 	if s := d.Sample; d.From == savings.FromSample {
 		fmt.Fprintf(w, "  measured on %s of the site: %s of HTML, %s as documents; compressed %s and %s\n", humanize.Quantity(int64(s.Pages), "page"),
 			humanize.Bytes(s.HTML), humanize.Bytes(s.Document), humanize.Bytes(s.HTMLGzip), humanize.Bytes(s.DocumentGzip))
 		return
 	}
-	fmt.Fprintf(w, "  an estimate by articles of other sites: %v bytes of HTML for a byte of a document, %v before compression; measure this site with --site URL\n", HTMLPerDocumentGzip, HTMLPerDocument)
+	fmt.Fprintf(w, "  an estimate from articles of other sites: %v bytes of HTML per byte of a document, %v before compression; measure this site with --site URL\n", HTMLPerDocumentGzip, HTMLPerDocument)
 }
 
 // coefficients returns the coefficients of the figures that [Log.text] writes.
@@ -124,7 +124,7 @@ func (l *Log) notes(w *bytes.Buffer) {
 		fmt.Fprintf(w, "  claimed: only the user agent names the bot; save the addresses of its operator in a file, and add --bot-ranges NAME=FILE (%s)\n", strings.Join(urls, ", "))
 	}
 	if l.NoAgent > 0 && l.Total.Requests == 0 {
-		fmt.Fprintf(w, "  %s have no user agent, by which bots are recognised; log in the combined format\n", humanize.Quantity(l.NoAgent, "request"))
+		fmt.Fprintf(w, "  %s have no user agent, so bots cannot be recognised; use the combined log format\n", humanize.Quantity(l.NoAgent, "request"))
 	}
 	if l.Skipped > 0 {
 		fmt.Fprintf(w, "  skipped: %s to other sites, or before the first day\n", humanize.Quantity(l.Skipped, "request"))
@@ -133,7 +133,7 @@ func (l *Log) notes(w *bytes.Buffer) {
 		fmt.Fprintf(w, "  skipped: %s of millrace itself, from this machine or private addresses\n", humanize.Quantity(l.Own, "request"))
 	}
 	if l.Lacking > 0 {
-		fmt.Fprintf(w, "  the lists of pages and bots were cut to save memory: each count may lack %d\n", l.Lacking)
+		fmt.Fprintf(w, "  the lists of pages and bots were limited to save memory; each count may be too low by up to %d\n", l.Lacking)
 	}
 	if l.Long > 0 {
 		fmt.Fprintf(w, "  skipped: %s of 1 MB or more\n", humanize.Quantity(l.Long, "line"))

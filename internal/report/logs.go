@@ -20,19 +20,19 @@ import (
 type LogOptions struct {
 	Files        []string      // "-" = Stdin
 	Stdin        io.Reader     // nil = no file is "-"
-	Unit         time.Duration // of the number at the end of each line; 0 = ignored
+	Unit         time.Duration // unit of the number at the end of each line; 0 = ignored
 	Site         string        // base URL of the site. If set, requests to other hosts are skipped.
 	Since        time.Time     // earlier requests are skipped; zero = none
 	Bots         *bots.Table
-	Local        map[netip.Addr]bool // addresses of this machine, for requests of its own
+	Local        map[netip.Addr]bool // addresses of this machine, to recognise its own requests
 	Coefficients savings.Coefficients
 	// Client fetches pages of the site, to compare their HTML with their documents. It must
 	// obey robots.txt. Without Site, it is not used.
 	Client *http.Client
 }
 
-// Logs reports the traffic in the access logs of web servers. A file that is damaged or missing
-// is a part of the report, if others have requests. Without any request, the error is
+// Logs reports the traffic in the access logs of web servers. If a file is damaged or missing but
+// others contain requests, the report lists the file. If no file contains a request, Logs returns
 // ErrInvalid with the code no-requests.
 func Logs(ctx context.Context, o *LogOptions) (*Report, error) {
 	r := newLogReport(o)

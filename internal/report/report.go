@@ -175,7 +175,7 @@ func (r *Report) Text(w *bytes.Buffer) {
 	}
 	w.WriteByte('\n')
 	if len(r.Served) > 0 && r.Served[0].Log == nil {
-		w.WriteString("served: compared with the full HTML of each requested page without conditional requests; lists and feeds are only costs\n")
+		w.WriteString("served: compared with the full HTML of each requested page without conditional requests; lists and feeds count only as costs\n")
 	}
 	if len(r.Sites) > 0 || len(r.Served) == 0 {
 		w.WriteString("pulled: compared with the full HTML of every page once per pull without conditional requests\n")

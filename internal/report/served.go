@@ -24,7 +24,7 @@ type Served struct {
 	*analytics.Savings
 	Rows    []analytics.DaySaved `json:"rows"`          // sums by day, bot and protocol
 	Unusual []analytics.Unusual  `json:"unusual"`       // unusual patterns
-	Log     *Log                 `json:"log,omitempty"` // the access logs that the figures are from; absent if they are of a store
+	Log     *Log                 `json:"log,omitempty"` // access logs from which the figures come; absent if they come from a store
 }
 
 // unusualSpan is the maximum period to search for unusual patterns.
@@ -62,7 +62,7 @@ func (o *Options) served(ctx context.Context, st store.Store) ([]*Served, error)
 	return out, nil
 }
 
-// yardstick measures the pages of a site. It logs errors, and leaves these sizes unknown.
+// yardstick measures the pages of a site. It logs errors, and leaves the affected sizes unknown.
 func (o *Options) yardstick(ctx context.Context, st store.Store, name string) analytics.Pages {
 	site, v, err := ingest.Head(ctx, st, name)
 	var pages analytics.Pages
@@ -88,7 +88,7 @@ func (r *Served) text(w *bytes.Buffer) {
 	fmt.Fprintf(w, "  %s sent for %s%s; %d of %d responses were 304%s\n", humanize.Bytes(int64(t.Bytes.Spent)), pagesText(t), listsText(t),
 		t.NotModified, t.Answered, humanize.Rate(t.NotModifiedRate))
 	if z := &t.ZeroFetch; z.Pages > 0 {
-		fmt.Fprintf(w, "  in addition, lists named %s that were not requested that day: they saved at most that many requests, %s as HTML, an estimate\n",
+		fmt.Fprintf(w, "  in addition, lists named %s that were not requested that day; they saved at most that many requests (%s as HTML, an estimate)\n",
 			humanize.Quantity(z.Pages, "page"), humanize.Bytes(int64(z.Bytes)))
 	}
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -96,7 +96,7 @@ func (r *Served) text(w *bytes.Buffer) {
 		fmt.Fprintf(table, "    %s\t%d\t%d\t%s\t%s\t%s\t%d\n", name, s.Requests, s.Pages+s.Carried,
 			shareText(s.NotModifiedRate), humanize.Bytes(int64(s.Bytes.Spent)), humanize.Bytes(int64(s.Bytes.Saved)), s.ZeroFetch.Pages)
 	}
-	const columns = "\trequests\tpages\t304\tsent\tsaved\tnot asked for\n"
+	const columns = "\trequests\tpages\t304\tsent\tsaved\tnot requested\n"
 	fmt.Fprintf(table, "  by protocol"+columns)
 	for i := range r.Protocols {
 		row(all.Label(r.Protocols[i].Protocol), &r.Protocols[i].Saved)

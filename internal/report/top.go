@@ -11,10 +11,10 @@ type top[T any] struct {
 	most  int
 	count func(*T) int64
 	of    map[string]*T
-	lost  int64 // the most that a count may lack
+	lost  int64 // maximum number that a count may lack
 }
 
-// at returns the item of a name, which it adds if it is new.
+// at returns the item of a name. It adds a new name.
 func (t *top[T]) at(name string) *T {
 	item := t.of[name]
 	if item != nil {
@@ -59,8 +59,8 @@ func (t *top[T]) names(n int) []string {
 	return names[:min(n, len(names))]
 }
 
-// repeats finds repeated requests with the same answer. It remembers a million requests or more in
-// 16 MB, and forgets the oldest.
+// repeats finds repeated requests with the same answer. It stores at least a million requests in 16
+// MB, and replaces the oldest.
 type repeats struct {
 	sets []([repeatWays]uint64) // the newest first; 0 = none
 }
@@ -70,8 +70,8 @@ const (
 	repeatSets = 1 << 19
 )
 
-// again reports whether the previous request with a hash had the same answer, and remembers this
-// one.
+// again reports whether the previous request with a hash had the same answer, and stores this
+// request.
 func (r *repeats) again(request uint64, answer uint32) bool {
 	if r.sets == nil {
 		r.sets = make([][repeatWays]uint64, repeatSets)

@@ -26,7 +26,7 @@ const (
 	Secret = "throwaway-secret"
 )
 
-// startTimeout limits the time for a server to answer.
+// startTimeout limits the time until a server responds.
 const startTimeout = time.Minute
 
 // Server is a server on the loopback interface with its own folder.

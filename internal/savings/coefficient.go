@@ -35,7 +35,7 @@ func (c Coefficients) List() []Coefficient {
 	list := []Coefficient{
 		{
 			"kwh-per-gb", c.KWhPerGB, "kWh/GB, network alone",
-			"Aslan et al. 2018, doi:10.1111/jiec.12630: fixed lines in 2015, half as much every two years or so; TCT draft-00 says 0.03 (fixed) to 0.14 (mobile)",
+			"Aslan et al. 2018, doi:10.1111/jiec.12630: fixed lines in 2015, halved about every two years; TCT draft-00 says 0.03 (fixed) to 0.14 (mobile)",
 		},
 		{
 			"bytes-per-token", c.BytesPerToken, "bytes/token",
@@ -43,11 +43,11 @@ func (c Coefficients) List() []Coefficient {
 		},
 		{
 			"html-per-text", c.HTMLPerText, "bytes of HTML/byte of text",
-			"476 articles of the Web Content Extraction Benchmark (Foley 2026), all their HTML by all their text; the median is 12.2",
+			"476 articles of the Web Content Extraction Benchmark (Foley 2026), all their HTML divided by all their text; the median is 12.2",
 		},
 		{
 			"html-compression", c.HTMLCompression, "bytes of HTML/byte on the wire",
-			"the HTML of the same articles by gzip -6; the median is 4.8",
+			"the HTML of the same articles, compressed by gzip -6; the median is 4.8",
 		},
 	}
 	for i, v := range []float64{d.KWhPerGB, d.BytesPerToken, d.HTMLPerText, d.HTMLCompression} {

@@ -67,7 +67,7 @@ type HTML struct {
 	From      Origin  `json:"from"`      // source of the size: html, sample, text or none
 }
 
-// Saved is the savings by one or more pulls of a site.
+// Saved contains the savings of one or more pulls of a site.
 type Saved struct {
 	Pages      int64 `json:"pages"`      // pages whose state is known after a pull, counted once per pull
 	Fetched    int64 `json:"fetched"`    // pages that were fetched
@@ -87,9 +87,9 @@ type Saved struct {
 	KWh      Figure `json:"kwh"`            // energy of the transfer in kWh
 }
 
-// Mean returns the mean size of a site's HTML pages in bytes. If enough pages were measured,
-// it uses these; otherwise it uses the mean size of the pages' text. 0 means unknown. If the
-// size on the wire was not measured, it is an estimate.
+// Mean returns the mean size of a site's HTML pages in bytes. If enough pages were measured, it
+// uses these; otherwise it uses the mean size of the pages' text. 0 means unknown. A size on the
+// wire that was not measured is an estimate.
 func (c Coefficients) Mean(measured HTML, all bool, text float64) HTML {
 	h := HTML{Documents: measured.Documents, From: FromNone}
 	switch {
@@ -107,8 +107,8 @@ func (c Coefficients) Mean(measured HTML, all bool, text float64) HTML {
 	return h
 }
 
-// Of returns the savings by pulls of one site. site is the traffic of all its pulls; Of uses
-// only its HTML and text.
+// Of returns the savings of pulls of one site. site is the traffic of all its pulls; Of uses only
+// its HTML and text.
 func Of(t, site store.Traffic, c Coefficients) *Saved {
 	s := &Saved{
 		Pages: t.Pages, Fetched: t.Fetched, Unmodified: t.Unmodified, Skipped: max(0, t.Pages-t.Fetched-t.Unmodified),

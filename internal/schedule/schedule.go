@@ -14,14 +14,14 @@ const (
 )
 
 const (
-	retry     = time.Minute // after a first failure, doubled by each further failure
+	retry     = time.Minute // pause after a first failure, doubled by each further failure
 	share     = 4           // a pause is at least this many times as long as the scan
-	softly    = time.Second // least pause before a hinted scan
-	maxIdle   = 10          // most hints without a change in a row that are counted
-	tolerance = 10          // the jitter is the pause divided by this
+	softly    = time.Second // minimum pause before a hinted scan
+	maxIdle   = 10          // maximum number of consecutive hints without a change to count
+	tolerance = 10          // the maximum jitter is the pause divided by this number
 )
 
-// Rules are the limits of how often sites are scanned. The zero value works.
+// Rules limit the frequency of scans. The zero value works.
 type Rules struct {
 	Min, Max time.Duration  // bounds of the interval; 0 = DefaultMin, DefaultMax
 	Rand     func() float64 // in [0, 1), for the jitter; nil = math/rand
@@ -31,8 +31,8 @@ type Rules struct {
 // scanned. Callers store it as JSON.
 type State struct {
 	Interval time.Duration `json:"interval"`           // learned, in nanoseconds; 0 = nothing yet
-	Last     time.Time     `json:"last"`               // when the last scan ended
-	Next     time.Time     `json:"next"`               // when the next scan is due
+	Last     time.Time     `json:"last"`               // end of the last scan
+	Next     time.Time     `json:"next"`               // time of the next scan
 	Soonest  time.Time     `json:"soonest"`            // earliest time of a hinted scan
 	Held     bool          `json:"held,omitempty"`     // the site sent a Retry-After
 	Failures int           `json:"failures,omitempty"` // failed scans in a row
@@ -48,9 +48,9 @@ type Scan struct {
 	Refused     bool // with Failed: the site refuses scans
 	Hinted      bool // a hint caused the scan
 	Unconfirmed bool // a second scan must confirm the result
-	// NotBefore is when the site allows the next scan; zero = any time.
+	// NotBefore is the earliest time at which the site allows the next scan; zero = any time.
 	NotBefore time.Time
-	// Gap is the least pause that the site's rate limits require.
+	// Gap is the minimum pause that the site's rate limits require.
 	Gap time.Duration
 }
 
@@ -80,7 +80,7 @@ func (r *Rules) After(s State, l Scan) State {
 			wait = first << n
 		}
 		s.Failures++
-	case s.Interval == 0: // there was nothing to compare with
+	case s.Interval == 0: // there was no earlier scan to compare with
 	case l.Changed && l.Hinted:
 		s.Idle = 0
 	case l.Changed:
@@ -97,7 +97,7 @@ func (r *Rules) After(s State, l Scan) State {
 		wait = min(wait, max(least, retry))
 	}
 	wait += time.Duration((2*r.random() - 1) * float64(wait/tolerance))
-	// A scan that takes hours must not be followed by the next at once.
+	// A scan that takes hours must not be followed immediately by the next one.
 	floor := max(l.Gap, share*l.Took, 0)
 	s.Last, s.Held = l.Ended, l.NotBefore.After(l.Ended)
 	s.Next = l.Ended.Add(max(wait, floor))
@@ -114,9 +114,9 @@ func (r *Rules) After(s State, l Scan) State {
 	return s
 }
 
-// Resume adapts a state that another process stored, perhaps with other bounds. A
-// failed scan is due at once, because this process may have what the other
-// lacked, such as a key. A Retry-After of the site stays in force.
+// Resume adapts a state that another process stored, perhaps with other bounds. A failed scan is
+// due at once, because this process may have something that the other process lacked, such as a
+// key. A Retry-After of the site stays in force.
 func (r *Rules) Resume(s State) State {
 	least, most := r.bounds()
 	if s.Failures > 0 && !s.Held {

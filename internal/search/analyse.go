@@ -31,8 +31,8 @@ type Analyzer struct {
 // NewAnalyzer returns an Analyzer with an empty cache.
 func NewAnalyzer() *Analyzer { return &Analyzer{lexicons: map[string]*lexicon{}} }
 
-// Tokens yields the terms of a text in order. lang is a BCP 47 tag, of which Tokens uses the
-// first subtag. If lang is empty, the language is English.
+// Tokens yields the terms of a text in order. lang is a BCP 47 tag; Tokens uses only its first
+// subtag. If lang is empty, the language is English.
 func (a *Analyzer) Tokens(text, lang string) iter.Seq[Token] {
 	return func(yield func(Token) bool) {
 		s := segmenter{text: text, lex: a.lexicon(lang), yield: yield}

@@ -90,7 +90,7 @@ func dropped(base, mark rune) bool {
 	return false
 }
 
-// letters returns the replacement of a letter that no accent distinguishes.
+// letters returns the replacement for a letter that has no Unicode decomposition.
 func letters(r rune) (string, bool) {
 	switch r {
 	case 'ø':
@@ -115,7 +115,7 @@ func letters(r rune) (string, bool) {
 		return "ي", true
 	case 'ک':
 		return "ك", true
-	case 'ـ': // only stretches a word
+	case 'ـ': // the tatweel only stretches a word
 		return "", true
 	}
 	return "", false

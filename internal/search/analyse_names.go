@@ -4,7 +4,7 @@ import "strings"
 
 // sign returns the word for the signs that end names such as C++ and C#.
 func (s *segmenter) sign(start, end int) (word string, n int) {
-	const most = 10 // in longer words, the signs have other reasons
+	const most = 10 // in longer words, the signs have other meanings
 	switch {
 	case end-start > most || s.isDigit(start):
 	case s.hasPrefix(end, "++") && !s.hasPrefix(end, "+++"):
@@ -17,7 +17,7 @@ func (s *segmenter) sign(start, end int) (word string, n int) {
 	return "", 0
 }
 
-// url yields the words of a URL after its scheme, and the whole.
+// url yields the words of a URL after its scheme, and then the whole URL.
 func (s *segmenter) url(start int) int {
 	end := start
 	for end < len(s.text) {

@@ -100,8 +100,8 @@ const (
 	maxCompound = 1024 // bytes
 )
 
-// compound yields the words of a compound such as max_connections, v1.2.3 or foo.Bar, and
-// then the whole. A single word is a compound of one.
+// compound yields the words of a compound such as max_connections, v1.2.3 or foo.Bar, and then the
+// whole compound. A single word is a compound of one word.
 func (s *segmenter) compound(start int) int {
 	parts, hyphens := 0, 0
 	joined := s.joined[:0]
@@ -136,8 +136,8 @@ func (s *segmenter) compound(start int) int {
 	}
 }
 
-// atom returns two ends of the word at i. raw is the end of the part that its term contains;
-// end is the end of the part that belongs to it in the text.
+// atom returns two ends of the word at i. raw is the end of the part that its term contains; end is
+// the end of the word in the text.
 func (s *segmenter) atom(i int) (raw, end int) {
 	start, digits := i, true
 	for i < len(s.text) {

@@ -25,12 +25,12 @@ type EmbedderOptions struct {
 	// zero, the model chooses the size.
 	Dimensions int
 	Batch      int           // maximum number of texts in a request; 0 = 32
-	Timeout    time.Duration // of a request for passages; 0 = 60 s
+	Timeout    time.Duration // timeout of a request for passages; 0 = 60 s
 	// QueryTimeout is the timeout of a request for questions, which is not retried because
 	// a user waits. If zero, 3 s.
 	QueryTimeout time.Duration
 	Retries      int           // maximum number of retries of a request for passages; 0 = 3, -1 = none
-	Backoff      time.Duration // before the first retry, doubled each time; 0 = 1 s
+	Backoff      time.Duration // pause before the first retry, doubled each time; 0 = 1 s
 }
 
 // Embedder is a client of the embeddings API of OpenAI, Ollama, vLLM and Text Embeddings
@@ -44,7 +44,7 @@ type Embedder struct {
 	o         EmbedderOptions                                  // without Key
 	authorize func(*http.Request)                              // a closure, so printing the struct does not show the key
 	hide      func(string) string                              // removes the key from a string
-	wait      func(ctx context.Context, d time.Duration) error // between attempts
+	wait      func(ctx context.Context, d time.Duration) error // waits between attempts
 }
 
 // NewEmbedder returns a client for one model. endpoint is the base of the API, such as
@@ -158,5 +158,5 @@ func (e *Embedder) Embed(ctx context.Context, query bool, texts []string) ([][]f
 // job is one call of Embed.
 type job struct {
 	query bool
-	size  int // of all vectors; 0 = unknown
+	size  int // size of all vectors; 0 = unknown
 }

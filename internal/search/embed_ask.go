@@ -33,7 +33,7 @@ const (
 type refused struct {
 	status    int
 	complaint string // the server's error text
-	err       error  // a sentinel
+	err       error  // a sentinel error
 }
 
 func (r *refused) Error() string {
@@ -204,8 +204,8 @@ func (e *Embedder) refusal(resp *http.Response) error {
 	return &refused{resp.StatusCode, shorten(complaint, maxComplaint), err}
 }
 
-// retryAfter parses the Retry-After header (RFC 9110, section 10.2.3). It reads seconds
-// only: model servers send no dates.
+// retryAfter parses the Retry-After header (RFC 9110, section 10.2.3). It parses only seconds,
+// because model servers send no dates.
 func retryAfter(h http.Header) time.Duration {
 	n, err := strconv.ParseUint(strings.TrimSpace(h.Get("Retry-After")), 10, 31)
 	if err != nil {

@@ -34,24 +34,24 @@ const (
 	// Cranfield collection with 150 to 1,000 passages, 8 was never worse than 4, 2 and 1 for
 	// weights up to 0.2. For higher weights, results were mixed.
 	perDimension = 8
-	// oversampling is the number of extra dimensions that Fit computes and drops. The
-	// iteration's rounds bring the other dimensions close to the largest singular values. With
-	// 1 and 2 rounds nDCG@10 on Cranfield is .011 and .005 lower; 3 and 7 are equal.
+	// oversampling is the number of extra dimensions that Fit computes and drops. The iteration's
+	// rounds bring the other dimensions close to the largest singular values. With 1 and 2 rounds,
+	// nDCG@10 on Cranfield is .011 and .005 lower; with 3 and 7 rounds, it is equal.
 	oversampling = 16
 	rounds       = 4
 	// maxDistinct is the maximum number of different terms of one passage.
 	maxDistinct = 4096
 )
 
-// Fit learns from passages which terms have similar meanings: terms that occur with similar
-// other terms. It uses latent semantic analysis, a truncated singular value decomposition of
-// the matrix of passages and terms.
+// Fit learns from passages which terms have similar meanings: terms that occur with similar other
+// terms. It uses latent semantic analysis, a truncated singular value decomposition of the matrix
+// of passages and terms.
 //
-// Each passage is the slice of its terms from the Analyzer, with repeats and without stop
-// words. Fit does not keep the slices and ranges over passages once. The same passages produce
-// the same model in any order and on any number of cores. Fit uses passages with equal terms
-// once. o limits time and memory. If there are too few passages, Fit returns ErrUnavailable.
-// If passages yields an error, Fit returns it.
+// Each passage is the slice of its terms from the Analyzer, with repeats and without stop words.
+// Fit does not keep the slices and ranges over passages once. The same passages produce the same
+// model in any order and on any number of cores. Of several passages with equal terms, Fit uses
+// one. o limits time and memory. If there are too few passages, Fit returns ErrUnavailable. If
+// passages yields an error, Fit returns it.
 func Fit(ctx context.Context, passages iter.Seq2[[]string, error], o *FitOptions) (*Model, error) {
 	if o == nil {
 		o = &FitOptions{}

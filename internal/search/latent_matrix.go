@@ -104,7 +104,7 @@ func (a *matrix) take(i uint32, p *part, columns []int32) {
 
 // usage describes how the passages use a term.
 type usage struct {
-	passages uint32 // number with the term
+	passages uint32 // number of passages with the term
 	times    uint32
 	surprise int64 // sum of n·log(n) over the passages with n occurrences, in units of 1/fixed
 }

@@ -11,16 +11,16 @@ import (
 	solvers "gonum.org/v1/gonum/lapack/gonum"
 )
 
-// decompose returns the k right singular vectors of a with the largest singular values, and
-// these values. The vectors are the first k of each row of a matrix (terms x width). It
-// iterates on a random subspace (Halko, Martinsson and Tropp, "Finding structure with
-// randomness", 2011, algorithm 4.4, on transposed(a)·a), which reads the matrix once a
-// round. The returned k may be smaller.
+// decompose returns the k right singular vectors of a with the largest singular values, and these
+// values. The vectors are the first k of each row of a matrix (terms x width). It iterates on a
+// random subspace (Halko, Martinsson and Tropp, "Finding structure with randomness", 2011,
+// algorithm 4.4, on transposed(a)·a), which reads the matrix once per round. The returned k may be
+// smaller.
 func (a *matrix) decompose(ctx context.Context, k int) (*block, []float64, error) {
 	width := min(k+oversampling, len(a.terms), len(a.rows))
 	q, z := newBlock(len(a.terms), width), newBlock(len(a.terms), width)
 	for r, h := range a.terms {
-		// The random signs are the same every time and depend on the term, not its column.
+		// The random signs are the same every time and depend on the term, not on its column.
 		row := q.row(r)
 		for j := range row {
 			row[j] = float32(1 - 2*int(spread(h+uint64(j))>>63))
@@ -41,7 +41,7 @@ func (a *matrix) decompose(ctx context.Context, k int) (*block, []float64, error
 	if err := a.gram(ctx, q, z); err != nil {
 		return nil, nil, err
 	}
-	// These are the best vectors of this subspace (Rayleigh and Ritz).
+	// These are the best vectors in this subspace (Rayleigh-Ritz method).
 	values, vectors, err := eigen(q.inner(z), q.width)
 	if err != nil {
 		return nil, nil, err
@@ -49,7 +49,7 @@ func (a *matrix) decompose(ctx context.Context, k int) (*block, []float64, error
 	var sigma []float64
 	turn := make([]float32, q.width*q.width)
 	for j := range min(k, q.width) {
-		from := q.width - 1 - j // values ascend
+		from := q.width - 1 - j // values are in ascending order
 		if values[from] <= values[q.width-1]*1e-7 {
 			break
 		}
@@ -158,15 +158,15 @@ func (b *block) orthonormalise() error {
 	return nil
 }
 
-// eigen returns the eigenvalues of a symmetric matrix of n rows, ascending, and their
-// eigenvectors as columns. Only the upper triangle of m is read. The vectors replace it.
+// eigen returns the eigenvalues of a symmetric matrix of n rows, ascending, and their eigenvectors
+// as columns. Only the upper triangle of m is read. The vectors replace it.
 //
-// It calls the solver itself: gonum's matrices would link all others, too (ADR 40).
+// It calls the solver directly, because gonum's matrix package would link all solvers (ADR 40).
 func eigen(m []float64, n int) (values, vectors []float64, err error) {
 	var solver solvers.Implementation
 	values = make([]float64, n)
 	size := make([]float64, 1)
-	solver.Dsyev(lapack.EVCompute, blas.Upper, n, m, n, values, size, -1) // only asks for the size
+	solver.Dsyev(lapack.EVCompute, blas.Upper, n, m, n, values, size, -1) // only queries the size of the workspace
 	if !solver.Dsyev(lapack.EVCompute, blas.Upper, n, m, n, values, make([]float64, int(size[0])), int(size[0])) {
 		return nil, nil, errors.New("no eigenvectors found")
 	}

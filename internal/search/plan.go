@@ -19,7 +19,7 @@ type Phrase struct {
 // Match is a condition on passages.
 type Match struct {
 	All    [][]Phrase // the passage contains at least one of each list
-	Head   bool       // those of All with AnyField must be in the title or a heading
+	Head   bool       // phrases of All with AnyField must be in the title or a heading
 	Not    []Phrase   // the passage contains none of them
 	URL    []string   // each is part of the page's URL path, in lower case
 	NotURL []string   // none is part of the page's URL path
@@ -96,16 +96,16 @@ type plan struct {
 	terms   []string
 	total   float64 // sum of the weights of words and phrases
 	trial   Trial
-	note    error // a part of the question that is ignored; nil = none
+	note    error // reports a part of the question that is ignored; nil = none
 }
 
 // maxAsked is the maximum number of words of a question. The plan keeps the rarest words that
 // the site contains and prefers repeated words.
 const maxAsked = 64
 
-// common is a share of passages. A stop word of another language than the site's main one is a
-// stop word only if more passages than this share contain it. "die" is a stop word in German,
-// but not in English.
+// common is a share of passages. A stop word of a language other than the site's main language
+// counts as a stop word only if more than this share of the passages contain it. "die" is a stop
+// word in German, but not in English.
 const common = 0.02
 
 // newPlan returns the plan of a question for a site.

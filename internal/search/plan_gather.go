@@ -10,7 +10,7 @@ import (
 const (
 	enough    = 100    // number of candidates with every word at which the search ends
 	most      = 500    // maximum number of candidates to rank
-	postings  = 12_000 // maximum number of entries to read from the lists of words, repeats included
+	postings  = 12_000 // maximum number of entries to read from the lists of words, including repeats
 	preferred = 16     // maximum number of phrases to prefer
 )
 
@@ -50,8 +50,8 @@ func (p *plan) gather(ctx context.Context, ix Index) ([]int64, error) {
 	return p.gatherAny(ctx, ix, ids)
 }
 
-// every returns the condition that a passage has all of the question. lost reports whether the
-// site lacks a word of it.
+// every returns the condition that a passage contains the whole question. lost reports whether a
+// word of the question does not occur on the site.
 func (p *plan) every() (m Match, lost bool) {
 	m = p.filter.and(p.wishes)
 	for _, w := range p.words {
@@ -63,7 +63,7 @@ func (p *plan) every() (m Match, lost bool) {
 	return m, lost
 }
 
-// prefer makes preferences of the wishes. Their words are then looked up like others.
+// prefer turns the wishes into preferences. Their words are then looked up like other words.
 func (p *plan) prefer(ix Index) (err error) {
 	for _, w := range p.words {
 		w.filter = w.filter && !w.quoted
@@ -126,7 +126,7 @@ func (p *plan) gatherAny(ctx context.Context, ix Index, complete []int64) ([]int
 			continue
 		}
 		if w.n > budget && len(found) > 0 {
-			break // the next ones are more common
+			break // the following words are more common
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err

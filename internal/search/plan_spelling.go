@@ -183,8 +183,8 @@ func reword(text, old, word string) string {
 	return strings.Replace(text, old, word, 1)
 }
 
-// distance computes the number of letters that are changed, missing, superfluous or
-// swapped with the next one.
+// distance computes the number of letters that are changed, missing, superfluous or swapped with
+// the next letter.
 type distance struct{ rows [3][]int }
 
 func (d *distance) between(a, b []rune, limit int) int {

@@ -140,11 +140,11 @@ func order(all []ranked, m Meaning) {
 	}
 }
 
-// chances are points of the chance that one of the ten best passages is relevant, by how much of
-// the question it contains, from isotonic regression over the questions of Cranfield, CACM and
-// CISI. Few of these have passages that contain more than the last point but two. Similarity
-// counts only without the words: it differs more between sites than between good and bad
-// answers.
+// chances maps the share of the question that a passage contains to the chance that one of the ten
+// best passages is relevant. The points are from isotonic regression over the questions of
+// Cranfield, CACM and CISI; for few of these questions does a passage contain more than 0.7.
+// Similarity affects the chance only if few words match, because it differs more between sites than
+// between good and bad answers.
 var chances = [][2]float64{{0, 0}, {0.08, 0.05}, {0.2, 0.22}, {0.4, 0.32}, {0.55, 0.4}, {0.7, 0.58}, {0.85, 0.9}, {1, 1}}
 
 // relevance returns the chance between two points.
@@ -157,8 +157,8 @@ func relevance(part float64) float64 {
 	return 1
 }
 
-// sortByScore sorts passages by their scores for words and for the similarity to v. Each is
-// divided by that of the best passage, so that both count on every site.
+// sortByScore sorts passages by their scores for words and for the similarity to v. Each score is
+// divided by its maximum, so that both count on every site.
 func sortByScore(all []ranked, m Meaning, v Vector) {
 	similarity := make([]float64, len(all))
 	var words, meaning float64

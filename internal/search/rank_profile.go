@@ -55,7 +55,7 @@ func (p *profiler) profile() Profile {
 	n := 0
 	for _, e := range p.list {
 		if n > 0 && p.list[n-1]>>32 == e>>32 {
-			p.list[n-1] += e & math.MaxUint32 // a text has less than 2^32 words
+			p.list[n-1] += e & math.MaxUint32 // a text has fewer than 2^32 words
 		} else {
 			p.list[n] = e
 			n++

@@ -46,7 +46,7 @@ type Meaning struct {
 	Vector Vector  // nil: meaning is not used
 	Weight float64 // weight of similarity; that of words is 1
 	Half   int     // number of words of a passage at which its similarity has half that weight
-	Note   error   // why meaning is not used, if the user should know
+	Note   error   // the reason why meaning is not used, if the user should know it
 }
 
 // share returns the weight of the similarity of a passage with a number of words.
@@ -60,7 +60,7 @@ func (m Meaning) share(length int) float64 {
 // Statistics are the statistics of the indexed passages.
 type Statistics struct {
 	Passages  int
-	Length    float64  // of an average passage, as in [Entry]
+	Length    float64  // length of an average passage, as in [Entry]
 	Languages []string // of the pages, the most common first
 }
 

@@ -33,8 +33,8 @@ type Entry struct {
 	Length int
 }
 
-// Indexer creates the entries of passages. It is fastest page after page. It is not safe for
-// concurrent use.
+// Indexer creates the entries of passages. It is fastest if the passages of a page follow each
+// other. It is not safe for concurrent use.
 type Indexer struct {
 	analyzer *Analyzer
 	profiler profiler
@@ -42,8 +42,8 @@ type Indexer struct {
 	headings field
 	text     field
 	seen     map[string]bool
-	content  []string // of the last Content
-	extra    []string // of the last analyse
+	content  []string // result of the last Content
+	extra    []string // result of the last analyse
 }
 
 // field is an analysed part of a passage.

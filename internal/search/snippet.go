@@ -137,9 +137,10 @@ func extend(text string, start, end int) (int, int) {
 	return start, end
 }
 
-// backward returns the start of a snippet whose words start at i. The start is at most most
-// characters before i. It is the start of a sentence, at most sentences of them back. If there
-// is no such start, it is that of a word at most few characters before i.
+// backward returns the start of a snippet whose words start at i. It prefers the start of a
+// sentence that is at most most characters before i, and goes back over at most the given number of
+// sentences. If there is no such start, it returns the start of a word at most few characters
+// before i.
 func backward(text string, i, most, few, sentences int) (start, used int) {
 	start = i
 	for at, n, found := i, 0, 0; ; n++ {

@@ -49,8 +49,8 @@ type analysed struct {
 	stop bool
 }
 
-// recentPlace returns the index of a word in recent, by its ends and its length.
-func recentPlace(raw string) uint32 {
+// recentIndex returns the index of a word in recent, by its ends and its length.
+func recentIndex(raw string) uint32 {
 	var h uint64
 	if n := len(raw); n >= 8 {
 		h = binary.LittleEndian.Uint64([]byte(raw[:8])) ^ bits.RotateLeft64(binary.LittleEndian.Uint64([]byte(raw[n-8:])), 29)
@@ -163,7 +163,7 @@ func (l *lexicon) word(raw string) analysed {
 	if len(raw) > maxCached {
 		return l.analyse(raw)
 	}
-	r := &l.recent[recentPlace(raw)]
+	r := &l.recent[recentIndex(raw)]
 	if r.raw != raw {
 		*r = l.remembered(raw)
 	}
@@ -173,7 +173,7 @@ func (l *lexicon) word(raw string) analysed {
 // wordOf is like word, for bytes that are not part of a text.
 func (l *lexicon) wordOf(raw []byte) analysed {
 	if len(raw) <= maxCached {
-		if r := &l.recent[recentPlace(string(raw))]; r.raw == string(raw) {
+		if r := &l.recent[recentIndex(string(raw))]; r.raw == string(raw) {
 			return *r
 		}
 	}

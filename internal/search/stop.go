@@ -1,7 +1,7 @@
 package search
 
-// askingWords returns the words of a language with which people ask and that are not what they
-// ask about. Texts also have them in other senses, so only questions lose them.
+// askingWords returns the words of a language that people use to ask a question, but that do not
+// name its subject. Texts also use these words in other senses, so only questions omit them.
 func askingWords(lang string) string {
 	switch lang {
 	case "en":

@@ -8,7 +8,7 @@ type Trial struct {
 	AnyOnly    bool    // skip the search for passages with every word
 	EveryOnly  bool    // search only for passages with every word
 	Duplicates bool    // keep near-duplicates
-	StopWords  bool    // search for stop words, too
+	StopWords  bool    // also search for stop words
 	Meaning    float64 // factor for the weight of meaning; 0 = 1
 }
 

@@ -24,15 +24,15 @@ import (
 
 // BuildOptions configure [Service.Build]. The zero value is valid.
 type BuildOptions struct {
-	// Folder has the site's own files. If empty, the pages are elsewhere, and the build
-	// has a home page with links to the documents.
+	// Folder contains the site's own files. If it is empty, another server has the pages, and the
+	// build has a home page with links to the documents.
 	Folder string
 	// Progress is called with the number of written files and of all files. May be nil.
 	Progress func(done, total int)
 }
 
-// Build reads the source once, publishes it, and writes the folder of the edition. It adds
-// what it has read and written to the report, also after an error.
+// Build reads the source once, publishes it, and writes the folder of the edition. It adds the read
+// pages and the written files to the report, also after an error.
 func (s *Service) Build(ctx context.Context, b *static.Build, r *BuildReport, o *BuildOptions) error {
 	defer func() {
 		if now := s.Server.Current(); now != nil {
@@ -87,10 +87,9 @@ func (s *Service) once(ctx context.Context) (report *mirror.Report, err error) {
 	return report, nil
 }
 
-// own reserves the names of the site's own files, and returns the files. If the pages
-// are elsewhere, the only file is a home page with links to the documents. The composed
-// site-wide files are added unless they would replace those of the site's host. own counts the
-// HTML in the report.
+// own reserves the names of the site's own files, and returns the files. If another server has the
+// pages, the only file is a home page with links to the documents. The composed site-wide files are
+// added unless they would replace those of the site's host. own counts the HTML in the report.
 func (s *Service) own(ctx context.Context, folder string, b *static.Build, r *BuildReport) ([]static.Item, error) {
 	base, err := url.Parse(s.o.Config.Base)
 	if err != nil {
@@ -101,7 +100,7 @@ func (s *Service) own(ctx context.Context, folder string, b *static.Build, r *Bu
 		b.Reserve(home)
 		items := []static.Item{home}
 		if docs, err := url.Parse(s.o.Config.EndpointBase); err == nil && docs.Host != "" && docs.Host != base.Host {
-			items = s.addSiteWide(ctx, b, items) // the site's host does not have them
+			items = s.addSiteWide(ctx, b, items) // the site's host does not contain these files
 		}
 		return items, nil
 	}
@@ -125,7 +124,7 @@ func (s *Service) own(ctx context.Context, folder string, b *static.Build, r *Bu
 			}
 		}
 		if strings.HasSuffix(it.Path, "/") {
-			it.Name = path.Join(path.Dir(it.Name), "index.html") // the only name that every host knows
+			it.Name = path.Join(path.Dir(it.Name), "index.html") // the only name that every host supports
 		}
 		if b.Reserve(it) {
 			items = append(items, it)
@@ -141,8 +140,8 @@ func (s *Service) own(ctx context.Context, folder string, b *static.Build, r *Bu
 	return s.addSiteWide(ctx, b, items), nil
 }
 
-// siteFile returns the URL segment of a public file in a folder; see [tree.Walker]. It
-// names pages and other files like a web server.
+// siteFile returns the URL segment of a public file in a folder; see [tree.Walker]. It names pages
+// and other files as a web server does.
 func siteFile(name string, folder bool, list []fs.DirEntry) (key string, use bool, err error) {
 	name = path.Base(name)
 	has := func(name string) bool {

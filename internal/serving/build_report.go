@@ -25,7 +25,7 @@ type BuildReport struct {
 	Skipped  []mirror.Skip `json:"skipped"` // pages of the source that were skipped
 	static.Report
 	HTML    int64       `json:"html_bytes,omitempty"` // size of the HTML of the source; absent if it is no folder
-	Host    *HostReport `json:"host,omitempty"`       // what works on the host; absent after a failure
+	Host    *HostReport `json:"host,omitempty"`       // protocols that work on the host; absent after a failure
 	Seconds float64     `json:"seconds"`
 	Error   string      `json:"error,omitempty"`
 	Code    string      `json:"code,omitempty"`

@@ -15,11 +15,11 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// HostReport says what works on the host of a build.
+// HostReport describes which protocols work on the host of a build.
 type HostReport struct {
 	Host   string      `json:"host"`   // name of the host, such as netlify
-	Title  string      `json:"-"`      // its name for people, such as Netlify
-	Upload string      `json:"upload"` // what to do with the folder, and with its address
+	Title  string      `json:"-"`      // name of the host for people, such as Netlify
+	Upload string      `json:"upload"` // instructions for uploading the folder, and about its address
 	Works  []string    `json:"works"`  // protocols that meet every MUST there
 	Unmet  []UnmetRule `json:"unmet"`  // MUST rules that the host cannot meet
 	Hidden []string    `json:"hidden"` // published protocols that clients cannot discover there
@@ -30,12 +30,12 @@ type UnmetRule struct {
 	Protocol string `json:"protocol"`
 	Rule     string `json:"rule"`     // ID of the rule
 	Section  string `json:"section"`  // section of the specification
-	Sentence string `json:"sentence"` // what the rule demands
+	Sentence string `json:"sentence"` // sentence of the rule
 }
 
-// AskHost checks a finished build as its host would serve it. It finds what `millrace check`
-// would find after the upload. published are the protocols of the site. AskHost ignores
-// failures below the URL files, which the host does not serve.
+// AskHost checks a finished build as its host would serve it. It reports the findings that
+// `millrace check` would have after the upload. published are the protocols of the site. AskHost
+// ignores failures below the URL files, which the host does not serve.
 func AskHost(ctx context.Context, b *static.Build, base, files string, published []edition.Protocol) (*HostReport, error) {
 	h := b.Host()
 	target, err := check.NewTarget(base, &http.Client{Transport: h}, &check.TargetOptions{Decode: fetch.Decode})
@@ -61,7 +61,7 @@ func AskHost(ctx context.Context, b *static.Build, base, files string, published
 	for _, p := range published {
 		switch {
 		case !report.Protocols[p.Name].Found && !slices.ContainsFunc(b.Report.Sizes, func(s static.Size) bool { return s.Protocol == p.Name }):
-			// Its documents belong to another host.
+			// The documents of this protocol belong to another host.
 		case !report.Protocols[p.Name].Found:
 			out.Hidden = append(out.Hidden, p.Name)
 		case !slices.ContainsFunc(out.Unmet, func(u UnmetRule) bool { return u.Protocol == p.Name }):
@@ -76,7 +76,8 @@ func AskHost(ctx context.Context, b *static.Build, base, files string, published
 	return out, nil
 }
 
-// Sentences returns what works on the host, what does not, and what to do with the folder.
+// Sentences returns three texts: what works on the host, what does not, and how to upload the
+// folder.
 func (r *HostReport) Sentences() [3]string {
 	var works, partly, hidden []string
 	rules := make(map[string]int)

@@ -23,7 +23,7 @@ func (s *Service) export(ctx context.Context) error {
 	return nil
 }
 
-// Lags returns how far each exporter is behind.
+// Lags returns the lag of each exporter.
 func (s *Service) Lags(ctx context.Context) []analytics.Lag {
 	var out []analytics.Lag
 	for _, e := range s.o.Exporters {
@@ -47,12 +47,12 @@ func (s *Service) behind() []gateway.Behind {
 
 // settledEdition is the newest edition that all replicas have.
 type settledEdition struct {
-	view  millrace.View // nil before the first
-	moved chan struct{} // closed with the next one
+	view  millrace.View // nil before the first edition
+	moved chan struct{} // closed at the next edition
 }
 
-// settle follows the editions as late as other replicas may: a receiver of a notification may
-// ask any of them. It returns when the context ends.
+// settle follows the editions with the maximum delay of the other replicas, because the receiver of
+// a notification may send its request to any of them. It returns when the context ends.
 func (s *Service) settle(ctx context.Context) {
 	for {
 		moved, view := s.Server.Moved(), s.Server.Current().View
@@ -72,7 +72,7 @@ func (s *Service) settle(ctx context.Context) {
 	}
 }
 
-// push notifies others of every edition.
+// push notifies the receivers of every edition.
 func (s *Service) push(ctx context.Context) error {
 	if s.o.Push == nil {
 		return nil
@@ -103,7 +103,7 @@ func (s *Service) push(ctx context.Context) error {
 // Head returns the view of the newest edition that all replicas have; see [push.Pusher.Site].
 func (s *Service) Head(context.Context) (millrace.View, error) { return s.settled.Load().view, nil }
 
-// status returns what /readyz says of this replica.
+// status returns the lines of /readyz about this replica.
 func (s *Service) status(ctx context.Context) (lines []string) {
 	role := "this replica follows the editions of another one"
 	if s.Server.Builder() {

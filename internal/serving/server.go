@@ -16,14 +16,14 @@ import (
 type Server struct {
 	*gateway.Server
 	log    *slog.Logger
-	ctx    context.Context // of the tasks
+	ctx    context.Context // context of the tasks
 	stop   context.CancelFunc
 	closed chan struct{}
-	group  sync.WaitGroup // of goroutines that wait for a service to begin or to become idle
+	group  sync.WaitGroup // goroutines that wait for a service to begin or to become idle
 
 	mu     sync.Mutex
 	now    *Service           // answers requests
-	next   *Service           // starts, and answers next; nil = none
+	next   *Service           // starts now, and then answers requests; nil = none
 	cancel context.CancelFunc // ends the wait for next
 }
 
@@ -32,7 +32,7 @@ type Server struct {
 func NewServer(ctx context.Context, first *Service, o *gateway.ServerOptions) *Server {
 	s := &Server{Server: gateway.NewServer(first.Gateway, o), log: first.log, closed: make(chan struct{}), now: first}
 	s.ctx, s.stop = context.WithCancel(ctx)
-	first.tend(s.ctx)
+	first.runBackground(s.ctx)
 	first.start(s.ctx)
 	return s
 }
@@ -51,7 +51,7 @@ func (s *Server) Ready(ctx context.Context) error {
 	case <-v.Server.Ready():
 		return nil
 	case err := <-v.failed:
-		v.fail(err) // for the next call
+		v.fail(err) // return it again from the next call
 		return err
 	case <-ctx.Done():
 		return ctx.Err()
@@ -60,11 +60,10 @@ func (s *Server) Ready(ctx context.Context) error {
 	}
 }
 
-// Replace starts another service, which answers requests once it has an edition. It
-// replaces the current service, and closes a service that has not begun. The channel
-// receives one result. After an error of the service or the end of ctx, the current
-// service continues. ErrConflict: Replace was called again meanwhile. ErrUnavailable:
-// the server is closed.
+// Replace starts another service, which answers requests once it has an edition. It replaces the
+// current service, and closes a service that has not begun. The channel receives one result. After
+// an error of the service or the end of ctx, the current service continues. The error is
+// ErrConflict if Replace was called again meanwhile, and ErrUnavailable if the server is closed.
 func (s *Server) Replace(ctx context.Context, next *Service) <-chan error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +82,7 @@ func (s *Server) Replace(ctx context.Context, next *Service) <-chan error {
 	}
 	ctx, s.cancel = context.WithCancel(ctx)
 	s.next = next
-	next.tend(s.ctx)
+	next.runBackground(s.ctx)
 	next.start(s.ctx)
 	s.group.Go(func() { done <- s.settle(ctx, next) })
 	return done

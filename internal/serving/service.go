@@ -28,8 +28,8 @@ import (
 // Options configure [Service.Open].
 type Options struct {
 	Origin    *ingest.Origin
-	Site      store.Site   // of the origin
-	Config    store.Config // of the publication, without Taggers
+	Site      store.Site   // the site of the origin
+	Config    store.Config // configuration of the publication, without Taggers
 	Publisher protocol.PublisherOptions
 	Closed    func(name string) bool // reports whether the content of a protocol needs a key; nil = false
 	Edition   edition.Options        // without Key, Search, Busy, Alone, Now and Logger
@@ -41,12 +41,12 @@ type Options struct {
 	// sets its fields HTMLSizes, Leases and Logger.
 	Events *analytics.Options
 	// AccessLog is the access log of the site's own server, from which requests of bots are
-	// recorded. If empty, or without Events, no log is followed.
+	// recorded. If it is empty or Events is nil, no log is followed.
 	AccessLog string
 	// Exporters send recorded events to other systems.
 	Exporters []*analytics.Exporter
-	// Push notifies others of every edition. If nil, they are not notified. The caller
-	// sets its Client, Hubs and IndexNow.
+	// Push sends a notification of every edition. If nil, none is sent. The caller sets its Client,
+	// Hubs and IndexNow.
 	Push *push.Pusher
 }
 
@@ -54,8 +54,8 @@ type Options struct {
 type Service struct {
 	Server    *edition.Server
 	Gateway   *gateway.Gateway
-	Protocols []edition.Protocol  // in which the site is published
-	Usage     store.Usage         // has the recorded events; nil = not recorded
+	Protocols []edition.Protocol  // protocols in which the site is published
+	Usage     store.Usage         // contains the recorded events; nil = not recorded
 	Recorder  *analytics.Recorder // records events; nil = not recorded
 	Replicas  *replica.Replicas   // the processes that serve the publication
 
@@ -73,9 +73,9 @@ type Service struct {
 	alone   sync.Mutex // held by indexing and by deferred work, which take much memory
 	working sync.WaitGroup
 	rest    context.CancelFunc // ends the tasks
-	failed  chan error         // of a task
+	failed  chan error         // the first error of a task
 	tending sync.WaitGroup
-	leave   context.CancelFunc // ends tend
+	leave   context.CancelFunc // ends runBackground
 }
 
 // New returns a service that publishes nothing. The caller calls Open next.
@@ -195,7 +195,7 @@ func (s *Service) start(ctx context.Context) {
 func (s *Service) fail(err error) {
 	select {
 	case s.failed <- err:
-	default: // the first one is enough
+	default: // keep only the first error
 	}
 }
 
@@ -214,8 +214,8 @@ func (s *Service) pause() {
 	}
 }
 
-// tend runs the gateway's maintenance and the recorder until Close.
-func (s *Service) tend(ctx context.Context) {
+// runBackground runs the gateway's maintenance and the recorder until Close.
+func (s *Service) runBackground(ctx context.Context) {
 	ctx, s.leave = context.WithCancel(context.WithoutCancel(ctx))
 	s.tending.Go(func() { s.Gateway.RunBackground(ctx) })
 	if s.Recorder != nil {

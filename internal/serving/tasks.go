@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	recheck = time.Minute      // between two checks whether the index is up to date
-	refit   = 10 * time.Second // between two checks whether to fit vectors
-	inspect = 2 * time.Second  // between two checks whether the store exists
+	recheck = time.Minute      // time between two checks whether the index is up to date
+	refit   = 10 * time.Second // time between two checks whether to fit vectors
+	inspect = 2 * time.Second  // time between two checks whether the store exists
 )
 
 // updateIndex updates the search index after each publication, which does not wait for
@@ -42,9 +42,9 @@ func (s *Service) updateIndex(ctx context.Context) error {
 	}
 }
 
-// fitIndex fits vectors to the words of the site, or gets them from an embedder. Searches
-// then find by meaning; before, and after an error, they compare words. fitIndex waits
-// for the first search.
+// fitIndex fits vectors to the words of the site, or gets them from an embedder. After that,
+// searches use meaning; before that, and after an error, they compare words. fitIndex waits for the
+// first search.
 func (s *Service) fitIndex(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -63,7 +63,7 @@ func (s *Service) fitIndex(ctx context.Context) error {
 			}
 			switch {
 			case ctx.Err() != nil:
-				return nil //nolint:nilerr // stopping is no failure
+				return nil //nolint:nilerr // the task was stopped
 			case err == nil:
 				seq = v.Site().Seq
 			case !failing:
@@ -112,7 +112,7 @@ func (s *Service) tidy(ctx context.Context) error {
 			continue
 		}
 		if err := s.index.Tidy(); err != nil {
-			s.log.Warn("could not delete old search indexes", "err", err)
+			s.log.Warn("delete old search indexes failed", "err", err)
 		}
 	}
 }

@@ -18,7 +18,7 @@ type Answers struct {
 	Place     sites.Place
 	Origin    string                    // URL of the site's own server, with sites.Front
 	BaseURL   string                    // of a folder
-	Purposes  map[millrace.Purpose]bool // in addition to those that robots.txt decides
+	Purposes  map[millrace.Purpose]bool // decisions in addition to those of robots.txt
 	Dashboard string                    // path, or None
 }
 
@@ -31,15 +31,15 @@ const dashboardPath = "/millrace"
 // defaultListen is the address of millrace in a new configuration.
 const defaultListen = "127.0.0.1:8080"
 
-// questioner asks on a terminal. If in is nil, it takes the guesses.
+// questioner asks questions on a terminal. If in is nil, it uses the guesses.
 type questioner struct {
 	in  *bufio.Scanner
 	out io.Writer
 	log func(flag, guess string)
 }
 
-// ask returns the answer to a question, which a flag answers too. complete checks and completes
-// it. After an error, ask repeats the question.
+// ask returns the answer to a question that a flag can also answer. complete checks and completes
+// the answer. After an error, ask repeats the question.
 func (q *questioner) ask(flag, question, guess string, complete func(string) (string, error)) (string, error) {
 	for q.in != nil {
 		fmt.Fprintf(q.out, "%s [%s]: ", question, guess)
@@ -57,7 +57,7 @@ func (q *questioner) ask(flag, question, guess string, complete func(string) (st
 		return "", q.in.Err()
 	}
 	if guess == "" {
-		return "", fmt.Errorf("--%s: %w: it is needed; there is no terminal to ask", flag, millrace.ErrInvalid)
+		return "", fmt.Errorf("--%s: %w: the flag is required without a terminal", flag, millrace.ErrInvalid)
 	}
 	q.log(flag, guess)
 	return guess, nil
@@ -74,8 +74,8 @@ func oneOf(words ...string) func(string) (string, error) {
 	}
 }
 
-// Decide completes the report with the owner's answers. It asks for those that are missing on
-// in, a terminal. If in is nil, it takes guesses and calls log for each.
+// Decide completes the report with the owner's answers. It asks for missing answers on in, a
+// terminal. If in is nil, it uses guesses and calls log for each guess.
 func (r *Report) Decide(a Answers, in io.Reader, out io.Writer, log func(flag, guess string)) (err error) {
 	q := &questioner{out: out, log: log}
 	if in != nil {
@@ -156,7 +156,7 @@ func (r *Report) Decide(a Answers, in io.Reader, out io.Writer, log func(flag, g
 
 // Use sets the program of the site's own server: nginx, caddy or another.
 func (r *Report) Use(program string) {
-	r.program, r.Plain = program, program == "caddy" // the Caddy of the distributions cannot change HTML
+	r.program, r.Plain = program, program == "caddy" // the Caddy packages of Linux distributions cannot change HTML
 }
 
 // Folder reports whether the source is a folder.

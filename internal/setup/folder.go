@@ -17,7 +17,7 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// ProbeFolder looks at a folder of HTML or Markdown. base is the URL at which visitors find its
+// ProbeFolder probes a folder of HTML or Markdown. base is the URL at which visitors find its
 // pages; if empty, it is unknown.
 func ProbeFolder(ctx context.Context, dir, base string, o *Options) (*Report, error) {
 	dir, err := filepath.Abs(dir)
@@ -39,7 +39,7 @@ func ProbeFolder(ctx context.Context, dir, base string, o *Options) (*Report, er
 		return nil, err
 	}
 	if source.Close != nil {
-		defer func() { _ = source.Close() }() // it was only read
+		defer func() { _ = source.Close() }() // the folder was only read
 	}
 	for c, err := range source.Changes(ctx, "") {
 		var skip *millrace.SkipError

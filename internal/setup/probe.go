@@ -143,7 +143,7 @@ func isPrivate(ctx context.Context, host string) bool {
 	})
 }
 
-// hidden records the seen addresses that will be hidden.
+// hidden records the addresses seen that will be hidden.
 func (r *Report) hidden(seen discover.Seen, robots *fetch.Robots) {
 	known := map[string]bool{}
 	for _, a := range slices.Concat(seen.Links, seen.Listed) {
@@ -212,7 +212,7 @@ func robotsText(ctx context.Context, client *http.Client, site string) ([]byte, 
 	}
 	resp, err := fetch.Do(ctx, client, req)
 	if _, ok := errors.AsType[*fetch.RedirectError](err); ok {
-		return nil, nil // an unreachable file; a refused one would have ended the probe
+		return nil, nil // the file is unreachable; a refused request would have ended the probe
 	}
 	if err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func robotsText(ctx context.Context, client *http.Client, site string) ([]byte, 
 		if errors.Is(err, millrace.ErrUnavailable) {
 			return nil, err
 		}
-		return nil, nil //nolint:nilerr // unavailable to us (RFC 9309, section 2.3.1.3)
+		return nil, nil //nolint:nilerr // the file is unavailable (RFC 9309, section 2.3.1.3)
 	}
 	b, err := fetch.ReadBeginning(resp, maxRobots)
 	if err != nil {

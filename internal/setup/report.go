@@ -14,8 +14,8 @@ import (
 	origins "github.com/millrace/millrace/origin/all"
 )
 
-// Report has the results of the probe and the contents of the configuration. millrace
-// init --json prints it.
+// Report contains the results of the probe and the contents of the configuration. millrace init
+// --json prints it.
 type Report struct {
 	Source    string                    `json:"source"`    // URL or folder of the site
 	Site      string                    `json:"site"`      // URL of the site for visitors; "" if unknown
@@ -33,22 +33,22 @@ type Report struct {
 	Place     sites.Place               `json:"place"`     // where millrace runs
 	Next      []string                  `json:"next"`      // commands to run next
 	Dashboard string                    `json:"dashboard"` // path of the dashboard
-	Password  string                    `json:"password"`  // password of the dashboard, which is shown only now
+	Password  string                    `json:"password"`  // password of the dashboard, which is shown only once
 	Requests  int64                     `json:"requests"`
 	Seconds   float64                   `json:"seconds"`
 
-	Hash    string `json:"-"` // of the password
+	Hash    string `json:"-"` // hash of the password
 	Listen  string `json:"-"` // address of millrace
 	Origin  string `json:"-"` // URL of the site's own server, with sites.Front
 	Plain   bool   `json:"-"` // the site's server cannot add elements to pages
 	private bool   // the site is at a private address
-	program string // the site's server, as snippet names it; "" = another
+	program string // program of the site's server, as for snippet; "" = another program
 }
 
 // Hidden is an address that machines will not see.
 type Hidden struct {
 	URL    string `json:"url"`
-	Reason string `json:"reason"` // why it is hidden
+	Reason string `json:"reason"` // reason why it is hidden
 }
 
 // Served is a protocol that millrace will publish for the site.
@@ -57,7 +57,7 @@ type Served struct {
 	Title    string `json:"title"` // title of the protocol
 	Entry    string `json:"entry"` // URL of the first document
 
-	label string // of the protocol, for people
+	label string // name of the protocol for people
 }
 
 // maxHidden is the maximum number of printed hidden addresses.
@@ -101,7 +101,7 @@ func (r *Report) Text(w io.Writer) error {
 	return err
 }
 
-// Summary returns what the probe has found, for people.
+// Summary returns the findings of the probe for people.
 func (r *Report) Summary() string {
 	var b strings.Builder
 	r.summary(&b)

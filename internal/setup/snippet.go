@@ -16,7 +16,7 @@ import (
 //go:embed snippets
 var snippets embed.FS
 
-// snippet holds the values of a template.
+// snippet contains the values of a template.
 type snippet struct {
 	Source, Base, Listen, Exec string
 	Path                       string // path of the base URL, without a trailing "/"
@@ -25,7 +25,7 @@ type snippet struct {
 	Fields                     []string
 }
 
-// pageFields are the fields of the gateway's answers that pages get.
+// pageFields are the header fields of the gateway's responses that are added to pages.
 var pageFields = []string{"Link", "Vary", "X-Markdown-Missing", "Content-Signal", "Content-Usage"}
 
 // SnippetOptions are the options of [Snippet].

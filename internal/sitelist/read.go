@@ -26,33 +26,33 @@ import (
 )
 
 const (
-	maxLine   = 4096     // bytes of a line
-	maxSample = 100      // wrong entries that a report names
-	maxLists  = 50_000   // sitemaps of one source
-	maxDepth  = 4        // sitemaps of sitemaps
-	maxList   = 1 << 30  // bytes of a list
-	maxMap    = 64 << 20 // bytes of a sitemap
+	maxLine   = 4096     // maximum size of a line in bytes
+	maxSample = 100      // maximum number of wrong entries in a report
+	maxLists  = 50_000   // maximum number of sitemaps of one source
+	maxDepth  = 4        // maximum depth of sitemaps of sitemaps
+	maxList   = 1 << 30  // maximum size of a list in bytes
+	maxMap    = 64 << 20 // maximum size of a sitemap in bytes
 )
 
 // Wrong is an entry of a list that is not the URL of a site.
 type Wrong struct {
 	Source string `json:"source"` // name of the list
-	Line   int    `json:"line"`   // of the entry, from 1; 0 = an argument
-	Code   string `json:"code"`   // rule that it breaks
+	Line   int    `json:"line"`   // line of the entry, from 1; 0 = the entry is an argument
+	Code   string `json:"code"`   // code of the violated rule
 	Error  string `json:"error"`
 }
 
-// Report describes what a command has done with lists.
+// Report describes the result of a command with lists.
 type Report struct {
 	Sites   int            `json:"sites"`             // entries that are URLs of sites
 	Added   int            `json:"added"`             // sites that the fleet did not have
 	Changed int            `json:"changed"`           // sites that were removed, paused or resumed
 	Wrong   int            `json:"wrong"`             // entries that are not URLs of sites
-	Rules   map[string]int `json:"rules,omitempty"`   // wrong entries by the rule that they break
+	Rules   map[string]int `json:"rules,omitempty"`   // number of wrong entries by violated rule
 	Entries []Wrong        `json:"entries,omitempty"` // the first wrong entries; at most 100
 }
 
-// List is what was read from sources: the URLs of sites, in a temporary file.
+// List contains the URLs of sites that were read from sources, in a temporary file.
 type List struct {
 	Report
 	client *http.Client
@@ -67,8 +67,8 @@ func IsList(source string) bool {
 	return err == nil && u.Host != "" && slices.Contains([]string{".xml", ".opml", ".txt", ".gz"}, strings.ToLower(path.Ext(u.Path)))
 }
 
-// Read reads sources: URLs of sites, files, URLs of lists, and "-", which is stdin. It reads
-// everything, also after wrong entries, and keeps little in memory. Close the list.
+// Read reads sources: URLs of sites, files, URLs of lists, and "-", which is stdin. It continues
+// after wrong entries, and uses little memory. Close the list.
 func Read(ctx context.Context, client *http.Client, stdin io.Reader, sources []string) (*List, error) {
 	l := &List{client: client, stdin: stdin, maps: make(map[string]bool)}
 	for _, source := range sources {
@@ -154,7 +154,7 @@ func (l *List) fetch(ctx context.Context, source string, limit int64, f func(r i
 	return f(body)
 }
 
-// list reads a list in the format that its first bytes show.
+// list reads a list. The first bytes determine the format.
 func (l *List) list(ctx context.Context, name string, r io.Reader) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	head, _ := in.Peek(1024) // the next read returns the error
@@ -185,7 +185,7 @@ func (l *List) list(ctx context.Context, name string, r io.Reader) error {
 	}
 }
 
-// readLine returns the start of a line, and whether the line is longer.
+// readLine returns the start of a line, and reports whether the line is longer.
 func readLine(in *bufio.Reader) (text string, long bool, err error) {
 	var line []byte
 	for more := true; more; {
@@ -267,7 +267,7 @@ func (l *List) sitemap(ctx context.Context, name string, r io.Reader, depth int)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil { // the other sitemaps are read
+		if err != nil { // continue with the other sitemaps
 			l.wrong(name, e.Line, millrace.ErrorCode(err), err.Error())
 		}
 	}

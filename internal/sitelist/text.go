@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// maxShown is the number of wrong entries in a text.
+// maxShown is the maximum number of wrong entries in a text.
 const maxShown = 20
 
 // WriteText writes the wrong entries and the totals.
@@ -43,19 +43,19 @@ func (r *Report) WriteText(w io.Writer) {
 type Fleet struct {
 	Sites    int            `json:"sites"`            // number of sites
 	Hosts    int            `json:"hosts"`            // number of hosts
-	Groups   int            `json:"groups"`           // number of groups of hosts; each is asked by one worker at a time
+	Groups   int            `json:"groups"`           // number of groups of hosts; one worker at a time reads each
 	Paused   int            `json:"paused"`           // paused sites
 	New      int            `json:"new"`              // sites that were never pulled
 	Failing  int            `json:"failing"`          // sites whose last pull failed
 	Due      int            `json:"due"`              // sites that are due now
 	Leased   int            `json:"leased"`           // groups that workers are pulling now
 	Errors   map[string]int `json:"errors,omitempty"` // failing sites by the code of the error
-	Requests int64          `json:"requests"`         // sent by all pulls
+	Requests int64          `json:"requests"`         // requests sent by all pulls
 	Received int64          `json:"received"`         // bytes received by all pulls
-	Lag50    float64        `json:"lag_p50"`          // seconds since sites became due: half of them at most
-	Lag90    float64        `json:"lag_p90"`          // 90 % of them at most
-	Lag99    float64        `json:"lag_p99"`          // 99 % of them at most
-	LagMax   float64        `json:"lag_max"`          // all of them at most
+	Lag50    float64        `json:"lag_p50"`          // seconds since half of the sites became due, at most
+	Lag90    float64        `json:"lag_p90"`          // the same for 90 % of the sites
+	Lag99    float64        `json:"lag_p99"`          // the same for 99 % of the sites
+	LagMax   float64        `json:"lag_max"`          // the same for all sites
 }
 
 // Of describes the sites of a fleet.
@@ -87,13 +87,13 @@ type Site struct {
 	Min      float64    `json:"min_interval"`       // seconds; 0 = that of the worker
 	Max      float64    `json:"max_interval"`       // seconds; 0 = that of the worker
 	State    string     `json:"state"`              // new, ok, failing or paused
-	Added    time.Time  `json:"added"`              // when it was added
+	Added    time.Time  `json:"added"`              // time when the site was added
 	Pulled   *time.Time `json:"pulled,omitempty"`   // end of the last successful pull
-	Due      time.Time  `json:"due"`                // when the next pull is due
-	Lag      float64    `json:"lag"`                // seconds since it became due
+	Due      time.Time  `json:"due"`                // time of the next pull
+	Lag      float64    `json:"lag"`                // seconds since the pull became due
 	Error    string     `json:"error,omitempty"`    // code of the error of the last pull
 	Name     string     `json:"name,omitempty"`     // name of the site in the store
-	Unlisted bool       `json:"unlisted,omitempty"` // only watch with its URL pulls it
+	Unlisted bool       `json:"unlisted,omitempty"` // the site is pulled only by watch with its URL
 }
 
 func siteOf(s store.FleetSite, now time.Time) Site {

@@ -47,7 +47,7 @@ func (c *counter) Read(p []byte) (int, error) {
 // input reads the bytes of a list without gzip, up to the limits.
 type input struct {
 	raw   counter
-	r     io.Reader // raw, uncompressed
+	r     io.Reader // raw without compression
 	gzip  bool
 	max   int64
 	n     int64

@@ -17,11 +17,11 @@ import (
 // Entry is one URL of a list with its metadata.
 type Entry struct {
 	URL        string    // as found, without white space around it: neither resolved nor canonical; at most canon.MaxURL bytes
-	Sitemap    bool      // the URL is of another list, not of a page
+	Sitemap    bool      // the URL names another list, not a page
 	Modified   time.Time // UTC, perhaps in the future; zero = missing or invalid
 	ChangeFreq string    // always, hourly, daily, weekly, monthly, yearly, never; "" = missing or invalid
 	Priority   float64   // 0 to 1; 0.5 = missing or invalid
-	Line       int       // where the entry starts, from 1
+	Line       int       // line where the entry starts, from 1
 }
 
 // Options configure [Parse]. The zero value works.
@@ -42,7 +42,7 @@ type Element struct {
 	Name string            // without a prefix
 	Attr map[string]string // attributes without a prefix; the first of each name
 	Text string            // up to the first element inside, without white space around it
-	Line int               // where it starts, from 1
+	Line int               // line where the element starts, from 1
 }
 
 // The limits of sitemaps.org, and fixed limits.
@@ -54,7 +54,7 @@ const (
 	maxDepth = 32      // nested elements
 	maxToken = 1 << 20 // approximate bytes of one tag, text or comment
 	maxRatio = 100     // maximum ratio of gzip, above minRatio
-	minRatio = 1 << 20 // bytes to which no ratio applies
+	minRatio = 1 << 20 // size in bytes up to which no ratio applies
 )
 
 // ErrHTML and ErrFeed report documents that sites often send instead of a list. They are the

@@ -8,7 +8,7 @@ import (
 // Namespace is an XML namespace with the prefix of its elements.
 type Namespace struct{ Prefix, URI string }
 
-// namespace is that of sitemaps.org, protocol 0.9.
+// namespace is the namespace of sitemaps.org, protocol 0.9.
 const namespace = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 // begin returns the beginning of a sitemap or of an index of sitemaps.
@@ -23,8 +23,8 @@ func begin(root, head string, in []Namespace) []byte {
 // end returns the end of a sitemap or of an index of sitemaps.
 func end(root string) []byte { return []byte("</" + root + ">\n") }
 
-// appendEntry appends a page or a sitemap with its modification time to dst; the zero
-// time is left out.
+// appendEntry appends a page or a sitemap with its modification time to dst; the zero time is
+// omitted.
 func appendEntry(dst []byte, element, u string, modified time.Time) []byte {
 	dst = append(dst, "<"+element+"><loc>"+Escape(u)+"</loc>"...)
 	if !modified.IsZero() {
@@ -33,8 +33,8 @@ func appendEntry(dst []byte, element, u string, modified time.Time) []byte {
 	return append(dst, "</"+element+">\n"...)
 }
 
-// Escape returns a text as the value of an XML attribute or element. Characters that
-// XML does not allow become U+FFFD.
+// Escape escapes a text for an XML attribute or element. Characters that XML does not allow become
+// U+FFFD.
 func Escape(s string) string {
 	plain := true
 	for i := range len(s) {

@@ -17,7 +17,7 @@ import (
 type element struct {
 	name     xml.Name // Space is the prefix
 	counts   bool     // the element and its ancestors belong to the protocol
-	bindings int      // number of bindings outside of it
+	bindings int      // number of bindings outside the element
 }
 
 // binding maps a prefix to a namespace.
@@ -54,7 +54,7 @@ func (p *parser) markup(r io.Reader) error {
 			case errors.Is(err, io.EOF), broken && e.Msg == "unexpected EOF":
 				err = millrace.Coded("xml-cut", errors.New("document ends before its root element"))
 			case broken:
-				err = millrace.Coded("xml-syntax", errors.New(e.Msg)) // the position has the line
+				err = millrace.Coded("xml-syntax", errors.New(e.Msg)) // the position contains the line
 			}
 			return p.in.fail(line, err)
 		}

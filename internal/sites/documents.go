@@ -51,7 +51,7 @@ type Options struct {
 type Documents struct {
 	server     *edition.Server
 	o          Options
-	docs       string // path of the endpoint base URL, without a trailing "/"
+	endpoints  string // path of the endpoint base URL, without a trailing "/"
 	maps       siteMaps
 	names      ownNames
 	signatures signatureCache
@@ -64,16 +64,16 @@ func New(server *edition.Server, o *Options) (*Documents, error) {
 	if err != nil {
 		return nil, fmt.Errorf("documents: %w: %w", millrace.ErrInvalid, err)
 	}
-	d := &Documents{server: server, o: *o, docs: strings.TrimRight(u.EscapedPath(), "/")}
+	d := &Documents{server: server, o: *o, endpoints: strings.TrimRight(u.EscapedPath(), "/")}
 	if d.o.Host == nil && d.o.Base == "" {
 		d.o.Host = d.o.Origin
 	}
 	return d, nil
 }
 
-// Serve serves a site-wide document. It returns false, without a response, if the path names
-// none or the site's own document needs no additions. The path of inner is relative to Docs;
-// inner is nil for other paths. After an error, no response has begun.
+// Serve serves a site-wide document. It returns false, without a response, if the path names none
+// or the site's own document needs no additions. The path of inner is relative to the endpoint
+// base; inner is nil for other paths. After an error, no response has begun.
 func (d *Documents) Serve(w http.ResponseWriter, r, inner *http.Request, q *access.Request) (bool, error) {
 	ed := d.server.Current()
 	if ed == nil {
@@ -87,7 +87,7 @@ func (d *Documents) Serve(w http.ResponseWriter, r, inner *http.Request, q *acce
 		return d.catalog(d.response(w, r, q), r, ed)
 	case d.isAbout(r, inner):
 		return d.about(d.response(w, r, q), r, ed)
-	case inner == nil || d.o.Origin == nil || d.docs != d.o.Base:
+	case inner == nil || d.o.Origin == nil || d.endpoints != d.o.Base:
 	case inner.URL.Path == sitemapPath:
 		return d.sitemap(d.response(w, r, q), inner, ed)
 	case inner.URL.Path == ownSitemapPath && d.mapOf(ed, inner).separate:
@@ -129,7 +129,7 @@ func (d *Documents) response(w http.ResponseWriter, r *http.Request, q *access.R
 // by their paths under the common base of pages and documents.
 func (d *Documents) SiteWidePaths(ctx context.Context) []string {
 	ed := d.server.Current()
-	if ed == nil || d.docs != d.o.Base {
+	if ed == nil || d.endpoints != d.o.Base {
 		return nil
 	}
 	var out []string

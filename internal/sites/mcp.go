@@ -19,8 +19,8 @@ type MCP struct {
 	Key     bool   // requests need a key
 }
 
-// Documents about the MCP server. SEP-2127 reserves the card's path below the endpoint, and
-// the AI Catalog leads there. Scanners look for the card of SEP-1649, an earlier form, at the
+// Documents about the MCP server. SEP-2127 reserves the card's path below the endpoint, and the AI
+// Catalog contains a link to it. Scanners look for the card of SEP-1649, an earlier form, at the
 // well-known path.
 const (
 	cardPath      = "/server-card"

@@ -35,10 +35,10 @@ type ownName struct {
 	until time.Time
 }
 
-// Own reports whether a request is for a file of the site whose name a machine document may
-// have, too. r is relative to the base.
+// Own reports whether a request is for a file of the site whose name a machine document may also
+// have. r is relative to the base.
 func (d *Documents) Own(r *http.Request) bool {
-	if d.o.Origin == nil || d.docs != d.o.Base || r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if d.o.Origin == nil || d.endpoints != d.o.Base || r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
 	kind := path.Base(r.URL.Path)

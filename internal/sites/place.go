@@ -7,13 +7,13 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Place is where millrace runs, as seen from the site's own server. Documents describe only
-// what works at their place.
+// Place is the position of millrace relative to the site's own server. Documents describe only what
+// works in that position.
 type Place string
 
-// Places.
+// Values of Place.
 const (
-	Alongside  Place = "alongside"  // the site's server serves the pages, and asks millrace about each
+	Alongside  Place = "alongside"  // the site's server serves the pages, and requests their header fields from millrace
 	Front      Place = "front"      // millrace passes requests for pages on to the site's server
 	Standalone Place = "standalone" // no other server is involved
 )

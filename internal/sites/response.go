@@ -54,7 +54,7 @@ type signedBody struct {
 
 // add signs a response if a Signer is set.
 func (s *signatureCache) add(w *response, digest string) error {
-	target, ok := strings.CutPrefix(w.r.URL.EscapedPath(), w.d.docs)
+	target, ok := strings.CutPrefix(w.r.URL.EscapedPath(), w.d.endpoints)
 	if w.d.o.Signer == nil || !ok || !strings.HasPrefix(target, "/") {
 		return nil
 	}

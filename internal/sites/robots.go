@@ -26,7 +26,7 @@ func (d *Documents) robotsLines(ed *edition.Edition, text string) []string {
 				lines = append(lines, "License: "+l.URL)
 			}
 		}
-		refused := slices.ContainsFunc(n.Allow, func(p string) bool { return !file.Allowed(d.docs + p) })
+		refused := slices.ContainsFunc(n.Allow, func(p string) bool { return !file.Allowed(d.endpoints + p) })
 		lines = append(lines, slices.DeleteFunc(slices.Clone(n.Robots), func(line string) bool { return refused && strings.HasPrefix(line, "#") })...)
 	}
 	return lines
@@ -56,7 +56,7 @@ func (d *Documents) robots(w *response, r *http.Request, ed *edition.Edition) (b
 	}
 	text = d.o.Robots.Allow(d.o.Robots.Write(text), patterns)
 	lines := d.robotsLines(ed, text)
-	if d.o.Origin != nil && d.docs == d.o.Base {
+	if d.o.Origin != nil && d.endpoints == d.o.Base {
 		lines = append(lines, d.mapOf(ed, r).lines(d, r)...)
 	}
 	return w.small(r, "text/plain; charset=utf-8", "max-age=3600", []byte(withLines(text, lines)))
@@ -97,13 +97,13 @@ func (d *Documents) patterns(ed *edition.Edition) (patterns []string) {
 	}
 	for _, n := range ed.Advertisements {
 		for _, p := range n.Allow {
-			patterns = append(patterns, d.docs+p)
+			patterns = append(patterns, d.endpoints+p)
 		}
 	}
 	if patterns != nil {
 		patterns = append(patterns, catalogPath)
 		if d.o.MCP.Path != "" {
-			patterns = append(patterns, cardWellKnown, aiCatalogPath, d.docs+d.o.MCP.Path)
+			patterns = append(patterns, cardWellKnown, aiCatalogPath, d.endpoints+d.o.MCP.Path)
 		}
 	}
 	slices.Sort(patterns)

@@ -43,7 +43,7 @@ func (d *Documents) sitemap(w *response, r *http.Request, ed *edition.Edition) (
 	return w.small(r, "application/xml; charset=utf-8", "max-age=0, must-revalidate", body)
 }
 
-// ours returns the start of the protocols' sitemap. The path of r is relative to Docs.
+// ours returns the start of the protocols' sitemap. The path of r is relative to the endpoint base.
 func (d *Documents) ours(r *http.Request, q *access.Request) (beginning []byte, there bool, err error) {
 	ask := r.Clone(r.Context())
 	ask.Method, ask.Header = http.MethodGet, http.Header{"Range": {"bytes=0-1048575"}}
@@ -236,14 +236,14 @@ func (d *Documents) mapOf(ed *edition.Edition, r *http.Request) *ownMap {
 
 // lines returns the lines of robots.txt for the site's own sitemap.
 func (m *ownMap) lines(d *Documents, r *http.Request) []string {
-	docs := strings.TrimSuffix(d.o.EndpointBase, "/")
-	if docs == "" {
+	base := strings.TrimSuffix(d.o.EndpointBase, "/")
+	if base == "" {
 		return nil
 	}
 	if m.separate {
-		return []string{"Sitemap: " + docs + ownSitemapPath}
+		return []string{"Sitemap: " + base + ownSitemapPath}
 	}
-	at, err := url.Parse(docs + sitemapPath)
+	at, err := url.Parse(base + sitemapPath)
 	if m.moved == "" || err != nil {
 		return nil
 	}

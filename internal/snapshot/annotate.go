@@ -37,7 +37,7 @@ type annotator struct {
 	names    map[string]bool // names of the page's parts
 	sections map[*dom.Node]bool
 	labelled bool // the page has data-ai-label, which no new field may take
-	many     bool // there are more than maxAdditions
+	many     bool // more than maxAdditions were found
 	unicode  bool // the document is in UTF-8
 }
 
@@ -45,14 +45,15 @@ type annotator struct {
 // a document that needs more exceeds the parts of a snapshot.
 const maxAdditions = 4 * defaultMaxNodes
 
-// Annotate proposes attributes for an HTML document. It returns the document with the
-// additions, otherwise unchanged byte for byte, and the additions in document order. pageURL
-// is absolute and names the page.
+// Annotate proposes attributes for an HTML document. It returns the document with the additions,
+// otherwise unchanged byte for byte, and the additions in document order. pageURL is absolute and
+// names the page.
 //
-// For a page without structure it proposes one: the page, its sections by their headings, its
-// title and summaries, its forms with their fields. For a page with structure it proposes only
-// the missing attributes of inputs. Annotating the result again adds nothing. [Lint] has no
-// findings about the additions, but may have some about existing attributes.
+// For a page without structural attributes, it proposes attributes for the page, its sections by
+// their headings, its title and summaries, and its forms with their fields. For a page with
+// structural attributes, it proposes only the missing attributes of inputs. Annotating the result
+// again adds nothing. [Lint] has no findings about the additions, but may have some about existing
+// attributes.
 //
 // The errors are those of [Lint], and [millrace.ErrTooLarge] for a page with more parts than a
 // snapshot may have.
@@ -243,13 +244,13 @@ func visible(n *dom.Node) string {
 	return b.text(n)
 }
 
-// section proposes the part of a heading: the largest element around it without another
-// heading. Without one, the heading's text is a member of the part around it.
+// section proposes the part of a heading: the largest element around it without another heading.
+// Without such an element, the heading's text is a member of the part around it.
 func (a *annotator) section(h *dom.Node, heads []*dom.Node) {
 	title := visible(h)
 	var part *dom.Node
 	for p := h.Parent; p != nil && p != a.Content; p = p.Parent {
-		if isPart(p) && !holdsOther(p, h) {
+		if isPart(p) && !containsOther(p, h) {
 			part = p
 		} else if isPart(p) {
 			break
@@ -277,8 +278,8 @@ func isPart(n *dom.Node) bool {
 	return false
 }
 
-// holdsOther reports whether n contains an h1 or h2 other than h.
-func holdsOther(n, h *dom.Node) bool {
+// containsOther reports whether n contains an h1 or h2 other than h.
+func containsOther(n, h *dom.Node) bool {
 	for c := range n.Descendants() {
 		if c != h && (c.DataAtom == atom.H1 || c.DataAtom == atom.H2) {
 			return true

@@ -78,11 +78,11 @@ func (p *spot) node() *Node {
 	return p.in[PageLevel]
 }
 
-// Of returns the snapshot of a document, or nil if it has no attributes and none of the forms
-// has an input. It ignores template elements.
+// Of returns the snapshot of a document, or nil if it has no attributes and none of the forms has
+// an input. It ignores template elements.
 //
-// The error is [millrace.ErrTooLarge] for a snapshot beyond a limit: a truncated one would
-// claim that the rest does not exist.
+// The error is [millrace.ErrTooLarge] for a snapshot above a limit, because a truncated snapshot
+// would claim that the rest does not exist.
 func Of(tree *html.Node, o *Options) (*Snapshot, error) {
 	if o == nil {
 		o = &Options{}
@@ -102,7 +102,7 @@ func (b *builder) run() (*Snapshot, error) {
 	case b.err != nil:
 		return nil, fmt.Errorf("snapshot: %w", b.err)
 	case !b.found && len(b.s.Fields) == 0:
-		return nil, nil //nolint:nilnil // see above
+		return nil, nil //nolint:nilnil // no snapshot
 	case b.found && b.s.Page.Name == "":
 		b.s.Page.Name = b.pageName()
 	}

@@ -42,7 +42,7 @@
 //  5. On other elements, role, action and event: actions[]{role, intent,
 //     behavior, event, trigger, action, transition, label}.
 //  6. media: media is the first absolute URL, and media_items[]{name, src, alt}
-//     has all. link: links[]{link, title, href}. In addition, every link, ref and
+//     contains all. link: links[]{link, title, href}. In addition, every link, ref and
 //     depends is in the root's relations[]{from, to, kind}.
 //  7. If visibility is hidden or context is sensitive, the part and everything in
 //     it is kept without text and URLs. The same applies to elements that HTML

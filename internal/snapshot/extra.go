@@ -58,7 +58,7 @@ func empty(n *html.Node) {
 		case "id", "class", "name", "type", "for", "role", "hidden", "style", "aria-hidden":
 			return false
 		}
-		// A crawl follows links; without text they are no content.
+		// Keep the URLs of links, because a crawl follows them; without text they are no content.
 		return !strings.HasPrefix(a.Key, Prefix) && !(a.Key == "href" && n.DataAtom == atom.A)
 	})
 	for c := n.FirstChild; c != nil; c = c.NextSibling {

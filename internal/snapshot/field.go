@@ -62,7 +62,7 @@ func (b *builder) field(n *html.Node, a attributes, in *Node, closed bool) {
 	in.Fields = append(in.Fields, f)
 }
 
-// labelOf returns the label of a field: its own data-ai-label, else the one directly before in
+// labelOf returns the label of a field: its own data-ai-label, else the label directly before it in
 // the same container, else the HTML label.
 func (b *builder) labelOf(n *html.Node, a attributes, in *Node) string {
 	if l := a["label"]; l != "" {
@@ -113,7 +113,7 @@ func (b *builder) gather(n *html.Node) {
 }
 
 // forms adds the inputs of forms without attributes, named as the form sends them. It ignores
-// forms that only search: they do not describe the page.
+// search forms, because they do not describe the page.
 func (b *builder) forms(list []*html.Node) {
 	seen := map[string]bool{}
 	for _, form := range list {

@@ -38,7 +38,7 @@ type Finding struct {
 	Path    string `json:"path"`             // CSS selector of the element, or JSON Pointer
 	Line    int    `json:"line,omitempty"`   // line of the tag, from 1
 	Column  int    `json:"column,omitempty"` // column in characters, from 1
-	Message string `json:"message"`          // what is wrong and what to do
+	Message string `json:"message"`          // description of the fault and of its correction
 }
 
 // maxFindings limits the findings of Lint for one document.
@@ -156,7 +156,7 @@ func (l *linter) attributes(n *html.Node) {
 	}
 }
 
-// meant returns a hint at the attribute that a misspelled name probably means, or "".
+// meant returns a hint that names the probably intended attribute for a misspelled name, or "".
 func meant(name string) string {
 	name = strings.ToLower(strings.Trim(name, "-_.:"))
 	best, least := "", 3
@@ -173,7 +173,7 @@ func meant(name string) string {
 	return "; " + Prefix + best + " is similar"
 }
 
-// distance returns the Levenshtein distance of two names; for long names, a large number.
+// distance returns the Levenshtein distance of two names, or a large number for long names.
 func distance(a, b string) int {
 	if len(a) > 40 {
 		return len(a)
@@ -258,7 +258,7 @@ func describe(n *html.Node) string {
 	return s
 }
 
-// private returns how an input is personal or secret, or "" if it is neither.
+// private returns the reason why an input is personal or secret, or "" if it is neither.
 func private(n *html.Node) string {
 	if !asks(n) {
 		return ""
@@ -315,7 +315,7 @@ func (l *linter) known(to string) bool {
 		strings.Contains(to, "://") || strings.HasPrefix(to, "mailto:") || strings.HasPrefix(to, "tel:")
 }
 
-// leads returns why a URL has no target, or "" if it may have one.
+// leads returns the reason why a URL has no target, or "" if it may have one.
 func (l *linter) leads(href string) string {
 	id, within := strings.CutPrefix(href, "#")
 	switch {
@@ -368,7 +368,7 @@ func (l *linter) root() *html.Node {
 	return l.Tree
 }
 
-// LintJSON checks the shape of a snapshot in JSON. Beyond [MaxJSON] the error is
+// LintJSON checks the shape of a snapshot in JSON. Above [MaxJSON], the error is
 // [millrace.ErrTooLarge].
 func LintJSON(data []byte) ([]Finding, error) {
 	if len(data) > MaxJSON {

@@ -10,7 +10,7 @@ import (
 // LintReport is the report of `millrace arc lint --json` for a page.
 type LintReport struct {
 	Page     string    `json:"page"`
-	Findings []Finding `json:"findings"` // places that break a rule
+	Findings []Finding `json:"findings"` // violations of rules
 	Error    string    `json:"error,omitempty"`
 	Code     string    `json:"code,omitempty"`
 }

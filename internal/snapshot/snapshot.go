@@ -111,7 +111,7 @@ const MaxJSON = 1 << 20
 // limits are the limits of canonicalization.
 var limits = jsonio.Limits{Size: 64 << 20, Depth: 256}
 
-// JSON returns the canonical form of a snapshot (RFC 8785). Beyond [MaxJSON] the error is
+// JSON returns the canonical form of a snapshot (RFC 8785). Above [MaxJSON], the error is
 // [millrace.ErrTooLarge].
 func (s *Snapshot) JSON() (json.RawMessage, error) {
 	var root map[string]any

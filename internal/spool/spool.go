@@ -1,5 +1,5 @@
-// Package spool buffers bytes for a second reading, such as a list that must be
-// verified before its use: in memory up to a limit, in a temporary file beyond.
+// Package spool buffers bytes for a second reading, such as a list that must be verified before its
+// use. It uses memory up to a limit, and above it a temporary file.
 package spool
 
 import (
@@ -13,10 +13,10 @@ import (
 
 const memory = 1 << 20
 
-// Spool is an [io.Writer] that keeps its input. The zero value is empty.
+// Spool is an [io.Writer] that stores its input. The zero value is empty.
 type Spool struct {
 	head bytes.Buffer
-	file *os.File // nil: head has all bytes
+	file *os.File // nil: head contains all bytes
 	size int64
 }
 
@@ -42,7 +42,7 @@ func (s *Spool) Write(b []byte) (int, error) {
 		if err != nil {
 			return 0, fmt.Errorf("create temporary file: %w", err)
 		}
-		// An unlinked file disappears with the process, however the process ends.
+		// The system deletes an unlinked file when the process ends, even if it is killed.
 		_ = os.Remove(file.Name())
 		s.file = file
 	}
@@ -54,8 +54,8 @@ func (s *Spool) Write(b []byte) (int, error) {
 // Size returns the number of bytes.
 func (s *Spool) Size() int64 { return s.size }
 
-// Reader returns a reader of all bytes. Only one may be in use, and no writes may
-// happen meanwhile.
+// Reader returns a reader of all bytes. Only one reader may be in use, and no writes may happen
+// meanwhile.
 func (s *Spool) Reader() (io.Reader, error) {
 	if s.file == nil {
 		return bytes.NewReader(s.head.Bytes()), nil
@@ -74,7 +74,7 @@ func (s *Spool) Close() {
 	}
 }
 
-// bounded fails at the first byte beyond a limit.
+// bounded fails at the first byte above a limit.
 type bounded struct {
 	r    io.Reader
 	left int64

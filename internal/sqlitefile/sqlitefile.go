@@ -16,8 +16,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Open returns a pool of connections with the given parameters, such as
-// "_pragma=query_only(1)" or "mode=ro". It opens none of them yet.
+// Open returns a pool of connections with the given parameters, such as "_pragma=query_only(1)" or
+// "mode=ro". It does not open a connection yet.
 func Open(path string, parameters ...string) (*sql.DB, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -45,7 +45,7 @@ func UseWAL(ctx context.Context, c *sql.Conn, wait time.Duration) error {
 	}
 }
 
-// Identity identifies an open file: SQLite goes on writing to one that was removed.
+// Identity identifies an open file, because SQLite continues to write to a file that was removed.
 type Identity struct {
 	path string
 	info fs.FileInfo
@@ -63,7 +63,7 @@ func (i Identity) Removed() bool {
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(info, i.info)
 }
 
-// Code returns the primary code of an SQLite error, and 0 of another error.
+// Code returns the primary code of an SQLite error, and 0 for another error.
 func Code(err error) int {
 	if e, ok := errors.AsType[*driver.Error](err); ok {
 		return e.Code() & 0xFF

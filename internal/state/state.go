@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Make returns the value of a key. If valid does not accept it, Make stores and
-// returns what make returns. All processes get the same value.
+// Make returns the value of a key. If valid rejects the value, Make stores and returns the result
+// of make. All processes get the same value.
 func Make(
 	ctx context.Context, s store.State, namespace, key string, valid func([]byte) bool, make func() ([]byte, error),
 ) ([]byte, error) {
@@ -36,11 +36,11 @@ func Make(
 type JSON[T any] struct {
 	State          store.State
 	Namespace, Key string
-	Strict         bool // a value that is not a T is ErrInvalid
+	Strict         bool // a value that is not a T is an ErrInvalid
 }
 
-// Load returns the value, the zero T if absent. Unless Strict is set, a value that is
-// not a T, for example of another version, counts as absent.
+// Load returns the value, or the zero T if it is absent. Unless Strict is set, a value that is not
+// a T, for example of another version, counts as absent.
 func (j JSON[T]) Load(ctx context.Context) (T, error) {
 	value, _, err := j.load(ctx)
 	return value, err

@@ -20,7 +20,7 @@ func (b *Build) take200(ctx context.Context, it Item, name string) error {
 	}
 	r.Host, r.RequestURI = b.base.Host, r.URL.RequestURI()
 	o := &output{build: b, name: name}
-	defer func() { _ = o.discard() }() // does nothing after the file is placed
+	defer func() { _ = o.discard() }() // does nothing if the file was added to the batch
 	a := &answer{ctx: ctx, header: make(http.Header), to: o}
 	_, ours := b.own[name]
 	if ours {
@@ -57,7 +57,7 @@ func (b *Build) take200(ctx context.Context, it Item, name string) error {
 
 // answer is an [http.ResponseWriter] that writes to a file.
 type answer struct {
-	ctx    context.Context //nolint:containedctx // of one request
+	ctx    context.Context //nolint:containedctx // the context of one request
 	header http.Header
 	status int
 	to     io.Writer

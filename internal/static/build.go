@@ -40,7 +40,7 @@ type Build struct {
 
 	root    *os.Root
 	dir     string
-	made    bool         // this build created the folder
+	made    bool         // whether this build created the folder
 	lock    *flock.Flock // held until Close
 	handler http.Handler
 	base    *url.URL
@@ -48,7 +48,7 @@ type Build struct {
 	force   bool
 	kind    *kind
 
-	found      bool         // the folder has the record or the journal of an earlier build
+	found      bool         // whether the folder contains the record or the journal of an earlier build
 	owned      map[key]bool // files written by earlier builds or this one
 	journalled map[key]bool
 	journal    *os.File
@@ -64,8 +64,8 @@ type Build struct {
 	out       *bufio.Writer            // writes to record
 	at        int64                    // number of bytes written to out
 	files     *replace.Batch           // complete files that still have temporary names
-	late      []*output                // files to place after Finish has removed files in their way
-	foreign   []string                 // names of files with other bytes that no build has written
+	late      []*output                // files to rename after Finish has removed files with conflicting names
+	foreign   []string                 // names of conflicting files that no build has written
 	own       map[string]*bytes.Buffer // the site's own text in files that the build extends
 }
 
@@ -245,16 +245,15 @@ func (b *Build) there(name string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// Add writes the handler's response for an item if its status is 200. It reports a document
-// that a static host cannot serve as left out. It returns errors of the handler and the file
-// system.
+// Add writes the handler's response for an item if its status is 200. It reports a document that a
+// static host cannot serve as omitted. It returns errors of the handler and the file system.
 func (b *Build) Add(ctx context.Context, it Item) error {
 	name := it.Name
 	if name == "" {
 		named, err := fileOf(it.Path)
 		if err != nil {
 			b.Report.leave(it.Path, it.Protocol, "file-name", err.Error())
-			return nil //nolint:nilerr // reported as left out
+			return nil //nolint:nilerr // the report lists the omitted document
 		}
 		name = named
 		if why := b.blocked(name); why != "" {
@@ -308,10 +307,10 @@ func (b *Build) separateName(name string) string {
 	return name
 }
 
-// Finish writes the configuration of the hosts, removes old files, and completes the
-// record. After that, everything is durable. Finish returns [millrace.ErrConflict] with the code
-// foreign-file if files that no build has written have names of this one and other bytes.
-// It keeps these, and writes all others.
+// Finish writes the configuration of the hosts, removes old files, and completes the record. After
+// that, everything is durable. If the folder contains files that no build has written, with the
+// names of files of this build but other bytes, Finish keeps them, writes all other files, and
+// returns [millrace.ErrConflict] with the code foreign-file.
 func (b *Build) Finish(ctx context.Context) error {
 	if err := b.finish(ctx); err != nil {
 		return fmt.Errorf("build: %w", err)
@@ -329,7 +328,7 @@ func (b *Build) finish(ctx context.Context) error {
 	if err := b.out.Flush(); err != nil {
 		return err
 	}
-	if err := b.place(); err != nil {
+	if err := b.renameFiles(); err != nil {
 		return err
 	}
 	if err := b.sweep(); err != nil {
@@ -341,14 +340,14 @@ func (b *Build) finish(ctx context.Context) error {
 			b.refuse(o.name, "/"+o.name, "")
 			err = o.discard()
 		} else {
-			err = o.place()
+			err = o.addToBatch()
 		}
 		if err != nil {
 			return err
 		}
 	}
 	b.late = nil
-	if err := b.place(); err != nil {
+	if err := b.renameFiles(); err != nil {
 		return err
 	}
 	if _, err := b.record.Seek(0, io.SeekStart); err != nil {
@@ -378,14 +377,14 @@ func (b *Build) finish(ctx context.Context) error {
 		return err
 	}
 	if len(b.foreign) > 0 {
-		return millrace.Coded("foreign-file", fmt.Errorf("%w: %d files were not written, such as %s: %s; remove what is there, or use --force",
+		return millrace.Coded("foreign-file", fmt.Errorf("%w: %d files were not written, such as %s: %s; remove the existing files, or use --force",
 			millrace.ErrConflict, len(b.foreign), b.foreign[0], errForeign))
 	}
 	return nil
 }
 
-// place adds the complete files to the journal and renames them.
-func (b *Build) place() error {
+// renameFiles adds the complete files to the journal and renames them.
+func (b *Build) renameFiles() error {
 	var names strings.Builder
 	b.files.Added(func(name string) {
 		if k := keyOf(name); path.Dir(name) != hidden && !b.journalled[k] {
@@ -399,7 +398,8 @@ func (b *Build) place() error {
 	return b.files.Place(journalName)
 }
 
-// refuse reports a file that the build cannot write. What has its name stays in the folder.
+// refuse reports a file that the build cannot write. The existing file or folder of that name
+// stays.
 func (b *Build) refuse(name, path, proto string) {
 	b.Report.leave(path, proto, "foreign-file", errForeign)
 	b.names[keyOf(fold(name))] = nameEntry{exact: keyOf(name), file: true}

@@ -71,7 +71,7 @@ func caddyRoute(w *bufio.Writer, set int, fields []field, immutable bool) {
 @millrace_d%[1]d expression `+"`{millrace_kind} == \"d%[1]d\"`"+`
 route @millrace_d%[1]d {
 `, set)
-	coding := "" // set last, because otherwise the file server sends no Content-Length
+	coding := "" // set the coding last, because otherwise the file server sends no Content-Length
 	for _, f := range fields {
 		if f.Name == acceptRanges {
 			continue

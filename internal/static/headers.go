@@ -65,7 +65,7 @@ func (b *Build) configure(ctx context.Context) (err error) {
 // headersFiles writes the _headers and _redirects files.
 func (b *Build) headersFiles() error {
 	var text bytes.Buffer
-	theirs(&text, b.own[headersName])
+	copyOwn(&text, b.own[headersName])
 	if len(b.rules) > 0 {
 		text.WriteString("# Made by millrace build: header fields of the protocols' documents.\n")
 	}
@@ -81,7 +81,7 @@ func (b *Build) headersFiles() error {
 // redirects writes the _redirects file, which maps the paths of documents to separate names.
 func (b *Build) redirects() error {
 	var text bytes.Buffer
-	theirs(&text, b.own[redirectsName])
+	copyOwn(&text, b.own[redirectsName])
 	left := maxRedirects - b.rulesOf(redirectsName)
 	err := b.each(func(l *line) error {
 		if l.separate() && left > 0 {
@@ -96,8 +96,8 @@ func (b *Build) redirects() error {
 	return b.ownFile(redirectsName, text.Bytes())
 }
 
-// theirs copies the site's own text to the start of a file.
-func theirs(to, own *bytes.Buffer) {
+// copyOwn copies the site's own text to the start of a file.
+func copyOwn(to, own *bytes.Buffer) {
 	if own == nil || own.Len() == 0 {
 		return
 	}
@@ -143,15 +143,15 @@ func (b *Build) ownFile(name string, text []byte) error {
 	return o.finish(time.Time{}, new(entry))
 }
 
-// headers returns the rules of the _headers file: first patterns, then a rule for each
-// path that still lacks fields, the root first, up to the limit.
+// headers returns the rules of the _headers file: first patterns, then a rule for each path that
+// still lacks fields, up to the limit. The root is first.
 func (b *Build) headers() ([]rule, error) {
-	place := b.kind.rules - b.rulesOf(b.kind.own[0])
+	room := b.kind.rules - b.rulesOf(b.kind.own[0])
 	rules, err := b.wildcards()
 	if err != nil {
 		return nil, err
 	}
-	rules = rules[:max(0, min(len(rules), place))]
+	rules = rules[:max(0, min(len(rules), room))]
 	wild := len(rules)
 	for _, atRoot := range []bool{true, false} {
 		err := b.each(func(l *line) error {
@@ -169,7 +169,7 @@ func (b *Build) headers() ([]rule, error) {
 			}
 			switch {
 			case len(r.fields) == 0:
-			case len(rules) < place && !strings.Contains(r.path, ":"): // a ":" would start a placeholder
+			case len(rules) < room && !strings.Contains(r.path, ":"): // a ":" would start a placeholder
 				rules = append(rules, r)
 			case l.Protocol != "":
 				b.Report.Unsaid++ // pages of the site also have the links in their head

@@ -21,9 +21,9 @@ import (
 // Host is an [http.RoundTripper] that simulates the static host of a build. It answers only
 // requests to that host.
 type Host struct {
-	Name  string // such as "netlify"
-	Title string // for people, such as "Netlify"
-	// Upload is the sentence that says what to do with the folder.
+	Name  string // name of the host, such as "netlify"
+	Title string // name for people, such as "Netlify"
+	// Upload is a sentence that explains how to upload the folder.
 	Upload string
 	build  *Build
 	kind   *kind
@@ -37,8 +37,8 @@ func (b *Build) Host() *Host {
 
 // OpenHost returns a host for the folder of a finished build. It sends every field of the
 // documents, whatever host the folder was built for. It answers requests to all hosts, because
-// collections may belong to another one. It returns [millrace.ErrInvalid] for other folders.
-// Call Close at the end.
+// collections may belong to another host. It returns [millrace.ErrInvalid] for other folders. Call
+// Close at the end.
 func OpenHost(dir string) (*Host, error) {
 	b := &Build{dir: dir, names: make(map[key]nameEntry), kind: kindOf("caddy")}
 	h := &Host{build: b, kind: b.kind, files: make(map[string]*line)}
@@ -86,8 +86,8 @@ func (h *Host) Close() error { return h.build.Close() }
 // Base returns the URL that the folder corresponds to.
 func (h *Host) Base() string { return h.build.base.String() }
 
-// File returns the path of the file for a URL of the host, whether the file exists or not, or
-// the folder if a URL cannot have a file.
+// File returns the path of the file for a URL of the host, even if the file does not exist. If a
+// URL cannot have a file, it returns the folder.
 func (h *Host) File(rawURL string) string {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -129,7 +129,7 @@ func (h *Host) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// maxReply is the maximum size of a body in bytes. A checker reads less.
+// maxReply is the maximum size of a body in bytes. The checks read less.
 const maxReply = 65 << 20
 
 // reply is a response in memory.

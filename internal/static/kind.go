@@ -21,31 +21,31 @@ type kind struct {
 	// only its users have in the root of a site.
 	domains, marks []string
 
-	rules  int      // maximum number of rules for its fields; 0 = it has no rules
+	rules  int      // maximum number of rules for its fields; 0 = the host has no rules
 	splats bool     // values may use ":splat" for the characters that a "*" matches
 	own    []string // files of the site that the build extends
 	write  func(*Build) error
-	fields func(*Build, *line) []field // the fields that it sends without rules; nil = none
+	fields func(*Build, *line) []field // the fields that the host sends without rules; nil = none
 	types  map[string]string           // media types by extension, in addition to those of every host
 	dates  bool                        // a 304 of a document has Last-Modified in addition to ETag
 	strict bool                        // a 304 requires every condition of the request, as with nginx by default
-	aside  bool                        // it finds documents with a separate name
-	silent bool                        // it sends no Link fields
-	upload string                      // what to do with the folder
+	aside  bool                        // the host finds documents with a separate name
+	silent bool                        // the host sends no Link fields
+	upload string                      // instructions for uploading the folder
 }
 
-// Names of hosts that others must agree on.
+// Names of hosts that other code also uses.
 const (
 	netlify    = "netlify"
 	cloudflare = "cloudflare"
 	vercel     = "vercel"
 )
 
-// kinds are the known hosts. The last one is any other.
+// kinds are the known hosts. The last one stands for any other host.
 var kinds = []kind{
 	{
 		name: "github", title: "GitHub Pages", domains: []string{"github.io"}, marks: []string{"CNAME", ".nojekyll"}, silent: true,
-		write: (*Build).github, types: mimeDB, upload: "Publish the folder by the action upload-pages-artifact with include-hidden-files, or push it to the branch of the site.",
+		write: (*Build).github, types: mimeDB, upload: "Publish the folder with the action upload-pages-artifact and include-hidden-files, or push it to the branch of the site.",
 	},
 	{
 		name: "gitlab", title: "GitLab Pages", domains: []string{"gitlab.io"}, marks: []string{".gitlab-ci.yml"}, own: []string{redirectsName}, aside: true, silent: true,
@@ -65,7 +65,7 @@ var kinds = []kind{
 	},
 	{
 		name: "s3", title: "S3 and CloudFront", domains: []string{"amazonaws.com", "cloudfront.net"}, silent: true,
-		write: (*Build).s3, fields: (*Build).s3Fields, upload: "Upload the folder by .millrace/s3.sh BUCKET [DISTRIBUTION]; the file explains what CloudFront needs once.",
+		write: (*Build).s3, fields: (*Build).s3Fields, upload: "Upload the folder with .millrace/s3.sh BUCKET [DISTRIBUTION]; the file explains the setup of CloudFront.",
 	},
 	{
 		name: "nginx", title: "nginx", fields: (*Build).allFields, aside: true, dates: true,
@@ -81,11 +81,11 @@ var kinds = []kind{
 	},
 	{
 		name: "plain", title: "a host without header fields", strict: true, silent: true,
-		write: func(*Build) error { return nil }, upload: "Name the host by --host for the files that it reads.",
+		write: func(*Build) error { return nil }, upload: "Use --host to write the files that your host reads.",
 	},
 }
 
-// mimeDB has the media types of mime-db, which GitHub Pages and Vercel use.
+// mimeDB contains the media types of mime-db, which GitHub Pages and Vercel use.
 var mimeDB = map[string]string{
 	".atom": "application/atom+xml", ".gz": "application/gzip", ".md": "text/markdown; charset=utf-8", ".xml": "application/xml",
 	".html": "text/html; charset=utf-8", ".json": "application/json; charset=utf-8", ".txt": "text/plain; charset=utf-8", ".yaml": "text/yaml",
@@ -99,9 +99,9 @@ func HostNames() (names []string) {
 	return names
 }
 
-// GuessHost returns the name of the host that will serve a site: by the domain of its base
-// URL, else by a file in its folder that only this host reads. It returns "" if neither
-// tells. A nil folder has no files.
+// GuessHost returns the name of the host that will serve a site: by the domain of its base URL,
+// else by a file in its folder that only this host reads. It returns "" if neither identifies the
+// host. A nil folder has no files.
 func GuessHost(base string, folder fs.FS) string {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -203,7 +203,7 @@ func (b *Build) hiddenFile(name string, write func(*bufio.Writer) error) error {
 		changed, err = o.complete(time.Time{})
 	}
 	if changed && err == nil {
-		err = o.place()
+		err = o.addToBatch()
 	}
 	if err != nil {
 		_ = o.discard()

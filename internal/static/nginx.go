@@ -34,11 +34,11 @@ func (b *Build) uri(escapedPath string) string {
 	return p
 }
 
-// nginxMaps writes the snippet for the http block. It maps each document to its location,
-// file, validator and links.
+// nginxMaps writes the snippet for the http block. It maps each document to its location, file,
+// validator and links.
 //
-// nginx sends a validator only if the file has the date from the build. So new bytes never get
-// an old tag between a build and the next reload.
+// nginx sends a validator only if the file has the date from the build. Therefore new bytes never
+// get an old tag between a build and the next reload.
 func (b *Build) nginxMaps(w *bufio.Writer) error {
 	longest, n := 0, 0
 	err := b.each(func(l *line) error {

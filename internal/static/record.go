@@ -51,7 +51,7 @@ type entry struct {
 	Tag      string `json:"tag,omitempty"`      // ETag with quotes
 	Link     string `json:"link,omitempty"`     // value of the Link field
 	Date     string `json:"date,omitempty"`     // Last-Modified, equal to the file's modification time
-	// Immutable says that the bytes of the name never change.
+	// Immutable reports whether the bytes of the name never change.
 	Immutable bool `json:"immutable,omitempty"`
 }
 
@@ -79,7 +79,7 @@ func keyOf(name string) (k key) {
 	return k
 }
 
-// compressedLines is lines for a record of an earlier build.
+// compressedLines is like lines, for a record of an earlier build.
 func compressedLines(r io.Reader, f func(l *line) error) error {
 	z, err := gzip.NewReader(r)
 	if err != nil {
@@ -183,8 +183,8 @@ func (b *Build) recall() error {
 	return err
 }
 
-// recordLines calls f for the lines of the last record, up to one that is damaged: the build
-// compares the bytes of every file anyway.
+// recordLines calls f for the lines of the last record, up to a damaged line. It ignores the
+// damage, because the build compares the bytes of every file anyway.
 func (b *Build) recordLines(r io.Reader, f func(l *line) error) error {
 	if err := compressedLines(r, f); !errors.Is(err, millrace.ErrInvalid) {
 		return err
@@ -204,7 +204,7 @@ func (b *Build) sweep() error {
 		if sum != "" && !b.journalled[keyOf(name)] {
 			if now, err := b.sumOf(name); err != nil || now != sum {
 				b.Report.leave(name, "", "foreign-file", "not removed: the file has changed since a build wrote it")
-				return nil //nolint:nilerr // do not remove what cannot be read
+				return nil //nolint:nilerr // do not remove a file that cannot be read
 			}
 		}
 		if err := b.root.Remove(name); err != nil {

@@ -13,14 +13,14 @@ type Report struct {
 	Unchanged    int      `json:"unchanged"`      // files that have not changed
 	Removed      int      `json:"removed"`        // files of the last build that were removed
 	Bytes        int64    `json:"bytes"`          // size of all files
-	Sizes        []Size   `json:"sizes"`          // the same by protocol, the site's own files first
+	Sizes        []Size   `json:"sizes"`          // size of the files by protocol; the site's own files are first
 	WrittenFiles []string `json:"written_files"`  // names of written files, at most 1000
 	RemovedFiles []string `json:"removed_files"`  // names of removed files, at most 1000
 	LeftOut      []Left   `json:"left_out"`       // documents without a file, at most 1000
 	LeftOutCount int      `json:"left_out_count"` // number of documents without a file
-	Separate     int      `json:"separate"`       // documents that a server finds only by an additional rule
+	Separate     int      `json:"separate"`       // number of documents that a server finds only by an additional rule
 	Rules        int      `json:"header_rules"`   // rules in the _headers file
-	Unsaid       int      `json:"headers_unsaid"` // documents for which the _headers file cannot set every field
+	Unsaid       int      `json:"headers_unsaid"` // number of documents for which the _headers file cannot set every field
 }
 
 // NewReport returns an empty report.

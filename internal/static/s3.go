@@ -128,8 +128,8 @@ type s3Group struct {
 	patterns []string
 }
 
-// s3Groups returns the files that need metadata. An extension stands for its files if all of
-// them have the same metadata.
+// s3Groups returns the files that need metadata. If all files with an extension have the same
+// metadata, the extension represents them.
 func (b *Build) s3Groups() ([]*s3Group, error) {
 	mixed, first := make(map[string]bool), make(map[string]string)
 	key := func(l *line) string { return fmt.Sprint(b.s3Metadata(l)) }

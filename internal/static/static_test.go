@@ -270,7 +270,7 @@ func TestUnfinished(t *testing.T) {
 	}
 	// Simulate a process that was killed between two batches: the system closes its files, and
 	// the last line of the journal is incomplete.
-	if err := killed.place(); err != nil {
+	if err := killed.renameFiles(); err != nil {
 		t.Fatal(err)
 	}
 	if err := killed.lock.Close(); err != nil {

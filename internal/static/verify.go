@@ -9,8 +9,8 @@ import (
 )
 
 // Verify reads the files of a folder that a build wrote, and compares them with its record. It
-// returns the number of files. It calls damaged for each that is missing or has changed; a
-// build writes them again.
+// returns the number of files. It calls damaged for each file that is missing or has changed. The
+// next build writes these files again.
 func Verify(dir string, damaged func(name string, err error)) (files int, err error) {
 	h, err := OpenHost(dir)
 	if err != nil {

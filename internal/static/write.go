@@ -39,7 +39,7 @@ func (o *output) begin() error {
 	o.sum = sha256.New()
 	info, err := o.build.root.Lstat(o.name)
 	if err != nil || !info.Mode().IsRegular() {
-		return nil //nolint:nilerr // placing the file reports what is in the way
+		return nil //nolint:nilerr // renaming the file reports the conflict
 	}
 	o.mod = info.ModTime()
 	o.old, err = o.build.root.Open(o.name)
@@ -112,15 +112,15 @@ func (o *output) complete(modified time.Time) (changed bool, err error) {
 	}
 }
 
-// place adds a complete file to the batch, which renames it.
-func (o *output) place() error {
+// addToBatch adds a complete file to the batch, which renames it.
+func (o *output) addToBatch() error {
 	// Some systems cannot rename open files, or replace them.
 	if err := o.shut(); err != nil {
 		return err
 	}
 	o.tmp = nil
 	if o.build.files.Add(o.at, o.name, o.size) {
-		return o.build.place()
+		return o.build.renameFiles()
 	}
 	return nil
 }
@@ -150,12 +150,12 @@ func (o *output) finish(modified time.Time, e *entry) error {
 	case changed && !b.force && !b.owned[keyOf(o.name)] && b.there(o.name):
 		b.refuse(o.name, cmp.Or(e.Path, "/"+o.name), e.Protocol)
 		return nil
-	case changed && b.inTheWay(o.name): // until Finish removes it
+	case changed && b.inTheWay(o.name): // until Finish removes the conflicting file
 		err = o.shut()
 		b.late = append(b.late, &output{build: b, name: o.name, tmp: o.tmp, at: o.at, size: o.size})
-		o.tmp = nil // discard keeps it
+		o.tmp = nil // so that discard keeps the file
 	case changed:
-		err = o.place()
+		err = o.addToBatch()
 	}
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func (b *Build) inTheWay(name string) bool {
 	return false
 }
 
-// discard removes the file if it is not placed. It may be called several times.
+// discard removes the file if it was not added to the batch. It may be called several times.
 func (o *output) discard() error {
 	err := o.shut()
 	if o.tmp != nil {

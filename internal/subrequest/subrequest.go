@@ -29,7 +29,7 @@ func Do(h http.Handler, r *http.Request, most int) *Response {
 	w := &writer{resp: Response{Header: make(http.Header)}, most: most}
 	func() {
 		defer func() {
-			if recover() != nil && !w.resp.Cut { // a partial response is not used
+			if recover() != nil && !w.resp.Cut { // do not use a partial response
 				w.resp.Status = http.StatusBadGateway
 			}
 		}()
@@ -68,7 +68,7 @@ func (r *Response) decode(most int) {
 	r.Body = *bytes.NewBuffer(plain)
 }
 
-// errCut ends a handler whose further output nothing reads.
+// errCut ends a handler whose further output is not needed.
 var errCut = errors.New("the rest of the response is not needed")
 
 // writer collects a response.

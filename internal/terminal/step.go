@@ -30,7 +30,7 @@ type Step struct {
 	received    func() int64 // bytes so far; nil = not counted
 	expected    int          // minimum of the expected total
 	open        bool         // the total may still grow
-	bar         *mpb.Bar     // nil: no terminal, or not a second yet
+	bar         *mpb.Bar     // nil: no terminal, or the step is shorter than a second
 	logged      time.Time
 	done, total int
 	stop        chan struct{} // closed at the end
@@ -72,7 +72,7 @@ func (b *Screen) remove(bar *mpb.Bar) {
 	}
 }
 
-// Options say where a step is shown.
+// Options select where a step is shown.
 type Options struct {
 	Writer *Writer // has a bar if it is a terminal
 	Quiet  bool    // nothing is shown
@@ -83,7 +83,7 @@ type Options struct {
 func (b *Screen) Step(title string, o Options) *Step {
 	now := time.Now()
 	g := &Step{b: b, o: o, title: title, unit: "pages", start: now, logged: now, stop: make(chan struct{})}
-	go func() { // shows a step that hangs
+	go func() { // so that a step that hangs is shown
 		tick := time.NewTicker(progressAfter)
 		defer tick.Stop()
 		for {

@@ -26,10 +26,10 @@ func New(w io.Writer, lookup func(string) (string, bool)) *Writer {
 	return &Writer{to: w, lookup: lookup, Terminal: Is(w, lookup)}
 }
 
-// Own returns what w writes to, for text that has no part of others.
+// Own returns the destination of w, for text that contains nothing from other sources.
 func (w *Writer) Own() io.Writer { return w.to }
 
-// Verbatim returns a writer for a document that a program reads: its bytes change only on a
+// Verbatim returns a writer for a document that a program reads. It changes the bytes only on a
 // terminal.
 func (w *Writer) Verbatim() io.Writer {
 	if w.Terminal {

@@ -16,22 +16,21 @@ import (
 	"time"
 )
 
-// Environment variables by which the processes of one test binary recognise each other.
-// Both hold the scratch folder.
+// Environment variables by which the processes of one test binary recognise each other. Both
+// contain the path of the scratch folder.
 const (
 	scratchVariable = "MILLRACE_TEST_SCRATCH" // set in the processes that tests start
 	keeperVariable  = "MILLRACE_TEST_KEEPER"  // set in the keeper
 )
 
 // Main is the TestMain of a package whose tests write files or start processes. It provides a
-// scratch folder, which contains every [testing.T.TempDir]. The folder is in memory if
-// /dev/shm has enough space, because tests of a store spend most time on synchronous writes.
-// TMPDIR overrides the place, and tests at full length use the disk.
+// scratch folder, which contains every [testing.T.TempDir]. The folder is in memory if /dev/shm has
+// enough space, because tests of a store spend most time on synchronous writes. TMPDIR overrides
+// the location, and tests at full length use the disk.
 //
-// A second process, the keeper, waits until the test process ends, even by a panic, its time
-// limit or a kill. The keeper then kills every process that has the folder in its environment
-// or its arguments, and removes the folder. A test that leaves a process behind fails the
-// package.
+// A second process, the keeper, waits until the test process ends, even if it ends by a panic, a
+// timeout or a kill. The keeper then kills every process that has the folder in its environment or
+// its arguments, and removes the folder. A test that leaves a process behind fails the package.
 func Main(m *testing.M) {
 	if dir := os.Getenv(keeperVariable); dir != "" {
 		keep(dir)
@@ -98,7 +97,7 @@ func makeScratch() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// Like /tmp: servers that run as other users also have temporary files.
+	// Use the mode of /tmp, because servers that run as other users also have temporary files.
 	if err := os.Chmod(dir, 0o777|os.ModeSticky); err != nil { //nolint:gosec
 		return "", err
 	}
@@ -131,7 +130,7 @@ func keep(dir string) {
 		if err != nil {
 			_ = filepath.WalkDir(dir, func(name string, d fs.DirEntry, _ error) error {
 				if d != nil && d.IsDir() {
-					_ = os.Chmod(name, 0o700) //nolint:gosec // folders that a test has closed
+					_ = os.Chmod(name, 0o700) // nolint:gosec // folders that a test has made inaccessible
 				}
 				return nil
 			})
@@ -141,9 +140,9 @@ func keep(dir string) {
 	os.Exit(1)
 }
 
-// processes lists the processes that have a folder in their environment or arguments,
-// by id, with their arguments. Without /proc it finds none. It leaves out this process
-// and the one with the given id.
+// processes lists the processes that have a folder in their environment or arguments, by id, with
+// their arguments. Without /proc it finds none. It omits this process and the one with the given
+// id.
 func processes(dir string, except int) map[int]string {
 	found := map[int]string{}
 	entries, _ := os.ReadDir("/proc")

@@ -1,6 +1,6 @@
-// Package testkit holds what the tests of several packages share: the tier of a test, its
-// data, and a scratch folder. The folder is always removed, with the processes that a test
-// leaves behind.
+// Package testkit contains code that the tests of several packages share: the tier of a test, its
+// data, and a scratch folder. The folder is always removed, with the processes that a test leaves
+// behind.
 //
 // There are two tiers. The fast tier is `go test ./...`; it needs only Go. Two environment
 // variables add to it. MILLRACE_TEST_REAL=1 runs the tests that use programs from outside the

@@ -22,8 +22,8 @@ const MaxURL = 7500
 // ErrLong reports that the path of a page is longer than [MaxURL].
 var ErrLong = fmt.Errorf("%w: the path is longer than %d bytes", millrace.ErrTooLarge, MaxURL)
 
-// Read reads a regular file of at most limit bytes, with its state before and after: if
-// they differ, the file was written to meanwhile. Errors are those of [PathError],
+// Read reads a regular file of at most limit bytes, with its states before and after. If these
+// differ, the file was changed during the read. Errors are those of [PathError],
 // [millrace.ErrInvalid] for an empty file and [millrace.ErrTooLarge].
 func Read(root *os.Root, file string, limit int64) (data []byte, before, after fs.FileInfo, err error) {
 	h, err := Open(root, file)
@@ -79,7 +79,7 @@ func Open(root *os.Root, file string) (*os.File, error) {
 	return h, nil
 }
 
-// PathError maps a file system's error to a sentinel of millrace, without the path: the
+// PathError maps a file system's error to a sentinel of millrace, without the path, because the
 // caller names the file relative to the site.
 func PathError(err error) error {
 	var pe *fs.PathError

@@ -16,14 +16,14 @@ type Stamp struct {
 	inode                   uint64
 }
 
-// StampOf returns the stamp of a file, and whether the next change is certain to change
-// it.
+// StampOf returns the stamp of a file, and reports whether the next change is certain to change the
+// stamp.
 func StampOf(info fs.FileInfo, now time.Time) (Stamp, bool) {
 	changed, inode := status(info)
 	return Stamp{info.Size(), info.ModTime().UnixNano(), changed.UnixNano(), inode}, now.Sub(changed) >= Racy
 }
 
-// Changed returns when a file's state last changed.
+// Changed returns the time of the last change of a file's state.
 func Changed(info fs.FileInfo) time.Time {
 	changed, _ := status(info)
 	return changed

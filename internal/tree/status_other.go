@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// status returns a file's modification time and 0, the best that is available.
+// status returns a file's modification time and 0, because the time of the last change and the
+// inode are unavailable.
 func status(info fs.FileInfo) (changed time.Time, inode uint64) {
 	return info.ModTime(), 0
 }

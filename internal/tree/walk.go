@@ -23,7 +23,7 @@ type Entry struct {
 	File string // slash-separated, under the root
 	URL  string
 	Info fs.FileInfo
-	Err  error // why it is not a page
+	Err  error // reason why the entry is not a page
 }
 
 // Walker walks a tree. Root, Max and Name are required.
@@ -37,7 +37,7 @@ type Walker struct {
 	Name func(name string, folder bool, list []fs.DirEntry) (key string, use bool, err error)
 	// Dir is called for every directory before it is read; nil = no call.
 	Dir func(name string)
-	// Failed is the first unreadable directory: the walk was incomplete.
+	// Failed is the error of the first unreadable directory. If it is set, the walk was incomplete.
 	Failed error
 
 	yield func(Entry) bool
@@ -57,7 +57,7 @@ func (w *Walker) Walk(ctx context.Context, from string) iter.Seq[Entry] {
 				url += Escape(n) + "/"
 			}
 		}
-		w.folder(ctx, place{name: from, url: url})
+		w.folder(ctx, directory{name: from, url: url})
 	}
 }
 
@@ -72,11 +72,11 @@ func Pages(all iter.Seq[Entry]) iter.Seq[Entry] {
 	}
 }
 
-// place is a directory on the way down.
-type place struct {
+// directory is a directory that is being walked.
+type directory struct {
 	name   string        // slash-separated, under the root; "." is the root
 	url    string        // ends with "/"
-	above  []fs.FileInfo // the directories that it is in
+	above  []fs.FileInfo // the directories above it
 	linked bool          // reached by a symbolic link
 }
 
@@ -91,14 +91,14 @@ type item struct {
 }
 
 // folder walks one directory; false ends the walk.
-func (w *Walker) folder(ctx context.Context, p place) bool {
+func (w *Walker) folder(ctx context.Context, p directory) bool {
 	if w.Dir != nil {
 		w.Dir(p.name)
 	}
 	sub, info, list, err := w.list(p.name)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) && p.name != "." {
-			return true // removed since its parent was read
+			return true // the directory was removed after its parent was read
 		}
 		if w.Failed == nil {
 			w.Failed = PathError(err)
@@ -119,7 +119,7 @@ func (w *Walker) folder(ctx context.Context, p place) bool {
 		case it.err != nil:
 			ok = w.skip(name, url, it.err)
 		case it.folder:
-			next := place{name, url, append(slices.Clip(p.above), info), p.linked || it.linked}
+			next := directory{name, url, append(slices.Clip(p.above), info), p.linked || it.linked}
 			ok = w.folder(ctx, next)
 		default:
 			ok = w.file(sub, name, url, it)
@@ -155,7 +155,7 @@ func (w *Walker) list(name string) (*os.Root, fs.FileInfo, []fs.DirEntry, error)
 }
 
 // items returns the entries of a directory to visit, in the order of the URLs.
-func (w *Walker) items(p place, list []fs.DirEntry) []item {
+func (w *Walker) items(p directory, list []fs.DirEntry) []item {
 	items := make([]item, 0, len(list))
 	for _, e := range list {
 		it := item{DirEntry: e, folder: e.IsDir(), linked: e.Type()&fs.ModeSymlink != 0}
@@ -194,8 +194,8 @@ func (w *Walker) items(p place, list []fs.DirEntry) []item {
 	return items
 }
 
-// enter returns why a directory is not walked.
-func (w *Walker) enter(p place, it item) error {
+// enter returns the reason why a directory is not walked.
+func (w *Walker) enter(p directory, it item) error {
 	switch {
 	case it.linked && p.linked:
 		// Links to directories with links to directories would multiply.
@@ -212,7 +212,7 @@ func (w *Walker) file(sub *os.Root, name, url string, it item) bool {
 	if info == nil {
 		var err error
 		if info, err = sub.Lstat(it.Name()); errors.Is(err, fs.ErrNotExist) {
-			return true // removed since the directory was read
+			return true // the file was removed after the directory was read
 		} else if err != nil {
 			return w.skip(name, url, PathError(err))
 		}
@@ -223,7 +223,7 @@ func (w *Walker) file(sub *os.Root, name, url string, it item) bool {
 	return w.yield(Entry{File: name, URL: url, Info: info})
 }
 
-// stateReason returns why a file of this state is not a page.
+// stateReason returns the reason why a file of this state is not a page.
 func stateReason(info fs.FileInfo, limit int64) error {
 	switch {
 	case !info.Mode().IsRegular():

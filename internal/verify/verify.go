@@ -23,18 +23,18 @@ type Report struct {
 	Pages     int      `json:"pages"`     // contents and originals of pages that were read
 	Artifacts int      `json:"artifacts"` // artifacts that were read
 	Files     int      `json:"files"`     // files of a build that were read
-	Damaged   int      `json:"damaged"`   // number of damaged or missing ones
-	Repaired  int      `json:"repaired"`  // those that were removed, to be made or fetched again
-	Damage    []Damage `json:"damage"`    // the first 1000
+	Damaged   int      `json:"damaged"`   // number of damaged or missing items
+	Repaired  int      `json:"repaired"`  // number of removed items, which will be created or fetched again
+	Damage    []Damage `json:"damage"`    // the first 1000 damaged items
 }
 
-// Damage is something that is damaged or missing.
+// Damage describes a damaged or missing item.
 type Damage struct {
 	Kind     string `json:"kind"` // page, artifact or file
 	Name     string `json:"name"` // site and path of a page; name of an artifact or a file
 	Code     string `json:"code"`
 	Reason   string `json:"reason"`
-	Repaired bool   `json:"repaired"` // whether it was removed
+	Repaired bool   `json:"repaired"` // whether the item was removed
 }
 
 func (r *Report) add(kind, name string, err error, repaired bool) {
@@ -48,7 +48,7 @@ func (r *Report) add(kind, name string, err error, repaired bool) {
 
 // Run verifies a folder that a build wrote, or a store with the artifacts of its editions. open
 // opens the store and that of the artifacts, which is nil if it does not exist. With repair, Run
-// removes what can be made or fetched again.
+// removes the items that can be created or fetched again.
 func Run(ctx context.Context, path string, repair bool, open func(ctx context.Context, path string) (store.Store, all.Store, error)) (r *Report, err error) {
 	r = &Report{Path: path, Damage: []Damage{}}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {

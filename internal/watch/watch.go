@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	quiet     = 300 * time.Millisecond // without an event: changes have ended
-	longest   = 2 * time.Second        // that an event waits for quiet
-	look      = 2 * time.Second        // between checks whether the folder was replaced
-	pollEvery = 3 * time.Second        // between two walks while polling
+	quiet     = 300 * time.Millisecond // time without an event after which changes have ended
+	longest   = 2 * time.Second        // maximum time that an event waits for quiet
+	look      = 2 * time.Second        // time between two checks whether the folder was replaced
+	pollEvery = 3 * time.Second        // time between two walks while polling
 )
 
 // Folder is a folder to watch. All fields are required.
@@ -42,13 +42,12 @@ type Folder struct {
 // watcher creates the system's watch; tests replace it.
 type watcher func() (*fsnotify.Watcher, error)
 
-// Watch calls changed after any change in the folder, once there were no events for 300
-// ms, or after 2 s. It also calls changed when watching starts, because changes may
-// have happened since an earlier walk. It never calls concurrently, and returns the
-// context's error.
+// Watch calls changed after any change in the folder, when there were no events for 300 ms, or
+// after 2 s. It also calls changed when watching starts, because changes may have happened since an
+// earlier walk. It never makes concurrent calls, and returns the context's error.
 //
-// If the system has no watches left, it logs that and walks the folder every few
-// seconds instead.
+// If the system has no watches left, Watch logs this and walks the folder every few seconds
+// instead.
 func (f *Folder) Watch(ctx context.Context, changed func()) error {
 	return f.run(ctx, fsnotify.NewWatcher, changed)
 }
@@ -172,7 +171,7 @@ func (f *Folder) notify(ctx context.Context, w watcher, event func()) error {
 	}
 }
 
-// add watches a directory with all below it.
+// add watches a directory and all directories below it.
 func (f *Folder) add(ctx context.Context, n *fsnotify.Watcher, root *os.Root, name string) error {
 	var failed error
 	f.Walk(ctx, root, name, func(name string) bool {

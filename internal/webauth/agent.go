@@ -40,7 +40,7 @@ func parseAgent(raw string, plain bool) (agent, error) {
 	if err != nil {
 		return agent{}, fmt.Errorf("%w: Signature-Agent: %w", millrace.ErrInvalid, err)
 	}
-	// Otherwise one directory would have as many names as queries.
+	// Remove the query, because otherwise one directory would have a name for each query.
 	id, _, _ := strings.Cut(full, "?")
 	a := agent{directory: full, name: id}
 	origin := canon.Origin(full)

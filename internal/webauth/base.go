@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// message holds the parts of a request or a response that a signature can cover.
+// message contains the parts of a request or a response that a signature can cover.
 type message struct {
 	method string
 	base   string // scheme and authority of the target, such as "https://example.com"

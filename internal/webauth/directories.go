@@ -17,16 +17,16 @@ import (
 
 // Limits of the cached and fetched directories.
 const (
-	manyDirectories = 1024             // cached directories
-	fetchesAtOnce   = 16               // fetches of all directories
-	waitersAtOnce   = 128              // requests that wait for one fetch
+	manyDirectories = 1024             // maximum number of cached directories
+	fetchesAtOnce   = 16               // maximum number of concurrent fetches
+	waitersAtOnce   = 128              // maximum number of requests that wait for one fetch
 	directoryTime   = 5 * time.Second  // timeout of one fetch
-	againAfter      = time.Minute      // least time between two fetches for a missing key
+	againAfter      = time.Minute      // minimum time between two fetches for a missing key
 	failedFor       = time.Minute      // time before a failed fetch is repeated
 	staleFor        = 24 * time.Hour   // keys remain valid for this long after the last successful fetch
-	leastAge        = time.Minute      // least time to cache a directory
+	leastAge        = time.Minute      // minimum time to cache a directory
 	usualAge        = time.Hour        // time to cache a directory that sends no lifetime
-	mostAge         = 24 * time.Hour   // longest time to cache a directory
+	mostAge         = 24 * time.Hour   // maximum time to cache a directory
 	skew            = 30 * time.Second // tolerated difference of clocks
 )
 
@@ -132,7 +132,7 @@ func (h *keyDirectory) find(id string, now time.Time) (ed25519.PublicKey, error)
 	known := !h.read.IsZero() && now.Sub(h.read) < staleFor
 	if known {
 		for i := range h.keys {
-			if k := &h.keys[i]; k.ID == id && k.holds(now) {
+			if k := &h.keys[i]; k.ID == id && k.isValid(now) {
 				return k.Key, nil
 			}
 		}
@@ -146,8 +146,8 @@ func (h *keyDirectory) find(id string, now time.Time) (ed25519.PublicKey, error)
 	return nil, millrace.Coded("no-key", fmt.Errorf("%w: the key directory has no valid key %q", millrace.ErrNotFound, clip(id)))
 }
 
-// begin starts a fetch unless too many run, and reports whether it did. The caller holds the
-// lock.
+// begin starts a fetch unless too many are running, and reports whether it has started one. The
+// caller holds the lock.
 func (d *directories) begin(ctx context.Context, url string, h *keyDirectory, now time.Time) bool {
 	select {
 	case d.slots <- struct{}{}:
@@ -202,7 +202,7 @@ func (d *directories) evict() {
 	delete(d.dirs, worst)
 }
 
-// fetch fetches a directory and returns how long to cache it.
+// fetch fetches a directory and returns the time for which to cache it.
 func (d *directories) fetch(ctx context.Context, url string) (_ []PublicKey, age time.Duration, err error) {
 	defer func() {
 		// An invalid directory may be temporary, and does not make the signature invalid.
@@ -262,8 +262,8 @@ func (d *directories) proven(keys []PublicKey, req *http.Request, resp *http.Res
 	return out
 }
 
-// ageOf returns how long to cache a directory (RFC 9111, section 4.2.1), within leastAge and
-// mostAge.
+// ageOf returns the time for which to cache a directory (RFC 9111, section 4.2.1), within leastAge
+// and mostAge.
 func ageOf(h http.Header, now time.Time) time.Duration {
 	age := usualAge
 	if at, err := http.ParseTime(h.Get("Expires")); err == nil {

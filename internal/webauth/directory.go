@@ -36,12 +36,12 @@ type PublicKey struct {
 	NotBefore, NotAfter time.Time
 }
 
-// holds reports whether the key is valid at a time.
-func (k *PublicKey) holds(at time.Time) bool {
+// isValid reports whether the key is valid at a time.
+func (k *PublicKey) isValid(at time.Time) bool {
 	return (k.NotBefore.IsZero() || !at.Before(k.NotBefore)) && (k.NotAfter.IsZero() || at.Before(k.NotAfter))
 }
 
-// jwk holds the relevant members of a JSON Web Key (RFC 7517, section 4).
+// jwk contains the relevant members of a JSON Web Key (RFC 7517, section 4).
 type jwk struct {
 	Type   string   `json:"kty"`
 	Curve  string   `json:"crv"`

@@ -46,9 +46,8 @@ const (
 	publicBlock  = "PUBLIC KEY"
 )
 
-// ParseKey parses a PEM file with a PKCS #8 private key (RFC 8410), as "openssl genpkey
-// -algorithm ed25519" writes it. Errors are [millrace.ErrInvalid] and contain nothing of the
-// file.
+// ParseKey parses a PEM file with a PKCS #8 private key (RFC 8410), as "openssl genpkey -algorithm
+// ed25519" writes it. Errors are [millrace.ErrInvalid] and contain no part of the file.
 func ParseKey(file []byte) (*Key, error) {
 	for {
 		var block *pem.Block
@@ -145,16 +144,16 @@ func ParseKeys(file []byte) ([]PublicKey, error) {
 	return out, nil
 }
 
-// KeySet has keys from files. The zero value is empty.
+// KeySet contains keys from files. The zero value is empty.
 type KeySet struct {
-	Signers []*Key      // with a private key
+	Signers []*Key      // keys with a private key
 	Public  []PublicKey // all keys
 }
 
 // maxKeyFile is the maximum size of a file with keys in bytes.
 const maxKeyFile = 64 << 10
 
-// Read adds the keys of a file that [ParseKeys] can parse. Errors contain nothing of the file.
+// Read adds the keys of a file that [ParseKeys] can parse. Errors contain no part of the file.
 func (s *KeySet) Read(name string) error {
 	f, err := os.Open(name)
 	if err != nil {

@@ -22,9 +22,9 @@ type nonces struct {
 	mu         sync.Mutex
 	young, old map[[16]byte]int64 // expiry by nonce, in Unix seconds
 
-	shared bool    // other processes get the nonces of fresh
-	fresh  []nonce // not stored yet
-	read   place   // in the store; only share uses it
+	shared bool     // other processes get the nonces of fresh
+	fresh  []nonce  // not stored yet
+	read   position // position in the store; only share uses it
 }
 
 func newNonces() *nonces { return &nonces{most: maxNonces, young: make(map[[16]byte]int64)} }
@@ -47,7 +47,7 @@ func (n *nonces) use(directory, keyID, text string, until, now time.Time) bool {
 	return true
 }
 
-// add stores a nonce. The lock is held.
+// add stores a nonce. The caller holds the lock.
 func (n *nonces) add(is nonce) {
 	if len(n.young) >= n.most {
 		n.young, n.old = make(map[[16]byte]int64), n.young

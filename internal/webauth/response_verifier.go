@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// verifySkew is how far a reader's clock may be behind the clock of a site.
+// verifySkew is the maximum time by which a reader's clock may be behind the clock of a site.
 const verifySkew = time.Hour
 
 // VerifyCounts counts the signatures of a site's responses.
@@ -64,10 +64,10 @@ func (e *VerifyError) Error() string { return e.URL + ": wrong signature: " + e.
 // Unwrap returns [millrace.ErrInvalid] and the cause.
 func (e *VerifyError) Unwrap() []error { return []error{millrace.ErrInvalid, e.Err} }
 
-// Check verifies the signature of a response before its body is read. The reader of the body
-// must compare it with Content-Digest and, on a mismatch, call broken unless it is nil. The
-// error is a [*VerifyError] if the response differs from what the site signed. It is nil for a
-// response without a signature, or with a key that cannot be fetched.
+// Check verifies the signature of a response before its body is read. The reader of the body must
+// compare it with Content-Digest and, on a mismatch, call broken unless it is nil. The error is a
+// [*VerifyError] if the response differs from what the site signed. It is nil for a response
+// without a signature, and for a signature whose key cannot be fetched.
 func (s *ResponseVerifier) Check(resp *http.Response) (broken func(), err error) {
 	if resp.StatusCode != http.StatusOK || resp.Request == nil || resp.Request.Method != http.MethodGet && resp.Request.Method != "" {
 		return nil, nil
@@ -85,7 +85,7 @@ func (s *ResponseVerifier) Check(resp *http.Response) (broken func(), err error)
 	key, err := s.dirs.key(resp.Request.Context(), canon.Origin(u.Scheme+"://"+u.Host+"/")+DirectoryPath, of.keyID)
 	if err != nil {
 		s.add(func(c *VerifyCounts) { c.Unverified++ })
-		return nil, nil //nolint:nilerr // an unknown key proves nothing against the bytes
+		return nil, nil //nolint:nilerr // an unknown key does not show that the bytes are wrong
 	}
 	now := s.now()
 	switch {
@@ -118,7 +118,7 @@ func stampOf(h http.Header) (*signature, error) {
 	}
 	all, err := signatures(h, stampTag)
 	if err != nil {
-		return nil, nil //nolint:nilerr // of somebody who signs in another way
+		return nil, nil //nolint:nilerr // the signature has another purpose
 	}
 	if len(all) == 0 {
 		return nil, nil

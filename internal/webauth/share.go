@@ -22,8 +22,8 @@ const (
 	maxSegments = 2 * maxNonces * recordSize / segmentSize
 )
 
-// place is a place in the log.
-type place struct{ segment, bytes int }
+// position is a position in the log.
+type position struct{ segment, bytes int }
 
 // share is the log of one site.
 type share struct {
@@ -52,7 +52,7 @@ func (v *Verifier) Share(ctx context.Context, st store.State, name string, log *
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), shareEvery)
 			defer cancel()
-			_ = s.exchange(last, v.now()) // like a killed process if this fails
+			_ = s.exchange(last, v.now()) // if this fails, the process ends like a killed one
 			return
 		case <-time.After(shareEvery):
 		}
@@ -69,7 +69,7 @@ func (s *share) exchange(ctx context.Context, now time.Time) error {
 		if err == nil && len(value) == 0 {
 			var first int
 			if first, err = s.first.Load(ctx); err == nil && s.read.segment < first {
-				s.read = place{segment: first}
+				s.read = position{segment: first}
 				continue
 			}
 		}
@@ -80,7 +80,7 @@ func (s *share) exchange(ctx context.Context, now time.Time) error {
 		s.merge(value, now)
 		switch {
 		case len(value) >= segmentSize:
-			s.read = place{segment: s.read.segment + 1}
+			s.read = position{segment: s.read.segment + 1}
 			continue
 		case len(fresh) == 0:
 			return nil
@@ -104,7 +104,7 @@ func (s *share) exchange(ctx context.Context, now time.Time) error {
 	}
 }
 
-// merge adds the nonces of a segment after the place that was read.
+// merge adds the nonces of a segment after the position up to which it was read.
 func (s *share) merge(segment []byte, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -42,7 +42,7 @@ func NewSigner(key *Key, directory string) (*Signer, error) {
 // Sign adds a signature of host, method and path to a request just before it is sent.
 func (s *Signer) Sign(r *http.Request) error {
 	nonce := make([]byte, nonceSize)
-	_, _ = rand.Read(nonce) // never fails
+	_, _ = rand.Read(nonce) // rand.Read never fails
 	agents := httpsfv.NewDictionary()
 	agents.Add(botLabel, httpsfv.NewItem(s.agent))
 	field, err := httpsfv.Marshal(agents)

@@ -12,9 +12,9 @@ const (
 	stampLabel = "content"
 )
 
-// stamped lists the components that a signature of content must cover: the status, the digest
-// of the bytes, and their media type. It also covers path and query of the request, so that
-// the document of one page cannot replace that of another.
+// stamped lists the components that a signature of content must cover: the status, the digest of
+// the bytes, and their media type. The signature also covers the path and query of the request, so
+// that the document of one page cannot replace that of another.
 var stamped = []string{"@status", "content-digest", "content-type"}
 
 // Stamp signs the responses of a site. It is safe for concurrent use.

@@ -37,7 +37,7 @@ type Options struct {
 type Sender struct {
 	client  *http.Client
 	url     string
-	name    string // of the URL, without secrets
+	name    string // URL without secrets
 	secrets []Secret
 	o       Options
 }
@@ -74,10 +74,10 @@ func (s *Sender) Key() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Send sends a message, JSON, until it is acknowledged, or returns the context's error. The
-// same body is the same message, also in another process. [millrace.ErrNotFound]: the receiver
-// is permanently gone (410). [millrace.ErrTooLarge]: it rejects a message of that length
-// (413). [millrace.ErrForbidden]: its address is not allowed.
+// Send sends a message, JSON, until it is acknowledged, or returns the context's error. The same
+// body is the same message, also in another process. The error is [millrace.ErrNotFound] if the
+// receiver is permanently gone (410), [millrace.ErrTooLarge] if it rejects a message of that length
+// (413), and [millrace.ErrForbidden] if its address is not allowed.
 func (s *Sender) Send(ctx context.Context, body []byte) error {
 	for fails := 0; ; fails++ {
 		err := s.Try(ctx, body)

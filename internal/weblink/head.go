@@ -16,7 +16,7 @@ import (
 // maxHead is the number of bytes of an HTML document to read.
 const maxHead = 1 << 20
 
-// Head is the contents of the head of an HTML document, each in order.
+// Head contains the elements of the head of an HTML document, in order.
 type Head struct {
 	Base  *url.URL // base of relative references in the document
 	Links []Link   // link elements
@@ -58,7 +58,7 @@ func HTML(r io.Reader, at *url.URL) Head {
 				links = append(links, a)
 			}
 		case atom.Base:
-			if href, ok := a["href"]; ok && !based { // only the first counts
+			if href, ok := a["href"]; ok && !based { // only the first base element counts
 				based = true
 				h.Base = resolve(at, href)
 			}

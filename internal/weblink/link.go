@@ -12,7 +12,7 @@ import (
 
 // Link is one web link of a response.
 type Link struct {
-	URL   string   // of the target: absolute, canonical
+	URL   string   // URL of the target: absolute and canonical
 	Rel   []string // relation types, in lower case
 	Type  string   // media type of the target, without parameters, in lower case; "" = unknown
 	Title string   // as sent
@@ -37,14 +37,14 @@ func newLink(base *url.URL, target string, params map[string]string) (Link, bool
 // mediaType returns a media type without its parameters, in lower case.
 func mediaType(s string) string {
 	if mt, _, _ := mime.ParseMediaType(s); mt != "" {
-		return mt // even if a parameter does not parse
+		return mt // even if a parameter is invalid
 	}
 	return strings.ToLower(s)
 }
 
-// Header returns the links of the Link fields of a response to base (RFC 8288, section
-// 3), in order. A syntax error ends its field. It skips a link with an anchor, which
-// has another context. With a nil base, only absolute targets resolve.
+// Header returns the links of the Link fields of a response to base (RFC 8288, section 3), in
+// order. A syntax error ends its field. It skips a link with an anchor, which has another context.
+// If base is nil, only absolute targets are resolved.
 func Header(h http.Header, base *url.URL) []Link {
 	var out []Link
 	for _, field := range h.Values("Link") {

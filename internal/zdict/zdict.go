@@ -1,10 +1,10 @@
-// Package zdict compresses the records of a database file with zstd, each by itself,
-// with dictionaries that are samples of these records.
+// Package zdict compresses each record of a database file separately with zstd. The dictionaries
+// are samples of these records.
 //
-// A dictionary is 64 kB of pieces of records. On pages, passages and JSON that is as
-// good as a trained dictionary of zstd, and much faster to make. Its number is a hash
-// of its content, so that an uncommitted one is never mistaken for another one. A frame
-// names its dictionary, so records with different dictionaries stay readable.
+// A dictionary is 64 kB of pieces of records. For pages, passages and JSON, it is as good as a
+// trained zstd dictionary, and much faster to create. The number of a dictionary is a hash of its
+// content, so that an uncommitted dictionary is never mistaken for another one. A frame names its
+// dictionary, so records with different dictionaries stay readable.
 package zdict
 
 import (
@@ -42,7 +42,7 @@ type Coder struct {
 
 	mu     sync.Mutex
 	newest dictionary    // the last one that Begin has loaded
-	dec    *zstd.Decoder // has the dictionaries used so far; a file has few
+	dec    *zstd.Decoder // contains the dictionaries used so far; a file has few
 }
 
 // dictionary is a dictionary to encode with. The zero value is absent.
@@ -59,17 +59,17 @@ type Encoder struct {
 }
 
 const (
-	// window is the encoder's window. A larger one gains nothing on pages and costs
+	// window is the encoder's window. A larger window does not compress pages better, and uses more
 	// memory.
 	window = 256 << 10
-	// maxRecord is the maximum of bytes of a record, the limit of SQLite.
+	// maxRecord is the maximum size of a record in bytes, which is the limit of SQLite.
 	maxRecord = 1 << 30
 	// samples is the number of records in a dictionary, of piece bytes each.
 	samples, piece = 128, 512
 )
 
-// Due reports whether the table needs a dictionary at record n. There are few of them:
-// at 64 records, 512, 4096.
+// Due reports whether the table needs a dictionary at record n. Dictionaries are created at 64
+// records, at 512, at 4096, and so on.
 func (e *Encoder) Due(n int64) bool { return n >= max(64, 8*e.made) }
 
 // Begin selects the newest dictionary of the series, including those of other
@@ -114,13 +114,13 @@ func newEncoder(with dictionary) *zstd.Encoder {
 	}
 	enc, err := zstd.NewWriter(nil, o...)
 	if err != nil {
-		panic(err) // no option can be wrong
+		panic(err) // all options are valid
 	}
 	return enc
 }
 
-// Grow must be called after record n was added to the table, which has the columns id
-// and data. If it is due, Grow makes a dictionary of the existing records.
+// Grow makes a dictionary of the existing records if it is due. Call it after record n was added to
+// the table, which has the columns id and data.
 func (e *Encoder) Grow(row Row, n int64) error {
 	if !e.Due(n) {
 		return nil
@@ -195,7 +195,7 @@ func (c *Coder) Decode(row Row, frame []byte) ([]byte, error) {
 		return nil, err
 	}
 	c.mu.Lock()
-	err = c.dec.ResetWithOptions(nil, zstd.WithDecoderDictRaw(h.DictionaryID, dictionary)) // concurrent calls decode meanwhile
+	err = c.dec.ResetWithOptions(nil, zstd.WithDecoderDictRaw(h.DictionaryID, dictionary)) // other calls decode concurrently
 	c.mu.Unlock()
 	if err != nil {
 		return nil, err

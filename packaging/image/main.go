@@ -1,6 +1,6 @@
-// Command image makes the container image of a release from the binaries that goreleaser has
-// built, as an OCI layout. It needs no registry and no container engine, and the same binaries
-// give the same bytes.
+// Command image creates the container image of a release, an OCI layout, from the binaries that
+// goreleaser has built. It needs no registry and no container engine, and the same binaries produce
+// the same bytes.
 package main
 
 import (
@@ -31,7 +31,7 @@ const (
 )
 
 func main() {
-	dist := flag.String("dist", "dist", "folder of goreleaser's output; the image goes to its folder image")
+	dist := flag.String("dist", "dist", "folder of goreleaser's output; the image is written to the folder image in it")
 	flag.Parse()
 	if err := build(*dist); err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)
@@ -39,7 +39,7 @@ func main() {
 	}
 }
 
-// release is what goreleaser says about a release.
+// release is the metadata of a release from goreleaser.
 type release struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit"`
@@ -91,8 +91,8 @@ func (r *release) image(file, arch string) (v1.Image, error) {
 	}
 	var roots bytes.Buffer
 	for root := range bundle.Roots() {
-		if root.Constraint == nil { // programs other than Go's could not apply it
-			_ = pem.Encode(&roots, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // to memory
+		if root.Constraint == nil { // only Go programs could apply the constraint
+			_ = pem.Encode(&roots, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // writing to memory never fails
 		}
 	}
 	base := []entry{

@@ -25,13 +25,13 @@ import (
 
 // Options are the options of an [Applier].
 type Options struct {
-	Root   string // folder that holds etc, relative to the working folder; if empty, "/"
+	Root   string // folder that contains etc, relative to the working folder; if empty, "/"
 	Base   string // the site's address
 	Listen string // address of millrace
 	Exec   string // path of the millrace program
 	Config []byte // configuration of the service, for systemd
-	// Run runs a program and returns its output. If nil, it is os/exec, and the service of
-	// systemd is started only without Root.
+	// Run runs a program and returns its output. If nil, os/exec is used, and the systemd service
+	// is started only if Root is empty.
 	Run    func(ctx context.Context, name string, args ...string) ([]byte, error)
 	Logger *slog.Logger // nil = discard
 }
@@ -44,12 +44,12 @@ type Applier struct {
 	now journal
 }
 
-// target is what differs between the programs.
+// target contains the operations that differ between the programs.
 type target interface {
-	// plan tests the present configuration and returns the changes.
+	// plan tests the current configuration and returns the changes.
 	plan(ctx context.Context) ([]change, error)
 	test(ctx context.Context) error   // tests the configuration on the disk
-	reload(ctx context.Context) error // makes the program use it
+	reload(ctx context.Context) error // makes the program use the configuration
 	stop(ctx context.Context) error   // runs before files are restored
 }
 
@@ -78,7 +78,7 @@ func Programs() []string { return []string{"nginx", "caddy", "systemd"} }
 func New(program string, o *Options) *Applier {
 	a := &Applier{o: *o, program: program}
 	a.o.Root = cmp.Or(a.o.Root, "/")
-	if root, err := filepath.Abs(a.o.Root); err == nil { // programs and the journal need it
+	if root, err := filepath.Abs(a.o.Root); err == nil { // programs and the journal need an absolute path
 		a.o.Root = root
 	}
 	if a.o.Logger == nil {
@@ -150,9 +150,9 @@ func write(name string, data []byte) error {
 	return replace.File(name, func(w io.Writer) error { _, err := w.Write(data); return err })
 }
 
-// Prepare tests the present configuration and plans the changes. It writes only the journal,
-// which shows early whether the rights suffice. It reports whether the configuration is
-// applied already; then there is nothing to do. An interrupted run is undone first.
+// Prepare tests the current configuration and plans the changes. It writes only the journal, which
+// detects missing permissions early. It reports whether the configuration is already applied and
+// nothing needs to be done. An interrupted run is undone first.
 func (a *Applier) Prepare(ctx context.Context) (applied bool, err error) {
 	switch err := a.load(); {
 	case err == nil && a.now.Done:
@@ -179,7 +179,7 @@ func (a *Applier) Prepare(ctx context.Context) (applied bool, err error) {
 	return false, nil
 }
 
-// denied wraps an error. If a permission is missing, it adds what to do.
+// denied wraps an error. If a permission is missing, the error contains instructions.
 func (a *Applier) denied(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("apply %s: %w; nothing was changed; run the command with sudo", a.program, err)
@@ -187,7 +187,7 @@ func (a *Applier) denied(err error) error {
 	return fmt.Errorf("apply %s: %w", a.program, err)
 }
 
-// note notes a folder that does not exist, and such parents.
+// note records a folder that does not exist, and its missing parents.
 func (a *Applier) note(dir string) error {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) || slices.Contains(a.now.Folders, dir) {
 		return err
@@ -199,7 +199,7 @@ func (a *Applier) note(dir string) error {
 	return nil
 }
 
-// folders creates the noted folders.
+// folders creates the recorded folders.
 func (a *Applier) folders() error {
 	for _, dir := range a.now.Folders {
 		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { //nolint:gosec // servers read them
@@ -209,7 +209,7 @@ func (a *Applier) folders() error {
 	return nil
 }
 
-// writable reports missing rights before the first change.
+// writable returns an error for missing permissions before the first change.
 func (a *Applier) writable() error {
 	for _, c := range a.now.Changes {
 		dir := filepath.Dir(c.File)
@@ -227,8 +227,8 @@ func (a *Applier) writable() error {
 	return nil
 }
 
-// Apply makes the changes of [Applier.Prepare], tests the configuration, reloads the program
-// and calls check. If anything fails, it undoes all of it.
+// Apply makes the changes of [Applier.Prepare], tests the configuration, reloads the program and
+// calls check. If anything fails, it undoes all changes.
 func (a *Applier) Apply(ctx context.Context, check func(ctx context.Context) error) error {
 	reloaded := false
 	err := func() error {
@@ -308,8 +308,8 @@ func (a *Applier) Changes() []string {
 	return out
 }
 
-// Undo restores all files of an earlier run, also of an interrupted one, and reloads the
-// program. Without a journal, it does nothing and returns false.
+// Undo restores all files of an earlier run, even an interrupted one, and reloads the program.
+// Without a journal, it does nothing and returns false.
 func (a *Applier) Undo(ctx context.Context) (done bool, err error) {
 	switch err := a.load(); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -323,7 +323,7 @@ func (a *Applier) Undo(ctx context.Context) (done bool, err error) {
 	return true, nil
 }
 
-// undo restores the files. The journal goes last, so that undo can be repeated.
+// undo restores the files. It removes the journal last, so that undo can be repeated.
 func (a *Applier) undo(ctx context.Context, reload bool) error {
 	if reload {
 		if err := a.stop(ctx); err != nil {
@@ -341,7 +341,7 @@ func (a *Applier) undo(ctx context.Context, reload bool) error {
 			err = fmt.Errorf("the files are restored, but the reload failed: %w", err)
 		}
 	}
-	var names []string // the journal last
+	var names []string // with the journal at the end
 	for _, c := range a.now.Changes {
 		if names = append(names, unfinished(c.File)); c.Copy != "" {
 			names = append(names, c.Copy, unfinished(c.Copy))
@@ -353,13 +353,13 @@ func (a *Applier) undo(ctx context.Context, reload bool) error {
 		}
 	}
 	for _, dir := range slices.Backward(a.now.Folders) {
-		_ = os.Remove(dir) // it stays if it has other files
+		_ = os.Remove(dir) // fails if the folder contains other files
 	}
 	return err
 }
 
-// broken is the error of a configuration that does not work before any change, or is not in
-// the file.
+// broken returns an error for a configuration that is already broken before any change, or that is
+// not in the file.
 func broken(err error, file string) error {
 	if errors.Is(err, exec.ErrNotFound) {
 		return err
@@ -367,19 +367,19 @@ func broken(err error, file string) error {
 	if _, gone := os.Stat(file); errors.Is(gone, fs.ErrNotExist) {
 		return fmt.Errorf("%w: there is no %s; create it, or insert the output of millrace snippet into your configuration: %w", millrace.ErrNotFound, file, err)
 	}
-	return millrace.Coded("config-broken", fmt.Errorf("the present configuration is broken; mend it first: %w", err))
+	return millrace.Coded("config-broken", fmt.Errorf("the current configuration is broken; repair it first: %w", err))
 }
 
 // mark ends each inserted line.
 const mark = " # millrace up --undo removes this line"
 
-// unfinished returns the file that a write leaves behind if the process ends in it.
+// unfinished returns the name of the file that remains if the process ends during a write.
 func unfinished(name string) string {
 	return filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".new-0")
 }
 
-// restore restores one file. A file that somebody has edited since loses only the inserted
-// text; a new file that was edited stays.
+// restore restores one file. If the file has been edited since, restore removes only the inserted
+// text, and keeps a new file.
 func (c *change) restore(log *slog.Logger) error {
 	is, err := os.ReadFile(c.File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -400,7 +400,7 @@ func (c *change) restore(log *slog.Logger) error {
 	was, err := os.ReadFile(c.Copy)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !same && !bytes.Contains(is, []byte(mark)):
-		return nil // the run ended before its copy was written
+		return nil // the run ended before the copy was written
 	case err != nil:
 		return err
 	case bytes.Equal(is, was):

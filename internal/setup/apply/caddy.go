@@ -90,7 +90,7 @@ func (c *caddy) plan(ctx context.Context) ([]change, error) {
 	return changes, nil
 }
 
-// caddyfile is what one Caddyfile has.
+// caddyfile describes one Caddyfile.
 type caddyfile struct {
 	top     int // offset after the global options
 	blocks  []block
@@ -120,7 +120,7 @@ func caddyFile(file string, data []byte, site *url.URL) (f caddyfile) {
 				}
 			}
 			if len(head) == 0 && i == 0 {
-				f.top = -1 // until its end
+				f.top = -1 // until the end of the options
 			}
 			head = nil
 		case t.text == "}" && !t.quoted:

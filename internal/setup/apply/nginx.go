@@ -37,7 +37,7 @@ func (n *nginx) reload(ctx context.Context) error {
 
 func (n *nginx) stop(context.Context) error { return nil }
 
-// files returns the files of the configuration. nginx prints and tests them.
+// files returns the files of the configuration, which nginx prints and tests.
 func (n *nginx) files(ctx context.Context) ([]string, error) {
 	out, err := n.output(ctx, "nginx", n.command("-T")...)
 	if err != nil {
@@ -93,7 +93,7 @@ func (a *Applier) insert(snippet string, blocks []block, texts map[string][]byte
 		return nil, err
 	}
 	out := []change{{File: snippet, data: []byte(text), mode: 0o644}}
-	for _, b := range slices.Backward(blocks) { // from the end, so that offsets stay
+	for _, b := range slices.Backward(blocks) { // from the end, so that offsets remain valid
 		if b.taken {
 			continue
 		}

@@ -21,7 +21,7 @@ func Check(ctx context.Context, client *http.Client, docs string) error {
 	for !responds(reloading, client, docs, "text/markdown") { // a server may need a moment to reload
 		select {
 		case <-reloading.Done():
-			return fmt.Errorf("check %s: %w: the home page has no Markdown by Accept: text/markdown; is this the machine that serves the site?", docs, millrace.ErrUnavailable)
+			return fmt.Errorf("check %s: %w: the home page is not available as Markdown (Accept: text/markdown); is this the machine that serves the site?", docs, millrace.ErrUnavailable)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
@@ -34,7 +34,7 @@ func Check(ctx context.Context, client *http.Client, docs string) error {
 		suites = append(suites, proto.Suite())
 	}
 	var failed error
-	for range 2 { // a process that is being replaced may have answered the first time
+	for range 2 { // a process that is being replaced may have sent the first response
 		report, err := check.Run(ctx, target, suites, nil)
 		if err != nil {
 			return err

@@ -12,8 +12,8 @@ type Report struct {
 	URL       string   `json:"url"`       // base URL of the machine documents
 	Dashboard string   `json:"dashboard"` // URL of the dashboard; "" = no dashboard
 	Password  string   `json:"password"`  // new password of the dashboard, shown only once; "" = no new password
-	Applied   []string `json:"applied"`   // programs whose configuration has millrace now
-	Undone    []string `json:"undone"`    // with --undo: files that are as before, or removed
+	Applied   []string `json:"applied"`   // programs that are configured for millrace now
+	Undone    []string `json:"undone"`    // with --undo: files that were restored or removed
 	Next      []string `json:"next"`      // commands to run next
 	Seconds   float64  `json:"seconds"`   // since the command began
 }

@@ -13,8 +13,8 @@ type token struct {
 	quoted bool
 }
 
-// scan splits a configuration into words. marks are the bytes that are words of their own even
-// without spaces around them. It never fails: the program itself tests the syntax.
+// scan splits a configuration into words. marks are the bytes that are separate words even without
+// spaces around them. scan never fails, because the program itself tests the syntax.
 func scan(data []byte, marks string) []token {
 	var out []token
 	line := 1
@@ -79,7 +79,7 @@ func end(data []byte, at int, text string) int {
 	return len(data)
 }
 
-// block is a block of a server, with the place for a new line.
+// block is a block of a server, with the position for a new line.
 type block struct {
 	file  string
 	at    int // offset after its opening brace

@@ -27,8 +27,8 @@ func (s *systemd) packaged() bool {
 	return err == nil
 }
 
-// configured reports whether the configuration has more than comments, which are all that a
-// package installs.
+// configured reports whether the configuration contains more than the comments that a package
+// installs.
 func (s *systemd) configured() bool {
 	text, err := os.ReadFile(s.settings())
 	for line := range bytes.Lines(text) {
@@ -47,7 +47,7 @@ func (s *systemd) plan(context.Context) ([]change, error) {
 		exists = s.settings()
 	}
 	if exists != "" {
-		return nil, fmt.Errorf("%s: %w; another set-up made it; remove it or keep that one", exists, fs.ErrExist)
+		return nil, fmt.Errorf("%s: %w; another setup has created it; remove the file or keep that setup", exists, fs.ErrExist)
 	}
 	settings := change{File: s.settings(), data: s.o.Config, mode: 0o640}
 	if s.packaged() {
@@ -88,7 +88,7 @@ func (s *systemd) reload(ctx context.Context) error {
 	return nil
 }
 
-// stop stops the service. It removes the user, unless a package made it.
+// stop stops the service. It removes the user unless a package has created it.
 func (s *systemd) stop(ctx context.Context) error {
 	if !s.live {
 		return nil

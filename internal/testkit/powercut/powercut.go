@@ -1,7 +1,7 @@
-// Package powercut tests that what a program writes survives power cuts. It records the system
-// calls of a real writer with strace. Then it simulates a disk that loses power after one of
-// them: data that no call has made durable is lost, kept or torn by blocks, and the changes of
-// names up to an arbitrary one are kept. Then the writer runs again and must mend the rest.
+// Package powercut tests that the files of a program survive power cuts. It records the system
+// calls of a real writer with strace. Then it simulates a disk that loses power after one of them:
+// data that no call has made durable is lost, kept or torn by blocks, and the changes of names up
+// to an arbitrary one are kept. Then the writer runs again and must repair the rest.
 package powercut
 
 import (
@@ -24,7 +24,7 @@ import (
 
 // Writer writes files into a folder.
 type Writer struct {
-	// Before writes what the folder has before the writer runs for the first time. May be nil.
+	// Before writes the initial contents of the folder, before the writer first runs. May be nil.
 	Before func(t *testing.T, dir string)
 	// Write runs the writer, in another process if a trace is recorded. It may run any number
 	// of times on its own output.
@@ -34,15 +34,16 @@ type Writer struct {
 	Ignore *regexp.Regexp
 }
 
-// Variable of the environment of the process whose calls are recorded: the folder.
+// folderVariable is an environment variable of the process whose calls are recorded. Its value is
+// the folder.
 const folderVariable = "MILLRACE_TEST_POWERCUT"
 
-// done is what the recorded process writes to its standard output at the end.
+// done is the text that the recorded process writes to its standard output at the end.
 const done = "the writer has returned\n"
 
-// Run simulates n power cuts. After each, the writer runs again, and the files must be those of
-// an undisturbed run. After a cut behind the end of the writer, they must be so at once. The name
-// of a test that calls Run starts with TestReal.
+// Run simulates n power cuts. After each, the writer runs again, and the files must be those of an
+// undisturbed run. After a cut that follows the end of the writer, they must be so immediately. The
+// name of a test that calls Run starts with TestReal.
 func Run(t *testing.T, n int, w Writer) {
 	t.Helper()
 	if dir := os.Getenv(folderVariable); dir != "" {
@@ -85,7 +86,7 @@ func Run(t *testing.T, n int, w Writer) {
 		}
 		w.Write(t, dir)
 		if got := w.state(t, dir); !maps.Equal(want, got) {
-			t.Errorf("cut after call %d: not mended:\n%s\n%s", at, difference(want, got), log)
+			t.Errorf("cut after call %d: not repaired:\n%s\n%s", at, difference(want, got), log)
 		}
 		if t.Failed() {
 			return
@@ -151,14 +152,14 @@ func difference(want, got map[string]string) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(got)) {
 		if _, ok := want[name]; !ok {
-			fmt.Fprintf(&out, "%s is too much\n", name)
+			fmt.Fprintf(&out, "%s is unexpected\n", name)
 		}
 	}
 	return out.String()
 }
 
-// cut writes the state of the disk after a power cut behind the first calls. It describes what
-// it has lost.
+// cut writes the state of the disk after a power cut that follows the first calls. It describes the
+// lost data.
 func (d *disk) cut(t *testing.T, events []event, at int, rng *rand.Rand) (log string) {
 	t.Helper()
 	events = events[:at]
@@ -224,7 +225,7 @@ func (d *disk) cut(t *testing.T, events []event, at int, rng *rand.Rand) (log st
 	return text.String()
 }
 
-// block is the size in bytes of what a disk writes at once.
+// block is the number of bytes that a disk writes at once.
 const block = 4096
 
 // torn mixes the blocks of two states of a file.
@@ -269,7 +270,7 @@ func (e *event) apply(file int, data []byte) []byte {
 	return data
 }
 
-// below returns a path relative to the folder, and whether it is in it.
+// below returns a path relative to the folder, and reports whether the path is in the folder.
 func (d *disk) below(name string) (string, bool) {
 	if name = path.Clean(name); name == d.root {
 		return ".", true

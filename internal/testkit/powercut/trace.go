@@ -28,7 +28,7 @@ const (
 	remove
 	makeFolder
 	syncFile
-	syncNames // of a folder: all changes of names so far
+	syncNames // sync of a folder: all changes of names so far
 	syncAll
 	finished // the writer has returned
 )
@@ -42,10 +42,10 @@ type event struct {
 	data     []byte
 }
 
-// folder stands for a folder where a number of a file is expected.
+// folder is the number of a folder, in place of that of a file.
 const folder = -1
 
-// disk has the files of a folder before the events, and the events.
+// disk contains the files of a folder before the events, and the events.
 type disk struct {
 	root   string
 	before map[string]int // files by path, with numbers

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// sample holds a limited number of passages. The terms of passages alone decide which ones it
-// holds, so their order does not matter. A full sample drops half of the range of hashes.
+// sample contains a limited number of passages. The choice depends only on the terms of the
+// passages, not on their order. A full sample drops half of the range of hashes.
 type sample struct {
 	entries int    // maximum number
 	level   uint   // number of zero bits at the start of a stored passage's hash
@@ -19,7 +19,7 @@ type sample struct {
 	scratch []occurrence
 }
 
-// part is a few thousand passages. Parts avoid the copying of one long array.
+// part contains a few thousand passages. Separate parts avoid copying one long array.
 type part struct {
 	hash   []uint64 // of each passage
 	end    []uint32 // of each passage's entries
