@@ -156,7 +156,7 @@ func StatusErr(code int) error {
 type RequestError struct {
 	Status int    // HTTP status, 400 or above
 	Code   string // code of the protocol, such as "INVALID_PARAM"; "" = the protocol's code for Status
-	Text   string // cause, and what the sender can do
+	Text   string // cause, and advice for the sender
 	Page   string // identity of the requested page; "" if none or unknown
 }
 

@@ -20,7 +20,7 @@ type Policy struct {
 	Contact string // URL of the contact for licences, may be mailto:; "" = none
 
 	Effective time.Time // when the policy takes effect; zero = unspecified
-	Updated   time.Time // when it was last changed; zero = unspecified
+	Updated   time.Time // time of the last change; zero = unspecified
 	Revision  int       // number of the revision, from 1; 0 = unspecified
 
 	// Purposes maps each purpose to whether the content may be used for it. A missing purpose
@@ -29,7 +29,7 @@ type Policy struct {
 	Requirements Requirements
 	Rate         RateHints
 
-	Retention time.Duration // how long copies may be stored, in whole seconds; 0 = unspecified
+	Retention time.Duration // time for which copies may be stored, in whole seconds; 0 = unspecified
 	Access    string        // who may read the content, in one line; "" = unspecified
 	Consumers []string      // product tokens of the approved agents
 }

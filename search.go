@@ -40,8 +40,8 @@ type Found struct {
 	// Corrected is the query with its spelling corrected; "" = it was used as it is. A query is
 	// corrected only if it finds few passages and the corrected one finds more.
 	Corrected string
-	// Behind reports that the index is older than the view: pages that changed last are
-	// missing. Note says which state the index has.
+	// Behind reports that the index is older than the view, and lacks the pages that changed last.
+	// Note describes the state of the index.
 	Behind bool
 	// Note is the reason why the result is incomplete, such as an embedder that does not respond or
 	// a query with too many words. It is nil for a complete result.

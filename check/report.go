@@ -46,7 +46,7 @@ type Finding struct {
 	URL      string `json:"url"`           // URL of the violation; "" for a finding that counts the rest
 	Got      string `json:"got"`           // what the site has
 	Want     string `json:"want"`          // what the rule requires
-	Fix      string `json:"fix,omitempty"` // how to fix it; absent if want says so
+	Fix      string `json:"fix,omitempty"` // instructions for a correction; absent if want contains them
 }
 
 // State is the result of one rule.

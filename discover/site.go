@@ -93,7 +93,7 @@ type Seen struct {
 type Way struct {
 	Protocol string `json:"protocol"`        // name of a protocol, or [Web]
 	Label    string `json:"label,omitempty"` // name of the protocol for people; if empty, Protocol
-	// Offer is nil if the way provides no pages. Reason says why.
+	// Offer is nil if the way provides no pages. Reason is the reason.
 	Offer *protocol.Offer `json:"offer,omitempty"`
 	// Deletions reports whether the protocol can report deleted pages without listing the others.
 	Deletions bool   `json:"deletions,omitempty"`

@@ -49,7 +49,7 @@ type Options struct {
 	// MaxPages, MaxDepth and MaxTime limit one scan of a site; 0 = the default.
 	MaxPages, MaxDepth int
 	MaxTime            time.Duration
-	// IgnoreRobots reads pages that robots.txt disallows. The client must ignore it, too.
+	// IgnoreRobots reads pages that robots.txt disallows. The client must also ignore robots.txt.
 	IgnoreRobots bool
 	// Wary is for a store whose pages of the site came from another source. If set, even the first
 	// scan fails if the site returns the same page for every URL.

@@ -214,5 +214,5 @@ type PolicyReader interface {
 type Note struct {
 	Rule string // ID of the checker's rule, or an ID below NAME/reader/
 	URL  string // URL of the document
-	Text string // what is wrong
+	Text string // description of the violation
 }

@@ -1,5 +1,5 @@
-// Package artifacttest tests implementations of package artifact. Every implementation
-// must pass [Run], and durable ones must pass [Crash], too.
+// Package artifacttest tests implementations of package artifact. Every implementation must pass
+// [Run], and durable implementations must also pass [Crash].
 package artifacttest
 
 import (
@@ -229,8 +229,8 @@ func (f *fixture) readers() {
 	f.wantAbsent("a/b")
 }
 
-// atomicPut checks that an artifact appears when its Put ends, and that the first Put to end
-// wins.
+// atomicPut checks that an artifact appears when its Put ends, and that the artifact is that of the
+// first Put to end.
 func (f *fixture) atomicPut() {
 	slow, w := io.Pipe()
 	done := make(chan error)

@@ -203,7 +203,7 @@ func (s *Store) touch(file string) error {
 	return cmp.Or(s.root.Load().Chtimes(file, now, now), f.Sync())
 }
 
-// create writes a file, or touches the one that was created meanwhile.
+// create writes a file, or touches a file that was created meanwhile.
 func (s *Store) create(file string, in io.Reader) error {
 	if err := s.makeFolder(unfinished); err != nil {
 		return err

@@ -40,7 +40,7 @@ var onWay = kit.Rule("proxy", func(ctx context.Context, t *check.Target) (*way, 
 })
 
 // Proxy returns rules that a correct server obeys, but a proxy or CDN in front of it may break. A
-// finding names the proxy if its responses do, and says which setting to change.
+// finding names the proxy if the responses identify it, and the setting to change.
 func Proxy() check.Suite {
 	const must, should = check.Must, check.Should
 	rule := func(section, word string, level check.Level, sentence, fix string, f check.SiteCheck[*way]) check.Rule {

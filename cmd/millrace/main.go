@@ -117,7 +117,7 @@ type process struct {
 // errReported ends a command that has already reported its failure.
 var errReported = errors.New("reported")
 
-// errInconclusive ends a command whose report says that a limit ended it.
+// errInconclusive ends a command whose report states that a limit ended the work.
 var errInconclusive = errors.New("inconclusive")
 
 // exited carries an exit code of kong through its call stack.

@@ -40,8 +40,8 @@ var hideable = []millrace.PageKind{
 	millrace.Listing, millrace.Collection, millrace.Archive,
 }
 
-// validate rejects invalid values. An undetected typing error in a flag that hides pages would
-// publish them.
+// validate rejects invalid values. An undetected typo in a flag that hides pages would publish
+// them.
 func (c *publishing) validate() error {
 	for _, name := range c.Also {
 		if names := onRequest(); !slices.Contains(names, name) {

@@ -76,7 +76,7 @@ func (o *source) open(ctx context.Context, c *serveCommand, p *process) error {
 	case folder:
 		o.Name, o.Title = "folder "+name, filepath.Base(strings.TrimSuffix(name, " "+o.Kind))
 	case c.Origin != "" && c.front() == "":
-		name = o.Base // SOURCE is the server behind
+		name = o.Base // SOURCE is the server behind this one
 		fallthrough
 	default: // another server has the pages; this server has only the documents
 		o.Name, o.Title, o.Base = name, name, name

@@ -21,7 +21,7 @@ import (
 type keyCache struct {
 	keys store.Keys
 	now  func() time.Time
-	// clock is that of the store, by which keys expire.
+	// clock returns the time of the store's clock, which determines when keys expire.
 	clock func() time.Time
 	own   atomic.Pointer[store.Key] // see OwnKey; nil if none
 

@@ -143,10 +143,9 @@ var refusals = map[int]bool{
 	http.StatusUnsupportedMediaType: true, http.StatusUnprocessableEntity: true, http.StatusRequestHeaderFieldsTooLarge: true,
 }
 
-// deliver posts groups one by one, until the receiver accepts none. It posts a
-// refused group again in halves. A single refused event is given up, but only if
-// the receiver accepts others. The same holds for an event that fails mostFailures
-// times.
+// deliver posts groups one by one, until the receiver accepts none. It posts a refused group again
+// in halves. It drops a single refused event, and an event that fails mostFailures times, but only
+// if the receiver accepts others.
 func (e *Exporter) deliver(ctx context.Context, groups [][]store.Event) error {
 	taken, tries := 0, 0
 	var last error
@@ -182,8 +181,8 @@ func (e *Exporter) deliver(ctx context.Context, groups [][]store.Event) error {
 	return e.giveUp(ctx, taken, failed, last)
 }
 
-// giveUp gives up the events that failed too often. It returns the last error if
-// others must be posted again.
+// giveUp drops the events that failed too often. It returns the last error if others must be posted
+// again.
 func (e *Exporter) giveUp(ctx context.Context, taken int, failed map[uint64]int, last error) error {
 	if taken == 0 {
 		return last

@@ -46,7 +46,7 @@ func (c *htmlSizeCache) fill(ctx context.Context, w HTMLSizes, pages []*store.Ev
 			c.keys = append(c.keys, key)
 			size, ok := c.known[key]
 			if !ok {
-				c.known[key] = millrace.HTMLSize{} // cache unknown sizes, too
+				c.known[key] = millrace.HTMLSize{} // also cache unknown sizes
 				missing, keys = append(missing, e.Path), append(keys, key)
 			}
 			if e.HTML == 0 {
@@ -74,8 +74,8 @@ func (c *htmlSizeCache) fill(ctx context.Context, w HTMLSizes, pages []*store.Ev
 	return err
 }
 
-// setHTMLSize sets the HTML size of an event. A client without compression would get the HTML
-// uncompressed, too.
+// setHTMLSize sets the HTML size of an event. A client without compression would also get
+// uncompressed HTML.
 func setHTMLSize(e *store.Event, w millrace.HTMLSize) {
 	if w.Bytes == 0 {
 		return

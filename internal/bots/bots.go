@@ -208,7 +208,7 @@ type known struct {
 	bot   *Bot
 }
 
-// remembered is the size of the cache. A site has few different user agents at a time.
+// remembered is the size of the cache. At any time, a site has few different user agents.
 const remembered = 1024
 
 // Identify returns the bot that a user agent names. If the user agent declares another bot,

@@ -142,7 +142,7 @@ func between(a, b *piece) uint64 {
 		class = never
 	case b.Type == Heading:
 		class = uint64(b.Level - 1)
-	case last == ':' || last == '：': // it introduces the next part
+	case last == ':' || last == '：': // the text introduces the next part
 		class = 9
 	case b.Type == Code || b.Type == List && a.Type == Paragraph:
 		class = 8

@@ -26,7 +26,7 @@ type writer struct {
 	inner   int              // nesting of items, where a link is text
 	depth   int
 	limit   ast.Node // inline nodes from here on belong to another element
-	gone    int      // offset up to which the source is not text
+	gone    int      // offset before which the source is not text
 	steps   int
 	err     error
 }

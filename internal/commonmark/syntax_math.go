@@ -59,7 +59,7 @@ func (*formulaParser) Open(_ ast.Node, reader text.Reader, pc parser.Context) (a
 	return n, parser.NoChildren
 }
 
-// isClosed reports whether a formula ends soon: on a line with its end mark.
+// isClosed reports whether one of the next lines ends a formula with its end mark.
 func isClosed(rest []byte, end string, far bool) bool {
 	limit := 2 << 10
 	if far {

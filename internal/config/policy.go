@@ -139,8 +139,8 @@ func policyMembers(p *millrace.Policy) map[string]member {
 	}
 }
 
-// leaf is a member with one value. It reports a value that the vocabulary rejects at
-// the value's position.
+// leaf is a member with one value. If the vocabulary rejects the value, the error has the value's
+// position.
 func leaf[T any](p *millrace.Policy, read func(ast.Node) (T, error), set func(*millrace.Policy, T)) member {
 	return member{read: func(n ast.Node) error {
 		v, err := read(n)

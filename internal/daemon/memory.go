@@ -34,8 +34,8 @@ func (m Memory) Limit() {
 	}
 }
 
-// Save makes the garbage collector run often, for work whose memory is bounded and whose garbage
-// is not.
+// Save makes the garbage collector run often, for work that needs little memory but produces much
+// garbage.
 func (m Memory) Save() {
 	if !m.given() {
 		debug.SetGCPercent(saving)

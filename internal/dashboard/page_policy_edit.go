@@ -232,7 +232,7 @@ func (d *Dashboard) saveConfig(r *http.Request, changes config.Changes, none boo
 	return &reply{To: "/policy", Message: done("Saved in the configuration file. Machines get the new settings as soon as the site is published again.")}, nil
 }
 
-// refusal says in plain words why a value was refused.
+// refusal explains in plain words why a value was refused.
 func refusal(err error) string {
 	if m, ok := errors.AsType[*config.MemberError](err); ok {
 		label := strings.TrimPrefix(m.Member, "policy.")

@@ -150,7 +150,7 @@ func (s *Server) lookUp(ed *Edition, r *http.Request, q *access.Request) (*entry
 	}
 	e, err = s.at(ed, second, q)
 	if e != nil && e.variant() {
-		return nil, err // the URL is that of a page of the site, whose server knows the query
+		return nil, err // the URL is a page of the site, whose server evaluates the query
 	}
 	if t, may := targetOf(keyOf(r.URL), r); e != nil && e.shared && may && !s.Guarded() {
 		ed.targets.add(t, e.key)

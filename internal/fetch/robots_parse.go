@@ -127,7 +127,7 @@ type robotsParser struct {
 type robotsOther struct {
 	RobotsRecord
 	to     [2]bool
-	global bool // it precedes all groups, or is a license
+	global bool // the record precedes all groups, or is a license
 }
 
 func (p *robotsParser) line(n int, s string) {
@@ -212,7 +212,7 @@ func productToken(s string) string {
 
 // Allowed reports whether the product may request target, the path and query of a URL as
 // [net/url.URL.RequestURI] returns them. The longest matching pattern decides. If two have the same
-// length, Allow wins.
+// length, Allow takes precedence.
 func (r *Robots) Allowed(target string) bool { return r.refusal(target) == nil }
 
 // Rule returns the record that disallows a target and its line number, such as 4 and

@@ -26,7 +26,7 @@ func (e *SpentError) Unwrap() error { return millrace.ErrUnavailable }
 const inFlightAllowance = 1 << 20
 
 // spent returns an error once the client's limit is reached. over returns an error once requests in
-// flight must end, too. The last buffer read may exceed both limits.
+// flight must also end. The last buffer read may exceed both limits.
 func (c *Client) spent() error { return c.received(c.maxReceived) }
 
 func (c *Client) over() error {

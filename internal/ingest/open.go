@@ -136,7 +136,7 @@ func names(folder bool) string {
 	return strings.Join(out, " or ")
 }
 
-// ErrTypes reports that ExcludeTypes is set for a source that does not know page types.
+// ErrTypes reports that ExcludeTypes is set for a source without page types.
 var ErrTypes = fmt.Errorf("%w: page types are available only from the REST API of WordPress", millrace.ErrInvalid)
 
 // Open opens the source: the folder if it is not empty, else the site whose URL is Name.
@@ -185,7 +185,7 @@ func (o *Origin) Open(ctx context.Context, site store.Site, folder string, optio
 		o.Logger.Info("reading site", "site", o.Name, "protocol", way.Name)
 		o.Fallback = func(err error) bool {
 			if !errors.Is(err, millrace.ErrNotFound) && !errors.Is(err, millrace.ErrForbidden) || len(options.ExcludeTypes) > 0 {
-				return false // another origin does not know the types
+				return false // other origins do not have page types
 			}
 			last := live[len(live)-1]
 			o.Logger.Warn("read site failed; trying the next protocol", "protocol", way.Name, "next", last.Name, "err", err)

@@ -15,7 +15,7 @@ import (
 // policyRecord is the stored record of the policy that a site publishes.
 type policyRecord struct {
 	Print   string    `json:"print"`   // of the policy; "" = it was removed
-	Updated time.Time `json:"updated"` // when the policy last changed
+	Updated time.Time `json:"updated"` // time of the last change of the policy
 }
 
 // policyPrint returns a hash of a policy's content, or "" for nil.

@@ -72,11 +72,10 @@ func BeginPartial(ctx context.Context, st store.State, site store.Site, name str
 	return Partial(st, name).Save(ctx, true)
 }
 
-// Retire makes from the primary source of a site, after from has read the whole site. It
-// deletes pages that only the other sources list. It also forgets the versions that the
-// others have stored, because an unmodified page does not repeat its links. Retire
-// deletes a fifth of the pages or more only if the next call confirms it. Until then it
-// returns their number as unconfirmed.
+// Retire makes from the primary source of a site, after from has read the whole site. It deletes
+// pages that only the other sources list. It also deletes the stored versions of the other sources,
+// because an unmodified page does not repeat its links. Retire deletes a fifth of the pages or more
+// only if the next call confirms it. Until then it returns their number as unconfirmed.
 func Retire(ctx context.Context, st store.State, site store.Site, from string, others ...string) (deleted, unconfirmed int, err error) {
 	for _, other := range others {
 		if other == from {

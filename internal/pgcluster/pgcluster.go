@@ -44,7 +44,7 @@ type Cluster struct {
 // process is a running program.
 type process struct {
 	cmd  *exec.Cmd
-	done chan struct{} // closed when it has ended
+	done chan struct{} // closed when the program has ended
 }
 
 // New creates a cluster below a folder and starts it. settings are parameters, such as

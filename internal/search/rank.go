@@ -128,7 +128,7 @@ func order(all []ranked, m Meaning) {
 	}
 	sortByScore(all, m, m.Vector)
 	if m.Vector != nil {
-		// The best passages say more about the subject than the question.
+		// The best passages describe the subject better than the question.
 		sortByScore(all, m, feedback(all[:min(len(all), fedBack)], m))
 	}
 	best := all[0]

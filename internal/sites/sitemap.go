@@ -228,7 +228,7 @@ func (d *Documents) mapOf(ed *edition.Edition, r *http.Request) *ownMap {
 	case own.Status >= 300 && own.Status <= 399:
 		at.moved = own.Header.Get("Location")
 	case !own.Missing():
-		return at // it may exist at the next attempt
+		return at // the sitemap may exist at the next attempt
 	}
 	d.maps.own.Store(at)
 	return at

@@ -17,7 +17,7 @@ func Sum(src millrace.Source) func(context.Context) uint64 {
 		for c, err := range src.Changes(ctx, "") {
 			fmt.Fprintln(h, c.URL, c.Version, err)
 			if c.Version == "" && c.Checkpoint == nil {
-				fmt.Fprintln(h, start.UnixNano()) // it may change unnoticed
+				fmt.Fprintln(h, start.UnixNano()) // the file may change unnoticed
 			}
 		}
 		return h.Sum64()

@@ -147,7 +147,7 @@ func (f *Folder) notify(ctx context.Context, w watcher, event func()) error {
 			if !errors.Is(err, fsnotify.ErrEventOverflow) {
 				return err
 			}
-			event() // events were lost, perhaps those of new directories too
+			event() // events were lost, perhaps including events of new directories
 			return nil
 		case e, ok := <-n.Events:
 			if !ok {

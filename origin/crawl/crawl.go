@@ -42,8 +42,8 @@ type Options struct {
 	// Concurrency is the number of concurrent fetches. If zero, 8. The client limits the
 	// request rate.
 	Concurrency int
-	// IgnoreRobots crawls addresses that robots.txt disallows. The client must ignore
-	// robots.txt, too.
+	// IgnoreRobots crawls addresses that robots.txt disallows. The client must also ignore
+	// robots.txt.
 	IgnoreRobots bool
 	// Wary is for a sink whose pages of the site came from another source so far. If set, even the
 	// first run fails if the site returns the same page for every address.

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// visitRoot fetches the root first: without it, there is no site.
+// visitRoot fetches the root first, because a site without a root cannot be crawled.
 func (r *run) visitRoot(ctx context.Context) error {
 	root := r.scope.base
 	k := key(root)

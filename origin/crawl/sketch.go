@@ -28,7 +28,7 @@ const (
 // maxLines is the maximum number of lines of a page that are compared.
 const maxLines = 256
 
-// read hashes the text of a page. Its lines omit what the page repeats from its address:
+// read hashes the text of a page. Its lines omit text that the page repeats from its address:
 // numbers if the address contains a date, and the values of parameters if there are several.
 func read(p *millrace.Page, u string) reading {
 	f := filter{dates: dated.MatchString(u), sum: fnvStart}

@@ -12,7 +12,7 @@ type state uint8
 const (
 	unknown state = iota
 	pending       // found and not yet fetched
-	had           // it has a page
+	had           // the address has a page
 	muted         // an alias, without a page of its own
 	gone          // missing or not allowed
 	claimed       // canonical address of a page on another site
@@ -38,8 +38,8 @@ func (e *entry) date(hint int64) { e.hint = max(e.hint, uint32(min(max(hint, 0),
 // Flags of an address in the current run.
 const (
 	named  uint8 = 1 << iota // the sink has stored or received it
-	tried                    // it was fetched
-	stood                    // it was yielded as unchanged
+	tried                    // the address was fetched
+	stood                    // the page was yielded as unchanged
 	listed                   // a sitemap names it
 
 	// The upper bits survive a run. They hold the number of the sitemap that last named the

@@ -38,7 +38,7 @@ type version struct {
 
 	depth     int    // number of links from the root or a list
 	listed    bool   // a list names it
-	fruitless bool   // it had nothing new; see traps
+	fruitless bool   // the page had nothing new; see traps
 	sketch    uint64 // see sketch
 	// revision is the start of the page's Revision. If the server sends validators, it is a
 	// hash of the text, which only measures how often the page changes. "" = fetch the page

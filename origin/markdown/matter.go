@@ -182,7 +182,7 @@ func lowered(v map[string]any) matter {
 		return nil
 	}
 	out := make(matter, len(v))
-	for _, k := range slices.Sorted(maps.Keys(v)) { // if both Title and title exist, title wins
+	for _, k := range slices.Sorted(maps.Keys(v)) { // if both Title and title exist, title applies
 		out[strings.ToLower(k)] = v[k]
 	}
 	return out

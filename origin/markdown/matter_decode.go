@@ -117,7 +117,7 @@ func parseYAML(src []byte) (f *ast.File, err error) {
 			f, err = nil, fmt.Errorf("the parser failed: %v", r)
 		}
 	}()
-	return parser.ParseBytes(src, 0, parser.AllowDuplicateMapKey()) // the last of equal keys wins, as in Ruby
+	return parser.ParseBytes(src, 0, parser.AllowDuplicateMapKey()) // the last of equal keys applies, as in Ruby
 }
 
 var lastTag = regexp.MustCompile(`^(\s*)(?:.*[:-]\s+)?!\S*\s*$`)

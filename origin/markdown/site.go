@@ -35,7 +35,7 @@ type spot struct {
 	title    string // title in the navigation
 	date     time.Time
 	kind     millrace.PageKind
-	weak     bool // another file with the URL wins
+	weak     bool // another file with the URL takes precedence
 }
 
 // convention holds the rules by which files become pages. All names are slash-separated and

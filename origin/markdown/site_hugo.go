@@ -393,7 +393,7 @@ type hugoValues struct {
 	date                   time.Time
 }
 
-// hugoTokens are the tokens of permalinks that expand knows, and hugoAny matches all.
+// hugoTokens are the tokens of permalinks that expand supports, and hugoAny matches all tokens.
 const hugoTokens = "year month monthname day weekday weekdayname yearday section sections title slug filename contentbasename " +
 	"slugorfilename slugorcontentbasename"
 

@@ -272,7 +272,7 @@ type jekyllValues struct {
 	categories                   []string
 }
 
-// jekyllTokens are the tokens of permalinks that expand knows.
+// jekyllTokens are the tokens of permalinks that expand supports.
 const jekyllTokens = "year short_year month i_month short_month long_month day i_day y_day short_day long_day week w_day hour minute second " +
 	"title slug name basename path collection categories slugified_categories output_ext"
 

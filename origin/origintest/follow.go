@@ -183,8 +183,8 @@ func siteFails(f *fixture) {
 	}
 }
 
-// troubled runs over a site that does not work. The run must return an error, and end with its
-// context.
+// troubled runs the origin with a site that does not work. The run must return an error, and end
+// with its context.
 func (f *fixture) troubled(p *process, when string) {
 	f.Helper()
 	ctx, cancel := context.WithTimeout(f.Context(), 300*time.Millisecond)

@@ -78,8 +78,8 @@ func build(dist string) error {
 	return path.AppendIndex(index, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": r.Version}))
 }
 
-// image returns the image of a binary. Its time is that of the file, which goreleaser sets to
-// the time of the commit.
+// image returns the image of a binary. Its time is the modification time of the file, which
+// goreleaser sets to the time of the commit.
 func (r *release) image(file, arch string) (v1.Image, error) {
 	info, err := os.Stat(file)
 	if err != nil {

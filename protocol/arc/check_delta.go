@@ -87,7 +87,7 @@ func checkDeltaParity(ctx context.Context, s *siteContext, fail check.Fail) erro
 		return check.ErrNotApplicable
 	}
 	if string(d.fields["generated_at"]) != string(s.list.fields["generated_at"]) {
-		return check.ErrNotApplicable // one of the two is older
+		return check.ErrNotApplicable // the list or the delta is older
 	}
 	states := map[string]string{}
 	for _, e := range s.list.entries {

@@ -19,7 +19,7 @@ import (
 // PublisherOptions are ARC's own options. The zero value is valid.
 type PublisherOptions struct {
 	// Priorities maps paths under the base to crawl priorities from 0 to 1. A path includes
-	// everything below it; the longest match wins. If nil, no priority is published.
+	// everything below it; the longest match applies. If nil, no priority is published.
 	Priorities map[string]float64
 	// Listed contains URLs or paths of pages that are listed with URL and flags only, as not to be
 	// indexed. Other hidden pages are never listed.
@@ -103,7 +103,7 @@ func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrac
 			switch {
 			case d.n == 0:
 				small = append(small, p.quiet(v.Site(), d.start, d.newest))
-			case p.o.Compact && 2*d.n > v.Site().Pages: // it would repeat the list
+			case p.o.Compact && 2*d.n > v.Site().Pages: // the delta would repeat the list
 			case d.n <= p.most:
 				docs = append(docs, p.delta(v, d))
 			}

@@ -156,7 +156,7 @@ func (s *siteContext) meant(a *siteResponse) bool {
 	case a.err != nil:
 		return false
 	case a.resp.Status == http.StatusUnauthorized, a.resp.Status == http.StatusForbidden:
-		return false // sites without the protocol refuse such paths, too
+		return false // sites without the protocol also refuse such paths
 	case a.body != nil:
 		return a.body["feed"] != nil || a.body["version"] != nil && a.body["site"] != nil
 	}

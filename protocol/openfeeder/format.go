@@ -159,7 +159,7 @@ type tombstone struct {
 }
 
 // token is the content of a sync_token (3.4), which encodes it as base64. All members except T are
-// beyond the specification.
+// extensions of the specification.
 type token struct {
 	T string  `json:"t"` // as_of
 	N *uint64 `json:"n"` // sequence number of the log; nil = use T

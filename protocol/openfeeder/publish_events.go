@@ -24,7 +24,7 @@ const (
 type commit struct {
 	seq    uint64
 	frames []byte
-	gone   bool // it deletes pages
+	gone   bool // the change deletes pages
 }
 
 // burst contains the events of several commits that were published together. Each client is
@@ -33,7 +33,7 @@ type burst struct {
 	last   uint64 // last sequence number
 	frames []byte
 	ends   []commitEnd // ends of the commits, for clients that have received some of them
-	gone   bool        // it deletes pages
+	gone   bool        // the change deletes pages
 }
 
 // commitEnd is the end of a commit's events in the frames.

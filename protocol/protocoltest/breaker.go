@@ -50,7 +50,7 @@ func OnResponse(path string, f func(r *http.Request, rec *httptest.ResponseRecor
 				return
 			}
 			rec := Plainly(h, r)
-			rec.Header().Del("Content-Digest") // it belongs to the original body
+			rec.Header().Del("Content-Digest") // the digest is that of the original body
 			f(r, rec)
 			Send(w, rec)
 		})

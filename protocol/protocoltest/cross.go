@@ -189,7 +189,7 @@ func (c Crossing) check(t *testing.T, h http.Handler) *check.Report {
 	}
 	report, err := check.Run(t.Context(), target, []check.Suite{{Name: c.Protocol.Name, Rules: c.Protocol.Rules()}}, nil)
 	if err != nil {
-		return nil // it reports that the site is unreachable
+		return nil // the site is unreachable
 	}
 	return report
 }

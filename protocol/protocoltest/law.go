@@ -150,8 +150,8 @@ func diffPages(want, got any) string {
 	return cmp.Diff(want, got, cmpopts.IgnoreFields(millrace.Page{}, "Version"), cmpopts.EquateEmpty())
 }
 
-// law checks that the reader gets what is carried. A second sync gets nothing and renders
-// nothing. After an edit, the difference updates the copy.
+// law checks that the reader gets the carried content, that a second sync transfers and renders
+// nothing, and that the difference after an edit updates the copy.
 func (s *site) law(t *testing.T) {
 	t.Helper()
 	copied := &mirror{refs: map[string]millrace.Ref{}, pages: map[string]*millrace.Page{}}

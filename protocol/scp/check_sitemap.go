@@ -49,7 +49,7 @@ func allOf(fs ...siteCheck) siteCheck {
 			switch err := f(ctx, s, fail); err {
 			case nil:
 				some = true
-			case check.ErrNotApplicable: //nolint:errorlint // as onElements gives it
+			case check.ErrNotApplicable: //nolint:errorlint // onElements returns it unwrapped
 			default:
 				return err
 			}

@@ -28,8 +28,8 @@ type OpenOptions struct {
 	PageTime  time.Duration    // to read one page; 0 = 30 seconds
 	Now       func() time.Time // the clock for PageTime; nil = time.Now
 
-	// Scratch stores what Verify has decoded, up to 1 GiB, so that Pages need not decode it
-	// again; nil = not stored.
+	// Scratch stores the output of Verify's decoding, up to 1 GiB, so that Pages need not decode
+	// the file again; nil = not stored.
 	Scratch Scratch
 }
 

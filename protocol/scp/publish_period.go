@@ -53,8 +53,8 @@ func (p period) name() string {
 	return p.start.Format(time.DateOnly)
 }
 
-// cacheAge returns how long a snapshot may be cached, in seconds: at least its period, and
-// longer than a delta (Caching Directives).
+// cacheAge returns the time for which a snapshot may be cached, in seconds: at least its period,
+// and longer than a delta (Caching Directives).
 func (p period) cacheAge() int {
 	switch p.frequency {
 	case weekly:

@@ -125,7 +125,7 @@ type run struct {
 	sites     []string        // allowed origins of pages
 	hosts     map[string]bool // collection hosts already reported in a note
 	again     bool            // something was skipped, so the next run reads the sitemap again
-	unknown   bool            // the server does not know the client's dictionary
+	unknown   bool            // the server does not have the client's dictionary
 	generated time.Time       // generation time of the oldest collection read
 	probeCost *protocol.Cost  // cost of discovery; nil unless probing
 }

@@ -95,7 +95,7 @@ func (s *siteContext) run(ctx context.Context) error {
 
 // findLists finds the list at its fixed path, at the root of the origin or in the folder of the
 // site, or the lists that the root announces. A site without these lists but with an M-Sitemap near
-// these paths has the protocol, too, although not as the draft requires.
+// these paths also has the protocol, although not as the draft requires.
 func (s *siteContext) findLists(ctx context.Context) error {
 	if s.d.OneList {
 		path, _ := docname.CutQuery(s.Target.Site())

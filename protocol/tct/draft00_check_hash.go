@@ -70,7 +70,7 @@ func checkFingerprint(p *seenPage, fail check.Fail) bool {
 	for _, text := range []string{canon.NormalizeLower(content), lowASCII(content), firstQuotes(content)} {
 		want := canon.SHA256Hex([]byte(text))
 		if strings.EqualFold(digits, want) || strings.EqualFold(p.Tag, hashPrefix+want) {
-			return true // if the other one differs, hash-equals-etag reports it
+			return true // if the other hash differs, hash-equals-etag reports it
 		}
 	}
 	got := p.Hash

@@ -44,7 +44,7 @@ func newManifest(site millrace.Site, policy bool) *manifestDocument {
 	return m
 }
 
-// lastChanged returns when a policy was changed, or zero if unknown.
+// lastChanged returns the time of a policy's last change, or zero if unknown.
 func lastChanged(p *millrace.Policy) time.Time {
 	if p.Updated.IsZero() {
 		return p.Effective

@@ -96,7 +96,7 @@ func checkHash(p *seenPage, fail check.Fail) bool {
 	}
 	f := formsOf(p)
 	if claims(p, f.sumJCS) || claims(p, f.sumCut) {
-		return true // if the other one differs, hash-equals-etag reports it
+		return true // if the other hash differs, hash-equals-etag reports it
 	}
 	want := f.sumJCS
 	if f.jcsErr != nil {

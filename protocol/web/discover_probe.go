@@ -68,7 +68,7 @@ type siteProbe struct {
 	lists    float64
 	bytes    float64     // of the sitemaps
 	still    float64     // bytes of the sitemaps without validators
-	guessed  bool        // a sitemap is longer than what was read, or there are more sitemaps
+	guessed  bool        // a sitemap is longer than the part that was read, or there are more sitemaps
 	unending bool        // its length is unknown
 	urls     []string    // first URLs of the sitemaps
 	times    []time.Time // their modification times

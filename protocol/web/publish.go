@@ -196,6 +196,6 @@ func (p *publisher) negotiated(site millrace.Site, v millrace.View, t millrace.T
 	if !p.public {
 		d.Header["Cache-Control"] = []string{"private, " + revalidate}
 	}
-	delete(d.Header, "X-Robots-Tag") // it would apply to the page
+	delete(d.Header, "X-Robots-Tag") // the field would apply to the page
 	return d
 }

@@ -20,7 +20,7 @@ func (d *once) shards(site millrace.Site) int {
 	return sitemap.Shards(site.Pages, max(1, min(cmp.Or(d.listItems, sitemap.MaxURLs), sitemap.MaxURLs)))
 }
 
-// siteOf returns scheme and host of a URL.
+// siteOf returns the scheme and host of a URL.
 func siteOf(u string) string {
 	at, err := url.Parse(u)
 	if err != nil {

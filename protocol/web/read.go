@@ -219,7 +219,7 @@ func (r *reader) here(u string) string {
 	return ""
 }
 
-// know restores the results of earlier discovery.
+// know restores the results of an earlier discovery.
 func (r *reader) know(m manner, also map[string]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -326,7 +326,7 @@ func (r *run) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// heard marks the state of a page whose time is that of its feed entry, not its own.
+// heard marks the state of a page whose time comes from its feed entry, not from the page itself.
 const heard = "heard "
 
 // since returns the entries that are newer than a state of the feed. Further entries may have

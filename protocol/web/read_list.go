@@ -34,7 +34,7 @@ type file struct {
 	list
 	at    *url.URL     // after redirects
 	spool *spool.Spool // nil if it was not requested or has not changed
-	same  bool         // it has not changed
+	same  bool         // the list has not changed
 }
 
 func (f *file) close() {

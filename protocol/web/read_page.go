@@ -119,8 +119,8 @@ func older(state, was string, got *twin, unmodified bool) bool {
 	return unmodified && state != "" && (err != nil || was != "")
 }
 
-// slack is the least time between a page's time in a list and its request that makes the time
-// identify the fetched version.
+// slack is a margin. If a page is fetched within this time after its time in a list, another
+// version may have the same time.
 const slack = 2 * time.Second
 
 // settled returns the state that a list has for a page, if the fetched page is not older. It
