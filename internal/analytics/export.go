@@ -87,7 +87,7 @@ type Lag struct {
 	Since    time.Time // time of the oldest of them; zero if none
 	Failing  string    // the current error; "" = none
 
-	// Counts since the exporter was made.
+	// Counts since the exporter was created.
 	Sent    uint64
 	Lost    uint64 // deleted or unreadable in the store, or too old for the receiver
 	Refused uint64 // permanently rejected by the receiver

@@ -29,7 +29,7 @@ type Options struct {
 	// sums are stored, before they become daily sums; 0 = 31 days.
 	Keep, KeepHours time.Duration
 
-	Buffer int           // maximum of pending events; others are dropped; 0 = 16384
+	Buffer int           // maximum number of pending events; others are dropped; 0 = 16384
 	Every  time.Duration // maximum time between two batches; 0 = 2 s
 
 	// Leases allow only one process to tidy; nil = no other process uses the store.

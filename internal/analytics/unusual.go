@@ -135,7 +135,7 @@ func byHour(hours iter.Seq2[store.Sum, error], pages int64) ([]Unusual, error) {
 	}
 	var (
 		now     = map[who]*hour{}    // the hour being read
-		busiest = map[who]*Unusual{} // the hour with most requests
+		busiest = map[who]*Unusual{} // the hour with the most requests
 		forged  = map[string]*Unusual{}
 		gone    = map[string]*absence{}
 		turned  = map[string]int64{} // refused requests of forged bots

@@ -111,7 +111,7 @@ func (d *Dashboard) listed(r *http.Request) (*reply, error) {
 	return &reply{Data: p}, d.completeRows(r.Context(), p.Rows, top)
 }
 
-// mostRead returns the pages with most requests.
+// mostRead returns the pages with the most requests.
 func (d *Dashboard) mostRead(ctx context.Context) ([]store.TopItem, error) {
 	if d.site.Usage == nil {
 		return nil, nil
@@ -212,7 +212,7 @@ func hasAll(text string, words []string) bool {
 	return true
 }
 
-// readMost adds the pages with most requests.
+// readMost adds the pages with the most requests.
 func (d *Dashboard) readMost(ctx context.Context, p *pagesPage, v millrace.View, top []store.TopItem, skip int) error {
 	for i, item := range top[min(skip, len(top)):] {
 		if i == rowsPerPage {

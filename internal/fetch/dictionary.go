@@ -79,10 +79,10 @@ func (ix *DictionaryIndex) add(d Dictionary) bool {
 	return slices.Contains(held, d)
 }
 
-// offer is the coding that one request offers to decode.
+// offer describes the dictionary coding that a request accepts.
 type offer struct {
 	origin string
-	held   *Dictionary // nil = none matches, but the response may become one
+	held   *Dictionary // nil = no dictionary matches, but the response may become a dictionary
 }
 
 // offer returns the offer of a request, or nil if it must not offer the coding. Bodies for one

@@ -30,12 +30,11 @@ func (c *conn) tune(fillBytes int) error {
 	return errors.Join(c.set("automerge", 0), c.set("crisismerge", 1999), c.set("hashsize", fillBytes))
 }
 
-// raise moves the segments of the first fill a few levels up. FTS5 merges four segments of a
-// level regardless of their size. Without raise, a few edits would rewrite the whole index. A
-// merge of all segments ends two levels higher if the segments are on different levels. So
-// raise merges a few times while there is little data, but after more than one transaction,
-// because FTS5 moves smaller segments down again. before is the id of the next passage when
-// the transaction began.
+// raise moves the segments of the first fill a few levels up. FTS5 merges four segments of a level
+// regardless of their size. Without raise, a few edits would rewrite the whole index. A merge of
+// all segments ends two levels higher if the segments are on different levels. Therefore raise
+// merges while there is little data. It does so after several transactions, because FTS5 moves
+// smaller segments down again. before is the id of the next passage when the transaction began.
 func (w *work) raise(before int64) error {
 	const from, to = 4, 7 // numbers of transactions
 	if n := w.next / indexPassages; n == before/indexPassages || n < from || n > to {

@@ -156,8 +156,8 @@ func hashOf(t search.Text, kind string) int64 {
 	return int64(binary.BigEndian.Uint64(h.Sum(nil)))
 }
 
-// add writes a passage. After the first fill, the passage must not be analysed before, because
-// add counts the terms of the last entry.
+// add writes a passage. After the first fill, the caller must not analyse the passage first,
+// because add counts the terms of the last entry.
 func (u *update) add(w *work, page int64, ord int, l *leaf, it *item) error {
 	if !l.ready {
 		l.analyse(u.entries, it.text(l))

@@ -42,7 +42,7 @@ type Origin struct {
 	// Fallback replaces a source that failed with an error, and reports whether it did.
 	// Nil: it never does.
 	Fallback func(error) bool
-	// SiteTitle is the title of the site. If empty, it is the source's.
+	// SiteTitle is the title of the site. If empty, the title of the source is used.
 	SiteTitle string
 	Rules     Rules // of extraction; tried on some pages to warn of rules that match nothing
 	// Progress shows the progress of a long step. Nil: progress is not shown.

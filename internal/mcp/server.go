@@ -24,7 +24,7 @@ type Options struct {
 	Version string           // version of the program, sent to clients; "" = "(devel)"
 	Terms   []protocol.Terms // terms of the site that a gateway publishes; nil = none
 	Time    time.Duration    // timeout of a call; 0 = 30 s
-	Calls   int              // maximum of concurrent calls; others wait up to 5 s, then get a "try again" error; 0 = twice the processors
+	Calls   int              // maximum number of concurrent calls; others wait up to 5 s, then get a "try again" error; 0 = twice the processors
 	Logger  *slog.Logger     // logs failures; nil = discard
 
 	// Web adds the tool add_site, and makes read_page read pages of any site. If nil, clients

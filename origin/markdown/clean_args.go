@@ -53,8 +53,8 @@ func tagEnd(s string) int {
 	return 0
 }
 
-// balanced returns the length of the balanced braces at the start of a text; 0 if they do not
-// end soon.
+// balanced returns the length of the balanced braces at the start of a text; or 0 if they do not
+// end within 2,000 bytes.
 func balanced(s string) int {
 	depth := 0
 	for i := 0; i < len(s) && i < 2000; i++ {

@@ -94,7 +94,7 @@ const maxProbes = 3
 func (r *run) hasOwnPage(ctx context.Context, it item, at string) (bool, error) {
 	resp, err := r.Site.do(ctx, http.MethodHead, at)
 	if errors.Is(err, millrace.ErrForbidden) || errors.Is(err, millrace.ErrInvalid) {
-		return false, nil // robots.txt disallows it, or it redirects to another site
+		return false, nil // robots.txt disallows the link, or it redirects to another site
 	}
 	if err != nil {
 		return false, err

@@ -45,7 +45,7 @@ func checkPublic(_ context.Context, s *siteContext, fail check.Fail) error {
 
 func checkStatus(_ context.Context, s *siteContext, fail check.Fail) error {
 	if s.found.err != nil || s.found.resp.Status >= 300 {
-		return check.ErrNotApplicable // previous rules report it
+		return check.ErrNotApplicable // previous rules report the error
 	}
 	if s.found.resp.Status != http.StatusOK {
 		fail(s.found.url, s.found.resp.StatusText(), "200 OK")

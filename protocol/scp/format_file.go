@@ -98,7 +98,7 @@ type lines struct {
 	begun  []byte                  // start of the incomplete line
 	number int64                   // number of the last line
 	bytes  int64                   // bytes decoded so far
-	most   int64                   // maximum of bytes
+	most   int64                   // maximum number of bytes
 	ratio  bool                    // most is the ratio limit
 	copy   io.WriterAt             // copy of the decoded bytes; nil = none, or incomplete
 }

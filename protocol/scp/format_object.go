@@ -20,7 +20,7 @@ type member[T any] struct {
 	name  string
 	key   string // name as written, with comma and colon
 	needs bool   // required
-	rule  string // checker rule; "" = that of the object
+	rule  string // checker rule; "" = the rule of the object
 	says  string // sentence of that rule
 	read  func(p *parser, to *T)
 	text  func(to *T) *string // in place of read, for a string without restrictions

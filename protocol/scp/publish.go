@@ -62,8 +62,8 @@ func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	return p
 }
 
-// Find returns not found: all documents are part of the edition, because they are as large as
-// the site.
+// Find finds no document, because all documents are as large as the site and therefore part of the
+// edition.
 func (p *publisher) Find(context.Context, millrace.View, *http.Request) (*millrace.Document, error) {
 	return nil, fmt.Errorf("%s: %w", Name, millrace.ErrNotFound)
 }

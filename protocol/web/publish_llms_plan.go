@@ -51,7 +51,7 @@ type index struct {
 	dir    string // path that it covers, ending in "/"
 	pieces []piece
 	parts  []*index // files of the same folder, instead of pieces
-	pages  int      // number of pages that it leads to
+	pages  int      // number of pages that the file and the files below it list
 }
 
 // piece is a run of consecutive pages, or a list for some of them.
