@@ -2,7 +2,7 @@ package extract
 
 import (
 	"net/url"
-	"strconv"
+	"regexp"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -19,30 +19,39 @@ const (
 	isList            // the program that generated the page marks it as a list
 )
 
+// The addresses that programs use for lists by tag, category, author and date, for search
+// results, and for further pages of lists. No part before a date has the form of a title.
+var (
+	listPath = regexp.MustCompile(`(?i)/(?:tags?|category|categories|authors?)(?:/[^/]+)?$|/(?:search|archives?)$|^/search(?:/[^/]+){0,2}$|/taxonomy/term/[^/]+$|/(?:special|category):|` +
+		`^(?:/[^-/]*(?:-[^-/]*)?)*/(?:19[789]\d|20\d\d)/(?:0?[1-9]|1[0-2])(?:/(?:0?[1-9]|[12]\d|3[01]))?$|/(?:blog|news|posts|archives?|date)/(?:19[789]\d|20\d\d)$`)
+	listQuery = regexp.MustCompile(`(?i)(?:/|/index\.php)\?(?:.*&)?(?:title=(?:special|category)(?::|%3A)|(?:s|tag)=[^&]|(?:cat|author)=\d+(?:&|$)|m=\d{4,}(?:&|$))`)
+	pagePath  = regexp.MustCompile(`(?i)/page/\d+$|/page-?\d+$`)
+	pageQuery = regexp.MustCompile(`[?&](?:paged|page)=0*[1-9]\d{0,4}(?:&|$)`)
+)
+
 // listEvidence evaluates the body classes that programs set, and the addresses that they use
 // for lists.
 func listEvidence(body *html.Node, u *url.URL) evidence {
-	seen := bodyEvidence(attr(body, "class"))
-	if seen == isList {
-		return seen
+	seen := bodyEvidence(body)
+	where := strings.TrimSuffix(u.Path, "/")
+	for _, ext := range []string{".html", ".htm", ".php"} {
+		where = strings.TrimSuffix(where, ext)
 	}
-	return max(seen, pathEvidence(u.Path), queryEvidence(u))
+	path := pagePath.ReplaceAllString(where, "")
+	switch {
+	case seen == isList:
+	case listPath.MatchString(path), listQuery.MatchString(u.RequestURI()):
+		seen = likeList
+	case path != where, pageQuery.MatchString(u.RequestURI()):
+		seen = max(seen, pageOf)
+	}
+	return seen
 }
 
 // bodyEvidence reads the classes that WordPress, MediaWiki, Ghost and Drupal set on the body
 // element.
-func bodyEvidence(class string) evidence {
-	if class == "" {
-		return noList
-	}
-	has := func(words ...string) bool {
-		for _, w := range words {
-			if hasToken(class, w) {
-				return true
-			}
-		}
-		return false
-	}
+func bodyEvidence(body *html.Node) evidence {
+	has := func(words ...string) bool { return hasClass(body, words...) }
 	switch {
 	case has("mediawiki"):
 		if has("ns-special") {
@@ -59,109 +68,6 @@ func bodyEvidence(class string) evidence {
 		return isList
 	case has("archive", "search-results", "search-no-results", "paged", "path-taxonomy", "page-taxonomy-term", "path-search"):
 		return likeList
-	}
-	return noList
-}
-
-// pathEvidence recognises the paths of lists by tag, category, author and date, of search
-// results, and of further pages of lists.
-func pathEvidence(path string) evidence {
-	segments := strings.Split(strings.Trim(strings.ToLower(path), "/"), "/")
-	last := len(segments) - 1
-	if name, ext, ok := strings.Cut(segments[last], "."); ok && (ext == "html" || ext == "htm" || ext == "php") {
-		segments[last] = name
-	}
-	found := noList
-	switch s := segments[last]; {
-	case last > 0 && segments[last-1] == "page" && isDigits(s):
-		found, last = pageOf, last-2
-	case strings.HasPrefix(s, "page") && isDigits(strings.TrimPrefix(s[4:], "-")):
-		found, last = pageOf, last-1
-	}
-	if last < 0 {
-		return found
-	}
-	segments = segments[:last+1]
-	for i, s := range segments {
-		switch s {
-		case "tag", "tags", "category", "categories", "author", "authors":
-			if last-i <= 1 {
-				return likeList
-			}
-		case "taxonomy": // Drupal: /taxonomy/term/7
-			if last-i == 2 && segments[i+1] == "term" {
-				return likeList
-			}
-		case "search":
-			if i == last || i == 0 && last <= 2 {
-				return likeList
-			}
-		case "archive", "archives":
-			if i == last {
-				return likeList
-			}
-		}
-		if strings.HasPrefix(s, "special:") || strings.HasPrefix(s, "category:") { // MediaWiki
-			return likeList
-		}
-	}
-	if isDate(segments) {
-		return likeList
-	}
-	return found
-}
-
-// isDate reports whether a path ends in a month or a day of a month: 2024/05 or 2024/05/06. A
-// year alone is a date only below the name of a list. Below the name of an article, as in
-// the-title/2024/05, nothing is a date.
-func isDate(segments []string) bool {
-	at := len(segments)
-	for at > 0 && isDigits(segments[at-1]) {
-		at--
-	}
-	date := segments[at:]
-	if len(date) == 0 || len(date) > 3 || len(date[0]) != 4 || !between(date[0], 1970, 2099) {
-		return false
-	}
-	if len(date) == 1 {
-		if at == 0 {
-			return false
-		}
-		switch segments[at-1] {
-		case "blog", "news", "posts", "archive", "archives", "date":
-			return true
-		}
-		return false
-	}
-	if at > 0 && strings.Count(segments[at-1], "-") > 1 {
-		return false
-	}
-	return between(date[1], 1, 12) && (len(date) == 2 || between(date[2], 1, 31))
-}
-
-func between(s string, low, high int) bool {
-	n, err := strconv.Atoi(s)
-	return err == nil && n >= low && n <= high
-}
-
-// queryEvidence recognises the query parameters that WordPress and MediaWiki use for lists
-// without pretty addresses, and page numbers.
-func queryEvidence(u *url.URL) evidence {
-	if u.RawQuery == "" {
-		return noList
-	}
-	q := u.Query()
-	if strings.HasSuffix(u.Path, "/") || strings.HasSuffix(u.Path, "/index.php") {
-		switch title := strings.ToLower(q.Get("title")); {
-		case strings.HasPrefix(title, "special:"), strings.HasPrefix(title, "category:"),
-			q.Get("s") != "", q.Get("tag") != "", isDigits(q.Get("cat")), isDigits(q.Get("author")), isDigits(q.Get("m")) && len(q.Get("m")) >= 4:
-			return likeList
-		}
-	}
-	for _, key := range []string{"paged", "page"} {
-		if v := q.Get(key); isDigits(v) && len(v) < 6 && strings.Trim(v, "0") != "" {
-			return pageOf
-		}
 	}
 	return noList
 }

@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"golang.org/x/net/html"
 	"net/url"
 	"strings"
 	"testing"
@@ -50,7 +51,7 @@ func TestListBody(t *testing.T) {
 		"tag-template tag-corn": isList, "author-template paged": isList, "home-template": noList, "post-template tag-corn": noList, "page-template page-about": noList,
 		"path-taxonomy": likeList, "html page-taxonomy-term": likeList, "path-node page-node-type-article": noList, "search": noList, "archive": likeList, "": noList,
 	} {
-		if got := bodyEvidence(class); got != want {
+		if got := bodyEvidence(&html.Node{Type: html.ElementNode, Attr: []html.Attribute{{Key: "class", Val: class}}}); got != want {
 			t.Errorf("%q: %d, want %d", class, got, want)
 		}
 	}

@@ -43,15 +43,8 @@ func decode(data []byte, contentType string) ([]byte, error) {
 		return transcode(unicode.UTF16(unicode.BigEndian, unicode.UseBOM), data)
 	}
 	head := data[:min(len(data), 1024)]
-	if bytes.IndexByte(head, 0) >= 0 {
-		if order, ok := utf16Order(head); ok {
-			return transcode(unicode.UTF16(order, unicode.IgnoreBOM), data)
-		}
-		if !beginsWithTag(head) { // the parser drops a stray zero byte in HTML
-			return nil, fmt.Errorf("%w: the document is binary, not HTML", millrace.Coded("binary", millrace.ErrInvalid))
-		}
-	}
-	if bytes.HasPrefix(data, []byte("\x89PNG")) || bytes.HasPrefix(data, []byte("GIF8")) ||
+	// The parser drops a stray zero byte in HTML.
+	if bytes.IndexByte(head, 0) >= 0 && !bytes.HasPrefix(bytes.TrimSpace(head), []byte("<")) || bytes.HasPrefix(data, []byte("\x89PNG")) || bytes.HasPrefix(data, []byte("GIF8")) ||
 		bytes.HasPrefix(data, []byte("\xFF\xD8\xFF")) || bytes.HasPrefix(data, []byte("PK\x03\x04")) || bytes.HasPrefix(data, []byte("\x1F\x8B")) || hasControls(data) {
 		return nil, fmt.Errorf("%w: the document is binary, not HTML", millrace.Coded("binary", millrace.ErrInvalid))
 	}
@@ -62,13 +55,8 @@ func decode(data []byte, contentType string) ([]byte, error) {
 	}
 	e, name, certain := charset.DetermineEncoding(head, contentType)
 	if !certain && name == "windows-1252" { // windows-1252 is also the result if nothing is known
-		switch name = lateCharset(data); {
-		case name != "":
-			e, _ = charset.Lookup(name)
-		case !broken(data):
-			name = "utf-8"
-		default:
-			e = guessCharset(data)
+		if name = "utf-8"; broken(data) {
+			e, name = guessCharset(data), ""
 		}
 	}
 	if name == "utf-8" {
@@ -79,38 +67,6 @@ func decode(data []byte, contentType string) ([]byte, error) {
 		}
 	}
 	return transcode(e, data)
-}
-
-// utf16Order detects the byte order of UTF-16 without a byte order mark. It is the order in
-// which the beginning has a tag and no zero character, unlike most binary files.
-func utf16Order(head []byte) (order unicode.Endianness, ok bool) {
-	head = head[:len(head)&^1]
-	little, big := false, false
-	for i := 0; i+1 < len(head); i += 2 {
-		a, b := head[i], head[i+1]
-		if a == 0 && b == 0 {
-			return unicode.LittleEndian, false
-		}
-		if i+3 < len(head) {
-			little = little || a == '<' && b == 0 && head[i+3] == 0 && opensTag(head[i+2])
-			big = big || a == 0 && b == '<' && head[i+2] == 0 && opensTag(head[i+3])
-		}
-	}
-	if big {
-		return unicode.BigEndian, !little
-	}
-	return unicode.LittleEndian, little
-}
-
-// opensTag reports whether c may follow the "<" of a tag.
-func opensTag(c byte) bool {
-	return c == '!' || c == '?' || c == '/' || c|0x20 >= 'a' && c|0x20 <= 'z'
-}
-
-// beginsWithTag reports whether a document begins with a tag.
-func beginsWithTag(head []byte) bool {
-	head = bytes.TrimLeft(head, " \t\r\n\f")
-	return len(head) > 1 && head[0] == '<' && opensTag(head[1])
 }
 
 // hasControls reports whether a document has too many control characters for a text: more than

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/net/html/charset"
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/japanese"
@@ -13,51 +12,6 @@ import (
 	"golang.org/x/text/encoding/simplifiedchinese"
 	"golang.org/x/text/encoding/traditionalchinese"
 )
-
-// lateCharset finds a declaration outside the first 1,024 bytes that HTML's own algorithm
-// searches: a meta element further down, or an XML declaration. It returns "" if it finds
-// none.
-func lateCharset(data []byte) string {
-	head := data[:min(len(data), 1<<16)]
-	if bytes.HasPrefix(head, []byte("<?xml")) {
-		decl, _, _ := bytes.Cut(head, []byte("?>"))
-		if name := named(decl, "encoding="); name != "" {
-			return name
-		}
-	}
-	for {
-		i := bytes.Index(head, []byte("<meta"))
-		if j := bytes.Index(head, []byte("<META")); i < 0 || j >= 0 && j < i {
-			i = j
-		}
-		if i < 0 {
-			return ""
-		}
-		tag, rest, _ := bytes.Cut(head[i:], []byte(">"))
-		if name := named(tag, "charset="); name != "" {
-			return name
-		}
-		head = rest
-	}
-}
-
-// named returns the name of the character set that follows a word. A document that is readable
-// as ASCII up to here is not UTF-16.
-func named(s []byte, word string) string {
-	_, label, ok := bytes.Cut(bytes.ToLower(s), []byte(word))
-	if !ok {
-		return ""
-	}
-	label = bytes.TrimLeft(label, `"' `)
-	if i := bytes.IndexAny(label, `"' ;?/`); i >= 0 {
-		label = label[:i]
-	}
-	_, name := charset.Lookup(string(label))
-	if strings.HasPrefix(name, "utf-16") {
-		return "utf-8"
-	}
-	return name
-}
 
 // candidate is a character set that a page may use without declaring it, and the characters
 // that make up half of the non-ASCII part of a text in it.

@@ -63,7 +63,6 @@ func TestCharset(t *testing.T) {
 		{"UTF-8 declared as Latin-1", `<meta charset=iso-8859-1><p>naïve – “x”`, "text/html; charset=windows-1252", "naïve – “x”"},
 		{"UTF-8 with a bad byte", "<meta charset=utf-8><p>naïve \xFF schön größer", "", "naïve \uFFFD schön größer"},
 		{"UTF-16 with a mark", encode(unicode.UTF16(unicode.LittleEndian, unicode.UseBOM), "<p>naïve"), "", "naïve"},
-		{"UTF-16 without a mark", encode(unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM), "<html><body><p>naive text here"), "", "naive text here"},
 		{"Latin-1 without a word", "<p>na\xEFve \x93x\x94", "", "naïve “x”"},
 		{"Latin-1 declared as UTF-8", "<meta charset=utf-8><p>na\xEFve sch\xF6n", "", "naïve schön"},
 		{"by the header", encode(charmap.Windows1251, "<p>Привет"), "text/html; charset=windows-1251", "Привет"},
@@ -73,8 +72,6 @@ func TestCharset(t *testing.T) {
 		{"unknown name", "<p>na\xEFve", "text/html; charset=klingon", "naïve"},
 		{"UTF-8 with a bad byte, not declared", strings.Repeat("<!-- -->", 200) + "<p>мельница \xD0 вода", "", "мельница \uFFFD вода"},
 		{"Cyrillic declared as UTF-8", encode(charmap.Windows1251, "<meta charset=utf-8><p>Мельница стоит у реки"), "", "Мельница стоит у реки"},
-		{"declared late", encode(charmap.Windows1251, "<script>"+strings.Repeat("x();", 1000)+"</script><META http-equiv=Content-Type content='text/html; charset=windows-1251'><p>Привет"), "", "Привет"},
-		{"declared as XML does", encode(charmap.ISO8859_2, "<?xml version=\"1.0\" encoding=\"iso-8859-2\"?><html><body><p>zażółć"), "", "zażółć"},
 		{"EUC-KR", encode(korean.EUCKR, `<meta charset=euc-kr><p>방앗간`), "", "방앗간"},
 		{"GB18030, four bytes", encode(simplifiedchinese.GB18030, `<meta charset=gb18030><p>水車😀`), "", "水車😀"},
 		{"UTF-16 that says so in ASCII", `<meta charset=utf-16><p>naïve`, "", "naïve"},
@@ -132,16 +129,6 @@ func TestCharsetBinary(t *testing.T) {
 	// A few such characters are harmless.
 	res, err := HTML(t.Context(), []byte("<p>"+strings.Repeat("a mill by the river ", 20)+"\x01\x02\x0C\x1F end"), "https://example.com/", nil)
 	if err != nil || !strings.Contains(res.Page.Text(), "a mill by the river") {
-		t.Errorf("%v, %+v", err, res)
-	}
-	// A page in UTF-16 may contain little ASCII.
-	e := unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
-	text := strings.Repeat("水車は水の流れで回る。", 200)
-	page, err := e.NewEncoder().String("\n <p>" + text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if res, err = HTML(t.Context(), []byte(page), "https://example.com/", nil); err != nil || res.Page.Text() != text {
 		t.Errorf("%v, %+v", err, res)
 	}
 }

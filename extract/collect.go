@@ -31,13 +31,6 @@ type box struct {
 	drop        string // why the subtree is left out; "" = it is content
 }
 
-// notice is an element that only asks to enable scripts.
-type notice struct {
-	n      *html.Node
-	in     int32 // the box that contains it
-	before int32 // the box that was opened next after it
-}
-
 // plain is the number of words outside of links.
 func (b *box) plain() int32 { return b.words - b.links }
 
@@ -64,14 +57,13 @@ type collected struct {
 	heads     []*html.Node // meta and link elements
 	jsons     []*html.Node // JSON-LD scripts, and meta elements that hold the same
 	passwords []*html.Node // the first password fields
-	notices   []notice     // elements that ask to enable scripts
+	wants     bool         // an element asks to enable scripts
 
 	references []reference    // targets of links, in document order
 	referred   map[string]int // index of each in references
 
 	boxes      []box
 	headings   []*html.Node    // h1 and h2
-	times      []*html.Node    // time elements
 	props      []*html.Node    // elements with an itemprop or a rel=author
 	tags       []*html.Node    // links with rel=tag
 	refs       []*html.Node    // links to fragments with a short text: perhaps footnote references
@@ -210,8 +202,6 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 		c.refer(n, "href")
 	case atom.Frame:
 		c.refer(n, "src")
-	case atom.Time:
-		c.times = append(c.times, n)
 	}
 	for i := range n.Attr {
 		switch n.Attr[i].Key {
@@ -242,7 +232,7 @@ func (c *collected) visit(n *html.Node, parent int32, link bool) {
 				c.control(e)
 			}
 			if e.DataAtom == atom.Noscript && wantsScripts(e) {
-				c.notices = append(c.notices, notice{e, at, int32(len(c.boxes))})
+				c.wants = true
 				c.unseen(e)
 				continue
 			}

@@ -99,29 +99,10 @@ func inControlText(n *html.Node) bool {
 	for p, steps := n.Parent, 3; p != nil && steps > 0; p, steps = p.Parent, steps-1 {
 		switch p.DataAtom {
 		case atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Dt, atom.Summary:
-			return !hasTextBeside(p, n)
+			return true
 		}
 	}
 	return false
-}
-
-// hasTextBeside reports whether an element has letters outside of a part. It examines a
-// limited number of nodes.
-func hasTextBeside(n, part *html.Node) bool {
-	steps := 0
-	var has func(*html.Node) bool
-	has = func(n *html.Node) bool {
-		for c := n.FirstChild; c != nil && steps < 100; c = c.NextSibling {
-			steps++
-			switch {
-			case c == part, c.DataAtom == atom.Button, c.DataAtom == atom.Svg:
-			case c.Type == html.TextNode && wordCount(c.Data) > 0, c.Type == html.ElementNode && has(c):
-				return true
-			}
-		}
-		return false
-	}
-	return has(n)
 }
 
 // within reports whether one of the nearest ancestors has one of the given tags.
@@ -162,19 +143,8 @@ func headingLevel(n *html.Node) int { return tagLevel(n.DataAtom) }
 
 // tagLevel returns the rank of a heading tag, or 0 for other tags.
 func tagLevel(a atom.Atom) int {
-	switch a {
-	case atom.H1:
-		return 1
-	case atom.H2:
-		return 2
-	case atom.H3:
-		return 3
-	case atom.H4:
-		return 4
-	case atom.H5:
-		return 5
-	case atom.H6:
-		return 6
+	if s := a.String(); len(s) == 2 && s[0] == 'h' && s[1] >= '1' && s[1] <= '6' {
+		return int(s[1] - '0')
 	}
 	return 0
 }

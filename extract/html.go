@@ -103,8 +103,6 @@ type Dropped struct {
 // OutsideRoot is the Reason of subtrees outside the root of the content.
 const OutsideRoot = "outside of the root"
 
-const noScripts = "wants scripts"
-
 // HTML extracts the page of an HTML document. pageURL is absolute, or a path starting with "/"
 // if the options name a base; it becomes the page's URL. In the page, every field that HTML
 // can declare is known, and Modified is known only if it was found.

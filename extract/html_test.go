@@ -86,9 +86,6 @@ var blockCases = []struct {
 	}},
 	{"code with the links of a program", `<pre><div class="viewcode-block" id="f"><a class="viewcode-back" href="../f.html#f">[docs]</a><span class="k">def</span> f():
     pass</div></pre>`, []block{{Type: "code", Text: "def f():\n    pass"}}},
-	{"heading with a link to its source", `<h2 id=s>Stream<a class=srclink href="https://code.example/s.js#L5">[src]</a><span><a class=mark href=#s id=s>#</a></span></h2><h3>[edit] the config<a href="/e">[edit]</a></h3>`, []block{
-		{Type: "heading", Level: 2, Text: "Stream", Anchor: "s"}, {Type: "heading", Level: 3, Text: "[edit] the config"},
-	}},
 	{"entries that lead to each other", `<dl><dt id="t.send"><a href="#sendfunc">sendfunc</a> t.send<dd>Called first.</dl><dl><dt id=sendfunc>int (*sendfunc)(int)<dd>See <a href="#t.send">send</a>.</dl>`, []block{
 		{Type: "definitions", Items: []item{{Term: "sendfunc t.send", Text: "Called first."}}},
 		{Type: "definitions", Items: []item{{Term: "int (*sendfunc)(int)", Text: "See send.", Spans: []span{{Type: "link", Start: 4, End: 8, URL: "https://example.com/a/page.html#t.send"}}}}},

@@ -9,44 +9,10 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// generators maps names of generators to the kinds of pages that they generate.
-var generators = []struct {
-	prefix string
-	kind   millrace.PageKind
-}{
-	{"docbook", millrace.Documentation},
-	{"publican", millrace.Documentation},
-	{"sphinx", millrace.Documentation},
-	{"docutils", millrace.Documentation},
-	{"mkdocs", millrace.Documentation},
-	{"docusaurus", millrace.Documentation},
-	{"vitepress", millrace.Documentation},
-	{"vuepress", millrace.Documentation},
-	{"gitbook", millrace.Documentation},
-	{"mdbook", millrace.Documentation},
-	{"doxygen", millrace.Documentation},
-	{"javadoc", millrace.Documentation},
-	{"antora", millrace.Documentation},
-	{"asciidoc", millrace.Documentation},
-	{"makeinfo", millrace.Documentation},
-	{"texi2any", millrace.Documentation},
-	{"gtk-doc", millrace.Documentation},
-	{"rustdoc", millrace.Documentation},
-	{"latex2html", millrace.Documentation},
-	{"pdoc", millrace.Documentation},
-	{"starlight", millrace.Documentation},
-	{"nextra", millrace.Documentation},
-	{"docsy", millrace.Documentation},
-	{"mintlify", millrace.Documentation},
-	{"discourse", millrace.Forum},
-	{"phpbb", millrace.Forum},
-	{"vbulletin", millrace.Forum},
-	{"xenforo", millrace.Forum},
-	{"flarum", millrace.Forum},
-	{"nodebb", millrace.Forum},
-	{"mybb", millrace.Forum},
-	{"smf", millrace.Forum},
-	{"invision", millrace.Forum},
+// generators are the first words of the names of generators of manuals and of forums.
+var generators = map[millrace.PageKind]string{
+	millrace.Documentation: "docbook publican sphinx docutils mkdocs docusaurus vitepress vuepress gitbook mdbook doxygen javadoc antora asciidoc makeinfo texi2any gtk-doc rustdoc latex2html pdoc starlight nextra docsy mintlify",
+	millrace.Forum:         "discourse phpbb vbulletin xenforo flarum nodebb mybb smf invision",
 }
 
 // guessKind returns the kind that the page declares by its metadata, its generator or its
@@ -71,9 +37,11 @@ func (m *meta) guessKind() millrace.PageKind {
 	}
 	for _, g := range m.named["generator"] {
 		g = strings.ToLower(g)
-		for _, known := range generators {
-			if strings.HasPrefix(g, known.prefix) {
-				return known.kind
+		for kind, names := range generators {
+			for name := range strings.FieldsSeq(names) {
+				if strings.HasPrefix(g, name) {
+					return kind
+				}
 			}
 		}
 	}

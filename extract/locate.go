@@ -81,14 +81,6 @@ func (l *located) besideRoot() map[int32]bool {
 	return found
 }
 
-// dropNotice leaves out a notice that the page requires scripts.
-func (l *located) dropNotice(w *notice) {
-	l.skip[w.n] = true
-	if words := wordCount(plainText(w.n)); words >= minDropped {
-		l.dropped = append(l.dropped, Dropped{Selector: selector(w.n), Reason: noScripts, Words: int(words)})
-	}
-}
-
 func (l *located) selector() string {
 	if l.own != nil {
 		return selector(l.own)
@@ -351,7 +343,7 @@ func (l *located) trimmed(b, root *box, links bool, not []string) string {
 	if !links && (l.kind != "" && l.kind != millrace.Collection || b.words < 10*b.anchors) && b.anchors >= 3 && b.links*4 >= b.words*3 && b.prose < 15 && b.flags&hasBlock == 0 && b.tag != atom.P && b.tag != atom.Table {
 		return "links"
 	}
-	if b.links == b.words && b.words <= 5*b.anchors && find(n, func(e *html.Node) bool { return e.DataAtom == atom.A && !looksLikeButton(e) }) == nil {
+	if b.links == b.words && b.words <= 5*b.anchors && find(n, func(e *html.Node) bool { return e.DataAtom == atom.A && !isButton(e) }) == nil {
 		return "buttons"
 	}
 	if b.noAttrs {
@@ -363,8 +355,8 @@ func (l *located) trimmed(b, root *box, links bool, not []string) string {
 	return ""
 }
 
-// looksLikeButton reports whether a link has the class of a button.
-func looksLikeButton(n *html.Node) bool {
+// isButton reports whether a link has the class of a button.
+func isButton(n *html.Node) bool {
 	class := strings.ToLower(attr(n, "class"))
 	return strings.Contains(class, "button") || strings.Contains(class, "btn")
 }

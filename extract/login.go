@@ -29,27 +29,18 @@ func (l *located) asks(password *html.Node, m *meta) bool {
 			form = p
 		}
 	}
-	var words, prose int32 // outside of the form
-	for i := int32(0); i < int32(len(l.c.boxes)); {
-		b := &l.c.boxes[i]
+	body := &l.c.boxes[0]
+	words, prose := body.words, body.prose // outside of the form
+	for i := range l.c.boxes {
 		// A form around the whole page is not a login form.
-		if b.drop != "" || i > 0 && isCorner(b.n) || b.n == form && b.words <= 100 {
-			i = b.end
-			continue
+		if b := &l.c.boxes[i]; b.n == form && b.drop == "" && b.words <= 100 {
+			words, prose = words-b.words, prose-b.prose
 		}
-		words += b.own
-		if b.n.DataAtom == atom.P || b.n.DataAtom == atom.Dd || b.n.DataAtom == atom.Blockquote {
-			prose += b.own - b.ownLinks
-		}
-		i++
 	}
 	if isPostForm(form) {
 		// On a page with a single post, the other text belongs to other posts.
 		l.protected = words < 200 && prose < 60 || !m.isHome() && hasClass(l.c.body, "single", "page", "singular")
 		return l.protected
-	}
-	if saysLogin(m.page.Title) || saysLogin(m.c.title) || loginPath(m.url.Path) {
-		return words < 200 && prose < 60
 	}
 	return words < 60 && prose < 25
 }
@@ -71,42 +62,5 @@ func isCorner(n *html.Node) bool {
 	case "banner", "navigation", "contentinfo", "complementary", "dialog", "menu", "menubar", "toolbar", "search":
 		return true
 	}
-	for t := range strings.FieldsSeq(strings.ToLower(attr(n, "class"))) {
-		for word := range strings.FieldsFuncSeq(t, func(r rune) bool { return r == '-' || r == '_' }) {
-			switch word {
-			case "modal", "popup", "popover", "dropdown", "menu", "navbar", "sidebar", "offcanvas", "drawer", "toolbar", "topbar", "widget":
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// saysLogin reports whether a title is that of a login form.
-func saysLogin(title string) bool {
-	if len(title) > 100 {
-		return false
-	}
-	title = strings.ToLower(title)
-	for _, w := range []string{
-		"log in", "login", "log-in", "log on", "logon", "sign in", "sign-in", "signin", "password",
-		"anmelden", "anmeldung", "einloggen", "passwort", "connexion", "connecter", "identifier", "mot de passe", "iniciar sesi", "acceder", "contraseña",
-		"accedi", "accesso", "inloggen", "aanmelden", "entrar", "logga in", "logg inn", "log ind", "zaloguj", "logowanie", "přihlá", "войти", "вход", "ログイン", "登录", "登入", "로그인",
-	} {
-		if strings.Contains(title, w) {
-			return true
-		}
-	}
-	return false
-}
-
-// loginPath reports whether the last segment of a path is a common name of a login form.
-func loginPath(path string) bool {
-	path = strings.ToLower(strings.Trim(path, "/"))
-	name, _, _ := strings.Cut(path[strings.LastIndexByte(path, '/')+1:], ".")
-	switch name {
-	case "login", "log-in", "log_in", "signin", "sign-in", "sign_in", "logon", "wp-login", "special:userlogin", "auth", "sso":
-		return true
-	}
-	return false
+	return hasWord(attr(n, "class"), "modal", "popup", "popover", "dropdown", "menu", "navbar", "sidebar", "offcanvas", "drawer", "toolbar", "topbar", "widget")
 }

@@ -200,17 +200,7 @@ func withoutTags(s string) string {
 	if !strings.Contains(s, "</") && !strings.Contains(s, "<br") {
 		return s
 	}
-	var b strings.Builder
-	for z := html.NewTokenizer(strings.NewReader(s)); ; {
-		switch z.Next() {
-		case html.ErrorToken:
-			return folded(b.String())
-		case html.TextToken:
-			b.Write(z.Text())
-		default:
-			b.WriteByte(' ')
-		}
-	}
+	return folded(html.UnescapeString(tagPattern.ReplaceAllString(s, " ")))
 }
 
 // finish sets the fields that depend on the content.

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/RadhiFadlillah/whatlanggo"
+	"golang.org/x/text/language"
 
 	"github.com/millrace/millrace"
 )
@@ -28,27 +29,12 @@ func (m *meta) language() {
 
 // languageTag returns a BCP 47 tag in the usual case, or "" if s is not a tag.
 func languageTag(s string) string {
-	s, _, _ = strings.Cut(strings.TrimSpace(strings.ReplaceAll(s, "_", "-")), ",")
-	parts := strings.Split(s, "-")
-	for i, p := range parts {
-		if len(p) > 8 || len(p) == 0 || strings.ContainsFunc(p, func(r rune) bool {
-			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9')
-		}) {
-			return ""
-		}
-		switch {
-		case i == 0:
-			if len(p) < 2 || len(p) > 3 {
-				return ""
-			}
-			parts[i] = strings.ToLower(p)
-		case len(p) == 2:
-			parts[i] = strings.ToUpper(p)
-		case len(p) == 4:
-			parts[i] = strings.ToUpper(p[:1]) + strings.ToLower(p[1:])
-		}
+	s, _, _ = strings.Cut(strings.TrimSpace(s), ",")
+	tag, err := language.Parse(s)
+	if err != nil || tag.IsRoot() || strings.HasPrefix(s, "x-") {
+		return ""
 	}
-	return strings.Join(parts, "-")
+	return tag.String()
 }
 
 // Limits of language detection. Shorter texts are unreliable, and longer ones do not improve

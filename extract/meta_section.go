@@ -17,8 +17,7 @@ type crumb struct{ name, ref string }
 
 // Limits of breadcrumbs.
 const (
-	maxCrumbs     = 12
-	maxCrumbWords = 60 // of all crumbs together
+	maxCrumbs = 12
 )
 
 // section returns the section of the site that the page belongs to: the one that it declares,
@@ -40,9 +39,6 @@ func (m *meta) section() string {
 				return found("json-ld breadcrumb", s)
 			}
 		}
-	}
-	if s := m.parent(m.visibleCrumbs()); s != "" {
-		return found("breadcrumbs", s)
 	}
 	if l := m.related("category"); len(l) > 0 {
 		return found("rel category", l[0])
@@ -87,38 +83,6 @@ func (t *thing) crumbs() []crumb {
 	return out
 }
 
-// visibleCrumbs returns the links of the first breadcrumb element.
-func (m *meta) visibleCrumbs() []crumb {
-	for i := range m.c.boxes {
-		b := &m.c.boxes[i]
-		if b.anchors == 0 || b.anchors > maxCrumbs || b.words > maxCrumbWords || !saysCrumbs(b.n) {
-			continue
-		}
-		var out []crumb
-		find(b.n, func(e *html.Node) bool {
-			if e.DataAtom == atom.A && hasAttr(e, "href") && isHidden(e) == "" {
-				out = append(out, crumb{plainText(e), attr(e, "href")})
-			}
-			return false
-		})
-		return out
-	}
-	return nil
-}
-
-// saysCrumbs reports whether an element is marked as breadcrumbs.
-func saysCrumbs(n *html.Node) bool {
-	for i := range n.Attr {
-		switch a := &n.Attr[i]; a.Key {
-		case "class", "id", "aria-label", "itemtype", "typeof":
-			if strings.Contains(a.Val, "readcrumb") {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // parent returns the name of the last breadcrumb before the page, "" if that is the front of
 // the site.
 func (m *meta) parent(way []crumb) string {
@@ -129,7 +93,7 @@ func (m *meta) parent(way []crumb) string {
 		case last.ref == "" && len(way) > 1, at != nil && m.isHere(at.String()), letters(last.name) == letters(m.page.Title):
 			way = way[:len(way)-1]
 			continue
-		case last.ref == "" || at == nil || isFront(at), last.name == "", len(last.name) > 80, strings.ContainsAny(last.name, "<>«»‹›←→_"), isTemplate(last.name):
+		case last.ref == "" || at == nil || strings.Trim(at.Path, "/") == "", last.name == "", len(last.name) > 80, strings.ContainsAny(last.name, "<>«»‹›←→_"), isTemplate(last.name):
 			return ""
 		}
 		return last.name
@@ -149,17 +113,6 @@ func (m *meta) resolve(ref string) *url.URL {
 		return nil
 	}
 	return u
-}
-
-// isFront reports whether an address is the front page of a site, or of its part in one
-// language.
-func isFront(u *url.URL) bool {
-	path := strings.Trim(u.Path, "/")
-	if path == "" || strings.HasPrefix(path, "index.") || strings.HasPrefix(path, "home.") {
-		return true
-	}
-	base, _, _ := strings.Cut(path, "-")
-	return len(base) == 2 && len(path) <= 5 && languageTag(path) != ""
 }
 
 // related returns the texts of the links whose rel attribute assigns the page to a tag or a

@@ -16,12 +16,9 @@ func (l *located) leaveOut() {
 	if k != nil {
 		l.keepAll()
 	}
-	boxes, notices, cuts := l.c.boxes, l.c.notices, l.c.cuts
+	boxes, cuts := l.c.boxes, l.c.cuts
 	reported, thinEnd, outside := 0, int32(0), l.besideRoot()
 	for i := int32(0); i <= int32(len(boxes)); {
-		for ; len(notices) > 0 && notices[0].before <= i; notices = notices[1:] {
-			l.dropNotice(&notices[0])
-		}
 		for ; len(cuts) > 0 && cuts[0].before <= i; cuts = cuts[1:] {
 			if cuts[0].Words > 0 && cuts[0].Selector != "" && reported < maxReported {
 				reported++
@@ -55,9 +52,6 @@ func (l *located) leaveOut() {
 			continue
 		}
 		l.skip[b.n] = true
-		for len(notices) > 0 && (notices[0].before < b.end || notices[0].in >= i && notices[0].in < b.end) {
-			notices = notices[1:]
-		}
 		i = b.end
 	}
 	if k != nil && len(k.content) > 0 {

@@ -71,7 +71,7 @@ func (p *selectorParser) compounds(inner string, each func(sub *selectorParser) 
 func (p *selectorParser) anyOf(inner string, not bool) (test, error) {
 	var list [][]test
 	err := p.compounds(inner, func(sub *selectorParser) error {
-		tests, _, err := sub.tests()
+		tests, err := sub.tests()
 		list = append(list, tests)
 		return err
 	})
@@ -94,7 +94,7 @@ func (p *selectorParser) having(inner string) (test, error) {
 			sub.at++
 			sub.space()
 		}
-		tests, _, err := sub.tests()
+		tests, err := sub.tests()
 		if err == nil && len(p.s.has) == maxHas {
 			err = errors.New("too many :has")
 		}

@@ -3,7 +3,6 @@ package extract
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/andybalholm/cascadia"
 	"golang.org/x/net/html"
@@ -26,9 +25,6 @@ type selection struct {
 	has       []hasTest
 	ordinal   bool // some test needs an element's position among its siblings
 	named     bool // among siblings of its name
-
-	// compounds by what an element must have; those without a requirement by no tag
-	tags, classes, ids map[string][]int
 }
 
 // compound is a part of a selector, such as the li.x of "ul > li.x".
@@ -85,20 +81,10 @@ func (s *selection) add(text string, rule int) error {
 	}
 }
 
-func (s *selection) addCompound(st compound, key string) error {
+func (s *selection) addCompound(st compound) error {
 	if len(s.compounds) == maxCompounds || s.joins > maxJoins {
 		return errors.New("too many selectors")
 	}
-	by, name := &s.tags, key
-	if key != "" && key[0] == '.' {
-		by, name = &s.classes, key[1:]
-	} else if key != "" && key[0] == '#' {
-		by, name = &s.ids, key[1:]
-	}
-	if *by == nil {
-		*by = map[string][]int{}
-	}
-	(*by)[name] = append((*by)[name], len(s.compounds))
 	s.compounds = append(s.compounds, st)
 	return nil
 }
@@ -131,7 +117,7 @@ func (p *selectorParser) complex(rule int) error {
 	p.space()
 	st := compound{bit: -1, rule: rule}
 	for {
-		tests, key, err := p.tests()
+		tests, err := p.tests()
 		if err != nil {
 			return err
 		}
@@ -144,7 +130,7 @@ func (p *selectorParser) complex(rule int) error {
 			if c == ',' && p.at == len(p.text)-1 {
 				return errors.New("the selector ends with a comma")
 			}
-			return p.s.addCompound(st, key)
+			return p.s.addCompound(st)
 		case c == '>' || c == '+' || c == '~':
 			join = c
 			p.at++
@@ -154,16 +140,15 @@ func (p *selectorParser) complex(rule int) error {
 		}
 		st.bit = p.s.joins
 		p.s.joins++
-		if err := p.s.addCompound(st, key); err != nil {
+		if err := p.s.addCompound(st); err != nil {
 			return err
 		}
 		st = compound{join: join, bit: -1, rule: rule}
 	}
 }
 
-// tests parses the simple selectors of one compound. The key is what an element must have to
-// match.
-func (p *selectorParser) tests() (tests []test, key string, err error) {
+// tests parses the simple selectors of one compound.
+func (p *selectorParser) tests() (tests []test, err error) {
 	from := p.at
 	for p.at < len(p.text) {
 		start := p.at
@@ -176,12 +161,12 @@ func (p *selectorParser) tests() (tests []test, key string, err error) {
 			p.name()
 		case c == '[':
 			if err := p.bracketed(']'); err != nil {
-				return nil, "", err
+				return nil, err
 			}
 		case c == ':':
 			t, err := p.pseudo()
 			if err != nil {
-				return nil, "", err
+				return nil, err
 			}
 			tests = append(tests, t)
 			continue
@@ -189,39 +174,20 @@ func (p *selectorParser) tests() (tests []test, key string, err error) {
 			p.name()
 		default:
 			if p.at == from {
-				return nil, "", fmt.Errorf("unexpected %q", p.text[p.at:])
+				return nil, fmt.Errorf("unexpected %q", p.text[p.at:])
 			}
-			return tests, key, nil
+			return tests, nil
 		}
-		simple := p.text[start:p.at]
-		sel, err := cascadia.Parse(simple)
+		sel, err := cascadia.Parse(p.text[start:p.at])
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
 		tests = append(tests, func(e *place) bool { return sel.Match(e.n) })
-		if simple[0] != '[' && !strings.Contains(simple, `\`) && rankKey(simple) > rankKey(key) {
-			if key = simple; rankKey(key) == 1 {
-				key = strings.ToLower(simple)
-			}
-		}
 	}
 	if p.at == from {
-		return nil, "", errors.New("the selector is empty")
+		return nil, errors.New("the selector is empty")
 	}
-	return tests, key, nil
-}
-
-// rankKey orders keys by how few elements have them.
-func rankKey(key string) int {
-	switch {
-	case key == "":
-		return 0
-	case key[0] == '#':
-		return 3
-	case key[0] == '.':
-		return 2
-	}
-	return 1
+	return tests, nil
 }
 
 func isNameByte(c byte) bool {
@@ -277,7 +243,7 @@ func (p *selectorParser) bracketed(end byte) error {
 // walk matches the elements below n, in document order. It calls visit for each with the first
 // rule that it matches, or -1. visit reports whether to continue inside.
 func (s *selection) walk(n *html.Node, visit func(n *html.Node, rule int) bool) {
-	w := selectionWalk{selection: s, visit: visit, tested: make([]int, len(s.compounds))}
+	w := selectionWalk{selection: s, visit: visit}
 	w.at.found = make([]map[*html.Node]bool, len(s.has))
 	for i := range s.has { // a nested :has comes first
 		w.at.found[i] = map[*html.Node]bool{}
@@ -289,10 +255,8 @@ func (s *selection) walk(n *html.Node, visit func(n *html.Node, rule int) bool) 
 
 type selectionWalk struct {
 	*selection
-	visit  func(*html.Node, int) bool
-	at     place // the element that is tested
-	turn   int   // number of the current element
-	tested []int // by compound: the last turn in which it was tested
+	visit func(*html.Node, int) bool
+	at    place // the element that is tested
 }
 
 // siblings counts elements among the children of one node.
@@ -323,7 +287,6 @@ func (s *selection) siblings(n *html.Node) (c siblings) {
 // enter makes n the element under test.
 func (w *selectionWalk) enter(n *html.Node, s *siblings) {
 	s.at++
-	w.turn++
 	w.at.n, w.at.index, w.at.of = n, s.at, s.of
 	if w.named {
 		of := s.names[n.Data]
@@ -379,26 +342,7 @@ func (w *selectionWalk) children(n *html.Node, above, own *joinSet) {
 		}
 		w.enter(e, &s)
 		r.self = joinSet{}
-		rule := w.try("", -1, &r)
-		rule = w.try(e.Data, rule, &r)
-		for i := range e.Attr {
-			switch a := &e.Attr[i]; a.Key {
-			case "id":
-				rule = w.tryNamed(w.ids[a.Val], rule, &r)
-			case "class":
-				for rest := a.Val; rest != "" && len(w.classes) > 0; {
-					class := rest
-					if i := strings.IndexAny(rest, " \t\r\n\f"); i >= 0 {
-						class, rest = rest[:i], rest[i+1:]
-					} else {
-						rest = ""
-					}
-					if class != "" {
-						rule = w.tryNamed(w.classes[class], rule, &r)
-					}
-				}
-			}
-		}
+		rule := w.tryAll(&r)
 		if w.visit(e, rule) {
 			inner := *above
 			inner.union(&r.self)
@@ -410,23 +354,16 @@ func (w *selectionWalk) children(n *html.Node, above, own *joinSet) {
 	}
 }
 
-func (w *selectionWalk) try(tag string, rule int, r *relatives) int {
-	return w.tryNamed(w.tags[tag], rule, r)
-}
-
-// tryNamed tests compounds found by a name of the element. It returns the first rule that one
-// of them completes, or rule if that comes first.
-func (w *selectionWalk) tryNamed(compounds []int, rule int, r *relatives) int {
-	for _, i := range compounds {
+// tryAll tests all compounds. It returns the first rule that one of them completes, or -1.
+func (w *selectionWalk) tryAll(r *relatives) int {
+	rule := -1
+	for i := range w.compounds {
 		c := &w.compounds[i]
-		if w.tested[i] == w.turn || c.bit < 0 && rule >= 0 && rule <= c.rule {
+		if c.bit < 0 && rule >= 0 && rule <= c.rule {
 			continue
 		}
-		w.tested[i] = w.turn
-		var joined bool
+		joined := c.join == 0
 		switch c.join {
-		case 0:
-			joined = true
 		case ' ':
 			joined = r.above.has(w.compounds[i-1].bit)
 		case '>':

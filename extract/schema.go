@@ -84,19 +84,11 @@ func schemas(scripts []*html.Node) []json.RawMessage {
 }
 
 // repaired returns valid JSON, or nil if the text cannot be repaired. It makes only repairs
-// that change no value: unescaped control characters in strings, comments, trailing commas,
-// quotation marks as character references, and objects that follow each other without being a
-// list.
+// that change no value: unescaped control characters in strings, and trailing commas.
 func repaired(text string) []byte {
 	raw := []byte(text)
 	if json.Valid(raw) {
 		return raw
-	}
-	if !strings.Contains(text, `"`) && strings.Contains(text, "&quot;") {
-		text = html.UnescapeString(text) // a template has escaped characters that are not HTML text
-		if raw = []byte(text); json.Valid(raw) {
-			return raw
-		}
 	}
 	out := make([]byte, 0, len(raw)+64)
 	for i := 0; i < len(raw); i++ {
@@ -105,16 +97,6 @@ func repaired(text string) []byte {
 			end := stringEnd(raw, i)
 			out = appendString(out, raw[i:end])
 			i = end - 1
-		case c == '/' && i+1 < len(raw) && raw[i+1] == '/':
-			for i < len(raw) && raw[i] != '\n' {
-				i++
-			}
-		case c == '/' && i+1 < len(raw) && raw[i+1] == '*':
-			n := bytes.Index(raw[i+2:], []byte("*/"))
-			if n < 0 {
-				return nil
-			}
-			i += n + 3
 		case c == '}' || c == ']':
 			if n := len(bytes.TrimRight(out, " \t\r\n")); n > 0 && out[n-1] == ',' {
 				out = out[:n-1]
@@ -124,32 +106,10 @@ func repaired(text string) []byte {
 			out = append(out, c)
 		}
 	}
-	if json.Valid(out) {
-		return out
-	}
-	return inList(out)
-}
-
-// inList returns a list of objects that follow each other, with or without commas between
-// them, or nil if the text is something else.
-func inList(text []byte) []byte {
-	list := []byte{'['}
-	for rest := bytes.TrimSpace(text); len(rest) > 0; {
-		var v json.RawMessage
-		d := json.NewDecoder(bytes.NewReader(rest))
-		if rest[0] != '{' || d.Decode(&v) != nil {
-			return nil
-		}
-		if len(list) > 1 {
-			list = append(list, ',')
-		}
-		list = append(list, v...)
-		rest = bytes.TrimLeft(rest[d.InputOffset():], " \t\r\n,;")
-	}
-	if len(list) == 1 {
+	if !json.Valid(out) {
 		return nil
 	}
-	return append(list, ']')
+	return out
 }
 
 // stringEnd returns the end of the JSON string that begins at i.

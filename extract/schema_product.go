@@ -2,7 +2,6 @@ package extract
 
 import (
 	"cmp"
-	"strconv"
 	"strings"
 
 	"github.com/millrace/millrace"
@@ -41,14 +40,6 @@ func (m *meta) product(blocks []millrace.Block) []millrace.Block {
 			add(key, s)
 		}
 	}
-	if price, currency := t.price(); price != "" && !onPage.numbers[amount(price)] {
-		add("price", strings.TrimSpace(price+" "+currency))
-	}
-	if s := offerText(t.values["offers"], "availability"); len(s) <= maxFact {
-		if s = s[strings.LastIndexByte(s, '/')+1:]; !strings.Contains(onPage.letters, letters(s)) {
-			add("availability", s)
-		}
-	}
 	if len(list.Items) > 0 {
 		out = append(out, list)
 	}
@@ -78,12 +69,11 @@ type facts struct {
 	letters string // the whole text without spaces
 	line    string // the words of the text, each between single spaces
 	words   map[string]bool
-	numbers map[float64]bool
 }
 
 func readFacts(text string) *facts {
 	list := titleWords(text)
-	f := &facts{letters: strings.Join(list, ""), line: " " + strings.Join(list, " ") + " ", words: map[string]bool{}, numbers: numbers(text)}
+	f := &facts{letters: strings.Join(list, ""), line: " " + strings.Join(list, " ") + " ", words: map[string]bool{}}
 	for _, w := range list {
 		f.words[w] = true
 	}
@@ -108,80 +98,4 @@ func (f *facts) tells(s string) bool {
 		}
 	}
 	return known*10 >= len(words)*8
-}
-
-// numbers returns the numbers of a text.
-func numbers(s string) map[float64]bool {
-	out := map[float64]bool{}
-	for f := range strings.FieldsFuncSeq(s, func(r rune) bool { return !(r >= '0' && r <= '9' || r == '.' || r == ',') }) {
-		if n := amount(f); n > 0 {
-			out[n] = true
-		}
-	}
-	return out
-}
-
-// amount parses a price in any common form: 1,299.00 and 1.299,00 and 1299.
-func amount(s string) float64 {
-	s = strings.Trim(s, ".,")
-	point := strings.LastIndexAny(s, ".,")
-	if point >= 0 && len(s)-point > 3 {
-		point = -1 // it separates thousands
-	}
-	digits := make([]byte, 0, 16)
-	for i := range len(s) {
-		switch {
-		case i == point:
-			digits = append(digits, '.')
-		case s[i] != '.' && s[i] != ',':
-			digits = append(digits, s[i])
-		}
-	}
-	n, err := strconv.ParseFloat(string(digits), 64)
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-// price returns the price of a product and its currency, or "" if it has none or several.
-func (t *thing) price() (price, currency string) {
-	offers := t.values["offers"]
-	price, currency = offerText(offers, "price"), offerText(offers, "priceCurrency")
-	if price == "" {
-		price = offerText(offers, "lowPrice")
-		if high := offerText(offers, "highPrice"); price != "" && high != "" && high != price {
-			return "", ""
-		}
-	}
-	if amount(price) == 0 {
-		return "", ""
-	}
-	return price, currency
-}
-
-// offerText returns a value that all offers share, or "" if they differ. A price may be in an
-// object of its own.
-func offerText(v any, key string) string {
-	switch v := v.(type) {
-	case map[string]any:
-		switch s := v[key].(type) {
-		case float64:
-			return strconv.FormatFloat(s, 'f', -1, 64)
-		case string:
-			return oneLine(s)
-		}
-		return offerText(v["priceSpecification"], key)
-	case []any:
-		one := ""
-		for _, e := range v {
-			s := offerText(e, key)
-			if one != "" && s != "" && s != one {
-				return ""
-			}
-			one = cmp.Or(one, s)
-		}
-		return one
-	}
-	return ""
 }

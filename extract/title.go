@@ -278,7 +278,7 @@ func headingText(h *html.Node) string {
 	var buf [256]byte
 	b := buf[:0]
 	for c := h.FirstChild; c != nil; c = c.NextSibling {
-		if c.Type != html.ElementNode || !isPermalink(c) && !holdsPermalink(c) && !isToolLink(c) {
+		if c.Type != html.ElementNode || !isPermalink(c) && !holdsPermalink(c) {
 			b = appendPlain(b, c)
 		}
 	}

@@ -33,12 +33,10 @@ type walker struct {
 	listings map[*html.Node]string
 	panels   map[*html.Node]string // tab panels with more than a code block, and the text of the tab
 	seen     map[string]bool       // images that were emitted
-	last     *html.Node            // the element of the last image
 	steps    int
 	err      error
 
 	texScripts int // 1: the page renders TeX formulas by a script, -1: it does not, 0: unknown
-	sidenotes  int // number of sidenotes so far
 }
 
 func newWalker(ctx context.Context, c *collected, l *located, base *url.URL, pageURL string) *walker {
@@ -282,9 +280,7 @@ func (w *walker) element(n *html.Node) {
 			case isFigure(n), isFormal(n):
 				w.figure(n)
 				return
-			case w.api(n):
-				return
-			case w.facade(n):
+			case w.grid(n), w.facade(n):
 				return
 			}
 		}
@@ -369,15 +365,11 @@ func (w *walker) inlineElement(n *html.Node) {
 		w.in.text("“")
 		w.children(n)
 		w.in.text("”")
-	case atom.Ruby:
-		w.ruby(n)
-	case atom.Wbr:
-	case atom.Span, atom.Small:
-		if isSidenote(n) && w.flat == 0 {
-			w.sidenote(n)
-			return
-		}
+	case atom.Rt: // the reading of the text before it
+		w.in.text("(")
 		w.children(n)
+		w.in.text(")")
+	case atom.Wbr, atom.Rp:
 	case atom.Sup, atom.Sub:
 		w.script(n)
 	case atom.Object:
@@ -415,43 +407,9 @@ func (w *walker) lineBreak() {
 	}
 }
 
-// ruby adds a text and then its reading in brackets. The text stays in one piece, which
-// readings between its characters would split.
-func (w *walker) ruby(n *html.Node) {
-	var reading []string
-	var walk func(*html.Node)
-	walk = func(n *html.Node) {
-		for c := n.FirstChild; c != nil; c = c.NextSibling {
-			switch c.DataAtom {
-			case atom.Rp:
-			case atom.Rt:
-				if t := plainText(c); t != "" {
-					reading = append(reading, t)
-				}
-			case atom.Rtc, atom.Rb:
-				walk(c)
-			default:
-				w.node(c)
-			}
-		}
-	}
-	walk(n)
-	if len(reading) == 0 {
-		return
-	}
-	sep := ""
-	if reading[0][0] < 0xE3 { // Latin letters such as Pinyin
-		sep = " "
-	}
-	w.in.text("(" + strings.Join(reading, sep) + ")")
-}
-
 // script marks superscripts and subscripts, except the marks of notes and the letters of
 // ordinals, whose meaning does not depend on their position.
 func (w *walker) script(n *html.Node) {
-	if hasClass(n, "modern-footnotes-footnote") {
-		return // the note follows with a mark of its own
-	}
 	t := millrace.SuperscriptSpan
 	if n.DataAtom == atom.Sub {
 		t = millrace.SubscriptSpan

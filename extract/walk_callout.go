@@ -71,27 +71,10 @@ func calloutKind(n *html.Node) string {
 			}
 		}
 	}
-	if named && kind == "" && hasClass(n, "admonitionblock") {
-		kind = signKind(n) // asciidoc.py names the kind nowhere else
-	}
 	if named || kind != "" && (words == 1 && loneKinds[strings.TrimSpace(strings.ToLower(class))] || n.DataAtom == atom.Aside || n.DataAtom == atom.Details) {
 		return kind
 	}
 	return ""
-}
-
-// signKind returns the kind of a callout laid out as a table, by the icon or the word in its
-// first cell.
-func signKind(n *html.Node) string {
-	cell := find(n, func(e *html.Node) bool { return e.DataAtom == atom.Td })
-	if cell == nil {
-		return ""
-	}
-	sign := plainText(cell)
-	if img := findTag(cell, atom.Img); img != nil && sign == "" {
-		sign = attr(img, "alt")
-	}
-	return calloutKinds[strings.ToLower(sign)]
 }
 
 // isTextBox reports whether an element is a box with a title next to the text, in the form

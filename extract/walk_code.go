@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"regexp"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -9,11 +10,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
+var tagPattern = regexp.MustCompile(`</?[a-z][^<>]*>`)
+
 // code emits a pre element: its text byte for byte, without what highlighters add.
 func (w *walker) code(n *html.Node) {
 	text := codeText(n)
-	if isPlayed(n) {
-		text = playedText(text)
+	for p, steps := n, 0; p != nil && steps < 4; p, steps = p.Parent, steps+1 {
+		if hasClass(p, "termy") { // a script plays the text, which is HTML (termynal)
+			text = html.UnescapeString(tagPattern.ReplaceAllString(text, ""))
+		}
 	}
 	if strings.TrimSpace(text) == "" {
 		if find(n, func(c *html.Node) bool { return c.DataAtom == atom.Img || c.DataAtom == atom.Math }) != nil {
@@ -26,35 +31,6 @@ func (w *walker) code(n *html.Node) {
 		return // the line numbers of the next element
 	}
 	w.emitCode(n, text)
-}
-
-// isPlayed reports whether a script plays a code block as a terminal session: termynal, as
-// FastAPI and related tools use it. The script treats the text of the block as HTML with
-// terminal colours.
-func isPlayed(n *html.Node) bool {
-	for steps := 0; n != nil && steps < 4; n, steps = n.Parent, steps+1 {
-		if hasClass(n, "termy") {
-			return true
-		}
-	}
-	return false
-}
-
-// playedText returns the text of HTML with its white space unchanged.
-func playedText(s string) string {
-	if !strings.ContainsAny(s, "<&") {
-		return s
-	}
-	var b strings.Builder
-	for z := html.NewTokenizer(strings.NewReader(s)); ; {
-		switch z.Next() {
-		case html.ErrorToken:
-			return b.String()
-		case html.TextToken:
-			b.Write(z.Text())
-		case html.StartTagToken, html.SelfClosingTagToken, html.EndTagToken, html.CommentToken, html.DoctypeToken:
-		}
-	}
 }
 
 // emitCode adds a code block with its label. The language is what an element says, or the

@@ -46,7 +46,7 @@ func (w *walker) headingPart(n *html.Node, anchor *string) {
 			}
 			return
 		}
-		if hasClass(n, "mw-editsection", "headerlink", "visually-hidden", "sr-only") || isToolLink(n) {
+		if hasClass(n, "mw-editsection", "headerlink", "visually-hidden", "sr-only") {
 			return
 		}
 		if holdsPermalink(n) {
@@ -95,19 +95,6 @@ func isPermalink(n *html.Node) bool {
 	return strings.HasPrefix(href, "#") && sibling(n, true) == nil && hasTextBefore(n) && len(t) < 40 &&
 		(hasClass(n, "headerlink", "anchor", "permalink", "header-anchor", "heading-anchor", "hash-link", "anchor-link", "heading-link", "headline-hash") ||
 			strings.Contains(attr(n, "aria-label"), "ermalink"))
-}
-
-// isToolLink reports whether a link of a heading leads to the source or the editor of its
-// section, as programs write it in brackets.
-func isToolLink(n *html.Node) bool {
-	if n.DataAtom != atom.A || n.FirstChild == nil || !hasTextBefore(n) {
-		return false
-	}
-	switch plainText(n) {
-	case "[src]", "[source]", "[view source]", "[edit]", "[docs]":
-		return true
-	}
-	return false
 }
 
 // isPermalinkSign reports whether a link is only the sign that programs put after a term, a

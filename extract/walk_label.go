@@ -213,39 +213,19 @@ func spokenLanguage(t string) string {
 	return ""
 }
 
-// findTabs pairs the tabs above code blocks with their panels: by ARIA attributes, or by
-// labels of radio buttons, as tools without scripts use.
+// findTabs pairs the tabs above code blocks with their panels, by ARIA attributes.
 func (w *walker) findTabs(pres []*html.Node) {
 	panels := map[string]*html.Node{} // ARIA panels, by id and by the id of their tab
-	radios := map[string]string{}     // id of a radio button to its group
-	byGroup := map[string][]*html.Node{}
 	var lists []*html.Node
-	root := w.c.body
-	find(root, func(n *html.Node) bool {
-		switch n.DataAtom {
-		case atom.Input:
-			if strings.EqualFold(attr(n, "type"), "radio") && attr(n, "id") != "" {
-				radios[attr(n, "id")] = attr(n, "name")
+	find(w.c.body, func(n *html.Node) bool {
+		switch attr(n, "role") {
+		case "tablist":
+			if len(lists) < 200 {
+				lists = append(lists, n)
 			}
-		case atom.Label:
-			if id := attr(n, "for"); id != "" {
-				byGroup[id] = append(byGroup[id], n)
-			}
-		default:
-			for i := range n.Attr {
-				if n.Attr[i].Key != "role" {
-					continue
-				}
-				switch n.Attr[i].Val {
-				case "tablist":
-					if len(lists) < 200 {
-						lists = append(lists, n)
-					}
-				case "tabpanel":
-					panels[attr(n, "id")] = n
-					panels[" "+attr(n, "aria-labelledby")] = n
-				}
-			}
+		case "tabpanel":
+			panels[attr(n, "id")] = n
+			panels[" "+attr(n, "aria-labelledby")] = n
 		}
 		return false
 	})
@@ -261,9 +241,6 @@ func (w *walker) findTabs(pres []*html.Node) {
 	}
 	for _, list := range lists {
 		w.ariaTabs(list, panels, holds)
-	}
-	if len(radios) > 1 {
-		w.radioTabs(root, radios, byGroup, holds)
 	}
 }
 
@@ -308,41 +285,6 @@ func (w *walker) ariaTabs(list *html.Node, panels map[string]*html.Node, holds m
 	}
 	if w.pairTabs(tabs, tabPanels, holds) {
 		w.l.skip[list] = true
-	}
-}
-
-// radioTabs handles tabs that are labels of radio buttons.
-func (w *walker) radioTabs(root *html.Node, radios map[string]string, byID map[string][]*html.Node, holds map[*html.Node]*html.Node) {
-	groups := map[string][]*html.Node{}
-	var order []string
-	find(root, func(n *html.Node) bool { // a second pass, in document order
-		if n.DataAtom == atom.Label {
-			if group, ok := radios[attr(n, "for")]; ok && len(byID[attr(n, "for")]) == 1 {
-				if groups[group] == nil {
-					order = append(order, group)
-				}
-				groups[group] = append(groups[group], n)
-			}
-		}
-		return false
-	})
-	for _, group := range order {
-		tabs := groups[group]
-		var tabPanels []*html.Node
-		for _, t := range tabs {
-			if s := sibling(t, true); s != nil && s.DataAtom == atom.Div {
-				tabPanels = append(tabPanels, s)
-			}
-		}
-		if len(tabPanels) != len(tabs) {
-			tabPanels = tabPanels[:0]
-			if box := sibling(tabs[0].Parent, true); box != nil {
-				for c := range children(box) {
-					tabPanels = append(tabPanels, c)
-				}
-			}
-		}
-		w.pairTabs(tabs, tabPanels, holds)
 	}
 }
 

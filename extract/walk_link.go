@@ -1,6 +1,7 @@
 package extract
 
 import (
+	"net/url"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -68,24 +69,11 @@ func (w *walker) resolve(ref string) string {
 	return abs
 }
 
+// escapeFragment escapes what must not be in a URL. It keeps escapes.
 func escapeFragment(s string) string {
-	const hexDigits = "0123456789ABCDEF"
-	plain := true
-	for i := range len(s) {
-		plain = plain && s[i] > ' ' && s[i] < 0x7F && !strings.ContainsRune("\"<>`[]{}|\\^", rune(s[i]))
+	plain, err := url.PathUnescape(s)
+	if err != nil {
+		plain = s
 	}
-	if plain {
-		return s
-	}
-	var b strings.Builder
-	for i := range len(s) {
-		if c := s[i]; c <= ' ' || c >= 0x7F || strings.ContainsRune("\"<>`[]{}|\\^", rune(c)) {
-			b.WriteByte('%')
-			b.WriteByte(hexDigits[c>>4])
-			b.WriteByte(hexDigits[c&15])
-		} else {
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
+	return (&url.URL{Fragment: plain, RawFragment: s}).EscapedFragment()
 }

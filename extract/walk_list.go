@@ -15,14 +15,11 @@ func (w *walker) list(n *html.Node) {
 		return
 	}
 	w.flush()
-	if n.DataAtom == atom.Ul && isSections(n) {
-		for c := range children(n) {
-			if !w.l.skip[c] {
-				w.children(c)
-				w.flush()
-			}
+	if li := firstChild(n); li != nil {
+		if c := firstChild(li); c != nil && c.DataAtom == atom.Section { // Javadoc: the items are parts of the page
+			w.children(n)
+			return
 		}
-		return
 	}
 	b := millrace.Block{Type: millrace.ListBlock, Ordered: n.DataAtom == atom.Ol}
 	if b.Ordered {
@@ -35,36 +32,6 @@ func (w *walker) list(n *html.Node) {
 	if len(b.Items) > 0 {
 		w.out = append(w.out, b)
 	}
-}
-
-// isSections reports whether every item of a list consists of one section with a heading, as
-// in Javadoc pages.
-func isSections(n *html.Node) bool {
-	items := 0
-	for li := range children(n) {
-		var section *html.Node
-		for c := li.FirstChild; c != nil; c = c.NextSibling {
-			switch {
-			case c.Type == html.TextNode && strings.TrimSpace(c.Data) != "", c.Type == html.ElementNode && section != nil:
-				return false
-			case c.Type == html.ElementNode:
-				section = c
-			}
-		}
-		if section == nil || section.DataAtom != atom.Section || li.DataAtom != atom.Li {
-			return false
-		}
-		for c := range children(section) {
-			if headingLevel(c) == 0 {
-				return false
-			}
-			break
-		}
-		if items++; items == 20 {
-			break
-		}
-	}
-	return items > 0
 }
 
 // items adds the items of a list. An item whose number is out of sequence begins another list.
@@ -210,9 +177,6 @@ func (w *walker) definitions(n *html.Node) {
 		w.contents(n)
 		return
 	}
-	if w.noteList(n) {
-		return
-	}
 	b := millrace.Block{Type: millrace.DefinitionsBlock}
 	var terms []string
 	var walk func(*html.Node, int)
@@ -256,39 +220,6 @@ func (w *walker) definitions(n *html.Node) {
 	}
 	w.out = append(w.out, w.pending...)
 	w.pending = w.pending[:0]
-}
-
-// noteList emits a callout for a definition list with a single entry that names its kind, as
-// Doxygen writes notes and warnings.
-func (w *walker) noteList(n *html.Node) bool {
-	if !hasClass(n, "section") {
-		return false
-	}
-	kind := ""
-	for t := range strings.FieldsSeq(attr(n, "class")) {
-		if loneKinds[t] {
-			kind = calloutKinds[t]
-		}
-	}
-	var dt, dd *html.Node
-	for c := range children(n) {
-		switch {
-		case c.DataAtom == atom.Dt && dt == nil:
-			dt = c
-		case c.DataAtom == atom.Dd && dd == nil:
-			dd = c
-		default:
-			return false
-		}
-	}
-	if kind == "" || dt == nil || dd == nil {
-		return false
-	}
-	b := millrace.Block{Type: millrace.CalloutBlock, Kind: kind}
-	b.Title, _ = w.line(func() { w.children(dt) })
-	b.Blocks = w.inside(func() { w.children(dd) })
-	w.out = append(w.out, b)
-	return true
 }
 
 // except walks the children of n without one subtree.

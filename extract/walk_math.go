@@ -33,7 +33,7 @@ func (w *walker) mathElement(n *html.Node) bool {
 				return true
 			}
 		}
-		w.math(mathTeX(n), "tex", false)
+		w.math(mathTeX(n, 0), "tex", false)
 		return true
 	case atom.Script:
 		t := strings.ToLower(attr(n, "type"))

@@ -4,7 +4,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -25,49 +24,19 @@ func (w *walker) image(n *html.Node) {
 		w.math(tex, "tex", false)
 		return
 	}
-	if alt := attr(img, "alt"); alt != "" && isSign(alt) && (isTiny(img) || hasClass(img, "emoji", "wp-smiley", "twemoji")) {
+	if alt := attr(img, "alt"); alt != "" && len(alt) <= 20 && alt[0] >= 0xE2 && (isTiny(img) || hasClass(img, "emoji", "wp-smiley", "twemoji")) {
 		w.in.text(alt)
 		return
 	}
 	src := w.imageURL(n, img)
-	if src == "" || isTiny(img) || isButton(img) || w.seen[src] && isDecor(img) {
+	if src == "" || isTiny(img) || w.seen[src] && isDecor(img) {
 		return
 	}
 	if w.seen == nil {
 		w.seen = map[string]bool{}
 	}
-	w.seen[src], w.last = true, img
+	w.seen[src] = true
 	w.addAfterLine(millrace.Block{Type: millrace.ImageBlock, URL: src, Alt: folded(attr(img, "alt"))})
-}
-
-// lastImage returns the last block if it is an image.
-func (w *walker) lastImage() *millrace.Block {
-	list := w.pending
-	if len(list) == 0 {
-		list = w.out
-	}
-	if len(list) == 0 || list[len(list)-1].Type != millrace.ImageBlock {
-		return nil
-	}
-	return &list[len(list)-1]
-}
-
-// isSign reports whether the alternative text of an image is one character, as programs write
-// emojis.
-func isSign(alt string) bool {
-	if len(alt) > 40 {
-		return false
-	}
-	signs := 0
-	for _, r := range alt {
-		switch {
-		case unicode.Is(unicode.So, r):
-			signs++
-		case !unicode.In(r, unicode.Sk, unicode.Mn, unicode.Cf): // skin tones, variants, joiners
-			return false
-		}
-	}
-	return signs > 0
 }
 
 func isDecor(img *html.Node) bool { return attr(img, "alt") == "" }
@@ -76,21 +45,6 @@ func isDecor(img *html.Node) bool { return attr(img, "alt") == "" }
 func isTiny(img *html.Node) bool {
 	w, h := pixels(attr(img, "width")), pixels(attr(img, "height"))
 	return w >= 0 && w <= 2 || h >= 0 && h <= 2 || w >= 0 && h >= 0 && w <= 24 && h <= 24
-}
-
-// isButton reports whether an image is a button, such as to open a part or to go up.
-func isButton(img *html.Node) bool {
-	p := img.Parent
-	if p == nil || p.DataAtom != atom.A && !hasAttr(p, "onclick") {
-		return false
-	}
-	switch strings.ToLower(strings.TrimSpace(attr(img, "alt"))) {
-	case "+", "-", "−", "[+]", "[-]", "[*]", "^", "↑", "▲", "▼", "►", "<", ">", "<-", "->":
-		return true
-	case "top", "up", "back to top", "next", "prev", "previous":
-		return plainText(p) == ""
-	}
-	return false
 }
 
 // pixels parses a length in pixels; -1 = none.
@@ -204,14 +158,12 @@ func largest(set string) (string, float64) {
 
 // noscript emits the real image of a lazy one, or the text for readers without scripts.
 func (w *walker) noscript(n *html.Node) {
+	if wantsScripts(n) {
+		return
+	}
 	if img := findTag(n, atom.Img); img != nil && strings.TrimSpace(plainText(n)) == "" {
 		src := w.imageURL(img, img)
 		if src == "" || w.seen[src] {
-			return
-		}
-		if last := w.lastImage(); last != nil && w.last != nil && w.last.Parent != img && attr(img, "width") != "" && attr(w.last, "width") == attr(img, "width") &&
-			attr(w.last, "height") == attr(img, "height") && attr(w.last, "alt") == attr(img, "alt") {
-			last.URL = src // the previous image was a small copy of it
 			return
 		}
 		if s := sibling(n, false); s != nil && isHidden(s) == "" && (s.DataAtom == atom.Img || s.DataAtom == atom.Picture) && w.imageURL(s, s) != "" && attr(s, "alt") == attr(img, "alt") {
@@ -400,22 +352,12 @@ func (w *walker) object(n *html.Node) {
 		return false
 	})
 	switch {
-	case src == "" || inner != nil || w.l.skip[n]:
+	case src == "" || inner != nil || w.l.skip[n] || kind != "" && !contains(kind, []string{"image/", "video/", "audio/", "text/html", "application/pdf"}):
 		w.children(n)
 	case strings.HasPrefix(kind, "image/") || kind == "" && isImageName(src):
-		alt := attr(n, "aria-label")
-		if alt == "" {
-			alt = attr(n, "title")
-		}
-		w.addAfterLine(millrace.Block{Type: millrace.ImageBlock, URL: src, Alt: folded(alt)})
-	case kind == "application/pdf", strings.HasPrefix(kind, "video/"), strings.HasPrefix(kind, "audio/"), kind == "text/html":
-		b := millrace.Block{Type: millrace.EmbedBlock, URL: src, Title: folded(attr(n, "title"))}
-		if u, err := url.Parse(src); err == nil {
-			b.Kind = providerOf(u.Hostname())
-		}
-		w.emit(b)
+		w.addAfterLine(millrace.Block{Type: millrace.ImageBlock, URL: src, Alt: folded(attr(n, "aria-label"))})
 	default:
-		w.children(n)
+		w.emit(millrace.Block{Type: millrace.EmbedBlock, URL: src, Title: folded(attr(n, "title"))})
 	}
 }
 
@@ -432,54 +374,25 @@ func (w *walker) lazy(n *html.Node, key string) string {
 // whether it did.
 func (w *walker) facade(n *html.Node) bool {
 	name := n.Data + " " + attr(n, "class")
-	if len(n.Attr) == 0 || !strings.Contains(name, "youtube") && !strings.Contains(name, "vimeo") {
-		return false
-	}
-	for _, key := range []string{"videoid", "data-videoid", "video-id", "data-video-id", "data-id", "data-youtube-id"} {
-		id := attr(n, key)
-		if id == "" || !plainName("x"+id) {
+	for kind, frame := range map[string]string{"youtube": "https://www.youtube.com/embed/", "vimeo": "https://player.vimeo.com/video/"} {
+		if len(n.Attr) == 0 || !strings.Contains(name, kind) {
 			continue
 		}
-		b := millrace.Block{Type: millrace.EmbedBlock, Kind: "youtube", URL: "https://www.youtube.com/embed/" + id, Title: attr(n, "title")}
-		if strings.Contains(name, "vimeo") {
-			b.Kind, b.URL = "vimeo", "https://player.vimeo.com/video/"+id
+		for _, key := range []string{"videoid", "data-videoid", "video-id", "data-video-id", "data-id", "data-youtube-id"} {
+			if id := attr(n, key); id != "" && plainName("x"+id) {
+				w.emit(millrace.Block{Type: millrace.EmbedBlock, Kind: kind, URL: frame + id, Title: attr(n, "title")})
+				return true
+			}
 		}
-		w.emit(b)
-		return true
 	}
 	return false
 }
 
-// providers maps the hosts of embedded content to names.
-var providers = []struct{ host, name string }{
-	{"youtube.com", "youtube"},
-	{"youtube-nocookie.com", "youtube"},
-	{"youtu.be", "youtube"},
-	{"vimeo.com", "vimeo"},
-	{"dailymotion.com", "dailymotion"},
-	{"twitter.com", "x"},
-	{"x.com", "x"},
-	{"instagram.com", "instagram"},
-	{"facebook.com", "facebook"},
-	{"tiktok.com", "tiktok"},
-	{"spotify.com", "spotify"},
-	{"soundcloud.com", "soundcloud"},
-	{"codepen.io", "codepen"},
-	{"jsfiddle.net", "jsfiddle"},
-	{"codesandbox.io", "codesandbox"},
-	{"stackblitz.com", "stackblitz"},
-	{"github.com", "github"},
-	{"google.com", "google"},
-	{"openstreetmap.org", "openstreetmap"},
-	{"twitch.tv", "twitch"},
-	{"loom.com", "loom"},
-	{"wistia.net", "wistia"},
-	{"bsky.app", "bluesky"},
-	{"datawrapper.de", "datawrapper"},
-	{"figma.com", "figma"},
-	{"observablehq.com", "observable"},
-	{"ted.com", "ted"},
-}
+// providers are the hosts of embedded content. The name of a provider is the first label of its
+// host, unless another one follows.
+const providers = `youtube.com youtube-nocookie.com:youtube youtu.be:youtube vimeo.com dailymotion.com twitter.com:x x.com instagram.com facebook.com
+	tiktok.com spotify.com soundcloud.com codepen.io jsfiddle.net codesandbox.io stackblitz.com github.com google.com openstreetmap.org twitch.tv
+	loom.com wistia.net bsky.app:bluesky datawrapper.de figma.com observablehq.com:observable ted.com`
 
 // embed emits a frame with content of another site.
 func (w *walker) embed(n *html.Node) {
@@ -504,9 +417,13 @@ func (w *walker) embed(n *html.Node) {
 
 // providerOf returns the name of a host's provider, or the host.
 func providerOf(host string) string {
-	for _, p := range providers {
-		if under(host, p.host) {
-			return p.name
+	for p := range strings.FieldsSeq(providers) {
+		domain, name, named := strings.Cut(p, ":")
+		if under(host, domain) {
+			if !named {
+				name, _, _ = strings.Cut(domain, ".")
+			}
+			return name
 		}
 	}
 	return strings.TrimPrefix(host, "www.")

@@ -1,7 +1,6 @@
 package extract
 
 import (
-	"strconv"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -270,29 +269,4 @@ func shift(spans []millrace.Span, cut int) []millrace.Span {
 		}
 	}
 	return shifted
-}
-
-// sidenote handles a note inside the text that the page shows in the margin: the mark stays,
-// and the note follows the paragraph.
-func (w *walker) sidenote(n *html.Node) {
-	w.sidenotes++
-	label := strconv.Itoa(w.sidenotes)
-	anchor := attr(n, "id")
-	if anchor == "" {
-		anchor = "sidenote-" + label
-	}
-	blocks := w.inside(func() { w.children(n) })
-	if len(blocks) == 0 {
-		return
-	}
-	if w.in.start(millrace.FootnoteSpan, anchor) {
-		w.in.text("[" + label + "]")
-		w.in.end()
-	}
-	w.pending = append(w.pending, millrace.Block{Type: millrace.FootnoteBlock, Anchor: anchor, Text: label, Blocks: blocks})
-}
-
-// isSidenote reports whether an inline element is a sidenote.
-func isSidenote(n *html.Node) bool {
-	return hasClass(n, "sidenote", "marginnote", "modern-footnotes-footnote__note")
 }

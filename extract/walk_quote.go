@@ -20,17 +20,8 @@ func (w *walker) quote(n *html.Node) {
 		by = nil
 	}
 	b.Blocks = w.inside(func() { w.except(n, by) })
-	if by == nil {
-		if s := sibling(n, true); s != nil && !w.l.skip[s] && sibling(n, false) == nil && sibling(s, true) == nil &&
-			hasClass(s, "attribution", "quote-attribution", "quote-author", "citation", "cite") {
-			by = s
-			w.l.skip[s] = true
-		}
-	}
 	if by != nil {
 		b.Cite = strings.TrimSpace(strings.TrimLeft(plainText(by), "—–- \u00a0"))
-	} else {
-		signature(&b)
 	}
 	if len(b.Blocks) == 0 && b.Cite == "" {
 		return
@@ -63,45 +54,4 @@ func citation(n *html.Node) *html.Node {
 		return last
 	}
 	return nil
-}
-
-// signature turns the last line of a quote into its citation if it is the only line that
-// starts with a dash.
-func signature(b *millrace.Block) {
-	if len(b.Blocks) == 0 {
-		return
-	}
-	last := &b.Blocks[len(b.Blocks)-1]
-	from := strings.LastIndexByte(last.Text, '\n') + 1
-	line := last.Text[from:]
-	isDash := func(s string) bool {
-		return strings.HasPrefix(s, "—") || strings.HasPrefix(s, "–") || strings.HasPrefix(s, "―") || strings.HasPrefix(s, "-- ")
-	}
-	if last.Type != millrace.TextBlock || !isDash(line) || len(line) > 200 || from == 0 && len(b.Blocks) == 1 {
-		return
-	}
-	for i := range b.Blocks { // lines of a dialogue also start with a dash
-		for l := range strings.SplitSeq(b.Blocks[i].Text, "\n") {
-			if isDash(l) && (i < len(b.Blocks)-1 || l != line) {
-				return
-			}
-		}
-	}
-	cite := strings.TrimSpace(strings.TrimLeft(line, "—–―- \u00a0"))
-	if cite == "" {
-		return
-	}
-	b.Cite = cite
-	var remaining []millrace.Span
-	for _, s := range last.Spans {
-		if s.Type == millrace.LinkSpan && s.Start >= from && b.URL == "" {
-			b.URL = s.URL
-		}
-		if s.End = min(s.End, max(from-1, 0)); s.Start < s.End {
-			remaining = append(remaining, s)
-		}
-	}
-	if last.Text, last.Spans = strings.TrimSuffix(last.Text[:from], "\n"), remaining; last.Text == "" {
-		b.Blocks = b.Blocks[:len(b.Blocks)-1]
-	}
 }

@@ -173,16 +173,6 @@ func (w *walker) table(n *html.Node) {
 		if w.l.skip[tr] {
 			continue
 		}
-		if h := headingRow(tr); h != nil {
-			if len(b.Rows) > 0 {
-				w.out = append(w.out, b)
-				w.out = append(w.out, w.pending...)
-				w.pending = w.pending[:0]
-				b = millrace.Block{Type: millrace.TableBlock}
-			}
-			w.heading(h, headingLevel(h))
-			continue
-		}
 		head := tr.Parent.DataAtom == atom.Thead
 		var row []millrace.Cell
 		text, columns := false, 0
@@ -207,32 +197,6 @@ func (w *walker) table(n *html.Node) {
 	}
 	w.out = append(w.out, w.pending...)
 	w.pending = w.pending[:0]
-}
-
-// headingRow returns the heading that is the only content of a row. It opens a part of the
-// page, and the rows below it form a table of their own.
-func headingRow(tr *html.Node) *html.Node {
-	var cell *html.Node
-	for c := range children(tr) {
-		if cell != nil {
-			return nil
-		}
-		cell = c
-	}
-	if cell == nil || !hasAttr(cell, "colspan") {
-		return nil
-	}
-	var h *html.Node
-	for c := cell.FirstChild; c != nil; c = c.NextSibling {
-		switch {
-		case c.Type == html.TextNode && strings.TrimSpace(c.Data) == "":
-		case h == nil && headingLevel(c) > 1:
-			h = c
-		case c.Type != html.CommentNode:
-			return nil
-		}
-	}
-	return h
 }
 
 // cellSpan parses a span of a cell; 0 for 1 and for invalid values.

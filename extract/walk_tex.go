@@ -9,101 +9,45 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// mathTeX converts MathML without a source to TeX, as far as presentation markup allows:
-// superscripts and subscripts, fractions, roots and matrices.
-func mathTeX(n *html.Node) string {
-	var b strings.Builder
-	texChildren(&b, n, 0)
-	return folded(b.String())
+// texForms are the forms of MathML elements in TeX. A digit is a child, 0 all of them.
+var texForms = map[string]string{
+	"msup": "{1}^{2}", "mover": "{1}^{2}", "msub": "{1}_{2}", "munder": "{1}_{2}", "msubsup": "{1}_{2}^{3}", "munderover": "{1}_{2}^{3}",
+	"mfrac": `\frac{1}{2}`, "msqrt": `\sqrt{0}`, "mroot": `\sqrt[2]{1}`, "mtext": `\text{0}`, "ms": `\text{0}`,
+	"mtable": `\begin{matrix}0\end{matrix}`, "mtr": `0\\`, "annotation": " ", "annotation-xml": " ", "mphantom": " ",
 }
 
-func texChildren(b *strings.Builder, n *html.Node, depth int) {
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		tex(b, c, depth+1)
-	}
-}
-
-func tex(b *strings.Builder, n *html.Node, depth int) {
+// mathTeX converts MathML without a source to TeX, as far as presentation markup allows.
+func mathTeX(n *html.Node, depth int) string {
 	if n.Type == html.TextNode {
-		b.WriteString(strings.TrimSpace(n.Data))
-		return
+		return folded(n.Data)
 	}
-	if n.Type != html.ElementNode || depth > 50 || b.Len() > 1<<16 {
-		return
+	var of []string
+	for c := n.FirstChild; c != nil && depth < 50; c = c.NextSibling {
+		if t := mathTeX(c, depth+1); c.Type == html.ElementNode || t != "" {
+			of = append(of, t)
+		}
 	}
-	var of []*html.Node
-	for c := range children(n) {
-		of = append(of, c)
+	sep := ""
+	if n.Data == "mtr" {
+		sep = " & "
 	}
-	group := func(i int) {
-		if i == 0 && len(of) > 1 && n.Data[0] == 'm' && (n.Data[1] == 's' || n.Data[1] == 'u') {
-			if t := plainText(of[0]); len(t) == 1 { // a letter needs no braces
-				b.WriteString(t)
-				return
-			}
-		}
-		b.WriteByte('{')
-		if i < len(of) {
-			tex(b, of[i], depth+1)
-		}
-		b.WriteByte('}')
+	all := strings.Join(of, sep)
+	form := texForms[n.Data]
+	if form == "" || strings.Contains(form, "{2}") && len(of) < 2 || strings.Contains(form, "{3}") && len(of) < 3 {
+		return all
 	}
-	switch n.Data {
-	case "annotation", "annotation-xml", "mphantom":
-	case "mtext", "ms":
-		b.WriteString(`\text{` + plainText(n) + "}")
-	case "mi":
-		if t := plainText(n); len(t) > 1 && t[0] < 0x80 { // a name such as sin
-			b.WriteString(`\mathrm{` + t + "}")
-			return
+	var b strings.Builder
+	for _, r := range form {
+		switch i := int(r - '1'); {
+		case r == '0':
+			b.WriteString(all)
+		case i >= 0 && i < len(of):
+			b.WriteString(of[i])
+		default:
+			b.WriteRune(r)
 		}
-		texChildren(b, n, depth)
-	case "msup", "mover":
-		group(0)
-		b.WriteByte('^')
-		group(1)
-	case "msub", "munder":
-		group(0)
-		b.WriteByte('_')
-		group(1)
-	case "msubsup", "munderover":
-		group(0)
-		b.WriteByte('_')
-		group(1)
-		b.WriteByte('^')
-		group(2)
-	case "mfrac":
-		b.WriteString(`\frac`)
-		group(0)
-		group(1)
-	case "msqrt":
-		b.WriteString(`\sqrt{`)
-		texChildren(b, n, depth)
-		b.WriteByte('}')
-	case "mroot":
-		if len(of) == 2 {
-			b.WriteString(`\sqrt[`)
-			tex(b, of[1], depth+1)
-			b.WriteByte(']')
-			group(0)
-		}
-	case "mtable":
-		b.WriteString(`\begin{matrix}`)
-		texChildren(b, n, depth)
-		b.WriteString(`\end{matrix}`)
-	case "mtr":
-		for i := range of {
-			if i > 0 {
-				b.WriteString(" & ")
-			}
-			tex(b, of[i], depth+1)
-		}
-		if sibling(n, true) != nil {
-			b.WriteString(` \\ `)
-		}
-	default:
-		texChildren(b, n, depth)
 	}
+	return b.String()
 }
 
 // textNode adds a text. If a script renders the page's formulas, the text between formula

@@ -32,7 +32,7 @@ func (l *located) wall(m *meta) error {
 		return errConsent
 	case body.words > 300, body.words > 150 && !isRobotTitle(l.c.title):
 		return nil
-	case body.words < 3 && len(l.c.notices) > 0:
+	case body.words < 3 && l.c.wants:
 		return errScripts
 	}
 	text := lower(plainText(l.c.body))
