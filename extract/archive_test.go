@@ -1,10 +1,11 @@
 package extract
 
 import (
-	"golang.org/x/net/html"
 	"net/url"
 	"strings"
 	"testing"
+
+	"golang.org/x/net/html"
 
 	"github.com/millrace/millrace"
 )

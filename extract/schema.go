@@ -92,12 +92,12 @@ func repaired(text string) []byte {
 	}
 	out := make([]byte, 0, len(raw)+64)
 	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case c == '"':
+		switch c := raw[i]; c {
+		case '"':
 			end := stringEnd(raw, i)
 			out = appendString(out, raw[i:end])
 			i = end - 1
-		case c == '}' || c == ']':
+		case '}', ']':
 			if n := len(bytes.TrimRight(out, " \t\r\n")); n > 0 && out[n-1] == ',' {
 				out = out[:n-1]
 			}

@@ -90,7 +90,7 @@ func TestVerifyTags(t *testing.T) {
 	}}
 	config := store.Config{Base: benchBase, Taggers: []millrace.Tagger{tagger}}
 	for damage, statement := range map[string]string{
-		"long of ":   "UPDATE tag SET value = x'28b52ffd00' WHERE url LIKE '%a/000'",
+		"long":       "UPDATE tag SET value = x'28b52ffd00' WHERE url LIKE '%a/000'",
 		"dictionary": "UPDATE dictionary SET data = substr(data, 2)",
 	} {
 		t.Run(damage, func(t *testing.T) {
