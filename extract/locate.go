@@ -249,11 +249,17 @@ func (l *located) dominant(at int32) int32 {
 		if s.prose >= 40 && i < best {
 			return -1
 		}
-		if lv := l.ownLevel(i); lv > 0 && (lv < int(b.level) || l.kind == millrace.Documentation && lv == int(b.level)) && s.plain() > 0 {
+		if lv := l.ownLevel(i); lv > 0 && (lv < int(b.level) || lv == int(b.level) && (l.kind == millrace.Documentation || sameForm(s.n, b.n))) && s.plain() > 0 {
 			return -1
 		}
 	}
 	return best
+}
+
+// sameForm reports whether two elements look like parts of one text.
+func sameForm(a, b *html.Node) bool {
+	class := attr(a, "class")
+	return a.DataAtom == b.DataAtom && class != "" && class == attr(b, "class")
 }
 
 // ownLevel returns the highest rank of heading inside a box, ignoring the page's title and
