@@ -98,7 +98,7 @@ func (c *conn) leave() {
 // limits how often a new connection waits for the goroutines of fresh connections.
 const (
 	few       = 4
-	maxYields = 10_000
+	maxYields = 100
 )
 
 // enter takes a slot for a connection, if one is available. flood reports that many connections are
