@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -94,12 +93,9 @@ func (c *conn) leave() {
 	}
 }
 
-// few is the maximum number of fresh connections of an address while many are fresh. maxYields
-// limits how often a new connection waits for the goroutines of fresh connections.
-const (
-	few       = 4
-	maxYields = 100
-)
+// few is the maximum number of fresh connections of an address while many are fresh, if the oldest
+// of these waits for bytes.
+const few = 4
 
 // enter takes a slot for a connection, if one is available. flood reports that many connections are
 // fresh, and several of them are from the connection's address.
@@ -109,18 +105,8 @@ func (l *limited) enter(c *conn) (entered, flood bool) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for range maxYields {
-		own := l.each[c.from]
-		if l.fresh < l.most/16 || own == nil || own[fresh].Len() < few || !c.from.IsValid() {
-			break
-		}
-		if own[fresh].Front().Value.(*conn).waits() {
-			return false, true
-		}
-		// Let the server read requests that have arrived.
-		l.mu.Unlock()
-		runtime.Gosched()
-		l.mu.Lock()
+	if own := l.each[c.from]; l.fresh >= l.most/16 && own != nil && own[fresh].Len() >= few && c.from.IsValid() && own[fresh].Front().Value.(*conn).waits() {
+		return false, true
 	}
 	full := l.open >= l.most
 	if !l.replace(c.from, full) && full {
@@ -163,7 +149,8 @@ func (l *limited) free(err error) {
 // victim returns the connection that a new one of an address replaces: the first in the order
 // of states of the address with the most in that state. An address loses an active one only to an
 // address with at least two less. Proxies lose no active one, and others only if no address has
-// two in that state. nil = none. The lock is held.
+// two in that state. If the table is not full, it is a fresh connection that waits for bytes. nil =
+// none. The caller holds the lock.
 func (l *limited) victim(from netip.Addr, full bool) (out *conn) {
 	most, last := 0, active
 	if !full {
@@ -186,7 +173,7 @@ func (l *limited) victim(from netip.Addr, full bool) (out *conn) {
 			if n < most || n == most && out == nil || s == active && !a.IsValid() {
 				continue
 			}
-			if c := h[s].Front().Value.(*conn); n > most || c.since.Before(out.since) {
+			if c := h[s].Front().Value.(*conn); (full || c.waits()) && (n > most || c.since.Before(out.since)) {
 				most, out = n, c
 			}
 		}
