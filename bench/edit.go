@@ -123,14 +123,14 @@ func (e *editing) close() {
 func (e *editing) number(edit int) int { return (edit*7919 + e.pages/3) % e.pages }
 
 // next returns a page without an edit, its edited form and the new text.
-func (e *editing) next() (page int, edited *millrace.Page, said string) {
+func (e *editing) next() (page int, edited *millrace.Page, sentence string) {
 	e.count++
 	page = e.number(e.count)
 	edited = synthetic(page, fmt.Sprintf("%sp/%d/", benchSite, page))
-	said = fmt.Sprintf("This is edit %d of the bench.", e.count)
+	sentence = fmt.Sprintf("This is edit %d of the bench.", e.count)
 	edited.Title += fmt.Sprintf(", edit %d", e.count)
-	edited.Blocks = append(edited.Blocks, millrace.Block{Type: millrace.TextBlock, Text: said})
-	return page, edited, said
+	edited.Blocks = append(edited.Blocks, millrace.Block{Type: millrace.TextBlock, Text: sentence})
+	return page, edited, sentence
 }
 
 // commit writes an edited page.
@@ -154,7 +154,7 @@ func (e *editing) edit(ctx context.Context) (cost editCost, err error) {
 		if _, err := quiet(ctx, e.pid); err != nil {
 			return cost, err
 		}
-		page, edited, said := e.next()
+		page, edited, sentence := e.next()
 		var at [3]editCost // before, when visible, when all work is done
 		if at[0], err = e.state(); err != nil {
 			return cost, err
@@ -162,7 +162,7 @@ func (e *editing) edit(ctx context.Context) (cost editCost, err error) {
 		if err := e.commit(ctx, edited); err != nil {
 			return cost, err
 		}
-		if err := visible(ctx, fmt.Sprintf("%sp/%d/llm.json", e.url, page), said, 10*time.Millisecond); err != nil {
+		if err := visible(ctx, fmt.Sprintf("%sp/%d/llm.json", e.url, page), sentence, 10*time.Millisecond); err != nil {
 			return cost, err
 		}
 		if at[1], err = e.state(); err != nil {

@@ -42,7 +42,7 @@ func (l *lags) last() (name string) {
 // seriesEdit is one edit of a series.
 type seriesEdit struct {
 	page      int
-	said      string
+	sentence  string
 	committed time.Time
 	before    map[string]string    // its entries before the edit, by kind of document
 	seen      map[string]time.Time // by kind of document
@@ -88,8 +88,8 @@ func (e *editing) everySecond(ctx context.Context, edits int) (*lags, error) {
 	defer tick.Stop()
 	for range edits {
 		<-tick.C
-		page, edited, said := e.next()
-		x := &seriesEdit{page: page, said: said, seen: map[string]time.Time{}}
+		page, edited, sentence := e.next()
+		x := &seriesEdit{page: page, sentence: sentence, seen: map[string]time.Time{}}
 		x.before = s.entries(page)
 		if err := e.commit(ctx, edited); err != nil {
 			return nil, err
@@ -99,7 +99,7 @@ func (e *editing) everySecond(ctx context.Context, edits int) (*lags, error) {
 		s.edits = append(s.edits, x)
 		s.mu.Unlock()
 		for kind, of := range s.documents(page) {
-			text := said
+			text := sentence
 			if kind == "OpenFeeder's index" {
 				text = edited.Title
 			}

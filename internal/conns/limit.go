@@ -79,7 +79,7 @@ func State(c net.Conn, s http.ConnState) {
 // enter changes the state. The caller holds the lock.
 func (c *conn) enter(s state) {
 	c.state, c.since = s, time.Now()
-	c.place = c.holder[s].PushBack(c)
+	c.element = c.holder[s].PushBack(c)
 	if s == fresh {
 		c.l.fresh++
 	}
@@ -87,7 +87,7 @@ func (c *conn) enter(s state) {
 
 // leave leaves the state. The caller holds the lock.
 func (c *conn) leave() {
-	c.holder[c.state].Remove(c.place)
+	c.holder[c.state].Remove(c.element)
 	if c.state == fresh {
 		c.l.fresh--
 	}
@@ -266,10 +266,10 @@ type conn struct {
 	from netip.Addr
 
 	// Position of the connection in the table, guarded by the listener's lock.
-	holder *holder // nil = closed
-	state  state
-	place  *list.Element
-	since  time.Time // start of the state
+	holder  *holder // nil = closed
+	state   state
+	element *list.Element
+	since   time.Time // start of the state
 
 	reads atomic.Int64 // when a pending Read began, in nanoseconds after l.began; 0 = none
 

@@ -91,7 +91,7 @@ func (s *sample) add(terms []string) {
 	if n := s.seen.len(); !s.holds(h) || s.seen.put(h) != uint32(n) {
 		return
 	}
-	p := s.room(len(row))
+	p := s.partFor(len(row))
 	for _, o := range row {
 		p.terms = append(p.terms, s.ids.put(o.term))
 		p.counts = append(p.counts, o.n)
@@ -106,8 +106,8 @@ func (s *sample) add(terms []string) {
 
 func (s *sample) holds(hash uint64) bool { return hash>>(64-s.level) == 0 }
 
-// room returns a part with space for n more entries.
-func (s *sample) room(n int) *part {
+// partFor returns a part with space for n more entries.
+func (s *sample) partFor(n int) *part {
 	if len(s.parts) == 0 || len(s.parts[len(s.parts)-1].terms)+n > partSize {
 		s.parts = append(s.parts, part{terms: make([]uint32, 0, partSize), counts: make([]uint8, 0, partSize)})
 	}
@@ -128,7 +128,7 @@ func (s *sample) halve() {
 				continue
 			}
 			s.seen.put(h)
-			q := s.room(int(end - from))
+			q := s.partFor(int(end - from))
 			for e := from; e < end; e++ {
 				q.terms = append(q.terms, s.ids.put(ids[p.terms[e]]))
 			}

@@ -123,16 +123,16 @@ func extend(text string, start, end int) (int, int) {
 	if head(text, SnippetLength) == text {
 		return 0, len(text)
 	}
-	room := SnippetLength - utf8.RuneCountInString(text[start:end])
-	if room < 0 {
+	left := SnippetLength - utf8.RuneCountInString(text[start:end])
+	if left < 0 {
 		return start, start + len(head(text[start:end], SnippetLength))
 	}
-	back, used := backward(text, start, room, room/3, 1)
-	start, room = back, room-used
-	end = forward(text, end, room)
+	back, used := backward(text, start, left, left/3, 1)
+	start, left = back, left-used
+	end = forward(text, end, left)
 	if end == len(text) && start > 0 { // use the space that the end does not need
-		room = SnippetLength - utf8.RuneCountInString(text[start:end])
-		start, _ = backward(text, start, room, 0, room)
+		left = SnippetLength - utf8.RuneCountInString(text[start:end])
+		start, _ = backward(text, start, left, 0, left)
 	}
 	return start, end
 }

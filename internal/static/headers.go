@@ -146,12 +146,12 @@ func (b *Build) ownFile(name string, text []byte) error {
 // headers returns the rules of the _headers file: first patterns, then a rule for each path that
 // still lacks fields, up to the limit. The root is first.
 func (b *Build) headers() ([]rule, error) {
-	room := b.kind.rules - b.rulesOf(b.kind.own[0])
+	left := b.kind.rules - b.rulesOf(b.kind.own[0])
 	rules, err := b.wildcards()
 	if err != nil {
 		return nil, err
 	}
-	rules = rules[:max(0, min(len(rules), room))]
+	rules = rules[:max(0, min(len(rules), left))]
 	wild := len(rules)
 	for _, atRoot := range []bool{true, false} {
 		err := b.each(func(l *line) error {
@@ -169,7 +169,7 @@ func (b *Build) headers() ([]rule, error) {
 			}
 			switch {
 			case len(r.fields) == 0:
-			case len(rules) < room && !strings.Contains(r.path, ":"): // a ":" would start a placeholder
+			case len(rules) < left && !strings.Contains(r.path, ":"): // a ":" would start a placeholder
 				rules = append(rules, r)
 			case l.Protocol != "":
 				b.Report.Unsaid++ // pages of the site also have the links in their head
