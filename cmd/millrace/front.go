@@ -18,7 +18,7 @@ import (
 
 // fronting holds the flags of a server in front of a site.
 type fronting struct {
-	Place         sites.Place   `enum:",alongside,front,standalone" default:"" placeholder:"PLACE" help:"Where this server runs, as seen from the site's own server: alongside, front or standalone (default: front with --origin, alongside if SOURCE is a URL, else standalone)." hidden:""`
+	Place         sites.Place   `enum:",alongside,front,standalone" default:"" placeholder:"PLACE" help:"Where this server runs, as seen from the site's own server: alongside, front or standalone (default: front with --origin, alongside if SOURCE is the URL of a site, else standalone)." hidden:""`
 	HeadElements  bool          `negatable:"" default:"true" help:"The site's web server adds link elements to the head of pages (default: yes). Without them, protocols that require them are not published." hidden:""`
 	Origin        string        `placeholder:"URL" help:"Run in front of the site's own server at this URL, such as http://127.0.0.1:8000 (default: no). Requests that are not for machine documents are passed to it, and the source is read from it. SOURCE is the public URL."`
 	Hosts         []string      `placeholder:"NAME" help:"With --origin: additional host names of the site (default: the host of SOURCE, with and without www). Requests for other hosts get 421." hidden:""`
