@@ -13,14 +13,32 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// Every command takes a database as its store, and shows no password.
-func TestRealPostgres(t *testing.T) {
+// startCluster starts a PostgreSQL server. See [pgcluster.New].
+func startCluster(t *testing.T, settings ...string) *pgcluster.Cluster {
+	t.Helper()
 	testkit.Real(t, pgcluster.Programs...)
-	c, err := pgcluster.New(t.Context(), os.TempDir(), "fsync=off")
+	c, err := pgcluster.New(t.Context(), os.TempDir(), settings...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// startDatabase starts a PostgreSQL server with a database.
+func startDatabase(t *testing.T, name string) (c *pgcluster.Cluster, dsn string) {
+	t.Helper()
+	c = startCluster(t)
+	dsn, err := c.Create(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, dsn
+}
+
+// Every command takes a database as its store, and shows no password.
+func TestRealPostgres(t *testing.T) {
+	c := startCluster(t, "fsync=off")
 	const password = "hush-hush"
 	for _, q := range []string{"CREATE ROLE miller LOGIN PASSWORD '" + password + "'", "CREATE DATABASE site OWNER miller", "CREATE DATABASE mirror OWNER miller", "CREATE DATABASE empty OWNER miller"} {
 		if err := c.Exec(t.Context(), "postgres", q); err != nil {

@@ -61,16 +61,7 @@ func fleetPath(i int) string { return fmt.Sprintf("p%02d/", i) }
 func newFleet(t *testing.T, n int) (*fleet, *pgcluster.Cluster, *s3server.Server) {
 	t.Helper()
 	testkit.Real(t, s3server.Program)
-	testkit.Real(t, pgcluster.Programs...)
-	db, err := pgcluster.New(t.Context(), os.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	dsn, err := db.Create(t.Context(), "site")
-	if err != nil {
-		t.Fatal(err)
-	}
+	db, dsn := startDatabase(t, "site")
 	files, err := s3server.New(t.Context(), os.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,6 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fleetnet"
-	"github.com/millrace/millrace/internal/pgcluster"
 	"github.com/millrace/millrace/internal/testkit"
 	"github.com/millrace/millrace/store/all"
 )
@@ -58,16 +57,7 @@ func (w *workers) end(i int, s os.Signal) {
 // many hosts change. The receiver of the changes misses none and gets none as two changes. No
 // host gets two requests at the same time, or one before its delay has passed.
 func TestRealFleet(t *testing.T) {
-	testkit.Real(t, pgcluster.Programs...)
-	db, err := pgcluster.New(t.Context(), os.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	dsn, err := db.Create(t.Context(), "fleet")
-	if err != nil {
-		t.Fatal(err)
-	}
+	db, dsn := startDatabase(t, "fleet")
 	const hosts, delay = 24, 20 * time.Millisecond
 	var listeners []net.Listener
 	list := ""
