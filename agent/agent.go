@@ -31,6 +31,18 @@ const Crawl = discover.Web
 // Coefficients are the coefficients that savings are computed with.
 type Coefficients = savings.Coefficients
 
+// Figure is one figure of [Savings], with its baseline.
+type Figure = savings.Figure
+
+// Basis says whether a [Figure] was measured or is an estimate.
+type Basis = savings.Basis
+
+// HTMLSize is the mean size of a site's HTML pages.
+type HTMLSize = savings.HTML
+
+// HTMLOrigin says what an [HTMLSize] was computed from.
+type HTMLOrigin = savings.Origin
+
 // Savings describes what a pull saved compared with fetching every page as HTML.
 type Savings = savings.Saved
 

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -140,7 +141,8 @@ func (g *policyEnforcer) open(ctx context.Context, via string) error {
 		return ctx.Err()
 	}
 	for _, proto := range all.Protocols() {
-		if proto.Named != nil && via != proto.Name && !proto.Named(robots) {
+		named := func(sitemap string) bool { return strings.Contains(sitemap, proto.Sitemap) }
+		if proto.Sitemap != "" && via != proto.Name && !slices.ContainsFunc(robots.Sitemaps(), named) {
 			continue
 		}
 		src, ok := g.reader(proto).(protocol.PolicyReader)
@@ -177,8 +179,14 @@ func (g *policyEnforcer) open(ctx context.Context, via string) error {
 	g.mu.Lock()
 	others := slices.Clone(g.terms)
 	g.mu.Unlock()
+	var signals []string
+	for _, r := range robots.Records() {
+		if r.Name == "content-signal" || r.Name == "content-usage" {
+			signals = append(signals, r.Value)
+		}
+	}
 	// The other documents take precedence: robots.txt may be a day old, and is less specific.
-	t := protocol.Terms{URL: g.root.Scheme + "://" + g.root.Host + "/robots.txt", Policy: policy.ReadRobots(robots), Names: policy.RobotsNames}
+	t := protocol.Terms{URL: g.root.Scheme + "://" + g.root.Host + "/robots.txt", Policy: &millrace.Policy{Purposes: policy.ReadSignals(signals...)}, Names: policy.RobotsNames}
 	for _, o := range others {
 		for purpose := range o.Policy.Purposes {
 			delete(t.Policy.Purposes, purpose)

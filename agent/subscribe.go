@@ -64,7 +64,7 @@ func (w *watch) keepSubscribed(ctx context.Context, s *watchedSite) error {
 	}
 	client := w.a.siteClient(nil)
 	defer client.CloseIdleConnections()
-	return w.o.Subscriber.Keep(ctx, client.HTTP(), s.folder, saved, func(now push.Subscription) {
+	return push.Keep(ctx, w.o.Subscriber, client.HTTP(), s.folder, saved, func(now push.Subscription) {
 		if err := stored.Save(context.WithoutCancel(ctx), now); err != nil {
 			w.a.o.Logger.Error("could not store the subscription", "site", s.folder, "err", err)
 		}

@@ -8,7 +8,6 @@ import (
 	"unicode"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/protocol"
 )
 
@@ -83,19 +82,6 @@ var RobotsNames = protocol.MemberNames{Purposes: map[millrace.Purpose]string{
 	millrace.AIInput: "ai-input of Content-Signal or ai-use of Content-Usage", millrace.AITrain: "ai-train of Content-Signal or Content-Usage",
 	millrace.Search: "search of Content-Signal or Content-Usage",
 }}
-
-// ReadRobots returns the usage rules of a robots.txt for the whole site, in the group of the
-// reader. It omits rules for a part of the site, and the delay between requests, which the client
-// obeys.
-func ReadRobots(file *fetch.Robots) *millrace.Policy {
-	var lists []string
-	for _, r := range file.Records() {
-		if r.Name == "content-signal" || r.Name == "content-usage" {
-			lists = append(lists, r.Value)
-		}
-	}
-	return &millrace.Policy{Purposes: ReadSignals(lists...)}
-}
 
 // record is one line of a robots.txt.
 type record struct {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/internal/fetch"
 )
 
 // Protocol describes one protocol. Every member is set, unless the specification does not
@@ -57,9 +56,9 @@ type Protocol struct {
 	// Partial reports whether a page declares that parts of it are not public, so its HTML
 	// must not complete it; nil = no page does.
 	Partial func(p *millrace.Page) bool
-	// Named reports whether a robots.txt names the protocol. The policy of other sites is not
-	// requested; nil = no robots.txt names it.
-	Named func(r *fetch.Robots) bool
+	// Sitemap is part of the URL of a sitemap by which robots.txt names the protocol. The policy
+	// of other sites is not requested; "" = robots.txt does not name it.
+	Sitemap string
 
 	// Carry returns what remains of a page after a round trip through the protocol, or nil if the
 	// protocol does not carry the page. It is pure, total and idempotent. Pages are those of a View

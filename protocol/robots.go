@@ -34,7 +34,7 @@ func (p Protocol) Suite() check.Suite {
 // otherwise do not fetch. It skips URLs of other hosts. permitted reports whether the site
 // permits a URL in another way; nil = never. CheckRobots returns [check.ErrNotApplicable] if
 // the site has no robots.txt.
-func CheckRobots(ctx context.Context, t *check.Target, fail check.Fail, urls []string, permitted func(*fetch.Robots, *url.URL) bool) error {
+func CheckRobots(ctx context.Context, t *check.Target, fail check.Fail, urls []string, permitted func(*url.URL) bool) error {
 	file := t.Root() + "robots.txt"
 	resp, err := t.Get(ctx, file)
 	if err != nil {
@@ -55,7 +55,7 @@ func CheckRobots(ctx context.Context, t *check.Target, fail check.Fail, urls []s
 			continue
 		}
 		line, rule := robots.Rule(u.RequestURI())
-		if line == 0 || seen[rule] || permitted != nil && permitted(robots, u) {
+		if line == 0 || seen[rule] || permitted != nil && permitted(u) {
 			continue
 		}
 		seen[rule] = true

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/check/profile"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/profile"
 	"github.com/millrace/millrace/internal/static"
 )
 

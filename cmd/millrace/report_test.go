@@ -183,7 +183,7 @@ func TestReportCommand(t *testing.T) {
 	if got.Bytes.Instead != 10_000 || got.Tokens.Instead != 20_000 || got.KWh.Instead != 1e-5 || got.Bytes.Saved != 9_500 || got.HTML.From != savings.FromText {
 		t.Errorf("%+v", got)
 	}
-	if d := cmp.Diff(savings.Default().List(), savedReport(t, file).Coefficients); d != "" {
+	if d := cmp.Diff(savings.List(savings.Default()), savedReport(t, file).Coefficients); d != "" {
 		t.Errorf("the flags' defaults (-want +got):\n%s", d)
 	}
 	for _, wrong := range []string{"--kwh-per-gb=-1", "--bytes-per-token=0", "--html-per-text=NaN", "--html-compression=x"} {

@@ -32,7 +32,7 @@ func Measure(ctx context.Context, site Measured, v millrace.View, c savings.Coef
 	}
 	p := Pages{Count: int64(v.Site().Pages)}
 	known := savings.HTML{Received: float64(mean.Received), Bytes: float64(mean.Bytes), Documents: n}
-	if p.HTML = c.Mean(known, n >= p.Count, 0); p.HTML.From != savings.FromNone || p.Count == 0 {
+	if p.HTML = savings.Mean(c, known, n >= p.Count, 0); p.HTML.From != savings.FromNone || p.Count == 0 {
 		return p, nil
 	}
 	var text, sample int
@@ -44,7 +44,7 @@ func Measure(ctx context.Context, site Measured, v millrace.View, c savings.Coef
 		text += len(page.Title) + len(millrace.Text(page.Blocks))
 	}
 	if sample > 0 {
-		p.HTML = c.Mean(known, false, float64(text)/float64(sample))
+		p.HTML = savings.Mean(c, known, false, float64(text)/float64(sample))
 	}
 	return p, nil
 }

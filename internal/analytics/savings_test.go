@@ -144,7 +144,7 @@ func TestNeverOverstated(t *testing.T) {
 		{"HTML that stands", hundred, []answers{{10, html304}}, savings.NewFigure(0, 100_000, savings.Measured), 0, 0},
 		{"a folder of HTML: its size on the wire is not known", hundred, []answers{{10, fetched(200, 1_000, 40_000, 0)}}, savings.NewFigure(10_000, 100_000, savings.Estimate), 0, 0},
 		{"some pages of no known HTML", hundred, []answers{{9, fetched(200, 1_000, 80_000, 20_000)}, {1, fetched(200, 1_000, 0, 0)}}, savings.NewFigure(10_000, 190_000, savings.Estimate), 0, 0},
-		{"a site of Markdown", Pages{Count: 10, HTML: plain.Mean(savings.HTML{}, false, 1_000)}, []answers{{4, fetched(200, 1_000, 0, 0)}}, savings.NewFigure(4_000, 20_000, savings.Estimate), 0, 0},
+		{"a site of Markdown", Pages{Count: 10, HTML: savings.Mean(plain, savings.HTML{}, false, 1_000)}, []answers{{4, fetched(200, 1_000, 0, 0)}}, savings.NewFigure(4_000, 20_000, savings.Estimate), 0, 0},
 		{"nothing is known of the pages", Pages{Count: 10}, []answers{{4, fetched(200, 1_000, 0, 0)}}, savings.NewFigure(4_000, 0, savings.Estimate), 0, 0},
 	} {
 		days := byDay(t, tt.pages, tt.answers...)

@@ -210,7 +210,7 @@ func (t *tree) imports(f *ast.File) []imported {
 
 // isProtocol reports whether a folder is a protocol package.
 func isProtocol(p string) bool {
-	return path.Dir(p) == "protocol" && p != "protocol/all" && p != "protocol/kit" && p != "protocol/protocoltest"
+	return path.Dir(p) == "protocol" && p != "protocol/all" && p != "protocol/protocoltest"
 }
 
 // isPublic reports whether others can import a folder.

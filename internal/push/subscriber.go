@@ -94,7 +94,7 @@ func NewSubscriber(client *http.Client, callback string, o *SubscriberOptions) (
 // If the site has no hub, Keep returns [millrace.ErrNotFound]. If the hub rejects the
 // subscription, or its address is not allowed, Keep returns [millrace.ErrForbidden]. It
 // retries after other failures.
-func (s *Subscriber) Keep(ctx context.Context, client *http.Client, site string, current Subscription, save func(Subscription), hint func()) error {
+func Keep(ctx context.Context, s *Subscriber, client *http.Client, site string, current Subscription, save func(Subscription), hint func()) error {
 	token, known := strings.CutPrefix(current.Callback, s.callback+"/")
 	var sub *subscription
 	defer func() { s.drop(token) }()

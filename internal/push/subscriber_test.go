@@ -150,7 +150,7 @@ func (w *world) keep(earlier Subscription) (saved func() Subscription, hints fun
 	n := 0
 	done := make(chan error, 1)
 	go func() {
-		done <- w.sub.Keep(ctx, w.client(), "https://site.example/", earlier, func(s Subscription) {
+		done <- Keep(ctx, w.sub, w.client(), "https://site.example/", earlier, func(s Subscription) {
 			mu.Lock()
 			defer mu.Unlock()
 			last = s

@@ -16,6 +16,7 @@ import (
 	"github.com/millrace/millrace/internal/accesslog"
 	"github.com/millrace/millrace/internal/analytics"
 	"github.com/millrace/millrace/internal/bots"
+	"github.com/millrace/millrace/internal/savings"
 	"github.com/millrace/millrace/store"
 )
 
@@ -327,5 +328,5 @@ func (r *logReport) report(s *accesslog.Scanner, damaged []string) (*Report, err
 	site := &Served{Site: cmp.Or(r.o.Site, strings.Join(r.o.Files, ", ")), Rows: []analytics.DaySaved{}, Unusual: []analytics.Unusual{}, Log: &out}
 	var err error
 	site.Savings, err = analytics.SumOf(r.ordered(), analytics.Pages{}, r.o.Coefficients, func(d analytics.DaySaved) { site.Rows = append(site.Rows, d) })
-	return &Report{Sites: []*Pulled{}, Served: []*Served{site}, Coefficients: coefficients(r.o.Coefficients.List(), perGB, perToken), first: r.o.Since}, err
+	return &Report{Sites: []*Pulled{}, Served: []*Served{site}, Coefficients: coefficients(savings.List(r.o.Coefficients), perGB, perToken), first: r.o.Since}, err
 }

@@ -67,7 +67,7 @@ func Of(ctx context.Context, st store.Store, o *Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Store: o.Store, Sites: []*Pulled{}, Served: []*Served{}, Coefficients: o.Coefficients.List(), first: o.Since}
+	r := &Report{Store: o.Store, Sites: []*Pulled{}, Served: []*Served{}, Coefficients: savings.List(o.Coefficients), first: o.Since}
 	for len(costs) > 0 {
 		n := 1
 		for n < len(costs) && costs[n].Site == costs[0].Site {

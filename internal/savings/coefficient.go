@@ -23,14 +23,14 @@ type Coefficient struct {
 	Source string  `json:"source"` // source of the default
 }
 
-// Default returns the coefficients of the sources in [Coefficients.List].
+// Default returns the coefficients of the sources in [List].
 func Default() Coefficients {
 	return Coefficients{KWhPerGB: 0.06, BytesPerToken: 4, HTMLPerText: 14.8, HTMLCompression: 5.1}
 }
 
 // List returns the coefficients with their sources. If a value is not the default, its source
 // is the owner.
-func (c Coefficients) List() []Coefficient {
+func List(c Coefficients) []Coefficient {
 	d := Default()
 	list := []Coefficient{
 		{
@@ -61,7 +61,7 @@ func (c Coefficients) List() []Coefficient {
 // Validate returns ErrInvalid unless each coefficient is finite and positive. The energy may
 // also be 0.
 func (c Coefficients) Validate() error {
-	for _, k := range c.List() {
+	for _, k := range List(c) {
 		if k.Value < 0 || math.IsNaN(k.Value) || math.IsInf(k.Value, 0) || k.Value == 0 && k.Name != "kwh-per-gb" {
 			return millrace.Coded("bad-coefficient", fmt.Errorf("%s %v: %w: want a number above 0, in %s", k.Name, k.Value, millrace.ErrInvalid, k.Unit))
 		}

@@ -90,7 +90,7 @@ type Saved struct {
 // Mean returns the mean size of a site's HTML pages in bytes. If enough pages were measured, it
 // uses these; otherwise it uses the mean size of the pages' text. 0 means unknown. A size on the
 // wire that was not measured is an estimate.
-func (c Coefficients) Mean(measured HTML, all bool, text float64) HTML {
+func Mean(c Coefficients, measured HTML, all bool, text float64) HTML {
 	h := HTML{Documents: measured.Documents, From: FromNone}
 	switch {
 	case h.Documents > 0 && (h.Documents >= sampled || all):
@@ -121,7 +121,7 @@ func Of(t, site store.Traffic, c Coefficients) *Saved {
 	if site.Fetched > 0 {
 		text = float64(site.Text) / float64(site.Fetched)
 	}
-	s.HTML = new(c.Mean(measured, site.HTML*t.Pulls >= t.Pages, text))
+	s.HTML = new(Mean(c, measured, site.HTML*t.Pulls >= t.Pages, text))
 	basis := Estimate
 	if s.HTML.From == FromHTML {
 		basis = Measured

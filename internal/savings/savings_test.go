@@ -129,7 +129,7 @@ func TestCoefficients(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Error(err)
 	}
-	for _, k := range c.List() {
+	for _, k := range List(c) {
 		if k.Source == "" || strings.Contains(k.Source, "configured") || k.Value <= 0 {
 			t.Errorf("%+v", k)
 		}
@@ -138,7 +138,7 @@ func TestCoefficients(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Error("energy may be left out:", err)
 	}
-	if got := c.List()[0].Source; !strings.HasSuffix(got, " 0.06") {
+	if got := List(c)[0].Source; !strings.HasSuffix(got, " 0.06") {
 		t.Error(got)
 	}
 	for _, v := range []float64{0, -1, math.NaN(), math.Inf(1)} {

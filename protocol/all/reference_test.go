@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/check/profile"
+	"github.com/millrace/millrace/internal/profile"
 	"github.com/millrace/millrace/protocol/all"
 	"github.com/millrace/millrace/protocol/web"
 )

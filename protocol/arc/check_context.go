@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/weblink"
-	"github.com/millrace/millrace/protocol/kit"
 )
 
 // siteContext holds the protocol's documents of a site, which its rules share. It accepts

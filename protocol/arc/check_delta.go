@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/protocol/kit"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // large is the least number of pages with which a list should have deltas.

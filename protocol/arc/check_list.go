@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/protocol/kit"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // checkJSON checks the list, and broken documents at the locations that clients try before the

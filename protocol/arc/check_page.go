@@ -14,8 +14,8 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/weblink"
-	"github.com/millrace/millrace/protocol/kit"
 )
 
 // refused reports whether the page's response denies access.

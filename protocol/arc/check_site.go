@@ -11,7 +11,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
-	"github.com/millrace/millrace/protocol/kit"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 func checkPointer(ctx context.Context, s *siteContext, fail check.Fail) error {

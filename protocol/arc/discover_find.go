@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/internal/jsonio"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/weblink"
-	"github.com/millrace/millrace/protocol/kit"
 )
 
 // maxListURLs is the maximum number of list URLs to try from robots.txt, and from the home

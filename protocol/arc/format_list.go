@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/jsonio"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/policy"
-	"github.com/millrace/millrace/protocol/kit"
 )
 
 // head holds the members of a list other than its pages (E.3.1, E.7). "" means absent.

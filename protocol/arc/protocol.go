@@ -2,13 +2,10 @@ package arc
 
 import (
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/protocol"
-	"github.com/millrace/millrace/protocol/kit"
 )
 
 // Name is the protocol's name: on the command line, in its tags, errors and rule IDs, and as
@@ -18,15 +15,13 @@ const Name = "arc"
 // Protocol returns the description of this protocol.
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
-		Name:    Name,
-		Label:   "ARC",
-		Title:   "ARC Sitemap & AI Indexing",
-		Version: "2.1",
-		Home:    "/arc-sitemap.json",
-		Partial: sensitive,
-		Named: func(r *fetch.Robots) bool {
-			return slices.ContainsFunc(r.Sitemaps(), func(s string) bool { return strings.Contains(s, "/arc-sitemap") })
-		},
+		Name:         Name,
+		Label:        "ARC",
+		Title:        "ARC Sitemap & AI Indexing",
+		Version:      "2.1",
+		Home:         "/arc-sitemap.json",
+		Partial:      sensitive,
+		Sitemap:      "/arc-sitemap",
 		Carry:        carry,
 		Tagger:       millrace.Tagger{Protocol: Name, Format: tagFormat, Tag: tag},
 		NewPublisher: NewPublisher,

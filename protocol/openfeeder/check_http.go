@@ -10,9 +10,8 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
-	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/protocol"
-	"github.com/millrace/millrace/protocol/kit"
 )
 
 func checkWellKnown(_ context.Context, s *siteContext, fail check.Fail) error {
@@ -210,5 +209,12 @@ func checkRobots(ctx context.Context, s *siteContext, fail check.Fail) error {
 	for _, page := range s.pages {
 		urls = append(urls, page.url)
 	}
-	return protocol.CheckRobots(ctx, s.Target, fail, urls, func(robots *fetch.Robots, u *url.URL) bool { return s.feed.covers(permits(robots), u) })
+	_, robots, err := s.Robots(ctx)
+	if err != nil {
+		return err
+	}
+	if robots == nil {
+		return check.ErrNotApplicable
+	}
+	return protocol.CheckRobots(ctx, s.Target, fail, urls, func(u *url.URL) bool { return s.feed.covers(permits(robots), u) })
 }

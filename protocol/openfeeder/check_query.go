@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/protocol/kit"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 func checkURLParameter(_ context.Context, s *siteContext, fail check.Fail) error {

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/protocol/kit"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // scripted matches markup that loads or runs something: a script or iframe with a src, a script

@@ -11,8 +11,8 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/chunk"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/testkit"
-	"github.com/millrace/millrace/protocol/kit"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 

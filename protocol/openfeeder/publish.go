@@ -17,8 +17,8 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/protocol"
-	"github.com/millrace/millrace/protocol/kit"
 )
 
 // PublisherOptions are the options specific to OpenFeeder. The zero value works.

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/protocol"
-	"github.com/millrace/millrace/protocol/kit"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 

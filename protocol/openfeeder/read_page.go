@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/chunk"
-	"github.com/millrace/millrace/protocol/kit"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // version returns the version of the page: its revision, else its modification date; "" if the

@@ -16,8 +16,8 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/protocol"
-	"github.com/millrace/millrace/protocol/kit"
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/protocol/kit"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // Rules returns one rule for each requirement of the specification on publishers or servers that a

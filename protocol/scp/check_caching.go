@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/protocol/kit"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // maxAge returns the max-age of a response in seconds, or -1 if absent.

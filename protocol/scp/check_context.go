@@ -15,8 +15,8 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/sitemap"
-	"github.com/millrace/millrace/protocol/kit"
 )
 
 // siteContext contains the SCP documents of a site, which all rules share. It accepts invalid

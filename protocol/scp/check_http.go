@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/protocol/kit"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // onFiles runs f on every file with a complete response. f reports whether the rule applies to

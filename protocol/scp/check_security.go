@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/protocol/kit"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // checkHTTPS checks all URLs in the sitemap, fetched or not.

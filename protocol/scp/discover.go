@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/sitemap"
-	"github.com/millrace/millrace/protocol/kit"
 )
 
 // Limits of the search for a site's SCP elements.

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/protocol/kit"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // Advertise adds no links to pages, because clients find a sitemap by its name and in robots.txt.

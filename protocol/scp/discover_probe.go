@@ -7,8 +7,8 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/protocol"
-	"github.com/millrace/millrace/protocol/kit"
 )
 
 const (

@@ -12,8 +12,8 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/sitemap"
-	"github.com/millrace/millrace/protocol/kit"
 )
 
 // sectionDiscovery is the section of the specification about SCP elements in sitemaps.

@@ -4,8 +4,8 @@ import (
 	"net/http"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/protocol"
-	"github.com/millrace/millrace/protocol/kit"
 )
 
 // Name is the protocol's name, as on the command line, in tags, errors and rule IDs.

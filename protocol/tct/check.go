@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/protocol/kit"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // siteRule is the function of a rule that reads the shared siteContext.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/weblink"
-	"github.com/millrace/millrace/protocol/kit"
 )
 
 // checkVersion checks the version of a list.

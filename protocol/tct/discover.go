@@ -12,9 +12,9 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/docname"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/protocol"
-	"github.com/millrace/millrace/protocol/kit"
 )
 
 // Advertise returns the links to a site's lists and M-URLs. If lists have no fixed path, the root

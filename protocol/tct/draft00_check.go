@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/protocol/kit"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // rules00 returns one rule for each requirement on publishers that a client can check, in the order

@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/protocol/kit"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 func checkCacheControl00(p *seenPage, fail check.Fail) bool {

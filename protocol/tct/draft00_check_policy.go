@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/weblink"
 	"github.com/millrace/millrace/policy"
-	"github.com/millrace/millrace/protocol/kit"
 )
 
 // policyURL returns the URL where the policy descriptor should be.

@@ -18,8 +18,8 @@ import (
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/docname"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/weblink"
-	"github.com/millrace/millrace/protocol/kit"
 )
 
 // recommended is the M-URL pattern that section 3.3 recommends.

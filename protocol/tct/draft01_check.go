@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/protocol/kit"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // rules01 returns one rule for each requirement on publishers that a client can check, in the order

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/commonmark"
-	"github.com/millrace/millrace/protocol/kit"
+	"github.com/millrace/millrace/internal/kit"
 
 	"github.com/millrace/millrace/protocol"
 )

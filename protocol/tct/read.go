@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"net/http"
 
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/recent"
 	"github.com/millrace/millrace/policy"
 	"github.com/millrace/millrace/protocol"
-	"github.com/millrace/millrace/protocol/kit"
 )
 
 // tctReader reads the lists and the documents of a site. It is safe for concurrent

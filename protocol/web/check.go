@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/protocol/kit"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // Rules returns one rule for each sentence that binds publishers and that a client can check,

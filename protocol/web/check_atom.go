@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/protocol/kit"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // seenAtom is the site's Atom feed; feed is nil if it could not be parsed.

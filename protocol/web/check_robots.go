@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/protocol/kit"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // maxRobotsSize is the number of bytes of a robots.txt that every crawler must parse (RFC 9309,

@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/sitemap"
-	"github.com/millrace/millrace/protocol/kit"
 )
 
 // maxProbes is the number of pages to try, besides one for each form of paths, before the reader

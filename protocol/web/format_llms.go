@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/millrace/millrace/protocol/kit"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // maxLLMs is the maximum number of characters that one llms.txt should have, so that a model can

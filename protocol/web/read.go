@@ -17,9 +17,9 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/recent"
 	"github.com/millrace/millrace/protocol"
-	"github.com/millrace/millrace/protocol/kit"
 )
 
 // reader is the Source of a site whose pages have Markdown twins.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/sitemap"
-	"github.com/millrace/millrace/protocol/kit"
 )
 
 // leaves returns the sitemaps that name pages.

@@ -16,9 +16,12 @@ import (
 	"github.com/millrace/millrace/store/internal/sqlstore"
 )
 
+// sqlStore is what the engines with SQL share.
+type sqlStore = sqlstore.Store
+
 // Store is a store in one database. Its methods are safe for concurrent use.
 type Store struct {
-	*sqlstore.Store
+	*sqlStore
 	db *database
 }
 

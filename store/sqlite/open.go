@@ -33,9 +33,12 @@ type settings struct {
 // readers is the maximum number of read connections. Each has a cache of 2 MB.
 const readers = 4
 
+// sqlStore is what the engines with SQL share.
+type sqlStore = sqlstore.Store
+
 // Store is a store in one file. Its methods are safe for concurrent use.
 type Store struct {
-	*sqlstore.Store
+	*sqlStore
 	db *database
 }
 
@@ -85,7 +88,7 @@ func (s *Store) Verify(ctx context.Context, repair bool, damaged func(name strin
 	if err != nil {
 		return 0, err
 	}
-	return s.Store.Verify(ctx, repair, damaged)
+	return s.sqlStore.Verify(ctx, repair, damaged)
 }
 
 // file is a file that is being opened.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/internal/fetch"
-	"github.com/millrace/millrace/protocol/kit"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 // Sections of the profile. Each is a scanner whose checks the rules correspond to. The last part of

@@ -7,8 +7,8 @@ import (
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/check"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/protocol"
-	"github.com/millrace/millrace/protocol/kit"
 )
 
 // A stream ends with the error of its source, and without an error if its consumer stops.

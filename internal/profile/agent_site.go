@@ -14,9 +14,9 @@ import (
 	"github.com/millrace/millrace/check"
 	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/fetch"
+	"github.com/millrace/millrace/internal/kit"
 	"github.com/millrace/millrace/internal/sitemap"
 	"github.com/millrace/millrace/internal/weblink"
-	"github.com/millrace/millrace/protocol/kit"
 )
 
 // maxLists is the maximum number of sitemaps that are read.

@@ -7,7 +7,7 @@ import (
 	"net/http/httptest"
 
 	"github.com/millrace/millrace/check"
-	"github.com/millrace/millrace/check/profile"
+	"github.com/millrace/millrace/internal/profile"
 )
 
 func ExampleAgentReady() {

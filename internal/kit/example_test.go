@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/millrace/millrace"
-	"github.com/millrace/millrace/protocol/kit"
+	"github.com/millrace/millrace/internal/kit"
 )
 
 func ExampleTitle() {
