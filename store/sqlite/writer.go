@@ -1,0 +1,203 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/millrace/millrace"
+)
+
+// writer is the only connection that writes. Statements run without the caller's
+// context, because the driver would start a goroutine for each. Callers check their
+// context between statements.
+type writer struct {
+	turn  chan struct{} // holds one token while the connection is in use
+	db    *sql.DB
+	conn  *sql.Conn
+	stmts map[string]*sql.Stmt
+
+	// Only the holder of the turn uses the following fields:
+	open  *group        // whose transaction is open; nil = none
+	most  time.Duration // longest use of the lock without a pause
+	used  time.Duration // time for which the lock was in use so far
+	ended time.Time     // end of the last transaction
+
+	idle *time.Timer // calls rest
+}
+
+// group is a transaction that writes share, so that many writes at once cost one sync of the disk.
+// The first write begins it. Writes that wait for their turn meanwhile join it, each with a
+// savepoint of its own. Then the first write commits it for all of them.
+type group struct {
+	began time.Time
+	done  chan struct{} // closed at the end of the transaction
+	err   error         // why the transaction was not committed; set before done is closed
+}
+
+// maxGroup is the age of a group after which a write begins another one.
+const maxGroup = 50 * time.Millisecond
+
+// poll is the interval at which SQLite checks for the lock of another process.
+const poll = 100 * time.Millisecond
+
+// tx is the part of a transaction that belongs to one write.
+type tx struct{ w *writer }
+
+// do runs f in an atomic transaction, and returns after the commit.
+func (w *writer) do(ctx context.Context, f func(t *tx) error) error {
+	if w.db == nil {
+		return millrace.Coded("store-read-only", fmt.Errorf("%w: the store is open for reading only", millrace.ErrForbidden))
+	}
+	select {
+	case w.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if w.open != nil && time.Since(w.open.began) > maxGroup {
+		w.end(nil)
+	}
+	first := w.open == nil
+	if first {
+		if err := w.begin(ctx); err != nil {
+			<-w.turn
+			return err
+		}
+	}
+	g := w.open
+	if err := w.join(ctx, first, f); err != nil {
+		return err
+	}
+	if first {
+		// A channel serves its senders in order, so all who waited have joined now.
+		w.turn <- struct{}{}
+		if w.open == g {
+			w.end(nil)
+		}
+		<-w.turn
+	}
+	<-g.done
+	return g.err
+}
+
+// begin begins a transaction, and with it a group.
+func (w *writer) begin(ctx context.Context) error {
+	if err := w.pause(ctx); err != nil {
+		return err
+	}
+	if err := (&tx{w}).Exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	w.open = &group{began: time.Now(), done: make(chan struct{})}
+	return nil
+}
+
+// join runs f in the open transaction, and passes the turn on. If f fails, nothing of it remains.
+// The first write needs no savepoint, because it can roll back the whole transaction.
+func (w *writer) join(ctx context.Context, first bool, f func(t *tx) error) (err error) {
+	defer func() { <-w.turn }()
+	t := &tx{w}
+	if !first {
+		if err := t.Exec("SAVEPOINT one"); err != nil {
+			w.end(err)
+			return err
+		}
+	}
+	err = errors.New("a write panicked")
+	defer func() {
+		switch {
+		case err == nil:
+		case first:
+			w.end(err)
+		default:
+			// SQLite may have rolled back everything already, for example on a full disk.
+			if undo := errors.Join(t.Exec("ROLLBACK TO one"), t.Exec("RELEASE one")); undo != nil {
+				w.end(err)
+			}
+		}
+	}()
+	if err = f(t); err == nil {
+		err = ctx.Err()
+	}
+	if err == nil && !first {
+		err = t.Exec("RELEASE one")
+	}
+	return err
+}
+
+// end commits the open transaction, or rolls it back because of err.
+func (w *writer) end(err error) {
+	g, t := w.open, &tx{w}
+	if err == nil {
+		err = t.Exec("COMMIT")
+	}
+	if err != nil {
+		_ = t.Exec("ROLLBACK") // fails if SQLite has rolled back already
+	}
+	w.open, w.ended = nil, time.Now()
+	w.used += w.ended.Sub(g.began)
+	g.err = err
+	close(g.done)
+}
+
+// pause allows other processes to write after a long use of the lock. Without the pause, this
+// process would acquire the lock again before they check it.
+func (w *writer) pause(ctx context.Context) error {
+	switch {
+	case time.Since(w.ended) > poll:
+		w.used = 0
+	case w.used > w.most:
+		w.used = 0
+		select {
+		case <-time.After(poll + poll/2):
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err()
+}
+
+func (w *writer) pragma(ctx context.Context, p string) error {
+	_, err := w.conn.ExecContext(ctx, "PRAGMA "+p)
+	return err
+}
+
+// restAfter is the time from a publication until the memory of the writer's cache is released.
+// Another publication within this time is likely to use the cache.
+const restAfter = 2 * time.Second
+
+// rest releases the memory of the writer's cache, unless a transaction is running.
+func (w *writer) rest() {
+	select {
+	case w.turn <- struct{}{}:
+		_ = w.pragma(context.Background(), "shrink_memory")
+		<-w.turn
+	default:
+	}
+}
+
+func (w *writer) close() error {
+	if w.db == nil {
+		return nil // the store is read-only
+	}
+	if w.idle != nil {
+		w.idle.Stop()
+	}
+	w.turn <- struct{}{} // wait for the current write
+	defer func() { <-w.turn }()
+	if w.open != nil {
+		w.end(nil)
+	}
+	for _, st := range w.stmts {
+		st.Close()
+	}
+	clear(w.stmts)
+	var err error
+	if w.conn != nil {
+		if err = w.conn.Close(); errors.Is(err, sql.ErrConnDone) {
+			err = nil
+		}
+	}
+	return errors.Join(err, w.db.Close())
+}
