@@ -2,6 +2,7 @@ package edition
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -189,40 +190,79 @@ func (c *slowClient) Write(b []byte) (int, error) {
 }
 
 // A client that reads a list for an hour gets the edition with which it started, even if every
-// page changes meanwhile: collection does not delete the chunks of that edition.
+// page changes meanwhile: neither its server nor another one deletes the chunks of that edition.
 func TestSlowClient(t *testing.T) {
+	for _, follower := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			site, artifacts := newMemSite(0), newArtifacts()
+			for i := range 40 { // more than fits into the response cache
+				site.set("/"+strings.Repeat("x", i+1), strings.Repeat("the water comes down to the wheel ", 400))
+			}
+			builder := serverIn(t, site, listProtocol{}, artifacts, nil)
+			publish(t, builder)
+			ctx, cancel := context.WithCancel(t.Context())
+			var all, renewing sync.WaitGroup
+			s := builder
+			if follower {
+				s = serverIn(t, site, listProtocol{}, artifacts, nil)
+				if err := s.Refresh(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			renewing.Go(func() { s.renewSuperseded(ctx) })
+			want, done := listOf(t, site), false
+			all.Go(func() {
+				begun := time.Now()
+				w := &slowClient{httptest.NewRecorder(), 12 * time.Minute}
+				_, err := s.Serve(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/list.txt", nil))
+				if err != nil || w.Body.String() != want {
+					t.Errorf("%d of %d bytes: %v", w.Body.Len(), len(want), err)
+				}
+				if took := time.Since(begun); took < time.Hour {
+					t.Errorf("it took %v", took)
+				}
+				done = true
+			})
+			for i := 0; !done; i++ {
+				time.Sleep(4 * time.Minute)
+				for url := range site.view(uint64(len(site.states) - 1)).m {
+					site.set(url, strings.Repeat("other words for all of them ", 400+len(url)+i))
+				}
+				publish(t, builder)
+				s.checkForChanges(ctx)
+			}
+			all.Wait()
+			for range 3 {
+				time.Sleep(grace)
+				if err := builder.collect(t.Context(), nil, time.Now()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if needed, err := builder.needed(t.Context(), builder.Current(), time.Now()); err != nil || len(stored(t, builder)) != len(needed) {
+				t.Errorf("%d artifacts, %d are needed: %v", len(stored(t, builder)), len(needed), err)
+			}
+			cancel()
+			renewing.Wait()
+		})
+	}
+}
+
+// Superseded artifacts are deleted within minutes, so that their number does not grow.
+func TestSupersededAreDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		site := newMemSite(0)
-		for i := range 40 { // more than fits into the response cache
-			site.set("/"+strings.Repeat("x", i+1), strings.Repeat("the water comes down to the wheel ", 400))
-		}
+		site := tall()
 		s := newTestServer(t, site, listProtocol{}, nil)
 		publish(t, s)
-		want := listOf(t, site)
-		var all sync.WaitGroup
-		all.Go(func() {
-			begun := time.Now()
-			w := &slowClient{httptest.NewRecorder(), 12 * time.Minute}
-			_, err := s.Serve(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/list.txt", nil))
-			if err != nil || w.Body.String() != want {
-				t.Errorf("%d of %d bytes: %v", w.Body.Len(), len(want), err)
-			}
-			if took := time.Since(begun); took < time.Hour {
-				t.Errorf("it took %v", took)
-			}
-		})
-		for i := range 14 {
-			time.Sleep(5 * time.Minute)
-			for url := range site.view(uint64(len(site.states) - 1)).m {
-				site.set(url, strings.Repeat("other words for all of them ", 400+len(url)+i))
-			}
+		most := [2]int{}
+		for i := range 200 {
+			time.Sleep(grace / 25)
+			site.set("/x", fmt.Sprint("edit ", i))
 			publish(t, s)
-			s.collectedAt = time.Time{}
-			if err := s.collect(t.Context(), nil, time.Now()); err != nil {
-				t.Fatal(err)
-			}
+			most[i/100] = max(most[i/100], len(stored(t, s)))
 		}
-		all.Wait()
+		if most[1] > most[0] {
+			t.Errorf("%d artifacts in the first half, then %d", most[0], most[1])
+		}
 	})
 }
 
@@ -264,7 +304,7 @@ func TestCollectWhileBuilding(t *testing.T) {
 				}
 				return nil
 			}
-			one.collectedAt = time.Time{}
+			one.listedAt = time.Time{}
 			if err := one.collect(t.Context(), nil, time.Now()); err != nil {
 				t.Error(err)
 			}

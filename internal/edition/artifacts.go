@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/millrace/millrace"
@@ -13,9 +14,25 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// grace is the default of Options.Grace. Responses in progress, and processes that
-// serve an earlier edition, still need superseded artifacts.
-const grace = 2 * time.Hour
+// grace is the default of Options.Grace.
+const grace = 5 * time.Minute
+
+const (
+	// unknownFor is the time for which artifacts that no edition has named are kept, in multiples of
+	// the grace period. The edition for which they are made may take long to build.
+	unknownFor = 24
+	// renewals is the number of times per grace period at which a process renews the superseded
+	// artifacts that it still needs.
+	renewals = 5
+)
+
+// superseded is the time from which an artifact is not needed, as far as the process knows, and its
+// modification time since then. Another process that needs the artifact changes that time. Comparing
+// it is independent of clocks.
+type superseded struct {
+	since    time.Time
+	modified time.Time
+}
 
 // forEachNotIn calls f for every artifact of the manifest that is not in other. size is
 // in bytes, or -1 if the manifest does not have it.
@@ -116,59 +133,76 @@ func (s *Server) present(ctx context.Context, m *manifest) bool {
 	return !unreadable(err)
 }
 
-// touch restarts the grace period of the artifacts that are in m but not in but.
-func (s *Server) touch(ctx context.Context, m, but *manifest) error {
+// touch renews the modification times of the artifacts that are in m but not in but, and calls f with
+// each of them. It skips missing ones.
+func (s *Server) touch(ctx context.Context, m, but *manifest, f func(name string) error) error {
 	return artifact.Batch(ctx, s.artifacts, func(ctx context.Context) error {
-		return m.forEachNotIn(ctx, s.artifacts, but, func(name string, _ int64) error {
-			if err := artifact.Touch(ctx, s.artifacts, name); !errors.Is(err, millrace.ErrNotFound) {
-				return err
+		return m.forEachReadableNotIn(ctx, s.artifacts, but, func(name string, _ int64) error {
+			err := artifact.Touch(ctx, s.artifacts, name)
+			if err == nil && f != nil {
+				err = f(name)
 			}
-			return nil
+			if errors.Is(err, millrace.ErrNotFound) {
+				return nil
+			}
+			return err
 		})
 	})
 }
 
-// collect deletes the artifacts that no manifest of the store names, after their grace
-// period. It searches at most once an hour. retired is the manifest that was just
-// superseded, or nil; the grace period of its artifacts begins now.
+// collect deletes artifacts that no manifest of the store names: superseded ones after the grace
+// period, and others after unknownFor. retired is the manifest that was just superseded, or nil. The
+// grace period of its artifacts begins now. Another configuration may still be served by other
+// processes.
 func (s *Server) collect(ctx context.Context, retired *manifest, now time.Time) error {
 	ed := s.current.Load()
-	if retired != nil {
-		if err := s.touch(ctx, retired, ed.manifest); err != nil && !errors.Is(err, millrace.ErrNotFound) {
+	if retired != nil && !retired.foreign {
+		err := s.touch(ctx, retired, ed.manifest, func(name string) error {
+			info, err := s.artifacts.Stat(ctx, name)
+			s.superseded[name] = superseded{now, info.Modified}
+			return err
+		})
+		if err != nil {
 			return err
 		}
 	}
-	if now.Sub(s.collectedAt) < min(time.Hour, s.grace) {
+	all := now.Sub(s.listedAt) >= unknownFor/2*s.grace
+	if !all && (len(s.superseded) == 0 || now.Sub(s.collectedAt) < s.grace) {
 		return nil
 	}
 	s.collectedAt = now
+	if all {
+		s.listedAt = now
+	}
 	return lease.Wait(ctx, s.from.Store.Leases(), artifactsLease, func(ctx context.Context, _ store.Lease) error {
-		needed := make(map[string]bool)
-		need := func(name string, _ int64) error { //nolint:unparam // forEachNotIn requires the signature
-			needed[name] = true
-			return nil
-		}
-		if err := ed.manifest.forEachNotIn(ctx, s.artifacts, nil, need); err != nil {
-			return err
-		}
-		for raw, err := range s.from.Store.Manifests(ctx) {
-			var m *manifest
-			if err == nil {
-				m, err = decodeManifest(raw)
-			}
-			if err == nil && m.Format == manifestFormat {
-				err = m.forEachReadableNotIn(ctx, s.artifacts, ed.manifest, need)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if err := s.needDictionaries(ctx, now, needed); err != nil {
+		needed, err := s.needed(ctx, ed, now)
+		if err != nil {
 			return err
 		}
 		return artifact.Batch(ctx, s.artifacts, func(ctx context.Context) error {
+			for name, was := range s.superseded {
+				if now.Sub(was.since) < s.grace {
+					continue
+				}
+				info, err := s.artifacts.Stat(ctx, name)
+				switch {
+				case errors.Is(err, millrace.ErrNotFound):
+					delete(s.superseded, name)
+				case err == nil && (needed[name] || !info.Modified.Equal(was.modified)):
+					s.superseded[name] = superseded{now, info.Modified}
+				case err == nil:
+					delete(s.superseded, name)
+					err = s.artifacts.Delete(ctx, name)
+				}
+				if err != nil && !errors.Is(err, millrace.ErrNotFound) {
+					return err
+				}
+			}
+			if !all {
+				return nil
+			}
 			for info, err := range s.artifacts.List(ctx, "") {
-				if err == nil && !needed[info.Name] && now.Sub(info.Modified) >= s.grace {
+				if err == nil && !needed[info.Name] && now.Sub(info.Modified) >= unknownFor*s.grace {
 					err = s.artifacts.Delete(ctx, info.Name)
 				}
 				if err != nil {
@@ -180,11 +214,37 @@ func (s *Server) collect(ctx context.Context, retired *manifest, now time.Time) 
 	})
 }
 
+// needed returns the names of the artifacts of all manifests of the store, of ed, and of the
+// dictionaries to keep.
+func (s *Server) needed(ctx context.Context, ed *Edition, now time.Time) (map[string]bool, error) {
+	needed := make(map[string]bool)
+	need := func(name string, _ int64) error { //nolint:unparam // forEachNotIn requires the signature
+		needed[name] = true
+		return nil
+	}
+	if err := ed.manifest.forEachNotIn(ctx, s.artifacts, nil, need); err != nil {
+		return nil, err
+	}
+	for raw, err := range s.from.Store.Manifests(ctx) {
+		var m *manifest
+		if err == nil {
+			m, err = decodeManifest(raw)
+		}
+		if err == nil && m.Format == manifestFormat {
+			err = m.forEachReadableNotIn(ctx, s.artifacts, ed.manifest, need)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return needed, s.needDictionaries(ctx, now, needed)
+}
+
 // keepArtifacts renews the artifacts of the current edition if its manifest is no
 // longer in the store.
 func (s *Server) keepArtifacts(ctx context.Context, now time.Time) error {
 	ed := s.current.Load()
-	if now.Sub(s.checkedAt) < s.grace/2 {
+	if now.Sub(s.checkedAt) < unknownFor/2*s.grace {
 		return nil
 	}
 	s.checkedAt = now
@@ -192,5 +252,34 @@ func (s *Server) keepArtifacts(ctx context.Context, now time.Time) error {
 	if err != nil && !errors.Is(err, millrace.ErrNotFound) || !ed.rebuilt && stored.Number == ed.stored {
 		return err
 	}
-	return s.touch(ctx, ed.manifest, nil)
+	return s.touch(ctx, ed.manifest, nil, nil)
+}
+
+// renewSuperseded renews the artifacts of superseded editions that responses in progress still need,
+// until the context ends. It renews the artifacts of the current edition, too, if that may be
+// superseded because the process cannot read the store.
+func (s *Server) renewSuperseded(ctx context.Context) {
+	ticker := time.NewTicker(max(s.grace/renewals, time.Millisecond))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		ed := s.current.Load()
+		if ed == nil {
+			continue
+		}
+		still, but := new(manifest), ed.manifest
+		if !s.Builder() && s.Unchecked() >= s.grace/renewals {
+			still.Documents, still.Artifacts, but = slices.Clone(ed.manifest.Documents), ed.manifest.Artifacts, nil
+		}
+		for _, b := range s.reading.Range {
+			still.Documents = append(still.Documents, large{Path: b.(*bodies).path, Chunks: *b.(*bodies).chunked})
+		}
+		if err := s.touch(ctx, still, but, nil); err != nil && ctx.Err() == nil {
+			s.log.WarnContext(ctx, "could not renew artifacts", "err", err)
+		}
+	}
 }

@@ -105,6 +105,7 @@ type bodies struct {
 	loss
 	cache      *Server
 	name       string // in the response cache
+	path       string // of the document; "" = unknown
 	store      artifact.Store
 	coded      bool // gzip; false = identity
 	head, tail []byte
@@ -215,6 +216,8 @@ func (b *bodies) write(ctx context.Context, w io.Writer, from, n int64) error {
 // collect writes n bytes from an offset, which it reads from the chunks.
 func (b *bodies) collect(ctx context.Context, w io.Writer, from, n int64) error {
 	out := &window{w: w, skip: from, left: n}
+	b.cache.reading.Store(out, b)
+	defer b.cache.reading.Delete(out)
 	if _, err := out.Write(b.head); err != nil {
 		return err
 	}

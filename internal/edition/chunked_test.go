@@ -238,8 +238,8 @@ func TestPublishAfterLostNode(t *testing.T) {
 			lose(t, s, last[slices.IndexFunc(last, func(n string) bool { return strings.HasSuffix(n, nodeSuffix) })])
 			other := NewServer(site.source(), []Protocol{{Name: "other", Publisher: &artifactProtocol{}}}, dir, nil)
 			publish(t, other)
-			other.collectedAt = time.Time{}
-			if err := other.collect(t.Context(), nil, time.Now().Add(grace+time.Minute)); err != nil {
+			other.listedAt = time.Time{}
+			if err := other.collect(t.Context(), nil, time.Now().Add(unknownFor*grace+time.Minute)); err != nil {
 				t.Errorf("collection: %v", err)
 			}
 			site.set("/x", "another text")
@@ -272,7 +272,7 @@ func TestCollectChunks(t *testing.T) {
 	}
 	collect := func(in time.Duration) []string {
 		t.Helper()
-		s.collectedAt = time.Time{}
+		s.listedAt = time.Time{}
 		if err := s.collect(t.Context(), nil, time.Now().Add(in)); err != nil {
 			t.Fatal(err)
 		}

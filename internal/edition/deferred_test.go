@@ -166,8 +166,8 @@ func TestDeferredBrotli(t *testing.T) {
 	if a, b := coding(s), coding(other); a != "br" || b != "br" {
 		t.Errorf("after: %q, and %q of another process", a, b)
 	}
-	s.collectedAt = time.Time{}
-	if err := s.collect(t.Context(), nil, time.Now().Add(2*grace)); err != nil {
+	s.listedAt = time.Time{}
+	if err := s.collect(t.Context(), nil, time.Now().Add(2*unknownFor*grace)); err != nil {
 		t.Fatal(err)
 	}
 	if got := coding(s); got != "br" {

@@ -170,7 +170,8 @@ func (d *large) entry(s *Server, guarded bool, now time.Time) (key, *entry, erro
 		if err != nil {
 			return key{}, nil, err
 		}
-		if b, ok := r.content.(*bodies); ok && d.Exact {
+		b := r.content.(*bodies)
+		if b.path = d.Path; d.Exact {
 			b.sum.Store(new(digestOf(d.ETag)))
 		}
 		e.offer |= 1 << c

@@ -149,7 +149,7 @@ func TestSharedFolder(t *testing.T) {
 	publish(t, one)
 	publish(t, two)
 	for _, s := range []*Server{one, two} {
-		if err := s.collect(t.Context(), nil, time.Now().Add(2*grace)); err != nil {
+		if err := s.collect(t.Context(), nil, time.Now().Add(2*unknownFor*grace)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -170,7 +170,7 @@ func TestServedFilesStay(t *testing.T) {
 		two := serverIn(t, site, &headed{line: "another option\n"}, dir, &Options{Key: "two"})
 		publish(t, two)
 		for range 6 {
-			time.Sleep(grace / 2)
+			time.Sleep(unknownFor / 2 * grace)
 			one.checkForChanges(t.Context())
 			if err := two.collect(t.Context(), nil, time.Now()); err != nil {
 				t.Fatal(err)

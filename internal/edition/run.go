@@ -40,6 +40,7 @@ func (s *Server) Run(ctx context.Context) {
 	others.Go(func() { s.elect(ctx) })
 	others.Go(func() { s.runDeferred(ctx) })
 	others.Go(func() { s.keepVersions(ctx) })
+	others.Go(func() { s.renewSuperseded(ctx) })
 	defer others.Wait()
 	ticker := time.NewTicker(checkEvery)
 	defer ticker.Stop()
@@ -102,6 +103,11 @@ func (s *Server) checkForChanges(ctx context.Context) {
 	if ed := s.current.Load(); ed != nil {
 		if err := s.keepArtifacts(ctx, time.Now()); err != nil && ctx.Err() == nil {
 			s.log.WarnContext(ctx, "could not renew artifacts", "err", err)
+		}
+		if s.Builder() {
+			if err := s.collect(ctx, nil, time.Now()); err != nil && ctx.Err() == nil {
+				s.log.WarnContext(ctx, "could not delete old artifacts", "err", err)
+			}
 		}
 		if !s.present(ctx, ed.manifest) {
 			s.damaged.Store(true)

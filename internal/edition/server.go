@@ -43,7 +43,8 @@ type Options struct {
 	// version again. Until then, the server serves the editions that other versions
 	// publish.
 	Version string
-	// Grace is the time for which the artifacts of a superseded edition are kept. If zero, 2 hours.
+	// Grace is the time for which the artifacts of a superseded edition are kept after the last
+	// response with them has ended. If zero, 5 minutes.
 	Grace time.Duration
 	// Progress is called with the progress of an update of the publication from the site, in pages,
 	// and with zeros when the update ends or fails. May be nil.
@@ -127,6 +128,7 @@ type Server struct {
 
 	artifacts artifact.Store
 	damaged   atomic.Bool // an artifact could not be read
+	reading   sync.Map    // *bodies from which responses in progress read, by the *window of the response
 
 	current      atomic.Pointer[Edition]
 	cache        *cache
@@ -147,7 +149,9 @@ type Server struct {
 	building        sync.Mutex                // held while current changes; guards the fields below
 	unconfirmed     bool                      // an artifact of current may be missing
 	checkedAt       time.Time                 // last time at which the store was known to name current
+	superseded      map[string]superseded     // artifacts that collect will delete, by name
 	collectedAt     time.Time                 // when artifacts were last collected
+	listedAt        time.Time                 // when all artifacts were last listed
 	publishedCursor millrace.Cursor           // cursor of the site up to which current has its changes; "" = unknown
 }
 
@@ -160,7 +164,7 @@ func NewServer(from Source, protocols []Protocol, artifacts artifact.Store, o *O
 	}
 	s := &Server{
 		artifacts: artifacts, from: from, protocols: protocols, progress: o.Progress, busy: o.Busy, alone: o.Alone, searchView: o.Search,
-		partEntries: minPartEntries, key: o.Key, version: o.Version, grace: cmp.Or(o.Grace, grace), signer: o.Signer, now: o.Now, log: o.Logger, checkedAt: time.Now(),
+		partEntries: minPartEntries, key: o.Key, version: o.Version, grace: cmp.Or(o.Grace, grace), signer: o.Signer, now: o.Now, log: o.Logger, checkedAt: time.Now(), superseded: make(map[string]superseded),
 		cache: newCache(cmp.Or(o.CacheBytes, 52<<20)), changed: make(chan struct{}, 1), elected: make(chan struct{}, 1), deferredWork: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	s.dictionaries.sent = make(chan *entry, maxSent)

@@ -333,7 +333,7 @@ func TestCrashBeforeSwap(t *testing.T) {
 	if got := stored(t, s); len(got) != 3 {
 		t.Errorf("artifacts of two documents, and one that nothing names: %q", got)
 	}
-	if err := s.collect(t.Context(), nil, time.Now().Add(grace)); err != nil {
+	if err := s.collect(t.Context(), nil, time.Now().Add(unknownFor*grace)); err != nil {
 		t.Fatal(err)
 	}
 	if got := stored(t, s); len(got) != 2 {
