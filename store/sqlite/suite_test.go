@@ -17,6 +17,7 @@ var engine = storetest.Engine{
 		if err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() { checkPlans(t, s) })
 		return s
 	},
 	Writes: func(t testing.TB, s store.Store) int64 {

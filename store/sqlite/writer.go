@@ -192,7 +192,6 @@ func (w *writer) close() error {
 	for _, st := range w.stmts {
 		st.Close()
 	}
-	clear(w.stmts)
 	var err error
 	if w.conn != nil {
 		if err = w.conn.Close(); errors.Is(err, sql.ErrConnDone) {

@@ -373,7 +373,7 @@ func (p *placement) moves() (bool, error) {
 // target returns the group for the host.
 func (p *placement) target() (int64, error) {
 	var to, hosts int64
-	err := p.Row("SELECT id, (SELECT count(*) FROM fleet_host WHERE grp = g.id) FROM fleet_group g WHERE address = ? AND id <> ?", []any{p.address, p.from}, &to, &hosts)
+	err := p.Row("SELECT id, (SELECT count(*) FROM fleet_host WHERE grp = g.id) FROM fleet_group g WHERE address = ? AND address <> '' AND id <> ?", []any{p.address, p.from}, &to, &hosts)
 	if err != nil && !absent(err) {
 		return 0, err
 	}
