@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -104,6 +106,7 @@ type fleetRun struct {
 // fleet measures many sites that are kept fresh by one process. Short, the sites are fewer and
 // the interval is shorter, with the same number of pulls a second.
 func (b *bench) fleet(ctx context.Context, large, short bool) error {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(math.MaxInt64)) // the hosts are in this process
 	if short {
 		return b.fresh(ctx, &fleetRun{hosts: 1000, interval: time.Minute, length: 2 * time.Minute})
 	}

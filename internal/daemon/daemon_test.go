@@ -3,9 +3,11 @@ package daemon
 import (
 	"net"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/millrace/millrace/internal/testkit"
 )
@@ -59,6 +61,29 @@ func TestMemory(t *testing.T) {
 	if m.Limit(); percent() != lazy || debug.SetMemoryLimit(-1) != softLimit {
 		t.Errorf("limited: %d", percent())
 	}
+}
+
+// The limit rises with what is in use, so that the collector does not run all the time, and falls
+// again.
+func TestLimitRises(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(lazy))
+	Memory{environment()}.Limit()
+	// The limit is set after a collection, by another goroutine.
+	becomes := func(what string, is func(limit int64) bool) {
+		t.Helper()
+		for range 1000 {
+			runtime.GC()
+			if is(debug.SetMemoryLimit(-1)) {
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+		t.Errorf("%s: the limit is %d", what, debug.SetMemoryLimit(-1))
+	}
+	used := make([]byte, 2*softLimit)
+	becomes("much in use", func(limit int64) bool { return limit >= 3*softLimit })
+	runtime.KeepAlive(used)
+	becomes("little in use", func(limit int64) bool { return limit == softLimit })
 }
 
 func TestNotify(t *testing.T) {

@@ -1,9 +1,14 @@
 package daemon
 
-import "runtime/debug"
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+)
 
 // softLimit is the soft limit of the Go heap in bytes: the cache of bodies, the memory of a few
-// requests, and the same amount of garbage. It does not include the caches of the store.
+// requests, and the same amount of garbage. It does not include the caches of the store. If more is
+// in use, the limit rises.
 const softLimit = 98 << 20
 
 // Values of GOGC.
@@ -31,7 +36,26 @@ func (m Memory) Limit() {
 	if !m.given() {
 		debug.SetGCPercent(lazy)
 		debug.SetMemoryLimit(softLimit)
+		raiseLimit(struct{}{})
 	}
+}
+
+// raiseLimit leaves room for as much garbage as GOGC=50 permits. With less, the collector would take
+// up to half of the processor time. It runs after each collection, as the cleanup of an object that
+// nothing refers to.
+func raiseLimit(struct{}) {
+	used := []metrics.Sample{
+		{Name: "/gc/heap/live:bytes"},
+		{Name: "/memory/classes/total:bytes"},
+		{Name: "/memory/classes/heap/released:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"},
+		{Name: "/memory/classes/heap/objects:bytes"},
+	}
+	metrics.Read(used)
+	at := func(i int) int64 { return int64(used[i].Value.Uint64()) }
+	live, others := at(0), at(1)-at(2)-at(3)-at(4)
+	debug.SetMemoryLimit(max(softLimit, others+live+live*saving/100))
+	runtime.AddCleanup(new(*int), raiseLimit, struct{}{})
 }
 
 // Save makes the garbage collector run often, for work that needs little memory but produces much
