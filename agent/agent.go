@@ -28,7 +28,7 @@ import (
 // sites without a protocol. See [Options.Via] and [Report.Via].
 const Crawl = discover.Web
 
-// Coefficients are the coefficients that savings are computed with.
+// Coefficients are the constants from which [Report.Savings] is computed.
 type Coefficients = savings.Coefficients
 
 // Figure is one figure of [Savings], with its baseline.
@@ -51,7 +51,7 @@ type VerifyCounts = webauth.VerifyCounts
 
 // Options are the options of an [Agent]. The zero value is ready to use.
 type Options struct {
-	// Via is the name of the protocol to read sites by, or [Crawl]. If empty, the agent
+	// Via is the name of the protocol by which sites are read, or [Crawl]. If empty, the agent
 	// chooses the cheapest way that a site offers.
 	Via string
 	// Purpose is the intended use of the content. If empty, [millrace.AIInput].
@@ -62,14 +62,14 @@ type Options struct {
 	// host are pulled one after the other.
 	Parallel int
 
-	// MaxPages limits the pages that one pull requests from a site. MaxBytes limits the bytes
-	// that it receives, including headers. The next pull continues. A file of many pages is
-	// read completely or not at all. If zero, there is no limit.
+	// MaxPages limits the pages that one pull requests from a site. MaxBytes limits the bytes that
+	// one pull receives, including headers. The next pull continues. The agent reads a file of many
+	// pages completely or not at all. If zero, there is no limit.
 	MaxPages int
 	MaxBytes int64
-	// MaxDepth limits the number of links between the start of a crawl and a page. If zero,
-	// 30. MaxTime limits the time of one pull of a site; the next one continues. If zero, there
-	// is no limit.
+	// MaxDepth limits the number of links between the start of a crawl and a page. If zero, 30.
+	// MaxTime limits the duration of one pull of a site; the next pull continues. If zero, there is
+	// no limit.
 	MaxDepth int
 	MaxTime  time.Duration
 	// MaxList and Handshake are passed to [protocol.ReaderOptions].
@@ -81,36 +81,36 @@ type Options struct {
 	Keep, Drop []string
 	Comments   bool
 
-	// Counts opens the store that counts the requests of a day to each host, for sites whose
-	// policy limits them. The agents of a machine share it, so that the limit holds for all of
-	// their mirrors. If nil, or if it cannot be opened, the agent's own store is used.
+	// Counts opens the store that counts the daily requests to each host, for sites whose policy
+	// limits them. The agents of a machine share this store, so the limit applies to all of their
+	// mirrors together. If nil, or if the store cannot be opened, the agent's own store is used.
 	Counts func(ctx context.Context) (store.Store, error)
 
-	// Key returns the key for an origin, such as "https://example.com", or "". If
-	// nil, there are no keys.
+	// Key returns the access key for an origin, such as "https://example.com", or "". If nil,
+	// requests carry no keys.
 	Key func(origin string) string
 	// Sign adds a signature to each request before it is sent. If nil, requests
 	// are not signed.
 	Sign func(*http.Request) error
-	// UserAgent names the agent to servers. If empty, millrace/VERSION with
-	// Contact, an address or URL for the owners of sites.
+	// UserAgent names the agent to servers. Contact is an address or URL for the owners of sites.
+	// If UserAgent is empty, it is millrace/VERSION with Contact.
 	UserAgent, Contact string
 	// Delay is the minimum time between two requests to one host. If zero, 250 ms, or no delay
 	// on loopback. If negative, there is no delay.
 	Delay time.Duration
-	// Dictionaries is a folder for the last lists and collections of sites. A server may then
-	// send only what has changed in them (RFC 9842). The agent creates the folder when needed,
-	// and keeps it below 512 MiB. If empty, the agent keeps none.
+	// Dictionaries is a folder for the last lists and collections of sites. A server may then send
+	// only the changes since the last version (RFC 9842). The agent creates the folder when needed,
+	// and keeps it below 512 MiB. If empty, nothing is kept.
 	Dictionaries string
 	// AllowPrivate allows loopback and private addresses.
 	AllowPrivate bool
 	// Dial opens connections. If nil, the network is used.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Resolve returns the addresses of a host, to find hosts that share one. If nil, the
-	// resolver of the system is used, or none if Dial is set.
+	// Resolve returns the addresses of a host. The agent uses them to find hosts that share an
+	// address. If nil, the resolver of the system is used, or none if Dial is set.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 
-	// Coefficients are used to compute [Report.Savings]. If zero, the defaults.
+	// Coefficients are the constants of [Report.Savings]. If zero, the defaults.
 	Coefficients Coefficients
 	// Progress receives the progress of pulls. It is called from several
 	// goroutines at once, and must not block. If nil, progress is not reported.
@@ -126,8 +126,8 @@ type Agent struct {
 	rules    *extract.Rules
 	shared   *fetch.Client             // the clients of all sites share its queues
 	verifier *webauth.ResponseVerifier // caches the keys of sites
-	turn     *turn                     // for which the agent pulls; nil = none
-	budget   *rateBudget               // of the turn; nil = no limit
+	turn     *turn                     // turn that the agent pulls for; nil = none
+	budget   *rateBudget               // request and byte limits of the turn; nil = no limit
 }
 
 // New returns an agent that mirrors sites into st. Nil options are the zero value. If an

@@ -19,7 +19,7 @@ type budgetError struct{ quota string }
 // Error names the limit, such as "Options.MaxPages 100".
 func (e *budgetError) Error() string { return e.quota }
 
-// budget ends the pull of one site at the limits of the options. It is safe for
+// budget ends the pull of one site when it reaches a limit of the options. It is safe for
 // concurrent use.
 type budget struct {
 	maxPages int
@@ -27,8 +27,8 @@ type budget struct {
 	maxTime  time.Duration
 	start    time.Time
 	client   *fetch.Client
-	over     func() error // reports that the site allows no more requests; nil = never
-	asked    atomic.Int64 // pages requested
+	over     func() error // returns an error if the site allows no more requests; nil = no such limit
+	asked    atomic.Int64 // number of requested pages
 }
 
 // enough returns an error if the next page would exceed a limit.
@@ -42,7 +42,7 @@ func (b *budget) enough() error {
 	return nil
 }
 
-// full returns an error if the byte limit is reached or the site allows no more requests.
+// full returns an error if the byte or time limit is reached, or the site allows no more requests.
 func (b *budget) full() error {
 	if b.over != nil {
 		if err := b.over(); err != nil {
@@ -58,12 +58,12 @@ func (b *budget) full() error {
 	return nil
 }
 
-// ended returns the limit that caused an error, or nil if no limit did.
+// ended returns the limit that caused err, or nil if no limit did.
 func (b *budget) ended(err error) *budgetError {
 	if e, ok := errors.AsType[*budgetError](err); ok {
 		return e
 	}
-	// If the budget is used up, it is the cause of every failure.
+	// Once a limit is reached, it is the cause of every failure.
 	if full, ok := errors.AsType[*budgetError](b.full()); err != nil && ok {
 		return full
 	}

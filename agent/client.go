@@ -25,8 +25,8 @@ func (a *Agent) robots() fetch.RobotsMemory {
 	return ingest.Robots{State: a.store.State()}
 }
 
-// siteClient returns the client of one pull. All pulls share the queues of hosts, so that
-// limits apply to all of them together. If verifier is not nil, it verifies responses.
+// siteClient returns the client of one pull. All pulls share the queues of hosts, so the limits of
+// a host apply to all pulls together. If verifier is not nil, it verifies responses.
 func (a *Agent) siteClient(verifier *webauth.ResponseVerifier) *fetch.Client {
 	o := a.clientOptions(a.robots())
 	o.SharedQueues, o.MaxReceived = a.shared, a.o.MaxBytes
@@ -48,7 +48,7 @@ func (a *Agent) siteClient(verifier *webauth.ResponseVerifier) *fetch.Client {
 // showing returns a client that sends the keys of origins.
 func (a *Agent) showing(c *fetch.Client) *http.Client { return fetch.WithKeys(c.HTTP(), a.o.Key) }
 
-// checkSignatures returns an error if the number of invalid signatures exceeds before.
+// checkSignatures returns an error if the number of invalid signatures has risen above before.
 func (s *sitePull) checkSignatures(before int64) error {
 	if s.verifier.Counts().Wrong > before {
 		return s.verifier.Err()

@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// costsEvery is how often a running pull adds its costs to the store. If the pull is killed,
-// costs since the last time are lost.
+// costsEvery is the interval at which a running pull adds its costs to the store. If the pull is
+// killed, the costs since the last addition are lost.
 const costsEvery = 2 * time.Second
 
 // costMeter adds the costs of one pull to the store, in parts.
@@ -33,7 +33,7 @@ type costMeter struct {
 	html     bool          // pages were received as HTML
 }
 
-// measure starts to add the costs of a client to the store.
+// measure starts a meter that adds the costs of a client to the store.
 func measure(ctx context.Context, st store.Costs, client *fetch.Client, site string, log *slog.Logger, every time.Duration) *costMeter {
 	m := &costMeter{costs: st, client: client, log: log, stop: make(chan struct{}), site: site}
 	m.ended.Go(func() {
@@ -65,15 +65,15 @@ func (m *costMeter) sawHTML() {
 	m.html = true
 }
 
-// wire returns the traffic that the client has counted so far. Only at the end is it known
-// whether the received HTML was HTML of pages.
+// wire returns the traffic that the client has counted so far, without the HTML counts: only at the
+// end is it known whether the received HTML was HTML of pages.
 func (m *costMeter) wire() store.Traffic {
 	s := m.client.Stats()
 	return store.Traffic{Requests: s.Requests, Conditional: s.Conditional, NotModified: s.NotModified, Received: s.Received()}
 }
 
-// book adds to the store the part of total that was not added before. A failure is not
-// retried, so that nothing counts twice, and does not stop the pull.
+// book adds the part of total that is not in the store yet. A failure is not retried, so nothing is
+// counted twice, and does not stop the pull.
 func (m *costMeter) book(ctx context.Context, total store.Traffic) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,8 +88,8 @@ func (m *costMeter) book(ctx context.Context, total store.Traffic) {
 	}
 }
 
-// see counts the pages of one way. known is the number of pages that the way confirms, or -1
-// if it did not read the whole site.
+// see counts the pages of one way. known is the number of pages that the way confirms, or -1 if the
+// way did not read the whole site.
 func (m *costMeter) see(name string, known int, rep *mirror.Report) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -137,7 +137,7 @@ func (m *costMeter) end(ctx context.Context, failed bool) (total, site store.Tra
 
 // settle ends the meter of a pull and reports the savings.
 func (s *sitePull) settle(ctx context.Context, failed bool) {
-	ctx = context.WithoutCancel(ctx) // the costs of an interrupted pull count, too
+	ctx = context.WithoutCancel(ctx) // count the costs of an interrupted pull, too
 	total, known := s.costs.end(ctx, failed)
 	if known.Fetched == 0 && total.Pages > 0 {
 		site, err := s.store.Site(ctx, s.costs.site, "")

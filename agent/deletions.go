@@ -70,8 +70,8 @@ const deletionsAge = 24 * time.Hour
 
 // deletionsRecord is the stored state of the deletions of a primary source.
 type deletionsRecord struct {
-	Cursor millrace.Cursor `json:"cursor,omitempty"` // of the way
-	Asked  time.Time       `json:"asked"`            // time of the last successful request
+	Cursor millrace.Cursor `json:"cursor,omitempty"` // cursor of the other way
+	Asked  time.Time       `json:"asked"`            // time of the last successful request for deletions
 	// Owed is the time of the oldest state of the primary source whose deletions have not been
 	// requested yet; zero = none.
 	Owed time.Time `json:"owed,omitzero"`
@@ -85,8 +85,8 @@ type deletions struct {
 	primary string // protocol of the primary source
 	read    func(ctx context.Context, since millrace.Cursor, from time.Time) iter.Seq2[millrace.Change, error]
 	record  deletionsRecord
-	coded   bool // reading the primary source completely costs only its changes
-	way     *Way // row of the report; nil = deletions were not requested
+	coded   bool // the primary source sends only its changes, so reading all of it is cheap
+	way     *Way // row in the report; nil = deletions were not requested
 }
 
 // deletions returns the reader of the deletions of a primary source. It returns nil if the
@@ -117,8 +117,8 @@ func (d *deletions) stored() state.JSON[deletionsRecord] {
 
 func (d *deletions) save(ctx context.Context) error { return d.stored().Save(ctx, d.record) }
 
-// owe records a state of the primary source before the pages of that state are stored. If the
-// pull is killed in between, the next pull requests the deletions.
+// owe records a state of the primary source before the pages of that state are stored. If the pull
+// is killed before it requests the deletions, the next pull requests them.
 func (d *deletions) owe(ctx context.Context, at time.Time) error {
 	if at.IsZero() || !d.record.Owed.IsZero() && !at.Before(d.record.Owed) {
 		return nil
@@ -152,14 +152,14 @@ func (d *deletions) sync(
 	if err != nil {
 		return rep, err
 	}
-	// A complete reading may list pages that were deleted while its cursor was made. Deletions
-	// are therefore requested after it, too. They are not requested if the source is
-	// unmodified.
+	// A complete reading may list pages that were deleted while the server made its cursor. So
+	// deletions are also requested after a complete reading, but not if the source is unmodified.
 	if age := began.Sub(d.record.Asked); before == after && d.record.Owed.IsZero() && age >= 0 && age < deletionsAge {
 		return rep, nil
 	}
 	if d.coded && seen.complete && !seen.newer && d.record.Cursor != "" && d.record.Owed.After(d.record.Asked) {
-		// The source was newer than the last request, and the next one continues at the cursor.
+		// The source was newer than the last request for deletions. The next request continues at
+		// the cursor.
 		d.record.Asked, d.record.Owed = began.UTC(), time.Time{}
 		return rep, d.save(ctx)
 	}
@@ -184,7 +184,7 @@ func (d *deletions) sync(
 	owed := d.record.Owed
 	d.record = deletionsRecord{}
 	if seen.complete && !errors.Is(err, millrace.ErrConflict) {
-		d.record.Owed = owed // the next pull requests them again
+		d.record.Owed = owed // request the deletions again in the next pull
 	}
 	if err := d.save(ctx); err != nil || seen.complete {
 		return rep, err
@@ -243,8 +243,8 @@ func (d *deletions) ask(ctx context.Context, from string, rep *mirror.Report) (i
 	return len(gone), d.save(ctx)
 }
 
-// believe returns an error if a fifth of the pages or more would be deleted. Such a loss must
-// be confirmed by the primary source.
+// believe returns an error if a fifth of the pages or more would be deleted. The primary source
+// must confirm such a loss.
 func (d *deletions) believe(ctx context.Context, from string, lost int) error {
 	if lost == 0 {
 		return nil

@@ -126,7 +126,7 @@ func (t *deliveries) deliver(ctx context.Context, name string, lines [][]byte) e
 	return refusal{e.refused}
 }
 
-// box returns the outbox of a site, or ErrNotFound if the store has no such site.
+// box returns the outbox of a site. If the store has no such site, the error is ErrNotFound.
 func (t *deliveries) box(ctx context.Context, name string) (*outbox.Outbox, error) {
 	site, err := t.w.a.store.Site(ctx, name, "")
 	if err != nil {
@@ -189,14 +189,14 @@ func (t *deliveries) flush(ctx context.Context, name string) {
 	if err == nil && !pending {
 		return
 	}
-	if err == nil { // of the programs with this receiver, one delivers the changes of a site
+	if err == nil { // several programs may have this receiver; one of them delivers the changes of a site
 		err = lease.Hold(ctx, t.w.a.store.Leases(), "deliver "+name+" to "+t.w.o.Receiver, func(ctx context.Context, _ store.Lease) error {
 			_, err := b.Flush(ctx)
 			return err
 		})
 	}
 	if err == nil || ctx.Err() != nil || t.ended {
-		return // the next program delivers the rest
+		return // the program with the lease delivers the rest
 	}
 	if _, refused := errors.AsType[refusal](err); refused && errors.Is(err, millrace.ErrNotFound) {
 		t.gone = true

@@ -17,9 +17,9 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// dictionaries stores the dictionaries of all sites: their indexes in the store, and their
-// content in a folder, which the first dictionary creates. Those that were not used for the
-// longest time are deleted first.
+// dictionaries stores the dictionaries of all sites. Their indexes are in the store, and their
+// content is in a folder, which is created with the first dictionary. The least recently used
+// dictionaries are deleted first.
 type dictionaries struct {
 	state  store.State
 	folder string
@@ -43,7 +43,7 @@ func (d dictionaries) Update(ctx context.Context, origin string, change func(*fe
 	})
 }
 
-// fileOf returns the name of the file of a dictionary.
+// fileOf returns the file name of a dictionary.
 func fileOf(origin, match string) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(origin+match)))
 }

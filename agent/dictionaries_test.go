@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// The folder stays below its limit: those that were used least recently go first. A new
-// dictionary replaces the last one with its pattern.
+// The folder stays below its limit: the least recently used dictionaries are deleted first. A new
+// dictionary replaces the last one with the same pattern.
 func TestDictionaries(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

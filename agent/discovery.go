@@ -21,12 +21,12 @@ import (
 // `millrace discover --json`.
 type Discovery struct {
 	Site    string          `json:"site"`
-	Moved   string          `json:"moved,omitempty"` // where the root redirects to, if that is another site
+	Moved   string          `json:"moved,omitempty"` // URL to which the root redirects, if that is another site
 	Ways    []DiscoveredWay `json:"ways"`            // ways to read the site
 	Absent  []string        `json:"absent"`          // protocols that the site does not have
-	First   string          `json:"first"`           // way of a first pull; "" if absent
-	Refresh string          `json:"refresh"`         // way of a later pull; "" if absent
-	// Inconclusive is the limit that ended a part of the probe; absent if none did
+	First   string          `json:"first"`           // way of a first pull; "" = none
+	Refresh string          `json:"refresh"`         // way of a later pull; "" = none
+	// Inconclusive is the limit that ended a part of the probe; absent if no limit did.
 	Inconclusive string             `json:"inconclusive,omitempty"`
 	Plan         *discover.Plan     `json:"plan"`           // planned routes and their cost
 	Purpose      millrace.Purpose   `json:"purpose"`        // purpose of the content
@@ -44,18 +44,18 @@ type DiscoveredWay struct {
 	Protocol        string `json:"protocol"`
 	Entry           string `json:"entry"`            // URL of the first document
 	Pages           int    `json:"pages"`            // number of pages; -1 if unknown
-	Carries         string `json:"carries"`          // blocks, text or summaries; "" if nothing
-	WithoutContent  int    `json:"without_content"`  // pages that it names without content
+	Carries         string `json:"carries"`          // "blocks", "text" or "summaries"; "" = no content
+	WithoutContent  int    `json:"without_content"`  // pages that the way lists without content
 	Deletes         bool   `json:"deletes"`          // a refresh reports deleted pages
 	FirstRequests   int64  `json:"first_requests"`   // requests of a first pull
 	FirstBytes      int64  `json:"first_bytes"`      // bytes of a first pull
 	RefreshRequests int64  `json:"refresh_requests"` // requests of a later pull
 	RefreshBytes    int64  `json:"refresh_bytes"`    // bytes of a later pull
-	Allowed         bool   `json:"allowed"`          // the policy and robots.txt allow it
-	Reason          string `json:"reason"`           // why it is not allowed or not usable; "" if it is
-	Code            string `json:"code,omitempty"`   // of the reason
-	Basis           string `json:"basis,omitempty"`  // basis of estimated figures; absent if all are counted
-	SendsChanges    bool   `json:"sends_changes"`    // the server sends the entry as changes to clients that have an earlier version (RFC 9842)
+	Allowed         bool   `json:"allowed"`          // whether the policy and robots.txt allow the way
+	Reason          string `json:"reason"`           // why the way is not allowed or not usable; "" if it is both
+	Code            string `json:"code,omitempty"`   // error code of the reason
+	Basis           string `json:"basis,omitempty"`  // basis of estimated figures; absent if all figures were counted
+	SendsChanges    bool   `json:"sends_changes"`    // the server sends only changes of the entry to clients that have an earlier version (RFC 9842)
 }
 
 // DiscoveredPolicy describes the rules of one document on the use of the content.
@@ -73,8 +73,8 @@ type DiscoveredRobots struct {
 	Statements []discover.RobotsStatement `json:"statements"`     // lines about the use of the content
 }
 
-// NewDiscovery describes a site that was probed. Its plan is the plan of a pull, which probes
-// less of the site.
+// NewDiscovery describes a probed site. Its plan is the plan of a pull, which probes less of the
+// site.
 func NewDiscovery(site *discover.SiteReport, purpose millrace.Purpose) *Discovery {
 	plan := site.Plan(nil)
 	if short := site.Short(all.Protocols()); short != nil {
@@ -111,7 +111,7 @@ func NewDiscovery(site *discover.SiteReport, purpose millrace.Purpose) *Discover
 	return r
 }
 
-// carriesText names the detail of the content that a way provides.
+// carriesText names the detail of the content that a way provides: "blocks", "text" or "summaries".
 func carriesText(d millrace.Detail) string {
 	switch d {
 	case millrace.DetailBlocks:

@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// errorText returns the text of an error without the names of the site and the ways. The
-// report names them already.
+// errorText returns the text of an error without the names of the site and the ways, because the
+// report already contains them.
 func errorText(err error, root string, ways ...string) string {
 	text := err.Error()
 	if file, ok := errors.AsType[*fs.PathError](err); ok && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)) {
@@ -35,8 +35,8 @@ func errorText(err error, root string, ways ...string) string {
 	return text
 }
 
-// given reports whether the site has pages from another source than a crawl, although the user
-// has not asked for a crawl.
+// given reports whether the site has pages from a source other than a crawl, and the user has not
+// requested a crawl.
 func (s *sitePull) given(ctx context.Context, site store.Site, from string) (bool, error) {
 	if s.o.Via == Crawl {
 		return false, nil

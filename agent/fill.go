@@ -60,20 +60,20 @@ func (s *sitePull) filler(names []string) filler {
 }
 
 // filled is a source of summaries whose content is fetched from elsewhere. The content is not
-// fetched again while the version of the source is unchanged. It is as safe for concurrent use
-// as a [millrace.Source].
+// fetched again while the source's version of the page is unchanged. It is as safe for concurrent
+// use as a [millrace.Source].
 type filled struct {
 	millrace.Source
 	fill filler
 
 	mu        sync.Mutex
-	summaries map[string]*millrace.Page // summaries of the source, by its page names
+	summaries map[string]*millrace.Page // summaries from the source, by its names for pages
 	ring      []string                  // keys of summaries, oldest first
 	by        map[string]int            // number of filled pages, by way
 }
 
 // maxSummaries is the maximum number of summaries that wait for their content. It exceeds the
-// number of pages that a source names before the first is requested.
+// number of pages that a source lists before the first one is requested.
 const maxSummaries = 1024
 
 // filledVersion is the suffix of a version whose content came from elsewhere.
@@ -94,8 +94,8 @@ func (f *filled) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 	}
 }
 
-// needsContent reports whether the content of a page is to be fetched. If access to parts of a
-// page is restricted, the summary of its source is sufficient.
+// needsContent reports whether the content of a page must be fetched. If access to parts of a page
+// is restricted, the summary is sufficient.
 func needsContent(p *millrace.Page) bool {
 	return p != nil && p.Known != 0 && p.Detail == millrace.DetailSummary && !p.Access.NoIndex && !p.Access.Auth &&
 		!slices.ContainsFunc(all.Protocols(), func(proto protocol.Protocol) bool { return proto.Partial != nil && proto.Partial(p) })

@@ -30,8 +30,8 @@ func (summaries) Page(_ context.Context, have millrace.Ref) (*millrace.Page, err
 	return nil, fmt.Errorf("page %s: %w", have.URL, millrace.ErrNotFound)
 }
 
-// The fields of the source and the content from elsewhere are combined, even if the content
-// cannot be fetched. Personal parts are not added again.
+// The fields of the source are combined with the content from elsewhere. If no way has the content,
+// the summary is stored. Personal parts are not added again.
 func TestFilled(t *testing.T) {
 	t.Parallel()
 	summary := func(url, snapshot string) *millrace.Page {

@@ -10,9 +10,9 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Page reads one page of any site, and returns it with the terms of the site. It obeys the
-// policy and the robots.txt of the site as [Agent.Pull] does, and stores no page. A redirect to
-// another site is an error.
+// Page reads one page of any site, and returns it with the terms of the site. Like [Agent.Pull], it
+// obeys the policy and the robots.txt of the site. It stores no page. A redirect to another site is
+// an error.
 func (a *Agent) Page(ctx context.Context, pageURL string) (*millrace.Page, []protocol.Terms, error) {
 	root, err := ingest.Root(pageURL)
 	if err != nil {

@@ -64,17 +64,17 @@ type policyEnforcer struct {
 
 	mu      sync.Mutex
 	terms   []protocol.Terms
-	changed bool // terms are newer than the record in the store
-	unclear bool // a document cannot be read: the next pull reads all of them again
+	changed bool // terms is newer than the record in the store
+	unclear bool // a document cannot be read, so the next pull reads all of them again
 	quota   *quota
 	counts  func(context.Context) (store.Store, error) // see Options.Counts
-	counted store.Store                                // that counts has opened; nil = none
+	counted store.Store                                // store that counts has opened; nil = none
 	refusal error                                      // error that ends the pull
 
 	noting  sync.Mutex                 // protects the notes of the report
-	note    func(protocol.Note)        // adds one
-	options protocol.ReaderOptions     // for all readers
-	readers map[string]millrace.Source // by protocol name; a reader caches the policy it has read
+	note    func(protocol.Note)        // adds a note to the report
+	options protocol.ReaderOptions     // options of all readers
+	readers map[string]millrace.Source // readers by protocol name; a reader caches the policy that it has read
 }
 
 // enforcer returns the policyEnforcer of one site. The function stop ends the pull.
@@ -115,8 +115,8 @@ func (g *policyEnforcer) deletions(proto protocol.Protocol) func(context.Context
 	}
 }
 
-// undeleting returns a reader of a protocol that does not need to report deletions, because
-// another way reports them.
+// undeleting returns a reader of a protocol that does not report deletions, because another way
+// does.
 func (g *policyEnforcer) undeleting(proto protocol.Protocol) millrace.Source {
 	o := g.options
 	o.Deletions = true
@@ -132,7 +132,7 @@ func (g *policyEnforcer) open(ctx context.Context, via string) error {
 	if err != nil {
 		return err
 	}
-	// A stored policy that forbids the purpose is fetched again: it may have changed.
+	// A stored policy that forbids the purpose is fetched again, because it may have changed.
 	if age := g.now().Sub(was.Time); age >= 0 && age < policyAge && g.forbidden(was.Terms) == nil {
 		return g.recall(was.Terms)
 	}
@@ -165,8 +165,8 @@ func (g *policyEnforcer) open(ctx context.Context, via string) error {
 			}
 			continue
 		default:
-			// The site is down. If it recovers during the pull, nothing may be read without
-			// its policy.
+			// The site is down. If it recovers during the pull, nothing may be read without its
+			// policy.
 			g.client.SetLimit(g.root.Hostname(), fetch.Limit{Take: func(context.Context) error { return innermost(err) }})
 			return nil
 		}
@@ -326,8 +326,8 @@ func (g *policyEnforcer) limit() error {
 			}
 			err := g.quota.take(ctx)
 			if _, over := errors.AsType[*quotaError](err); over {
-				// Requests already sent are counted, and their responses are still read: the
-				// pull ends by sending no further requests.
+				// Sent requests are counted, and their responses are still read. The pull ends by
+				// sending no more requests.
 				g.mu.Lock()
 				defer g.mu.Unlock()
 				g.refusal = cmp.Or(g.refusal, err)

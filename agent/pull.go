@@ -156,7 +156,7 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 	defer end()
 	o := ingest.ResumeOptions(site, from)
 	o.Client, o.MaxPages, o.MaxDepth = s.showing(s.client), s.o.MaxPages, s.o.MaxDepth
-	if most := s.o.MaxTime; most > 0 { // the crawl ends early enough to save where it is
+	if most := s.o.MaxTime; most > 0 { // leaves time to save the position of the crawl
 		o.MaxTime = max(1, most-time.Since(s.budget.start)-min(most/10, 5*time.Second))
 	}
 	start := time.Now()
@@ -186,8 +186,8 @@ func (s *sitePull) crawl(ctx context.Context, expected int) error {
 // received returns the bytes that the pull has received so far.
 func (s *sitePull) received() int64 { return s.client.Stats().Received() }
 
-// by mirrors the site by one protocol. It fetches missing pages and content by the other ways
-// of the route.
+// by mirrors the site by one protocol. It fetches missing pages and content by the other ways of
+// the route.
 func (s *sitePull) by(ctx context.Context, w *ways, proto protocol.Protocol, route *discover.Route, expected int) error {
 	from := s.root + " " + proto.Name
 	s.costs.begin(s.root, proto.Name)
@@ -243,8 +243,8 @@ func (s *sitePull) by(ctx context.Context, w *ways, proto protocol.Protocol, rou
 	return err
 }
 
-// fills reports whether the source of a route has only summaries, so that their content is
-// fetched by other ways.
+// fills reports whether the primary source of a route has only summaries, so that other ways must
+// provide the content.
 func fills(w *ways, route *discover.Route) bool {
 	if w == nil || len(route.Fill) == 0 {
 		return false
@@ -253,8 +253,8 @@ func fills(w *ways, route *discover.Route) bool {
 	return is != nil && is.Offer != nil && is.Offer.Detail == millrace.DetailSummary
 }
 
-// done adds the result of one way to the report, and returns the error that the pull ends
-// with. complete reports whether the way has read the whole site.
+// done adds the result of one way to the report, and returns the error of the pull. complete
+// reports whether the way has read the whole site.
 func (s *sitePull) done(ctx context.Context, site store.Site, name, root string, complete bool, rep *mirror.Report, err error) error {
 	r, from := s.r, root+" "+name
 	if err == nil && rep.SkippedN > 0 {
@@ -267,14 +267,14 @@ func (s *sitePull) done(ctx context.Context, site store.Site, name, root string,
 	}
 	w := Way{Protocol: name, Part: "all"}
 	if v, headErr := site.Head(context.WithoutCancel(ctx)); headErr == nil && !errors.Is(err, millrace.ErrNotFound) {
-		// An unmodified list names no pages, so they are counted in the store.
+		// An unmodified list names no pages, so use the number of pages in the store.
 		w.Pages = v.Site().Pages
 	}
 	switch {
 	case err != nil:
 	case w.Pages == 0 && rep.SkippedN > 0:
 		err = ingest.NoneRead(rep.SkippedN)
-	case rep.Missed > 0 && name != Crawl: // in a crawl of many pages, some always fail
+	case rep.Missed > 0 && name != Crawl: // in a large crawl, some pages always fail
 		err = fmt.Errorf("%w: %d pages could not be fetched; pull again", millrace.ErrUnavailable, rep.Missed)
 	default:
 		err = ingest.Partial(s.store.State(), root).Save(ctx, false)
@@ -296,7 +296,7 @@ func (s *sitePull) done(ctx context.Context, site store.Site, name, root string,
 	s.costs.see(name, known, rep)
 	r.Added, r.Updated, r.Deleted = r.Added+rep.Added, r.Updated+rep.Updated, r.Deleted+rep.Deleted
 	if r.Unchanged = max(0, w.Pages-r.Added-r.Updated); err != nil {
-		r.Unchanged = min(r.Unchanged, rep.Unchanged) // the state of other pages is unknown
+		r.Unchanged = min(r.Unchanged, rep.Unchanged) // the other pages may have changed
 	}
 	r.Missed, r.Unconfirmed = rep.Missed, r.Unconfirmed+rep.Unconfirmed
 	r.UnconfirmedDeletions, r.SkippedN = rep.UnconfirmedDeletions, rep.SkippedN
@@ -304,8 +304,8 @@ func (s *sitePull) done(ctx context.Context, site store.Site, name, root string,
 	return err
 }
 
-// progress reports that reading a way has begun. show reports the number of pages that are
-// done, and end reports that reading has ended.
+// progress reports that a way begins to read. show reports the numbers of finished and of listed
+// pages, and end reports that the way has ended.
 func (s *sitePull) progress(p Progress) (show func(done, named int), end func()) {
 	report := s.o.Progress
 	if report == nil {

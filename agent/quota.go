@@ -12,9 +12,9 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// quota counts the requests to a host in one UTC day, over all pulls that share
-// [Options.Counts]. It reserves requests in the store in blocks before they are sent. A killed pull may therefore
-// count requests that it has not sent, but never sends one that is not counted.
+// quota counts the requests to a host in one UTC day, over all pulls that share [Options.Counts].
+// It reserves requests in the store in blocks before they are sent. So a killed pull may count
+// requests that it has not sent, but never sends a request that is not counted.
 type quota struct {
 	requests state.JSON[quotaRecord]
 	now      func() time.Time
@@ -22,9 +22,9 @@ type quota struct {
 	mu    sync.Mutex
 	limit int
 	terms protocol.Terms // document that sets the limit
-	spent int            // requests of this pull that are not counted yet
-	day   string         // UTC date that left belongs to
-	left  int            // reserved requests that are not used yet
+	spent int            // requests of this pull that the store does not count yet
+	day   string         // UTC date for which left is valid
+	left  int            // reserved requests that were not sent yet
 }
 
 // quotaError reports that a site accepts no more requests today. It is
@@ -93,7 +93,7 @@ func (q *quota) close(ctx context.Context) error {
 	defer q.mu.Unlock()
 	today := q.now().UTC().Format(time.DateOnly)
 	if q.day != "" && q.day != today {
-		q.left = 0 // the day of the reservation is over
+		q.left = 0 // the reservation was for a day that is over
 	}
 	if q.left == 0 && q.spent == 0 {
 		return nil

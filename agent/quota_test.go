@@ -40,7 +40,7 @@ func TestQuotaShared(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 6 {
 		all.Go(func() {
-			for range 5 { // pulls, one after the other
+			for range 5 { // one pull after the other
 				q := open(250, 1)
 				made.Add(1)
 				for range 10 + i {
@@ -78,16 +78,16 @@ func TestQuotaShared(t *testing.T) {
 	}
 	now = now.Add(2 * time.Hour)
 	for range 3 {
-		if err := open(3, 0).take(t.Context()); err != nil { // none is closed: they were killed
+		if err := open(3, 0).take(t.Context()); err != nil { // none is closed, as if the pulls were killed
 			t.Errorf("on the next day: %v", err)
 		}
 	}
 	if err := open(3, 0).take(t.Context()); err == nil {
-		t.Error("requests that were taken and not made are made by somebody else")
+		t.Error("another pull sends requests that were reserved and not sent")
 	}
 }
 
-// A pull over midnight does not return unused requests of the previous day.
+// A pull that runs past midnight does not return unused requests of the previous day.
 func TestQuotaMidnight(t *testing.T) {
 	t.Parallel()
 	requests := requestsTo(quotaState(t), "example.com")

@@ -11,42 +11,42 @@ import (
 // --json`.
 type Report struct {
 	Site                 string           `json:"site"`
-	Via                  string           `json:"via,omitempty"`                   // protocols by which the pages were read
+	Via                  string           `json:"via,omitempty"`                   // names of the protocols by which the pages were read
 	Ways                 []Way            `json:"ways"`                            // ways that were tried
-	Why                  string           `json:"why,omitempty"`                   // why the way was chosen; absent if it was named
+	Why                  string           `json:"why,omitempty"`                   // why the way was chosen; absent if the user named it
 	Added                int              `json:"added"`                           // number of new pages
 	Updated              int              `json:"updated"`                         // number of changed pages
 	Deleted              int              `json:"deleted"`                         // number of deleted pages
 	Unchanged            int              `json:"unchanged"`                       // number of unchanged pages
-	UnconfirmedDeletions int              `json:"unconfirmed_deletions,omitempty"` // pages that were absent once and are deleted if they are absent again
-	Missed               int              `json:"unavailable,omitempty"`           // pages that are temporarily unavailable
-	Unconfirmed          int              `json:"unconfirmed,omitempty"`           // fetched pages that do not match their hash
+	UnconfirmedDeletions int              `json:"unconfirmed_deletions,omitempty"` // pages that were absent for the first time; the next pull deletes them if they are still absent
+	Missed               int              `json:"unavailable,omitempty"`           // pages that were temporarily unavailable
+	Unconfirmed          int              `json:"unconfirmed,omitempty"`           // fetched pages that did not match their hash
 	Skipped              []mirror.Skip    `json:"skipped"`                         // pages that were skipped
 	Notes                []Note           `json:"notes,omitempty"`                 // violations that did not stop the pull
 	Requests             int64            `json:"requests"`                        // number of requests
 	BytesReceived        int64            `json:"bytes_received"`                  // bytes received, with header fields
-	BytesSaved           int64            `json:"bytes_saved"`                     // bytes saved against fetching HTML
-	TokensSaved          int64            `json:"tokens_saved"`                    // tokens saved against fetching HTML
+	BytesSaved           int64            `json:"bytes_saved"`                     // bytes saved compared with fetching HTML
+	TokensSaved          int64            `json:"tokens_saved"`                    // tokens saved compared with fetching HTML
 	Savings              *Savings         `json:"savings,omitempty"`               // costs and savings of the pull
-	Summary              string           `json:"savings_summary,omitempty"`       // the savings in a sentence
+	Summary              string           `json:"savings_summary,omitempty"`       // the savings as a sentence
 	Seconds              float64          `json:"seconds"`
 	Purpose              millrace.Purpose `json:"purpose"`                  // purpose of the content
 	Policy               *Policy          `json:"policy,omitempty"`         // policy of the site; absent if it has none
 	PolicyIgnored        bool             `json:"policy_ignored,omitempty"` // the policy was not obeyed
-	GoOn                 *time.Time       `json:"go_on_after,omitempty"`    // time before which the site accepts no more requests
-	Quota                string           `json:"quota,omitempty"`          // quota that ended the pull; the next pull continues
-	Signed               *VerifyCounts    `json:"signed,omitempty"`         // results of verifying the site's signatures; absent if it signs nothing
+	GoOn                 *time.Time       `json:"go_on_after,omitempty"`    // time until which the site accepts no more requests
+	Quota                string           `json:"quota,omitempty"`          // limit that ended the pull; the next pull continues
+	Signed               *VerifyCounts    `json:"signed,omitempty"`         // results of verifying the site's signatures; absent if the site signs nothing
 	Error                string           `json:"error,omitempty"`
 	Code                 string           `json:"code,omitempty"`
 
-	Err      error `json:"-"` // error that ended the pull; nil = none
+	Err      error `json:"-"` // error that ended the pull; nil = success
 	SkippedN int   `json:"-"` // number of skipped pages; Skipped lists the first of them
 }
 
 // Way is one protocol that was tried for a part of a site.
 type Way struct {
 	Protocol string `json:"protocol"`
-	Part     string `json:"part"` // part of the site
+	Part     string `json:"part"` // part of the site that the protocol was used for, such as "all"
 	Pages    int    `json:"pages"`
 	Error    string `json:"error,omitempty"`
 	Code     string `json:"code,omitempty"`
@@ -67,12 +67,12 @@ const maxNotes = 1000
 type Progress struct {
 	Site string
 	Via  string // name of a protocol, or Crawl
-	// Done is the number of pages that are done, and Named the number of pages found so far.
-	// Both grow.
+	// Done is the number of finished pages, and Named the number of pages found so far. Both only
+	// grow.
 	Done, Named int
-	// Expected is the expected minimum number of pages of the site. If unknown, 0.
+	// Expected is the expected minimum number of pages of the site; 0 = unknown.
 	Expected int
-	Ended    bool // reading has ended; no progress follows
+	Ended    bool // reading has ended; no more progress follows
 
 	received func() int64
 }

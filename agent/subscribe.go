@@ -15,20 +15,20 @@ import (
 // hubTimeout limits the time of one request to a hub.
 const hubTimeout = 30 * time.Second
 
-// NewSubscriber returns a subscriber to the hubs of sites. callback is the URL by which hubs
-// reach its handler.
+// NewSubscriber returns a subscriber to the hubs of sites. callback is the public URL of the
+// subscriber's handler, to which hubs send their requests.
 func (a *Agent) NewSubscriber(callback string) (*Subscriber, error) {
 	o := a.clientOptions(nil) // robots.txt does not apply: requests to a hub are not crawling
 	o.Sign, o.Delay, o.Timeout = nil, -1, hubTimeout
 	return push.NewSubscriber(fetch.New(o).HTTP(), callback, &push.SubscriberOptions{Logger: a.o.Logger})
 }
 
-// pushed is the subscription to a site.
+// pushed is the state of the subscription to a site.
 type pushed struct {
 	tasks   sync.WaitGroup
 	mu      sync.Mutex
 	running bool
-	quiet   time.Time // no search for a hub before this time
+	quiet   time.Time // no search for a hub until this time
 }
 
 // subscribe subscribes to the hub of a site, if the site is readable and has a hub.

@@ -13,12 +13,12 @@ type Policy struct {
 	Requirements []string `json:"requirements,omitempty"`        // what users of the content must do
 	PerSecond    float64  `json:"requests_per_second,omitempty"` // maximum requests a second
 	PerDay       int      `json:"requests_per_day,omitempty"`    // maximum requests a day
-	Retention    float64  `json:"retention_seconds,omitempty"`   // how long copies may be kept
-	Access       string   `json:"access,omitempty"`              // who may have the content
+	Retention    float64  `json:"retention_seconds,omitempty"`   // maximum age of copies in seconds
+	Access       string   `json:"access,omitempty"`              // who may use the content
 	Approved     []string `json:"approved_consumers,omitempty"`  // agents that are approved by name
 }
 
-// PolicyOf summarises documents. If docs is empty, it returns nil.
+// PolicyOf summarises documents. If docs is empty, the result is nil.
 func PolicyOf(docs []protocol.Terms) *Policy {
 	if len(docs) == 0 {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Hosts that send nothing, that send a byte in a while for an hour, and that redirect every
-// request to another host, delay no other site of the same workers.
+// Some hosts send nothing, send one byte now and then for an hour, or redirect every request to
+// another host. They do not delay other sites of the same workers.
 func TestFleetBadHosts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestFleetBadHosts(t *testing.T) {
 					_, _ = w.Write([]byte(" "))
 					_ = http.NewResponseController(w).Flush()
 				}
-			case fleetnet.Name(2): // is always somewhere else
+			case fleetnet.Name(2): // redirects forever
 				n := requests.Add(1)
 				http.Redirect(w, r, f.net.URL(2+int(n%2))+"again/"+strings.Repeat("x", int(n)), http.StatusFound)
 			default:
@@ -71,8 +71,8 @@ func TestFleetBadHosts(t *testing.T) {
 	})
 }
 
-// Sixty names of a wildcard share an address. They become a network with a rate, and one name
-// whose address changes with every look-up does not move all day.
+// Sixty names of a wildcard share an address, so they become a network with a rate. A name whose
+// address changes with every look-up does not move all day.
 func TestFleetWildcard(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestFleetWildcard(t *testing.T) {
 	})
 }
 
-// The clock of the store is a day ahead of those of the workers, or behind.
+// The clock of the store is a day ahead of or behind those of the workers.
 func TestFleetClocks(t *testing.T) {
 	t.Parallel()
 	for _, apart := range []time.Duration{-26 * time.Hour, 26 * time.Hour} {
@@ -184,7 +184,7 @@ func TestFleetFair(t *testing.T) {
 	})
 }
 
-// The log of a site has its changes for as long as one of its labels says.
+// The log of a site keeps changes for the longest retention of its labels.
 func TestFleetRetention(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

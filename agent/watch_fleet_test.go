@@ -22,17 +22,17 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// fleetTest is a fleet of virtual hosts, with workers that fail.
+// fleetTest is a fleet of virtual hosts with workers that fail.
 type fleetTest struct {
 	*testing.T
 	hosts    int
-	interval time.Duration // between two pulls of a site, at most
+	interval time.Duration // maximum time between two pulls of a site
 	net      *fleetnet.Network
 	store    store.Store
 	tasks    sync.WaitGroup
 
 	mu     sync.Mutex
-	events map[string]Change // that receivers have got, by site, number and URL
+	events map[string]Change // events that receivers have received, by site, number and URL
 	newest map[string]uint64 // number of the newest event, by site
 }
 
@@ -51,7 +51,7 @@ func newFleetTest(t *testing.T, hosts, shared int, interval time.Duration, o *st
 	return f
 }
 
-// start starts a worker. stop ends it in an orderly way.
+// start starts a worker. stop ends it cleanly.
 func (f *fleetTest) start(w *worker) (stop func()) {
 	ctx, stop := context.WithCancel(f.Context())
 	resolve := f.net.Resolve
@@ -111,7 +111,7 @@ func (f *fleetTest) check() {
 	}
 }
 
-// checkSite compares the mirror and the events of a site with its host.
+// checkSite compares the mirror and the events of a site with the host's pages.
 func (f *fleetTest) checkSite(i int) {
 	f.Helper()
 	name := f.net.URL(i)
@@ -135,7 +135,7 @@ func (f *fleetTest) checkSite(i int) {
 		f.Errorf("%s:\n%s", name, d)
 	}
 	received := make(map[string]string) // newest titles
-	times := make(map[string]int)       // how often the receiver got a title
+	times := make(map[string]int)       // how often the receiver received a title
 	newest := make(map[string]uint64)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -161,8 +161,8 @@ func (f *fleetTest) checkSite(i int) {
 	}
 }
 
-// All sites of a fleet are kept fresh, with one request at a time to each machine and never
-// sooner than the delay.
+// All sites of a fleet are kept fresh. Each machine gets one request at a time, with at least the
+// delay between them.
 func TestFleetFresh(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -187,8 +187,8 @@ func TestFleetFresh(t *testing.T) {
 	})
 }
 
-// Workers are killed, stopped for ten minutes, and cut off from the store, in the middle of their
-// work. No change is lost or doubled, and no machine gets two requests at the same time.
+// Workers are killed, stopped for ten minutes, or cut off from the store, in the middle of their
+// work. No change is lost or delivered twice, and no machine gets two requests at the same time.
 func TestFleetFaults(t *testing.T) {
 	t.Parallel()
 	for seed := range testkit.Size(5, 20, 100) {
@@ -248,7 +248,7 @@ func TestFleetFaults(t *testing.T) {
 				end := time.After(30 * time.Minute)
 				for done := false; !done; {
 					select {
-					case <-faults: // of a worker that had decided to fail
+					case <-faults: // drop the fault of a worker that was about to fail
 					case <-end:
 						done = true
 					}
@@ -264,12 +264,12 @@ func TestFleetFaults(t *testing.T) {
 	}
 }
 
-// condition is what has happened to a worker.
+// condition is the state of a worker.
 type condition int
 
 const (
 	running condition = iota
-	stopped           // the process does nothing, and goes on later
+	stopped           // the process is suspended, and continues later
 	cut               // the store cannot be reached
 	dead              // the process was killed
 )
@@ -277,15 +277,15 @@ const (
 // worker is a program that may fail.
 type worker struct {
 	rand            *rand.Rand
-	faults          chan *worker                                        // gets the worker when it is to fail; nil = it does not fail
+	faults          chan *worker                                        // receives the worker when it is to fail; nil = it does not fail
 	retention       map[string]time.Duration                            // see WatchOptions
 	requests, bytes float64                                             // see WatchOptions
-	resolve         func(context.Context, string) ([]netip.Addr, error) // nil = of the network
-	failed          bool                                                // it was stopped or cut off: what it sends may be late
+	resolve         func(context.Context, string) ([]netip.Addr, error) // nil = the network's
+	failed          bool                                                // it was stopped or cut off, so its events may be late
 
 	mu     sync.Mutex
 	state  condition
-	resume chan struct{} // closed when it goes on
+	resume chan struct{} // closed when the worker continues
 }
 
 func (w *worker) set(s condition) {
@@ -334,9 +334,9 @@ func (w *worker) pass() error {
 	}
 }
 
-// work is call for an operation in a turn. The worker may fail before or after it. pass waits
-// while the worker is stopped. It is alive for operations under a mutex: a goroutine that waits
-// for a mutex would stop the clock of the test.
+// work is call for an operation in a turn. The worker may fail before or after the operation. pass
+// is w.pass, or w.alive for operations under a mutex: a goroutine that waits for a mutex would stop
+// the clock of the test.
 func (w *worker) work(pass func() error, f func() error) error {
 	fail := func() {
 		w.mu.Lock()
@@ -356,8 +356,8 @@ func (w *worker) work(pass func() error, f func() error) error {
 	})
 }
 
-// call calls f, an operation of the store. If the store cannot be reached, f may be done or
-// not.
+// call calls f, an operation of the store. If the store cannot be reached, f may or may not be
+// called.
 func (w *worker) call(pass func() error, f func() error) error {
 	if err := pass(); err != nil {
 		return err

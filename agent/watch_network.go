@@ -19,8 +19,8 @@ type network struct {
 	prefixes []string
 }
 
-// networks are large networks of content delivery and hosting, from the lists of addresses that
-// they publish. Other networks are found by the number of hosts on an address.
+// networks are large networks of content delivery and hosting, with the address ranges that they
+// publish. Other networks are detected by the number of hosts on an address.
 func networks() []network {
 	return []network{
 		{"cloudflare", 500, []string{
@@ -38,7 +38,7 @@ func networks() []network {
 	}
 }
 
-// networkOf returns the network of an address, if it is known.
+// networkOf returns the network of an address. ok reports whether it is known.
 func networkOf(a netip.Addr) (name string, rate float64, ok bool) {
 	for _, n := range networks() {
 		for _, p := range n.prefixes {
@@ -50,8 +50,8 @@ func networkOf(a netip.Addr) (name string, rate float64, ok bool) {
 	return "", 0, false
 }
 
-// machine returns the name of the machine behind an address: the address, or the network of
-// the size that providers give to one customer (IPv6).
+// machine returns the name of the machine behind an address: the IPv4 address, or the IPv6 network
+// of the size that providers assign to one customer.
 func machine(a netip.Addr) string {
 	if a = a.Unmap(); a.Is4() {
 		return a.String()
@@ -60,7 +60,7 @@ func machine(a netip.Addr) string {
 }
 
 // placed looks up the address of the host of a turn, and moves the turn to the group of that
-// address. A host with several addresses keeps the one that it has.
+// address. A host with several addresses keeps its address while it is one of them.
 func (w *watch) placed(ctx context.Context, t *turn) error {
 	addrs, err := w.resolve(ctx, t.Site.Host)
 	if err != nil || len(addrs) == 0 {
@@ -97,7 +97,7 @@ func (w *watch) resolve(ctx context.Context, host string) ([]netip.Addr, error) 
 	case w.a.o.Resolve != nil:
 		return w.a.o.Resolve(ctx, host)
 	case w.a.o.Dial != nil:
-		return nil, nil // the connections are not to addresses of the network
+		return nil, nil // connections of Dial do not go to the addresses of the resolver
 	}
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }

@@ -11,21 +11,21 @@ import (
 )
 
 // rateBudget limits the requests and bytes a second of all programs that share the sites of a
-// store. It reserves requests in the store, a quarter of a second's at once.
+// store. It reserves requests in the store in blocks for a quarter of a second.
 type rateBudget struct {
 	store           store.Store
 	stored          state.JSON[rateRecord]
-	requests, bytes float64 // a second; 0 = no limit
+	requests, bytes float64 // per second; 0 = no limit
 
 	spent atomic.Int64  // received bytes that are not stored yet
-	turn  chan struct{} // holds a token while a request waits for a reservation to begin
-	left  int           // reserved requests that are not used yet; its owner is that request
+	turn  chan struct{} // holds a token while a request waits for its reservation to begin
+	left  int           // reserved requests that are not used yet; guarded by turn
 }
 
-// rateRecord is what the programs have reserved, as times of the clock of the store.
+// rateRecord stores what the programs have reserved, as times of the store's clock.
 type rateRecord struct {
-	Requests time.Time `json:"requests"` // when the next request is free
-	Bytes    time.Time `json:"bytes"`    // when the received bytes are paid for
+	Requests time.Time `json:"requests"` // time of the next unreserved request
+	Bytes    time.Time `json:"bytes"`    // time from which the received bytes are within the limit
 }
 
 func newRateBudget(st store.Store, requests, bytes float64) *rateBudget {

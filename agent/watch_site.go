@@ -13,20 +13,20 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// maxFollowed is the maximum number of sites whose event streams and hubs a program listens to.
+// maxFollowed is the maximum number of sites whose event streams and hubs one program listens to.
 const maxFollowed = 256
 
 // watchedSite is a site that may notify of changes.
 type watchedSite struct {
 	root   string // root URL of its origin
-	folder string // its URL in the fleet
-	hint   func() // reports a change to the fleet
+	folder string // URL of the site in the fleet
+	hint   func() // notifies the fleet of a change
 	pushed pushed
 
 	mu       sync.Mutex
 	eventID  string    // ID of the last event
 	listener *listener // nil = not connected to an event stream
-	quiet    time.Time // no attempt to listen before this time
+	quiet    time.Time // no attempt to listen until this time
 }
 
 // watchRecord is the state of a site in the fleet.
@@ -34,14 +34,14 @@ type watchRecord struct {
 	schedule.State
 	// Event is the last event that was received before the last pull began.
 	Event string `json:"event,omitempty"`
-	// Quiet is until when the site is expected to have no event stream.
+	// Quiet is the time until which the site is assumed to have no event stream.
 	Quiet time.Time `json:"quiet,omitzero"`
-	// Compacted is when the pages of the site were last compacted.
+	// Compacted is the time of the last compaction of the site.
 	Compacted time.Time `json:"compacted,omitzero"`
 }
 
-// decodeRecord returns a stored record. One that it cannot read, for example of another
-// version, counts as absent.
+// decodeRecord returns a stored record. An unreadable record, for example of another version,
+// counts as absent.
 func decodeRecord(state []byte) (r watchRecord) {
 	if len(state) > 0 && json.Unmarshal(state, &r) != nil {
 		return watchRecord{}
@@ -49,7 +49,8 @@ func decodeRecord(state []byte) (r watchRecord) {
 	return r
 }
 
-// resume prepares a site of the call of Watch: pending changes are delivered, and a readable site may notify of changes.
+// resume prepares a site when Watch begins. It delivers pending changes, and listens for changes of
+// a readable site.
 func (w *watch) resume(ctx context.Context, tasks *sync.WaitGroup, s store.FleetSite) error {
 	t := &turn{Turn: store.Turn{Site: s}, record: decodeRecord(s.State)}
 	fresh, err := neverPulled(ctx, w.a.store, s.URL)
@@ -72,8 +73,8 @@ func (w *watch) resume(ctx context.Context, tasks *sync.WaitGroup, s store.Fleet
 	return nil
 }
 
-// follow listens to the event stream and subscribes to the hub of a site, if it is readable and
-// has one.
+// follow listens to the event stream of a site and subscribes to its hub, if the site is readable
+// and has them.
 func (w *watch) follow(ctx context.Context, tasks *sync.WaitGroup, t *turn) {
 	url := t.Site.URL
 	w.mu.Lock()

@@ -54,8 +54,8 @@ func TestWatchGap(t *testing.T) {
 	}
 }
 
-// An event is repeated until the loop body accepts it, in parts if it is too large. The next
-// Watch of the same receiver yields only new changes.
+// An event is repeated until the loop body accepts it. An event that is too large is repeated in
+// parts. The next Watch of the same receiver yields only new changes.
 func TestWatchDelivers(t *testing.T) {
 	t.Parallel()
 	mill := fstest.MapFS{

@@ -23,7 +23,7 @@ import (
 type turn struct {
 	store.Turn
 	record watchRecord
-	result store.TurnResult // for [store.Site.Ending]
+	result store.TurnResult // result that [store.Site.Ending] records
 	lost   context.CancelCauseFunc
 	timer  *time.Timer // calls lost when the lease expires
 
@@ -34,7 +34,7 @@ type turn struct {
 // errLost is the cause of the end of a turn that has lost its lease.
 var errLost = millrace.Coded("lease-lost", fmt.Errorf("%w: the lease of the site's group is lost", millrace.ErrConflict))
 
-// extend records that the lease is valid for turnTime since begun.
+// extend records that the lease is valid for turnTime from begun.
 func (t *turn) extend(begun time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -42,8 +42,8 @@ func (t *turn) extend(begun time.Time) {
 	t.timer.Reset(time.Until(t.until))
 }
 
-// check returns an error if the lease may have expired. A program that was stopped sends
-// nothing after it, even before the timer ends.
+// check returns an error if the lease may have expired. So a program that was suspended sends
+// nothing after the expiry, even before the timer fires.
 func (t *turn) check() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -102,7 +102,8 @@ func (w *watch) renew(ctx context.Context) {
 	}
 }
 
-// take pulls the site of a turn, and ends the turn. begun is when the lease was requested.
+// take pulls the site of a turn, and ends the turn. begun is the time at which the lease was
+// requested.
 func (w *watch) take(ctx context.Context, tasks *sync.WaitGroup, leased store.Turn, begun time.Time) {
 	log := w.a.o.Logger.With("site", leased.Site.URL)
 	inner, lost := context.WithCancelCause(ctx)
@@ -132,7 +133,7 @@ func (w *watch) take(ctx context.Context, tasks *sync.WaitGroup, leased store.Tu
 	if s != nil {
 		event = s.lastEvent()
 	}
-	t.result = store.TurnResult{Due: w.storeNow(ctx).Add(time.Minute), Error: "internal", State: t.Site.State, Delay: t.Delay} // if the store fails
+	t.result = store.TurnResult{Due: w.storeNow(ctx).Add(time.Minute), Error: "internal", State: t.Site.State, Delay: t.Delay} // result if the store fails
 	err := w.pull(inner, t, event)
 	switch {
 	case ctx.Err() != nil && err != nil: // the pull is still due
@@ -160,7 +161,7 @@ func (w *watch) done(ctx context.Context, log *slog.Logger, t *turn) {
 			log.Warn("could not end a turn; another worker repeats the pull", "err", err)
 			return
 		}
-		_ = fetch.Sleep(ctx, time.Second) // ctx does not end
+		_ = fetch.Sleep(ctx, time.Second) // ctx is never cancelled
 	}
 }
 
@@ -175,7 +176,7 @@ func (w *watch) pull(ctx context.Context, t *turn, event string) error {
 	if err != nil {
 		return err
 	}
-	quiet := w.o.FromNow && fresh // the pages of the first pull are not changes
+	quiet := w.o.FromNow && fresh // the pages of the first pull are not reported as changes
 	release := func() {}
 	if !quiet {
 		for _, name := range []string{root, t.Site.URL} {
@@ -185,7 +186,7 @@ func (w *watch) pull(ctx context.Context, t *turn, event string) error {
 		}
 		release = w.deliveries.follow(root, t.Site.URL)
 	}
-	// What a checkpoint of the pull stores with its pages, in case this program is killed.
+	// Apply stores this result with each checkpoint, in case this program is killed.
 	t.result, _ = t.after(rules, schedule.Scan{Ended: w.storeNow(ctx), Changed: true}, &Report{Site: root}, event)
 	start := time.Now()
 	r := w.leased(t).pull(ctx, t.Site.URL)
@@ -210,7 +211,7 @@ func (w *watch) pull(ctx context.Context, t *turn, event string) error {
 	}
 	t.result, t.record = t.after(rules, l, r, event)
 	t.result.Delay = max(delay, w.a.o.Delay)
-	if down { // the other sites of the host would fail, too
+	if down { // the other sites of the host would fail as well
 		if err := w.fleet.Defer(ctx, t.Site.Host, t.result.Due, r.Code); err != nil {
 			return err
 		}
@@ -318,8 +319,7 @@ func (w *watch) compact(ctx context.Context, t *turn, name string, l schedule.Sc
 	t.record.Compacted = l.Ended
 }
 
-// retention returns how long the log of a site has its changes: the longest time for one of its
-// labels.
+// retention returns how long the log of a site keeps changes: the longest retention of its labels.
 func (w *watch) retention(s store.FleetSite) time.Duration {
 	var longest time.Duration
 	for _, label := range s.Labels {
@@ -328,13 +328,13 @@ func (w *watch) retention(s store.FleetSite) time.Duration {
 	return cmp.Or(longest, ingest.Retention)
 }
 
-// leased returns an agent for one turn. It sends one request at a time, and neither a request
-// nor pages without the lease.
+// leased returns an agent for one turn. It sends one request at a time. Without the lease, it sends
+// no request and stores no page.
 func (w *watch) leased(t *turn) *Agent {
 	a := *w.a
 	a.store, a.turn, a.budget = turnStore{w.a.store, t}, t, w.budget
 	if w.named == nil {
-		a.o.Counts = nil // all workers share the counts of the store
+		a.o.Counts = nil // all workers count in the store
 	}
 	a.o.Sign = func(req *http.Request) error {
 		if err := t.check(); err != nil || w.a.o.Sign == nil {
@@ -345,7 +345,7 @@ func (w *watch) leased(t *turn) *Agent {
 	return &a
 }
 
-// turnStore is a store whose sites end a turn with their pages.
+// turnStore is a store whose sites record the end of a turn together with its pages.
 type turnStore struct {
 	store.Store
 	t *turn
@@ -362,8 +362,8 @@ func (s turnStore) Site(ctx context.Context, name, base string) (store.Site, err
 	return site.Ending(s.t.Lease, s.t.Site.URL, r), nil
 }
 
-// asked returns the earliest time of the next pull that the site allows. If the site states
-// none, the time is zero.
+// asked returns the earliest time at which the site allows the next pull. The zero time means no
+// restriction.
 func asked(r *Report, err error, now time.Time) time.Time {
 	var at time.Time
 	if r.GoOn != nil {
@@ -376,8 +376,8 @@ func asked(r *Report, err error, now time.Time) time.Time {
 	return at
 }
 
-// gap returns the minimum time between two requests to a site and between two pulls, under its
-// rate limits.
+// gap returns the minimum time between two requests to a site (delay) and between two pulls (gap),
+// under its rate limits.
 func (w *watch) gap(ctx context.Context, t *turn, root string, r *Report) (delay, gap time.Duration) {
 	u, err := url.Parse(root)
 	if err == nil && w.a.o.Delay == 0 && !fetch.IsLoopback(u.Hostname()) {
@@ -390,7 +390,7 @@ func (w *watch) gap(ctx context.Context, t *turn, root string, r *Report) (delay
 		gap = time.Duration(min(float64(time.Second)/r.Policy.PerSecond, float64(maxGap)))
 	}
 	if r.Error == "" {
-		// The pull has fetched robots.txt or has used a cached copy.
+		// The pull has fetched robots.txt or used a cached copy.
 		if robots, err := w.leased(t).siteClient(nil).Robots(ctx, u); err == nil {
 			gap = max(gap, min(robots.CrawlDelay(), maxGap))
 		}

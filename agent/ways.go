@@ -18,9 +18,9 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// waysAge is how long the ways of a site are cached. It is laterAge if one of them was
-// unavailable. After that, a pull only checks that the ways still exist, if none has failed.
-// The figures of the ways expire after figuresAge.
+// waysAge is how long the ways of a site are cached, or laterAge if one of them was unavailable.
+// After that, if no way has failed, a pull only checks that the ways still exist. The figures of
+// the ways expire after figuresAge.
 const (
 	waysAge    = 7 * 24 * time.Hour
 	laterAge   = time.Hour
@@ -29,7 +29,7 @@ const (
 
 // waysRecord is the stored state of the ways into a site.
 type waysRecord struct {
-	Site *discover.SiteReport `json:"site"` // nil = nothing is remembered
+	Site *discover.SiteReport `json:"site"` // nil = nothing is stored
 	// Purpose and IgnorePolicy are the options of the pull that found the ways. A pull with
 	// other options probes again.
 	Purpose      millrace.Purpose `json:"purpose"`
@@ -45,8 +45,8 @@ type wayFailure struct {
 	Times int       `json:"times"` // failures in a row
 }
 
-// rests reports whether a failed way is not tried for now. After two failures in a row, it is
-// tried again after an hour. The time doubles with each failure, to at most a day.
+// rests reports whether a failed way is not tried for now. After two failures in a row, it is tried
+// again after an hour. This time doubles with each further failure, to at most a day.
 func (f wayFailure) rests(now time.Time) bool {
 	if f.Times < 2 || now.Before(f.Time) {
 		return false
@@ -63,8 +63,8 @@ func waysOf(st store.State, root string) state.JSON[waysRecord] {
 type ways struct {
 	*sitePull
 	found  waysRecord
-	fresh  bool                  // found in this pull
-	was    *discover.SiteReport  // expired ways without a failure, to be checked
+	fresh  bool                  // the ways were found in this pull
+	was    *discover.SiteReport  // expired ways without a failure, which must be checked; nil = none
 	before map[string]wayFailure // failures before the pull began
 }
 
@@ -103,7 +103,7 @@ func (w *ways) probe(ctx context.Context, quick bool) error {
 	options := w.policy.options
 	site, err := discover.Probe(ctx, w.showing(w.client), w.root, &discover.Options{
 		Previous: w.was, Protocols: all.Protocols(), Reader: &options, Purpose: w.r.Purpose, IgnorePolicy: w.o.IgnorePolicy, Logger: w.o.Logger,
-		MaxBytes: w.o.MaxBytes / 4, // most of a quota is for the pages
+		MaxBytes: w.o.MaxBytes / 4, // leave most of the quota for the pages
 		Quick:    quick, PolicyKnown: true,
 	})
 	if err = cmp.Or(w.policy.ended(), err); err != nil {
@@ -248,9 +248,9 @@ func (s *sitePull) choose(ctx context.Context) error {
 			return err
 		}
 		if !errors.Is(err, millrace.ErrNotFound) && !refused(err) && !s.fallsBack(route.Primary, err) {
-			// The error may be temporary, so that no other way is tried in this pull. As the
-			// site responds, the failure is recorded: the next pull probes again, and the one
-			// after it may use another way.
+			// The error may be temporary, so no other way is tried in this pull. The site responds,
+			// so the failure is recorded: the next pull probes again, and the one after it may use
+			// another way.
 			if _, answers := errors.AsType[*fetch.StatusError](err); answers && s.budget.ended(err) == nil {
 				w.fail(route.Primary, err)
 				err = errors.Join(err, w.save(ctx))
@@ -281,22 +281,22 @@ func (s *sitePull) unseen(ctx context.Context, err error) error {
 	return s.crawl(ctx, 0)
 }
 
-// fallsBack reports whether a protocol requires another way after any error. A limit of the
-// options is not an error.
+// fallsBack reports whether a protocol requires another way after any error. Reaching a limit of
+// the options is not an error.
 func (s *sitePull) fallsBack(name string, err error) bool {
 	_, over := errors.AsType[*overBudgetError](err)
 	proto, _ := named(name)
 	return proto.Fallback && !over && s.budget.ended(err) == nil
 }
 
-// refused reports whether a site has a protocol whose content is invalid or too large. Another
-// way may work.
+// refused reports whether the content of a protocol is invalid or too large. Another way may
+// succeed.
 func refused(err error) bool {
 	return errors.Is(err, millrace.ErrInvalid) || errors.Is(err, millrace.ErrTooLarge)
 }
 
-// take mirrors a site by one route. refresh reports whether its primary source was read
-// before.
+// take mirrors a site by one route. refresh reports whether the primary source of the route was
+// read before.
 func (s *sitePull) take(ctx context.Context, w *ways, route *discover.Route, refresh bool) error {
 	var offer *protocol.Offer
 	if way := w.found.Site.Way(route.Primary); way != nil {
@@ -323,8 +323,8 @@ func (s *sitePull) take(ctx context.Context, w *ways, route *discover.Route, ref
 	return s.by(ctx, w, proto, route, expected)
 }
 
-// overBudgetError reports a way that exceeds the limits of the user. No other way is tried
-// after it, because it may cost more.
+// overBudgetError reports a way that exceeds the limits of the user. No other way is tried after
+// it, because another way may cost more.
 type overBudgetError struct{ err error }
 
 // Error returns the text of the wrapped error.

@@ -34,6 +34,6 @@ func TestWayRests(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	if refused(&overBudgetError{millrace.ErrTooLarge}) || !refused(errors.Join(millrace.ErrInvalid)) || refused(millrace.ErrUnavailable) {
-		t.Error("a quota of the user is no reason to go another way; a broken file is")
+		t.Error("falls back after a quota of the user, or not after a broken file")
 	}
 }

@@ -8,10 +8,10 @@ import (
 // Costs stores the costs of mirroring the sites of a store. All methods are safe for
 // concurrent use.
 type Costs interface {
-	// Add adds traffic to the sums of a site and a protocol, durably and atomically. The store
-	// need not have the site. After an error, the traffic may or may not have been added: do
-	// not add it again. If the name of the site or the protocol is empty, or a number is
-	// negative, Add returns ErrInvalid.
+	// Add adds traffic to the sums of a site and a protocol, durably and atomically. The site need
+	// not exist. After an error, the traffic may or may not have been added: do not add it again.
+	// If the name of the site or the protocol is empty, or a number is negative, Add returns
+	// ErrInvalid.
 	Add(ctx context.Context, site, protocol string, t Traffic) error
 	// Of returns the sums of a site, ordered by protocol.
 	Of(ctx context.Context, site string) ([]SiteCost, error)
@@ -22,16 +22,16 @@ type Costs interface {
 // SiteCost is the sum of the traffic of one site and protocol.
 type SiteCost struct {
 	Site, Protocol string
-	Since, Last    time.Time // time of the first and the last Add; whole seconds
+	Since, Last    time.Time // times of the first and the last Add, in whole seconds
 	Traffic
 }
 
 // Traffic is the work and cost of one or more pulls of a site.
 type Traffic struct {
-	Pulls  int64 // finished pulls
+	Pulls  int64 // pulls that ended, including failed ones
 	Failed int64 // pulls that failed
 
-	Pages      int64 // pages whose current state the pulls have established, once per pull
+	Pages      int64 // pages whose current state the pulls have established, counted once per pull
 	Fetched    int64 // fetched pages
 	Unmodified int64 // pages confirmed as unchanged one by one
 	Text       int64 // bytes of text in the fetched pages

@@ -7,20 +7,20 @@ import (
 )
 
 // Fleet schedules the pulls of many sites among workers, which may be on several machines. All
-// methods are safe for concurrent use. All times are those of the clock of the store.
+// methods are safe for concurrent use. All times are those of the store's clock.
 //
-// A site belongs to the host of its URL, and a host to a group. A group is one host, or the
-// hosts that share an address. One worker at a time has the lease of a group, and with it the
-// turn of one of its sites. A host on a network of more than [MaxGroupHosts] hosts has a group
-// of its own, and the turns of the network are limited by a rate.
+// A site belongs to the host of its URL, and a host belongs to a group. A group is one host, or the
+// hosts that share an address. A worker leases a group to pull one of its sites; this is a turn. A
+// group has at most one lease. On a network of more than [MaxGroupHosts] hosts, each host is a
+// group, and a rate limits the turns of the network.
 //
-// Turns go to the sites that have been due for the longest time. If more sites are due than
-// there are workers, most turns go to sites that were never pulled and those with
-// [PriorityHigh], fewer to those with [PriorityNormal], and some to those with [PriorityLow].
+// Turns go first to the sites that have been due the longest. If there are more due sites than
+// workers, most turns go to sites that were never pulled and those with [PriorityHigh], fewer to
+// those with [PriorityNormal], and the fewest to those with [PriorityLow].
 type Fleet interface {
-	// Put adds sites, or changes the settings of sites that it has, in one transaction: an error
-	// of sites changes nothing. It returns the number of sites that it did not have. If a URL
-	// has no host, or a setting is invalid, it returns ErrInvalid.
+	// Put adds sites, and changes the settings of sites that the fleet has, in one transaction: if
+	// the sequence yields an error, nothing changes. It returns the number of added sites. If a URL
+	// has no host, or a setting is invalid, Put returns ErrInvalid.
 	Put(ctx context.Context, sites iter.Seq2[FleetSite, error]) (added int, err error)
 	// Remove removes the sites of a query, and returns their number. The mirrored pages remain.
 	Remove(ctx context.Context, q FleetQuery) (removed int, err error)
@@ -28,37 +28,37 @@ type Fleet interface {
 	Pause(ctx context.Context, q FleetQuery, paused bool) (changed int, err error)
 	// Sites yields the sites of a query, ordered by URL.
 	Sites(ctx context.Context, q FleetQuery) iter.Seq2[FleetSite, error]
-	// Hosts returns the hosts that failed last, those with the most failures in a row first. It
-	// returns at most limit hosts.
+	// Hosts returns at most limit hosts whose last turn failed, those with the most failures in a
+	// row first.
 	Hosts(ctx context.Context, limit int) ([]FleetHost, error)
-	// Stats returns counts of all sites that are not unlisted.
+	// Stats counts the sites that are not unlisted.
 	Stats(ctx context.Context) (FleetStats, error)
 
-	// Lease gives a worker at most n turns, each with the lease of another group for a
-	// duration. The sites are due and not paused. If sites is not nil, turns are of these sites
-	// only, else of all that are not unlisted. If there are fewer than n turns, next is when to
-	// ask again: when the next site is due, or a lease of its group ends. If no site is
+	// Lease gives a worker at most n turns, each with the lease of a different group for the
+	// duration d. Their sites are due and not paused. If sites is not nil, Lease considers only
+	// these sites, else all that are not unlisted. If it returns fewer than n turns, next is the
+	// time to ask again: when the next site is due, or a lease of its group ends. If no site is
 	// scheduled, next is zero.
 	Lease(ctx context.Context, worker string, n int, d time.Duration, sites []string) (turns []Turn, next time.Time, err error)
 	// Renew extends the leases of groups, and returns those that are still valid.
 	Renew(ctx context.Context, d time.Duration, leases ...Lease) ([]Lease, error)
 	// Place records the address of the host of a turn, such as "192.0.2.1". Hosts with the same
 	// address share a group. If rate is positive, the address is the name of a network that many
-	// hosts share, and rate is in requests a second. If the host has another address than
-	// before, Place moves it to the group of that address, and returns the turn with the lease
-	// of that group. If another worker has that lease, or the group was asked too recently,
-	// Place ends the turn. Its site stays due, and the error is ErrConflict with the code
-	// "group-busy". A host moves at most three times a day; then its last group remains.
+	// hosts share, and rate is its limit in requests a second. If the address has changed, Place
+	// moves the host to the group of the new address, and returns the turn with the lease of that
+	// group. If another worker has that lease, or the delay of that group is not over, Place ends
+	// the turn. The site stays due, and the error is ErrConflict with the code "group-busy". A host
+	// moves at most three times a day, and then stays in its last group.
 	Place(ctx context.Context, t Turn, address string, rate float64) (Turn, error)
-	// Done ends a turn, and gives the lease of the group back. The next turn of the group
-	// begins after the longest Delay of its hosts. If the lease was lost, Done changes nothing
-	// and returns ErrConflict. A removed site is not an error.
+	// Done ends a turn and releases the lease of the group. The next turn of the group begins after
+	// the longest Delay of its hosts. If the lease was lost, Done changes nothing and returns
+	// ErrConflict. If the site was removed, Done returns no error.
 	Done(ctx context.Context, l Lease, site string, o TurnResult) error
-	// Defer gives no turn of a host until a time, and counts a failure of the host. The next
+	// Defer prevents turns of a host until a time, and counts a failure of the host. The next
 	// successful turn resets the count.
 	Defer(ctx context.Context, host string, until time.Time, why string) error
-	// Hint makes a site due, because it reports a change, but not before the Soonest of its
-	// last outcome. A paused or unknown site is ignored.
+	// Hint makes a site due because the site reports a change, but not before the Soonest of its
+	// last result. A paused or unknown site is ignored.
 	Hint(ctx context.Context, site string) error
 }
 
@@ -69,22 +69,22 @@ const (
 	PriorityHigh   = 3
 )
 
-// MaxGroupHosts is the number of hosts on an address above which they do not share a group.
+// MaxGroupHosts is the maximum number of hosts of one address that share a group.
 const MaxGroupHosts = 50
 
 // FleetSite is one site of a [Fleet].
 type FleetSite struct {
-	URL string // of the site or of a folder; ends with "/"
+	URL string // URL of the site or of a folder; ends with "/"
 
-	// Put keeps the stored value of a setting that is zero. If Due is set and earlier than the
-	// stored time, the site is due then, even if its host was deferred. A site is due no later
-	// than Max after its last successful turn.
+	// If a setting is zero, Put keeps the stored value. If Due is set and earlier than the stored
+	// time, the site is due at Due, even if its host was deferred. A site is due no later than Max
+	// after its last successful turn.
 
-	Labels   []string      // Put adds them; with a "-" in front, it removes the label
-	Priority int           // if zero at first, PriorityNormal
-	Min, Max time.Duration // bounds of the interval between two pulls; if negative, those of the worker
+	Labels   []string      // Put adds them to the stored labels, or removes a label with the prefix "-"
+	Priority int           // if zero for a new site, PriorityNormal
+	Min, Max time.Duration // limits of the interval between two pulls; if negative, those of the worker
 	Due      time.Time     // when the next turn is due
-	Unlisted bool          // only a Lease that names the site gives a turn; Put without it lists the site
+	Unlisted bool          // Lease returns the site only if its caller names it; Put without Unlisted lists the site again
 
 	// Put ignores the fields below.
 
@@ -105,9 +105,9 @@ type FleetQuery struct {
 
 // Turn is the right of a worker to pull one site.
 type Turn struct {
-	Lease   Lease // of the group, for [Site.Ending] and the methods of [Fleet]
+	Lease   Lease // lease of the group, for [Site.Ending] and the methods of [Fleet]
 	Site    FleetSite
-	Address string        // of the host; "" = never placed
+	Address string        // address of the host; "" = unknown
 	Delay   time.Duration // longest delay of the hosts of the group
 	Failed  int           // failures of the host in a row
 	Hinted  bool          // a Hint made the site due
@@ -115,14 +115,14 @@ type Turn struct {
 
 // TurnResult is the result of a turn.
 type TurnResult struct {
-	Due      time.Time // of the next turn
+	Due      time.Time // time of the next turn
 	Soonest  time.Time // earliest turn after a Hint
 	OK       bool      // the pull was successful
-	Error    string    // if it was not
+	Error    string    // error of the pull; "" = none
 	Name     string    // see FleetSite.Name
 	State    []byte
 	Delay    time.Duration // delay that the host requires between two requests
-	Requests int64         // sent in the turn
+	Requests int64         // requests sent in the turn
 	Received int64         // bytes received in the turn
 }
 
@@ -130,26 +130,26 @@ type TurnResult struct {
 type FleetHost struct {
 	Host, Address string
 	Sites         int       // sites of the host
-	Until         time.Time // no turn before; zero = any time
+	Until         time.Time // no turn until this time; zero = no limit
 	Why           string    // reason of the last Defer
-	Failures      int       // in a row
-	Requests      int64     // of all turns
-	Received      int64     // bytes of all turns
+	Failures      int       // number of failures in a row
+	Requests      int64     // requests of all turns
+	Received      int64     // bytes received in all turns
 }
 
 // FleetStats counts the sites of a [Fleet].
 type FleetStats struct {
 	Sites, Hosts, Groups int
 	Paused               int
-	New                  int // never pulled
-	Failing              int // whose last turn failed
-	// Errors are the numbers of these sites by TurnResult.Error; nil = none.
+	New                  int // sites that were never pulled
+	Failing              int // sites whose last turn failed
+	// Errors are the numbers of failing sites by TurnResult.Error; nil = none.
 	Errors map[string]int
-	// Requests and Received are the sums of all turns, without those of removed hosts.
+	// Requests and Received are the totals of all turns of the current hosts.
 	Requests, Received int64
-	Due                int // due now, without a turn
-	Leased             int // groups with a lease
-	// Lag has the percentiles 50, 90, 99 and 100 of how long sites are due. A site that is not
-	// due has no lag.
+	Due                int // sites that are due and have no turn
+	Leased             int // groups with a valid lease
+	// Lag contains the percentiles 50, 90, 99 and 100 of the time for which sites have been due. A
+	// site that is not due has the lag 0.
 	Lag [4]time.Duration
 }

@@ -17,12 +17,12 @@ import (
 // Keys stores the hashes of the access keys of a store. All methods are safe for
 // concurrent use.
 type Keys interface {
-	// Add stores a key. It sets Created and ignores Revoked. If the store has an unrevoked key
-	// of the same name, or any key of the same hash, Add returns ErrConflict. If the key is
-	// invalid, it returns ErrInvalid: see [Key.Validate].
+	// Add stores a key. It sets Created and ignores Revoked. If an unrevoked key has the same name,
+	// or any key has the same hash, Add returns ErrConflict. If the key is invalid, it returns
+	// ErrInvalid: see [Key.Validate].
 	Add(ctx context.Context, k Key) error
-	// List returns all keys, including expired and revoked ones and those of other processes.
-	// It orders them by name, and keys of the same name by age, oldest first.
+	// List returns all keys, including expired and revoked ones and those of other processes. They
+	// are ordered by name, and keys of the same name by age, oldest first.
 	List(ctx context.Context) ([]Key, error)
 	// Revoke revokes the key of a name permanently. If no valid key has the name, it returns
 	// ErrNotFound.
@@ -38,11 +38,11 @@ type Key struct {
 	Hash    KeyHash
 	Scopes  []millrace.Scope
 	Created time.Time
-	Expires time.Time // time from which the key is invalid; zero = never
-	Revoked time.Time // zero = not revoked
+	Expires time.Time // time at which the key becomes invalid; zero = never
+	Revoked time.Time // time of the revocation; zero = not revoked
 }
 
-// KeyHash is the SHA-256 of the random bytes of a generated key, or of an owner's key. Both
+// KeyHash is the SHA-256 of the random bytes of a generated key, or of an owner's own key. Both
 // have too much entropy to be guessed, so a fast hash is safe.
 type KeyHash [sha256.Size]byte
 
@@ -98,7 +98,7 @@ func writeKey(b [keySize]byte) (string, KeyHash) {
 	return text, sha256.Sum256(b[:])
 }
 
-// Limits for the length of an owner's key in characters. The key must be a random string from
+// Limits of the length of an owner's own key in characters. The key must be a random string from
 // another program, because a word could be guessed from its hash.
 const (
 	minOwnKey      = 32
@@ -106,7 +106,7 @@ const (
 	minOwnDistinct = 10
 )
 
-// ownKey returns the hash of an owner's key.
+// ownKey returns the hash of an owner's own key.
 func ownKey(key string) (KeyHash, error) {
 	distinct := map[rune]bool{}
 	for _, r := range key {

@@ -14,12 +14,12 @@ func TestKeyForm(t *testing.T) {
 	for range 200 {
 		key, hash := NewKey()
 		if len(key) != keyLength || seen[key] {
-			t.Fatalf("a key of %d characters, seen before: %t", len(key), seen[key])
+			t.Fatalf("key of %d characters, duplicate: %t", len(key), seen[key])
 		}
 		seen[key] = true
 		got, err := ReadKey(key)
 		if err != nil || got != hash {
-			t.Fatalf("not read as it was written: %v", err)
+			t.Fatalf("read back incorrectly: %v", err)
 		}
 	}
 	for _, fill := range []byte{0, 0xff} {
@@ -60,7 +60,7 @@ func TestMistypedKeys(t *testing.T) {
 		if !errors.Is(err, millrace.ErrInvalid) {
 			t.Errorf("%q for %q: %v", w, key, err)
 		} else if strings.Contains(err.Error(), key[len(KeyPrefix)+2:len(KeyPrefix)+10]) {
-			t.Errorf("the error tells the key: %v", err)
+			t.Errorf("the error contains the key: %v", err)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func TestOwnKeys(t *testing.T) {
 	const good = "sk_live_4f9d0c7ab81e5326ff019d7c"
 	hash, err := ReadKey(good)
 	if other, _ := ReadKey(good + "x"); err != nil || hash == other {
-		t.Errorf("%v, the same hash: %t", err, hash == other)
+		t.Errorf("%v, equal hashes: %t", err, hash == other)
 	}
 	for name, bad := range map[string]string{
 		"short": good[:31], "long": strings.Repeat(good, 9), "of few characters": strings.Repeat("abc", 12),
@@ -100,7 +100,7 @@ func FuzzReadKey(f *testing.F) {
 		n, _ := number(s[len(KeyPrefix) : len(KeyPrefix)+keyBody])
 		var b [keySize]byte
 		if again, _ := writeKey([keySize]byte(n.FillBytes(b[:]))); again != s {
-			t.Fatalf("%q and %q are one key", s, again)
+			t.Fatalf("%q and %q are the same key", s, again)
 		}
 	})
 }

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Leases allow only one of several processes to do a task. All methods are safe for concurrent
-// use.
+// Leases ensure that only one of several processes does a task at a time. All methods are safe for
+// concurrent use.
 //
-// A lease has a holder until it expires. Each new holder gets a higher fence. The store
-// refuses writes with the fence of an earlier holder.
+// A lease has a holder until it expires. Each new holder gets a higher fence. The store rejects
+// writes with the fence of an earlier holder.
 type Leases interface {
 	// Acquire grants the lease of a name to a holder for a duration. A holder that has the
 	// lease keeps its fence. If another holder has the lease, Acquire returns that holder's

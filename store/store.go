@@ -1,9 +1,9 @@
-// Package store defines the interface of the engines that store sites. The engines are in the
-// packages below it. Package storetest is the test suite of every engine.
+// Package store defines the interface of the engines that store sites. The engines are in its
+// subpackages. Package storetest is the test suite of every engine.
 //
-// A [Site] is the log of the pages from its sources. It has no configuration. A [Publication]
-// is the view of a site for one configuration. It has a log of its own, with tags and
-// editions. Any number of publications, of any number of processes, follow one site.
+// A [Site] is the log of the pages from its sources. It has no configuration. A [Publication] is
+// the view of a site for one configuration. It has its own log, with tags and editions. Any number
+// of publications, in any number of processes, follow one site.
 package store
 
 import (
@@ -19,24 +19,24 @@ import (
 type Store interface {
 	// Sites yields the names of all sites that have ever had a page, in order.
 	Sites(ctx context.Context) iter.Seq2[string, error]
-	// Site opens the site with a name, or creates it. base is the absolute URL, ending with
-	// "/", below which the caller reads and writes the pages of the site. If base is empty,
-	// it is the name if that is a URL, else the base of the newest edition of the site. If
-	// base is invalid, Site returns ErrInvalid. With an empty base, it returns ErrNotFound
-	// if the store has no such site, or if the name is not a URL and the site has no edition.
+	// Site opens the site with a name, or creates it. base is the absolute URL, ending with "/",
+	// below which the caller reads and writes the pages of the site. If base is empty, it defaults
+	// to the name if that is a URL, else to the base of the newest edition of the site. If base is
+	// invalid, Site returns ErrInvalid. With an empty base, it returns ErrNotFound if the site does
+	// not exist, or if the name is not a URL and the site has no edition.
 	//
 	// A site whose name is not a URL, such as a folder, has no URL of its own. The URLs of
 	// its pages and their links are stored without base, so callers with different bases
 	// share the pages. Its sources name pages by their paths: names are stored unchanged.
 	Site(ctx context.Context, name, base string) (Site, error)
-	// Manifests yields the manifest of the newest edition of each generation of each
-	// publication of all sites.
+	// Manifests yields the manifest of the newest edition of each generation of every publication
+	// in the store.
 	Manifests(ctx context.Context) iter.Seq2[[]byte, error]
 	// Now returns the time of the clock that all processes of the store share. For an engine
 	// with a server, it is the server's clock.
 	Now(ctx context.Context) (time.Time, error)
-	// State returns the small values of the store. Its value of a site's name and [TitleKey]
-	// is the Title of the site in all views from then on.
+	// State returns the small values of the store. The value of the key [TitleKey], in the
+	// namespace of a site's name, sets the Title of the site in all later views.
 	State() State
 	// Leases returns the leases of the store.
 	Leases() Leases
@@ -48,16 +48,16 @@ type Store interface {
 	Usage() Usage
 	// Fleet returns the schedule of sites.
 	Fleet() Fleet
-	// Close closes the store. Everything opened from it then returns errors.
+	// Close closes the store. All values obtained from the store then return errors.
 	Close() error
 }
 
 // Verifier is an optional interface of a [Store].
 type Verifier interface {
-	// Verify reads the content of all pages, and what sources have stored for them. It returns
-	// the number of read values. It calls damaged for each damaged one, with the site and the
-	// path of the page. With repair, it removes these; the next complete read of the site
-	// fetches the pages again.
+	// Verify reads the content of all pages, and the data that the store keeps for their sources.
+	// It returns the number of values that it has read. It calls damaged for each damaged value,
+	// with the site and the path of the page. With repair, it removes damaged values; the next
+	// complete read of the site fetches their pages again.
 	Verify(ctx context.Context, repair bool, damaged func(name string, err error, repaired bool)) (read int, err error)
 }
 
@@ -67,14 +67,14 @@ const TitleKey = "title"
 // Options configures a store. The zero value is valid.
 type Options struct {
 	Logger *slog.Logger     // nil = discard
-	Now    func() time.Time // the clock of the store, for tests; nil = see Store.Now
+	Now    func() time.Time // clock of the store, for tests; nil = see Store.Now
 	// ReadOnly opens an existing store for reading only. Only other processes write to it.
 	// Writes return ErrForbidden.
 	ReadOnly bool
 }
 
-// Site is the log of one site. It applies changes from sources, and stores what the sources
-// need to continue. All methods are safe for concurrent use.
+// Site is the log of one site. It applies changes from sources, and stores the state from which the
+// sources continue. All methods are safe for concurrent use.
 //
 // In addition to the rules of [millrace.Sink], Apply treats a change as follows:
 //
@@ -132,9 +132,9 @@ type Site interface {
 	MeanHTMLSize(ctx context.Context) (mean millrace.HTMLSize, pages int64, err error)
 
 	// Compact deletes superseded rows that no view needs. It also deletes log entries and
-	// tombstones older than horizon, from the site and all its publications. It keeps the rows
-	// of each view that was the head or the published view within the last keep. Older views
-	// return ErrConflict for missing rows, and so do cursors from before horizon. The cursor
+	// tombstones older than horizon, from the site and all its publications. It keeps the rows of
+	// each view that was the head or the published view within the last keep. Older views return
+	// ErrConflict for missing rows, and cursors from before horizon return ErrConflict. The cursor
 	// of the published view stays valid. Tombstones of a site are kept for at least 400 days.
 	//
 	// Compact also drops publications that were not used for 400 days. It drops generations
@@ -147,38 +147,38 @@ type Site interface {
 type Config struct {
 	Base         string              // base of the C-URLs; absolute, ends with "/"
 	EndpointBase string              // base of the machine documents; if empty, Base
-	Visibility   millrace.Visibility // the same for every protocol
-	Taggers      []millrace.Tagger   // one per protocol with tags; each uses only Base and EndpointBase of the Site
+	Visibility   millrace.Visibility // visibility rule for all protocols
+	Taggers      []millrace.Tagger   // one per protocol with tags; a Tagger uses only Base and EndpointBase of the Site
 }
 
 // Publication is the view of a site for one configuration. All methods are safe for concurrent
 // use.
 //
-// The site, Base and EndpointBase identify a publication. It has a generation for each
-// Visibility and set of taggers. A new generation is forked from the one that published last,
-// and continues its log. So hidden pages appear as deleted, and cursors stay valid. A
-// configuration opens its newest generation again, with one exception. If the generation that
-// published last continues everything that the newest one published, the generation that
-// published last is forked. So two processes with two configurations each keep their
-// generation.
+// The site, Base and EndpointBase identify a publication. It has a generation for each Visibility
+// and set of taggers. A new generation is forked from the one that published last, and continues
+// its log. So pages that become hidden appear as deleted, and cursors stay valid. Opening a
+// configuration returns its newest generation, with one exception: the generation that published
+// last was forked from it, after everything that it has published. Then the generation that
+// published last is forked. So two processes with two configurations each keep their generation.
 //
-// The log of a publication has its own sequence numbers. The time of an entry is when its
-// Refresh was completed, and strictly rises. Modified of a page is the time of the last change
-// that the publication shows. If the published page changes and the site's page does not,
-// Modified rises by one second.
+// The log of a publication has its own sequence numbers. The time of an entry is the time at which
+// its Refresh was completed; it strictly rises. Modified of a page is the time of the last change
+// that the publication shows. If the published page changes and the site's page does not, Modified
+// rises by one second.
 type Publication interface {
 	// Name returns the name of this generation, for example for a lease. It is unique in the
 	// store.
 	Name() string
 
-	// Refresh updates the publication from the site. It is resumable, works in small
-	// transactions, and moves Head once, at its end. With a positive limit, it stops after the
-	// first batch of the site that ends at least limit entries after its start, and reports
-	// whether the site has more. A Refresh that compares all pages ignores the limit: the first
-	// of a generation, and one whose position in the site's log was compacted away. progress
-	// receives the number of pages; it may be nil. If a Tagger fails, Refresh logs the error,
-	// and the page has no tag of that protocol. If the lease has expired or has another holder,
-	// or another process is in Refresh, it returns ErrConflict. The zero Lease is not checked.
+	// Refresh updates the publication from the site. It is resumable, works in small transactions,
+	// and moves Head once, at its end. With a positive limit, it stops after the first batch of the
+	// site that ends at least limit entries after its start; more reports whether the site has
+	// further batches. Refresh ignores the limit when it compares all pages: in the first Refresh
+	// of a generation, and if the generation's position in the site's log was compacted away.
+	// progress receives the numbers of finished pages and of all pages; it may be nil. If a Tagger
+	// fails, Refresh logs the error, and the page has no tag of that protocol. If the lease has
+	// expired or has another holder, or another process is in Refresh, it returns ErrConflict. The
+	// zero Lease is not checked.
 	Refresh(ctx context.Context, l Lease, limit int, progress func(done, total int)) (more bool, err error)
 
 	// Head returns the view of the last completed Refresh, or ErrNotFound.
@@ -199,6 +199,6 @@ type Publication interface {
 
 // Edition is a published edition. The zero Edition is absent.
 type Edition struct {
-	Number   uint64 // from 1; a fork continues the count
-	Manifest []byte // from the caller
+	Number   uint64 // starts at 1; a fork continues the count
+	Manifest []byte // manifest that the caller passed to Publish
 }

@@ -6,33 +6,32 @@ import (
 	"time"
 )
 
-// Usage stores the requests of machines: events for a limited time, and sums of the events for
-// longer. All methods are safe for concurrent use.
+// Usage stores the requests of machines: events for a limited time, and their sums for longer. All
+// methods are safe for concurrent use.
 type Usage interface {
-	// Record stores events of a site, and adds them to its sums and tops, in one transaction.
-	// It numbers the events in the order of the slice, regardless of their times: the clock
+	// Record stores events of a site, and adds them to its sums and tops, in one transaction. It
+	// numbers the events in the order of the slice, regardless of their times, because the clock
 	// may have been set. It converts texts to valid UTF-8, removes control characters, and
-	// cuts them to [MaxEventText] bytes. If the store does not have the site, Record returns
+	// truncates them to [MaxEventText] bytes. If the site does not exist, Record returns
 	// ErrNotFound.
 	Record(ctx context.Context, site string, events []Event) error
 	// Events yields the events of a query. An unknown site has no events, sums or
 	// tops.
 	Events(ctx context.Context, site string, q EventQuery) iter.Seq2[Event, error]
 	// Sums yields the sums of a site, ordered by Start, Bot, Protocol, Endpoint, Outcome and
-	// Identity. Where the hours were deleted, it yields the day. A period has at most a few
-	// thousand sums. Further events are counted under the bot "other", without family and as
-	// [Unverified].
+	// Identity. For days whose hourly sums were deleted, it yields the daily sums. A period has at
+	// most a few thousand sums. Further events are counted under the bot "other", without family
+	// and as [Unverified].
 	Sums(ctx context.Context, site string, q SumQuery) iter.Seq2[Sum, error]
-	// Top returns the most requested items of the days in UTC that begin at or after from and
-	// before to, in descending order. It returns at most limit items; 0 = all. A zero time is
-	// no bound. [Usage.Tidy] keeps a few thousand items per day and deletes the rest.
+	// Top returns at most limit of the most requested items, in descending order; 0 = all. It
+	// covers the days in UTC that begin at or after from and before to. A zero time is no bound.
+	// [Usage.Tidy] keeps a few thousand items per day and deletes the rest.
 	Top(ctx context.Context, site string, of Topic, from, to time.Time, limit int) ([]TopItem, error)
 	// Tidy deletes the events before a time, and the hourly sums of the days that end before
-	// another time. An event whose time is in the future by the store's clock is deleted with
-	// the next event whose time is not. Tidy uses small transactions, so other processes can
-	// write in between. If the store does not have the site, Tidy returns ErrNotFound. If the
-	// lease has expired or has another holder, it returns ErrConflict. The zero Lease is not
-	// checked.
+	// another time. An event whose time is in the future by the store's clock is deleted with the
+	// next event whose time is not in the future. Tidy uses small transactions, so other processes
+	// can write in between. If the site does not exist, Tidy returns ErrNotFound. If the lease has
+	// expired or has another holder, it returns ErrConflict. The zero Lease is not checked.
 	Tidy(ctx context.Context, l Lease, site string, events, hours time.Time) error
 }
 
@@ -43,23 +42,23 @@ const MaxEventText = 256
 // no key (OpenFeeder 1.0, section 12).
 type Event struct {
 	Number   uint64        // number among the site's events, from 1; set by the store
-	Time     time.Time     // time of the request, in milliseconds
+	Time     time.Time     // time of the request, to the millisecond
 	Bot      string        // token of the bot, such as "GPTBot"; "other" = an unknown machine
 	Family   string        // operator of the bot, such as "openai"; "" = unknown
 	Identity BotIdentity   // whether the bot's name is genuine
-	Protocol string        // such as "tct-01"; "html" = a page or file of the site; "site" = a site-wide document, such as robots.txt
+	Protocol string        // name of the protocol, such as "tct-01"; "html" = a page or file of the site; "site" = a site-wide document, such as robots.txt
 	Endpoint Endpoint      // kind of document
 	Path     string        // path of the page or document, without the query
 	Query    string        // search query
 	Intent   string        // value of X-OpenFeeder-Intent
-	Results  int64         // hits of a search, or pages in an index; for one page, 1 if it was sent in full or unchanged; else 0
+	Results  int64         // hits of a search, or pages in an index; for one page, 1 if it was sent in full or was unchanged, else 0
 	Status   int           // status of the response
 	Cached   bool          // the response was a 304 or came from stored bytes
 	Bytes    int64         // bytes of the body on the wire
-	Size     int64         // bytes of the uncompressed body, 0 for a 304; 0 = unknown
+	Size     int64         // bytes of the uncompressed body; 0 = unknown, or a 304
 	HTML     int64         // bytes of the page's uncompressed HTML; 0 = unknown, or not a page
 	Received int64         // bytes of the page's HTML on the wire; 0 = unknown
-	Took     time.Duration // time until the response was sent, in microseconds
+	Took     time.Duration // time until the response was sent, to the microsecond
 }
 
 // Endpoint is the kind of a document.
@@ -81,7 +80,7 @@ type BotIdentity string
 const (
 	Unverified BotIdentity = ""         // unknown
 	Verified   BotIdentity = "verified" // verified by address or signature
-	Forged     BotIdentity = "forged"   // the name belongs to another machine
+	Forged     BotIdentity = "forged"   // the name belongs to a different machine
 )
 
 // Outcome is the result of a request, derived from the status of the response.
@@ -116,7 +115,7 @@ func OutcomeOf(status int) Outcome {
 
 // EventQuery selects events. The zero value selects all, oldest first.
 type EventQuery struct {
-	After    uint64    // only higher numbers; with Newest, only lower ones, 0 = from the end
+	After    uint64    // only higher numbers; with Newest, only lower numbers, and 0 starts at the newest event
 	Newest   bool      // newest first
 	From, To time.Time // at or after From, before To; zero = no bound
 	Bot      string    // "" = all
@@ -165,9 +164,9 @@ type Counts struct {
 	Size      int64
 	HTML      int64
 	Received  int64
-	HTMLKnown int64         // events with known HTML
-	Wired     int64         // HTML of the events with known Received
-	Took      time.Duration // total time
+	HTMLKnown int64         // events whose HTML is known
+	Wired     int64         // sum of HTML over the events whose Received is known
+	Took      time.Duration // total duration
 }
 
 // Topic is a kind of item that [Usage.Top] counts.
@@ -175,7 +174,7 @@ type Topic string
 
 // Topics.
 const (
-	TopPages   Topic = "pages"   // successful fetches and 304 responses, by page
+	TopPages   Topic = "pages"   // successful fetches of pages, including 304 responses, by page
 	TopQueries Topic = "queries" // successful searches, by query
 	TopMissing Topic = "missing" // requests for missing paths
 )
@@ -185,6 +184,6 @@ type TopItem struct {
 	Name   string // path or query
 	Events int64
 	Empty  int64     // searches without results; for pages, 304 responses
-	Bytes  int64     // bytes sent
-	Last   time.Time // day of the last request; its time if the day is not over
+	Bytes  int64     // bytes sent in responses
+	Last   time.Time // time of the last request on the current day, else its day
 }

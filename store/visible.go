@@ -9,14 +9,14 @@ import (
 )
 
 // Visible returns a view of a site without hidden pages, and without the fields that
-// [millrace.Visibility] removes from every page. [millrace.Site.Pages], Sections and Changes
-// still include all pages, because the log does not record which are visible. Page returns
+// [millrace.Visibility] removes from every page. [millrace.Site.Pages], Sections and Changes still
+// include all pages, because the log does not record which pages are visible. Page returns
 // ErrNotFound for hidden pages.
 func Visible(v millrace.View) millrace.View { return visible{v} }
 
 type visible struct{ millrace.View }
 
-// everything is the Visibility that hides only the pages that are always hidden.
+// everything hides only the pages that are hidden in every configuration.
 var everything = millrace.Visibility{Exclude: []string{}}
 
 // Page implements [millrace.Source].

@@ -13,9 +13,9 @@ import (
 	"github.com/millrace/millrace/store/sqlite"
 )
 
-// Memory names a store in memory, which is lost when it is closed. Its publications show only
-// the dates that the sources have set. They have no tokens and no deltas, because the next
-// store could not continue them.
+// Memory names a store in memory, which is lost when it is closed. Its publications show only dates
+// that the sources have set. They have no tokens and no deltas, because the next store could not
+// continue them.
 const Memory = "memory:"
 
 // Open opens the store that dsn names: [Memory], a URL such as
@@ -43,7 +43,7 @@ func IsPostgres(dsn string) bool {
 	return strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://")
 }
 
-// Name returns a DSN for messages: without a password.
+// Name returns a DSN without its password, for messages.
 func Name(dsn string) string {
 	if IsPostgres(dsn) {
 		dsn, _ = postgres.Name(dsn)

@@ -8,7 +8,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// A name other than [Memory] and a URL is the path of a file. An unknown URL is refused.
+// A name other than [Memory] and a URL is the path of a file. A URL with an unknown scheme is an
+// error.
 func TestOpen(t *testing.T) {
 	for dsn, code := range map[string]string{
 		Memory:                                 "",
@@ -23,7 +24,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%s: %v, want %q", dsn, err, code)
 		}
 		if err != nil && st != nil {
-			t.Errorf("%s: a store beside the error", dsn)
+			t.Errorf("%s: returned a store and an error", dsn)
 		}
 		if err == nil {
 			if err := st.Close(); err != nil {

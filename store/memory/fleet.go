@@ -15,14 +15,14 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// fleet implements [store.Fleet]. It is guarded by the lock of the store.
+// fleet implements [store.Fleet]. The lock of the store guards it.
 type fleet struct {
 	store    *Store
 	sites    map[string]*fleetSite
 	hosts    map[string]*fleetHost
 	groups   map[int64]*fleetGroup
 	networks map[string]*fleetNetwork
-	last     int64 // newest group
+	last     int64 // ID of the newest group
 }
 
 type fleetSite struct {
@@ -35,17 +35,18 @@ type fleetHost struct {
 	store.FleetHost
 	group int64
 	delay time.Duration
-	since time.Time // of moves
+	since time.Time // start of the period in which moves are counted
 	moves int
 	cost  int64 // requests of the last turn
 }
 
-// fleetGroup is a group. Without a holder, ready is when it may have the next turn.
+// fleetGroup is a group. If it has no holder, ready is the time at which its next turn may begin;
+// else it is the end of the lease.
 type fleetGroup struct {
 	id      int64
-	address string // shared by its hosts; "" = one host without a known address, or of a network
+	address string // address that its hosts share; "" = a single host, without a known address or on a network
 	network string
-	slotted bool // ready is a turn that the rate of the network permits
+	slotted bool // the rate of the network permits a turn at ready
 	holder  string
 	fence   uint64
 	ready   time.Time
@@ -53,7 +54,7 @@ type fleetGroup struct {
 
 type fleetNetwork struct {
 	rate float64
-	next time.Time // when the rate permits the next request
+	next time.Time // time at which the rate permits the next request
 }
 
 func newFleet(s *Store) *fleet {
@@ -159,7 +160,7 @@ func (f *fleet) Remove(ctx context.Context, q store.FleetQuery) (removed int, er
 		for _, s := range f.sites {
 			delete(unused, s.Host)
 		}
-		for name := range unused { // a host stays while it has a turn
+		for name := range unused { // keep a host while it has a turn
 			if g := f.groups[f.hosts[name].group]; !f.now().Before(g.ready) {
 				delete(f.hosts, name)
 				f.drop(g)

@@ -13,7 +13,7 @@ import (
 // candidate is a site that may have the next turn of its host or group.
 type candidate struct {
 	site *fleetSite
-	at   time.Time // when the turn may begin
+	at   time.Time // time at which the turn may begin
 }
 
 func (c candidate) before(d candidate) bool { return d.site == nil || c.at.Before(d.at) }
@@ -75,7 +75,7 @@ func (f *fleet) Lease(ctx context.Context, worker string, n int, d time.Duration
 	return turns, next, err
 }
 
-// turn adds the turn of a site, unless the network of its host permits no request now.
+// turn adds a turn for a site, unless the rate of its network permits none now.
 func (f *fleet) turn(turns []store.Turn, s *fleetSite, worker string, now time.Time, d time.Duration) []store.Turn {
 	h := f.hosts[s.Host]
 	g := f.groups[h.group]
@@ -131,7 +131,7 @@ func (f *fleet) Done(ctx context.Context, l store.Lease, site string, o store.Tu
 	})
 }
 
-// release gives the lease of a group back.
+// release releases the lease of a group.
 func (f *fleet) release(g *fleetGroup) {
 	g.holder, g.ready = "", f.now().Add(f.delay(g))
 }
@@ -235,7 +235,7 @@ func (f *fleet) place(t store.Turn, g *fleetGroup, h *fleetHost, rate float64) (
 	return t, true
 }
 
-// split gives each host of a group a group of its own in a network.
+// split puts each host of a group into its own group in a network.
 func (f *fleet) split(g *fleetGroup, rate float64) {
 	f.networks[g.address] = &fleetNetwork{rate: rate}
 	hosts := f.members(g.id)

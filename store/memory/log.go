@@ -17,7 +17,7 @@ type log struct {
 	epoch   string
 	earlier []millrace.Epoch
 	states  []*state // oldest first; never empty
-	horizon uint64   // earlier cursors are rejected, and earlier states are dropped
+	horizon uint64   // older cursors are rejected, and older states are dropped
 }
 
 // state is a log after a transaction. It is immutable once committed.
@@ -53,8 +53,7 @@ func (l *log) at(seq uint64) *state {
 	return l.states[0]
 }
 
-// seqAt returns the last sequence number up to a limit that was committed at or
-// before a time.
+// seqAt returns the last sequence number up to a limit that was committed at or before a time.
 func (l *log) seqAt(limit uint64, t time.Time) (seq uint64) {
 	for _, s := range l.states {
 		if s.seq <= limit && !s.time.After(t) {
@@ -70,8 +69,8 @@ func (l *log) begin() *state {
 	return &state{last.seq, new(time.Time), last.pages.Copy()}
 }
 
-// commit makes the state of a transaction the newest one. The time of its entries is later
-// than the times of all earlier entries.
+// commit makes the state of a transaction the newest one. The time of its entries is later than the
+// times of all earlier entries.
 func (l *log) commit(s *state, now time.Time) {
 	last := l.head()
 	if s.seq == last.seq { // no visible change
@@ -97,13 +96,13 @@ func (s *state) enter(url string, e record.Entry, tags map[string]string) {
 	s.pages.Set(url, &entry{e, url, s.seq, s.time, tags})
 }
 
-// amend replaces the entry of a page, which keeps its sequence number.
+// amend replaces the entry of a page without a new sequence number.
 func (s *state) amend(old *entry, e record.Entry, tags map[string]string) {
 	s.pages.Set(old.url, &entry{e, old.url, old.seq, old.time, tags})
 }
 
-// compact drops the entries that cursors since a time do not need. It drops no entry from
-// limit on. Tombstones are kept longer.
+// compact drops the entries that cursors since a time do not need. It keeps all entries from limit
+// on. Tombstones are kept longer.
 func (l *log) compact(limit uint64, logged, tombstones time.Time) {
 	l.horizon = max(l.horizon, min(limit, l.seqAt(l.head().seq, logged)))
 	next := l.begin()

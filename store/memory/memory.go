@@ -1,9 +1,9 @@
 // Package memory is an engine of package store that stores everything in memory. It is the
-// reference for other engines, and the store of most tests. It favours readability over speed:
-// the cost of a scan grows with the number of pages of the site.
+// reference for other engines, and the store of most tests. It prefers readability over speed: the
+// cost of a scan grows with the number of pages of the site.
 //
-// A transaction copies the newest state of a log, changes the copy and commits it. The maps of
-// states are trees that share nodes.
+// A transaction copies the newest state of a log, changes the copy and commits it. The maps in the
+// states are trees that share nodes, so copies are cheap.
 package memory
 
 import (
@@ -65,7 +65,7 @@ func get[T any](ctx context.Context, s *Store, what string, f func() (T, error))
 	return v, err
 }
 
-// list gets a list under the lock, and yields its elements without the lock.
+// list computes a list under the lock, and yields its elements without the lock.
 func list[T any](ctx context.Context, s *Store, what string, f func() ([]T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		all, err := get(ctx, s, what, f)
@@ -80,7 +80,7 @@ func list[T any](ctx context.Context, s *Store, what string, f func() ([]T, erro
 	}
 }
 
-// change runs f if a lease is valid. If f returns an error, f must not change the store.
+// change runs f if a lease is valid. f must not change the store if it returns an error.
 func (s *Store) change(ctx context.Context, l store.Lease, what string, f func() error) error {
 	_, err := get(ctx, s, what, func() (struct{}, error) {
 		if s.options.ReadOnly {

@@ -25,14 +25,14 @@ type generation struct {
 	position          uint64    // position in the site's log
 }
 
-// edition is an edition of a generation, or of one from which it was forked.
+// edition is an edition of a generation, or of a generation from which it was forked.
 type edition struct {
 	store.Edition
 	view *view
 }
 
-// edition returns the newest edition. Before the first edition, its number is 0 and its view
-// has the newest state.
+// edition returns the newest edition. If there is none, its number is 0 and its view has the newest
+// state.
 func (g *generation) edition() edition {
 	if n := len(g.editions); n > 0 {
 		return g.editions[n-1]
@@ -40,14 +40,13 @@ func (g *generation) edition() edition {
 	return edition{view: &view{state: g.log.head()}}
 }
 
-// compact drops entries older than a time, but nothing since the newest edition.
+// compact drops entries older than a time, but none since the newest edition.
 func (g *generation) compact(logged, now time.Time) {
 	g.log.compact(g.edition().view.seq, logged, now)
 	g.editions = slices.DeleteFunc(g.editions, func(e edition) bool { return e.view.seq < g.log.horizon })
 }
 
-// hasPublished reports whether an edition up to a sequence number had a tag of a
-// page.
+// hasPublished reports whether an edition up to a sequence number contained a tag of a page.
 func (g *generation) hasPublished(proto, url string, seq uint64) bool {
 	return slices.ContainsFunc(g.editions, func(e edition) bool {
 		return e.view.seq <= seq && e.view.entry(url).tags[proto] != ""
@@ -169,9 +168,9 @@ func (p *publication) Publish(ctx context.Context, l store.Lease, old, seq uint6
 	return e, err
 }
 
-// Refresh implements [store.Publication]. It computes the next state outside of a transaction
-// and commits it in one transaction. So the time of its entries is the time at which they
-// become visible.
+// Refresh implements [store.Publication]. It computes the next state outside of a transaction and
+// commits it in one transaction. So the time of the entries is the time at which they become
+// visible.
 func (p *publication) Refresh(ctx context.Context, l store.Lease, limit int, progress func(done, total int)) (more bool, err error) {
 	var next *state
 	var pages []*entry // pages of the site
@@ -206,7 +205,7 @@ func (p *publication) Refresh(ctx context.Context, l store.Lease, limit int, pro
 	})
 }
 
-// part returns the target state of a Refresh with a limit.
+// part returns the state of the site up to which a Refresh with a limit reads.
 func (p *publication) part(limit int) *state {
 	if limit > 0 && p.refreshed > 0 && p.position >= p.site.log.horizon {
 		for _, s := range p.site.log.states {
@@ -218,8 +217,8 @@ func (p *publication) part(limit int) *state {
 	return p.site.log.head()
 }
 
-// changed returns the entries of pages that may have changed: those in the site's log since
-// the last Refresh. If there was no Refresh, or it is before the horizon, changed returns all
+// changed returns the entries of pages that may have changed: those in the site's log since the
+// last Refresh. If there was no Refresh, or the last one was before the horizon, it returns all
 // entries.
 func (p *publication) changed(site *state) []*entry {
 	since := p.position
@@ -236,8 +235,8 @@ func (p *publication) changed(site *state) []*entry {
 	return pages
 }
 
-// show adds the entry of a page of the site. If all is set, show also computes the tags of
-// unchanged pages.
+// show adds the entry of a page of the site to the publication. If all is set, show also computes
+// the tags of unchanged pages.
 func (p *publication) show(next *state, of *entry, all bool) error {
 	old := next.entry(of.url)
 	e, page, out, err := record.Show(old.Entry, of.Entry, &p.config, p.names, of.url, p.site.store.now())

@@ -23,7 +23,7 @@ type siteData struct {
 	log         *log
 	sources     map[string]*source
 	generations []*generation          // oldest first
-	last        map[string]*generation // last published generations, by name of the publication
+	last        map[string]*generation // generations that published last, by name of the publication
 	usage       *usage
 }
 
@@ -33,13 +33,13 @@ type source struct {
 	refs   *btree.Map[string, record.Ref] // refs by the source's name for a page
 }
 
-// site is a site for callers with one base.
+// site is a site as seen by callers with one base.
 type site struct {
 	*siteData
 	store *Store
 	names record.Names
-	lease store.Lease // required by Apply
-	// ending records the result of a turn, with a checkpoint; nil = none.
+	lease store.Lease // lease that Apply requires; zero = not checked
+	// ending records the result of a turn when a batch contains a checkpoint; nil = no turn.
 	ending func()
 }
 
@@ -104,7 +104,7 @@ func (s *site) HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSiz
 
 func (s *site) MeanHTMLSize(ctx context.Context) (mean millrace.HTMLSize, pages int64, err error) {
 	mean, err = get(ctx, s.store, "mean HTML size of site "+s.name, func() (sum millrace.HTMLSize, _ error) {
-		var received int64 // pages whose Received is known
+		var received int64 // number of pages whose Received is known
 		for _, e := range s.log.head().pages.Values() {
 			pages += min(e.HTMLSize.Bytes, 1)
 			received += min(e.HTMLSize.Received, 1)
@@ -116,7 +116,7 @@ func (s *site) MeanHTMLSize(ctx context.Context) (mean millrace.HTMLSize, pages 
 	return mean, pages, err
 }
 
-// Compact implements [store.Site]. Each view has its own state, so it stays complete.
+// Compact implements [store.Site]. Each view has its own state, so views stay complete.
 func (s *site) Compact(ctx context.Context, keep, horizon time.Duration) error {
 	return s.store.change(ctx, s.lease, "compact site "+s.name, func() error {
 		now := s.store.now()

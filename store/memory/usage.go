@@ -25,7 +25,7 @@ type usage struct {
 	asked     map[period]items
 }
 
-// period is an hour or a day in UTC, or a topic on a day.
+// period is an hour or a day in UTC, or a day of a topic.
 type period struct {
 	start time.Time
 	per   store.Period
@@ -34,7 +34,7 @@ type period struct {
 
 const (
 	day      = time.Duration(store.Day)
-	maxSums  = 4096 // per period; the bots of further sums are "other"
+	maxSums  = 4096 // maximum per period; further sums are counted under the bot "other"
 	maxItems = 2048 // items that Tidy keeps per topic and day
 )
 
@@ -94,7 +94,7 @@ func (u *usage) sum(e *store.Event, p period) {
 	sums[key] = c
 }
 
-// items are the requested items, by name.
+// items contains the requested items by name.
 type items map[string]store.TopItem
 
 func (m items) add(item store.TopItem) {
@@ -103,7 +103,7 @@ func (m items) add(item store.TopItem) {
 	m[item.Name] = sum
 }
 
-// most returns the most requested items in descending order, at most limit.
+// most returns at most limit of the most requested items, in descending order.
 func (m items) most(limit int) []store.TopItem {
 	all := slices.SortedFunc(maps.Values(m), func(a, b store.TopItem) int {
 		return cmp.Or(cmp.Compare(b.Events, a.Events), b.Last.Compare(a.Last), strings.Compare(a.Name, b.Name))
@@ -111,7 +111,7 @@ func (m items) most(limit int) []store.TopItem {
 	return all[:min(limit, len(all))]
 }
 
-// within reports whether a time is in a range whose bounds may be zero.
+// within reports whether a time is in a range. A zero bound is no bound.
 func within(t, from, to time.Time) bool {
 	return (from.IsZero() || !t.Before(from)) && (to.IsZero() || t.Before(to))
 }

@@ -37,7 +37,7 @@ func (v *view) describe(docs string) error {
 			}
 		}
 	}
-	// The home page is "/", or the page to which a source has found that "/" redirects.
+	// The home page is "/", or the page to which "/" redirects according to a source.
 	home := v.entry("/")
 	for i := 0; i < record.MaxRedirects && !home.Present; i++ {
 		to := ""
@@ -77,15 +77,15 @@ func byURL(a, b *entry) int { return strings.Compare(a.url, b.url) }
 
 func bySeq(a, b *entry) int { return cmp.Compare(a.seq, b.seq) }
 
-// orders compare the entries of a scan.
+// orders contains the comparison function of each order of a scan.
 var orders = map[millrace.Order]func(a, b *entry) int{
 	millrace.ByURL:       byURL,
 	millrace.ByPublished: func(a, b *entry) int { return cmp.Or(cmp.Compare(a.Rank(), b.Rank()), byURL(a, b)) },
 	millrace.BySeq:       func(a, b *entry) int { return bySeq(b, a) },
 }
 
-// Scan implements [millrace.View]. If the order is not by URL, and the view has no page with
-// the URL After, Scan yields ErrNotFound.
+// Scan implements [millrace.View]. If the order is not by URL, and the page After is not in the
+// view, Scan yields ErrNotFound.
 func (v *view) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Page, error] {
 	return func(yield func(*millrace.Page, error) bool) {
 		entries, err := get(ctx, v.site.store, "scan site "+v.site.name, func() ([]*entry, error) { return v.scan(s) })
@@ -137,9 +137,9 @@ func (v *view) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, err
 	})
 }
 
-// Changes implements [millrace.Source]. It yields the log since a cursor, each page once with
-// its latest change, and then a checkpoint. From the start ("") it yields every page, and the
-// checkpoint is complete.
+// Changes implements [millrace.Source]. It yields the changes in the log since a cursor, each page
+// once with its latest change, and then a checkpoint. From the start ("") it yields every page, and
+// the checkpoint is complete.
 func (v *view) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return list(ctx, v.site.store, "changes of site "+v.site.name, func() (all []millrace.Change, err error) {
 		var from uint64
@@ -181,7 +181,7 @@ func (v *view) Tag(ctx context.Context, proto, url string) (millrace.Tag, error)
 	})
 }
 
-// tag returns the tag of a page of the view, and whether it has one.
+// tag returns the tag of a page of the view. The Boolean reports whether the page has one.
 func (v *view) tag(proto string, e *entry) (millrace.Tag, bool) {
 	value := e.tags[proto]
 	if value == "" || v.of == nil || v.of.taggers[proto].Tag == nil {

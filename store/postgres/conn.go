@@ -22,16 +22,16 @@ type database struct {
 	pool     *pgxpool.Pool
 	health   *health
 	readOnly bool
-	forms    sync.Map // statements for PostgreSQL by their common form
+	forms    sync.Map // statements translated to PostgreSQL, by their common form
 }
 
 var _ sqlstore.DB = (*database)(nil)
 
-// begin starts a transaction. If this process stops, the server ends the transaction. A
-// transaction that waits for another one gives up before its caller loses its lease.
+// begin starts a transaction. If this process hangs, the server ends the transaction. A transaction
+// that waits for another one fails before its caller loses its lease.
 const begin = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '60s'; SET LOCAL lock_timeout = '20s'"
 
-// rollbackTimeout limits the time to roll back. After it, the connection is closed.
+// rollbackTimeout limits the time of a rollback. After it, the connection is closed.
 const rollbackTimeout = 5 * time.Second
 
 func rollback(ctx context.Context, conn *pgxpool.Conn) {
@@ -123,7 +123,8 @@ func (d *database) Clock(q sqlstore.Querier) (time.Time, error) {
 // Rest implements [sqlstore.DB].
 func (d *database) Rest() {}
 
-// Shrink implements [sqlstore.DB]. Autovacuum makes the space of deleted rows usable.
+// Shrink implements [sqlstore.DB]. It does nothing: autovacuum makes the space of deleted rows
+// available.
 func (d *database) Shrink(context.Context, bool, func(f func(t sqlstore.Tx) error) error) error {
 	return nil
 }
@@ -139,7 +140,7 @@ func (d *database) Close() error {
 type querier struct {
 	ctx context.Context
 	d   *database
-	c   *pgxpool.Conn // of a transaction; nil = any of the pool
+	c   *pgxpool.Conn // connection of the transaction; nil = any connection of the pool
 }
 
 // Row implements [sqlstore.Querier].

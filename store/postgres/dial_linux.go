@@ -15,6 +15,6 @@ func limitUnacknowledged(network, _ string, c syscall.RawConn) error {
 		return nil
 	}
 	return c.Control(func(fd uintptr) {
-		_ = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpUserTimeout, int(userTimeout.Milliseconds())) // else the kernel's limit
+		_ = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, tcpUserTimeout, int(userTimeout.Milliseconds())) // on failure, the kernel's limit applies
 	})
 }

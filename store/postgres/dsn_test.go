@@ -34,7 +34,7 @@ func TestPasswordIsHidden(t *testing.T) {
 	}
 }
 
-// Any text is stored and read as it is, and valid texts are stored unchanged.
+// Any text is read back as it was stored, and valid texts are stored unchanged.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{"", "a", "é", "\x00", "\xff", "\U0010FF41", "\U0010FFFF\xf4\x8f", "\uFFFD", "\xed\xa0\x80"} {
 		f.Add(s)

@@ -33,10 +33,11 @@ var (
 	pooler  = &explanation{millrace.ErrInvalid, "store-pooler", "a pooler is between millrace and the server; add default_query_exec_mode=exec to the DSN"}
 )
 
-// advice explains errors of PostgreSQL to operators, by SQLSTATE or its class.
+// advice explains errors of PostgreSQL to operators, by SQLSTATE or by its first two characters,
+// the class.
 var advice = map[string]*explanation{
 	"08":    down,
-	"08P01": unknown, // of PgBouncer
+	"08P01": unknown, // sent by PgBouncer
 	"25006": {millrace.ErrForbidden, "store-read-only", "the server is read-only; connect to the primary"},
 	"25P03": {millrace.ErrUnavailable, "store-down", "the server has ended a transaction that this process had left open: nothing was changed; try again"},
 	"26000": pooler,
@@ -78,15 +79,15 @@ func advise(err error) error {
 	if e == nil {
 		return err
 	}
-	// Wrap only the text, so that an error that is wrapped again is explained once.
+	// Wrap only the text. Otherwise, an error that is wrapped again would be explained twice.
 	return millrace.Coded(e.code, fmt.Errorf("%w: %s (%s)", e.sentinel, e.text, reason(err)))
 }
 
-// refusedTLS is the end of the error of a server without TLS.
+// refusedTLS is the end of the error text for a server without TLS.
 const refusedTLS = "server refused TLS connection"
 
-// reason returns the text of an error in one line. That of a connection has a line per attempt;
-// the attempt with TLS is left out if the server has none and another attempt follows.
+// reason returns the text of an error in one line. The text of a connection error has a line per
+// attempt. If the server has no TLS and another attempt follows, the attempt with TLS is omitted.
 func reason(err error) string {
 	lines := strings.Split(err.Error(), "\n\t")
 	kept := slices.DeleteFunc(lines[1:], func(l string) bool { return strings.HasSuffix(l, refusedTLS) })

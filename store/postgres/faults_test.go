@@ -21,7 +21,7 @@ import (
 
 const base = "https://example.com/"
 
-// as returns a DSN with another role.
+// as returns a DSN with a different role.
 func as(t *testing.T, dsn, role, password string) string {
 	t.Helper()
 	u, err := url.Parse(dsn)
@@ -41,7 +41,8 @@ func exec(t *testing.T, c *pgcluster.Cluster, database string, statements ...str
 	}
 }
 
-// refused checks the error of Open, which has the code and no password.
+// refused checks that Open fails with a code and a kind of error, and that the error does not
+// contain the password.
 func refused(t *testing.T, dsn string, o *store.Options, code string, is error) {
 	t.Helper()
 	s, err := Open(t.Context(), dsn, o)
@@ -53,7 +54,7 @@ func refused(t *testing.T, dsn string, o *store.Options, code string, is error) 
 	}
 }
 
-// pages returns a batch of n pages with a text.
+// pages returns a batch of n pages with the same text.
 func pages(n int, text string) (batch []millrace.Change) {
 	for i := range n {
 		p := &millrace.Page{URL: fmt.Sprint(base, i), Title: text, Known: millrace.FieldTitle}
@@ -120,7 +121,7 @@ func TestRealRefusals(t *testing.T) {
 		t.Error(err)
 	}
 	exec(t, c, kept, "UPDATE store SET version = 1000")
-	openStore(t, dsn, nil) // the tables only have more
+	openStore(t, dsn, nil) // tables of a newer version that this version may still use
 	exec(t, c, kept, "UPDATE store SET oldest = 1000")
 	refused(t, dsn, nil, "store-newer", millrace.ErrInvalid)
 	exec(t, c, kept, "UPDATE store SET version = 1, oldest = 1")
@@ -147,8 +148,8 @@ func TestRealRefusals(t *testing.T) {
 	}
 }
 
-// TestRealHalf ends a batch in its middle: the disk is full, or the server ends the connection
-// or itself. Nothing of the batch may remain, and the same batch succeeds later.
+// TestRealHalf interrupts a batch in the middle: the disk is full, or the server closes the
+// connection or stops. No part of the batch may remain, and the same batch succeeds later.
 func TestRealHalf(t *testing.T) {
 	c := cluster(t)
 	name, dsn := create(t, c)
@@ -199,8 +200,8 @@ func TestRealHalf(t *testing.T) {
 	}
 }
 
-// TestRealMigrations opens a new database, and then one to migrate, by many processes at once.
-// A process of the earlier version goes on.
+// TestRealMigrations creates and migrates a database by many processes at once. A process of the
+// earlier version continues to work.
 func TestRealMigrations(t *testing.T) {
 	c := cluster(t)
 	_, dsn := create(t, c)
@@ -241,7 +242,7 @@ func TestRealMigrations(t *testing.T) {
 	opens(next)
 }
 
-// TestRealSites writes to sites by several stores at once. Each site has every page once, and
+// TestRealSites writes to sites through several stores at once. Each site has every page once, and
 // its log has no gap.
 func TestRealSites(t *testing.T) {
 	c := cluster(t)
@@ -299,8 +300,8 @@ func TestRealSites(t *testing.T) {
 	}
 }
 
-// TestRealClock opens a store whose server's clock is ten minutes ahead of the processes. All
-// of its times are the server's.
+// TestRealClock opens a store on a server whose clock is ten minutes ahead of the processes. All
+// times of the store are the server's.
 func TestRealClock(t *testing.T) {
 	c := cluster(t)
 	name, dsn := create(t, c)
@@ -324,7 +325,8 @@ func TestRealClock(t *testing.T) {
 		t.Fatal(err)
 	}
 	server("the end of a lease", l.Expires)
-	// By the clock of this process, the lease would end too late, as after a clock was set back.
+	// By the clock of this process, the lease ends too far in the future, as if a clock had been
+	// set back.
 	if _, err := s.Leases().Acquire(t.Context(), "one", "another", time.Minute); !errors.Is(err, millrace.ErrConflict) {
 		t.Errorf("another holder: %v", err)
 	}

@@ -17,12 +17,13 @@ import (
 
 // A server that hangs, or a network that drops packets, would block a statement for as long as the
 // kernel retries, which takes minutes. So a long statement starts a check: a new connection must
-// get a response. After a check that fails, all statements fail at once, until another one succeeds.
-// Connections to a host that is gone end by themselves, because another host may have taken over.
+// get a response. If a check fails, all statements fail at once, until a check succeeds.
+// Connections to a host that is gone are closed by the kernel, because another host may have taken
+// over.
 const (
-	checkAfter  = 2 * time.Second // duration of a statement, and time between checks
-	checkLimit  = 5 * time.Second // duration of a check, or that of an attempt at each host
-	userTimeout = 6 * time.Second // wait for the acknowledgement of packets
+	checkAfter  = 2 * time.Second // duration of a statement after which a check starts, and minimum time between checks
+	checkLimit  = 5 * time.Second // maximum duration of a check, or of an attempt at each host
+	userTimeout = 6 * time.Second // maximum wait for the acknowledgement of packets
 )
 
 // health reports whether the server responds. All methods are safe for concurrent use.
@@ -31,11 +32,11 @@ type health struct {
 	log    *slog.Logger
 	after  time.Duration   // checkAfter
 	limit  time.Duration   // checkLimit
-	closed context.Context // ends with the store
+	closed context.Context // ends when the store is closed
 	close  context.CancelFunc
 
 	checking sync.Mutex // held by a check; guards checked
-	checked  time.Time  // the end of the last check that succeeded
+	checked  time.Time  // end of the last check
 
 	mu   sync.Mutex
 	up   context.Context // ends when the server stops responding; the cause is the error
@@ -53,8 +54,8 @@ func newHealth(config *pgx.ConnConfig, several bool, log *slog.Logger) *health {
 	return h
 }
 
-// watch returns a context for a statement or a transaction, which ends when the server stops to
-// answer. end ends it, and explains the error of the statement.
+// watch returns a context for a statement or a transaction, which ends when the server stops
+// responding. end ends the context, and explains the error of the statement.
 func (h *health) watch(ctx context.Context) (watched context.Context, end func(error) error, err error) {
 	h.mu.Lock()
 	up := h.up
@@ -84,7 +85,7 @@ func (h *health) watch(ctx context.Context) (watched context.Context, end func(e
 	}, nil
 }
 
-// check checks that the server responds, unless another statement has just done that.
+// check checks that the server responds, unless another statement has just done so.
 func (h *health) check(ctx context.Context) {
 	h.checking.Lock()
 	defer h.checking.Unlock()
@@ -132,7 +133,7 @@ func (h *health) ping() error {
 	return millrace.Coded(down.code, fmt.Errorf("%w: %s (%s)", down.sentinel, down.text, reason(err)))
 }
 
-// dialer returns the dialer of connections, which end when their host is gone.
+// dialer returns a dialer whose connections are closed when their host is gone.
 func dialer(timeout time.Duration) *net.Dialer {
 	return &net.Dialer{
 		Timeout: timeout, Control: limitUnacknowledged,

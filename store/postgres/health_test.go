@@ -19,7 +19,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// relay passes bytes between its clients and the socket of a server, while its lock is free.
+// relay passes bytes between its clients and the socket of a server. While its lock is held, it
+// passes nothing.
 type relay struct {
 	sync.RWMutex
 	address string
@@ -65,9 +66,9 @@ func (r *relay) pass(to, from net.Conn) {
 	}
 }
 
-// TestRealSilence drops everything that is sent to the server and from it. Statements and
-// transactions in progress fail, and so do others, until the server answers again. A statement that
-// only takes long does not fail.
+// TestRealSilence drops all packets to and from the server. Statements and transactions in progress
+// fail, and so do new ones, until the server responds again. A statement that merely takes long
+// does not fail.
 func TestRealSilence(t *testing.T) {
 	c := cluster(t)
 	_, dsn := create(t, c)
@@ -90,7 +91,7 @@ func TestRealSilence(t *testing.T) {
 
 	r.Lock()
 	var all sync.WaitGroup
-	for range 8 { // more than there are connections
+	for range 8 { // more than the number of connections
 		all.Go(func() {
 			if _, err := s.Now(t.Context()); millrace.ErrorCode(err) != "store-down" {
 				t.Errorf("a statement: %v", err)
@@ -102,7 +103,7 @@ func TestRealSilence(t *testing.T) {
 	}
 	all.Wait()
 	r.Unlock()
-	for _, err := s.Now(t.Context()); err != nil; _, err = s.Now(t.Context()) { // it fails at once
+	for _, err := s.Now(t.Context()); err != nil; _, err = s.Now(t.Context()) { // each call fails at once
 		runtime.Gosched()
 	}
 	if _, err := site.Apply(t.Context(), "test", pages(1, "new")); err != nil {
@@ -113,8 +114,7 @@ func TestRealSilence(t *testing.T) {
 	}
 }
 
-// A server without TLS, and one with a certificate that the client does not trust, are refused by
-// an error of one line.
+// A server without TLS, and a server with an untrusted certificate, give an error of one line.
 func TestTLS(t *testing.T) {
 	web := httptest.NewTLSServer(nil)
 	defer web.Close()

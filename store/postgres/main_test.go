@@ -72,7 +72,7 @@ func openStore(t testing.TB, dsn string, o *store.Options) *Store {
 	return s
 }
 
-// counted opens stores that count the rows that they write.
+// counted counts the rows that its stores write.
 type counted struct{ of sync.Map } // *Store to *writes
 
 func (c *counted) open(t testing.TB, dsn string, now func() time.Time) store.Store {
@@ -91,7 +91,7 @@ func (c *counted) written(_ testing.TB, s store.Store) int64 {
 	return w.(*writes).rows.Load()
 }
 
-// engine is the engine on a server.
+// engine returns the engine on a server.
 func engine(c *pgcluster.Cluster) storetest.Engine {
 	var all counted
 	return storetest.Engine{Durable: true, Open: all.open, Writes: all.written, Place: func(t testing.TB) string {

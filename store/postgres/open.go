@@ -25,8 +25,8 @@ type Store struct {
 	db *database
 }
 
-// Limits of the time to connect to a host if the DSN has none. If one of several hosts is gone,
-// each new connection waits for it, with TLS and without, before it tries the next one.
+// Limits of the time to connect to a host if the DSN sets none. If one of several hosts is gone,
+// each new connection waits for it, with TLS and without, before it tries the next host.
 const (
 	connectTimeout        = 10 * time.Second
 	connectTimeoutOfHosts = 3 * time.Second
@@ -50,9 +50,9 @@ func open(ctx context.Context, dsn string, o store.Options, known []migration, c
 	}
 	c, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
-		_, cause, _ := strings.Cut(err.Error(), "`: ") // without the DSN
+		_, cause, _ := strings.Cut(err.Error(), "`: ") // omits the DSN
 		if cause == "" || strings.HasPrefix(cause, "failed to parse") {
-			cause = "not a valid URL; escape special characters of the password, or set PGPASSWORD" // the cause may have a part of it
+			cause = "not a valid URL; escape special characters of the password, or set PGPASSWORD" // the cause may contain part of the password
 		}
 		return nil, fmt.Errorf("store %s: %w", name, malformed(cause))
 	}

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// A text of PostgreSQL is valid UTF-8 without NUL. Texts of sources, such as an ETag, may be
-// anything. Each byte of them that is not valid is stored as a private code point, and so is
-// each byte of these code points.
+// A text in PostgreSQL is valid UTF-8 without NUL. Texts of sources, such as an ETag, may contain
+// any bytes. Each invalid byte is stored as a private code point, and so is each byte of such a
+// code point in the text itself.
 const (
 	escapes = 0x10FF00 // the code point of byte 0
 	prefix  = "\xf4\x8f"
@@ -72,7 +72,7 @@ func encodeAll(args []any) []any {
 	return out
 }
 
-// decodeAll decodes the texts that were read.
+// decodeAll decodes the texts in the results of a query.
 func decodeAll(dest []any) {
 	for _, d := range dest {
 		switch v := d.(type) {

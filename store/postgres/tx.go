@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// copyRows is the number of rows from which Insert uses COPY.
+	// copyRows is the minimum number of rows for which Insert uses COPY.
 	copyRows = 64
-	// queued is the maximum number of statements to send together.
+	// queued is the maximum number of statements that are sent together.
 	queued = 1000
 )
 
-// tx is one write transaction. It implements [sqlstore.Tx]. It sends statements whose result
-// is not needed together, before the next one whose result is.
+// tx is a write transaction. It implements [sqlstore.Tx]. It queues statements whose result is not
+// needed, and sends them with the next statement whose result is needed.
 type tx struct {
 	querier
 	conn  *pgxpool.Conn
 	batch pgx.Batch
 }
 
-// flush sends the statements that wait.
+// flush sends the queued statements.
 func (t *tx) flush() error {
 	if t.batch.Len() == 0 {
 		return nil
@@ -90,8 +90,8 @@ func (t *tx) IDs(table string, n int) (ids []int64, err error) {
 	return ids, err
 }
 
-// Insert implements [sqlstore.Tx]. Many new rows are copied. Others are inserted from an array
-// per column.
+// Insert implements [sqlstore.Tx]. It uses COPY for many new rows, and otherwise an INSERT with one
+// array per column.
 func (t *tx) Insert(into, conflict string, width int, args []any) error {
 	n := len(args) / width
 	if n == 0 {
@@ -120,7 +120,7 @@ func (t *tx) Insert(into, conflict string, width int, args []any) error {
 	return nil
 }
 
-// column returns the array of column i of rows, and the type of its elements.
+// column returns column i of the rows as an array, and the SQL type of its elements.
 func column(args []any, i, width int) (array any, of string, err error) {
 	var ints []int64
 	var bools []bool

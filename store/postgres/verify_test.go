@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// A damaged tag or dictionary is found. Without them, the site is published again.
+// A damaged tag or dictionary is found. After the repair, the site is published again.
 func TestRealVerify(t *testing.T) {
 	server := cluster(t)
 	tagger := millrace.Tagger{Protocol: "long", Tag: func(_ millrace.Site, p *millrace.Page) (string, error) {

@@ -19,8 +19,7 @@ import (
 
 const benchBase = "https://example.com/"
 
-// hashTagger returns a tagger with the minimum cost of a protocol: it hashes the text of the
-// page.
+// hashTagger returns a tagger with the minimum cost of a protocol: it hashes the text of the page.
 func hashTagger() millrace.Tagger {
 	return millrace.Tagger{Protocol: "hash-01", Tag: func(_ millrace.Site, p *millrace.Page) (string, error) {
 		h := sha256.New()
@@ -57,7 +56,7 @@ func prose(rng *rand.Rand, path string, size int) *millrace.Page {
 	return p
 }
 
-// openSite is a site and its store.
+// openSite is an open site with its store.
 type openSite struct {
 	store.Site
 	store *Store
@@ -77,7 +76,7 @@ func benchSite(b testing.TB, path string) openSite {
 	return openSite{site, s}
 }
 
-// benchConfig is the configuration of the publications in the tests.
+// benchConfig is the configuration of the publications in the benchmarks.
 var benchConfig = store.Config{Base: benchBase, Taggers: []millrace.Tagger{hashTagger()}}
 
 func benchPublication(b testing.TB, site store.Site) store.Publication {

@@ -11,9 +11,9 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Two processes write to one file, and each uses the dictionaries that the other has created.
-// A failed batch leaves no dictionary, and no body that needs one. A read-only process can
-// read every page.
+// Two processes write to one file, and each uses the dictionaries that the other has created. A
+// failed batch leaves neither a dictionary nor a body that needs one. A read-only process can read
+// every page.
 func TestDictionaries(t *testing.T) {
 	ctx := t.Context()
 	path := filepath.Join(t.TempDir(), "x.db")
@@ -80,7 +80,7 @@ func TestDictionaries(t *testing.T) {
 	}
 }
 
-// Reading a body whose dictionary is lost returns the error store-damaged.
+// Reading a body whose dictionary is missing returns the error store-damaged.
 func TestLostDictionary(t *testing.T) {
 	ctx := t.Context()
 	path := filepath.Join(t.TempDir(), "x.db")
@@ -92,7 +92,7 @@ func TestLostDictionary(t *testing.T) {
 	if err := site.store.db.writer.do(ctx, func(t *tx) error { return t.Exec("DELETE FROM dictionary") }); err != nil {
 		t.Fatal(err)
 	}
-	v, err := benchSite(t, path).Head(ctx) // a new store, which has not cached the dictionary
+	v, err := benchSite(t, path).Head(ctx) // a new store, without cached dictionaries
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,8 +65,8 @@ func (d *database) Rest() { d.writer.idle.Reset(restAfter) }
 // Clock implements [sqlstore.DB]. All processes are on one machine.
 func (d *database) Clock(sqlstore.Querier) (time.Time, error) { return time.Now(), nil }
 
-// Shrink implements [sqlstore.DB]. It returns free pages to the file system, a few at a time.
-// It is worth the work if they are a quarter of the file, and more than a minimum.
+// Shrink implements [sqlstore.DB]. It returns free pages to the file system, a few at a time. If
+// rarely is set, it does so only if they are a quarter of the file and more than a minimum.
 func (d *database) Shrink(ctx context.Context, rarely bool, change func(f func(t sqlstore.Tx) error) error) error {
 	if rarely {
 		var free, pages int
@@ -250,7 +250,7 @@ func (r *reader) stmt(query string) (*sql.Stmt, error) {
 		return nil, err
 	}
 	if old, ok := r.stmts.LoadOrStore(query, st); ok {
-		st.Close() //nolint:sqlclosecheck // the other one is kept
+		st.Close() //nolint:sqlclosecheck // use the statement that was stored first
 		return old.(*sql.Stmt), nil
 	}
 	return st, nil

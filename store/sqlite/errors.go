@@ -34,6 +34,6 @@ func advise(err error) error {
 	if !ok {
 		return err
 	}
-	// Wrap only the text, so that an error that is wrapped again is explained once.
+	// Wrap only the text. Otherwise, an error that is wrapped again would be explained twice.
 	return millrace.Coded(a.code, fmt.Errorf("%w: %s (%s)", a.sentinel, a.text, err.Error()))
 }

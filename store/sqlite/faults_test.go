@@ -50,7 +50,7 @@ func TestOpenRefuses(t *testing.T) {
 		}
 		return path
 	}
-	killed := func(name string, statements ...string) string { // the last writes are only in the write-ahead log
+	killed := func(name string, statements ...string) string { // leaves the last writes only in the write-ahead log
 		from, to := filepath.Join(dir, name+"-running"), filepath.Join(dir, name)
 		db, err := sql.Open("sqlite", from)
 		if err != nil {
@@ -96,7 +96,7 @@ func TestOpenRefuses(t *testing.T) {
 			s, err := Open(t.Context(), c.path, nil)
 			if err == nil {
 				s.Close()
-				t.Fatal("it opened")
+				t.Fatal("the store opened")
 			}
 			if !errors.Is(err, c.sentinel) || millrace.ErrorCode(err) != c.text {
 				t.Errorf("%v: code %q, want %q", err, millrace.ErrorCode(err), c.text)
@@ -105,7 +105,7 @@ func TestOpenRefuses(t *testing.T) {
 				t.Error("the file was changed")
 			}
 			if after, _ := os.ReadFile(c.path + "-wal"); !bytes.Equal(after, log) {
-				t.Error("the log beside the file was changed")
+				t.Error("the write-ahead log was changed")
 			}
 		})
 	}
@@ -177,11 +177,11 @@ func TestFullDisk(t *testing.T) {
 			failed = batch
 		}
 		if i > 1000 {
-			t.Fatal("the disk does not fill up")
+			t.Fatal("the disk did not fill up")
 		}
 	}
 	if len(applied) < 3 {
-		t.Fatalf("only %d batches fit: the test shows nothing", len(applied))
+		t.Fatalf("only %d batches fit, which is too few for this test", len(applied))
 	}
 	intact := func() {
 		t.Helper()
@@ -233,7 +233,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := site.Apply(ctx, "bench", failed); err != nil {
-		t.Fatalf("with room: %v", err)
+		t.Fatalf("with free space: %v", err)
 	}
 	applied = append(applied, failed)
 	intact()
@@ -437,7 +437,7 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// harmless matches scans of something other than a table.
+// harmless matches the scans in a query plan that do not read a table.
 var harmless = regexp.MustCompile("CONSTANT ROW|VALUES CLAUSE|VIRTUAL TABLE|subquery|SCAN most")
 
 // checkPlan fails the test if a statement reads a whole table, or sorts.

@@ -93,7 +93,7 @@ func TestForkLost(t *testing.T) {
 				if steps > 0 {
 					ctx, cancel := context.WithCancel(t.Context())
 					asks := 0
-					w.asked = func() { // first twice to note the use of the fork, then in each transaction
+					w.asked = func() { // called first twice to record the use of the fork, then in each transaction
 						if asks++; asks == 3+steps {
 							cancel()
 						}
@@ -114,7 +114,7 @@ func TestForkLost(t *testing.T) {
 				}
 				again := w.open()
 				if again.Name() == fork.Name() {
-					t.Error("the fork that was lost is opened again")
+					t.Error("the abandoned fork was opened again")
 				}
 				publish(t, again)
 			})

@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace/store/internal/sqlstore"
 )
 
-// Only the owner can read a new store and SQLite's files next to it. An existing store keeps
-// its mode.
+// Only the owner can read a new store and SQLite's files next to it. An existing store keeps its
+// permissions.
 func TestModes(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -28,7 +28,7 @@ func TestModes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, err := Open(t.Context(), path, nil) // as in another process
+		second, err := Open(t.Context(), path, nil) // like another process
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// A store of an earlier version gets the tables that it lacks, and keeps its pages.
+// A store of an earlier version gets the missing tables, and keeps its pages.
 func TestAdditions(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x.db")

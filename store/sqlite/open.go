@@ -54,7 +54,7 @@ func Open(ctx context.Context, path string, o *store.Options) (*Store, error) {
 func openFile(ctx context.Context, path string, o settings) (*Store, error) {
 	o.Options = record.Options(&o.Options)
 	o.wait = cmp.Or(o.wait, 5*time.Second)
-	o.maxPages = cmp.Or(o.maxPages, 4294967294) // SQLite's own limit
+	o.maxPages = cmp.Or(o.maxPages, 4294967294) // SQLite's limit
 	what := "store " + path
 	if err := usable(path, o.ReadOnly); err != nil {
 		return nil, fmt.Errorf("%s: %w", what, err)
@@ -72,7 +72,7 @@ func openFile(ctx context.Context, path string, o settings) (*Store, error) {
 }
 
 // Present returns ErrUnavailable with the code store-removed if the file of the store was removed
-// or replaced while it is open. Writes then return that error, too.
+// or replaced while the store was open. Writes then return the same error.
 func (s *Store) Present() error { return s.db.present() }
 
 // Verify implements store.Verifier. It also checks the structure of the file.
@@ -153,9 +153,9 @@ func (s *file) open(ctx context.Context, o settings) error {
 	return nil
 }
 
-// openReader opens a store without changing it. It keeps the log of a writer that was killed.
-// Without such a log, the last process that closes the store removes SQLite's files next to
-// it. If these files cannot be created, no process can be writing.
+// openReader opens a store without changing it. It keeps the write-ahead log of a killed writer.
+// Without such a log, the last process that closes the store removes SQLite's files next to it. If
+// these files cannot be created, no process can be writing.
 func (s *file) openReader(ctx context.Context, wait string) error {
 	s.writer = &writer{turn: make(chan struct{}, 1)}
 	modes := []string{"mode=rw", "mode=ro&immutable=1"}
@@ -179,9 +179,9 @@ func (s *file) openReader(ctx context.Context, wait string) error {
 	return nil
 }
 
-// inspectFile rejects a file that is not a store of this version. It uses a read-only
-// connection, because opening a file for writing replays the log of a killed process. It
-// accepts files that SQLite cannot read this way; the writer checks them.
+// inspectFile rejects a file that is not a store of this version. It uses a read-only connection,
+// because opening a file for writing replays the log of a killed process. It accepts files that
+// SQLite cannot read this way, because the writer checks them.
 func (s *file) inspectFile(ctx context.Context, wait string) error {
 	mode := "mode=ro&immutable=1"
 	if info, err := os.Stat(s.path + "-wal"); err == nil && info.Size() > 0 {
@@ -240,7 +240,7 @@ func connect(path string, size int, parameters ...string) (*sql.DB, error) {
 	return db, nil
 }
 
-// usable returns clear errors for conditions that SQLite reports only by number.
+// usable returns a clear error for conditions that SQLite reports only by number.
 func usable(path string, readOnly bool) error {
 	if path == "" {
 		return fmt.Errorf("%w: the path is empty", millrace.Coded("no-path", millrace.ErrInvalid))
@@ -274,7 +274,7 @@ func usable(path string, readOnly bool) error {
 		return err
 	}
 	defer f.Close()
-	// SQLite treats a file shorter than its header as empty.
+	// SQLite treats a file that is shorter than a header as an empty database.
 	head := make([]byte, 16)
 	if n, err := io.ReadFull(f, head); n > 0 && (err != nil || string(head) != "SQLite format 3\x00") {
 		return fmt.Errorf("%w: not a store; choose another file, or restore a backup", millrace.Coded("no-store", millrace.ErrInvalid))

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// TestOriginals counts the stored originals: an original without a name is deleted.
+// TestOriginals counts the stored originals: an original is deleted with its last name.
 func TestOriginals(t *testing.T) {
 	ctx := t.Context()
 	site := benchSite(t, filepath.Join(t.TempDir(), "x.db"))
@@ -74,7 +74,7 @@ func TestDamagedOriginal(t *testing.T) {
 			t.Errorf("%d bytes become %d, %v", len(data), len(got), err)
 		}
 	}
-	// Applying the page again repairs its original.
+	// Applying the same page again repairs its original.
 	if _, err := site.Apply(ctx, "one", []millrace.Change{c}); err != nil {
 		t.Fatal(err)
 	}
@@ -85,6 +85,6 @@ func TestDamagedOriginal(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := site.Original(context.WithoutCancel(ctx), "one", c.URL); err == nil {
-		t.Error("a store that is closed gives an original")
+		t.Error("a closed store returned an original")
 	}
 }

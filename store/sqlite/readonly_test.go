@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// lying returns the content of the files of a store by name, except SQLite's index of the
+// lying returns the contents of the files of a store by name, except SQLite's index of the
 // write-ahead log.
 func lying(t *testing.T, path string) map[string]string {
 	t.Helper()
@@ -59,7 +59,7 @@ func titlesOf(t *testing.T, s *Store) (n int) {
 	}
 	_, err = site.Apply(t.Context(), "me", []millrace.Change{{Ref: millrace.Ref{URL: "/x"}, Page: &millrace.Page{URL: "/x", Title: "x", Known: millrace.FieldTitle}}})
 	if !errors.Is(err, millrace.ErrForbidden) {
-		t.Errorf("it is written to: %v", err)
+		t.Errorf("the write succeeded: %v", err)
 	}
 	return n
 }
@@ -70,7 +70,7 @@ func TestReadOnly(t *testing.T) {
 	ctx := t.Context()
 	path := filepath.Join(t.TempDir(), "x.db")
 	if _, err := Open(ctx, path, &store.Options{ReadOnly: true}); !errors.Is(err, millrace.ErrNotFound) {
-		t.Errorf("there is no file: %v", err)
+		t.Errorf("without a file: %v", err)
 	}
 	w, err := Open(ctx, path, nil)
 	if err != nil {
@@ -100,7 +100,7 @@ func TestReadOnly(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	// Copy only the file, while all pages are in the write-ahead log next to it.
+	// Copy only the file of the store, while all pages are in the write-ahead log next to it.
 	alone := filepath.Join(t.TempDir(), "alone.db")
 	b, err := os.ReadFile(path)
 	if err == nil {
@@ -112,7 +112,7 @@ func TestReadOnly(t *testing.T) {
 	if _, err := Open(ctx, alone, &store.Options{ReadOnly: true}); !errors.Is(err, millrace.ErrNotFound) || millrace.ErrorCode(err) != "store-wal" {
 		t.Error(err)
 	}
-	// Copy both files, as a killed writer leaves them.
+	// Copy both files, which is what a killed writer leaves.
 	killed := filepath.Join(t.TempDir(), "killed.db")
 	for _, suffix := range []string{"", "-wal"} {
 		b, err := os.ReadFile(path + suffix)
@@ -141,7 +141,7 @@ func TestReadOnly(t *testing.T) {
 		after := lying(t, name)
 		for n, b := range after {
 			if before[n] != b {
-				t.Errorf("%s is another file now", n)
+				t.Errorf("%s was replaced", n)
 			}
 		}
 		if len(before) != len(after) {

@@ -13,7 +13,7 @@ import (
 // applicationID marks a file as a store ("mill").
 const applicationID = 0x6D696C6C
 
-// tables are the statements that create the tables of a store.
+// tables contains the statements that create the tables of a store.
 var tables = []string{
 	"CREATE TABLE store (epoch TEXT NOT NULL)",
 	"INSERT INTO store VALUES (lower(hex(randomblob(16))))",
@@ -27,8 +27,8 @@ END;`,
 // newest is the version of the tables with all additions.
 var newest = sqlstore.SchemaVersion + len(sqlstore.Additions)
 
-// prepareFile turns an empty file into a store, adds tables to one of an earlier version, and
-// rejects other files. If there is nothing to do, it takes no lock.
+// prepareFile turns an empty file into a store, adds missing tables to a store of an earlier
+// version, and rejects other files. If nothing needs to change, it takes no lock.
 func prepareFile(ctx context.Context, c *sql.Conn) error {
 	version, err := fileVersion(ctx, c)
 	if err != nil || version == newest {
@@ -37,8 +37,8 @@ func prepareFile(ctx context.Context, c *sql.Conn) error {
 	if _, err := c.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	defer func() { _, _ = c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }() // roll back uncommitted changes
-	// Another process may have created the tables meanwhile.
+	defer func() { _, _ = c.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }() // has no effect after the commit
+	// Another process may have created the tables since the check above.
 	if version, err = fileVersion(ctx, c); err != nil || version == newest {
 		return err
 	}
@@ -59,8 +59,8 @@ func prepareFile(ctx context.Context, c *sql.Conn) error {
 	return nil
 }
 
-// fileVersion returns the version of the tables of a store, and 0 for an empty file. For any
-// other file, it returns an error.
+// fileVersion returns the version of the tables of a store, or 0 for an empty file. For any other
+// file, it returns an error.
 func fileVersion(ctx context.Context, c *sql.Conn) (int, error) {
 	var app, version, tables int
 	err := c.QueryRowContext(ctx, `SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema)

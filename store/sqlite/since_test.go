@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Every time since the horizon has a sequence number from which Changes continues, even if
+// For every time since the horizon there is a sequence number from which Changes continues, even if
 // Compact has deleted entries before it. The last entry of this site is a deletion.
 func TestSinceAfterCompact(t *testing.T) {
 	ctx := t.Context()

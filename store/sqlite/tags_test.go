@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Long tags are stored compressed. Every process that has the file open reads the original
-// value, even if it looks like a frame.
+// Long tags are stored compressed. Every process with the file open reads the original value, even
+// if the value looks like a compressed frame.
 func TestLongTags(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	value := func(url string) string {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A long-running writer, such as an indexer, pauses for other writers: they wait no longer
-// than their timeout.
+// A writer that writes for a long time, such as an indexer, pauses for other writers, so they wait
+// no longer than their timeout.
 func TestWritersTakeTurns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.db")
 	site := benchSite(t, path)

@@ -32,8 +32,8 @@ func usageStore(t testing.TB, path string, o *store.Options) *Store {
 	return s
 }
 
-// visits returns n random events, perSecond per second on average, as of a site with some
-// thousand pages.
+// visits returns n random events, perSecond per second on average, as on a site with some thousand
+// pages.
 func visits(rng *rand.Rand, at time.Time, perSecond float64, n int) []store.Event {
 	events := make([]store.Event, n)
 	for i := range events {
@@ -99,7 +99,7 @@ func TestUsageSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	if texts != named || texts == 0 {
-		t.Errorf("%d texts are left, and %d are used", texts, named)
+		t.Errorf("%d texts are stored, but %d are used", texts, named)
 	}
 }
 
@@ -171,7 +171,7 @@ func usageContents(t *testing.T, s *Store) (list []string) {
 }
 
 // TestUsageFails makes Record fail after most of its rows, including new kinds and texts, were
-// written. Nothing of the batch may remain, in the file or in memory.
+// written. No part of the batch may remain, in the file or in memory.
 func TestUsageFails(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -254,7 +254,7 @@ func TestUsageProcesses(t *testing.T) {
 			sum += uint64(e.Events)
 		}
 		if sum < last || !more && sum != last {
-			t.Fatalf("%d events in the sums, and %d were seen before", sum, last)
+			t.Fatalf("the sums count %d events, after %d were read", sum, last)
 		}
 	}
 	if n, err := reader.Top(t.Context(), "main", store.TopPages, time.Time{}, time.Time{}, 0); err != nil || len(n) != 2*each || n[0].Events != 1 || last != 2*each {
@@ -262,7 +262,7 @@ func TestUsageProcesses(t *testing.T) {
 	}
 }
 
-// TestUsageTexts lets another process drop a text that this one has recorded, and reuse the ID
+// TestUsageTexts lets another process delete a text that this one has recorded, and reuse its ID
 // for another text.
 func TestUsageTexts(t *testing.T) {
 	t.Parallel()

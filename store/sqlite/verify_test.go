@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/store/internal/sqlstore"
 )
 
-// A damaged original is found. Without it, the source is asked for the page again.
+// A damaged original is found. After the repair, the page is fetched again.
 func TestVerifyOriginal(t *testing.T) {
 	const name, source = "https://mill.example/", "test"
 	path := filepath.Join(t.TempDir(), "s.db")
@@ -83,7 +83,7 @@ func TestVerifyOriginal(t *testing.T) {
 	}
 }
 
-// A damaged tag or dictionary is found. Without them, the site is published again.
+// A damaged tag or dictionary is found. After the repair, the site is published again.
 func TestVerifyTags(t *testing.T) {
 	tagger := millrace.Tagger{Protocol: "long", Tag: func(_ millrace.Site, p *millrace.Page) (string, error) {
 		return strings.Repeat("words of "+p.URL+" ", 20), nil

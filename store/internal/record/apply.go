@@ -13,7 +13,7 @@ import (
 // Ref is the stored record of a source's name for a page. The zero Ref is absent.
 type Ref struct {
 	Path                       string // path of the page
-	Alias                      bool   // the page came with an empty Known
+	Alias                      bool   // the page came with an empty Known set
 	Version, Location, Section string
 	Original                   []byte // set only to be stored; see KeepOriginal
 	KeepOriginal               bool   // keep the stored original
@@ -24,13 +24,13 @@ func (r *Ref) Equal(o *Ref) bool {
 	return r.Path == o.Path && r.Alias == o.Alias && r.Version == o.Version && r.Location == o.Location && r.Section == o.Section
 }
 
-// Transaction is a transaction of an engine on a site, for one source. The engine rolls it
-// back if Apply returns an error.
+// Transaction is a transaction of an engine on a site, for one source. If Apply returns an error,
+// the engine rolls the transaction back.
 type Transaction interface {
-	// Load announces the next names and pages, so that the engine can read them at once.
+	// Load announces the next names and pages, so the engine can read them together.
 	Load(names, paths []string) error
-	// Remember replaces the Ref of a name of the source by the result of f. It calls f with
-	// the stored Ref and KeepOriginal set.
+	// Remember replaces the Ref of one of the source's names by the result of f. It calls f with
+	// the stored Ref, with KeepOriginal set.
 	Remember(name string, f func(old Ref) (Ref, error)) error
 	// Update replaces the newest entry of a page by the result of f, according to the Outcome.
 	Update(path string, f func(old Entry) (Entry, Outcome, error)) error
@@ -79,7 +79,7 @@ type application struct {
 	now    time.Time
 	counts millrace.Counts
 	// orphans are pages that lost a name, with the number of Delete changes that removed one.
-	// settle checks whether each page has another name.
+	// settle checks whether each of them has another name.
 	orphans map[string]int
 	order   []string
 	inBatch map[string]bool // names whose page is in the batch
@@ -100,7 +100,7 @@ func (a *application) apply(c *millrace.Change) error {
 	case c.Kind >= millrace.KindCheckpoint || c.URL == "":
 		return fmt.Errorf("%w: change of kind %d: neither a URL nor a checkpoint", millrace.ErrInvalid, c.Kind)
 	}
-	a.counts.Unchanged++ // until a change is counted
+	a.counts.Unchanged++ // decremented if the change is counted otherwise
 	return a.Remember(c.URL, func(old Ref) (Ref, error) {
 		r, known := old, old.Path != ""
 		if !known {
@@ -183,7 +183,7 @@ func (a *application) settle() error {
 			if a.inBatch[name] {
 				continue
 			}
-			// The content may be from the deleted name: fetch it again.
+			// The content may be from the deleted name, so the page must be fetched again.
 			err := a.Remember(name, func(r Ref) (Ref, error) {
 				r.Version, r.KeepOriginal = "", false
 				return r, nil

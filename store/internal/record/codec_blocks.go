@@ -22,9 +22,9 @@ func decodeBlocks(data []byte) ([]millrace.Block, error) {
 	return blocks, err
 }
 
-// blockReader decodes the output of EncodeBlocks several times as fast as encoding/json. It
-// sets strange on any other input, and on media, which are rare. In that case, decodeBlocks
-// uses encoding/json.
+// blockReader decodes the output of EncodeBlocks several times as fast as encoding/json. On any
+// other input, and on media, which are rare, it sets strange, and decodeBlocks uses encoding/json
+// instead.
 type blockReader struct {
 	text    string
 	at      int
@@ -32,7 +32,7 @@ type blockReader struct {
 	depth   int
 }
 
-// maxNested is the maximum depth of blocks, far below the limit of encoding/json.
+// maxNested is the maximum depth of nested blocks, far below the limit of encoding/json.
 const maxNested = 1000
 
 // take reads a byte if it is the next one.
@@ -204,7 +204,7 @@ func (r *blockReader) int() int {
 	return n
 }
 
-// yes reads a Boolean member that is omitted if false.
+// yes reads a Boolean member, which is present only if true.
 func (r *blockReader) yes() bool {
 	if !strings.HasPrefix(r.text[r.at:], "true") {
 		r.strange = true

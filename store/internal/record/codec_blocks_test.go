@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// everything returns blocks with all of their fields set, except those of media and the
-// relations of links, which are rare.
+// everything returns blocks with all of their fields set, except the rare ones: the fields of media
+// and the relations of links.
 func everything(s string) []millrace.Block {
 	spans := []millrace.Span{{Type: millrace.LinkSpan, Start: 1, End: 20, URL: "https://x.example/[a}],b]" + s}, {Type: "new", End: -3}}
 	inner := []millrace.Block{{Type: millrace.TextBlock, Text: s, Spans: spans}, {Type: "poem"}}
@@ -34,17 +34,17 @@ func TestDecodeBlocks(t *testing.T) {
 	}
 	r := blockReader{text: string(data)}
 	if r.blocks(); r.strange || r.at != len(r.text) {
-		t.Errorf("not read as what it is, at %.40q", r.text[r.at:])
+		t.Errorf("stopped at %.40q", r.text[r.at:])
 	}
-	// A new field of a block must be added to everything. Until then, the fast decoder is not
-	// tested with it.
+	// A new field of a block must be added to everything. Otherwise, the fast decoder is not tested
+	// with it.
 	b := reflect.ValueOf(&blocks[0]).Elem()
 	for i := range b.NumField() {
 		switch name := b.Type().Field(i).Name; name {
 		case "Poster", "Sources", "Tracks", "Rel", "Media":
 		default:
 			if b.Field(i).IsZero() {
-				t.Errorf("Block.%s is not among the fields that are tried", name)
+				t.Errorf("everything does not set Block.%s", name)
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func TestDecodeBlocks(t *testing.T) {
 func decodesAlike(t *testing.T, data []byte) {
 	t.Helper()
 	if len(data) == 0 {
-		return // means no blocks
+		return // no blocks
 	}
 	var want []millrace.Block
 	wrong := json.Unmarshal(data, &want)

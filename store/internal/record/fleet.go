@@ -20,23 +20,23 @@ const FleetPrefix = "fleet/"
 
 const (
 	fleetMoves = 3              // moves of a host in fleetDay
-	fleetDay   = 24 * time.Hour // see fleetMoves
-	// FleetRate is the rate of a network that has more than [store.MaxGroupHosts] hosts, in
-	// requests a second.
+	fleetDay   = 24 * time.Hour // period of fleetMoves
+	// FleetRate is the rate of a network with more than [store.MaxGroupHosts] hosts, in requests a
+	// second.
 	FleetRate = 10
-	// FleetCost is the number of requests of a turn that is assumed for a host without a turn.
+	// FleetCost is the assumed number of requests of a turn, for a host that had no turn yet.
 	FleetCost = 4
 )
 
 // label matches the label of a site.
 var label = regexp.MustCompile(`^[a-z0-9][a-z0-9._:/-]{0,63}$`)
 
-// fleetError returns ErrInvalid for a site.
+// fleetError returns ErrInvalid for a site, with a reason.
 func fleetError(s *store.FleetSite, text string) error {
 	return millrace.Coded("fleet-site", fmt.Errorf("site %s: %w: %s", s.URL, millrace.ErrInvalid, text))
 }
 
-// FleetHost returns the host of a site, and ErrInvalid if a setting is invalid.
+// FleetHost returns the host of a site. If a setting is invalid, it returns ErrInvalid.
 func FleetHost(s *store.FleetSite) (string, error) {
 	u, err := url.Parse(s.URL)
 	if err != nil || u.Hostname() == "" || !strings.HasSuffix(u.Path, "/") || u.RawQuery != "" || len(s.URL) > 2048 {
@@ -56,7 +56,7 @@ func FleetHost(s *store.FleetSite) (string, error) {
 	return strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), nil
 }
 
-// MergeFleet returns a site with the settings of a Put. old is the zero FleetSite for a new one.
+// MergeFleet merges the settings of a Put into a site. old is the zero FleetSite for a new site.
 func MergeFleet(old, s store.FleetSite) (store.FleetSite, error) {
 	out := old
 	out.URL, out.Unlisted = s.URL, s.Unlisted && (old.URL == "" || old.Unlisted)
@@ -83,7 +83,8 @@ func MergeFleet(old, s store.FleetSite) (store.FleetSite, error) {
 	return out, nil
 }
 
-// FleetClass returns the class of a site: the highest for one that was never pulled.
+// FleetClass returns the class of a site: its priority, or the highest class if it was never
+// pulled.
 func FleetClass(s *store.FleetSite) int {
 	if s.Pulled.IsZero() && s.Error == "" {
 		return store.PriorityHigh
@@ -91,10 +92,11 @@ func FleetClass(s *store.FleetSite) int {
 	return s.Priority
 }
 
-// classWeights are the shares of the classes, from the lowest, if all have due sites.
+// classWeights are the shares of the classes in the turns if all classes have due sites, from the
+// lowest class.
 var classWeights = [store.PriorityHigh]int{1, 2, 4}
 
-// FleetShares divides n turns among the classes. The order is from the highest class.
+// FleetShares divides n turns among the classes, from the highest class.
 func FleetShares(n int) (shares [store.PriorityHigh]int) {
 	total := 0
 	for _, w := range classWeights {
@@ -117,7 +119,7 @@ func FleetShares(n int) (shares [store.PriorityHigh]int) {
 	return shares
 }
 
-// CheckTurn returns ErrInvalid for wrong arguments of [store.Fleet.Lease].
+// CheckTurn returns ErrInvalid for invalid arguments of [store.Fleet.Lease].
 func CheckTurn(worker string, d time.Duration) error {
 	if worker == "" || d < time.Millisecond {
 		return millrace.Coded("bad-lease", fmt.Errorf("%w: the worker has no name, or the duration is not positive", millrace.ErrInvalid))
@@ -125,8 +127,8 @@ func CheckTurn(worker string, d time.Duration) error {
 	return nil
 }
 
-// FleetMoves reports whether a host may move at a time, and returns the new start and count of
-// its moves.
+// FleetMoves reports whether a host may move now. It returns the new start of the period and the
+// new number of moves.
 func FleetMoves(since time.Time, moves int, now time.Time) (time.Time, int, bool) {
 	if now.Sub(since) >= fleetDay || now.Before(since) {
 		return now, 1, true
@@ -134,12 +136,12 @@ func FleetMoves(since time.Time, moves int, now time.Time) (time.Time, int, bool
 	return since, moves + 1, moves < fleetMoves
 }
 
-// GroupBusy returns the error of Place if the turn has ended.
+// GroupBusy returns the error of Place for a group that has no turn now.
 func GroupBusy(host, address string) error {
-	return millrace.Coded("group-busy", fmt.Errorf("place %s at %s: %w: another worker pulls a host on this address, or just has", host, address, millrace.ErrConflict))
+	return millrace.Coded("group-busy", fmt.Errorf("place %s at %s: %w: another worker is pulling a host of this address, or has just pulled one", host, address, millrace.ErrConflict))
 }
 
-// FleetLost returns the error if the lease of a group was lost.
+// FleetLost returns the error for a lost lease of a group.
 func FleetLost(l store.Lease) error {
 	return millrace.Coded("lease-lost", fmt.Errorf("lease %s: %w: expired, or held by another worker", l.Name, millrace.ErrConflict))
 }

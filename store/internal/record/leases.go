@@ -15,14 +15,14 @@ import (
 // LeaseNamespace is the namespace of the leases in the State of a store.
 const LeaseNamespace = "leases"
 
-// Leases implements [store.Leases] in the State of a store, with one value per lease. The
-// value is kept after the lease ends, so that fences keep rising.
+// Leases implements [store.Leases] in the State of a store, with one value per lease. The value is
+// kept after the lease ends, so fences keep rising.
 type Leases struct {
 	State store.State
 	Now   func(ctx context.Context) (time.Time, error)
 }
 
-// lease is the value of a lease.
+// lease is the stored value of a lease.
 type lease struct {
 	Holder   string
 	Fence    uint64
@@ -30,8 +30,8 @@ type lease struct {
 	Duration time.Duration
 }
 
-// holds reports whether the lease has a holder. A lease that expires later than its duration
-// from now has no holder, because the clock was set back.
+// holds reports whether the lease has a holder. If the lease expires later than its duration from
+// now, the clock was set back, and the lease has no holder.
 func (l *lease) holds(now time.Time) bool {
 	return now.Before(l.Expires) && !l.Expires.After(now.Add(l.Duration))
 }
@@ -80,8 +80,8 @@ func (s Leases) Release(ctx context.Context, l store.Lease) error {
 
 var errNotHeld = errors.New("the lease has another holder")
 
-// CheckLease returns ErrConflict unless l is zero or still valid. value is the stored value
-// of the lease.
+// CheckLease returns ErrConflict unless l is zero or still valid. value is the stored value of the
+// lease.
 func CheckLease(l store.Lease, value []byte, now time.Time) error {
 	if l == (store.Lease{}) {
 		return nil

@@ -15,15 +15,15 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// ownBase replaces the base URL in the stored pages of a site without a URL.
+// ownBase replaces the caller's base in the stored URLs of a site without a URL.
 const ownBase = "http://site.invalid/"
 
-// Names converts between the URLs of a site's caller and the stored URLs.
+// Names converts between the URLs of the callers of a site and the stored URLs.
 type Names struct {
 	Base string // base of the caller's URLs
 	// Volatile means that publications show only dates that the source has set.
 	Volatile bool
-	own      bool // the site has a URL, so stored URLs are complete
+	own      bool // the site has a URL, so its stored URLs are complete
 }
 
 // NewNames returns the names of a site for a base. If base is not an absolute URL that ends
@@ -50,7 +50,7 @@ func (n Names) Store(b []byte) []byte { return n.replace(b, n.Base, ownBase) }
 // Show is the inverse of Store, for the caller's base.
 func (n Names) Show(b []byte) []byte { return n.replace(b, ownBase, n.Base) }
 
-// replace replaces the base of all URLs in JSON, in each string that starts with it.
+// replace replaces the prefix from by to in all JSON strings.
 func (n Names) replace(b []byte, from, to string) []byte {
 	if n.own {
 		return b

@@ -8,7 +8,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Format is the version of Show. It changes when Show returns different bytes for a page.
+// Format is the version of the output of Show. A new version means that Show returns different
+// bytes for some pages.
 const Format = 1
 
 // Entry is the entry of a page in a log.
@@ -51,12 +52,12 @@ type Outcome uint8
 // Values of Outcome.
 const (
 	Same    Outcome = iota // no change
-	Amended                // a different Meta, Hint or HTMLSize, which views do not show
+	Amended                // Meta, Hint or HTMLSize has changed in a way that views do not show
 	Changed                // a new entry
 )
 
-// Take returns the new entry of a site for a page from a source. in.URL is the path. If newer
-// is set, Take ignores the page unless it has a later date. names are the names of the site's
+// Take returns the new entry of a site for a page from a source. in.URL is the path of the page. If
+// newer is set, Take ignores a page that has no later date. names are the names of the site's
 // caller.
 func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) (Entry, Outcome, error) {
 	blocks, err := EncodeBlocks(in.Blocks)
@@ -91,7 +92,7 @@ func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) 
 	if newer && !before.Modified.IsZero() && !in.Modified.After(before.Modified) {
 		return old, Same, nil
 	}
-	if !names.own { // compare in the stored form
+	if !names.own { // compare stored forms
 		modified := in.Modified
 		if in, err = Decode(given.Meta, given.Blocks); err != nil {
 			return old, Same, err
@@ -110,7 +111,7 @@ func Take(old Entry, in *millrace.Page, newer bool, names Names, now time.Time) 
 	e.Modified = modifiedAt(p.Modified, old.Modified, now)
 	content := encodeContent(p)
 	if string(content) == string(encodeContent(before)) && string(e.Blocks) == string(old.Blocks) {
-		// The content is equal. The source may have a later date.
+		// The content is equal, but the source may have set a later date.
 		if !p.Known.Has(millrace.FieldModified) || p.Modified.Equal(before.Modified) || min(p.Modified.Unix(), now.Unix()) <= old.Modified {
 			e.Modified, e.Revision = old.Modified, old.Revision
 			return e, Amended, nil
@@ -162,7 +163,7 @@ func Show(old, site Entry, c *store.Config, names Names, path string, now time.T
 	}
 	out := Changed
 	if old.Present && string(old.Meta) == string(e.Meta) && string(old.Blocks) == string(e.Blocks) {
-		// The content is equal. The source may have a later date.
+		// The content is equal, but the source may have set a later date.
 		if at := min(v.Modified.Unix(), site.Modified); v.Known.Has(millrace.FieldModified) && at > old.Modified {
 			e.Modified = at
 		} else {
@@ -203,8 +204,8 @@ func encodeContent(p *millrace.Page) []byte {
 	return EncodeMeta(&b)
 }
 
-// modifiedAt returns the date of a page that changes now: the date of the source if it has
-// one, else now. The date is never in the future, and always later than before.
+// modifiedAt returns the date of a page that changes now: the source's date if known, else now. The
+// date is never in the future, and always later than before.
 func modifiedAt(source time.Time, before int64, now time.Time) int64 {
 	m := now.Unix()
 	if !source.IsZero() {

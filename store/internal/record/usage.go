@@ -57,12 +57,12 @@ func Count(e *store.Event) store.Counts {
 	return c
 }
 
-// Numbers returns pointers to all numbers of c. The first is a duration in ns.
+// Numbers returns pointers to all numbers of c. The first number is a duration in nanoseconds.
 func Numbers(c *store.Counts) [10]*int64 {
 	return [10]*int64{(*int64)(&c.Took), &c.Events, &c.Cached, &c.Results, &c.Bytes, &c.Size, &c.HTML, &c.Received, &c.HTMLKnown, &c.Wired}
 }
 
-// AddCounts adds c to a sum. Each number is limited to the maximum of its type.
+// AddCounts adds c to sum. Each number is limited to the maximum of its type.
 func AddCounts(sum *store.Counts, c store.Counts) {
 	more := Numbers(&c)
 	for i, n := range Numbers(sum) {
@@ -73,8 +73,8 @@ func AddCounts(sum *store.Counts, c store.Counts) {
 // Add adds a nonnegative number to a sum. The sum is limited to the maximum int64.
 func Add(sum *int64, n int64) { *sum = min(*sum, math.MaxInt64-n) + n }
 
-// Asked returns the topic and the item of a stored event; see [store.TopItem]. If the event
-// has no topic, Asked returns "".
+// Asked returns the topic and the item of a stored event; see [store.TopItem]. If the event has no
+// topic, of is "".
 func Asked(e *store.Event) (of store.Topic, item store.TopItem) {
 	outcome := store.OutcomeOf(e.Status)
 	answered, empty := outcome == store.Sent || outcome == store.Unmodified, false
@@ -96,7 +96,7 @@ func Asked(e *store.Event) (of store.Topic, item store.TopItem) {
 	return of, item
 }
 
-// AddItem adds an item to a sum with the same name.
+// AddItem adds the counts of an item to the sum of items with the same name.
 func AddItem(sum *store.TopItem, item store.TopItem) {
 	sum.Name, sum.Events, sum.Empty = item.Name, sum.Events+item.Events, sum.Empty+item.Empty
 	if Add(&sum.Bytes, item.Bytes); item.Last.After(sum.Last) {

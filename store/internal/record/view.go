@@ -15,14 +15,14 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Time for which Compact keeps unused objects.
+// Compact keeps unused objects for these times.
 const (
 	DropAfter       = 400 * 24 * time.Hour // publications, and tombstones of a site
 	DropForkedAfter = 24 * time.Hour       // generations from which another one was forked
 )
 
-// Continues reports whether a log was forked from another log at a sequence number or later.
-// If it was, it accepts all cursors of that log up to the number.
+// Continues reports whether a log was forked from the log with the given epoch, at the sequence
+// number seq or later. Then it accepts all cursors of that log up to seq.
 func Continues(earlier []millrace.Epoch, epoch string, seq uint64) bool {
 	return slices.ContainsFunc(earlier, func(e millrace.Epoch) bool { return e.Name == epoch && e.Last >= seq })
 }
@@ -39,7 +39,7 @@ func Options(o *store.Options) store.Options {
 	return out
 }
 
-// CheckSwap returns the error of [store.State].Swap for a key whose current value is is.
+// CheckSwap returns the error of [store.State].Swap for a key with the current value is.
 func CheckSwap(namespace, key string, is, old []byte) error {
 	if namespace == "" || key == "" {
 		return millrace.Coded("state-name", fmt.Errorf("%w: the namespace or the key is empty", millrace.ErrInvalid))
@@ -61,9 +61,9 @@ func (e *Entry) Rank() int64 {
 // MaxRedirects is the maximum number of redirects from "/" to a home page.
 const MaxRedirects = 5
 
-// Describe completes the description of a view. It sets the number of pages by section and by
-// protocol, and the fields from the home page. home is the path of that page, or "" if the
-// view has no home page. meta is the stored page. title is the value of store.TitleKey.
+// Describe completes the description of a view. It sets the numbers of pages by section and by
+// protocol, and the fields from the home page. home is the path of the home page, or "" if the view
+// has none. meta is its stored metadata. title is the value of store.TitleKey.
 func Describe(info *millrace.Site, pages, tagged map[string]int, home string, meta, title []byte) error {
 	if maps.DeleteFunc(tagged, func(_ string, n int) bool { return n == 0 }); len(tagged) > 0 {
 		info.Tagged = tagged

@@ -43,14 +43,14 @@ func (s *Site) Apply(ctx context.Context, from string, batch []millrace.Change) 
 	return counts, nil
 }
 
-// application is one call of Apply. It implements [record.Transaction]. It reads what a batch
-// needs at once, and writes the changes at the end.
+// application is one call of Apply. It implements [record.Transaction]. It reads all that a batch
+// needs in few statements, and writes the changes at the end.
 type application struct {
 	*work
 	from   string
 	source int64 // 0 = new
 	cursor string
-	most   int // changes of the batch
+	most   int // maximum number of changes in the batch
 	bodies *zdict.Encoder
 
 	refs  map[string]*ref // by name
@@ -62,7 +62,7 @@ type application struct {
 // packed are the bodies and originals to write.
 type packed struct {
 	bodyRows, originalRows []any   // id, data
-	bodyIDs, originalIDs   []int64 // unused
+	bodyIDs, originalIDs   []int64 // IDs that are reserved and not used yet
 }
 
 // take takes an ID for a new row of a table.
@@ -76,7 +76,7 @@ func (a *application) take(table string, ids *[]int64) (id int64, err error) {
 	return id, nil
 }
 
-// flush writes the changes, in an order that keeps references valid.
+// flush writes the changes in an order that keeps references valid.
 func (a *application) flush() error {
 	if err := a.flushBodies(); err != nil {
 		return err

@@ -8,8 +8,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// decode decodes a body, an original or a tag. No rows may be open, because decode may read a
-// dictionary.
+// decode decodes a body, an original or a tag. It may read a dictionary, so no rows may be open.
 func (s *Store) decode(q Querier, frame []byte) ([]byte, error) {
 	data, err := s.bodies.Decode(q.Row, frame)
 	if err != nil {
@@ -18,8 +17,8 @@ func (s *Store) decode(q Querier, frame []byte) ([]byte, error) {
 	return data, err
 }
 
-// addBody adds blocks to write, and returns the number of the body, or 0 if there are no
-// blocks.
+// addBody adds the blocks of a page to the rows to write. It returns the ID of the body, or 0 if
+// there are no blocks.
 func (a *application) addBody(blocks []byte) (id int64, err error) {
 	if len(blocks) == 0 {
 		return 0, nil
@@ -47,8 +46,8 @@ func (a *application) flushOriginals() error {
 	return a.Insert("original (id, data)", "", 2, rows)
 }
 
-// keepOriginal stores the original of a page in row id, or in a new row if id is 0. It returns
-// the row's number. It does not rewrite an equal value.
+// keepOriginal stores the original of a page in row id, or in a new row if id is 0. It returns the
+// ID of the row. If the value is unchanged, nothing is written.
 func (a *application) keepOriginal(id int64, original []byte) (_ int64, err error) {
 	drop := len(original) == 0 || len(original) > millrace.MaxOriginal
 	switch {

@@ -102,7 +102,7 @@ func (w *work) dropLog() (more bool, err error) {
 	return false, nil
 }
 
-// bound raises the floor and the horizon as far as views and cursors allow.
+// bound raises the floor and the horizon of the log as far as views and cursors allow.
 func (w *work) bound(keep, horizon time.Duration) error {
 	since := w.now.Add(-keep)
 	floor, err := w.seqAt(w, w.seq, since)
@@ -117,8 +117,8 @@ func (w *work) bound(keep, horizon time.Duration) error {
 	} else if !absent(err) {
 		return err
 	}
-	// A view published since then may be in use; the first of them was published
-	// before.
+	// A view that was published since then may be in use, and so may the view that was published
+	// before the first of them.
 	var first int64
 	err = w.Row("SELECT coalesce(max(number), 0) FROM published WHERE log = ? AND time <= ?", []any{w.id, since.UnixMilli()}, &first)
 	if err != nil {
@@ -144,13 +144,13 @@ func (w *work) bound(keep, horizon time.Duration) error {
 	return nil
 }
 
-// deadEntry is an entry whose content is dropped.
+// deadEntry is an entry whose content is no longer needed.
 type deadEntry struct {
 	id, body int64
 	url      string
 }
 
-// dead reads the next entries whose content can be dropped.
+// dead reads the next entries whose content is no longer needed.
 func (w *work) dead(where string, args ...any) (rows []deadEntry, err error) {
 	err = w.Rows("SELECT id, body, url FROM entry WHERE "+where+" LIMIT ?", append(args, compactRows), func(scan Scanner) error {
 		var d deadEntry
@@ -178,8 +178,8 @@ func (w *work) strip() (more bool, err error) {
 	return len(rows) == compactRows, nil
 }
 
-// dropTags drops ended tags. The last published tag of a page is kept as long as the log,
-// because it records that the page is gone.
+// dropTags drops ended tags. The last published tag of a page is kept as long as the log, because
+// it records that the page was published and is gone.
 func (w *work) dropTags() (more bool, err error) {
 	n, err := w.Count(`DELETE FROM tag WHERE (log, protocol, url, seq) IN
 		(SELECT log, protocol, url, seq FROM tag AS t WHERE log = ? AND until < 17179869183 AND until <= ? AND (named = FALSE OR until < ?
@@ -196,8 +196,8 @@ func (w *work) dropSuperseded() (more bool, err error) {
 	return n == compactRows, err
 }
 
-// dropGone drops tombstones and configuration entries from before the horizon. Those of a site
-// are kept longer, so that a page that returns gets a later time.
+// dropGone drops tombstones and configuration entries from before the horizon. The tombstones of a
+// site are kept longer, so a page that returns gets a later date.
 func (w *work) dropGone() (more bool, err error) {
 	before := w.logState.horizon
 	if w.id == w.site {
@@ -213,15 +213,15 @@ func (w *work) dropGone() (more bool, err error) {
 	return n == compactRows, err
 }
 
-// dropMoments drops moments from before the horizon. Older entries then have the
-// time of the horizon.
+// dropMoments drops the times of entries from before the horizon. Entries from before the horizon
+// then have the time of the horizon.
 func (w *work) dropMoments() (more bool, err error) {
 	n, err := w.Count("DELETE FROM moment WHERE log = ? AND seq IN (SELECT seq FROM moment WHERE log = ? AND seq < ? LIMIT ?)",
 		w.id, w.id, w.logState.horizon, compactRows)
 	return n == compactRows, err
 }
 
-// shrink returns free space to the system.
+// shrink returns free space to the operating system.
 func (s *Store) shrink(ctx context.Context, l store.Lease, rarely bool) error {
 	return s.db.Shrink(ctx, rarely, func(f func(t Tx) error) error {
 		return s.change(ctx, Lock{}, l, func(t Tx, _ time.Time) error { return f(t) })

@@ -16,8 +16,8 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// DB is the database of an engine. All methods are safe for concurrent use. Errors of the
-// database say what to do.
+// DB is the database of an engine. All methods are safe for concurrent use. Errors of the database
+// contain advice for operators.
 //
 // Statements are written for SQLite and PostgreSQL. An engine translates the rest: the
 // parameters "?" and "?1", the hints "INDEXED BY", and the condition "= ANY(?)" with a list as
@@ -27,23 +27,23 @@ type DB interface {
 	Reader(ctx context.Context) Querier
 	// Snapshot runs f with consistent reads.
 	Snapshot(ctx context.Context, f func(q Querier) error) error
-	// Write runs f in an atomic and durable transaction that holds a lock. If the store is
-	// read-only, it returns ErrForbidden.
+	// Write runs f in an atomic and durable transaction that holds the lock l. If the store is
+	// read-only, Write returns ErrForbidden.
 	Write(ctx context.Context, l Lock, f func(t Tx) error) error
 	// Writable reports whether Write can succeed.
 	Writable() bool
-	// Reserve is added to a query whose rows must not change before the transaction ends.
+	// Reserve returns a clause for a query whose rows must not change before the transaction ends.
 	Reserve() string
-	// Claim is added to a query whose rows the transaction changes. Rows that other
-	// transactions have claimed are left out.
+	// Claim returns a clause for a query whose rows the transaction changes. Rows that other
+	// transactions have claimed are omitted.
 	Claim() string
-	// Shrink returns free space to the system, in transactions run by change. If rarely is
-	// set, Shrink does so only if it is worth the work.
+	// Shrink returns free space to the operating system, in transactions run by change. If rarely
+	// is set, Shrink does so only if it is worth the work.
 	Shrink(ctx context.Context, rarely bool, change func(f func(t Tx) error) error) error
-	// Clock returns the time of the clock that all processes of the database share. q is of
-	// the database.
+	// Clock returns the time of the clock that all processes of the database share. q is a Querier
+	// of this database.
 	Clock(q Querier) (time.Time, error)
-	// Rest is called after each publication: more writes may follow within seconds.
+	// Rest is called after each publication. More writes may follow within seconds.
 	Rest()
 	// Close closes the database. Everything opened from it then returns errors.
 	Close() error
@@ -95,18 +95,19 @@ var ErrEnough = errors.New("enough rows")
 // Store implements [store.Store] with a DB.
 type Store struct {
 	db     DB
-	name   string // for errors
+	name   string // name of the store in errors
 	epoch  string
 	log    *slog.Logger
 	now    func() time.Time // store.Options.Now; may be nil
 	bodies zdict.Coder
 	tags   zdict.Coder
-	texts  atomic.Pointer[usageTexts] // nil = absent, or in use by a Record
+	texts  atomic.Pointer[usageTexts] // nil = not loaded, or in use by a Record
 }
 
 var _ store.Store = (*Store)(nil)
 
-// New returns the store in a database that has the tables. name is its name in errors.
+// New returns the store in a database that contains the tables. name is the name of the store in
+// errors.
 func New(db DB, name, epoch string, o store.Options) *Store {
 	return &Store{db: db, name: name, epoch: epoch, log: o.Logger, now: o.Now, bodies: zdict.Coder{Series: "body"}, tags: zdict.Coder{Series: "tag"}}
 }
@@ -114,13 +115,13 @@ func New(db DB, name, epoch string, o store.Options) *Store {
 // Close implements [store.Store].
 func (s *Store) Close() error { return wrap("close store "+s.name, s.db.Close()) }
 
-// logBits is the number of bits by which the id of an entry or an event shifts the number of
-// its log or site. So an id is the key (log, seq), and the rows of a log are one range of the
-// table.
+// logBits is the number of bits of a sequence number in the ID of an entry or an event. The higher
+// bits are the number of its log or site. So the ID represents the key (log, seq), and the rows of
+// a log are one range of the table.
 const logBits = 34
 
 // forever is the value of until in a current entry or tag. Statements contain it as a literal,
-// because a partial index requires one.
+// because a partial index requires a literal.
 const forever = 1<<logBits - 1
 
 // NewEpoch returns a random epoch.
@@ -155,7 +156,7 @@ func (s *Store) change(ctx context.Context, lock Lock, l store.Lease, f func(t T
 	})
 }
 
-// clock returns the time of the store's clock. q is of the store.
+// clock returns the time of the store's clock. q is a Querier of the store.
 func (s *Store) clock(q Querier) (time.Time, error) {
 	if s.now != nil {
 		return s.now().UTC(), nil

@@ -12,17 +12,17 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// fleet implements [store.Fleet]. A transaction that changes which host is in which group has
-// the lock of table fleet. Rows are locked in the order site, host, group.
+// fleet implements [store.Fleet]. A transaction that moves hosts between groups holds the lock of
+// the table fleet. Rows are locked in the order site, host, group.
 type fleet struct{ *Store }
 
 // Fleet implements [store.Store].
 func (s *Store) Fleet() store.Fleet { return fleet{s} }
 
-// never is the due time of a group or host without a site that is scheduled.
+// never is the due time of a group or host without a scheduled site.
 const never = 1 << 62
 
-// fleetChunk is the number of sites of one statement.
+// fleetChunk is the maximum number of sites in one statement.
 const fleetChunk = 500
 
 const siteColumns = "s.url, s.host, s.labels, s.priority, s.shortest, s.longest, s.unlisted, s.paused, s.added, s.due, s.pulled, s.error, s.name, s.state"
@@ -47,7 +47,7 @@ func (r *fleetRow) site() store.FleetSite {
 	return s
 }
 
-// unixTime returns a time of a column, zero if it is 0.
+// unixTime converts milliseconds since 1970 to a time; 0 is the zero time.
 func unixTime(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}
@@ -69,7 +69,7 @@ func labelText(labels []string) string {
 	return "\n" + strings.Join(labels, "\n") + "\n"
 }
 
-// requeue computes when hosts and their groups are due.
+// requeue updates the due times of hosts and of their groups.
 func requeue(t Tx, hosts []string) error {
 	err := t.Exec(fmt.Sprintf(`UPDATE fleet_host SET
 		due = coalesce((SELECT CASE WHEN due < fleet_host.until THEN fleet_host.until ELSE due END FROM fleet_site WHERE host = fleet_host.host AND queued = TRUE ORDER BY due LIMIT 1), %d),
@@ -116,7 +116,7 @@ func (f fleet) Put(ctx context.Context, sites iter.Seq2[store.FleetSite, error])
 	return added, nil
 }
 
-// put adds or changes some sites.
+// put adds or changes a chunk of sites.
 func put(t Tx, some []store.FleetSite, now int64) (added int, err error) {
 	urls, names := make([]string, len(some)), make([]string, len(some))
 	for i, s := range some {
@@ -138,7 +138,7 @@ func put(t Tx, some []store.FleetSite, now int64) (added int, err error) {
 	}
 	var newSites, newHosts, newGroups []any
 	var changed []string
-	index := make(map[string]int) // of new sites in newSites, by URL
+	index := make(map[string]int) // indexes in newSites, by URL
 	for _, s := range some {
 		old, known := sites[s.URL]
 		if !known {
@@ -165,7 +165,7 @@ func put(t Tx, some []store.FleetSite, now int64) (added int, err error) {
 			s.URL, s.Host, labelText(merged.Labels), merged.Priority, record.FleetClass(&merged), merged.Min.Milliseconds(), merged.Max.Milliseconds(),
 			merged.Unlisted, !merged.Unlisted, now, unixMillis(merged.Due),
 		}
-		if isNew { // twice in sites
+		if isNew { // the same site twice in sites
 			copy(newSites[at:], row)
 			continue
 		}
@@ -217,8 +217,8 @@ func put(t Tx, some []store.FleetSite, now int64) (added int, err error) {
 	return added, requeue(t, slices.Compact(changed))
 }
 
-// groupIDs returns n new IDs of groups. An ID is never used again, so the lease of a group that
-// was removed stays lost.
+// groupIDs returns n new IDs of groups. IDs are never reused, so the lease of a removed group stays
+// lost.
 func groupIDs(t Tx, n int) (ids []int64, err error) {
 	var last int64
 	err = t.Row("UPDATE fleet SET last = last + ? RETURNING last", []any{n}, &last)
@@ -249,7 +249,7 @@ func fleetSites(q Querier, urls []string) (map[string]store.FleetSite, error) {
 	return found, err
 }
 
-// labelled returns the condition for the label of a query.
+// labelled returns the SQL condition for the label of a query.
 func labelled(q store.FleetQuery) (condition string, args []any) {
 	if q.Label == "" {
 		return "TRUE", nil
@@ -304,7 +304,7 @@ func (f fleet) sites(ctx context.Context, q store.FleetQuery, yield func(store.F
 	}
 }
 
-// each calls do with the URLs and the hosts of the sites of a query, some at a time.
+// each calls do with the URLs and the hosts of the sites of a query, a chunk at a time.
 func (f fleet) each(t Tx, q store.FleetQuery, do func(urls, hosts []string) error) error {
 	for after := ""; ; {
 		var urls, hosts []string
@@ -422,7 +422,7 @@ func (f fleet) Stats(ctx context.Context) (st store.FleetStats, err error) {
 			})
 		}
 		for i, p := range record.LagPercentiles {
-			at := (queued*p + 99) / 100 // sites with at most the lag
+			at := (queued*p + 99) / 100 // rank of the percentile
 			if skip := queued - at; err == nil && queued > 0 && skip < st.Due {
 				var due int64
 				err = q.Row("SELECT due FROM fleet_site WHERE queued ORDER BY due LIMIT 1 OFFSET ?", []any{skip}, &due)

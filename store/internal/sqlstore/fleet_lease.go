@@ -13,14 +13,14 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// groupOf returns the group of a lease, if it is one of a fleet.
+// groupOf returns the group that a lease is for. ok is false if the lease is not one of a fleet.
 func groupOf(l store.Lease) (id int64, ok bool) {
 	text, ok := strings.CutPrefix(l.Name, record.FleetPrefix)
 	id, err := strconv.ParseInt(text, 10, 64)
 	return id, ok && err == nil
 }
 
-// heldGroup returns an error if the lease of a group was lost. lock is added to the query.
+// heldGroup returns an error if the lease of a group was lost. lock is appended to the query.
 func heldGroup(t Tx, l store.Lease, group int64, now time.Time, lock string) error {
 	var one int
 	err := t.Row("SELECT 1 FROM fleet_group WHERE id = ? AND holder = ? AND holder <> '' AND fence = ? AND ready > ?"+lock,
@@ -31,10 +31,10 @@ func heldGroup(t Tx, l store.Lease, group int64, now time.Time, lock string) err
 	return err
 }
 
-// notBefore sets the time before which a group has no turn.
+// notBefore sets the time before which a group gets no turn.
 const notBefore = "ready = ?, due = CASE WHEN due < ? THEN ? ELSE due END"
 
-// groupRow is a group that may have a turn.
+// groupRow is a group that may get a turn.
 type groupRow struct {
 	id, fence int64
 	network   string
@@ -72,7 +72,7 @@ func (f fleet) Lease(ctx context.Context, worker string, n int, d time.Duration,
 	return turns, next, wrap("lease turns", err)
 }
 
-// nextTurn returns when the next turn is due.
+// nextTurn returns the time at which the next turn is due.
 func (f fleet) nextTurn(q Querier, sites []string) (at int64, err error) {
 	at = never
 	if sites == nil {
@@ -165,7 +165,7 @@ func (c *claim) groups(query string, args ...any) (groups []groupRow, err error)
 	return groups, err
 }
 
-// grant gives groups to the worker. join selects the host h and the site s of the turn.
+// grant gives groups to the worker. join selects the host h and the site s of each turn.
 func (c *claim) grant(groups []groupRow, join string, args []any) error {
 	var ids []int64
 	fences := make(map[int64]uint64)
@@ -204,8 +204,8 @@ func (c *claim) grant(groups []groupRow, join string, args []any) error {
 	return c.Exec("UPDATE fleet_site SET hinted = FALSE WHERE url = ANY(?)", hinted)
 }
 
-// permit reports whether the network of a group permits its requests now. Otherwise it reserves
-// the next time that it does.
+// permit reports whether the rate of the group's network permits a turn now. Otherwise it reserves
+// the next time at which the rate permits one.
 func (c *claim) permit(g groupRow) (bool, error) {
 	var rate, next, cost int64
 	err := c.Row("SELECT rate, next, (SELECT max(cost) FROM fleet_host WHERE grp = ?) FROM fleet_network WHERE name = ?", []any{g.id, g.network}, &rate, &next, &cost)
@@ -262,14 +262,14 @@ func (f fleet) Done(ctx context.Context, l store.Lease, site string, r store.Tur
 	return wrap("end turn of "+site, err)
 }
 
-// releaseGroup gives a group back, and computes when it is due.
+// releaseGroup releases a group, and computes when its next turn is due.
 var releaseGroup = fmt.Sprintf(`UPDATE fleet_group SET holder = '', ready = %[1]s,
 	due = coalesce((SELECT CASE WHEN due < %[1]s THEN %[1]s ELSE due END FROM fleet_host WHERE grp = fleet_group.id ORDER BY due LIMIT 1), %[2]d),
 	class = coalesce((SELECT class FROM fleet_host WHERE grp = fleet_group.id ORDER BY due LIMIT 1), class)
 	WHERE id = ?2 AND holder = ?3 AND holder <> '' AND fence = ?4 AND ready > ?1`,
 	"CAST(?1 AS BIGINT) + coalesce((SELECT max(h.delay) FROM fleet_host h WHERE h.grp = fleet_group.id), 0)", int64(never))
 
-// release gives the lease of a group back. The group is ready after its delay.
+// release releases the lease of a group. The group is ready again after its delay.
 func release(t Tx, l store.Lease, id int64, now time.Time) error {
 	n, err := t.Count(releaseGroup, now.UnixMilli(), id, l.Holder, int64(l.Fence))
 	if err == nil && n == 0 {
@@ -278,8 +278,8 @@ func release(t Tx, l store.Lease, id int64, now time.Time) error {
 	return err
 }
 
-// endTurn records the result of a turn, and computes when the host is due. A removed site is not
-// an error.
+// endTurn records the result of a turn, and computes when the host is due again. A removed site is
+// not an error.
 func endTurn(t Tx, site string, r store.TurnResult, now time.Time) error {
 	pulled, due := int64(0), unixMillis(r.Due)
 	if r.OK {
@@ -349,12 +349,12 @@ func (f fleet) Place(ctx context.Context, turn store.Turn, address string, rate 
 type placement struct {
 	Tx
 	now           time.Time
-	from          int64 // group before
+	from          int64 // previous group
 	host, address string
 	rate          int64 // requests in 1,000 s; 0 = not a network
 }
 
-// moves records a move of the host, and reports whether it has one.
+// moves records a move of the host, and reports whether the host moves.
 func (p *placement) moves() (bool, error) {
 	var address string
 	var since int64
@@ -370,7 +370,7 @@ func (p *placement) moves() (bool, error) {
 	return true, p.Exec("UPDATE fleet_host SET address = ?, since = ?, moves = ? WHERE host = ?", p.address, start.UnixMilli(), moves, p.host)
 }
 
-// target returns the group for the host.
+// target returns the group to which the host moves.
 func (p *placement) target() (int64, error) {
 	var to, hosts int64
 	err := p.Row("SELECT id, (SELECT count(*) FROM fleet_host WHERE grp = g.id) FROM fleet_group g WHERE address = ? AND address <> '' AND id <> ?", []any{p.address, p.from}, &to, &hosts)
@@ -410,12 +410,12 @@ func (p *placement) target() (int64, error) {
 	return ids[0], p.Exec("INSERT INTO fleet_group (id, address, network, class, due) VALUES (?, ?, ?, ?, ?)", ids[0], address, network, store.PriorityNormal, int64(never))
 }
 
-// network adds the network of the address.
+// network adds the network of the address to the table.
 func (p *placement) network() error {
 	return p.Exec("INSERT INTO fleet_network (name, rate, next) VALUES (?, ?, 0) ON CONFLICT (name) DO NOTHING", p.address, p.rate)
 }
 
-// split gives each host of a group a group of its own in a network.
+// split puts each host of a group into its own group in a network.
 func (p *placement) split(group int64) error {
 	hosts, err := column[string](p, "SELECT host FROM fleet_host WHERE grp = ? ORDER BY host", group)
 	if err != nil {

@@ -1,7 +1,7 @@
 package sqlstore
 
-// Additions are the statements that add to the tables of [Schema], in the words of SQLite. Each
-// increments the version by one. Processes of earlier versions can write meanwhile.
+// Additions are statements in the dialect of SQLite that add to the tables of [Schema]. Each
+// increments the version by one. Processes of earlier versions can write at the same time.
 var Additions = []string{`
 CREATE TABLE fleet (last INTEGER NOT NULL); -- ID of a group; the row is the lock of all groups
 INSERT INTO fleet VALUES (0);

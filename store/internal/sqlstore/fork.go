@@ -36,8 +36,8 @@ func (r *refresh) copy(ctx context.Context, was *generation) error {
 		if err != nil {
 			return err
 		}
-		// The parent may have changed since the fork: entries that ended later are
-		// open in the copy.
+		// The parent may have changed since the fork: entries that ended after the fork are current
+		// in the copy.
 		err = w.Exec(`INSERT INTO entry (id, log, kind, prev, until, modified, rank, body, section, url, revision, meta)
 			SELECT ?1 | (id & 17179869183), ?2, kind, prev, CASE WHEN until > ?3 THEN 17179869183 ELSE until END, modified, rank, body, section, url, revision, meta
 			FROM entry WHERE id > ?4 AND id <= ?5`, w.entryID(0), w.id, g.fork, parent.entryID(w.seq), to)
@@ -63,8 +63,7 @@ func (g *generation) parentLeft(q Querier) (left bool, err error) {
 	return left, err
 }
 
-// errForkLost is the error of a generation whose parent was deleted before the copy was
-// complete.
+// errForkLost is the error of a generation whose parent was deleted before the copy was complete.
 var errForkLost = millrace.Coded("log-dropped", fmt.Errorf("%w: the generation from which it was forked was deleted; open it again", millrace.ErrConflict))
 
 // copyTags copies the next tags of the publication's protocols. After the last tag, the fork's

@@ -44,11 +44,11 @@ type work struct {
 	*log
 	logState
 	now      time.Time
-	sections map[string]int // growth in pages, by section
+	sections map[string]int // change in the number of pages, by section
 
 	// Rows to write; see flushEntries.
 	entries []*row
-	ended   []int64         // alternately: entry.id, and the seq of the page's next entry
+	ended   []int64         // alternately the entry.id of a superseded entry, and the seq of the page's next entry
 	present map[string]bool // pages that the entries add or delete
 	tagWork
 }
@@ -89,7 +89,7 @@ func (w *work) mark() error {
 	return w.Exec("INSERT INTO moment (log, seq, time) VALUES (?, ?, ?)", w.id, w.seq, w.time)
 }
 
-// The kinds of entries.
+// Kinds of entries.
 const (
 	added = iota + 1
 	updated
@@ -101,15 +101,15 @@ const (
 type row struct {
 	record.Entry
 	seq, rank   int64
-	prev, until int64 // of an entry to write
+	prev, until int64 // set for an entry to write
 	kind        int
 	body        int64
 	url         string
-	pending     bool // to write
+	pending     bool // not written yet
 }
 
-// currents returns the newest entries of pages without their blocks. The entry of a page that
-// has never existed has no number.
+// currents returns the newest entries of pages without their blocks. For a page that has never
+// existed, the entry has the sequence number 0.
 func (l *log) currents(q Querier, urls []string) (map[string]*row, error) {
 	all := make(map[string]*row, len(urls))
 	for _, url := range urls {
@@ -149,7 +149,8 @@ func (w *work) isPresent(url string) (bool, error) {
 	return w.present[url], nil
 }
 
-// enter appends an entry of a page after old. It sets the entry's number and kind.
+// enter appends an entry of a page after its entry old. It sets the number and the kind of the new
+// entry.
 func (w *work) enter(old, e *row) error {
 	w.seq++
 	e.seq, e.prev, e.until, e.pending = w.seq, old.seq, forever, true
@@ -193,7 +194,7 @@ func (w *work) flushEntries() error {
 	return w.Insert("entry (id, log, kind, prev, until, modified, rank, body, section, url, revision, meta, hint, html_bytes, html_received)", "", 15, args)
 }
 
-// configure appends an entry without a page, which records that the configuration has changed.
+// configure appends an entry without a page, which records a change of the configuration.
 func (w *work) configure() error {
 	w.seq++
 	return w.Exec(`INSERT INTO entry (id, log, kind, prev, until, modified, rank, body, section, url)

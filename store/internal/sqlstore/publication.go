@@ -18,8 +18,8 @@ import (
 // Stages of a generation.
 const (
 	copying   = iota + 1 // copies the log of the parent
-	comparing            // compares every page of the site with its own
-	replaying            // applies the log of the site
+	comparing            // compares every page of the site with the publication's
+	replaying            // applies the entries of the site's log
 	dropping             // being deleted by Compact
 )
 
@@ -48,7 +48,7 @@ type generation struct {
 
 const generationColumns = "id, epoch, earlier, parent, fork, stage, after, position, head, opened"
 
-// readGeneration reads the first row of a query. where is the part of the query after FROM
+// readGeneration reads the first row of a query. where is the end of the query, after FROM
 // publication.
 func readGeneration(q Querier, where string, args ...any) (*generation, error) {
 	g := new(generation)
@@ -99,7 +99,7 @@ func (s *Site) Publication(ctx context.Context, c store.Config) (store.Publicati
 	return p, nil
 }
 
-// generation finds the generation of a configuration, or creates it.
+// generation finds the generation of a configuration, or creates one.
 func (s *Site) generation(t Tx, c store.Config, now int64) (*generation, error) {
 	name, fingerprint := record.Generation(c)
 	last, err := readGeneration(t, "WHERE site = ? AND name = ? AND published > 0 AND stage < 4 ORDER BY published DESC", s.id, name)
@@ -166,7 +166,7 @@ const touchEvery = time.Hour
 
 // touch marks the generation as used.
 func (p *Publication) touch(ctx context.Context) error {
-	local := time.Now // of this process, which is enough to measure an interval
+	local := time.Now // clock of this process, which suffices to measure an interval
 	if p.store.now != nil {
 		local = p.store.now
 	}
@@ -184,7 +184,7 @@ func (p *Publication) touch(ctx context.Context) error {
 	})
 }
 
-// row reads the generation's row.
+// generation reads the row of the generation.
 func (p *Publication) generation(q Querier) (*generation, error) {
 	g, err := readGeneration(q, "WHERE id = ? AND stage < 4", p.id)
 	if err == nil && g == nil {
@@ -273,7 +273,7 @@ func (p *Publication) Publish(ctx context.Context, l store.Lease, old, seq uint6
 		if err != nil {
 			return err
 		}
-		// Compact needs the older editions, but not their manifests.
+		// Compact needs the rows of older editions, but not their manifests.
 		if err := w.Exec("UPDATE published SET state = NULL, manifest = NULL WHERE log = ? AND number = ?", w.id, number); err != nil {
 			return err
 		}

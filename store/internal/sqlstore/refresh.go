@@ -59,8 +59,8 @@ func (p *Publication) refresh(ctx context.Context, l store.Lease, limit int, pro
 			if r.done == 0 && limit > 0 {
 				err = q.Row("SELECT coalesce(min(seq), ?) FROM moment WHERE log = ? AND seq >= ?", []any{site.seq, r.site.id, g.position + int64(limit)}, &r.target)
 			}
-			// Another Refresh may have skipped part of the log. Its pages are compared up to
-			// that position.
+			// Another Refresh may have skipped part of the log. Compare the pages of that part up
+			// to its end.
 			before, _ := strconv.ParseInt(g.after, 10, 64)
 			r.target = max(r.target, before)
 			if r.done == 0 {
@@ -71,7 +71,7 @@ func (p *Publication) refresh(ctx context.Context, l store.Lease, limit int, pro
 			}
 		}
 		if errors.Is(err, errStale) && stale < 3 {
-			// Start again from the current state.
+			// Start over from the current state.
 			stale++
 			limit, more = 0, false
 			if r.target = site.seq; g.stage == comparing {
@@ -90,7 +90,7 @@ func (p *Publication) refresh(ctx context.Context, l store.Lease, limit int, pro
 	return more, nil
 }
 
-// errStale is the error of reading rows of the site's log that Compact has dropped.
+// errStale is the error of a read of rows that Compact has dropped from the site's log.
 var errStale = millrace.Coded("store-damaged", fmt.Errorf("%w: the content of an entry is missing", millrace.ErrInvalid))
 
 // refresh is one call of Refresh.
@@ -98,10 +98,10 @@ type refresh struct {
 	*Publication
 	site     *log
 	lease    store.Lease
-	target   int64 // target in the site's log, -1 = unknown
+	target   int64 // sequence number to reach in the site's log; -1 = unknown
 	done     int   // finished pages
 	complete bool
-	now      time.Time // of the batch
+	now      time.Time // time of the batch
 }
 
 // item is one page being added to a publication.
@@ -150,7 +150,7 @@ func (r *refresh) write(ctx context.Context, was generation, g *generation, f fu
 	})
 }
 
-// startComparing begins a scan of the site's pages at a sequence number.
+// startComparing begins a comparison with the site's pages at a sequence number.
 func (r *refresh) startComparing(ctx context.Context, was *generation, at int64) error {
 	g := *was
 	g.stage, g.after, g.position = comparing, "", at
@@ -169,7 +169,7 @@ func (r *refresh) compare(ctx context.Context, q Querier, was *generation) error
 	if err != nil {
 		return err
 	}
-	bound := "" // none
+	bound := "" // no lower bound
 	if full {
 		bound = site[len(site)-1].url
 	}
@@ -225,7 +225,7 @@ func (r *refresh) replay(ctx context.Context, q Querier, was *generation) error 
 	return r.take(ctx, q, was, &g, rows)
 }
 
-// siteRows reads the entries of the site at a sequence number, with the frames of their
+// siteRows reads the entries of the site at a sequence number, with the compressed frames of their
 // blocks. full reports whether more entries may follow.
 func (r *refresh) siteRows(q Querier, at int64, where, index string, args ...any) (rows []row, full bool, err error) {
 	size := 0
@@ -250,7 +250,7 @@ func (r *refresh) siteRows(q Querier, at int64, where, index string, args ...any
 	if err != nil {
 		return nil, false, err
 	}
-	// Compact may have dropped rows meanwhile.
+	// Compact may have dropped rows during the read.
 	st, err := r.site.state(q)
 	if err == nil && st.floor > at {
 		err = errStale
@@ -351,7 +351,7 @@ func (r *refresh) show(q Querier, old, site *row, comparing bool) (_ *item, err 
 	return it, nil
 }
 
-// enter writes one page.
+// enter writes the new entry of a page, and its tags.
 func (r *refresh) enter(w *work, g *generation, it *item) error {
 	seq, modified := max(it.old.seq, g.fork+1), it.old.Modified
 	if it.out == record.Changed {
@@ -376,7 +376,7 @@ func (r *refresh) enter(w *work, g *generation, it *item) error {
 				return err
 			}
 		}
-		if it.old.seq == 0 { // Compact drops entries after tags
+		if it.old.seq == 0 { // Compact drops tags before entries
 			w.addTag(row)
 		} else if err := w.setTag(row); err != nil {
 			return err

@@ -18,7 +18,7 @@ type ref struct {
 	dirty    bool
 }
 
-// register assigns the source its number on the first write.
+// register assigns a number to the source on its first write.
 func (a *application) register() error {
 	if a.source != 0 {
 		return nil
@@ -26,7 +26,7 @@ func (a *application) register() error {
 	return a.Row("INSERT INTO source (site, name) VALUES (?, ?) RETURNING id", []any{a.id, a.from}, &a.source)
 }
 
-// loadRefs reads names of the source.
+// loadRefs reads the given names of the source.
 func (a *application) loadRefs(names []string) error {
 	for _, name := range names {
 		if a.refs[name] == nil {

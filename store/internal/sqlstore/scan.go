@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// Scan implements [millrace.View]. If the order is not by URL, and the view does not have the
-// page After, Scan yields ErrNotFound.
+// Scan implements [millrace.View]. If the order is not by URL, and the page After is not in the
+// view, Scan yields ErrNotFound.
 func (v *view) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Page, error] {
 	return func(yield func(*millrace.Page, error) bool) {
 		if err := v.scan(ctx, s, yield); err != nil {
@@ -21,9 +21,9 @@ func (v *view) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Pa
 	}
 }
 
-// Statements of a scan, for each order. Their first argument is that of rowColumns. Their last
-// arguments are the view's sequence number as an until, the same number as an id, the section,
-// and the number of rows.
+// Statements of a scan, one per order. The first argument is the argument of rowColumns. The last
+// arguments are the view's sequence number as an until, the same number as an entry.id, the
+// section, and the number of rows.
 const (
 	scanByURL = "SELECT " + rowColumns + ` FROM entry INDEXED BY entry_url
 		WHERE log = ? AND url > ? AND until > ? AND id <= ? AND kind < 3 AND ? IN ('', section) ORDER BY url LIMIT ?`
@@ -157,9 +157,9 @@ func (v *view) Tags(ctx context.Context, proto, after string) iter.Seq2[millrace
 	}
 }
 
-// Changes implements [millrace.Source]. It yields the log since a cursor, each page once with
-// its latest change, and then a checkpoint. From the start ("") it yields every page, and the
-// checkpoint is complete.
+// Changes implements [millrace.Source]. It yields the changes in the log since a cursor, each page
+// once with its latest change, and then a checkpoint. From the start ("") it yields every page, and
+// the checkpoint is complete.
 func (v *view) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		mark := millrace.Change{Kind: millrace.KindCheckpoint, Time: v.info.Time, Checkpoint: &millrace.Checkpoint{Cursor: v.info.At(uint64(v.seq))}}
@@ -235,7 +235,7 @@ func (v *view) since(ctx context.Context, c millrace.Cursor, yield func(millrace
 	}
 	last := since
 	for n := firstChunk; ; n = min(2*n, chunk) {
-		// Read the state before the rows, to detect rows that Compact drops meanwhile.
+		// Read the state before the rows, to detect rows that Compact drops during the read.
 		rows, err := v.logRows(ctx, "SELECT "+logColumns+` FROM entry
 			WHERE id > ? AND id <= ? AND until > ? AND kind < 4 ORDER BY id LIMIT ?`,
 			v.log.entryID(last), v.log.entryID(v.seq), v.seq, n)
@@ -256,7 +256,7 @@ func (v *view) since(ctx context.Context, c millrace.Cursor, yield func(millrace
 				return false, err
 			}
 			c := l.change(v.log.names)
-			c.New = unknown // for a deletion: the page was created and deleted in between
+			c.New = unknown // for a deletion: the page was created and deleted since the cursor
 			if !yield(c, nil) {
 				return false, nil
 			}

@@ -2,12 +2,12 @@ package sqlstore
 
 import "github.com/millrace/millrace/internal/zdict"
 
-// SchemaVersion is the version of Schema. Earlier versions are rejected. Each of [Additions]
-// increments the version.
+// SchemaVersion is the version of Schema. Stores of earlier versions are rejected. Each of
+// [Additions] increments the version.
 const SchemaVersion = 22
 
-// Schema creates the tables, in the words of SQLite. An engine translates it. It adds the
-// trigger that deletes the row of original with that of memory.
+// Schema creates the tables, in the dialect of SQLite. An engine translates it. It adds the trigger
+// that deletes a row of original with its row of memory.
 const Schema = `
 CREATE TABLE log ( -- of a site, or of one generation of a publication
 	id      INTEGER PRIMARY KEY AUTOINCREMENT,

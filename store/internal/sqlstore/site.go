@@ -105,8 +105,8 @@ func (s *Store) publishedBase(ctx context.Context, site int64) (string, error) {
 type Site struct {
 	*log
 	name  string
-	lease store.Lease // required by Apply; zero = not checked
-	// ending records the result of a turn, with a checkpoint; nil = none.
+	lease store.Lease // lease that Apply requires; zero = not checked
+	// ending records the result of a turn when a batch contains a checkpoint; nil = no turn.
 	ending func(t Tx, now time.Time) error
 }
 
@@ -168,7 +168,7 @@ func (s *Site) HTMLSizes(ctx context.Context, urls []string) ([]millrace.HTMLSiz
 
 // MeanHTMLSize implements [store.Site].
 func (s *Site) MeanHTMLSize(ctx context.Context) (mean millrace.HTMLSize, pages int64, err error) {
-	// The index covers the query.
+	// The index contains all columns of the query.
 	const query = `SELECT count(*), CAST(coalesce(sum(html_bytes), 0) AS BIGINT), CAST(coalesce(sum(html_received), 0) AS BIGINT), count(CASE WHEN html_received > 0 THEN 1 END)
 		FROM entry INDEXED BY entry_html WHERE log = ? AND html_bytes > 0 AND until = 17179869183 AND kind < 3`
 	var received int64

@@ -59,7 +59,7 @@ func (s stateValues) Namespaces(ctx context.Context, key string) iter.Seq2[strin
 	}
 }
 
-// Swap implements [store.State]. One statement compares and writes, so it needs no lock.
+// Swap implements [store.State]. A single statement compares and writes, so no lock is needed.
 func (s stateValues) Swap(ctx context.Context, namespace, key string, old, new []byte) error {
 	what := "state " + key + " of " + namespace
 	return wrap(what, s.store.db.Write(ctx, Lock{}, func(t Tx) error {

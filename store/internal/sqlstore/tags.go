@@ -12,21 +12,21 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// longTag is the minimum size in bytes of a tag that is compressed.
+// longTag is the length in bytes above which a tag is compressed.
 const longTag = 128
 
-// isCoded reports whether the stored value of a tag is a frame. No plain value
-// begins like a frame.
+// isCoded reports whether the stored value of a tag is a compressed frame. No plain value starts
+// like a frame.
 func isCoded(value []byte) bool { return bytes.HasPrefix(value, frameMagic) }
 
 var frameMagic = []byte("\x28\xb5\x2f\xfd")
 
-// tagWork is the part of a transaction on the tags of a publication.
+// tagWork is the part of a transaction that changes the tags of a publication.
 type tagWork struct {
-	tagged  map[string]int                // growth in tagged pages, by protocol
+	tagged  map[string]int                // change in the number of tagged pages, by protocol
 	tags    map[[2]string][]*tagRow       // loaded tags by protocol and path, oldest first
-	newTags []*tagRow                     // to write
-	encoder *zdict.Encoder                // of tags
+	newTags []*tagRow                     // tags to write
+	encoder *zdict.Encoder                // compresses tags
 	shown   func() (seq int64, err error) // sequence number of the newest edition
 }
 
@@ -38,11 +38,11 @@ type tagRow struct {
 	named                bool // an edition has shown this or an earlier tag of the page
 	value                string
 	stored               []byte // value in its stored form; nil = value is set
-	pending              bool   // to write
+	pending              bool   // not written yet
 }
 
-// beginTags prepares to write the tags of items. It reads what that needs. The first
-// transaction with many tags creates their dictionary.
+// beginTags prepares to write the tags of items, and reads the rows that this needs. The first
+// transaction with many long tags creates the dictionary of tags.
 func (w *work) beginTags(c *store.Config, items []item) (err error) {
 	w.tagged, w.tags = make(map[string]int), make(map[[2]string][]*tagRow)
 	w.shown = sync.OnceValues(func() (seq int64, err error) {
@@ -191,8 +191,8 @@ func (w *work) addTag(t *tagRow) {
 	w.tags[key], w.newTags = append(w.tags[key], t), append(w.newTags, t)
 }
 
-// endTag ends the tag of a page. The published view may have shown the tag. Publish marks it
-// for later views.
+// endTag ends the tag of a page. If the published view has shown the tag, endTag records this.
+// Publish records it for later views.
 func (w *work) endTag(proto, url string, seq int64) error {
 	t, ok, err := w.tagOf(proto, url)
 	if err != nil || !ok {
@@ -220,8 +220,8 @@ func (w *work) flushTags() error {
 	return w.Insert("tag (log, protocol, url, seq, until, n, modified, named, value)", "", 9, args)
 }
 
-// countTags adds to the numbers of pages with a tag. If complete is set, these become the
-// numbers of the newest moment.
+// countTags adds to the numbers of tagged pages. If complete is set, it also stores the result as
+// the numbers of the newest moment.
 func (w *work) countTags(complete bool) error {
 	for proto, n := range w.tagged {
 		if n == 0 {
@@ -253,7 +253,7 @@ func (w *work) countTags(complete bool) error {
 	return w.Exec("UPDATE moment SET tags = ? WHERE log = ? AND seq = (SELECT max(seq) FROM moment WHERE log = ?)", string(b), w.id, w.id)
 }
 
-// ordinal returns the N of a page's tag.
+// ordinal returns the number N of a page's tag.
 func (w *work) ordinal(t millrace.Tagger, url string) (int, error) {
 	if t.Rivals == nil {
 		return 1, nil
@@ -272,8 +272,7 @@ func (w *work) ordinal(t millrace.Tagger, url string) (int, error) {
 	return n, nil
 }
 
-// ripple updates the ordinals of tags that depend on the presence of an added or
-// deleted page.
+// ripple updates the tags whose ordinals depend on the presence of an added or deleted page.
 func (r *refresh) ripple(w *work, url string, seq int64) error {
 	for _, t := range r.config.Taggers {
 		if t.Rivals == nil {

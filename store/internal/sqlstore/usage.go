@@ -19,7 +19,7 @@ func (k usageKind) compare(o usageKind) int {
 		cmp.Compare(k.protocol, o.protocol), cmp.Compare(k.endpoint, o.endpoint), cmp.Compare(k.outcome, o.outcome))
 }
 
-// usageTexts caches the IDs of the texts that a site has used today.
+// usageTexts caches the IDs of the texts that the events of a site have used today.
 type usageTexts struct {
 	site, today, dropped int64
 	ids                  map[string]int64
@@ -28,7 +28,7 @@ type usageTexts struct {
 // mostTexts is the maximum number of texts in the cache.
 const mostTexts = 1 << 14
 
-// topics lists the topics by their number in the store, from 1.
+// topics lists the topics by their number in the store. The numbers start at 1.
 var topics = [...]store.Topic{"", store.TopPages, store.TopQueries, store.TopMissing}
 
 // usageSite returns the ID of a site and the number of its next event.
@@ -48,8 +48,8 @@ const (
 	maxTime    = 1 << 62
 )
 
-// floorDiv returns n/d rounded down. For a time n, this is its period of length d, also before
-// 1970.
+// floorDiv returns n/d rounded down, also for negative n. For a time n, the result is the number of
+// its period of length d.
 func floorDiv(n, d int64) int64 {
 	q := n / d
 	if n%d < 0 {
@@ -58,8 +58,7 @@ func floorDiv(n, d int64) int64 {
 	return q
 }
 
-// millis returns the first millisecond at or after a time. If the time is zero, it
-// returns other.
+// millis returns the first millisecond at or after a time. For the zero time, it returns other.
 func millis(t time.Time, other int64) int64 {
 	if t.IsZero() {
 		return other
@@ -71,8 +70,7 @@ func millis(t time.Time, other int64) int64 {
 	return ms
 }
 
-// span returns the periods of length d, in ms, that begin at or after from and
-// before to.
+// span returns the range of periods of length d, in ms, that begin at or after from and before to.
 func span(from, to time.Time, d int64) (first, end int64) {
 	const ends = 1 << 50
 	first, end = -ends, ends

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// eventsAtOnce is the number of events per statement.
+	// eventsAtOnce is the maximum number of events that one statement reads.
 	eventsAtOnce = 1000
-	// numbersAtOnce is the number of event numbers per statement.
+	// numbersAtOnce is the maximum number of event numbers that one statement searches.
 	numbersAtOnce = 1 << 17
 )
 
@@ -98,7 +98,7 @@ func (s *Store) events(ctx context.Context, site string, q store.EventQuery, yie
 	return nil
 }
 
-// numbers returns the bounds of the event numbers of a site between two times, in Unix ms.
+// numbers returns the lowest and the highest event number of a site between two times, in Unix ms.
 func numbers(q Querier, site, from, to int64) (low, high int64, err error) {
 	var first, last, least *int64
 	err = q.Row(`SELECT (SELECT min(first) FROM usage_hour WHERE site = ?1 AND hour >= ?2), (SELECT max(last) FROM usage_hour WHERE site = ?1 AND hour <= ?3),
@@ -110,7 +110,7 @@ func numbers(q Querier, site, from, to int64) (low, high int64, err error) {
 	return max(*first, *least&forever), *last, nil
 }
 
-// filter returns the conditions of a query, except numbers and times.
+// filter returns the SQL conditions of a query, except those for numbers and times.
 func filter(site int64, q store.EventQuery) (where string, args []any) {
 	if q.Path != "" {
 		where, args = " AND e.path = (SELECT id FROM usage_text WHERE site = ? AND text = ?)", []any{site, q.Path}
@@ -186,7 +186,7 @@ func (s *Store) sums(ctx context.Context, site string, q store.SumQuery, yield f
 	return nil
 }
 
-// selectTop adds the sums of several days. It limits each sum to the maximum number.
+// selectTop adds up the items of several days. Each sum is limited to the maximum int64.
 const selectTop = `SELECT text, events, empty, bytes, last FROM (
 	SELECT text AS id, CAST(sum(events) AS BIGINT) AS events, CAST(sum(empty) AS BIGINT) AS empty,
 		CASE WHEN sum(bytes * 1.0) < 9223372036854775807 THEN CAST(sum(bytes * 1.0) AS BIGINT) ELSE 9223372036854775807 END AS bytes, max(day * 86400000 + last) AS last

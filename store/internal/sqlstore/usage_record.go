@@ -14,21 +14,21 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// maxSums is the maximum number of kinds of events in a period. Further events are counted
-// under the bot "other".
+// maxSums is the maximum number of sums in a period. Further kinds of events are counted under the
+// bot "other".
 const maxSums = 4096
 
 // recording is one call of [Store.Record].
 type recording struct {
 	Tx
-	dropped int64 // usage.dropped
+	dropped int64 // new value of usage.dropped
 	texts   *usageTexts
-	kinds   map[usageKind]int64 // kind to its ID
+	kinds   map[usageKind]int64 // IDs of kinds
 	site    int64
 	today   int64                              // days since 1970
 	sums    map[period]map[int64]*store.Counts // sums by period and ID of the kind
 	tops    map[topKey]*store.TopItem
-	hours   map[int64]*[2]int64 // hour to the lowest and highest number of its events
+	hours   map[int64]*[2]int64 // lowest and highest event number of each hour
 }
 
 // period is one hour or day of sums.
@@ -91,7 +91,7 @@ func (r *recording) events(events []store.Event, number int64) error {
 		e := &events[i]
 		kinds[i] = usageKind{e.Bot, e.Family, string(e.Identity), e.Protocol, string(e.Endpoint), string(store.OutcomeOf(e.Status))}
 	}
-	// All transactions add kinds in the same order, so they do not wait for each other.
+	// All transactions add kinds in the same order, which prevents deadlocks.
 	for _, k := range slices.SortedFunc(slices.Values(kinds), usageKind.compare) {
 		if _, err := r.kind(k); err != nil {
 			return err
@@ -118,7 +118,8 @@ func (r *recording) events(events []store.Event, number int64) error {
 	return r.Insert("usage_event (id, time, kind, status, cached, path, query, intent, results, bytes, size, html, received, took)", "", 14, args)
 }
 
-// kind returns the ID of a kind, and adds it if it is new. Another site may add it meanwhile.
+// kind returns the ID of a kind, and adds the kind if it is new. Another site may add it at the
+// same time.
 func (r *recording) kind(k usageKind) (id int64, err error) {
 	id, ok := r.kinds[k]
 	if ok {
@@ -139,7 +140,7 @@ func (r *recording) kind(k usageKind) (id int64, err error) {
 
 // textIDs returns the IDs of the texts of events, and adds new texts.
 func (r *recording) textIDs(events []store.Event) (map[string]int64, error) {
-	days := make(map[string]int64) // last use of each text, at least today
+	days := make(map[string]int64) // day of the last use of each text, at least today
 	for i := range events {
 		day := max(floorDiv(events[i].Time.UnixMilli(), dayMillis), r.today)
 		for _, s := range []string{events[i].Path, events[i].Query, events[i].Intent} {
@@ -158,7 +159,7 @@ func (r *recording) textIDs(events []store.Event) (map[string]int64, error) {
 			delete(days, s)
 		}
 	}
-	var older []any // IDs of texts with a newer use
+	var older []any // IDs of texts whose last use has changed
 	list := slices.Sorted(maps.Keys(days))
 	err := r.Rows("SELECT id, text, coalesce(used, 4611686018427387904) FROM usage_text WHERE site = ? AND text = ANY(?)", []any{r.site, list},
 		func(scan Scanner) error {
@@ -210,7 +211,8 @@ func (r *recording) sum(p period, kind int64, e *store.Event) {
 // counters are the summed columns of usage_sum, in the order of record.Numbers.
 var counters = []string{"took", "events", "cached", "results", "bytes", "size", "html", "received", "html_known", "wired"}
 
-// adding returns the clause of an INSERT that adds to columns of an existing row.
+// adding returns the clause of an INSERT that adds the new values to the columns of an existing
+// row.
 func adding(table, key string, columns ...string) string {
 	var set []string
 	for _, c := range columns {
@@ -250,7 +252,7 @@ func (r *recording) keepSums() error {
 	return nil
 }
 
-// keepSum adds to the sums of a period.
+// keepSum adds to the stored sums of a period.
 func (r *recording) keepSum(p period, sums map[int64]*store.Counts) error {
 	if err := r.limit(p, sums); err != nil {
 		return err
@@ -268,7 +270,7 @@ func (r *recording) keepSum(p period, sums map[int64]*store.Counts) error {
 	return r.Insert(insertSums, addSums, 4+len(counters), args)
 }
 
-// limit moves sums above maxSums per period to the bot "other".
+// limit counts sums beyond maxSums in a period under the bot "other".
 func (r *recording) limit(p period, sums map[int64]*store.Counts) error {
 	const of = "FROM usage_sum WHERE site = ? AND per = ? AND start = ?"
 	where := []any{r.site, p.per, p.start}
@@ -307,7 +309,7 @@ func (r *recording) limit(p period, sums map[int64]*store.Counts) error {
 	return nil
 }
 
-// top counts the items of an event.
+// top counts the item of an event.
 func (r *recording) top(texts map[string]int64, ms int64, e *store.Event) {
 	of, item := record.Asked(e)
 	topic := int64(slices.Index(topics[:], of))

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	// tidyRows is the number of rows that one transaction deletes.
+	// tidyRows is the maximum number of rows that one transaction deletes.
 	tidyRows = 5000
-	// slack is the maximum time by which an event with a correct clock is in the future.
+	// slack is the maximum time by which the events of a correct clock may be in the future.
 	slack = 24 * time.Hour
 	// liveTops is the maximum number of items of a topic on the current day. maxTops is the
 	// maximum on earlier days.
@@ -59,8 +59,8 @@ func (s tidying) tidy(ctx context.Context, site string, events, hours int64) err
 	return nil
 }
 
-// dropEvents deletes events before a time, in Unix ms. It deletes an event after future
-// together with the next event that is not after future.
+// dropEvents deletes the events before a time, in Unix ms. An event later than future is deleted
+// with the next event that is not later than future.
 func (s tidying) dropEvents(ctx context.Context, site, before, future int64) error {
 	r := s.db.Reader(ctx)
 	low, high, err := numbers(r, site, minTime, before)
@@ -75,7 +75,7 @@ func (s tidying) dropEvents(ctx context.Context, site, before, future int64) err
 	if err != nil && !absent(err) {
 		return err
 	}
-	gone := false // the next event at or before future is dropped
+	gone := false // the next event that is not later than future is deleted
 	for low <= high {
 		var runs [][2]int64 // IDs to delete
 		rows := 0
@@ -120,8 +120,8 @@ func (s tidying) dropEvents(ctx context.Context, site, before, future int64) err
 	})
 }
 
-// dropHours deletes the hourly sums of days that end before a time, in Unix ms, and of days
-// after future.
+// dropHours deletes the hourly sums of days that end before a time, in Unix ms, and of days after
+// future.
 func (s tidying) dropHours(ctx context.Context, site, before, future int64) error {
 	days, err := column[int64](s.db.Reader(ctx), "SELECT day FROM usage_day WHERE site = ? AND hours = 1 AND (day < ? OR day > ?)",
 		site, floorDiv(before, dayMillis), floorDiv(future, dayMillis))
@@ -147,7 +147,7 @@ const (
 	markCut   = "UPDATE usage_day SET cut = 1 WHERE site = ? AND day = ?"
 )
 
-// cutTops keeps the most requested items of each day. After that, the texts of past days are
+// cutTops keeps the most requested items of each day. The texts of the kept items of past days are
 // kept permanently.
 func (s tidying) cutTops(ctx context.Context, site, today int64) error {
 	days, err := column[int64](s.db.Reader(ctx), "SELECT day FROM usage_day WHERE site = ? AND cut = 0", site)

@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// frames are the tables of compressed texts: the rows that refer to an id, the ids that have no
-// row, and the statements that mend the references to one.
+// frames describes the tables of compressed texts. owners selects the pages that use a row. missing
+// selects the used IDs that have no row. mend removes the references to a row.
 var frames = []struct{ table, owners, missing, mend string }{
 	{
 		"body", `SELECT DISTINCT site.id, site.name, entry.url FROM entry JOIN log ON log.id = entry.log JOIN site ON site.id = log.site
@@ -72,8 +72,8 @@ func (s *Store) Verify(ctx context.Context, repair bool, damaged func(name strin
 	return read, ctx.Err()
 }
 
-// mend reports the pages that a damaged row belongs to. With repair, they lose it, and their
-// sources are read completely the next time, these pages in any case.
+// mend reports the pages that a damaged row belongs to. With repair, it removes the row from these
+// pages. The next time, their sources are read completely, and these pages are fetched in any case.
 func (s *Store) mend(ctx context.Context, owners, mend, table string, id int64, repair bool, reason error, damaged func(name string, err error, repaired bool)) error {
 	type page struct {
 		site      int64
@@ -109,7 +109,8 @@ func (s *Store) mend(ctx context.Context, owners, mend, table string, id int64, 
 }
 
 // verifyDictionaries checks the dictionaries of bodies and tags. With repair, it deletes damaged
-// ones. What was compressed with them is then damaged, and later bodies and tags do without.
+// ones. All rows compressed with a deleted dictionary are then damaged. Later bodies and tags are
+// compressed without it.
 func (s *Store) verifyDictionaries(ctx context.Context, repair bool, damaged func(name string, err error, repaired bool)) error {
 	q := s.db.Reader(ctx)
 	ids, err := column[uint32](q, "SELECT id FROM dictionary ORDER BY id")
@@ -131,8 +132,8 @@ func (s *Store) verifyDictionaries(ctx context.Context, repair bool, damaged fun
 	return err
 }
 
-// verifyTags reads the compressed tags. With repair, a generation with a damaged one is dropped:
-// the next server makes another.
+// verifyTags reads the compressed tags. With repair, a generation with a damaged tag is dropped,
+// and the next server creates a new one.
 func (s *Store) verifyTags(ctx context.Context, repair bool, damaged func(name string, err error, repaired bool)) error {
 	type row struct {
 		log, seq      int64

@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/store/internal/record"
 )
 
-// firstChunk is the number of rows of the first read; it is small, because many callers need
-// few rows. chunk is the maximum number of rows, and chunkBytes the maximum size.
+// firstChunk is the number of rows of the first read, which is small because many callers need few
+// rows. chunk is the maximum number of rows of later reads, and chunkBytes is their maximum size.
 const (
 	firstChunk = 32
 	chunk      = 256
@@ -30,8 +30,8 @@ type view struct {
 
 var _ millrace.View = (*view)(nil)
 
-// view returns the view at a sequence number, which must not be below the floor. The cost
-// grows with the number of changes since then.
+// view returns the view at a sequence number, which must not be below the floor. The cost grows
+// with the number of changes since that number.
 func (l *log) view(q Querier, seq int64) (*view, error) {
 	st, err := l.state(q)
 	if err != nil {
@@ -92,8 +92,8 @@ func (l *log) describe(q Querier, st logState, seq int64) (millrace.Site, error)
 	return info, err
 }
 
-// home returns the home page at a sequence number: the page at "/", or the page to which a
-// source reports that "/" redirects. If there is no home page, path is "".
+// home returns the home page at a sequence number: the page at "/", or the page to which "/"
+// redirects according to a source. If there is no home page, path is "".
 func (l *log) home(q Querier, seq int64) (path string, meta []byte, err error) {
 	path = "/"
 	for range record.MaxRedirects {
@@ -121,7 +121,7 @@ func (v *view) Site() millrace.Site {
 	return info
 }
 
-// rowColumns has one argument: whether to read the frame of the blocks.
+// rowColumns takes one argument: whether to read the compressed blocks.
 const rowColumns = "(SELECT data FROM body WHERE body.id = entry.body AND ?), id, rank, modified, body, url, revision, meta"
 
 func (r *row) scan(scan Scanner) error {
@@ -131,8 +131,8 @@ func (r *row) scan(scan Scanner) error {
 	return err
 }
 
-// entry returns the entry of a page in the view. If bodies is set, the entry has the frame of
-// its blocks.
+// entry returns the entry of a page in the view. If bodies is set, the entry includes its
+// compressed blocks.
 func (v *view) entry(ctx context.Context, path string, bodies bool) (r row, err error) {
 	q := "SELECT " + rowColumns + " FROM entry WHERE log = ? AND url = ? AND until > ? AND id <= ? AND kind < 3 ORDER BY until LIMIT 1"
 	err = r.scan(func(dest ...any) error {
@@ -155,8 +155,8 @@ func (v *view) gone() error {
 	return fmt.Errorf("%w: the view of sequence number %d was compacted", millrace.ErrConflict, v.seq)
 }
 
-// checkCompacted returns an error if Compact may have dropped rows of the view. Callers use it to find
-// out whether a missing row was dropped.
+// checkCompacted returns an error if Compact may have dropped rows of the view. Callers use it to
+// find out why a row is missing.
 func (v *view) checkCompacted(ctx context.Context) error {
 	var floor int64
 	err := v.log.store.db.Reader(ctx).Row("SELECT floor FROM log WHERE id = ?", []any{v.log.id}, &floor)
