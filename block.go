@@ -6,13 +6,13 @@ type Block struct {
 	Type BlockType `json:"type"` // type of the block
 
 	Text  string `json:"text,omitempty"`  // plain text in UTF-8
-	Spans []Span `json:"spans,omitempty"` // formatting of Text, by start, then longer first; properly nested
+	Spans []Span `json:"spans,omitempty"` // formatting of Text, ordered by start, longer spans first; spans nest and never overlap partly
 
 	Level    int           `json:"level,omitempty"`    // heading: 1 to 6
-	Anchor   string        `json:"anchor,omitempty"`   // heading, footnote: URL fragment that identifies it
+	Anchor   string        `json:"anchor,omitempty"`   // heading, footnote: URL fragment that identifies the block
 	Language string        `json:"language,omitempty"` // code: lower case, such as "go"; math: "tex" or "mathml"
-	Ordered  bool          `json:"ordered,omitempty"`  // list: numbered
-	Reversed bool          `json:"reversed,omitempty"` // numbered list: counts down; if Start is zero, to 1
+	Ordered  bool          `json:"ordered,omitempty"`  // list: the items are numbered
+	Reversed bool          `json:"reversed,omitempty"` // numbered list: the numbers count down, to 1 if Start is zero
 	Start    int           `json:"start,omitempty"`    // numbered list: first number, if not 1
 	Items    []Item        `json:"items,omitempty"`    // list, definitions: the items
 	Rows     [][]Cell      `json:"rows,omitempty"`     // table: the rows
@@ -26,8 +26,8 @@ type Block struct {
 	Poster   string        `json:"poster,omitempty"`   // video, audio: URL of the poster image
 	Sources  []MediaSource `json:"sources,omitempty"`  // video, audio: further sources
 	Tracks   []Track       `json:"tracks,omitempty"`   // video, audio: text tracks
-	Rel      []string      `json:"rel,omitempty"`      // link: its relations, such as "nofollow"
-	Media    *Media        `json:"media,omitempty"`    // video, audio: more metadata
+	Rel      []string      `json:"rel,omitempty"`      // link: link relations, such as "nofollow"
+	Media    *Media        `json:"media,omitempty"`    // video, audio: further metadata
 }
 
 // Media is the metadata of a video or an audio recording.
@@ -66,7 +66,7 @@ const (
 	EmbedBlock       BlockType = "embed"       // URL, Kind, Title
 	FootnoteBlock    BlockType = "footnote"    // Anchor, Text (its label), Blocks
 	MathBlock        BlockType = "math"        // Text, Language
-	LinkBlock        BlockType = "link"        // URL, Text, Rel: a link that is a block of its own
+	LinkBlock        BlockType = "link"        // URL, Text, Rel: a link on its own
 )
 
 // Span marks a part of a block's text. Start and End are byte offsets into Text: 0 <= Start <
@@ -94,7 +94,7 @@ const (
 	SuperscriptSpan SpanType = "superscript"
 )
 
-// Number returns the number of an item of an ordered list. item counts from 0. The result is
+// Number returns the number of an item of an ordered list. item is an index from 0. The result is
 // between 0 and 999999999, the limits of CommonMark.
 func (b *Block) Number(item int) int {
 	n, step := b.Start, 1

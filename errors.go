@@ -11,10 +11,10 @@ import (
 	"syscall"
 )
 
-// The sentinel errors classify an error by what a caller can do about it. Every error that a
-// package of millrace returns wraps at most one of them.
+// The sentinel errors classify an error by what a caller can do about it. Every error returned by a
+// package of millrace wraps at most one of them.
 var (
-	ErrNotFound    = errors.New("not found")         // ask for something else
+	ErrNotFound    = errors.New("not found")         // request something else
 	ErrInvalid     = errors.New("invalid")           // correct the input
 	ErrConflict    = errors.New("conflict")          // start over from the current state
 	ErrUnavailable = errors.New("unavailable")       // try again later
@@ -57,7 +57,7 @@ var others = []struct {
 	{syscall.EISDIR, "is-folder"},
 }
 
-// ErrorCode returns the code of err, which is stable when the wording of the error changes. It
+// ErrorCode returns the code of err, which does not change with the wording of the error. It
 // returns the first of these that exists:
 //
 //   - the first code in the tree of err; see [Coded]
@@ -88,7 +88,7 @@ func ownCode(err error) string {
 	if e, ok := err.(interface{ ErrorCode() string }); ok && e.ErrorCode() != "" {
 		return e.ErrorCode()
 	}
-	switch e := any(err).(type) { // errors.As would stop at an error whose code is empty
+	switch e := any(err).(type) { // errors.As would stop at an error with an empty code
 	case interface{ Unwrap() error }:
 		return ownCode(e.Unwrap())
 	case interface{ Unwrap() []error }:
@@ -101,9 +101,9 @@ func ownCode(err error) string {
 	return ""
 }
 
-// Coded returns an error that wraps err and has a code. A code is lower-case words with
-// hyphens, such as "robots-disallow", or the ID of the violated rule. An error type with its
-// own codes has a method ErrorCode() string instead.
+// Coded returns an error that wraps err and has a code. A code consists of lower-case words with
+// hyphens, such as "robots-disallow", or is the ID of the violated rule. An error type with its own
+// codes has a method ErrorCode() string instead.
 func Coded(code string, err error) error { return &codedError{err, code} }
 
 type codedError struct {
@@ -131,8 +131,8 @@ func Status(err error) int {
 	return http.StatusInternalServerError
 }
 
-// StatusErr returns the sentinel for an HTTP status code of a remote server. It returns nil
-// for 2xx, and [ErrInvalid] for a code that no sentinel matches.
+// StatusErr returns the sentinel for an HTTP status code of a remote server. It returns nil for
+// 2xx, and [ErrInvalid] for a code that matches no sentinel.
 func StatusErr(code int) error {
 	switch {
 	case code >= 200 && code < 300:
@@ -156,7 +156,7 @@ func StatusErr(code int) error {
 type RequestError struct {
 	Status int    // HTTP status, 400 or above
 	Code   string // code of the protocol, such as "INVALID_PARAM"; "" = the protocol's code for Status
-	Text   string // cause, and advice for the sender
+	Text   string // cause, and what the sender can do
 	Page   string // identity of the requested page; "" if none or unknown
 }
 
@@ -171,13 +171,13 @@ func (e *RequestError) ErrorCode() string {
 // Unwrap returns the sentinel for the status.
 func (e *RequestError) Unwrap() error { return StatusErr(e.Status) }
 
-// FormatError reports that a document violates its format, and where. It wraps [ErrInvalid].
+// FormatError describes how and where a document violates its format. It wraps [ErrInvalid].
 type FormatError struct {
-	Protocol string // name, such as "tct-01"; "" if the format belongs to no protocol
-	URL      string // URL of the document; "" if the caller adds it
+	Protocol string // protocol name, such as "tct-01"; "" = the format belongs to no protocol
+	URL      string // URL of the document; "" = the caller adds it
 	Position string // line and column, or a JSON Pointer such as "/items/3/etag"; "" = the whole document
 	Section  string // section of the specification, such as "1.5.2"; "" = none
-	Code     string // error code; "" = the code of Err, or PROTOCOL/SECTION, or "invalid"
+	Code     string // error code; if empty, the code of Err, else PROTOCOL/SECTION, else "invalid"
 	Reason   string // description of the violation
 	Err      error  // cause; nil = none
 }
@@ -209,8 +209,8 @@ func (e *FormatError) Error() string {
 	return reason
 }
 
-// ErrorCode returns Code. If it is empty, ErrorCode returns the code of Err or the section,
-// such as "tct-01/1.7.1".
+// ErrorCode returns Code. If Code is empty, it returns the code of Err, or the protocol and the
+// section, such as "tct-01/1.7.1".
 func (e *FormatError) ErrorCode() string {
 	code := cmp.Or(e.Code, ownCode(e.Err))
 	if code == "" && e.Protocol != "" && e.Section != "" {
@@ -227,13 +227,13 @@ func (e *FormatError) Unwrap() []error {
 	return []error{ErrInvalid}
 }
 
-// SkipError reports one entry that a source could not read. The stream continues after it. The
-// entry's page is not deleted unless Absent is set.
+// SkipError reports one entry that a source could not read. The stream continues after it. The page
+// of the entry is not deleted unless Absent is set.
 type SkipError struct {
 	URL string // URL of the entry
 	Err error  // cause
-	// Absent reports that the page does not exist at the source. A stored page is deleted at
-	// the next complete checkpoint unless the source names it again.
+	// Absent reports that the page does not exist at the source. A stored page is then deleted at
+	// the next complete checkpoint, unless the source lists it again.
 	Absent bool
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Text and Markdown derive from the same blocks.
+// Text and Markdown are rendered from the same blocks.
 func ExamplePage_Markdown() {
 	p := &millrace.Page{Blocks: []millrace.Block{
 		{Type: millrace.HeadingBlock, Level: 2, Text: "Opening the gate"},

@@ -8,12 +8,12 @@ import (
 // ErrorRenderer is an optional interface of a [Publisher] that answers queries and has its own
 // error format.
 type ErrorRenderer interface {
-	// Costly reports whether Find is expensive for a request, such as a search. The server
-	// limits how many of these run at once. The path of r is relative to the endpoint base.
+	// Costly reports whether Find is expensive for a request, such as a search. The server limits
+	// the number of concurrent costly requests. The path of r is relative to the endpoint base.
 	Costly(r *http.Request) bool
-	// RenderError returns the header and body of the response to a failed request. ok is false
-	// if the path does not belong to the protocol. err is the cause, or nil. Only the text of
-	// a [RequestError] may appear in the body.
+	// RenderError returns the header and body of the response to a failed request. ok is false if
+	// the path does not belong to the protocol. err is the cause, or nil. Of an error, only the
+	// text of a [RequestError] may appear in the body.
 	RenderError(r *http.Request, status int, err error) (header http.Header, body []byte, ok bool)
 }
 
@@ -24,9 +24,9 @@ type Handler interface {
 	// request. The path of r is relative to the endpoint base.
 	Scope(r *http.Request) (s Scope, ok bool)
 	// Serve answers a request that has the scope. If Serve returns an error, it has sent nothing.
-	// For a method that is not allowed, and for OPTIONS, it sets the Allow field and returns an
-	// error. If the scope is revoked during the request, the request's context ends with the cause
-	// ErrForbidden.
+	// For OPTIONS and for methods that are not allowed, it sets the Allow field and returns an
+	// error. If the scope is revoked during the request, the context of the request ends with the
+	// cause ErrForbidden.
 	Serve(w http.ResponseWriter, r *http.Request, live Live) error
 }
 
@@ -41,17 +41,17 @@ const (
 
 // Live gives a [Handler] access to the site.
 type Live interface {
-	// View returns the newest published view. ErrUnavailable: none is published.
+	// View returns the newest published view. If no view is published, it returns ErrUnavailable.
 	View() (View, error)
-	// Wait blocks until the newest published view has a sequence number above after, and
-	// returns the view. It fails when ctx ends. ErrUnavailable: the process is shutting down.
+	// Wait blocks until the newest published view has a sequence number above after, and returns
+	// the view. It fails when ctx ends. If the process is shutting down, it returns ErrUnavailable.
 	Wait(ctx context.Context, after uint64) (View, error)
-	// Update fetches the pages with the given URLs (absolute, or identities) from their
-	// source. If gone is set, Update deletes the pages until the source has them again. When
-	// Update returns, the changes are stored; the next edition publishes them. ErrUnavailable:
-	// the source cannot fetch single pages; a mirror cannot.
+	// Update fetches the pages with the given URLs (absolute, or identities) from their source. If
+	// gone is set, Update deletes the pages until the source has them again. When Update returns,
+	// the changes are stored, and the next edition publishes them. If the source cannot fetch
+	// single pages, as in a mirror, Update returns ErrUnavailable.
 	Update(ctx context.Context, urls []string, gone bool) (Counts, error)
-	// Annotate records what was requested, if the method and path do not identify it. Calls
+	// Annotate describes the requested content if the method and path do not identify it. Calls
 	// after the end of the request have no effect.
 	Annotate(s Subject)
 }
@@ -60,9 +60,9 @@ type Live interface {
 // pages.
 type Subject struct {
 	Page         string // identity of the page; "" = no page, or several
-	Continuation bool   // a later part of a page that is sent in parts
-	Search       bool   // result of a search
-	Query        string // search text, if known
+	Continuation bool   // the response is a later part of a page that is sent in parts
+	Search       bool   // the response is the result of a search
+	Query        string // text of the search, if known
 	PageCount    int64  // number of pages, changes or passages in the response; 0 = none or unknown
-	Public       bool   // discovery document, which leads to the other documents
+	Public       bool   // the response is a discovery document, which leads to the other documents
 }

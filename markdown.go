@@ -10,10 +10,10 @@ import (
 )
 
 // Markdown returns blocks as CommonMark with GitHub's tables. It escapes text that would be read as
-// Markdown or HTML. A link that is neither http, https nor mailto becomes its text. Markdown writes
-// HTML elements for formatting that Markdown lacks, such as superscript, and for emphasis whose
-// asterisks would not be read as emphasis. The same blocks always return the same bytes. The result
-// ends in one line end unless it is empty.
+// Markdown or HTML. It replaces a link that is neither http, https nor mailto by the text of the
+// link. It writes HTML elements for formatting that Markdown lacks, such as superscript, and for
+// emphasis whose asterisks would not be read as emphasis. Equal blocks always give equal bytes. The
+// result ends in exactly one line end, unless it is empty.
 func Markdown(blocks []Block) string {
 	s := blocksMarkdown(blocks)
 	if s == "" {
@@ -30,7 +30,7 @@ func blocksMarkdown(blocks []Block) string {
 			continue
 		}
 		if i > 0 && len(parts) > 0 && b.Type == ListBlock && blocks[i-1].Type == ListBlock {
-			parts = append(parts, "<!-- -->") // separates two lists, which would be read as one
+			parts = append(parts, "<!-- -->") // separates two lists, which would otherwise be read as one
 		}
 		parts = append(parts, s)
 	}
@@ -44,7 +44,7 @@ func blockMarkdown(b Block) string {
 		if h == "" {
 			return ""
 		}
-		// A "#" at the end closes a heading only after a space.
+		// A final "#" closes a heading only after a space.
 		if body := strings.TrimRight(h, "#"); body != h && strings.HasSuffix(body, " ") {
 			h = h[:len(h)-1] + `\#`
 		}
@@ -140,7 +140,7 @@ func footnoteLabel(s string) string {
 	return s
 }
 
-// prefixLines adds a prefix to every line. On empty lines, it trims the prefix.
+// prefixLines adds a prefix to every line. On empty lines, it trims trailing space from the prefix.
 func prefixLines(s, prefix string) string {
 	if s == "" {
 		return ""
@@ -194,12 +194,12 @@ func interrupts(b *Block) bool {
 	return b.Type == ListBlock && len(b.Items) > 0 && (!b.Ordered || b.Number(0) == 1) && strings.TrimSpace(b.Items[0].Text) != ""
 }
 
-// lineEnds replaces every line end with "\n". Markdown also ends a line at a lone "\r", and
-// the text after it would leave its quote or code block.
+// lineEnds replaces every line end with "\n". In Markdown, a lone "\r" also ends a line, and the
+// text after it would no longer belong to its quote or code block.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// fence returns a fenced code block. It changes only the line ends of the code. The fence is
-// longer than any in the code.
+// fence returns a fenced code block. It changes only the line ends of the code. The fence is longer
+// than any run of the same character in the code.
 func fence(code, language string) string {
 	code = lineEnds.Replace(code)
 	run, longest := 0, 2

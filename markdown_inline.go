@@ -10,7 +10,7 @@ import (
 func inline(text string, spans []Span) string {
 	m := marker{text: text}
 	m.write(spans, 0, len(text), 0)
-	// No line may start like another block or like indented code.
+	// No line may look like the start of another block or like indented code.
 	lines := m.lines()
 	for i := range lines {
 		lines[i] = escapeStart(lines[i])
@@ -18,8 +18,8 @@ func inline(text string, spans []Span) string {
 	return joinBreaks(lines)
 }
 
-// inlineCell returns the text of a table cell as Markdown. It escapes "|" even in code. It
-// does not escape the starts of blocks, which a cell cannot contain.
+// inlineCell returns the text of a table cell as Markdown. It escapes "|" even in code. It does not
+// escape the starts of blocks, because a cell cannot contain blocks.
 func inlineCell(text string, spans []Span) string {
 	m := marker{text: text, cell: true}
 	m.write(spans, 0, len(text), 0)
@@ -50,7 +50,7 @@ func (m *marker) lines() []string {
 	return lines
 }
 
-// joinBreaks joins lines. It drops hard breaks at both ends: a final backslash would escape
+// joinBreaks joins lines. It drops hard breaks at both ends, because a final backslash would escape
 // the character after the text.
 func joinBreaks(lines []string) string {
 	for len(lines) > 1 && lines[0] == `\` {
@@ -63,7 +63,7 @@ func joinBreaks(lines []string) string {
 	return s
 }
 
-// write writes text[pos:end] with its spans. after is the character that follows; 0 = none.
+// write writes text[pos:end] with its spans. after is the character after the text; 0 = none.
 func (m *marker) write(spans []Span, pos, end int, after rune) {
 	for i := 0; i < len(spans); {
 		s := spans[i]
@@ -130,8 +130,8 @@ func (m *marker) span(s Span, inner []Span, after rune) {
 		if s.Type == StrongSpan {
 			mark, tag = "**", "strong"
 		}
-		// Adjacent asterisks form one delimiter run. The characters around this span are
-		// therefore also around a span inside it that starts or ends with it.
+		// Adjacent asterisks form one delimiter run. So for a span inside this one that starts or
+		// ends with it, the outer characters are those around this span.
 		in := marker{text: m.text, cell: m.cell, prev: m.before(), inside: true}
 		in.write(inner, from, to, after)
 		if m.flanks(in.String(), after) {
@@ -146,7 +146,7 @@ func (m *marker) span(s Span, inner []Span, after rune) {
 	m.write(inner, s.Start, s.End, after)
 }
 
-// tagged writes a part inside an HTML element.
+// tagged writes a part of the text inside an HTML element.
 func (m *marker) tagged(tag string, inner []Span, from, to int) {
 	m.WriteString("<" + tag + ">")
 	m.write(inner, from, to, '<')
@@ -162,11 +162,10 @@ func (m *marker) before() rune {
 	return r
 }
 
-// flanks reports whether asterisks around a part are read as emphasis (CommonMark 6.2). They
-// are not if other asterisks end right before them. If the part starts or ends with
-// punctuation, the character outside must not be a letter; languages without spaces between
-// words often break this rule. Inside other emphasis, the opening asterisks must not be
-// readable as closing ones.
+// flanks reports whether asterisks around a part are read as emphasis (CommonMark 6.2). They are
+// not if other asterisks end right before them. If the part starts or ends with punctuation, the
+// character outside must not be a letter. Languages without spaces between words often break this
+// rule. Inside other emphasis, the opening asterisks must not be readable as closing ones.
 func (m *marker) flanks(part string, after rune) bool {
 	if m.markEnd > 0 && m.markEnd == m.Len() {
 		return false
@@ -185,7 +184,7 @@ func (m *marker) flanks(part string, after rune) bool {
 	return (opens || outside(before)) && (closes || outside(after))
 }
 
-// isSign reports whether a character may be treated as punctuation.
+// isSign reports whether parsers may treat a character as punctuation.
 func isSign(r rune) bool { return unicode.IsPunct(r) || unicode.IsSymbol(r) }
 
 // pipes escapes "|" in a table cell, because it would end the cell.
@@ -196,8 +195,8 @@ func (m *marker) pipes(s string) string {
 	return s
 }
 
-// code writes inline code. Right after other inline code it writes an HTML element, because
-// the backticks of the two would join.
+// code writes inline code. Right after other inline code it writes an HTML element, because the
+// backticks of the two would merge.
 func (m *marker) code(code string) {
 	s := codeSpan(code)
 	if s != "" && m.codeEnd > 0 && m.codeEnd == m.Len() {

@@ -139,8 +139,7 @@ func TestMarkdownTableSize(t *testing.T) {
 	}
 }
 
-// The size of a list grows with its lines: each item is written once, not once for every
-// level.
+// The size of a nested list grows with its lines: each item is written once, not once per level.
 func TestMarkdownDeepList(t *testing.T) {
 	var b millrace.Block
 	for range 200 {

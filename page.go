@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// Page is the content and metadata of a page, without its layout. [Page.Known] is the set of
-// fields that the source provides. A known field with the zero value is absent on the page.
+// Page is the content and metadata of a page, without its layout. [Page.Known] is the set of fields
+// that the source provides. A field that is known and zero is absent on the page.
 type Page struct {
-	// URL is the canonical URL of the page (C-URL). Sources and views return it absolute or as
-	// an identity: the path under the site's base, with the query, starting with "/". A
+	// URL is the canonical URL of the page (C-URL). Sources and views return it as an absolute URL
+	// or as an identity: the path under the site's base, with the query, starting with "/". A
 	// canonical URL on another host is always absolute.
 	URL string `json:"url"`
 
@@ -26,28 +26,28 @@ type Page struct {
 	Published   time.Time         `json:"published,omitzero"`    // publication time, in UTC and whole seconds
 	Modified    time.Time         `json:"modified,omitzero"`     // time of the last modification, in UTC and whole seconds
 	Language    string            `json:"language,omitempty"`    // BCP 47 language tag
-	Section     string            `json:"section,omitempty"`     // part of the site
+	Section     string            `json:"section,omitempty"`     // part of the site, such as a category
 	Tags        []string          `json:"tags,omitempty"`        // tags or keywords
 	Kind        PageKind          `json:"kind,omitempty"`        // kind of the page, such as article
 	Schema      []json.RawMessage `json:"schema,omitempty"`      // JSON-LD objects
 	Access      Access            `json:"access,omitzero"`       // access restrictions of the page
 	Blocks      []Block           `json:"blocks,omitempty"`      // content of the page
 
-	Extra map[string]json.RawMessage `json:"extra,omitempty"` // data of single protocols, by protocol name, such as "arc"
+	Extra map[string]json.RawMessage `json:"extra,omitempty"` // data of individual protocols, by protocol name, such as "arc"
 
 	Known  Fields `json:"known"`            // fields that the source provides
 	Detail Detail `json:"detail,omitempty"` // level of detail of Blocks
-	// Unconfirmed reports that the content does not match the hash that came with it. It
-	// belongs to FieldContent. No protocol publishes it.
+	// Unconfirmed reports that the content does not match the hash that the source sent with it. It
+	// is part of FieldContent. No protocol publishes it.
 	Unconfirmed bool `json:"unconfirmed,omitempty"`
 
-	// Version is the source's validator of the page, verbatim. It describes the transfer, not
+	// Version is the source's validator of the page, verbatim. It belongs to the transfer, not to
 	// the page, and is not part of [Page.Revision].
 	Version string `json:"-"`
-	// Original is the data from which the source built the page. With it, the source can
-	// rebuild the page without the network; only the source can interpret it. Original has at
-	// most [MaxOriginal] bytes; nil means none. A [Sink] that is an [OriginalStore] stores it.
-	// Views do not return it, and it is not part of [Page.Revision].
+	// Original is the data from which the source built the page. From it, the source can rebuild
+	// the page without the network; only the source can interpret it. Original has at most
+	// [MaxOriginal] bytes; nil means none. A [Sink] that is an [OriginalStore] stores it. Views do
+	// not return it, and it is not part of [Page.Revision].
 	Original []byte `json:"-"`
 	// HTMLSize is the size of the page's HTML. A sink may store it. Views do not return it,
 	// and it is not part of [Page.Revision].
@@ -56,12 +56,12 @@ type Page struct {
 
 // HTMLSize is the size of a page's HTML in bytes. A zero field is unknown.
 type HTMLSize struct {
-	Bytes    int64 // without content coding
-	Received int64 // body as transferred, without header fields
+	Bytes    int64 // size without content coding
+	Received int64 // size of the body as transferred, without header fields
 }
 
-// Or returns w with its unknown fields filled from old, an earlier size of the same page. It
-// takes Received only if Bytes is equal.
+// Or returns w with its unknown fields filled from old, an earlier size of the same page. It takes
+// Received from old only if Bytes is equal in both.
 func (w HTMLSize) Or(old HTMLSize) HTMLSize {
 	switch {
 	case w.Bytes <= 0:
@@ -76,9 +76,9 @@ func (w HTMLSize) Or(old HTMLSize) HTMLSize {
 // PageKind is the kind of a page's content.
 type PageKind string
 
-// The kinds of pages. Archives (tag, category, author and date lists, search results, paged
-// lists) only link to other pages, and no protocol publishes them. The other kinds have their
-// own content.
+// The kinds of pages. An archive only links to other pages, and no protocol publishes it: lists by
+// tag, category, author or date, search results, and paged lists. The other kinds have content of
+// their own.
 const (
 	Article       PageKind = "article"
 	Documentation PageKind = "documentation"
@@ -90,7 +90,7 @@ const (
 	Archive       PageKind = "archive"
 )
 
-// Access holds the access restrictions that a page declares.
+// Access is the set of access restrictions that a page declares.
 type Access struct {
 	NoIndex bool `json:"noindex,omitempty"` // robots meta or X-Robots-Tag has noindex
 	Auth    bool `json:"auth,omitempty"`    // the page requires authentication
@@ -127,12 +127,12 @@ type Detail uint8
 
 // The levels of detail, lowest first.
 const (
-	DetailSummary Detail = iota // metadata only, no blocks
-	DetailText                  // text blocks made from plain text
-	DetailBlocks                // blocks with their structure
+	DetailSummary Detail = iota // metadata only, without blocks
+	DetailText                  // text blocks from plain text
+	DetailBlocks                // structured blocks
 )
 
-// Clone returns a copy of p. Its slices and its map are new; their elements are shared, and
+// Clone returns a shallow copy of p with new slices and a new map. Their elements are shared, and
 // callers must not change them.
 func (p *Page) Clone() *Page {
 	c := *p
@@ -144,8 +144,8 @@ func (p *Page) Clone() *Page {
 }
 
 // Canonical returns the canonical bytes of the page: JSON in a fixed member order. It omits
-// Version, and Modified if the source does not provide it. Two pages are equal if and only if
-// their canonical bytes are.
+// Version, and also Modified if the source does not provide it. Two pages are equal if and only if
+// their canonical bytes are equal.
 func (p *Page) Canonical() []byte {
 	c := *p
 	if !c.Known.Has(FieldModified) {
@@ -156,7 +156,7 @@ func (p *Page) Canonical() []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(&c); err != nil {
-		// Invalid JSON was never part of the page; drop it.
+		// Drop invalid JSON: it was never part of the page.
 		c.Schema = slices.DeleteFunc(slices.Clone(c.Schema), func(m json.RawMessage) bool { return !json.Valid(m) })
 		c.Extra = maps.Clone(c.Extra)
 		maps.DeleteFunc(c.Extra, func(_ string, m json.RawMessage) bool { return !json.Valid(m) })
@@ -181,8 +181,8 @@ func (p *Page) Text() string { return Text(p.Blocks) }
 // Markdown returns the page's content as Markdown; see [Markdown].
 func (p *Page) Markdown() string { return Markdown(p.Blocks) }
 
-// second truncates a time to whole seconds in UTC. It returns the zero time for a year outside
-// 1 to 9999: RFC 3339 has four digits.
+// second truncates a time to whole seconds in UTC. For a year outside 1 to 9999, it returns the
+// zero time, because RFC 3339 has four digits for the year.
 func second(t time.Time) time.Time {
 	if t = t.UTC().Truncate(time.Second); t.Year() < 1 || t.Year() > 9999 {
 		return time.Time{}
@@ -190,10 +190,10 @@ func second(t time.Time) time.Time {
 	return t
 }
 
-// Merge returns the page stored updated by in, and whether the result differs from stored.
-// It keeps the fields that in does not provide. If the content of in has a lower level of
-// detail, Merge keeps the content of stored, unless in has text that differs. stored may be nil.
-// Merge changes neither argument.
+// Merge returns the stored page updated by in, and reports whether the result differs from stored.
+// It keeps the fields that in does not provide. If the content of in has a lower level of detail,
+// Merge keeps the stored content, unless the text differs. stored may be nil. Merge changes neither
+// argument.
 func Merge(stored, in *Page) (*Page, bool) {
 	if stored == nil {
 		c := in.Clone()

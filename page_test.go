@@ -30,7 +30,7 @@ func TestRevision(t *testing.T) {
 	same.Version = "other"
 	same.Published = same.Published.In(time.FixedZone("", 3600)).Add(400 * time.Millisecond)
 	if same.Revision() != base {
-		t.Error("the revision moved with the validator, the time zone or the milliseconds")
+		t.Error("the revision depends on the validator, the time zone or the milliseconds")
 	}
 	for name, change := range map[string]func(*millrace.Page){
 		"title":    func(p *millrace.Page) { p.Title += "!" },
@@ -43,25 +43,25 @@ func TestRevision(t *testing.T) {
 		p := fullPage()
 		change(p)
 		if p.Revision() == base {
-			t.Errorf("%s: the revision did not move", name)
+			t.Errorf("%s: the revision did not change", name)
 		}
 	}
 	hint := fullPage()
 	hint.Known &^= millrace.FieldModified
 	r := hint.Revision()
 	if hint.Modified = hint.Modified.Add(time.Hour); hint.Revision() != r {
-		t.Error("the revision moved with a Modified that the source does not speak for")
+		t.Error("the revision depends on a Modified that is not known")
 	}
 	far := fullPage()
 	far.Published, base = time.Unix(1e12, 0), func() string { p := fullPage(); p.Published = time.Time{}; return p.Revision() }()
 	if far.Revision() != base {
-		t.Error("a date that cannot be written is one")
+		t.Error("an unrepresentable date is not zero")
 	}
 	base = fullPage().Revision()
 	broken := fullPage()
 	broken.Schema = append(broken.Schema, json.RawMessage("{"))
 	if broken.Revision() != base {
-		t.Error("an element of Schema that is no JSON is not left out")
+		t.Error("an invalid element of Schema is not omitted")
 	}
 }
 
@@ -75,34 +75,34 @@ func TestMerge(t *testing.T) {
 	}{
 		{"the same", fullPage(), false, func(*millrace.Page) {}},
 		{
-			"an unknown field never overwrites",
+			"an unknown field does not overwrite",
 			&millrace.Page{Title: "Leats", Known: millrace.FieldTitle},
 			false, func(*millrace.Page) {},
 		},
 		{
-			"a known empty field does",
+			"a known empty field overwrites",
 			&millrace.Page{Known: millrace.FieldAuthor},
 			true, func(p *millrace.Page) { p.Author = "" },
 		},
 		{
-			"thin content that says the same keeps the blocks",
+			"content of lower detail with the same text keeps the blocks",
 			&millrace.Page{Blocks: millrace.TextBlocks(stored.Text()), Known: millrace.FieldContent, Detail: millrace.DetailText},
 			false, func(*millrace.Page) {},
 		},
 		{
-			"thin content that says something else replaces them",
+			"content of lower detail with another text replaces the blocks",
 			&millrace.Page{Blocks: millrace.TextBlocks("New."), Known: millrace.FieldContent, Detail: millrace.DetailText},
 			true, func(p *millrace.Page) {
 				p.Blocks, p.Detail = millrace.TextBlocks("New."), millrace.DetailText
 			},
 		},
 		{
-			"a summary leaves the content",
+			"a summary keeps the content",
 			&millrace.Page{Summary: "new", Known: millrace.FieldSummary | millrace.FieldContent, Detail: millrace.DetailSummary},
 			true, func(p *millrace.Page) { p.Summary = "new" },
 		},
 		{
-			"a page that speaks for nothing",
+			"a page without known fields",
 			&millrace.Page{Title: "other"}, false, func(*millrace.Page) {},
 		},
 	} {
@@ -114,12 +114,12 @@ func TestMerge(t *testing.T) {
 				t.Errorf("changed = %v; (-want +got):\n%s", changed, d)
 			}
 			if d := cmp.Diff(fullPage(), stored); d != "" {
-				t.Errorf("what was held has changed: %s", d)
+				t.Errorf("the stored page has changed: %s", d)
 			}
 		})
 	}
 	if got, changed := millrace.Merge(nil, fullPage()); !changed || !cmp.Equal(got, fullPage()) {
-		t.Error("a first page is not taken as it is")
+		t.Error("a first page is changed")
 	}
 }
 
@@ -146,9 +146,9 @@ func TestVisibility(t *testing.T) {
 		}
 	}
 	if !hidden(millrace.Visibility{Exclude: []string{"/caf%c3%a9"}}, "/caf%C3%A9") || !hidden(millrace.Visibility{Exclude: []string{"/"}}, "/x") {
-		t.Error("an escaped path, or the root, hides nothing")
+		t.Error("an escaped path or the root does not hide")
 	}
-	// A path that some server resolves to a hidden path is hidden.
+	// A path that a server may resolve to a hidden path is hidden.
 	v = millrace.Visibility{Exclude: []string{"/private/area"}}
 	for url, want := range map[string]bool{
 		"//private//area/x": true, "/./private/./area": true, "/x/../private/area": true, "/../private/area": true,
@@ -163,7 +163,7 @@ func TestVisibility(t *testing.T) {
 		}
 	}
 	if !hidden(millrace.Visibility{}, "/wp-admin/x") || hidden(millrace.Visibility{Exclude: []string{}}, "/wp-admin/x") {
-		t.Error("the default list is not the default")
+		t.Error("nil does not use DefaultExclude")
 	}
 	for name, p := range map[string]*millrace.Page{
 		"noindex": {URL: "/x", Access: millrace.Access{NoIndex: true}},
@@ -175,10 +175,10 @@ func TestVisibility(t *testing.T) {
 		}
 	}
 	if (millrace.Visibility{}).Fingerprint() == (millrace.Visibility{Authors: millrace.AuthorHidden}).Fingerprint() {
-		t.Error("hiding authors does not move the fingerprint")
+		t.Error("hiding authors does not change the fingerprint")
 	}
 	if (millrace.Visibility{}).Fingerprint() != (millrace.Visibility{Exclude: millrace.DefaultExclude}).Fingerprint() {
-		t.Error("the default list has another fingerprint when it is written out")
+		t.Error("an explicit DefaultExclude has another fingerprint than nil")
 	}
 }
 
@@ -219,7 +219,7 @@ func TestErrors(t *testing.T) {
 	cause := errors.New("cause")
 	f := &millrace.FormatError{Protocol: "tct-01", URL: "https://example.com/llm-pages.json", Position: "/items/3/etag", Section: "1.7.1", Reason: "no string", Err: cause}
 	if !errors.Is(f, millrace.ErrInvalid) || !errors.Is(f, cause) {
-		t.Error("a FormatError is not what it wraps")
+		t.Error("a FormatError does not wrap its causes")
 	}
 	for err, code := range map[error]int{
 		nil: 200, fmt.Errorf("x: %w", millrace.ErrNotFound): 404, f: 400, millrace.ErrUnmodified: 304, io.EOF: 500,
@@ -249,7 +249,7 @@ func TestErrors(t *testing.T) {
 		}
 	}
 	if err := millrace.Coded("word", millrace.ErrConflict); !errors.Is(err, millrace.ErrConflict) || millrace.Status(err) != 409 || err.Error() != millrace.ErrConflict.Error() {
-		t.Errorf("%v is not what it wraps", err)
+		t.Errorf("%v does not wrap its sentinel", err)
 	}
 	for code, want := range map[int]error{
 		200: nil, 206: nil, 304: millrace.ErrUnmodified, 404: millrace.ErrNotFound, 410: millrace.ErrNotFound, 401: millrace.ErrForbidden,
@@ -261,7 +261,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// No protocol publishes a summary with a mail address.
+// No protocol publishes an e-mail address in a summary.
 func TestSummaryMail(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                                       "",

@@ -7,27 +7,28 @@ import (
 	"iter"
 )
 
-// Parts holds the bytes of a large document in pieces. A change of a page rewrites only the
+// Parts splits the bytes of a large document into pieces. A change of a page rewrites only the
 // parts that contain the page. The document is Head, the parts in the order of their keys with
 // Between as the separator, and Tail.
 type Parts struct {
-	// Version identifies the inputs of the parts other than the pages and the protocol's
-	// options, such as the site's base. When it changes, all parts are written again.
+	// Version identifies the inputs of the parts other than the pages and the protocol's options,
+	// such as the site's base. If it changes, all parts are rewritten.
 	Version string
 	Head    []byte
 	Between []byte
 	Tail    []byte
-	// Empty is the document if it has no parts. If nil, it is Head and Tail.
+	// Empty is the document if there are no parts. If nil, the document is Head and Tail.
 	Empty []byte
-	// After yields the parts whose key is greater than the given one, in bytewise order of the
-	// keys. Keys are unique and not empty. Body is valid until the next part is yielded.
+	// After yields the parts whose key is greater than the given key, in bytewise order of the
+	// keys. Keys are unique and not empty. The Body of a part is valid until the next part is
+	// yielded.
 	After func(ctx context.Context, key string) iter.Seq2[Part, error]
 	// Changed returns the keys of the parts that a change of a page may create,
 	// change or delete. The URL is absolute.
 	Changed func(url string) []string
 }
 
-// SinglePart returns the Parts of a document that is written in one piece. It is written again only
+// SinglePart returns the Parts of a document that is written in one piece. It is rewritten only
 // when version changes.
 func SinglePart(version string, write func(ctx context.Context, w io.Writer) error) *Parts {
 	return &Parts{
@@ -79,7 +80,7 @@ func (p *Parts) Write(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// WithoutParts returns the document without parts.
+// WithoutParts returns the document for the case that there are no parts.
 func (p *Parts) WithoutParts() []byte {
 	if p.Empty != nil {
 		return p.Empty

@@ -12,7 +12,7 @@ import (
 	"unicode"
 )
 
-// Purpose is the purpose for which a reader uses the content.
+// Purpose is a purpose for which a reader uses content.
 type Purpose string
 
 // The purposes that policies distinguish.
@@ -22,30 +22,30 @@ const (
 	Search  Purpose = "search"   // search engines
 )
 
-// AuthorDisplay is the form of authors in public documents.
+// AuthorDisplay is the form in which public documents show authors.
 type AuthorDisplay string
 
-// The ways to display authors.
+// Values of AuthorDisplay.
 const (
-	AuthorName   AuthorDisplay = ""       // display name
-	AuthorHidden AuthorDisplay = "hidden" // no author, and no person in the JSON-LD
+	AuthorName   AuthorDisplay = ""       // the display name
+	AuthorHidden AuthorDisplay = "hidden" // no author, and no persons in the JSON-LD
 )
 
-// Visibility is the rule that decides what is public. It applies to every protocol. The zero
-// value hides the paths of [DefaultExclude] only.
+// Visibility is the rule that decides what is public. It applies to all protocols. The zero value
+// hides only the paths of [DefaultExclude].
 type Visibility struct {
-	// Exclude lists paths under the base to hide, each with all paths below it. Whole segments
-	// match, in any case, and in every spelling that some server resolves to the same path.
-	// "/account" hides "/Account/x", "//x/..%2Faccount;v=1" and "/%2561ccount", but not
-	// "/accounting". "/" hides everything, "" nothing. If nil, DefaultExclude. An empty,
+	// Exclude lists paths under the base that are hidden, each with all paths below it. Whole
+	// segments are compared, ignoring case, in every spelling that some server resolves to the same
+	// path. "/account" hides "/Account/x", "//x/..%2Faccount;v=1" and "/%2561ccount", but not
+	// "/accounting". "/" hides everything, "" nothing. If nil, DefaultExclude applies. An empty,
 	// non-nil list hides nothing.
 	Exclude []string
 	Kinds   []PageKind    // kinds of pages to hide
-	Authors AuthorDisplay // zero = display names
+	Authors AuthorDisplay // if zero, display names
 }
 
-// DefaultExclude lists the paths of personal and administrative pages: accounts, carts,
-// checkouts, logins and administration.
+// DefaultExclude lists paths of personal and administrative pages: accounts, carts, checkouts,
+// logins and administration.
 var DefaultExclude = []string{
 	"/account", "/my-account", "/admin", "/administrator", "/wp-admin", "/wp-login.php", "/wp-json", "/user/login",
 	"/user/register", "/login", "/logout", "/signin", "/signup", "/register", "/cart", "/basket", "/checkout",
@@ -94,9 +94,9 @@ func spellings(path string) (out [][]string) {
 	return out
 }
 
-// segments splits a path like a file system does. It drops empty and "." segments, resolves
-// "..", and treats a backslash as a slash. With parameters, it removes the part of a segment
-// after ";", which some servers ignore.
+// segments splits a path like a file system. It drops empty and "." segments, resolves "..", and
+// treats a backslash as a slash. If parameters is set, it removes the part of each segment after
+// ";", which some servers ignore.
 func segments(path string, parameters bool) (out []string) {
 	for s := range strings.SplitSeq(strings.ReplaceAll(path, `\`, "/"), "/") {
 		if parameters {
@@ -113,7 +113,7 @@ func segments(path string, parameters bool) (out []string) {
 	return out
 }
 
-// unescape decodes the percent-encoding of a path. It returns a path with invalid encoding
+// unescape decodes the percent-encoding of a path. If the encoding is invalid, it returns the path
 // unchanged.
 func unescape(path string) string {
 	if plain, err := url.PathUnescape(path); err == nil {
@@ -122,8 +122,8 @@ func unescape(path string) string {
 	return path
 }
 
-// Apply returns the public form of a page. It returns false if the page is not public. It does
-// not change its argument.
+// Apply returns the public form of a page, and reports whether the page is public. It does not
+// change p.
 func (v Visibility) Apply(p *Page) (*Page, bool) {
 	if p.Access.NoIndex || p.Access.Auth || v.Excluded(p.URL) || slices.Contains(v.Kinds, p.Kind) {
 		return nil, false
@@ -138,13 +138,13 @@ func (v Visibility) Apply(p *Page) (*Page, bool) {
 	return &out, true
 }
 
-// Fingerprint returns a string that differs between rules for which Apply may return different
-// results.
+// Fingerprint returns a string that differs for two rules if Apply may give different results for
+// them.
 func (v Visibility) Fingerprint() string {
 	if v.Exclude == nil {
 		v.Exclude = DefaultExclude
 	}
-	const format = "visibility 5\n" // changes with the code of Apply
+	const format = "visibility 5\n" // change this with the code of Apply
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic("millrace: cannot encode strings: " + err.Error())
@@ -176,17 +176,16 @@ func displayName(s string) string {
 	return strings.Trim(strings.Join(words, " "), " ,;<>()")
 }
 
-// private lists the JSON-LD properties that are never public. They are contact details or
-// identifiers of a person.
+// private lists the JSON-LD properties that are never public: contact details and identifiers of a
+// person.
 var private = map[string]bool{
 	"email": true, "telephone": true, "faxNumber": true, "address": true, "contactPoint": true,
 	"identifier": true, "taxID": true, "vatID": true, "birthDate": true, "homeLocation": true,
 	"givenName": true, "familyName": true, "additionalName": true,
 }
 
-// scrub returns JSON-LD without the private properties. If persons is set, it also removes
-// persons. It drops elements that are not JSON objects. The members of the result are in a
-// fixed order.
+// scrub returns JSON-LD without the private properties. If persons is set, it also removes persons.
+// It drops elements that are not JSON objects. The members of the result are in a fixed order.
 func scrub(schema []json.RawMessage, persons bool) []json.RawMessage {
 	var out []json.RawMessage
 	for _, raw := range schema {
@@ -256,8 +255,8 @@ func scrubValue(v any, persons bool) any {
 	return v
 }
 
-// displayNames applies [displayName] to a string, or to the strings of an array. It returns
-// nil if nothing remains.
+// displayNames applies [displayName] to a string or to the strings of an array. If nothing remains,
+// it returns nil.
 func displayNames(v any) any {
 	switch v := v.(type) {
 	case string:

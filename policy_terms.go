@@ -11,38 +11,37 @@ import (
 )
 
 // Policy is the usage policy of a site: the terms of use, the permitted purposes, and the
-// requirements. Every document in which a protocol publishes the policy is rendered from it,
-// so the documents agree. The zero value has no requirements and covers no purpose.
-// [Visibility] is separate: hidden content is in no document.
+// requirements. All documents in which protocols publish the policy are rendered from it, so they
+// agree. The zero value has no requirements and specifies no purpose. [Visibility] is separate:
+// hidden content is in no document.
 type Policy struct {
 	Terms   string // URL of the terms of use; "" = none
 	Payment string // URL of the prices of paid access; "" = none
-	Contact string // URL of the contact for licences, may be mailto:; "" = none
+	Contact string // URL for requesting licences, possibly mailto:; "" = none
 
-	Effective time.Time // when the policy takes effect; zero = unspecified
+	Effective time.Time // time at which the policy takes effect; zero = unspecified
 	Updated   time.Time // time of the last change; zero = unspecified
-	Revision  int       // number of the revision, from 1; 0 = unspecified
+	Revision  int       // number of the revision, starting at 1; 0 = unspecified
 
-	// Purposes maps each purpose to whether the content may be used for it. A missing purpose
-	// is unspecified, which is not a permission.
+	// Purposes maps each purpose to whether the content may be used for it. A missing purpose is
+	// unspecified, which is no permission.
 	Purposes     map[Purpose]bool
 	Requirements Requirements
 	Rate         RateHints
 
 	Retention time.Duration // time for which copies may be stored, in whole seconds; 0 = unspecified
-	Access    string        // who may read the content, in one line; "" = unspecified
-	Consumers []string      // product tokens of the approved agents
+	Access    string        // description of who may read the content, in one line; "" = unspecified
+	Consumers []string      // product tokens of approved agents
 }
 
-// Requirements are the obligations of those who use the content.
+// Requirements are the obligations of users of the content.
 type Requirements struct {
 	Attribution bool // credit the publisher
 	LinkBack    bool // link from republished content to the page
 	Notice      bool // notify the publisher of commercial use
 }
 
-// RateHints are the request rates that a site asks clients to respect. They are hints; zero
-// means no limit.
+// RateHints are the request rates that a site asks clients to respect. A zero rate means no limit.
 type RateHints struct {
 	PerSecond float64 // maximum requests per second, such as 0.5
 	PerDay    int     // maximum requests per day
@@ -58,14 +57,14 @@ func (p *Policy) Refuses(purpose Purpose) bool {
 	return stated && !allowed
 }
 
-// Approves reports whether Consumers contains a product token, in any case.
+// Approves reports whether Consumers contains a product token, ignoring case.
 func (p *Policy) Approves(token string) bool {
 	return p != nil && slices.ContainsFunc(p.Consumers, func(c string) bool { return strings.EqualFold(c, token) })
 }
 
-// Validate reports the members that no document can express: an invalid URL, an unknown
-// purpose, a negative number, a time without a four-digit year, or text of several lines. It
-// returns one [FormatError] per such member, joined, with the member as Position.
+// Validate reports the members that no document can express: an invalid URL, an unknown purpose, a
+// negative number, a time whose year does not have four digits, or text of several lines. It joins
+// one [FormatError] per such member, with the name of the member as Position.
 func (p *Policy) Validate() error {
 	var errs []error
 	wrong := func(member, format string, args ...any) {

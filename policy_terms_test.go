@@ -74,9 +74,9 @@ func TestPolicyRefuses(t *testing.T) {
 	p := &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AITrain: false, millrace.Search: true}, Consumers: []string{"ExampleBot"}}
 	var none *millrace.Policy
 	if !p.Refuses(millrace.AITrain) || p.Refuses(millrace.Search) || p.Refuses(millrace.AIInput) || none.Refuses(millrace.AITrain) {
-		t.Error("only what is false is refused")
+		t.Error("Refuses is not exactly the false purposes")
 	}
 	if !p.Approves("examplebot") || p.Approves("OtherBot") || none.Approves("ExampleBot") {
-		t.Error("only consumers are approved")
+		t.Error("Approves is not exactly the consumers")
 	}
 }

@@ -5,43 +5,42 @@ import "context"
 // Searcher is an optional interface of a [View] that has a full-text index of the passages of
 // its pages.
 type Searcher interface {
-	// Search returns the passages that match a query best, from the pages of the view. The
-	// same query to the same view and index returns the same hits in the same order. A text
-	// without searchable words has no hits, and is not an error. ErrUnavailable: the index is
-	// still being built.
+	// Search returns the passages of the view's pages that match a query best. The same query to
+	// the same view and index returns the same hits in the same order. A text without searchable
+	// words has no hits, and is not an error. If the index is still being built, Search returns
+	// ErrUnavailable.
 	Search(ctx context.Context, q Query) (*Found, error)
 }
 
 // Query is a search query for a [Searcher].
 type Query struct {
-	// Text is what the user typed: words, "phrases", -excluded, title:word and url:part. Anything
-	// without a meaning in this syntax is treated as words. Search uses the first MaxQuery
+	// Text is the text of the user: words, "phrases", -excluded, title:word and url:part. Anything
+	// that is not valid in this syntax is treated as words. Search uses the first MaxQuery
 	// characters and, if there are too many words, the rarest ones. Found.Note reports both.
 	Text  string
-	Page  string  // only the page with this URL, absolute or an identity; "" = all pages
+	Page  string  // restricts the search to the page with this URL, absolute or an identity; "" = all pages
 	Skip  int     // number of best hits to skip
 	Limit int     // maximum number of hits; 0 = 10
 	Least float64 // minimum relevance
-	// PerPage is the maximum number of hits per page. If zero, 3. It is ignored if Page is
-	// set.
+	// PerPage is the maximum number of hits per page. If zero, 3. If Page is set, PerPage is
+	// ignored.
 	PerPage int
 }
 
-// MaxQuery is the number of characters of Query.Text that Search uses, in code points.
+// MaxQuery is the maximum number of characters (code points) of Query.Text that Search uses.
 const MaxQuery = 4000
 
 // Found is the result of a [Query].
 type Found struct {
 	Hits []Hit // best first
-	// Total is the number of hits without Skip and Limit. Search ranks only the best 300
-	// passages that contain words of the query, or up to 500 if these result in fewer than
-	// ten hits.
+	// Total is the number of hits regardless of Skip and Limit. Search ranks only the best 300
+	// passages that contain words of the query, or up to 500 if 300 give fewer than ten hits.
 	Total int
-	// Corrected is the query with its spelling corrected; "" = it was used as it is. A query is
-	// corrected only if it finds few passages and the corrected one finds more.
+	// Corrected is the query with corrected spelling; "" = the query was used unchanged. A query is
+	// corrected only if it finds few passages and the corrected query finds more.
 	Corrected string
-	// Behind reports that the index is older than the view, and lacks the pages that changed last.
-	// Note describes the state of the index.
+	// Behind reports that the index is older than the view, so the latest changes are missing. Note
+	// describes the state of the index.
 	Behind bool
 	// Note is the reason why the result is incomplete, such as an embedder that does not respond or
 	// a query with too many words. It is nil for a complete result.
@@ -50,17 +49,17 @@ type Found struct {
 
 // Hit is one passage of a [Found].
 type Hit struct {
-	URL      string   // of the page, absolute
-	Title    string   // of the page
-	Chunk    string   // ID of the passage, unique in its page; edits elsewhere do not change it
-	Type     string   // type of its content: "paragraph", "list", "code" or "quote"; "heading" if it has nothing else
+	URL      string   // absolute URL of the page
+	Title    string   // title of the page
+	Chunk    string   // ID of the passage, unique in its page; edits of other passages do not change it
+	Type     string   // type of the content: "paragraph", "list", "code" or "quote"; "heading" if there is nothing else
 	Headings []string // headings above its first text, outermost first, without the page's title
 	Text     string
 	// Snippet is the part of Text that matches best, with "…" for omitted text. Marks are the
-	// matched words in it, as pairs of byte offsets.
+	// matched words in Snippet, as pairs of byte offsets.
 	Snippet string
 	Marks   [][2]int
-	// Relevance estimates the chance that the passage answers the query, from 0 to 1, rounded
-	// to four decimals. It does not rise from one hit to the next.
+	// Relevance is the estimated probability that the passage answers the query, from 0 to 1,
+	// rounded to four decimals. It never rises from one hit to the next.
 	Relevance float64
 }

@@ -9,20 +9,20 @@ import (
 
 // Ref names a page at a source and one version of the page.
 type Ref struct {
-	URL     string // URL in the source's spelling; [Page.URL] takes precedence
-	Version string // validator, verbatim; see [SameVersion]; "" = unknown
-	// Location is the URL of the source's form of the page if it differs from URL, such as
+	URL     string // URL as the source spells it; [Page.URL] takes precedence
+	Version string // validator of the version, verbatim; see [SameVersion]; "" = unknown
+	// Location is the URL of the source's document of the page if it differs from URL, such as
 	// TCT's M-URL. A validator belongs to its Location.
 	Location string
-	// Section is the part of the source that lists the page, such as one shard of a list; ""
-	// if the source has no parts.
+	// Section is the part of the source that lists the page, such as one shard of a list; "" = the
+	// source has no parts.
 	Section string
 }
 
-// SameVersion reports whether two validators denote the same version of a page. Entity tags
-// compare weakly (RFC 9110, section 8.8.3.2). Quotes, the prefix "sha256-" and the suffix of a
-// content coding, such as "-gzip", are ignored: servers and proxies add them. It returns false
-// for "".
+// SameVersion reports whether two validators denote the same version of a page. Entity tags compare
+// weakly (RFC 9110, section 8.8.3.2). Quotes, the prefix "sha256-" and the suffix of a content
+// coding, such as "-gzip", are ignored, because servers and proxies add them. An empty validator
+// equals no other.
 func SameVersion(a, b string) bool { return a != "" && b != "" && opaque(a) == opaque(b) }
 
 // opaque returns a validator without the affixes that SameVersion ignores.
@@ -48,37 +48,37 @@ const (
 type Change struct {
 	Kind Kind
 	Ref
-	Page       *Page     // Put: nil = fetch it with Source.Page, unless Version is the stored one
-	New, Newer bool      // New: unknown before since; with Delete, the page was created and deleted since. Newer: apply only if Modified is later than the stored one (SCP deltas)
-	Time       time.Time // time of the change, if known; of a checkpoint: the oldest state that the stream has reported
+	Page       *Page     // Put: the page; if nil, fetch it with Source.Page, unless Version is the stored version
+	New, Newer bool      // New: unknown before since; with Delete: created and deleted since. Newer: apply only if Modified is later than the stored date (SCP deltas)
+	Time       time.Time // time of the change, if known; of a checkpoint: the time of the oldest state that the stream has reported
 	Checkpoint *Checkpoint
 }
 
-// Checkpoint is a position in a stream. A reader that has applied everything up to it may
-// resume from Cursor.
+// Checkpoint is a position in a stream. A reader that has applied all changes up to it may resume
+// from Cursor.
 type Checkpoint struct {
 	Cursor Cursor
-	// Complete reports that the stream has named all pages of Section. A page of Section that
-	// was not named since its previous complete checkpoint is deleted.
+	// Complete reports that the stream has listed all pages of Section. Pages of Section that it
+	// has not listed since the previous complete checkpoint of Section are deleted.
 	Complete bool
 	Section  string // part of the source, if Complete; "" = the whole source
 }
 
-// Cursor is a position in a source's stream. It is printable; only the source can interpret
-// it.
+// Cursor is a position in a source's stream. It is printable. Only the source can interpret it.
 type Cursor string
 
 // Source is an origin of pages: a store, a folder, or a remote site.
 type Source interface {
-	// Changes yields the changes since a cursor, with one checkpoint per complete part. The
-	// cursor "" is the start. Changes verifies a page before it yields it, for example with
-	// the checksum of its file. It yields a *SkipError and continues; any other error ends the
-	// stream. ErrConflict: the source rejects the cursor; start over from "".
+	// Changes yields the changes since a cursor, with one checkpoint per complete part. The cursor
+	// "" is the start. Changes verifies a page before it yields the page, for example by the
+	// checksum of its file. For an unreadable entry, it yields a *SkipError and continues. Any
+	// other error ends the stream. If the source rejects the cursor, the error is ErrConflict;
+	// start over from "".
 	Changes(ctx context.Context, since Cursor) iter.Seq2[Change, error]
 
 	// Page returns the current state of one page. If have has a Version, the request is
-	// conditional, and ErrUnmodified means that the version is current. ErrNotFound: the page
-	// does not exist. Page is safe for concurrent use.
+	// conditional, and ErrUnmodified means that this version is current. If the page does not
+	// exist, Page returns ErrNotFound. Page is safe for concurrent use.
 	Page(ctx context.Context, have Ref) (*Page, error)
 }
 
@@ -91,26 +91,26 @@ type Sink interface {
 }
 
 // SyncState is an optional interface of a [Sink] that stores the state of each source. A Sink
-// without it receives all pages again in each run.
+// without SyncState receives all pages again in each run.
 type SyncState interface {
 	// Cursor returns the last applied cursor of a source, or "" if none.
 	Cursor(ctx context.Context, from string) (Cursor, error)
-	// KnownRefs yields the last applied refs of a source in the order of their URLs: those of
-	// the given URLs, or all. It skips unknown URLs.
+	// KnownRefs yields the last applied refs of a source, ordered by URL: those of the given URLs,
+	// or all if there are no arguments. It skips unknown URLs.
 	KnownRefs(ctx context.Context, from string, urls ...string) iter.Seq2[Ref, error]
 }
 
 // OriginalStore is an optional interface of a [Sink] that stores [Page.Original].
 type OriginalStore interface {
-	// Original returns the Original of the last page that a source provided under a URL, even
-	// if that page changed nothing. It is stored durably with the page. It is deleted with the
-	// URL, with the URL's Version, and when the page comes without an Original. A Put without
-	// a page keeps it. ErrNotFound: the URL is unknown, or its page had no Original, or one
-	// larger than MaxOriginal. ErrInvalid: the stored bytes are damaged.
+	// Original returns the Original of the last page that a source provided under a URL, even if
+	// that page changed nothing. It is stored durably with the page. It is deleted with the URL,
+	// with the URL's Version, and when the page arrives without an Original. A Put without a page
+	// keeps it. If the URL is unknown, or its page had no Original or one larger than MaxOriginal,
+	// Original returns ErrNotFound. If the stored bytes are damaged, it returns ErrInvalid.
 	Original(ctx context.Context, from, url string) ([]byte, error)
 }
 
-// MaxOriginal is the size limit of Page.Original in bytes. A larger one is dropped.
+// MaxOriginal is the maximum size of Page.Original in bytes. Larger originals are dropped.
 const MaxOriginal = 4 << 20
 
 // Counts counts the effects of a batch on the pages of a sink.

@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns blocks as plain text. One empty line separates blocks, a line end separates rows and
+// Text returns blocks as plain text. An empty line separates blocks, a line end separates rows and
 // items, and " | " separates cells. The only added markup is "- " and "1. " before items. A line of
-// white space counts as empty. The result has no empty line at either end and no two in a row, so
-// that Text(TextBlocks(Text(b))) == Text(b).
+// white space counts as empty. The result neither starts nor ends with an empty line, and never
+// contains two in a row. So Text(TextBlocks(Text(b))) == Text(b).
 func Text(blocks []Block) string {
 	texts := make([]string, 0, len(blocks))
 	for i := range blocks {
@@ -20,8 +20,8 @@ func Text(blocks []Block) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// TextBlocks returns plain text as one text block per paragraph, which is content of
-// [DetailText]. Empty lines separate paragraphs.
+// TextBlocks returns plain text as one text block per paragraph, for content of [DetailText]. Empty
+// lines separate paragraphs.
 func TextBlocks(text string) []Block {
 	if text = foldLines(text); text == "" {
 		return nil
@@ -33,8 +33,8 @@ func TextBlocks(text string) []Block {
 	return out
 }
 
-// foldLines leaves at most one empty line in a row and none at the ends. A line of white space
-// counts as empty, and every line ends in "\n".
+// foldLines replaces each run of empty lines by one, and removes empty lines at the ends. A line of
+// white space counts as empty, and every line ends in "\n".
 func foldLines(s string) string {
 	if folded(s) {
 		return s
@@ -59,8 +59,8 @@ func foldLines(s string) string {
 	return w.String()
 }
 
-// folded reports whether foldLines would not change a text. It may return false for some of
-// these texts.
+// folded reports whether foldLines leaves a text unchanged. It may return false for a text that
+// foldLines does not change.
 func folded(s string) bool {
 	if s == "" {
 		return true

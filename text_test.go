@@ -123,7 +123,7 @@ func FuzzTextBlocks(f *testing.F) {
 			t.Errorf("Text(TextBlocks(%q)) = %q, then %q", s, once, twice)
 		}
 		if strings.Contains(once, "\n\n\n") || strings.Trim(once, "\n") != once {
-			t.Errorf("%q has empty lines too many", once)
+			t.Errorf("%q has superfluous empty lines", once)
 		}
 		if got := strings.Join(strings.Fields(once), " "); got != strings.Join(strings.Fields(s), " ") {
 			t.Errorf("words of %q became %q", s, got)
@@ -136,7 +136,7 @@ func FuzzFold(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		// A line end at the start selects the slow path, and changes nothing else.
+		// A line end at the start selects the slow path and has no other effect.
 		fast, slow := millrace.TextBlocks(s), millrace.TextBlocks("\n"+s)
 		if d := cmp.Diff(slow, fast); d != "" {
 			t.Errorf("%q: (-slow +fast) %s", s, d)
@@ -144,7 +144,7 @@ func FuzzFold(f *testing.F) {
 	})
 }
 
-// The transcript of a video or an audio is part of the text.
+// The transcript of a video or an audio recording is part of the text.
 func TestMediaText(t *testing.T) {
 	blocks := []millrace.Block{{
 		Type: millrace.AudioBlock, URL: "https://example.com/a.ogg", Title: "Episode 1", Caption: "About leats",

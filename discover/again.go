@@ -5,7 +5,8 @@ import (
 	"net/http"
 )
 
-// earlier returns the named way of the previous probe, or nil if that probe did not find it.
+// earlier returns the way of that name from the previous probe, or nil if that probe did not find
+// it.
 func (l *prober) earlier(name string) *Way {
 	if l.Previous == nil || l.Previous.URL != l.site.URL {
 		return nil
@@ -22,8 +23,8 @@ func (l *prober) earlier(name string) *Way {
 	return &Way{Protocol: name, Label: was.Label, Offer: was.Offer, Deletions: was.Deletions, Allowed: true, SendsChanges: was.SendsChanges}
 }
 
-// confirm returns the way of a protocol from the previous probe if its document still exists.
-// It returns nil if the protocol must be probed.
+// confirm returns the way of a protocol from the previous probe if the document of the way still
+// exists. It returns nil if the protocol must be probed.
 func (l *prober) confirm(ctx context.Context, name string) *Way {
 	was := l.earlier(name)
 	if was == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/protocol/all"
 )
 
-// A probe with a previous report checks whether its ways still exist, and probes for the
-// protocols that were absent or are gone.
+// With a previous report, a probe checks whether its ways still exist, and probes for the protocols
+// that were absent or have disappeared.
 func TestProbePrevious(t *testing.T) {
 	protocols := all.Protocols()
 	s := publish(t, 40, protocol.PublisherOptions{}, protocols...)
@@ -48,11 +48,11 @@ func TestProbePrevious(t *testing.T) {
 	s.mu.Unlock()
 	o.Previous = first
 	if got := probe(t, s.URL, &o); got.Way("scp") != nil && got.Way("scp").Offer != nil || got.Way("arc") == nil {
-		t.Errorf("after scp has gone: %+v", got.Ways)
+		t.Errorf("after scp disappeared: %+v", got.Ways)
 	}
 }
 
-// A list that the server sends as changes costs less at each refresh.
+// If the server sends a list as changes, each refresh costs less.
 func TestProbeSendsChanges(t *testing.T) {
 	s := publish(t, 400, protocol.PublisherOptions{}, all.Protocols()...)
 	before := probe(t, s.URL, nil)

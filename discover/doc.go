@@ -1,4 +1,4 @@
-// Package discover finds every way to read a site, estimates the cost of each, and chooses the
+// Package discover finds all ways to read a site, estimates the cost of each, and chooses the
 // cheapest one.
 //
 //	site, err := discover.Probe(ctx, client, "https://example.com/", &discover.Options{Protocols: all.Protocols()})
@@ -7,29 +7,29 @@
 // # Probing
 //
 // [Probe] fetches robots.txt and the root. Each protocol then probes the URLs that its
-// specification defines. Finally, Probe fetches the documents about the use of the content, and
-// estimates the cost of reading the HTML pages from the sitemaps (some of an index) and three
-// pages. A site without protocols takes about ten requests, and one with five protocols about
-// twenty-five. The protocols share a cache, so Probe fetches nothing twice. Limits on requests,
-// bytes and time apply to every server.
+// specification defines. Finally, Probe fetches the documents about the use of the content. It
+// estimates the cost of reading the HTML pages from the sitemaps (some of those in an index) and
+// from three pages. A site without protocols takes about ten requests, and a site with five
+// protocols about twenty-five. The protocols share a cache, so Probe fetches nothing twice. Limits
+// on requests, bytes and time protect it from every server.
 //
-// With [Options].Quick, Probe first looks for files of all pages ([protocol.Protocol].Collections).
-// It stops there if such a file has the pages that the sitemaps name, and if the file and its
-// refreshes cost no more than a full probe. In that case, no other way could save more than the
-// cost of finding it. It still probes for a protocol that reports deletions if that is likely to
-// save more than it costs. It makes no estimates for a site without protocols.
+// With [Options].Quick, Probe first looks for files that contain all pages
+// ([protocol.Protocol].Collections). It stops if such a file has the pages that the sitemaps list,
+// and if the file and its refreshes cost no more than a full probe. Then no other way could save
+// more than the cost of finding it. Probe still looks for a protocol that reports deletions if this
+// is likely to save more than it costs. For a site without protocols, it makes no estimates.
 //
 // A [SiteReport] is plain data and encodes as JSON. A program can store it, and plan again later
-// without a request.
+// without requests.
 //
 // # Choosing
 //
-// [SiteReport.Plan] is pure. It compares the ways by the number of bytes: those of bodies, plus
-// [Model].Header for the header fields of each request and response. It ignores delays between
-// requests, which are the same for all ways. The cost of a refresh depends on the fraction of
-// changed pages ([Model].Changed), and on the probability that nothing has changed.
+// [SiteReport.Plan] is a pure function. It compares the ways by their number of bytes: those of
+// bodies, plus [Model].Header for the header fields of each request and its response. It ignores
+// delays between requests, which are the same for all ways. The cost of a refresh depends on the
+// fraction of changed pages ([Model].Changed), and on the probability that nothing has changed.
 //
-// A way is charged for the things that it lacks:
+// A way is charged for what it lacks:
 //
 //   - A page without content (the way only names it, or has only its summary) costs as much as
 //     fetching it by the cheapest way to single pages: a page of HTML if no protocol has it.
@@ -45,12 +45,13 @@
 //     refresh reads that way, too ([Route].Deletions), because a deleted page should not stay for a
 //     week.
 //
-// For a list that the server sends as changes ([Way].SendsChanges), and for a collection for which
-// the client has a dictionary ([Model].Held), the cost is that of the changes. Such a collection
-// also shows which pages were deleted, so that another way is read only after newer deltas.
+// If the server sends a list as changes ([Way].SendsChanges), or the client has a dictionary for a
+// collection ([Model].Held), the cost is the cost of the changes. Such a collection also shows
+// which pages were deleted, so refreshes read another way only after newer deltas.
 //
-// The first sync and the refresh are chosen separately. If refreshes use another way than the first
-// sync, they are charged for reading everything by that way once, spread over the expected
-// refreshes ([Model].Rounds), unless the site was read by it before ([Model].Previous). For
-// example, the first sync may read a snapshot, and the refreshes a list of validators.
+// The first sync and the refresh are chosen separately. If refreshes use a different way than the
+// first sync, they are charged for reading all pages by that way once, spread over the expected
+// refreshes ([Model].Rounds). There is no charge if the site was read by that way before
+// ([Model].Previous). For example, the first sync may read a snapshot, and the refreshes a list of
+// validators.
 package discover

@@ -23,21 +23,20 @@ import (
 )
 
 const (
-	maxList    = 512 << 10 // coded bytes read of a list
-	maxNames   = 1000      // sitemaps read from an index
-	maxLists   = 6         // lists read in total
-	maxLinks   = 2000      // links of the root that are counted
-	sampleOf   = 3         // number of pages, and of sitemaps of an index, to fetch
-	sampleSize = 64        // number of URLs of a list in a sample
+	maxList    = 512 << 10 // maximum number of coded bytes read from a list
+	maxNames   = 1000      // maximum number of sitemaps read from an index
+	maxLists   = 6         // maximum number of lists read
+	maxLinks   = 2000      // maximum number of links of the root that are counted
+	sampleOf   = 3         // number of pages, and of sitemaps of an index, that are fetched
+	sampleSize = 64        // maximum number of URLs in a sample
 )
 
-// pageEstimate is an estimate of the number and size of the pages, made without fetching all of
-// them.
+// pageEstimate is an estimate of the number and size of the pages, from a sample of them.
 type pageEstimate struct {
 	pages int           // number of pages; -1 if unknown
 	lists protocol.Cost // cost of the sitemaps
-	still int64         // bytes of the sitemaps without validators
-	links int           // links of the root, if there is no sitemap
+	still int64         // bytes of the sitemaps that have no validators
+	links int           // number of links of the root, if there is no sitemap
 	urls  []string      // sample of page URLs, evenly spread
 	basis string
 }
@@ -90,8 +89,8 @@ func sitemapsText(n float64) string {
 	return number(int64(math.Round(n))) + " sitemaps"
 }
 
-// aliases returns the origins of the site's URLs: its own with http and https, and the one
-// that its root declares.
+// aliases returns the origins at which the site's URLs may be: its own with http and with https,
+// and the origin that its root declares.
 func (l *prober) aliases() []string {
 	_, host, _ := strings.Cut(canon.Origin(l.site.URL), "://")
 	out := []string{"https://" + host, "http://" + host}
@@ -106,7 +105,7 @@ func (l *prober) aliases() []string {
 	return out
 }
 
-// listCounts holds measured or estimated counts of some lists.
+// listCounts contains measured or estimated counts of the entries of some lists.
 type listCounts struct {
 	pages, lists, bytes, still float64
 	urls                       []string
@@ -117,8 +116,8 @@ type counter struct {
 	prober *prober
 	here   []string // origins of the site
 	read   int      // number of lists read
-	cut    bool     // a list was not read to its end
-	open   bool     // the length of a list that was not read to its end is unknown
+	cut    bool     // whether a list was not read to its end
+	open   bool     // whether the length of such a list is unknown
 }
 
 // count estimates the contents of lists from a sample of them.
@@ -150,12 +149,12 @@ func (c *counter) count(ctx context.Context, lists []string, depth int) listCoun
 	}
 	more := float64(len(lists)) / read
 	if len(lists) <= sampleOf {
-		more = 1 // the lists that were not counted cannot be read
+		more = 1 // the remaining lists cannot be read
 	}
 	return listCounts{sum.pages * more, sum.lists * more, sum.bytes * more, sum.still * more, sum.urls}
 }
 
-// list reads one sitemap, or as much as an estimate needs.
+// list reads one sitemap, or as much of it as an estimate needs.
 func (c *counter) list(ctx context.Context, u string) (t listCounts, children []string, err error) {
 	c.read++
 	resp, count, err := c.prober.ask(ctx, u, "application/xml, text/xml, text/plain, */*;q=0.5")
@@ -199,7 +198,7 @@ func (c *counter) list(ctx context.Context, u string) (t listCounts, children []
 	}
 	t.lists, t.bytes, t.urls = 1, float64(count.n), urls.urls
 	if !cut {
-		// The transfer includes the bytes after the last entry.
+		// Count the bytes after the last entry as part of the transfer.
 		_, _ = io.Copy(io.Discard, io.LimitReader(content, 64<<10))
 		t.bytes = float64(count.n)
 	} else if c.cut = true; size > count.n {
@@ -226,7 +225,7 @@ func spread(list []string) []string {
 	return out
 }
 
-// urlSample is an evenly spread sample of the URLs of a list of any length.
+// urlSample collects an evenly spread sample of the URLs of a list of any length.
 type urlSample struct {
 	urls   []string
 	stride int
@@ -257,7 +256,7 @@ func (l *prober) fromLinks() pageEstimate {
 	}
 }
 
-// see fills SiteReport.Seen.
+// see sets SiteReport.Seen.
 func (l *prober) see(s pageEstimate) {
 	head := l.home.head()
 	seen := Seen{Server: l.home.header.Get("Server"), Links: pageLinks(l.home.body, head.Base, canon.Origin(l.site.URL))}
@@ -309,7 +308,7 @@ func (l *prober) samples(ctx context.Context, s pageEstimate) (page int64, valid
 	own := canon.Origin(l.site.URL)
 	urls := slices.DeleteFunc(slices.Clone(s.urls), func(u string) bool { return l.disallows(u) || own+strings.TrimPrefix(u, canon.Origin(u)) == l.site.URL })
 	for _, u := range spread(urls) {
-		// A URL on an alias names the same page on this origin.
+		// A URL on an alias denotes the same page on this origin.
 		d, err := l.get(ctx, own+strings.TrimPrefix(u, canon.Origin(u)))
 		if err == nil && d.html && canon.Origin(d.url.String()) == own {
 			docs = append(docs, d)

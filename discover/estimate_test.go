@@ -31,7 +31,7 @@ func TestSpread(t *testing.T) {
 		t.Errorf("%d by %d: %v", n, k.stride, k.urls)
 	}
 	if k.stride*len(k.urls) < 10_000-k.stride {
-		t.Errorf("the end is not in %v", k.urls)
+		t.Errorf("no URL from the end of the list in %v", k.urls)
 	}
 }
 

@@ -21,24 +21,24 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// drainLimit is the maximum number of bytes to read of an unwanted body, so that its connection can
-// be reused.
+// drainLimit is the maximum number of bytes that are read of an unwanted body so that its
+// connection can be reused.
 const drainLimit = 64 << 10
 
-// memo is a transport that caches the responses to GET and HEAD, and limits the requests to a
-// budget. Concurrent equal requests share one response. A body is read only as far as a reader
-// needs, and the next reader continues from there. memo is safe for concurrent use.
+// memo is a transport that caches the responses to GET and HEAD, and limits requests to a budget.
+// Concurrent equal requests share one response. A body is read only as far as a reader needs, and
+// the next reader continues from there. memo is safe for concurrent use.
 //
-// A response that [fetch.Do] retries is retried once. If the second attempt fails too, memo reports
-// the host as unavailable, because an estimate is not worth a longer wait.
+// Where [fetch.Do] would retry a request, memo retries it once. If the second attempt fails too,
+// memo reports the host as unavailable, because an estimate is not worth a longer wait.
 type memo struct {
 	next        http.RoundTripper
-	ctx         context.Context // context of the probe; its end ends all requests
+	ctx         context.Context // context of the probe; when it ends, all requests end
 	maxRequests int
 	maxBytes    int64
 	maxBody     int64
 	progress    func(requests int)        // may be nil
-	obey        func(*http.Request) error // returns an error for a URL that must not be requested; may be nil
+	obey        func(*http.Request) error // returns an error if a URL must not be requested; may be nil
 
 	mu       sync.Mutex
 	answers  map[string]*answer
@@ -46,9 +46,9 @@ type memo struct {
 	requests int
 	bytes    int64
 	draining sync.WaitGroup
-	over     error // the first limit that was reached
+	over     error // first limit that was exceeded
 
-	dictionaries map[string]bool // URLs of responses that the server declares to be dictionaries
+	dictionaries map[string]bool // URLs of responses that the server offers as dictionaries
 }
 
 // answer is the cached result of a request.
@@ -57,7 +57,7 @@ type answer struct {
 	resp  *http.Response
 	body  *body
 	err   error
-	again bool // the failure is temporary, and the next request is sent
+	again bool // the failure is temporary, so the next request is sent
 }
 
 // Unwrap implements [fetch.Wrapper].
@@ -132,8 +132,8 @@ func keyOf(req *http.Request) string {
 	return strings.Join(parts, "\n")
 }
 
-// varies reports whether a cached response does not match a request because of its Vary field
-// (RFC 9111, section 4.1).
+// varies reports whether the Vary field of a cached response prevents its use for a request (RFC
+// 9111, section 4.1).
 func varies(a *answer, req *http.Request) bool {
 	if a.err != nil {
 		return false
@@ -150,14 +150,14 @@ func varies(a *answer, req *http.Request) bool {
 	return false
 }
 
-// send sends a request on behalf of all callers that wait for the answer. again marks the second
-// attempt.
+// send sends a request on behalf of all callers that wait for the answer. again is true in the
+// second attempt.
 func (m *memo) send(req *http.Request, a *answer, again bool) {
 	defer close(a.done)
 	if a.err = m.count(); a.err != nil {
 		return
 	}
-	// The first caller may cancel before the others do.
+	// The first caller may be canceled before the others.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(req.Context()))
 	stop := context.AfterFunc(m.ctx, cancel)
 	end := func() { stop(); cancel() }
@@ -165,7 +165,7 @@ func (m *memo) send(req *http.Request, a *answer, again bool) {
 	resp, err := m.next.RoundTrip(out)
 	switch {
 	case err != nil && again:
-		// Hide the cause, so that fetch.Do does not retry.
+		// Omit the cause from the chain, so that fetch.Do does not retry.
 		a.err = err
 		if errors.Is(err, millrace.ErrUnavailable) {
 			a.err = fmt.Errorf("%v: %w", err, millrace.ErrUnavailable) //nolint:errorlint // see above
@@ -195,8 +195,8 @@ func (m *memo) send(req *http.Request, a *answer, again bool) {
 	end()
 }
 
-// broke reports whether a connection broke before the response arrived. fetch.Do retries such
-// requests too.
+// broke reports whether a connection failed before the response arrived. fetch.Do also retries such
+// requests.
 func broke(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
@@ -210,7 +210,7 @@ func passing(code int) bool {
 	return false
 }
 
-// count takes one request from the budget.
+// count takes one request from the budget. It returns an error if none is left.
 func (m *memo) count() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -258,20 +258,20 @@ func (m *memo) close() {
 
 var errClosed = errors.New("the probe has ended")
 
-// body is a response body: the part already read, and the rest of the stream.
+// body is a response body: the bytes read so far, and the rest of the stream.
 type body struct {
 	memo *memo
-	most int64 // limit in bytes
+	most int64 // maximum number of bytes
 	size int64 // Content-Length; -1 if unknown
 
 	mu   sync.Mutex
 	src  io.ReadCloser
-	end  func() // ends the request
+	end  func() // releases the request
 	read []byte
 	err  error // final error; nil while the body is open
 }
 
-// at reads from an offset, first from memory, then from the connection.
+// at reads from an offset: first from memory, then from the connection.
 func (b *body) at(p []byte, off int) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -342,8 +342,8 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close detaches the reader, and leaves the body to other readers. If the rest of the body is
-// short, it reads the rest.
+// Close detaches the reader, and leaves the body to other readers. If only a short rest of the body
+// is unread, Close reads it.
 func (r *reader) Close() error {
 	if r.done {
 		return nil

@@ -109,7 +109,7 @@ func TestMemo(t *testing.T) {
 	}
 }
 
-// Concurrent callers that read at different speeds get the same response from one request.
+// Concurrent callers that read at different speeds get the same response from a single request.
 func TestMemoAtOnce(t *testing.T) {
 	text := strings.Repeat("0123456789", 20_000)
 	m, client, sent := newMemo(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
@@ -141,7 +141,7 @@ func TestMemoAtOnce(t *testing.T) {
 	}
 }
 
-// An unread body costs its first bytes, and its connection is reused.
+// A body that is not read costs its first bytes, and its connection is reused.
 func TestMemoClosed(t *testing.T) {
 	_, client, sent := newMemo(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, strings.Repeat(r.RemoteAddr+"\n", 1000))
@@ -158,7 +158,7 @@ func TestMemoClosed(t *testing.T) {
 		addresses[string(line)] = true
 		_ = resp.Body.Close()
 		if _, err := resp.Body.Read(line); err == nil {
-			t.Error("it can be read after it was closed")
+			t.Error("a closed body can be read")
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

@@ -14,7 +14,7 @@ type Model struct {
 	// Changed is the fraction of the pages that change between two refreshes, between 0 and 1.
 	// If zero, 0.01.
 	Changed float64
-	// Header is the size of the headers of a request and its response in bytes. If zero, 600.
+	// Header is the size of the header fields of a request and its response in bytes. If zero, 600.
 	Header int64
 	// Rounds is the expected number of refreshes after the first sync. If zero, 10. More
 	// rounds favour ways with cheap refreshes.
@@ -22,14 +22,14 @@ type Model struct {
 	// Sweep is the number of refreshes after which a way that does not report deletions is
 	// read from the start, unless another way reports them. If zero, 7.
 	Sweep int
-	// TextOnly is the charge for a page that comes as text without structure, as a fraction of
-	// a page of HTML, between 0 and 1. If zero, 0.25.
+	// TextOnly is the charge for a page without structure, as a fraction of a page of HTML, between
+	// 0 and 1. If zero, 0.25.
 	TextOnly float64
-	// Held reports whether the client has a dictionary for a URL, so that a changed document
-	// costs what has changed in it (RFC 9842). If nil, the client has none.
+	// Held reports whether the client has a dictionary for a URL, so the server sends only the
+	// changes of its document (RFC 9842). If nil, the client has no dictionaries.
 	Held func(url string) bool
-	// Previous lists the ways by which the site was read before. Only other ways cost a first sync.
-	// If empty, the site is new, and the first sync is part of the plan.
+	// Previous lists the ways by which the site was read before. Reading the site by another way
+	// costs a first sync. If empty, the site is new, and the first sync is part of the plan.
 	Previous []string
 }
 
@@ -49,7 +49,7 @@ func (m *Model) orDefault() Model {
 	return out
 }
 
-// part returns x if it is between 0 and 1, or else a default.
+// part returns x if it is between 0 and 1, and otherwise the default.
 func part(x, otherwise float64) float64 {
 	if x > 0 {
 		return min(1, x)
@@ -57,36 +57,37 @@ func part(x, otherwise float64) float64 {
 	return otherwise
 }
 
-// Charges for pages that a way does not name and its reader therefore loses.
+// Charges for pages that a way does not list, so its reader never gets them.
 const (
-	// lostCharge is the charge for a lost page, in pages of HTML. With it, a way may lose only
-	// a small part of the site.
+	// lostCharge is the charge for a lost page, in pages of HTML. It is so high that a way may lose
+	// only a small part of the site.
 	lostCharge = 10
-	// Minimum number of pages of a way, as a fraction of the pages of another way. Pages below the
-	// minimum count as lost. likeProtocol applies to exact counts, likeAround to estimates. likeWeb
-	// applies to sitemaps, which also name lists of pages that no protocol publishes.
+	// The minimum number of pages of a way, as a fraction of the number of pages of another way.
+	// Pages below the minimum count as lost. likeProtocol is for exact counts, likeAround for
+	// estimates, and likeWeb for sitemaps, which also list archive pages that no protocol
+	// publishes.
 	likeProtocol, likeAround, likeWeb = 0.95, 0.75, 0.5
 )
 
-// Plan describes how to read a site in the first sync and in refreshes. The two are chosen
-// separately and may use different ways.
+// Plan describes how to read a site in the first sync and in refreshes. The two routes are chosen
+// separately, and may use different ways.
 type Plan struct {
 	First   Route   `json:"first"`   // route of the first sync
 	Refresh Route   `json:"refresh"` // route of a refresh
 	Quotes  []Quote `json:"quotes"`  // cost of each way alone, including ways that are not allowed
 }
 
-// Quote is the cost of one way, without the charges for what it lacks.
+// Quote is the cost of one way, without charges for what the way lacks.
 type Quote struct {
 	Protocol string        `json:"protocol"`
 	First    protocol.Cost `json:"first"`   // cost of a first sync
-	Refresh  protocol.Cost `json:"refresh"` // cost of a refresh, with an estimated number of changed pages
+	Refresh  protocol.Cost `json:"refresh"` // cost of a refresh, for an estimated number of changed pages
 }
 
-// Route is one way to read a site, with the ways that complement it.
+// Route is one way to read a site, together with the ways that complement it.
 type Route struct {
-	Primary   string        `json:"primary"`             // way that lists the pages; "" if no way is open
-	Fill      []string      `json:"fill,omitempty"`      // ways to fetch pages that the primary way lists without content, best first
+	Primary   string        `json:"primary"`             // way that lists the pages; "" if no way can be used
+	Fill      []string      `json:"fill,omitempty"`      // ways that fetch the pages that the primary way lists without content, best first
 	Deletions string        `json:"deletions,omitempty"` // way that reports deleted pages, if the primary way does not
 	Next      []string      `json:"next,omitempty"`      // ways to use if the primary way fails, best first
 	Cost      protocol.Cost `json:"cost"`                // expected cost
@@ -112,10 +113,10 @@ type planner struct {
 	Model
 	site  *SiteReport
 	page  load     // cost of one page of HTML
-	open  []*quote // the open ways, in the order of the site
+	open  []*quote // ways that can be used, in the order of the site
 	fills []string // ways to fetch a single page, best first
-	fill  load     // cost of a page by the first of fills
-	faint float64  // charge for missing structure of that page
+	fill  load     // cost of fetching a page by the first of fills
+	faint float64  // charge for the missing structure of such a page, in bytes
 	full  bool     // fills is not empty
 }
 
@@ -124,14 +125,14 @@ type quote struct {
 	way           *Way
 	pages         float64
 	moves         float64 // probability of a change between two refreshes
-	first, again  load    // cost of first sync and refresh, with fills
-	lacks, lacked float64 // charges of first sync and refresh, in bytes
+	first, again  load    // cost of the first sync and of a refresh, including fills
+	lacks, lacked float64 // charges in the first sync and in a refresh, in bytes
 	deletions     string
 	coded         bool // the client has a dictionary for the collection
 }
 
-// Plan chooses the ways to read a site by their cost. If m is nil, it is the zero Model. The
-// package comment describes the rules.
+// Plan chooses the ways to read a site by their cost. A nil m means the zero Model. The package
+// comment describes the rules.
 func (s *SiteReport) Plan(m *Model) *Plan {
 	p := &planner{Model: m.orDefault(), site: s, page: loadOf(s.Page)}
 	plan := &Plan{Quotes: []Quote{}}
@@ -162,12 +163,12 @@ func (s *SiteReport) Plan(m *Model) *Plan {
 	return plan
 }
 
-// Sizes in bytes of the parts of a document that is coded against its earlier version: the document
-// without changes, each changed entry of a list, and each changed page of a collection.
+// Sizes in bytes of the parts of a document that is coded against its earlier version: an unchanged
+// document, each changed entry of a list, and each changed page of a collection.
 const codedHead, codedEntry, codedPage = 200, 80, 300
 
-// coded returns the offer of a way with the costs for a client that has a dictionary for the whole
-// collection, or that will have one for its list.
+// coded returns the offer of a way with its costs for a client with a dictionary. If whole is set,
+// the client has one for the whole collection; otherwise it will have one for the list of the way.
 func (p *planner) coded(w *Way, whole bool) *protocol.Offer {
 	c, most := *w.Offer, codedHead*w.Offer.Moved.Requests
 	if (whole || w.SendsChanges || p.Held(c.Entry)) && c.Moved.Bytes > most {
@@ -180,7 +181,7 @@ func (p *planner) coded(w *Way, whole bool) *protocol.Offer {
 	return &c
 }
 
-// alone returns the cost of a way by itself.
+// alone returns the cost of a way without other ways.
 func (p *planner) alone(w *Way) *quote {
 	n, o := p.site.pages(w), w.Offer
 	q := &quote{way: w, pages: n, moves: 1 - math.Pow(1-p.Changed, n), first: loadOf(o.First)}
@@ -188,8 +189,8 @@ func (p *planner) alone(w *Way) *quote {
 	return q
 }
 
-// pages returns the number of pages of a way: the number that it names, or else the maximum number
-// that another way names, or else the number of requests of its first sync.
+// pages returns the number of pages of a way: the number that it lists, else the maximum number
+// that another way lists, else the number of requests of its first sync.
 func (s *SiteReport) pages(w *Way) float64 {
 	n := w.Offer.Pages
 	for i := range s.Ways {
@@ -225,7 +226,7 @@ func (p *planner) lost(q *quote) float64 {
 	return lost
 }
 
-// brings reports whether the listed pages have their content.
+// brings reports whether an offer includes the content of the listed pages.
 func brings(o *protocol.Offer) bool { return o.Detail > millrace.DetailSummary }
 
 // textOnly returns the charge for pages without structure, in bytes per page.
@@ -264,11 +265,11 @@ func (p *planner) findFills() {
 
 func (p *planner) bytes(l load) float64 { return l.bytes + l.requests*float64(p.Header) }
 
-// quote adds the cost of filling a way and the charges for what it lacks.
+// quote adds the cost of the fills of a way, and the charges for what the way lacks.
 func (p *planner) quote(q *quote) {
 	o := q.way.Offer
 	changed := p.Changed * q.pages
-	noContent := 0.0 // fraction of the pages without content
+	noContent := 0.0 // fraction of pages without content
 	switch {
 	case !brings(o):
 		noContent = 1
@@ -291,10 +292,10 @@ func (p *planner) quote(q *quote) {
 	}
 }
 
-// deletions chooses how a reader of a way finds deleted pages. If another way reports deletions at
-// a lower cost than a full sync, every refresh reads them there, because additional bytes are
-// better than a stored copy of a deleted page. A coded collection itself shows deletions, and the
-// other way is needed only for the deltas after it.
+// deletions chooses how refreshes by a way detect deleted pages. If another way reports deletions
+// at a lower cost than a full sync, every refresh reads them there: additional bytes are better
+// than keeping a deleted page. A coded collection itself shows deletions, so the other way is
+// needed only for the deltas after it.
 func (p *planner) deletions(q *quote) {
 	first := loadOf(q.way.Offer.First)
 	least := p.bytes(first)
@@ -312,14 +313,14 @@ func (p *planner) deletions(q *quote) {
 	}
 }
 
-// gone returns the cost of a refresh that only reads deletions.
+// gone returns the cost of a refresh that reads only deletions.
 func (p *planner) gone(q *quote) load {
 	o := q.way.Offer
 	l := loadOf(o.Still).add(loadOf(o.Still), -q.moves).add(loadOf(o.Moved), q.moves)
 	return l.add(load{bytes: float64(o.Named)}, p.Changed*q.pages)
 }
 
-// enter returns the cost of switching from another way to a way. It is zero for the ways in
+// enter returns the cost of changing to way q from another way. It is zero for the ways in
 // Model.Previous and, on a new site, for the way of the first sync.
 func (p *planner) enter(q, after *quote) load {
 	known := q == after
@@ -359,7 +360,7 @@ func (p *planner) againBytes(q, after *quote) float64 {
 	return p.bytes(q.again) + q.lacked + p.bytes(p.enter(q, after))/float64(p.Rounds)
 }
 
-// route describes one choice. after is the way of the first sync; it is nil if q is that way.
+// route describes one choice. after is the way of the first sync; nil if that is q.
 func (p *planner) route(q, after *quote) Route {
 	bytes := func(q *quote) float64 {
 		if after == nil {

@@ -15,7 +15,8 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// The ways of a site of a thousand pages, with figures like those of real sites.
+// The following functions return ways into a site of a thousand pages, with realistic figures.
+
 func scp() discover.Way { // a snapshot and deltas
 	return way("scp", protocol.Offer{
 		Pages: 1000, Detail: millrace.DetailBlocks,
@@ -61,7 +62,7 @@ func cost(requests, bytes int64) protocol.Cost {
 	return protocol.Cost{Requests: requests, Bytes: bytes}
 }
 
-// but returns a way with something changed.
+// but returns a copy of a way after a change.
 func but(w discover.Way, change func(w *discover.Way)) discover.Way {
 	o := *w.Offer
 	w.Offer = &o
@@ -100,19 +101,19 @@ func TestPlan(t *testing.T) {
 			w.Offer.First, w.Offer.Each = cost(9000, 9_000_000), cost(9, 9_000)
 		})}, nil, "tct-01 fill openfeeder", "tct-01 fill openfeeder"},
 		{
-			"deltas without anybody who tells of deletions",
+			"deltas without a way that reports deletions",
 			[]discover.Way{scp(), tct(), web()},
 			nil,
 			"scp fill tct-01 crawl", "scp fill tct-01 crawl",
 		},
 		{
-			"the same, for long",
+			"the same, with many rounds",
 			[]discover.Way{scp(), tct(), web()},
 			&discover.Model{Rounds: 50},
 			"scp fill tct-01 crawl", "tct-01 fill crawl",
-		}, // first a way with rich content, then a cheap one for refreshes
+		}, // first a way with rich content, then a cheap way for refreshes
 		{
-			"the same, and seldom from the start",
+			"the same, with few full reads",
 			[]discover.Way{scp(), tct(), web()},
 			&discover.Model{Rounds: 50, Sweep: 100},
 			"scp fill tct-01 crawl", "scp fill tct-01 crawl",
@@ -158,11 +159,11 @@ func TestPlan(t *testing.T) {
 		{"unknown number of pages", []discover.Way{
 			but(web(), func(w *discover.Way) { w.Offer.Pages = -1 }), but(tct(), func(w *discover.Way) { w.Offer.Pages = -1 }),
 		}, nil, "tct-01 fill crawl", "tct-01 fill crawl"},
-		{"by another way than today's best", []discover.Way{ // today's best way is not cheap enough to switch
+		{"read before by a way that is not the best now", []discover.Way{ // today's best way is not cheap enough to switch
 			scp(), but(openfeeder(), func(w *discover.Way) { w.Offer.Moved = cost(1, 9_000) }),
 		}, &discover.Model{Previous: []string{"openfeeder"}}, "scp fill openfeeder", "openfeeder"},
 		{
-			"by one that has become dear",
+			"read before by a way that has become expensive",
 			[]discover.Way{scp(), openfeeder(), web()},
 			&discover.Model{Previous: []string{"crawl"}}, "scp fill openfeeder crawl", "scp fill openfeeder crawl deletions openfeeder",
 		},
@@ -227,7 +228,7 @@ func line(r discover.Route) string {
 func TestPlanCost(t *testing.T) {
 	s := &discover.SiteReport{Ways: []discover.Way{scp(), openfeeder(), arc(), web()}, Page: cost(1, 12_000)}
 	p := s.Plan(&discover.Model{Changed: 0.02})
-	moved := 1 - math.Pow(0.98, 1000) // close to 1: something has changed
+	moved := 1 - math.Pow(0.98, 1000) // close to 1: the probability that something has changed
 	want := protocol.Cost{
 		Requests: int64(math.Ceil(1 + moved + 1)),
 		Bytes:    int64(math.Ceil(moved*4_000 + 20*2_500 + (1-moved)*200 + moved*400 + 20*90)),
@@ -254,7 +255,7 @@ func TestPlanCost(t *testing.T) {
 	}
 }
 
-// Why names the decisive reason.
+// Why states the decisive reason.
 func TestPlanWhy(t *testing.T) {
 	closed := but(web(), func(w *discover.Way) { w.Allowed, w.Reason = false, "robots.txt disallows it" })
 	few := but(scp(), func(w *discover.Way) { w.Offer.Pages = 100 })
@@ -297,7 +298,7 @@ func TestPlanWhy(t *testing.T) {
 	}
 }
 
-// A small site that seldom changes is probed and not read.
+// A refresh of a small site that rarely changes costs little more than one conditional request.
 func TestPlanQuiet(t *testing.T) {
 	few := func(w *discover.Way) { w.Offer.Pages = 10 }
 	s := &discover.SiteReport{Ways: []discover.Way{but(tct(), few)}, Page: cost(1, 12_000)}

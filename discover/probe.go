@@ -36,14 +36,14 @@ type prober struct {
 	terms []protocol.Terms
 }
 
-// Probe finds the ways to read the site of a URL, with few small requests: robots.txt, the root,
+// Probe finds the ways to read the site of a URL with few small requests: for robots.txt, the root,
 // the documents of each protocol, the documents about the use of the content, a sitemap and up to
 // three pages. If client is nil, Probe uses the guarded default client. Nil options mean the zero
 // value.
 //
-// The result includes failed ways, with the reason. The error concerns the whole site, such as an
-// invalid or refused URL, a network or server that does not respond, or a robots.txt that cannot be
-// fetched.
+// The result includes failed ways, with the reason. The error is not nil if the whole site failed:
+// the URL is invalid or not allowed, the network or server does not respond, or robots.txt cannot
+// be fetched.
 func Probe(ctx context.Context, client *http.Client, site string, o *Options) (*SiteReport, error) {
 	l := &prober{}
 	if o != nil {
@@ -104,8 +104,8 @@ func Probe(ctx context.Context, client *http.Client, site string, o *Options) (*
 	return l.site, nil
 }
 
-// all probes the parts in turn. Each part has its own time limit, so that one slow part leaves time
-// for the others.
+// all probes the parts one after the other. Each part has its own time limit, so a slow part leaves
+// time for the others.
 func (l *prober) all(outer context.Context) error {
 	start := time.Now()
 	within := func(d time.Duration) (context.Context, context.CancelFunc) {
@@ -131,7 +131,7 @@ func (l *prober) all(outer context.Context) error {
 	if err := l.readHome(ctx); err != nil {
 		return ended(outer, err)
 	}
-	if l.late(ctx); errors.Is(l.homeErr, millrace.ErrTooLarge) { // its links are unknown
+	if l.late(ctx); errors.Is(l.homeErr, millrace.ErrTooLarge) { // the links of the root are unknown
 		l.site.Inconclusive = l.homeErr.Error()
 	}
 	ctx, cancel = within(3 * limit / 4)
@@ -171,7 +171,7 @@ func (l *prober) all(outer context.Context) error {
 	return nil
 }
 
-// errLate is the cause if a probe ends at its timeout.
+// errLate is the cause of a probe that ends at its timeout.
 var errLate = fmt.Errorf("no response within the timeout of the probe: %w", millrace.Coded("probe-timeout", millrace.ErrUnavailable))
 
 // late records that a part of the probe has reached its time limit.
@@ -181,7 +181,7 @@ func (l *prober) late(ctx context.Context) {
 	}
 }
 
-// ended returns the cause of a context that has ended, or else the error.
+// ended returns the cause if the context has ended, and err otherwise.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -189,8 +189,7 @@ func ended(ctx context.Context, err error) error {
 	return err
 }
 
-// obey returns an error for URLs that the site's robots.txt disallows, even if the client ignores
-// robots.txt.
+// obey returns an error for URLs that robots.txt disallows, even if the client ignores robots.txt.
 func (l *prober) obey(req *http.Request) error {
 	u := req.URL
 	if l.robots == nil || fetch.Permitted(req.Context(), u) || canon.Origin(u.String()) != canon.Origin(l.site.URL) {
@@ -245,14 +244,14 @@ func (l *prober) readHome(ctx context.Context) error {
 	if l.homeErr != nil && ctx.Err() != nil {
 		l.homeErr = context.Cause(ctx)
 		if errors.Is(l.homeErr, errLate) {
-			return nil // the site exists, but is slow
+			return nil // the site exists but is slow
 		}
 	}
 	switch status, answered := errors.AsType[*fetch.StatusError](l.homeErr); {
 	case l.homeErr == nil:
 	case answered:
 		l.moved(status.URL)
-		return nil // protocols may use other URLs
+		return nil // protocols may use other URLs than the root
 	case errors.Is(l.homeErr, millrace.ErrInvalid), errors.Is(l.homeErr, millrace.ErrTooLarge), refusedByRobots(l.homeErr):
 		return nil
 	default:
@@ -274,7 +273,7 @@ func (l *prober) readHome(ctx context.Context) error {
 	return nil
 }
 
-// moved records a redirect of the root.
+// moved records that the root redirects to another URL.
 func (l *prober) moved(to string) {
 	if canon.Origin(to) != canon.Origin(l.site.URL) {
 		l.site.Moved = to
@@ -286,8 +285,7 @@ func refusedByRobots(err error) bool {
 	return ok
 }
 
-// probeProtocols returns the way of each protocol, with nil for protocols that the site does not
-// have.
+// probeProtocols returns one way per protocol, or nil for a protocol that the site does not have.
 func (l *prober) probeProtocols(ctx context.Context) []*Way {
 	ways := make([]*Way, len(l.Protocols))
 	var all sync.WaitGroup
@@ -307,7 +305,7 @@ func (l *prober) probeProtocols(ctx context.Context) []*Way {
 	return ways
 }
 
-// way returns the way for the result of a protocol's probe, or nil if it found nothing.
+// way returns the way for the result of a protocol's probe, or nil if the probe found nothing.
 func (l *prober) way(ctx context.Context, proto protocol.Protocol, offer *protocol.Offer, err error) *Way {
 	w := &Way{Protocol: proto.Name, Label: proto.Label, Offer: offer, Allowed: true}
 	switch {
@@ -352,8 +350,8 @@ func (l *prober) readerOptions() *protocol.ReaderOptions {
 	return &o
 }
 
-// readTerms fetches the documents about the use of the content. It returns the error of the
-// first one that cannot be read.
+// readTerms fetches the documents about the use of the content. It returns the error of the first
+// document that cannot be read.
 func (l *prober) readTerms(ctx context.Context) (first error) {
 	for _, proto := range l.Protocols {
 		src, ok := proto.NewReader(l.client, l.site.URL, l.readerOptions()).(protocol.PolicyReader)
@@ -367,8 +365,8 @@ func (l *prober) readTerms(ctx context.Context) (first error) {
 	return first
 }
 
-// refusal returns the reason why the content may not be used for the purpose, or "" if it may.
-// unread is the error of a policy document that could not be read.
+// refusal returns the reason why the policies do not allow the purpose, or "" if they do. unread is
+// the error of a policy document that could not be read.
 func (l *prober) refusal(unread error) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -23,15 +23,15 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// guarded returns our client, for servers on loopback.
+// guarded returns a client for servers on loopback.
 func guarded() *http.Client { return fetch.New(&fetch.Options{AllowPrivate: true, Delay: -1}).HTTP() }
 
-// site is a site as a list of handlers, of which the first that has a document serves it. It
-// counts the requests.
+// site is a site made of handlers. The first handler that has a document serves it. The site counts
+// the requests.
 type site struct {
 	*httptest.Server
 	mu       sync.Mutex
-	asked    map[string]int // by method and path
+	asked    map[string]int // number of requests by method and path
 	handlers []http.Handler
 	silent   []string // paths without a response
 }
@@ -64,7 +64,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	// One page has the announcements of all protocols.
+	// Each page has the links of all protocols.
 	first := answers[0]
 	for k, v := range first.Header() {
 		w.Header()[k] = v
@@ -176,8 +176,8 @@ func (f files) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), strings.NewReader(body))
 }
 
-// Each protocol by itself, and all of them together, are found with the right offers, in few
-// requests, none of them repeated.
+// Each protocol alone, and all of them together, are found with the right offers, with few requests
+// and none twice.
 func TestProbe(t *testing.T) {
 	const n = 40
 	protocols := all.Protocols()
@@ -230,8 +230,8 @@ func TestProbe(t *testing.T) {
 const home = `<html><head><title>x</title><link rel="license" href="/license"></head><body><a href="/a">a</a> <a href="b?c">b</a>
 	<a href="/a#d">a again</a> <a href="https://elsewhere.example/">no</a> <a href="mailto:a@b.example">no</a></body></html>`
 
-// The plain web is measured by its sitemap, by an index of many sitemaps, or by the links of
-// the root.
+// The plain web is measured by its sitemap, by an index of many sitemaps, or by the links of the
+// root.
 func TestProbeWeb(t *testing.T) {
 	page := func(n int) string { return "<html><body>" + strings.Repeat("word ", n) }
 	urlset := func(host string, from, to int) string {
@@ -320,7 +320,7 @@ func TestProbeWeb(t *testing.T) {
 		}))
 		o := probe(t, s.URL, nil).Way(discover.Web).Offer
 		if o == nil || o.Still.Bytes != 3*int64(len(home)) || o.Each.Bytes != 0 {
-			t.Fatalf("pages without validators come whole: %+v", o)
+			t.Fatalf("pages without validators must be fetched whole: %+v", o)
 		}
 	})
 	t.Run("a copy of another host", func(t *testing.T) {
@@ -374,7 +374,7 @@ func TestProbeTerms(t *testing.T) {
 		}
 	}
 	if p := got.Plan(nil); p.First.Primary != "" {
-		t.Errorf("the plan goes by %s", p.First.Primary)
+		t.Errorf("the plan uses %s", p.First.Primary)
 	}
 	if got := probe(t, s.URL, &discover.Options{Purpose: millrace.AITrain, IgnorePolicy: true}); got.Plan(nil).First.Primary == "" || got.Ways[0].Reason == "" {
 		t.Errorf("ignored: %+v", got.Ways)
@@ -409,13 +409,13 @@ func TestProbeRobots(t *testing.T) {
 		}
 		for k := range s.asked {
 			if k != "GET /robots.txt" && k != "GET /sitemap.xml" {
-				t.Errorf("%s: it asks for %s", name, k)
+				t.Errorf("%s: unexpected request %s", name, k)
 			}
 		}
 	}
 }
 
-// A hostile server causes a probe little cost, and an error of one line.
+// A hostile server causes little cost, and an error of one line.
 func TestProbeHostile(t *testing.T) {
 	endless := func(w http.ResponseWriter, r *http.Request, text string) {
 		for r.Context().Err() == nil {
@@ -492,7 +492,7 @@ func TestProbeHostile(t *testing.T) {
 			t.Errorf("%+v", w)
 		}
 		if w := got.Way("scp"); w == nil || !w.Open() {
-			t.Errorf("what answers is not found: %+v", got.Ways)
+			t.Errorf("the protocol that responds is not found: %+v", got.Ways)
 		}
 	})
 	t.Run("no answer", func(t *testing.T) {
@@ -559,7 +559,7 @@ func TestProbeHostile(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := discover.Probe(t.Context(), nil, "http://"+l.Addr().String(), nil); !errors.Is(err, millrace.ErrForbidden) {
-			t.Errorf("loopback by the client for strangers: %v", err)
+			t.Errorf("loopback by the default client: %v", err)
 		}
 		for _, bad := range []string{"", "example.com", "ftp://example.com/", "http://"} {
 			if _, err := discover.Probe(t.Context(), guarded(), bad, nil); !errors.Is(err, millrace.ErrInvalid) {

@@ -7,8 +7,8 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Approximate cost of a full probe: requests, a few samples, and the beginnings of lists of at
-// most probeListPages pages.
+// Approximate cost of a full probe: requests, bytes of some samples, and bytes per page of the
+// beginnings of lists, for at most probeListPages pages.
 const (
 	probeRequests  = 25
 	probeBytes     = 50_000
@@ -23,8 +23,8 @@ const (
 )
 
 // probeQuick probes the protocols that have files of many pages, with one or two requests each. It
-// reports whether it has found enough, in which case the report has the way found and an estimate
-// of the plain web from the sitemaps. The estimate shows whether a way lacks most pages.
+// reports whether the result is sufficient. Then the report contains the way found, and an estimate
+// of the plain web from the sitemaps, which shows whether the way lacks most pages.
 func (l *prober) probeQuick(ctx context.Context) bool {
 	if l.Previous != nil && l.Previous.URL == l.site.URL {
 		return l.Previous.Quick && l.confirmQuick(ctx)
@@ -86,7 +86,7 @@ func (l *prober) confirmQuick(ctx context.Context) bool {
 	return true
 }
 
-// deletionWays returns the other protocols that report deletions.
+// deletionWays returns the other protocols that report deletions. not is the protocol to omit.
 func (l *prober) deletionWays(ctx context.Context, not string) (ways []Way) {
 	for _, proto := range l.Protocols {
 		if proto.Name == not || proto.Probe == nil || proto.Deletions == nil {
@@ -100,20 +100,20 @@ func (l *prober) deletionWays(ctx context.Context, not string) (ways []Way) {
 	return ways
 }
 
-// complete reports whether a way has all fields of all pages that it names.
+// complete reports whether a way provides all fields of all pages that it lists.
 func (w *Way) complete() bool {
 	return w != nil && w.Open() && brings(w.Offer) && w.Offer.WithoutContent == 0 && w.Offer.Pages >= 1
 }
 
-// silent reports whether to look for another way that reports deletions, because this one does not
-// report them, and reading it again is expensive.
+// silent reports whether a way does not report deletions and is so expensive to read again that
+// another way should be sought that reports them.
 func (w *Way) silent() bool {
 	readCost := modelBytes(loadOf(w.Offer.First))
 	return !w.Offer.Deletes && readCost*float64(model.Rounds)/float64(model.Sweep) > askBytes+askRequests*float64(model.Header)
 }
 
 // Short returns the report that a quick probe would have returned, with the ways among which it
-// chooses. It returns nil if a quick probe would have become a full one. protocols are the
+// chooses. It returns nil if a quick probe would have continued as a full one. protocols are the
 // protocols of the probe.
 func (s *SiteReport) Short(protocols []protocol.Protocol) *SiteReport {
 	web := s.Way(Web)
@@ -144,10 +144,9 @@ var model = (*Model)(nil).orDefault()
 
 func modelBytes(l load) float64 { return (&planner{Model: model}).bytes(l) }
 
-// enough reports whether probing for ways other than the first would cost more than it could save.
-// That requires that the first way names the pages of the sitemaps, that it costs less than a probe
-// or less than any way that fetches each page, and that the overhead of its refreshes costs less
-// than a probe.
+// enough reports whether probing for further ways would cost more than it could save. The first way
+// must list the pages of the sitemaps. It must cost less than a probe, or less than any way that
+// fetches each page. The overhead of its refreshes must cost less than a probe.
 func (s *SiteReport) enough() bool {
 	p := &planner{Model: model, site: s, page: loadOf(s.Page)}
 	for i := range s.Ways {

@@ -19,9 +19,9 @@ func primaries(s *discover.SiteReport) (names []string) {
 	return names
 }
 
-// A quick probe ends when it has found a file with all pages: on a small site at once, on a
-// larger one after it has also found a way that reports deletions. The plan is the same as
-// after a full probe.
+// A quick probe ends when it has found a file with all pages: on a small site at once, on a larger
+// one after it has also found a way that reports deletions. The plan is the same as after a full
+// probe.
 func TestProbeQuick(t *testing.T) {
 	for _, c := range []struct {
 		pages, requests int
@@ -47,16 +47,16 @@ func TestProbeQuick(t *testing.T) {
 			t.Errorf("all over: %v", primaries(full))
 		}
 		if short := full.Short(all.Protocols()); short == nil || !slices.Equal(primaries(short), c.want) {
-			t.Errorf("all over, made short: %+v", short)
+			t.Errorf("Short of the full probe: %+v", short)
 		}
 		if a, b := got.Plan(nil), full.Plan(nil); a.First.Primary != b.First.Primary || a.Refresh.Primary != b.Refresh.Primary {
-			t.Errorf("in brief %s, then %s; all over %s, then %s", a.First.Primary, a.Refresh.Primary, b.First.Primary, b.Refresh.Primary)
+			t.Errorf("quick probe: %s, then %s; full probe: %s, then %s", a.First.Primary, a.Refresh.Primary, b.First.Primary, b.Refresh.Primary)
 		}
 	}
 }
 
-// A quick probe continues if the file has only some of the pages, if it is missing, and if the
-// site forbids the use.
+// A quick probe continues if the file contains only some of the pages, if it is missing, and if the
+// site forbids its use.
 func TestProbeQuickGoesOn(t *testing.T) {
 	no := &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AIInput: false}}
 	more := files{}

@@ -14,20 +14,20 @@ const Web = "crawl"
 
 // Options configures [Probe]. The zero value probes the plain web only.
 type Options struct {
-	Protocols []protocol.Protocol     // protocols to probe, in the order of the results
+	Protocols []protocol.Protocol     // protocols to probe; the results are in this order
 	Reader    *protocol.ReaderOptions // options of the protocols' readers; if nil, the zero value
 	// Purpose is the intended use of the content. If empty, [millrace.AIInput].
 	Purpose millrace.Purpose
-	// IgnorePolicy treats a way as allowed even if the site's policy documents
-	// forbid it. Whether robots.txt is obeyed depends on the client.
+	// IgnorePolicy treats a way as allowed even if the site's policy documents forbid its use. The
+	// client decides whether robots.txt is obeyed.
 	IgnorePolicy bool
 
-	// Previous is the result of an earlier probe of the same site, or nil. Probe
-	// checks each of its ways by one HEAD request and keeps their figures.
+	// Previous is the result of an earlier probe of the same site, or nil. Probe checks each of its
+	// ways by one HEAD request, and keeps their figures.
 	Previous *SiteReport
 
-	MaxRequests int   // request limit, without robots.txt; 0 means 60
-	MaxBytes    int64 // limit of body bytes, coded; 0 means 16 MiB
+	MaxRequests int   // maximum number of requests, without robots.txt; 0 means 60
+	MaxBytes    int64 // maximum number of body bytes, with content coding; 0 means 16 MiB
 	// Timeout ends the probe with the results so far. If zero, one minute plus 30 times the
 	// crawl delay of robots.txt.
 	Timeout time.Duration
@@ -36,71 +36,71 @@ type Options struct {
 	// probably cost more than other ways could save. It sets SiteReport.Quick.
 	Quick bool
 	// PolicyKnown reports that the caller has read the policy documents and obeys them. Probe then
-	// fetches only those that a protocol itself needs.
+	// fetches only those documents that a protocol itself needs.
 	PolicyKnown bool
 
-	// Progress is called at each request with the number of requests so far; it
-	// may be nil. Any goroutine may call it.
+	// Progress is called at each request with the number of requests so far. It may be nil, and may
+	// be called from any goroutine.
 	Progress func(requests int)
 	Logger   *slog.Logger     // if nil, nothing is logged
 	Now      func() time.Time // if nil, time.Now
 }
 
-// SiteReport is the result of a probe. It is plain data and encodes as JSON; a decoded
-// SiteReport has the same plans.
+// SiteReport is the result of a probe. It is plain data and encodes as JSON. A decoded SiteReport
+// gives the same plans.
 type SiteReport struct {
 	URL  string    `json:"url"`  // URL of the root
 	Time time.Time `json:"time"` // time of the probe
 	// Measured is the time of the oldest figures. It is before Time if the report contains figures
 	// of an earlier probe.
 	Measured time.Time `json:"measured"`
-	// Moved is the URL that the root redirects to on another origin, which is
-	// another site.
+	// Moved is the URL to which the root redirects, if that is on another origin, and so another
+	// site.
 	Moved string `json:"moved,omitempty"`
 	// Quick reports that the probe ended early ([Options].Quick). Protocols that it did not
 	// reach are neither in Ways nor in Absent. It did not fetch the root, and estimates the
 	// plain web from the sitemaps only.
 	Quick bool `json:"quick,omitempty"`
-	// Ways are the ways of the site, including those with an error. The last one is
-	// always the plain web.
+	// Ways are the ways of the site, including failed ones. The last one is always the plain web.
 	Ways   []Way    `json:"ways"`
 	Absent []string `json:"absent,omitempty"` // protocols that were not found
-	// Page is the cost of one page as HTML: measured, or a usual value if the probe
-	// saw no page.
+	// Page is the cost of one page as HTML. It is measured, or a typical value if the probe fetched
+	// no page.
 	Page protocol.Cost `json:"page"`
 
 	Robots   Robots           `json:"robots"`
 	Terms    []protocol.Terms `json:"terms,omitempty"`    // documents about the use of the content
-	Licenses []License        `json:"licenses,omitempty"` // licenses that the root or robots.txt names
+	Licenses []License        `json:"licenses,omitempty"` // licenses to which the root or robots.txt refers
 	Spent    protocol.Cost    `json:"spent"`              // cost of the probe, without robots.txt
 	// Inconclusive is the limit that ended a part of the probe; "" = none. Protocols in Absent may
 	// exist nevertheless.
 	Inconclusive string `json:"inconclusive,omitempty"`
 
-	// Seen holds further observations. It is not part of the JSON.
+	// Seen contains further observations. It is not part of the JSON.
 	Seen Seen `json:"-"`
 }
 
-// Seen holds observations of a probe for people.
+// Seen contains observations of a probe that are shown to people.
 type Seen struct {
-	Server    string   // Server field of the root
+	Server    string   // Server field of the response to the root
 	Generator string   // generator in the HTML of the root
 	Links     []string // URLs of the same origin that the root links to, at most 2,000
-	Listed    []string // some URLs of its sitemaps, evenly spread
+	Listed    []string // evenly spread sample of the URLs in the sitemaps
 }
 
 // Way is one way to read a site.
 type Way struct {
 	Protocol string `json:"protocol"`        // name of a protocol, or [Web]
 	Label    string `json:"label,omitempty"` // name of the protocol for people; if empty, Protocol
-	// Offer is nil if the way provides no pages. Reason is the reason.
+	// Offer is nil if the way provides no pages; Reason says why.
 	Offer *protocol.Offer `json:"offer,omitempty"`
-	// Deletions reports whether the protocol can report deleted pages without listing the others.
+	// Deletions reports whether the protocol can report deleted pages without listing the other
+	// pages.
 	Deletions bool   `json:"deletions,omitempty"`
 	Allowed   bool   `json:"allowed"`          // robots.txt and the policies allow the purpose
 	Reason    string `json:"reason,omitempty"` // why the way is not allowed, or the error
 	Code      string `json:"code,omitempty"`   // error code of the reason
-	// Later reports that the way was unavailable, and that a later probe may find it.
+	// Later reports that the way was temporarily unavailable; a later probe may find it.
 	Later bool `json:"later,omitempty"`
 	// SendsChanges reports that the server sends the first document as changes to clients that
 	// have an earlier version (RFC 9842).
@@ -118,10 +118,10 @@ func (s *SiteReport) label(name string) string {
 // Open reports whether the way can be used.
 func (w Way) Open() bool { return w.Offer != nil && w.Allowed }
 
-// Robots holds the rules of a site's robots.txt for the client.
+// Robots contains the rules of a site's robots.txt for the client.
 type Robots struct {
 	Closed     string            `json:"closed,omitempty"`      // record that disallows the root; "" = none
-	Delay      time.Duration     `json:"crawl_delay,omitempty"` // Crawl-delay
+	Delay      time.Duration     `json:"crawl_delay,omitempty"` // value of Crawl-delay
 	Statements []RobotsStatement `json:"statements,omitempty"`  // records about the use of the content, verbatim
 }
 
@@ -135,10 +135,10 @@ type RobotsStatement struct {
 // License is a document with the license of the content.
 type License struct {
 	URL  string `json:"url"`
-	From string `json:"from"` // place of the link: "Link", "HTML" or "robots.txt"
+	From string `json:"from"` // location of the link: "Link", "HTML" or "robots.txt"
 }
 
-// Way returns a way by its name, or nil if the site does not have it.
+// Way returns the way with a name, or nil if the site does not have it.
 func (s *SiteReport) Way(name string) *Way {
 	for i := range s.Ways {
 		if s.Ways[i].Protocol == name {

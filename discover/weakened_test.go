@@ -21,8 +21,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// compressed wraps a handler like a compressing proxy: it changes entity tags, and leaves
-// digests unchanged.
+// compressed wraps a handler like a compressing proxy: it changes entity tags but not digests.
 func compressed(h http.Handler, tag func(tag string) string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		inner := r.Clone(r.Context())
@@ -49,9 +48,9 @@ func compressed(h http.Handler, tag func(tag string) string) http.Handler {
 	})
 }
 
-// A TCT site behind a proxy that weakens its tags, or adds a suffix for each coding, costs as
+// A TCT site behind a proxy that weakens its entity tags, or adds a suffix per coding, costs as
 // much as without the proxy: one request if nothing has changed, and one more for each changed
-// page. The same is true if the proxy replaces the tags by its own.
+// page. The same is true if the proxy replaces the entity tags by its own.
 func TestWeakenedTags(t *testing.T) {
 	t.Parallel()
 	const pages = 29
@@ -107,7 +106,7 @@ func TestWeakenedTags(t *testing.T) {
 				show("")
 				pull()
 				if n := pull(); n != 1 {
-					t.Errorf("nothing has changed, and a pull takes %d requests", n)
+					t.Errorf("a pull of an unchanged site takes %d requests", n)
 				}
 				found, err := discover.Probe(t.Context(), client.HTTP(), site.URL, &discover.Options{Protocols: []protocol.Protocol{proto}})
 				if err != nil {
@@ -120,11 +119,11 @@ func TestWeakenedTags(t *testing.T) {
 				offer := found.Ways[i].Offer
 				show(" is another one")
 				if n := pull(); n != moved {
-					t.Errorf("one page has changed, and a pull takes %d requests", n)
+					t.Errorf("a pull of one changed page takes %d requests", n)
 				}
 				estimate := offer.Moved.Add(offer.Each, 1).Requests
 				if estimate < moved || estimate > moved+1 || offer.Still.Requests != 1 {
-					t.Errorf("a refresh is said to take %d requests, %d if nothing has changed; it takes %d", estimate, offer.Still.Requests, moved)
+					t.Errorf("the estimate is %d requests, or %d without changes; a refresh takes %d", estimate, offer.Still.Requests, moved)
 				}
 			})
 		}

@@ -18,7 +18,7 @@ import (
 
 const (
 	maxPage    = 2 << 20 // maximum decoded size of a page
-	usualBytes = 20_000  // size of a page of HTML if none was fetched
+	usualBytes = 20_000  // size of a page of HTML if no page was fetched
 )
 
 // document is a fetched document.
@@ -26,13 +26,13 @@ type document struct {
 	url    *url.URL // URL after redirects
 	header http.Header
 	html   bool
-	body   []byte // decoded
-	size   int64  // coded bytes
+	body   []byte // decoded body
+	size   int64  // size of the coded body in bytes
 }
 
 func (d *document) head() weblink.Head { return weblink.HTML(bytes.NewReader(d.body), d.url) }
 
-// counting counts the bytes read of a body.
+// counting counts the bytes that are read of a body.
 type counting struct {
 	io.ReadCloser
 	n int64
@@ -81,8 +81,8 @@ func (l *prober) get(ctx context.Context, u string) (*document, error) {
 	return d, err
 }
 
-// probeWeb returns the way that reads the pages and their links. protocols are the other ways,
-// which may report the number of pages.
+// probeWeb returns the way that reads the pages and follows their links. protocols are the other
+// ways, which may know the number of pages.
 func (l *prober) probeWeb(ctx context.Context, protocols []*Way) Way {
 	w := Way{Protocol: Web, Allowed: true}
 	l.site.Page = protocol.Cost{Requests: 1, Bytes: usualBytes}
@@ -135,7 +135,7 @@ func (l *prober) probeWeb(ctx context.Context, protocols []*Way) Way {
 // the fraction of pages with validators.
 func (l *prober) webOffer(s pageEstimate, pages int, page int64, valid float64) *protocol.Offer {
 	n := int64(max(1, pages))
-	again := int64(float64(n*page) * (1 - valid)) // pages without validators are fetched whole
+	again := int64(float64(n*page) * (1 - valid)) // pages without validators are fetched again in full
 	return &protocol.Offer{
 		Entry: l.site.URL, Pages: s.pages, Detail: millrace.DetailBlocks, Fields: millrace.AllFields &^ millrace.FieldExtra,
 		Deletes: true, Basis: s.basis,

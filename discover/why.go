@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// why explains a choice in one sentence. rest contains the other open ways in the order of their
+// why explains a choice in one sentence. rest are the other usable ways in the order of their
 // costs.
 func (p *planner) why(q, after *quote, rest []*quote, bytes func(*quote) float64) string {
 	o := q.way.Offer
@@ -70,7 +70,7 @@ func (p *planner) why(q, after *quote, rest []*quote, bytes func(*quote) float64
 	return b.String()
 }
 
-// closed returns the distinct reasons why no way is open.
+// closed returns the distinct reasons why no way can be used.
 func (s *SiteReport) closed() string {
 	var reasons []string
 	ways := map[string][]string{}

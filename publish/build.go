@@ -12,9 +12,9 @@ import (
 )
 
 // Build reads a source once, and writes the machine documents of its site to a folder for a static
-// host, with the files that Options.Host reads. dir is the folder for Options.BaseURL. Build
-// creates it if it does not exist. The error is ErrInvalid for an existing folder that Build did
-// not create, and for options that need a server (Next, RequireKey, Rate and Proxies).
+// host, with the configuration files for Options.Host. dir is the folder for Options.BaseURL. Build
+// creates it if it does not exist. If Build did not create an existing folder, or an option needs a
+// server (Next, RequireKey, Rate and Proxies), the error is ErrInvalid.
 func Build(ctx context.Context, source millrace.Source, dir string, o *Options) (err error) {
 	if o != nil && (o.Next != nil || o.RequireKey || o.Rate != 0 || o.Proxies != nil) {
 		return fmt.Errorf("publish: build: %w: Next, RequireKey, Rate and Proxies need a server", millrace.ErrInvalid)
@@ -39,7 +39,7 @@ func Build(ctx context.Context, source millrace.Source, dir string, o *Options) 
 	return nil
 }
 
-// host returns the name of the static host.
+// host returns the name of the static host for a base URL.
 func (s *Server) host(base string) string { return cmp.Or(s.o.Host, static.GuessHost(base, nil)) }
 
 // silent reports whether the static host sends no Link fields.

@@ -18,7 +18,7 @@ import (
 func parts() (*sql.DB, http.Handler, error) {
 	db, err := sql.Open("sqlite", ":memory:")
 	if err == nil {
-		db.SetMaxOpenConns(1) // each connection would have a database of its own
+		db.SetMaxOpenConns(1) // each connection would open its own database
 		_, err = db.Exec(`CREATE TABLE parts (slug TEXT, name TEXT, text TEXT);
 			INSERT INTO parts VALUES ('damsel', 'The damsel', 'It shakes the shoe.'), ('shoe', 'The shoe', 'It feeds the stones.')`)
 	}
@@ -62,8 +62,8 @@ func rows(db *sql.DB) func(ctx context.Context) iter.Seq2[*millrace.Page, error]
 
 const mill = "https://mill.example/"
 
-// publishParts publishes the rows of a database. A chi router serves their HTML, to
-// which the server adds the links for machines.
+// publishParts publishes the rows of a database. A chi router serves their HTML, and the server
+// adds the links for machines to it.
 func publishParts(ctx context.Context, o publish.Options) (*publish.Server, error) {
 	db, router, err := parts()
 	if err != nil {

@@ -22,7 +22,7 @@ func stones(context.Context) iter.Seq2[*millrace.Page, error] {
 	}
 }
 
-// markdown requests a page as Markdown, and cuts off the front matter.
+// markdown requests a page as Markdown, and removes the front matter.
 func markdown(h http.Handler, url string) string {
 	r := httptest.NewRequest(http.MethodGet, url, nil)
 	r.Header.Set("Accept", "text/markdown")

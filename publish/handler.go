@@ -23,13 +23,13 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// Handler returns a source for [New] of the site that h serves in this process. It reads a
+// Handler returns a source for [New] that reads the site served by h in this process. It reads a
 // WordPress site by its REST API, and crawls other sites by their sitemaps and links. It obeys
-// robots.txt. h gets requests for the host of Options.BaseURL without credentials, from a client at
+// robots.txt. h gets requests for the host of Options.BaseURL without credentials, from the address
 // 192.0.2.1, which is reserved for documentation (RFC 5737).
 func Handler(h http.Handler) millrace.Source { return &handlerSource{h} }
 
-// handlerSource is a source that opens with the server.
+// handlerSource is a source that is opened by the server.
 type handlerSource struct{ h http.Handler }
 
 var errClosed = fmt.Errorf("source of a handler: %w: it can be read only by publish.New", millrace.ErrUnavailable)
@@ -86,10 +86,10 @@ func (s *handlerSource) open(ctx context.Context, o *ingest.Origin, site store.S
 	return closer, o.Open(ctx, site, "", origin.Options{Client: client.HTTP()})
 }
 
-// visitor passes requests to a site as a client without credentials.
+// visitor passes requests to the handler of a site, as from a client without credentials.
 type visitor struct {
 	h  http.Handler
-	at *url.URL // the base of the site
+	at *url.URL // base URL of the site
 }
 
 // ServeHTTP implements [http.Handler].
@@ -112,13 +112,13 @@ func (v visitor) get(ctx context.Context, method, at string, most int) *subreque
 	r.URL.Scheme, r.URL.Host = "", ""
 	r.Header.Set("User-Agent", "millrace")
 	resp := subrequest.Do(v, r, most)
-	if resp.Status == 0 { // as net/http does by default
+	if resp.Status == 0 { // like net/http
 		resp.Status = http.StatusOK
 	}
 	return resp
 }
 
-// connect opens the source of the origin, and limits it to public pages.
+// connect opens the source of the origin, and restricts it to public pages.
 func (s *Server) connect(ctx context.Context, origin *ingest.Origin, site store.Site, o *Options, v *serving.Service) error {
 	if h, ok := s.source.(*handlerSource); ok {
 		origin.Source = nil

@@ -21,7 +21,7 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// wait waits for a condition.
+// wait waits until a condition is true.
 func wait(t *testing.T, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
@@ -63,8 +63,8 @@ func (s *website) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "</main></body></html>")
 }
 
-// A handler is read as a visitor gets it. A page that becomes private disappears from all
-// documents, and comes back when it is public again.
+// A handler is read as a visitor sees it. A page that becomes private disappears from all
+// documents, and returns when it becomes public again.
 func TestHandler(t *testing.T) {
 	t.Parallel()
 	own := &website{pages: map[string]string{}}
@@ -113,8 +113,7 @@ func TestHandlerDown(t *testing.T) {
 	}
 }
 
-// Metrics count requests for documents, and the paths of the site's own metrics and health stay its
-// own.
+// Metrics count requests for documents. The site's own metrics and health paths are not replaced.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	own := &website{pages: map[string]string{"/": "All mills.", "/metrics": "Metrics of the site.", "/healthz": "The site is well."}}
@@ -136,8 +135,8 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// Without a reload, a page that becomes private disappears after minutes, although the source has
-// not changed.
+// Without a reload, a page that becomes private disappears after some minutes, although the source
+// has not changed.
 func TestPublicLater(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -160,8 +159,8 @@ func TestPublicLater(t *testing.T) {
 	})
 }
 
-// The pages of a folder are published only if the site serves them to the public, also those
-// that were public in an earlier run.
+// The pages of a folder are published only if the site serves them to the public, even if they were
+// public in an earlier run.
 func TestPublicFolder(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -9,17 +9,17 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Pages returns a source of the pages that list yields, such as those of a query. Each
-// scan calls list, which yields every page of the site, in any order. The URLs of pages
-// are absolute. A page whose Known is zero is complete: all its fields are known,
-// except a zero Modified. An error ends the scan, and deletes nothing.
+// Pages returns a source of the pages that list yields, for example from a query. Each scan calls
+// list, which yields every page of the site, in any order. The URLs of pages are absolute. A page
+// whose Known is zero is complete: all its fields are known, except Modified if that is zero. An
+// error ends the scan, and deletes nothing.
 func Pages(list func(ctx context.Context) iter.Seq2[*millrace.Page, error]) millrace.Source {
 	return pages(list)
 }
 
 type pages func(ctx context.Context) iter.Seq2[*millrace.Page, error]
 
-// Changes implements [millrace.Source]. It yields every page each time.
+// Changes implements [millrace.Source]. It always yields all pages.
 func (list pages) Changes(ctx context.Context, _ millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		for p, err := range list(ctx) {

@@ -31,9 +31,9 @@ type publicOnly struct {
 
 	mu      sync.Mutex
 	source  millrace.Source
-	direct  bool              // the source reads each page at its URL, so its pages are public
-	seen    map[string]string // versions of public pages, by name in the source
-	private map[string]bool   // names of the other pages in the source, which may become public
+	direct  bool              // the source reads each page at its public URL, so its pages are public
+	seen    map[string]string // versions of the public pages, by name in the source
+	private map[string]bool   // names of the other pages in the source; they may become public
 	unsaved bool
 }
 
@@ -80,9 +80,9 @@ var (
 	errOther   = fmt.Errorf("%w: its response differs from the file", errPrivate)
 )
 
-// public returns an error unless the site serves a page to the public, as HTML. A page of a folder
-// must have the bytes of its file, because the site may serve something else at its URL. The error
-// is errPrivate or ErrUnavailable.
+// public returns nil if the site serves a page to the public, as HTML. A page of a folder must
+// equal its file, because the site may serve something else at its URL. The error is errPrivate or
+// ErrUnavailable.
 func (p *publicOnly) public(ctx context.Context, name string) error {
 	at := canon.Absolute(p.origin.Base, name)
 	file := p.file(ctx, name)
@@ -109,7 +109,8 @@ func (p *publicOnly) public(ctx context.Context, name string) error {
 	return errOther
 }
 
-// file returns the file of a page; nil = the source has no files, or reads pages at their URLs.
+// file returns the file of a page. It is nil if the source has no files, or reads pages at their
+// URLs.
 func (p *publicOnly) file(ctx context.Context, name string) []byte {
 	source, direct := p.now()
 	files, ok := source.(ingest.Originals)
@@ -123,7 +124,7 @@ func (p *publicOnly) file(ctx context.Context, name string) []byte {
 	return data
 }
 
-// Changes yields the changes of public pages. It deletes pages that are no longer public.
+// Changes yields the changes of public pages. It deletes stored pages that are no longer public.
 func (p *publicOnly) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		source, direct := p.now()
@@ -167,7 +168,7 @@ func (p *publicOnly) Changes(ctx context.Context, since millrace.Cursor) iter.Se
 	}
 }
 
-// Page returns a page that is public.
+// Page returns a page if it is public.
 func (p *publicOnly) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	source, direct := p.now()
 	page, err := source.Page(ctx, have)
@@ -181,7 +182,7 @@ func (p *publicOnly) Page(ctx context.Context, have millrace.Ref) (*millrace.Pag
 	return page, err
 }
 
-// checked reports whether this version of a page is public.
+// checked reports whether a version of a page is known to be public.
 func (p *publicOnly) checked(ref millrace.Ref) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -206,11 +207,11 @@ func (p *publicOnly) known(ctx context.Context, name string) (bool, error) {
 	return false, nil
 }
 
-// checkers is the number of pages that are checked at a time.
+// checkers is the maximum number of pages that are checked at the same time.
 const checkers = 4
 
-// check deletes the stored pages that the site no longer serves to the public, and reads those that
-// have become public. It reports whether it changed any pages.
+// check deletes the stored pages that the site no longer serves to the public, and reads the pages
+// that have become public. It reports whether it changed any pages.
 func (p *publicOnly) check(ctx context.Context) (changed bool, err error) {
 	var refs []millrace.Ref
 	for ref, err := range p.site.KnownRefs(ctx, p.origin.From) {
@@ -272,7 +273,7 @@ func (p *publicOnly) check(ctx context.Context) (changed bool, err error) {
 	return len(gone)+len(found) > 0, p.save(ctx)
 }
 
-// newPublicOnly limits an origin to the pages that h serves to the public.
+// newPublicOnly restricts an origin to the pages that h serves to the public.
 func newPublicOnly(o *ingest.Origin, site store.Site, h http.Handler) *publicOnly {
 	at, err := url.Parse(o.Base)
 	if err != nil {
@@ -283,7 +284,7 @@ func newPublicOnly(o *ingest.Origin, site store.Site, h http.Handler) *publicOnl
 	return p
 }
 
-// limit limits the current source of the origin.
+// limit restricts the current source of the origin.
 func (p *publicOnly) limit() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -291,14 +292,14 @@ func (p *publicOnly) limit() {
 	p.origin.Source = p
 }
 
-// now returns the limited source.
+// now returns the restricted source.
 func (p *publicOnly) now() (source millrace.Source, direct bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.source, p.direct
 }
 
-// republish publishes the pages stored by an earlier run again, because their last edition may
+// republish publishes the pages stored by an earlier run again, because the last edition may
 // contain pages that are no longer public. It does nothing if another process publishes the site.
 func (s *Server) republish(ctx context.Context, site store.Site, v *serving.Service) error {
 	head, err := site.Head(ctx)

@@ -39,45 +39,45 @@ type Options struct {
 	// Title is the title of the site. If empty, it is the title of the home page.
 	Title string
 	// Host is the static host of [Build]: github, gitlab, netlify, cloudflare, vercel, s3, nginx,
-	// caddy or plain. If empty, the static host is guessed from the domain of BaseURL. If that
-	// fails, it is plain, which needs no configuration files.
+	// caddy or plain. If empty, Build guesses it from the domain of BaseURL; if that fails, it is
+	// plain, which needs no configuration files.
 	Host string
-	// Next handles the requests for paths other than those of machine documents, with unchanged
-	// paths. If nil, they get 404.
+	// Next handles requests for paths other than those of machine documents. It gets unchanged
+	// paths. If nil, these requests get 404.
 	Next http.Handler
 
-	// Store stores the pages. With a persistent store, such as one that store/all opens, dates and
-	// tokens stay valid between runs. If nil, the pages are in memory: documents have only the
-	// dates of the source (SCP, which requires a date, uses 1970), and no tokens or deltas. The
-	// caller must close the store after the server.
+	// Store stores the pages. In a persistent store, such as one from store/all, dates and tokens
+	// stay valid between runs. If nil, the pages are in memory: documents contain only dates from
+	// the source (SCP, which requires a date, uses 1970), and no tokens or deltas. The caller must
+	// close the store after the server.
 	Store store.Store
 	// Artifacts stores large documents. If nil, they are in memory.
 	Artifacts artifact.Store
 
 	// Public serves the site as the public sees it. A page is published only if Public responds
 	// with 200 and HTML. For a page of a folder, the response must equal the file. The server
-	// checks each version of a page once. It checks all pages at intervals of at least five
-	// minutes, in New and Reload, and after Changed without URLs. Public gets the same requests as
-	// the handler of [Handler]. If nil, all pages are public.
+	// checks each version of a page once. It also checks all pages at intervals of at least five
+	// minutes, in New and Reload, and after Changed without URLs. Public gets the same kind of
+	// requests as the handler of [Handler]. If nil, all pages are public.
 	Public http.Handler
-	// Visibility hides pages from every protocol. Its zero value hides accounts,
-	// carts, logins and administration.
+	// Visibility hides pages from all protocols. The zero value hides accounts, carts, logins and
+	// administration.
 	Visibility millrace.Visibility
-	// Policy is the usage policy. If nil, none is published.
+	// Policy is the published usage policy. If nil, none is published.
 	Policy *millrace.Policy
-	// RequireKey requires a key of Store.Keys for content. It disables SCP, which does not
-	// support keys.
+	// RequireKey requires a key of Store.Keys for content. SCP does not support keys and is
+	// disabled.
 	RequireKey bool
-	// Rate is the maximum number of content requests per second for each key or address, with
-	// bursts of twice as many. If zero, there is no limit.
+	// Rate is the maximum number of content requests per second for each key or address. Bursts may
+	// have twice as many. If zero, there is no limit.
 	Rate float64
 	// Proxies are the addresses of proxies whose X-Forwarded-For is trusted.
 	Proxies []netip.Prefix
 	// Sections are the path prefixes whose pages get separate collections. If nil, they are the
 	// first segments of all paths.
 	Sections []string
-	// Also are the names of protocols that are off by default, because their
-	// specification is not final: "tct-03".
+	// Also lists protocols to publish that are off by default, because their specification is not
+	// final: "tct-03".
 	Also []string
 	// Contact is the published URL or e-mail address for operators of machines. If empty, none
 	// is published.
@@ -95,7 +95,7 @@ type Server struct {
 	counts *gateway.Metrics
 	server *serving.Server
 	wake   chan struct{} // signals that the source may have changed
-	named  chan []string // pages that have changed
+	named  chan []string // URLs of pages that have changed
 
 	mu      sync.Mutex // serialises Reload and Close
 	o       Options
@@ -106,9 +106,9 @@ type Server struct {
 // New returns a server that publishes a source. The server reads the source, and serves documents
 // once the first edition is built; see [Server.Ready]. It reads the source again every five
 // minutes, and after [Server.Changed]. If the source has a method Watch(ctx, changed func()) error,
-// as a folder has, the server also reads it whenever Watch calls changed. The server uses the
-// values of ctx, but not its cancellation. Stop it with [Server.Close]. ErrInvalid: an option is
-// invalid.
+// like a folder, the server also reads it whenever Watch calls changed. The server uses the values
+// of ctx, but not its cancellation. Stop it with [Server.Close]. If an option is invalid, the error
+// is ErrInvalid.
 func New(ctx context.Context, source millrace.Source, o *Options) (*Server, error) {
 	s, first, err := newServer(ctx, source, o, false)
 	if err == nil {
@@ -117,7 +117,7 @@ func New(ctx context.Context, source millrace.Source, o *Options) (*Server, erro
 	return s, err
 }
 
-// newServer returns a server and its first service, which is not started.
+// newServer returns a server and its first service, which is not started yet.
 func newServer(ctx context.Context, source millrace.Source, o *Options, static bool) (*Server, *serving.Service, error) {
 	if o == nil {
 		o = new(Options)
@@ -142,7 +142,7 @@ func (o *Options) base() (string, error) {
 	return strings.TrimSuffix(base, "/") + "/", nil
 }
 
-// open opens the resources of the server until Close, and returns its first service.
+// open opens the resources of the server, which Close releases, and returns its first service.
 func (s *Server) open(ctx context.Context, static bool) (_ *serving.Service, err error) {
 	if !static {
 		if s.dir, err = os.MkdirTemp("", "millrace-publish-"); err != nil {
@@ -222,19 +222,19 @@ func (s *Server) prepare(ctx context.Context, o *Options, static bool) (_ *servi
 	})
 }
 
-// watcher is an optional interface of sources such as origin/folder: Watch calls
-// changed when pages may have changed, until the context ends.
+// watcher is an optional interface of sources such as origin/folder. Watch calls changed when pages
+// may have changed, until the context ends.
 type watcher interface {
 	Watch(ctx context.Context, changed func()) error
 }
 
-// recheckInterval is the least time between two checks of all pages. If a check takes longer than a
-// hundredth of this interval, the interval is a hundred times the duration of the check.
+// recheckInterval is the minimum time between two checks of all pages. If a check takes longer than
+// a hundredth of this, the interval is a hundred times the duration of the check.
 const recheckInterval = 5 * time.Minute
 
-// watch calls changed at once, and after each possible change of the source. It calls recheck,
-// which may be nil, at intervals and before the whole source is read again. recheck reports
-// whether the source changed.
+// watch calls changed at once, and after each possible change of the source. It calls recheck at
+// intervals, and before the whole source is read again. recheck reports whether the source has
+// changed; it may be nil.
 func (s *Server) watch(ctx context.Context, changed func(), recheck func(context.Context) bool) error {
 	var watchEnded <-chan error
 	if n, ok := s.source.(watcher); ok {
@@ -275,7 +275,7 @@ func (s *Server) watch(ctx context.Context, changed func(), recheck func(context
 // edition is built, requests for machine documents get 503.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.server.ServeHTTP(w, r) }
 
-// Ready waits for the first edition. It returns the error that prevents the edition.
+// Ready waits for the first edition. If the edition cannot be built, it returns the error.
 func (s *Server) Ready(ctx context.Context) error {
 	if err := s.server.Ready(ctx); err != nil {
 		return fmt.Errorf("publish: %w", err)
@@ -284,8 +284,8 @@ func (s *Server) Ready(ctx context.Context) error {
 }
 
 // WriteMetrics writes metrics in the text format of Prometheus: counts of requests, and the state
-// of the edition and of its source. Without Options.Next, clients in private networks also get
-// them at /metrics.
+// of the edition and of its source. Without Options.Next, the server also sends them to clients in
+// private networks at /metrics.
 func (s *Server) WriteMetrics(w io.Writer) error { return s.server.Now().Gateway.WriteMetrics(w) }
 
 // Changed reports that the pages with the given URLs are new, changed or deleted. The server
@@ -295,12 +295,12 @@ func (s *Server) Changed(urls ...string) {
 		select {
 		case s.named <- slices.Clone(urls):
 			return
-		default: // too many to fetch one by one
+		default: // too many pages to fetch one by one
 		}
 	}
 	select {
 	case s.wake <- struct{}{}:
-	default: // a full scan is due
+	default: // a full scan is already due
 	}
 }
 
@@ -318,8 +318,8 @@ func (s *Server) update(ctx context.Context, origin *ingest.Origin, site store.S
 	}
 }
 
-// Reload switches to other options. The server keeps serving with the old options until an edition
-// with the new ones is built. After an error, the old options stay in use. Reload ignores Store and
+// Reload switches to other options. The server uses the old options until an edition with the new
+// options is built. After an error, the old options stay in use. Reload ignores Store and
 // Artifacts.
 func (s *Server) Reload(ctx context.Context, o *Options) error {
 	s.mu.Lock()

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// shop is a program with pages.
+// shop is a program that publishes pages.
 type shop struct {
 	mu    sync.Mutex
 	pages map[string]string // text by path
@@ -117,8 +117,8 @@ func start(t *testing.T, src millrace.Source, o *publish.Options) *publish.Serve
 	return s
 }
 
-// Without a persistent store, documents have only the dates of the pages, and no tokens
-// and deltas; with one they have all.
+// Without a persistent store, documents contain only the dates of the pages, and neither tokens nor
+// deltas. With one, they contain all.
 func TestVolatile(t *testing.T) {
 	t.Parallel()
 	given := time.Date(2024, 5, 4, 7, 30, 0, 0, time.UTC)
@@ -152,7 +152,7 @@ func TestVolatile(t *testing.T) {
 	}
 }
 
-// A new case of a title is in documents without a date, too. The ETag of TCT draft-00 does not
+// Documents without a date also get a new spelling of a title. The ETag of TCT draft-00 does not
 // change with it.
 func TestVolatileCase(t *testing.T) {
 	t.Parallel()
@@ -171,8 +171,8 @@ func TestVolatileCase(t *testing.T) {
 	eventually(t, s, "/wheels/llm/", http.StatusOK, `"OLD"`)
 }
 
-// Pages are in every protocol, changes appear, and all other requests reach the
-// program's own handler.
+// Pages are published in every protocol, changes appear, and all other requests reach the program's
+// own handler.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	var pages shop
@@ -206,7 +206,7 @@ func TestPages(t *testing.T) {
 	eventually(t, s, "/gates/llm.json", http.StatusOK, "hold the water")
 	pages.remove("gates")
 	s.Changed("/gates")
-	eventually(t, s, "/gates/llm.json", http.StatusOK, "Our shop") // no document any more
+	eventually(t, s, "/gates/llm.json", http.StatusOK, "Our shop") // the document no longer exists
 	pages.fail(errors.New("the database is down"))
 	s.Changed()
 	time.Sleep(50 * time.Millisecond)
@@ -215,7 +215,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// A base with a path, in front of a mux that sees whole paths.
+// The base has a path, and the mux behind the server gets whole paths.
 func TestBasePath(t *testing.T) {
 	t.Parallel()
 	list := func(context.Context) iter.Seq2[*millrace.Page, error] {
@@ -233,8 +233,7 @@ func TestBasePath(t *testing.T) {
 	}
 }
 
-// Reload hides pages by a new rule, and keeps the old options if the new ones are
-// wrong.
+// Reload hides pages by a new rule. If the new options are wrong, the old ones stay in use.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	var pages shop
@@ -267,7 +266,7 @@ func TestReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status, body := get(t, s, "/drafts/new/llm.json"); status != http.StatusNotFound {
-		t.Errorf("what is hidden: %d %.200s", status, body)
+		t.Errorf("hidden page: %d %.200s", status, body)
 	}
 	pages.set("stones", "Derbyshire stones.")
 	s.Changed()
@@ -386,7 +385,7 @@ func TestBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := publish.Build(t.Context(), publish.Pages(pages.list), other, o); !errors.Is(err, millrace.ErrInvalid) {
-		t.Errorf("a folder of others: %v", err)
+		t.Errorf("a folder that Build did not create: %v", err)
 	}
 	if err := publish.Build(t.Context(), publish.Pages(pages.list), dir, &publish.Options{BaseURL: o.BaseURL, RequireKey: true}); !errors.Is(err, millrace.ErrInvalid) {
 		t.Errorf("keys: %v", err)
