@@ -185,7 +185,7 @@ func (g *policyEnforcer) open(ctx context.Context, via string) error {
 			signals = append(signals, r.Value)
 		}
 	}
-	// The other documents take precedence: robots.txt may be a day old, and is less specific.
+	// The other documents take precedence: robots.txt may be a day old and is less specific.
 	t := protocol.Terms{URL: g.root.Scheme + "://" + g.root.Host + "/robots.txt", Policy: &millrace.Policy{Purposes: policy.ReadSignals(signals...)}, Names: policy.RobotsNames}
 	for _, o := range others {
 		for purpose := range o.Policy.Purposes {

@@ -19,28 +19,28 @@ type writer struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
 
-	// Only the holder of the turn uses the following fields:
-	open  *group        // whose transaction is open; nil = none
+	// The holder of turn guards the following fields:
+	open  *group        // group whose transaction is open; nil = none
 	most  time.Duration // longest use of the lock without a pause
-	used  time.Duration // time for which the lock was in use so far
+	used  time.Duration // time for which the lock has been in use so far
 	ended time.Time     // end of the last transaction
 
 	idle *time.Timer // calls rest
 }
 
-// group is a transaction that writes share, so that many writes at once cost one sync of the disk.
-// The first write begins it. Writes that wait for their turn meanwhile join it, each with a
-// savepoint of its own. Then the first write commits it for all of them.
+// group is a transaction that several writes share, so they cost a single sync of the disk. The
+// first write begins it. Writes that are waiting for their turn join it, each with its own
+// savepoint. Then the first write commits the transaction for all of them.
 type group struct {
 	began time.Time
-	done  chan struct{} // closed at the end of the transaction
+	done  chan struct{} // closed when the transaction has ended
 	err   error         // why the transaction was not committed; set before done is closed
 }
 
-// maxGroup is the age of a group after which a write begins another one.
+// maxGroup is the age of a group after which a new write begins another group.
 const maxGroup = 50 * time.Millisecond
 
-// poll is the interval at which SQLite checks for the lock of another process.
+// poll is the interval at which SQLite polls for the lock of another process.
 const poll = 100 * time.Millisecond
 
 // tx is the part of a transaction that belongs to one write.
@@ -71,7 +71,7 @@ func (w *writer) do(ctx context.Context, f func(t *tx) error) error {
 		return err
 	}
 	if first {
-		// A channel serves its senders in order, so all who waited have joined now.
+		// A channel serves its senders in order, so all waiting writes have joined now.
 		w.turn <- struct{}{}
 		if w.open == g {
 			w.end(nil)
@@ -82,7 +82,7 @@ func (w *writer) do(ctx context.Context, f func(t *tx) error) error {
 	return g.err
 }
 
-// begin begins a transaction, and with it a group.
+// begin begins a transaction and its group.
 func (w *writer) begin(ctx context.Context) error {
 	if err := w.pause(ctx); err != nil {
 		return err
@@ -94,8 +94,8 @@ func (w *writer) begin(ctx context.Context) error {
 	return nil
 }
 
-// join runs f in the open transaction, and passes the turn on. If f fails, nothing of it remains.
-// The first write needs no savepoint, because it can roll back the whole transaction.
+// join runs f in the open transaction, and passes the turn on. If f fails, none of its changes
+// remain. The first write needs no savepoint, because it can roll back the whole transaction.
 func (w *writer) join(ctx context.Context, first bool, f func(t *tx) error) (err error) {
 	defer func() { <-w.turn }()
 	t := &tx{w}
@@ -142,8 +142,8 @@ func (w *writer) end(err error) {
 	close(g.done)
 }
 
-// pause allows other processes to write after a long use of the lock. Without the pause, this
-// process would acquire the lock again before they check it.
+// pause lets other processes write after a long use of the lock. Without it, this process would
+// always acquire the lock again before they poll.
 func (w *writer) pause(ctx context.Context) error {
 	switch {
 	case time.Since(w.ended) > poll:
@@ -163,7 +163,7 @@ func (w *writer) pragma(ctx context.Context, p string) error {
 	return err
 }
 
-// restAfter is the time from a publication until the memory of the writer's cache is released.
+// restAfter is the time between a publication and the release of the memory of the writer's cache.
 // Another publication within this time is likely to use the cache.
 const restAfter = 2 * time.Second
 

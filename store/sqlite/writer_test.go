@@ -11,10 +11,10 @@ import (
 	"github.com/millrace/millrace/store/internal/sqlstore"
 )
 
-// Writes that wait for their turn while another runs are in its transaction.
+// Writes that wait for their turn while another write runs join its transaction.
 func TestWritesShareTransaction(t *testing.T) {
 	fault := errors.New("a fault")
-	rollBack := func(t *tx) error { return errors.Join(t.Exec("ROLLBACK"), fault) } // as SQLite does itself on a full disk
+	rollBack := func(t *tx) error { return errors.Join(t.Exec("ROLLBACK"), fault) } // like SQLite on a full disk
 	fails := func(*tx) error { return fault }
 	for name, c := range map[string]struct {
 		writes []func(t *tx) error // after the write of its number
@@ -59,7 +59,7 @@ func TestWritesShareTransaction(t *testing.T) {
 							return write(tx)
 						})
 					}()
-					synctest.Wait() // until it runs or waits for its turn
+					synctest.Wait() // wait until it runs or waits for its turn
 				}
 				close(start)
 				synctest.Wait()
@@ -77,7 +77,7 @@ func TestWritesShareTransaction(t *testing.T) {
 	}
 }
 
-// A write whose context ends before its turn leaves the others alone.
+// A write whose context ends before its turn does not affect the others.
 func TestWriteCanceledBeforeItsTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, err := openFile(t.Context(), filepath.Join(t.TempDir(), "x.db"), settings{})
@@ -110,7 +110,7 @@ func TestWriteCanceledBeforeItsTurn(t *testing.T) {
 	})
 }
 
-// numbers returns what is committed.
+// numbers returns the committed numbers.
 func numbers(t *testing.T, s *Store) (got []int) {
 	err := s.db.Reader(t.Context()).Rows("SELECT n FROM n ORDER BY n", nil, func(scan sqlstore.Scanner) error {
 		var n int
