@@ -31,8 +31,8 @@ type edition struct {
 	view *view
 }
 
-// edition returns the newest edition. If there is none, its number is 0 and its view has the newest
-// state.
+// edition returns the newest edition. If the generation has no edition, the number is 0 and the
+// view has the newest state.
 func (g *generation) edition() edition {
 	if n := len(g.editions); n > 0 {
 		return g.editions[n-1]
