@@ -14,13 +14,13 @@ type evidence uint8
 
 const (
 	noList   evidence = iota
-	pageOf            // the address has a page number: a further page of a list or an article
+	pageOf            // the address has a page number: it is a later page of a list or of an article
 	likeList          // the address or the body looks like a list, unless the content contradicts it
 	isList            // the program that generated the page marks it as a list
 )
 
-// The addresses that programs use for lists by tag, category, author and date, for search
-// results, and for further pages of lists. No part before a date has the form of a title.
+// Addresses that programs use for lists by tag, category, author and date, for search results, and
+// for later pages of lists. No part before a date has the form of a title.
 var (
 	listPath = regexp.MustCompile(`(?i)/(?:tags?|category|categories|authors?)(?:/[^/]+)?$|/(?:search|archives?)$|^/search(?:/[^/]+){0,2}$|/taxonomy/term/[^/]+$|/(?:special|category):|` +
 		`^(?:/[^-/]*(?:-[^-/]*)?)*/(?:19[789]\d|20\d\d)/(?:0?[1-9]|1[0-2])(?:/(?:0?[1-9]|[12]\d|3[01]))?$|/(?:blog|news|posts|archives?|date)/(?:19[789]\d|20\d\d)$`)
@@ -29,8 +29,8 @@ var (
 	pageQuery = regexp.MustCompile(`[?&](?:paged|page)=0*[1-9]\d{0,4}(?:&|$)`)
 )
 
-// listEvidence evaluates the body classes that programs set, and the addresses that they use
-// for lists.
+// listEvidence evaluates the body classes that programs set and the addresses that they use for
+// lists.
 func listEvidence(body *html.Node, u *url.URL) evidence {
 	seen := bodyEvidence(body)
 	where := strings.TrimSuffix(u.Path, "/")
@@ -48,7 +48,7 @@ func listEvidence(body *html.Node, u *url.URL) evidence {
 	return seen
 }
 
-// bodyEvidence reads the classes that WordPress, MediaWiki, Ghost and Drupal set on the body
+// bodyEvidence evaluates the classes that WordPress, MediaWiki, Ghost and Drupal set on the body
 // element.
 func bodyEvidence(body *html.Node) evidence {
 	has := func(words ...string) bool { return hasClass(body, words...) }
@@ -57,11 +57,11 @@ func bodyEvidence(body *html.Node) evidence {
 		if has("ns-special") {
 			return isList
 		}
-		if has("ns-14") { // categories
+		if has("ns-14") { // namespace of categories
 			return likeList
 		}
 	case has("single", "page-template", "post-template"), has("page") && !has("archive"):
-		return noList // one post or page, perhaps the second part of it
+		return noList // one post or page, or its second part
 	case has("tag-template", "author-template"): // Ghost
 		return isList
 	case has("archive") && has("category", "tag", "author", "date"), has("search") && has("search-results"): // WordPress
@@ -76,8 +76,8 @@ func isDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// listsPosts reports whether most headings of the content are links to other pages, as in a
-// list that shows each post in full.
+// listsPosts reports whether most headings of the content are links to other pages, as in a list
+// that shows posts in full.
 func listsPosts(c *collected, root *html.Node) bool {
 	links, all := 0, 0
 	for _, h := range c.headings {

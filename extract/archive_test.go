@@ -10,11 +10,11 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// TestListAddress classifies the addresses that common programs use for lists, and others that
-// only look like them.
+// TestListAddress classifies addresses that common programs use for lists, and addresses that only
+// look like them.
 func TestListAddress(t *testing.T) {
 	for address, want := range map[string]evidence{
-		// WordPress: with and without permalinks, also in a folder
+		// WordPress: with and without permalinks, also in a subfolder
 		"/tag/corn/": likeList, "/category/corn": likeList, "/author/ann/": likeList, "/blog/category/corn/page/3/": likeList,
 		"/2024/05/": likeList, "/2024/05/06/": likeList, "/blog/2024/05": likeList, "/2024/05/page/2/": likeList, "/archives/date/2024": likeList,
 		"/?s=corn": likeList, "/blog/?s=corn": likeList, "/?cat=3": likeList, "/?tag=corn": likeList, "/?author=1": likeList, "/?m=202405": likeList, "/search/corn/": likeList,
@@ -82,12 +82,12 @@ func TestArchives(t *testing.T) {
 		{"/collections/stones", links, millrace.Collection},
 		{"/blog/", posts, millrace.Listing},
 		{"/en/News", links, millrace.Listing},
-		{"/news/", prose, millrace.Article}, // not a list in spite of its name
+		{"/news/", prose, millrace.Article}, // not a list, despite its name
 		{"/docs/blog/", links, millrace.Documentation},
 		{"/docs/category/theory.html", chapters, millrace.Documentation},
 		{"/docs/category-theory/", prose, millrace.Documentation},
 		{"/x", "<body class='archive category'>" + prose, millrace.Archive},
-		{"/x", "<body class='archive'>" + prose, millrace.Article}, // a single class word is not enough
+		{"/x", "<body class='archive'>" + prose, millrace.Article}, // a single class word is not sufficient
 		{"/x", "<body class='mediawiki ns-special'>" + prose, millrace.Archive},
 		{"/wiki/Kategorie:X", "<body class='mediawiki ns-14'>" + links, millrace.Archive},
 		{"/wiki/Kategorie:X", "<body class='mediawiki ns-14'>" + prose, millrace.Article},
@@ -96,7 +96,7 @@ func TestArchives(t *testing.T) {
 			t.Errorf("%s %.60s: %q, want %q", c.url, c.doc, got, c.want)
 		}
 	}
-	// The address of the page decides, not its base element.
+	// The address of the page is classified, not its base element.
 	if got := extractPage(t, "https://example.com/tag/corn/", "<base href=/>"+links).Page.Kind; got != millrace.Archive {
 		t.Errorf("with a base: %q", got)
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// author sets the authors that the page declares. A byline on the page takes precedence over
-// the site or a company, and over a meta element, which many sites fill with the name of the
-// editor who uploaded the page.
+// author sets the authors that the page declares. A byline on the page takes precedence over the
+// name of the site or of a company. It also takes precedence over a meta element, because many
+// sites put the editor who uploaded the page there.
 func (m *meta) author() {
 	names, source := m.declaredAuthor()
 	unknown := len(names) == 0 || len(names) == 1 && m.isFirm(letters(names[0]))
@@ -23,9 +23,9 @@ func (m *meta) author() {
 	}
 	switch {
 	case m.guess == millrace.Product || m.guess == millrace.Collection || m.guess == millrace.Archive || m.list >= likeList:
-		names = nil // those of items
+		names = nil // they are the authors of the items
 	case m.guess == millrace.Forum && len(names) > 1:
-		names = names[:1] // who began the thread
+		names = names[:1] // the author who began the thread
 	}
 	if m.page.Author = strings.Join(names, ", "); m.page.Author != "" {
 		m.res.Sources["author"] = source
@@ -51,7 +51,7 @@ func (m *meta) declaredAuthor() (names []string, source string) {
 	}
 	for _, v := range m.named["citation_author"] {
 		if last, first, ok := strings.Cut(v, ", "); ok {
-			v = first + " " + last // journals write the last name first
+			v = first + " " + last // journals write the family name first
 		}
 		add("meta citation_author", v)
 	}
@@ -81,7 +81,7 @@ func (m *meta) declaredAuthor() (names []string, source string) {
 	return names, source
 }
 
-// isFirm reports whether a name, as letters, is that of the site or of a publisher.
+// isFirm reports whether a name, reduced to letters, is the name of the site or of a publisher.
 func (m *meta) isFirm(name string) bool {
 	return name == letters(m.siteName()) || slices.ContainsFunc(m.things, func(t thing) bool {
 		author := inner(t.values["author"])
@@ -89,7 +89,7 @@ func (m *meta) isFirm(name string) bool {
 	})
 }
 
-// firms are the JSON-LD types of those who are no persons.
+// firms are the JSON-LD types of organizations.
 var firms = []string{"*Organization", "Corporation", "LocalBusiness"}
 
 func firstText(v any) string {

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// bylineLabels are the labels before an author's name, in lower case. The long forms come
-// first.
+// bylineLabels are the labels before an author's name, in lower case, longer ones first.
 var bylineLabels = []string{
 	"article written by", "written by", "posted by", "published by", "authored by", "created by", "contributed by", "submitted by", "words by", "text by", "story by", "article by", "post by", "reported by", "by",
 	"authors", "author", "about the author", "verfasst von", "geschrieben von", "veröffentlicht von", "von", "autoren", "autorin", "autor", "écrit par", "rédigé par", "publié par", "par", "auteurs", "auteur", //nolint:misspell // German, French
@@ -35,9 +34,9 @@ func cutLabel(s string) (label, rest string) {
 	return "", s
 }
 
-// byline returns the author that the page shows near its title, first after it: the name after a
-// label such as "By", or, if marked is true, also the name in an element that is marked as the
-// author.
+// byline returns the author that the page shows near its title; lines after the title come first.
+// The author is the name after a label such as "By". If marked is set, a name in an element that is
+// marked as the author is accepted, too.
 func (m *meta) byline(marked bool) string {
 	lines := m.near()
 	for _, after := range []bool{true, false} {
@@ -49,7 +48,7 @@ func (m *meta) byline(marked bool) string {
 			}
 			if len(l.text) > 100 {
 				if long++; long > 2 {
-					break // the text has begun
+					break // the text has started
 				}
 			}
 			name := l.labelledName()
@@ -64,7 +63,8 @@ func (m *meta) byline(marked bool) string {
 	return ""
 }
 
-// labelledName returns the name after a label in a line: a link, or the words up to a sign.
+// labelledName returns the name after a label in a line: the text of a link, or the words up to a
+// punctuation mark.
 func (l *nearLine) labelledName() string {
 	for i, p := range l.parts {
 		label, rest := cutLabel(l.text[p.start:])
@@ -91,7 +91,7 @@ func (l *nearLine) labelledName() string {
 	return ""
 }
 
-// leadingName returns the name that a text begins with, or "".
+// leadingName returns the name at the beginning of a text, or "".
 func leadingName(s string) string {
 	if i := strings.IndexFunc(s, func(r rune) bool {
 		return strings.ContainsRune("•|·●—–/⋅∙(;!?:{[,\"“", r) || unicode.IsDigit(r)
@@ -111,7 +111,8 @@ func leadingName(s string) string {
 	return ""
 }
 
-// followsName reports whether a word follows names: a date, a section or a job title begins.
+// followsName reports whether a word usually follows a name, because a date, a section or a job
+// title begins.
 func followsName(w string) bool {
 	switch strings.ToLower(strings.Trim(w, ".,")) {
 	case "on", "in", "for", "at", "from", "posted", "published", "updated", "last", "reviewed", "edited", "am", "op", "min", "read":
@@ -120,9 +121,9 @@ func followsName(w string) bool {
 	return false
 }
 
-// isName reports whether a text has the form of a name: up to seven words that all begin with
-// a capital or are in a script without capitals. Particles may be in lower case. A single word
-// is a name only if it links to an author, or is a handle such as BeauHD.
+// isName reports whether a text looks like a name: up to seven words that all start with a capital
+// letter or are in a script without capitals. Particles may be in lower case. A single word is a
+// name only if it links to an author, or is a handle such as BeauHD.
 func isName(s string, linked bool) bool {
 	words := strings.Fields(s)
 	if len(words) > 7 || len(s) > 70 || strings.ContainsAny(s, "@{}<>?!:;=_#") && !linked || personName(s) == "" {
@@ -148,7 +149,7 @@ func isParticle(w string) bool {
 	return false
 }
 
-// markedName returns the name in an element of a line whose class marks an author, or in a
+// markedName returns the name in an element of a line whose class marks an author, or the name in a
 // link to an author's page.
 func (l *nearLine) markedName() string {
 	for _, p := range l.parts {

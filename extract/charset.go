@@ -16,7 +16,7 @@ import (
 // markup are the media types that are parsed as HTML.
 var markup = map[string]bool{
 	"": true, "text/html": true, "application/xhtml+xml": true, "application/xml": true, "text/xml": true,
-	"text/plain": true, "application/octet-stream": true, // sent by servers that do not know the type
+	"text/plain": true, "application/octet-stream": true, // servers send these if they do not know the type
 }
 
 // decode returns the document as UTF-8. It rejects data that is not text.
@@ -43,25 +43,25 @@ func decode(data []byte, contentType string) ([]byte, error) {
 		return transcode(unicode.UTF16(unicode.BigEndian, unicode.UseBOM), data)
 	}
 	head := data[:min(len(data), 1024)]
-	// The parser drops a stray zero byte in HTML.
+	// In HTML, the parser drops a stray zero byte.
 	if bytes.IndexByte(head, 0) >= 0 && !bytes.HasPrefix(bytes.TrimSpace(head), []byte("<")) || bytes.HasPrefix(data, []byte("\x89PNG")) || bytes.HasPrefix(data, []byte("GIF8")) ||
 		bytes.HasPrefix(data, []byte("\xFF\xD8\xFF")) || bytes.HasPrefix(data, []byte("PK\x03\x04")) || bytes.HasPrefix(data, []byte("\x1F\x8B")) || hasControls(data) {
 		return nil, fmt.Errorf("%w: the document is binary, not HTML", millrace.Coded("binary", millrace.ErrInvalid))
 	}
 	if utf8.Valid(data) && (!isASCII(data) || bytes.IndexByte(data, 0x1B) < 0) {
-		// No other character set yields valid multi-byte sequences by chance. Plain ASCII is
-		// the same in all of them except ISO-2022.
+		// In no other character set would the bytes be valid multi-byte sequences of UTF-8 by
+		// chance. Plain ASCII is the same in all character sets except ISO-2022.
 		return data, nil
 	}
 	e, name, certain := charset.DetermineEncoding(head, contentType)
-	if !certain && name == "windows-1252" { // windows-1252 is also the result if nothing is known
+	if !certain && name == "windows-1252" { // windows-1252 is also the default result
 		if name = "utf-8"; broken(data) {
 			e, name = guessCharset(data), ""
 		}
 	}
 	if name == "utf-8" {
 		if broken(data) {
-			e = guessCharset(data) // declared, but not plausible
+			e = guessCharset(data) // the declared character set is not plausible
 		} else {
 			return bytes.ToValidUTF8(data, []byte("\uFFFD")), nil
 		}
@@ -69,12 +69,12 @@ func decode(data []byte, contentType string) ([]byte, error) {
 	return transcode(e, data)
 }
 
-// hasControls reports whether a document has too many control characters for a text: more than
-// one byte in 50 at its beginning.
+// hasControls reports whether a document has too many control characters for a text: more than one
+// byte in 50 at its beginning.
 func hasControls(data []byte) bool {
 	head, n := data[:min(len(data), 1<<16)], 0
 	for _, c := range head {
-		// Tab to carriage return is white space; 0x1B belongs to ISO-2022.
+		// Tab to carriage return are white space; 0x1B is used by ISO-2022.
 		if c < '\t' || c > '\r' && c < ' ' && c != 0x1B {
 			n++
 		}
@@ -91,7 +91,7 @@ func isASCII(data []byte) bool {
 	return true
 }
 
-// broken reports whether most of the non-ASCII bytes are invalid UTF-8.
+// broken reports whether most of the non-ASCII bytes are not valid UTF-8.
 func broken(data []byte) bool {
 	good, bad := 0, 0
 	for len(data) > 0 {

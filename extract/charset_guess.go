@@ -13,13 +13,13 @@ import (
 	"golang.org/x/text/encoding/traditionalchinese"
 )
 
-// candidate is a character set that a page may use without declaring it, and the characters
-// that make up half of the non-ASCII part of a text in it.
+// candidate is a character set that a page may use without declaring it. It contains the characters
+// that make up half of the non-ASCII part of a typical text.
 type candidate struct {
 	encoding encoding.Encoding
 	usual    string
-	kana     bool // or any kana
-	hangul   bool // or any syllable
+	kana     bool // any kana also counts
+	hangul   bool // any syllable also counts
 }
 
 func candidates() []candidate {
@@ -38,8 +38,8 @@ func candidates() []candidate {
 	}
 }
 
-// latin returns the character sets whose letters appear among ASCII letters. Characters that
-// two sets have at the same code are left out.
+// latin returns the character sets for letters among ASCII letters. Their usual characters omit
+// those that have the same code in both sets.
 func latin() []candidate {
 	return []candidate{
 		{encoding: charmap.Windows1252, usual: "àâæãåçèêëìîïñòôõøùûœ¿¡«»"},

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/forest"
 )
 
-// shape counts characters of the text of a box outside of inner boxes.
+// shape counts the characters of the text of a box that is outside of inner boxes.
 type shape struct{ bytes, ends, commas, digits, signs int32 }
 
 func (s *shape) add(text string) {
@@ -45,68 +45,68 @@ func (s *shape) sum(o *shape) {
 	s.signs += o.signs
 }
 
-// unit is a part of a page that the classifier keeps or drops: the text of a box outside of
+// unit is a part of a page that the classifier keeps or drops: the text of a box that is outside of
 // inner boxes, or a whole table, list, quote or code block.
 type unit struct {
-	at, end               int32 // boxes
+	at, end               int32 // range of boxes
 	words, links, anchors int32
 	shape
-	before    int32 // words of the units before it
-	heading   int32 // index of the last heading before it, -1 for none
-	announces bool  // it is a heading that announces texts elsewhere
-	level     uint8 // its rank, if it is a heading
-	kept      bool  // by the rules
-	shows     bool  // its form says nothing: it is code, a figure, a footnote or a text that was too deep
+	before    int32 // number of words in the units before it
+	heading   int32 // index of the last heading before it; -1 = none
+	announces bool  // the unit is a heading that announces texts elsewhere
+	level     uint8 // rank of the heading; 0 = not a heading
+	kept      bool  // whether the rules keep the unit
+	shows     bool  // the form is not significant: code, a figure, a footnote, or a text that was nested too deeply
 	score     int32
 	alike     *alike
 }
 
-// alike sums the units of one tag and class.
+// alike contains the sums over the units with the same tag and class.
 type alike struct {
 	units, words, links, kept int32
 	score, weight             int64
 }
 
-// area has the sums of a subtree, without regard to what the rules leave out.
+// area contains the sums over a subtree, including what the rules leave out.
 type area struct {
 	words, links, prose, units, kept int32
-	inner                            int32 // child boxes
+	inner                            int32 // number of child boxes
 	depth                            uint16
 	near                             [markCount]uint8 // distance to the nearest element with each mark
-	fixed                            bool             // a rule that is certain leaves it out
-	note                             bool             // it is part of a footnote
-	whole                            bool             // it is one unit
-	out                              bool             // the rules leave it out of the root
-	why                              string           // the reason of the outermost box that the rules leave out
-	away                             int32            // number of boxes around it, with itself, outside of the root
+	fixed                            bool             // a certain rule leaves it out
+	note                             bool             // part of a footnote
+	whole                            bool             // the subtree is a single unit
+	out                              bool             // the rules leave it out
+	why                              string           // reason of the outermost box that the rules leave out
+	away                             int32            // number of boxes outside of the root that contain it, including itself
 }
 
 const far = 9 // distance of an absent mark
 
-// classifier decides about the units of a page.
+// classifier decides which units of a page are content.
 type classifier struct {
 	l        *located
 	areas    []area
 	units    []unit
-	titleAt  int // number of units before the title, -1 without a title
+	titleAt  int // number of units before the title; -1 = no title
 	maxScore int32
 }
 
-// minClassified is the minimum number of words of a page that the classifier corrects. The
-// words of a shorter page say too little.
+// minClassified is the minimum number of words of a page that is classified. The words of a shorter
+// page are not significant.
 const minClassified = 150
 
-// maxFormed is the depth from which the form of a text may be lost; see flatten.
+// maxFormed is the depth at which the form of a text may be lost; see flatten.
 const maxFormed = maxDepth - 10
 
-// How far above the limit the score of a unit must be that the rules leave out, and how far
-// below that of a unit that they keep.
+// Minimum distance between a unit's score and the limit for the classifier to overrule the rules:
+// above the limit for a unit that they leave out, below it for a unit that they keep.
 const (
 	marginIn  = 1000
 	marginOut = 300
 )
 
-// boxForest scores the units of pages. bench/train writes its table.
+// boxForest scores the units of pages. bench/train generates its table.
 var boxForest = func() *forest.Forest {
 	f, err := forest.Parse(boxTable, len(features))
 	if err != nil {
@@ -115,8 +115,8 @@ var boxForest = func() *forest.Forest {
 	return f
 }()
 
-// classify corrects what the rules keep and leave out, by the scores of the forest. The texts
-// of manuals are of too many forms to be judged by form.
+// classify corrects the decisions of the rules by the scores of the forest. It skips manuals, whose
+// texts have too many forms.
 func (l *located) classify() {
 	probe := forest.ProbeOf(l.c.ctx)
 	f := boxForest
@@ -220,7 +220,7 @@ func (l *located) newClassifier() *classifier {
 	return k
 }
 
-// enter sets what the area of a box inherits, and its own marks.
+// enter sets the marks of the area of a box: its own, and those that it inherits.
 func (k *classifier) enter(at int32) {
 	b, a := &k.l.c.boxes[at], &k.areas[at]
 	for g := range a.near {
@@ -261,7 +261,7 @@ func (k *classifier) enter(at int32) {
 	}
 }
 
-// isWhole reports whether the subtree of a box is one unit, and whether that is code.
+// isWhole reports whether the subtree of a box is a single unit, and whether that is code.
 func (l *located) isWhole(i int32) (whole, code bool) {
 	boxes := l.c.boxes
 	b := &boxes[i]
@@ -288,7 +288,7 @@ func (l *located) isWhole(i int32) (whole, code bool) {
 	return false, false
 }
 
-// isCertain reports whether the reason of a rule is not a matter of judgement.
+// isCertain reports whether the reason of a rule is certain and needs no correction.
 func isCertain(reason string) bool {
 	switch reason {
 	case "hidden", "aria-hidden", "display: none", "consent", "repeated", "about a writer":
@@ -297,7 +297,7 @@ func isCertain(reason string) bool {
 	return false
 }
 
-// paragraphScore is the prose of the parent and half of the prose of the parent's parent.
+// paragraphScore returns the prose of the parent plus half of the prose of the grandparent.
 func (k *classifier) paragraphScore(u *unit) int32 {
 	p := k.l.c.boxes[u.at].parent
 	if p < 0 {
@@ -325,7 +325,7 @@ func (l *located) text(u *unit) string {
 	return folded(string(b))
 }
 
-// smooth moves the score of each unit towards the mean of the units of its form.
+// smooth moves the score of each unit towards the mean score of the units of its form.
 func (k *classifier) smooth() {
 	for i := range k.units {
 		u := &k.units[i]
@@ -339,8 +339,8 @@ func (k *classifier) smooth() {
 	}
 }
 
-// limit returns the score from which units are kept: the one with the highest expected F1 of
-// the page's words.
+// limit returns the score from which units are kept: the one that maximises the expected F1 of the
+// page's words.
 func (k *classifier) limit() int32 {
 	order := make([]*unit, len(k.units))
 	want := 0.
@@ -360,10 +360,11 @@ func (k *classifier) limit() int32 {
 	return limit
 }
 
-// chance turns a score into a probability.
+// chance converts a score into a probability.
 func chance(score int32) float64 { return 1 / (1 + math.Exp(-float64(score)/1000)) }
 
-// apply marks what the scores leave out, and moves the root if they keep text outside of it.
+// apply leaves out the units with low scores. If high scores keep text outside of the root, apply
+// moves the root.
 func (k *classifier) apply() {
 	l, boxes := k.l, k.l.c.boxes
 	keep := make([]int32, len(boxes)) // kept units in each subtree
@@ -372,7 +373,7 @@ func (k *classifier) apply() {
 	next := false // the next unit is kept
 	for i := len(k.units) - 1; i >= 0; i-- {
 		u := &k.units[i]
-		// A heading is kept with the text that it opens.
+		// A heading is kept if the text after it is kept.
 		next = u.kept && (u.score >= limit-marginOut || u.shows || u.level > 0 && next || k.isAnnounced(i)) || u.score > limit+marginIn
 		keep[u.at] = int32(bit(next))
 	}
@@ -413,7 +414,7 @@ func (k *classifier) apply() {
 	l.c.sum()
 }
 
-// isAnnounced reports whether a unit is a list after a text that ends with a colon.
+// isAnnounced reports whether a unit is a list that follows a text ending with a colon.
 func (k *classifier) isAnnounced(i int) bool {
 	boxes, u := k.l.c.boxes, &k.units[i]
 	if i == 0 || boxes[u.at].tag != atom.Ul && boxes[u.at].tag != atom.Ol {
@@ -423,8 +424,8 @@ func (k *classifier) isAnnounced(i int) bool {
 	return boxes[before.at].parent == boxes[u.at].parent && strings.HasSuffix(k.l.text(before), ":")
 }
 
-// root returns the box of the root if it contains everything that is kept, or the innermost
-// container that does.
+// root returns the box of the root if it contains all kept units, or else the innermost container
+// that does.
 func (k *classifier) root(keep []int32) int32 {
 	boxes, at := k.l.c.boxes, k.l.at
 	if keep[at] > 0 {
@@ -447,7 +448,7 @@ func (k *classifier) root(keep []int32) int32 {
 	}
 }
 
-// whyNot explains why a box is left out, by its longest unit.
+// whyNot explains why a box is left out, using its longest unit.
 func (k *classifier) whyNot(at int32) string {
 	first, _ := slices.BinarySearchFunc(k.units, at, func(u unit, at int32) int { return int(u.at - at) })
 	longest, words := first, int32(0)

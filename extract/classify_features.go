@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// features are the names of the features of a unit, in order. A name ends with % if its value
-// is a share in thousandths.
+// features are the names of the features of a unit, in order. A name ends with % if the value is a
+// fraction in thousandths.
 var features = slices.Concat(
 	[]string{
 		"words", "links %", "number of links", "words outside of links", "sentences", "commas %", "length of words", "digits %", "signs %", "sentences %",
@@ -43,7 +43,7 @@ func beside(what string) []string {
 	return []string{what + "words", what + "links %", what + "level of heading", what + "kept by the rules", what + "sentences"}
 }
 
-// permille returns a part of a whole in thousandths; -1 for nothing of nothing.
+// permille returns part/of in thousandths, or -1 for 0/0.
 func permille(part, of int32) int {
 	if of <= 0 {
 		return -1
@@ -130,7 +130,7 @@ func (k *classifier) sample(x []int16, i int) []int16 {
 	return x
 }
 
-// reason returns the number of the rules' verdict about a unit.
+// reason returns the number of the rules' reason for a unit.
 func (k *classifier) reason(u *unit) int {
 	why := k.areas[u.at].why
 	if why == "" && (u.at < k.l.at || u.at >= k.l.c.boxes[k.l.at].end) {
@@ -139,7 +139,7 @@ func (k *classifier) reason(u *unit) int {
 	return verdict(why)
 }
 
-// verdict numbers the reasons of the rules.
+// verdict converts a reason of the rules to a number.
 func verdict(reason string) int {
 	kind, rest, _ := strings.Cut(reason, " ")
 	switch kind {
@@ -172,7 +172,7 @@ func verdict(reason string) int {
 	return 11
 }
 
-// explain returns the three features that count most against a unit, with their values.
+// explain returns the three features that count most against a unit, and their values.
 func (k *classifier) explain(i int) string {
 	x := k.sample(nil, i)
 	by := boxForest.Explain(x)
@@ -198,5 +198,5 @@ func (k *classifier) explain(i int) string {
 	return classified + " (" + strings.Join(parts, ", ") + ")"
 }
 
-// classified is the prefix of the Reason of subtrees that only the classifier leaves out.
+// classified is the prefix of the Reason of subtrees that the classifier alone leaves out.
 const classified = "classifier"

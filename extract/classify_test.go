@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The classifier leaves out what rules over tags cannot, and keeps what has no form of its own.
+// The classifier leaves out parts that rules about tags cannot detect, and keeps parts without a
+// form of their own.
 func TestClassifier(t *testing.T) {
 	links := "<div class=x1><div><a href=/1>Mills of the valley</a></div><div><a href=/2>Prices</a></div><div><a href=/3>How to get here</a></div><div><a href=/4>Jobs</a></div></div>"
 	page := func(inside string) string {

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// marks are the groups of tags and class words that an element belongs to.
+// marks is the set of groups to which the tag and the class words of an element belong.
 type marks uint32
 
-// Groups of marks. The distance to the nearest ancestor with a mark is a feature.
+// Groups of tags and class words. The distance to the nearest ancestor in a group is a feature.
 const (
 	markMain = iota
 	markArticle
@@ -49,7 +49,7 @@ var markNames = [markCount]string{
 	"a class for media", "a class for cards", "a class for titles", "a class for hidden elements", "a class for products",
 }
 
-// markWords are the parts of class names and ids of each group.
+// markWords are the words in class names and ids of each group.
 var markWords = map[int]string{
 	wordContent: "content article articlebody body entry post story text main blog hentry prose markdown richtext rte copy description detail",
 	wordNav:     "nav navigation navbar menu breadcrumb breadcrumbs crumbs pager pagination paging toc submenu topbar links tabs prev previous next index",
@@ -127,8 +127,8 @@ func marksOf(n *html.Node) (m marks) {
 	return m
 }
 
-// marksOfName returns the marks of the words of a class or an id. Words end at a sign or
-// before a capital letter.
+// marksOfName returns the marks of the words in a class or an id. Words end at punctuation and
+// before capital letters.
 func marksOfName(s string) (m marks) {
 	var word [16]byte
 	n := 0

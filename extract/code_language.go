@@ -8,8 +8,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// codeLanguage returns the language that the block or one of its nearest
-// ancestors names.
+// codeLanguage returns the language that a block or one of its nearest ancestors declares.
 func codeLanguage(n *html.Node) string {
 	box := n
 	if c := find(n, func(c *html.Node) bool {
@@ -22,7 +21,7 @@ func codeLanguage(n *html.Node) string {
 			return lang
 		}
 	}
-	for t := range strings.FieldsSeq(strings.ToLower(attr(box, "class"))) { // such as "listing-js"
+	for t := range strings.FieldsSeq(strings.ToLower(attr(box, "class"))) { // for example "listing-js"
 		if name := t[strings.LastIndexAny(t, "-_")+1:]; len(name) > 1 && len(name) < len(t) && languages[name] {
 			return name
 		}
@@ -30,7 +29,7 @@ func codeLanguage(n *html.Node) string {
 	return ""
 }
 
-// textLanguage returns the language of a text that is certain by its first line or as a whole.
+// textLanguage returns the language of a text if the first line or the whole text makes it certain.
 func textLanguage(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	if command, ok := strings.CutPrefix(line, "#!"); ok {
@@ -62,7 +61,7 @@ func textLanguage(text string) string {
 	return ""
 }
 
-// fileLanguage returns the language of a file by its name, or "".
+// fileLanguage returns the language for a file name, or "".
 func fileLanguage(name string) string {
 	i := strings.LastIndexByte(name, '.')
 	if i < 0 || strings.ContainsAny(name, " \t\n") {
@@ -78,7 +77,7 @@ func fileLanguage(name string) string {
 	return ""
 }
 
-// extensions are file names' ends whose languages have other names.
+// extensions maps file extensions to languages with a different name.
 var extensions = map[string]string{
 	"py": "python", "rb": "ruby", "rs": "rust", "js": "javascript", "mjs": "javascript", "ts": "typescript", "kt": "kotlin", "hs": "haskell", "pl": "perl",
 	"ps1": "powershell", "md": "markdown", "yml": "yaml", "h": "c", "hpp": "cpp", "cc": "cpp", "ex": "elixir", "exs": "elixir", "tf": "hcl", "htm": "html",
@@ -146,7 +145,7 @@ func brush(s string) string {
 
 func cleanLanguage(s string) string {
 	s = strings.ToLower(strings.TrimSpace(s))
-	if i := strings.LastIndexByte(s, '/'); i > 0 { // a media type
+	if i := strings.LastIndexByte(s, '/'); i > 0 { // a media type such as text/x-go
 		s = strings.TrimPrefix(s[i+1:], "x-")
 	}
 	switch s {
@@ -164,13 +163,13 @@ func cleanLanguage(s string) string {
 	return s
 }
 
-// knownLanguage reports whether the text after a class prefix is a language: "highlight-" is
-// also the prefix of other names.
+// knownLanguage reports whether the text after a class prefix is a language, because "highlight-"
+// is also the prefix of other names.
 func knownLanguage(prefix, lang string) bool {
 	return prefix == "language-" || prefix == "lang-" || prefix == "mw-highlight-lang-" || prefix == "highlight-source-" || languages[lang]
 }
 
-// languages are the names that are recognised without a prefix.
+// languages are the names that are recognised without a reliable prefix.
 var languages = func() map[string]bool {
 	m := map[string]bool{}
 	for l := range strings.FieldsSeq(`ada agda apache applescript asciidoc asm assembly awk bash basic bat batch c c# c++ clojure clj cmake cobol coffeescript

@@ -15,23 +15,23 @@ func codeText(n *html.Node) string { return newCoder(n).text() }
 // coder collects the text of a code block.
 type coder struct {
 	buf     []byte
-	lines   *html.Node // its children are lines without line ends
-	made    bool       // line ends are elements, so white space may be that of HTML
+	lines   *html.Node // element whose children are lines without line ends; nil = none
+	made    bool       // line ends are elements, so white space may come from the HTML source
 	pre     bool
-	cells   bool // each row of the table is a line
+	cells   bool // each row of the table is one line
 	numbers []number
 	gutter  map[*html.Node]bool // elements with line numbers
 }
 
-// number is an element that contains nothing but one or several consecutive numbers.
+// number is an element that contains only one number, or several consecutive ones.
 type number struct {
 	n          *html.Node
-	start, end int // in the text
+	start, end int // offsets in the text
 	values     []int
 }
 
-// newCoder collects the text of a code block. It does so again without the line numbers, if
-// there are some.
+// newCoder collects the text of a code block. If it contains line numbers, newCoder collects the
+// text again without them.
 func newCoder(n *html.Node) *coder {
 	if n.DataAtom == atom.Pre {
 		n = soleCode(n)
@@ -45,7 +45,7 @@ func newCoder(n *html.Node) *coder {
 	return c
 }
 
-// soleCode returns the code element of a pre if only white space of a template surrounds it.
+// soleCode returns the code element of a pre if only the white space of a template surrounds it.
 func soleCode(n *html.Node) *html.Node {
 	c := firstChild(n)
 	if c == nil || c.DataAtom != atom.Code || sibling(c, true) != nil || hasOwnText(n) {
@@ -57,8 +57,7 @@ func soleCode(n *html.Node) *html.Node {
 	return n
 }
 
-// unended returns the element whose children are the lines of a block, if they have no line
-// ends, or nil.
+// unended returns the element whose children are the lines of a block without line ends, or nil.
 func unended(n *html.Node) *html.Node {
 	for {
 		first := firstChild(n)
@@ -99,8 +98,8 @@ func hasLineEnd(n *html.Node) bool {
 	return false
 }
 
-// text returns the code without leading empty lines, and without the white space that the
-// position of the end tag shows to be the indentation of a template.
+// text returns the code without leading empty lines. If the position of the end tag shows that a
+// template has indented the code, text removes this indentation.
 func (c *coder) text() string {
 	s := strings.TrimLeft(string(c.buf), "\n")
 	if c.made {
@@ -120,7 +119,7 @@ func (c *coder) text() string {
 	return s
 }
 
-// indentation returns the white space that all lines with text begin with.
+// indentation returns the white space at the start of all lines that contain text.
 func indentation(s string) string {
 	indent, seen := "", false
 	for line := range strings.SplitSeq(s, "\n") {
@@ -139,7 +138,7 @@ func indentation(s string) string {
 	return indent
 }
 
-// trimPadding removes the spaces with which a template surrounds every line.
+// trimPadding removes the spaces that a template puts around every line.
 func trimPadding(s string) string {
 	before, after := 1, 2
 	for line := range strings.SplitSeq(s, "\n") {
@@ -217,8 +216,8 @@ func (c *coder) node(n *html.Node) {
 	}
 }
 
-// isTemplateSpace reports whether a text is the white space of a template between the lines of
-// a listing: it is next to block elements, outside of a pre.
+// isTemplateSpace reports whether a text is the white space of a template between the lines of a
+// listing: it is next to block elements and outside of a pre.
 func isTemplateSpace(n *html.Node) bool {
 	if strings.TrimSpace(n.Data) != "" || !strings.Contains(n.Data, "\n") {
 		return false
@@ -234,8 +233,8 @@ func isTemplateSpace(n *html.Node) bool {
 	return adjacent
 }
 
-// isExtra reports whether an element of a code block is not code: a control, or a text that
-// is hidden, appears on hovering or cannot be selected.
+// isExtra reports whether an element of a code block is not code: a control, or a text that is
+// hidden, cannot be selected, or appears only under the pointer.
 func isExtra(n *html.Node) bool {
 	if isNothing(n) || n.DataAtom == atom.Caption || n.DataAtom == atom.Tr && isTitleRow(n) || isHidden(n) != "" || hasAttr(n, "unselectable") || attr(n, "role") == "tooltip" {
 		return true
@@ -259,8 +258,8 @@ func isTitleRow(n *html.Node) bool {
 	return td != nil && sibling(td, true) == nil && attr(td, "colspan") > "1"
 }
 
-// findGutter returns the elements that number the lines of the text: they are of one kind,
-// count, and nothing is before them on their lines, which are all lines with text.
+// findGutter returns the elements that contain line numbers: they are of one kind, their numbers
+// are consecutive, nothing precedes them on their lines, and every line with text has one.
 func (c *coder) findGutter() map[*html.Node]bool {
 	kinds := map[string][]number{}
 	for _, m := range c.numbers {
@@ -269,7 +268,7 @@ func (c *coder) findGutter() map[*html.Node]bool {
 	}
 	var best []number
 	count := 0
-	for _, m := range c.numbers { // in document order; an outer element follows its content
+	for _, m := range c.numbers { // in document order; an outer element comes after its content
 		k := numberKind(m.n)
 		of := kinds[k]
 		if of == nil {
@@ -290,7 +289,7 @@ func (c *coder) findGutter() map[*html.Node]bool {
 	return gutter
 }
 
-// numberKind returns a key that the numbers of a gutter share.
+// numberKind returns a key that is the same for all line numbers of a gutter.
 func numberKind(n *html.Node) string {
 	if n.DataAtom == atom.Td {
 		return "td"
@@ -299,7 +298,8 @@ func numberKind(n *html.Node) string {
 	return n.Data + "." + strings.TrimRight(class, "0123456789")
 }
 
-// numbersLines returns how many lines the numbers count, or 0 if they are not line numbers.
+// numbersLines returns the number of lines that the numbers count, or 0 if they are not line
+// numbers.
 func (c *coder) numbersLines(of []number) int {
 	rest := bytes.Clone(c.buf)
 	count, last, spaced := 0, 0, true
@@ -342,15 +342,15 @@ func (c *coder) numbersLines(of []number) int {
 	return count
 }
 
-// isNumberPlace reports whether an element is made for a line number: it is a cell, refers to
-// its line, or has such a name.
+// isNumberPlace reports whether an element is typical for a line number: it is a cell, refers to
+// its line, or has a matching name.
 func isNumberPlace(n *html.Node) bool {
 	return n.DataAtom == atom.Td || hasAttr(n, "href") || hasAttr(n, "data-line-number") || hasAttr(n, "data-line") ||
 		hasWord(attr(n, "class"), "lineno", "linenos", "linenumber", "ln", "lnt", "gutter", "num") || strings.Contains(strings.ToLower(attr(n, "class")), "line")
 }
 
-// counted returns the consecutive numbers that a text consists of, one a line, or nil. A
-// number may have spaces, a point or a bar around it.
+// counted returns the numbers of a text that consists of consecutive numbers, one per line, or nil.
+// A number may be surrounded by spaces, a point or a bar.
 func counted(s string) []int {
 	s = strings.Trim(s, " \n\t\u00a0")
 	if s == "" || s[0] > '9' || s[0] < '0' {
@@ -373,8 +373,8 @@ func counted(s string) []int {
 
 func isLineNumber(s string) bool { return s != "" && len(s) < 7 && strings.Trim(s, "0123456789") == "" }
 
-// hasWord reports whether a class contains one of some words. Words end at hyphens,
-// underscores, spaces and capital letters.
+// hasWord reports whether a class contains one of the words. Words end at hyphens, underscores,
+// spaces and capital letters.
 func hasWord(class string, words ...string) bool {
 	if class == "" || len(class) > 500 {
 		return false
@@ -402,13 +402,13 @@ func firstChild(n *html.Node) *html.Node {
 	return sibling(n.FirstChild, true)
 }
 
-// isOnly reports whether an element contains one element with a tag, and nothing else.
+// isOnly reports whether an element contains nothing but one element with the given tag.
 func isOnly(n *html.Node, a atom.Atom) bool {
 	c := firstChild(n)
 	return c != nil && c.DataAtom == a && sibling(c, true) == nil && !hasOwnText(n)
 }
 
-// hasOwnText reports whether an element has text outside of its elements.
+// hasOwnText reports whether an element contains text outside of its child elements.
 func hasOwnText(n *html.Node) bool {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		if c.Type == html.TextNode && strings.TrimSpace(c.Data) != "" {
@@ -426,7 +426,7 @@ func isAlike(a, b *html.Node) bool {
 	return a.DataAtom == atom.Li || numberKind(a) == numberKind(b)
 }
 
-// leadText returns the first text in an element that is not empty.
+// leadText returns the first non-empty text in an element.
 func leadText(n *html.Node) string {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		t := strings.TrimSpace(c.Data)
@@ -440,7 +440,7 @@ func leadText(n *html.Node) string {
 	return ""
 }
 
-// plainLines returns the text of a column.
+// plainLines returns the text of a column line by line.
 func plainLines(n *html.Node) string {
 	c := coder{gutter: map[*html.Node]bool{}}
 	c.children(n)

@@ -9,7 +9,7 @@ import (
 )
 
 // box is one block element with its word counts. Boxes are in document order. The boxes of a
-// subtree follow their root, up to end.
+// subtree follow the box of its root, up to end.
 type box struct {
 	n           *html.Node
 	parent, end int32
@@ -17,21 +17,21 @@ type box struct {
 	links       int32 // words inside links
 	own         int32 // words outside of inner boxes
 	ownLinks    int32
-	anchors     int32 // links in the subtree
+	anchors     int32 // number of links in the subtree
 	ownAnchors  int32
-	prose       int32     // words of paragraphs outside of links, in the subtree
-	shape                 // of the text outside of inner boxes
+	prose       int32     // words of paragraphs in the subtree, without links
+	shape                 // characters of the text outside of inner boxes
 	ownSign     uint64    // signature of the text outside of inner boxes; equal for equal texts
 	sign        uint64    // signature of the text in the subtree
-	tag         atom.Atom // copy of n.DataAtom, which is slower to read on a large page
+	tag         atom.Atom // copy of n.DataAtom, because n is slow to access on a large page
 	flags       flags
-	level       uint8  // highest rank of a heading in the subtree, 7 for none
-	marked      bool   // a rule marks it as content
-	noAttrs     bool   // n has no attributes; copied like tag
-	drop        string // why the subtree is left out; "" = it is content
+	level       uint8  // highest rank of a heading in the subtree; 7 = none
+	marked      bool   // a rule marks the box as content
+	noAttrs     bool   // whether n has no attributes; a copy like tag
+	drop        string // reason why the subtree is left out; "" = content
 }
 
-// plain is the number of words outside of links.
+// plain returns the number of words outside of links.
 func (b *box) plain() int32 { return b.words - b.links }
 
 type flags uint8
@@ -54,29 +54,29 @@ type collected struct {
 	base      *html.Node
 	title     string       // text of the title element
 	titleNode *html.Node   // the heading that is the page's title; set by meta
-	heads     []*html.Node // meta and link elements
-	jsons     []*html.Node // JSON-LD scripts, and meta elements that hold the same
+	heads     []*html.Node // meta and link elements of the head
+	jsons     []*html.Node // JSON-LD scripts, and meta elements with the same content
 	passwords []*html.Node // the first password fields
-	wants     bool         // an element asks to enable scripts
+	wants     bool         // an element asks readers to enable scripts
 
 	references []reference    // targets of links, in document order
-	referred   map[string]int // index of each in references
+	referred   map[string]int // index of each target in references
 
 	boxes      []box
 	headings   []*html.Node    // h1 and h2
 	props      []*html.Node    // elements with an itemprop or a rel=author
 	tags       []*html.Node    // links with rel=tag
-	refs       []*html.Node    // links to fragments with a short text: perhaps footnote references
-	controlled map[string]bool // ids of elements that controls on the page show and hide
-	forms      []int32         // the boxes of the first forms
-	rules      *correction     // changes that rules made; nil = none
+	refs       []*html.Node    // links to fragments with a short text, which may be footnote references
+	controlled map[string]bool // ids of elements that controls on the page show or hide
+	forms      []int32         // boxes of the first forms
+	rules      *correction     // changes by rules; nil = no rules
 	cuts       []cutting       // subtrees that rules removed
-	keeping    int             // how many of the open elements rules keep
+	keeping    int             // number of open elements that rules keep
 	steps      int
 	err        error
 }
 
-// collect visits a document after rules were applied to it; nil = no rules.
+// collect visits a document to which rules were applied; nil = no rules.
 func collect(ctx context.Context, doc *html.Node, rules *correction) (*collected, error) {
 	c := &collected{ctx: ctx, rules: rules}
 	for n := range children(doc) {
@@ -101,7 +101,7 @@ func collect(ctx context.Context, doc *html.Node, rules *correction) (*collected
 	return c, c.err
 }
 
-// countBlocks counts the block elements below one.
+// countBlocks counts the block elements below an element.
 func countBlocks(n *html.Node) int {
 	count := 0
 	for e := n.FirstChild; e != nil; e = e.NextSibling {
@@ -133,7 +133,7 @@ func (c *collected) headElement(e *html.Node) {
 	case atom.Meta, atom.Link:
 		c.heads = append(c.heads, e)
 		if e.DataAtom == atom.Meta && strings.Contains(attr(e, "name"), "ld+json") {
-			c.jsons = append(c.jsons, e) // a JSON-LD script that a framework wrote as a meta element
+			c.jsons = append(c.jsons, e) // a framework writes JSON-LD scripts as meta elements
 		}
 		if rel := attr(e, "rel"); hasToken(rel, "next") || hasToken(rel, "prev") {
 			c.refer(e, "href")
@@ -149,7 +149,7 @@ func (c *collected) headElement(e *html.Node) {
 	}
 }
 
-// visit opens a box for a block element and adds all text inside n to the boxes.
+// visit opens a box for a block element, and adds all text inside n to the boxes.
 func (c *collected) visit(n *html.Node, parent int32, link bool) {
 	if c.steps++; c.steps&0xFFF == 0 && c.err == nil {
 		c.err = c.ctx.Err()
@@ -265,7 +265,7 @@ func wantsScripts(n *html.Node) bool {
 	return strings.Contains(text, "javascript") || strings.Contains(text, "java script")
 }
 
-// addHeading records one of the first headings, which may be the page's title.
+// addHeading records one of the first headings. One of them may be the page's title.
 func (c *collected) addHeading(n *html.Node) {
 	if len(c.headings) < 300 {
 		c.headings = append(c.headings, n)
@@ -310,12 +310,12 @@ func (c *collected) anchor(n *html.Node, at int32) {
 	}
 }
 
-// shortText returns the text of a link if it is no longer than a footnote mark.
+// shortText returns the text of a link if the text is no longer than a footnote mark.
 func shortText(n *html.Node) string {
 	var first string
 	for e := n; e != nil; e = e.FirstChild {
 		if s := e.NextSibling; s != nil && e != n && s.NextSibling != nil && s.NextSibling.NextSibling != nil {
-			return "" // more than brackets around a mark
+			return "" // more than a mark in brackets
 		}
 		first = e.Data
 		if e.Type == html.TextNode {
@@ -332,7 +332,7 @@ func shortText(n *html.Node) string {
 	return t
 }
 
-// sum adds the counts of inner boxes to the outer ones.
+// sum adds the counts of inner boxes to the outer boxes.
 func (c *collected) sum() {
 	for i := range c.boxes {
 		b := &c.boxes[i]
@@ -364,7 +364,7 @@ func (c *collected) sum() {
 	}
 }
 
-// maxSigned is the number of bytes of a text that count for its signature.
+// maxSigned is the number of bytes of a text that enter its signature.
 const maxSigned = 12
 
 // sign adds a text to a signature: its length and its first letters.

@@ -29,15 +29,15 @@ type claim struct {
 	source string
 }
 
-// dates sets when the page was published and last changed. Declared dates take precedence over
-// dates shown near the title. If the declared date equals that of the last change and the page
-// shows a clearly earlier one, dates uses the shown date. It never uses a date of change as
+// dates sets the dates of publication and of the last change. Declared dates take precedence over
+// dates shown near the title. If the declared date equals the date of the last change, and the page
+// shows a clearly earlier date, dates uses the shown date. It never uses the date of a change as
 // the date of publication.
 func (m *meta) dates() {
 	declared, modified := m.declaredDate("datePublished", publishedNames, true), m.declaredDate("dateModified", modifiedNames, false)
 	published, changed := m.visibleDates()
 	if m.isHome() {
-		published = claim{} // of the pages that it links to
+		published = claim{} // the dates belong to pages that it links to
 	}
 	var lone claim
 	if published.IsZero() && !m.isHome() && (m.guess == millrace.Article || m.guess == millrace.Collection || m.guess == "") {
@@ -45,10 +45,10 @@ func (m *meta) dates() {
 	}
 	switch {
 	case declared.IsZero(),
-		// If the publication date equals the last change and the page shows an earlier day, it
-		// is the time when the site was built.
+		// If the declared date equals the date of the last change, and the page shows an earlier
+		// day, the declared date is the time of a build of the site.
 		sameDay(declared.Time, modified.Time) && isBefore(published, declared),
-		// In the zone of the site, the declared time is on another day than in UTC.
+		// In the site's time zone, the declared time is on a different day than in UTC.
 		!onDay(declared, published) && inUTC(declared.Date()).Equal(inUTC(published.Date())):
 		declared = published
 	}
@@ -69,7 +69,7 @@ func (m *meta) dates() {
 	}
 }
 
-// sameDay reports whether two times can be the same day in some time zone.
+// sameDay reports whether two times are on the same day in some time zone.
 func sameDay(a, b time.Time) bool {
 	return !a.IsZero() && !b.IsZero() && a.Sub(b).Abs() < 36*time.Hour
 }
@@ -77,7 +77,7 @@ func sameDay(a, b time.Time) bool {
 // isBefore reports whether a is set and b is at least 36 hours later.
 func isBefore(a, b claim) bool { return !a.IsZero() && b.Sub(a.Time) >= 36*time.Hour }
 
-// onDay reports whether two times are of one day in UTC.
+// onDay reports whether two times are on the same day in UTC.
 func onDay(a, b claim) bool {
 	const day = 24 * time.Hour
 	return a.Truncate(day).Equal(b.Truncate(day))
@@ -85,8 +85,8 @@ func onDay(a, b claim) bool {
 
 func inUTC(y int, m time.Month, d int) time.Time { return time.Date(y, m, d, 0, 0, 0, 0, time.UTC) }
 
-// declaredDate returns the date that the page's metadata declares. A sure date is one of an
-// article and not of a home page or of documentation, which generators date by build time.
+// declaredDate returns the date that the page's metadata declares. If sure is set, it returns only
+// a date of an article, because generators date home pages and documentation by their build time.
 func (m *meta) declaredDate(key string, names []string, sure bool) claim {
 	for i := range m.things {
 		t := &m.things[i]
@@ -130,8 +130,8 @@ func (m *meta) namedTime(name string) time.Time {
 	return time.Time{}
 }
 
-// urlDate returns the day in the address, in the form that blogs and newspapers use:
-// /2006/01/02/name or /2006/jan/02/name.
+// urlDate returns the day in the address, in the forms that blogs and newspapers use:
+// /2006/01/02/name and /2006/jan/02/name.
 func (m *meta) urlDate() claim {
 	parts := strings.Split(strings.Trim(m.url.Path, "/"), "/")
 	for i := 0; i+3 < len(parts); i++ {

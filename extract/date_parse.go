@@ -7,21 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// layouts are the machine-written formats of a time.
+// layouts are the machine-readable formats of a time.
 var layouts = []string{
 	time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 MST",
 	"2006-01-02 15:04:05", "2006-01-02 15:04", time.DateOnly, time.RFC1123, time.RFC1123Z, "20060102",
 }
 
-// parseTime parses a date as pages declare it. It rejects a year alone. A date without a time
-// of day, or with a time but no zone, is that day at 00:00 UTC. With a zone it is an instant.
+// parseTime parses a declared date. It rejects a year alone. A date without a time of day, or with
+// a time but without a zone, becomes that day at 00:00 UTC. A time with a zone is an instant.
 func parseTime(s string) (time.Time, bool) {
 	s = strings.TrimSpace(s)
 	if len(s) < 8 || len(s) > 60 {
 		return time.Time{}, false
 	}
 	for _, l := range layouts {
-		// Every layout begins with a digit or a weekday, so others are skipped.
+		// Skip layouts that cannot match: every layout starts with a digit or a weekday.
 		if isDigit(l[0]) != isDigit(s[0]) {
 			continue
 		}
@@ -35,19 +35,19 @@ func parseTime(s string) (time.Time, bool) {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// plausibleYear reports whether a year may be the date of a web page and not a placeholder.
+// plausibleYear reports whether a year may be the date of a web page, and not a placeholder.
 func plausibleYear(y int) bool { return y >= 1980 && y < 2200 }
 
-// foundDate is a date in a text: the day at 00:00 UTC, and its offsets.
+// foundDate is a date in a text: the day at 00:00 UTC, and the offsets of the date.
 type foundDate struct {
 	day        time.Time
 	start, end int
 }
 
-// findDate returns the first date of a text from an offset on. It reads dates with the name of
-// a month, in the order of ISO 8601, with dots, or with the characters of Chinese, Japanese
-// and Korean between the numbers. 3/4/2020 is a date only in a language that writes the day
-// first, or if one number cannot be a month. A date needs its year.
+// findDate returns the first date in a text from an offset on. It reads dates with the name of a
+// month, dates in the order of ISO 8601 or with dots, and dates with Chinese, Japanese or Korean
+// characters between the numbers. 3/4/2020 is a date only in a language that writes the day first,
+// or if one of the numbers cannot be a month. A date must include its year.
 func findDate(s string, from int, lang string) (foundDate, bool) {
 	if !hasYear(s[from:]) {
 		return foundDate{}, false
@@ -69,8 +69,8 @@ func findDate(s string, from int, lang string) (foundDate, bool) {
 	return foundDate{}, false
 }
 
-// hasYear reports whether a text has a number of four digits. Most texts have none and need no
-// further check.
+// hasYear reports whether a text contains a number of four digits. Most texts contain none and need
+// no further check.
 func hasYear(s string) bool {
 	n := 0
 	for i := range len(s) {
@@ -89,12 +89,12 @@ func hasYear(s string) bool {
 // token is a run of digits or of letters, and the text before it.
 type token struct {
 	start, end int
-	num, width int    // of digits: value and number of digits; width 0 = letters
-	word       string // of letters: in lower case
-	gap        string // the text between this token and the previous one
+	num, width int    // of digits: their value and number; width 0 = letters
+	word       string // of letters: the word in lower case
+	gap        string // text between the previous token and this one
 }
 
-// tokens splits the first 300 bytes of a text from an offset on.
+// tokens splits at most 300 bytes of a text, from an offset on.
 func tokens(s string, from int) []token {
 	var out []token
 	last := from
@@ -131,7 +131,7 @@ func tokens(s string, from int) []token {
 	return out
 }
 
-// isWide reports whether a letter belongs to a script that is written without spaces.
+// isWide reports whether a letter belongs to a script without spaces between words.
 func isWide(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
@@ -171,8 +171,8 @@ func numericForm(t []token, lang string) (y, m, d, n int) {
 	return
 }
 
-// dayFirst reports whether a language writes the day before the month. English does both, and
-// sites of all English-speaking countries use en and en-US.
+// dayFirst reports whether a language writes the day before the month. For English the order is
+// unknown, because sites of all English-speaking countries use en and en-US.
 func dayFirst(lang string) bool {
 	switch base, region, _ := strings.Cut(lang, "-"); base {
 	case "de", "fr", "es", "it", "pt", "nl", "pl", "ru", "uk", "cs", "sk", "da", "nb", "no", "fi", "tr", "el", "ro", "bg", "ca", "id", "vi":
@@ -249,7 +249,7 @@ func isOrdinal(s string) bool {
 	return false
 }
 
-// isGap reports whether a text may separate the parts of a date.
+// isGap reports whether a text may separate two parts of a date.
 func isGap(s string) bool {
 	switch strings.TrimSpace(s) {
 	case "", ",", ".", "-", ".,", "/", "\u2013":
@@ -258,8 +258,8 @@ func isGap(s string) bool {
 	return false
 }
 
-// month returns the number of a month by its name or its short form, or 0 if s is not a month.
-// The Croatian name of October is the Polish name of November, and "out" is October only in
+// month returns the number of a month for its name or abbreviation, or 0 if s is not a month.
+// "listopada" is October in Croatian but November in Polish, and "out" is October only in
 // Portuguese.
 func month(s, lang string) int {
 	if strings.HasPrefix(lang, "hr") || s == "out" && !strings.HasPrefix(lang, "pt") {
@@ -268,9 +268,9 @@ func month(s, lang string) int {
 	return months[s]
 }
 
-// monthNames are the names in English, German, French, Spanish, Italian, Portuguese, Dutch,
-// Polish, Russian and the Scandinavian languages, with their short forms and, if a language
-// has them, the forms after a day.
+// monthNames are the names and abbreviations of the months in English, German, French, Spanish,
+// Italian, Portuguese, Dutch, Polish, Russian and the Scandinavian languages. They include
+// inflected forms that follow a day.
 var monthNames = [12]string{
 	"january jan januar jänner janvier janv enero ene gennaio gen janeiro januari stycznia styczeń sty января январь янв",
 	"february feb februar februari février févr fév febrero febbraio fevereiro fev lutego luty lut февраля февраль фев",

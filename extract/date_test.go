@@ -88,7 +88,7 @@ func FuzzFindDate(f *testing.F) {
 	})
 }
 
-// text has enough prose to be the text of a page.
+// text is prose that is long enough to be the text of a page.
 var text = strings.Repeat("<p>Plain text of the page, with commas, and many more words than a line beside the title would have in it.</p>", 4)
 
 func TestDates(t *testing.T) {

@@ -1,8 +1,7 @@
-// Package extract turns the HTML of one page into a [millrace.Page]: its content without
-// menus, banners and footers. It is pure: no I/O, no state, and the same input always yields
-// the same page.
+// Package extract converts the HTML of one page to a [millrace.Page]: its content without menus,
+// banners and footers. It is pure: no I/O, no state, and the same input always gives the same page.
 //
-// [HTML] works in these steps, each in files of its own:
+// [HTML] works in the following steps:
 //
 //   - charset.go and parse.go: bytes to a tree. The character set comes from
 //     the byte order mark, the HTTP header, the document and its bytes. Input
@@ -28,14 +27,14 @@
 //     fields, each with its source.
 //   - extra.go: data of single protocols, computed by functions they register.
 //
-// [Fragment] does the walk alone, for HTML that consists only of content.
+// [Fragment] only does the walk, for HTML that consists entirely of content.
 //
-// [Rules] correct all pages of a site, by selectors of its owner. [Result] lists what they
-// change.
+// [Rules] are selectors by which the owner of a site corrects the extraction of all its pages.
+// [Result] lists the changes that they cause.
 //
-// Time and memory grow linearly with the input, also with rules.
+// Time and memory grow linearly with the input, with and without rules.
 package extract
 
-// Version is the version of the extractor. It increases whenever the same HTML may yield a
-// different page, and is part of fingerprints.
+// Version is the version of the extractor. It increases whenever the same HTML may give a different
+// page. It is part of fingerprints.
 const Version = 7

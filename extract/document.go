@@ -8,14 +8,14 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Errors of documents that are not read.
+// Errors of documents that are recognised but not read.
 var (
 	errPDF    = millrace.Coded("pdf", errors.New("the document is a PDF"))
 	errOffice = millrace.Coded("office-document", errors.New("the document is an Office document"))
 )
 
-// Unread returns an error if a document is a PDF or an Office document, which are recognised
-// but not read. It needs the media type or the first bytes.
+// Unread returns an error if a document is a PDF or an Office document, which are recognised but
+// not read. It detects them by the media type or by the first bytes.
 func Unread(mediaType string, head []byte) error {
 	mediaType = strings.ToLower(mediaType)
 	switch {

@@ -60,7 +60,7 @@ func hasClass(n *html.Node, words ...string) bool {
 	return false
 }
 
-// isInline reports whether an element is part of a line of text. Unknown elements are inline.
+// isInline reports whether an element is part of a line of text. Unknown elements count as inline.
 func isInline(a atom.Atom) bool {
 	switch a {
 	case 0, atom.A, atom.Abbr, atom.Acronym, atom.B, atom.Bdi, atom.Bdo, atom.Big, atom.Br, atom.Cite, atom.Code, atom.Data,
@@ -75,7 +75,7 @@ func isInline(a atom.Atom) bool {
 	return false
 }
 
-// isNothing reports whether an element never holds text of the page.
+// isNothing reports whether an element never contains text of the page.
 func isNothing(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Script, atom.Style, atom.Head, atom.Title, atom.Svg, atom.Canvas, atom.Input, atom.Select, atom.Option, atom.Optgroup,
@@ -93,8 +93,8 @@ func isNothing(n *html.Node) bool {
 	return false
 }
 
-// inControlText reports whether a button contains the text of a heading or a term, as
-// accordions do. A button next to the text is a mere control.
+// inControlText reports whether a button contains the text of a heading or a term, as in
+// accordions. A button next to the text is only a control.
 func inControlText(n *html.Node) bool {
 	for p, steps := n.Parent, 3; p != nil && steps > 0; p, steps = p.Parent, steps-1 {
 		switch p.DataAtom {
@@ -105,7 +105,7 @@ func inControlText(n *html.Node) bool {
 	return false
 }
 
-// within reports whether one of the nearest ancestors has one of the given tags.
+// within reports whether one of the nearest steps ancestors has one of the given tags.
 func within(n *html.Node, steps int, of ...atom.Atom) bool {
 	for p := n.Parent; p != nil && steps > 0; p, steps = p.Parent, steps-1 {
 		for _, a := range of {
@@ -117,7 +117,7 @@ func within(n *html.Node, steps int, of ...atom.Atom) bool {
 	return false
 }
 
-// isHidden returns how an element is marked as hidden, or "" if it is not.
+// isHidden returns how an element is marked as hidden, or "" if it is visible.
 func isHidden(n *html.Node) string {
 	for i := range n.Attr {
 		switch v := n.Attr[i].Val; n.Attr[i].Key {
@@ -149,8 +149,8 @@ func tagLevel(a atom.Atom) int {
 	return 0
 }
 
-// wordCount counts the words of a text. Two characters of scripts without spaces
-// between words count as one.
+// wordCount counts the words of a text. In scripts without spaces between words, two characters
+// count as one word.
 func wordCount(s string) int32 {
 	var n, wide int32
 	for i := 0; i < len(s); {
@@ -166,7 +166,7 @@ func wordCount(s string) int32 {
 			continue
 		}
 		for i < len(s) && s[i] > ' ' && !isWideByte(s[i]) {
-			i++ // the rest of the word
+			i++ // skip the rest of the word
 		}
 	}
 	return n + (wide+1)/2
@@ -175,11 +175,11 @@ func wordCount(s string) int32 {
 // isWideByte reports whether c is the first byte of a character of a script without spaces.
 func isWideByte(c byte) bool { return c >= 0xE3 && c <= 0xED }
 
-// plainText returns the text of a subtree on one line, without elements that never hold text.
-// It stops after about 4,000 bytes.
+// plainText returns the text of a subtree in one line, without elements that never contain text. It
+// stops after about 4,000 bytes.
 func plainText(n *html.Node) string {
 	if n.Type == html.ElementNode && !isNothing(n) {
-		// Most elements contain a single text, which needs no copy.
+		// Most elements contain only one text, which needs no copy.
 		if c := n.FirstChild; c == nil {
 			return ""
 		} else if c.NextSibling == nil && c.Type == html.TextNode && len(c.Data) <= 4000 {
@@ -206,7 +206,7 @@ func folded(s string) string {
 
 // appendFolded appends a text with its white space collapsed.
 func appendFolded(b []byte, s string) []byte {
-	word, space := -1, false // start of the current word; whether a word has ended
+	word, space := -1, false // start of the current word, and whether a word has ended
 	for i := 0; i < len(s); {
 		n := 0
 		if s[i]-'!' >= utf8.RuneSelf-'!' {
@@ -228,7 +228,7 @@ func appendFolded(b []byte, s string) []byte {
 	return b
 }
 
-// spaceLen returns the length of the white space character at the beginning of a text, or 0.
+// spaceLen returns the length in bytes of a white space character at the beginning of a text, or 0.
 func spaceLen(s string) int {
 	switch c := s[0]; {
 	case isSpace(c), c == '\v':

@@ -15,45 +15,45 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Extra computes the data of one protocol from a document, in addition to the fields of every
-// page: an element of [millrace.Page.Extra]. Pages do not keep their HTML, so a protocol
-// computes here whatever it needs from it.
+// Extra computes the data of one protocol from a document: an element of [millrace.Page.Extra], in
+// addition to the fields of every page. Pages do not keep their HTML, so a protocol must compute
+// here whatever it needs from the HTML.
 type Extra struct {
-	// Version increases whenever the same document may yield another value. It is part of
-	// [Rules.Fingerprint], so that pages are extracted again.
+	// Version increases whenever the same document may give a different value. It is part of
+	// [Rules.Fingerprint], so pages are then extracted again.
 	Version int
-	// Prefix is the common prefix of the attribute names that Make reads, in lower case, such
-	// as "data-ai-"; "" = it reads every document. Make is not called for a document without
-	// such an attribute, unless Forms applies. The check costs almost nothing.
+	// Prefix is the common prefix of the attribute names that Make reads, in lower case, such as
+	// "data-ai-". Make is called only for documents with such an attribute, unless Forms applies.
+	// The check costs almost nothing. If Prefix is empty, Make is called for every document.
 	Prefix string
-	// Forms makes Make run also for documents with forms in their content.
+	// Forms makes Extra also call Make for documents with forms in their content.
 	Forms bool
-	// Prepare changes a tree that has attributes with Prefix before anything is read from it.
-	// What it removes appears in no field of the page. nil = no change. It may be called
+	// Prepare changes a tree that contains attributes with Prefix, before the extraction reads it.
+	// Elements that it removes appear in no field of the page. nil = no change. It may be called
 	// concurrently.
 	Prepare func(tree *html.Node)
-	// Make returns valid JSON, or nil for nothing. It neither changes nor retains the
-	// document, and may be called concurrently. After an error the page has no value, and
-	// [Result.Failed] reports the error; only an error of the context ends the extraction.
+	// Make returns valid JSON, or nil for no value. It neither changes nor retains the document,
+	// and may be called concurrently. If it returns an error, the page has no value, and
+	// [Result.Failed] reports the error. Only an error of the context ends the extraction.
 	Make func(ctx context.Context, d *Document) (json.RawMessage, error)
 }
 
 // Document is the input of an [Extra].
 type Document struct {
-	// Tree is the whole document, without what rules drop. For a fragment it is a document
-	// whose body contains only the fragment.
+	// Tree is the whole document without the elements that rules drop. For a fragment, it is a
+	// document whose body contains only the fragment.
 	Tree *html.Node
-	// Content is the root of the content, which may include furniture; nil if the document has
-	// none.
+	// Content is the root of the content, which may include furniture; nil = the document has no
+	// content.
 	Content *html.Node
-	// Forms are the visible forms of the content in document order, at most 100. Search forms
-	// and the forms of menus, footers and comments are left out.
+	// Forms are the visible forms of the content in document order, at most 100. They exclude
+	// search forms and the forms of menus, footers and comments.
 	Forms []*html.Node
-	Page  *millrace.Page // complete except for its Extra; for a fragment only URL, Blocks and Detail
+	Page  *millrace.Page // the page without its Extra; for a fragment, only URL, Blocks and Detail are set
 	Base  *url.URL       // base URL of references
 
 	l      *located
-	wanted []bool // by index of the extras: the document has attributes with its Prefix
+	wanted []bool // for each extra, whether the document has attributes with its Prefix
 }
 
 // Skipped reports whether an element of the content is left out with its whole subtree.
@@ -62,7 +62,7 @@ func (d *Document) Skipped(n *html.Node) bool { return d.l != nil && d.l.skip[n]
 // maxForms is the maximum length of [Document.Forms].
 const maxForms = 100
 
-// extra is an Extra and the protocol that it belongs to.
+// extra is an Extra with its protocol.
 type extra struct {
 	Extra
 	proto string
@@ -77,7 +77,7 @@ func extras(of map[string]Extra) []extra {
 	return list
 }
 
-// prepare reports which extras want a tree because of its attributes, and runs their Prepare.
+// prepare reports which extras apply to a tree because of its attributes, and calls their Prepare.
 func (r *Rules) prepare(tree *html.Node) (wanted []bool) {
 	if r == nil || len(r.extras) == 0 {
 		return nil
@@ -93,8 +93,7 @@ func (r *Rules) prepare(tree *html.Node) (wanted []bool) {
 	return wanted
 }
 
-// extra computes all extras of the rules for a document. It marks Extra as known even if the
-// result is empty.
+// extra computes all extras for a document. It marks Extra as known even if there are no values.
 func (r *Rules) extra(ctx context.Context, d *Document, res *Result) error {
 	if r == nil || len(r.extras) == 0 {
 		return nil
@@ -159,10 +158,10 @@ func (l *located) forms() (list []*html.Node) {
 	return list
 }
 
-// formTag is the reason to leave out a form that consists only of fields.
+// formTag is the reason for leaving out a form that consists only of fields.
 const formTag = "tag form"
 
-// hasPrefix reports whether an element has an attribute whose name begins with a prefix. Names
+// hasPrefix reports whether an element has an attribute whose name starts with a prefix. The names
 // in a tree are in lower case.
 func hasPrefix(n *html.Node, prefix string) bool {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {

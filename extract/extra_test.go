@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// forms returns an extra that reports the number of forms and the title of a document.
+// forms returns an Extra that reports the number of forms and the title of a document.
 func forms(version int) map[string]Extra {
 	return map[string]Extra{"note": {Version: version, Prefix: "data-note-", Forms: true, Make: func(_ context.Context, d *Document) (json.RawMessage, error) {
 		return json.Marshal([]any{len(d.Forms), d.Page.Title, d.Base.String(), d.Content != nil})
@@ -92,14 +92,14 @@ func TestExtraFails(t *testing.T) {
 		return nil, nil
 	}}}})
 	if _, err := HTML(ctx, []byte("<p>Text"), "https://mill.example/", &Options{Rules: rules}); !errors.Is(err, context.Canceled) {
-		t.Errorf("the context has ended: %v", err)
+		t.Errorf("after the context was canceled: %v", err)
 	}
 	if _, err := NewRules(&RulesOptions{Extra: map[string]Extra{"note": {}}}); !errors.Is(err, millrace.ErrInvalid) {
-		t.Errorf("an extra that makes nothing: %v", err)
+		t.Errorf("an extra without Make: %v", err)
 	}
 }
 
-// The fingerprint changes with the version of an extra, so its pages are extracted again.
+// The fingerprint changes with the version of an extra, so pages are extracted again.
 func TestExtraFingerprint(t *testing.T) {
 	none, one, two := extraRules(t, nil), extraRules(t, &RulesOptions{Extra: forms(1)}), extraRules(t, &RulesOptions{Extra: forms(2)})
 	same := extraRules(t, &RulesOptions{Extra: forms(1)})
@@ -108,7 +108,7 @@ func TestExtraFingerprint(t *testing.T) {
 	}
 }
 
-// The document of an extra lacks the elements that rules drop. It separates the content from
+// The document of an extra lacks the elements that rules drop. It distinguishes the content from
 // the rest of the page.
 func TestExtraDocument(t *testing.T) {
 	seen := map[string]bool{}
@@ -136,7 +136,7 @@ func TestExtraDocument(t *testing.T) {
 		t.Errorf("the content: %v %v", there, skipped)
 	}
 	if _, there := seen["gone"]; there {
-		t.Error("what a rule drops is there")
+		t.Error("the document contains a dropped element")
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// TestForms reads the archives in testdata/forms. Each holds the HTML that common generators
-// write for one construct, NAME.html, and the expected blocks, NAME.json, one per line.
+// TestForms reads the archives in testdata/forms. Each archive contains the HTML that common
+// generators write for one construct, NAME.html, and the expected blocks, NAME.json, one per line.
 func TestForms(t *testing.T) {
 	names, err := filepath.Glob(filepath.Join("testdata", "forms", "*.txtar"))
 	if err != nil || len(names) == 0 {
@@ -56,8 +56,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestFormsRenamed reads the same archives, with invented names in place of all class names but
-// those of languages, and counts the code blocks that are still exact.
+// TestFormsRenamed reads the same archives with invented class names, except those of languages,
+// and counts the code blocks that are still exact.
 func TestFormsRenamed(t *testing.T) {
 	class := regexp.MustCompile(`class="([^"]*)"`)
 	all, exact := 0, 0

@@ -13,7 +13,7 @@ var userCards = map[string]bool{
 	"message-user": true, "postprofile": true, "userinfo": true, "post_author": true, "poster": true, "cAuthorPane": true, "user-details": true,
 }
 
-// post returns why a box of a thread is not part of a post; "" = it may be.
+// post returns the reason why a box of a thread is not part of a post; "" = it may be part of one.
 func (l *located) post(i int32) string {
 	n := l.c.boxes[i].n
 	for class := range strings.FieldsSeq(attr(n, "class")) {
@@ -40,7 +40,7 @@ func withinAnswer(n *html.Node) bool {
 	return false
 }
 
-// card leaves out everything on an author's card except the name.
+// card leaves out an author's card except the author's name.
 func (l *located) card(at int32) {
 	boxes := l.c.boxes
 	l.carded = boxes[at].end

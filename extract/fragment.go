@@ -11,15 +11,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Fragment returns the blocks of HTML that consists only of content, such as the rendered
-// content of a post from a REST interface, or an entry of a feed. It locates and counts
-// nothing. It leaves out only what is never content: scripts, styles, forms, hidden elements,
-// and what plugins add to share a post and to recommend others. Every heading stays, because
-// the title of the post is elsewhere.
+// Fragment returns the blocks of HTML that consists only of content, such as the rendered content
+// of a post from a REST interface, or an entry of a feed. It does not search for the content. It
+// leaves out only what is never content: scripts, styles, forms, hidden elements, and elements by
+// which plugins share a post or recommend others. It keeps every heading, because the title of the
+// post is elsewhere.
 //
-// data is UTF-8; [Options.ContentType] and [Options.Robots] are ignored. References are
-// resolved against pageURL, which is absolute or a path under [Options.Base]. Errors are those
-// of [HTML]. A fragment without content has no blocks.
+// data is UTF-8. [Options.ContentType] and [Options.Robots] are ignored. References are resolved
+// against pageURL, which is absolute or a path under [Options.Base]. The errors are those of
+// [HTML]. A fragment without content has no blocks.
 func Fragment(ctx context.Context, data []byte, pageURL string, o *Options) ([]millrace.Block, error) {
 	f, err := newPiece(ctx, data, pageURL, o)
 	if err == nil {
@@ -28,8 +28,8 @@ func Fragment(ctx context.Context, data []byte, pageURL string, o *Options) ([]m
 	return nil, fmt.Errorf("extract %s: %w", pageURL, err)
 }
 
-// Content is [Fragment] for HTML that is the complete content of a page. The page has its URL,
-// its blocks and its [Extra], and only these are known.
+// Content is like [Fragment] for HTML that is the complete content of a page. The page has its URL,
+// its blocks and its [Extra]; only these fields are known.
 func Content(ctx context.Context, data []byte, pageURL string, o *Options) (*millrace.Page, error) {
 	f, err := newPiece(ctx, data, pageURL, o)
 	if err != nil {
@@ -62,8 +62,8 @@ func newPiece(ctx context.Context, data []byte, pageURL string, o *Options) (*pi
 	if err := o.fits(data); err != nil {
 		return nil, err
 	}
-	// Inside a body element, the parser does not move the first elements to the head, and
-	// ignores a frameset.
+	// Inside a body element, the parser does not move the first elements to the head, and ignores
+	// framesets.
 	text := append([]byte("<!DOCTYPE html><body>"), bytes.ToValidUTF8(data, []byte("\uFFFD"))...)
 	doc, err := parse(ctx, text, o.nodes())
 	if err != nil {
@@ -97,7 +97,7 @@ func newPiece(ctx context.Context, data []byte, pageURL string, o *Options) (*pi
 	return &piece{Document{Tree: doc, Content: l.root, Base: base, l: l, wanted: wanted}, blocks}, nil
 }
 
-// foreign returns why a box is not content wherever it is; "" = it may be.
+// foreign returns the reason why a box is never content, wherever it is; "" = it may be content.
 func (l *located) foreign(b *box) string {
 	n := b.n
 	if why := isHidden(n); why != "" {

@@ -14,7 +14,7 @@ func (l *located) furniture(b *box) string {
 		switch b.tag {
 		case atom.Nav, atom.Header, atom.Footer, atom.Aside, atom.Form, atom.Dialog, atom.Menu:
 		default:
-			return "" // not marked as furniture
+			return "" // it has no mark of furniture
 		}
 	}
 	n := b.n
@@ -66,7 +66,7 @@ func (l *located) furniture(b *box) string {
 		case l.kind == "" && rest*3 < b.plain():
 			l.kind = millrace.Forum // comments are the content of the page
 		case rest < 100 && rest < b.plain():
-			l.thread = true // so are the comments inside them
+			l.thread = true // the comments inside them are content, too
 		default:
 			return "comments"
 		}
@@ -80,8 +80,8 @@ func (l *located) furniture(b *box) string {
 	return ""
 }
 
-// onStage reports whether an element alternates with a shown sibling of the same form: a panel
-// of tabs or a slide. All of them are content.
+// onStage reports whether an element is a panel of tabs or a slide: a sibling of the same form is
+// shown in its place. All of them are content.
 func onStage(n *html.Node) bool {
 	for _, next := range []bool{false, true} {
 		s := sibling(n, next)
@@ -94,8 +94,7 @@ func onStage(n *html.Node) bool {
 	return false
 }
 
-// consentTools are the ids of the elements that the common consent tools add
-// to pages.
+// consentTools are the ids of the elements that common consent tools add to pages.
 var consentTools = map[string]bool{
 	"onetrust-consent-sdk": true, "onetrust-pc-sdk": true, "onetrust-banner-sdk": true, "CybotCookiebotDialog": true, "usercentrics-root": true,
 	"didomi-host": true, "cookie-law-info-bar": true, "cookie-notice": true, "qc-cmp2-container": true, "iubenda-cs-banner": true,
@@ -119,8 +118,8 @@ func isComments(n *html.Node) bool {
 	return false
 }
 
-// isFurnitureHeader reports whether a header belongs to the page or its title, and not to a
-// part of the text.
+// isFurnitureHeader reports whether a header belongs to the page or its title, and not to a part of
+// the text.
 func (l *located) isFurnitureHeader(b *box) bool {
 	if b.flags&inContent == 0 {
 		return b.prose < 60
@@ -131,7 +130,7 @@ func (l *located) isFurnitureHeader(b *box) bool {
 	return l.c.titleNode != nil && isAncestor(b.n, l.c.titleNode)
 }
 
-// noteLists are the classes of lists of footnotes.
+// noteLists are the classes of footnote lists.
 var noteLists = []string{"footnotes", "footnote", "endnotes", "footnotes-list"}
 
 // holdsNotes reports whether a subtree contains footnotes of the text.
@@ -150,9 +149,9 @@ func (l *located) holdsNotes(n *html.Node) bool {
 	}) != nil
 }
 
-// furnitureWords are parts of class names that mark furniture. They only break ties: the
-// structure of the subtree must support them. True marks regions of a page; false marks small
-// elements, which count only if they are small.
+// furnitureWords are parts of class names that mark furniture. They only break ties: the structure
+// of the subtree must confirm them. True marks regions of a page. False marks small elements, and
+// counts only for small subtrees.
 var furnitureWords = map[string]bool{
 	"share": true, "sharing": true, "social": true, "related": true, "newsletter": true, "subscribe": true, "signup": true,
 	"breadcrumb": true, "breadcrumbs": true, "pager": true, "cookie": true, "cookies": true, "consent": true,

@@ -52,8 +52,8 @@ func words(s string) map[string]int {
 	return m
 }
 
-// f1 returns the F1 score of two word multisets. If the gold text is empty, it is 1 for an
-// empty text and 0 otherwise.
+// f1 returns the F1 score of two multisets of words. If the gold text is empty, the score is 1 for
+// an empty text and 0 otherwise.
 func f1(gold, got string) float64 {
 	g, h := words(gold), words(got)
 	total, common := 0, 0
@@ -97,9 +97,8 @@ func goldPages(t testing.TB, dir string) []goldPage {
 	return pages
 }
 
-// floors are slightly below the scores that the extractor reaches on all pages. With
-// testing.Short, only one page in shortOf is tested, and its scores may be lower by
-// sampleSlack.
+// floors are slightly below the scores that the extractor reaches on all pages. With testing.Short,
+// only one page in shortOf is tested, and scores may be lower by sampleSlack.
 var floors = map[string]float64{
 	"all": .878, "article": .954, "documentation": .936, "forum": .80, "service": .857, "product": .697, "listing": .744, "collection": .708,
 }
@@ -131,7 +130,7 @@ func TestGold(t *testing.T) {
 		}
 		checkSelectors(t, res)
 		if d := res.Page.Published; !d.IsZero() && !writes(string(data)+p.URL, d) {
-			t.Errorf("%s: published %v from %s is nowhere in the document", p.ID, d, res.Sources["published"])
+			t.Errorf("%s: published %v from %s is not in the document", p.ID, d, res.Sources["published"])
 		}
 		text := res.Page.Text()
 		score := f1(p.Text, text)
@@ -195,7 +194,7 @@ func TestGold(t *testing.T) {
 			t.Errorf("%s: mean word F1 is %.4f, the floor is %.3f", kind, mean, floors[kind]-slack)
 		}
 	}
-	// The fields of articles and documentation have floors like those above.
+	// The fields of articles and documentation have floors like the scores above.
 	a, d := byKind["article"], byKind["documentation"]
 	for _, f := range []struct {
 		name  string
@@ -205,7 +204,7 @@ func TestGold(t *testing.T) {
 		{"title", a.title + d.title, a.titleN + d.titleN, .87},
 		{"author", a.author + d.author, a.authorN + d.authorN, .775},
 		{"date", a.date + d.date, a.dateN + d.dateN, .80},
-		// The check above already verifies that reported dates are in the documents.
+		// The check above verifies that reported dates occur in the documents.
 		{"no invented date", a.inventedOf + d.inventedOf - a.invented - d.invented, a.inventedOf + d.inventedOf, .95},
 	} {
 		if got := share(f.n, f.of); got < f.floor-slack {
@@ -219,7 +218,7 @@ func TestGold(t *testing.T) {
 	}
 }
 
-// sampleOf returns one page in shortOf of each kind.
+// sampleOf returns every shortOf-th page of each kind.
 func sampleOf(pages []goldPage) []goldPage {
 	seen := map[string]int{}
 	var some []goldPage
@@ -232,8 +231,8 @@ func sampleOf(pages []goldPage) []goldPage {
 	return some
 }
 
-// writes reports whether a document contains a day in some form: the day in UTC, or an
-// adjacent one because of another time zone.
+// writes reports whether a document contains a day in some form: the day in UTC, or an adjacent day
+// because of another time zone.
 func writes(doc string, d time.Time) bool {
 	for _, form := range []string{"2006-01-02", "2006-1-2", "2006/01/02", "2006/1/2", "20060102", "1/2/2006", "01/02/2006", "2/1/2006", "02/01/2006", "02.01.2006", "2.1.2006", "2006年1月2日", "2006年01月02日"} {
 		for days := -1; days <= 1; days++ {
@@ -261,8 +260,8 @@ func writes(doc string, d time.Time) bool {
 
 func share(a, b int) float64 { return float64(a) / float64(max(b, 1)) }
 
-// TestManual compares the PostgreSQL manual with the bodies of its pages without their
-// navigation. No word of the text may be lost, and no word of the navigation may remain.
+// TestManual compares the PostgreSQL manual with the bodies of its pages without navigation. No
+// word of the text may be lost, and no word of the navigation may remain.
 func TestManual(t *testing.T) {
 	dir := testkit.Data(t, "MILLRACE_TEST_PGDOC")
 	names, err := filepath.Glob(filepath.Join(dir, "*.html"))

@@ -15,14 +15,14 @@ import (
 
 // Options configures [HTML] and [Fragment]. The zero value is valid.
 type Options struct {
-	// ContentType is the value of the Content-Type header. It sets the character set, and HTML
-	// rejects a type that is not HTML; "" = unknown.
+	// ContentType is the value of the Content-Type header; "" = unknown. It sets the character set.
+	// HTML rejects a type that is not HTML.
 	ContentType string
-	// Robots are the values of the X-Robots-Tag header, which add to the robots meta elements
-	// of a document.
+	// Robots are the values of the X-Robots-Tag header. They add to the robots meta elements of the
+	// document.
 	Robots []string
-	// Base is the absolute URL of the site. Page URLs that are paths are resolved against it;
-	// "" = page URLs are absolute.
+	// Base is the absolute URL of the site. Page URLs that are paths are resolved against it. If
+	// empty, page URLs must be absolute.
 	Base string
 	// Rules correct the extraction on the site of the page; nil = none.
 	Rules *Rules
@@ -57,59 +57,58 @@ func (o *Options) nodes() int {
 	return o.MaxNodes
 }
 
-// Result is the page extracted from a document, and how it was found.
+// Result is the page extracted from a document, and information about the extraction.
 type Result struct {
 	Page      *millrace.Page
-	SiteName  string            // name of the site that the page declares; "" = none
+	SiteName  string            // name of the site according to the page; "" = none
 	Canonical string            // the page's rel=canonical, absolute; "" = none
-	Sources   map[string]string // JSON name of a field to its source, such as "meta og:title"
+	Sources   map[string]string // source of each field by its JSON name, such as "meta og:title"
 	Root      string            // selector of the root of the content
-	Dropped   []Dropped         // large subtrees that were left out, and all changes by rules, in document order
-	Kept      []Kept            // subtrees that are kept only because of rules, in document order
+	Dropped   []Dropped         // large subtrees that were left out, and all subtrees dropped by rules, in document order
+	Kept      []Kept            // subtrees kept only because of rules, in document order
 	Idle      []string          // rules that match no element of the page, such as "drop .promo"
-	// Reason is why there is no content; nil if there is some. A page that only checks for
-	// robots, or requires scripts, consent or a login, has none. [millrace.ErrorCode]
+	// Reason is the reason why there is no content; nil = there is content. A page that only checks
+	// for robots, or requires scripts, consent or a login, has no content. [millrace.ErrorCode]
 	// distinguishes the reasons.
 	Reason error
 
-	// Failed has the error of each protocol whose extra data could not be computed, by the
+	// Failed contains the error of each protocol whose extra data could not be computed, by the
 	// names of [RulesOptions.Extra]; nil = no error.
 	Failed map[string]error
 
-	// What a crawler needs in addition to the page. It costs almost nothing.
+	// The following fields are for crawlers. They cost almost nothing.
 
 	// Links are the distinct targets of links, image maps, frames, rel=next and rel=prev, in
-	// document order, at most 10,000. They include links of menus and footers and hidden
-	// links. They exclude downloads, links that only scripts create, and links within the
-	// document.
+	// document order, at most 10,000. They include hidden links and those of menus and footers.
+	// They exclude downloads, links that only scripts create, and links within the document.
 	Links    []Link
-	Feeds    []string // RSS, Atom and JSON feeds that the document declares, absolute, with those of comments
-	NoFollow bool     // robots directives forbid following links; Page.Access.NoIndex is their other half
-	Refresh  string   // absolute target of an immediate meta refresh, a redirect in effect; "" = none
-	// Login is set if the page is a login form or asks for a password, with little other
+	Feeds    []string // absolute URLs of the RSS, Atom and JSON feeds that the document declares, including feeds of comments
+	NoFollow bool     // robots directives forbid following links; Page.Access.NoIndex is the corresponding field for indexing
+	Refresh  string   // absolute target of an immediate meta refresh, which acts as a redirect; "" = none
+	// Login reports that the page is a login form or asks for a password, with little other
 	// content.
 	Login bool
 
-	titleEnds []string // first and last part of the title element, for [SiteNames]
+	titleEnds []string // first and last parts of the title element, for [SiteNames]
 }
 
 // Dropped is a subtree that was left out of the content.
 type Dropped struct {
 	Selector string // path to the subtree, such as "div#page > ul.menu"
-	Reason   string // such as "tag nav", "role search", "hidden", "links", "outside of the root", "drop .promo"
+	Reason   string // reason, such as "tag nav", "role search", "hidden", "links", "outside of the root", "drop .promo"
 	Words    int    // approximate number of words
 }
 
-// OutsideRoot is the Reason of subtrees outside the root of the content.
+// OutsideRoot is the Reason of subtrees that are outside of the root of the content.
 const OutsideRoot = "outside of the root"
 
-// HTML extracts the page of an HTML document. pageURL is absolute, or a path starting with "/"
-// if the options name a base; it becomes the page's URL. In the page, every field that HTML
-// can declare is known, and Modified is known only if it was found.
+// HTML extracts the page of an HTML document. pageURL is absolute, or a path starting with "/" if
+// the options have a Base; it becomes the page's URL. In the page, all fields that HTML can declare
+// are known, except that Modified is known only if it was found.
 //
-// Errors: [millrace.ErrInvalid] for a document that is not HTML and for an invalid page URL,
-// [millrace.ErrTooLarge] above a limit, and the error of ctx. A document without content is
-// not an error; see [Result.Reason].
+// If the document is not HTML, or the page URL is invalid, the error is [millrace.ErrInvalid]. If a
+// limit is exceeded, it is [millrace.ErrTooLarge]. HTML also returns the error of ctx. A document
+// without content is not an error; see [Result.Reason].
 func HTML(ctx context.Context, data []byte, pageURL string, o *Options) (*Result, error) {
 	res, err := extractHTML(ctx, data, pageURL, o)
 	if err != nil {
@@ -151,7 +150,7 @@ func extractHTML(ctx context.Context, data []byte, pageURL string, o *Options) (
 	if (kind == millrace.Product || res.Page.Kind == millrace.Product) && alone.why == nil {
 		res.Page.Blocks = append(res.Page.Blocks, m.product(res.Page.Blocks)...)
 	}
-	if len(res.Page.Blocks) > 0 && kind != "" { // the kind of the page without rules
+	if len(res.Page.Blocks) > 0 && kind != "" { // the kind of the page as without rules
 		res.Page.Kind, res.Sources["kind"] = kind, from
 	}
 	if len(res.Page.Blocks) == 0 {
@@ -203,7 +202,7 @@ func read(ctx context.Context, data []byte, pageURL string, o *Options) (*meta, 
 	return m, doc, nil
 }
 
-// anything is a placeholder for content that does not exist yet.
+// anything is a placeholder for content that was not extracted yet.
 var anything = make([]millrace.Block, 1)
 
 // pageBase returns the base URL of a page's references.

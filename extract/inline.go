@@ -9,13 +9,13 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// inline builds the text of one block with its spans. It collapses white space as HTML does.
-// Spans are in the order that millrace.Block requires: a span gets its place when it is
-// opened, and its start with its first character.
+// inline builds the text of one block with its spans. It collapses white space like HTML. Spans are
+// in the order that millrace.Block requires: a span is added when it is opened, and its Start is
+// set at its first character.
 type inline struct {
 	buf    []byte
 	spans  []millrace.Span
-	open   []int // spans that are open, outermost first; their Start is -1 before the first character
+	open   []int // indexes of the open spans, outermost first; their Start is -1 before the first character
 	space  bool  // a space is pending before the next character
 	breaks int   // pending line breaks
 	pre    bool  // white space is preserved
@@ -23,8 +23,8 @@ type inline struct {
 
 func (in *inline) empty() bool { return len(in.buf) == 0 }
 
-// fork returns an inline for a nested text, with the same open spans. It shares the buffer
-// behind this one's text, which must not grow until then.
+// fork returns an inline for a nested text, with the same open spans. It uses the buffer after this
+// inline's text, which must not grow until the nested text is complete.
 func (in *inline) fork() inline {
 	f := inline{buf: in.buf[len(in.buf):], spans: in.spans[len(in.spans):], open: in.open[len(in.open):]}
 	for i, at := range in.open {
@@ -34,7 +34,7 @@ func (in *inline) fork() inline {
 	return f
 }
 
-// lead writes pending white space before the next character and starts open spans.
+// lead writes pending white space before the next character, and sets the Start of open spans.
 func (in *inline) lead() {
 	if len(in.buf) > 0 {
 		if in.breaks > 0 {
@@ -68,7 +68,7 @@ func (in *inline) text(s string) {
 			s = s[i:]
 			continue
 		}
-		// Most text needs no change: words separated by single spaces.
+		// Most texts need no change: words separated by single spaces.
 		i := 0
 		for i < len(s) {
 			c := s[i]
@@ -86,7 +86,7 @@ func (in *inline) text(s string) {
 		if i > 0 {
 			in.lead()
 			in.buf = append(in.buf, s[:i]...)
-			if s[i-1] == ' ' { // an invisible character follows it
+			if s[i-1] == ' ' { // an invisible character follows the space
 				in.buf, in.space = in.buf[:len(in.buf)-1], true
 			}
 			s = s[i:]
@@ -109,8 +109,8 @@ func isInvisible(s string) bool {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
 
-// start opens a span; end closes the span that was opened last. It reports false, and opens
-// nothing, if a span of this type is already open.
+// start opens a span; end closes the last opened span. If a span of this type is already open,
+// start returns false and opens nothing.
 func (in *inline) start(t millrace.SpanType, url string) bool {
 	for _, i := range in.open {
 		if in.spans[i].Type == t {
@@ -128,8 +128,8 @@ func (in *inline) end() {
 	in.spans[i].End = len(in.buf)
 }
 
-// take returns the text and the spans so far and resets them. Open spans
-// continue in the next text.
+// take returns the text and the spans so far, and resets them. Open spans continue in the next
+// text.
 func (in *inline) take() (string, []millrace.Span) {
 	trimmed := bytes.TrimRightFunc(in.buf, isBlank)
 	end := len(trimmed)

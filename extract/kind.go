@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// generators are the first words of the names of generators of manuals and of forums.
+// generators are the first words of the names of programs that generate manuals and forums.
 var generators = map[millrace.PageKind]string{
 	millrace.Documentation: "docbook publican sphinx docutils mkdocs docusaurus vitepress vuepress gitbook mdbook doxygen javadoc antora asciidoc makeinfo texi2any gtk-doc rustdoc latex2html pdoc starlight nextra docsy mintlify",
 	millrace.Forum:         "discourse phpbb vbulletin xenforo flarum nodebb mybb smf invision",
@@ -123,7 +123,7 @@ func (c *collected) isManual() bool {
 	return false
 }
 
-// kind returns the kind of a page and its source. The content must be known.
+// kind returns the kind of a page and the source of the kind. The content must be known.
 func (m *meta) kind(l *located, blocks []millrace.Block) (millrace.PageKind, string) {
 	root := &l.c.boxes[l.at]
 	if m.list == isList {
@@ -134,8 +134,8 @@ func (m *meta) kind(l *located, blocks []millrace.Block) (millrace.PageKind, str
 		index = name == "blog" || name == "news"
 	}
 	if index || m.list == likeList || m.guess == millrace.Archive {
-		// A list of links, or of texts with links. With fewer than three links there must be
-		// little else.
+		// A list of links, or of texts with links. If there are fewer than three links, the page
+		// must contain little else.
 		long := root.anchors >= 3 && (root.links*4 > root.words || root.prose < 40*root.anchors)
 		switch {
 		case !long && (root.anchors == 0 || root.words >= 60*root.anchors) && !listsPosts(l.c, l.root):
@@ -146,7 +146,7 @@ func (m *meta) kind(l *located, blocks []millrace.Block) (millrace.PageKind, str
 		}
 	}
 	if m.list == pageOf && m.guess == millrace.Article && listsPosts(l.c, l.root) {
-		return millrace.Archive, "structure" // the page declares the posts of its list
+		return millrace.Archive, "structure" // the page declares the posts in its list
 	}
 	if m.guess != "" && m.guess != millrace.Archive {
 		return m.guess, "declared"

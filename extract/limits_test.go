@@ -140,9 +140,9 @@ var hostile = map[string]func() string{
 	},
 }
 
-// TestLinear checks that hostile documents take at most a few times the time per byte of an
-// ordinary document. The bound is generous, because machines are shared. Quadratic work on
-// these sizes exceeds it by orders of magnitude.
+// TestLinear checks that hostile documents take at most a few times as long per byte as an ordinary
+// document. The limit is generous, because machines are shared. Quadratic work exceeds it by orders
+// of magnitude at these sizes.
 func TestLinear(t *testing.T) {
 	if testing.Short() {
 		t.Skip("testing.Short: long documents")
@@ -159,7 +159,7 @@ func TestLinear(t *testing.T) {
 	for kind, o := range map[string]*Options{"alone": nil, "by rules": {Rules: rules}} {
 		perByte := func(doc string, enough float64) (time.Duration, float64) {
 			best := time.Hour
-			for range 12 { // other load of the machine may slow down some of the runs
+			for range 12 { // other load of the machine may slow some of the runs
 				start := time.Now()
 				if _, err := HTML(t.Context(), []byte(doc), "https://example.com/", o); err != nil {
 					t.Fatal(err)
@@ -353,7 +353,7 @@ func FuzzHTML(f *testing.F) {
 	})
 }
 
-// TestNesting checks the maximum nesting of blocks.
+// TestNesting checks the maximum nesting depth of blocks.
 func TestNesting(t *testing.T) {
 	var depth func([]millrace.Block) int
 	depth = func(blocks []millrace.Block) int {
@@ -376,7 +376,7 @@ func TestNesting(t *testing.T) {
 				t.Errorf("%q %d times: %d in the Markdown", open, n, strings.Count(md, "x"))
 			}
 			if strings.Contains(millrace.Text(blocks), "xx") {
-				t.Errorf("%q %d times: words have grown together", open, n)
+				t.Errorf("%q %d times: words were joined", open, n)
 			}
 		}
 	}
@@ -386,7 +386,7 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// TestBroken cuts and mixes documents at random. The resulting blocks must still be valid.
+// TestBroken cuts and mixes documents at random. The blocks must still be valid.
 func TestBroken(t *testing.T) {
 	var corpus string
 	for _, c := range blockCases {
@@ -412,14 +412,14 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// Formatting tags in scripts do not count as open.
+// Formatting tags inside scripts do not count as open.
 func TestScanTags(t *testing.T) {
 	if _, _, n := scanTags([]byte("<script>" + strings.Repeat("i<b;i<s.length;", 100) + "</script>")); n > 0 {
 		t.Errorf("%d formatting tags in a script without any", n)
 	}
 }
 
-// A page that is too deep in one place keeps its structure elsewhere.
+// A page that is nested too deeply in one place keeps its structure elsewhere.
 func TestFlattenKeepsForm(t *testing.T) {
 	deep := strings.Repeat("<div>", 600) + "deep" + strings.Repeat("</div>", 600)
 	list := "<ul>" + strings.Repeat("<li>item", 700) + "</ul><table>" + strings.Repeat("<tr><td>a<td>b", 700) + "</table>" + strings.Repeat("<p>words <a name=x>here", 700)
@@ -440,7 +440,7 @@ func TestFlattenKeepsForm(t *testing.T) {
 			t.Errorf("%d items, %d rows, %d paragraphs", items, rows, texts)
 		}
 	}
-	// Without scripts, the content of noscript is markup, and may be deep.
+	// Without scripts, the content of noscript is markup, and may be deeply nested.
 	res, err := HTML(t.Context(), []byte("<p>before<noscript>"+strings.Repeat("<div>", 600)+"inside</noscript>"), "https://example.com/", nil)
 	if err != nil || !strings.Contains(res.Page.Text(), "before") {
 		t.Errorf("deep noscript: %v", err)

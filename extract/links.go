@@ -17,14 +17,14 @@ type Link struct {
 }
 
 const (
-	maxLinks = 10_000 // in a document
+	maxLinks = 10_000 // maximum per document
 	maxFeeds = 100
 )
 
 // product is the name of this program in robots directives.
 const product = "millrace"
 
-// reference is one distinct link target, unresolved.
+// reference is one distinct link target before it is resolved.
 type reference struct {
 	url      string
 	noFollow bool
@@ -46,7 +46,7 @@ func (c *collected) refer(n *html.Node, key string) {
 	c.addReference(target, noFollow)
 }
 
-// addReference records a target; "" is the document itself.
+// addReference records a target; "" = the document itself.
 func (c *collected) addReference(target string, noFollow bool) {
 	if target == "" {
 		return
@@ -55,7 +55,7 @@ func (c *collected) addReference(target string, noFollow bool) {
 		c.references[at].noFollow = c.references[at].noFollow && noFollow
 		return
 	}
-	if len(c.references) >= 2*maxLinks { // not all of them are pages
+	if len(c.references) >= 2*maxLinks { // not all of them are valid page URLs
 		return
 	}
 	if c.referred == nil {
@@ -65,7 +65,7 @@ func (c *collected) addReference(target string, noFollow bool) {
 	c.references = append(c.references, reference{target, noFollow})
 }
 
-// unseen records the links and the password field of a subtree that has no text of the page.
+// unseen records the links and the password field of a subtree without text of the page.
 func (c *collected) unseen(n *html.Node) {
 	switch n.DataAtom {
 	case atom.Script, atom.Style, atom.Template, atom.Noframes, atom.Noembed, atom.Iframe, atom.Title, atom.Textarea:
@@ -124,8 +124,8 @@ func (m *meta) feed(e *html.Node) {
 	m.res.Feeds = append(m.res.Feeds, abs)
 }
 
-// robots reads the directives of the document and of its HTTP header. They are cumulative:
-// what one forbids, none can allow.
+// robots reads the robots directives of the document and of its HTTP header. They are cumulative: a
+// directive cannot allow what another one forbids.
 func (m *meta) robots(header []string) {
 	for _, from := range []struct {
 		source string
@@ -146,8 +146,8 @@ func (m *meta) robots(header []string) {
 	}
 }
 
-// directives parses the value of a robots meta element or X-Robots-Tag header: words separated
-// by commas, some with a value after a colon. The name of the robot that they apply to may
+// directives parses the value of a robots meta element or X-Robots-Tag header: words separated by
+// commas, some with a value after a colon. The name of the robot for which they are meant may
 // precede them.
 func directives(value string) (noIndex, noFollow bool) {
 	ours := true
@@ -170,8 +170,8 @@ func directives(value string) (noIndex, noFollow bool) {
 	return noIndex, noFollow
 }
 
-// refresh records the target of a meta refresh within ten seconds, "" if it leads nowhere
-// else. In noscript it is ignored.
+// refresh records the target of a meta refresh within ten seconds, or "" if it leads to the same
+// page. A refresh inside noscript is ignored.
 func (m *meta) refresh(e *html.Node) {
 	if m.res.Refresh != "" || e.Parent != nil && e.Parent.DataAtom == atom.Noscript {
 		return

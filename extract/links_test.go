@@ -56,7 +56,7 @@ func TestLinksBounded(t *testing.T) {
 		t.Errorf("%d links", len(res.Links))
 	}
 	if res := extractPage(t, "https://example.com/", "<a href='/"+strings.Repeat("x", 9000)+"'>x</a>"); len(res.Links) != 0 {
-		t.Error("a URL that is too long is a link")
+		t.Error("a URL that is too long is among the links")
 	}
 }
 

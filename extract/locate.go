@@ -12,25 +12,25 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// located is the result of locate: the root of the content and the subtrees to leave out below
-// it.
+// located is the result of locate: the root of the content, and the subtrees below it that are left
+// out.
 type located struct {
 	c       *collected
 	at      int32 // index of the root's box
-	from    int32 // index of the box where the walk begins; differs from at because of rules
+	from    int32 // index of the box where the walk begins; rules can make it differ from at
 	root    *html.Node
 	skip    map[*html.Node]bool // subtrees that the walk skips
 	dropped []Dropped
 	kind    millrace.PageKind
 	login   bool
-	// protected is set if the page is a post with a password (WordPress).
+	// protected reports that the page is a password-protected post of WordPress.
 	protected bool
-	consent   bool                // the page has little more than the elements of a consent tool
-	why       error               // why there is no content; nil = there may be some
+	consent   bool                // the page contains little more than the elements of a consent tool
+	why       error               // reason why there is no content; nil = there may be content
 	thread    bool                // comments are the content of the page
-	own       *html.Node          // the root that was located, if the walk begins elsewhere
+	own       *html.Node          // the root that was located, if the walk begins at another element
 	keeps     bool                // some rule keeps elements
-	partial   map[*html.Node]bool // subtrees that the walk skips except for what a rule keeps
+	partial   map[*html.Node]bool // subtrees that the walk skips except for the elements that a rule keeps
 	retained  []Kept
 	carded    int32 // index of the box after the last author's card
 	total     box   // the body before anything was left out
@@ -39,8 +39,8 @@ type located struct {
 // minDropped is the minimum number of words of a dropped subtree that is reported.
 const minDropped = 10
 
-// locate finds the content. The first pass leaves out furniture by tag and role, the second
-// descends to the root, and the third leaves out link lists and similar subtrees inside it.
+// locate finds the content. The first pass leaves out furniture by tag and role. The second
+// descends to the root. The third leaves out link lists and similar subtrees inside the root.
 func locate(c *collected, m *meta) *located {
 	l := &located{c: c, skip: map[*html.Node]bool{}, total: c.boxes[0], kind: m.guess}
 	if m.list >= likeList {
@@ -65,7 +65,7 @@ func locate(c *collected, m *meta) *located {
 	return l
 }
 
-// besideRoot returns the boxes with text that are left out because they are siblings of the
+// besideRoot returns the boxes with text that are left out only because they are siblings of the
 // root or of its ancestors.
 func (l *located) besideRoot() map[int32]bool {
 	boxes := l.c.boxes
@@ -137,7 +137,7 @@ func sibling(n *html.Node, next bool) *html.Node {
 	return nil
 }
 
-// isContainer reports whether an element groups others and is not a text block.
+// isContainer reports whether an element groups other elements and is not a text block.
 func isContainer(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Div, atom.Section, atom.Article, atom.Main, atom.Td, atom.Center, atom.Table, atom.Tbody, atom.Tr, atom.Ul, atom.Ol,
@@ -156,8 +156,8 @@ func isAncestor(a, n *html.Node) bool {
 	return false
 }
 
-// descend finds the root: the main element or the article if there is one
-// that carries the text, else the innermost container that still does.
+// descend finds the root: the main element or the article if it contains the text, else the
+// innermost container that contains the text.
 func (l *located) descend() int32 {
 	boxes := l.c.boxes
 	at := int32(0)
@@ -177,7 +177,7 @@ func (l *located) descend() int32 {
 	}
 }
 
-// largest returns the outermost box below at for which ok is true, the one with most text if
+// largest returns the outermost box below at for which ok is true, or the one with the most text if
 // there are several, or 0.
 func (l *located) largest(at int32, ok func(*box) bool) int32 {
 	boxes := l.c.boxes
@@ -200,14 +200,14 @@ func (l *located) largest(at int32, ok func(*box) bool) int32 {
 	return best
 }
 
-// dominant returns the child that contains nearly all of a box's text and may become the root
-// in its place, or -1.
+// dominant returns the child that contains nearly all text of a box and may become the root in its
+// place, or -1.
 func (l *located) dominant(at int32) int32 {
 	boxes := l.c.boxes
 	cur := &boxes[at]
 	text := (*box).plain
 	if cur.links*2 > cur.words {
-		text = func(b *box) int32 { return b.words } // a page of links
+		text = func(b *box) int32 { return b.words } // on a page of links, all words count
 	}
 	if !isContainer(cur.n) || text(cur) == 0 {
 		return -1
@@ -231,9 +231,9 @@ func (l *located) dominant(at int32) int32 {
 		return -1
 	}
 	if t := l.c.titleNode; l.kind == millrace.Documentation && t != nil && isAncestor(cur.n, t) && !isAncestor(b.n, t) {
-		return -1 // the title opens the text, possibly with a table of contents
+		return -1 // the title begins the text, possibly with a table of contents
 	}
-	// What is lost must not belong to the same text: paragraphs next to the child, or a
+	// The omitted parts must not belong to the same text: no paragraphs next to the child, and no
 	// heading that ranks above all headings in the child.
 	for i := at + 1; i < cur.end; i = boxes[i].end {
 		s := &boxes[i]
@@ -256,14 +256,14 @@ func (l *located) dominant(at int32) int32 {
 	return best
 }
 
-// sameForm reports whether two elements look like parts of one text.
+// sameForm reports whether two elements look like parts of the same text.
 func sameForm(a, b *html.Node) bool {
 	class := attr(a, "class")
 	return a.DataAtom == b.DataAtom && class != "" && class == attr(b, "class")
 }
 
-// ownLevel returns the highest rank of heading inside a box, ignoring the page's title and
-// headings that are links; 0 for none.
+// ownLevel returns the highest rank of a heading inside a box, ignoring the page's title and
+// headings that are links; 0 = none.
 func (l *located) ownLevel(at int32) int {
 	best := 0
 	for i := at; i < l.c.boxes[at].end; i++ {
@@ -275,10 +275,10 @@ func (l *located) ownLevel(at int32) int {
 	return best
 }
 
-// trim marks furniture inside the root: groups that consist only of links, and groups whose
-// class names furniture and whose form does not contradict it. If a class word would remove a
-// large part of the text, it does not mark furniture on this page. An example is a list whose
-// entries all have the class "meta".
+// trim marks furniture inside the root: groups that consist only of links, and groups whose class
+// names furniture and whose form does not contradict it. A class word that would remove a large
+// part of the text is ignored on this page. For example, all entries of a list may have the class
+// "meta".
 func (l *located) trim() {
 	root := &l.c.boxes[l.at]
 	t := trimmer{l: l, root: root, by: map[string]int32{}, lists: math.MaxInt32}
@@ -314,8 +314,8 @@ type trimmer struct {
 	l       *located
 	root    *box
 	lists   int32            // lists of links after this box are content
-	classed []int32          // boxes that have a furniture word in their class
-	by      map[string]int32 // number of words that each reason leaves out
+	classed []int32          // boxes with a furniture word in their class
+	by      map[string]int32 // number of words left out for each reason
 	not     []string         // class words that are ignored on this page
 }
 

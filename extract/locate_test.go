@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// locatedPage is a document with the texts that its page must and must not contain.
+// locatedPage is a document with texts that its page must contain and texts that it must not
+// contain.
 type locatedPage struct {
 	name, doc  string
 	keep, drop []string
@@ -13,7 +14,7 @@ type locatedPage struct {
 
 var filler = strings.Repeat("<p>The miller walks down to the river every morning, looks at the water and opens the gate by a hand's breadth or two.</p>", 4)
 
-// article is text of about 170 words, in the form that articles have.
+// article is a text of about 170 words in the form of an article.
 const article = `<p>The miller walks down to the river every morning, looks at the water and opens the gate by a hand's breadth or two. In spring the river is high, and he opens it less; in August, when the cattle stand in it, he sometimes waits until noon.</p>
 <p>“A wheel wants to turn slowly,” he says. Twelve turns a minute are enough for both pairs of stones, which his grandfather bought in 1911 from a quarry near Épernon.</p>
 <p>The grain comes from four farms of the valley. It is weighed, cleaned by a sieve and a fan, and carried up to the third floor by a chain of small buckets. From there it falls: first into the hopper, then between the stones, then as meal into the bolter, which separates the flour from the bran.</p>
@@ -37,7 +38,7 @@ func checkLocated(t *testing.T, pages []locatedPage) {
 				}
 			}
 			if text == "" && res.Reason == nil {
-				t.Error("empty without a reason")
+				t.Error("no content and no Reason")
 			}
 		})
 	}

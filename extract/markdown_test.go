@@ -24,8 +24,8 @@ type blockMaker struct {
 	notes int
 }
 
-// pieces are the parts of generated texts: words of several scripts, and syntax of Markdown
-// and HTML.
+// pieces are the parts of generated texts: words in several scripts, and syntax of Markdown and
+// HTML.
 var pieces = []string{
 	"word", "mill", "a", "Ünder", "水車", "です。", "עברית", "1.", "2)", "-", "+", "*", "**", "_", "__", "snake_case", "#", "##", "=", "==", "---", ">", "<b>", "</b>", "&amp;",
 	"&", "[x]", "[", "]", "(y)", "![", "`", "``", "|", "||", "\\", "~~", "$", "!", ":", "\"", "'", "http", "{", "}", "😀", "<!--", ".", ",", "(", ")",
@@ -126,8 +126,8 @@ func (m *blockMaker) block(depth int) block {
 	return block{Type: "text", Text: t, Spans: m.spans(t, 0, len(t), nil)}
 }
 
-// representable removes what Markdown cannot represent: anchors, and the order of spans that cover the
-// same text.
+// representable removes what Markdown cannot represent: anchors, and the order of spans that cover
+// the same text.
 func representable(blocks []block) []block {
 	spans := func(list []span) []span {
 		list = slices.Clone(list)
@@ -140,7 +140,7 @@ func representable(blocks []block) []block {
 	for _, b := range blocks {
 		b.Anchor = ""
 		b.Spans = spans(b.Spans)
-		if b.Type == "link" { // in Markdown, a link block equals a text that is a link
+		if b.Type == "link" { // in Markdown, a link block is the same as a text that is a link
 			b = block{Type: "text", Text: b.Text, Spans: []span{{Type: "link", End: len(b.Text), URL: b.URL}}}
 		}
 		b.Text = strings.TrimSuffix(b.Text, "\n")
@@ -163,7 +163,7 @@ func representable(blocks []block) []block {
 	return out
 }
 
-// Markdown that is parsed again yields the same blocks.
+// Parsing the generated Markdown gives the same blocks.
 func TestMarkdownReadBack(t *testing.T) {
 	md := goldmark.New(goldmark.WithExtensions(extension.Table, extension.TaskList, extension.Footnote), goldmark.WithRendererOptions(html.WithUnsafe()))
 	failed, seeds := 0, uint64(300)

@@ -13,27 +13,27 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// meta reads the fields other than the content.
+// meta reads all fields except the content.
 type meta struct {
 	c      *collected
 	url    *url.URL // URL of the page
 	base   *url.URL // base URL of references
-	own    string   // the page URL as given, without regard to a base element
+	own    string   // page URL as given, regardless of a base element
 	page   *millrace.Page
 	res    *Result
-	wanted []bool              // see prepare
-	named  map[string][]string // content of meta elements by name or property, lower case
-	things []thing             // JSON-LD objects, those that are likely about the page first
-	// foreign is set if the articles in the JSON-LD are other pages; see ownThings.
+	wanted []bool              // result of Rules.prepare
+	named  map[string][]string // contents of meta elements by name or property in lower case
+	things []thing             // JSON-LD objects; those that are probably about the page come first
+	// foreign reports that the articles in the JSON-LD are other pages; see ownThings.
 	foreign  bool
-	list     evidence          // that the page is only a list of others
-	guess    millrace.PageKind // kind that the page declares, before its content is known
-	lines    []nearLine        // around the title; nil = not gathered yet
+	list     evidence          // evidence that the page is only a list of other pages
+	guess    millrace.PageKind // kind that the page declares, determined before the content
+	lines    []nearLine        // lines around the title; nil = not gathered yet
 	top      *html.Node        // see topNode
 	topKnown bool
 }
 
-// known are the fields that HTML can declare: a field that is not declared is known to be
+// known is the set of fields that HTML can declare. A field that is not declared is known to be
 // empty.
 const known = millrace.FieldTitle | millrace.FieldDescription | millrace.FieldAuthor | millrace.FieldPublished | millrace.FieldLanguage |
 	millrace.FieldSection | millrace.FieldTags | millrace.FieldKind | millrace.FieldSchema | millrace.FieldAccess | millrace.FieldContent
@@ -82,9 +82,9 @@ func (m *meta) read() {
 	m.tags()
 }
 
-// ownThings moves the article that is the page itself to the front, if the page declares
-// several; the others are pages that it links to. If it declares many and is none of them,
-// they describe a list and not the page.
+// ownThings moves the article that is the page itself to the front, if the page declares several;
+// the other articles are pages that it links to. If the page declares many articles and is none of
+// them, they describe a list.
 func (m *meta) ownThings() []thing {
 	articles := 0
 	for articles < len(m.things) && rank(&m.things[articles]) == 0 {
@@ -110,7 +110,7 @@ func (m *meta) ownThings() []thing {
 	return m.things
 }
 
-// rank orders JSON-LD objects by how likely they are about the page itself.
+// rank orders JSON-LD objects by the probability that they are about the page itself.
 func rank(t *thing) int {
 	switch {
 	case t.isArticle():
@@ -123,7 +123,7 @@ func rank(t *thing) int {
 	return 3
 }
 
-// first returns the first value found at the given places: "meta NAME", or "json-ld KEY" of an
+// first returns the first value found in the given sources: "meta NAME", or "json-ld KEY" of an
 // object about the page.
 func (m *meta) first(field string, places ...string) string {
 	for _, p := range places {
@@ -194,8 +194,8 @@ func (m *meta) tags() {
 	}
 }
 
-// withoutTags returns the text of a value that contains markup, as shops write product
-// descriptions.
+// withoutTags returns the text of a value that contains markup. Shops write product descriptions
+// with markup.
 func withoutTags(s string) string {
 	if !strings.Contains(s, "</") && !strings.Contains(s, "<br") {
 		return s

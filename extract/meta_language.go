@@ -37,15 +37,15 @@ func languageTag(s string) string {
 	return tag.String()
 }
 
-// Limits of language detection. Shorter texts are unreliable, and longer ones do not improve
-// the result.
+// Limits of language detection. Shorter texts give unreliable results, and longer ones do not
+// improve them.
 const (
 	minSample = 200
 	maxSample = 1500
 )
 
-// detectLanguage detects the language of a page by its content. It returns "" if there is too
-// little text or several languages are possible.
+// detectLanguage detects the language of a page from its content. If there is too little text, or
+// several languages are possible, it returns "".
 func detectLanguage(blocks []millrace.Block) string {
 	var b strings.Builder
 	sample(&b, blocks)
@@ -64,8 +64,8 @@ func detectLanguage(blocks []millrace.Block) string {
 	return info.Lang.Iso6391()
 }
 
-// functionWords are the most frequent function words, by language. A third of any prose
-// consists of such words.
+// functionWords are the most frequent function words by language. They make up a third of any
+// prose.
 var functionWords = [...]struct{ tag, words string }{
 	{"en", "the of and to in is that for it with as on are be by this was or from at which not have an can if"},
 	{"de", "der die und das den von zu mit sich des auf für ist im dem nicht ein eine als auch es an werden aus wird"},
@@ -87,9 +87,9 @@ var languagesOf = func() map[string]uint8 {
 	return m
 }()
 
-// byFunctionWords detects the clear cases, which are most, at a hundredth of the cost of
-// comparing profiles: the function words of one language are frequent, and those of all others
-// are rare.
+// byFunctionWords detects the clear cases, which are most cases, at a hundredth of the cost of
+// comparing profiles: the function words of one language are frequent, and those of all other
+// languages are rare.
 func byFunctionWords(text string) string {
 	var counts [len(functionWords)]int
 	n := 0
@@ -119,7 +119,7 @@ func byFunctionWords(text string) string {
 	}
 	share := 5
 	if best == 0 {
-		share = 7 // English function words occur in no other language, so fewer are enough
+		share = 7 // no other language has the function words of English, so a smaller share suffices
 	}
 	if n < 30 || counts[best]*share < n || second*5 > counts[best]*2 {
 		return ""
@@ -127,7 +127,7 @@ func byFunctionWords(text string) string {
 	return functionWords[best].tag
 }
 
-// sample collects the prose of blocks, without code and tables.
+// sample collects the prose of blocks, without code and tables, for language detection.
 func sample(b *strings.Builder, blocks []millrace.Block) {
 	for i := range blocks {
 		if b.Len() >= maxSample {

@@ -12,9 +12,9 @@ import (
 // nearLine is one line of text near the page's title.
 type nearLine struct {
 	text  string
-	block *html.Node // the element whose text the line is
+	block *html.Node // element whose text the line is
 	parts []nearPart
-	at    int // number of lines after the title; negative: before it
+	at    int // number of lines after the title; negative = before it
 }
 
 // nearPart is one text node of a line.
@@ -23,7 +23,7 @@ type nearPart struct {
 	start, end int // in the line's text
 }
 
-// Distances from the title within which a byline and a date are searched.
+// Maximum distances in lines between the title and a byline or a date.
 const (
 	linesBefore = 6
 	linesAfter  = 30
@@ -31,8 +31,8 @@ const (
 	nodesAround = 2500
 )
 
-// near returns the lines around the page's title, those before it first. It skips menus,
-// forms, picture captions, quotations and readers' comments.
+// near returns the lines around the page's title. The lines before the title come first. It skips
+// menus, forms, picture captions, quotations and readers' comments.
 func (m *meta) near() []nearLine {
 	if m.lines != nil || m.topNode() == nil {
 		return m.lines
@@ -49,7 +49,7 @@ func (m *meta) near() []nearLine {
 	return m.lines
 }
 
-// topNode returns the element where the page's text begins: the title's heading, else an
+// topNode returns the element where the page's text begins: the heading of the title, else an
 // element with the same text as the title, else the first h1, or nil.
 func (m *meta) topNode() *html.Node {
 	if m.c.titleNode != nil || m.topKnown {
@@ -77,10 +77,10 @@ func (m *meta) topNode() *html.Node {
 	return m.top
 }
 
-// gather walks away from the title and returns the lines that it passes.
+// gather returns the lines before or after the title, in the order of their distance from it.
 func gather(start *html.Node, forward bool) []nearLine {
 	var lines []nearLine
-	var nodes []*html.Node // the text nodes of the line, in the order of the walk
+	var nodes []*html.Node // text nodes of the line, in the order of the walk
 	var block *html.Node
 	var line []byte // buffer for the line's text
 	size := 0
@@ -134,8 +134,8 @@ func gather(start *html.Node, forward bool) []nearLine {
 	return lines
 }
 
-// step returns the next or previous node of a document walk that began at start, or nil at the
-// end of the body. The walk does not enter start.
+// step returns the next or previous node of a walk through the document that began at start, or nil
+// at the end of the body. The walk does not enter start.
 func step(n, start *html.Node, forward bool) *html.Node {
 	next, inner := n.NextSibling, n.FirstChild
 	if !forward {
@@ -162,9 +162,9 @@ func isAside(n *html.Node) bool {
 	}
 	switch n.DataAtom {
 	case atom.Button:
-		return false // the author's name in a box of its own
+		return false // it is a separate box for the author's name
 	case atom.Footer:
-		// Inside the text it may be the byline, as in Drupal.
+		// Inside the text, it may contain the byline, as in Drupal.
 		return !within(n, 4, atom.Article) && (!within(n, 4, atom.Main) || len(plainText(n)) > 300)
 	case atom.Nav, atom.Form, atom.Dialog, atom.Figure, atom.Table, atom.Pre, atom.Blockquote:
 		return true
@@ -189,9 +189,9 @@ func inComments(n *html.Node, steps int) bool {
 	return false
 }
 
-// inCard reports whether an element belongs to the teaser of another page. It does if, below
-// the common ancestor with the title, there is an article, a link around more than the
-// element, or a heading that is a link.
+// inCard reports whether an element belongs to the teaser of another page: below the common
+// ancestor with the title, there is an article, a heading that is a link, or a link that contains
+// more than the element.
 func (m *meta) inCard(n *html.Node, line string) bool {
 	top := m.topNode()
 	for steps := 0; n != nil && steps < 12; n, steps = n.Parent, steps+1 {
@@ -199,7 +199,7 @@ func (m *meta) inCard(n *html.Node, line string) bool {
 			return false
 		}
 		switch n.DataAtom {
-		case atom.Article: // a longer one is the text itself, below a title of its own
+		case atom.Article: // a longer article is the text itself, below a title of its own
 			if len(plainText(n)) < 2000 {
 				return true
 			}
@@ -215,10 +215,10 @@ func (m *meta) inCard(n *html.Node, line string) bool {
 	return false
 }
 
-// isHere reports whether an address is the page's own.
+// isHere reports whether an address is that of the page itself.
 func (m *meta) isHere(abs string) bool { return abs == m.url.String() || abs == m.res.Canonical }
 
-// isTeaser reports whether an element has a heading that leads elsewhere. A heading of a few
+// isTeaser reports whether an element has a heading that links to another page. A heading of a few
 // words may be the author's name.
 func isTeaser(n, top *html.Node) bool {
 	steps := 0

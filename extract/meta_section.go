@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// crumb is one breadcrumb: a step from the front of a site to the page.
+// crumb is one breadcrumb: a step on the path from the home page to the page.
 type crumb struct{ name, ref string }
 
 // Limits of breadcrumbs.
@@ -20,8 +20,8 @@ const (
 	maxCrumbs = 12
 )
 
-// section returns the section of the site that the page belongs to: the one that it declares,
-// else its category, else the last breadcrumb before it.
+// section returns the section of the site to which the page belongs: the one that it declares, else
+// its category, else the last breadcrumb before the page.
 func (m *meta) section() string {
 	if s := m.first("section", "json-ld articleSection", "meta article:section", "meta articlesection", "meta section"); s != "" || m.url.Path == "/" {
 		return s
@@ -46,7 +46,7 @@ func (m *meta) section() string {
 	return ""
 }
 
-// inner returns an object that is a property of another one.
+// inner returns an object that is a property of another object.
 func inner(v any) thing {
 	values, _ := v.(map[string]any)
 	return thing{types: texts(values["@type"]), values: values}
@@ -83,8 +83,7 @@ func (t *thing) crumbs() []crumb {
 	return out
 }
 
-// parent returns the name of the last breadcrumb before the page, "" if that is the front of
-// the site.
+// parent returns the name of the last breadcrumb before the page, or "" if that is the home page.
 func (m *meta) parent(way []crumb) string {
 	for len(way) > 0 {
 		last := way[len(way)-1]
@@ -101,7 +100,7 @@ func (m *meta) parent(way []crumb) string {
 	return ""
 }
 
-// resolve returns the URL of a reference, or nil if it is not a page.
+// resolve returns the URL of a reference, or nil if the reference is not to a page.
 func (m *meta) resolve(ref string) *url.URL {
 	ref, _, _ = strings.Cut(ref, "#")
 	abs, err := canon.Resolve(m.base, ref)
@@ -131,7 +130,7 @@ func (m *meta) related(as string) []string {
 	return out
 }
 
-// isApart reports whether an element is in a part that is not about the page.
+// isApart reports whether an element is in a part of the document that is not about the page.
 func (m *meta) isApart(n *html.Node) bool {
 	for ; n != nil && n.DataAtom != atom.Body; n = n.Parent {
 		if isAside(n) || n.DataAtom == atom.Aside {

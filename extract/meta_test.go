@@ -105,7 +105,7 @@ func TestTitle(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, res.Page.Title, c.want)
 		}
 		if strings.Contains(res.Page.Text(), c.want) && c.want != "" && strings.HasPrefix(res.Sources["title"], "h") {
-			t.Errorf("%s: the title is in the text, too", c.name)
+			t.Errorf("%s: the text also contains the title", c.name)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func TestKind(t *testing.T) {
 		{"https://example.com/tags/corn/", links, millrace.Archive},
 		{"https://example.com/page/2/", links, millrace.Archive},
 		{"https://example.com/category/corn/page/3", links, millrace.Archive},
-		{"https://example.com/tags/corn/", prose, millrace.Article}, // not a list in spite of its address
+		{"https://example.com/tags/corn/", prose, millrace.Article}, // not a list, despite its address
 		{"https://example.com/x", "<body class='archive category'>" + links, millrace.Archive},
 		{"https://example.com/x", links, millrace.Listing},
 		{"https://example.com/x", prose, millrace.Article},

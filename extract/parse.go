@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	maxDepth      = 300 // open tags that flatten keeps; the parser allows 512 elements
-	maxFormatting = 48  // open formatting tags; the parser reopens all of them in every paragraph
+	maxDepth      = 300 // maximum number of open tags that flatten keeps; the parser allows 512 elements
+	maxFormatting = 48  // maximum number of open formatting tags; the parser reopens all of them in every paragraph
 )
 
 // parse returns the tree of a document as a browser without scripts builds it.
@@ -45,7 +45,7 @@ func parseTree(ctx context.Context, text []byte) (*html.Node, error) {
 	return html.ParseWithOptions(&reader{ctx: ctx, text: text}, html.ParseOptionEnableScripting(false))
 }
 
-// reader feeds the parser and stops it when the context ends.
+// reader passes the document to the parser, and stops when the context ends.
 type reader struct {
 	ctx  context.Context
 	text []byte
@@ -63,12 +63,12 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// scanTags returns an upper bound of the number of tags of a document, and the maximum number
-// of formatting tags that are open at once. It scans only for "<", so it is fast. It also
-// closes text-only elements that are open at the end of a noscript, such as the frame of a
-// tracker. Without scripts, they would swallow the rest of the page as text.
+// scanTags returns an upper bound of the number of tags of a document, and the maximum number of
+// formatting tags that are open at the same time. It searches only for "<", so it is fast. It also
+// closes text-only elements that are still open at the end of a noscript, such as the iframe of a
+// tracker. Otherwise, without scripts, the rest of the page would be their text.
 func scanTags(text []byte) (closed []byte, tags, formatting int) {
-	var raw atom.Atom // open element whose content is text only
+	var raw atom.Atom // open element that contains only text
 	noscript, open, done := false, 0, 0
 	for at := 0; ; at++ {
 		i := bytes.IndexByte(text[at:], '<')
@@ -105,9 +105,9 @@ func scanTags(text []byte) (closed []byte, tags, formatting int) {
 	return append(closed, text[done:]...), tags, formatting
 }
 
-// tagName returns the atom of the name that a tag begins with; 0 = another name.
+// tagName returns the atom of the name at the beginning of a tag; 0 = another name.
 func tagName(text []byte) atom.Atom {
-	var lower [12]byte // longer than the names that matter
+	var lower [12]byte // longer than all relevant names
 	for i, c := range text[:min(len(text), len(lower))] {
 		if isSpace(c) || c == '>' || c == '/' {
 			return atom.Lookup(lower[:i])

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// flatten returns a document without the tags that nest too deeply, or, if all is true, with no
-// tags but paragraphs, which always parses. The text stays. It drops all formatting tags if
-// too many are open.
+// flatten returns a document without the tags that nest too deeply. If all is set, it keeps no tags
+// except paragraphs; such a document always parses. The text is kept. If too many formatting tags
+// are open, flatten drops all of them.
 func flatten(text []byte, all bool) []byte {
 	out := make([]byte, 0, len(text))
 	z := html.NewTokenizer(bytes.NewReader(text))
@@ -22,7 +22,7 @@ func flatten(text []byte, all bool) []byte {
 			a = atom.Lookup(name)
 		}
 		if a == atom.Noscript && kind == html.StartTagToken {
-			z.NextIsNotRawText() // without scripts its content is markup
+			z.NextIsNotRawText() // without scripts, the content of noscript is markup
 		}
 		keep := depth+opens(a) <= maxDepth
 		switch {
@@ -44,7 +44,7 @@ func flatten(text []byte, all bool) []byte {
 				stack, depth = append(stack, a), depth+opens(a)
 			}
 			if !keep && !isInline(a) {
-				out = append(out, ' ') // keeps words apart
+				out = append(out, ' ') // separates words
 			}
 		case opens(a) > 0:
 			at := nearest(stack, a)
@@ -77,9 +77,9 @@ func nearest(stack []atom.Atom, a atom.Atom) int {
 	return -1
 }
 
-// opens returns how many nested elements a tag opens until its end tag: a table comes with its
-// rows and their cells, a list with an item. A tag that the next tag of its kind closes counts
-// with its parent.
+// opens returns how many nested elements a tag opens until its end tag: a table with its rows and
+// cells, a list with an item. A tag that is closed by the next tag of its kind counts with its
+// parent.
 func opens(a atom.Atom) int {
 	switch a {
 	case atom.Table:

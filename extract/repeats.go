@@ -7,14 +7,14 @@ import (
 )
 
 // minRepeated is the minimum number of words of a part that is removed as a copy. Shorter
-// repetitions may be a coincidence.
+// repetitions may be coincidence.
 const minRepeated = 12
 
 // repeats leaves out parts of the root that repeat an earlier part word for word, such as the
-// copies of a slide show's first and last slide, or a second version for small screens. A copy
-// must have the form of one, or consist of several texts. In threads and on product pages any
-// box can be a copy: of a signature, a quotation, a line on delivery. Lists of references may
-// repeat themselves, and so may single notes, lists, code, tables and quotations.
+// copies of the first and last slide of a slide show, or a second version for small screens. A copy
+// must be a box of the page layout, or contain several texts. In threads and on product pages, any
+// box can be a copy: of a signature, a quotation, a line about delivery. Repetitions are kept in
+// lists of references, and in single notes, lists, code, tables and quotations.
 func (l *located) repeats() {
 	if l.kind == millrace.Documentation {
 		return
@@ -42,7 +42,7 @@ func (l *located) repeats() {
 	}
 }
 
-// mayRepeat reports whether a box is a part of the page layout and not of a text.
+// mayRepeat reports whether a box is part of the page layout and not of a text.
 func mayRepeat(b *box, at int32) bool {
 	if b.flags&(hasBlock|hasTable) != 0 {
 		return false
@@ -56,7 +56,7 @@ func mayRepeat(b *box, at int32) bool {
 	return false
 }
 
-// texts counts the boxes inside a box that have text of their own, up to three.
+// texts counts the inner boxes of a box that have text of their own, up to three.
 func (l *located) texts(at int32) int {
 	boxes := l.c.boxes
 	n := 0

@@ -8,12 +8,12 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Rules correct the extraction of all pages of one site. They are immutable and safe for
-// concurrent use. nil means no rules.
+// Rules correct the extraction of all pages of one site. They are immutable and safe for concurrent
+// use. A nil *Rules means no rules.
 //
-// Rules decide what is content and do not change the other fields of a page. The title, the
-// author, the dates and the kind are the same as without rules, even if the elements that show
-// them are dropped. The title's heading is never content, whatever a rule says.
+// Rules decide what is content, and do not change the other fields of a page. The title, the
+// author, the dates and the kind are the same as without rules, even if rules drop the elements
+// that show them. The heading of the title is never content, whatever a rule says.
 type Rules struct {
 	list        []rule // keep rules come first
 	selection   selection
@@ -22,7 +22,7 @@ type Rules struct {
 	fingerprint string
 }
 
-// rule is one selector or a group of them, as written.
+// rule is one selector or one group of selectors, as written.
 type rule struct {
 	text string
 	keep bool
@@ -30,29 +30,28 @@ type rule struct {
 
 // RulesOptions configures [NewRules]. The zero value means no rules.
 //
-// Selectors are CSS selectors that depend only on an element, its position among its siblings
-// and its ancestors: tags, classes, ids, attributes, the four combinators, :not, :is and
-// :where of one element each, the positional pseudo-classes, and :has of a descendant or,
-// after >, a child.
+// Selectors are CSS selectors that depend only on an element, its position among its siblings, and
+// its ancestors: tags, classes, ids, attributes, the four combinators, the positional
+// pseudo-classes, :not, :is and :where with selectors of single elements, and :has with a
+// descendant or, after >, a child.
 type RulesOptions struct {
-	// Keep are CSS selectors of elements that are content wherever they are and whatever they
-	// look like, with their whole subtree except scripts, forms and hidden elements.
+	// Keep are CSS selectors of elements that are content wherever they are and whatever they look
+	// like, with their whole subtree except scripts, forms and hidden elements.
 	Keep []string
-	// Drop are CSS selectors of elements that are not content. Of two rules, the one for the
-	// inner element takes precedence; for the same element, Keep does. Dropped elements are
-	// also ignored when the content is located.
+	// Drop are CSS selectors of elements that are not content. If two rules conflict, the rule for
+	// the inner element takes precedence; for the same element, Keep takes precedence. Dropped
+	// elements are also ignored in the search for the content.
 	Drop []string
-	// Comments keeps readers' comments on pages that are not threads. The comment form is left
-	// out.
+	// Comments keeps readers' comments on pages that are not threads. Comment forms are left out.
 	Comments bool
-	// Extra computes data of single protocols from every document, by the protocol's name in
-	// [millrace.Page.Extra].
+	// Extra computes data of individual protocols from every document, by the name of the protocol
+	// in [millrace.Page.Extra].
 	Extra map[string]Extra
 }
 
-// NewRules compiles rules. nil options yield no rules. The error is [millrace.ErrInvalid], and
-// names the selector that is invalid or not supported. All selectors together may have 256
-// combinators.
+// NewRules compiles rules. Nil options give no rules. If a selector is invalid or not supported,
+// the error is [millrace.ErrInvalid] and names the selector. All selectors together may have at
+// most 256 combinators.
 func NewRules(o *RulesOptions) (*Rules, error) {
 	if o == nil {
 		o = &RulesOptions{}
@@ -89,8 +88,8 @@ func CheckSelector(selector string) error {
 	return s.add(selector, 0)
 }
 
-// Fingerprint returns the same text for rules that yield the same pages: up to 13 letters and
-// digits, or "" for rules that change nothing.
+// Fingerprint returns up to 13 letters and digits, which are the same for rules that give the same
+// pages, or "" for rules that change nothing.
 func (r *Rules) Fingerprint() string {
 	if r == nil {
 		return ""
@@ -101,6 +100,6 @@ func (r *Rules) Fingerprint() string {
 // Kept is a part of the content that is kept only because of a rule.
 type Kept struct {
 	Selector string // path to the subtree
-	Reason   string // such as "keep .intro", "comments"
-	Words    int    // approximate number of words, without those that are content anyway
+	Reason   string // reason, such as "keep .intro" or "comments"
+	Words    int    // approximate number of words, without those that would be content anyway
 }

@@ -10,29 +10,29 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// maxReported is the maximum number of parts of one page in the report on rules.
+// maxReported is the maximum number of parts of one page that a report on rules lists.
 const maxReported = 1000
 
-// correction applies rules to one document. Dropped elements are removed from the tree,
-// leaving a comment, before any words are counted. Kept elements stay in it, without
-// attributes that would hide them. What lies between kept elements is removed once the content
-// is located.
+// correction applies rules to one document. It removes dropped elements from the tree before any
+// words are counted, and leaves a comment in their place. Kept elements stay in the tree, without
+// attributes that would hide them. The parts between kept elements are removed once the content is
+// located.
 type correction struct {
 	plain    *located                // result without rules; nil for a fragment
-	body     *html.Node              // of the document
+	body     *html.Node              // body of the document
 	title    *html.Node              // the heading that is the page's title
-	by       map[*html.Node]*rule    // the rule that matches each element
+	by       map[*html.Node]*rule    // rule that matches each element
 	touched  map[*html.Node]bool     // ancestors of matched elements
 	content  map[*html.Node]bool     // elements that are content
 	around   map[*html.Node]bool     // ancestors of kept elements
-	cuts     map[*html.Node]*Dropped // comments, and the subtrees that they replace
+	cuts     map[*html.Node]*Dropped // removed subtrees, by the comments that replace them
 	retained []retainedSubtree
 }
 
 // retainedSubtree is a subtree that a rule keeps.
 type retainedSubtree struct {
 	Kept
-	had bool // the element is content without the rule, though not its whole subtree
+	had bool // the element itself is content without the rule, but not its whole subtree
 }
 
 var (
@@ -40,7 +40,7 @@ var (
 	replyRule    = &rule{text: "comment form"}
 )
 
-// reason returns the Reason in [Dropped] and [Kept].
+// reason returns the Reason for [Dropped] and [Kept].
 func (r *rule) reason() string {
 	switch {
 	case r == commentsRule || r == replyRule:
@@ -51,8 +51,8 @@ func (r *rule) reason() string {
 	return "drop " + r.text
 }
 
-// match finds the elements of a document that rules match, nil = none, and the rules that
-// match nothing.
+// match finds the elements of a document that rules match, and the rules that match no element. k
+// is nil if no element matches.
 func (r *Rules) match(c *collected, doc *html.Node, plain *located) (k *correction, idle []string) {
 	if r == nil {
 		return nil, nil
@@ -88,7 +88,7 @@ func (r *Rules) match(c *collected, doc *html.Node, plain *located) (k *correcti
 	return k, idle
 }
 
-// isVoidOfText reports whether an element never contains text that rules apply to.
+// isVoidOfText reports whether an element never contains text to which rules apply.
 func isVoidOfText(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Script, atom.Style, atom.Title, atom.Svg, atom.Noframes, atom.Noembed, atom.Frameset, atom.Meta, atom.Link, atom.Base:
@@ -109,7 +109,7 @@ func isOne(n *html.Node) bool {
 // mark records the rule of an element.
 func (k *correction) mark(n *html.Node, r *rule) {
 	if n.DataAtom == atom.Html {
-		n = k.body // the body's own rule follows later
+		n = k.body // the rule of the body itself comes later
 	}
 	k.by[n] = r
 	for p := n.Parent; p != nil && !k.touched[p]; p = p.Parent {
@@ -146,19 +146,19 @@ func (k *correction) comments(c *collected) {
 	}
 }
 
-// isReply reports whether an element among comments is a comment form or a link to more
+// isReply reports whether an element among comments is a comment form or a link to further
 // comments.
 func isReply(n *html.Node) bool {
 	return n.DataAtom == atom.Form || attr(n, "id") == "respond" ||
 		hasClass(n, "comment-respond", "comment-form", "comment-reply-link", "comment-edit-link", "comments-navigation", "comment-navigation", "comment-reply")
 }
 
-// part is the state at the node where rules are applied.
+// part is the state of apply at one node.
 type part struct {
 	dropping bool
-	dropped  *Dropped // the dropped subtree that contains it; nil if not reported
-	retained int      // index of the retained subtree that it belongs to; -1 = none
-	content  bool     // content without rules
+	dropped  *Dropped // dropped subtree that contains the node; nil = none, or not reported
+	retained int      // index of the retained subtree that contains the node; -1 = none
+	content  bool     // whether the node is content without rules
 }
 
 // apply applies the rules to the tree below n.
@@ -220,7 +220,8 @@ func (k *correction) element(n *html.Node, at part) {
 	}
 }
 
-// selector returns the selector of an element. After the first elements it returns "".
+// selector returns the selector of an element, or "" once the maximum number of selectors was
+// returned.
 func (k *correction) selector(n *html.Node) string {
 	if len(k.retained)+len(k.cuts) > 4*maxReported {
 		return ""
@@ -274,7 +275,7 @@ func expose(n *html.Node) {
 	}
 }
 
-// cut removes an element from the tree. The texts before and after a block stay separate.
+// cut removes an element from the tree. The texts before and after a block element stay separate.
 func cut(n *html.Node) {
 	if !isInline(n.DataAtom) && endsLine(n, false) && endsLine(n, true) {
 		n.Parent.InsertBefore(&html.Node{Type: html.ElementNode, DataAtom: atom.Hr, Data: "hr"}, n)
@@ -301,7 +302,7 @@ func endsLine(n *html.Node, after bool) bool {
 	return true
 }
 
-// correct returns the content of a document by rules. alone is the content without rules.
+// correct returns the content of a document under rules. alone is the content without rules.
 func (r *Rules) correct(doc *html.Node, m *meta, alone *located) (*located, error) {
 	k, idle := r.match(alone.c, doc, alone)
 	m.res.Idle = idle

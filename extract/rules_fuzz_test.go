@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// With any rules and any document, blocks are valid, the fields do not change, and the result
+// With any rules and any document, the blocks are valid, the fields do not change, and the result
 // is deterministic.
 func FuzzRules(f *testing.F) {
 	f.Add([]byte(page), "aside, #special", ".plug", true)

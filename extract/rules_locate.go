@@ -7,7 +7,7 @@ import (
 // cutting is a subtree that a rule removed from the tree.
 type cutting struct {
 	*Dropped
-	before int32 // the box that was opened next after it
+	before int32 // index of the first box that was opened after it
 }
 
 // leaveOut collects the marked subtrees, for the walk and for the report.
@@ -94,8 +94,8 @@ func (l *located) droppedWords(at int32, inside bool) int32 {
 	return max(words, 0)
 }
 
-// admit removes from the tree, outside of the root and in subtrees that are left out,
-// everything except what rules keep and its ancestors.
+// admit removes everything except kept elements and their ancestors from the parts of the tree that
+// are outside of the root or left out.
 func (l *located) admit() {
 	k := l.c.rules
 	body := l.c.body
@@ -127,8 +127,8 @@ func (l *located) outside(n *html.Node) bool {
 	return false
 }
 
-// thinOut removes everything from n, an ancestor of kept elements, except those. in reports
-// whether n itself is content.
+// thinOut removes everything from n, an ancestor of kept elements, except those elements. in
+// reports whether n itself is content.
 func (l *located) thinOut(n *html.Node, in bool) {
 	k := l.c.rules
 	for c := n.FirstChild; c != nil; {

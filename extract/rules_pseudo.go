@@ -37,7 +37,7 @@ func (p *selectorParser) pseudo() (test, error) {
 		"nth-child", "nth-last-child", "nth-of-type", "nth-last-of-type":
 		return p.nth(name, inner)
 	case "empty", "root", "link", "checked", "containsown", "matchesown":
-		// Each of these depends only on the element or its children.
+		// These pseudo-classes depend only on the element or its children.
 		sel, err := cascadia.Parse(p.text[start:p.at])
 		if err != nil {
 			return nil, err

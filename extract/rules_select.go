@@ -8,45 +8,45 @@ import (
 	"golang.org/x/net/html"
 )
 
-// Limits of all selectors of a site together. They bound the time per page.
+// Limits of all selectors of a site together. They limit the time per page.
 const (
-	maxSelector  = 1000 // bytes of one selector
+	maxSelector  = 1000 // maximum number of bytes of a selector
 	maxCompounds = 4096
-	maxJoins     = 256 // compounds that another compound follows
+	maxJoins     = 256 // maximum number of compounds that are followed by another compound
 	maxHas       = 8
 )
 
-// selection matches many selectors in one pass over a document, in linear time. What an
-// element matches follows from its own form, its position, and what its parent and its
-// previous sibling match. Only pseudo-classes for which this holds are supported.
+// selection matches many selectors in one pass over a document, in linear time. Whether an element
+// matches depends only on the element, its position, and the matches of its parent and of its
+// previous sibling. Only pseudo-classes for which this is true are supported.
 type selection struct {
 	compounds []compound
 	joins     int
 	has       []hasTest
-	ordinal   bool // some test needs an element's position among its siblings
-	named     bool // among siblings of its name
+	ordinal   bool // some test needs the position of an element among its siblings
+	named     bool // some test needs the position among the siblings with the same name
 }
 
-// compound is a part of a selector, such as the li.x of "ul > li.x".
+// compound is one part of a selector, such as the li.x in "ul > li.x".
 type compound struct {
 	tests []test
-	join  byte // combinator before it: ' ', '>', '+' or '~'; 0 = it is the first
-	bit   int  // its index in a joinSet; -1 = no compound follows
-	rule  int  // the rule that it completes, if no compound follows
+	join  byte // combinator before it: ' ', '>', '+' or '~'; 0 = it is the first compound
+	bit   int  // index in a joinSet; -1 = no compound follows
+	rule  int  // rule that the compound completes, if no compound follows
 }
 
 // test reports whether an element satisfies one simple selector.
 type test func(*place) bool
 
-// place is an element and its position among its siblings, from 1.
+// place is an element with its position among its siblings. Positions start at 1.
 type place struct {
 	n           *html.Node
 	index, of   int
-	same, ofTag int // among siblings of its name
+	same, ofTag int // position, and number of siblings, among those with the same name
 	found       []map[*html.Node]bool
 }
 
-// joinSet is a set of matched compounds that another compound follows.
+// joinSet is the set of matched compounds that are followed by another compound.
 type joinSet [maxJoins / 64]uint64
 
 func (s *joinSet) add(bit int)      { s[bit/64] |= 1 << (bit % 64) }
@@ -61,10 +61,10 @@ func (s *joinSet) union(o *joinSet) {
 // hasTest is one alternative of :has.
 type hasTest struct {
 	tests []test
-	child bool // of a child, not of any descendant
+	child bool // the match must be a child, not any descendant
 }
 
-// add parses a group of selectors, each of which completes a rule.
+// add parses a group of selectors. Each of them completes the rule.
 func (s *selection) add(text string, rule int) error {
 	if len(text) > maxSelector {
 		return fmt.Errorf("the selector is longer than %d bytes", maxSelector)
@@ -89,7 +89,7 @@ func (s *selection) addCompound(st compound) error {
 	return nil
 }
 
-// selectorParser parses one selector. It leaves simple selectors to cascadia.
+// selectorParser parses one selector. It passes simple selectors to cascadia.
 type selectorParser struct {
 	s    *selection
 	text string
@@ -104,7 +104,7 @@ func (p *selectorParser) space() bool {
 	return p.at > from
 }
 
-// peek returns the next byte, 0 at the end.
+// peek returns the next byte, or 0 at the end.
 func (p *selectorParser) peek() byte {
 	if p.at < len(p.text) {
 		return p.text[p.at]
@@ -194,7 +194,7 @@ func isNameByte(c byte) bool {
 	return c|0x20 >= 'a' && c|0x20 <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '\\' || c >= 0x80
 }
 
-// name moves to the end of a name, over escapes.
+// name moves to the end of a name, which may contain escapes.
 func (p *selectorParser) name() {
 	for p.at < len(p.text) && isNameByte(p.text[p.at]) {
 		if p.text[p.at] == '\\' {
@@ -214,7 +214,7 @@ func (p *selectorParser) name() {
 
 func isHex(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f' }
 
-// bracketed moves behind the bracket that closes the current one.
+// bracketed moves past the bracket that closes the current one.
 func (p *selectorParser) bracketed(end byte) error {
 	quote := byte(0)
 	for depth, open := 0, p.text[p.at]; p.at < len(p.text); p.at++ {
@@ -240,12 +240,12 @@ func (p *selectorParser) bracketed(end byte) error {
 	return fmt.Errorf("missing %q", string(end))
 }
 
-// walk matches the elements below n, in document order. It calls visit for each with the first
-// rule that it matches, or -1. visit reports whether to continue inside.
+// walk tests the elements below n in document order. It calls visit for each with the first rule
+// that the element matches, or -1. visit reports whether to continue inside the element.
 func (s *selection) walk(n *html.Node, visit func(n *html.Node, rule int) bool) {
 	w := selectionWalk{selection: s, visit: visit}
 	w.at.found = make([]map[*html.Node]bool, len(s.has))
-	for i := range s.has { // a nested :has comes first
+	for i := range s.has { // nested :has tests come first
 		w.at.found[i] = map[*html.Node]bool{}
 		w.mark(n, i)
 	}
@@ -256,13 +256,13 @@ func (s *selection) walk(n *html.Node, visit func(n *html.Node, rule int) bool) 
 type selectionWalk struct {
 	*selection
 	visit func(*html.Node, int) bool
-	at    place // the element that is tested
+	at    place // the element under test
 }
 
-// siblings counts elements among the children of one node.
+// siblings counts the elements among the children of one node.
 type siblings struct {
 	at, of int
-	names  map[string]*[2]int // at and of, by name
+	names  map[string]*[2]int // position and count, by name
 }
 
 func (s *selection) siblings(n *html.Node) (c siblings) {
@@ -295,7 +295,7 @@ func (w *selectionWalk) enter(n *html.Node, s *siblings) {
 	}
 }
 
-// mark records the elements for which one :has holds.
+// mark records the elements that satisfy the :has test i.
 func (w *selectionWalk) mark(n *html.Node, i int) {
 	h := &w.has[i]
 	s := w.siblings(n)
@@ -324,15 +324,15 @@ func (e *place) passes(tests []test) bool {
 	return true
 }
 
-// relatives holds what the relatives of an element match.
+// relatives contains the matches of the relatives of an element.
 type relatives struct {
-	above, own   *joinSet // the ancestors of an element, and its parent
-	last, before joinSet  // the previous sibling, and all previous ones
-	self         joinSet  // the element
+	above, own   *joinSet // matches of the ancestors of an element, and of its parent
+	last, before joinSet  // matches of the previous sibling, and of all earlier siblings
+	self         joinSet  // matches of the element itself
 }
 
-// children matches the children of n. above is what the ancestors of the children match, n
-// included; own is what n matches.
+// children tests the children of n. above contains the matches of their ancestors including n; own
+// contains the matches of n.
 func (w *selectionWalk) children(n *html.Node, above, own *joinSet) {
 	r := relatives{above: above, own: own}
 	s := w.siblings(n)
@@ -354,7 +354,7 @@ func (w *selectionWalk) children(n *html.Node, above, own *joinSet) {
 	}
 }
 
-// tryAll tests all compounds. It returns the first rule that one of them completes, or -1.
+// tryAll tests all compounds. It returns the first rule that a compound completes, or -1.
 func (w *selectionWalk) tryAll(r *relatives) int {
 	rule := -1
 	for i := range w.compounds {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// matches returns the elements that a selector matches, by their order.
+// matches returns the indexes of the elements that a selector matches.
 func matches(t testing.TB, doc *html.Node, text string) []int {
 	t.Helper()
 	s := &selection{}
@@ -38,7 +38,7 @@ func parseDoc(t testing.TB, text string) *html.Node {
 	return doc
 }
 
-// Random selectors match the same elements as in cascadia, on random documents.
+// Random selectors match the same elements as cascadia does, on random documents.
 func TestSelectors(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
@@ -95,11 +95,11 @@ func TestSelectors(t *testing.T) {
 		}
 	}
 	if matched < 200 {
-		t.Errorf("%d matches: the test shows nothing", matched)
+		t.Errorf("only %d matches, too few for this test", matched)
 	}
 }
 
-// Selectors that cascadia does not support.
+// These selectors are not supported by cascadia.
 func TestSelectorsMore(t *testing.T) {
 	doc := parseDoc(t, `<section class="md:w-1/2 1st"><h2>Related</h2><p>x</p></section><section><div><h2>Other</h2></div></section><p id="-1">y</p>`)
 	for sel, want := range map[string]int{
@@ -139,7 +139,7 @@ func TestCSSName(t *testing.T) {
 	}
 }
 
-// checkSelectors checks that cascadia and rules can parse every selector in a Result.
+// checkSelectors checks that cascadia and Rules accept every selector in a Result.
 func checkSelectors(t *testing.T, res *Result) {
 	t.Helper()
 	list := []string{res.Root}

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// selector returns a CSS selector that describes an element: its tag with its id or first
-// class, after those of its two nearest named ancestors.
+// selector returns a CSS selector that describes an element: its tag with its id or first class,
+// preceded by those of its two nearest ancestors with a name.
 func selector(n *html.Node) string {
 	var parts []string
 	for ; n != nil && n.Type == html.ElementNode && len(parts) < 3; n = n.Parent {
@@ -34,7 +34,7 @@ func selector(n *html.Node) string {
 	return strings.Join(parts, " ")
 }
 
-// namedClass returns the first class that needs no escapes, or else the first.
+// namedClass returns the first class that needs no escapes, or else the first class.
 func namedClass(n *html.Node) string {
 	first, tried := "", 0
 	for class := range strings.FieldsSeq(attr(n, "class")) {
@@ -52,8 +52,8 @@ func namedClass(n *html.Node) string {
 	return first
 }
 
-// cssName returns a name in CSS syntax, with escapes if needed. It rejects empty names, names
-// over 80 bytes and names with spaces or control characters.
+// cssName returns a name in CSS syntax, with escapes where needed. It rejects empty names, names
+// over 80 bytes, and names with spaces or control characters.
 func cssName(s string) (string, bool) {
 	if s == "" || len(s) > 80 {
 		return "", false
@@ -71,7 +71,7 @@ func cssName(s string) (string, bool) {
 			b.WriteByte(c)
 		case c == '-' && (!start || strings.Trim(s, "-") != ""):
 			b.WriteByte(c)
-			continue // the name still begins after leading dashes
+			continue // after leading dashes, the name has not started yet
 		case c >= '0' && c <= '9':
 			if start {
 				fmt.Fprintf(&b, `\%x `, c)

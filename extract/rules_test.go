@@ -30,7 +30,7 @@ func rulesOf(t testing.TB, keep, drop string) *Rules {
 
 const prose = "The text of the page is here, and it is long enough to be one, with a second part that says a little more."
 
-// page is a page with furniture around and inside its text.
+// page is a page with furniture around its text and inside it.
 const page = `<title>A page | Site</title><meta property="og:site_name" content="Site">
 <body class=single><header><h2>Site</h2><nav><ul class=menu><li><a href=/>Home</a><li id=special>Special <b>offer</b></ul></nav></header>
 <div id=page><h1>A page</h1><p class=byline>By Jane Doe</p><p class=lead>Lead ` + prose + `</p>
@@ -100,7 +100,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Kept elements are in document order, wherever they are in the page.
+// Kept elements are in document order, wherever they are on the page.
 func TestRulesOrder(t *testing.T) {
 	res, err := HTML(t.Context(), []byte(page), "https://example.com/a", &Options{Rules: rulesOf(t, "footer .legal; #special; .good", "#page p; #page table; #page ul; pre; h1")})
 	if err != nil {
@@ -150,7 +150,7 @@ func TestRulesReported(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	// Rules that keep what is content anyway are not reported.
+	// Kept elements that are content without rules are not reported.
 	if d := cmp.Diff([]Kept{{"li#special", "keep #special", 2}, {"body.single p.legal", "keep footer .legal", 2}}, res.Kept); d != "" {
 		t.Error(d)
 	}
@@ -164,8 +164,8 @@ func TestRulesReported(t *testing.T) {
 	}
 }
 
-// If only a rule finds content on a login page or a wall, the page has that content and no
-// Reason. Login stays set.
+// If only a rule finds content on a login page or a wall, the page has that content and no Reason.
+// Login stays true.
 func TestRulesOfWalls(t *testing.T) {
 	for name, c := range map[string]struct{ html, keep, drop, want, reason string }{
 		"a log-in":        {"<title>Log in</title><p class=hint>Members find the mill here.</p><form><p>Name</p><input type=password></form>", ".hint", "", "Members find the mill here.", ""},
@@ -317,8 +317,8 @@ func TestRulesKeepSubtree(t *testing.T) {
 	}
 }
 
-// The result reports idle rules: those that match no element, or only elements that another
-// rule decides.
+// The result reports idle rules: those that match no element, or only elements that another rule
+// decides.
 func TestRulesIdle(t *testing.T) {
 	r, err := NewRules(&RulesOptions{Keep: []string{".x", "p.y"}, Drop: []string{"p.y", "#none", "script", "h2"}})
 	if err != nil {

@@ -14,8 +14,8 @@ const (
 	maxSchemaSize = 1 << 20
 )
 
-// schemas returns the JSON-LD objects of a page, one element each: the elements of arrays and
-// of @graph become separate objects with the context of their parent. It drops invalid JSON.
+// schemas returns the JSON-LD objects of a page as separate elements: the elements of arrays and of
+// @graph become objects with the context of their parent. It drops invalid JSON.
 func schemas(scripts []*html.Node) []json.RawMessage {
 	var out []json.RawMessage
 	seen := map[string]bool{}
@@ -72,7 +72,7 @@ func schemas(scripts []*html.Node) []json.RawMessage {
 		}
 	}
 	for _, s := range scripts {
-		text := attr(s, "content") // a meta element
+		text := attr(s, "content") // the script is a meta element
 		if s.FirstChild != nil {
 			text = s.FirstChild.Data
 		}
@@ -83,8 +83,8 @@ func schemas(scripts []*html.Node) []json.RawMessage {
 	return out
 }
 
-// repaired returns valid JSON, or nil if the text cannot be repaired. It makes only repairs
-// that change no value: unescaped control characters in strings, and trailing commas.
+// repaired returns valid JSON, or nil if the text cannot be repaired. It only makes repairs that
+// change no value: it escapes control characters in strings and removes trailing commas.
 func repaired(text string) []byte {
 	raw := []byte(text)
 	if json.Valid(raw) {
@@ -112,7 +112,7 @@ func repaired(text string) []byte {
 	return out
 }
 
-// stringEnd returns the end of the JSON string that begins at i.
+// stringEnd returns the end of the JSON string that starts at i.
 func stringEnd(raw []byte, i int) int {
 	for i++; i < len(raw); i++ {
 		switch raw[i] {
@@ -125,7 +125,7 @@ func stringEnd(raw []byte, i int) int {
 	return len(raw)
 }
 
-// appendString appends a JSON string with its control characters escaped.
+// appendString appends a JSON string with escaped control characters.
 func appendString(out, s []byte) []byte {
 	for _, c := range s {
 		switch {
@@ -134,7 +134,7 @@ func appendString(out, s []byte) []byte {
 		case c == '\t':
 			out = append(out, `\t`...)
 		case c < ' ':
-			// Drop a carriage return and the like.
+			// Drop other control characters, such as a carriage return.
 		default:
 			out = append(out, c)
 		}
@@ -142,7 +142,7 @@ func appendString(out, s []byte) []byte {
 	return out
 }
 
-// trimScript removes the comments that some tools put around data.
+// trimScript removes comments that some tools put around the data.
 func trimScript(s string) string {
 	s = strings.TrimSpace(s)
 	for _, p := range []string{"//<![CDATA[", "/*<![CDATA[*/", "<![CDATA[", "<!--"} {
@@ -197,8 +197,8 @@ func (t *thing) text(key string) string {
 	return ""
 }
 
-// texts returns the texts of a JSON-LD value: a string, an object with a name,
-// or a list of them.
+// texts returns the texts of a JSON-LD value: of a string, of an object with a name, or of a list
+// of these.
 func texts(v any) []string {
 	switch v := v.(type) {
 	case string:
@@ -225,7 +225,7 @@ func texts(v any) []string {
 	return nil
 }
 
-// oneLine decodes character references that were escaped twice and collapses white space.
+// oneLine decodes character references that were escaped twice, and collapses white space.
 func oneLine(s string) string {
 	if strings.Contains(s, "&") && strings.Contains(s, ";") {
 		s = html.UnescapeString(s)

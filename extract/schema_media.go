@@ -15,18 +15,18 @@ import (
 const (
 	maxMedia      = 20
 	maxChapters   = 500
-	maxTranscript = 1 << 20 // bytes
+	maxTranscript = 1 << 20 // bytes of a transcript
 )
 
-// recording is the JSON-LD of a video or an audio.
+// recording is the JSON-LD of a video or an audio recording.
 type recording struct {
 	thing
-	content, embed, page string // absolute; "" = unknown
+	content, embed, page string // absolute URLs; "" = unknown
 	audio                bool
 }
 
-// media completes the videos and audios of a page from its JSON-LD, and adds those that only
-// scripts would show.
+// media completes the video and audio blocks of a page from its JSON-LD, and adds recordings that
+// only scripts would show.
 func (m *meta) media(blocks []millrace.Block) []millrace.Block {
 	var found []*recording
 	for _, t := range m.things {
@@ -65,14 +65,14 @@ func (m *meta) media(blocks []millrace.Block) []millrace.Block {
 				b.Type = millrace.AudioBlock
 			}
 			m.complete(&b, r)
-			b.Caption = "" // it describes the recording, and is not shown on the page
+			b.Caption = "" // it describes the recording and is not shown on the page
 			more = append(more, b)
 		}
 	}
 	return append(more, blocks...)
 }
 
-// recordings collects the objects of videos and audios: those of the page, and those of an
+// recordings collects the JSON-LD objects of recordings: those of the page, and those of an
 // article.
 func (m *meta) recordings(out []*recording, t thing, depth int) []*recording {
 	if depth > 2 || len(out) >= maxMedia {
@@ -98,7 +98,7 @@ func (m *meta) recordings(out []*recording, t thing, depth int) []*recording {
 		before := len(out)
 		nested("associatedMedia", "audio", "encoding")
 		for _, r := range out[before:] {
-			// The episode has the name.
+			// The name is that of the episode.
 			r.audio = true
 			for _, key := range []string{"name", "description", "duration", "timeRequired", "partOfSeries", "partOfSeason", "author", "creator", "image", "transcript", "hasPart"} {
 				if v := t.values[key]; v != nil && r.values[key] == nil {
@@ -128,7 +128,7 @@ func cmpOr(s ...string) string {
 	return ""
 }
 
-// absolute resolves a URL of JSON-LD. It returns "" if the URL is not http or https.
+// absolute resolves a URL in JSON-LD. It returns "" if the URL is not http or https.
 func (m *meta) absolute(ref string) string {
 	if ref == "" || len(ref) > canon.MaxURL {
 		return ""
@@ -140,8 +140,8 @@ func (m *meta) absolute(ref string) string {
 	return u
 }
 
-// among returns the block that shows the recording. count is the number of recordings that the
-// page declares: a single recording and a single block of its kind belong together.
+// among returns the block that shows the recording. count is the number of recordings that the page
+// declares: if there is one recording and one block of its kind, they belong together.
 func (r *recording) among(visible []*millrace.Block, count int) *millrace.Block {
 	for _, b := range visible {
 		for _, u := range []string{r.content, r.embed, r.page} {
@@ -177,8 +177,8 @@ func namedBy(visible []*millrace.Block, u string) bool {
 	return false
 }
 
-// sameMedia reports whether two addresses lead to the same recording. It ignores queries and
-// the address variants of large hosts.
+// sameMedia reports whether two addresses are of the same recording. It ignores queries, and the
+// different addresses that large hosts use for one recording.
 func sameMedia(a, b string) bool {
 	return a != "" && mediaKey(a) == mediaKey(b)
 }
@@ -235,7 +235,7 @@ func (m *meta) complete(b *millrace.Block, r *recording) {
 	}
 }
 
-// address returns the URL of an image, which is text or an object.
+// address returns the URL of an image, which may be a string or an object.
 func (r *recording) address(key string) string {
 	for _, v := range list(r.values[key]) {
 		switch v := v.(type) {
@@ -255,8 +255,8 @@ func (r *recording) address(key string) string {
 
 var isoDuration = regexp.MustCompile(`^P(?:(\d{1,4})D)?(?:T(?:(\d{1,5})H)?(?:(\d{1,6})M)?(?:(\d{1,8})(?:[.,]\d+)?S)?)?$`)
 
-// duration returns an ISO 8601 duration in hours, minutes and whole seconds, or "" if s is
-// invalid.
+// duration returns an ISO 8601 duration in hours, minutes and whole seconds. For invalid input, it
+// returns "".
 func duration(s string) string {
 	g := isoDuration.FindStringSubmatch(strings.ToUpper(strings.TrimSpace(s)))
 	if g == nil {
@@ -283,7 +283,7 @@ func duration(s string) string {
 	return out
 }
 
-// size returns a width or height in pixels, 0 for none.
+// size returns a width or height in pixels, or 0 if the value has no size.
 func size(v any) int {
 	switch v := v.(type) {
 	case float64:
@@ -302,7 +302,7 @@ func size(v any) int {
 	return 0
 }
 
-// chapters returns the clips of a recording.
+// chapters returns the clips of a recording as chapters.
 func chapters(v any) []millrace.Chapter {
 	var out []millrace.Chapter
 	for _, e := range list(v) {

@@ -9,8 +9,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// mediaOf extracts a page with JSON-LD and some HTML, and returns its videos
-// and audios.
+// mediaOf extracts a page with JSON-LD and some HTML, and returns its video and audio blocks.
 func mediaOf(t *testing.T, jsonLD, body string) (out []millrace.Block) {
 	t.Helper()
 	html := `<!DOCTYPE html><html lang="en"><title>The wheel</title><script type="application/ld+json">` + jsonLD + `</script>

@@ -12,15 +12,15 @@ var productFacts = []string{
 	"brand", "manufacturer", "model", "color", "material", "size", "pattern", "sku", "mpn", "gtin", "gtin8", "gtin12", "gtin13", "gtin14", "isbn", "productID",
 }
 
-// Maximum bytes of a fact and of a description.
+// Maximum sizes of a fact and of a description in bytes.
 const (
 	maxFact        = 120
 	maxDescription = 20_000
 )
 
-// product returns the facts of the page's product that its text lacks: shops often show them
-// only by scripts. The description is a text. The others are definitions whose terms are
-// schema.org's names.
+// product returns the facts about the page's product that its text lacks, because shops often show
+// them only by scripts. The description becomes a text. The other facts become definitions, with
+// the names of schema.org as terms.
 func (m *meta) product(blocks []millrace.Block) []millrace.Block {
 	t := m.ownProduct()
 	if t == nil {
@@ -49,7 +49,7 @@ func (m *meta) product(blocks []millrace.Block) []millrace.Block {
 	return out
 }
 
-// ownProduct returns the product that the page is about, or nil if it declares none or
+// ownProduct returns the product that the page is about, or nil if the page declares no product or
 // several.
 func (m *meta) ownProduct() *thing {
 	var own *thing
@@ -64,10 +64,10 @@ func (m *meta) ownProduct() *thing {
 	return own
 }
 
-// facts is an index of what a text already says.
+// facts is an index of a text, used to find out what the text already says.
 type facts struct {
-	letters string // the whole text without spaces
-	line    string // the words of the text, each between single spaces
+	letters string // whole text without spaces
+	line    string // words of the text, separated by single spaces
 	words   map[string]bool
 }
 
@@ -80,13 +80,13 @@ func readFacts(text string) *facts {
 	return f
 }
 
-// has reports whether the text contains the words of s, or s has none.
+// has reports whether the text contains the words of s, or s has no words.
 func (f *facts) has(s string) bool {
 	list := titleWords(s)
 	return len(list) == 0 || strings.Contains(f.line, " "+strings.Join(list, " ")+" ")
 }
 
-// tells reports whether the text contains nearly all of s.
+// tells reports whether the text contains nearly all words of s.
 func (f *facts) tells(s string) bool {
 	if strings.Contains(f.letters, letters(s)) {
 		return true

@@ -57,7 +57,7 @@ func TestSchemaElements(t *testing.T) {
 	}
 }
 
-// TestProduct extracts a page that has the facts of its product only in JSON-LD.
+// TestProduct extracts a page whose JSON-LD alone has the facts of its product.
 func TestProduct(t *testing.T) {
 	res := extractPage(t, "https://example.com/p/mill", `<title>Hand mill | The Mill</title><script type="application/ld+json">{"@context":"https://schema.org","@type":"Product",
 "name":"Hand mill","description":"<p>Grinds corn</p><ul><li>and rye</li></ul>","sku":"M1","brand":{"name":"Mill"},"offers":{"price":"9.00","priceCurrency":"EUR"},
@@ -73,7 +73,7 @@ func TestProduct(t *testing.T) {
 	}
 }
 
-// TestProductFacts checks that only facts missing in the text are added.
+// TestProductFacts checks that only facts that the text lacks are added.
 func TestProductFacts(t *testing.T) {
 	const visible = `<h1>Hand mill</h1><p>This mill grinds corn, rye and oats. It is made of beech and of two stones from the quarry behind the house.</p>`
 	for _, c := range []struct{ name, data, body, want string }{
@@ -103,8 +103,8 @@ func TestProductFacts(t *testing.T) {
 	}
 }
 
-// TestDeclaredList extracts a page that declares the items of a list. Their fields are not
-// those of the page, unless it is one of them.
+// TestDeclaredList extracts a page that declares the items of a list. The fields of the items are
+// not those of the page, unless the page is one of them.
 func TestDeclaredList(t *testing.T) {
 	doc := `<title>Grain</title><script type="application/ld+json">[`
 	for i, name := range []string{"Corn and more", "Rye and more", "Oats and more", "Wheat and more"} {

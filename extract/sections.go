@@ -12,11 +12,10 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// headingReason is the prefix of the Reason of a section that was left out because of its
-// heading.
+// headingReason is the prefix of the Reason of a section that was left out because of its heading.
 const headingReason = "heading "
 
-// asideWords are the beginnings of headings, in lower case, that announce texts or products
+// asideWords are the first words of headings, in lower case, that announce texts or products
 // elsewhere. Links must follow.
 var asideWords = []string{
 	"related", "you may also", "you might also", "you may like", "you might like", "recommended", "more from", "more on", "more in", "more like this",
@@ -29,14 +28,14 @@ var asideWords = []string{
 	"potrebbe interessarti", "lees ook", "gerelateerd", "leia também", "関連記事", "相关", "相关文章", "相关阅读",
 }
 
-// pageWords are the beginnings of headings, in lower case, that announce questions about the
-// page itself.
+// pageWords are the first words of headings, in lower case, that announce questions about the page
+// itself.
 var pageWords = []string{
 	"feedback", "submit correction", "help improve", "help us improve", "improve this", "was this", "is this page", "send feedback", "give feedback", "page feedback",
 	"found a", "found an", "report a", "report an", "still need help",
 }
 
-// announces reports whether a heading begins with one of some phrases. A heading with a section
+// announces reports whether a heading starts with one of the phrases. A heading with a section
 // number belongs to the text.
 func announces(heading string, starts []string) bool {
 	if isNumbered(heading) {
@@ -50,8 +49,8 @@ func announces(heading string, starts []string) bool {
 	})
 }
 
-// sections leaves out the boxes of the root that begin with a heading of texts elsewhere, if they
-// consist of links or of cards. In manuals, it leaves out short boxes of questions about the page.
+// sections leaves out the boxes of the root that start with a heading for texts elsewhere, if they
+// consist of links or cards. In manuals, it leaves out short boxes with questions about the page.
 func (l *located) sections() {
 	boxes := l.c.boxes
 	root := &boxes[l.at]
@@ -86,7 +85,7 @@ func (l *located) sections() {
 	}
 }
 
-// opens reports whether a box begins with a heading.
+// opens reports whether a box starts with a heading.
 func (l *located) opens(box, heading int32) bool {
 	if heading-box > 12 {
 		return false
@@ -100,8 +99,8 @@ func (l *located) opens(box, heading int32) bool {
 	return words <= 3
 }
 
-// cards returns the number of words of a box that are in cards: short boxes of more than one
-// line, with a picture or a title that leads elsewhere.
+// cards returns the number of words of a box that are in cards: short boxes of more than one line,
+// with a picture or a title that is a link.
 func (l *located) cards(outer, heading int32) int32 {
 	boxes := l.c.boxes
 	words := int32(0)
@@ -120,7 +119,7 @@ func (l *located) cards(outer, heading int32) int32 {
 	return words
 }
 
-// isCard reports whether a box with a link also has a picture, or a line that consists of a
+// isCard reports whether a box with a link also contains a picture, or a line that consists of a
 // link.
 func (l *located) isCard(at int32) bool {
 	boxes := l.c.boxes

@@ -6,16 +6,16 @@ import (
 	"sync"
 )
 
-// SiteNames finds the name of a site from its pages. The zero value is ready to use. Its
+// SiteNames determines the name of a site from its pages. The zero value is ready to use. Its
 // methods are safe for concurrent use.
 type SiteNames struct {
 	mu    sync.Mutex
-	home  string         // declared by the home page
-	pages int            // pages with a name or a title of several parts
-	votes map[string]int // pages by name
+	home  string         // name that the home page declares
+	pages int            // number of pages with a name or a title of several parts
+	votes map[string]int // number of pages by name
 }
 
-// maxNames limits the number of different names that are counted.
+// maxNames is the maximum number of different names that are counted.
 const maxNames = 1000
 
 // Add adds a page. home reports whether it is the home page.
@@ -43,8 +43,8 @@ func (s *SiteNames) Add(r *Result, home bool) {
 	}
 }
 
-// Name returns the name that the home page declares, else the one that most pages declare or
-// have at the same end of their titles. If no name has a majority, it returns "".
+// Name returns the name that the home page declares, else the name that most pages declare or have
+// at the same end of their titles. If no name has a majority, it returns "".
 func (s *SiteNames) Name() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,13 +63,14 @@ func (s *SiteNames) Name() string {
 	return best
 }
 
-// names sets the name of the site that the page declares, and the ends of its title.
+// names reads the name of the site that the page declares, and the first and last parts of its
+// title.
 func (m *meta) names() {
 	if name := oneLine(cmp.Or(m.firstNamed("og:site_name"), m.thingName("WebSite"))); !isTemplate(name) && len(name) <= 200 {
 		m.res.SiteName = name
 	}
 	first, last := len(m.c.title), -1
-	end := 0 // of the last separator
+	end := 0 // end of the last separator
 	for _, sep := range separators {
 		if i := strings.Index(m.c.title, sep); i >= 0 && i < first {
 			first = i

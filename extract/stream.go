@@ -9,17 +9,17 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// maxStreamed is the maximum number of streamed parts that are put in place.
+// maxStreamed is the maximum number of streamed parts that are moved.
 const maxStreamed = 2000
 
-// unstream moves streamed parts to their places. React sends the slow parts of a page after
-// the rest, in hidden elements with the ids S:0, S:1 and so on. Scripts then put them in the
-// place of template elements:
+// unstream moves streamed parts to their places. React sends the slow parts of a page after the
+// rest, in hidden elements with the ids S:0, S:1 and so on. Scripts then replace template elements
+// by them:
 //
 //	<!--$?--><template id="B:0"></template>loading<!--/$-->
 //	<div hidden id="S:0">text</div><script>$RC("B:0","S:0")</script>
 //
-// $RC replaces everything up to the comment that ends the place, $RS only the template.
+// $RC replaces everything up to the comment that ends the placeholder, $RS only the template.
 func unstream(text []byte, doc *html.Node) {
 	if !bytes.Contains(text, []byte("$R")) {
 		return
@@ -31,7 +31,7 @@ func unstream(text []byte, doc *html.Node) {
 		if place == nil || part == nil || place.Parent == nil || part.Parent == nil || isAncestor(part, place) {
 			continue
 		}
-		delete(s.at, m.part) // once
+		delete(s.at, m.part) // each part is used once
 		parent := place.Parent
 		part.Parent.RemoveChild(part)
 		part.Attr = slices.DeleteFunc(part.Attr, func(a html.Attribute) bool { return a.Key == "hidden" })
@@ -48,13 +48,13 @@ func unstream(text []byte, doc *html.Node) {
 }
 
 type streamed struct {
-	at    map[string]*html.Node // by id
+	at    map[string]*html.Node // elements by id
 	moves []move
 }
 
 type move struct {
 	place, part string // ids
-	replaces    bool   // replaces the placeholder content
+	replaces    bool   // whether the placeholder content is replaced, too
 }
 
 func (s *streamed) find(n *html.Node) {
@@ -74,7 +74,7 @@ func (s *streamed) find(n *html.Node) {
 	}
 }
 
-// script reads the calls in a script.
+// script reads the calls of these functions in a script.
 func (s *streamed) script(code string) {
 	for len(s.moves) < maxStreamed {
 		i := strings.Index(code, "$R")
@@ -101,7 +101,8 @@ func (s *streamed) script(code string) {
 	}
 }
 
-// quoted cuts a short string off code: the text between open and the next quotation mark.
+// quoted returns the text in code between open and the next quotation mark, if it is short, and the
+// rest of code.
 func quoted(code, open string) (s, rest string, ok bool) {
 	rest, ok = strings.CutPrefix(code, open)
 	if !ok {

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// title sets the title: the heading that the head of the document confirms, else the title
-// that the head declares.
+// title sets the title: the heading that the head of the document confirms, else the title that the
+// head declares.
 func (m *meta) title() {
 	og, head := m.firstNamed("og:title", "twitter:title"), m.c.title
 	if isTemplate(og) {
@@ -32,7 +32,7 @@ func (m *meta) title() {
 		folded[i] = letters(c)
 	}
 	siteLetters := letters(site)
-	best, length, text, source := 0, 0, "", "" // score and length of the best heading so far
+	best, length, text, source := 0, 0, "", "" // score, length, text and source of the best heading so far
 	for _, level := range []int{1, 2} {
 		if level == 2 && best != 0 && best != 2 {
 			break // a heading that matches only the beginning or the end of a claim may be the site's name
@@ -48,7 +48,7 @@ func (m *meta) title() {
 				cut := headOf(claims[i], t)
 				score = max(score, confirms(c, l, level, siteLetters, cut))
 				if level == 2 && cut && best == 2 && c == l+letters(text) {
-					score = 3 // the rest of the claim is the first-level heading
+					score = 3 // the first-level heading is the rest of the claim
 				}
 			}
 			if score == 0 && level == 1 && (similarTitles(t, head) || similarTitles(t, og) || similarTitles(t, short)) {
@@ -72,9 +72,9 @@ func (m *meta) title() {
 	}
 }
 
-// confirms rates how well a claim of the head confirms a heading. Both contain only letters
-// and digits. A claim that begins with the heading, up to where it is cut, rates higher than
-// one that ends with it, because the end is usually the site's name.
+// confirms rates how well a claim in the head confirms a heading. Both contain only letters and
+// digits. A claim that starts with the heading, up to the point where it is cut, rates higher than
+// one that ends with the heading, because the end is usually the site's name.
 func confirms(claim, heading string, level int, site string, cut bool) int {
 	switch {
 	case claim == "":
@@ -90,10 +90,10 @@ func confirms(claim, heading string, level int, site string, cut bool) int {
 	return 0
 }
 
-// separators separate the name of a page from that of its site.
+// separators separate the name of a page from the name of its site.
 var separators = []string{" | ", " - ", " – ", " — ", " · ", " » ", " « ", " :: ", " / ", " • "}
 
-// headOf reports whether a claim is a heading's text up to a separator.
+// headOf reports whether the part of a claim before a separator is the text of a heading.
 func headOf(claim, heading string) bool {
 	rest, ok := strings.CutPrefix(claim, heading)
 	if !ok {
@@ -108,7 +108,7 @@ func headOf(claim, heading string) bool {
 }
 
 // siteName returns the name of the site that the page declares. If the title element is the
-// OpenGraph title with an addition, the addition is the site's name.
+// OpenGraph title with an addition, the addition is the name.
 func (m *meta) siteName() string {
 	if site := cmp.Or(m.firstNamed("og:site_name", "application-name"), m.thingName("WebSite", "Organization")); site != "" {
 		return site
@@ -126,7 +126,7 @@ func (m *meta) siteName() string {
 	return ""
 }
 
-// thingName returns the name of the first JSON-LD object of some types that has one.
+// thingName returns the first name of a JSON-LD object of one of the types.
 func (m *meta) thingName(types ...string) string {
 	for i := range m.things {
 		if name := m.things[i].text("name"); name != "" && m.things[i].is(types...) {
@@ -136,7 +136,7 @@ func (m *meta) thingName(types ...string) string {
 	return ""
 }
 
-// declaredTitle returns the title that only the head has, or the first heading of a document
+// declaredTitle returns the title that only the head contains, or the first heading of a document
 // without a head.
 func (m *meta) declaredTitle(og, site string) (text, source string) {
 	switch {
@@ -151,8 +151,8 @@ func (m *meta) declaredTitle(og, site string) (text, source string) {
 	return "", ""
 }
 
-// asDeclared returns the text of a heading in the form of the document's head if that is
-// better: without a label or a count in an element of its own, and not in capitals.
+// asDeclared returns the text of a heading as written in the head if that is better: without a
+// label or a count in a separate element, and not in capitals.
 func asDeclared(h *html.Node, text string, claims []string) string {
 	var parts []string
 	var add func(n *html.Node)
@@ -244,7 +244,7 @@ func letters(s string) string {
 	}, s)
 }
 
-// withoutSite cuts the name of the site off a title.
+// withoutSite removes the name of the site from a title.
 func withoutSite(title, site string) string {
 	if tail, ok := strings.CutPrefix(title, site+": "); ok && site != "" {
 		return tail
@@ -285,13 +285,13 @@ func headingText(h *html.Node) string {
 	return withoutSign(folded(string(b)))
 }
 
-// holdsPermalink reports whether an element of a heading consists of a permalink.
+// holdsPermalink reports whether an element of a heading contains only a permalink.
 func holdsPermalink(n *html.Node) bool {
 	return (n.DataAtom == atom.Span || n.DataAtom == atom.Div) && n.FirstChild != nil && n.FirstChild.NextSibling == nil && n.FirstChild.Type == html.ElementNode && isPermalink(n.FirstChild)
 }
 
-// withoutSign cuts off a permalink sign that is not a link but works by script. It keeps the
-// one in "C#".
+// withoutSign removes a permalink sign that is not a link but works by a script. It keeps the sign
+// in "C#".
 func withoutSign(s string) string {
 	for _, sign := range []string{"¶", "🔗", " §", " #"} {
 		if t, ok := strings.CutSuffix(s, sign); ok && strings.ContainsFunc(t, unicode.IsLetter) {

@@ -13,30 +13,30 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// walker turns the content into blocks in one walk.
+// walker converts the content to blocks in one walk.
 type walker struct {
 	ctx     context.Context
 	c       *collected
 	l       *located
 	base    *url.URL
-	pageURL string // absolute
+	pageURL string // absolute URL of the page
 
 	in      inline
 	out     []millrace.Block
-	pending []millrace.Block // blocks found inside a line; they follow its text
-	flat    int              // nesting of headings, cells and captions, which contain no blocks
-	inner   int              // nesting of items, where a link is text
+	pending []millrace.Block // blocks found inside a line; they are added after its text
+	flat    int              // nesting depth of headings, cells and captions, which cannot contain blocks
+	inner   int              // nesting depth of items, where a link is text
 	depth   int              // number of open blocks
 	notes   notes
 	labels  map[*html.Node]label // labels of code blocks
-	// listings has the texts of boxes without a pre whose children are lines of code.
+	// listings contains the texts of boxes without a pre whose children are lines of code.
 	listings map[*html.Node]string
-	panels   map[*html.Node]string // tab panels with more than a code block, and the text of the tab
-	seen     map[string]bool       // images that were emitted
+	panels   map[*html.Node]string // names of the tabs of panels that contain more than a code block
+	seen     map[string]bool       // images that were already emitted
 	steps    int
 	err      error
 
-	texScripts int // 1: the page renders TeX formulas by a script, -1: it does not, 0: unknown
+	texScripts int // 1: a script renders the TeX formulas of the page, -1: no script does, 0: unknown
 }
 
 func newWalker(ctx context.Context, c *collected, l *located, base *url.URL, pageURL string) *walker {
@@ -47,7 +47,7 @@ func newWalker(ctx context.Context, c *collected, l *located, base *url.URL, pag
 	}
 	w.findLabels()
 	w.out = make([]millrace.Block, 0, l.countBlocks()+8)
-	// Nested texts use the buffer space behind the outer one.
+	// Nested texts use the buffer after the outer text.
 	w.in = inline{buf: make([]byte, 0, 4096), spans: make([]millrace.Span, 0, 32), open: make([]int, 0, 16)}
 	return w
 }
@@ -64,7 +64,7 @@ func (l *located) countBlocks() int {
 		}
 		switch b.tag {
 		case atom.Li, atom.Td, atom.Th, atom.Dd, atom.Dt:
-			i = b.end - 1 // it becomes part of its parent block
+			i = b.end - 1 // it becomes part of its parent's block
 		case atom.Ul, atom.Ol, atom.Dl, atom.Table, atom.Blockquote, atom.Figure:
 			count++
 		default:
@@ -110,8 +110,8 @@ func (w *walker) textBlock(text string, spans []millrace.Span) millrace.Block {
 	return millrace.Block{Type: millrace.TextBlock, Text: text, Spans: spans}
 }
 
-// emit adds a block that interrupts the line. Where blocks are not allowed, it queues the
-// block until after the line.
+// emit adds a block that interrupts the line. Where blocks are not allowed, the block is added
+// after the line.
 func (w *walker) emit(b millrace.Block) {
 	if w.flat > 0 {
 		w.pending = append(w.pending, b)
@@ -135,8 +135,8 @@ func (w *walker) inside(f func()) []millrace.Block {
 	return slices.Clone(w.within(f))
 }
 
-// within is like inside, for a caller that does not retain the blocks. Blocks are large, so
-// they use the space behind those of the parent, whose next block overwrites them.
+// within is like inside, for a caller that does not retain the blocks. Blocks are large, so they
+// use the space after the parent's blocks, which the parent's next block overwrites.
 func (w *walker) within(f func()) []millrace.Block {
 	in, out, pending, flat := w.in, slices.Grow(w.out, 4), w.pending, w.flat
 	w.in, w.out, w.pending, w.flat = in.fork(), out[len(out):], nil, 0
@@ -149,12 +149,13 @@ func (w *walker) within(f func()) []millrace.Block {
 	return made
 }
 
-// maxNesting is the maximum nesting of blocks. Deeper blocks follow without a frame of their
-// own. No text needs them, and every line of some output formats repeats its ancestors.
+// maxNesting is the maximum nesting depth of blocks. The content of deeper blocks is added to the
+// innermost block. No text needs such a depth, and every line of some output formats repeats its
+// ancestors.
 const maxNesting = 32
 
-// tooDeep walks an element that would become a block, if it is too deep, and reports whether
-// it did.
+// tooDeep walks an element that would become a block if the nesting is too deep, and reports
+// whether it did so.
 func (w *walker) tooDeep(n *html.Node) bool {
 	if w.depth < maxNesting {
 		return false
@@ -165,7 +166,7 @@ func (w *walker) tooDeep(n *html.Node) bool {
 	return true
 }
 
-// item returns the output of f as an item: the leading text is the item's own.
+// item returns the output of f as an item: its leading text becomes the text of the item.
 func (w *walker) item(f func()) millrace.Item {
 	w.inner++
 	blocks := w.within(f)
@@ -183,8 +184,8 @@ func (w *walker) item(f func()) millrace.Item {
 	return it
 }
 
-// line returns the text that f emits, as one line. Media in it follow the block that the line
-// belongs to.
+// line returns the text that f emits, in one line. Media in the line are added after the block to
+// which the line belongs.
 func (w *walker) line(f func()) (string, []millrace.Span) {
 	in := w.in
 	w.in = in.fork()
@@ -343,7 +344,7 @@ func (w *walker) inlineElement(n *html.Node) {
 		w.link(n)
 	case atom.Code, atom.Kbd, atom.Samp, atom.Tt:
 		if findTag(n, atom.Pre) != nil {
-			w.children(n) // a code element around a code block adds nothing
+			w.children(n) // a code element around a code block has no meaning
 			return
 		}
 		if w.flat == 0 && w.in.empty() && isCodeBlock(n) {
@@ -365,7 +366,7 @@ func (w *walker) inlineElement(n *html.Node) {
 		w.in.text("“")
 		w.children(n)
 		w.in.text("”")
-	case atom.Rt: // the reading of the text before it
+	case atom.Rt: // the pronunciation of the text before it
 		w.in.text("(")
 		w.children(n)
 		w.in.text(")")
@@ -399,7 +400,7 @@ func (w *walker) span(n *html.Node, t millrace.SpanType) {
 	}
 }
 
-// lineBreak handles a br element: two in a row end a paragraph.
+// lineBreak handles a br element. Two br elements in a row end a paragraph.
 func (w *walker) lineBreak() {
 	w.in.breaks++
 	if w.in.breaks > 1 {
@@ -407,8 +408,8 @@ func (w *walker) lineBreak() {
 	}
 }
 
-// script marks superscripts and subscripts, except the marks of notes and the letters of
-// ordinals, whose meaning does not depend on their position.
+// script marks superscripts and subscripts, except note marks and the letters of ordinals, whose
+// meaning does not depend on their position.
 func (w *walker) script(n *html.Node) {
 	t := millrace.SuperscriptSpan
 	if n.DataAtom == atom.Sub {
@@ -425,7 +426,7 @@ func (w *walker) script(n *html.Node) {
 	w.span(n, t)
 }
 
-// isLineText reports whether a text has the same meaning above the line and on it.
+// isLineText reports whether a superscript has the same meaning as normal text.
 func isLineText(s string) bool {
 	switch strings.ToLower(s) {
 	case "st", "nd", "rd", "th", "er", "re", "e", "ème", "tm", "sm", "™", "®", "©", "*", "†":

@@ -8,10 +8,10 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// isApart reports whether only a style separates an element from the previous one: columns of
-// a row, a name and its type, links side by side. Such text comes from components and not from
-// authors. The two elements differ in their tags, classes or targets, words meet at their
-// border, and their parent has no text of its own.
+// isApart reports whether only a style separates an element from the previous one: columns of a
+// row, a name and its type, or links side by side. Components generate such elements, authors do
+// not. The two elements differ in their tags, classes or targets, words meet at their border, and
+// their parent has no text of its own.
 func (w *walker) isApart(n *html.Node) bool {
 	before := n.PrevSibling
 	if before == nil || !isPart(before) || !isPart(n) || w.in.space || w.in.breaks > 0 || w.in.pre || w.in.empty() || w.inCode() {
@@ -20,7 +20,7 @@ func (w *walker) isApart(n *html.Node) bool {
 	class, other := attr(n, "class"), attr(before, "class")
 	links := n.DataAtom == atom.A && before.DataAtom == atom.A
 	switch {
-	case class == "" && other == "": // no class to distinguish them
+	case class == "" && other == "": // no class distinguishes them
 		return false
 	case n.DataAtom == before.DataAtom && !links && (class == "" || other == "" || class == other):
 		return false
@@ -40,7 +40,7 @@ func (w *walker) isApart(n *html.Node) bool {
 	return isSpaced(l) && isSpaced(r)
 }
 
-// isPart reports whether components are built from such elements.
+// isPart reports whether components are built from elements like this one.
 func isPart(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Span, atom.A, atom.Strong, atom.B, atom.Small, atom.Time, atom.Label, atom.Button, atom.Em, atom.I:

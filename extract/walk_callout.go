@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// calloutKinds maps the names that tools give to callouts.
+// calloutKinds maps the names that tools use for callouts to kinds.
 var calloutKinds = map[string]string{
 	"note": "note", "info": "note", "information": "note", "seealso": "note", "abstract": "note", "summary": "note", "question": "note",
 	"primary": "note", "secondary": "note", "tip": "tip", "hint": "tip", "success": "tip", "example": "tip", "check": "tip",
@@ -17,17 +17,17 @@ var calloutKinds = map[string]string{
 	"caution": "caution", "danger": "caution", "error": "caution", "bug": "caution", "failure": "caution",
 }
 
-// loneKinds are the class names that mark a callout without another class, as in DocBook,
-// docutils and handwritten manuals. The other kinds have other meanings as well: the summary
-// of an interface, an example.
+// loneKinds are the class names that mark a callout without another class, as in DocBook, docutils
+// and handwritten manuals. Other kinds have further meanings, such as the summary of an interface,
+// or an example.
 var loneKinds = map[string]bool{
 	"note": true, "tip": true, "important": true, "warning": true, "caution": true, "danger": true, "attention": true, "hint": true, "seealso": true,
 	"is-info": true, "is-success": true, "is-warning": true, "is-danger": true,
 }
 
-// calloutKind returns the kind of a callout element, or "" if n is not one. It accepts only
-// the conventions of documentation tools: a class for callouts with one that names a kind, or
-// the kind alone.
+// calloutKind returns the kind of a callout element, or "" for other elements. It accepts only the
+// conventions of documentation tools: a class for callouts together with a class that names a kind,
+// or the kind alone.
 func calloutKind(n *html.Node) string {
 	class := attr(n, "class")
 	if kind, ok := calloutKinds[strings.ToLower(attr(n, "data-callout"))]; ok {
@@ -77,8 +77,8 @@ func calloutKind(n *html.Node) string {
 	return ""
 }
 
-// isTextBox reports whether an element is a box with a title next to the text, in the form
-// that DocBook and docutils give to a sidebar and a topic. It is not a sidebar of the page.
+// isTextBox reports whether an element is a box with a title next to the text, as DocBook and
+// docutils generate for a sidebar or a topic. Such a box is not a sidebar of the page.
 func isTextBox(n *html.Node) bool {
 	if !hasClass(n, "sidebar", "topic") || hasClass(n, "contents") {
 		return false
@@ -106,7 +106,7 @@ func (w *walker) callout(n *html.Node, kind string) {
 	if title != nil {
 		b.Title, _ = w.line(func() { w.children(title) })
 		b.Title = strings.ReplaceAll(b.Title, "\n", " ")
-		w.pending = w.pending[:0] // icons
+		w.pending = w.pending[:0] // drop icons
 	}
 	b.Blocks = w.inside(func() {
 		if table == nil {
@@ -123,7 +123,7 @@ func (w *walker) callout(n *html.Node, kind string) {
 	}
 }
 
-// calloutTable returns the table that lays out a callout: an icon, an optional title, and the
+// calloutTable returns the table that lays out a callout, with an icon, an optional title, and the
 // text.
 func (w *walker) calloutTable(n *html.Node) *html.Node {
 	var table *html.Node
@@ -152,8 +152,8 @@ func (w *walker) calloutTable(n *html.Node) *html.Node {
 	return table
 }
 
-// calloutTitle returns the first element of a callout if it is marked as its title or only
-// names its kind.
+// calloutTitle returns the first element of a callout if it is marked as the title or only names
+// the kind.
 func calloutTitle(n *html.Node) *html.Node {
 	for first, steps := n, 0; steps < 3; steps++ {
 		var next *html.Node

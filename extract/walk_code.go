@@ -12,7 +12,7 @@ import (
 
 var tagPattern = regexp.MustCompile(`</?[a-z][^<>]*>`)
 
-// code emits a pre element: its text byte for byte, without what highlighters add.
+// code emits a pre element: its text byte for byte, without the additions of highlighters.
 func (w *walker) code(n *html.Node) {
 	text := codeText(n)
 	for p, steps := n, 0; p != nil && steps < 4; p, steps = p.Parent, steps+1 {
@@ -28,13 +28,13 @@ func (w *walker) code(n *html.Node) {
 		return
 	}
 	if next := sibling(n, true); next != nil && next.DataAtom == atom.Pre && len(counted(text)) > 0 {
-		return // the line numbers of the next element
+		return // these are the line numbers of the next element
 	}
 	w.emitCode(n, text)
 }
 
-// emitCode adds a code block with its label. The language is what an element says, or the
-// label, or the text.
+// emitCode adds a code block with its label. The language is the one that an element declares, else
+// the label, else the one detected in the text.
 func (w *walker) emitCode(n *html.Node, text string) {
 	l := w.labels[n]
 	if c := attr(n, "title"); l.caption == "" && fileLanguage(c) != "" {
@@ -58,8 +58,8 @@ func (w *walker) emitCode(n *html.Node, text string) {
 	w.emit(millrace.Block{Type: millrace.CodeBlock, Text: text, Language: language, Caption: l.caption})
 }
 
-// listing emits a code element that is a block. Adjacent code elements, and their output, form
-// one listing if nothing else is around them.
+// listing emits a code element that is a block. Adjacent code elements and their output become one
+// listing if nothing else is around them.
 func (w *walker) listing(n *html.Node) {
 	if sibling(n, false) != nil || !hasClass(n, "block") {
 		w.code(n)
@@ -94,8 +94,8 @@ func (w *walker) listing(n *html.Node) {
 	w.emitCode(n, strings.TrimLeft(b.String(), "\n"))
 }
 
-// isCodeBlock reports whether a code element without a pre is a block: it has several lines,
-// and its line contains nothing else.
+// isCodeBlock reports whether a code element without a pre is a block: it has several lines, and
+// nothing else is on its line.
 func isCodeBlock(n *html.Node) bool {
 	for _, next := range []bool{false, true} {
 		if s := sibling(n, next); s != nil && isInline(s.DataAtom) && s.DataAtom != atom.Code {
@@ -115,10 +115,9 @@ func isCodeBlock(n *html.Node) bool {
 	return hasClass(n, "block") || strings.Contains(strings.Trim(codeText(n), "\n "), "\n") && (hasClass(n, "hljs") || namedLanguage(n) != "" || findTag(n, atom.Br) != nil)
 }
 
-// lines emits the code of a box without a pre whose children are the lines of a listing: the
-// rows of a table, or elements of one kind. It reports whether n is such a box. The lines are
-// code if they are numbered or are in an element that names a language, and if they look like
-// code.
+// lines emits the code of a box without a pre whose children are the lines of a listing: the rows
+// of a table, or elements of one kind. It reports whether n is such a box. The lines must look like
+// code, and must be numbered or inside an element that names a language.
 func (w *walker) lines(n *html.Node) bool {
 	text, ok := w.listings[n]
 	if ok {
@@ -133,7 +132,7 @@ func linesText(n *html.Node) (string, bool) {
 	}
 	first := firstChild(n)
 	second := first
-	for range 3 { // anchors and the like may be first
+	for range 3 { // the first children may be anchors and the like
 		if second == nil {
 			return "", false
 		}
@@ -159,8 +158,8 @@ func linesText(n *html.Node) (string, bool) {
 	return text, len(c.gutter) > 0 && (isPreformatted(n) || looksLikeCode(text)) || isListed(n) && looksLikeCode(text)
 }
 
-// isListed reports whether lines without numbers may be a listing: the element or a parent
-// names a language, or the lines consist of spans without a text outside of them.
+// isListed reports whether lines without numbers may be a listing: the element or a parent names a
+// language, or the lines are spans with no text outside of them.
 func isListed(n *html.Node) bool {
 	lines, spans := 0, 0
 	for s := range children(n) {
@@ -181,8 +180,8 @@ func isListed(n *html.Node) bool {
 	return hasClass(n, "fragment") || namedLanguage(n) != "" || n.Parent != nil && namedLanguage(n.Parent) != "" || spans == lines
 }
 
-// isCodeLine reports whether an element may be a line of code: it has no line end, and no part
-// but code elements and those without a meaning.
+// isCodeLine reports whether an element may be a line of code: it contains no line end, and only
+// code elements and elements without a meaning.
 func isCodeLine(n *html.Node) bool {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		switch c.DataAtom {
@@ -196,7 +195,7 @@ func isCodeLine(n *html.Node) bool {
 	return true
 }
 
-// isPreformatted reports whether an element or its parent has the style of code, or names a
+// isPreformatted reports whether an element or its parent has a style for code, or names a
 // language.
 func isPreformatted(n *html.Node) bool {
 	for steps := 0; n != nil && steps < 2; n, steps = n.Parent, steps+1 {
@@ -207,7 +206,7 @@ func isPreformatted(n *html.Node) bool {
 	return false
 }
 
-// looksLikeCode reports whether some lines are indented, or many end like code.
+// looksLikeCode reports whether some lines are indented, or many end like lines of code.
 func looksLikeCode(text string) bool {
 	lines, marked := 0, 0
 	for line := range strings.SplitSeq(text, "\n") {
@@ -226,11 +225,11 @@ func looksLikeCode(text string) bool {
 	return marked*2 > lines
 }
 
-// tableText returns the code of a table with line numbers in cells of their own, and whether n
-// is such a table. The table has a row for each line, or one row with all lines.
+// tableText returns the code of a table with line numbers in separate cells, and whether n is such
+// a table. The table has one row per line, or a single row with all lines.
 func tableText(n *html.Node) (string, bool) {
 	rows, gutters, code := 0, 0, 0
-	hint := false // of code
+	hint := false // something indicates code
 	var last *html.Node
 	for tr := range rowsOf(n) {
 		rows++
@@ -290,8 +289,8 @@ func tableText(n *html.Node) (string, bool) {
 	return text, hint || isPreformatted(n) || looksLikeCode(text) && len(c.gutter) == 0
 }
 
-// isNumberCell reports whether a cell contains line numbers only, perhaps as an attribute that
-// a style shows.
+// isNumberCell reports whether a cell contains only line numbers, possibly in an attribute that a
+// style shows.
 func isNumberCell(n *html.Node) bool {
 	if t := leadText(n); t != "" {
 		return t[0] <= '9' && len(counted(plainLines(n))) > 0

@@ -8,13 +8,13 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// gridCell is a cell of a table that is marked only by ARIA roles.
+// gridCell is a cell of a table that only ARIA roles mark as a table.
 type gridCell struct {
 	n    *html.Node
 	head bool
 }
 
-// ariaRows returns the cells of a table that is marked only by ARIA roles.
+// ariaRows returns the cells of a table that only ARIA roles mark as a table.
 func ariaRows(n *html.Node) [][]gridCell {
 	var rows [][]gridCell
 	var walk func(*html.Node, int)
@@ -38,8 +38,8 @@ func ariaRows(n *html.Node) [][]gridCell {
 	return rows
 }
 
-// grid emits a table that is marked only by ARIA roles, and reports whether n is one: it needs at
-// least two columns, and its cells must contain only what a table cell can.
+// grid emits a table that only ARIA roles mark as a table, and reports whether n is one. It must
+// have at least two columns, and its cells must contain only what a table cell can contain.
 func (w *walker) grid(n *html.Node) bool {
 	switch attr(n, "role") {
 	case "table", "grid", "treegrid":

@@ -56,8 +56,8 @@ func (w *walker) headingPart(n *html.Node, anchor *string) {
 	w.node(n)
 }
 
-// headingSpans removes the link from a whole heading to itself, and strong spans that cover
-// all of it.
+// headingSpans removes the link of a whole heading to itself, and strong spans that cover the whole
+// heading.
 func (w *walker) headingSpans(spans []millrace.Span, length int, anchor *string) []millrace.Span {
 	var retained []millrace.Span
 	for _, s := range spans {
@@ -78,8 +78,8 @@ func (w *walker) headingSpans(spans []millrace.Span, length int, anchor *string)
 	return retained
 }
 
-// isPermalink reports whether an element of a heading is a link to the heading itself: a link
-// to a fragment without words.
+// isPermalink reports whether an element of a heading is a link to the heading itself: a link to a
+// fragment, without words.
 func isPermalink(n *html.Node) bool {
 	if n.DataAtom != atom.A {
 		return false
@@ -97,7 +97,7 @@ func isPermalink(n *html.Node) bool {
 			strings.Contains(attr(n, "aria-label"), "ermalink"))
 }
 
-// isPermalinkSign reports whether a link is only the sign that programs put after a term, a
+// isPermalinkSign reports whether a link contains only the sign that programs put after a term, a
 // caption or a line with an anchor.
 func isPermalinkSign(n *html.Node) bool {
 	switch t := plainText(n); t {
@@ -119,8 +119,8 @@ func hasTextBefore(n *html.Node) bool {
 	return false
 }
 
-// outerAnchor returns the id of the section that begins with a heading, or of the empty anchor
-// before it.
+// outerAnchor returns the id of the section that starts with a heading, or the id of the empty
+// anchor before the heading.
 func outerAnchor(n *html.Node) string {
 	if s := sibling(n, false); s != nil && s.DataAtom == atom.A && s.FirstChild == nil {
 		if id := attr(s, "id"); id != "" {

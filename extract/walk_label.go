@@ -7,13 +7,14 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// label is what a page shows next to a code block: the file name, the tab, the language.
+// label is the text that a page shows next to a code block: the file name, the name of a tab, or
+// the language.
 type label struct {
 	caption, language string
 }
 
-// findLabels finds listings without a pre, and reads the bars above and below code blocks, and
-// their tabs. The walk skips them.
+// findLabels finds listings without a pre, and reads the bars above and below code blocks and their
+// tabs. The walk skips these elements.
 func (w *walker) findLabels() {
 	var pres []*html.Node
 	for i := int32(0); i < int32(len(w.c.boxes)); i++ {
@@ -53,8 +54,8 @@ func (w *walker) findLabels() {
 	}
 }
 
-// codeBars climbs from a code block through the ancestors that contain only this block, and
-// reads what else they contain.
+// codeBars climbs from a code block through the ancestors that contain no other block, and reads
+// the other elements in them.
 func (w *walker) codeBars(pre *html.Node) {
 	n := pre
 	for range 6 {
@@ -66,7 +67,7 @@ func (w *walker) codeBars(pre *html.Node) {
 		default:
 			return
 		}
-		// All siblings must be bars: a text next to the block is content.
+		// All siblings must be bars, because other text next to the block is content.
 		var bars []*html.Node
 		steps := 0
 		for s := n.Parent.FirstChild; s != nil; s = s.NextSibling {
@@ -91,11 +92,11 @@ func (w *walker) codeBars(pre *html.Node) {
 	}
 }
 
-// barClasses are parts of the class names of such bars.
+// barClasses are parts of the class names of bars.
 var barClasses = []string{"title", "filename", "file-name", "caption", "head", "lang", "label", "toolbar", "info", "src-name", "button", "copy"}
 
-// isBar reports whether an element next to a code block describes it or contains controls. Its
-// text is short, and its class or its text identifies it.
+// isBar reports whether an element next to a code block describes it or contains controls. The text
+// of a bar is short, and its class or its text identifies it.
 func (w *walker) isBar(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Div, atom.Span, atom.Label, atom.A, atom.Tr, atom.Th, atom.Td, atom.Header, atom.Footer, atom.Figcaption, 0:
@@ -142,7 +143,7 @@ func (w *walker) isBar(n *html.Node) bool {
 	return false
 }
 
-// barParts returns the texts of a bar, one for each element.
+// barParts appends the texts of a bar to parts, one per element.
 func barParts(n *html.Node, parts []string) []string {
 	for c := n.FirstChild; c != nil && len(parts) < 20; c = c.NextSibling {
 		switch {
@@ -186,7 +187,7 @@ func (l *label) addCaption(s string) {
 	}
 }
 
-// isControl reports whether a text is that of a button next to code.
+// isControl reports whether a text is the label of a button next to code.
 func isControl(t string) bool {
 	switch strings.ToLower(strings.Trim(t, "!.… ")) {
 	case "copy", "copied", "copy code", "copy to clipboard", "run", "run code", "try it", "raw", "view raw", "wrap", "toggle word wrap", "expand", "collapse",
@@ -196,7 +197,7 @@ func isControl(t string) bool {
 	return false
 }
 
-// spokenLanguage returns the language that a label names in prose form.
+// spokenLanguage returns the programming language of a label that names it as people do.
 func spokenLanguage(t string) string {
 	t = strings.ToLower(strings.TrimSpace(t))
 	switch t {
@@ -213,9 +214,9 @@ func spokenLanguage(t string) string {
 	return ""
 }
 
-// findTabs pairs the tabs above code blocks with their panels, by ARIA attributes.
+// findTabs finds the tabs above code blocks and their panels by ARIA attributes.
 func (w *walker) findTabs(pres []*html.Node) {
-	panels := map[string]*html.Node{} // ARIA panels, by id and by the id of their tab
+	panels := map[string]*html.Node{} // ARIA panels, by their id and by the id of their tab
 	var lists []*html.Node
 	find(w.c.body, func(n *html.Node) bool {
 		switch attr(n, "role") {
@@ -229,11 +230,11 @@ func (w *walker) findTabs(pres []*html.Node) {
 		}
 		return false
 	})
-	holds := map[*html.Node]*html.Node{} // panel to the only code block inside
+	holds := map[*html.Node]*html.Node{} // the only code block inside each panel; the panel itself = several
 	for _, p := range pres {
 		for n, steps := p.Parent, 0; n != nil && steps < 12; n, steps = n.Parent, steps+1 {
 			if other := holds[n]; other != nil && other != p {
-				holds[n] = n // several
+				holds[n] = n // it contains several
 			} else {
 				holds[n] = p
 			}
@@ -247,7 +248,7 @@ func (w *walker) findTabs(pres []*html.Node) {
 // ariaTabs handles one list of tabs.
 func (w *walker) ariaTabs(list *html.Node, panels map[string]*html.Node, holds map[*html.Node]*html.Node) {
 	var tabs, tabPanels []*html.Node
-	steps := 0 // lists may be nested, and may be many
+	steps := 0 // limits the work: lists may be nested and numerous
 	find(list, func(n *html.Node) bool {
 		if attr(n, "role") == "tab" && len(tabs) < 100 {
 			tabs = append(tabs, n)
@@ -288,7 +289,7 @@ func (w *walker) ariaTabs(list *html.Node, panels map[string]*html.Node, holds m
 	}
 }
 
-// pairTabs assigns labels to the panels of a group, if one of them has code.
+// pairTabs assigns the labels of tabs to the panels of a group, if one of the panels contains code.
 func (w *walker) pairTabs(tabs, tabPanels []*html.Node, holds map[*html.Node]*html.Node) bool {
 	code := false
 	for _, p := range tabPanels {

@@ -32,7 +32,7 @@ func (w *walker) link(n *html.Node) {
 	}
 }
 
-// resolveLink returns a link's absolute URL with its fragment, or "" if it must not be
+// resolveLink returns a link's absolute URL with its fragment, or "" if the link must not be
 // followed.
 func (w *walker) resolveLink(ref string) string {
 	ref = strings.TrimSpace(ref)
@@ -57,7 +57,7 @@ func (w *walker) resolveLink(ref string) string {
 	return abs
 }
 
-// resolve returns the absolute URL of a resource, or "" if it has none.
+// resolve returns the absolute URL of a resource, or "" if the reference is not one.
 func (w *walker) resolve(ref string) string {
 	if strings.TrimSpace(ref) == "" || strings.HasPrefix(ref, "data:") {
 		return ""
@@ -69,7 +69,7 @@ func (w *walker) resolve(ref string) string {
 	return abs
 }
 
-// escapeFragment escapes what must not be in a URL. It keeps escapes.
+// escapeFragment escapes the characters that are not allowed in a URL. It keeps existing escapes.
 func escapeFragment(s string) string {
 	plain, err := url.PathUnescape(s)
 	if err != nil {

@@ -16,7 +16,7 @@ func (w *walker) list(n *html.Node) {
 	}
 	w.flush()
 	if li := firstChild(n); li != nil {
-		if c := firstChild(li); c != nil && c.DataAtom == atom.Section { // Javadoc: the items are parts of the page
+		if c := firstChild(li); c != nil && c.DataAtom == atom.Section { // Javadoc: the items are sections of the page
 			w.children(n)
 			return
 		}
@@ -34,7 +34,7 @@ func (w *walker) list(n *html.Node) {
 	}
 }
 
-// items adds the items of a list. An item whose number is out of sequence begins another list.
+// items adds the items of a list. An item with a number out of sequence begins another list.
 func (w *walker) items(n *html.Node, b *millrace.Block, depth int) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		if c.Type == html.ElementNode && w.notes.defs[c] != nil && !w.l.skip[c] {
@@ -68,7 +68,7 @@ func (w *walker) items(n *html.Node, b *millrace.Block, depth int) {
 	}
 }
 
-// holdsItems reports whether an element that is not allowed in a list groups items of it.
+// holdsItems reports whether an element that is not allowed in a list groups items of the list.
 func holdsItems(n *html.Node) bool {
 	for c := range children(n) {
 		if c.DataAtom == atom.Li {
@@ -78,7 +78,8 @@ func holdsItems(n *html.Node) bool {
 	return false
 }
 
-// stray adds list content outside of items. It belongs to the previous item, or becomes one.
+// stray adds list content outside of items. It becomes part of the previous item, or an item of its
+// own.
 func (w *walker) stray(n *html.Node, b *millrace.Block) {
 	if n.Type != html.ElementNode && strings.TrimSpace(n.Data) == "" {
 		return
@@ -125,8 +126,8 @@ func checkbox(n *html.Node) *html.Node {
 	return nil
 }
 
-// isContents reports whether a definition list is in fact a list of links, as in tables of
-// contents: every term has a link, and every definition is such a list.
+// isContents reports whether a definition list is a nested list of links, as in tables of contents:
+// every term contains a link, and every definition is such a list.
 func isContents(n *html.Node) bool {
 	terms := 0
 	for c := range children(n) {
@@ -149,7 +150,7 @@ func isContents(n *html.Node) bool {
 	return terms > 0
 }
 
-// contents emits such a definition list as a list.
+// contents emits a definition list of links as a list.
 func (w *walker) contents(n *html.Node) {
 	b := millrace.Block{Type: millrace.ListBlock}
 	for c := range children(n) {
@@ -222,7 +223,7 @@ func (w *walker) definitions(n *html.Node) {
 	w.pending = w.pending[:0]
 }
 
-// except walks the children of n without one subtree.
+// except walks the children of n except one subtree.
 func (w *walker) except(n, without *html.Node) {
 	if without == nil {
 		w.children(n)

@@ -10,12 +10,12 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// mathElement handles a formula in the forms of browsers, KaTeX and MathJax, and reports
-// whether n is one.
+// mathElement handles a formula in the forms of browsers, KaTeX and MathJax, and reports whether n
+// is a formula.
 func (w *walker) mathElement(n *html.Node) bool {
 	switch n.DataAtom {
 	case atom.Img:
-		if tex := imageMath(n); tex != "" { // may be hidden, with MathML as an alternative next to it
+		if tex := imageMath(n); tex != "" { // may be hidden, next to an alternative in MathML
 			w.math(tex, "tex", hasClass(n, "mwe-math-fallback-image-display"))
 			return true
 		}
@@ -63,14 +63,14 @@ func (w *walker) mathElement(n *html.Node) bool {
 			s := sibling(n, false)
 			return s != nil && hasClass(s, "katex-mathml")
 		case hasToken(class, "MathJax_Preview"), hasToken(class, "MathJax"), hasToken(class, "MathJax_SVG"), hasToken(class, "MathJax_Display"):
-			// A script with the TeX is next to the rendered formula.
+			// A script with the TeX source is next to the rendered formula.
 			return texScript(n)
 		}
 	}
 	return false
 }
 
-// texScript reports whether one of the next elements is a formula's source.
+// texScript reports whether one of the next elements is the source of a formula.
 func texScript(n *html.Node) bool {
 	for range 3 {
 		if n = sibling(n, true); n == nil {
@@ -96,8 +96,7 @@ func annotation(n *html.Node) string {
 	return attr(n, "data-latex")
 }
 
-// wrappedMath returns the TeX of an element whose only content is the MathML generated from
-// it.
+// wrappedMath returns the TeX of an element whose only content is MathML generated from the TeX.
 func wrappedMath(n *html.Node) string {
 	if c := sole(n); c == nil || c.DataAtom != atom.Math {
 		return ""
@@ -129,11 +128,11 @@ func inDisplay(n *html.Node) bool {
 	return false
 }
 
-// math adds a formula: a block if it is displayed and alone on its line, else a part of the
-// line.
+// math adds a formula: as a block if it is a display formula and alone on its line, else as a part
+// of the line.
 func (w *walker) math(source, language string, display bool) {
 	source = strings.TrimSpace(source)
-	for _, style := range []string{`{\displaystyle `, `{\textstyle `} { // MediaWiki wraps every formula so
+	for _, style := range []string{`{\displaystyle `, `{\textstyle `} { // MediaWiki wraps every formula like this
 		if s, ok := strings.CutPrefix(source, style); ok && strings.HasSuffix(s, "}") {
 			source = strings.TrimSpace(s[:len(s)-1])
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// image emits an img or a picture element. It chooses the source that a browser with a large
-// screen would show.
+// image emits an img or a picture element, with the source that a browser with a large screen would
+// show.
 func (w *walker) image(n *html.Node) {
 	img := n
 	if n.DataAtom == atom.Picture {
@@ -47,7 +47,7 @@ func isTiny(img *html.Node) bool {
 	return w >= 0 && w <= 2 || h >= 0 && h <= 2 || w >= 0 && h >= 0 && w <= 24 && h <= 24
 }
 
-// pixels parses a length in pixels; -1 = none.
+// pixels parses a length in pixels; -1 = not a length in pixels.
 func pixels(s string) int {
 	if s == "" {
 		return -1
@@ -59,7 +59,7 @@ func pixels(s string) int {
 	return n
 }
 
-// imageURL returns the largest source that an image names.
+// imageURL returns the largest source of an image.
 func (w *walker) imageURL(n, img *html.Node) string {
 	best, size := "", 0.0
 	consider := func(set string) {
@@ -94,7 +94,7 @@ func (w *walker) imageURL(n, img *html.Node) string {
 	if best != "" {
 		return best
 	}
-	for i := range img.Attr { // the attribute of an unknown loader
+	for i := range img.Attr { // another attribute of an unknown lazy loader
 		if v := img.Attr[i].Val; strings.HasPrefix(img.Attr[i].Key, "data-") && isImageName(v) {
 			if abs := w.resolve(v); abs != "" {
 				return abs
@@ -104,7 +104,7 @@ func (w *walker) imageURL(n, img *html.Node) string {
 	return ""
 }
 
-// isImageName reports whether a value ends like the address of an image.
+// isImageName reports whether a value ends like the address of an image file.
 func isImageName(v string) bool {
 	v, _, _ = strings.Cut(v, "?")
 	if len(v) < 5 || len(v) > 2000 || strings.ContainsAny(v, " {<") || !strings.Contains(v, "/") {
@@ -126,7 +126,7 @@ func isPlaceholder(u string) bool {
 		strings.HasPrefix(name, "pixel.") || strings.HasPrefix(name, "1x1.") || strings.HasPrefix(name, "transparent.")
 }
 
-// largest returns the widest candidate of a srcset, with its width or density.
+// largest returns the candidate of a srcset with the greatest width or density, and that number.
 func largest(set string) (string, float64) {
 	best, size := "", 0.0
 	for set != "" {
@@ -156,7 +156,7 @@ func largest(set string) (string, float64) {
 	return best, size
 }
 
-// noscript emits the real image of a lazy one, or the text for readers without scripts.
+// noscript emits the real image of a lazily loaded one, or the text for readers without scripts.
 func (w *walker) noscript(n *html.Node) {
 	if wantsScripts(n) {
 		return
@@ -199,7 +199,7 @@ func (w *walker) figure(n *html.Node) {
 	w.pending = nil
 	blocks := w.inside(func() { w.except(n, captionNode) })
 	blocks = append(blocks, extra...)
-	gallery := findTag(n, atom.Figure) != nil // inner figures have captions of their own
+	gallery := findTag(n, atom.Figure) != nil // inner figures have their own captions
 	for i := range blocks {
 		if caption == "" || gallery {
 			break
@@ -253,8 +253,8 @@ func captionOf(n *html.Node) *html.Node {
 	return nil
 }
 
-// isFormal reports whether an element is a formal object of DocBook: a figure, a table or a
-// listing with a title.
+// isFormal reports whether an element is a formal object of DocBook: a figure, a table or a listing
+// with a title.
 func isFormal(n *html.Node) bool {
 	if !hasClass(n, "figure", "table", "example") {
 		return false
@@ -279,8 +279,8 @@ func isCaptionClass(n *html.Node) bool {
 	return len(class) > 6 && len(class) < 200 && strings.Contains(strings.ToLower(class), "caption")
 }
 
-// isFigure reports whether an element has the structure of a figure: one picture or video, and
-// an element whose class marks it as the caption.
+// isFigure reports whether an element has the structure of a figure: one picture or video, and an
+// element whose class marks a caption.
 func isFigure(n *html.Node) bool {
 	var media, caption *html.Node
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
@@ -339,8 +339,8 @@ func (w *walker) media(n *html.Node) {
 	w.emit(b)
 }
 
-// object handles an object element, which a plug-in may show. Its content is a fallback: a
-// picture, a link, or a notice that the browser cannot show it.
+// object handles an object element, which a plug-in may show. The content of the element is a
+// fallback: a picture, a link, or a notice that the browser cannot show the object.
 func (w *walker) object(n *html.Node) {
 	src := w.resolve(attr(n, "data"))
 	kind := strings.ToLower(attr(n, "type"))
@@ -361,8 +361,8 @@ func (w *walker) object(n *html.Node) {
 	}
 }
 
-// lazy returns the URL of an attribute, or of the attribute that holds it until a lazy loader
-// needs it.
+// lazy returns the URL in an attribute, or in the attribute where a lazy loader keeps the URL until
+// it is needed.
 func (w *walker) lazy(n *html.Node, key string) string {
 	if u := w.resolve(attr(n, key)); u != "" {
 		return u
@@ -371,7 +371,7 @@ func (w *walker) lazy(n *html.Node, key string) string {
 }
 
 // facade adds the video that an element without a frame loads when it is clicked, and reports
-// whether it did.
+// whether there is one.
 func (w *walker) facade(n *html.Node) bool {
 	name := n.Data + " " + attr(n, "class")
 	for kind, frame := range map[string]string{"youtube": "https://www.youtube.com/embed/", "vimeo": "https://player.vimeo.com/video/"} {
@@ -389,12 +389,12 @@ func (w *walker) facade(n *html.Node) bool {
 }
 
 // providers are the hosts of embedded content. The name of a provider is the first label of its
-// host, unless another one follows.
+// host, or the name after the colon.
 const providers = `youtube.com youtube-nocookie.com:youtube youtu.be:youtube vimeo.com dailymotion.com twitter.com:x x.com instagram.com facebook.com
 	tiktok.com spotify.com soundcloud.com codepen.io jsfiddle.net codesandbox.io stackblitz.com github.com google.com openstreetmap.org twitch.tv
 	loom.com wistia.net bsky.app:bluesky datawrapper.de figma.com observablehq.com:observable ted.com`
 
-// embed emits a frame with content of another site.
+// embed emits a frame with content from another site.
 func (w *walker) embed(n *html.Node) {
 	if isTiny(n) || isHidden(n) != "" {
 		return
@@ -415,7 +415,7 @@ func (w *walker) embed(n *html.Node) {
 	w.emit(millrace.Block{Type: millrace.EmbedBlock, URL: src, Kind: providerOf(host), Title: folded(attr(n, "title"))})
 }
 
-// providerOf returns the name of a host's provider, or the host.
+// providerOf returns the name of a host's provider, or the host itself.
 func providerOf(host string) string {
 	for p := range strings.FieldsSeq(providers) {
 		domain, name, named := strings.Cut(p, ":")

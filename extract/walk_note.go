@@ -9,20 +9,20 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// notes are the footnotes of a page: the references to them, their definitions, and the links
-// back.
+// notes are the footnotes of a page: the references to them, their definitions, and the links back
+// to the references.
 type notes struct {
-	refs map[*html.Node]string // links in the text, to the anchors of their notes
-	defs map[*html.Node]*note  // elements that hold a note
-	back map[*html.Node]bool   // links of notes back to the text, and their labels
+	refs map[*html.Node]string // links in the text, with the anchors of their notes
+	defs map[*html.Node]*note  // elements that contain a note
+	back map[*html.Node]bool   // links of notes back to the text, and labels of notes
 }
 
 type note struct {
 	anchor, label string
 }
 
-// findNotes pairs links with a short text with their targets. A pair is a footnote if the
-// target comes later and links back, or has a footnote's name.
+// findNotes pairs links with a short text with their targets. A pair is a footnote if the target
+// comes later and links back, or is named like a footnote.
 func findNotes(c *collected, root *html.Node) notes {
 	if len(c.refs) == 0 {
 		return notes{}
@@ -91,7 +91,7 @@ func findNotes(c *collected, root *html.Node) notes {
 	return found
 }
 
-// unbracket removes the brackets around a reference. The output adds its own.
+// unbracket removes the brackets around a reference, because the output adds its own.
 func unbracket(a *html.Node) {
 	before, after := a.PrevSibling, a.NextSibling
 	if before != nil && after != nil && before.Type == html.TextNode && after.Type == html.TextNode &&
@@ -105,16 +105,16 @@ func fragment(a *html.Node) string {
 	return f
 }
 
-// noteLabel returns the mark of a note without its brackets.
+// noteLabel returns the mark of a note without brackets.
 func noteLabel(s string) string { return strings.Trim(s, " []()^.:\u00a0") }
 
-// noteElement returns the block of a target.
+// noteElement returns the block element of a target.
 func noteElement(n *html.Node) *html.Node {
 	for steps := 0; n != nil && steps < 5; n, steps = n.Parent, steps+1 {
 		switch n.DataAtom {
 		case atom.Li, atom.P, atom.Dd, atom.Aside:
 			return n
-		case atom.Dt: // the mark; the note follows
+		case atom.Dt: // the mark of the note; the note follows
 			if s := sibling(n, true); s != nil && s.DataAtom == atom.Dd {
 				return s
 			}
@@ -140,7 +140,7 @@ func noteElement(n *html.Node) *html.Node {
 	return nil
 }
 
-// isNoteName reports whether an anchor has the name of a footnote in a common tool.
+// isNoteName reports whether an anchor is named like a footnote of a common tool.
 func isNoteName(id string) bool {
 	id = strings.ToLower(strings.TrimPrefix(id, "_"))
 	for _, p := range []string{"fn", "footnote", "ftn", "cite_note", "cite-note", "endnote", "sdfootnote"} {
@@ -213,14 +213,14 @@ func (w *walker) footnote(n *html.Node, note *note) {
 	w.inner--
 	if len(blocks) > 0 && blocks[0].Type == millrace.TextBlock {
 		b := &blocks[0]
-		if b.Text == note.label { // the label is in a cell of its own
+		if b.Text == note.label { // the label is in a separate cell
 			b.Text = ""
 		}
 		marks := []string{"[]", "^"}
-		if n.DataAtom != atom.Li || n.Parent.DataAtom != atom.Ol { // the numbers of ordered lists are not in the text
+		if n.DataAtom != atom.Li || n.Parent.DataAtom != atom.Ol { // in ordered lists, the numbers are not part of the text
 			marks = append(marks, note.label, "["+note.label+"]", "("+note.label+")", note.label+".", note.label+":")
 		}
-		if led { // remove what surrounded the label
+		if led { // remove the remains around the label
 			marks = append(marks, ".", ")", ":")
 		}
 		for _, mark := range marks {
@@ -242,7 +242,7 @@ func (w *walker) footnote(n *html.Node, note *note) {
 	}
 }
 
-// startsWithBack reports whether a note starts with its link back, which is then its mark.
+// startsWithBack reports whether a note starts with its link back, which then serves as its mark.
 func (w *walker) startsWithBack(n *html.Node) bool {
 	for c := n.FirstChild; c != nil; {
 		switch {
@@ -259,7 +259,7 @@ func (w *walker) startsWithBack(n *html.Node) bool {
 	return false
 }
 
-// shift moves spans to the left after the start of their text was cut.
+// shift moves spans to the left after the beginning of their text was removed.
 func shift(spans []millrace.Span, cut int) []millrace.Span {
 	var shifted []millrace.Span
 	for _, s := range spans {

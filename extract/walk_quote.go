@@ -29,8 +29,8 @@ func (w *walker) quote(n *html.Node) {
 	w.out = append(w.out, b)
 }
 
-// citation returns the element of a quote that names its source: its footer, or a cite element
-// on a last line of its own.
+// citation returns the element of a quote that names the source: its footer, or a cite element on a
+// separate last line.
 func citation(n *html.Node) *html.Node {
 	var last *html.Node
 	for c := range children(n) {

@@ -10,12 +10,12 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// maxColumns is the maximum number of columns of one row, including spans. It is also HTML's
-// limit for the span of a cell.
+// maxColumns is the maximum number of columns of a row, including spans. HTML limits the span of a
+// cell to the same number.
 const maxColumns = 1000
 
-// rowsOf yields the rows of a table without those of inner tables. The foot comes last,
-// although HTML 4 required it before the body.
+// rowsOf yields the rows of a table without those of inner tables. The rows of the foot come last,
+// although HTML 4 required the foot before the body.
 func rowsOf(n *html.Node) func(func(*html.Node) bool) {
 	return func(yield func(*html.Node) bool) {
 		var foot *html.Node
@@ -52,8 +52,8 @@ func yieldRows(n *html.Node, yield func(*html.Node) bool) bool {
 	return true
 }
 
-// isLayoutTable reports whether a table is used only for layout. A table with a header, a
-// caption or a role is data.
+// isLayoutTable reports whether a table is used only for layout. A table with a header, a caption
+// or a role contains data.
 func isLayoutTable(n *html.Node) bool {
 	switch attr(n, "role") {
 	case "presentation", "none":
@@ -62,7 +62,7 @@ func isLayoutTable(n *html.Node) bool {
 		return false
 	}
 	if hasClass(n, "ltx_equation", "ltx_equationgroup", "ltx_eqn_table") {
-		return true // LaTeXML: a formula between empty cells, with its number
+		return true // LaTeXML: a formula with its number, between empty cells
 	}
 	rows, cells, widest, blocks, filled := 0, 0, 0, 0, 0
 	for c := range children(n) {
@@ -104,7 +104,7 @@ type cellFlags uint8
 
 const (
 	cellText   cellFlags = 1 << iota // contains text
-	cellBlocks                       // contains what the text of a cell cannot express
+	cellBlocks                       // contains something that the text of a cell cannot express
 	cellTable                        // contains a table
 )
 
@@ -168,7 +168,7 @@ func (w *walker) table(n *html.Node) {
 		rows++
 	}
 	for tr := range rowsOf(n) {
-		left := rows // remaining rows: no cell spans more
+		left := rows // remaining rows: no cell can span more
 		rows--
 		if w.l.skip[tr] {
 			continue
@@ -199,7 +199,7 @@ func (w *walker) table(n *html.Node) {
 	w.pending = w.pending[:0]
 }
 
-// cellSpan parses a span of a cell; 0 for 1 and for invalid values.
+// cellSpan parses the span of a cell. For 1 and invalid values, it returns 0.
 func cellSpan(n *html.Node, key string, most int) int {
 	s := attr(n, key)
 	if s == "" {

@@ -9,14 +9,14 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// texForms are the forms of MathML elements in TeX. A digit is a child, 0 all of them.
+// texForms are the TeX forms of MathML elements. A digit stands for a child, 0 for all children.
 var texForms = map[string]string{
 	"msup": "{1}^{2}", "mover": "{1}^{2}", "msub": "{1}_{2}", "munder": "{1}_{2}", "msubsup": "{1}_{2}^{3}", "munderover": "{1}_{2}^{3}",
 	"mfrac": `\frac{1}{2}`, "msqrt": `\sqrt{0}`, "mroot": `\sqrt[2]{1}`, "mtext": `\text{0}`, "ms": `\text{0}`,
 	"mtable": `\begin{matrix}0\end{matrix}`, "mtr": `0\\`, "annotation": " ", "annotation-xml": " ", "mphantom": " ",
 }
 
-// mathTeX converts MathML without a source to TeX, as far as presentation markup allows.
+// mathTeX converts MathML without a TeX source to TeX, as far as presentation markup allows.
 func mathTeX(n *html.Node, depth int) string {
 	if n.Type == html.TextNode {
 		return folded(n.Data)
@@ -50,14 +50,14 @@ func mathTeX(n *html.Node, depth int) string {
 	return b.String()
 }
 
-// textNode adds a text. If a script renders the page's formulas, the text between formula
-// delimiters is a formula.
+// textNode adds a text. If a script renders the formulas of the page, the text between formula
+// delimiters becomes a formula.
 func (w *walker) textNode(s string) {
 	if w.in.pre || strings.IndexByte(s, '\\') < 0 && !strings.Contains(s, "$$") || w.inCode() || !w.texPage() {
 		w.in.text(s)
 		return
 	}
-	ends := map[string]int{} // next position of each delimiter, so that a text is searched once for each
+	ends := map[string]int{} // next position of each delimiter, so that each is searched only once
 	done, total := 0, len(s)
 	for at := 0; at+1 < total; at++ {
 		if s[at] != '\\' && s[at] != '$' {

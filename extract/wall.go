@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Errors of Result.Reason.
+// Errors in Result.Reason.
 var (
 	errNoText  = millrace.Coded("no-content", errors.New("the document has no text"))
 	errNoWords = millrace.Coded("no-content", errors.New("the document has no content"))
@@ -22,7 +22,8 @@ var (
 	errScripts = millrace.Coded("script-wall", errors.New("the page has no text without JavaScript"))
 )
 
-// wall returns what the page shows in place of the content, or nil.
+// wall returns an error if the page shows something else in place of content, such as a login or a
+// bot check.
 func (l *located) wall(m *meta) error {
 	body := &l.c.boxes[0]
 	switch {
@@ -45,8 +46,8 @@ func (l *located) wall(m *meta) error {
 	return nil
 }
 
-// isMount reports whether a script draws the page into an empty element: the document has a
-// script file, an empty element with a name, and no heading, paragraph or picture.
+// isMount reports whether a script draws the page into an empty element: the document has a script
+// file, an empty element with a name, and no heading, paragraph or picture.
 func (l *located) isMount() bool {
 	mount := false
 	if find(l.c.body, func(n *html.Node) bool {
@@ -67,8 +68,7 @@ func (l *located) isMount() bool {
 	return find(root, func(n *html.Node) bool { return n.DataAtom == atom.Script && attr(n, "src") != "" }) != nil
 }
 
-// isConsentHost reports whether a host is one to which sites redirect visitors to ask for
-// consent first.
+// isConsentHost reports whether a host is one to which sites redirect visitors to ask for consent.
 func isConsentHost(host string) bool {
 	label, _, _ := strings.Cut(strings.ToLower(host), ".")
 	return label == "consent" || label == "guce"
@@ -94,7 +94,7 @@ var robotTitles = []string{
 	"403 forbidden", "429 too many requests", "un instant", "nur einen moment",
 }
 
-// robotTexts are phrases of such pages.
+// robotTexts are phrases of bot checks.
 var robotTexts = []string{
 	"checking your browser", "checking if the site connection is secure", "verifying your browser", "verify you are human", "verifying you are human", "verify that you are human",
 	"verify you're human", "confirm you are a human", "confirm you are human", "confirm that you are human", "prove you are human", "make sure you're not a robot", "making sure you're not a bot",
@@ -110,7 +110,7 @@ var scriptTexts = []string{
 	"without javascript", "javascript enabled", "javascript aktivieren", "activer javascript", "activez javascript", "habilite javascript", "activar javascript", "abilita javascript",
 }
 
-// isChallenge reports whether an element is the puzzle of such a page.
+// isChallenge reports whether an element is the puzzle of a bot check.
 func isChallenge(n *html.Node) bool {
 	switch attr(n, "id") {
 	case "challenge-form", "challenge-running", "challenge-stage", "cf-wrapper", "px-captcha", "captcha-container", "main-iframe":

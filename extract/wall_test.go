@@ -59,8 +59,8 @@ func TestNoscript(t *testing.T) {
 	}
 }
 
-// Browsers with scripts do not parse noscript, so unclosed elements in it go unnoticed. They
-// must not swallow the rest of the page.
+// Browsers with scripts do not parse noscript, so authors do not notice unclosed elements in it.
+// These must not swallow the rest of the page.
 func TestNoscriptUnclosed(t *testing.T) {
 	for _, frame := range []string{
 		`<noscript><iframe src="/t" style="display:none" /></noscript>`, `<NOSCRIPT><iframe src="/t"></NOSCRIPT>`, `<noscript><style>p{}</noscript><noscript><textarea>x</noscript>`,

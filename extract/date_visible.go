@@ -13,17 +13,17 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// role is the meaning of a shown date.
+// role is the meaning of a date that a page shows.
 type role uint8
 
 const (
 	plainDate     role = iota // no label
-	publishedDate             // of publication
-	changedDate               // of the last change
-	otherDate                 // of something else
+	publishedDate             // date of publication
+	changedDate               // date of the last change
+	otherDate                 // another date, such as the date of an event
 )
 
-// Words that label a date.
+// Words in labels of dates.
 var (
 	publishedWords = []string{
 		"publish", "posted", "submitted", "started", "released", "written on", "veröffentlicht", "erschienen", "erstellt", "publié", "mis en ligne", "publicad", "pubblicat", "gepubliceerd",
@@ -40,8 +40,8 @@ var (
 	}
 )
 
-// labelRole returns the role that the words before a date name. The last of them counts. After
-// a word such as "until", a date is the beginning or the end of a period.
+// labelRole returns the role of a date after the words of a label. The last matching word decides.
+// After a word such as "until", the date is the beginning or the end of a period.
 func labelRole(s string) role {
 	as, at := plainDate, -1
 	s = strings.TrimRight(strings.ToLower(s), " :")
@@ -59,7 +59,7 @@ func labelRole(s string) role {
 	return as
 }
 
-// classRole returns the role that the classes of the elements around a date name.
+// classRole returns the role of a date according to the classes of the elements around it.
 func classRole(n *html.Node) role {
 	for steps := 0; n != nil && steps < 4; n, steps = n.Parent, steps+1 {
 		switch s := strings.ToLower(attr(n, "class") + " " + attr(n, "itemprop")); {
@@ -72,7 +72,7 @@ func classRole(n *html.Node) role {
 	return plainDate
 }
 
-// inSentence reports whether a date is a part of a sentence, by the words around it.
+// inSentence reports whether a date is part of a sentence, judging by the words around it.
 func inSentence(before, after string) bool {
 	before = before[strings.LastIndexAny(before, "|·•–—")+1:]
 	if i := strings.IndexAny(after, "|·•–—"); i >= 0 {
@@ -83,7 +83,7 @@ func inSentence(before, after string) bool {
 	return n > 1 || ends && (n > 0 || commonWords(after) > 1)
 }
 
-// commonWords counts the words in lower case that do not occur in bylines.
+// commonWords counts the lower-case words that do not occur in bylines.
 func commonWords(s string) (n int) {
 	for w := range strings.FieldsSeq(s) {
 		switch w = strings.TrimRight(w, ",.;"); w {
@@ -97,7 +97,7 @@ func commonWords(s string) (n int) {
 	return n
 }
 
-// visibleDate is a date in a line.
+// visibleDate is a date in a line of the page.
 type visibleDate struct {
 	foundDate
 	n      *html.Node // the innermost element around it
@@ -105,8 +105,8 @@ type visibleDate struct {
 	source string
 }
 
-// visibleDates returns the dates of publication and of the last change that the page shows near
-// its title.
+// visibleDates returns the dates of publication and of the last change that the page shows near its
+// title.
 func (m *meta) visibleDates() (published, changed claim) {
 	var found [otherDate + 1]claim
 	var cost [otherDate + 1]int
@@ -123,7 +123,7 @@ func (m *meta) visibleDates() (published, changed claim) {
 	return published, found[changedDate]
 }
 
-// lineDates returns the dates of a line near the title that may be the page's. The line must
+// lineDates returns the dates of a line near the title that may be dates of the page. The line must
 // contain little else.
 func (m *meta) lineDates(at int) []visibleDate {
 	l := &m.lines[at]
@@ -144,7 +144,7 @@ func (m *meta) lineDates(at int) []visibleDate {
 		d.role = labelRole(before)
 		if d.role == plainDate && i == 0 && at > 0 && d.start < 3 {
 			if above := m.lines[at-1].text; strings.Count(above, " ") < 2 || strings.HasSuffix(above, ":") {
-				d.role = labelRole(above) // on a line of its own
+				d.role = labelRole(above) // the label is on the line above
 			}
 		}
 		switch {
@@ -161,14 +161,14 @@ func (m *meta) lineDates(at int) []visibleDate {
 		last = d.end
 	}
 	return slices.DeleteFunc(found, func(d visibleDate) bool {
-		// Two dates without distinct labels are a span of time.
+		// Two dates without different labels are a period.
 		return d.role == otherDate || words > 20 || d.role == plainDate && (plain > 1 || !m.leadsIn(l))
 	})
 }
 
-// leadsIn reports whether a line is near enough to the title for a date without a label. A
-// line before the title must belong to the title and not to the site's header: both are near
-// each other in the document as well. Documentation shows other dates there.
+// leadsIn reports whether a line is so close to the title that a date in it needs no label. A line
+// before the title must belong to the title, and not to the site's header: both must also be close
+// to each other in the document. In documentation, such dates have other meanings.
 func (m *meta) leadsIn(l *nearLine) bool {
 	if m.guess == millrace.Documentation {
 		return l.at > 0 && l.at <= 4
@@ -182,8 +182,8 @@ func (m *meta) leadsIn(l *nearLine) bool {
 	return false
 }
 
-// findDates returns the dates in the text of a line, and those of time elements whose text has
-// none.
+// findDates returns the dates in the text of a line, and the dates of time elements whose text
+// contains none.
 func (m *meta) findDates(l *nearLine) (out []visibleDate) {
 	for _, p := range l.parts {
 		e := timeElement(p.n)
@@ -221,9 +221,9 @@ func timeElement(n *html.Node) *html.Node {
 	return nil
 }
 
-// loneDates returns the date in an element of its own, anywhere after the title, if the page
-// has no second one: labelled is the only date labelled as the date of publication, and lone
-// the only date at all.
+// loneDates returns the date in an element of its own, anywhere after the title, if the page has no
+// second one: labelled is the only date with a label of publication, and lone is the only date of
+// all.
 func (m *meta) loneDates() (labelled, lone claim) {
 	top, tries := m.topNode(), 0
 	var days [2]map[time.Time]bool
@@ -231,7 +231,7 @@ func (m *meta) loneDates() (labelled, lone claim) {
 	for i := range m.c.boxes {
 		b := &m.c.boxes[i]
 		if b.n == top {
-			top = nil // the page begins here; the site's header is over
+			top = nil // the page begins here, after the site's header
 		}
 		if top != nil || b.own < 1 || b.words > 8 {
 			continue
@@ -258,7 +258,7 @@ func (m *meta) loneDates() (labelled, lone claim) {
 		}
 		days[1][d.day], lone = true, claim{d.day, "text"}
 		if d, ok = findDate(text, d.end, m.page.Language); ok {
-			days[1][d.day] = true // a span of time
+			days[1][d.day] = true // a period
 		}
 	}
 	if len(days[0]) > 1 {
