@@ -82,8 +82,15 @@ func (c *upCommand) Run(ctx context.Context, p *process) (err error) {
 	if s.AllowPrivate = s.AllowPrivate || c.AllowPrivate; s.Delay == nil {
 		s.Delay = c.Delay
 	}
+	unlock := func() {}
+	if len(c.Apply) > 0 {
+		if unlock, err = apply.Lock(c.Root); err != nil {
+			return err
+		}
+	}
 	appliers, err := c.prepare(ctx, p, s, up)
 	defer func() {
+		defer unlock()
 		for _, a := range appliers { // the changes that were not applied
 			_, undo := a.Undo(context.WithoutCancel(ctx))
 			err = errors.Join(err, undo)
@@ -108,6 +115,7 @@ func (c *upCommand) Run(ctx context.Context, p *process) (err error) {
 			}
 			up.Applied = append(up.Applied, a.Program())
 		}
+		unlock()
 		up.Seconds = time.Since(start).Seconds()
 		return c.done(p, s, up)
 	}
@@ -263,6 +271,11 @@ func (c *upCommand) print(p *process, r *apply.Report) error { return p.report(r
 
 // undo undoes all that --apply has changed.
 func (c *upCommand) undo(ctx context.Context, p *process) error {
+	unlock, err := apply.Lock(c.Root)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	r := &apply.Report{Applied: []string{}, Undone: []string{}, Next: []string{}}
 	var failed error
 	for _, program := range slices.Backward(apply.Programs()) {

@@ -19,6 +19,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gofrs/flock"
+
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/replace"
 )
@@ -36,7 +38,7 @@ type Options struct {
 	Logger *slog.Logger // nil = discard
 }
 
-// Applier changes the configuration of one program.
+// Applier changes the configuration of one program. The process must hold [Lock].
 type Applier struct {
 	o       Options
 	program string
@@ -98,6 +100,22 @@ func New(program string, o *Options) *Applier {
 		}
 	}
 	return a
+}
+
+// Lock makes Prepare, Apply and Undo of this process the only ones below a root, until unlock is
+// called or the process ends. If another process has the lock, it returns the code apply-running:
+// Prepare would take a run of that process for an interrupted one. The lock is on the root itself, and
+// leaves no file.
+func Lock(root string) (unlock func(), err error) {
+	lock := flock.New(cmp.Or(root, "/"), flock.SetFlag(os.O_RDONLY))
+	locked, err := lock.TryLock()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("apply: %w", err)
+	case !locked:
+		return nil, millrace.Coded("apply-running", fmt.Errorf("%w: another millrace changes the configuration at the moment; try again when it has finished", millrace.ErrConflict))
+	}
+	return func() { _ = lock.Close() }, nil
 }
 
 // Program returns the name of the program.

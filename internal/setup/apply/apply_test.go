@@ -174,6 +174,26 @@ func TestApply(t *testing.T) {
 	}
 }
 
+// Only one process at a time applies or undoes.
+func TestLock(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t, "nginx")
+	unlock, err := Lock(m.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Lock(m.root); millrace.ErrorCode(err) != "apply-running" {
+		t.Errorf("another process: %v", err)
+	}
+	unlock()
+	unlock()
+	if unlock, err = Lock(m.root); err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+	m.undone("afterwards")
+}
+
 // Whatever fails, and wherever the process ends, nothing stays.
 func TestApplyFails(t *testing.T) {
 	t.Parallel()
