@@ -15,14 +15,14 @@ import (
 
 var (
 	simSeed = flag.Uint64("sim.seed", 1, "the first seed to run")
-	simN    = flag.Uint64("sim.n", 0, "how many seeds to run from -sim.seed on; 0 = 4, 2 with -short, 64 at full length, or 1 with -sim.seed")
+	simN    = flag.Uint64("sim.n", 0, "how many seeds to run from -sim.seed on; 0 = 4, 1 with -short, 64 at full length, or 1 with -sim.seed")
 )
 
 // TestSimulation runs the seeds.
 func TestSimulation(t *testing.T) {
 	n := *simN
 	if n == 0 {
-		n = uint64(testkit.Size(2, 4, 64))
+		n = uint64(testkit.Size(1, 4, 64))
 		flag.Visit(func(f *flag.Flag) {
 			if f.Name == "sim.seed" {
 				n = 1
