@@ -81,7 +81,7 @@ func TestLimitRises(t *testing.T) {
 		t.Errorf("%s: the limit is %d", what, debug.SetMemoryLimit(-1))
 	}
 	used := make([]byte, 2*softLimit)
-	becomes("much in use", func(limit int64) bool { return limit >= 3*softLimit })
+	becomes("much in use", func(limit int64) bool { return limit >= 5*softLimit/2 })
 	runtime.KeepAlive(used)
 	becomes("little in use", func(limit int64) bool { return limit == softLimit })
 }

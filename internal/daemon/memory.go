@@ -40,8 +40,8 @@ func (m Memory) Limit() {
 	}
 }
 
-// raiseLimit leaves room for as much garbage as GOGC=50 permits. With less, the collector would take
-// up to half of the processor time. It runs after each collection, as the cleanup of an object that
+// raiseLimit leaves room for garbage of a quarter of what is in use. With less, the collector would
+// take up to half of the processor time. It runs after each collection, as the cleanup of an object that
 // nothing refers to.
 func raiseLimit(struct{}) {
 	used := []metrics.Sample{
@@ -54,7 +54,7 @@ func raiseLimit(struct{}) {
 	metrics.Read(used)
 	at := func(i int) int64 { return int64(used[i].Value.Uint64()) }
 	live, others := at(0), at(1)-at(2)-at(3)-at(4)
-	debug.SetMemoryLimit(max(softLimit, others+live+live*saving/100))
+	debug.SetMemoryLimit(max(softLimit, others+live+live/4))
 	runtime.AddCleanup(new(*int), raiseLimit, struct{}{})
 }
 
