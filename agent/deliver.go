@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"net/url"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/canon"
 	"github.com/millrace/millrace/internal/ingest"
 	"github.com/millrace/millrace/internal/lease"
 	"github.com/millrace/millrace/internal/outbox"
@@ -23,28 +23,49 @@ const (
 	retryAfter   = 10 * time.Second
 )
 
-// deliveries delivers the changes of all sites, one site after the other.
+// delivery is the delivery of the changes of a site to a receiver.
+type delivery struct {
+	site    string // name in the store
+	webhook string // "" = the receiver of the options
+}
+
+// delivery returns the delivery of a site of the store, by the settings of a site of the fleet.
+func (w *watch) delivery(s store.FleetSite, name string) delivery {
+	if w.o.Webhook == nil {
+		return delivery{name, ""}
+	}
+	return delivery{name, s.Webhook}
+}
+
+// deliveries delivers the changes of all sites. A receiver gets those of one site after the other.
 type deliveries struct {
 	w     *watch
 	yield func(*Event) bool
 	bell  chan struct{}
 	ended bool // the loop has ended
-	gone  bool // the receiver has reported that it no longer exists
 
 	mu      sync.Mutex
-	pending map[string]bool // sites that may have changed
-	busy    map[string]int  // sites that are being pulled
+	pending map[delivery]bool // sites that may have changed
+	busy    map[delivery]int  // sites that are being pulled
+	active  map[string]bool   // webhooks that are receiving
+	gone    map[string]bool   // receivers that have reported that they no longer exist
 }
 
 func newDeliveries(w *watch) *deliveries {
-	return &deliveries{w: w, bell: make(chan struct{}, 1), pending: make(map[string]bool), busy: make(map[string]int)}
+	return &deliveries{
+		w: w, bell: make(chan struct{}, 1), pending: make(map[delivery]bool), busy: make(map[delivery]int), active: make(map[string]bool), gone: make(map[string]bool),
+	}
 }
 
 // wake reports that a site may have changed.
-func (t *deliveries) wake(name string) {
+func (t *deliveries) wake(d delivery) {
 	t.mu.Lock()
-	t.pending[name] = true
+	t.pending[d] = true
 	t.mu.Unlock()
+	t.ring()
+}
+
+func (t *deliveries) ring() {
 	select {
 	case t.bell <- struct{}{}:
 	default:
@@ -52,13 +73,13 @@ func (t *deliveries) wake(name string) {
 }
 
 // follow reports that sites are being pulled, until release is called.
-func (t *deliveries) follow(names ...string) (release func()) {
+func (t *deliveries) follow(sites []delivery) (release func()) {
 	add := func(n int) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		for _, name := range names {
-			if t.busy[name] += n; t.busy[name] == 0 {
-				delete(t.busy, name)
+		for _, d := range sites {
+			if t.busy[d] += n; t.busy[d] == 0 {
+				delete(t.busy, d)
 			}
 		}
 	}
@@ -66,23 +87,52 @@ func (t *deliveries) follow(names ...string) (release func()) {
 	return func() { add(-1) }
 }
 
-// take returns the sites that may have changed, in order.
-func (t *deliveries) take() []string {
+// take returns the sites that may have changed by webhook, in order. Sites whose webhook is
+// active remain pending.
+func (t *deliveries) take() map[string][]string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	names := slices.Collect(maps.Keys(t.pending))
-	for name := range t.busy {
-		if !t.pending[name] {
-			names = append(names, name)
+	sites := make(map[string][]string)
+	add := func(d delivery) {
+		if !t.active[d.webhook] && !t.gone[d.webhook] {
+			sites[d.webhook] = append(sites[d.webhook], d.site)
 		}
 	}
-	clear(t.pending)
-	slices.Sort(names)
-	return names
+	for d := range t.busy {
+		if !t.pending[d] {
+			add(d)
+		}
+	}
+	for d := range t.pending {
+		if add(d); !t.active[d.webhook] {
+			delete(t.pending, d)
+		}
+	}
+	for webhook, names := range sites {
+		t.active[webhook] = webhook != ""
+		slices.Sort(names)
+	}
+	return sites
 }
 
-// run delivers changes until ctx or the loop ends.
-func (t *deliveries) run(ctx context.Context, yield func(*Event) bool) {
+// post delivers the changes of sites to a webhook.
+func (t *deliveries) post(ctx context.Context, webhook string, sites []string) {
+	for _, name := range sites {
+		t.flush(ctx, delivery{name, webhook})
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.active, webhook)
+	for d := range t.pending {
+		if d.webhook == webhook {
+			t.ring()
+			return
+		}
+	}
+}
+
+// run delivers changes until ctx or the loop ends. tasks are the deliveries to webhooks.
+func (t *deliveries) run(ctx context.Context, tasks *sync.WaitGroup, yield func(*Event) bool) {
 	t.yield = yield
 	tick := time.NewTicker(deliverEvery)
 	defer tick.Stop()
@@ -93,11 +143,14 @@ func (t *deliveries) run(ctx context.Context, yield func(*Event) bool) {
 		case <-t.bell:
 		case <-tick.C:
 		}
-		for _, name := range t.take() {
-			if t.gone {
-				break
+		all := t.take()
+		for webhook, sites := range all {
+			if webhook != "" {
+				tasks.Go(func() { t.post(ctx, webhook, sites) })
 			}
-			if t.flush(ctx, name); t.ended {
+		}
+		for _, name := range all[""] {
+			if t.flush(ctx, delivery{name, ""}); t.ended {
 				return
 			}
 		}
@@ -113,30 +166,42 @@ func (r refusal) Unwrap() error { return r.error }
 // errEnded ends a flush after the loop has ended.
 var errEnded = errors.New("the loop has ended")
 
-// deliver yields an event.
-func (t *deliveries) deliver(ctx context.Context, name string, lines [][]byte) error {
-	if t.ended {
+// deliver posts or yields an event.
+func (t *deliveries) deliver(ctx context.Context, d delivery, lines [][]byte) error {
+	e := &Event{Site: d.site, Lines: lines}
+	switch {
+	case d.webhook != "":
+		e.refused = t.w.o.Webhook(ctx, d.webhook, e)
+	case t.ended:
 		return errEnded
+	default:
+		t.ended = !t.yield(e)
 	}
-	e := &Event{Site: name, Lines: lines}
-	t.ended = !t.yield(e)
 	if e.refused == nil || errors.Is(e.refused, millrace.ErrTooLarge) || ctx.Err() != nil {
 		return e.refused
 	}
 	return refusal{e.refused}
 }
 
+// receiver returns the name of a receiver in the store, which does not reveal its URL.
+func (t *deliveries) receiver(webhook string) string {
+	if webhook == "" {
+		return t.w.o.Receiver
+	}
+	return "webhook " + canon.SHA256Hex([]byte(webhook))[:16]
+}
+
 // box returns the outbox of a site. If the store has no such site, the error is ErrNotFound.
-func (t *deliveries) box(ctx context.Context, name string) (*outbox.Outbox, error) {
-	site, err := t.w.a.store.Site(ctx, name, "")
+func (t *deliveries) box(ctx context.Context, d delivery) (*outbox.Outbox, error) {
+	site, err := t.w.a.store.Site(ctx, d.site, "")
 	if err != nil {
 		return nil, err
 	}
 	o := &t.w.o
 	return &outbox.Outbox{
-		Site: ingest.Visible{Site: site}, State: t.w.a.store.State(), Name: name, Receiver: o.Receiver, Content: o.Content, Most: o.MaxChanges,
-		Deliver: func(ctx context.Context, lines [][]byte) error { return t.deliver(ctx, name, lines) },
-		Terms:   func(ctx context.Context) (json.RawMessage, error) { return t.terms(ctx, name) },
+		Site: ingest.Visible{Site: site}, State: t.w.a.store.State(), Name: d.site, Receiver: t.receiver(d.webhook), Content: o.Content, Most: o.MaxChanges,
+		Deliver: func(ctx context.Context, lines [][]byte) error { return t.deliver(ctx, d, lines) },
+		Terms:   func(ctx context.Context) (json.RawMessage, error) { return t.terms(ctx, d.site) },
 	}, nil
 }
 
@@ -158,11 +223,11 @@ func (t *deliveries) terms(ctx context.Context, name string) (json.RawMessage, e
 }
 
 // skip marks the current state of a site as delivered. It is for a new receiver with FromNow.
-func (t *deliveries) skip(ctx context.Context, name string) error {
+func (t *deliveries) skip(ctx context.Context, d delivery) error {
 	if !t.w.o.FromNow {
 		return nil
 	}
-	b, err := t.box(ctx, name)
+	b, err := t.box(ctx, d)
 	if errors.Is(err, millrace.ErrNotFound) {
 		return nil
 	}
@@ -172,34 +237,48 @@ func (t *deliveries) skip(ctx context.Context, name string) error {
 	return err
 }
 
+// waiting reports whether the receiver of a site does not have all of its changes.
+func (t *deliveries) waiting(ctx context.Context, d delivery) (bool, error) {
+	t.mu.Lock()
+	gone := t.gone[d.webhook]
+	t.mu.Unlock()
+	b, err := t.box(ctx, d)
+	if err != nil || gone {
+		return false, err
+	}
+	return b.Pending(ctx)
+}
+
 // flush delivers the changes of a site. If it fails, it is retried.
-func (t *deliveries) flush(ctx context.Context, name string) {
-	err := t.skip(ctx, name)
+func (t *deliveries) flush(ctx context.Context, d delivery) {
+	err := t.skip(ctx, d)
 	var b *outbox.Outbox
 	if err == nil {
-		b, err = t.box(ctx, name)
+		b, err = t.box(ctx, d)
 	}
 	if errors.Is(err, millrace.ErrNotFound) {
 		return
 	}
-	pending := false
+	waiting := false
 	if err == nil {
-		pending, err = b.Pending(ctx)
+		waiting, err = b.Pending(ctx)
 	}
-	if err == nil && !pending {
+	if err == nil && !waiting {
 		return
 	}
 	if err == nil { // several programs may have this receiver; one of them delivers the changes of a site
-		err = lease.Hold(ctx, t.w.a.store.Leases(), "deliver "+name+" to "+t.w.o.Receiver, func(ctx context.Context, _ store.Lease) error {
+		err = lease.Hold(ctx, t.w.a.store.Leases(), "deliver "+d.site+" to "+t.receiver(d.webhook), func(ctx context.Context, _ store.Lease) error {
 			_, err := b.Flush(ctx)
 			return err
 		})
 	}
-	if err == nil || ctx.Err() != nil || t.ended {
+	if err == nil || ctx.Err() != nil || d.webhook == "" && t.ended {
 		return // the program with the lease delivers the rest
 	}
 	if _, refused := errors.AsType[refusal](err); refused && errors.Is(err, millrace.ErrNotFound) {
-		t.gone = true
+		t.mu.Lock()
+		t.gone[d.webhook] = true
+		t.mu.Unlock()
 		t.w.a.o.Logger.Error("receiver is gone; keeping the mirror current without it", "err", err)
 		return
 	}
@@ -207,6 +286,6 @@ func (t *deliveries) flush(ctx context.Context, name string) {
 	if errors.Is(err, millrace.ErrConflict) {
 		level = t.w.a.o.Logger.Debug // another program delivers them
 	}
-	level("could not deliver changes; retrying", "site", name, "retry_in", retryAfter, "err", err)
-	time.AfterFunc(retryAfter, func() { t.wake(name) })
+	level("could not deliver changes; retrying", "site", d.site, "retry_in", retryAfter, "err", err)
+	time.AfterFunc(retryAfter, func() { t.wake(d) })
 }

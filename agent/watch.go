@@ -57,6 +57,10 @@ type WatchOptions struct {
 	// FromNow starts a new receiver with future changes only. If false, a new receiver first
 	// receives all pages in the store.
 	FromNow bool
+	// Webhook posts an event of a site with a webhook of its own (see [store.FleetSite]). A
+	// failed event is posted again, as after [Event.Refuse]. Events for different URLs are posted
+	// at the same time. If nil, Watch yields these events like those of other sites.
+	Webhook func(ctx context.Context, url string, e *Event) error
 	// Content returns the Content of the change of a page, such as [millrace.Page.Text]. If
 	// nil, changes have no content.
 	Content func(*millrace.Page) string
@@ -197,7 +201,7 @@ func (a *Agent) Watch(ctx context.Context, urls []string, o *WatchOptions) iter.
 		}
 		a.o.Logger.Info("watching", "sites", len(urls), "worker", w.o.Worker)
 		tasks.Go(func() { w.run(ctx, &tasks) })
-		w.deliveries.run(ctx, func(e *Event) bool { return yield(e, nil) })
+		w.deliveries.run(ctx, &tasks, func(e *Event) bool { return yield(e, nil) })
 		stop()
 		tasks.Wait()
 	}

@@ -62,10 +62,10 @@ func (w *watch) resume(ctx context.Context, tasks *sync.WaitGroup, s store.Fleet
 		return err
 	}
 	for _, name := range []string{root, s.URL} {
-		if err := w.deliveries.skip(ctx, name); err != nil {
+		if err := w.deliveries.skip(ctx, w.delivery(s, name)); err != nil {
 			return err
 		}
-		w.deliveries.wake(name)
+		w.deliveries.wake(w.delivery(s, name))
 	}
 	if s.Name != "" && s.Error == "" {
 		w.follow(ctx, tasks, t)

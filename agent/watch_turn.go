@@ -111,11 +111,13 @@ func (w *watch) take(ctx context.Context, tasks *sync.WaitGroup, leased store.Tu
 	t := &turn{Turn: leased, lost: lost, until: begun.Add(turnTime)}
 	t.timer = time.AfterFunc(time.Until(t.until), func() { lost(errLost) })
 	defer t.timer.Stop()
-	if err := w.placed(inner, t); err != nil {
-		if millrace.ErrorCode(err) != "group-busy" && ctx.Err() == nil {
-			log.Warn("could not place the host of a site", "err", err)
+	if !t.Site.Removing { // which sends no request
+		if err := w.placed(inner, t); err != nil {
+			if millrace.ErrorCode(err) != "group-busy" && ctx.Err() == nil {
+				log.Warn("could not place the host of a site", "err", err)
+			}
+			return
 		}
-		return
 	}
 	w.mu.Lock()
 	w.turns[t.Lease.Name] = t
@@ -134,6 +136,13 @@ func (w *watch) take(ctx context.Context, tasks *sync.WaitGroup, leased store.Tu
 		event = s.lastEvent()
 	}
 	t.result = store.TurnResult{Due: w.storeNow(ctx).Add(time.Minute), Error: "internal", State: t.Site.State, Delay: t.Delay} // result if the store fails
+	if t.Site.Removing {
+		if err := w.remove(inner, t); err != nil && ctx.Err() == nil {
+			log.Error("could not delete the pages of a removed site; retrying", "err", err)
+		}
+		w.done(context.WithoutCancel(ctx), log, t)
+		return
+	}
 	err := w.pull(inner, t, event)
 	switch {
 	case ctx.Err() != nil && err != nil: // the pull is still due
@@ -179,12 +188,13 @@ func (w *watch) pull(ctx context.Context, t *turn, event string) error {
 	quiet := w.o.FromNow && fresh // the pages of the first pull are not reported as changes
 	release := func() {}
 	if !quiet {
-		for _, name := range []string{root, t.Site.URL} {
-			if err := w.deliveries.skip(ctx, name); err != nil {
+		both := []delivery{w.delivery(t.Site, root), w.delivery(t.Site, t.Site.URL)}
+		for _, d := range both {
+			if err := w.deliveries.skip(ctx, d); err != nil {
 				return err
 			}
 		}
-		release = w.deliveries.follow(root, t.Site.URL)
+		release = w.deliveries.follow(both)
 	}
 	// Apply stores this result with each checkpoint, in case this program is killed.
 	t.result, _ = t.after(rules, schedule.Scan{Ended: w.storeNow(ctx), Changed: true}, &Report{Site: root}, event)
@@ -196,7 +206,7 @@ func (w *watch) pull(ctx context.Context, t *turn, event string) error {
 		return r.Err
 	}
 	if !quiet || r.Err == nil {
-		w.deliveries.wake(r.Site)
+		w.deliveries.wake(w.delivery(t.Site, r.Site))
 	}
 	l := schedule.Scan{
 		Ended: w.storeNow(ctx), Took: took, Hinted: t.Hinted, Failed: r.Err != nil, Refused: errors.Is(r.Err, millrace.ErrForbidden),

@@ -23,7 +23,9 @@ type Fleet interface {
 	// has no host, or a setting is invalid, Put returns ErrInvalid.
 	Put(ctx context.Context, sites iter.Seq2[FleetSite, error]) (added int, err error)
 	// Remove removes the sites of a query, and returns their number. The mirrored pages remain.
-	Remove(ctx context.Context, q FleetQuery) (removed int, err error)
+	// With pages, the sites remain too, as Removing and due at once, until a worker has deleted
+	// their pages. Put cancels that.
+	Remove(ctx context.Context, q FleetQuery, pages bool) (removed int, err error)
 	// Pause pauses or resumes the sites of a query, and returns the number of changed sites.
 	Pause(ctx context.Context, q FleetQuery, paused bool) (changed int, err error)
 	// Sites yields the sites of a query, ordered by URL.
@@ -84,23 +86,27 @@ type FleetSite struct {
 	Priority int           // if zero for a new site, PriorityNormal
 	Min, Max time.Duration // limits of the interval between two pulls; if negative, those of the worker
 	Due      time.Time     // when the next turn is due
+	Webhook  string        // URL to which changes are posted; if "-", or "" for a new site, the receiver of the worker
 	Unlisted bool          // Lease returns the site only if its caller names it; Put without Unlisted lists the site again
 
 	// Put ignores the fields below.
 
 	Host   string
 	Paused bool
-	Added  time.Time // when the site was added
-	Pulled time.Time // end of the last successful turn; zero = never
-	Error  string    // error of the last turn; "" = successful
-	Name   string    // name of the site in the store; "" = never pulled
-	State  []byte    // from the last TurnResult
+	// Removing reports that the next turn deletes the pages of the site, and removes the site.
+	Removing bool
+	Added    time.Time // when the site was added
+	Pulled   time.Time // end of the last successful turn; zero = never
+	Error    string    // error of the last turn; "" = successful
+	Name     string    // name of the site in the store; "" = never pulled
+	State    []byte    // from the last TurnResult
 }
 
 // FleetQuery selects sites. The zero value selects all.
 type FleetQuery struct {
-	Sites []string // URLs; at most a few thousand
-	Label string   // "" = any
+	Sites    []string // URLs; at most a few thousand
+	Label    string   // "" = any
+	Removing bool     // only those that are being removed with their pages
 }
 
 // Turn is the right of a worker to pull one site.

@@ -14,7 +14,7 @@ import (
 // sitesCommand contains the commands for the sites that watch --all pulls.
 type sitesCommand struct {
 	Add    sitesAddCommand    `cmd:"" help:"Add sites, or change their settings."`
-	Remove sitesRemoveCommand `cmd:"" help:"Remove sites. Their pages remain in the store."`
+	Remove sitesRemoveCommand `cmd:"" help:"Remove sites. Their pages remain in the store, unless you use --delete-pages."`
 	List   sitesListCommand   `cmd:"" help:"List sites, their state, and the delay of the workers."`
 	Pause  sitesPauseCommand  `cmd:"" help:"Stop pulling sites until they are resumed."`
 	Resume sitesResumeCommand `cmd:"" help:"Resume pulling paused sites."`
@@ -42,13 +42,14 @@ type sitesAddCommand struct {
 	Priority    string        `enum:",low,normal,high" default:"" help:"Priority of the sites while workers are behind: low, normal or high (default: normal)."`
 	MinInterval time.Duration `placeholder:"DURATION" help:"Minimum time between two pulls of each site (default: that of watch)."`
 	MaxInterval time.Duration `placeholder:"DURATION" help:"Maximum time between two pulls of each site (default: that of watch)."`
+	Webhook     string        `placeholder:"URL" help:"Post the changes of the sites to this URL instead of the receiver of watch. To remove it, use --webhook=-."`
 	SkipWrong   bool          `help:"Add the valid sites of a list even if other entries are invalid. Without the flag, nothing is added in that case."`
 }
 
 // Run adds all sites or none.
 func (c *sitesAddCommand) Run(ctx context.Context, p *process) error {
 	settings := store.FleetSite{
-		Labels: c.Label, Priority: max(0, slices.Index([]string{"", "low", "normal", "high"}, c.Priority)), Min: c.MinInterval, Max: c.MaxInterval,
+		Labels: c.Label, Priority: max(0, slices.Index([]string{"", "low", "normal", "high"}, c.Priority)), Min: c.MinInterval, Max: c.MaxInterval, Webhook: c.Webhook,
 	}
 	err := c.change(ctx, p, true, &c.remote, c.Sites, func(f store.Fleet, l *sitelist.List) (err error) {
 		if l.Wrong == 0 || c.SkipWrong {
@@ -100,14 +101,19 @@ func (c *sitesChosen) each(ctx context.Context, p *process, f func(f store.Fleet
 }
 
 type (
-	sitesRemoveCommand struct{ sitesChosen }
+	sitesRemoveCommand struct {
+		sitesChosen
+		DeletePages bool `help:"Also delete the pages of the sites. Workers do that soon; until then, sites list has the sites as removing."`
+	}
 	sitesPauseCommand  struct{ sitesChosen }
 	sitesResumeCommand struct{ sitesChosen }
 )
 
 // Run removes sites.
 func (c *sitesRemoveCommand) Run(ctx context.Context, p *process) error {
-	return c.each(ctx, p, store.Fleet.Remove)
+	return c.each(ctx, p, func(f store.Fleet, ctx context.Context, q store.FleetQuery) (int, error) {
+		return f.Remove(ctx, q, c.DeletePages)
+	})
 }
 
 // Run pauses sites.

@@ -34,9 +34,11 @@ func TestSites(t *testing.T) {
 	if code, r := sites("add", list, "--skip-wrong", "--label", "books"); code != exitGood || r.Added != 1 {
 		t.Errorf("exit %d: %+v", code, r)
 	}
+	h, secret := newHook(t), filepath.Join(t.TempDir(), "secret")
+	write(t, secret, hookSecret+"\n")
 	var both [2]*served
 	for i := range both {
-		both[i] = watch(t, "--all", "--store", mirror, "--workers", "2", "--min-interval", "1s", "--max-interval", "1s")
+		both[i] = watch(t, "--all", "--store", mirror, "--workers", "2", "--min-interval", "1s", "--max-interval", "1s", "--webhook-secret-file", secret)
 	}
 	changes := func(site string) (n int) {
 		for _, w := range both {
@@ -50,10 +52,19 @@ func TestSites(t *testing.T) {
 		return n
 	}
 	eventually(t, "the first site is reported", func() bool { return changes(first.url) == 14 })
-	if code, r := sites("add", second.url); code != exitGood || r.Added != 1 {
+	posted := func(change string) (n int) {
+		_, got := h.state()
+		for _, e := range got {
+			if e.Site == second.url && e.Change == change {
+				n++
+			}
+		}
+		return n
+	}
+	if code, r := sites("add", second.url, "--webhook", h.URL+"/?token=hunter2"); code != exitGood || r.Added != 1 {
 		t.Errorf("exit %d: %+v", code, r)
 	}
-	eventually(t, "the second site is reported", func() bool { return changes(second.url) == 5 })
+	eventually(t, "the webhook of the second site has its pages", func() bool { return posted(outbox.Added) == 5 })
 	if code, r := sites("pause", "--label", "books"); code != exitGood || r.Changed != 1 {
 		t.Errorf("exit %d: %+v", code, r)
 	}
@@ -68,15 +79,22 @@ func TestSites(t *testing.T) {
 	states := map[string]string{}
 	for _, s := range listing.Sites {
 		states[s.URL] = s.State
-		if s.Name != s.URL || s.Pulled == nil {
+		if s.Name != s.URL || s.Pulled == nil || strings.Contains(s.Webhook, "hunter2") || (s.Webhook == h.URL) != (s.URL == second.url) {
 			t.Errorf("%+v", s)
 		}
 	}
 	if listing.Fleet.Sites != 2 || states[first.url] != "paused" || states[second.url] != "ok" {
 		t.Errorf("%+v", listing)
 	}
-	if code, r := sites("remove", second.url); code != exitGood || r.Changed != 1 {
+	if code, r := sites("remove", second.url, "--delete-pages"); code != exitGood || r.Changed != 1 {
 		t.Errorf("exit %d: %+v", code, r)
+	}
+	eventually(t, "the second site is removed", func() bool {
+		_, out, _ := command(t, nil, "sites", "list", "--store", mirror, "--json")
+		return json.Unmarshal([]byte(out), &listing) == nil && len(listing.Sites) == 1
+	})
+	if n := posted(outbox.Deleted); n != 5 || changes(second.url) != 0 {
+		t.Errorf("%d pages deleted at the webhook, %d changes on standard output", n, changes(second.url))
 	}
 	for _, w := range both {
 		if code := w.stop(); code != exitGood || changes(first.url) != 14 {

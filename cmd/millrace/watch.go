@@ -35,8 +35,8 @@ type watchCommand struct {
 	Events            bool                     `default:"true" negatable:"" help:"Listen to the event streams of sites, and pull at once after a change (default: yes)."`
 	From              string                   `enum:"start,now" default:"start" help:"Where a new receiver begins: start sends all pages of the mirror, now sends only changes from now on (${enum})."`
 	Content           string                   `enum:"none,text,markdown" default:"none" help:"Content that a change includes: ${enum}."`
-	Webhook           string                   `placeholder:"URL" help:"Post changes to this URL, signed, instead of printing them."`
-	WebhookSecretFile string                   `placeholder:"FILE" help:"File with the secret that signs webhook messages. A second secret in the second line also signs them. Without the flag, the secret is read from MILLRACE_WEBHOOK_SECRET."`
+	Webhook           string                   `placeholder:"URL" help:"Post changes to this URL, signed, instead of printing them. Sites with a webhook of sites add use theirs."`
+	WebhookSecretFile string                   `placeholder:"FILE" help:"File with the secret that signs messages to --webhook and to the webhooks of sites. A second secret in the second line also signs them. Without the flag, the secret is read from MILLRACE_WEBHOOK_SECRET."`
 }
 
 const (
@@ -53,9 +53,19 @@ func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 	if err := c.prepare(p); err != nil {
 		return err
 	}
-	hook, err := c.sender(p)
+	secrets, err := c.secrets(p)
 	if err != nil {
 		return err
+	}
+	poster := c.poster(p).HTTP()
+	sender := func(url string) (*webhook.Sender, error) {
+		return webhook.New(poster, url, secrets, &webhook.Options{Logger: p.log})
+	}
+	var hook *webhook.Sender // nil = standard output
+	if c.Webhook != "" {
+		if hook, err = sender(c.Webhook); err != nil {
+			return usageError("--webhook: " + err.Error())
+		}
 	}
 	// With several sites, log progress instead of showing bars.
 	st, a, err := c.open(ctx, p, c.agentOptions(&process{
@@ -68,6 +78,13 @@ func (c *watchCommand) Run(ctx context.Context, p *process) (err error) {
 	o := &agent.WatchOptions{
 		MinInterval: c.MinInterval, MaxInterval: c.MaxInterval, NoListen: !c.Events, FromNow: c.From == "now",
 		Receiver: "standard output", MaxChanges: maxPrinted, RequestRate: c.RequestRate, ByteRate: float64(c.ByteRate), Retention: c.Retention,
+		Webhook: func(ctx context.Context, url string, e *agent.Event) error {
+			hook, err := sender(url)
+			if err != nil {
+				return err
+			}
+			return post(ctx, hook, e)
+		},
 	}
 	if c.All {
 		c.URL = nil
@@ -115,10 +132,7 @@ func (c *watchCommand) deliver(ctx context.Context, p *process, hook *webhook.Se
 		if hook == nil {
 			err = p.write(ctx, bytes.Join(e.Lines, nil))
 		} else {
-			var body []byte
-			if body, err = e.Message(); err == nil {
-				err = hook.Send(ctx, body)
-			}
+			err = post(ctx, hook, e)
 		}
 		if err == nil {
 			continue
@@ -129,6 +143,15 @@ func (c *watchCommand) deliver(ctx context.Context, p *process, hook *webhook.Se
 		}
 	}
 	return nil
+}
+
+// post posts an event to a webhook.
+func post(ctx context.Context, hook *webhook.Sender, e *agent.Event) error {
+	body, err := e.Message()
+	if err != nil {
+		return err
+	}
+	return hook.Send(ctx, body)
 }
 
 // write writes to standard output. After the context has ended, it waits for at most
@@ -168,8 +191,8 @@ func (c *watchCommand) prepare(p *process) error {
 	case c.MaxInterval < c.MinInterval:
 		return usageError(fmt.Sprintf("--max-interval %s is less than --min-interval %s", c.MaxInterval, c.MinInterval))
 	}
-	if c.Webhook == "" && c.WebhookSecretFile != "" {
-		return usageError("--webhook-secret-file: only valid with --webhook")
+	if c.Webhook == "" && c.Store == "" && c.WebhookSecretFile != "" {
+		return usageError("--webhook-secret-file: only valid with --webhook, or with --store for the webhooks of sites")
 	}
 	return c.pullCommand.prepare(p)
 }
@@ -177,11 +200,8 @@ func (c *watchCommand) prepare(p *process) error {
 // secretAdvice explains how to create a secret.
 const secretAdvice = `create one with: (printf whsec_; openssl rand -base64 32) > webhook.secret; give it to the receiver, and to --webhook-secret-file`
 
-// sender returns the sender of the webhook, or nil if none is configured.
-func (c *watchCommand) sender(p *process) (*webhook.Sender, error) {
-	if c.Webhook == "" {
-		return nil, nil
-	}
+// secrets returns the secrets that sign messages, or nil if none is configured.
+func (c *watchCommand) secrets(p *process) ([]webhook.Secret, error) {
 	from := "MILLRACE_WEBHOOK_SECRET"
 	text, _ := p.lookup(from)
 	if c.WebhookSecretFile != "" {
@@ -192,16 +212,16 @@ func (c *watchCommand) sender(p *process) (*webhook.Sender, error) {
 		}
 		text = string(b)
 	}
-	if strings.TrimSpace(text) == "" {
+	switch {
+	case strings.TrimSpace(text) != "":
+	case c.Webhook == "" && c.WebhookSecretFile == "":
+		return nil, nil
+	default:
 		return nil, usageError(fmt.Sprintf("--webhook: no secret for signatures in %s; %s", from, secretAdvice))
 	}
 	secrets, err := webhook.ParseSecrets(text)
 	if err != nil {
 		return nil, usageError(fmt.Sprintf("%s: %v; %s", from, err, secretAdvice))
 	}
-	hook, err := webhook.New(c.poster(p).HTTP(), c.Webhook, secrets, &webhook.Options{Logger: p.log})
-	if err != nil {
-		return nil, usageError("--webhook: " + err.Error())
-	}
-	return hook, nil
+	return secrets, nil
 }

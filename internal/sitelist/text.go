@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/millrace/millrace/internal/fetch"
 	"github.com/millrace/millrace/store"
 )
 
@@ -86,13 +87,14 @@ type Site struct {
 	Priority int        `json:"priority"`           // 1 is low, 2 normal, 3 high
 	Min      float64    `json:"min_interval"`       // seconds; 0 = that of the worker
 	Max      float64    `json:"max_interval"`       // seconds; 0 = that of the worker
-	State    string     `json:"state"`              // new, ok, failing or paused
+	State    string     `json:"state"`              // new, ok, failing, paused or removing
 	Added    time.Time  `json:"added"`              // time when the site was added
 	Pulled   *time.Time `json:"pulled,omitempty"`   // end of the last successful pull
 	Due      time.Time  `json:"due"`                // time of the next pull
 	Lag      float64    `json:"lag"`                // seconds since the pull became due
 	Error    string     `json:"error,omitempty"`    // code of the error of the last pull
 	Name     string     `json:"name,omitempty"`     // name of the site in the store
+	Webhook  string     `json:"webhook,omitempty"`  // scheme and host of the webhook of the site
 	Unlisted bool       `json:"unlisted,omitempty"` // the site is pulled only by watch with its URL
 }
 
@@ -101,10 +103,15 @@ func siteOf(s store.FleetSite, now time.Time) Site {
 		URL: s.URL, Labels: s.Labels, Priority: s.Priority, Min: s.Min.Seconds(), Max: s.Max.Seconds(), State: "ok", Added: s.Added, Due: s.Due,
 		Error: s.Error, Name: s.Name, Unlisted: s.Unlisted,
 	}
+	if s.Webhook != "" {
+		out.Webhook = fetch.HostOf(s.Webhook)
+	}
 	if !s.Pulled.IsZero() {
 		out.Pulled = &s.Pulled
 	}
 	switch {
+	case s.Removing:
+		out.State = "removing"
 	case s.Paused:
 		out.State = "paused"
 	case s.Error != "":

@@ -143,15 +143,19 @@ func (f *fleet) Put(ctx context.Context, sites iter.Seq2[store.FleetSite, error]
 }
 
 func matches(q store.FleetQuery, s *fleetSite) bool {
-	return (q.Sites == nil || slices.Contains(q.Sites, s.URL)) && (q.Label == "" || slices.Contains(s.Labels, q.Label))
+	return (q.Sites == nil || slices.Contains(q.Sites, s.URL)) && (q.Label == "" || slices.Contains(s.Labels, q.Label)) && (!q.Removing || s.Removing)
 }
 
 // Remove implements [store.Fleet].
-func (f *fleet) Remove(ctx context.Context, q store.FleetQuery) (removed int, err error) {
+func (f *fleet) Remove(ctx context.Context, q store.FleetQuery, pages bool) (removed int, err error) {
 	err = f.store.change(ctx, store.Lease{}, "remove sites", func() error {
 		unused := make(map[string]bool)
 		for url, s := range f.sites {
-			if matches(q, s) {
+			if matches(q, s) && pages {
+				s.Removing, s.Paused, s.Unlisted, s.hinted, s.Due = true, false, false, true, f.now()
+				f.hosts[s.Host].Until = time.Time{}
+				removed++
+			} else if matches(q, s) {
 				delete(f.sites, url)
 				unused[s.Host] = true
 				removed++

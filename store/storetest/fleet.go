@@ -174,6 +174,8 @@ func fleetSiteCases() []testCase {
 				{URL: siteURL("x"), Priority: 4},
 				{URL: siteURL("x"), Priority: -1},
 				{URL: siteURL("x"), Min: 2, Max: 1},
+				{URL: siteURL("x"), Webhook: "ftp://x.example/"},
+				{URL: siteURL("x"), Webhook: "https:///x"},
 			} {
 				if _, err := f.store.Fleet().Put(t.Context(), each([]store.FleetSite{{URL: siteURL("y")}, wrong})); !errors.Is(err, millrace.ErrInvalid) {
 					t.Errorf("%+v: %v", wrong, err)
@@ -220,12 +222,43 @@ func fleetSiteCases() []testCase {
 				q    store.FleetQuery
 				want int
 			}{{store.FleetQuery{Label: "a_b"}, 400}, {store.FleetQuery{Sites: []string{}}, 0}, {store.FleetQuery{Sites: few}, 1}, {store.FleetQuery{}, 799}} {
-				if n, err := fleet.Remove(t.Context(), c.q); err != nil || n != c.want {
+				if n, err := fleet.Remove(t.Context(), c.q, false); err != nil || n != c.want {
 					t.Errorf("remove %+v: %d, %v", c.q, n, err)
 				}
 			}
 			want(f, "sites", len(f.listed(store.FleetQuery{})), 0)
 			want(f, "added again", f.enlist(all...), 1200)
+		}},
+		{"Remove with pages makes sites due that a worker then removes", func(t *testing.T, f *fixture) {
+			f.enlist(store.FleetSite{URL: siteURL("a"), Unlisted: true}, store.FleetSite{URL: siteURL("b"), Labels: []string{"x"}}, store.FleetSite{URL: siteURL("c"), Labels: []string{"x"}})
+			fleet := f.store.Fleet()
+			for _, turn := range f.lease("one", 5) {
+				f.done(turn, time.Hour)
+			}
+			f.enlist(store.FleetSite{URL: siteURL("d")})
+			during := f.turn("one", siteURL("d"))
+			if err := fleet.Defer(t.Context(), "b.example", f.clock().Add(time.Hour), "down"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := fleet.Pause(t.Context(), store.FleetQuery{Label: "x"}, true); err != nil {
+				t.Fatal(err)
+			}
+			remove := func(q store.FleetQuery, pages bool, sites int) {
+				t.Helper()
+				if n, err := fleet.Remove(t.Context(), q, pages); err != nil || n != sites {
+					t.Errorf("remove %+v: %d, %v", q, n, err)
+				}
+			}
+			remove(store.FleetQuery{}, true, 4)
+			want(f, "turns", urls(f.lease("one", 5)), []string{siteURL("a"), siteURL("b"), siteURL("c")})
+			f.done(during, time.Hour)
+			want(f, "during a turn", f.turn("one", siteURL("d")).Site.Removing, true)
+			f.enlist(store.FleetSite{URL: siteURL("b")})
+			want(f, "added again", f.one(siteURL("b")).Removing, false)
+			remove(store.FleetQuery{Label: "x", Removing: true}, false, 1)
+			want(f, "left", len(f.listed(store.FleetQuery{})), 3)
+			want(f, "being removed", len(f.listed(store.FleetQuery{Removing: true})), 2)
+			want(f, "of them", len(f.listed(store.FleetQuery{Sites: []string{siteURL("b"), siteURL("d")}, Removing: true})), 1)
 		}},
 		{"only a Lease that names an unlisted site gives its turn", func(t *testing.T, f *fixture) {
 			f.enlist(store.FleetSite{URL: siteURL("a"), Unlisted: true}, store.FleetSite{URL: siteURL("b")})

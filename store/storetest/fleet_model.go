@@ -77,7 +77,7 @@ func (m *fleetModel) step(i int) {
 	case op < 2:
 		s := store.FleetSite{
 			URL: m.url(), Priority: m.r.IntN(4), Labels: []string{[]string{"a", "b", "-a"}[m.r.IntN(3)]}, Min: m.duration() - 10*time.Second, Unlisted: m.r.IntN(4) == 0,
-			Max: m.duration() + 90*time.Second,
+			Max: m.duration() + 90*time.Second, Webhook: []string{"", "-", "https://one.example/", "https://two.example/"}[m.r.IntN(4)],
 		}
 		if m.r.IntN(3) == 0 {
 			s.Due = at.Add(m.duration() - time.Minute)
@@ -131,7 +131,7 @@ func (m *fleetModel) step(i int) {
 		m.both(what, func(f store.Fleet, _ int) (any, error) {
 			q := store.FleetQuery{Sites: []string{url}, Label: []string{"", "a"}[i%2]}
 			if remove {
-				return f.Remove(ctx, q)
+				return f.Remove(ctx, q, i%3 == 0)
 			}
 			return f.Pause(ctx, q, paused)
 		})

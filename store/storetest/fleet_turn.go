@@ -103,7 +103,7 @@ func fleetTurnCases() []testCase {
 			want(f, "in the delay", len(f.lease("one", 1)), 0)
 			f.pass(5 * time.Second)
 			turn = f.turn("one", siteURL("a"))
-			if _, err := f.store.Fleet().Remove(f.Context(), store.FleetQuery{}); err != nil {
+			if _, err := f.store.Fleet().Remove(f.Context(), store.FleetQuery{}, false); err != nil {
 				f.Fatal(err)
 			}
 			f.done(turn, time.Hour)

@@ -53,13 +53,19 @@ func FleetHost(s *store.FleetSite) (string, error) {
 	case s.Min > 0 && s.Max > 0 && s.Min > s.Max:
 		return "", fleetError(s, "the minimum interval exceeds the maximum")
 	}
+	if s.Webhook != "" && s.Webhook != "-" {
+		hook, err := url.Parse(s.Webhook)
+		if err != nil || hook.Hostname() == "" || hook.Scheme != "https" && hook.Scheme != "http" || len(s.Webhook) > 2048 {
+			return "", fleetError(s, "the webhook is not the URL of a server")
+		}
+	}
 	return strings.ToLower(strings.TrimSuffix(u.Hostname(), ".")), nil
 }
 
 // MergeFleet merges the settings of a Put into a site. old is the zero FleetSite for a new site.
 func MergeFleet(old, s store.FleetSite) (store.FleetSite, error) {
 	out := old
-	out.URL, out.Unlisted = s.URL, s.Unlisted && (old.URL == "" || old.Unlisted)
+	out.URL, out.Unlisted, out.Removing = s.URL, s.Unlisted && (old.URL == "" || old.Unlisted), false
 	out.Priority = cmp.Or(s.Priority, old.Priority, store.PriorityNormal)
 	out.Min, out.Max = max(0, cmp.Or(s.Min, old.Min)), max(0, cmp.Or(s.Max, old.Max))
 	if out.Min > 0 && out.Max > 0 && out.Min > out.Max {
@@ -70,6 +76,9 @@ func MergeFleet(old, s store.FleetSite) (store.FleetSite, error) {
 	}
 	if !s.Due.IsZero() && s.Due.Before(out.Due) {
 		out.Due = s.Due.UTC().Truncate(time.Millisecond)
+	}
+	if out.Webhook = cmp.Or(s.Webhook, old.Webhook); out.Webhook == "-" {
+		out.Webhook = ""
 	}
 	out.Labels = slices.Clone(old.Labels)
 	for _, l := range s.Labels {

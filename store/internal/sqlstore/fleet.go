@@ -25,7 +25,7 @@ const never = 1 << 62
 // fleetChunk is the maximum number of sites in one statement.
 const fleetChunk = 500
 
-const siteColumns = "s.url, s.host, s.labels, s.priority, s.shortest, s.longest, s.unlisted, s.paused, s.added, s.due, s.pulled, s.error, s.name, s.state"
+const siteColumns = "s.url, s.host, s.labels, s.priority, s.shortest, s.longest, s.unlisted, s.paused, s.added, s.due, s.pulled, s.error, s.name, s.state, s.webhook, s.removing"
 
 // fleetRow reads one site.
 type fleetRow struct {
@@ -36,7 +36,7 @@ type fleetRow struct {
 
 func (r *fleetRow) dest() []any {
 	s := &r.FleetSite
-	return []any{&s.URL, &s.Host, &r.labels, &s.Priority, &r.shortest, &r.longest, &s.Unlisted, &s.Paused, &r.added, &r.due, &r.pulled, &s.Error, &s.Name, &s.State}
+	return []any{&s.URL, &s.Host, &r.labels, &s.Priority, &r.shortest, &r.longest, &s.Unlisted, &s.Paused, &r.added, &r.due, &r.pulled, &s.Error, &s.Name, &s.State, &s.Webhook, &s.Removing}
 }
 
 func (r *fleetRow) site() store.FleetSite {
@@ -163,7 +163,7 @@ func put(t Tx, some []store.FleetSite, now int64) (added int, err error) {
 		}
 		row := []any{
 			s.URL, s.Host, labelText(merged.Labels), merged.Priority, record.FleetClass(&merged), merged.Min.Milliseconds(), merged.Max.Milliseconds(),
-			merged.Unlisted, !merged.Unlisted, now, unixMillis(merged.Due),
+			merged.Unlisted, !merged.Unlisted, now, unixMillis(merged.Due), merged.Webhook,
 		}
 		if isNew { // the same site twice in sites
 			copy(newSites[at:], row)
@@ -179,7 +179,7 @@ func put(t Tx, some []store.FleetSite, now int64) (added int, err error) {
 			newHosts = append(newHosts, s.Host)
 		}
 	}
-	const columns = 11
+	const columns = 12
 	ids, err := groupIDs(t, len(newHosts))
 	if err != nil {
 		return 0, err
@@ -195,7 +195,7 @@ func put(t Tx, some []store.FleetSite, now int64) (added int, err error) {
 		width int
 		rows  []any
 	}{
-		{"fleet_site (url, host, labels, priority, class, shortest, longest, unlisted, queued, added, due)", columns, newSites},
+		{"fleet_site (url, host, labels, priority, class, shortest, longest, unlisted, queued, added, due, webhook)", columns, newSites},
 		{"fleet_group (id, class, due)", 3, newGroups},
 		{"fleet_host (host, grp, class, due, cost)", 5, rows},
 	} {
@@ -230,11 +230,11 @@ func groupIDs(t Tx, n int) (ids []int64, err error) {
 
 // update writes the settings of a site, if they have changed.
 func update(t Tx, old, s store.FleetSite) (changed bool, err error) {
-	if slices.Equal(old.Labels, s.Labels) && old.Priority == s.Priority && old.Min == s.Min && old.Max == s.Max && old.Unlisted == s.Unlisted && old.Due.Equal(s.Due) {
+	if slices.Equal(old.Labels, s.Labels) && old.Priority == s.Priority && old.Min == s.Min && old.Max == s.Max && old.Unlisted == s.Unlisted && old.Due.Equal(s.Due) && old.Webhook == s.Webhook && old.Removing == s.Removing {
 		return false, nil
 	}
-	return true, t.Exec("UPDATE fleet_site SET labels = ?, priority = ?, class = ?, shortest = ?, longest = ?, unlisted = ?, queued = ?, due = ? WHERE url = ?",
-		labelText(s.Labels), s.Priority, record.FleetClass(&s), s.Min.Milliseconds(), s.Max.Milliseconds(), s.Unlisted, !s.Unlisted && !s.Paused, unixMillis(s.Due), s.URL)
+	return true, t.Exec("UPDATE fleet_site SET labels = ?, priority = ?, class = ?, shortest = ?, longest = ?, unlisted = ?, queued = ?, due = ?, webhook = ?, removing = ? WHERE url = ?",
+		labelText(s.Labels), s.Priority, record.FleetClass(&s), s.Min.Milliseconds(), s.Max.Milliseconds(), s.Unlisted, !s.Unlisted && !s.Paused, unixMillis(s.Due), s.Webhook, s.Removing, s.URL)
 }
 
 // fleetSites reads sites by URL.
@@ -249,12 +249,16 @@ func fleetSites(q Querier, urls []string) (map[string]store.FleetSite, error) {
 	return found, err
 }
 
-// labelled returns the SQL condition for the label of a query.
-func labelled(q store.FleetQuery) (condition string, args []any) {
-	if q.Label == "" {
-		return "TRUE", nil
+// selected returns the SQL condition for the label and Removing of a query.
+func selected(q store.FleetQuery) (condition string, args []any) {
+	condition = "TRUE"
+	if q.Removing {
+		condition = "removing = TRUE"
 	}
-	return "labels LIKE ? ESCAPE '!'", []any{"%\n" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(q.Label) + "\n%"}
+	if q.Label == "" {
+		return condition, nil
+	}
+	return condition + " AND labels LIKE ? ESCAPE '!'", []any{"%\n" + strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(q.Label) + "\n%"}
 }
 
 // Sites implements [store.Fleet].
@@ -273,7 +277,9 @@ func (f fleet) Sites(ctx context.Context, q store.FleetQuery) iter.Seq2[store.Fl
 }
 
 func (f fleet) sites(ctx context.Context, q store.FleetQuery, yield func(store.FleetSite) error) error {
-	is := func(s store.FleetSite) bool { return q.Label == "" || slices.Contains(s.Labels, q.Label) }
+	is := func(s store.FleetSite) bool {
+		return (q.Label == "" || slices.Contains(s.Labels, q.Label)) && (!q.Removing || s.Removing)
+	}
 	if q.Sites != nil {
 		found, err := fleetSites(f.db.Reader(ctx), q.Sites)
 		for _, url := range slices.Compact(slices.Sorted(slices.Values(q.Sites))) {
@@ -283,7 +289,7 @@ func (f fleet) sites(ctx context.Context, q store.FleetQuery, yield func(store.F
 		}
 		return err
 	}
-	condition, args := labelled(q)
+	condition, args := selected(q)
 	for after := ""; ; {
 		var page []store.FleetSite
 		err := f.db.Reader(ctx).Rows("SELECT "+siteColumns+" FROM fleet_site s WHERE url > ? AND "+condition+fmt.Sprintf(" ORDER BY url LIMIT %d", fleetChunk),
@@ -314,7 +320,7 @@ func (f fleet) each(t Tx, q store.FleetQuery, do func(urls, hosts []string) erro
 			urls, hosts = append(urls, url), append(hosts, host)
 			return err
 		}
-		condition, args := labelled(q)
+		condition, args := selected(q)
 		var err error
 		if q.Sites != nil {
 			err = t.Rows("SELECT url, host FROM fleet_site WHERE "+condition+" AND url = ANY(?)", append(args, q.Sites), add)
@@ -332,7 +338,10 @@ func (f fleet) each(t Tx, q store.FleetQuery, do func(urls, hosts []string) erro
 }
 
 // Remove implements [store.Fleet].
-func (f fleet) Remove(ctx context.Context, q store.FleetQuery) (removed int, err error) {
+func (f fleet) Remove(ctx context.Context, q store.FleetQuery, pages bool) (removed int, err error) {
+	if pages {
+		return f.removePages(ctx, q)
+	}
 	err = f.change(ctx, Lock{Table: LockFleet}, store.Lease{}, func(t Tx, now time.Time) error {
 		removed = 0
 		return f.each(t, q, func(urls, hosts []string) error {
@@ -354,6 +363,25 @@ func (f fleet) Remove(ctx context.Context, q store.FleetQuery) (removed int, err
 				return err
 			}
 			return t.Exec("DELETE FROM fleet_group WHERE NOT EXISTS (SELECT 1 FROM fleet_host WHERE grp = fleet_group.id) AND id = ANY(?)", groups)
+		})
+	})
+	return removed, wrap("remove sites", err)
+}
+
+// removePages makes the sites of a query due, so that workers delete their pages.
+func (f fleet) removePages(ctx context.Context, q store.FleetQuery) (removed int, err error) {
+	err = f.change(ctx, Lock{Table: LockFleet}, store.Lease{}, func(t Tx, now time.Time) error {
+		removed = 0
+		return f.each(t, q, func(urls, hosts []string) error {
+			n, err := t.Count("UPDATE fleet_site SET removing = TRUE, paused = FALSE, unlisted = FALSE, queued = TRUE, hinted = TRUE, due = ? WHERE url = ANY(?)", now.UnixMilli(), urls)
+			removed += int(n)
+			if err == nil {
+				err = t.Exec("UPDATE fleet_host SET until = 0 WHERE host = ANY(?)", hosts)
+			}
+			if err == nil {
+				err = requeue(t, hosts)
+			}
+			return err
 		})
 	})
 	return removed, wrap("remove sites", err)

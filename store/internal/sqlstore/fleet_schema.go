@@ -70,4 +70,7 @@ CREATE INDEX fleet_site_due ON fleet_site (host, queued, due);
 CREATE INDEX fleet_site_lag ON fleet_site (due) WHERE queued;
 `, `
 CREATE INDEX state_key ON state (key, namespace);
+`, `
+ALTER TABLE fleet_site ADD COLUMN webhook TEXT NOT NULL DEFAULT '';
+ALTER TABLE fleet_site ADD COLUMN removing BOOLEAN NOT NULL DEFAULT FALSE;
 `}

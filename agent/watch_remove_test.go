@@ -1,0 +1,166 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/fleetnet"
+	"github.com/millrace/millrace/store"
+	"github.com/millrace/millrace/store/memory"
+)
+
+// pages returns the number of pages of a site in a store.
+func pages(t *testing.T, st store.Store, name string) int {
+	t.Helper()
+	site, err := st.Site(t.Context(), name, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := site.Head(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.Site().Pages
+}
+
+// A site that is removed with its pages goes away when its receiver has the deletions, also
+// while its host is down or another worker takes over. Added again, it is pulled from the start.
+func TestFleetRemove(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleetTest(t, 3, 0, time.Minute, nil)
+		defer f.net.Close()
+		first := &worker{}
+		stop := f.start(first)
+		time.Sleep(10 * time.Minute)
+		first.set(stopped)
+		fleet, name := f.store.Fleet(), f.net.URL(0)
+		q := store.FleetQuery{Sites: []string{name}}
+		if _, err := fleet.Pause(t.Context(), q, true); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := fleet.Remove(t.Context(), q, true); err != nil || n != 1 {
+			t.Fatalf("%d, %v", n, err)
+		}
+		first.set(dead)
+		stop()
+		listed := func() (sites int) {
+			for _, err := range fleet.Sites(t.Context(), q) {
+				if sites++; err != nil {
+					t.Fatal(err)
+				}
+			}
+			return sites
+		}
+		a, err := New(f.store, &Options{Dial: (&worker{}).dial(f.net), Resolve: f.net.Resolve, Via: "tct-01"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, end := context.WithCancel(t.Context())
+		var refusing sync.WaitGroup
+		refusing.Go(func() {
+			for e := range a.Watch(ctx, nil, nil) {
+				e.Refuse(errors.New("the receiver is down"))
+			}
+		})
+		time.Sleep(10 * time.Minute)
+		if n, sites := pages(t, f.store, name), listed(); n != 0 || sites != 1 {
+			t.Errorf("without the receiver: %d pages, %d sites", n, sites)
+		}
+		end()
+		refusing.Wait()
+		second := &worker{}
+		stop = f.start(second)
+		time.Sleep(time.Minute)
+		deleted := 0
+		f.mu.Lock()
+		for _, c := range f.events {
+			if c.Site == name && c.Change == "deleted" {
+				deleted++
+			}
+		}
+		f.mu.Unlock()
+		if sites := listed(); sites != 0 || deleted != fleetnet.Pages {
+			t.Errorf("%d sites, %d deleted", sites, deleted)
+		}
+		if n := pages(t, f.store, f.net.URL(1)); n != fleetnet.Pages {
+			t.Errorf("another site has %d pages", n)
+		}
+		if _, err := fleet.Put(t.Context(), errless([]store.FleetSite{{URL: name}})); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Minute)
+		if n := pages(t, f.store, name); n != fleetnet.Pages {
+			t.Errorf("added again: %d pages", n)
+		}
+		stop()
+		f.tasks.Wait()
+	})
+}
+
+// failing is a site whose Apply fails after some calls.
+type failing struct {
+	store.Site
+	calls int
+}
+
+func (s *failing) Apply(ctx context.Context, from string, batch []millrace.Change) (millrace.Counts, error) {
+	if s.calls--; s.calls < 0 {
+		return millrace.Counts{}, errLost
+	}
+	return s.Site.Apply(ctx, from, batch)
+}
+
+// A deletion that was interrupted continues with the pages that are left.
+func TestDeletePages(t *testing.T) {
+	t.Parallel()
+	const name = "https://mill.example/"
+	for calls := range 6 {
+		st := memory.New(nil)
+		site, err := st.Site(t.Context(), name, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := name + " " + Crawl
+		batch := []millrace.Change{{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: "x"}}}
+		for i := range 450 {
+			u := fmt.Sprintf("%s%03d", name, i)
+			batch = append(batch, millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: u, Version: "1"}, Page: &millrace.Page{URL: u, Title: u, Known: millrace.FieldTitle}})
+		}
+		if _, err := site.Apply(t.Context(), from, batch); err != nil {
+			t.Fatal(err)
+		}
+		err = deletePages(t.Context(), &failing{site, calls}, name)
+		if done := calls > 3; done != (err == nil) {
+			t.Errorf("%d calls: %v", calls, err)
+		}
+		if err := deletePages(t.Context(), site, name); err != nil {
+			t.Fatal(err)
+		}
+		for ref, err := range site.KnownRefs(t.Context(), from) {
+			t.Errorf("%d calls: %v is known, %v", calls, ref, err)
+		}
+		v, err := site.Head(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		deleted := 0
+		for c, err := range v.Changes(t.Context(), v.Site().At(450)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.Kind == millrace.Delete {
+				deleted++
+			}
+		}
+		if c, err := site.Cursor(t.Context(), from); v.Site().Pages != 0 || deleted != 450 || c != "" || err != nil {
+			t.Errorf("%d calls: %d pages, %d deleted, cursor %q, %v", calls, v.Site().Pages, deleted, c, err)
+		}
+	}
+}
