@@ -2,30 +2,30 @@ package protocol
 
 import "github.com/millrace/millrace"
 
-// Offer describes what a site publishes in a protocol and what reading it costs.
+// Offer describes what a site publishes in a protocol, and the cost of reading it.
 type Offer struct {
-	Entry     string          // URL of the document that links to all others
+	Entry     string          // URL of the document that leads to all others
 	Pages     int             // number of listed pages; -1 = unknown
-	Estimated bool            // Pages is an estimate, for example from the start of a list
+	Estimated bool            // whether Pages is an estimate, for example from the beginning of a list
 	Detail    millrace.Detail // how much of a page the protocol carries
 	Fields    millrace.Fields // page fields that the protocol carries
-	// WithoutContent is the number of pages that are listed without their content, which must
-	// be fetched another way.
+	// WithoutContent is the number of pages that are listed without their content. Their content
+	// must be fetched in another way.
 	WithoutContent int
-	// Deletes reports that a refresh reports deleted pages. Otherwise only a complete reading
-	// finds them.
+	// Deletes reports that refreshes report deleted pages. Otherwise only a complete reading
+	// detects them.
 	Deletes bool
 
-	// Collection is the URL of an uncompressed file of all pages with their content. A client
-	// that has a dictionary for it reads changes and deletions there. "" = none.
+	// Collection is the URL of an uncompressed file of all pages with their content; "" = none. A
+	// client with a dictionary for the file reads changes and deletions from it.
 	Collection string
 
-	First Cost // one complete reading, without the pages in WithoutContent
-	Still Cost // a refresh when nothing has changed
-	Moved Cost // a refresh when something has changed, except the changed pages
-	Each  Cost // added to Moved for each changed page
-	// Named is the number of bytes of Each that name the page: each changed page adds them to
-	// Moved for [Protocol.Deletions].
+	First Cost // cost of one complete reading, without the content of the pages in WithoutContent
+	Still Cost // cost of a refresh if nothing has changed
+	Moved Cost // cost of a refresh if something has changed, without the changed pages
+	Each  Cost // additional cost for each changed page
+	// Named is the number of bytes of Each that only name the page. With [Protocol.Deletions], a
+	// refresh costs Moved plus Named bytes for each changed page.
 	Named int64
 
 	// Basis describes what the estimates are based on, such as "the list, and 3 of its 1,200
@@ -33,10 +33,10 @@ type Offer struct {
 	Basis string
 }
 
-// Cost is the number of requests and bytes of a reading.
+// Cost is the number of requests and bytes that a reading needs.
 type Cost struct {
 	Requests int64 `json:"requests"` // number of requests
-	Bytes    int64 `json:"bytes"`    // bytes of bodies, as sent
+	Bytes    int64 `json:"bytes"`    // bytes of bodies as transferred
 }
 
 // Add returns c plus n times d.

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// Suite returns the rules of the protocol, and one for its Entry paths.
+// Suite returns the rules of the protocol, and a rule for its Entry paths.
 func (p Protocol) Suite() check.Suite {
 	rules := p.Rules()
 	if len(p.Entry) > 0 {
@@ -30,10 +30,10 @@ func (p Protocol) Suite() check.Suite {
 	return check.Suite{Name: p.Name, Label: p.Label, Rules: rules}
 }
 
-// CheckRobots checks that the site's robots.txt allows bots to fetch urls, which readers
-// otherwise do not fetch. It skips URLs of other hosts. permitted reports whether the site
-// permits a URL in another way; nil = never. CheckRobots returns [check.ErrNotApplicable] if
-// the site has no robots.txt.
+// CheckRobots checks that the site's robots.txt allows bots to fetch urls; otherwise, readers do
+// not fetch them. It skips URLs of other hosts. permitted reports whether the site permits a URL in
+// another way; nil = never. If the site has no robots.txt, CheckRobots returns
+// [check.ErrNotApplicable].
 func CheckRobots(ctx context.Context, t *check.Target, fail check.Fail, urls []string, permitted func(*url.URL) bool) error {
 	file := t.Root() + "robots.txt"
 	resp, err := t.Get(ctx, file)
@@ -48,7 +48,7 @@ func CheckRobots(ctx context.Context, t *check.Target, fail check.Fail, urls []s
 	if err != nil {
 		return err
 	}
-	seen := make(map[string]bool) // one finding per robots.txt rule
+	seen := make(map[string]bool) // report one finding per rule of robots.txt
 	for _, target := range urls {
 		u, err := url.Parse(target)
 		if err != nil || u.Host != root.Host {

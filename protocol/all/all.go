@@ -1,5 +1,5 @@
-// Package all lists all protocols. A program that needs one protocol imports its package; the
-// millrace command, which needs all of them, imports this one.
+// Package all lists all protocols. A program that needs one protocol imports the package of that
+// protocol; the millrace command needs all protocols and imports this one.
 package all
 
 import (
@@ -26,9 +26,9 @@ func Protocols() []protocol.Protocol {
 	}
 }
 
-// Published returns the protocols in which a site is published with the options o: those
-// without OnRequest, if o is not Compact also those with Repeats, if o is not NoElements also
-// those with Elements, and those in Also. Nil options mean the zero value.
+// Published returns the protocols in which a site is published with the options o. Protocols with
+// OnRequest are included only if they are in Also, protocols with Repeats only if o is not Compact,
+// and protocols with Elements only if o is not NoElements. Nil options mean the zero value.
 func Published(o *protocol.PublisherOptions) []protocol.Protocol {
 	if o == nil {
 		o = new(protocol.PublisherOptions)
@@ -38,8 +38,7 @@ func Published(o *protocol.PublisherOptions) []protocol.Protocol {
 	})
 }
 
-// Label returns the display name of a protocol. For any other way to read a site it returns
-// name.
+// Label returns the display name of a protocol. For any other way to read a site, it returns name.
 func Label(name string) string {
 	for _, p := range Protocols() {
 		if p.Name == name {

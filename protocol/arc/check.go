@@ -13,10 +13,9 @@ import (
 // 2119. A MUST is a requirement of its schema (E.9) or its table of fields (E.4), or a
 // prohibition. A SHOULD is a recommendation, an encouragement or an option.
 //
-// A rule checks only data that earlier rules found valid, so that one fault causes one
-// finding.
+// A rule checks only data that earlier rules accepted, so one fault causes one finding.
 //
-// Statements without a rule, and why:
+// The following statements have no rule:
 //
 //	E.2    reasons to have a list: not a requirement
 //	E.4    ai_tags, ai_checksum, ai_snapshot, crawl_priority are optional:
@@ -31,7 +30,7 @@ func Rules() []check.Rule {
 	const must, should = check.Must, check.Should
 	rules := []check.Rule{
 		rule("E.3", "json", must, "The list is one JSON object, or its equivalent in YAML.", checkJSON),
-		rule("E.3", "content-type", should, "A list in JSON has Content-Type: application/json; the specification uses no key word for this.", checkContentType),
+		rule("E.3", "content-type", should, "A list in JSON has Content-Type: application/json. The specification does not make this a requirement.", checkContentType),
 		rule("E.3.1", "snapshot", should, "A snapshot is an object with page, and its sections, groups, subgroups, blocks, fields and actions are arrays of objects (the convention's shape).", onEntries(checkShape)),
 		rule("E.3.2", "json-ld", should, "JSON-LD on the home page that describes the list contains its URL.", checkPointer),
 		rule("E.3.3", "twin", should, "The list in YAML names the pages of the list in JSON, with the same checksums and dates.", checkTwin),
@@ -95,7 +94,7 @@ var rule = kit.Rule(Name, func(ctx context.Context, t *check.Target) (*siteConte
 	return s, s.run(ctx)
 })
 
-// onList returns a check that runs f on the list.
+// onList returns a check that runs f on the list of the site.
 func onList(f func(l *seenList, fail check.Fail)) siteCheck {
 	return kit.On(func(s *siteContext) *seenList {
 		if s.list.fields == nil {
@@ -105,8 +104,8 @@ func onList(f func(l *seenList, fail check.Fail)) siteCheck {
 	}, f)
 }
 
-// onEntries returns a check that runs f on every entry of the list. f returns the fault and
-// the requirement, both "" if the entry is valid, and whether the rule applies to the entry.
+// onEntries returns a check that runs f on every entry of the list. f returns the fault and the
+// requirement, both "" for a valid entry, and reports whether the rule applies to the entry.
 func onEntries(f func(e *seenEntry) (got, want string, about bool)) siteCheck {
 	return check.All(func(s *siteContext) []*seenEntry { return s.list.entries }, func(s *siteContext, e *seenEntry, fail check.Fail) bool {
 		got, want, about := f(e)
@@ -117,8 +116,8 @@ func onEntries(f func(e *seenEntry) (got, want string, about bool)) siteCheck {
 	})
 }
 
-// inPublic returns f for the public list only: it does not apply to a list that needs a key
-// (E.6).
+// inPublic returns a check that runs f on a public list only. The check does not apply to a list
+// that was fetched with a key (E.6).
 func inPublic(f siteCheck) siteCheck {
 	return func(ctx context.Context, s *siteContext, fail check.Fail) error {
 		if s.Target.Partners(s.list.resp) {
@@ -128,8 +127,8 @@ func inPublic(f siteCheck) siteCheck {
 	}
 }
 
-// onPages returns a check that runs f on every sampled page. f reports whether the rule
-// applies to the page. A failed request does not stop the other pages.
+// onPages returns a check that runs f on every sampled page. f reports whether the rule applies to
+// the page. A failed request does not prevent the checks of other pages.
 func onPages(f func(p *seenPage, fail check.Fail) bool) siteCheck {
 	return check.Each(func(s *siteContext) []*seenPage { return s.pages }, func(_ context.Context, _ *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 		if check.Unsure(p.err) {

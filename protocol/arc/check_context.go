@@ -19,15 +19,15 @@ import (
 	"github.com/millrace/millrace/internal/weblink"
 )
 
-// siteContext holds the protocol's documents of a site, which its rules share. It accepts
-// invalid documents that the reader refuses, so that rules can report them.
+// siteContext contains the protocol's documents of a site, which its rules share. It accepts
+// invalid documents, which the reader refuses, so that rules can report them.
 type siteContext struct {
 	kit.SiteContext
 	home   *check.Response
 	robots *fetch.Robots // nil if absent
-	named  []string      // lists that robots.txt names
-	linked []string      // lists that JSON-LD and links of the home page name
-	data   []string      // lists that only JSON-LD names
+	named  []string      // lists to which robots.txt refers
+	linked []string      // lists to which JSON-LD and links of the home page refer
+	data   []string      // lists to which only JSON-LD refers
 	list   *seenList
 	broken []*seenList // documents that are not JSON objects, possibly including the list
 	pages  []*seenPage // sampled pages
@@ -38,15 +38,15 @@ type seenList struct {
 	url     string
 	resp    *check.Response
 	yaml    bool
-	fields  map[string]json.RawMessage // nil if it is not an object
-	why     string                     // reason why it is not an object
+	fields  map[string]json.RawMessage // nil if the document is not a JSON object
+	why     string                     // why the document is not a JSON object
 	entries []*seenEntry               // elements of pages that are objects
-	strange []string                   // positions of elements of pages that are not objects
+	strange []string                   // positions of the elements of pages that are not objects
 }
 
 // seenEntry is an entry of a list.
 type seenEntry struct {
-	at     string // position, such as pages/3
+	at     string // position in the list, such as pages/3
 	fields map[string]json.RawMessage
 	url    string // canonical URL; "" if invalid
 }
@@ -57,7 +57,7 @@ type seenPage struct {
 	list string // URL of the list
 	home string // canonical URL that the home page declares, or ""
 	resp *check.Response
-	err  error // error of the request
+	err  error // error of the request, or nil
 }
 
 func (s *siteContext) run(ctx context.Context) error {
@@ -66,7 +66,7 @@ func (s *siteContext) run(ctx context.Context) error {
 		return err
 	}
 	s.home = home
-	s.AddHosts(home.URL) // a host that the site redirects to belongs to the site
+	s.AddHosts(home.URL) // a host to which the site redirects belongs to the site
 	if err := s.readRobots(ctx); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (s *siteContext) run(ctx context.Context) error {
 		if l != nil && l.fields == nil {
 			s.broken = append(s.broken, l)
 		}
-		// A valid list may follow a broken one.
+		// A broken list may be followed by a valid one.
 		if l != nil && (s.list == nil || s.list.fields == nil && l.fields != nil) {
 			s.list = l
 		}
@@ -124,8 +124,8 @@ func (s *siteContext) readHome() {
 // broken matches a list that is not a JSON object, such as a truncated one.
 var broken = regexp.MustCompile(`arc_sitemap_version|"ai_[a-z]+"`)
 
-// seeList fetches a possible list. It returns nil and the reason if the document is not a
-// list.
+// seeList fetches a document that may be a list. If the document is not a list, it returns nil and
+// the reason.
 func (s *siteContext) seeList(ctx context.Context, u string) (*seenList, string, error) {
 	resp, why, err := s.Document(ctx, u)
 	switch {

@@ -8,10 +8,11 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// large is the least number of pages with which a list should have deltas.
+// large is the minimum number of pages of a list that should have deltas.
 const large = 5000
 
-// newest returns the delta of the day when the list was generated, or nil if it is absent.
+// newest returns the delta of the day on which the list was generated, or nil if there is no such
+// delta.
 func (s *siteContext) newest(ctx context.Context) (*seenList, string, error) {
 	day, ok := s.list.generated()
 	if s.list.fields == nil || !ok {
@@ -43,7 +44,7 @@ func checkDeltas(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// checkDelta checks a delta by the rules that a reader applies to a list.
+// checkDelta checks a delta by the rules that a reader applies to lists.
 func checkDelta(ctx context.Context, s *siteContext, fail check.Fail) error {
 	d, u, err := s.newest(ctx)
 	if err != nil {
@@ -96,7 +97,7 @@ func checkDeltaParity(ctx context.Context, s *siteContext, fail check.Fail) erro
 	for _, e := range d.entries {
 		is, listed := states[e.url]
 		switch {
-		case e.url == "", !kit.IsBool.OK(e.fields["ai_indexable"]): // the rule "delta" reports invalid entries
+		case e.url == "", !kit.IsBool.OK(e.fields["ai_indexable"]): // the rule "delta" reports the invalid entry
 		case !listed && e.open():
 			fail(u, e.at+": "+e.url+", which is not in the list", "ai_indexable: false, or the page in the list")
 		case listed && is != e.state():

@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// checkJSON checks the list, and broken documents at the locations that clients try before the
-// list.
+// checkJSON checks the list, and the broken documents at locations that clients try before the
+// location of the list.
 func checkJSON(_ context.Context, s *siteContext, fail check.Fail) error {
 	for _, l := range s.broken {
 		fail(l.url, l.why, "one JSON object, with arc_sitemap_version and pages")
@@ -105,7 +105,7 @@ var memberTypes = []memberType{
 	{"robots-directive", "robots_directive", kit.IsText},
 }
 
-// check checks the member of an entry. Another rule checks for null.
+// check checks the member of an entry. A null member is reported by another rule.
 func (m memberType) check(e *seenEntry) (got, want string, about bool) {
 	raw, there := e.fields[m.name]
 	if !there || string(raw) == "null" {
@@ -117,8 +117,8 @@ func (m memberType) check(e *seenEntry) (got, want string, about bool) {
 	return m.name + ": " + kit.Shown(raw), m.is.Want, true
 }
 
-// checkHas returns a check that requires a member in the entries that about accepts, or in all
-// entries if about is nil.
+// checkHas returns a check that requires a member in the entries for which about returns true, or
+// in all entries if about is nil.
 func checkHas(name string, about func(*seenEntry) bool) func(e *seenEntry) (got, want string, applies bool) {
 	return func(e *seenEntry) (string, string, bool) {
 		if about != nil && !about(e) {
@@ -225,8 +225,8 @@ func checkShape(e *seenEntry) (got, want string, about bool) {
 	return "", "", true
 }
 
-// misshapen returns the position of a member of a node or its descendants that has the wrong
-// type. Fields may be names only, as in the example of E.3.1.
+// misshapen returns the position of a member of the wrong type in a node or its descendants. Fields
+// may be names only, as in the example of E.3.1.
 func misshapen(n node, at string) string {
 	for _, name := range shapes {
 		v, there := n[name]
@@ -285,7 +285,7 @@ func checkContact(l *seenList, fail check.Fail) {
 	}
 }
 
-// generated returns the day of a list, or false if unknown.
+// generated returns the day on which a list was generated, or false if it is unknown.
 func (l *seenList) generated() (time.Time, bool) {
 	s := kit.Text(l.fields["generated_at"])
 	t := parseTime(s)

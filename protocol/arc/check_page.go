@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace/internal/weblink"
 )
 
-// refused reports whether the page's response denies access.
+// refused reports whether the response for the page denies access.
 func (p *seenPage) refused() bool {
 	return p.err == nil && (p.resp.Status == http.StatusUnauthorized || p.resp.Status == http.StatusForbidden)
 }
@@ -29,7 +29,7 @@ func checkCanonical(p *seenPage, fail check.Fail) bool {
 	const want = "200 OK with the page"
 	switch {
 	case p.refused():
-		return false // the rule "auth-required" reports it
+		return false // the rule "auth-required" reports this page
 	case p.err != nil:
 		fail(p.url, p.err.Error(), want)
 	case p.resp.Status != http.StatusOK:
@@ -46,7 +46,8 @@ func checkCanonical(p *seenPage, fail check.Fail) bool {
 
 // triedOut reports whether the site is being tested on a temporary host, and the page declares a
 // canonical URL on the future host. The future host is the one that the home page declares. If the
-// home page declares none, it is any other host, and the path must be the same.
+// home page declares no canonical URL, the future host may be any other host, and the path must be
+// the same.
 func (p *seenPage) triedOut(own string) bool {
 	if canon.Origin(own) == canon.Origin(p.url) {
 		return false
@@ -107,8 +108,8 @@ func words(s string) []string {
 	})
 }
 
-// pageWords returns the words of an HTML page: those of its text, and those of its head, from
-// which summaries are often taken.
+// pageWords returns the words in the text of an HTML page, and those in its head, from which
+// summaries are often taken.
 func pageWords(resp *check.Response) map[string]bool {
 	out := map[string]bool{}
 	add := func(s string) {
@@ -117,7 +118,7 @@ func pageWords(resp *check.Response) map[string]bool {
 		}
 	}
 	z := html.NewTokenizer(bytes.NewReader(resp.Body))
-	raw := atom.Atom(0) // the current element with invisible text
+	raw := atom.Atom(0) // current element whose text is invisible; 0 = none
 	for tt := z.Next(); tt != html.ErrorToken; tt = z.Next() {
 		switch t := z.Token(); tt {
 		case html.TextToken:
@@ -140,8 +141,8 @@ func pageWords(resp *check.Response) map[string]bool {
 	return out
 }
 
-// enough is the percentage of the words of a title or summary that the page must contain. A
-// summary may partly use other words.
+// enough is the percentage of the words of a title or summary that the page must contain. A summary
+// may use other words in part.
 const enough = 50
 
 func checkDrift(p *seenPage, fail check.Fail) bool {
@@ -194,7 +195,7 @@ func claims(n node, at string) []claim {
 	return out
 }
 
-// sources lists known inputs of a checksum. Most other checksums are opaque.
+// sources lists the known inputs of a checksum. Checksums of other inputs are opaque.
 var sources = []struct {
 	name string
 	of   func(p *seenPage) []byte
@@ -229,7 +230,7 @@ func visible(page []byte) string {
 	return strings.TrimSpace(b.String())
 }
 
-// source returns the index in sources of the input of the page's checksum, or -1.
+// source returns the index in sources of the input of the page's checksum, or -1 if it is unknown.
 func (p *seenPage) source() int {
 	sum := strings.ToLower(p.text("ai_checksum"))
 	for i, s := range sources {
@@ -240,8 +241,8 @@ func (p *seenPage) source() int {
 	return -1
 }
 
-// checkChecksum determines from which known input the checksums are computed. If it finds one,
-// it reports a checksum that matches no input: the page has changed since.
+// checkChecksum finds out from which known input the checksums were computed. If there is one, a
+// checksum that matches no input is reported: the page has changed since it was computed.
 func checkChecksum(_ context.Context, s *siteContext, fail check.Fail) error {
 	count := make([]int, len(sources))
 	var none []*seenPage

@@ -33,7 +33,7 @@ func checkPointer(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// listAt returns the list at a well-known location, or nil.
+// listAt returns the list at a well-known location, or nil if there is no list.
 func (s *siteContext) listAt(ctx context.Context, name string) (*seenList, error) {
 	l, _, err := s.seeList(ctx, s.At(name))
 	return l, err
@@ -72,8 +72,8 @@ func checkSame(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// differs returns the first difference between two lists, or "". Lists generated at different
-// times may differ.
+// differs returns the first difference between two lists, or "" if they agree. Lists generated at
+// different times may differ.
 func differs(a, b *seenList) string {
 	if string(a.fields["generated_at"]) != string(b.fields["generated_at"]) {
 		return ""
@@ -121,7 +121,7 @@ func checkTwin(ctx context.Context, s *siteContext, fail check.Fail) error {
 
 func checkNamed(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if len(s.named) == 0 {
-		fail(s.At("/robots.txt"), "no line for the list", "Sitemap: "+s.list.url)
+		fail(s.At("/robots.txt"), "no Sitemap line for the list", "Sitemap: "+s.list.url)
 	}
 	for _, u := range s.named[:min(len(s.named), maxListURLs)] {
 		if !s.Near(u) {
@@ -142,7 +142,7 @@ func checkValidator(l *seenList, fail check.Fail) {
 	}
 }
 
-// askProbe returns a check that tests a condition on the list.
+// askProbe returns a check of a condition of conditional requests for the list.
 func askProbe(f kit.Condition) siteCheck {
 	return kit.Probes(func(s *siteContext) []*kit.Probe {
 		if s.list.fields == nil {
@@ -155,7 +155,8 @@ func askProbe(f kit.Condition) siteCheck {
 	}, f)
 }
 
-// small is the size in bytes below which a list need not be compressed: less than one packet.
+// small is the size in bytes below which a list need not be compressed, because it fits in one
+// packet.
 const small = 1400
 
 func checkGzip(ctx context.Context, s *siteContext, fail check.Fail) error {
@@ -173,7 +174,7 @@ func checkGzip(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// policy returns the response for the policy's URL, or nil if it is absent.
+// policy returns the response for the policy's URL, or nil if there is no policy.
 func (s *siteContext) policy(ctx context.Context) (*check.Response, error) {
 	resp, err := s.Target.Get(ctx, s.At(pathPolicy))
 	if err != nil || !readable(resp) {
@@ -204,8 +205,8 @@ func checkPolicyJSON(ctx context.Context, s *siteContext, fail check.Fail) error
 	return nil
 }
 
-// checkPolicySays checks that the policy states three facts. The specification does not name
-// the members, so it accepts several names.
+// checkPolicySays checks that the policy states three facts. The specification does not define the
+// members, so several names are accepted.
 func checkPolicySays(ctx context.Context, s *siteContext, fail check.Fail) error {
 	resp, err := s.policy(ctx)
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// kinds are the page kinds that a snapshot's page can name.
+// kinds are the kinds of pages that the member page of a snapshot can express.
 var kinds = []millrace.PageKind{
 	millrace.Article, millrace.Documentation, millrace.Service, millrace.Forum, millrace.Product, millrace.Listing, millrace.Collection,
 }
 
-// carry returns the page that a reader gets from the page's entry with its snapshot. It
-// returns nil for a page without an entry.
+// carry returns the page that a reader gets from the entry of p, with its snapshot. If p has no
+// entry, it returns nil.
 func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	e := entryOf(p)
 	if e == nil || !ofSite(site, e.URL) {
@@ -27,15 +27,15 @@ func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	return e.page()
 }
 
-// ofSite reports whether a page is on the origin of its site. Readers accept only such pages
-// in a list.
+// ofSite reports whether a page is on the origin of its site. Readers accept no other pages in a
+// list.
 func ofSite(site millrace.Site, page string) bool {
 	return canon.Origin(page) == canon.Origin(site.Base)
 }
 
-// entryOf returns the entry of a page of a View, with its snapshot even if that is sensitive.
-// It returns nil for an archive and for a page with an invalid URL. The entry lacks the
-// checksum and the priority.
+// entryOf returns the entry of a page of a View, without checksum and priority. The entry includes
+// the snapshot even if that is sensitive. For an archive, and for a page with an invalid URL,
+// entryOf returns nil.
 func entryOf(p *millrace.Page) *entry {
 	if p.Kind == millrace.Archive {
 		return nil
@@ -91,11 +91,11 @@ func (e *entry) page() *millrace.Page {
 	return p
 }
 
-// sensitive reports whether the snapshot of a page marks parts as sensitive or personal (E.6). If
-// it does, the page's HTML must not restore the parts that the snapshot omits.
+// sensitive reports whether the snapshot of a page marks parts as sensitive or personal (E.6). In
+// that case, the page's HTML must not restore the parts that the snapshot omits.
 func sensitive(p *millrace.Page) bool { return len(parseNode(p.Extra[Name]).sensitive()) > 0 }
 
-// summaryOf returns the ai_summary of a page: that of the snapshot, else the page's
+// summaryOf returns the ai_summary of a page: the summary of the snapshot, else the page's
 // description, else its summary, else the beginning of its text.
 func summaryOf(p *millrace.Page, declared string) string {
 	for _, s := range []string{declared, p.Description, p.Summary} {
@@ -113,8 +113,8 @@ func summaryOf(p *millrace.Page, declared string) string {
 	return canon.Summary(texts, maxSentences, maxBeginning)
 }
 
-// tagsOf returns the ai_tags of a page: its tags, the type of its JSON-LD, and how it is
-// sensitive (E.6).
+// tagsOf returns the ai_tags of a page: its tags, the type of its JSON-LD, and the words that mark
+// it as sensitive (E.6).
 func tagsOf(p *millrace.Page, sensitive []string) []string {
 	tags := slices.Clone(p.Tags)
 	if t := typeOf(p); t != "" {
@@ -123,7 +123,7 @@ func tagsOf(p *millrace.Page, sensitive []string) []string {
 	return distinct(append(tags, sensitive...))
 }
 
-// distinct returns each tag once, on one line. It returns nil without tags.
+// distinct returns each tag once, in one line. Without tags, it returns nil.
 func distinct(tags []string) []string {
 	var out []string
 	seen := make(map[string]bool, len(tags))
@@ -136,7 +136,7 @@ func distinct(tags []string) []string {
 	return out
 }
 
-// parts lists the JSON-LD types that describe parts of a page or its site rather than the page
+// parts lists the JSON-LD types that describe parts of a page, or its site, and not the page
 // itself.
 var parts = map[string]bool{
 	"BreadcrumbList": true, "ListItem": true, "WebPage": true, "WebSite": true, "SiteNavigationElement": true, "SearchAction": true,
@@ -176,27 +176,26 @@ func typeOf(p *millrace.Page) string {
 	return ""
 }
 
-// cutSpace returns a string on one line, with U+FFFD in place of invalid UTF-8.
+// cutSpace returns a string in one line, with U+FFFD in place of invalid UTF-8.
 func cutSpace(s string) string { return strings.Join(strings.Fields(canon.ValidUTF8(s)), " ") }
 
 // Limits of the beginning of a text.
 const (
 	maxSentences = 2
-	maxBeginning = 300 // characters
+	maxBeginning = 300 // maximum number of characters
 )
 
 func sentences(text string) string { return canon.Sentences(text, maxSentences, maxBeginning) }
 
-// slug derives a name from a heading: letters and digits in lower case, with hyphens between
-// them.
+// slug derives a name from a heading: lower-case letters and digits, separated by hyphens.
 func slug(s string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(canon.ValidUTF8(s)), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 	}), "-")
 }
 
-// nameOf returns a name for a page without a kind: the last segment of its path, or "home" for
-// the root.
+// nameOf returns a name for a page without a kind: the last segment of its path, or "home" for the
+// root.
 func nameOf(p *millrace.Page) string {
 	u, err := url.Parse(p.URL)
 	if err != nil {

@@ -12,20 +12,20 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// facts holds the values that an entry takes from a snapshot.
+// facts contains the values that an entry takes from its snapshot.
 type facts struct {
 	Summary   string   // summary of the root
-	sensitive []string // "personal" and "sensitive", if a node is marked so
+	sensitive []string // "personal" and "sensitive", if a node is marked with these words
 }
 
 // Limits of a snapshot that is derived from a page.
 const (
 	maxSections = 200
-	maxTitle    = 1000 // characters
+	maxTitle    = 1000 // maximum number of characters of a title
 )
 
-// Snapshot returns the snapshot of a page in canonical form: the one stored from its data-ai-*
-// attributes, or else one in the same shape derived from the page.
+// Snapshot returns the snapshot of a page in canonical form: the stored one from its data-ai-*
+// attributes, or else one of the same shape derived from the page.
 func Snapshot(p *millrace.Page) json.RawMessage {
 	s, _ := snapshotOf(p)
 	return s
@@ -41,9 +41,10 @@ func snapshotOf(p *millrace.Page) (json.RawMessage, facts) {
 	return made(p, summary), facts{Summary: summary}
 }
 
-// completed completes the stored snapshot of a page, in canonical form. It adds the page's
-// title if the snapshot has none. If the snapshot has no page name, it adds everything derived
-// from the page: a page without attributes has only the fields of its forms stored.
+// completed returns the stored snapshot of a page in canonical form, with additions. If the
+// snapshot has no title, it gets the page's title. If it has no page name, it gets everything that
+// can be derived from the page, because for a page without attributes only the fields of its forms
+// are stored.
 func completed(p *millrace.Page, stored json.RawMessage) (json.RawMessage, facts) {
 	root := parseNode(stored)
 	found := facts{root.summary(), root.sensitive()}
@@ -59,7 +60,7 @@ func completed(p *millrace.Page, stored json.RawMessage) (json.RawMessage, facts
 	return stored, found
 }
 
-// united merges the members of two objects; those of the second take precedence.
+// united merges the members of two objects. The members of over take precedence.
 func united(object, over json.RawMessage) json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(object, &members) != nil || json.Unmarshal(over, &members) != nil {
@@ -75,8 +76,8 @@ func united(object, over json.RawMessage) json.RawMessage {
 	return append(dst, '}')
 }
 
-// made returns the snapshot of a page without attributes, with its members in canonical order:
-// page, sections (of name, summary, title), summary, title, type.
+// made returns the snapshot of a page without attributes. Its members are in canonical order: page,
+// sections (with name, summary, title), summary, title, type.
 func made(p *millrace.Page, summary string) json.RawMessage {
 	kind := string(p.Kind)
 	if !slices.Contains(kinds, p.Kind) {
@@ -92,7 +93,7 @@ func made(p *millrace.Page, summary string) json.RawMessage {
 	return append(dst, '}')
 }
 
-// appendSections appends one section for every second-level heading.
+// appendSections appends one section per second-level heading.
 func appendSections(dst []byte, blocks []millrace.Block) []byte {
 	n := 0
 	names := map[string]int{}
@@ -129,7 +130,7 @@ func appendSections(dst []byte, blocks []millrace.Block) []byte {
 	return dst
 }
 
-// cut shortens a title to the limit of a snapshot, in valid UTF-8.
+// cut shortens a title to the limit of a snapshot, without cutting a UTF-8 sequence.
 func cut(title string) string {
 	title = canon.ValidUTF8(title)
 	if len(title) > maxTitle {
@@ -145,7 +146,7 @@ func opens(b *millrace.Block) bool {
 	return b.Type == millrace.HeadingBlock && b.Level == 2 && cutSpace(b.Text) != ""
 }
 
-// beginning returns the beginning of the section whose heading precedes blocks.
+// beginning returns the beginning of the section that consists of blocks, after its heading.
 func beginning(blocks []millrace.Block) string {
 	for i := range blocks {
 		switch b := &blocks[i]; b.Type {
@@ -190,7 +191,7 @@ func parseNode(snapshot []byte) node {
 	return n
 }
 
-// text returns a member that is a non-empty string, or else "".
+// text returns a member that is a non-empty string, or "" if it is anything else.
 func (n node) text(name string) string {
 	if s, ok := n[name].(string); ok && strings.TrimSpace(s) != "" {
 		return s
@@ -209,10 +210,10 @@ func (n node) children(name string) (out []node) {
 	return out
 }
 
-// containers lists the members that hold the parts of a node, from the outside in.
+// containers lists the members that contain the parts of a node, outermost first.
 var containers = []string{"sections", "groups", "subgroups", "blocks"}
 
-// attributes lists the members that describe a node and are not its content.
+// attributes lists the members that describe a node and are not part of its content.
 var attributes = map[string]bool{
 	"page": true, "name": true, "title": true, "heading": true, "type": true, "status": true, "context": true, "category": true,
 	"visibility": true, "link": true, "ref": true, "depends_on": true, "rel": true, "source": true, "intent": true, "purpose": true,
@@ -220,8 +221,8 @@ var attributes = map[string]bool{
 	"role": true, "media": true, "field": true, "label": true, "ai_context": true, "language": true, "url": true,
 }
 
-// blocks appends the content of a node: its heading, its texts, and its parts. The title and
-// summary of the root, level 1, belong to the page.
+// blocks appends the content of a node: its heading, its texts, and its parts. The title and the
+// summary of the root (level 1) are omitted, because they belong to the page.
 func (n node) blocks(dst []millrace.Block, level int) []millrace.Block {
 	add := func(s string) {
 		dst = append(dst, millrace.TextBlocks(s)...)
@@ -252,8 +253,8 @@ func (n node) blocks(dst []millrace.Block, level int) []millrace.Block {
 	return dst
 }
 
-// sensitive returns the words "personal" and "sensitive" that occur in the context or
-// ai_context of any node, sorted.
+// sensitive returns the words "personal" and "sensitive" if they occur in the context or ai_context
+// of any node, in order.
 func (n node) sensitive() []string {
 	found := map[string]bool{}
 	n.contexts(found)

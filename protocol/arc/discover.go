@@ -16,7 +16,7 @@ const (
 	pathPolicy    = "/.well-known/arc-policy.json"  // E.6
 )
 
-// Advertise names the list in robots.txt (E.5), unless the owner disables that, and in JSON-LD
+// Advertise announces the list in robots.txt (E.5), unless the owner disables this, and in JSON-LD
 // in the head of the home page (E.3.2).
 func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	docs := strings.TrimSuffix(v.Site().EndpointBase, "/")
@@ -38,14 +38,14 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	return n
 }
 
-// download is a file of the list in JSON-LD.
+// download is one form of the list in JSON-LD.
 type download struct {
 	Type     string `json:"@type"`
 	Encoding string `json:"encodingFormat"`
 	URL      string `json:"contentUrl"`
 }
 
-// pointer returns the JSON-LD that names the list (E.3.2). The example of the specification
+// pointer returns the JSON-LD that announces the list (E.3.2). The example of the specification
 // lacks contentUrl, without which a DataDownload is useless.
 func pointer(docs string, forms []download) json.RawMessage {
 	b, err := json.Marshal(struct {

@@ -19,7 +19,7 @@ import (
 	"github.com/millrace/millrace/internal/weblink"
 )
 
-// maxListURLs is the maximum number of list URLs to try from robots.txt, and from the home
+// maxListURLs is the maximum number of list URLs that are tried from robots.txt, and from the home
 // page.
 const maxListURLs = 4
 
@@ -45,7 +45,7 @@ func (r *run) discover(ctx context.Context, was kit.Resource, try func(kit.Resou
 			return fmt.Errorf("%s: discovery: %w", Name, ctx.Err())
 		}
 		if errors.Is(err, millrace.ErrForbidden) || unavailable(err) {
-			closed = cmp.Or(closed, err) // a list may exist
+			closed = cmp.Or(closed, err) // there may be a list
 		}
 		if errors.Is(err, errNoList) {
 			other = cmp.Or(other, err)
@@ -55,15 +55,15 @@ func (r *run) discover(ctx context.Context, was kit.Resource, try func(kit.Resou
 	if closed != nil {
 		return closed
 	}
-	// That another document was found is more informative than that a list is absent.
+	// It is more informative that another document was found than that there is no list.
 	return fmt.Errorf("%s: ARC sitemap %w at %s: %w", Name, millrace.ErrNotFound, r.Root, cmp.Or(other, first))
 }
 
 // listURLs yields the URLs at which the list may be, in this order: those in robots.txt (E.5),
-// those on the home page (E.3.2), both well-known ones (E.5), that of the YAML form, and the
-// same below the folder of the endpoint. It computes them lazily, since some need a request. A
-// list that the site names may be on another host, but its pages may not. An error means that
-// one of these sources failed.
+// those on the home page (E.3.2), both well-known URLs (E.5), the URL of the YAML form, and the
+// same URLs below the folder of the endpoint. It is lazy, because some of them need a request. A
+// list to which the site refers may be on another host, but its pages may not. An error means that
+// robots.txt or the home page could not be read.
 func (r *run) listURLs(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		named, err := r.robotsURLs(ctx)
@@ -109,8 +109,8 @@ func (r *run) robotsURLs(ctx context.Context) ([]string, error) {
 	return jsonFirst(kit.Sitemaps(robots, r.Root, func(u string) bool { return isListName(u) && !kit.Downgrade(r.Root, u) })), nil
 }
 
-// isListName reports whether a sitemap that robots.txt names is an ARC sitemap: the others are
-// XML or plain text.
+// isListName reports whether a sitemap in robots.txt is an ARC sitemap. Other sitemaps are XML or
+// plain text.
 func isListName(u string) bool {
 	path, _, _ := strings.Cut(strings.ToLower(u), "?")
 	return strings.HasSuffix(path, ".json") || isYAMLName(path)
@@ -135,7 +135,7 @@ func jsonFirst(urls []string) []string {
 	return urls[:min(len(urls), maxListURLs)]
 }
 
-// homeURLs returns the ARC sitemaps that the home page names, those in JSON first, and stores
+// homeURLs returns the ARC sitemaps to which the home page refers, those in JSON first, and stores
 // the origin of the home page.
 func (r *run) homeURLs(ctx context.Context) ([]string, error) {
 	resp, err := r.Open(ctx, "discovery", r.Root, kit.HTMLTypes, fetch.Validators{})
@@ -160,8 +160,8 @@ func (r *run) homeURLs(ctx context.Context) ([]string, error) {
 	return jsonFirst(out), nil
 }
 
-// pointers returns the URLs of the ARC sitemap in the head of a page: from JSON-LD (E.3.2), or
-// from a link with its name.
+// pointers returns the URLs of the ARC sitemap in the head of a page: from JSON-LD (E.3.2), or from
+// a link that names the ARC sitemap.
 func pointers(page weblink.Head, base *url.URL) []string {
 	var out []string
 	for _, text := range page.Data {
@@ -179,7 +179,7 @@ func pointers(page weblink.Head, base *url.URL) []string {
 	return out
 }
 
-// isARC reports whether a name contains that of the ARC sitemap.
+// isARC reports whether a text contains the name of the ARC sitemap.
 func isARC(s string) bool { return strings.Contains(strings.ToLower(s), "arc-sitemap") }
 
 // dataset is a schema.org Dataset that may be the ARC sitemap (E.3.2).
@@ -191,8 +191,8 @@ type dataset struct {
 	Graph        []jsonio.Raw `json:"@graph"`
 }
 
-// datasets returns the URLs of the ARC sitemap in JSON-LD: the content URLs of its
-// distributions, then its own.
+// datasets returns the URLs of the ARC sitemap in JSON-LD: the content URLs of its distributions,
+// then its own URL.
 func datasets(text string) []string {
 	limits := &jsonio.Limits{Size: 1 << 20}
 	things := oneOrMore(jsonio.Raw(text), limits)
@@ -225,7 +225,7 @@ func datasets(text string) []string {
 	return out
 }
 
-// oneOrMore returns the elements of a JSON array, or the single value in its place.
+// oneOrMore returns the elements of a JSON array, or a single value as the only element.
 func oneOrMore(raw jsonio.Raw, limits *jsonio.Limits) []jsonio.Raw {
 	var list []jsonio.Raw
 	if jsonio.Unmarshal(raw, limits, &list) == nil {
@@ -247,5 +247,5 @@ func rawText(raw jsonio.Raw) string {
 	return s
 }
 
-// unavailable reports whether a document is unreachable for now, rather than absent.
+// unavailable reports whether a document is temporarily unreachable, not absent.
 func unavailable(err error) bool { return errors.Is(err, millrace.ErrUnavailable) }

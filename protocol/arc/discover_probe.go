@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// probeBytes limits the coded bytes of a list that a probe reads.
+	// probeBytes is the maximum number of coded bytes of a list that a probe reads.
 	probeBytes = 64 << 10
-	// deltaHead is the size of a delta without pages. deltaRatio is the size of a page in a
-	// delta relative to one in a list, which compresses better.
+	// deltaHead is the size of a delta without pages. deltaRatio is the size of a page in a delta
+	// relative to its size in a list, which compresses better.
 	deltaHead  = 200
 	deltaRatio = 1.5
 )
@@ -31,15 +31,14 @@ type listProbe struct {
 	pages, withoutSnapshot int
 	fields                 millrace.Fields
 	detail                 millrace.Detail
-	size                   int64     // coded bytes of the whole list
-	read                   int64     // decoded bytes that were read
-	guessed                bool      // the list is longer; pages is extrapolated from its beginning
+	size                   int64     // coded size of the whole list in bytes
+	read                   int64     // number of decoded bytes that were read
+	guessed                bool      // the list is longer, and pages is extrapolated from its beginning
 	unending               bool      // the list is longer, and its length is unknown
-	made                   time.Time // when the list was generated; zero if unknown
+	made                   time.Time // time when the list was generated; zero = unknown
 }
 
-// probe finds the list as a reader does, reads its beginning, and checks whether it has
-// deltas.
+// probe finds the list like a reader, reads its beginning, and checks whether the list has deltas.
 func probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
 	r := &run{reader: newReader(client, endpoint, &ReaderOptions{ReaderOptions: kit.Value(o)})}
 	if r.Err != nil {
@@ -58,7 +57,7 @@ func probe(ctx context.Context, client *http.Client, endpoint string, o *protoco
 	}
 	offer := &protocol.Offer{
 		Entry: l.URL, Pages: l.pages, WithoutContent: l.withoutSnapshot, Detail: l.detail, Fields: l.fields, Deletes: true,
-		First: protocol.Cost{Requests: 1 + tries, Bytes: l.size}, // includes the policy
+		First: protocol.Cost{Requests: 1 + tries, Bytes: l.size}, // including the request for the policy
 		Still: protocol.Cost{Requests: 1},
 		Moved: protocol.Cost{Requests: 1, Bytes: l.size},
 	}
@@ -78,11 +77,11 @@ func probe(ctx context.Context, client *http.Client, endpoint string, o *protoco
 	if err != nil || !ok {
 		return offer, err
 	}
-	if l.size > 0 && delta > l.size/2 { // the reader applies the same limit
+	if l.size > 0 && delta > l.size/2 { // a reader applies the same limit
 		offer.Basis = cmp.Or(offer.Basis, "the list") +
 			", and its deltas; the last day's delta contains most of the pages, so refreshes on that day and the day after read the whole list"
 	}
-	// HEAD of the list, HEAD and GET of the last day read, and GET of today.
+	// HEAD of the list, HEAD and GET of the delta of the last day read, and GET of today's delta.
 	offer.Moved = protocol.Cost{Requests: 4, Bytes: 2 * deltaHead}
 	offer.Each.Bytes = int64(deltaRatio * float64(l.size) / float64(l.pages))
 	return offer, nil
@@ -126,7 +125,7 @@ func (r *run) probeList(ctx context.Context, at kit.Resource) (*listProbe, error
 	if head != nil {
 		l.made = parseTime(head.Generated)
 	} else if t, err := http.ParseTime(resp.Header.Get("Last-Modified")); err == nil {
-		l.made = t // its own time may be at its end
+		l.made = t // generated_at may be at the end of the list
 	}
 	l.size, l.read = max(b.Size, b.Read), int64(len(b.Content))
 	more, unending := kit.Extent(b)
@@ -135,7 +134,7 @@ func (r *run) probeList(ctx context.Context, at kit.Resource) (*listProbe, error
 	return l, nil
 }
 
-// take counts an entry that a reader would read.
+// take counts an entry if a reader would read it.
 func (l *listProbe) take(f *listFile, e *entry) {
 	if _, err := f.own(e.URL); err != nil || !e.Indexable || restriction(e.Robots) != "" || e.auth() && e.Snapshot == nil {
 		return
@@ -150,8 +149,8 @@ func (l *listProbe) take(f *listFile, e *entry) {
 	}
 }
 
-// hasDelta reports whether the list has the delta of the day when it was generated, and the
-// size of that delta in bytes, or 0 if unknown.
+// hasDelta reports whether the list has a delta of the day on which it was generated. size is the
+// size of the delta in bytes, or 0 if unknown.
 func (r *run) hasDelta(ctx context.Context, l *listProbe) (size int64, ok bool, err error) {
 	made := l.made
 	if made.IsZero() {

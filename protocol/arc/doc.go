@@ -1,6 +1,6 @@
-// Package arc implements the ARC sitemap, Appendix E of the ARC specification ("ARC Sitemap &
-// AI Indexing Specification"), version 2.1 of its schema. It is one list of a site's pages for
-// machines. Each page has a summary, tags, a checksum, and a snapshot, which contains the
+// Package arc implements the ARC sitemap, Appendix E of the ARC specification ("ARC Sitemap & AI
+// Indexing Specification"), with version 2.1 of its schema. An ARC sitemap is one list of a site's
+// pages for machines. Each page has a summary, tags, a checksum, and a snapshot, which contains the
 // page's data-ai-* attributes.
 //
 // # Names
@@ -14,22 +14,22 @@
 //
 // # Carried fields
 //
-// The protocol carries URL, title, summary, tags, modified, kind, the snapshot, and the
-// content in the snapshot. It loses the text itself, description, author, published, language,
-// section and JSON-LD. The list omits pages whose canonical URL is on another origin, since no
-// reader accepts them, and archives (tag, date and search lists).
+// The protocol carries URL, title, summary, tags, modified, kind, the snapshot, and the content in
+// the snapshot. It loses the text itself, description, author, published, language, section and
+// JSON-LD. The list omits archives (tag, date and search lists). It also omits pages whose
+// canonical URL is on another origin, because no reader accepts them.
 //
-// The snapshot of a page with data-ai-* attributes is built when the page is stored, and is
-// [millrace.Page.Extra] under "arc". If it has no title, it gets the page's. Any other page
-// gets one in the same shape. Its page is the page's kind, else the last segment of its path.
-// It has the title, the summary, the type of the JSON-LD, and one section for every
-// second-level heading, with a slug as name.
+// The snapshot of a page with data-ai-* attributes is built when the page is stored, as
+// [millrace.Page.Extra] under "arc". If the snapshot has no title, it gets the page's title. Any
+// other page gets a snapshot of the same shape. Its member page is the page's kind, else the last
+// segment of its path. It contains the title, the summary, the type of the JSON-LD, and one section
+// per second-level heading, whose name is a slug of the heading.
 //
 // # Two forms
 //
-// The public list does not contain a snapshot with a sensitive or personal node (E.6). Its
-// entry has no snapshot, but the tag "sensitive" or "personal". A client with a read key gets
-// the list with every snapshot, at the same URL.
+// The public list contains no snapshot with a sensitive or personal node (E.6). The entry of such a
+// page has the tag "sensitive" or "personal" in place of the snapshot. A client with a read key
+// gets the list with all snapshots at the same URL.
 //
 // # Deviations
 //

@@ -24,25 +24,25 @@ const (
 	majorVersion   = "2"
 	checksumPrefix = "sha256:" // E.4
 
-	// maxSnapshot limits the bytes of a published snapshot. Larger ones are omitted.
+	// maxSnapshot is the maximum size of a published snapshot in bytes. Larger ones are omitted.
 	maxSnapshot = 1 << 20
-	// maxEntry limits the bytes read of one page.
+	// maxEntry is the maximum size of a page's entry that is read, in bytes.
 	maxEntry = 4 << 20
-	// maxDepth limits the nesting of a snapshot.
+	// maxDepth is the maximum nesting depth of a snapshot.
 	maxDepth = 48
 )
 
-// entry is the entry of one page in a list (E.4). "" and nil mean absent.
+// entry is the entry of one page in a list (E.4). "" and nil mean that the member is absent.
 type entry struct {
-	URL       string // canonical
+	URL       string // canonical URL of the page
 	Lastmod   string // RFC 3339
 	Indexable bool   // ai_indexable
-	Summary   string // ai_summary, one line
+	Summary   string // ai_summary, in one line
 	Tags      []string
 	Checksum  string          // ai_checksum; ours is "sha256:" and 64 hexadecimal digits
 	Snapshot  json.RawMessage // ai_snapshot: an object in canonical form
-	Priority  *float64        // crawl_priority: 0 to 1
-	Auth      *bool           // auth_required; nil if absent
+	Priority  *float64        // crawl_priority, from 0 to 1
+	Auth      *bool           // auth_required; nil = absent
 	Robots    string          // robots_directive
 }
 
@@ -89,12 +89,12 @@ func appendStrings(dst []byte, list []string) []byte {
 	return append(dst, ']')
 }
 
-// decodeEntry decodes one page of a list by the schema of E.9, including its formats. nulls
-// lists the members that are null, which it treats as absent. After an error, e contains the
-// members read before it, the URL first, or is nil if raw is not an object. The Position of
-// the error is the pointer of the member inside the page.
+// decodeEntry decodes one page of a list by the schema of E.9, including its formats. nulls lists
+// the null members, which are treated as absent. After an error, e contains the members before it,
+// starting with the URL; e is nil if raw is not an object. The Position of the error is the pointer
+// of the member inside the entry.
 //
-// Errors are [*millrace.FormatError] without the URL, or ErrTooLarge.
+// The error is a [*millrace.FormatError] without the URL, or ErrTooLarge.
 func decodeEntry(raw []byte) (e *entry, nulls []string, err error) {
 	var w struct {
 		URL       jsonio.Raw `json:"url"`
@@ -205,7 +205,7 @@ func takePriority(v jsonio.Raw, into **float64) error {
 }
 
 // canonicalObject returns a JSON object in RFC 8785 form, or nil if raw is not an object or is
-// nested too deep.
+// nested too deeply.
 func canonicalObject(raw []byte) json.RawMessage {
 	c, err := jsonio.Canonical(raw, &jsonio.Limits{Size: maxEntry, Depth: maxDepth})
 	if err != nil || c.Kind() != '{' {
@@ -214,8 +214,8 @@ func canonicalObject(raw []byte) json.RawMessage {
 	return json.RawMessage(c)
 }
 
-// isURI reports whether s has the format "uri" (E.9): an absolute URI of RFC 3986, in which
-// characters beyond ASCII need not be encoded, as in common validators.
+// isURI reports whether s has the format "uri" (E.9): an absolute URI of RFC 3986. As in common
+// validators, non-ASCII characters need not be encoded.
 func isURI(s string) bool {
 	for _, c := range []byte(s) {
 		if c <= ' ' || c == 0x7F || strings.IndexByte("<>\"\\^`{|}", c) >= 0 {

@@ -15,7 +15,8 @@ import (
 	"github.com/millrace/millrace/policy"
 )
 
-// head holds the members of a list other than its pages (E.3.1, E.7). "" means absent.
+// head contains the members of a list other than its pages (E.3.1, E.7). "" means that the member
+// is absent.
 type head struct {
 	Version   string // arc_sitemap_version
 	Site      string
@@ -23,7 +24,7 @@ type head struct {
 	Rate      string // crawl_rate, such as "1/s"
 	Contact   string // ai-crawl-contact
 
-	Nulls []string // optional members that were null when read
+	Nulls []string // optional members of a received list that were null
 }
 
 // append appends the head as JSON, up to the first page.
@@ -35,7 +36,7 @@ func (h *head) append(dst []byte) []byte {
 	return append(dst, `,"pages":[`...)
 }
 
-// members returns the names and values of the present members after the version.
+// members returns the names and values of the present members, except the version.
 func (h *head) members() (out [][2]string) {
 	for _, m := range [][2]string{
 		{"site", h.Site}, {"generated_at", h.Generated}, {"crawl_rate", h.Rate}, {"ai-crawl-contact", h.Contact},
@@ -47,27 +48,27 @@ func (h *head) members() (out [][2]string) {
 	return out
 }
 
-// listTail ends a list after its last page.
+// listTail is the text after the last page of a list.
 const listTail = "]}"
 
 // errVersion is the error for a list of an unknown version.
 var errVersion = millrace.Coded("unknown-version", errors.New("unknown list version"))
 
-// errNoList is the error for a document other than an ARC sitemap.
+// errNoList is the error for a document that is not an ARC sitemap.
 var errNoList = errors.New("not an ARC sitemap")
 
-// scanList walks a list of at most size bytes in constant memory. It passes each page to visit
-// with its index: the entry and the names of its null members, or the error. visit may stop
-// the walk by returning false. The visited pages are valid only if scanList returns nil, since
-// the version may follow the pages. The head is as far as it was read, or nil if visit stopped
-// the walk. Errors wrap errNoList, errVersion, ErrTooLarge or a [*millrace.FormatError]
-// without the list's URL.
+// scanList reads a list of at most size bytes in constant memory. For each page it calls visit with
+// the index, and with the entry and the names of its null members, or with an error. visit may stop
+// the scan by returning false. The visited pages are valid only if scanList returns nil, because
+// the version may come after the pages. The returned head contains the members read so far; it is
+// nil if visit stopped the scan. Errors wrap errNoList, errVersion, ErrTooLarge or a
+// [*millrace.FormatError] without the list's URL.
 func scanList(r io.Reader, size int64, visit func(i int, e *entry, nulls []string, err error) bool) (*head, error) {
 	in := jsonio.NewReader(r, &jsonio.Limits{Size: size, Value: maxEntry, Depth: maxDepth + 8})
 	raw := map[string]jsonio.Raw{}
 	pages, stopped, err := walkList(in, raw, visit)
 	if stopped {
-		return nil, nil //nolint:nilnil // a caller that ended the walk needs no head
+		return nil, nil //nolint:nilnil // a caller that stopped the scan needs no head
 	}
 	if err != nil {
 		if !pages && raw["arc_sitemap_version"] == nil && !errors.Is(err, millrace.ErrTooLarge) {
@@ -121,8 +122,8 @@ func walkList(
 	return pages, false, nil
 }
 
-// overlong returns the URL of an entry that is too long: from its bytes if they were read, or
-// else from the pending value. It returns "" if the entry has none.
+// overlong returns the URL of an entry that is too long: from its bytes if they were read, else
+// from the pending value. If the entry has no URL, it returns "".
 func overlong(r *jsonio.Reader, value jsonio.Raw) (u string) {
 	if value != nil {
 		r = jsonio.NewReader(bytes.NewReader(value), &jsonio.Limits{Depth: maxDepth + 8})
@@ -180,7 +181,7 @@ func checkHead(raw map[string]jsonio.Raw, pages bool) (*head, error) {
 		case v == nil:
 			continue
 		case v.Kind() != '"' && !m.required:
-			h.Nulls = append(h.Nulls, m.name) // an empty value has no use
+			h.Nulls = append(h.Nulls, m.name) // an empty value is useless
 			continue
 		}
 		var err error
@@ -202,8 +203,8 @@ func checkHead(raw map[string]jsonio.Raw, pages bool) (*head, error) {
 	return h, nil
 }
 
-// parseRate parses a rate (E.7), such as "1/s" or "30/min". It returns the least time between
-// two requests, or false for an invalid rate.
+// parseRate parses a rate (E.7), such as "1/s" or "30/min". It returns the minimum time between two
+// requests, or false if the rate is invalid.
 func parseRate(s string) (time.Duration, bool) {
 	n, ok := policy.ReadARCRate(s)
 	if gap := float64(time.Second) / n; ok && gap <= float64(365*24*time.Hour) {

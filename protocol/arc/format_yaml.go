@@ -17,8 +17,8 @@ func (h *head) appendYAML(dst []byte) []byte {
 	return append(dst, "\npages:"...)
 }
 
-// appendYAMLEntry appends one element of pages to a list in YAML: entry is an
-// object as [entry.append] writes it.
+// appendYAMLEntry appends one element of pages to a list in YAML. entry is an object in the form of
+// [entry.append].
 func appendYAMLEntry(dst, entry []byte) []byte {
 	indent := "  - "
 	for rest := entry[1 : len(entry)-1]; len(rest) > 0; {
@@ -34,7 +34,7 @@ func appendYAMLEntry(dst, entry []byte) []byte {
 	return dst
 }
 
-// endOfValue returns the length of the compact JSON value at the start of b.
+// endOfValue returns the length of the compact JSON value at the beginning of b.
 func endOfValue(b []byte) int {
 	depth, quoted := 0, false
 	for i := 0; i < len(b); i++ {
@@ -62,9 +62,9 @@ func endOfValue(b []byte) int {
 	return len(b)
 }
 
-// appendFlow appends compact JSON in the flow style of YAML 1.2. Strings keep their double
-// quotes, so that none is parsed as another type. Characters that YAML forbids are escaped,
-// and a space follows every name and element.
+// appendFlow appends compact JSON in the flow style of YAML 1.2. Strings keep their double quotes,
+// so no string is parsed as another type. Characters that YAML forbids are escaped, and a space
+// follows every name and element.
 func appendFlow(dst, json []byte) []byte {
 	quoted := false
 	for i := 0; i < len(json); {
@@ -81,7 +81,7 @@ func appendFlow(dst, json []byte) []byte {
 		}
 		i++
 		if c == 'e' && !quoted && json[i-2] >= '0' && json[i-2] <= '9' && isInteger(json[:i-1]) {
-			dst = append(dst, ".0"...) // otherwise YAML 1.1 parses a string
+			dst = append(dst, ".0"...) // otherwise, YAML 1.1 parses the number as a string
 		}
 		dst = append(dst, c)
 		switch {
@@ -97,7 +97,7 @@ func appendFlow(dst, json []byte) []byte {
 	return dst
 }
 
-// isInteger reports whether JSON ends in a number without a fraction.
+// isInteger reports whether JSON ends with a number without a fraction.
 func isInteger(json []byte) bool {
 	i := len(json)
 	for i > 0 && json[i-1] >= '0' && json[i-1] <= '9' {

@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Name is the protocol's name: on the command line, in its tags, errors and rule IDs, and as
-// the key in [millrace.Page.Extra].
+// Name is the name of the protocol on the command line, in tags, errors and rule IDs, and as the
+// key in [millrace.Page.Extra].
 const Name = "arc"
 
 // Protocol returns the description of this protocol.

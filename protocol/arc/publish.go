@@ -19,12 +19,12 @@ import (
 // PublisherOptions are ARC's own options. The zero value is valid.
 type PublisherOptions struct {
 	// Priorities maps paths under the base to crawl priorities from 0 to 1. A path includes
-	// everything below it; the longest match applies. If nil, no priority is published.
+	// everything below it, and the longest match applies. If nil, no priorities are published.
 	Priorities map[string]float64
-	// Listed contains URLs or paths of pages that are listed with URL and flags only, as not to be
-	// indexed. Other hidden pages are never listed.
+	// Listed contains URLs or paths of hidden pages that are listed as not to be indexed, with URL
+	// and flags only. Other hidden pages are never listed.
 	Listed []string
-	// NoSitemapLine omits the list from the Sitemap lines of robots.txt, which then name only
+	// NoSitemapLine omits the list from the Sitemap lines of robots.txt, which then refer only to
 	// XML sitemaps.
 	NoSitemapLine bool
 }
@@ -37,25 +37,25 @@ type PublisherOptions struct {
 //	/arc-sitemap-deltas/YYYY-MM-DD.json    pages that changed last on that day (E.8)
 //	/.well-known/arc-policy.json           the policy (E.6), if there is one
 //
-// If the protocol's content needs a key, the lists have every snapshot. Otherwise they have
-// every snapshot for clients with a key.
+// If all content of the protocol needs a key, the lists contain every snapshot. Otherwise only
+// clients with a key get every snapshot.
 type publisher struct {
-	terms  []byte // the policy; may be nil
+	terms  []byte // the policy as JSON; nil = none
 	update time.Time
-	rate   string // crawl_rate
+	rate   string // value of crawl_rate
 	o      protocol.PublisherOptions
 	own    PublisherOptions
 	paths  []priority
-	most   int // maximum number of changes of a day that has a delta
+	most   int // maximum number of changes in a delta
 	counts dayChanges
-	now    func() time.Time // clock for the days that may have a delta
+	now    func() time.Time // clock that decides which days may have a delta
 }
 
 // NewPublisher returns the protocol's publisher. Nil options mean the zero value.
 //
-// Its policy is an object with revision, effective and updated; the URLs terms, payment and
-// contact; purposes, requirements, crawl_rate, requests_per_day and crawl_note;
-// retention_seconds, access and approved_consumers. It omits what the owner has not set.
+// Its policy is an object with the members revision, effective and updated; the URLs terms, payment
+// and contact; purposes, requirements, crawl_rate, requests_per_day and crawl_note;
+// retention_seconds, access and approved_consumers. Members that the owner has not set are omitted.
 func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	p := &publisher{most: maxDelta, now: time.Now}
 	if o != nil {
@@ -103,7 +103,7 @@ func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrac
 			switch {
 			case d.n == 0:
 				small = append(small, p.quiet(v.Site(), d.start, d.newest))
-			case p.o.Compact && 2*d.n > v.Site().Pages: // the delta would repeat the list
+			case p.o.Compact && 2*d.n > v.Site().Pages: // the delta would repeat most of the list
 			case d.n <= p.most:
 				docs = append(docs, p.delta(v, d))
 			}
@@ -120,7 +120,7 @@ func (p *publisher) All(ctx context.Context, v millrace.View) iter.Seq2[*millrac
 	}
 }
 
-// policy returns the policy, which needs no key.
+// policy returns the document of the policy, which needs no key.
 func (p *publisher) policy() *millrace.Document {
 	h := header(contentType)
 	if !p.update.IsZero() {
@@ -147,7 +147,7 @@ func (p *publisher) head(site millrace.Site, generated time.Time) *head {
 		base = strings.TrimSuffix(base, "/") // an origin without "/", as in the specification
 	}
 	if generated.Unix() < 0 {
-		generated = time.Unix(0, 0) // a site without a first change
+		generated = time.Unix(0, 0) // the site has no changes yet
 	}
 	return &head{Version: version, Site: base, Generated: kit.FormatTime(generated), Rate: p.rate, Contact: canon.ValidUTF8(p.o.Contact)}
 }

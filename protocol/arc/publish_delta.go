@@ -16,29 +16,31 @@ import (
 )
 
 const (
-	// horizon is the number of days with deltas, including the day of the newest change.
+	// horizon is the number of days that have deltas, up to the day of the newest change.
 	horizon = 30
-	// maxDelta limits the changes of a day's delta. Above it, reading the list is cheaper.
+	// maxDelta is the maximum number of changes in a delta. For more changes, reading the list is
+	// cheaper.
 	maxDelta = 50_000
 
 	dayLength = 24 * time.Hour
 )
 
-// day holds the changes of one day, in UTC.
+// day contains the changes of one day in UTC.
 type day struct {
 	start  time.Time
-	since  uint64 // the last sequence number before the day
-	n      int    // number of pages that changed last on the day; above the limit if there are too many
+	since  uint64 // last sequence number before the day
+	n      int    // number of pages whose last change was on the day; above the limit if there are too many
 	newest time.Time
-	pages  []string // pages that changed last on the day, in the order of identities; nil if there are too many
+	pages  []string // URLs of these pages, in the order of identities; nil if there are too many
 }
 
-// dayChanges caches the changes of each day, so that an edition reads only the changes since
-// the last one, and the days from which a page has moved. It is safe for concurrent use.
+// dayChanges caches the changes of each day. So an edition reads only the changes since the
+// previous edition, and the days that a page has left because it changed again. It is safe for
+// concurrent use.
 type dayChanges struct {
 	mu    sync.Mutex
 	epoch string
-	seq   uint64 // sequence number of the view that it is valid for
+	seq   uint64 // sequence number of the view for which the cache is valid
 	days  map[time.Time]counted
 }
 
@@ -47,16 +49,16 @@ type counted struct {
 	n      int // number of changes; one above the limit if there are too many
 	newest time.Time
 	pages  []string // like day.pages
-	until  uint64   // the day has too many changes up to this sequence number
+	until  uint64   // up to this sequence number, the day still has too many changes
 }
 
-// maxCached limits the cached pages of all days.
+// maxCached is the maximum number of cached pages of all days.
 const maxCached = 200_000
 
-// of returns the days that have deltas, in order, up to the day of the newest change. They
-// begin after the first entry of the log: the log does not contain the earlier state of the
-// site, and a client with that state must read the list. most is the maximum number of changes
-// in a delta.
+// of returns the days that have deltas, in order, up to the day of the newest change. The first of
+// them is after the first entry of the log, because the log does not contain the earlier state of
+// the site: a client with an earlier state must read the list. most is the maximum number of
+// changes in a delta.
 func (h *dayChanges) of(ctx context.Context, v millrace.View, most int) ([]*day, error) {
 	site := v.Site()
 	if site.Volatile || site.Time.IsZero() {
@@ -113,7 +115,7 @@ func (h *dayChanges) follow(ctx context.Context, v millrace.View, most int) erro
 	return nil
 }
 
-// add adds a change to its day. It drops the cached day from which the page has moved.
+// add adds a change to its day. It drops the cached day that the page has left.
 func (h *dayChanges) add(base string, c millrace.Change) {
 	today := c.Time.UTC().Truncate(dayLength)
 	for at, d := range h.days {
@@ -157,7 +159,7 @@ func (h *dayChanges) since(ctx context.Context, v millrace.View, start, last tim
 	}
 	for _, err := range v.Changes(ctx, site.At(days[0].since)) {
 		if err != nil {
-			return nil, err // the log does not reach back that far
+			return nil, err // the day is before the beginning of the log
 		}
 		break
 	}
@@ -178,8 +180,8 @@ func (h *dayChanges) since(ctx context.Context, v millrace.View, start, last tim
 	return days, nil
 }
 
-// count reads the changes of a day. For a day with too many, it reads twice as many as
-// allowed: each later change removes at most one.
+// count reads the changes of a day. If the day has too many changes, count reads up to twice the
+// maximum, because each later change removes at most one page from the day.
 func count(ctx context.Context, v millrace.View, d *day, most int) (is counted, err error) {
 	site := v.Site()
 	is.pages = []string{}
@@ -188,7 +190,7 @@ func count(ctx context.Context, v millrace.View, d *day, most int) (is counted, 
 			return is, err
 		}
 		if c.Kind == millrace.KindCheckpoint || c.Time.Sub(d.start) >= dayLength || is.n > 2*most {
-			break // the log is sorted by time
+			break // the log is ordered by time
 		}
 		is.n++
 		is.pages = append(is.pages, c.URL)
@@ -204,8 +206,7 @@ func count(ctx context.Context, v millrace.View, d *day, most int) (is counted, 
 	return is, nil
 }
 
-// delta returns the delta of a day (E.8). Its entries are in the order of
-// identities.
+// delta returns the delta of a day (E.8). Its entries are ordered by identity.
 func (p *publisher) delta(v millrace.View, d *day) *millrace.Document {
 	site := v.Site()
 	doc := p.large(deltaPath(d.start), contentType, func(keyed bool) *millrace.Parts {
@@ -221,9 +222,9 @@ func (p *publisher) delta(v millrace.View, d *day) *millrace.Document {
 
 func deltaPath(day time.Time) string { return pathDeltas + day.Format(time.DateOnly) + ".json" }
 
-// changes returns [millrace.Parts].After of a delta: the entries of the pages that changed
-// last on its day. A page that was deleted or is no longer listed is marked as not to be
-// indexed. A page that was never in a list is omitted: its URL was never public.
+// changes returns the [millrace.Parts].After of a delta: the entries of the pages whose last change
+// was on its day. A page that was deleted or is no longer listed is marked as not to be indexed. A
+// page that was never in a list is omitted, because its URL was never public.
 func (p *publisher) changes(v millrace.View, d *day, keyed bool) func(ctx context.Context, key string) iter.Seq2[millrace.Part, error] {
 	site := v.Site()
 	named := p.named(site)
@@ -234,7 +235,7 @@ func (p *publisher) changes(v millrace.View, d *day, keyed bool) func(ctx contex
 			for _, u := range d.pages[first:] {
 				e := &entry{URL: u, Robots: "noindex"}
 				t, err := v.Tag(ctx, Name, u)
-				if _, ok := named[u]; ok { // use the entry of the list, so that clients drop the page
+				if _, ok := named[u]; ok { // use the entry of the list, so clients drop the page
 					e, err = listedEntry(ctx, v, u)
 				} else if err == nil {
 					e = nil
@@ -255,8 +256,8 @@ func (p *publisher) changes(v millrace.View, d *day, keyed bool) func(ctx contex
 	}
 }
 
-// quietDay returns the delta of a day without last changes, up to today. It returns nil for
-// any other path. Days with changes are large documents.
+// quietDay returns the delta of a day on which no page last changed, up to today. For any other
+// path it returns nil. The deltas of other days are large documents.
 func (p *publisher) quietDay(ctx context.Context, v millrace.View, path string) (*millrace.Document, error) {
 	name, ok := strings.CutPrefix(path, pathDeltas)
 	at, err := time.Parse(time.DateOnly+".json", name)
@@ -274,13 +275,13 @@ func (p *publisher) quietDay(ctx context.Context, v millrace.View, path string) 
 	}
 	if since == 0 && at.Before(last) {
 		if first, err := v.SeqAt(ctx, at.Add(dayLength-time.Nanosecond)); err != nil || first == 0 {
-			return nil, err //nolint:nilnil // the log begins later
+			return nil, err //nolint:nilnil // the log begins after the day
 		}
 	}
 	for c, err := range v.Changes(ctx, site.At(since)) {
 		switch {
 		case errors.Is(err, millrace.ErrConflict):
-			return nil, nil //nolint:nilnil // the log does not reach back that far
+			return nil, nil //nolint:nilnil // the day is before the beginning of the log
 		case err != nil:
 			return nil, err
 		case c.Kind != millrace.KindCheckpoint && c.Time.Sub(at) < dayLength:
@@ -294,8 +295,8 @@ func (p *publisher) quietDay(ctx context.Context, v millrace.View, path string) 
 	return p.quiet(site, at, at), nil
 }
 
-// quiet returns a delta without pages. It is built per request, since a site that rarely
-// changes has many of them.
+// quiet returns a delta without pages. It is built per request, because a site that rarely changes
+// has many such deltas.
 func (p *publisher) quiet(site millrace.Site, day, generated time.Time) *millrace.Document {
 	body := append(p.head(site, generated).append(nil), listTail...)
 	return &millrace.Document{

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// lists returns the list under its two names, and its YAML form. A compact site has only the
+// lists returns the list under its two names, and in its YAML form. A compact site has only the
 // list.
 func (p *publisher) lists(v millrace.View) []*millrace.Document {
 	site := v.Site()
@@ -55,7 +55,7 @@ func (p *publisher) lists(v millrace.View) []*millrace.Document {
 	return []*millrace.Document{list, &known, twin}
 }
 
-// version returns [millrace.Parts].Version of the documents of a site.
+// version returns the [millrace.Parts].Version of the documents of a site.
 func (p *publisher) version(site millrace.Site) string {
 	return fmt.Sprintf("%d %s", tagFormat, site.Base)
 }
@@ -79,14 +79,14 @@ func (p *publisher) large(path, contentType string, parts func(keyed bool) *mill
 	return d
 }
 
-// listedKey is the prefix of the keys of pages that are listed by URL only. They follow the
+// listedKey is the prefix of the keys of pages that are listed by URL only. They come after the
 // identities, in the order of the options.
 const listedKey = "~"
 
-// keyOfListed returns the key of the page that option i names.
+// keyOfListed returns the key of the page at index i of the options.
 func keyOfListed(i int, u string) string { return fmt.Sprintf("%s%06d %s", listedKey, i, u) }
 
-// keys returns [millrace.Parts].Changed of the documents of a site.
+// keys returns the [millrace.Parts].Changed of the documents of a site.
 func (p *publisher) keys(site millrace.Site) func(u string) []string {
 	named := p.named(site)
 	return func(u string) []string {
@@ -97,8 +97,8 @@ func (p *publisher) keys(site millrace.Site) func(u string) []string {
 	}
 }
 
-// entries returns [millrace.Parts].After of a list: the entries of pages in the order of
-// identities, and then those that are listed by URL only.
+// entries returns the [millrace.Parts].After of a list: the entries of pages in the order of
+// identities, and then the entries of pages that are listed by URL only.
 func (p *publisher) entries(v millrace.View, keyed bool) func(ctx context.Context, key string) iter.Seq2[millrace.Part, error] {
 	site := v.Site()
 	named := p.named(site)
@@ -107,7 +107,7 @@ func (p *publisher) entries(v millrace.View, keyed bool) func(ctx context.Contex
 			var buf []byte
 			if !strings.HasPrefix(key, listedKey) {
 				for t, err := range v.Tags(ctx, Name, key) {
-					_, stricter := named[t.URL] // the entry by URL only is stricter
+					_, stricter := named[t.URL] // the entry with the URL only is stricter
 					if err == nil && stricter {
 						continue
 					}
@@ -150,8 +150,8 @@ func (p *publisher) entry(ctx context.Context, v millrace.View, t millrace.Tag, 
 	return p.prefer(v.Site(), t.URL, dst), nil
 }
 
-// named returns the pages that are listed by URL only: by URL, the index of the first option
-// that names it.
+// named returns the pages that are listed by URL only, with the index of the first option for each
+// URL.
 func (p *publisher) named(site millrace.Site) map[string]int {
 	named := make(map[string]int, len(p.own.Listed))
 	for i, path := range p.own.Listed {
@@ -163,8 +163,8 @@ func (p *publisher) named(site millrace.Site) map[string]int {
 	return named
 }
 
-// listedEntry returns the entry of a page that is listed by URL only. A page of the view needs
-// no authentication; for any other page that is unknown.
+// listedEntry returns the entry of a page that is listed by URL only. If the view contains the
+// page, it needs no authentication; otherwise this is unknown.
 func listedEntry(ctx context.Context, v millrace.View, u string) (*entry, error) {
 	e := &entry{URL: u, Robots: "noindex"}
 	_, err := v.Tag(ctx, Name, u)
@@ -184,9 +184,9 @@ func listedURL(site millrace.Site, path string) string {
 	return u
 }
 
-// priority is the crawl_priority of a path and everything below it.
+// priority is the crawl_priority of a path and of everything below it.
 type priority struct {
-	path  string // without "/" at its end
+	path  string // without a final "/"
 	value float64
 }
 
@@ -202,7 +202,7 @@ func priorities(by map[string]float64) []priority {
 	return out
 }
 
-// prefer adds the priority of a page to its entry, if it has one.
+// prefer adds the priority of a page, if it has one, to its entry.
 func (p *publisher) prefer(site millrace.Site, u string, entry []byte) []byte {
 	if len(p.paths) == 0 {
 		return entry

@@ -10,21 +10,21 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// tagFormat increases when tag returns other values for the same page.
+// tagFormat increases when tag returns different values for the same page.
 const tagFormat = 1
 
-// Forms of a tag, by its first character.
+// Forms of a tag, distinguished by the first character.
 const (
-	tagPublic   = '{' // the entry, public
-	tagWithheld = '+' // the public entry without its snapshot; the keyed one is built from the page
+	tagPublic   = '{' // followed by the public entry
+	tagWithheld = '+' // followed by the public entry without its snapshot; the keyed entry is built from the page
 	tagLarge    = '=' // the entry is built from the page
 )
 
-// maxTag limits the bytes of an entry in a tag.
+// maxTag is the maximum size of an entry in a tag, in bytes.
 const maxTag = 32 << 10
 
-// tag returns the page's entry as in the list, so that lists are written without reading
-// pages. It returns "" for a page without an entry.
+// tag returns the page's entry as in the list, so lists can be written without reading pages. For a
+// page without an entry, it returns "".
 func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	if len(p.URL) > 0 && p.URL[0] == '/' {
 		c := *p
@@ -46,7 +46,8 @@ func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	return value, nil
 }
 
-// listed returns the entry of a page with its snapshot and its checksum, or nil.
+// listed returns the entry of a page with its snapshot and checksum, or nil if the page is not
+// listed.
 func listed(p *millrace.Page) *entry {
 	e := entryOf(p)
 	if e == nil {
@@ -60,7 +61,7 @@ func listed(p *millrace.Page) *entry {
 	return e
 }
 
-// isSensitive reports whether a snapshot has a sensitive or personal node.
+// isSensitive reports whether a snapshot contains a sensitive or personal node.
 func isSensitive(snapshot json.RawMessage) bool {
 	if !bytes.Contains(snapshot, []byte(`context"`)) {
 		return false
@@ -69,7 +70,7 @@ func isSensitive(snapshot json.RawMessage) bool {
 	return root != nil && len(root.sensitive()) > 0
 }
 
-// entryOfTag appends the entry of a tag to dst. If keyed is set, the entry has its snapshot
+// entryOfTag appends the entry of a tag to dst. If keyed is set, the entry includes its snapshot
 // even if that is sensitive.
 func entryOfTag(ctx context.Context, v millrace.View, t millrace.Tag, keyed bool, dst []byte) ([]byte, error) {
 	switch {

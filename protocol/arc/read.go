@@ -22,18 +22,18 @@ import (
 // ReaderOptions configures a reader. The zero value is valid.
 type ReaderOptions struct {
 	protocol.ReaderOptions
-	// Deltas is the least size in bytes of a list whose deltas are read instead (E.8). If
-	// zero, 64 KiB. A negative value reads every list whole.
+	// Deltas is the minimum size in bytes of a list whose deltas are read instead (E.8). If zero,
+	// 64 KiB. If negative, every list is read in full.
 	Deltas int64
-	// Horizon is the maximum age in days of the last day read, and of the last full read of
-	// the list, for which deltas are read instead of the list. If zero, 30.
+	// Horizon is the maximum age in days of the last day read, and of the last full reading of the
+	// list, for which deltas are read. If zero, 30.
 	Horizon int
 }
 
 // reader is the source of a site with an ARC sitemap. It is safe for concurrent use.
 type reader struct {
 	kit.Reader
-	plain  *http.Client // sends no keys
+	plain  *http.Client // client without keys
 	folder string       // folder of the endpoint
 	o      ReaderOptions
 	listed recent.Values
@@ -41,13 +41,13 @@ type reader struct {
 	policy kit.Policy
 }
 
-// NewReader returns a source that reads the site at an endpoint, which is any URL of the site.
-// A nil client is the guarded default; nil options mean the zero value.
+// NewReader returns a source that reads the site at an endpoint. The endpoint is any URL of the
+// site. A nil client means the guarded default client. Nil options mean the zero value.
 //
-// If the list has a snapshot of a page, Changes yields the page with the content of the
-// snapshot. It fetches any other page from the page's own URL, no faster than the list allows
-// (E.7), and again when its entry in the list changes. It skips pages of other origins, and
-// those that the list, the page or robots.txt closes to agents.
+// If the list has a snapshot of a page, Changes yields the page with the content of the snapshot.
+// Other pages are fetched from their own URLs, at most at the rate that the list allows (E.7), and
+// again when their entry in the list changes. The reader skips pages of other origins, and pages
+// that the list, the page or robots.txt forbids agents to read.
 func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source {
 	return newReader(client, endpoint, o)
 }
@@ -68,23 +68,23 @@ func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
 	return r
 }
 
-// cursor is the position in the stream of a site.
+// cursor is a position in the stream of a site.
 type cursor struct {
 	Root     string       `json:"root"`
 	Found    time.Time    `json:"found"`          // time of the last discovery
-	Home     string       `json:"home,omitempty"` // origin that the home page redirected to, if it was fetched
+	Home     string       `json:"home,omitempty"` // origin to which the home page redirected, if it was fetched
 	List     kit.Resource `json:"list"`
-	FullRead time.Time    `json:"full_read"`           // when the list was last read in full
+	FullRead time.Time    `json:"full_read"`           // time of the last full reading of the list
 	Bytes    int64        `json:"bytes,omitempty"`     // size of the list at that time
-	Seen     time.Time    `json:"seen"`                // generation time of the last list or delta applied
+	Seen     time.Time    `json:"seen"`                // generation time of the last applied list or delta
 	NoDeltas bool         `json:"no_deltas,omitempty"` // the site has no deltas
 }
 
-var errFullRead = errors.New("the list must be read whole") // the deltas lack changes of the list
+var errFullRead = errors.New("the list must be read whole") // the deltas do not contain all changes of the list
 
-// Changes yields the pages of the list if it has changed, or of its deltas since the last day read
+// If the list has changed, Changes yields its pages, or those of its deltas since the last day read
 // (E.8), and then a checkpoint. If the site has no list, the error is ErrNotFound. At most once in
-// 24 hours, it first fetches the policy (E.6); see [protocol.PolicyReader].
+// 24 hours, Changes first fetches the policy (E.6); see [protocol.PolicyReader].
 func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return kit.Stream(func(y kit.Yield) error { return (&run{reader: r, Yield: y}).changes(ctx, since) })
 }
@@ -94,7 +94,7 @@ type run struct {
 	*reader
 	kit.Yield
 	is     cursor
-	robots map[string]*fetch.Robots // by origin
+	robots map[string]*fetch.Robots // robots.txt by origin
 }
 
 func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
@@ -127,7 +127,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 	r.heed(f)
 	seen := past(parseTime(f.head.Generated), now)
 	if seen.Format(time.DateOnly) != r.is.Seen.Format(time.DateOnly) {
-		r.is.NoDeltas = false // another day may have deltas
+		r.is.NoDeltas = false // the deltas of another day may exist
 	}
 	r.is.FullRead, r.is.Bytes, r.is.Seen = now, f.bytes, seen
 	if err := r.pages(ctx, f, false); err != nil {
@@ -136,7 +136,7 @@ func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
 	return r.Checkpoint(r.is, true, "")
 }
 
-// heed applies the rate of a document (E.7), or that of the policy if it is slower.
+// heed applies the crawl rate of a document (E.7), or the rate of the policy if that is slower.
 func (r *run) heed(f *listFile) {
 	gap := time.Duration(0)
 	if f.head.Rate != "" {
@@ -160,7 +160,7 @@ func (r *run) heed(f *listFile) {
 	}
 }
 
-// past returns t, or now if t is unknown or in the future.
+// past returns t, or now if t is zero or in the future.
 func past(t, now time.Time) time.Time {
 	if t.IsZero() || t.After(now) {
 		return now

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// closed returns the reason why agents must not read a page, or nil. The most restrictive
+// closed returns why agents must not read a page, or nil if they may. The most restrictive
 // statement applies (E.6, E.11).
 func (r *run) closed(ctx context.Context, f *listFile, e *entry) (why, err error) {
 	no := func(code, text string) (error, error) {
@@ -46,7 +46,7 @@ func (r *run) closed(ctx context.Context, f *listFile, e *entry) (why, err error
 	return nil, nil
 }
 
-// restriction returns the part of a robots directive that forbids indexing, or "".
+// restriction returns the word of a robots directive that forbids indexing, or "".
 func restriction(directive string) string {
 	for _, word := range strings.FieldsFunc(strings.ToLower(directive), func(c rune) bool { return c == ',' || c == ';' || c == ' ' }) {
 		switch word {

@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// catchesUp reports whether to read the deltas since the last day read instead of the list:
-// the list is large, and was read in full recently enough.
+// catchesUp reports whether to read the deltas since the last day read and not the list: the list
+// must be large, and the last full reading recent enough.
 func (r *run) catchesUp(now time.Time) bool {
 	_, ok := r.dayAge(now)
 	age := now.Sub(r.is.FullRead)
@@ -22,16 +22,16 @@ func (r *run) catchesUp(now time.Time) bool {
 		age >= 0 && age < time.Duration(r.o.Horizon)*24*time.Hour && r.is.List.Validators != (fetch.Validators{})
 }
 
-// dayAge returns the days since the last day read. It returns false if the last day read is older
-// than the horizon.
+// dayAge returns the number of days since the last day read. It returns false if that day is before
+// the horizon.
 func (r *run) dayAge(now time.Time) (int, bool) {
 	n := int(now.UTC().Truncate(24*time.Hour).Sub(r.is.Seen.Truncate(24*time.Hour)) / (24 * time.Hour))
 	return n, n >= 0 && n < r.o.Horizon
 }
 
-// catchUp checks by HEAD whether the list has changed. If so, it reads the deltas from the
-// last day read on, including that day (E.8). It verifies all of them before it yields the
-// first page. It returns errFullRead if they lack changes of the list.
+// catchUp checks by HEAD whether the list has changed. If so, it reads the deltas from the last day
+// read on, including that day (E.8). It verifies all of them before it yields the first page. If
+// they do not contain all changes of the list, it returns errFullRead.
 func (r *run) catchUp(ctx context.Context, now time.Time) error {
 	resp, err := r.Head(ctx, r.is.List.URL, listTypes, r.is.List.Validators)
 	if err != nil {
@@ -51,7 +51,7 @@ func (r *run) catchUp(ctx context.Context, now time.Time) error {
 		return r.Checkpoint(r.is, false, "")
 	case resp.StatusCode != http.StatusOK, v == (fetch.Validators{}), last.After(now.Add(time.Minute)):
 		return errFullRead
-	case dated && last.Before(r.is.Seen): // a restored backup has undone applied changes
+	case dated && last.Before(r.is.Seen): // a restored backup has undone changes that were applied
 		return errFullRead
 	case !dated:
 		last = now
@@ -95,9 +95,9 @@ func (r *run) catchUp(ctx context.Context, now time.Time) error {
 	return r.Checkpoint(r.is, false, "")
 }
 
-// again checks the delta of the last day read, which may have changed later that day. skip is
-// 1 if it has not. The error is errFullRead if the delta is so large that reading the list, of
-// that many bytes, costs less, as on the day of a site's first edition.
+// again checks the delta of the last day read, which may have changed later that day. If it has not
+// changed, skip is 1. list is the size of the list in bytes. If the delta is so large that reading
+// the list costs less, as on the day of a site's first edition, the error is errFullRead.
 func (r *run) again(ctx context.Context, list int64) (skip int, err error) {
 	resp, err := r.Head(ctx, deltaURL(r.is.List.URL, r.is.Seen), listTypes, fetch.Validators{})
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *run) again(ctx context.Context, list int64) (skip int, err error) {
 	_ = resp.Body.Close()
 	switch resp.StatusCode {
 	case http.StatusOK:
-	case http.StatusNotFound, http.StatusGone: // the site has no deltas at all
+	case http.StatusNotFound, http.StatusGone: // the site has no deltas
 		r.is.NoDeltas = true
 		return 0, errFullRead
 	default:
@@ -124,7 +124,7 @@ func (r *run) again(ctx context.Context, list int64) (skip int, err error) {
 	return 0, nil
 }
 
-// delta fetches the delta of a day. It returns errFullRead if the delta is unusable.
+// delta fetches the delta of a day. If the delta is unusable, the error is errFullRead.
 func (r *run) delta(ctx context.Context, day time.Time, limit int64) (*listFile, error) {
 	u := deltaURL(r.is.List.URL, day)
 	f, err := r.loadOne(ctx, kit.Resource{URL: u}, max(limit, 1))
@@ -141,7 +141,7 @@ func (r *run) delta(ctx context.Context, day time.Time, limit int64) (*listFile,
 	return nil, errFullRead
 }
 
-// deltaURL returns the URL of the delta of a day: next to the list, or at the root for a list
+// deltaURL returns the URL of the delta of a day: next to the list, or at the root if the list is
 // at the well-known location.
 func deltaURL(list string, day time.Time) string {
 	folder := strings.TrimSuffix(list[:strings.LastIndexByte(list, '/')], "/.well-known")

@@ -24,10 +24,10 @@ import (
 // listFile is a fetched list or delta.
 type listFile struct {
 	kit.Resource
-	max     int64        // size limit in bytes
-	spool   *spool.Spool // as JSON; nil if unchanged
+	max     int64        // maximum size in bytes
+	spool   *spool.Spool // content as JSON; nil = unmodified
 	bytes   int64        // size in bytes
-	origins []string     // allowed origins of its pages: the site's, and that of its URL after redirects
+	origins []string     // origins that its pages may have: the site's, and that of the list's URL after redirects
 	head    *head
 	names   kit.Names
 }
@@ -38,14 +38,14 @@ func (f *listFile) close() {
 	}
 }
 
-// isOther reports whether the error means that the list is absent or another document, rather
-// than broken or unreachable.
+// isOther reports whether an error means that the list is absent or the document is not a list. A
+// broken or unreachable list gives another error.
 func isOther(err error) bool {
 	return errors.Is(err, errNoList) || errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
 }
 
-// load fetches the stored list. If no list is stored, or the document is no longer a list,
-// load runs discovery.
+// load fetches the stored list. If no list is stored, or the document is no longer a list, load
+// discovers the list.
 func (r *run) load(ctx context.Context, was kit.Resource) (f *listFile, err error) {
 	err = r.discover(ctx, was, func(l kit.Resource) (err error) {
 		f, err = r.loadOne(ctx, l, r.o.MaxList)
@@ -57,7 +57,7 @@ func (r *run) load(ctx context.Context, was kit.Resource) (f *listFile, err erro
 	return f, nil
 }
 
-// loadOne fetches a list, conditionally if it has validators (E.5). It returns only complete
+// loadOne fetches a list, conditionally if validators are stored (E.5). It returns only complete
 // and valid lists (E.11).
 func (r *run) loadOne(ctx context.Context, l kit.Resource, limit int64) (*listFile, error) {
 	resp, err := r.Open(kit.Download(ctx, limit), "list", l.URL, listTypes, l.Validators)
@@ -80,7 +80,7 @@ func (r *run) loadOne(ctx context.Context, l kit.Resource, limit int64) (*listFi
 	in := &bounded{r: body, limit: limit}
 	text := io.Reader(in)
 	if isYAML(resp) {
-		f.max = 4 * limit // JSON is rarely longer than YAML, and never much
+		f.max = 4 * limit // JSON is rarely longer than YAML, and never by much
 		var list []byte
 		list, err = fromYAML(in)
 		text = bytes.NewReader(list)
@@ -99,7 +99,7 @@ func (r *run) loadOne(ctx context.Context, l kit.Resource, limit int64) (*listFi
 	return f, nil
 }
 
-// bounded is a reader that fails beyond a limit, with any HTTP client. It counts the bytes and
+// bounded is a reader that fails above a limit, with any HTTP client. It counts the bytes and
 // stores its first error.
 type bounded struct {
 	r        io.Reader
@@ -121,8 +121,8 @@ func (b *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// origins returns the allowed origins of the site's pages, wherever its list is: the requested
-// origin, also with https, and the one that its home page redirects to.
+// origins returns the origins that the site's pages may have, wherever its list is: the requested
+// origin, also with https, and the origin to which its home page redirects.
 func (r *run) origins() []string {
 	out := []string{canon.Origin(r.Root)}
 	if host, ok := strings.CutPrefix(out[0], "http://"); ok && !strings.Contains(host, ":") {
@@ -134,7 +134,7 @@ func (r *run) origins() []string {
 	return out
 }
 
-// originsOf returns the allowed origins of the pages of a fetched list.
+// originsOf returns the origins that the pages of a fetched list may have.
 func (r *run) originsOf(l kit.Resource, resp *http.Response) []string {
 	origins := r.origins()
 	if final, err := canon.URL(resp.Request.URL.String()); err == nil && slices.Contains(origins, canon.Origin(l.URL)) {
@@ -160,7 +160,8 @@ func (r *reader) refuse(ctx context.Context, at string, err error) error {
 // listTypes is the Accept field of a request for a list.
 const listTypes = "application/json, application/yaml;q=0.5, */*;q=0.1"
 
-// isYAML reports whether a response is a list in YAML, by its media type or else its name.
+// isYAML reports whether a response is a list in YAML, judging by its media type or else by its
+// name.
 func isYAML(resp *http.Response) bool {
 	mt, _, _ := strings.Cut(strings.ToLower(resp.Header.Get("Content-Type")), ";")
 	switch mt = strings.TrimSpace(mt); {
@@ -191,8 +192,8 @@ func (f *listFile) verify(ctx context.Context) error {
 	return cmp.Or(ctx.Err(), err)
 }
 
-// pages yields the pages of a verified list. A page that must not be indexed is deleted by a
-// delta, and skipped in a list.
+// pages yields the pages of a verified list. For a page that must not be indexed, a delta yields a
+// deletion, and a list yields a skip.
 func (r *run) pages(ctx context.Context, f *listFile, delta bool) error {
 	in, err := f.spool.Reader()
 	if err != nil {
@@ -238,8 +239,8 @@ func (r *run) pages(ctx context.Context, f *listFile, delta bool) error {
 	return formatError(err, f.URL, "E.9")
 }
 
-// own returns the canonical URL of a page of the site. It returns an error for pages of other
-// sites.
+// own returns the canonical URL of a page of the site. For a page of another site, it returns an
+// error.
 func (f *listFile) own(u string) (string, error) {
 	c, err := canon.URL(u)
 	if err != nil {
@@ -251,7 +252,8 @@ func (f *listFile) own(u string) (string, error) {
 	return c, nil
 }
 
-// at adds the list and the entry to an error, whose position is within the entry.
+// at adds the URL of the list and the position of the entry to an error, whose Position is inside
+// the entry.
 func at(err error, list string, i int) error {
 	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
 		at := fmt.Sprintf("/pages/%d", i)
@@ -277,7 +279,8 @@ func (r *run) take(ctx context.Context, f *listFile, e *entry, delta bool) error
 	case why != nil:
 		return r.Give(millrace.Change{}, &millrace.SkipError{URL: e.URL, Err: why, Absent: true})
 	case e.Snapshot == nil:
-		// The version of the page, which is not in the list, includes this state. Page adds it.
+		// The version of the page includes this state, which the list does not contain. Page adds
+		// it.
 		r.listed.Add(e.URL, e.version())
 		ref.Location = e.URL
 		return r.Give(millrace.Change{Kind: millrace.Put, Ref: ref, Time: parseTime(e.Lastmod)}, nil)
@@ -288,8 +291,8 @@ func (r *run) take(ctx context.Context, f *listFile, e *entry, delta bool) error
 	return r.Give(millrace.Change{Kind: millrace.Put, Ref: ref, Page: p, Time: p.Modified}, nil)
 }
 
-// version identifies the state of the page: it changes with the checksum and with the date. It
-// is "" if the list has neither.
+// version identifies the state of the page: it changes with the checksum and the date. If the list
+// has neither, it is "".
 func (e *entry) version() string {
 	if e.Checksum == "" && e.Lastmod == "" {
 		return ""

@@ -16,11 +16,11 @@ import (
 	"github.com/millrace/millrace/internal/snapshot"
 )
 
-// maxPage limits the bytes of a page that is fetched from its own URL.
+// maxPage is the maximum size in bytes of a page that is fetched from its own URL.
 const maxPage = 50 << 20
 
-// Page fetches a page that the list names without a snapshot, from its own URL (E.11). For a
-// page whose snapshot is in the list, the error is [errors.ErrUnsupported].
+// Page fetches a page that is listed without a snapshot from its own URL (E.11). For a page with a
+// snapshot in the list, the error is [errors.ErrUnsupported].
 func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	var err error
 	if have.URL, err = r.Resolve(have.URL); err != nil {
@@ -43,7 +43,7 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	}
 	switch {
 	case was.By != by:
-		was = pageState{} // another extraction would yield another page
+		was = pageState{} // the rules have changed and may give a different page
 	case listed != "" && was.Listed == listed:
 		return nil, fmt.Errorf("%s: page %s: the list entry has not changed: %w", Name, have.URL, millrace.ErrUnmodified)
 	}
@@ -58,9 +58,9 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	return p, nil
 }
 
-// pageState is the version of a page that was fetched from its own URL: its version in the
-// list, the validators of its server, and the extraction rules. If the list has the same
-// version again, no request is needed; otherwise the request is conditional.
+// pageState is the version of a page that was fetched from its own URL: its version in the list,
+// the validators of its server, and the extraction rules. If the list has the same version again,
+// no request is needed. Otherwise the request is conditional.
 type pageState struct {
 	Listed string `json:"listed,omitempty"`
 	fetch.Validators
@@ -75,8 +75,8 @@ func (h pageState) encode() string {
 	return string(b)
 }
 
-// parsePageState parses a version. It returns the zero value for any other version, such as
-// that of a page with a snapshot.
+// parsePageState parses a version. For any other version, such as that of a page with a snapshot,
+// it returns the zero value.
 func parsePageState(version string) (h pageState) {
 	if json.Unmarshal([]byte(version), &h) != nil {
 		return pageState{}
@@ -126,8 +126,8 @@ func (r *reader) ask(ctx context.Context, page string, v fetch.Validators, rules
 	return p, fetch.ValidatorsOf(resp), nil
 }
 
-// annotated returns the page with the values of its attributes, as if the list had its
-// snapshot. Other values come from the HTML. It returns p if p has no attributes.
+// annotated returns the page with the values of its attributes, as if the list contained its
+// snapshot. Other values come from the HTML. If p has no attributes, annotated returns p.
 func annotated(p *millrace.Page) *millrace.Page {
 	root := parseNode(p.Extra[Name])
 	if root == nil || root.text("page") == "" {
@@ -140,7 +140,7 @@ func annotated(p *millrace.Page) *millrace.Page {
 	if own.Kind != "" {
 		out.Kind = own.Kind
 	}
-	// The HTML must not restore the text of a sensitive part.
+	// The HTML must not restore the text of a part that the snapshot omits.
 	if len(own.Blocks) > 0 || len(root.sensitive()) > 0 {
 		out.Blocks, out.Detail = own.Blocks, own.Detail
 	}

@@ -8,11 +8,11 @@ import (
 	"github.com/millrace/millrace/policy"
 )
 
-// Policy returns the site's policy (E.6), /.well-known/arc-policy.json of the origin. The
-// reader fetches it once in 24 hours. Absent members are zero, and the URLs in it are not
-// fetched. The error is ErrNotFound if the site has none, or none for this reader
-// ([fetch.Absent]), and ErrInvalid if it cannot be parsed. The caller must not change the
-// policy and must apply it, except for its rate, which Page obeys. Policy implements
+// Policy returns the site's policy (E.6), which is at /.well-known/arc-policy.json of the origin.
+// The reader fetches it at most once in 24 hours. Absent members are zero. URLs in the policy are
+// not fetched. If the site has no policy, or none for this reader ([fetch.Absent]), the error is
+// ErrNotFound; if the policy cannot be parsed, it is ErrInvalid. The caller must not change the
+// policy. It must apply the policy, except for the rate, which Page obeys. Policy implements
 // [protocol.PolicyReader].
 func (r *reader) Policy(ctx context.Context) (*millrace.Policy, error) { return r.policy.Get(ctx) }
 

@@ -8,11 +8,11 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// maxGap is the longest gap between two pages that a site can set, as for a Crawl-delay. With a
+// maxGap is the maximum gap between two pages that a site can set, as for a Crawl-delay. With a
 // longer gap, a mirror would never be complete.
 const maxGap = time.Minute
 
-// pace keeps a gap between the starts of requests, in the order of calls.
+// pace keeps a minimum time between the starts of requests, in the order of calls.
 type pace struct {
 	mu   sync.Mutex
 	gap  time.Duration
@@ -25,7 +25,7 @@ func (p *pace) set(gap time.Duration) {
 	p.gap = min(gap, maxGap)
 }
 
-// wait waits for the turn of the caller.
+// wait waits until the caller may send its request.
 func (p *pace) wait(ctx context.Context) error {
 	p.mu.Lock()
 	now := time.Now()

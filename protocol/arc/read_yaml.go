@@ -20,20 +20,19 @@ import (
 )
 
 const (
-	maxYAML      = 2 << 20 // bytes of a list; its tree needs 60 times that
-	maxYAMLDepth = 64      // nesting of lists and maps
-	maxYAMLKeys  = 1000    // names in a map; the parser takes quadratic time
+	maxYAML      = 2 << 20 // maximum size of a list in bytes; its tree needs 60 times as much memory
+	maxYAMLDepth = 64      // maximum nesting depth of lists and maps
+	maxYAMLKeys  = 1000    // maximum number of names in a map, because the parser takes quadratic time
 )
 
-// fromYAML returns a list in YAML (E.3.3) as JSON. It refuses anchors, aliases, merges and
-// tags: a list does not need them, and a few lines with them can expand to more than fits in
-// memory.
+// fromYAML converts a list in YAML (E.3.3) to JSON. It rejects anchors, aliases, merges and tags: a
+// list does not need them, and a few lines with them can expand to more than the memory.
 //
-// Errors are [*millrace.FormatError] with the line and the column, without the URL;
-// ErrTooLarge; or those of the reader.
+// The error is a [*millrace.FormatError] with the line and the column, without the URL,
+// ErrTooLarge, or an error of r.
 func fromYAML(r io.Reader) (list []byte, err error) {
 	defer func() {
-		if r := recover(); r != nil { // a bug in the parser
+		if r := recover(); r != nil { // the parser has a bug
 			err = yamlError(1, 1, fmt.Sprintf("cannot parse: %v", r))
 		}
 	}()
@@ -61,7 +60,7 @@ func fromYAML(r io.Reader) (list []byte, err error) {
 	return json.Marshal(value)
 }
 
-// parseYAML returns the tree of a document, or nil for an empty one.
+// parseYAML returns the tree of a document, or nil if the document is empty.
 func parseYAML(text string) (ast.Node, error) {
 	tokens := lexer.Tokenize(text)
 	if err := checkTokens(tokens); err != nil {
@@ -84,8 +83,8 @@ func parseYAML(text string) (ast.Node, error) {
 	return body, nil
 }
 
-// checkTokens returns an error for tokens that a list does not need, and for nesting too deep
-// for the parser. A version without quotes becomes a string.
+// checkTokens returns an error for tokens that a list does not need, and for nesting that is too
+// deep for the parser. It turns a version without quotes into a string.
 func checkTokens(tokens token.Tokens) error {
 	depth, dashes, line := 0, 0, 0
 	keys := map[int]int{} // names in the current maps, by column
@@ -106,7 +105,7 @@ func checkTokens(tokens token.Tokens) error {
 		case token.MappingEndType, token.SequenceEndType:
 			depth = max(depth-1, 0)
 		case token.SequenceEntryType, token.MappingKeyType:
-			dashes++ // each dash opens one more level in block style
+			dashes++ // in block style, each dash opens another level
 		case token.MappingValueType:
 			if keys[t.Prev.Position.Column]++; keys[t.Prev.Position.Column] > maxYAMLKeys {
 				return yamlErrorAt(t, fmt.Sprintf("map has more than %d keys", maxYAMLKeys))
@@ -123,11 +122,11 @@ func checkTokens(tokens token.Tokens) error {
 	return nil
 }
 
-// firstPage matches the name of the pages and the start of the line of the first one, in block
+// firstPage matches the member pages and the beginning of the line of its first element, in block
 // style.
 var firstPage = regexp.MustCompile(`(?:^|\n)pages:[^\n]*(\n *- )`)
 
-// completePages cuts the beginning of a list in YAML before its last page, which may be
+// completePages cuts off the last page from the beginning of a list in YAML, because it may be
 // incomplete.
 func completePages(text []byte) []byte {
 	if m := firstPage.FindSubmatch(text); m != nil {
@@ -136,7 +135,7 @@ func completePages(text []byte) []byte {
 	return text
 }
 
-// yamlFailure converts an error of goccy to a FormatError.
+// yamlFailure converts an error of the YAML parser to a FormatError.
 func yamlFailure(err error) error {
 	if e, ok := errors.AsType[yaml.Error](err); ok && e.GetToken() != nil {
 		return yamlErrorAt(e.GetToken(), e.GetMessage())

@@ -11,9 +11,9 @@ import (
 // specification that a client can check, in the order of its sections. A member that a schema
 // requires, or whose type it defines, is a MUST.
 //
-// A rule checks only data that passed the rules before it, so that one fault causes one finding.
+// A rule checks only data that earlier rules accepted, so one fault causes one finding.
 //
-// Requirements without a rule, and the reason:
+// The following requirements have no rule:
 //
 //	3.4  clients SHOULD save the token: covered by the reader's tests
 //	3.4  added and updated differ by dates that a client cannot see; servers MAY

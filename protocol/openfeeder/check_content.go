@@ -13,8 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// checkSiteOrigin checks the origin of site.url. Another rule checks whether site.url is a
-// URL.
+// checkSiteOrigin checks the origin of site.url. Another rule checks that site.url is a URL.
 func checkSiteOrigin(_ context.Context, s *siteContext, fail check.Fail) error {
 	if s.feed.Alias != "" {
 		fail(s.found.url, "site.url: "+s.feed.Alias, canon.Origin(s.feed.Home))
@@ -76,7 +75,7 @@ func checkChunkID(ctx context.Context, s *siteContext, fail check.Fail) error {
 	}
 	a, err := s.question(ctx, "limit", strconv.Itoa(maxLimit))
 	if errors.Is(err, check.ErrNotApplicable) {
-		return nil // pages have been checked
+		return nil // the pages were already checked
 	}
 	if err != nil {
 		return err
@@ -117,7 +116,7 @@ func checkAuthor(ctx context.Context, s *siteContext, fail check.Fail) error {
 	})(ctx, s, fail)
 }
 
-// question returns the response to a question that the site can answer.
+// question returns the response to a question for which the site has an answer.
 func (s *siteContext) question(ctx context.Context, pairs ...string) (*siteResponse, error) {
 	if err := s.live(); err != nil {
 		return nil, err

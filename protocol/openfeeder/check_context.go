@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// object is a JSON object as received.
+// object is a received JSON object.
 type object map[string]json.RawMessage
 
 // at returns the value at a path of names, or nil if absent.
@@ -29,7 +29,7 @@ func (o object) at(path ...string) json.RawMessage {
 
 func objectOf(raw json.RawMessage) object { return kit.Object(raw) }
 
-// objects returns the elements of an array of objects, or false for any other value.
+// objects returns the elements of an array of objects. For any other value, it returns false.
 func objects(raw json.RawMessage) ([]object, bool) {
 	var list []object
 	if json.Unmarshal(raw, &list) != nil || list == nil || slices.ContainsFunc(list, func(o object) bool { return o == nil }) {
@@ -54,7 +54,7 @@ func (a *siteResponse) page() bool {
 	return a.ok() && (a.body["items"] == nil || a.body["chunks"] != nil)
 }
 
-// got describes the response in a finding.
+// got describes the response in findings.
 func (a *siteResponse) got() string {
 	switch {
 	case a.err != nil:
@@ -67,11 +67,11 @@ func (a *siteResponse) got() string {
 	return a.resp.StatusText() + " " + string(a.resp.Body[:min(len(a.resp.Body), 100)])
 }
 
-// siteContext contains the responses of a site that the rules share.
+// siteContext contains the responses of a site, which the rules share.
 type siteContext struct {
 	kit.SiteContext
 	about *siteResponse // response for the well-known path
-	found *siteResponse // discovery document: about, or the one that the root links to
+	found *siteResponse // response with the discovery document: about, or the document to which the root links
 	feed  feed
 	index *siteResponse   // response of the endpoint without parameters; nil = no endpoint
 	items []object        // items of index
@@ -80,11 +80,12 @@ type siteContext struct {
 	// sync contains the changes since shortly before the newest date of the index; nil for a
 	// static feed.
 	sync *siteResponse
-	word string // word is a word of a page title, for a question that has an answer. It is "" if no page has a title.
+	word string // word of a page title, for a question that has an answer; "" = no page has a title
 	day  time.Time
 }
 
-// get requests a document. If an error does not concern the site, get returns only the error.
+// get requests a document. Errors of the site are part of the response; get returns all other
+// errors.
 func (s *siteContext) get(ctx context.Context, target string) (*siteResponse, error) {
 	resp, err := s.Get(ctx, target)
 	return s.answer(ctx, target, resp, err)
@@ -136,7 +137,7 @@ func (s *siteContext) run(ctx context.Context) error {
 	bad := s.feed.locate(base, ref)
 	s.AddHosts(at)
 	if bad != nil || !s.Near(s.feed.Endpoint) {
-		return nil //nolint:nilerr // a rule reports it; the checker requests no other site
+		return nil //nolint:nilerr // a rule reports it, and the checker requests no other site
 	}
 	if s.index, err = s.ask(ctx); err != nil {
 		return err
@@ -149,8 +150,8 @@ func (s *siteContext) run(ctx context.Context) error {
 	return err
 }
 
-// meant reports whether a response is intended as the discovery document: it has the members of
-// one, or is invalid JSON with a JSON Content-Type.
+// meant reports whether a response is meant to be the discovery document: it has members of that
+// document, or is invalid JSON with a JSON Content-Type.
 func (s *siteContext) meant(a *siteResponse) bool {
 	switch {
 	case a.err != nil:
@@ -163,7 +164,8 @@ func (s *siteContext) meant(a *siteResponse) bool {
 	return a.resp.Status < 300 && strings.Contains(a.resp.Header.Get("Content-Type"), "json")
 }
 
-// pointed returns the discovery document that the root links to, or nil if there is no link.
+// pointed returns the discovery document to which the root links, or nil if the root has no such
+// link.
 func (s *siteContext) pointed(ctx context.Context) (*siteResponse, error) {
 	root, err := s.get(ctx, s.Root())
 	if err != nil || root.err != nil {
@@ -218,7 +220,7 @@ func (s *siteContext) sample(ctx context.Context) error {
 				return err
 			}
 			if target, err = canon.Resolve(at, kit.Text(it["document"])); err != nil || it["document"] == nil || !s.Near(target) {
-				continue // a static feed does not name the document
+				continue // a static feed does not contain the URL of the document
 			}
 		}
 		a, err := s.get(ctx, target)
@@ -236,7 +238,7 @@ func (s *siteContext) closed() bool {
 		(s.index.resp.Status == http.StatusUnauthorized || s.index.resp.Status == http.StatusForbidden)
 }
 
-// live returns an error unless the endpoint responds and evaluates parameters.
+// live returns an error if the endpoint does not respond or ignores parameters.
 func (s *siteContext) live() error {
 	if s.index == nil || !s.index.ok() || s.feed.Static {
 		return check.ErrNotApplicable

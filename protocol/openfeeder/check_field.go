@@ -33,10 +33,10 @@ var (
 	nothing   = kit.Kind{Want: "nothing", OK: func(json.RawMessage) bool { return false }}
 )
 
-// isDateTime reports whether the reader accepts s and s has a time, not only a date.
+// isDateTime reports whether s is a date that the reader accepts, and includes a time.
 func isDateTime(s string) bool { return len(s) > len(time.DateOnly) && !parseTime(s).IsZero() }
 
-// judge reports a finding if a member is not of kind k.
+// judge reports a finding if a member is not of the kind k.
 func judge(k kit.Kind, u string, o object, fail check.Fail, where string, path ...string) {
 	if raw := o.at(path...); !k.OK(raw) {
 		fail(u, where+strings.Join(path, ".")+": "+kit.Shown(raw), k.Want)

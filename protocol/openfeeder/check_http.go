@@ -44,7 +44,7 @@ func checkPublic(_ context.Context, s *siteContext, fail check.Fail) error {
 
 func checkStatus(_ context.Context, s *siteContext, fail check.Fail) error {
 	if s.found.err != nil || s.found.resp.Status >= 300 {
-		return check.ErrNotApplicable // previous rules report the error
+		return check.ErrNotApplicable // earlier rules report the error
 	}
 	if s.found.resp.Status != http.StatusOK {
 		fail(s.found.url, s.found.resp.StatusText(), "200 OK")
@@ -82,7 +82,7 @@ func checkEndpoint(_ context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// checkAuth checks that the discovery document declares that the endpoint needs a key.
+// checkAuth checks that the discovery document declares auth if the endpoint needs a key.
 func checkAuth(_ context.Context, s *siteContext, fail check.Fail) error {
 	if !s.closed() {
 		return check.ErrNotApplicable
@@ -106,8 +106,8 @@ func checkBearer(_ context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// missing requests a page that does not exist on any site. If the endpoint needs a key, missing
-// returns the response to a request without a key, which is also an error.
+// missing requests a page that exists on no site. If the endpoint needs a key, missing returns the
+// response to a request without a key, which is an error, too.
 func (s *siteContext) missing(ctx context.Context) (*siteResponse, error) {
 	if s.closed() {
 		return s.index, nil
@@ -162,8 +162,8 @@ func checkCacheField(_ context.Context, s *siteContext, fail check.Fail) error {
 	})
 }
 
-// eachHeader calls f with the header field of every response. It does not apply to a static
-// host, which sends no such fields.
+// eachHeader calls f with a header field of every response. It does not apply to a static host,
+// which does not send the fields of the protocol.
 func (s *siteContext) eachHeader(name string, f func(a *siteResponse, got string)) error {
 	answers := s.answers()
 	if len(answers) == 0 || s.feed.Static {
@@ -175,8 +175,8 @@ func (s *siteContext) eachHeader(name string, f func(a *siteResponse, got string
 	return nil
 }
 
-// private lists first path segments of common systems that a feed should not expose (section
-// 10).
+// private lists first path segments of account and admin pages of common systems, which a feed
+// should not expose (section 10).
 var private = []string{
 	"account", "my-account", "admin", "wp-admin", "administrator", "dashboard", "checkout", "cart", "basket", "login", "wp-login.php", "signin", "logout", "password-reset",
 }
@@ -200,7 +200,7 @@ func checkExclusions(_ context.Context, s *siteContext, fail check.Fail) error {
 }
 
 // checkRobots checks whether robots.txt allows the discovery document, the endpoint and the sampled
-// pages. A robots.txt rule about queries disallows only the pages.
+// pages. A rule about queries in robots.txt only affects the pages.
 func checkRobots(ctx context.Context, s *siteContext, fail check.Fail) error {
 	urls := []string{s.found.url}
 	if s.feed.Endpoint != "" {

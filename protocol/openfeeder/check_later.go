@@ -34,8 +34,8 @@ func checkIndexLimit(ctx context.Context, s *siteContext, fail check.Fail) error
 	return nil
 }
 
-// last returns the URL and the document of the last page in the index; the document is nil if
-// there is no such page.
+// last returns the URL of the last page in the index, and its document, or nil if there is no
+// document.
 func (s *siteContext) last(ctx context.Context) (string, *siteResponse, error) {
 	items := s.items
 	if total, ok := kit.Number(s.index.body["total_pages"]); ok && total > 1 {
@@ -57,8 +57,7 @@ func (s *siteContext) last(ctx context.Context) (string, *siteResponse, error) {
 	return u, a, err
 }
 
-// rare returns the longest word of a page that no other sampled page contains; "" if there is
-// no such word.
+// rare returns the longest word of a page that no other sampled page contains, or "".
 func (s *siteContext) rare(u string, page *siteResponse) (word string) {
 	var others strings.Builder
 	for i, p := range s.pages {
@@ -77,8 +76,8 @@ func (s *siteContext) rare(u string, page *siteResponse) (word string) {
 	return word
 }
 
-// checkQuestionLater searches for a word of the last page in the index, because a search
-// covers the whole site.
+// checkQuestionLater searches for a word of the last page in the index, because searches must cover
+// the whole site.
 func checkQuestionLater(ctx context.Context, s *siteContext, fail check.Fail) error {
 	plain, err := s.question(ctx)
 	if err != nil {
@@ -113,7 +112,7 @@ func checkQuestionLater(ctx context.Context, s *siteContext, fail check.Fail) er
 	return nil
 }
 
-// lists reports whether one of the named lists of a response has an object with URL u.
+// lists reports whether one of the named lists of a response contains an object with the URL u.
 func (s *siteContext) lists(a *siteResponse, u string, names ...string) bool {
 	for _, name := range names {
 		list, _ := objects(a.body.at(name))
@@ -126,7 +125,7 @@ func (s *siteContext) lists(a *siteResponse, u string, names ...string) bool {
 	return false
 }
 
-// absolute returns the absolute URL of a page in the feed, as the reader resolves it.
+// absolute returns the absolute URL of a page in the feed, resolved as by the reader.
 func (s *siteContext) absolute(ref string) string {
 	if u, err := s.feed.url(s.Root(), ref); err == nil {
 		return u
@@ -161,7 +160,8 @@ func checkSinceUpdated(ctx context.Context, s *siteContext, fail check.Fail) err
 }
 
 // checkInvalidated runs some time after the other rules. It fetches the pages that the site reports
-// as changed since the first read or, if there are none, the last ones that changed before it.
+// as changed since the first read. If there are no such pages, it fetches the pages that changed
+// last before it.
 func checkInvalidated(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if s.sync == nil || !isReply(s.sync) || !isToken(s.token()) {
 		return check.ErrNotApplicable
@@ -195,7 +195,7 @@ func checkInvalidated(ctx context.Context, s *siteContext, fail check.Fail) erro
 	return check.Applied(checked > 0)
 }
 
-// maxChecked is the maximum number of changed pages to fetch again.
+// maxChecked is the maximum number of changed pages that are fetched again.
 const maxChecked = 3
 
 func (s *siteContext) fresh(ctx context.Context, target string, header http.Header) (*siteResponse, error) {

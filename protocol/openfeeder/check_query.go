@@ -47,7 +47,7 @@ func checkPageParameter(ctx context.Context, s *siteContext, fail check.Fail) er
 	return nil
 }
 
-// long returns a sampled page with at least n chunks, and its URL; nil if no page has that many.
+// long returns a sampled page with at least n chunks and its URL, or nil.
 func (s *siteContext) long(n int) (string, *siteResponse) {
 	for i, p := range s.pages {
 		chunks, _ := objects(p.body.at("chunks"))
@@ -58,7 +58,7 @@ func (s *siteContext) long(n int) (string, *siteResponse) {
 	return "", nil
 }
 
-// limited requests a page with a limit and checks the number of chunks.
+// limited requests a page with a limit, and checks the number of chunks.
 func (s *siteContext) limited(ctx context.Context, least int, limit string, most int, fail check.Fail) error {
 	if err := s.live(); err != nil {
 		return err
@@ -104,7 +104,7 @@ func checkLimitDefault(_ context.Context, s *siteContext, fail check.Fail) error
 	return nil
 }
 
-// strict is a min_score that few chunks reach.
+// strict is a min_score that few chunks have.
 const strict = "0.9999"
 
 func checkMinScore(ctx context.Context, s *siteContext, fail check.Fail) error {

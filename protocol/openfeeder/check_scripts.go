@@ -13,13 +13,13 @@ import (
 )
 
 // scripted matches markup that loads or runs something: a script or iframe with a src, a script
-// with a call or an assignment, an image of one pixel. It does not match a tag that a text only
-// mentions, such as a text about HTML.
+// with a call or an assignment, or an image of one pixel. It does not match tags that a text only
+// mentions, such as in a text about HTML.
 var scripted = regexp.MustCompile(`(?is)<(?:script|iframe)\s[^<>]*\bsrc\s*=[^<>]*>?` +
 	`|<script(?:\s[^<>]*)?>.*?(?:[\w$)\]]\(|=).*?</script` +
 	`|<img\s[^>]*(?:width|height)=["']?1["'\s>]`)
 
-// sample matches a code span or code block in Markdown.
+// sample matches code spans and code blocks in Markdown.
 var sample = regexp.MustCompile("(?s)```.*?(?:```|$)|`[^`\n]*`")
 
 // checkScripts checks for markup left in the text. Markup is allowed in code. It is also allowed in

@@ -14,8 +14,7 @@ import (
 // isReply reports whether a response is a sync reply.
 func isReply(a *siteResponse) bool { return a.ok() && objectOf(a.body["sync"]) != nil }
 
-// window requests changes. The error is ErrNotApplicable for a site that does not support
-// since.
+// window requests changes. If the site does not support since, the error is ErrNotApplicable.
 func (s *siteContext) window(ctx context.Context, pairs ...string) (*siteResponse, error) {
 	if s.sync == nil || !isReply(s.sync) {
 		return nil, check.ErrNotApplicable
@@ -47,7 +46,7 @@ func checkSinceToken(ctx context.Context, s *siteContext, fail check.Fail) error
 	return nil
 }
 
-// token returns the token of the reply, or "" if it has no token.
+// token returns the token of the reply, or "".
 func (s *siteContext) token() string {
 	if s.sync == nil {
 		return ""
@@ -120,7 +119,7 @@ func checkTombstones(name string, k kit.Kind) siteCheck {
 	}
 }
 
-// checkUntil requests a window that ends before the first page.
+// checkUntil requests a window that ends before the first page was published.
 func checkUntil(ctx context.Context, s *siteContext, fail check.Fail) error {
 	a, err := s.window(ctx, "since", "1990-01-01T00:00:00Z", "until", "1990-01-02T00:00:00Z")
 	if err != nil {
@@ -146,7 +145,7 @@ func checkUntil(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// early is a date before the web, so that replies are short.
+// early is a date before the web, which keeps replies short.
 const early = "1990-01-02T00:00:00Z"
 
 func checkUntilAlone(ctx context.Context, s *siteContext, fail check.Fail) error {
@@ -201,7 +200,7 @@ func checkUntilBefore(ctx context.Context, s *siteContext, fail check.Fail) erro
 	return nil
 }
 
-// checkQWins compares the response to a question with and without dates.
+// checkQWins compares the responses to a question with and without dates.
 func checkQWins(ctx context.Context, s *siteContext, fail check.Fail) error {
 	if _, err := s.window(ctx, "until", early); err != nil {
 		return err

@@ -9,17 +9,16 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// fields are the fields that a page from the reader sets (Page.Known). They include the
-// language only if the document has one.
+// fields are the fields that the reader sets in Page.Known. The language is also known if the
+// document has one.
 const fields = millrace.FieldTitle | millrace.FieldSummary | millrace.FieldAuthor | millrace.FieldPublished |
 	millrace.FieldModified | millrace.FieldLanguage | millrace.FieldContent
 
-// unknownLanguage is the language of a document if the page has none: the member
-// is required (section 3.2).
+// unknownLanguage is the language of a document whose page has none, because the member is required
+// (section 3.2).
 const unknownLanguage = "und"
 
-// carry returns the page that a reader gets from the page's document, or nil if the page has no
-// document.
+// carry returns the page that a reader gets from the document of p, or nil if p has no document.
 func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	w := documentOf(site, p)
 	if w == nil {
@@ -28,8 +27,8 @@ func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	return w.read()
 }
 
-// tag returns the page's revision, or "" for a page without a document. A version set by the store
-// is the revision.
+// tag returns the revision of a page, or "" for a page without a document. If the store has set the
+// Version, that is the revision.
 func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	switch _, ok := published(site, p); {
 	case !ok:
@@ -40,9 +39,9 @@ func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	return p.Revision(), nil
 }
 
-// published returns the canonical URL of a page that has a document. Archives have no document,
-// because they only link to other pages. Pages of another origin have no document, because url
-// cannot name them.
+// published returns the canonical URL of a page, and reports whether the page has a document.
+// Archives have none, because they only link to other pages. Pages on another origin have none,
+// because url cannot express them.
 func published(site millrace.Site, p *millrace.Page) (string, bool) {
 	if p.Kind == millrace.Archive {
 		return "", false
@@ -52,7 +51,7 @@ func published(site millrace.Site, p *millrace.Page) (string, bool) {
 }
 
 // documentOf returns the document of a page of a View with all its chunks, or nil if the page has
-// none.
+// no document.
 func documentOf(site millrace.Site, p *millrace.Page) *page {
 	u, ok := published(site, p)
 	if !ok {
@@ -64,11 +63,11 @@ func documentOf(site millrace.Site, p *millrace.Page) *page {
 		Author:    canon.ValidUTF8(p.Author),
 		Published: kit.FormatTime(p.Published),
 		Updated:   kit.FormatTime(p.Modified),
-		Language:  languageOf(p.Language), // not the site's, which may change without the page
+		Language:  languageOf(p.Language), // the site's language may change without the page
 		Revision:  p.Version,
 	}
 	for _, c := range chunk.Passages(p) {
-		if c.Parts != nil { // otherwise the passage is the summary, for searches
+		if c.Parts != nil { // without parts, the passage is the summary, which only serves searches
 			w.Chunks = append(w.Chunks, piece{ID: c.ID, Text: canon.ValidUTF8(c.Text), Type: c.Type, Blocks: blocksMember(&c)})
 		}
 	}
@@ -77,8 +76,8 @@ func documentOf(site millrace.Site, p *millrace.Page) *page {
 	return w
 }
 
-// itemOf returns the index entry of a page that has a document. It needs the blocks only of a
-// page with neither summary nor description (see [bare]).
+// itemOf returns the index entry of a page that has a document. It uses the blocks only if
+// needsBlocks returns true.
 func itemOf(p *millrace.Page, u string) item {
 	return item{
 		URL:       u,
@@ -95,12 +94,12 @@ func needsBlocks(p *millrace.Page) bool {
 	return blank(p.Title) || summarise(p.Summary) == "" && summarise(p.Description) == ""
 }
 
-// cut returns the part of the document with the given page number and limit.
+// cut returns one part of the document, for a page number and a limit.
 func (w *page) cut(number, limit int) *page {
 	out := *w
 	total := len(w.Chunks)
 	from := total
-	if number <= total/limit { // otherwise the product overflows
+	if number <= total/limit { // prevents an overflow of the product
 		from = min((number-1)*limit, total)
 	} else if number == total/limit+1 {
 		from = total - total%limit
@@ -131,14 +130,14 @@ func (w *page) read() *millrace.Page {
 	switch w.Language {
 	case "":
 		p.Known &^= millrace.FieldLanguage
-	case unknownLanguage: // the page has no language
+	case unknownLanguage: // unknown language
 		p.Language = ""
 	}
 	return p
 }
 
-// relative returns a URL of the site as in an index: the path on its host. A path that would
-// be resolved as another host stays absolute.
+// relative returns a URL of the site as in an index: the path on its host. If the path would be
+// resolved as another host, the URL stays absolute.
 func relative(base, u string) string {
 	rest, ok := strings.CutPrefix(u, canon.Origin(base))
 	if !ok || !strings.HasPrefix(rest, "/") || strings.HasPrefix(rest, "//") {
@@ -157,8 +156,8 @@ func languageOf(tags ...string) string {
 	return unknownLanguage
 }
 
-// isLanguage reports whether a tag has the form of BCP 47: subtags of letters
-// and digits, the first of two to eight letters.
+// isLanguage reports whether a tag has the form of BCP 47: subtags of letters and digits, of which
+// the first has two to eight letters.
 func isLanguage(t string) bool {
 	for i, sub := range strings.Split(t, "-") {
 		if len(sub) == 0 || len(sub) > 8 || i == 0 && (len(sub) < 2 || strings.ContainsAny(sub, "0123456789")) {

@@ -13,13 +13,13 @@ import (
 	"github.com/millrace/millrace/internal/chunk"
 )
 
-// types maps the letters in the member blocks to block types.
+// types maps the letters in the member blocks to types of blocks.
 var types = map[string]string{"p": chunk.Paragraph, "h": chunk.Heading, "l": chunk.List, "c": chunk.Code, "q": chunk.Quote}
 
-// blocksMember returns the member blocks of a passage. It contains, for each block in order, the
-// letter of its type (with the level of a heading), a colon, and its start in the text, in code
-// points: "h2:0 p:12 l:340". A block ends before the white space that precedes the next one. The
-// member is empty if the text without it yields the same blocks.
+// blocksMember returns the member blocks of a passage. For each block in order, it contains the
+// letter of the type (with the level of a heading), a colon, and the start of the block in the text
+// in code points: "h2:0 p:12 l:340". A block ends before the white space in front of the next
+// block. The member is empty if the text alone gives the same blocks.
 func blocksMember(p *chunk.Passage) string {
 	if slices.Equal(p.Parts, partsOf(&piece{Type: p.Type, Text: p.Text})) {
 		return ""
@@ -30,7 +30,7 @@ func blocksMember(p *chunk.Passage) string {
 		if i > 0 {
 			b = append(b, ' ')
 		}
-		b = append(b, part.Type[0]) // as in types
+		b = append(b, part.Type[0]) // first letter of the type, as in types
 		if part.Level > 0 {
 			b = strconv.AppendInt(b, int64(part.Level), 10)
 		}
@@ -41,7 +41,7 @@ func blocksMember(p *chunk.Passage) string {
 	return string(b)
 }
 
-// parseBlocks parses the member blocks. It returns nil if the member does not match the text.
+// parseBlocks parses the member blocks. If the member does not match the text, it returns nil.
 func parseBlocks(member, text string) (parts []chunk.Part) {
 	at := 0
 	for token := range strings.FieldsSeq(member) {
@@ -83,8 +83,8 @@ func partsOf(c *piece) []chunk.Part {
 
 var emptyLine = regexp.MustCompile(`\n[ \t\r]*\n\s*`)
 
-// blocksOf converts chunks to blocks, one for each part. A chunk from millrace becomes blocks
-// that convert back to the same parts.
+// blocksOf converts chunks to blocks, one per part. For a chunk from millrace, these blocks convert
+// back to the same parts.
 func blocksOf(pieces []piece) []millrace.Block {
 	var out []millrace.Block
 	for i := range pieces {
@@ -104,7 +104,7 @@ func blockOf(c chunk.Part) millrace.Block {
 	case chunk.Heading:
 		level := c.Level
 		if level < 1 || level > 6 {
-			level = 2 // the title is level 1
+			level = 2 // level 1 is the title
 		}
 		return millrace.Block{Type: millrace.HeadingBlock, Level: level, Text: c.Text}
 	case chunk.Code:
@@ -123,7 +123,7 @@ func blockOf(c chunk.Part) millrace.Block {
 	return text
 }
 
-// listForms returns the possible blocks of a list chunk: a list, definitions, a table.
+// listForms returns the blocks that a list chunk may represent: a list, definitions, or a table.
 func listForms(text string) []millrace.Block {
 	var forms []millrace.Block
 	lines := strings.Split(text, "\n")
@@ -149,7 +149,7 @@ func listForms(text string) []millrace.Block {
 
 const cellGap = " | "
 
-// parseList parses the items at an indent, with nested lists, and returns the remaining lines.
+// parseList parses the items at an indentation, with nested lists, and returns the remaining lines.
 func parseList(lines []string, indent string) (millrace.Block, []string) {
 	b := millrace.Block{Type: millrace.ListBlock}
 	for n := 0; len(lines) > 0; n++ {
@@ -194,8 +194,7 @@ func parseList(lines []string, indent string) (millrace.Block, []string) {
 	return b, lines
 }
 
-// parseDefinitions parses lines as terms, and indented lines as the definitions of the terms
-// before them.
+// parseDefinitions parses lines as terms, and indented lines as definitions of the preceding terms.
 func parseDefinitions(lines []string) millrace.Block {
 	b := millrace.Block{Type: millrace.DefinitionsBlock}
 	for i, line := range lines {

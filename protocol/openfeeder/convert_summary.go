@@ -8,15 +8,15 @@ import (
 	"github.com/millrace/millrace/internal/chunk"
 )
 
-// Limits of a summary in sentences (3.2) and characters.
+// Limits of a summary, in sentences (3.2) and in characters.
 const (
 	maxSentences = 3
 	maxSummary   = 400
 )
 
-// summaryOf returns the first of these that exists: the page's summary, its description, the start
-// of its paragraphs, the start of its lists. Otherwise it returns "". The result contains no e-mail
-// addresses.
+// summaryOf returns the first of these that is not empty: the page's summary, its description, the
+// beginning of its paragraphs, and the beginning of its lists. Otherwise it returns "". The result
+// contains no e-mail addresses.
 func summaryOf(p *millrace.Page) string {
 	for _, s := range []string{p.Summary, p.Description} {
 		if s = summarise(s); s != "" && !canon.HasMail(s) {

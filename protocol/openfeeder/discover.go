@@ -15,8 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// The link relation of the discovery document. The specification defines only its well-known
-// path.
+// The specification defines no link relation of the discovery document, only its well-known path.
 const (
 	relation  = "openfeeder"
 	mediaType = "application/json"
@@ -72,8 +71,8 @@ func (p *publisher) discovery(ctx context.Context, v millrace.View) (*millrace.D
 	return d, nil
 }
 
-// Advertise advertises the discovery document on the site's root, and in robots.txt with the
-// comment of section 11.
+// Advertise announces the discovery document on the site's root, and by the comment of section 11
+// in robots.txt.
 func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	link := millrace.Link{URL: path(v.Site(), discovery), Rel: relation, Type: mediaType, HTML: true}
 	return millrace.Advertisement{
@@ -85,11 +84,12 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	}
 }
 
-// permission is the start of the robots.txt comment that allows clients to use a discovery
-// document and its endpoint although the rules disallow them (11).
+// permission is the beginning of the comment in robots.txt that allows clients to use a discovery
+// document and its endpoint even if rules disallow them (11).
 const permission = "OpenFeeder-compliant agents may use"
 
-// permits returns the path of the discovery document that robots.txt permits; "" = none.
+// permits returns the path of the discovery document that a comment in robots.txt permits; "" =
+// none.
 func permits(robots *fetch.Robots) string {
 	for _, comment := range robots.Comments() {
 		if len(comment) < len(permission) || !strings.EqualFold(comment[:len(permission)], permission) {
@@ -104,7 +104,7 @@ func permits(robots *fetch.Robots) string {
 	return ""
 }
 
-// covers reports whether the permission for a discovery document covers a URL. It covers the
+// covers reports whether the permission for a discovery document includes a URL. It includes the
 // document, the endpoint and the URLs below it, and the files of a static feed, whose names start
 // with that of the endpoint.
 func (f *feed) covers(document string, u *url.URL) bool {

@@ -18,22 +18,22 @@ import (
 
 // feed is the result of discovery.
 type feed struct {
-	Endpoint string `json:"endpoint"`         // absolute, canonical
-	Base     string `json:"base"`             // base of relative page URLs: absolute, canonical
-	Home     string `json:"home"`             // origin of the site after redirects; its pages are on it or on the requested origin
-	Alias    string `json:"alias,omitempty"`  // origin of site.url, an alias of Home; "" = the same
+	Endpoint string `json:"endpoint"`         // absolute canonical URL
+	Base     string `json:"base"`             // base of relative page URLs, absolute and canonical
+	Home     string `json:"home"`             // origin of the site after redirects; pages are on it or on the requested origin
+	Alias    string `json:"alias,omitempty"`  // origin of site.url, if it is an alias of Home; "" = none
 	Static   bool   `json:"static,omitempty"` // the server ignores parameters
 }
 
-// maxPointers is the maximum number of link targets of a root to try.
+// maxPointers is the maximum number of link targets of a root that are tried.
 const maxPointers = 4
 
 // errNone is the error for a site without OpenFeeder.
 var errNone = fmt.Errorf("no OpenFeeder discovery document or endpoint: %w", millrace.ErrNotFound)
 
 // discover finds the feed of the site. It tries the well-known document (2), and then the links of
-// the root, which lead to such a document or to the endpoint itself. If the root has the version
-// header (9) and no link, discover tries the recommended endpoint (3).
+// the root to a discovery document or to an endpoint. If the root has the version header (9) and no
+// link, discover tries the recommended endpoint (3).
 func (r *reader) discover(ctx context.Context) (feed, error) {
 	f, err := r.about(ctx, r.Root+discovery[1:])
 	if err == nil {
@@ -102,9 +102,8 @@ func (r *reader) about(ctx context.Context, target string) (feed, error) {
 	return f, nil
 }
 
-// locate sets Endpoint from the feed.endpoint of a discovery document at a URL. It refuses an http
-// endpoint of an https site. If the endpoint is on Alias, locate uses the same path on Home
-// instead.
+// locate sets Endpoint from the feed.endpoint of a discovery document at a URL. It rejects an http
+// endpoint of an https site. If the endpoint is on Alias, locate uses the same path on Home.
 func (f *feed) locate(at *url.URL, ref string) (err error) {
 	if f.Endpoint, err = canon.Resolve(at, ref); err != nil {
 		return &millrace.FormatError{Protocol: Name, Position: "/feed/endpoint", Section: "2.1", Reason: "no URL", Err: err}
@@ -119,9 +118,10 @@ func (f *feed) locate(at *url.URL, ref string) (err error) {
 }
 
 // named sets Base and Alias from the site.url of the discovery document. An origin other than root
-// and Home, such as www or the origin behind a proxy, is an alias of Home. Relative URLs belong to
-// Home, as do the paths that the feed names on the alias. Thus the feed loses no page, and names
-// only pages of the origin where it was found. named returns an error if siteURL is not a URL.
+// and Home, such as www or the origin behind a proxy, is an alias of Home. Relative URLs are
+// resolved on Home, and so are the paths of URLs on the alias. So the feed loses no page, and
+// contains only pages of the origin where it was found. If siteURL is not a URL, named returns an
+// error.
 func (f *feed) named(root, siteURL string) error {
 	base, err := canon.URL(siteURL)
 	switch {
@@ -135,8 +135,7 @@ func (f *feed) named(root, siteURL string) error {
 	return err
 }
 
-// url resolves the URL of a page in the feed, which must be on the requested origin or on
-// Home.
+// url resolves the URL of a page in the feed. The page must be on the requested origin or on Home.
 func (f *feed) url(root, ref string) (string, error) {
 	base, err := url.Parse(f.Base)
 	if err != nil {
@@ -155,8 +154,8 @@ func (f *feed) url(root, ref string) (string, error) {
 	return u, nil
 }
 
-// pointers returns the URLs that the site's root links to as OpenFeeder: in Link fields, link
-// elements and meta elements.
+// pointers returns the URLs to which the root links as OpenFeeder: in Link fields, link elements
+// and meta elements.
 func (r *reader) pointers(ctx context.Context) ([]string, error) {
 	resp, err := r.ask(ctx, r.Root, fetch.Validators{}, kit.HTMLTypes)
 	if err != nil {
@@ -187,8 +186,8 @@ func (r *reader) pointers(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// targets returns the targets of links to OpenFeeder: those with the relation "openfeeder",
-// alternates with its title, and meta elements with its name.
+// targets returns the targets of links to OpenFeeder: links with the relation "openfeeder",
+// alternates with that title, and meta elements with that name.
 func targets(head weblink.Head) []string {
 	var out []string
 	for _, l := range head.Links {

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	probeBytes = 1 << 20 // maximum bytes of a document that a probe reads, as sent
-	// Upper limits for the estimated pages of a feed and requests per page, whatever the
+	probeBytes = 1 << 20 // maximum number of transferred bytes of a document that a probe reads
+	// Upper limits of the estimated pages of a feed and of the requests per page, whatever the
 	// server declares.
 	mostPages = 1 << 28
 	mostParts = 1 << 10
 )
 
-// probe finds the feed as a reader does. It fetches the first and the last page of the index,
-// the changes since now, and a few pages.
+// probe finds the feed like a reader. It fetches the first and the last page of the index, the
+// changes since now, and a few pages.
 func probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
 	r := newReader(client, endpoint, &ReaderOptions{ReaderOptions: kit.Value(o)})
 	if r.Err != nil {
@@ -52,8 +52,8 @@ type feedProbe struct {
 	*reader
 	feed  feed
 	offer *protocol.Offer
-	items []item // items received
-	named int64  // average bytes of an item, as sent
+	items []item // received items
+	named int64  // average size of an item in transferred bytes
 }
 
 // spent returns the cost of a request.
@@ -63,7 +63,7 @@ func (l *feedProbe) spent(ask func() error) (protocol.Cost, error) {
 	return l.probeCost.Add(before, -1), err
 }
 
-// served probes a feed with an endpoint.
+// served probes a feed that has an endpoint.
 func (l *feedProbe) served(ctx context.Context) error {
 	var first *index
 	page, err := l.spent(func() (err error) {
@@ -118,7 +118,7 @@ func (l *feedProbe) wrap(what string, err error) error {
 	return fmt.Errorf("%s: %s: %w", Name, what, err)
 }
 
-// count sets the number of pages, from the first and the last page of the index.
+// count sets the number of pages, using the first and the last page of the index.
 func (l *feedProbe) count(ctx context.Context, first *index, page protocol.Cost) error {
 	first.TotalPages = min(first.TotalPages, maxPages)
 	l.items = first.Items
@@ -144,8 +144,8 @@ func (l *feedProbe) count(ctx context.Context, first *index, page protocol.Cost)
 	return nil
 }
 
-// nothingNew requests the changes since a token, or since now. There should be none. It returns nil
-// if the site does not support requests for changes.
+// nothingNew requests the changes since a token, or since now. There should be none. If the site
+// does not support such requests, it returns nil.
 func (l *feedProbe) nothingNew(ctx context.Context, token string) (*changes, string, error) {
 	if token == "" {
 		token = l.o.Now().UTC().Truncate(time.Second).Format(time.RFC3339)
@@ -165,8 +165,8 @@ func (l *feedProbe) nothingNew(ctx context.Context, token string) (*changes, str
 	return reply, head.header.Get("ETag"), nil
 }
 
-// pages fetches a few of the listed pages and estimates the cost of the others. get sends one
-// request for a page, and returns the number of requests that the whole page needs.
+// pages fetches a few of the listed pages, and estimates the cost of the others. get sends one
+// request for a page, and returns the number of requests for the whole page.
 func (l *feedProbe) pages(ctx context.Context, get func(it *item) (int, error)) error {
 	var got int64
 	var sum protocol.Cost
@@ -196,7 +196,7 @@ func (l *feedProbe) pages(ctx context.Context, get func(it *item) (int, error)) 
 	if o.Basis == "" && got < int64(o.Pages) {
 		o.Basis = fmt.Sprintf("the index, and %d of its pages", got)
 	}
-	// Long pages take several requests: extrapolate the total, not each page.
+	// A long page takes several requests, so the total is extrapolated, not the cost of each page.
 	o.First = o.First.Add(protocol.Cost{
 		Requests: sum.Requests * int64(o.Pages) / got, Bytes: sum.Bytes * int64(o.Pages) / got,
 	}, 1)
@@ -204,7 +204,7 @@ func (l *feedProbe) pages(ctx context.Context, get func(it *item) (int, error)) 
 	return nil
 }
 
-// sample fetches the first part of a page and returns the number of parts.
+// sample fetches the first part of a page, and returns the number of its parts.
 func (l *feedProbe) sample(ctx context.Context, it *item) (int, error) {
 	u, err := l.feed.url(l.Root, it.URL)
 	if err != nil {
@@ -236,7 +236,7 @@ func (l *feedProbe) static(ctx context.Context) error {
 	}
 	files := int64(max(min(first.TotalPages, maxPages), 1))
 	o := l.offer
-	o.Deletes = true // pages missing from the index are deleted
+	o.Deletes = true // pages that are missing in the index are deleted
 	l.items = first.Items
 	o.Pages = min(len(first.Items)*int(files), mostPages)
 	if files > 1 {
@@ -244,7 +244,7 @@ func (l *feedProbe) static(ctx context.Context) error {
 	}
 	o.First = o.First.Add(page, files)
 	o.Still.Requests = files
-	// A refresh requests each file until one has changed, then all files.
+	// A refresh requests file after file until one has changed, then all files.
 	o.Moved = protocol.Cost{Requests: files, Bytes: page.Bytes}.Add(page, files)
 	if f.ETag == "" && f.Modified == "" {
 		o.Still = protocol.Cost{}.Add(page, files)

@@ -19,7 +19,7 @@ const (
 	contentType = "application/json; charset=utf-8" // section 2
 	discovery   = "/.well-known/openfeeder.json"    // section 2
 	endpoint    = "/openfeeder"                     // section 3
-	versionHead = "X-Openfeeder"                    // section 9, in the form of http.Header's keys
+	versionHead = "X-Openfeeder"                    // section 9, spelled like a key of http.Header
 	cacheHead   = "X-OpenFeeder-Cache"              // section 9
 
 	// section 3.1
@@ -27,13 +27,13 @@ const (
 	maxLimit     = 50
 )
 
-// The values of feed.type (2.1).
+// Values of feed.type (2.1).
 const (
 	paginatedFeed = "paginated"
 	staticFeed    = "static"
 )
 
-// The values of capabilities (2.1); diffSync is beyond the specification.
+// Values of capabilities (2.1). diffSync is an extension of the specification.
 const (
 	searchCapability     = "search"
 	realtimeCapability   = "realtime"
@@ -42,22 +42,22 @@ const (
 	diffSync             = "diff-sync"
 )
 
-// about is the discovery document (2.1). Absent members are "" or nil.
+// about is the discovery document (2.1). "" and nil mean that a member is absent.
 type about struct {
 	Version string `json:"version"`
 	Site    struct {
 		Name        string `json:"name"`
-		URL         string `json:"url"` // canonical base
+		URL         string `json:"url"` // canonical base URL
 		Language    string `json:"language"`
 		Description string `json:"description"`
 	} `json:"site"`
 	Feed struct {
-		Endpoint string `json:"endpoint"` // relative or absolute
+		Endpoint string `json:"endpoint"` // relative or absolute URL
 		Type     string `json:"type"`
 	} `json:"feed"`
 	Capabilities []string `json:"capabilities"`
 	Contact      string   `json:"contact"`
-	// Events is the event stream of changes; beyond the specification.
+	// Events is the event stream of changes. It is an extension of the specification.
 	Events *eventSource `json:"events"`
 }
 
@@ -66,32 +66,33 @@ type eventSource struct {
 	Type     string `json:"type"` // "text/event-stream"
 }
 
-// item is an entry of an index (3.3), of a ranked index, and of the lists of a sync reply
-// (3.4). In a sync reply, URL is absolute.
+// item is an entry of an index (3.3), of a ranked index, and of the lists of a sync reply (3.4). In
+// a sync reply, URL is absolute.
 type item struct {
 	URL       string `json:"url"`
 	Title     string `json:"title"`
 	Published string `json:"published"` // RFC 3339; "" = null
-	Updated   string `json:"updated"`   // as Published; beyond 3.3
+	Updated   string `json:"updated"`   // like Published; an extension of 3.3
 	Summary   string `json:"summary"`
-	// Revision changes with the page, and equals that of its document; beyond the
-	// specification.
+	// Revision changes with the page, and equals the revision of its document. It is an extension
+	// of the specification.
 	Revision string `json:"revision"`
-	// Document is the URL of the page's document in a static feed; beyond the specification.
+	// Document is the URL of the page's document in a static feed. It is an extension of the
+	// specification.
 	Document  string   `json:"document"`
-	Relevance *float64 `json:"relevance"` // in a ranked index
+	Relevance *float64 `json:"relevance"` // only in a ranked index
 }
 
 // page is the response to url (3.2).
 type page struct {
-	URL       string  `json:"url"` // absolute
+	URL       string  `json:"url"` // absolute URL
 	Title     string  `json:"title"`
 	Author    string  `json:"author"`    // "" = null
 	Published string  `json:"published"` // RFC 3339; "" = null
-	Updated   string  `json:"updated"`   // as Published
+	Updated   string  `json:"updated"`   // like Published
 	Language  string  `json:"language"`
 	Summary   string  `json:"summary"`
-	Revision  string  `json:"revision"` // as in item
+	Revision  string  `json:"revision"` // see item
 	Chunks    []piece `json:"chunks"`
 	Meta      meta    `json:"meta"`
 }
@@ -99,16 +100,16 @@ type page struct {
 // piece is a chunk (3.2).
 type piece struct {
 	ID        string   `json:"id"`
-	URL       string   `json:"url"` // absolute, in a ranked index; beyond the specification
+	URL       string   `json:"url"` // absolute URL, only in a ranked index; an extension of the specification
 	Text      string   `json:"text"`
-	Type      string   `json:"type"`   // paragraph, heading, list, code or quote
-	Blocks    string   `json:"blocks"` // blocks in Text, see blocksMember; beyond the specification
+	Type      string   `json:"type"`   // "paragraph", "heading", "list", "code" or "quote"
+	Blocks    string   `json:"blocks"` // blocks in Text, see blocksMember; an extension of the specification
 	Relevance *float64 `json:"relevance"`
 }
 
-// meta counts chunks (3.2). Page and TotalPages are beyond the specification. cached and
+// meta counts chunks (3.2). Page and TotalPages are extensions of the specification. cached and
 // cache_age_seconds are constant, because a body must not depend on whether it was cached; the
-// header reports that.
+// response header reports this.
 type meta struct {
 	TotalChunks    int `json:"total_chunks"`
 	ReturnedChunks int `json:"returned_chunks"`
@@ -116,7 +117,7 @@ type meta struct {
 	TotalPages     int `json:"total_pages"`
 }
 
-// index is a page of the index (3.3), and the response to q. In the latter, items and chunks
+// index is a page of the index (3.3), or the response to q. In the response to q, items and chunks
 // are ranked, and meta is present.
 type index struct {
 	Page       int     `json:"page"`
@@ -124,10 +125,10 @@ type index struct {
 	Items      []item  `json:"items"`
 	Chunks     []piece `json:"chunks"`
 	Meta       *meta   `json:"meta"`
-	SyncToken  string  `json:"sync_token"` // token for the changes since this index; beyond 3.3
-	Next       string  `json:"next"`       // next file of a static index; beyond 3.3
-	Note       string  `json:"note"`       // reason why the response is limited; beyond the specification
-	Corrected  string  `json:"corrected"`  // the question with corrected spelling; beyond the specification
+	SyncToken  string  `json:"sync_token"` // token for the changes since this index; an extension of 3.3
+	Next       string  `json:"next"`       // next file of a static index; an extension of 3.3
+	Note       string  `json:"note"`       // reason why the response is limited; an extension of the specification
+	Corrected  string  `json:"corrected"`  // question with corrected spelling; an extension of the specification
 }
 
 // changes is a sync reply (3.4).
@@ -141,10 +142,10 @@ type changes struct {
 			Added   int `json:"added"`
 			Updated int `json:"updated"`
 			Deleted int `json:"deleted"`
-		} `json:"counts"` // counts of this page of the reply; the writer computes them
-		DeletedTracking *bool `json:"deleted_tracking"` // nil = absent, which means that deletions are listed
-		// Next is the next page of the reply, a reference relative to the endpoint; "" on the
-		// last page. Beyond the specification.
+		} `json:"counts"` // counts of this page of the reply, computed by encode
+		DeletedTracking *bool `json:"deleted_tracking"` // nil = absent: the reply lists deletions
+		// Next is a reference to the next page of the reply, relative to the endpoint; "" on the
+		// last page. It is an extension of the specification.
 		Next string `json:"next"`
 	} `json:"sync"`
 	Added   []item      `json:"added"`
@@ -154,18 +155,18 @@ type changes struct {
 
 // tombstone is a deleted page (3.4).
 type tombstone struct {
-	URL       string `json:"url"` // absolute
+	URL       string `json:"url"` // absolute URL
 	DeletedAt string `json:"deleted_at"`
 }
 
-// token is the content of a sync_token (3.4), which encodes it as base64. All members except T are
+// token is the content of a sync_token (3.4), which encodes it in base64. All members except T are
 // extensions of the specification.
 type token struct {
-	T string  `json:"t"` // as_of
-	N *uint64 `json:"n"` // sequence number of the log; nil = use T
+	T string  `json:"t"` // time of as_of
+	N *uint64 `json:"n"` // sequence number in the log; nil = use T
 	E string  `json:"e"` // epoch of the store to which N belongs
-	// Part reports that a client with this token may not have the state at N: it has received
-	// later states of some pages.
+	// Part reports that a client with this token may not have the state at N, because it has
+	// received later states of some pages.
 	Part bool `json:"p"`
 }
 
@@ -187,8 +188,8 @@ const maxToken = 1024
 
 var errToken = errors.New("not a sync_token")
 
-// parseToken parses a token in the standard or the URL-safe alphabet, padded or not. It treats
-// a date as the start of that day, and a space, which is a decoded "+", as "+".
+// parseToken parses a token in the standard or the URL-safe alphabet, with or without padding. A
+// date is treated as the start of that day. A space, which is a decoded "+", is treated as "+".
 func parseToken(s string) (t token, at time.Time, err error) {
 	if len(s) > maxToken {
 		return t, at, errToken
@@ -200,7 +201,7 @@ func parseToken(s string) (t token, at time.Time, err error) {
 	}
 	if err == nil {
 		if at, err = parseInstant(t.T); err != nil {
-			at, err = time.Parse(time.DateOnly, t.T) // as in the example of section 3.4
+			at, err = time.Parse(time.DateOnly, t.T) // like the example of section 3.4
 		}
 	}
 	if err != nil {
@@ -217,7 +218,7 @@ type failure struct {
 	Message string `json:"message"`
 }
 
-// The error codes. Those from invalidURL on are beyond section 8.
+// Error codes. Those from invalidURL on are extensions of section 8.
 const (
 	notFound       = "NOT_FOUND"
 	rateLimited    = "RATE_LIMITED"
@@ -232,8 +233,8 @@ const (
 // pageLimits are the limits of a document that is read into memory.
 var pageLimits = jsonio.Limits{Size: 64 << 20, Depth: 64}
 
-// decode parses any of the documents into v. Errors are [*millrace.FormatError] without the
-// URL, or ErrTooLarge.
+// decode parses a document into v. The error is a [*millrace.FormatError] without the URL, or
+// ErrTooLarge.
 func decode(body []byte, v any, section string) error {
 	err := jsonio.Unmarshal(body, &pageLimits, v)
 	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
@@ -332,7 +333,7 @@ func decodeChanges(body []byte) (*changes, error) {
 	return &w.changes, nil
 }
 
-// decodeFailure parses the body of an error. It returns false if the body is not an error.
+// decodeFailure parses the body of an error. If the body is not an error, it returns false.
 func decodeFailure(body []byte) (failure, bool) {
 	var w struct {
 		Error failure `json:"error"`
@@ -341,8 +342,8 @@ func decodeFailure(body []byte) (failure, bool) {
 	return w.Error, err == nil && w.Error.Code != ""
 }
 
-// parseTime parses a date of another site: RFC 3339, without a zone (then UTC), or without a
-// time. It returns the zero time for anything else.
+// parseTime parses a date from another site: RFC 3339, also without a zone (UTC) or without a time.
+// For any other text, it returns the zero time.
 func parseTime(s string) time.Time {
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", time.DateOnly} {
 		if t, err := time.Parse(layout, s); err == nil {
@@ -352,7 +353,7 @@ func parseTime(s string) time.Time {
 	return time.Time{}
 }
 
-// parseInstant parses only RFC 3339, with fractions of a second.
+// parseInstant accepts only RFC 3339, with or without fractions of a second.
 func parseInstant(s string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339, s)
 	// time.Parse accepts one-digit hours, and a comma before the fraction.
@@ -362,7 +363,7 @@ func parseInstant(s string) (time.Time, error) {
 	return t.UTC(), err
 }
 
-// nullable appends a string. It appends "" as null.
+// nullable appends a string member, or null for "".
 func nullable(dst []byte, name, value string) []byte {
 	if value == "" {
 		return append(key(dst, name), "null"...)
@@ -378,7 +379,7 @@ func member(dst []byte, name, value string) []byte {
 	return canon.AppendString(key(dst, name), value)
 }
 
-// fraction appends a number from 0 to 1. It appends nil as null.
+// fraction appends a number from 0 to 1, or null for nil.
 func fraction(dst []byte, name string, f *float64) []byte {
 	dst = key(dst, name)
 	if f == nil {
@@ -387,7 +388,7 @@ func fraction(dst []byte, name string, f *float64) []byte {
 	return canon.AppendNumber(dst, *f)
 }
 
-// key appends a member's name, and a comma if a member precedes it.
+// key appends the name of a member, preceded by a comma if needed.
 func key(dst []byte, name string) []byte {
 	if n := len(dst); n > 0 && dst[n-1] != '{' && dst[n-1] != ',' {
 		dst = append(dst, ',')

@@ -117,8 +117,8 @@ func appendItems(b []byte, name string, items []item) []byte {
 	return append(b, ']')
 }
 
-// head returns an index up to its first item, and tail returns the part after its last item. With
-// them, a large index can be streamed.
+// head returns an index up to its first item, and tail returns the part after its last item. They
+// allow a large index to be streamed.
 func (x *index) head() []byte {
 	b := member([]byte{'{'}, "schema", schema)
 	b = member(b, "type", "index")

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Name is the protocol's name, as on the command line, in tags, errors and rule IDs.
+// Name is the name of the protocol on the command line, in tags, errors and rule IDs.
 const Name = "openfeeder"
 
 // source is the URL of the specification.
@@ -47,7 +47,7 @@ func Protocol() protocol.Protocol {
 	}
 }
 
-// remote returns a reader with the options of any protocol.
+// remote returns a reader with the options that all protocols share.
 func remote(client *http.Client, endpoint string, o *protocol.ReaderOptions) *reader {
 	return newReader(client, endpoint, &ReaderOptions{ReaderOptions: kit.Value(o)})
 }

@@ -21,12 +21,12 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// PublisherOptions are the options specific to OpenFeeder. The zero value works.
+// PublisherOptions are the options specific to OpenFeeder. The zero value is ready to use.
 type PublisherOptions struct {
-	Embeddings bool // searches use embedding vectors
+	Embeddings bool // whether searches use embedding vectors
 }
 
-// publisher serves these documents, below the endpoint base:
+// publisher serves these documents below the endpoint base:
 //
 //	/.well-known/openfeeder.json  discovery (2)
 //	/openfeeder                   index (3.3), with page and limit
@@ -43,7 +43,7 @@ type PublisherOptions struct {
 type publisher struct {
 	o      protocol.PublisherOptions
 	own    PublisherOptions
-	most   int // maximum changes on a page of a sync reply, except those of one commit
+	most   int // maximum number of changes on a page of a sync reply, except those of one commit
 	orders orders
 	items  itemCache
 	views  views
@@ -55,7 +55,7 @@ var (
 	_ millrace.Handler       = (*publisher)(nil)
 )
 
-// NewPublisher returns the protocol's publisher. nil options mean the zero value.
+// NewPublisher returns the protocol's publisher. Nil options mean the zero value.
 func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	if o == nil {
 		o = new(protocol.PublisherOptions)
@@ -139,8 +139,8 @@ func (p *publisher) page(ctx context.Context, v millrace.View, q query) (*millra
 	return p.pageDocument(v, t, q), nil
 }
 
-// lookUp returns the tag of the page with URL u, or with a URL that differs only by a trailing
-// slash.
+// lookUp returns the tag of the page with the URL u, or with a URL that differs from u only by a
+// trailing slash.
 func (p *publisher) lookUp(ctx context.Context, v millrace.View, u string) (millrace.Tag, error) {
 	path, rest := u, ""
 	if i := strings.IndexByte(u, '?'); i >= 0 {
@@ -165,7 +165,7 @@ func (p *publisher) lookUp(ctx context.Context, v millrace.View, u string) (mill
 	}
 }
 
-// pageDocument returns the document of a tag without reading the page.
+// pageDocument returns the document for a tag. It does not read the page.
 func (p *publisher) pageDocument(v millrace.View, t millrace.Tag, q query) *millrace.Document {
 	site := v.Site()
 	d := p.document(q.path(site), etag("page", t.Value, kit.FormatTime(t.Modified), site.Base, site.Language, fmt.Sprint(q.page, q.limit)))
@@ -187,7 +187,7 @@ func (p *publisher) pageDocument(v millrace.View, t millrace.Tag, q query) *mill
 	return d
 }
 
-// document returns a document with the fields that all documents share.
+// document returns a document with the fields that are common to all documents.
 func (p *publisher) document(path, tag string) *millrace.Document {
 	cache := "public, max-age=0, must-revalidate"
 	if p.o.Auth {
@@ -211,7 +211,7 @@ func modified(h http.Header, t time.Time) {
 	}
 }
 
-// format is incremented when documents of the same page and site get other bytes.
+// format is incremented whenever documents get different bytes for the same page and site.
 const format = "2"
 
 // etag returns an ETag computed from all inputs of a document.
@@ -237,12 +237,12 @@ func path(site millrace.Site, name string) string {
 	return strings.TrimSuffix(u.EscapedPath(), "/") + name
 }
 
-// refuse returns an error whose text is for the client.
+// refuse returns an error with a text for the client.
 func refuse(status int, code, text string) error {
 	return &millrace.RequestError{Status: status, Code: code, Text: text}
 }
 
-// RenderError returns the body of section 8 for every path of the protocol.
+// RenderError returns a body in the form of section 8 for every path of the protocol.
 func (p *publisher) RenderError(r *http.Request, status int, err error) (http.Header, []byte, bool) {
 	name := r.URL.EscapedPath()
 	if name != discovery && name != endpoint && !strings.HasPrefix(name, endpoint+"/") && !p.static(name) {
@@ -302,5 +302,5 @@ func messageOf(r *http.Request, status int) string {
 	return "Request refused: " + strings.ToLower(http.StatusText(status)) + "."
 }
 
-// absolute returns the absolute URL of an identity or of a URL of the site.
+// absolute returns the absolute URL of an identity, or of a URL of the site.
 func absolute(site millrace.Site, u string) string { return canon.Absolute(site.Base, u) }

@@ -17,7 +17,7 @@ import (
 const (
 	maxEventBytes = 4 << 20
 	maxBursts     = 4096
-	burstBytes    = 64 << 10 // bytes of one burst, except its last commit
+	burstBytes    = 64 << 10 // maximum size of one burst in bytes, without its last commit
 )
 
 // commit contains the events of one commit.
@@ -27,16 +27,16 @@ type commit struct {
 	gone   bool // the change deletes pages
 }
 
-// burst contains the events of several commits that were published together. Each client is
-// woken and written to once for all of them.
+// burst contains the events of several commits that were published together. They are written to
+// each client at once.
 type burst struct {
 	last   uint64 // last sequence number
 	frames []byte
-	ends   []commitEnd // ends of the commits, for clients that have received some of them
+	ends   []commitEnd // end of each commit, for clients that have received only some of the commits
 	gone   bool        // the change deletes pages
 }
 
-// commitEnd is the end of a commit's events in the frames.
+// commitEnd is the end of the events of a commit in the frames.
 type commitEnd struct {
 	seq uint64
 	end int
@@ -63,19 +63,19 @@ func (b *burst) after(seq uint64) []byte {
 	return b.frames[n:]
 }
 
-// events contains the newest events, which are read and encoded once for all listeners.
+// events contains the newest events, which are read and encoded once for all clients.
 type events struct {
 	mu       sync.Mutex
 	clients  int
 	cancel   context.CancelFunc // stops the reading goroutine
-	first    uint64             // start of the stored events (exclusive)
-	slow     uint64             // events between slow and first were dropped because pages were deleted
-	at       uint64             // end of the stored events
+	first    uint64             // sequence number after which the stored events begin
+	slow     uint64             // sequence number; events between slow and first were dropped because pages were deleted
+	at       uint64             // last sequence number of the stored events
 	bursts   []burst
-	size     int           // bytes of their frames
+	size     int           // total bytes of their frames
 	moved    chan struct{} // closed when one of the fields above changes
 	err      error         // reason why reading ended
-	reported bool          // one listener has returned err to the gateway, for its log
+	reported bool          // err was already returned to the gateway for its log
 	catch    chan struct{} // slots for clients that read past events from the log
 }
 
@@ -93,7 +93,7 @@ func (e *events) catchSlots() chan struct{} {
 	return e.catch
 }
 
-// join adds a client. The first one starts the reading.
+// join adds a client. The first client starts the reading.
 func (e *events) join(p *publisher, live millrace.Live, v millrace.View) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -115,7 +115,7 @@ func (e *events) join(p *publisher, live millrace.Live, v millrace.View) {
 	go e.read(ctx, p, live, site)
 }
 
-// leave removes a client. The last one stops the reading.
+// leave removes a client. The last client stops the reading.
 func (e *events) leave() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -125,8 +125,8 @@ func (e *events) leave() {
 	}
 }
 
-// fault returns the error that the gateway should log for a stream. It returns each read failure
-// only once, and nil for expected errors.
+// fault returns the error that the gateway should log for a stream. It returns each read error
+// once, and nil for expected errors.
 func (e *events) fault(err error) error {
 	_, asked := errors.AsType[*millrace.RequestError](err)
 	if err == nil || asked || errors.Is(err, errGone) || errors.Is(err, errBehind) ||
@@ -144,8 +144,8 @@ func (e *events) fault(err error) error {
 	return err
 }
 
-// read reads the log as it grows, until its context ends. It recovers its own panics, because
-// no HTTP server does.
+// read reads the log as it grows, until its context ends. It recovers from its own panics, because
+// it does not run under an HTTP server.
 func (e *events) read(ctx context.Context, p *publisher, live millrace.Live, site millrace.Site) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -174,17 +174,17 @@ func (e *events) read(ctx context.Context, p *publisher, live millrace.Live, sit
 				news = burst{}
 			}
 		}
-		news.add(commit{seq: next.Seq}) // changes that are not public also advance the log
+		news.add(commit{seq: next.Seq}) // changes that are not public advance the log, too
 		e.add(ctx, news)
 		site = next
 	}
 }
 
-// end notifies every client that there are no more events.
+// end notifies all clients that there are no further events.
 func (e *events) end(ctx context.Context, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if ctx.Err() == nil { // otherwise another reading has started
+	if ctx.Err() == nil { // otherwise, another reading has started
 		e.err = err
 		e.wake()
 	}
@@ -195,7 +195,7 @@ func (e *events) wake() {
 	e.moved = make(chan struct{})
 }
 
-// add adds a burst and drops the oldest ones. If pages were deleted, it drops all earlier bursts,
+// add adds a burst, and drops the oldest ones. If pages were deleted, it drops all earlier bursts,
 // because they may name these pages.
 func (e *events) add(ctx context.Context, b burst) {
 	e.mu.Lock()
@@ -228,9 +228,9 @@ func (e *events) add(ctx context.Context, b burst) {
 	e.wake()
 }
 
-// after returns the next events after a sequence number, and advances the number to their end. If
-// there are none, after returns a channel that is closed when there are. The errors errBehind and
-// errPurged mean that some events are no longer stored.
+// after returns the events after a sequence number, and advances the number to their end. If there
+// are no new events, after returns a channel that is closed when there are. The errors errBehind
+// and errPurged mean that some events are no longer stored.
 func (e *events) after(at *uint64) ([]byte, <-chan struct{}, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -255,9 +255,9 @@ func (e *events) after(at *uint64) ([]byte, <-chan struct{}, error) {
 	return nil, e.moved, e.err
 }
 
-// commits yields the commits of a view's log after a sequence number. reported is the commit time
-// of that number. The ID of a commit's last event is its token. The IDs of its other events are the
-// previous token, so that a client that has received only some of them loses nothing.
+// commits yields the commits in a view's log after a sequence number. reported is the commit time
+// of that number. The ID of the last event of a commit is the commit's token. The IDs of its other
+// events are the previous token, so a client that has received only some of them loses nothing.
 func (p *publisher) commits(ctx context.Context, v millrace.View, from uint64, reported string) iter.Seq2[commit, error] {
 	return func(yield func(commit, error) bool) {
 		site := v.Site()
@@ -318,8 +318,8 @@ func (p *publisher) commits(ctx context.Context, v millrace.View, from uint64, r
 	}
 }
 
-// event returns the name and the data of the event of a change; nil if the change
-// is not public.
+// event returns the name and the data of the event for a change. For a change that is not public,
+// the data is nil.
 func (p *publisher) event(ctx context.Context, v millrace.View, c millrace.Change) (string, []byte, error) {
 	it, dead, err := p.changed(ctx, v, c)
 	switch {

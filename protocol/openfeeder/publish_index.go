@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// index returns a page of the index (section 3.3). Its ETag is computed from the view, because
-// the body is not rendered yet.
+// index returns a page of the index (section 3.3). Its ETag is computed from the view, because the
+// body is not rendered yet.
 func (p *publisher) index(v millrace.View, q query) *millrace.Document {
 	site := v.Site()
 	d := p.document(q.path(site), etag("index", edition(site), site.Base, fmt.Sprint(q.page, q.limit)))
@@ -30,7 +30,7 @@ func (p *publisher) index(v millrace.View, q query) *millrace.Document {
 	return d
 }
 
-// window adds the items of a page number and a limit.
+// window adds the items for a page number and a limit.
 func (p *publisher) window(ctx context.Context, v millrace.View, o *order, q query, x *index) error {
 	site := v.Site()
 	if q.page > x.TotalPages {
@@ -59,8 +59,8 @@ func (p *publisher) item(ctx context.Context, v millrace.View, found *millrace.P
 	return itemOf(found, u), nil
 }
 
-// itemAt returns the entry of the page with URL u; version changes with the page. ErrNotFound:
-// the page has no document.
+// itemAt returns the entry of the page with the URL u. version changes with the page. If the page
+// has no document, the error is ErrNotFound.
 func (p *publisher) itemAt(ctx context.Context, v millrace.View, u, version string) (item, error) {
 	site := v.Site()
 	name := site.Base + "\n" + u + "\n" + version
@@ -82,8 +82,8 @@ func (p *publisher) itemAt(ctx context.Context, v millrace.View, u, version stri
 	return it, nil
 }
 
-// itemCache caches entries that need the whole page. It contains two generations of maxCachedItems,
-// about 4 MB.
+// itemCache caches entries that need the whole page. It contains two generations of maxCachedItems
+// entries, about 4 MB.
 type itemCache struct {
 	mu       sync.Mutex
 	now, old map[string]item

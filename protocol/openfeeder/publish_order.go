@@ -14,8 +14,8 @@ import (
 )
 
 // stride is the minimum number of pages between two cached spots of an order. maxCachedOrders is
-// the number of cached views, maxCachedSpots the number of spots per view, and mostChanges the
-// number of changes after which an order is discarded.
+// the maximum number of cached views, and maxCachedSpots the maximum number of spots per view.
+// After mostChanges changes, an order is discarded.
 const (
 	stride          = maxLimit
 	maxCachedOrders = 2
@@ -23,32 +23,31 @@ const (
 	mostChanges     = 1000
 )
 
-// orders caches the positions at which pages of an index start, so that the pages before them are
-// read only once. The cache takes about 150 bytes for every 50 pages of a site, for the last two
-// views.
+// orders caches the positions at which pages of an index start, so the pages before them are read
+// only once. For each of the last two views, the cache takes about 150 bytes per 50 pages of the
+// site.
 type orders struct {
 	mu   sync.Mutex
 	last []*order
 }
 
-// order contains the known spots among a view's pages, which are sorted from the newest to the
-// oldest.
+// order contains the known spots of a view's pages, which are ordered from newest to oldest.
 type order struct {
 	view millrace.View
 
 	mu    sync.Mutex
-	spots []spot // sorted by number; the first one is before all pages
+	spots []spot // ordered by number; the first spot is before all pages
 }
 
 // spot is the position of a page in an order.
 type spot struct {
-	number int // number of published pages up to and including this one
+	number int // number of published pages up to and including this page
 	rank
 }
 
 // rank is the sort key of a page.
 type rank struct {
-	url       string // identity
+	url       string // identity of the page
 	published time.Time
 }
 
@@ -56,7 +55,7 @@ func rankOf(base string, p *millrace.Page) rank {
 	return rank{canon.Relative(base, p.URL), p.Published.Truncate(time.Second)}
 }
 
-// compare orders ranks as [millrace.ByPublished] does.
+// compare orders ranks like [millrace.ByPublished].
 func (r rank) compare(s rank) int {
 	if r.published.IsZero() != s.published.IsZero() {
 		if r.published.IsZero() {
@@ -82,7 +81,7 @@ func (os *orders) of(ctx context.Context, v millrace.View) *order {
 		o.follow(ctx, os.last[n-1])
 	}
 	if ctx.Err() != nil {
-		return o // The next request tries again.
+		return o // the next request tries again
 	}
 	if len(os.last) == maxCachedOrders {
 		os.last = os.last[1:]
@@ -137,8 +136,8 @@ func (o *order) follow(ctx context.Context, last *order) {
 	}
 }
 
-// find returns the rank of a page of a view, or no rank if the page is not published. It returns
-// false if it cannot determine the rank.
+// find returns the rank of a page in a view, or no rank if the page is not published. It returns
+// false if the rank is unknown.
 func find(ctx context.Context, v millrace.View, url string) ([]rank, bool) {
 	p, err := v.Page(ctx, millrace.Ref{URL: url})
 	if err != nil {
@@ -150,7 +149,7 @@ func find(ctx context.Context, v millrace.View, url string) ([]rank, bool) {
 	return []rank{rankOf(v.Site().Base, p)}, true
 }
 
-// pages yields n published pages, starting at number from, without their blocks.
+// pages yields n published pages from the number from on, without their blocks.
 func (o *order) pages(ctx context.Context, v millrace.View, from, n int) func(yield func(*millrace.Page, error) bool) {
 	return func(yield func(*millrace.Page, error) bool) {
 		o.mu.Lock()
@@ -161,7 +160,7 @@ func (o *order) pages(ctx context.Context, v millrace.View, from, n int) func(yi
 			after = canon.Absolute(site.Base, at.url)
 		}
 		for more := true; more; {
-			// as many as needed, and a few for pages without a document
+			// as many as needed, plus some for pages without a document
 			limit, n := end-number+8, 0
 			for p, err := range v.Scan(ctx, millrace.Scan{Order: millrace.ByPublished, After: after, Limit: limit}) {
 				if err != nil {
@@ -192,7 +191,7 @@ func (o *order) next(number int) int {
 	return sort.Search(len(o.spots), func(i int) bool { return o.spots[i].number > number })
 }
 
-// note caches a spot that is far enough from its neighbours.
+// note caches a spot if it is far enough from its neighbours.
 func (o *order) note(at spot) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

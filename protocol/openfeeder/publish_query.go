@@ -28,28 +28,28 @@ const (
 	searchMode
 )
 
-// query contains the parameters of sections 3.1 and 3.4 that apply in its mode.
+// query contains the parameters of sections 3.1 and 3.4 that apply in the mode of the query.
 type query struct {
 	mode  mode
-	url   string // canonical, absolute
-	text  string // parameter q
+	url   string // absolute canonical URL
+	text  string // value of q
 	least float64
-	page  int // from 1
+	page  int // page number, starting at 1
 	limit int // 1 to maxLimit
 
-	since, until time.Time   // dates; zero = absent
-	token        *token      // since, if it is a token
+	since, until time.Time   // values that are dates; zero = absent
+	token        *token      // value of since that is a token; nil = none
 	at           resumePoint // position at which a reply continues
 	raw          [2]string   // since and until as received
 }
 
 const (
-	maxQuery = 65536   // bytes of the whole query
+	maxQuery = 65536   // maximum number of bytes of the whole query
 	maxPage  = 1 << 30 // maximum page number
 )
 
-// parseQuery parses the query of a request. If a parameter is repeated, it uses the first
-// value. An empty parameter is treated as absent.
+// parseQuery parses the query of a request. If a parameter is repeated, the first value is used. An
+// empty parameter counts as absent.
 func parseQuery(site millrace.Site, text string) (query, error) {
 	params, err := parameters(text)
 	if err != nil {
@@ -100,8 +100,8 @@ func parameters(text string) (map[string]string, error) {
 	return out, nil
 }
 
-// clamp parses an integer and limits it to the range from low to high. It returns otherwise if s is
-// not an integer.
+// clamp parses an integer and limits it to the range from low to high. If s is not an integer, it
+// returns otherwise.
 func clamp(s string, otherwise, low, high int) int {
 	digits := strings.TrimPrefix(strings.TrimSpace(s), "-")
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {
@@ -141,8 +141,7 @@ func cutRunes(s string, n int) string {
 	return s
 }
 
-// parseURL returns the canonical URL of the page that a path, or an absolute URL of the site,
-// names.
+// parseURL returns the canonical URL of a page for a path, or for an absolute URL of the site.
 func parseURL(site millrace.Site, s string) (string, error) {
 	wrong := func(why string) error {
 		return refuse(http.StatusBadRequest, invalidURL, why+": "+quote(s)+". Send the path of a page, or its URL on "+canon.Origin(site.Base)+".")
@@ -174,7 +173,7 @@ func parseURL(site millrace.Site, s string) (string, error) {
 	return "", wrong("The URL belongs to another site")
 }
 
-// climbs reports whether the path of a URL has a dot segment, in any encoding.
+// climbs reports whether the path of a URL contains a dot segment, in any encoding.
 func climbs(s string) bool {
 	_, rest, _ := strings.Cut(s, "://")
 	rest, _, _ = strings.Cut(rest, "?")
@@ -238,7 +237,7 @@ func clampTime(t time.Time) time.Time {
 	return t
 }
 
-// plus repairs a date whose zone has a "+" that was not percent-encoded.
+// plus repairs a date in whose zone a "+" was not percent-encoded.
 func plus(s string) string {
 	if i := strings.LastIndexByte(s, ' '); i > len("2006-01-02T") {
 		return s[:i] + "+" + s[i+1:]
@@ -252,10 +251,10 @@ func quote(s string) string { return strconv.Quote(kit.Short(s)) }
 type resumePoint struct {
 	Epoch   string `json:"e"`
 	Time    string `json:"t"` // commit time of the edition
-	Edition uint64 `json:"p"` // edition of the reply; 0 = its start
-	Seq     uint64 `json:"n"` // sequence number up to which everything has been sent
-	// Scan reports that the log has been sent, and that the listing of pages continues after
-	// After.
+	Edition uint64 `json:"p"` // sequence number of the reply's edition; 0 = start of the reply
+	Seq     uint64 `json:"n"` // sequence number up to which all changes were sent
+	// Scan reports that the changes of the log were sent, and that the list of pages continues
+	// after After.
 	Scan  bool   `json:"s,omitempty"`
 	After string `json:"a,omitempty"`
 }

@@ -30,7 +30,7 @@ func (p *publisher) Costly(r *http.Request) bool {
 }
 
 // search returns the response to q (3.1): the ranked index, with the chunks found. It searches
-// before rendering, because the ETag depends on the result.
+// before it renders, because the ETag depends on the result.
 func (p *publisher) search(ctx context.Context, v millrace.View, q query) (*millrace.Document, error) {
 	site := v.Site()
 	s, ok := v.(millrace.Searcher)
@@ -66,7 +66,7 @@ func (p *publisher) search(ctx context.Context, v millrace.View, q query) (*mill
 		if _, seen := best[h.URL]; !seen {
 			t, err := v.Tag(ctx, Name, h.URL)
 			if errors.Is(err, millrace.ErrNotFound) {
-				continue // the passage index also contains pages without a document
+				continue // the index of passages also contains pages without a document
 			}
 			if err != nil {
 				return nil, fmt.Errorf("%s: search: %w", Name, err)
@@ -77,7 +77,7 @@ func (p *publisher) search(ctx context.Context, v millrace.View, q query) (*mill
 		}
 		relevance, id := round(h.Relevance), h.Chunk
 		if same[h.Chunk]++; same[h.Chunk] > 1 {
-			// Another page has the same text; an ID must be unique in its response.
+			// Another page has the same text, and an ID must be unique in the response.
 			id += "-" + strconv.Itoa(same[h.Chunk])
 		}
 		x.Chunks = append(x.Chunks, piece{ID: id, URL: h.URL, Text: canon.ValidUTF8(h.Text), Type: h.Type, Relevance: &relevance})
@@ -86,7 +86,7 @@ func (p *publisher) search(ctx context.Context, v millrace.View, q query) (*mill
 	x.Meta.ReturnedChunks = len(x.Chunks)
 	d := p.document(q.path(site), etag(tags...))
 	if found.Behind {
-		d.Header.Set("Cache-Control", "no-store") // the same search may find more later
+		d.Header.Set("Cache-Control", "no-store") // a later search may find more
 	}
 	d.Query, d.PageCount = q.text, int64(len(x.Chunks))
 	d.Write = func(ctx context.Context, w io.Writer) error {

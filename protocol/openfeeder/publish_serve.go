@@ -18,7 +18,7 @@ const (
 	eventStream = "text/event-stream"
 )
 
-// Scope returns the scope that requests without a document need.
+// Scope returns the scope that requests for the event stream and for updates need.
 func (p *publisher) Scope(r *http.Request) (millrace.Scope, bool) {
 	if p.o.Static {
 		return "", false
@@ -47,13 +47,13 @@ func (p *publisher) Serve(w http.ResponseWriter, r *http.Request, live millrace.
 
 const (
 	heartbeat    = 15 * time.Second
-	writeTimeout = 10 * time.Second // for a client that does not read
-	atOnce       = 32 << 10         // bytes that a client must read in that time
-	catching     = 4                // clients that read past events from the log concurrently
+	writeTimeout = 10 * time.Second // limit for a client that does not read
+	atOnce       = 32 << 10         // number of bytes that a client must read in that time
+	catching     = 4                // maximum number of clients that read past events from the log at the same time
 )
 
-// listen sends the log from a position on, as server-sent events, until the client disconnects.
-// Before the first edition, listen waits, because a browser does not retry after a refusal.
+// listen sends the log from a position on as server-sent events, until the client disconnects.
+// Before the first edition, it waits, because a browser does not retry after an error.
 func (p *publisher) listen(w http.ResponseWriter, r *http.Request, live millrace.Live) error {
 	ctx := r.Context()
 	l := &listener{p: p, w: w, control: http.NewResponseController(w), live: live}
@@ -82,7 +82,7 @@ func (p *publisher) listen(w http.ResponseWriter, r *http.Request, live millrace
 	site := v.Site()
 	hello := append([]byte("retry: 3000\n"), frame("ready", eventID(site, l.at, sent), ready(site, l.at, sent))...)
 	if l.write(hello) != nil {
-		return nil //nolint:nilerr // the client is gone
+		return nil //nolint:nilerr // the client has disconnected
 	}
 	err = l.follow(ctx)
 	l.end(ctx, err)
@@ -105,7 +105,7 @@ func (l *listener) begin() {
 	l.w.WriteHeader(http.StatusOK)
 }
 
-// end sends the final event, with the reason.
+// end sends the final event, which contains the reason.
 func (l *listener) end(ctx context.Context, why error) {
 	last := l.p.parting(why)
 	switch {
@@ -119,7 +119,7 @@ func (l *listener) end(ctx context.Context, why error) {
 	}
 }
 
-// await waits for the first edition and sends heartbeats.
+// await waits for the first edition. Meanwhile, it sends heartbeats.
 func (l *listener) await(ctx context.Context) (millrace.View, error) {
 	l.begin()
 	for sign := "retry: 3000\n\n"; ; sign = ":\n\n" {
@@ -135,14 +135,14 @@ func (l *listener) await(ctx context.Context) (millrace.View, error) {
 		case !errors.Is(err, context.DeadlineExceeded):
 			return v, err
 		}
-		if v, err := l.live.View(); err == nil { // a site without pages
+		if v, err := l.live.View(); err == nil { // the site may have no pages
 			return v, nil
 		}
 	}
 }
 
-// resume returns the sequence number that a client has received, from its last event ID, its
-// token or a date, and its commit time.
+// resume returns the sequence number up to which a client has received the log, from its last event
+// ID, its token or a date. It also returns the commit time of that number.
 func (p *publisher) resume(ctx context.Context, v millrace.View, r *http.Request) (uint64, string, error) {
 	site := v.Site()
 	params, err := parameters(r.URL.RawQuery)
@@ -161,7 +161,7 @@ func (p *publisher) resume(ctx context.Context, v millrace.View, r *http.Request
 	case q.since.IsZero():
 		return site.Seq, asOf(site), nil
 	case q.token == nil, site.Has(q.token.E, *q.token.N) && *q.token.N > site.Seq:
-		// The position is a date, or a token of a server that is ahead of this one.
+		// The position is a date, or a token from a server that is ahead of this one.
 		seq, err := v.SeqAt(ctx, q.since.Add(-time.Nanosecond))
 		if err == nil {
 			err = reaches(ctx, v, seq)
@@ -180,16 +180,16 @@ func (p *publisher) resume(ctx context.Context, v millrace.View, r *http.Request
 	return *q.token.N, q.token.T, err
 }
 
-// ready returns the data of the first event: the position at which the stream starts.
+// ready returns the data of the first event: the position at which the stream begins.
 func ready(site millrace.Site, from uint64, sent string) []byte {
 	b := member([]byte{'{'}, "schema", schema)
 	b = member(b, "as_of", sent)
 	return append(member(b, "sync_token", eventID(site, from, sent)), '}')
 }
 
-// eventID returns the token of a position in the events, with its commit time. A client at
-// that position may not have the state of that time: if a page changed before and after it,
-// the stream may have sent only the later change.
+// eventID returns the token for a position in the events, with its commit time. A client at that
+// position may not have the state of that time: if a page changed before and after it, the stream
+// may have sent only the later change.
 func eventID(site millrace.Site, seq uint64, commitTime string) string {
 	return token{T: commitTime, N: &seq, E: site.Epoch, Part: true}.String()
 }
@@ -201,7 +201,7 @@ func frame(name, id string, data []byte) []byte {
 		b = append(append(b, "\nid: "...), id...)
 	}
 	b = append(b, "\ndata: "...)
-	return append(append(b, data...), "\n\n"...) // the JSON has no line ends
+	return append(append(b, data...), "\n\n"...) // the JSON contains no line ends
 }
 
 // stop returns the final event of a stream.
@@ -215,15 +215,15 @@ type listener struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	live    millrace.Live
-	begun   bool   // the response has started
-	at      uint64 // sequence number up to which everything has been sent
+	begun   bool   // whether the response has started
+	at      uint64 // sequence number up to which all events were sent
 }
 
 // write writes b in parts, each within writeTimeout.
 func (l *listener) write(b []byte) error {
 	for len(b) > 0 {
 		n := min(len(b), atOnce)
-		// A writer without deadlines, as in tests, returns an error.
+		// A writer without deadlines, as in tests, returns an error, which is ignored.
 		_ = l.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := l.w.Write(b[:n]); err != nil {
 			return err
@@ -236,7 +236,8 @@ func (l *listener) write(b []byte) error {
 	return nil
 }
 
-// follow sends past events, then new ones, until the stream ends, and returns the reason.
+// follow sends past events and then new ones until the stream ends. It returns the reason for the
+// end.
 func (l *listener) follow(ctx context.Context) error {
 	e := &l.p.events
 	beat := time.NewTicker(heartbeat)
@@ -271,7 +272,7 @@ func (l *listener) follow(ctx context.Context) error {
 	}
 }
 
-// parting returns the final event for err.
+// parting returns the final event for an error.
 func (p *publisher) parting(err error) []byte {
 	switch e, asked := errors.AsType[*millrace.RequestError](err); {
 	case errors.Is(err, errGone):
@@ -288,10 +289,10 @@ func (p *publisher) parting(err error) []byte {
 	return stop(serverError, "Internal server error: connect again with Last-Event-ID.")
 }
 
-// errGone means that the client stopped reading.
+// errGone means that the client has stopped reading.
 var errGone = errors.New("client disconnected")
 
-// catchUp sends the events before the stored ones, from the log.
+// catchUp sends the events before the stored events, which it reads from the log.
 func (l *listener) catchUp(ctx context.Context) error {
 	e := &l.p.events
 	select {

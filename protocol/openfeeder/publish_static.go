@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	staticPages = endpoint + "/pages" // prefix of page paths in a static feed
+	staticPages = endpoint + "/pages" // prefix of the paths of pages in a static feed
 	staticEnd   = ".json"
-	staticItems = 50_000 // items per index file
+	staticItems = 50_000 // maximum number of items per index file
 )
 
 // static reports whether a path belongs to a static feed.
@@ -29,7 +29,7 @@ func (p *publisher) static(name string) bool {
 		(name == staticIndex(0) || strings.HasPrefix(name, endpoint+"-"))
 }
 
-// staticIndex returns the path of index file i, from 0.
+// staticIndex returns the path of index file i. The first file is 0.
 func staticIndex(i int) string {
 	if i == 0 {
 		return endpoint + staticEnd
@@ -37,9 +37,9 @@ func staticIndex(i int) string {
 	return endpoint + "-" + strconv.Itoa(i+1) + staticEnd
 }
 
-// staticName returns the path of the file of a page. target is the page's path and query. The
-// name contains the path, "~d" for a trailing slash, and "~q" with the query in base 32. It
-// doubles each tilde of the last segment, so the encoding is unambiguous.
+// staticName returns the path of the file of a page. target is the path and query of the page. The
+// name contains the path, "~d" for a trailing slash, and "~q" with the query in base 32. Tildes in
+// the last segment are doubled, so the encoding is unambiguous.
 func staticName(target string) string {
 	dir, query, _ := strings.Cut(target, "?")
 	last := dir[strings.LastIndexByte(dir, '/')+1:]
@@ -152,7 +152,7 @@ func (p *publisher) allStatic(ctx context.Context, v millrace.View) iter.Seq2[*m
 	}
 }
 
-// writeStatic writes index file i, from 0.
+// writeStatic writes index file i. The first file is 0.
 func (p *publisher) writeStatic(ctx context.Context, v millrace.View, i, files, limit int, w io.Writer) error {
 	site := v.Site()
 	x := &index{Page: i + 1, TotalPages: files}
@@ -160,7 +160,7 @@ func (p *publisher) writeStatic(ctx context.Context, v millrace.View, i, files, 
 		x.Next = path(site, staticIndex(i+1))
 	}
 	out := bufio.NewWriterSize(w, 64<<10)
-	_, _ = out.Write(x.head()) // Flush returns any error
+	_, _ = out.Write(x.head()) // Flush returns the error
 	buf := []byte("\n")
 	for found, err := range p.orders.of(ctx, v).pages(ctx, v, i*limit, limit) {
 		if err != nil {

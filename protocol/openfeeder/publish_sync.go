@@ -13,40 +13,40 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// The maximum number of changes on a page of a reply, not counting the rest of its last commit, and
-// the maximum number of pages that are scanned to compare dates.
+// Maximum number of changes on a page of a reply, without the rest of its last commit, and maximum
+// number of pages that are scanned to compare dates.
 const (
 	syncItems = 500
 	scanned   = 50_000
 )
 
-// tokenAt returns the token of a sequence number with commit time at.
+// tokenAt returns the token for a sequence number with the commit time at.
 func tokenAt(site millrace.Site, seq uint64, at string) string {
 	return token{T: at, N: &seq, E: site.Epoch}.String()
 }
 
-// asOf returns the time of a view in the format of replies.
+// asOf returns the time of a view in the format of sync replies.
 func asOf(site millrace.Site) string { return kit.FormatTime(start(site.Time)) }
 
-// plan describes how to build a sync reply: from a part of the log, from a list of pages, or
-// from the deletions of the log and then a list.
+// plan describes how to build a sync reply: from a part of the log, from a list of pages, or from
+// the deletions in the log and then a list.
 type plan struct {
-	log  bool   // read the log
+	log  bool   // whether to read the log
 	from uint64 // start in the log
-	puts bool   // report changed pages, not only deletions
+	puts bool   // report changed pages, and not only deletions
 	scan bool   // list pages by date
-	all  bool   // list all pages as added, whatever their dates
+	all  bool   // list all pages as added, regardless of their dates
 	gap  bool   // some deletions are unknown
-	part bool   // the client may have newer states than this view
+	part bool   // the client may have newer states of some pages than this view
 }
 
-// sync returns the changes (section 3.4). The pages of a reply show one edition while it is in
-// memory. If it no longer is, later pages also list the changes since then.
+// sync returns the changes (section 3.4). All pages of a reply belong to one edition as long as
+// that is in memory. After that, further pages also list the changes since the edition.
 func (p *publisher) sync(ctx context.Context, v millrace.View, q query) (*millrace.Document, error) {
 	site := v.Site()
 	if site.Volatile {
 		status, code := http.StatusNotFound, notFound
-		if q.token != nil || q.at.Edition > 0 { // the token is from a previous store, and the reader must restart
+		if q.token != nil || q.at.Edition > 0 { // the token is from a previous store, so the reader must start over
 			status, code = http.StatusGone, resyncRequired
 		}
 		return nil, refuse(status, code, "This site does not support changes since a time: read the index.")
@@ -86,14 +86,14 @@ func resync(why string) error {
 	return refuse(http.StatusGone, resyncRequired, why+": read the index and continue from its sync_token.")
 }
 
-// plan returns the plan for a query. For a token, and for a date without until after the start of
-// the log, the plan uses only the log. Other dates are compared with those of the pages.
+// plan returns the plan for a query. For a token, and for a date after the start of the log without
+// until, the plan uses only the log. For other dates, it compares the dates of the pages.
 func (p *publisher) plan(ctx context.Context, v millrace.View, q query) (pl plan, err error) {
 	site := v.Site()
 	if t := q.token; t != nil && q.until.IsZero() {
 		switch {
 		case !site.Has(t.E, *t.N):
-			// Deletions before this store are unknown.
+			// The deletions before this store are unknown.
 			return plan{scan: true, all: true, gap: true}, nil
 		case *t.N <= site.Seq:
 			pl = plan{log: true, from: *t.N, puts: true}
@@ -108,7 +108,7 @@ func (p *publisher) plan(ctx context.Context, v millrace.View, q query) (pl plan
 	if q.since.IsZero() {
 		return plan{scan: true}, nil
 	}
-	pl = plan{log: true, part: q.token != nil} // a token of a server that is ahead of this one
+	pl = plan{log: true, part: q.token != nil} // a token from a server that is ahead of this one
 	pl.from, err = v.SeqAt(ctx, q.since.Add(-time.Nanosecond))
 	if err == nil {
 		pl.puts = pl.from > 0 && q.until.IsZero()
@@ -170,18 +170,18 @@ func (p *publisher) reply(ctx context.Context, v millrace.View, q query, pl plan
 	return c, r.end(ctx, more)
 }
 
-// end sets the token of the page and the next page.
+// end sets the token of the page, and the reference to the next page.
 func (r *replying) end(ctx context.Context, more bool) error {
 	s := &r.c.Sync
 	switch {
 	case r.pl.puts && more: // each page of the log has its own token
 		s.AsOf = r.reported
-		// A page that changed before and after that position is listed after the position.
+		// A page that changed before and after that position is listed after it.
 		s.SyncToken = token{T: r.reported, N: &r.at.Seq, E: r.site.Epoch, Part: true}.String()
 	case r.pl.puts:
 		s.AsOf = asOf(r.site)
 		s.SyncToken = token{T: s.AsOf, N: &r.site.Seq, E: r.site.Epoch, Part: r.pl.part}.String()
-	case more: // only the end of the list has its own token
+	case more: // only the end of the list has a token
 		s.AsOf = r.at.Time
 		s.SyncToken = token{T: kit.FormatTime(start(r.q.since))}.String()
 		if r.q.token != nil {
@@ -191,7 +191,7 @@ func (r *replying) end(ctx context.Context, more bool) error {
 		s.AsOf = r.at.Time
 		s.SyncToken = token{T: s.AsOf, N: &r.at.Edition, E: r.site.Epoch, Part: r.pl.part || r.at.Edition < r.site.Seq}.String()
 		if u := r.q.until; !u.IsZero() && u.Before(parseTime(s.AsOf)) {
-			// Later changes have not been sent.
+			// Later changes were not sent.
 			switch seq, err := r.v.SeqAt(ctx, u); {
 			case err == nil:
 				s.SyncToken = token{T: s.AsOf, N: &seq, E: r.site.Epoch, Part: true}.String()
@@ -211,7 +211,7 @@ func (r *replying) end(ctx context.Context, more bool) error {
 	return nil
 }
 
-// start returns t, or the first time of RFC 3339 if t is zero.
+// start returns t, or the earliest time in RFC 3339 if t is zero.
 func start(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Unix(0, 0).UTC()
@@ -219,7 +219,7 @@ func start(t time.Time) time.Time {
 	return t
 }
 
-// replying is the state of a page of a reply during generation.
+// replying is the state while a page of a reply is built.
 type replying struct {
 	p        *publisher
 	v        millrace.View
@@ -228,14 +228,14 @@ type replying struct {
 	pl       plan
 	at       resumePoint
 	c        *changes
-	reported string // time of the last commit sent
+	reported string // time of the last commit that was sent
 }
 
 func (r *replying) full() bool {
 	return len(r.c.Added)+len(r.c.Updated)+len(r.c.Deleted) >= r.p.most
 }
 
-// log adds changes in order, whole commits at a time, and reports whether there are more.
+// log adds changes in order, in whole commits, and reports whether there are more.
 func (r *replying) log(ctx context.Context) (more bool, err error) {
 	var last time.Time
 	for c, err := range r.v.Changes(ctx, r.site.At(r.at.Seq)) {
@@ -271,10 +271,10 @@ func (r *replying) log(ctx context.Context) (more bool, err error) {
 	return false, nil
 }
 
-// changed returns the item of a changed page, or its tombstone if it was deleted or no longer has a
-// document. If no edition has listed the page, changed returns neither, because the URL was never
-// public. A tombstone does not depend on the client's start, because the client may have received
-// some of the changes in between, or a newer edition from another server.
+// changed returns the item of a changed page. If the page was deleted or no longer has a document,
+// changed returns a tombstone. If no edition has listed the page, it returns neither, because the
+// URL was never public. A tombstone does not depend on the client's position, because the client
+// may have received some of the later changes, or a newer edition from another server.
 func (p *publisher) changed(ctx context.Context, v millrace.View, c millrace.Change) (*item, *tombstone, error) {
 	if c.Kind == millrace.Put {
 		it, err := p.itemAt(ctx, v, c.URL, c.Version)
@@ -297,7 +297,7 @@ func (p *publisher) changed(ctx context.Context, v millrace.View, c millrace.Cha
 	}
 }
 
-// list adds pages by their dates, the newest first, and reports whether there are more.
+// list adds pages by their dates, newest first, and reports whether there are more.
 func (r *replying) list(ctx context.Context) (more bool, err error) {
 	n := 0
 	for found, err := range r.v.Scan(ctx, millrace.Scan{Order: millrace.ByPublished, After: r.at.After}) {
@@ -329,8 +329,8 @@ func (r *replying) list(ctx context.Context) (more bool, err error) {
 	return false, nil
 }
 
-// when reports whether the dates of a page make it added or updated. A page without a
-// published date is treated as published when it was last modified.
+// when reports whether the dates of a page make it an added or an updated page. A page without a
+// published date counts as published at its last modification.
 func (r *replying) when(p *millrace.Page) (added, updated bool) {
 	if r.pl.all {
 		return true, false
@@ -347,7 +347,7 @@ func (r *replying) when(p *millrace.Page) (added, updated bool) {
 	return in(at), at.Before(since) && in(p.Modified)
 }
 
-// views caches the views of replies with several pages.
+// views caches the views for replies of several pages.
 type views struct {
 	mu   sync.Mutex
 	last []millrace.View

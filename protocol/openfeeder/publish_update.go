@@ -10,16 +10,16 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// Limits of an update: URLs and bytes.
+// Maximum number of URLs in an update, and maximum number of bytes.
 const (
 	maxUpdate = 1000
 	maxBody   = 1 << 20
 )
 
 // update handles a site's report of changed or deleted pages:
-// {"action":"upsert"|"delete","urls":[…]}. The response is {"schema","action",
-// "accepted","added","updated","deleted","unchanged"}. update validates every URL before it applies
-// the update.
+// {"action":"upsert"|"delete","urls":[…]}. The response is
+// {"schema","action","accepted","added","updated","deleted","unchanged"}. All URLs are validated
+// before any change is made.
 func (p *publisher) update(w http.ResponseWriter, r *http.Request, live millrace.Live) error {
 	v, err := live.View()
 	if err != nil {
@@ -50,7 +50,7 @@ func (p *publisher) update(w http.ResponseWriter, r *http.Request, live millrace
 	h.Set("Content-Length", strconv.Itoa(len(b)))
 	h[versionHead] = []string{version}
 	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(b) // the update is applied even if the client has gone
+	_, _ = w.Write(b) // the update is complete even if the client has disconnected
 	return nil
 }
 

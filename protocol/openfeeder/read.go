@@ -17,30 +17,30 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// ReaderOptions are the options of the OpenFeeder reader. The zero value works.
+// ReaderOptions are the options of the OpenFeeder reader. The zero value is ready to use.
 type ReaderOptions struct {
 	protocol.ReaderOptions
-	// Compare is the number of sync replies after which the whole index is read again, if the
-	// site does not report deletions or has never reported one; 0 = 10.
+	// Compare is the number of sync replies after which the whole index is read again, if the site
+	// does not report deletions or has not reported any yet. If zero, 10.
 	Compare int
 }
 
-// reader is the source that reads a site in OpenFeeder.
+// reader is the source that reads a site by OpenFeeder.
 type reader struct {
 	kit.Reader
 	o         ReaderOptions
-	probeCost *protocol.Cost // cost of the requests while probing; nil = not probing
+	probeCost *protocol.Cost // cost of the requests during a probe; nil = no probe
 
 	mu   sync.Mutex
-	feed feed // last feed found; zero = none
-	flat int  // consecutive page requests that returned the index
+	feed feed // last feed found; zero = not discovered yet
+	flat int  // number of consecutive page requests that returned the index
 }
 
-// flatAfter is the number of page requests answered with the index after which a server is treated
-// as a static host, which has no pages to request.
+// flatAfter is the number of page requests answered with the index after which a server counts as a
+// static host, which returns no pages.
 const flatAfter = 3
 
-// isFlat reports whether the server ignores queries, so that pages cannot be requested.
+// isFlat reports whether the server ignores queries, so pages cannot be requested.
 func (r *reader) isFlat() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,12 +56,11 @@ func (r *reader) answered(index bool) {
 	}
 }
 
-// NewReader returns a source that reads the site of endpoint, which may be any of its URLs. A
-// nil client is the guarded default; nil options are the zero value.
+// NewReader returns a source that reads the site of endpoint, which may be any of its URLs. A nil
+// client means the guarded default client. Nil options mean the zero value.
 //
-// Changes reads the index once, and then the changes since the last token. It requests pages
-// one by one. For a server without tokens, and for a static feed, it reads the index each
-// time.
+// Changes reads the index once, and after that the changes since the last token. It requests pages
+// one by one. For a server without tokens, and for a static feed, it reads the index every time.
 func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source {
 	return newReader(client, endpoint, o)
 }
@@ -73,25 +72,25 @@ func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
 	return r
 }
 
-// cursor is the position in the stream of a site.
+// cursor is a position in the stream of a site.
 type cursor struct {
 	Root  string    `json:"root"`
 	Found time.Time `json:"found"` // time of the last discovery
 	Feed  feed      `json:"feed"`
-	Token string    `json:"token,omitempty"` // token up to which all changes have been applied; "" = the index is being read
-	// ETag is the ETag of the reply to Token, if that had no changes.
+	Token string    `json:"token,omitempty"` // token up to which all changes were applied; "" = the index is still being read
+	// ETag is the ETag of the reply to Token, if that reply contained no changes.
 	ETag string `json:"etag,omitempty"`
-	// ReportsDeletions reports that the site lists deletions. If it does not, Polls counts the
-	// replies since the index was last compared.
+	// ReportsDeletions reports that the site lists deletions. If it is false, Polls counts the
+	// replies since the whole index was last compared.
 	ReportsDeletions bool           `json:"reports_deletions,omitempty"`
 	Polls            int            `json:"polls,omitempty"`
 	Files            []kit.Resource `json:"files,omitempty"` // index files of a static feed
-	// AsOf is the time of Token, in a cursor of deletions.
+	// AsOf is the time of Token. It is used only in a cursor of deletions.
 	AsOf time.Time `json:"as_of,omitzero"`
 }
 
-// recommendedTombstones is the number of deletions that the specification recommends to keep (3.4). A
-// reply with that many may be incomplete.
+// recommendedTombstones is the number of deletions that servers should keep according to the
+// specification (3.4). A reply with this many may be incomplete.
 const recommendedTombstones = 1000
 
 // run is one reading of the stream.
@@ -99,13 +98,13 @@ type run struct {
 	*reader
 	kit.Yield
 	was, is cursor
-	named   bool // some yielded pages are not in the next listing
+	named   bool // some yielded pages are missing in the next listing
 }
 
-var errResync = errors.New("the index must be read again") // the token does not suffice
+var errResync = errors.New("the index must be read again") // the token is not sufficient
 
-// Changes yields the pages of the index, or the changes since a cursor, and a
-// checkpoint that covers all of them.
+// Changes yields the pages of the index or the changes since a cursor, and then a checkpoint that
+// covers them.
 func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return kit.Stream(func(y kit.Yield) error { return r.changes(ctx, since, y) })
 }
@@ -126,7 +125,7 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield kit.Y
 	return run.read(ctx)
 }
 
-// begin starts a reading from a cursor, with the cached feed or by discovery.
+// begin starts a reading from a cursor, with the cached feed or after discovery.
 func (r *reader) begin(ctx context.Context, since millrace.Cursor, yield kit.Yield) (*run, time.Time, error) {
 	now, run := r.Now(), &run{reader: r, Yield: yield}
 	if err := r.Resume(since, &run.was, func() bool { return run.was.Root == r.Root && run.was.Feed.Endpoint != "" }); err != nil {
@@ -147,8 +146,8 @@ func (r *reader) begin(ctx context.Context, since millrace.Cursor, yield kit.Yie
 	return run, now, nil
 }
 
-// moved looks for the feed again after an error, and reports whether it has moved. If it has
-// not, moved returns lost.
+// moved discovers the feed again after the error lost, and reports whether the feed has moved. If
+// it has not, moved returns lost.
 func (r *run) moved(ctx context.Context, now time.Time, lost error) (bool, error) {
 	f, err := r.discover(ctx)
 	if err != nil || f == r.is.Feed {
@@ -165,7 +164,7 @@ func (r *reader) remember(f feed) {
 	r.feed = f
 }
 
-// read reads the site in the best way that the site supports.
+// read reads the site in the best way that it supports.
 func (r *run) read(ctx context.Context) error {
 	if r.is.Feed.Static {
 		return r.static(ctx)
@@ -184,8 +183,8 @@ func (r *run) read(ctx context.Context) error {
 	return fmt.Errorf("%s: %s: the site changes faster than it can be read: %w", Name, r.Root, millrace.ErrUnavailable)
 }
 
-// poll requests the changes since the cursor's token. Each page of a reply has a token that
-// covers it.
+// poll requests the changes since the cursor's token. Each page of a reply contains a token for the
+// position after it.
 func (r *run) poll(ctx context.Context) error {
 	c := r.is
 	c.Polls++
@@ -204,7 +203,7 @@ func (r *run) poll(ctx context.Context) error {
 			return err
 		}
 		if len(reply.Deleted) == recommendedTombstones && s.Next == "" {
-			return errResync // the list may be incomplete
+			return errResync // the list of deletions may be incomplete
 		}
 		if c.ETag = ""; s.Next == "" && s.SyncToken == c.Token {
 			c.ETag = etag
@@ -224,7 +223,7 @@ func gone(err error) bool {
 	return ok && (e.Code == http.StatusGone || e.Code == http.StatusBadRequest)
 }
 
-// put yields the changes of a page of a reply. A listed page exists, even if the reply also has a
+// put yields the changes in a page of a reply. A listed page exists, even if the reply also has a
 // tombstone for it.
 func (r *run) put(ctx context.Context, reply *changes) error {
 	listed := map[string]bool{}
@@ -253,7 +252,7 @@ func (r *run) put(ctx context.Context, reply *changes) error {
 	return nil
 }
 
-// name yields the page of an item; section is the file that contains the item.
+// name yields the page of an item. section is the file that contains the item.
 func (r *run) name(ctx context.Context, it *item, section string) error {
 	u, err := r.urlOf(it.URL)
 	ref := millrace.Ref{URL: u, Version: it.version(), Section: section}
@@ -277,7 +276,7 @@ func (r *run) give(ctx context.Context, c millrace.Change, err error) error {
 // urlOf resolves the URL of a page in the feed.
 func (r *run) urlOf(ref string) (string, error) { return r.is.Feed.url(r.Root, ref) }
 
-// ask sends a GET, which is conditional if there are validators. The URL of the response is the one
+// ask sends a GET request, conditional if there are validators. The URL of the response is the one
 // after redirects.
 func (r *reader) ask(ctx context.Context, target string, have fetch.Validators, accept string) (*http.Response, error) {
 	u, err := url.Parse(target)
@@ -291,15 +290,15 @@ func (r *reader) ask(ctx context.Context, target string, have fetch.Validators, 
 	return resp, err
 }
 
-// got is a response whose body has been read.
+// got is a response whose body was read.
 type got struct {
 	status int
 	header http.Header
-	url    *url.URL // after redirects
-	size   int64    // bytes of the body as sent, while probing
+	url    *url.URL // URL after redirects
+	size   int64    // bytes of the body as transferred, during a probe
 }
 
-// get fetches a complete JSON document. An error contains the server's error message (8).
+// get fetches a complete JSON document. Its errors contain the server's error message (8).
 func (r *reader) get(ctx context.Context, target, etag string) (*got, []byte, error) {
 	resp, err := r.ask(ctx, target, fetch.Validators{ETag: etag}, mediaType)
 	if r.probeCost != nil {
@@ -340,11 +339,11 @@ func (r *reader) get(ctx context.Context, target, etag string) (*got, []byte, er
 	return head, b.Content, nil
 }
 
-// maxFailure is the maximum number of bytes read of an error's body.
+// maxFailure is the maximum number of bytes that are read of an error's body.
 const maxFailure = 64 << 10
 
-// unqueried returns the error for a reply that cannot be decoded. A host that ignores the
-// query returns its index for every request.
+// unqueried returns the error for a reply that cannot be decoded. A host that ignores queries
+// returns its index for every request.
 func unqueried(err error, body []byte, target string) error {
 	if x, _ := decodeIndex(body); x != nil {
 		return errIgnored(target)

@@ -17,13 +17,13 @@ import (
 const (
 	// skew is the tolerated difference between two clocks.
 	skew = 10 * time.Minute
-	// maxGone is the maximum number of deletions in one response. With more, reading the whole
-	// site costs less.
+	// maxGone is the maximum number of deletions in one response. For more, reading the whole site
+	// costs less.
 	maxGone = 100_000
 )
 
 // Deletions implements [protocol.Protocol.Deletions]. A site reports deletions if its index has a
-// token, if it declares so, or if it has reported one. A static feed does not.
+// token, if it declares that it reports them, or if it has reported one. A static feed does not.
 func (r *reader) Deletions(ctx context.Context, since millrace.Cursor, from time.Time) iter.Seq2[millrace.Change, error] {
 	return kit.Stream(func(y kit.Yield) error {
 		gone, next, err := r.deletions(ctx, since, from)
@@ -60,12 +60,12 @@ func (r *reader) deletions(ctx context.Context, since millrace.Cursor, from time
 	return deleted, &run.is, nil
 }
 
-// coarse is the possible difference of the times of two documents of a site that is due to rounding
-// to whole seconds.
+// coarse is the maximum difference between the times of two documents of a site that is due to
+// rounding to whole seconds.
 const coarse = 2 * time.Second
 
-// gone requests the deletions since the cursor, or since from if that is earlier, and advances
-// the cursor.
+// gone requests the deletions since the cursor, or since from if that is earlier, and advances the
+// cursor.
 func (r *run) gone(ctx context.Context, from, now time.Time) (map[string]time.Time, error) {
 	c := &r.is
 	if c.Feed.Static {
@@ -73,7 +73,7 @@ func (r *run) gone(ctx context.Context, from, now time.Time) (map[string]time.Ti
 	}
 	since, etag, restart := c.Token, c.ETag, c.Token == ""
 	if was := r.was.AsOf; restart && !was.IsZero() && (from.IsZero() || was.Before(from)) {
-		from = was // The feed has moved, so its tokens may be invalid.
+		from = was // tokens of the previous feed may be invalid
 	}
 	switch {
 	case restart && from.IsZero():
@@ -125,7 +125,7 @@ func (r *run) gone(ctx context.Context, from, now time.Time) (map[string]time.Ti
 	return deleted, nil
 }
 
-// recordDeletions records the deleted pages of a reply. A listed page exists, even if the reply
+// recordDeletions records the deleted pages in a reply. A listed page exists, even if the reply
 // also has a tombstone for it.
 func (r *run) recordDeletions(reply *changes, deleted map[string]time.Time) {
 	listed := map[string]bool{}
@@ -152,8 +152,8 @@ func (r *run) lost(why string) error {
 	return fmt.Errorf("%s: deletions of %s: %s: %w", Name, r.Root, why, millrace.ErrConflict)
 }
 
-// probeDeletions finds out whether a site that has not reported a deletion yet reports deletions,
-// which it does if its index has a token.
+// probeDeletions finds out whether a site that has not reported a deletion yet reports deletions:
+// its index must have a token.
 func (r *run) probeDeletions(ctx context.Context) error {
 	target := r.is.Feed.query("limit", strconv.Itoa(1), "page", strconv.Itoa(1))
 	_, body, err := r.get(ctx, target, "")

@@ -20,29 +20,29 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// Limits of an event stream. A connection that sends more is closed and opened again, because
-// the data of events is not used.
+// Limits of an event stream. A connection that sends more is closed and opened again, because the
+// data of events is not used.
 const (
-	maxStream = 16 << 20 // bytes per connection
+	maxStream = 16 << 20 // maximum number of bytes per connection
 	maxLine   = 256 << 10
-	maxID     = 1 << 10 // bytes of an ID
-	maxData   = 4 << 10 // stored bytes of an event's data
+	maxID     = 1 << 10 // maximum number of bytes of an ID
+	maxData   = 4 << 10 // maximum number of stored bytes of an event's data
 
-	silence = 4 * heartbeat // after which a server counts as disconnected
+	silence = 4 * heartbeat // time without data after which a server counts as disconnected
 )
 
-// Delays between two connections.
+// Delays before a connection is opened again.
 const (
-	firstRetry  = 3 * time.Second // default; the server may set another time
+	firstRetry  = 3 * time.Second // default delay; the server may set another one
 	maxRetry    = 5 * time.Minute
-	stableAfter = 20 * time.Second // a connection that lasts this long resets the delay
+	stableAfter = 20 * time.Second // a connection that lasts at least this long resets the delay
 )
 
-// errMuted is the error for a server that instructs clients not to reconnect.
+// errMuted is the error if a server tells clients not to reconnect.
 var errMuted = fmt.Errorf("the site has ended its event stream: %w", millrace.ErrNotFound)
 
-// Notify listens to the event stream that the discovery document names. See
-// [protocol.Protocol.Notify]. Positions are event IDs.
+// Notify listens to the event stream of the discovery document. See [protocol.Protocol.Notify].
+// Positions are event IDs.
 func (r *reader) Notify(ctx context.Context, position string, notify func(position string)) error {
 	if r.Err != nil {
 		return r.Err
@@ -62,7 +62,7 @@ func (r *reader) Notify(ctx context.Context, position string, notify func(positi
 			fails = 1
 		}
 		wait := min(l.retry<<min(fails-1, 16), maxRetry)
-		wait -= time.Duration(rand.Float64() * float64(wait/2)) // prevents all clients from reconnecting at once
+		wait -= time.Duration(rand.Float64() * float64(wait/2)) // keeps clients from reconnecting all at once
 		if status, ok := errors.AsType[*fetch.StatusError](err); ok {
 			wait = max(wait, min(status.RetryAfter, kit.DiscoveryAge))
 		}
@@ -76,13 +76,13 @@ func (r *reader) Notify(ctx context.Context, position string, notify func(positi
 type listening struct {
 	*reader
 	notify func(position string)
-	target string // URL of the events; "" = not yet known
+	target string // URL of the events; "" = unknown
 	lastID string // ID of the last event; "" = none
-	fresh  bool   // the caller has not been notified of earlier changes yet
+	fresh  bool   // the caller was not notified of earlier changes yet
 	retry  time.Duration
 }
 
-// once runs one connection to its end and returns the reason for the end.
+// once opens one connection and reads until it ends. It returns the reason for the end.
 func (l *listening) once(ctx context.Context) (err error) {
 	if l.target == "" {
 		if l.target, err = l.eventsAt(ctx); err != nil {
@@ -129,8 +129,8 @@ func (l *listening) once(ctx context.Context) (err error) {
 	return l.read(body)
 }
 
-// eventsAt returns the URL of the events in the discovery document. It must be on the site's
-// own origin, or on that of the document.
+// eventsAt returns the URL of the event stream from the discovery document. The stream must be on
+// the site's own origin, or on the origin of the document.
 func (l *listening) eventsAt(ctx context.Context) (string, error) {
 	target := l.Root + discovery[1:]
 	head, body, err := l.get(ctx, target, "")
@@ -197,11 +197,11 @@ func (l *listening) read(r io.Reader) error {
 	return fmt.Errorf("the server closed the connection: %w", millrace.ErrUnavailable)
 }
 
-// event is the part of an event received so far.
+// event is the part of an event that was received so far.
 type event struct {
 	name string
-	data []byte // at most maxData
-	some bool   // the event has data
+	data []byte // limited to maxData bytes
+	some bool   // whether the event has data
 }
 
 // field parses a line of an event (WHATWG HTML, section 9.2.6).
@@ -215,7 +215,7 @@ func (l *listening) field(e *event, line []byte) {
 		e.data = append(e.data, value[:min(len(value), maxData-len(e.data))]...)
 		e.some = true
 	case "id":
-		// An ID that a header cannot contain cannot be sent back.
+		// An ID that is not allowed in a header cannot be sent back.
 		if len(value) <= maxID && !bytes.ContainsFunc(value, func(c rune) bool { return c < ' ' || c == 0x7f }) {
 			l.lastID = string(value)
 		}
@@ -226,7 +226,7 @@ func (l *listening) field(e *event, line []byte) {
 	}
 }
 
-// take handles an event. wake reports that the site has changed; err ends the stream. An event
+// take handles an event. wake reports that the site has changed, and err ends the stream. An event
 // about the stream itself sets neither.
 func (l *listening) take(e *event) (wake bool, err error) {
 	switch {
@@ -238,7 +238,7 @@ func (l *listening) take(e *event) (wake bool, err error) {
 	f, _ := decodeFailure(e.data)
 	switch f.Code {
 	case resyncRequired:
-		l.lastID = "" // makes the next connection notify the caller
+		l.lastID = "" // the next connection notifies the caller
 	case authRequired:
 		return false, fmt.Errorf("%s: %s: %w", kit.Short(f.Code), kit.Short(f.Message), millrace.ErrForbidden)
 	}
@@ -268,6 +268,6 @@ func eventLines() bufio.SplitFunc {
 			afterCR = data[skip+i] == '\r'
 			return skip + i + 1, data[skip : skip+i], nil
 		}
-		return skip, nil, nil // an incomplete line at the end is not an event
+		return skip, nil, nil // an incomplete line at the end is not part of an event
 	}
 }

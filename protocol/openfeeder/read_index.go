@@ -16,16 +16,15 @@ import (
 )
 
 const (
-	// allTime is before the date of every page: a sync since then lists all pages.
+	// allTime is before the date of every page, so a sync since allTime lists all pages.
 	allTime = "0001-01-01T00:00:01Z"
-	// maxEmpty is the number of empty pages after which reading an index stops.
+	// maxEmpty is the number of empty pages after which the reading of an index stops.
 	maxEmpty = 10
 	// maxPages is the maximum number of pages of an index or a reply.
 	maxPages = 1 << 20
 )
 
-// query returns the URL of a request to the endpoint; pairs are names and values of
-// parameters.
+// query returns the URL of a request to the endpoint. pairs are the names and values of parameters.
 func (f feed) query(pairs ...string) string {
 	u, query, _ := strings.Cut(f.Endpoint, "?")
 	sep := "?"
@@ -59,9 +58,9 @@ func (r *reader) index(ctx context.Context, f feed, number int) (*index, error) 
 	return x, nil
 }
 
-// readIndex reads the complete site, and then the changes made meanwhile. If alone is set, no other
-// pages were yielded before, and the final checkpoint is complete: pages that were not yielded are
-// deleted.
+// readIndex reads the complete site, and then the changes made during the reading. If alone is set,
+// no other pages were yielded before, and the final checkpoint is complete: all other stored pages
+// are deleted.
 func (r *run) readIndex(ctx context.Context, alone bool) error {
 	first, err := r.index(ctx, r.is.Feed, 1)
 	if err != nil {
@@ -71,7 +70,7 @@ func (r *run) readIndex(ctx context.Context, alone bool) error {
 	complete := alone
 	switch {
 	case c.Token != "" && first.TotalPages <= 1:
-		// An index with a token shows one state of the site, and the site reports deletions.
+		// An index with a token shows a single state of the site, and the site reports deletions.
 		c.ReportsDeletions = true
 		err = r.names(ctx, first)
 	case c.Token != "":
@@ -94,7 +93,7 @@ func (r *run) readIndex(ctx context.Context, alone bool) error {
 		}
 	}
 	if !complete {
-		c.ReportsDeletions, c.Polls = false, r.o.Compare // read everything again next time
+		c.ReportsDeletions, c.Polls = false, r.o.Compare // read everything again the next time
 	}
 	return r.Checkpoint(c, complete, "")
 }
@@ -122,7 +121,7 @@ func (r *run) catchUp(ctx context.Context, c *cursor) error {
 	return err
 }
 
-// names yields the pages in a page of an index.
+// names yields the pages listed on a page of an index.
 func (r *run) names(ctx context.Context, x *index) error {
 	for i := range x.Items {
 		if err := r.name(ctx, &x.Items[i], ""); err != nil {
@@ -132,9 +131,9 @@ func (r *run) names(ctx context.Context, x *index) error {
 	return nil
 }
 
-// everything lists all pages of one state of the site, as the changes since allTime, and
-// returns the token of that state. The pages of an index may have several states, so a page
-// may move between them and be missed.
+// everything lists all pages of one state of the site, as the changes since allTime, and returns
+// the token of that state. The pages of an index may have different states, so a page could be
+// missed because it moved between them.
 func (r *run) everything(ctx context.Context) (token string, err error) {
 	err = r.since(ctx, allTime, "", func(reply *changes, _ string) error {
 		token = reply.Sync.SyncToken
@@ -147,7 +146,7 @@ func (r *run) everything(ctx context.Context) (token string, err error) {
 	return token, err
 }
 
-// now returns a token for the present, or "" if the site has no tokens.
+// now returns a token for the present state, or "" if the site has no tokens.
 func (r *run) now(ctx context.Context) (token string, err error) {
 	err = r.since(ctx, r.o.Now().UTC().Truncate(time.Second).Format(time.RFC3339), "", func(reply *changes, _ string) error {
 		token = reply.Sync.SyncToken
@@ -162,7 +161,7 @@ func (r *run) now(ctx context.Context) (token string, err error) {
 	return "", err
 }
 
-// pages reads an index page by page, and starts over if the index changes during the read. It
+// pages reads an index page by page, and starts over if the index changes during the reading. It
 // reports whether it has read the whole index.
 func (r *run) pages(ctx context.Context, first *index) (complete bool, err error) {
 	for range 3 {
@@ -182,7 +181,7 @@ func (r *run) pages(ctx context.Context, first *index) (complete bool, err error
 	return false, nil
 }
 
-// pass reads every page of the index once. complete is false if the server does not serve all
+// pass reads every page of the index once. complete is false if the server does not return all
 // pages.
 func (r *run) pass(ctx context.Context) (complete bool, err error) {
 	var before *index
@@ -217,7 +216,7 @@ func (r *run) pass(ctx context.Context) (complete bool, err error) {
 func sameItem(a, b item) bool { return a.URL == b.URL && a.Updated == b.Updated }
 
 // since requests the changes since a token or a date. It calls take with each page of the reply and
-// its ETag, or with nil if the reply is a 304.
+// its ETag, or with nil for a 304.
 func (r *run) since(ctx context.Context, since, etag string, take func(reply *changes, etag string) error) error {
 	target := r.is.Feed.query("since", since)
 	for range maxPages {

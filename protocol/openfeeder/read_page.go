@@ -15,12 +15,11 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// version returns the version of the page: its revision, else its modification date; "" if the
-// item has neither.
+// version returns the version of the page: its revision, else its modification date, else "".
 func (it *item) version() string { return versionOf(it.Revision, it.Updated, "") }
 
-// versionOf returns the version of a page: the revision, the date, or the ETag. Only an ETag has
-// quotes.
+// versionOf returns the version of a page: the revision, the date, or the ETag, whichever is set
+// first. Only an ETag contains quotes.
 func versionOf(revision, updated, etag string) string {
 	switch t := parseTime(updated); {
 	case revision != "" && len(revision) <= 200 && !strings.Contains(revision, `"`):
@@ -31,7 +30,7 @@ func versionOf(revision, updated, etag string) string {
 	return etag
 }
 
-// Page fetches a page (3.2). It sends as many requests as the chunks of the page need.
+// Page fetches a page (3.2) with as many requests as its chunks need.
 func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	if r.Err != nil {
 		return nil, r.Err
@@ -67,7 +66,7 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	return p, nil
 }
 
-// found returns the last feed found, or discovers it.
+// found returns the last feed found, or discovers the feed.
 func (r *reader) found(ctx context.Context) (feed, error) {
 	r.mu.Lock()
 	f := r.feed
@@ -82,9 +81,8 @@ func (r *reader) found(ctx context.Context) (feed, error) {
 	return f, err
 }
 
-// document fetches all chunks of a page. If its parts have different states, it starts again.
-// It returns an ETag only for a document with one part, because other parts may change without
-// it.
+// document fetches all chunks of a page. If its parts have different states, it starts over. It
+// returns an ETag only for a document with one part, because other parts may change without it.
 func (r *reader) document(ctx context.Context, f feed, u string, have millrace.Ref) (w *page, etag string, err error) {
 	for range 3 {
 		part, tag, err := r.part(ctx, f, u, have, 1)
@@ -114,13 +112,13 @@ func (r *reader) document(ctx context.Context, f feed, u string, have millrace.R
 	return nil, "", fmt.Errorf("%s: %s: page keeps changing while it is read: %w", Name, u, millrace.ErrUnavailable)
 }
 
-// again reports whether part starts with the same chunk as have, which means that the server
-// ignores the page number.
+// again reports whether part starts with the same chunk as have: the server ignores the page
+// number.
 func again(have, part []piece) bool {
 	return len(have) > 0 && have[0].ID == part[0].ID && have[0].Text == part[0].Text
 }
 
-// part fetches some of the chunks of a page.
+// part fetches one part of the chunks of a page.
 func (r *reader) part(ctx context.Context, f feed, u string, have millrace.Ref, number int) (*page, string, error) {
 	target := have.Location
 	if target == "" {
@@ -147,7 +145,7 @@ func (r *reader) part(ctx context.Context, f feed, u string, have millrace.Ref, 
 	if have.Location == "" {
 		var x *index
 		if err != nil {
-			x, _ = decodeIndex(body) // any other document
+			x, _ = decodeIndex(body) // if it is another document, x is nil
 		}
 		r.answered(x != nil)
 	}
@@ -170,8 +168,8 @@ func (r *reader) part(ctx context.Context, f feed, u string, have millrace.Ref, 
 	return w, head.header.Get("ETag"), nil
 }
 
-// leadsBack returns the URL of a page if a response names it with another URL than the requested
-// one. The URLs may differ by http and https, and by a trailing slash.
+// leadsBack returns the URL of a page if a response contains a different URL than the requested
+// one. The URLs may differ only by http and https, and by a trailing slash.
 func (r *reader) leadsBack(f feed, is, asked string) (string, error) {
 	u, err := f.url(r.Root, is)
 	if err != nil {

@@ -49,12 +49,12 @@ func (r *run) static(ctx context.Context) error {
 		}
 	}
 	if i := slices.IndexFunc(c.Files, func(f kit.Resource) bool { return f.Validators == (fetch.Validators{}) }); i >= 0 {
-		c.Files = nil // no validators for a conditional request
+		c.Files = nil // send no conditional requests
 	}
 	return r.Checkpoint(c, complete, "")
 }
 
-// staticNext returns the next file of a static index, "" at its end.
+// staticNext returns the next file of a static index, or "" after the last one.
 func (r *run) staticNext(x *index, files []kit.Resource) (string, error) {
 	if x.Next == "" {
 		return "", nil
@@ -70,7 +70,8 @@ func (r *run) staticNext(x *index, files []kit.Resource) (string, error) {
 	return next, nil
 }
 
-// staticFile fetches a file of the index, and its validators; x is nil if it has not changed.
+// staticFile fetches a file of the index with its validators. If the file has not changed, x is
+// nil.
 func (r *reader) staticFile(ctx context.Context, f kit.Resource) (x *index, is *kit.Resource, err error) {
 	resp, err := r.ask(ctx, f.URL, f.Validators, mediaType)
 	if err != nil {
@@ -93,8 +94,7 @@ func (r *reader) staticFile(ctx context.Context, f kit.Resource) (x *index, is *
 	return x, &kit.Resource{URL: f.URL, Validators: fetch.ValidatorsOf(resp)}, nil
 }
 
-// documentAt returns the URL of a file of a static feed, which must be on the endpoint's
-// origin.
+// documentAt returns the URL of a file of a static feed. The file must be on the endpoint's origin.
 func (r *reader) documentAt(ref string, f feed) (string, error) {
 	base, err := url.Parse(f.Endpoint)
 	if err != nil {
@@ -110,7 +110,7 @@ func (r *reader) documentAt(ref string, f feed) (string, error) {
 	return u, nil
 }
 
-// locate finds the file of a page in the index.
+// locate finds the URL of a page's file in the index.
 func (r *reader) locate(ctx context.Context, f feed, page string) (string, error) {
 	var files []kit.Resource
 	run := &run{reader: r, is: cursor{Feed: f}}

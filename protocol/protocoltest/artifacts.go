@@ -23,7 +23,7 @@ import (
 type ArtifactSet struct {
 	Before []millrace.Artifact // artifacts of the previous edition
 	Files  []millrace.Artifact
-	Made   []millrace.Artifact // new elements of Files
+	Made   []millrace.Artifact // new artifacts, which are also in Files
 	Bodies map[string][]byte   // coded bodies by path
 	Docs   []*millrace.Document
 	Gone   []millrace.Artifact // withdrawn artifacts
@@ -75,7 +75,7 @@ func (s *ArtifactSet) Create() (millrace.ArtifactWriter, error) {
 	return &artifactWriter{artifacts: s}, nil
 }
 
-// built returns a large document with its bytes, as in an edition.
+// built returns a large document with its bytes, as an edition builds it.
 func built(ctx context.Context, d *millrace.Document) (*millrace.Document, error) {
 	var b bytes.Buffer
 	if err := d.Write(ctx, &b); err != nil {

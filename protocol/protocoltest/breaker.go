@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Breaker wraps the handler of a valid site and introduces one fault.
+// Breaker wraps the handler of a valid site and introduces a fault.
 type Breaker = func(http.Handler) http.Handler
 
-// Plainly serves a request without codings, so that the body can be edited.
+// Plainly serves a request without content codings, so the body can be edited.
 func Plainly(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	r = r.Clone(r.Context())
 	r.Header.Del("Accept-Encoding")
@@ -28,7 +28,7 @@ func Send(w http.ResponseWriter, rec *httptest.ResponseRecorder) {
 	_, _ = w.Write(rec.Body.Bytes())
 }
 
-// OnRequest edits the requests of one path.
+// OnRequest edits the requests for one path.
 func OnRequest(path string, f func(r *http.Request)) Breaker {
 	return func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +41,7 @@ func OnRequest(path string, f func(r *http.Request)) Breaker {
 	}
 }
 
-// OnResponse edits the plain responses of one path.
+// OnResponse edits the responses for one path, without content codings.
 func OnResponse(path string, f func(r *http.Request, rec *httptest.ResponseRecorder)) Breaker {
 	return func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -57,7 +57,7 @@ func OnResponse(path string, f func(r *http.Request, rec *httptest.ResponseRecor
 	}
 }
 
-// OnHeader edits the header of the 200s of one path and keeps their codings.
+// OnHeader edits the header of the 200 responses for one path, and keeps their content codings.
 func OnHeader(path string, f func(r *http.Request, h http.Header)) Breaker {
 	return func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -75,7 +75,7 @@ func OnHeader(path string, f func(r *http.Request, h http.Header)) Breaker {
 	}
 }
 
-// SetHeader sets a field of the 200s of one path; "" removes it.
+// SetHeader sets a header field of the 200 responses for one path; "" removes the field.
 func SetHeader(path, name, value string) Breaker {
 	return OnHeader(path, func(_ *http.Request, h http.Header) {
 		h.Del(name)
@@ -85,7 +85,7 @@ func SetHeader(path, name, value string) Breaker {
 	})
 }
 
-// OnBody edits the body of the 200s of one path and nothing else.
+// OnBody edits only the body of the 200 responses for one path.
 func OnBody(path string, f func(string) string) Breaker {
 	return OnResponse(path, func(_ *http.Request, rec *httptest.ResponseRecorder) {
 		if rec.Code == http.StatusOK {
@@ -94,8 +94,8 @@ func OnBody(path string, f func(string) string) Breaker {
 	})
 }
 
-// ReplaceBody replaces the first old in the body of the 200s of one path; BASE is
-// the site's origin.
+// ReplaceBody replaces the first occurrence of old in the body of the 200 responses for one path.
+// BASE stands for the site's origin.
 func ReplaceBody(path, old, new string) Breaker {
 	return OnResponse(path, func(r *http.Request, rec *httptest.ResponseRecorder) {
 		if rec.Code != http.StatusOK {
@@ -130,7 +130,7 @@ func Both(fs ...Breaker) Breaker {
 	}
 }
 
-// Respond sends an empty response with a status code at one path.
+// Respond sends an empty response with a status code for one path.
 func Respond(path string, code int) Breaker {
 	return OnResponse(path, func(_ *http.Request, rec *httptest.ResponseRecorder) {
 		rec.Code = code

@@ -17,12 +17,12 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Conversation is a recorded exchange of a reader with a server, and its result. It has a
-// script, pairs of requests and responses in the only allowed order, and the output of the
-// script. An empty file "response NAME" stands for the previous one of that name. As a
-// RoundTripper, it is the server.
+// Conversation is a recorded exchange between a reader and a server, and its result. It contains a
+// script, pairs of requests and responses in the only allowed order, and the output of the script.
+// An empty file "response NAME" repeats the previous response with that name. As a RoundTripper, a
+// Conversation is the server.
 type Conversation struct {
-	Script []string        // lines of the script, whose meaning the protocol defines
+	Script []string        // lines of the script, which the protocol interprets
 	Out    strings.Builder // output of the script, written by the protocol
 
 	t     *testing.T
@@ -31,8 +31,8 @@ type Conversation struct {
 
 type pair struct{ request, response string }
 
-// Conversations runs the conversations of a folder, one txtar file each. If update is set, it
-// writes their output to the files.
+// Conversations runs the conversations of a folder, one per txtar file. If update is set, it writes
+// their output to the files.
 func Conversations(t *testing.T, dir string, update bool, run func(t *testing.T, c *Conversation)) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.txtar"))
 	if err != nil || len(files) == 0 {
@@ -94,7 +94,7 @@ func newConversation(t *testing.T, a *txtar.Archive) *Conversation {
 	return c
 }
 
-// Note writes a note of the reader, without its wording.
+// Note writes a note of the reader without its text.
 func (c *Conversation) Note(n protocol.Note) { fmt.Fprintf(&c.Out, "note %s %s\n", n.Rule, n.URL) }
 
 // Error writes an error of the reader in the form of [ErrorAt], with the skipped page.
@@ -114,8 +114,8 @@ func ErrorAt(err error) string {
 	return strings.Join(strings.Fields(millrace.ErrorCode(err)+" "+f.URL+" "+f.Position), " ")
 }
 
-// RoundTrip checks that a request is the next one of the conversation, with the header fields
-// that affect the response, and returns that response.
+// RoundTrip checks that a request is the next one of the conversation, including the header fields
+// that affect the response, and returns the recorded response.
 func (c *Conversation) RoundTrip(r *http.Request) (*http.Response, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", r.Method, r.URL)

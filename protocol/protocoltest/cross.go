@@ -24,26 +24,26 @@ import (
 // crossBase is the URL of the servers of a [Crossing].
 const crossBase = "https://site.example/"
 
-// Crossing compares a protocol's reader with its checker on faulty servers. If the reader refuses
+// Crossing compares a protocol's reader with its checker on faulty servers. If the reader rejects
 // or loses a page, or reads it differently than from the valid server, the checker must report a
 // finding. If a server violates a MUST, the reader must report an error or a note, or read
 // something else.
 //
 // Run applies the faults of the checker's rules. It also makes each document that the reader
-// requests absent, broken or truncated, or sends another site's document.
+// requests absent, broken or truncated, or replaces it by a document of another site.
 type Crossing struct {
 	Protocol protocol.Protocol
-	Good     func() http.Handler // the valid server at https://site.example/; if nil, what the protocol publishes
+	Good     func() http.Handler // the valid server at https://site.example/; if nil, a server of what the protocol publishes
 	Faults   []Fault
 	Hosts    []string         // other hosts of the server
 	Now      func() time.Time // clock of the checker; if nil, time.Now
-	// Document returns a name for the requested document, so that a fault applies to all URLs
-	// of one document. If nil, the name is the path and query.
+	// Document returns a name for the requested document, so a fault applies to all URLs of one
+	// document. If nil, the name is the path and query.
 	Document func(*http.Request) string
-	// Unread maps rules, or faults as RULE#NAME, to the reason why no reader is affected. Keys
-	// are patterns of path.Match without the protocol's name.
+	// Unread maps rules, or faults as RULE#NAME, to the reason why they affect no reader. Keys are
+	// patterns of path.Match without the protocol's name.
 	Unread map[string]string
-	// Unseen maps faults, as DOCUMENT#NAME, to the reason why only reading detects them. Keys
+	// Unseen maps faults, as DOCUMENT#NAME, to the reason why only the reader detects them. Keys
 	// are patterns of path.Match.
 	Unseen map[string]string
 
@@ -166,7 +166,8 @@ func (c Crossing) judge(t *testing.T, name string, report *check.Report, harm, n
 	}
 }
 
-// excepted reports whether a pattern matches a name. A * matches any text, including slashes.
+// excepted reports whether a pattern in the list matches a name. A * matches any text, including
+// slashes.
 func (c Crossing) excepted(list map[string]string, name string) bool {
 	for pattern := range list {
 		if ok, err := path.Match(strings.ReplaceAll(pattern, "/", "\n"), strings.ReplaceAll(name, "/", "\n")); err == nil && ok {
@@ -230,7 +231,7 @@ func (c Crossing) read(t *testing.T, h http.Handler, cursor *millrace.Cursor) ou
 	return out
 }
 
-// differ returns the URLs of pages that are not equal in both.
+// differ returns the URLs of the pages that are not equal in want and got.
 func differ(want, got map[string]string) (out []string) {
 	for u := range want {
 		if got[u] != want[u] {

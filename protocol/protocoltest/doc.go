@@ -1,8 +1,8 @@
-// Package protocoltest tests the law of the protocols: a reader gets exactly what the
-// publisher carries, over real HTTP, on generated sites.
+// Package protocoltest tests the law of the protocols, over real HTTP and on generated sites: a
+// reader gets exactly what the publisher carries.
 //
 //	func TestLaw(t *testing.T) { protocoltest.Run(t, tct.Draft01()) }
 //
-// [View] is a millrace.View in memory, for the tests of publishers. [Serve] serves a view in
-// one protocol as the gateway does.
+// [View] is a millrace.View in memory, for tests of publishers. [Serve] serves a view in one
+// protocol like the gateway.
 package protocoltest

@@ -18,9 +18,8 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// documents checks that All and Find agree, that each tag is strong and identifies one
-// sequence of bytes, and that another publisher over another view of the same pages returns
-// the same bytes.
+// documents checks that All and Find agree, that each ETag is strong and identifies one sequence of
+// bytes, and that another publisher returns the same bytes for another view of the same pages.
 func (s *site) documents(t *testing.T) {
 	t.Helper()
 	shuffled := slices.Clone(s.pages)
@@ -79,7 +78,7 @@ func (s *site) documents(t *testing.T) {
 	}
 }
 
-// of checks that a document of one page names that page, and other documents name none.
+// of checks that the document of a page names that page, and that other documents name no page.
 func (s *site) of(t *testing.T, d *millrace.Document) {
 	t.Helper()
 	if d.PageCount < 0 || d.Page != "" && (d.PageCount > 0 || d.Query != "" || d.Large || d.Public) {
@@ -100,7 +99,7 @@ func (s *site) of(t *testing.T, d *millrace.Document) {
 	}
 }
 
-// linked checks that the documents that a page links to belong to that page.
+// linked checks that the documents to which a page links belong to that page.
 func (s *site) linked(t *testing.T, pub millrace.Publisher, docs map[string]*millrace.Document) {
 	t.Helper()
 	announced, site := pub.Advertise(s.view).Page, s.view.Site()
@@ -123,8 +122,8 @@ func (s *site) linked(t *testing.T, pub millrace.Publisher, docs map[string]*mil
 	}
 }
 
-// files checks that another publisher over another view of the same pages builds the same
-// artifacts, and that a later edition keeps them unchanged.
+// files checks that another publisher builds the same artifacts for another view of the same pages,
+// and that a later edition keeps them unchanged.
 func (s *site) files(t *testing.T, twin *View) {
 	t.Helper()
 	if _, ok := s.p.NewPublisher(s.o).(millrace.ArtifactPublisher); !ok {
@@ -139,7 +138,7 @@ func (s *site) files(t *testing.T, twin *View) {
 		}
 		return artifacts
 	}
-	// The protocol's note may contain durations.
+	// The note of the protocol may contain durations.
 	same := cmpopts.IgnoreFields(millrace.Artifact{}, "Note")
 	one := made(s.view, nil)
 	for name, other := range map[string]*ArtifactSet{"another publisher": made(twin, nil), "the next edition": made(s.view, one)} {

@@ -15,21 +15,21 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Fault is a way to break a valid server that trips exactly one rule.
+// Fault is a way to break a valid server that violates exactly one rule.
 type Fault struct {
 	Rule  string // ID of the rule
-	Name  string // distinguishes several faults of one rule; may be empty
-	Plain bool   // served over http rather than https
+	Name  string // distinguishes several faults of one rule
+	Plain bool   // served over http, not https
 	Break func(good http.Handler) http.Handler
 }
 
-// Faults checks a valid server, which must pass every rule, and then each fault. A rule
-// without a fault fails the suite, so that every rule is tested.
+// Faults checks a valid server, which must pass every rule, and then each fault. A rule without a
+// fault fails the test, so every rule is tested.
 func Faults(t *testing.T, p protocol.Protocol, faults []Fault) {
 	FaultsOf(t, p, faults, func(t *testing.T, f Fault) *check.Report { return examine(t, p, f) })
 }
 
-// FaultsOf is [Faults] for a server of the caller. examine checks the server with a fault.
+// FaultsOf is like [Faults] for a server of the caller. examine checks the server with a fault.
 func FaultsOf(t *testing.T, p protocol.Protocol, faults []Fault, examine func(t *testing.T, f Fault) *check.Report) {
 	rules := p.Rules()
 	t.Run("good", func(t *testing.T) {
@@ -113,7 +113,7 @@ func plainPages() []*millrace.Page {
 			Detail: millrace.DetailBlocks,
 		})
 	}
-	// One page is too long for a chunk, and was published before it was modified.
+	// One page is longer than a chunk, and was published before it was modified.
 	out[1].Published = time.Date(2025, 6, 1, 0, 0, 0, 0, time.UTC)
 	for i := range 3 {
 		out[1].Blocks = append(out[1].Blocks, millrace.Block{Type: millrace.TextBlock, Text: strings.Repeat(fmt.Sprintf("Sentence %d of more. ", i), 50)})

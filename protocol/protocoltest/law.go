@@ -86,10 +86,10 @@ func (s *site) show(t *testing.T, pages []*millrace.Page, seq uint64) {
 	s.pages = pages
 	if s.view == nil {
 		s.view = NewView(millrace.Site{Base: s.url, Seq: seq}, pages, s.p.Tagger)
-	} else { // later, with a log of the changes
+	} else { // later steps, with a log of the changes
 		s.view = s.view.Then(s.view.Site().Time.Add(time.Hour), pages, s.p.Tagger)
 	}
-	// A day later, artifacts are rebuilt, however long the last ones took.
+	// A day later, all artifacts may be rebuilt, however long the last ones took.
 	s.srv.Now = s.view.Site().Time.AddDate(0, 0, int(seq)-1) //nolint:gosec // 1 or 2
 	if err := s.srv.Show(t.Context(), s.view); err != nil {
 		t.Fatal(err)
@@ -113,8 +113,8 @@ func (s *site) carried(t *testing.T) map[string]*millrace.Page {
 	return out
 }
 
-// carry checks that Carry is pure and idempotent, keeps the URL, and carries some content:
-// otherwise the law would hold for a protocol that publishes nothing.
+// carry checks that Carry is pure and idempotent, keeps the URL, and carries some content.
+// Otherwise, the law would hold for a protocol that publishes nothing.
 func (s *site) carry(t *testing.T) {
 	t.Helper()
 	if !slices.ContainsFunc(slices.Collect(maps.Values(s.carried(t))), says) {
@@ -141,7 +141,7 @@ func (s *site) carry(t *testing.T) {
 	}
 }
 
-// says reports whether a page has fields other than its URL.
+// says reports whether a page has known fields other than its URL.
 func says(p *millrace.Page) bool {
 	return p.Title != "" || p.Description != "" || p.Summary != "" || len(p.Blocks) > 0
 }
@@ -151,7 +151,7 @@ func diffPages(want, got any) string {
 }
 
 // law checks that the reader gets the carried content, that a second sync transfers and renders
-// nothing, and that the difference after an edit updates the copy.
+// nothing, and that the changes after an edit update the copy.
 func (s *site) law(t *testing.T) {
 	t.Helper()
 	copied := &mirror{refs: map[string]millrace.Ref{}, pages: map[string]*millrace.Page{}}
@@ -174,7 +174,7 @@ func (s *site) law(t *testing.T) {
 		}
 		p, err := src.Page(t.Context(), ref)
 		if errors.Is(err, errors.ErrUnsupported) {
-			break // the protocol has no single pages
+			break // the protocol has no requests for single pages
 		}
 		if !errors.Is(err, millrace.ErrUnmodified) {
 			t.Errorf("Page with the stored ref of %s: %v, %v", u, p, err)
@@ -191,7 +191,7 @@ func (s *site) law(t *testing.T) {
 	}
 }
 
-// single checks that a single page can be read without a list, if the protocol supports that.
+// single checks that a page can be read without a list, if the protocol supports this.
 func (s *site) single(t *testing.T) {
 	t.Helper()
 	for u, want := range s.carried(t) {
@@ -212,7 +212,7 @@ func (s *site) single(t *testing.T) {
 	}
 }
 
-// cancel checks that a canceled context stops everything with its own error.
+// cancel checks that a canceled context stops all operations with its error.
 func (s *site) cancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	n := 0

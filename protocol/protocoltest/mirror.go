@@ -12,7 +12,7 @@ type mirror struct {
 	cursor millrace.Cursor
 	refs   map[string]millrace.Ref
 	pages  map[string]*millrace.Page
-	got    int // pages fetched by the last sync
+	got    int // number of pages fetched by the last sync
 }
 
 func (m *mirror) sync(t *testing.T, src millrace.Source) {

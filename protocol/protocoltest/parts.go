@@ -12,11 +12,11 @@ import (
 type parts struct {
 	site   millrace.Site
 	of     *millrace.Parts
-	bodies map[string]string // by key
+	bodies map[string]string // bodies of the parts by key
 }
 
-// checkParts checks the contract of [millrace.Parts] of a document against its parts in the
-// previous view.
+// checkParts checks that the [millrace.Parts] of a document satisfy their contract, compared with
+// the parts in the previous view.
 func (s *Server) checkParts(ctx context.Context, v millrace.View, name string, p *millrace.Parts) error {
 	now := &parts{site: v.Site(), of: p, bodies: map[string]string{}}
 	last := ""
@@ -57,7 +57,7 @@ func (s *Server) checkParts(ctx context.Context, v millrace.View, name string, p
 		s.parts = map[string]*parts{}
 	}
 	s.parts[name] = now
-	if before == nil || before.of.Version != p.Version || now.site.Seq <= before.site.Seq { // parts of another log
+	if before == nil || before.of.Version != p.Version || now.site.Seq <= before.site.Seq { // the parts belong to another log
 		return nil
 	}
 	changed := map[string]bool{}

@@ -22,7 +22,7 @@ import (
 )
 
 // Limits of a probe, and the allowed deviation of its figures from the cost of reading. The
-// deviation is a factor and, for the documents of a small site other than its pages, a constant.
+// deviation is a factor plus a constant for the documents of a small site other than its pages.
 const (
 	probeRequests = 12
 	probeFactor   = 1.6
@@ -30,8 +30,8 @@ const (
 	slackAsked    = 2
 )
 
-// Probe compares a protocol's estimate for a site with the cost of reading it, and checks that
-// a hostile server causes little cost. o are the publisher's options.
+// Probe compares a protocol's estimate for a site with the cost of reading it, and checks that a
+// hostile server causes little cost. o are the options of the publisher.
 func Probe(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions) {
 	t.Run("costs", func(t *testing.T) { probeCosts(t, p, o) })
 	for name, h := range hostile() {
@@ -39,8 +39,8 @@ func Probe(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions) {
 	}
 }
 
-// meter counts the requests to a server and the bytes of its bodies. It ignores robots.txt,
-// which costs every protocol the same.
+// meter counts the requests to a server and the bytes of its bodies. It ignores robots.txt, which
+// costs the same for every protocol.
 type meter struct {
 	http.Handler
 	requests, bytes atomic.Int64
@@ -57,8 +57,8 @@ func (m *meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.Handler.ServeHTTP(w, r)
 }
 
-// spent returns the counts since the last call. It waits for the ends of responses: a client that
-// reads only the beginning of one is ahead of the server.
+// spent returns the counts since the last call. It waits until all responses have ended, because a
+// client that reads only the beginning of a response is ahead of the server.
 func (m *meter) spent() protocol.Cost {
 	m.running.Lock()
 	defer m.running.Unlock()
@@ -109,7 +109,7 @@ func even(n int, at time.Time) []*millrace.Page {
 	return pages
 }
 
-// revise returns the pages after an edit: n of them have more text, two are deleted.
+// revise returns the pages after an edit: n of them have more text, and two are deleted.
 func revise(pages []*millrace.Page, n int, at time.Time) []*millrace.Page {
 	out := slices.Clone(pages[:len(pages)-2])
 	for i := range n {
@@ -156,10 +156,10 @@ func probeCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions)
 		t.Fatal(err)
 	}
 	took := m.spent()
-	took.Bytes = client.Stats().BodyBytes // bytes read, without those in transfer
+	took.Bytes = client.Stats().BodyBytes // without bytes that are still in transfer
 	sync := func() protocol.Cost {
 		t.Helper()
-		// If this way does not report deletions, another way does.
+		// If this way does not report deletions, another way reports them.
 		copied.sync(t, p.NewReader(client.HTTP(), h.URL, &protocol.ReaderOptions{Deletions: !offer.Deletes}))
 		return m.spent()
 	}
@@ -195,7 +195,7 @@ func probeCosts(t *testing.T, p protocol.Protocol, o *protocol.PublisherOptions)
 	}
 }
 
-// near reports an error unless an estimate is close to the actual cost.
+// near reports an error if an estimate is not close to the actual cost.
 func near(t *testing.T, what string, estimate, is protocol.Cost) {
 	t.Helper()
 	t.Logf("%s: estimated %+v, actual %+v", what, estimate, is)
@@ -208,8 +208,7 @@ func near(t *testing.T, what string, estimate, is protocol.Cost) {
 	}
 }
 
-// hostile returns servers with useless responses, each with the expected error, or nil for any
-// error.
+// hostile returns servers with useless responses, each with the expected error; nil = any error.
 func hostile() map[string]hostileServer {
 	text := func(kind, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -269,7 +268,7 @@ func brokenOff(w http.ResponseWriter, _ *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// probeHostile checks that a probe fails soon, after a limited number of bytes and requests.
+// probeHostile checks that a probe fails quickly, after a limited number of bytes and requests.
 func probeHostile(t *testing.T, p protocol.Protocol, h hostileServer) {
 	client := fetch.New(&fetch.Options{AllowPrivate: true, IgnoreRobots: true})
 	t.Cleanup(client.CloseIdleConnections)
@@ -289,8 +288,8 @@ func probeHostile(t *testing.T, p protocol.Protocol, h hostileServer) {
 	}
 }
 
-// FuzzProbe probes servers that send the same body for every request, and checks that the
-// resulting figures can be summed.
+// FuzzProbe probes servers that send the same body for every request, and checks that the figures
+// can be summed.
 func FuzzProbe(f *testing.F, p protocol.Protocol, bodies ...string) {
 	for i, b := range append(bodies, "{}", "<urlset>") {
 		f.Add([]byte(b), uint8(i), int64(-1))

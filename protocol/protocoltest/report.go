@@ -21,7 +21,7 @@ func Checked(t *testing.T, name string, rules []check.Rule, target *check.Target
 	return r
 }
 
-// Explain logs a report in the form of the command's output.
+// Explain logs a report in the format of the command's output.
 func Explain(t *testing.T, r *check.Report) {
 	t.Helper()
 	var b strings.Builder
@@ -31,8 +31,8 @@ func Explain(t *testing.T, r *check.Report) {
 	t.Log(b.String())
 }
 
-// AllPassed reports an error if a rule did not pass or has findings. The rules in spare may be
-// not applicable.
+// AllPassed reports an error if a rule did not pass or has findings. The rules in spare may be not
+// applicable.
 func AllPassed(t *testing.T, r *check.Report, spare ...string) {
 	t.Helper()
 	for _, o := range r.Outcomes {
@@ -45,7 +45,7 @@ func AllPassed(t *testing.T, r *check.Report, spare ...string) {
 	}
 }
 
-// OneFailed reports an error unless the one rule failed and every other one ran.
+// OneFailed reports an error unless exactly the given rule failed and all other rules ran.
 func OneFailed(t *testing.T, r *check.Report, rule string) {
 	t.Helper()
 	var failed []string
@@ -63,11 +63,11 @@ func OneFailed(t *testing.T, r *check.Report, rule string) {
 	}
 }
 
-// ruleID is the form of a rule's ID after the name of its protocol: section and word.
+// ruleID matches a rule's ID without the name of its protocol: a section and a word.
 var ruleID = regexp.MustCompile(`^[A-Za-z0-9.-]+/[a-z0-9-]+$`)
 
-// WellFormed reports an error for rules without a unique ID, a section, a sentence or a level,
-// and for rules that no fault trips. faults has the rules of the faults.
+// WellFormed reports an error for rules without a unique ID, a section, a sentence or a level, and
+// for rules that no fault violates. faults are the rules of the faults.
 func WellFormed(t *testing.T, name string, rules []check.Rule, faults []string) {
 	t.Helper()
 	seen := map[string]bool{}

@@ -14,8 +14,8 @@ import (
 
 var _ millrace.Searcher = (*View)(nil)
 
-// Search finds the passages that contain words of the query, in their text or the title of
-// their page. The relevance is the fraction of the words found.
+// Search finds the passages that contain words of the query, in their text or in the title of their
+// page. The relevance is the fraction of words that were found.
 func (v *View) Search(ctx context.Context, q millrace.Query) (*millrace.Found, error) {
 	words := strings.Fields(strings.ToLower(q.Text))
 	var hits []millrace.Hit

@@ -18,9 +18,9 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Server serves one view in one protocol as the gateway does: documents at their paths, the
-// pages as HTML, and advertisements where the protocol needs them. The view can be replaced
-// while the server runs.
+// Server serves one view in one protocol like the gateway: documents at their paths, the pages as
+// HTML, and advertisements where the protocol needs them. The view can be replaced while the server
+// runs.
 type Server struct {
 	protocol protocol.Protocol
 	pub      millrace.Publisher
@@ -28,16 +28,16 @@ type Server struct {
 	mu        sync.RWMutex
 	view      millrace.View
 	large     map[string]*millrace.Document
-	artifacts *ArtifactSet // artifacts of the view; nil if the protocol has none
+	artifacts *ArtifactSet // artifacts of the view; nil = the protocol has no artifacts
 
 	parts map[string]*parts // parts of large documents, by name
 
-	// Now is the time of editions. If zero, the modification time of the newest page.
+	// Now is the time of editions. If zero, it is the modification time of the newest page.
 	Now time.Time
 
-	Requests atomic.Int64 // number of requests served
-	Writes   atomic.Int64 // calls of Document.Write during requests
-	quiet    atomic.Int64 // Writes whose output the response did not need
+	Requests atomic.Int64 // number of requests
+	Writes   atomic.Int64 // number of calls of Document.Write during requests
+	quiet    atomic.Int64 // number of Writes whose output the response did not need
 }
 
 // Serve returns a server without a view. Nil options mean the zero value.
@@ -45,7 +45,7 @@ func Serve(p protocol.Protocol, o *protocol.PublisherOptions) *Server {
 	return &Server{protocol: p, pub: p.NewPublisher(o)}
 }
 
-// Show sets the view to serve. It builds its large documents at once, as an edition does.
+// Show sets the view to serve. It builds the large documents at once, like an edition.
 func (s *Server) Show(ctx context.Context, v millrace.View) error {
 	large := map[string]*millrace.Document{}
 	for d, err := range s.pub.All(ctx, v) {
@@ -113,7 +113,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refuse writes an error, in the protocol's own form if it has one.
+// refuse writes an error, in the protocol's format if there is one.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	status := millrace.Status(err)
 	if refuser, ok := s.pub.(millrace.ErrorRenderer); ok {
@@ -154,8 +154,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, v millrace.View, 
 	return err
 }
 
-// sitemap serves the pages that the protocol carries, as the gateway does if no protocol has a
-// sitemap of its own. It lists only pages of the site, and the ETag is a hash of the bytes.
+// sitemap serves a sitemap of the pages that the protocol carries, like the gateway if no protocol
+// has its own sitemap. It lists only pages of the site, and its ETag is a hash of the bytes.
 func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, v millrace.View) error {
 	var b strings.Builder
 	b.WriteString(`<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">` + "\n")
@@ -178,8 +178,8 @@ func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, v millrace.View
 	})
 }
 
-// page serves a page as HTML with the protocol's advertisement, or robots.txt, or a sitemap.
-// The root exists even if it is not a page.
+// page serves a page as HTML with the protocol's advertisement, or robots.txt, or a sitemap. The
+// root is served even if it is not a page.
 func (s *Server) page(w http.ResponseWriter, r *http.Request, v millrace.View) error {
 	base := v.Site().Base
 	pagePath := canon.Relative(base, canon.Absolute(base, r.URL.RequestURI()))
@@ -232,7 +232,7 @@ func (s *Server) page(w http.ResponseWriter, r *http.Request, v millrace.View) e
 	return err
 }
 
-// statusWriter records the status.
+// statusWriter records the status of the response.
 type statusWriter struct {
 	http.ResponseWriter
 	code int

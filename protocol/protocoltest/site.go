@@ -11,9 +11,9 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Pages returns the generated pages of a site for a seed, including a home page. They have
-// every type of block, text from all planes of Unicode, unusual URLs, names that protocols
-// would assign to two pages, archives, canonical URLs on other sites, and empty fields.
+// Pages returns the generated pages of a site for a seed, including a home page. They contain every
+// type of block, text from all planes of Unicode, unusual URLs, URLs for which protocols would use
+// the same name, archives, canonical URLs on other sites, and empty fields.
 func Pages(seed uint64) []*millrace.Page {
 	g := &generator{rand.New(rand.NewPCG(seed, 1))}
 	urls := []string{"/"}
@@ -36,7 +36,7 @@ func Pages(seed uint64) []*millrace.Page {
 	return pages
 }
 
-// unusualURLs are groups of URLs. A site has all URLs of a group or none, since each group
+// unusualURLs are groups of URLs. A site has either all URLs of a group or none, because each group
 // tests one problem.
 var unusualURLs = [][]string{
 	{"/post", "/post/"},
@@ -101,8 +101,8 @@ func (g *generator) maybe() string {
 	return g.text()
 }
 
-// alphabets are the characters of generated texts: those that are difficult in JSON, HTML,
-// Markdown, HTTP and UTF-16.
+// alphabets are the characters of generated texts. They are difficult in JSON, HTML, Markdown, HTTP
+// or UTF-16.
 var alphabets = [][]rune{
 	[]rune("The quick brown fox jumps over the lazy dog. "),
 	[]rune("<&>\"'`*_[]()#|\\/~!-+=:;{}@%$^?"),

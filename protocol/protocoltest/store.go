@@ -18,7 +18,7 @@ type Stored struct {
 	Pub   store.Publication
 }
 
-// queued is a publication that runs one Refresh at a time.
+// queued is a publication that runs only one Refresh at a time.
 type queued struct {
 	store.Publication
 	mu sync.Mutex
@@ -40,8 +40,8 @@ func (s *Stored) Apply(ctx context.Context, from string, batch []millrace.Change
 	return counts, err
 }
 
-// Open creates a site below c.Base and a publication of it. now is the clock of the store; if
-// nil, time.Now.
+// Open creates a site below c.Base with a publication. now is the clock of the store; if nil,
+// time.Now.
 func Open(t testing.TB, c store.Config, now func() time.Time) *Stored {
 	t.Helper()
 	s := &Stored{Store: memory.New(&store.Options{Now: now})}

@@ -17,15 +17,14 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// View is a millrace.View over pages in memory. It is immutable; [View.Then] returns the next
-// one.
+// View is a millrace.View of pages in memory. It is immutable; [View.Then] returns the next view.
 type View struct {
 	site  millrace.Site
-	ids   []string // ascending
+	ids   []string // identities in ascending order
 	pages map[string]*millrace.Page
-	tags  map[string]map[string]millrace.Tag // by protocol and identity
-	named map[string]map[string]bool         // URLs that ever had a tag, by protocol and identity: each view is an edition
-	log   map[string]entry                   // the last change since the first view, by identity
+	tags  map[string]map[string]millrace.Tag // tags by protocol and identity
+	named map[string]map[string]bool         // URLs that ever had a tag, by protocol and identity; each view counts as an edition
+	log   map[string]entry                   // last change of each page since the first view, by identity
 	times []time.Time                        // times of the sequence numbers since the first view
 }
 
@@ -37,9 +36,9 @@ type entry struct {
 	new  bool
 }
 
-// NewView returns a view of a site's pages, whose URLs are canonical and either absolute or
-// identities. Of site, it uses Base and the fields that are not zero. It panics on pages that
-// no store would have: two with one URL, or one that a tagger rejects.
+// NewView returns a view of a site's pages, whose URLs are canonical, and absolute or identities.
+// It uses Base and the non-zero fields of site. It panics on pages that no store would contain: two
+// pages with the same URL, or a page that a tagger rejects.
 func NewView(site millrace.Site, pages []*millrace.Page, taggers ...millrace.Tagger) *View {
 	v := &View{site: site, pages: map[string]*millrace.Page{}, tags: map[string]map[string]millrace.Tag{}}
 	v.site.Tagged = map[string]int{}
@@ -92,7 +91,7 @@ func (v *View) title() string {
 }
 
 func (v *View) tag(t millrace.Tagger) {
-	site := millrace.Site{Base: v.site.Base, EndpointBase: v.site.EndpointBase, Epoch: v.site.Epoch} // a store has only these when it writes a page
+	site := millrace.Site{Base: v.site.Base, EndpointBase: v.site.EndpointBase, Epoch: v.site.Epoch} // a store knows only these fields when it writes a page
 	tags := map[string]millrace.Tag{}
 	for _, id := range v.ids {
 		p := v.pages[id]
@@ -121,8 +120,8 @@ func (v *View) tag(t millrace.Tagger) {
 // Site returns the description of the site.
 func (v *View) Site() millrace.Site { return v.site }
 
-// Then returns the view of the same site at a later time, with the next sequence number and a
-// log since v. Pages that differ have changed, and pages that are absent are deleted.
+// Then returns the view of the same site at a later time, with the next sequence number, and with
+// the changes since v in its log. Pages that differ are changed, and missing pages are deleted.
 func (v *View) Then(at time.Time, pages []*millrace.Page, taggers ...millrace.Tagger) *View {
 	site := millrace.Site{Base: v.site.Base, EndpointBase: v.site.EndpointBase, Epoch: v.site.Epoch, Seq: v.site.Seq + 1, Home: v.site.Home, Title: v.site.Title}
 	next := NewView(site, pages, taggers...)
@@ -237,7 +236,7 @@ func (v *View) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Pa
 	switch s.Order {
 	case millrace.ByPublished:
 		slices.SortStableFunc(ids, func(a, b string) int {
-			return v.pages[b].Published.Compare(v.pages[a].Published) // the zero time is last
+			return v.pages[b].Published.Compare(v.pages[a].Published) // the zero time comes last
 		})
 	case millrace.BySeq:
 		slices.SortStableFunc(ids, func(a, b string) int {
@@ -247,7 +246,7 @@ func (v *View) Scan(ctx context.Context, s millrace.Scan) iter.Seq2[*millrace.Pa
 	if s.After != "" {
 		after := canon.Relative(v.site.Base, s.After)
 		at := slices.Index(ids, after)
-		if at < 0 && s.Order == millrace.ByURL { // the page was deleted meanwhile
+		if at < 0 && s.Order == millrace.ByURL { // the page was deleted
 			at, _ = slices.BinarySearch(ids, after)
 			at--
 		}

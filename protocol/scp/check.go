@@ -10,14 +10,14 @@ import (
 )
 
 // Rules returns one rule for each requirement of the specification on publishers or servers that a
-// client can check, in the order of the sections. A statement about files, sitemaps or pages
-// without a keyword is treated as a MUST.
+// client can check, in the order of the sections. Statements about files, sitemaps or pages that
+// contain no keyword are treated as a MUST.
 //
-// A rule checks only data that passed the rules it depends on, so that one fault causes one
-// finding: a file that cannot be decompressed has no finding about its checksum. The rules read
-// only the few smallest files; see siteContext.
+// A rule checks only data that the rules it depends on accepted, so one fault causes one finding: a
+// file that cannot be decompressed has no finding about its checksum. The rules read only the few
+// smallest files; see siteContext.
 //
-// Requirements without a rule, and the reason:
+// The following requirements have no rule:
 //
 //	Structure            Content-Type, Content-Encoding: same as http/content-type, http/content-encoding
 //	Collection Metadata  parsers SHOULD, MUST ignore unknown fields, MUST reject other major versions,
@@ -61,7 +61,7 @@ import (
 //	Appendix A           version, compression and the schema's location are not required
 func Rules() []check.Rule { return rules(nil) }
 
-// rules returns the rules with the file limits of o; nil = the specification's.
+// rules returns the rules with the file limits of o; nil = the limits of the specification.
 func rules(o *OpenOptions) []check.Rule {
 	const must, should = check.Must, check.Should
 	rule := check.Shared[*siteContext]{Name: Name, SiteContext: func(ctx context.Context, t *check.Target) (*siteContext, error) {
@@ -84,7 +84,7 @@ func rules(o *OpenOptions) []check.Rule {
 		limits    = "Threat: Memory and CPU Exhaustion"
 		xsd       = "Appendix A. Sitemap XML Schema Definition"
 	)
-	// The rules of members and of blocks, from their schemas.
+	// Rules for members and for blocks, from their schemas.
 	lines := func(section string, of iter.Seq2[string, string]) (out []check.Rule) {
 		for id, sentence := range of {
 			out = append(out, line(id, section, sentence))

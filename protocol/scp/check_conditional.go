@@ -10,7 +10,7 @@ import (
 // otherTag is a well-formed ETag that no collection has.
 const otherTag = `"` + hashPrefix + noSum + `"`
 
-// askProbes returns a check that runs f on every file, or only on the smallest one if all is
+// askProbes returns a check that runs f on every file, or only on the smallest file if all is
 // false.
 func askProbes(all bool, f kit.Condition) siteCheck {
 	return askFiles(func(ctx context.Context, s *siteContext, c *seenFile, fail check.Fail) (bool, error) {
@@ -30,8 +30,8 @@ func checkPrecedence(ctx context.Context, p *kit.Probe, fail check.Fail) (bool, 
 	return kit.Precedence(ctx, p, fail)
 }
 
-// smallest returns the smallest readable file, which the rules fetch several times, or nil if no
-// file is readable.
+// smallest returns the smallest readable file, because the rules fetch it several times. If no file
+// is readable, it returns nil.
 func (s *siteContext) smallest() (best *seenFile) {
 	for _, f := range s.files {
 		if f.ok() && (best == nil || len(f.resp.Coded) < len(best.resp.Coded)) {

@@ -20,7 +20,7 @@ import (
 )
 
 // siteContext contains the SCP documents of a site, which all rules share. It accepts invalid
-// documents that the reader refuses, so that rules can report them.
+// documents, which the reader refuses, so that rules can report them.
 type siteContext struct {
 	kit.SiteContext
 	limits *OpenOptions
@@ -35,21 +35,21 @@ type seenSitemap struct {
 	url      string
 	resp     *check.Response
 	elements []*seenElement
-	err      error // reason why the sitemap is invalid
+	err      error // why the sitemap is invalid
 }
 
-// reference is a scp:collection or scp:delta element. Absent and invalid values are the zero
-// value, or -1 for numbers.
+// reference is a scp:collection or scp:delta element. An absent or invalid value is the zero value,
+// or -1 for numbers.
 type reference struct {
 	e                         *seenElement
 	delta                     bool
 	section                   string
-	url                       string // canonical
+	url                       string // canonical URL
 	generated, since, expires time.Time
 	pages, size               int64
 }
 
-// group returns a key that all codings of a collection share.
+// group returns a key that is the same for all codings of a collection.
 func (r *reference) group() string {
 	return fmt.Sprint(r.section, r.delta, r.since.UnixNano(), r.generated.UnixNano())
 }
@@ -59,7 +59,7 @@ func (s *siteContext) run(ctx context.Context) error {
 	if s.here, err = s.Get(ctx, s.Target.Site()); err != nil {
 		return err
 	}
-	s.AddHosts(s.here.URL) // a redirect target is a host of the site
+	s.AddHosts(s.here.URL) // a redirect target counts as a host of the site
 	if err := s.findSitemap(ctx); err != nil {
 		return err
 	}
@@ -170,8 +170,8 @@ func (l *seenSitemap) references() (out []*reference) {
 // maxChosen is the maximum number of deltas to examine.
 const maxChosen = 2
 
-// choose returns the collections to examine: the smallest snapshot of a section, if possible
-// one with deltas, in all its codings, and the newest deltas of that section.
+// choose returns the collections to examine: the smallest snapshot of a section, preferably one
+// with deltas, in all its codings, and the newest deltas of that section.
 func (s *siteContext) choose() (out []*reference) {
 	size := func(r *reference) int64 {
 		if r.size < 0 {
@@ -219,7 +219,7 @@ func (s *siteContext) choose() (out []*reference) {
 	return append(out, deltas[:min(len(deltas), maxChosen)]...)
 }
 
-// still fetches the sitemap again and reports whether r is unchanged. If r has changed, a mismatch
+// still fetches the sitemap again, and reports whether r is unchanged. If r has changed, a mismatch
 // between the sitemap and the file is not a violation.
 func (s *siteContext) still(ctx context.Context, r *reference) (bool, error) {
 	now, err := check.Memo(ctx, s.Target, Name+" sitemap again", func(ctx context.Context) (*seenSitemap, error) {
