@@ -12,23 +12,22 @@ import (
 // maxChanged is the maximum number of changes that [SameTags] reads.
 const maxChanged = 1000
 
-// SameTags reports whether the same pages have a tag of a protocol in v and in an earlier view
-// of the same log. last describes the earlier view. If it returns true, changed lists the
-// identities of the pages that changed between the views, sorted: only their tags can differ,
-// and no tag differs in N. If it returns false, the pages may differ. It also returns false if
-// last is newer or of another log, if the log no longer contains last, or if more than 1,000
-// pages changed.
+// SameTags reports whether the same pages have a tag of a protocol in v and in an earlier view of
+// the same log, which last describes. If it returns true, changed lists the identities of the pages
+// that changed between the views, in order: only their tags can differ, and N is the same for all
+// tags. If it returns false, the pages may differ. It also returns false if last is newer or
+// belongs to another log, if the log no longer contains last, or if more than 1,000 pages changed.
 func SameTags(ctx context.Context, v millrace.View, name string, last millrace.Site) (changed []string, same bool, err error) {
 	site := v.Site()
-	// A log that continues another one can have other tags without any change.
+	// A log that continues another one can have other tags without any changes.
 	if site.Epoch != last.Epoch || site.Base != last.Base || site.EndpointBase != last.EndpointBase || site.Tagged[name] != last.Tagged[name] || site.Seq < last.Seq {
 		return nil, false, nil
 	}
 	if site.Seq == last.Seq {
 		return nil, site.Time.Equal(last.Time) && site.Pages == last.Pages, nil
 	}
-	// If each changed page has a tag, every previously tagged page still has one. The number
-	// of tags is the same, so no other page has one.
+	// If every changed page has a tag, all previously tagged pages still have one. The number of
+	// tags is the same, so no other page has one.
 	for c, err := range v.Changes(ctx, site.At(last.Seq)) {
 		if err == nil && c.Kind == millrace.KindCheckpoint {
 			continue
@@ -37,7 +36,7 @@ func SameTags(ctx context.Context, v millrace.View, name string, last millrace.S
 			return nil, false, nil
 		}
 		if err == nil {
-			_, err = v.Tag(ctx, name, c.URL) // A deleted page has no tag.
+			_, err = v.Tag(ctx, name, c.URL) // a deleted page has no tag
 		}
 		if errors.Is(err, millrace.ErrConflict) || errors.Is(err, millrace.ErrNotFound) {
 			return nil, false, nil

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// seenElement is an SCP element, at any place in the sitemap.
+// seenElement is an SCP element anywhere in the sitemap.
 type seenElement struct {
 	name   string
 	space  string
 	parent string            // name of the parent element
 	attr   map[string]string // attributes without a namespace
 	other  []string          // names of attributes with a namespace
-	text   string            // at most 1 kB
-	filled bool              // the element has child elements
+	text   string            // limited to 1 kB
+	filled bool              // whether the element has child elements
 	line   int
 }
 
@@ -36,7 +36,7 @@ func (e *seenElement) attributes() []string {
 	return nil
 }
 
-// walk returns the elements of a sitemap whose namespace looks like SCP's, even if it is
+// walk returns the elements of a sitemap whose namespace looks like that of SCP, even if it is
 // misspelled. It stops at the first XML error.
 func walk(body []byte) (out []*seenElement) {
 	in := io.Reader(bytes.NewReader(body))
@@ -49,10 +49,10 @@ func walk(body []byte) (out []*seenElement) {
 	}
 	d := xml.NewDecoder(in)
 	d.Strict = false
-	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil } // element names are ASCII
+	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil } // the names of SCP elements are ASCII
 	var stack []string
 	var open *seenElement
-	inside := 0 // depth of the open SCP element in the stack
+	inside := 0 // depth of the open SCP element in the stack; 0 = none
 	for {
 		token, err := d.Token()
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 
 // Limits that allow sites of any size to be checked.
 const (
-	maxExamined = 32 << 20  // largest snapshot that is preferred because it has deltas
+	maxExamined = 32 << 20  // maximum size of a snapshot that is preferred because it has deltas
 	maxDecoded  = 128 << 20 // maximum decoded size of a file in bytes
 	maxNotes    = 50        // maximum number of findings per rule and file
 	maxPublic   = 1000      // maximum number of pages to sample from
@@ -29,8 +29,8 @@ type seenFile struct {
 	header http.Header // request header
 	resp   *check.Response
 	err    error  // error of the request
-	named  string // coding by the suffix of its URL
-	suffix bool   // the specification defines the suffix of its URL
+	named  string // coding according to the suffix of its URL
+	suffix bool   // whether the specification defines the suffix of its URL
 	*content
 }
 
@@ -39,15 +39,15 @@ func (f *seenFile) ok() bool {
 	return f.err == nil && f.resp.Status == http.StatusOK && f.resp.CutErr == nil
 }
 
-// content is the content of a file, which all rules share. Equal files in several codings share one
-// content.
+// content is the content of a file, which all rules share. Files with equal content in several
+// codings share it.
 type content struct {
-	coding   string // coding by the first bytes of the file
+	coding   string // coding according to the first bytes of the file
 	sum      [sha256.Size]byte
 	notes    []ruleBreak
 	about    map[string]bool // rules that apply to the file
-	complete bool            // the file was read completely
-	limited  error           // reason why reading stopped, if the file is not the cause
+	complete bool            // whether the file was read to its end
+	limited  error           // why reading stopped, if the file is not the cause
 	lines    int             // number of lines after the first
 	meta     Metadata        // absent and invalid values are zero
 	checksum string          // CheckResult.Checksum; "" = not verified
@@ -84,7 +84,7 @@ func (s *siteContext) fetch(ctx context.Context, r *reference) (*seenFile, error
 	return f, nil
 }
 
-// study examines the files, from the oldest to the newest collection.
+// study examines the files in the order of their collections, oldest first.
 func (s *siteContext) study(ctx context.Context) {
 	var order []*seenFile
 	for _, f := range s.files {
@@ -99,7 +99,7 @@ func (s *siteContext) study(ctx context.Context) {
 		f.content = b.content
 		for _, g := range order[:i] {
 			if g.ref.group() == f.ref.group() && g.sum == f.sum && g.coding != f.coding {
-				same := *g.content // its notes are reported once
+				same := *g.content // report its notes only once
 				same.coding, same.notes, same.complete, same.limited = f.coding, nil, f.complete, f.limited
 				for _, n := range b.notes {
 					if n.rule == "format/compression" {
@@ -120,8 +120,7 @@ type examination struct {
 	before []*seenFile // files of older collections
 }
 
-// unsure returns the reason why a file could not be fetched, or nil if the file itself is the
-// cause.
+// unsure returns why a file could not be fetched, or nil if the file itself is the cause.
 func (f *seenFile) unsure() error {
 	if err := f.err; check.Unsure(err) {
 		return err
@@ -184,7 +183,7 @@ func (b *examination) run(ctx context.Context) {
 	}
 }
 
-// ended records the reason why reading ended.
+// ended records why reading ended.
 func (b *examination) ended(l *lines, err error) {
 	_, broken := errors.AsType[*millrace.FormatError](err)
 	switch {
@@ -210,7 +209,7 @@ func codingName(coding string) string {
 	return coding
 }
 
-// onContent returns a check that reports the notes of a rule about all files.
+// onContent returns a check that reports the violations of a rule in all files.
 func onContent(rule string) siteCheck {
 	return func(_ context.Context, s *siteContext, fail check.Fail) error {
 		some := false

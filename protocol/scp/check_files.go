@@ -41,8 +41,8 @@ func checkThere(ctx context.Context, s *siteContext, fail check.Fail) error {
 	return check.Applied(some)
 }
 
-// asDeclared returns a check that compares a property of each file with the sitemap's declaration.
-// f returns both values; "" means that they cannot be compared.
+// asDeclared returns a check that compares a property of each file with the declaration in the
+// sitemap. f returns both values; "" means that they cannot be compared.
 func asDeclared(f func(c *seenFile) (is, declared string)) siteCheck {
 	return askFiles(func(ctx context.Context, s *siteContext, c *seenFile, fail check.Fail) (bool, error) {
 		if c.content == nil {
@@ -103,7 +103,7 @@ func declaredSince(c *seenFile) (is, declared string) {
 	return instantText(c.meta.Since), instantText(c.ref.since)
 }
 
-// checkUniqueID checks that no two collections have the same ID.
+// checkUniqueID checks that all collections have different IDs.
 func checkUniqueID(_ context.Context, s *siteContext, fail check.Fail) error {
 	first := map[string]*seenFile{}
 	for _, f := range s.files {

@@ -10,16 +10,16 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// onFiles runs f on every file with a complete response. f reports whether the rule applies to
-// the file.
+// onFiles returns a check that runs f on every file with a complete response. f reports whether the
+// rule applies to the file.
 func onFiles(f func(s *siteContext, c *seenFile, fail check.Fail) bool) siteCheck {
 	return askFiles(func(_ context.Context, s *siteContext, c *seenFile, fail check.Fail) (bool, error) {
 		return f(s, c, fail), nil
 	})
 }
 
-// askFiles is onFiles for rules that send requests. If a file cannot be examined, it continues
-// with the others.
+// askFiles is like onFiles, for rules that send requests. If one file cannot be examined, it
+// continues with the others.
 func askFiles(f func(ctx context.Context, s *siteContext, c *seenFile, fail check.Fail) (bool, error)) siteCheck {
 	return check.Each(func(s *siteContext) []*seenFile { return s.files }, func(ctx context.Context, s *siteContext, c *seenFile, fail check.Fail) (bool, error) {
 		if !c.ok() {

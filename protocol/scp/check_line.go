@@ -55,13 +55,13 @@ func (b *examination) reported(number int64, line []byte, r *lineReport) {
 	}
 }
 
-// issue records a violation in a line and quotes the text at that position.
+// issue records a violation in a line, and quotes the text at its position.
 func (b *examination) issue(number int64, line []byte, i issue) {
 	there := line[min(i.at, len(line)):]
 	b.note(i.rule, formatError(number, line, i).Error()+": "+strings.ToValidUTF8(string(there[:min(60, len(there))]), "?"), "a line that conforms to section "+i.section)
 }
 
-// page records a page and compares it with the same page in older files.
+// page records a page, and compares it with the same page in older files.
 func (b *examination) page(number int64, u string, modified time.Time) {
 	if u == "" {
 		return
@@ -113,7 +113,7 @@ func (b *examination) page(number int64, u string, modified time.Time) {
 	}
 }
 
-// hash returns a hash of a URL, which is the same in all files.
+// hash returns a hash of a URL. It is the same for all files.
 func (b *examination) hash(u string) uint64 {
 	h := fnv1a
 	for i := range len(u) {

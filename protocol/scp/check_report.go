@@ -23,16 +23,16 @@ type FileReport struct {
 	Section  string        `json:"section"` // section of the collection
 	Type     string        `json:"type"`    // snapshot or delta
 	Pages    int           `json:"pages"`
-	Skipped  int           `json:"skipped"`  // number of refused pages
-	Checksum string        `json:"checksum"` // how the checksum was computed; "" if the file was refused before that
+	Skipped  int           `json:"skipped"`  // number of rejected pages
+	Checksum string        `json:"checksum"` // how the checksum was computed; "" if the file was rejected before that
 	Error    string        `json:"error"`
 	Code     string        `json:"code,omitempty"`
-	Refused  []RefusedPage `json:"refused,omitempty"` // refused pages, at most 1000
+	Refused  []RefusedPage `json:"refused,omitempty"` // rejected pages, at most 1000
 }
 
 // RefusedPage is a page of a collection that readers skip.
 type RefusedPage struct {
-	URL    string `json:"url"` // URL of the page; "" if the line has none
+	URL    string `json:"url"` // URL of the page; "" if the line contains none
 	Code   string `json:"code"`
 	Reason string `json:"reason"`
 }
@@ -46,7 +46,7 @@ func (r *FileReport) Fail(err error) {
 	}
 }
 
-// Report verifies a file and lists the refused pages. The error is also in the report.
+// Report verifies a file and lists the rejected pages. The returned error is also in the report.
 func (f *File) Report(ctx context.Context) (*FileReport, error) {
 	f.Step("verify", 1)
 	r := new(FileReport)
@@ -67,7 +67,7 @@ func (f *File) verify(ctx context.Context, r *FileReport) (CheckResult, error) {
 	return found, err
 }
 
-// refused lists the first refused pages of a verified file.
+// refused lists the first rejected pages of a verified file.
 func (f *File) refused(ctx context.Context, r *FileReport) error {
 	for _, err := range f.Pages(ctx) {
 		skip, ok := errors.AsType[*millrace.SkipError](err)
@@ -102,7 +102,7 @@ func (r *FileReport) String() string {
 	return s
 }
 
-// checksums contains the text for each CheckResult.Checksum.
+// checksums contains the text for each value of CheckResult.Checksum.
 var checksums = map[string]string{
 	"cut":        "checksum holds",
 	"empty":      "checksum matches with an empty value in its place",
@@ -112,10 +112,10 @@ var checksums = map[string]string{
 	"bad":        "checksum does not match",
 }
 
-// Inspection is the statistics of a file.
+// Inspection contains statistics of a file.
 type Inspection struct {
 	FileReport
-	Generated  time.Time      `json:"generated,omitzero"`         // when the collection was generated
+	Generated  time.Time      `json:"generated,omitzero"`         // time when the collection was generated
 	Since      time.Time      `json:"since,omitzero"`             // start of the period of a delta
 	Version    string         `json:"version"`                    // version of the format
 	Claimed    string         `json:"claimed_checksum,omitempty"` // checksum in the metadata
@@ -123,16 +123,16 @@ type Inspection struct {
 	Size       int64          `json:"size"`                       // size of the file in bytes
 	Bytes      int64          `json:"bytes"`                      // decoded size in bytes
 	Ratio      float64        `json:"ratio"`                      // compression ratio
-	Duplicates int            `json:"duplicates"`                 // pages that have the URL of an earlier page
-	Sections   map[string]int `json:"sections"`                   // pages by the first segment of their path
-	Blocks     map[string]int `json:"blocks"`                     // blocks by type
-	Unknown    int            `json:"unknown_blocks"`             // blocks of unknown types
-	Dropped    int            `json:"dropped_urls"`               // URLs that were dropped
-	Clamped    int            `json:"clamped_headings"`           // headings with a corrected level
+	Duplicates int            `json:"duplicates"`                 // number of pages with the URL of an earlier page
+	Sections   map[string]int `json:"sections"`                   // number of pages by the first segment of their path
+	Blocks     map[string]int `json:"blocks"`                     // number of blocks by type
+	Unknown    int            `json:"unknown_blocks"`             // number of blocks of unknown types
+	Dropped    int            `json:"dropped_urls"`               // number of URLs that were dropped
+	Clamped    int            `json:"clamped_headings"`           // number of headings whose level was corrected
 }
 
-// Inspect verifies a file and counts what its pages contain. It stops at the first fatal
-// error, which is also in the inspection.
+// Inspect verifies a file and counts the content of its pages. It stops at the first fatal error,
+// which is also in the inspection.
 func (f *File) Inspect(ctx context.Context) (*Inspection, error) {
 	m := f.Metadata()
 	r := &Inspection{
@@ -151,11 +151,11 @@ func (f *File) Inspect(ctx context.Context) (*Inspection, error) {
 }
 
 const (
-	maxInspected = 1000 // maximum number of sections counted separately
+	maxInspected = 1000 // maximum number of sections that are counted separately
 	others       = "(others)"
 )
 
-// count counts what the pages of a verified file contain. It stores eight bytes per page.
+// count counts the content of the pages of a verified file. It stores eight bytes per page.
 func (r *Inspection) count(ctx context.Context, f *File) error {
 	seed := maphash.MakeSeed()
 	var urls []uint64

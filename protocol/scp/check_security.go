@@ -9,7 +9,7 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// checkHTTPS checks all URLs in the sitemap, fetched or not.
+// checkHTTPS checks all URLs in the sitemap, including those that were not fetched.
 func checkHTTPS(_ context.Context, s *siteContext, fail check.Fail) error {
 	some := false
 	for _, r := range s.refs {

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/check"
 )
 
-// onElements returns a check that runs f on the named elements. f returns the fault, and
+// onElements returns a check that runs f on the named elements. f returns the fault, and reports
 // whether the rule applies to the element.
 func onElements(want string, f func(s *siteContext, e *seenElement) (got string, about bool), names ...string) siteCheck {
 	return func(_ context.Context, s *siteContext, fail check.Fail) error {
@@ -30,7 +30,7 @@ func onElements(want string, f func(s *siteContext, e *seenElement) (got string,
 	}
 }
 
-// onAttribute returns a check of one attribute, on elements that have it.
+// onAttribute returns a check of one attribute, for the elements that have it.
 func onAttribute(name, want string, ok func(value string) bool, elements ...string) siteCheck {
 	return onElements(want, func(_ *siteContext, e *seenElement) (string, bool) {
 		value, there := e.attr[name]
@@ -130,7 +130,7 @@ func checkCompression(_ *siteContext, e *seenElement) (string, bool) {
 	return "", true
 }
 
-// checkOffered checks that the list of codings contains those of all collections.
+// checkOffered checks that the list of codings includes the codings of all collections.
 func checkOffered(s *siteContext, e *seenElement) (string, bool) {
 	if !isCodings(e.text) {
 		return "", false
@@ -176,8 +176,8 @@ func checkSnapshot(s *siteContext, e *seenElement) (string, bool) {
 	return fmt.Sprintf("section %q has no scp:collection", name), true
 }
 
-// onReferences returns a check that runs f on the collections in the sitemap. f returns the
-// fault, and whether the rule applies to the collection.
+// onReferences returns a check that runs f on the collections in the sitemap. f returns the fault,
+// and reports whether the rule applies to the collection.
 func onReferences(want string, f func(s *siteContext, r *reference) (got string, about bool)) siteCheck {
 	return func(_ context.Context, s *siteContext, fail check.Fail) error {
 		some := false

@@ -9,12 +9,11 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// fields are the fields that a page from the reader sets (Page.Known).
+// fields are the fields that the reader sets in Page.Known.
 const fields = millrace.FieldTitle | millrace.FieldDescription | millrace.FieldAuthor | millrace.FieldPublished |
 	millrace.FieldModified | millrace.FieldLanguage | millrace.FieldSchema | millrace.FieldContent
 
-// carry returns the page that a reader reads from the page's line, or nil if the page has no
-// line.
+// carry returns the page that a reader gets from the line of p, or nil if p has no line.
 func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	w := pageOf(site, p)
 	if w == nil {
@@ -23,7 +22,7 @@ func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	return w.page()
 }
 
-// tag returns "1" for a page that has a line, so that the store can list such pages.
+// tag returns "1" for a page that has a line, so the store can list these pages.
 func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	if pageOf(site, p) == nil {
 		return "", nil
@@ -31,8 +30,8 @@ func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	return "1", nil
 }
 
-// pageOf returns the line of a page of a View. It returns nil for archives, user-generated
-// content, pages of another origin, pages without a valid URL, and lines over the limit.
+// pageOf returns the line of a page of a View. It returns nil for archives, user-generated content,
+// pages on another origin, pages without a valid URL, and lines above the limit.
 func pageOf(site millrace.Site, p *millrace.Page) *page {
 	if p.Kind == millrace.Archive || p.Kind == millrace.Forum {
 		return nil
@@ -67,8 +66,8 @@ func pageOf(site millrace.Site, p *millrace.Page) *page {
 	return w
 }
 
-// page converts the line to a page. The page's identity is its url, as in Delta Application;
-// canonical is ignored.
+// page converts the line to a page. As in Delta Application, url identifies the page; canonical is
+// ignored.
 func (w *page) page() *millrace.Page {
 	return &millrace.Page{
 		URL:         w.URL,
@@ -86,8 +85,8 @@ func (w *page) page() *millrace.Page {
 	}
 }
 
-// size returns a lower bound of the line's length, at least a sixth of it: JSON encodes a byte
-// in at most six.
+// size returns a lower bound of the length of the line. The length is at most six times as large,
+// because JSON encodes a byte in at most six bytes.
 func (w *page) size() int {
 	n := len(w.URL) + len(w.Title) + len(w.Description) + len(w.Author) + len(w.Schema)
 	for i := range w.Content {
@@ -121,7 +120,7 @@ func (w *page) size() int {
 	return n
 }
 
-// languageOf returns the first valid language tag, with its case corrected.
+// languageOf returns the first valid language tag, with corrected case.
 func languageOf(tags ...string) string {
 	for _, t := range tags {
 		if isLanguage(t) {

@@ -17,8 +17,8 @@ func contentOf(blocks []millrace.Block) []block {
 	return fit(out, maxBlocks)
 }
 
-// appendContent appends the content blocks of a block, or none if the block is empty. Further
-// conversions in both directions do not change the result.
+// appendContent appends the content blocks of a block, or none if the block is empty. Converting
+// them back and forth again does not change them.
 func appendContent(out []block, b *millrace.Block) []block {
 	switch b.Type {
 	case millrace.HeadingBlock:
@@ -70,7 +70,7 @@ func appendContent(out []block, b *millrace.Block) []block {
 	case millrace.LinkBlock:
 		return link(out, b.URL, canon.ValidUTF8(b.Text), b.Rel)
 	}
-	return text(out, millrace.Text([]millrace.Block{*b})) // footnotes, and types added later
+	return text(out, millrace.Text([]millrace.Block{*b})) // footnotes, and types that are added later
 }
 
 func text(out []block, s string) []block {
@@ -80,7 +80,7 @@ func text(out []block, s string) []block {
 	return append(out, block{Type: textBlock, Text: s})
 }
 
-// list converts each item to plain text. The inner blocks of an item follow on separate lines, with
+// list converts each item to plain text. The blocks inside an item follow on separate lines, with
 // markers for nested lists.
 func list(out []block, b *millrace.Block) []block {
 	l := block{Type: listBlock, Ordered: b.Ordered && b.Type == millrace.ListBlock}
@@ -128,7 +128,7 @@ func quote(out []block, b *millrace.Block, cite string) []block {
 	return append(out, block{Type: quoteBlock, Text: t, Citation: cite})
 }
 
-// link appends a link block, or its text if the URL is not usable.
+// link appends a link block, or the text of the link if the URL cannot be used.
 func link(out []block, to, label string, rel []string) []block {
 	u := webURL(to)
 	if u == "" {
@@ -158,8 +158,8 @@ func joined(sep, a, b string) string {
 // maxSpread is the maximum factor by which spans may enlarge a table.
 const maxSpread = 4
 
-// rowsOf converts a table to rows of text. A cell that spans several columns or rows is written
-// once. Empty cells take the other positions, so that columns stay aligned. If that would add too
+// rowsOf converts a table to rows of text. The text of a cell that spans several columns or rows is
+// written once. The other positions get empty cells, so columns stay aligned. If this would add too
 // many cells, rowsOf ignores spans.
 func rowsOf(rows [][]millrace.Cell) [][]string {
 	var cells, spread int64
@@ -172,7 +172,7 @@ func rowsOf(rows [][]millrace.Cell) [][]string {
 	}
 	spans := spread > cells && spread <= maxSpread*cells+64
 	var out [][]string
-	var down []int // rows that a cell above still covers, by column
+	var down []int // by column, the number of further rows that a cell above covers
 	hasText := false
 	for _, row := range rows {
 		var line []string
@@ -208,9 +208,9 @@ func rowsOf(rows [][]millrace.Cell) [][]string {
 	return out
 }
 
-// fit reduces blocks to at most n, from the end. It first joins adjacent texts, then converts
-// lists, quotes, links and headings to text, one type after the other, and finally all other
-// blocks. It keeps all text.
+// fit reduces blocks to at most n, starting at the end. It first joins adjacent texts, then
+// converts lists, quotes, links and headings to text, one type after the other, and finally all
+// other blocks. All text is kept.
 func fit(blocks []block, n int) []block {
 	if len(blocks) <= n {
 		return blocks
@@ -239,7 +239,7 @@ func fit(blocks []block, n int) []block {
 	return append(blocks[:n-1], block{Type: textBlock, Text: strings.Join(rest, "\n\n")})
 }
 
-// mergeTexts joins adjacent text blocks, from the end, until n blocks remain.
+// mergeTexts joins adjacent text blocks, starting at the end, until n blocks remain.
 func mergeTexts(blocks []block, n int) []block {
 	excess := len(blocks) - n
 	var out []block // in reverse order
@@ -273,8 +273,7 @@ func mergeTexts(blocks []block, n int) []block {
 	return out
 }
 
-// plain returns the complete content of a block as text, including the URLs of links and
-// media.
+// plain returns the complete content of a block as text, including the URLs of links and media.
 func (b *block) plain() string {
 	switch b.Type {
 	case linkBlock, imageBlock:

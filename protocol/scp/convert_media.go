@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// videoProviders lists the embed providers whose embeds contain only a video.
+// videoProviders lists the providers whose embeds contain only a video.
 var videoProviders = map[string]bool{"youtube": true, "vimeo": true, "dailymotion": true, "ted": true}
 
 // mediaTypes maps file name extensions to media types, for sources without one.
@@ -21,7 +21,7 @@ var mediaTypes = map[string]string{
 	".mpd": "application/dash+xml",
 }
 
-// appendMedia appends a video or an audio, or its text if no URL is usable.
+// appendMedia appends a video or audio block, or its text if it has no usable URL.
 func appendMedia(out []block, b *millrace.Block) []block {
 	m := &media{Name: canon.ValidUTF8(b.Title), Summary: canon.ValidUTF8(b.Caption), Icon: webURL(b.Poster)}
 	srcs := sourcesOf(b)
@@ -72,12 +72,12 @@ func appendMedia(out []block, b *millrace.Block) []block {
 	return append(out, w)
 }
 
-// maxInt is the largest stored integer of a page.
+// maxInt is the maximum value of a stored integer.
 const maxInt = 1<<31 - 1
 
 func within(n int) int { return min(max(n, 0), maxInt) }
 
-// sourcesOf returns the distinct sources of a video or an audio, its URL first.
+// sourcesOf returns the distinct sources of a video or audio block, starting with its URL.
 func sourcesOf(b *millrace.Block) []source {
 	var out []source
 	add := func(u, mediaType string) {
@@ -117,7 +117,7 @@ func mediaType(t millrace.BlockType, href string) string {
 	return "application/octet-stream"
 }
 
-// mediaName returns a name for a video or an audio without a title.
+// mediaName returns a name for a recording without a title.
 func mediaName(href string) string {
 	u, err := url.Parse(href)
 	if err != nil || strings.Trim(u.EscapedPath(), "/") == "" {
@@ -126,8 +126,7 @@ func mediaName(href string) string {
 	return kit.LastSegment(u.EscapedPath())
 }
 
-// captionsOf returns the tracks that are captions or subtitles. All members of a caption are
-// required.
+// captionsOf returns the tracks that are captions or subtitles. A caption needs all of its members.
 func captionsOf(tracks []millrace.Track) []caption {
 	var out []caption
 	for _, t := range tracks {
@@ -147,7 +146,7 @@ func captionsOf(tracks []millrace.Track) []caption {
 	return out
 }
 
-// webURL returns an http or https URL in the form of RFC 3986, or "" if s is not such a URL.
+// webURL returns an http or https URL in the form of RFC 3986, or "" if s is not one.
 func webURL(s string) string {
 	if isURI(s) && isWeb(s) {
 		return s

@@ -50,7 +50,7 @@ func (b *block) block(out *millrace.Block) {
 	}
 }
 
-// tableOf converts rows to cells, with one allocation.
+// tableOf converts rows to cells, with a single allocation.
 func tableOf(rows [][]string) [][]millrace.Cell {
 	n := 0
 	for _, row := range rows {

@@ -5,15 +5,15 @@ import (
 	"encoding/json"
 )
 
-// The wrapper for several JSON-LD elements of a page.
+// Wrapper for several JSON-LD elements of a page.
 const (
 	graphStart = `{"@context":"https://schema.org","@graph":[`
 	graphEnd   = `]}`
-	graphDepth = 3 // depth of an element in a line: page, object, array
+	graphDepth = 3 // depth of an element in a line: inside a page, an object and an array
 )
 
-// schemaOf returns JSON-LD elements as one object on one line. It returns a single element
-// unchanged, and several elements as a graph. It drops elements that are not objects.
+// schemaOf returns JSON-LD elements as one object in one line. A single element stays unchanged,
+// and several elements become a graph. Elements that are not objects are dropped.
 func schemaOf(list []json.RawMessage) []byte {
 	if len(list) == 0 {
 		return nil
@@ -37,8 +37,8 @@ func schemaOf(list []json.RawMessage) []byte {
 	return append(b, graphEnd...)
 }
 
-// schemas returns the JSON-LD elements of a page. It splits a graph written by schemaOf only
-// if each element has its own context, because an element may depend on the graph's context.
+// schemas returns the JSON-LD elements of a page. It splits a graph from schemaOf only if each
+// element has its own context, because an element may depend on the context of the graph.
 func schemas(schema []byte) []json.RawMessage {
 	if len(schema) == 0 {
 		return nil

@@ -19,9 +19,9 @@ import (
 	"github.com/millrace/millrace/internal/sitemap"
 )
 
-// Limits of the search for a site's SCP elements.
+// Limits of the search for the SCP elements of a site.
 const (
-	maxSitemaps     = 16 // maximum number of sitemaps and indexes to request
+	maxSitemaps     = 16 // maximum number of sitemaps and indexes that are requested
 	maxSitemapDepth = 3  // maximum depth of nested indexes
 	maxChildren     = 1000
 )
@@ -31,14 +31,14 @@ type found struct {
 	URL string // requested URL
 	fetch.Validators
 	at    string // URL after redirects
-	offer *offer // nil = not modified
-	size  int64  // bytes as sent; set only while probing
+	offer *offer // the SCP elements; nil = not modified
+	size  int64  // transferred bytes; set only during a probe
 }
 
 // errNoSCP is the error for a sitemap without SCP elements.
 var errNoSCP = fmt.Errorf("no SCP elements: %w", millrace.ErrNotFound)
 
-// candidate is a sitemap to search for SCP elements.
+// candidate is a sitemap that may contain SCP elements.
 type candidate struct {
 	url   string
 	depth int
@@ -93,20 +93,20 @@ func (r *run) discover(ctx context.Context) (*found, error) {
 	return nil, fmt.Errorf("%s: discovery at %s: no sitemap has SCP elements: %w", Name, r.Root, millrace.ErrNotFound)
 }
 
-// absent reports whether an error means that a sitemap has no SCP elements. Other errors mean
-// that it is invalid or unavailable.
+// absent reports whether an error means that a sitemap contains no SCP elements. Other errors mean
+// that the sitemap is invalid or unavailable.
 func absent(err error) bool {
-	if _, refused := errors.AsType[*fetch.AddressError](err); refused { // this client refused the address
+	if _, refused := errors.AsType[*fetch.AddressError](err); refused { // this client refuses the address
 		return false
 	}
-	if _, refused := errors.AsType[*fetch.RobotsError](err); refused { // not requested
+	if _, refused := errors.AsType[*fetch.RobotsError](err); refused { // robots.txt disallows the request
 		return false
 	}
 	return errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
 }
 
-// namedSitemaps returns the sitemaps in robots.txt. If robots.txt cannot be fetched, it
-// returns none, because a client that obeys robots.txt must not request anything.
+// namedSitemaps returns the sitemaps in robots.txt. If robots.txt cannot be fetched, it returns
+// none, because a client that obeys robots.txt must not request anything.
 func (r *run) namedSitemaps(ctx context.Context) (urls []string, err error) {
 	root, err := url.Parse(r.Root)
 	if err != nil {
@@ -126,9 +126,9 @@ func (r *run) namedSitemaps(ctx context.Context) (urls []string, err error) {
 	return urls[:min(len(urls), maxSitemaps)], nil
 }
 
-// sitemap reads the SCP elements of one sitemap. With validators, the request is conditional;
-// if fresh, it bypasses all caches. If the sitemap has no SCP elements, the error is absent,
-// and children contains the sitemaps that an index lists.
+// sitemap reads the SCP elements of one sitemap. With validators, the request is conditional. If
+// fresh is set, the request bypasses all caches. If the sitemap contains no SCP elements, absent is
+// true for the error, and children contains the sitemaps that an index lists.
 func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fresh bool) (_ *found, children []string, err error) {
 	header := http.Header{"Accept": {"application/xml, text/xml, */*;q=0.5"}}
 	if fresh {
@@ -173,7 +173,7 @@ func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fre
 			children = append(children, u)
 		}
 	}
-	// Read the body to its end, where it reports truncation or a digest mismatch.
+	// The end of the body reports truncation or a digest mismatch.
 	if _, err := io.Copy(io.Discard, io.LimitReader(body, 1<<20)); err != nil {
 		return nil, nil, fmt.Errorf("%s: sitemap: %w", Name, remote(ctx, err))
 	}
@@ -186,7 +186,7 @@ func (r *run) sitemap(ctx context.Context, at string, have fetch.Validators, fre
 	return f, nil, nil
 }
 
-// body returns the content of a sitemap. While probing, it returns only the first bytes.
+// body returns the content of a sitemap. During a probe, it returns only the first bytes.
 func (r *run) body(resp *http.Response, f *found) (io.ReadCloser, error) {
 	if r.probeCost == nil {
 		return fetch.Decode(resp)

@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// Advertise adds no links to pages, because clients find a sitemap by its name and in robots.txt.
+// Advertise adds no links to pages, because clients find the sitemap by its name and in robots.txt.
 func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	if foreign(v.Site()) {
 		return millrace.Advertisement{}
@@ -24,6 +24,6 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	return n
 }
 
-// foreign reports whether a site's pages have another origin than its documents. A sitemap
-// must not list such pages, and readers ignore them.
+// foreign reports whether a site's pages are on another origin than its documents. A sitemap must
+// not list such pages, and readers ignore them.
 func foreign(site millrace.Site) bool { return !kit.SameOrigin(site.Base, site.EndpointBase) }

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// probeBytes is the number of bytes of a sitemap to read, as sent. The SCP elements precede the
-	// pages.
+	// probeBytes is the number of transferred bytes that are read of a sitemap. The SCP elements
+	// precede the pages.
 	probeBytes = 256 << 10
-	// deltaHead is the size of a delta's first line in bytes. deltaRatio is the size of a page
-	// in a delta relative to one in a snapshot, which compresses better.
+	// deltaHead is the size of a delta's first line in bytes. deltaRatio is the size of a page in a
+	// delta relative to its size in a snapshot, which compresses better.
 	deltaHead  = 300
 	deltaRatio = 1.5
-	maxAsked   = 2 // maximum number of sizes to request, if the sitemap lacks them
+	maxAsked   = 2 // maximum number of sizes that are requested if the sitemap lacks them
 )
 
-// probe finds the sitemap as a reader does, and estimates costs from its elements.
+// probe finds the sitemap like a reader, and estimates costs from its elements.
 func probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
 	r := newReader(client, endpoint, &ReaderOptions{ReaderOptions: kit.Value(o)})
 	if r.Err != nil {

@@ -22,31 +22,31 @@ const sectionDiscovery = "Discovery via Sitemap"
 // maxElements is the maximum number of SCP elements in a sitemap.
 const maxElements = 20_000
 
-// maxSize is the largest accepted size of a collection, in bytes.
+// maxSize is the maximum size of an accepted collection in bytes.
 const maxSize = 1 << 45
 
 // offer contains the SCP elements of a sitemap.
 type offer struct {
-	collections []*offered // by section, then by time
-	flawed      bool       // the sitemap also lists unusable collections
-	frequency   bool       // a section declares an update frequency
+	collections []*offered // ordered by section, then by time
+	flawed      bool       // whether the sitemap also lists unusable collections
+	frequency   bool       // whether a section declares an update frequency
 }
 
 // offered is one collection in a sitemap, in all its codings.
 type offered struct {
 	section   string
 	delta     bool
-	since     time.Time // start of a delta
+	since     time.Time // start of the period of a delta
 	generated time.Time
 	expires   time.Time // zero = not declared
 	pages     int       // -1 = not declared
-	files     []file    // zstd first, uncompressed last
+	files     []file    // files by coding: zstd first, uncompressed last
 }
 
 // file is a collection in one coding.
 type file struct {
-	url  string // canonical
-	size int64  // 0 = unknown
+	url  string // canonical URL
+	size int64  // size in bytes; 0 = unknown
 	// coded reports that the reader accepts only a response that is coded against a dictionary.
 	coded bool
 }
@@ -54,7 +54,7 @@ type file struct {
 // size returns the size in bytes of the preferred file.
 func (o *offered) size() int64 { return o.files[0].size }
 
-// plain returns the uncompressed file, or the zero value if absent.
+// plain returns the uncompressed file, or the zero value if there is no such file.
 func (o *offered) plain() (f file) {
 	if coding, ok := suffixOf(o.files[len(o.files)-1].url); ok && coding == "" {
 		f = o.files[len(o.files)-1]
@@ -67,16 +67,16 @@ type offerReader struct {
 	*run
 	base        *url.URL
 	elements    int
-	after       int // entries since the last SCP element
+	after       int // number of entries since the last SCP element
 	collections []*offered
 	byKey       map[string]*offered
-	frequency   bool  // a section declares an update frequency
-	leftOut     error // error of the first skipped element
-	err         error // fatal error
+	frequency   bool  // whether a section declares an update frequency
+	leftOut     error // error of the first skipped element, or nil
+	err         error // fatal error, or nil
 }
 
 // element reads one element. It skips an invalid element and reports a note, because a later
-// version may define that element.
+// version of the specification may define it.
 func (r *offerReader) element(e sitemap.Element) error {
 	r.after = 0
 	if r.elements++; r.elements > maxElements {
@@ -99,7 +99,7 @@ func (r *offerReader) element(e sitemap.Element) error {
 	return r.err
 }
 
-// version refuses an unsupported major version (Version Compatibility).
+// version rejects an unsupported major version (Version Compatibility).
 func (r *offerReader) version(e sitemap.Element) error {
 	major, minor, ok := strings.Cut(e.Text, ".")
 	if !ok || !isDigits(major) || !isDigits(minor) {
@@ -169,7 +169,7 @@ func (r *offerReader) collection(e sitemap.Element) error {
 	return nil
 }
 
-// add adds a file to the collection that it belongs to.
+// add adds a file to the collection to which it belongs.
 func (r *offerReader) add(o *offered, f file) {
 	key := fmt.Sprintf("%s %t %d %d", o.section, o.delta, o.since.UnixNano(), o.generated.UnixNano())
 	if r.byKey == nil {
@@ -203,7 +203,7 @@ func (r *offerReader) offer() *offer {
 }
 
 // broken handles the error that ended the reading of a sitemap. In the schema of sitemaps.org,
-// extension elements precede the pages, so errors after them do not matter.
+// extension elements precede the pages, so errors after the elements do not matter.
 func (r *offerReader) broken(at string, err error) error {
 	format, broken := errors.AsType[*millrace.FormatError](err)
 	ends := broken || errors.Is(err, millrace.ErrTooLarge)
@@ -225,7 +225,7 @@ func (r *offerReader) broken(at string, err error) error {
 	return fmt.Errorf("%s: sitemap %s: %w", Name, at, err)
 }
 
-// rank orders codings by file suffix.
+// rank orders codings according to the file suffix.
 func rank(u string) int {
 	path, _, _ := strings.Cut(u, "?")
 	switch {

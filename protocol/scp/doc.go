@@ -1,6 +1,6 @@
 // Package scp implements the Site Content Protocol (SCP) 0.1. It publishes the pages of each
 // section of a site in one file, one page per line, which clients find in sitemap.xml. A snapshot
-// contains all pages, a delta the changed ones.
+// contains all pages, and a delta contains the changed pages.
 //
 // The specification has no date and no published location. The namespace of its sitemap elements is
 // below scp-protocol.org.

@@ -8,7 +8,7 @@ import (
 const (
 	version    = "0.1"           // version that the publisher writes (Collection Metadata)
 	hashPrefix = "sha256:"       // Checksum Calculation
-	sumMember  = `,"checksum":"` // start of the member that the hash excludes
+	sumMember  = `,"checksum":"` // beginning of the member that the hash excludes
 	noSum      = "0000000000000000000000000000000000000000000000000000000000000000"
 
 	// Limits of Security Considerations, Resource Exhaustion Attacks.
@@ -18,9 +18,9 @@ const (
 	maxLine   = 100_000_000
 	maxBlocks = 1000
 
-	// Limit for nesting. The specification has no limit.
+	// Maximum nesting depth. The specification has no limit.
 	maxDepth = 64
-	// The ratio limit does not apply to smaller decoded files.
+	// The ratio limit does not apply to files with a smaller decoded size.
 	ratioFloor = 1 << 20
 )
 
@@ -29,15 +29,15 @@ type Metadata struct {
 	ID        string
 	Section   string
 	Type      string    // "snapshot" or "delta"
-	Generated time.Time // UTC
-	Since     time.Time // UTC; zero if a snapshot has none
-	Checksum  string    // "sha256:" and 64 hexadecimal digits; "" = none. When writing, line reserves space for it.
-	Version   string    // such as "0.1"
+	Generated time.Time // time in UTC
+	Since     time.Time // time in UTC; zero for a snapshot
+	Checksum  string    // "sha256:" and 64 hexadecimal digits; "" = none. line writes zeros in place of the digits.
+	Version   string    // version, such as "0.1"
 }
 
 // line returns the metadata line with its line end, and the position of the 64 digits of the
-// checksum, which are zeros. A file cannot contain its own hash, so the checksum excludes the
-// member that holds it (see cutChecksum). If withoutChecksum is set, the member is absent and digits is 0.
+// checksum, which are zeros. A file cannot contain its own hash, so the checksum excludes its own
+// member (see cutChecksum). If withoutChecksum is set, the member is absent and digits is 0.
 func (m *Metadata) line(withoutChecksum bool) (b []byte, digits int) {
 	w, end := *m, "}\n"
 	if w.Checksum = hashPrefix + noSum; withoutChecksum {
@@ -60,7 +60,8 @@ func cutChecksum(line []byte) []byte {
 	return append(append(make([]byte, 0, len(line)), line[:at]...), line[end:]...)
 }
 
-// page is one line after the first (Page Schema). Absent members are "" and the zero time.
+// page is one line after the first (Page Schema). "" and the zero time mean that a member is
+// absent.
 type page struct {
 	URL         string
 	Title       string
@@ -70,7 +71,7 @@ type page struct {
 	Modified    time.Time
 	Language    string
 	Canonical   string
-	Schema      []byte // one JSON object on one line
+	Schema      []byte // one JSON object in one line
 	Content     []block
 }
 
@@ -91,12 +92,12 @@ const (
 	audioBlock   blockType = "audio"   // Media
 )
 
-// block is a content block. The blockType constants list the members of each type.
+// block is a content block. The constants of blockType list the members of each type.
 type block struct {
 	Type     blockType
 	Level    int
 	Ordered  bool
-	Text     string // also alt and code
+	Text     string // text; also alt and code
 	URL      string
 	Language string
 	Citation string
@@ -106,7 +107,7 @@ type block struct {
 	Media    *media
 }
 
-// media is a video or an audio (ActivityStreams 2.0, with extensions).
+// media is a video or an audio recording (ActivityStreams 2.0, with extensions).
 type media struct {
 	Name         string
 	URL          string   // single URL

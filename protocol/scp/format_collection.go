@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Collection is an SCP file: one line of metadata, then one page per line, in any coding. It
+// Collection is an SCP file: one line of metadata, followed by one line per page, in any coding. It
 // is not safe for concurrent use.
 type Collection struct {
 	r      io.ReaderAt
@@ -23,11 +23,11 @@ type Collection struct {
 	limits *OpenOptions
 	meta   Metadata
 	sum    memberSpan // position of the checksum in the first line
-	plain  int64      // decoded size in limits.Scratch; 0 = not stored
+	plain  int64      // decoded size of the copy in limits.Scratch; 0 = no copy
 }
 
-// Open reads the first line of a file of size bytes, and detects its coding by its first
-// bytes. Errors are [*millrace.FormatError] without the URL, or those of the reader.
+// Open reads the first line of a file of size bytes, and detects the coding of the file from its
+// first bytes. The error is a [*millrace.FormatError] without the URL, or an error of r.
 func Open(r io.ReaderAt, size int64, o *OpenOptions) (*Collection, error) {
 	c := &Collection{r: r, size: size, limits: o.resolve()}
 	if size > c.limits.MaxFile {
@@ -69,24 +69,24 @@ func (c *Collection) Coding() string { return c.coding }
 
 // CheckResult is the result of [Collection.Verify].
 type CheckResult struct {
-	// Checksum reports what the checksum covers, because a file cannot contain its own hash:
-	// "cut" is the file without the member, "empty" and "zeros" are the file with "" or zeros
-	// as the value, "pages-only" is all after the first line. It is "none" if the file has no
-	// checksum, and "bad" if no form matches.
+	// Checksum reports what the checksum covers, because a file cannot contain its own hash. "cut"
+	// is the file without the member, "empty" and "zeros" are the file with "" or zeros as the
+	// value, and "pages-only" is the file without the first line. "none" means that the file has no
+	// checksum, and "bad" that no form matches.
 	Checksum string
-	Pages    int   // valid pages
-	Skipped  int   // invalid pages of a valid file
+	Pages    int   // number of valid pages
+	Skipped  int   // number of invalid pages in a valid file
 	Bytes    int64 // decoded size of the file in bytes
-	Unknown  int   // blocks of unknown types
-	Dropped  int   // blocks, sources, captions, icons and canonical URLs that are not http or https
-	Clamped  int   // headings with a level outside 1 to 6
+	Unknown  int   // number of blocks of unknown types
+	Dropped  int   // number of blocks, sources, captions, icons and canonical URLs that are not http or https
+	Clamped  int   // number of headings with a level outside 1 to 6
 
-	canonical int // canonical URLs in Dropped
+	canonical int // number of canonical URLs in Dropped
 }
 
-// Verify checks the whole file: coding, limits, checksum and every line. If it returns an
-// error, the result covers the file up to that point. Errors are [*millrace.FormatError]
-// without the URL, errors of the underlying reader, or the error of the context.
+// Verify checks the whole file: coding, limits, checksum and every line. If it returns an error,
+// the result covers the file up to the error. The error is a [*millrace.FormatError] without the
+// URL, an error of the underlying reader, or the error of the context.
 func (c *Collection) Verify(ctx context.Context) (CheckResult, error) {
 	var v CheckResult
 	sum := sha256.New()
@@ -115,10 +115,10 @@ func (c *Collection) Verify(ctx context.Context) (CheckResult, error) {
 	return v, err
 }
 
-// Pages yields the pages in file order, one at a time. A [*millrace.SkipError] concerns one page,
-// and the iteration continues; any other error ends it. If several pages have the same URL, Pages
-// yields all of them. The strings of a page share memory with its line: clone the strings that you
-// keep.
+// Pages yields the pages in file order, one at a time. After a [*millrace.SkipError], which
+// concerns one page, the iteration continues; any other error ends it. If several pages have the
+// same URL, Pages yields all of them. The strings of a page share memory with its line: clone the
+// strings that you keep.
 func (c *Collection) Pages(ctx context.Context) iter.Seq2[*millrace.Page, error] {
 	return func(yield func(*millrace.Page, error) bool) {
 		on := true
@@ -136,9 +136,9 @@ func (c *Collection) Pages(ctx context.Context) iter.Seq2[*millrace.Page, error]
 	}
 }
 
-// read reads the file and calls each for every page, or with the reason why a page is skipped.
-// each reports whether to continue. keep stores the content of pages. The hash excludes the
-// checksum member.
+// read reads the file, and calls each for every page, or with the reason why a page is skipped.
+// each reports whether to continue. If keep is set, the content of pages is stored. The hash
+// excludes the checksum member.
 func (c *Collection) read(ctx context.Context, keep bool, sum hash.Hash, v *CheckResult, each func(*page, error) bool) (*parser, error) {
 	p := &parser{limits: c.limits, keep: keep}
 	r, size, coding := c.r, c.size, c.coding
@@ -170,7 +170,7 @@ func (c *Collection) read(ctx context.Context, keep bool, sum hash.Hash, v *Chec
 		}
 		var skipped error
 		if p.skip.reason != "" {
-			p.counts = before // do not count skipped pages
+			p.counts = before // do not count the errors of skipped pages
 			skipped = &millrace.SkipError{URL: p.page.URL, Err: &ruled{p.skip.rule, formatError(l.number, line, p.skip)}}
 		}
 		if !each(&p.page, skipped) {
@@ -184,8 +184,7 @@ func (c *Collection) read(ctx context.Context, keep bool, sum hash.Hash, v *Chec
 	return p, err
 }
 
-// otherChecksum tries the other interpretations of the checksum, from the most likely to the least
-// likely.
+// otherChecksum tries the other interpretations of the checksum, the most likely ones first.
 func (c *Collection) otherChecksum(ctx context.Context) (string, error) {
 	sums := [3]hash.Hash{sha256.New(), sha256.New(), sha256.New()}
 	values := []string{`""`, `"` + hashPrefix + noSum + `"`}

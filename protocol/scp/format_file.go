@@ -16,20 +16,20 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// OpenOptions limit the resources to read a file. Zero values, and nil options, are the limits
+// OpenOptions limit the resources for reading a file. Zero values, and nil options, mean the limits
 // of the specification (Resource Exhaustion Attacks).
 type OpenOptions struct {
-	MaxFile   int64            // bytes of the file; 0 = 50 GB
-	MaxBytes  int64            // decoded bytes; 0 = 500 GB
-	MaxRatio  int64            // ratio of decoded to coded size, from 1 MiB on; 0 = 100
-	MaxLine   int              // bytes of one page; 0 = 100 MB
-	MaxBlocks int              // blocks of one page; 0 = 1000
-	MaxDepth  int              // nested arrays and objects; 0 = 64
-	PageTime  time.Duration    // to read one page; 0 = 30 seconds
-	Now       func() time.Time // the clock for PageTime; nil = time.Now
+	MaxFile   int64            // maximum size of the file in bytes; 0 = 50 GB
+	MaxBytes  int64            // maximum number of decoded bytes; 0 = 500 GB
+	MaxRatio  int64            // maximum ratio of decoded to coded size, from 1 MiB on; 0 = 100
+	MaxLine   int              // maximum size of one page in bytes; 0 = 100 MB
+	MaxBlocks int              // maximum number of blocks in one page; 0 = 1000
+	MaxDepth  int              // maximum number of nested arrays and objects; 0 = 64
+	PageTime  time.Duration    // maximum time to read one page; 0 = 30 seconds
+	Now       func() time.Time // clock for PageTime; nil = time.Now
 
-	// Scratch stores the output of Verify's decoding, up to 1 GiB, so that Pages need not decode
-	// the file again; nil = not stored.
+	// Scratch stores up to 1 GiB of decoded output of Verify, so Pages need not decode the file
+	// again; nil = not stored.
 	Scratch Scratch
 }
 
@@ -65,13 +65,13 @@ const (
 	maxWindow = 8 << 20
 	// maxMetadata is the maximum length of the first line. The specification has no limit.
 	maxMetadata = 1 << 20
-	// maxScratch limits the stored decoded bytes. A file may be a hundred times as large
-	// decoded.
+	// maxScratch is the maximum number of stored decoded bytes, because a decoded file may be a
+	// hundred times as large as the file.
 	maxScratch = 1 << 30
 )
 
-// codingOf returns the coding of a file by its magic number (Media Type Registration). A zstd
-// file may start with a skippable frame (RFC 8878, section 3.1.2).
+// codingOf returns the coding of a file according to its magic number (Media Type Registration). A
+// zstd file may start with a skippable frame (RFC 8878, section 3.1.2).
 func codingOf(magic []byte) string {
 	switch {
 	case bytes.HasPrefix(magic, []byte{0x28, 0xB5, 0x2F, 0xFD}),
@@ -83,7 +83,7 @@ func codingOf(magic []byte) string {
 	return ""
 }
 
-// errLine is the error for a line over the limit.
+// errLine is the error for a line above the limit.
 var errLine = errors.New("the line is too long")
 
 // errStop is the error with which a function stops the reading of lines.
@@ -93,14 +93,14 @@ var errStop = errors.New("stop reading lines")
 type lines struct {
 	ctx    context.Context
 	limits *OpenOptions
-	each   func(line []byte) error // receives a line with its line end, which the last line may lack
-	err    error                   // error of each, or a limit
-	begun  []byte                  // start of the incomplete line
+	each   func(line []byte) error // receives each line with its line end, which the last line may lack
+	err    error                   // error of each, or the error for an exceeded limit
+	begun  []byte                  // beginning of the incomplete line
 	number int64                   // number of the last line
-	bytes  int64                   // bytes decoded so far
+	bytes  int64                   // number of decoded bytes so far
 	most   int64                   // maximum number of bytes
-	ratio  bool                    // most is the ratio limit
-	copy   io.WriterAt             // copy of the decoded bytes; nil = none, or incomplete
+	ratio  bool                    // whether most comes from the ratio limit
+	copy   io.WriterAt             // receives a copy of the decoded bytes; nil = no copy, or an incomplete one
 }
 
 // failing stores the error of a reader, to distinguish it from an error of the decoder.
@@ -117,8 +117,7 @@ func (f *failing) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read calls each for all lines of a file; each may stop it. A line is valid until each
-// returns.
+// read calls each for all lines of a file; each may stop it. A line is valid until each returns.
 func (l *lines) read(r io.ReaderAt, size int64, coding string, each func(line []byte) error) error {
 	l.each, l.most = each, l.limits.MaxBytes
 	if byRatio := max(ratioFloor, size*l.limits.MaxRatio); coding != "" && byRatio < l.most {
@@ -208,7 +207,7 @@ func (l *lines) take(b []byte) error {
 	return nil
 }
 
-// begin stores the start of a line, in a buffer of at most the maximum line length.
+// begin stores the beginning of a line, in a buffer of at most the maximum line length.
 func (l *lines) begin(b []byte) {
 	if n := len(l.begun) + len(b); n > cap(l.begun) {
 		l.begun = append(make([]byte, 0, max(n, min(2*n, l.limits.MaxLine+2))), l.begun...)
@@ -224,7 +223,7 @@ func (l *lines) give(line []byte) error {
 	return l.each(line)
 }
 
-// keep copies the bytes just decoded. If there is no space, it drops the copy.
+// keep copies the last decoded bytes. If there is no space, it drops the copy.
 func (l *lines) keep(b []byte) {
 	if l.copy == nil {
 		return
@@ -234,7 +233,7 @@ func (l *lines) keep(b []byte) {
 	}
 }
 
-// refused returns the error for the line after the last one.
+// refused returns the error for the line after the last complete one.
 func (l *lines) refused(rule, reason, section string, err error) error {
 	return &ruled{rule, &millrace.FormatError{
 		Protocol: Name, Position: fmt.Sprintf("line %d", l.number+1), Section: section, Reason: reason, Err: err,

@@ -27,7 +27,7 @@ var (
 				}
 			}
 		},
-		// in UTC, with fractions of a second
+		// The time is written in UTC, with fractions of a second.
 		func(dst []byte, v *time.Time) []byte {
 			return append(v.UTC().AppendFormat(append(dst, '"'), time.RFC3339Nano), '"')
 		},
@@ -96,8 +96,8 @@ var (
 			return imageObject.write(dst, v)
 		},
 	}
-	// namedForm is a name, or an object with a name, such as a Person, which the text of the
-	// specification allows in addition to its schema.
+	// namedForm is a name, or an object with a name, such as a Person. The text of the
+	// specification allows such objects, in contrast to its schema.
 	namedForm = &form[string]{
 		func(p *parser, v *string) {
 			if p.peek() == '{' {
@@ -109,7 +109,7 @@ var (
 		appendString,
 	}
 
-	// checksumForm is the checksum, which is written as zeros: see Metadata.line.
+	// checksumForm is the checksum. It is written as zeros: see Metadata.line.
 	checksumForm = &form[string]{(*parser).checksum, appendString}
 )
 
@@ -118,7 +118,7 @@ func appendInt(dst []byte, v *int) []byte          { return strconv.AppendInt(ds
 
 func appendBlock(dst []byte, b *block) []byte { return kindOf(b.Type).write(dst, b) }
 
-// matching returns the form of a string that satisfies ok.
+// matching returns the form of a string for which ok is true.
 func matching(reason string, ok func([]byte) bool) *form[string] {
 	return &form[string]{
 		func(p *parser, v *string) {
@@ -133,7 +133,7 @@ func matching(reason string, ok func([]byte) bool) *form[string] {
 	}
 }
 
-// is returns the form of a string with one allowed value.
+// is returns the form of a string with a single allowed value.
 func is(value string) *form[string] {
 	return &form[string]{
 		func(p *parser, _ *string) {
@@ -145,8 +145,8 @@ func is(value string) *form[string] {
 	}
 }
 
-// sources reads the location of a video or an audio: one URL, or several with their media
-// types. If no URL is valid, the block is dropped.
+// sources reads the location of a recording: one URL, or several URLs with their media types. If no
+// URL is valid, the block is dropped.
 func sources(o *object[source]) *form[media] {
 	return &form[media]{
 		func(p *parser, m *media) {
@@ -171,7 +171,7 @@ func sources(o *object[source]) *form[media] {
 	}
 }
 
-// token reads a string. If the next value is not one, it refuses the page and skips the value.
+// token reads a string. If the next value is not a string, it rejects the page and skips the value.
 func (p *parser) token() (s span, ok bool) {
 	if p.peek() == '"' {
 		return p.quoted()
@@ -180,7 +180,7 @@ func (p *parser) token() (s span, ok bool) {
 	return s, false
 }
 
-// wrong refuses the page for a value of the wrong type, and skips the value.
+// wrong rejects the page because of a value of the wrong type, and skips the value.
 func (p *parser) wrong(want string) {
 	p.refuse(p.pos, "want "+want)
 	p.value()
@@ -217,14 +217,14 @@ func (p *parser) url(v *string) {
 	*v = u
 }
 
-// link reads the URL of a part of a page, and sets astray if it is not http or https. It
+// link reads the URL of a part of a page. If the URL is not http or https, it sets astray. It
 // reports a URL that must be repaired under rule.
 func (p *parser) link(v *string, rule string) {
 	p.has(rule)
 	*v = ""
 	s, ok := p.token()
 	if !ok {
-		return // refused
+		return // the page is rejected
 	}
 	if raw := p.bytes(s); isURI(raw) && isWeb(raw) {
 		*v = p.string(s)
@@ -260,7 +260,7 @@ func (p *parser) level(v *int) {
 }
 
 // integer reads an integer, clamped to maxInt in both directions. If ok is false, the page is
-// refused.
+// rejected.
 func (p *parser) integer() (n int, ok bool) {
 	c := p.peek()
 	if c != '-' && (c < '0' || c > '9') {
@@ -279,7 +279,7 @@ func (p *parser) integer() (n int, ok bool) {
 		p.refuse(at, "want an integer")
 		return 0, false
 	}
-	f, _ := strconv.ParseFloat(string(b), 64) // infinite if out of range
+	f, _ := strconv.ParseFloat(string(b), 64) // infinite if it is out of range
 	return int(min(max(f, -maxInt), maxInt)), true
 }
 
@@ -295,7 +295,7 @@ func (p *parser) strings(v *[]string) {
 	*v = append([]string(nil), p.strs...)
 }
 
-// object reads an object and stores its JSON.
+// object reads an object, and stores its JSON.
 func (p *parser) object(v *[]byte) {
 	if p.peek() != '{' {
 		p.wrong("an object")

@@ -11,7 +11,8 @@ import (
 )
 
 // memberSpan is the position of the checksum member in the first line. from and to include the
-// member's comma; value and end are the positions of its quotes. The zero value means absent.
+// comma of the member; value and end are the positions of its quotes. The zero value means that the
+// member is absent.
 type memberSpan struct{ from, to, value, end int }
 
 // Sections of the specification, for errors.
@@ -49,7 +50,7 @@ func (p *parser) parseMetadata(line []byte) (m Metadata, at memberSpan, ok bool)
 
 const byteOrderMark = "\uFEFF"
 
-// requireAll reports each member that an object lacks.
+// requireAll reports every required member that is missing in an object.
 func requireAll[T any](p *parser, at int, o *object[T], seen uint32) {
 	for _, m := range o.missing(seen) {
 		p.missing(at, m.name, cmp.Or(m.rule, p.rule))
@@ -60,7 +61,7 @@ func (p *parser) missing(at int, name, rule string) {
 	p.note(issue{at: at, member: name, rule: rule, section: p.section, reason: missingReason})
 }
 
-// collection reads the metadata. A delta requires since.
+// collection reads the metadata. A delta must have since.
 func (p *parser) collection(m *Metadata) {
 	if p.peek() != '{' {
 		p.wrong("an object")
@@ -75,8 +76,8 @@ func (p *parser) collection(m *Metadata) {
 	}
 }
 
-// checksum reads the value of the checksum and records the position of the member. If the
-// member is the first one, its position includes the comma after it.
+// checksum reads the checksum, and records the position of the member. If the member is the first
+// one, its position includes the comma after it.
 func (p *parser) checksum(v *string) {
 	before := p.before
 	p.peek()
@@ -103,7 +104,7 @@ func (p *parser) checksum(v *string) {
 	}
 }
 
-// supported reports whether the version is supported: major version 0, any minor version
+// supported reports whether the version is supported: major version 0 with any minor version
 // (Version Compatibility).
 func (p *parser) supported(m *Metadata) bool {
 	major, _, _ := strings.Cut(m.Version, ".")

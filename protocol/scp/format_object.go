@@ -6,28 +6,28 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// object is the schema of a JSON object that is parsed into a T. The parser, the writer and
-// the checker all use it.
+// object is the schema of a JSON object that is parsed into a T. The parser, the writer and the
+// checker use the same schemas.
 type object[T any] struct {
-	rule    string // default checker rule of the members
+	rule    string // checker rule of the members that have none of their own
 	says    string // sentence of that rule
 	members []member[T]
 	needs   uint32 // bits of the required members
 }
 
-// member is a member of an object. Its name is in key.
+// member is a member of an object. Its name is part of key.
 type member[T any] struct {
 	name  string
-	key   string // name as written, with comma and colon
-	needs bool   // required
+	key   string // name as written, with its quotes, the comma and the colon
+	needs bool   // whether the member is required
 	rule  string // checker rule; "" = the rule of the object
-	says  string // sentence of that rule
+	says  string // sentence of the rule
 	read  func(p *parser, to *T)
-	text  func(to *T) *string // in place of read, for a string without restrictions
+	text  func(to *T) *string // used in place of read for a string without restrictions
 	write func(dst []byte, from *T) []byte
 }
 
-// duplicateName is the reason why an object with two members of one name is invalid.
+// duplicateName is the reason for rejecting an object with two members of the same name.
 const duplicateName = "duplicate name"
 
 // form defines how values of one type are read, validated and written.
@@ -46,7 +46,7 @@ func objectOf[T any](rule, says string, members ...member[T]) *object[T] {
 	return o
 }
 
-// may returns an optional member. An empty member is not written.
+// may returns an optional member. It is not written if it is empty.
 func may[T, V any](name string, f *form[V], at func(*T) *V) member[T] {
 	m := member[T]{
 		name: name, key: `,"` + name + `":`,
@@ -86,9 +86,9 @@ func (o *object[T]) rules(yield func(id, sentence string) bool) {
 	}
 }
 
-// ahead moves to the value of the next member and returns the member's index. It returns -1
-// unless the name is the expected one, without spaces and escapes. That is the usual case, and
-// much faster than parsing the name.
+// ahead moves to the value of the next member and returns the index of the member, if its name is
+// the expected one, without spaces and escapes. Otherwise it returns -1. The expected name is the
+// usual case, and is much faster than parsing a name.
 func (o *object[T]) ahead(p *parser, first bool, next int) int {
 	skip := 0 // length of the comma
 	if first {
@@ -108,8 +108,8 @@ func (o *object[T]) ahead(p *parser, first bool, next int) int {
 	return -1
 }
 
-// find returns the index of a member, or -1 if the schema does not define it. Members usually have
-// the order of the schema, so it tries next first.
+// find returns the index of a member, or -1 if the schema does not define it. It tries next first,
+// because members usually have the order of the schema.
 func (o *object[T]) find(name []byte, next int) int {
 	for i := next; i < len(o.members); i++ {
 		if o.members[i].name == string(name) {
@@ -124,8 +124,8 @@ func (o *object[T]) find(name []byte, next int) int {
 	return -1
 }
 
-// read reads a whole object. It refuses the page if the value is not an object or lacks a
-// required member.
+// read reads a whole object. If the value is not an object, or lacks a required member, read
+// rejects the page.
 func (o *object[T]) read(p *parser, to *T) {
 	if p.peek() != '{' {
 		p.wrong("an object")
@@ -136,7 +136,7 @@ func (o *object[T]) read(p *parser, to *T) {
 	o.finish(p, at, o.rest(p, to, true, 0))
 }
 
-// finish refuses the page if the object at position at lacks a required member.
+// finish rejects the page if the object at position at lacks a required member.
 func (o *object[T]) finish(p *parser, at int, seen uint32) {
 	if missing := o.missing(seen); !p.failed && missing != nil {
 		p.refuse(at, "missing member "+missing[0].name)
@@ -153,8 +153,8 @@ func (o *object[T]) missing(seen uint32) (out []*member[T]) {
 	return out
 }
 
-// rest reads the remaining members of an open object and adds them to seen, which it returns.
-// first reports that no member has been read.
+// rest reads the remaining members of an open object and adds them to seen, which it returns. first
+// reports that no member was read yet.
 func (o *object[T]) rest(p *parser, to *T, first bool, seen uint32) uint32 {
 	p.depth++
 	rule, next, end := p.rule, bits.TrailingZeros32(^seen), 0
@@ -234,7 +234,7 @@ func listOf[E any](o *object[E]) *form[[]E] {
 }
 
 // readElements reads an array of objects, and drops those with an invalid URL. It returns the
-// number of all elements and of those that remain; all is -1 if the value is not an array.
+// number of all elements and the number of remaining ones. If the value is not an array, all is -1.
 func readElements[E any](p *parser, o *object[E], v *[]E) (all, good int) {
 	*v = nil
 	outer := p.astray

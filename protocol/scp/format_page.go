@@ -2,8 +2,8 @@ package scp
 
 import "bytes"
 
-// parsePage parses a line into p.page, which is valid until the next call. It returns false if
-// the error is fatal to the file (p.fatal); p.skip is an error that refuses only the page.
+// parsePage parses a line into p.page, which is valid until the next call. If an error is fatal to
+// the file (p.fatal), it returns false. An error in p.skip only rejects the page.
 func (p *parser) parsePage(line []byte) bool {
 	p.reset(line, "Page Object Schema", "format/json-lines")
 	p.page = page{Content: p.page.Content[:0]}
@@ -48,8 +48,8 @@ func (p *parser) content(*[]block) {
 	}
 }
 
-// readBlock reads one content block. Its type defines the other members. The type is usually
-// the first member; otherwise readBlock scans the block for it.
+// readBlock reads one content block. The type of the block defines its other members. The type is
+// usually the first member; otherwise, readBlock searches the block for it.
 func (p *parser) readBlock() {
 	p.rule = "blocks/type"
 	p.has(p.rule)
@@ -100,8 +100,8 @@ func (p *parser) readBlock() {
 	p.page.Content = p.page.Content[:n]
 }
 
-// blockKind returns the type of a block, or nil if it has none. It moves to the members after the
-// type, or to the first member.
+// blockKind returns the type of a block, or nil if the block has no type. It moves to the members
+// after the type, or to the first member.
 func (p *parser) blockKind() (k *blockKind, first bool) {
 	for _, k := range blockKinds {
 		if bytes.HasPrefix(p.data[p.pos:], k.start) {

@@ -10,18 +10,18 @@ import (
 	"unicode/utf8"
 )
 
-// parser parses lines of JSON (RFC 8259). It is handwritten for speed, because a collection is
-// as large as a site. It reads an unpaired surrogate as U+FFFD, as most decoders do; invalid
-// UTF-8 is an error.
+// parser parses lines of JSON (RFC 8259). It is handwritten for speed, because a collection is as
+// large as a site. Like most decoders, it reads an unpaired surrogate as U+FFFD. Invalid UTF-8 is
+// an error.
 //
-// Its methods stop at the first invalid JSON, which is fatal to the file. An error that
-// refuses only one page is recorded in skip, and parsing continues.
+// Its methods stop at the first invalid JSON, which is fatal to the file. An error that only
+// rejects a page is recorded in skip, and parsing continues.
 type parser struct {
 	data []byte
 	pos  int
-	keep bool   // store values; otherwise only validate them
-	text string // data as a string; strings without escapes are parts of it
-	buf  []byte // unescaped names and values
+	keep bool   // whether to store values; otherwise they are only validated
+	text string // data as a string; strings without escapes are substrings of it
+	buf  []byte // buffer for unescaped names and values
 
 	failed  bool
 	fatal   issue
@@ -29,15 +29,15 @@ type parser struct {
 	section string      // section of the current schema
 	broken  string      // rule that invalid JSON violates
 	rule    string      // rule that the current value violates if it does not match the schema
-	report  *lineReport // for the checker; nil = not a check
+	report  *lineReport // report for the checker; nil = no check
 
 	limits *OpenOptions
-	values int       // values since the last reading of the clock
-	until  time.Time // deadline of this line; zero = not yet set
-	depth  int       // open arrays and objects
+	values int       // number of values since the last reading of the clock
+	until  time.Time // deadline of the line; zero = not set yet
+	depth  int       // number of open arrays and objects
 	before int       // end of the previous member; 0 = the current member is the first
-	spaced bool      // white space precedes or follows a token
-	astray bool      // a URL is invalid; its parent is dropped
+	spaced bool      // whether white space precedes or follows a token
+	astray bool      // a URL is invalid, so its parent is dropped
 
 	page   page
 	media  media
@@ -46,7 +46,7 @@ type parser struct {
 	counts counts
 }
 
-// issue is an error in a line. The zero value is no error.
+// issue is an error in a line. The zero value means no error.
 type issue struct {
 	at      int    // byte offset in the line
 	member  string // missing member of the object at that offset
@@ -55,10 +55,10 @@ type issue struct {
 	reason  string
 }
 
-// lineReport contains what a checker needs to know about a line in addition to its page.
+// lineReport contains what a checker needs to know about a line, apart from its page.
 type lineReport struct {
 	about    map[string]bool // rules that apply to the line
-	issues   []issue         // errors for which the page is refused
+	issues   []issue         // errors for which the page is rejected
 	warnings []issue         // tolerated errors, with their rules
 }
 
@@ -72,14 +72,14 @@ func (p *parser) has(rule string) {
 	}
 }
 
-// warn records a violation that does not refuse the page.
+// warn records a violation for which the page is not rejected.
 func (p *parser) warn(at int, rule, reason string) {
 	if p.report != nil && len(p.report.warnings) < maxIssues {
 		p.report.warnings = append(p.report.warnings, issue{at: at, rule: rule, section: p.section, reason: reason})
 	}
 }
 
-// counts are the tolerated errors of a file.
+// counts are the numbers of tolerated errors in a file.
 type counts struct {
 	unknown   int // blocks of unknown types
 	dropped   int // blocks, sources, captions and icons with invalid URLs
@@ -87,7 +87,7 @@ type counts struct {
 	clamped   int // headings with a level outside 1 to 6
 }
 
-const everyValues = 1024 // values between two readings of the clock
+const everyValues = 1024 // number of values between two readings of the clock
 
 // reset prepares the parser for a new line.
 func (p *parser) reset(line []byte, section, broken string) {
@@ -112,7 +112,7 @@ func (p *parser) syntax(at int, reason string) bool {
 	return p.fail(issue{at: at, rule: p.broken, section: "Error Handling", reason: reason})
 }
 
-// refuse records the reason why the page of the line is refused.
+// refuse records why the page of the line is rejected.
 func (p *parser) refuse(at int, reason string) {
 	p.note(issue{at: at, rule: p.rule, section: p.section, reason: reason})
 }
@@ -168,15 +168,14 @@ type span struct {
 
 const ones, highs = 0x0101010101010101, 0x8080808080808080
 
-// marks returns a word with the highest bit set in the first byte of w that ends a run of
-// plain bytes: a quote, a backslash or a control character. Later bytes may be marked wrongly:
-// a borrow can only mark a byte after a correctly marked one. Bytes that are not ASCII are
-// never marked.
+// marks returns a word in which the highest bit is set in the first byte of w that ends a run of
+// plain bytes: a quote, a backslash or a control character. Later bytes may be marked wrongly,
+// because a borrow can mark a byte after a correctly marked one. Non-ASCII bytes are never marked.
 func marks(w uint64) uint64 {
 	return ((w - ' '*ones) | (w ^ '"'*ones - ones) | (w ^ '\\'*ones - ones)) &^ w & highs
 }
 
-// quoted reads a string. It scans sixteen bytes at a time for the end of a run of plain bytes.
+// quoted reads a string. It searches sixteen bytes at a time for the end of a run of plain bytes.
 func (p *parser) quoted() (s span, ok bool) {
 	data, i := p.data, p.pos+1
 	s.from = i
@@ -278,7 +277,7 @@ func (p *parser) bytes(s span) []byte {
 	}
 }
 
-// string returns the unescaped string, or "" unless values are stored.
+// string returns the unescaped string, or "" if values are not stored.
 func (p *parser) string(s span) string {
 	switch {
 	case !p.keep:
@@ -330,8 +329,8 @@ func unescape[T string | []byte](b T) (r rune, n int) {
 	}
 }
 
-// member moves to the next member of an open object. first reports that no member has been
-// read. It returns false at the end and on an error.
+// member moves to the next member of an open object. first reports that no member was read yet. At
+// the end and after an error, it returns false.
 func (p *parser) member(first bool) (name []byte, more bool) {
 	c := p.peek()
 	switch {
@@ -378,7 +377,7 @@ func (p *parser) element(first bool) (more bool) {
 	return true
 }
 
-// array parses an array and calls each for every element. It reports whether the array is
+// array parses an array, and calls each for every element. It reports whether the array is
 // complete.
 func (p *parser) array(each func()) bool {
 	if p.peek() != '[' {
@@ -487,7 +486,7 @@ func (p *parser) number() (b []byte, ok bool) {
 	return b, true
 }
 
-// late counts a value and reports whether the page has exceeded its time limit. That is fatal,
+// late counts a value, and reports whether the page has exceeded its time limit. This is fatal,
 // because the rest of the line may be invalid JSON.
 func (p *parser) late() bool {
 	if p.values++; p.values < everyValues {
@@ -501,7 +500,8 @@ func (p *parser) late() bool {
 	return now.After(p.until) && !p.limit("the page takes too long to read")
 }
 
-// limit reports an error for a limit of this parser that the specification does not define.
+// limit reports that a limit of this parser is exceeded. The specification does not define these
+// limits.
 func (p *parser) limit(reason string) bool {
 	return p.fail(issue{at: p.pos, rule: noteRefused, section: sectionLimits, reason: reason})
 }

@@ -2,9 +2,8 @@ package scp
 
 import "time"
 
-// The schemas of all SCP objects, with members in the order of the specification's examples
-// (Collection Metadata Schema, Page Object Schema). The parser, the writer and the checker
-// rules use them.
+// Schemas of all SCP objects, with members in the order of the specification's examples (Collection
+// Metadata Schema, Page Object Schema). The parser, the writer and the checker rules use them.
 
 var lineObject = objectOf("format/first-line", "",
 	need("collection", &form[Metadata]{read: (*parser).collection}, func(m *Metadata) *Metadata { return m }))
@@ -46,7 +45,7 @@ var pageObject = objectOf("format/pages", "",
 		by("page/schema", "schema is an object."),
 	need("content", contentForm, func(w *page) *[]block { return &w.Content }).
 		by("page/content", "content is an array of at least one block."),
-	read[page]("collection", (*parser).ignore)) // ignored; belongs to a metadata line
+	read[page]("collection", (*parser).ignore)) // ignored; the member belongs to a metadata line
 
 var blockKinds = []*blockKind{
 	blockOf(textBlock, "A text block has text.",
@@ -99,7 +98,7 @@ var blockKinds = []*blockKind{
 // blockKind is the schema of one block type.
 type blockKind struct {
 	name  blockType
-	start []byte // usual start of a block
+	start []byte // usual beginning of a block
 	*object[block]
 }
 
@@ -107,7 +106,7 @@ type blockKind struct {
 var anyBlock = blockOf("", "")
 
 func blockOf(name blockType, says string, members ...member[block]) *blockKind {
-	first := read[block]("type", (*parser).ignore) // already read
+	first := read[block]("type", (*parser).ignore) // the type was already read
 	first.needs = true
 	first.write = func(dst []byte, _ *block) []byte { return append(append(append(dst, '"'), name...), '"') }
 	return &blockKind{name, []byte(`{"type":"` + string(name) + `"`), objectOf("blocks/"+string(name), says, append([]member[block]{first}, members...)...)}
@@ -126,7 +125,7 @@ func blockText(b *block) *string { return &b.Text }
 func blockURL(b *block) *string  { return &b.URL }
 func blockMedia(b *block) *media { return b.Media }
 
-// Members of videos and audios.
+// Members of video and audio blocks.
 var (
 	mediaTitle    = need("name", textForm, func(b *block) *string { return &b.Media.Name })
 	mediaDuration = may("duration", durationForm, func(b *block) *string { return &b.Media.Duration }).
@@ -139,7 +138,7 @@ var (
 	mediaTranscript = may("transcript", textForm, func(b *block) *string { return &b.Media.Transcript })
 )
 
-// Objects in blocks. Their violations are reported under the rule of the block.
+// Objects in blocks. Violations in them are reported under the rule of the block.
 var (
 	audioSource = objectOf("", "",
 		need("href", linkForm, func(s *source) *string { return &s.Href }),

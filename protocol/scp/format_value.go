@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// isLanguage matches ^[a-z]{2,3}(-[0-9A-Za-z]+)*$. The schema's pattern is equivalent, because
-// its optional parts are cases of its last part.
+// isLanguage matches ^[a-z]{2,3}(-[0-9A-Za-z]+)*$. The pattern of the schema is equivalent, because
+// its last part includes its optional parts.
 func isLanguage[T string | []byte](s T) bool {
 	i := 0
 	for i < len(s) && 'a' <= s[i] && s[i] <= 'z' {

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Name is the protocol's name, as on the command line, in tags, errors and rule IDs.
+// Name is the name of the protocol on the command line, in tags, errors and rule IDs.
 const Name = "scp"
 
 // Protocol returns the description of SCP.

@@ -14,19 +14,19 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// PublisherOptions are the options specific to SCP. The zero value works.
+// PublisherOptions are the options specific to SCP. The zero value is ready to use.
 type PublisherOptions struct {
-	// Sections lists path prefixes. The pages below each prefix have their own collections;
-	// nil = the first path segments.
+	// Sections lists path prefixes. The pages below each prefix have their own collections. If nil,
+	// the first path segments are the prefixes.
 	Sections []string
-	// FilesURL is the base URL of collections, such as a CDN: absolute, without a trailing
-	// "/"; "" = the endpoint base.
+	// FilesURL is the base URL of collections, for example on a CDN. It is absolute and has no
+	// trailing "/". If empty, it is the endpoint base.
 	FilesURL string
 	// NoChecksum omits the checksum from the metadata of collections.
 	NoChecksum bool
 }
 
-// publisher serves these documents, below the endpoint base:
+// publisher serves these documents below the endpoint base:
 //
 //	/sitemap.xml              the SCP elements and the first pages of the site
 //	/sitemap-2-of-4.xml …     the other pages, if they exceed one sitemap
@@ -38,7 +38,7 @@ type publisher struct {
 	listItems int
 	own       PublisherOptions
 	compact   bool   // see [protocol.PublisherOptions]
-	frequency string // set by tests; "" = as often as the site changes
+	frequency string // set by tests; "" = chosen by how often the site changes
 
 	mu   sync.Mutex
 	last division // sections of the last view; guarded by mu
@@ -46,7 +46,7 @@ type publisher struct {
 
 var _ millrace.ArtifactPublisher = (*publisher)(nil)
 
-// NewPublisher returns the protocol's publisher. nil options mean the zero value.
+// NewPublisher returns the protocol's publisher. Nil options mean the zero value.
 func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	if o == nil {
 		o = new(protocol.PublisherOptions)
@@ -57,18 +57,18 @@ func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 		compact:   o.Compact,
 	}
 	if p.compact && p.own.Sections == nil {
-		p.own.Sections = []string{} // the collection of all pages has the pages of a section too
+		p.own.Sections = []string{} // the collection of all pages contains the pages of all sections
 	}
 	return p
 }
 
-// Find finds no document, because all documents are as large as the site and therefore part of the
+// Find never finds a document: all documents are as large as the site, so they are part of the
 // edition.
 func (p *publisher) Find(context.Context, millrace.View, *http.Request) (*millrace.Document, error) {
 	return nil, fmt.Errorf("%s: %w", Name, millrace.ErrNotFound)
 }
 
-// All yields the sitemaps that list only pages. The first sitemap and the collections are
+// All yields the sitemaps that only list pages. The first sitemap and the collections are
 // artifacts.
 func (p *publisher) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
@@ -86,16 +86,16 @@ func (p *publisher) All(_ context.Context, v millrace.View) iter.Seq2[*millrace.
 	}
 }
 
-// atOnce is the maximum number of pages of a site whose snapshots are generated with each
-// edition. That takes a few milliseconds.
+// atOnce is the maximum number of pages of a site whose snapshots are generated with each edition.
+// Generating them takes a few milliseconds.
 const atOnce = 500
 
-// Artifacts generates the delta of the current period, the last delta of the previous one, the
+// Artifacts generates the delta of the current period, the last delta of the previous period, the
 // missing snapshots, all snapshots of a small site, and the sitemap. The sitemap lists the deltas
-// and the newest snapshot of each section. A replaced collection remains until the sitemap's expiry
-// time, within limits, unless one of its pages is removed. If the pages have another origin than
-// the documents, Artifacts generates nothing: see the package's deviations. The first snapshots of
-// a larger site are deferred. Until they exist, its sitemap lists only pages.
+// and the newest snapshot of each section. A replaced collection remains until its expiry time in
+// the sitemap, within limits, unless one of its pages is removed. If the pages are on another
+// origin than the documents, Artifacts generates nothing: see the package's deviations. The first
+// snapshots of a larger site are deferred. Until they exist, the sitemap only lists pages.
 func (p *publisher) Artifacts(ctx context.Context, v millrace.View, now time.Time, s millrace.ArtifactSet) (again time.Time, err error) {
 	if foreign(v.Site()) {
 		return time.Time{}, nil
@@ -107,9 +107,8 @@ func (p *publisher) Artifacts(ctx context.Context, v millrace.View, now time.Tim
 	if err := pl.plan(ctx); err != nil {
 		return time.Time{}, fmt.Errorf("%s: changes: %w", Name, err)
 	}
-	// A sitemap with snapshots of only some sections would show too few pages. A small site's
-	// snapshots are always current, so clients that see a change in other documents find it
-	// here.
+	// A sitemap with snapshots of only some sections would list too few pages. The snapshots of a
+	// small site are always current, so clients that see a change in other documents find it here.
 	small := pl.sections[0].pages <= atOnce
 	if len(pl.previous) == 0 && !small {
 		if err := s.Put(ctx, sitemapDocument(v, 0, p.shards(v.Site()), "")); err != nil {

@@ -9,19 +9,19 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// The time for which deltas are listed after their period ends, and the number of replaced
-// collections that remain for clients that are still reading them.
+// How long deltas are listed after the end of their period, and how many replaced collections
+// remain for clients that are still reading them.
 const (
 	keepDeltas    = 7 * 24 * time.Hour
 	keepPeriods   = 8
 	longestPeriod = 31 * 24 * time.Hour
 	keepRetired   = 8               // per section, until they expire
-	graceful      = 5 * time.Minute // applies to all replaced collections
+	graceful      = 5 * time.Minute // time for which all replaced collections remain
 )
 
-// deltas lists the deltas of every section. Those of past periods are unchanged, and that of the
-// current period is updated. deltas omits a delta that would contain more than half of its section,
-// because the snapshot is shorter.
+// deltas lists the deltas of every section. Deltas of past periods are unchanged, and the delta of
+// the current period is updated. A delta that would contain more than half of its section is
+// omitted, because the snapshot is shorter.
 func (pl *plan) deltas(ctx context.Context) error {
 	if pl.site.Volatile {
 		return nil
@@ -70,8 +70,7 @@ func (pl *plan) replaced(s *section, g *group) bool {
 	return slices.ContainsFunc(s.listed, func(l *group) bool { return l.delta() && l.Period == g.Period })
 }
 
-// deltasOf lists the deltas of one period, and generates those that are missing or out of
-// date.
+// deltasOf lists the deltas of one period, and generates those that are missing or out of date.
 func (pl *plan) deltasOf(ctx context.Context, p period) error {
 	from, err := pl.view.SeqAt(ctx, p.start.Add(-time.Millisecond))
 	if err != nil {
@@ -103,7 +102,7 @@ func (pl *plan) deltasOf(ctx context.Context, p period) error {
 	for _, s := range pl.sections {
 		if g := current[s]; g != nil {
 			if g.At.Seq < pl.site.Seq && g.At.Seq < to {
-				g.At = moment{min(to, pl.site.Seq), pl.site.Time} // the section has not changed since
+				g.At = moment{min(to, pl.site.Seq), pl.site.Time} // the section has not changed since then
 			}
 			if err := pl.list(s, g); err != nil {
 				return err
@@ -113,10 +112,9 @@ func (pl *plan) deltasOf(ctx context.Context, p period) error {
 	return nil
 }
 
-// quiet returns the earliest time, in whole seconds, after which no page was added or changed
-// until start; from is the sequence number at start. The collections of that time contain the
-// state at start, so the delta applies to them. Deletions do not count, because deltas do not
-// list them.
+// quiet returns the earliest time, in whole seconds, after which no page was added or changed until
+// start. from is the sequence number at start. The collections of that time contain the state at
+// start, so the delta applies to them. Deletions do not count, because deltas do not list them.
 func (pl *plan) quiet(ctx context.Context, start time.Time, from uint64) (time.Time, error) {
 	since := start
 	for range maxGone {
@@ -145,8 +143,8 @@ func (pl *plan) quiet(ctx context.Context, start time.Time, from uint64) (time.T
 // maxGone is the maximum number of times with deletions that quiet skips.
 const maxGone = 100
 
-// still returns the time of the last change before start, in whole seconds. Nothing changes
-// from then until start. from is the sequence number of that change.
+// still returns the time of the last change before start, in whole seconds. from is the sequence
+// number of that change.
 func (pl *plan) still(ctx context.Context, start time.Time, from uint64) (time.Time, error) {
 	if from == 0 {
 		return start, nil
@@ -224,7 +222,7 @@ func (pl *plan) renew(ctx context.Context, p period, from, to uint64, since time
 		}
 		at := pl.generated(newest[s], &note{Section: s.name, Period: p.name()}, to)
 		if s.snapshot != nil && newest[s].After(s.snapshot.At.Time) && !at.After(s.snapshot.Generated) {
-			at = s.snapshot.Generated.Add(time.Second) // The delta must be newer than a snapshot generated in the same second.
+			at = s.snapshot.Generated.Add(time.Second) // the delta must be newer than a snapshot generated in the same second
 		}
 		open[s], err = pl.start(&note{
 			ID: s.name + "-delta-" + stamp(p.start) + "-" + stamp(at), Section: s.name, Period: p.name(), Since: since, Until: p.end,

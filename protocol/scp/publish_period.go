@@ -7,7 +7,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// The update frequencies of a sitemap (Appendix A).
+// Update frequencies of a sitemap (Appendix A).
 const (
 	hourly  = "hourly"
 	daily   = "daily"
@@ -54,7 +54,7 @@ func (p period) name() string {
 }
 
 // cacheAge returns the time for which a snapshot may be cached, in seconds: at least its period,
-// and longer than a delta (Caching Directives).
+// and longer than for a delta (Caching Directives).
 func (p period) cacheAge() int {
 	switch p.frequency {
 	case weekly:
@@ -65,12 +65,12 @@ func (p period) cacheAge() int {
 	return 86400
 }
 
-// rhythm returns the update frequency that the log shows: hourly if the last day has at least 24
+// rhythm returns the update frequency according to the log: hourly if the last day has at least 24
 // changes, daily if it has any, weekly if the last week has any, else monthly. If the log is
 // shorter than a week, the frequency is daily.
 func rhythm(ctx context.Context, v millrace.View, now time.Time) (string, error) {
 	seq := v.Site().Seq
-	// The frequency in the sitemap changes at most once an hour.
+	// The frequency in the sitemap must change at most once an hour.
 	now = now.Truncate(time.Hour)
 	day, err := v.SeqAt(ctx, now.AddDate(0, 0, -1))
 	if err != nil {

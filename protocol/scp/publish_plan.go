@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// writerFormat is incremented when the same view yields other bytes.
+// writerFormat is incremented whenever the same view gives different bytes.
 const writerFormat = 1
 
 // moment is a position in the log. Its time has millisecond precision.
@@ -21,42 +21,42 @@ type moment struct {
 	Time time.Time `json:"time"`
 }
 
-// note is stored with each file for the next edition.
+// note is stored with each file, for the next edition.
 type note struct {
-	Key       string    `json:"key"` // all inputs of the bytes except the pages
+	Key       string    `json:"key"` // all inputs of the bytes, except the pages
 	ID        string    `json:"id"`
 	Section   string    `json:"section"`
 	Period    string    `json:"period,omitempty"` // period of a delta
-	Since     time.Time `json:"since,omitzero"`   // start of a delta
-	Until     time.Time `json:"until,omitzero"`   // end of a delta's period
+	Since     time.Time `json:"since,omitzero"`   // start of the period of a delta
+	Until     time.Time `json:"until,omitzero"`   // end of the period of a delta
 	Generated time.Time `json:"generated"`
 	Pages     int       `json:"pages"`
-	At        moment    `json:"at"`      // position in the log of the state that it contains
-	Made      time.Time `json:"made"`    // time of the edition that generated it
-	Expires   time.Time `json:"expires"` // as last declared in the sitemap
+	At        moment    `json:"at"`      // position in the log of the state that the file contains
+	Made      time.Time `json:"made"`    // time of the edition that generated the file
+	Expires   time.Time `json:"expires"` // expiry time that the sitemap declared last
 	Retired   time.Time `json:"retired,omitzero"`
-	// Clean is the last position at which all of its pages still existed; zero = At.
+	// Clean is the last position at which all pages of the file still existed; zero = At.
 	Clean moment `json:"clean,omitzero"`
-	// Holds contains the sorted hashes of the pages of a delta; empty = unknown. Only the
-	// first file of a group has them.
+	// Holds contains the ordered hashes of the pages of a delta; empty = unknown. Only the first
+	// file of a group has them.
 	Holds []uint32 `json:"holds,omitempty"`
 }
 
 func (n *note) delta() bool { return n.Period != "" }
 
-// slot returns a key that successive collections share.
+// slot returns a key that is the same for a collection and its successors.
 func (n *note) slot() string { return n.Section + " " + n.Period }
 
 // group is one collection in all its codings.
 type group struct {
 	note
-	files []millrace.Artifact // in the order of codings
+	files []millrace.Artifact // files in the order of codings
 }
 
-// codings are the codings of every collection, the best one first (protocols.md, section 3).
+// codings are the codings of every collection, best one first (protocols.md, section 3).
 var codings = []string{"zstd", "gzip", ""}
 
-// codings returns the codings of the publisher's collections. A compact site has only the best one.
+// codings returns the codings of the publisher's collections. A compact site only has the best one.
 func (p *publisher) codings() []string {
 	if p.compact {
 		return codings[:1]
@@ -64,7 +64,7 @@ func (p *publisher) codings() []string {
 	return codings
 }
 
-// plan is the state of one edition during generation.
+// plan is the state while one edition is generated.
 type plan struct {
 	*publisher
 	view      millrace.View
@@ -72,11 +72,11 @@ type plan struct {
 	now       time.Time
 	artifacts millrace.ArtifactSet
 	key       string
-	sections  []*section // "all" first
+	sections  []*section // sections; the first is "all"
 	byKey     map[string]*section
 	previous  []*group             // collections of the previous edition
 	latest    map[string]time.Time // generation time of the newest collection, by slot
-	missing   []note               // of collections that another replica may have, or that are purged
+	missing   []note               // notes of collections that another replica may have, or that were purged
 	used      map[*group]bool
 	period    period // current period
 }
@@ -201,18 +201,20 @@ func (pl *plan) plan(ctx context.Context) error {
 	}
 	for _, s := range pl.sections {
 		if !s.touched {
-			// The state is the same, so the next edition need not read the log from there.
+			// The state is the same. With the new position, the next edition need not read the log
+			// from the old one.
 			s.snapshot.At = moment{pl.site.Seq, pl.site.Time}
 		}
 	}
 	return nil
 }
 
-// generated returns the generation time of a collection: the time of its newest change, in
-// whole seconds. It is later than that of every previous collection, including purged ones,
-// because a client that has read one reads only newer ones. A site that never had a page has the
-// time zero of Unix, since readers reject the year 1. A replica that lacks the collection that the
-// builder has made of the same state since to uses the same time, so that it makes the same bytes.
+// generated returns the generation time of a collection: the time of its newest change, in whole
+// seconds. It is later than the times of all previous collections, including purged ones, because a
+// client reads only collections that are newer than those it has read. A site that never had a page
+// has the Unix time 0, because readers reject the year 1. If another replica has built a collection
+// of the same state, which contains the log up to sequence number to, generated returns the time of
+// that collection, so both replicas generate the same bytes.
 func (pl *plan) generated(newest time.Time, of *note, to uint64) time.Time {
 	for _, n := range pl.missing {
 		if n.Key == pl.key && n.slot() == of.slot() && n.At.Seq >= to && n.At.Seq <= pl.site.Seq {
@@ -262,7 +264,7 @@ func (pl *plan) keep(g *group) error {
 	return nil
 }
 
-// stamp formats a time as a part of an ID.
+// stamp formats a time for use in an ID.
 func stamp(t time.Time) string {
 	return strings.NewReplacer("-", "", ":", "", "T", "", "Z", "").Replace(t.UTC().Format(time.RFC3339))
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// maxHolds is the maximum number of pages recorded for a delta.
+// maxHolds is the maximum number of pages that are recorded for a delta.
 const maxHolds = 4096
 
-// purge withdraws every collection that may contain a removed page. The owner may have hidden the
+// purge withdraws all collections that may contain a removed page. The owner may have hidden the
 // page, so it must not be served under an old name either. A client that is reading such a file
-// starts again, as after any change of the sitemap. Deltas without the page remain. If a delta is
-// missing, a client reads the snapshot.
+// starts over, as after any change of the sitemap. Deltas without the page remain. If a client
+// lacks a delta, it reads the snapshot.
 func (pl *plan) purge(ctx context.Context) error {
 	if len(pl.previous) == 0 {
 		return nil
@@ -31,7 +31,7 @@ func (pl *plan) purge(ctx context.Context) error {
 	gone := map[*group]bool{}
 	for c, err := range pl.view.Changes(ctx, pl.site.At(since)) {
 		if errors.Is(err, millrace.ErrConflict) {
-			// The removed pages are unknown.
+			// It is unknown which pages were removed.
 			pl.previous = slices.DeleteFunc(pl.previous, pl.withdraw)
 			return nil
 		}
@@ -43,7 +43,7 @@ func (pl *plan) purge(ctx context.Context) error {
 		}
 		its := pl.in(c.URL)
 		for _, g := range pl.previous {
-			// A section may have been removed with its last page.
+			// The section may have been removed with its last page.
 			in := slices.ContainsFunc(its, func(s *section) bool { return s.name == g.Section }) || pl.section(g.Section) == nil
 			if in && c.Time.After(g.Clean.Time) && g.mayHold(c.URL) {
 				gone[g] = true

@@ -15,22 +15,22 @@ import (
 // every is the name of the section of all pages.
 const every = "all"
 
-// Limits of the division into sections.
+// Limits of the division of a site into sections.
 const (
 	maxSections = 64
 	minSection  = 2    // minimum number of pages of a section
-	maxCounted  = 4096 // maximum number of distinct segments to count
+	maxCounted  = 4096 // maximum number of distinct segments that are counted
 	maxSlug     = 40   // maximum length of a slug in bytes
 )
 
 // section is a part of the site with its own collections.
 type section struct {
-	name  string // slug
+	name  string // the slug of the section
 	pages int    // number of pages with a tag
 
 	snapshot *group // listed snapshot; nil = none yet
-	touched  bool   // snapshot differs from the view
-	newest   moment // newest change that the snapshot lacks
+	touched  bool   // whether the snapshot differs from the view
+	newest   moment // newest change that the snapshot does not contain
 	listed   []*group
 }
 
@@ -41,7 +41,7 @@ type division struct {
 	counts map[string]int // read-only
 }
 
-// count returns the number of pages of a view, and of each section by key.
+// count returns the number of pages of a view, and the number of pages of each section by key.
 func (p *publisher) count(ctx context.Context, v millrace.View) (total int, counts map[string]int, err error) {
 	base := v.Site().Base
 	counts = map[string]int{}
@@ -68,9 +68,9 @@ func (p *publisher) count(ctx context.Context, v millrace.View) (total int, coun
 	return total, counts, nil
 }
 
-// divide divides a site into sections: by first path segments, or by configured prefixes. byKey
-// maps the key of a page to its section. All pages are also in list[0], which is "all". divide
-// reads all tags, unless the set of pages with a tag is the same as in the previous view.
+// divide divides a site into sections, by first path segments or by configured prefixes. byKey maps
+// the key of a page to its section. list[0] is "all", the section of all pages. divide reads all
+// tags, unless the pages with a tag are the same as in the previous view.
 func (p *publisher) divide(ctx context.Context, v millrace.View) (list []*section, byKey map[string]*section, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,7 +110,7 @@ func (p *publisher) divide(ctx context.Context, v millrace.View) (list []*sectio
 	return list, byKey, nil
 }
 
-// key returns the key of a page's section, or "" if it has none.
+// key returns the key of a page's section, or "" if the page has no section.
 func (p *publisher) key(pagePath string) string {
 	path, _, _ := strings.Cut(pagePath, "?")
 	if !strings.HasPrefix(path, "/") {

@@ -25,7 +25,8 @@ func sitemapHeader() http.Header {
 	return http.Header{"Content-Type": {"application/xml; charset=utf-8"}, "Cache-Control": {"max-age=0, must-revalidate"}}
 }
 
-// sitemapDocument returns sitemap i, from 0. head is the XML of its extension elements.
+// sitemapDocument returns sitemap i. The first sitemap is 0. head is the XML of its extension
+// elements.
 func sitemapDocument(v millrace.View, i, shards int, head string, in ...sitemap.Namespace) *millrace.Document {
 	parts := sitemap.Parts(v, Name, i, shards, head, in...)
 	return &millrace.Document{
@@ -68,7 +69,7 @@ func (pl *plan) elements() string {
 				plain := g.files[len(g.files)-1].Size
 				for _, f := range g.files {
 					if f.Coding != "" && plain > maxRatio*f.Size {
-						continue // readers refuse it (Resource Exhaustion Attacks)
+						continue // readers reject it (Resource Exhaustion Attacks)
 					}
 					attributes := []string{
 						"url", pl.address(f.Path), "generated", g.Generated.Format(time.RFC3339), "expires", g.Expires.Format(time.RFC3339),

@@ -16,42 +16,42 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// ReaderOptions are the options of the SCP reader. The zero value works.
+// ReaderOptions are the options of the SCP reader. The zero value is ready to use.
 type ReaderOptions struct {
 	protocol.ReaderOptions
-	// Sections lists the sections to read; nil = "all", or every section of a site without
+	// Sections lists the sections to read. If nil, it is "all", or every section of a site without
 	// "all".
 	Sections []string
-	// Hosts lists the hosts, with their ports, from which collections may be fetched in
-	// addition to the site's own; nil = any public host, over https if the site uses https.
+	// Hosts lists hosts, with their ports, from which collections may be fetched in addition to the
+	// site's own. If nil, any public host is allowed, over https if the site uses https.
 	Hosts []string
-	// Quota is the maximum number of bytes of collections that one run fetches; 0 = 50 GB.
+	// Quota is the maximum number of bytes of collections that one run fetches. If zero, 50 GB.
 	Quota int64
-	// Deltas is the number of deltas to apply before reading a new snapshot to find deletions,
-	// unless another source reports them; 0 = 7.
+	// Deltas is the number of deltas that are applied before a new snapshot is read to detect
+	// deletions, unless another source reports them. If zero, 7.
 	Deltas int
 }
 
 const (
 	defaultQuota  = 50e9
 	defaultDeltas = 7
-	// skew is the tolerated difference of a publisher's clock (Replay Attacks).
+	// skew is the tolerated error of a publisher's clock (Replay Attacks).
 	skew = 10 * time.Minute
 )
 
-// reader is the source that reads a site in SCP.
+// reader is the source that reads a site by SCP.
 type reader struct {
 	kit.Reader
 	o ReaderOptions
 }
 
 // NewReader returns a source that reads the site of endpoint, which may be any of its URLs. A nil
-// client is the guarded default; nil options are the zero value.
+// client means the guarded default client. Nil options mean the zero value.
 //
-// Changes finds the site's sitemap, and reads the snapshot and the newer deltas that it lists, of
-// "all" or of each section. It stores each collection in a temporary file and verifies it before it
-// yields the first page. Changes have their Page. Page returns [errors.ErrUnsupported], because SCP
-// has no single pages.
+// Changes finds the site's sitemap, and reads the snapshot and the newer deltas that the sitemap
+// lists, for "all" or for each section. It stores each collection in a temporary file, and verifies
+// it before it yields the first page. Changes contain their Page. Page returns
+// [errors.ErrUnsupported], because SCP has no documents of single pages.
 func NewReader(client *http.Client, endpoint string, o *ReaderOptions) millrace.Source {
 	return newReader(client, endpoint, o)
 }
@@ -63,7 +63,7 @@ func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
 	return r
 }
 
-// Page returns an error: SCP has no single pages.
+// Page returns an error, because SCP has no documents of single pages.
 func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -71,14 +71,14 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	return nil, fmt.Errorf("%s: page %s: SCP has only collections: %w", Name, have.URL, errors.ErrUnsupported)
 }
 
-// cursor is the position in the stream of a site.
+// cursor is a position in the stream of a site.
 type cursor struct {
 	Root    string `json:"root"`
 	Sitemap string `json:"sitemap"`
-	// Validators of the sitemap, verbatim; zero until all of the sitemap has been applied.
+	// Validators of the sitemap, verbatim; zero until everything in the sitemap was applied.
 	fetch.Validators
 	Expires  time.Time `json:"expires,omitzero"` // earliest expiry of the newest snapshots
-	Wanted   []string  `json:"wanted,omitempty"` // ReaderOptions.Sections
+	Wanted   []string  `json:"wanted,omitempty"` // value of ReaderOptions.Sections
 	Sections []applied `json:"sections"`
 }
 
@@ -88,13 +88,13 @@ type applied struct {
 	Snapshot  time.Time      `json:"snapshot,omitzero"`  // generation time of the last snapshot
 	Generated time.Time      `json:"generated,omitzero"` // generation time of the newest collection
 	Deltas    int            `json:"deltas,omitempty"`   // number of deltas since that snapshot
-	Pages     int            `json:"pages"`              // page count of that snapshot in the sitemap
-	Files     []kit.Resource `json:"files,omitempty"`    // the snapshot, and the last deltas
+	Pages     int            `json:"pages"`              // number of pages of that snapshot according to the sitemap
+	Files     []kit.Resource `json:"files,omitempty"`    // the snapshot and the last deltas
 }
 
 const maxKnownFiles = 8 // maximum number of files per section
 
-// section returns the applied state of a section, or zero for a new one.
+// section returns the applied state of a section, or the zero state for a new section.
 func (c cursor) section(name string) applied {
 	for _, s := range c.Sections {
 		if s.Name == name {
@@ -121,17 +121,17 @@ type run struct {
 	kit.Yield
 	now       time.Time
 	was       cursor
-	left      int64           // bytes that the quota still allows
-	sites     []string        // allowed origins of pages
-	hosts     map[string]bool // collection hosts already reported in a note
+	left      int64           // number of bytes that the quota still allows
+	sites     []string        // origins that pages may have
+	hosts     map[string]bool // hosts of collections that were already reported in a note
 	again     bool            // something was skipped, so the next run reads the sitemap again
 	unknown   bool            // the server does not have the client's dictionary
-	generated time.Time       // generation time of the oldest collection read
-	probeCost *protocol.Cost  // cost of discovery; nil unless probing
+	generated time.Time       // generation time of the oldest collection that was read
+	probeCost *protocol.Cost  // cost of discovery; nil = no probe
 }
 
-// Changes yields the pages of the collections that are newer than a cursor, and a checkpoint
-// after each section.
+// Changes yields the pages of the collections that are newer than a cursor, with a checkpoint after
+// each section.
 func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return kit.Stream(func(y kit.Yield) error { return r.changes(ctx, since, y) })
 }
@@ -155,8 +155,8 @@ func (r *reader) changes(ctx context.Context, since millrace.Cursor, yield kit.Y
 }
 
 // locate fetches the site's sitemap, conditionally if its URL is known. If the collections have
-// expired, locate fetches it again and bypasses all caches. If they have still expired, it reports
-// a note and uses them.
+// expired, locate fetches the sitemap again, bypassing all caches. If they are still expired, it
+// reports a note and uses them.
 func (r *run) locate(ctx context.Context) (f *found, err error) {
 	fresh := false
 	if r.was.Sitemap != "" {
@@ -201,8 +201,8 @@ func (r *run) locate(ctx context.Context) (f *found, err error) {
 
 func expired(at, now time.Time) bool { return !at.IsZero() && now.After(at) }
 
-// fatal reports whether an error ends the run because the site is not its cause: the caller's
-// context has ended, or no disk space is left.
+// fatal reports whether an error ends the run although the site is not its cause: the caller's
+// context has ended, or the disk is full.
 func fatal(ctx context.Context, err error) bool {
 	if err == nil {
 		return false
@@ -221,8 +221,8 @@ func fatal(ctx context.Context, err error) bool {
 	return true
 }
 
-// remote wraps ErrUnavailable around a network error that wraps no sentinel. Only transports other
-// than millrace's own return such errors.
+// remote adds ErrUnavailable to a network error that wraps no sentinel. Only transports other than
+// millrace's own return such errors.
 func remote(ctx context.Context, err error) error {
 	if fatal(ctx, err) && ctx.Err() == nil {
 		return fmt.Errorf("%w: %w", millrace.ErrUnavailable, err)
@@ -236,7 +236,7 @@ func (r *run) mark(c cursor, complete bool, section string) error {
 	return r.Give(m, nil)
 }
 
-// get requests a canonical URL and returns the response, whose URL is that after redirects.
+// get requests a canonical URL. The URL of the response is the one after redirects.
 func (r *reader) get(ctx context.Context, target string, header http.Header) (*http.Response, error) {
 	resp, err := kit.Get(ctx, r.Client, http.MethodGet, target, header)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// read applies the collections of a sitemap. Ref.Section is the section; it is empty for
-// "all", so that a complete "all" is the complete site.
+// read applies the collections of a sitemap. Ref.Section is the section. It is empty for "all",
+// because a complete "all" is the complete site.
 func (r *run) read(ctx context.Context, f *found) error {
 	names := r.names(f.offer)
 	for _, s := range r.o.Sections {
@@ -26,8 +26,7 @@ func (r *run) read(ctx context.Context, f *found) error {
 		return fmt.Errorf("%s: sitemap %s: no snapshot of the selected sections: %w", Name, f.URL, millrace.ErrNotFound)
 	}
 	is := cursor{Root: r.Root, Sitemap: f.URL, Expires: f.offer.expires(names), Wanted: r.o.Sections}
-	// If a section was removed, only a complete reading shows which pages were removed with
-	// it.
+	// If a section was removed, only a complete reading shows which pages were removed with it.
 	again := false
 	for _, s := range r.was.Sections {
 		if slices.Contains(names, s.Name) || f.offer.flawed {
@@ -40,7 +39,7 @@ func (r *run) read(ctx context.Context, f *found) error {
 	if errors.Is(err, kit.ErrStop) || fatal(ctx, err) || err == nil || !slices.Equal(names, []string{every}) || len(r.o.Sections) > 0 {
 		return err
 	}
-	// Fallback Strategy: try the sections before giving up "all".
+	// Fallback Strategy: try the sections before "all" is given up.
 	if names = r.others(f.offer); len(names) == 0 {
 		return err
 	}
@@ -50,8 +49,8 @@ func (r *run) read(ctx context.Context, f *found) error {
 	return r.sections(ctx, f, names, is, false)
 }
 
-// sections applies sections one after the other. If a section is refused, it continues with
-// the others and returns the first such error at the end.
+// sections applies sections one after the other. If a section is rejected, it continues with the
+// others, and returns the first such error at the end.
 func (r *run) sections(ctx context.Context, f *found, names []string, is cursor, again bool) error {
 	var refused error
 	complete, marked := again, false
@@ -98,8 +97,8 @@ func (s *applied) same(as applied) bool {
 	return s.Snapshot.Equal(as.Snapshot) && s.Generated.Equal(as.Generated) && s.Deltas == as.Deltas && slices.Equal(s.Files, as.Files)
 }
 
-// section applies the changes of a section or, if again is set, all of its pages. complete
-// reports whether every page of the section was yielded.
+// section applies the changes of a section or, if again is set, all of its pages. complete reports
+// whether all pages of the section were yielded.
 func (r *run) section(ctx context.Context, f *found, was applied, again bool) (is applied, complete bool, err error) {
 	snapshot, all := f.offer.of(was.Name)
 	deltas := later(all, was.Generated)
@@ -170,7 +169,7 @@ func (r *run) deltas(ctx context.Context, deltas []*offered, was applied) (is ap
 	return is, nil
 }
 
-// snapshot applies a snapshot and all newer deltas. It applies them even if they were applied
+// snapshot applies a snapshot and all newer deltas. It also applies deltas that were applied
 // before, because the snapshot does not contain their pages.
 func (r *run) snapshot(ctx context.Context, snapshot *offered, deltas []*offered, was applied) (is applied, complete bool, err error) {
 	is, err = r.take(ctx, snapshot, was)
@@ -196,13 +195,13 @@ func (r *run) snapshot(ctx context.Context, snapshot *offered, deltas []*offered
 		is = so
 	}
 	if is.Generated.Before(was.Generated) {
-		// A page may come from a delta that no longer exists.
+		// A stored page may come from a delta that no longer exists.
 		complete, is.Generated = false, was.Generated
 	}
 	return is, complete, nil
 }
 
-// unconditional removes the validators of the files of a collection.
+// unconditional removes the validators of the files of a collection from the state.
 func (s applied) unconditional(o *offered) applied {
 	s.Files = slices.DeleteFunc(slices.Clone(s.Files), func(h kit.Resource) bool {
 		return slices.ContainsFunc(o.files, func(f file) bool { return f.url == h.URL })

@@ -21,23 +21,23 @@ import (
 )
 
 const (
-	maxTries    = 4       // maximum number of consecutive downloads with less than progress
+	maxTries    = 4       // maximum number of consecutive downloads with less than progress bytes
 	maxRestarts = 3       // maximum number of restarts per file
 	progress    = 1 << 20 // minimum number of bytes that counts as progress
 	leastRate   = 128 << 10
 	longest     = 12 * time.Hour
 )
 
-// spool is a downloaded file, still coded.
+// spool is a downloaded file in its coding.
 type spool struct {
 	file *os.File
-	size int64 // bytes so far
+	size int64 // number of bytes so far
 	fetch.Validators
 	total       int64 // size of the complete file; -1 = unknown
 	restarts    int
-	url         string // after redirects
+	url         string // URL after redirects
 	coding      string // Content-Encoding
-	decoded     bool   // not as sent
+	decoded     bool   // whether the content was decoded
 	contentType string
 }
 
@@ -45,8 +45,8 @@ func (s *spool) close() {
 	discard(s.file)
 }
 
-// temporary creates a file that is deleted when it is discarded. Where the system supports
-// unnamed files, it is also deleted when the process ends.
+// temporary creates a temporary file. Discarding the file deletes it. On systems with unnamed
+// files, it is also deleted when the process ends.
 func temporary() (*os.File, error) {
 	f, err := os.CreateTemp("", "millrace-*.scp")
 	if err != nil {
@@ -80,9 +80,9 @@ func (r *run) visit(at string) error {
 	return nil
 }
 
-// download fetches a file, conditionally if it has been applied before. It continues a truncated
-// download with a range request if the server sent a strong ETag (RFC 9110, section 14); otherwise
-// it restarts. It does not compare the length with the sitemap, because the content itself shows
+// download fetches a file, conditionally if it was applied before. If the server sent a strong
+// ETag, a truncated download is continued by a range request (RFC 9110, section 14); otherwise it
+// is restarted. The length is not compared with the sitemap, because the content itself shows
 // whether it is complete.
 func (r *run) download(ctx context.Context, f file, have kit.Resource) (_ *spool, err error) {
 	if f.size > r.left {
@@ -140,7 +140,7 @@ func (e *cutError) Unwrap() error { return e.err }
 // 13.1.5).
 func isStrong(etag string) bool { return len(etag) > 2 && etag[0] == '"' && etag[len(etag)-1] == '"' }
 
-// restart discards the bytes received.
+// restart discards the received bytes.
 func (s *spool) restart() error {
 	if s.size > 0 {
 		s.restarts++
@@ -187,7 +187,7 @@ func (r *run) part(ctx context.Context, f file, have kit.Resource, s *spool) (ag
 			return false, fmt.Errorf("%s: the server does not have the dictionary: %w", f.url, millrace.ErrNotFound)
 		}
 		if !s.decoded && len(resp.Header[dcz.Use]) > 0 {
-			s.decoded, s.total = true, -1 // the client keeps the content
+			s.decoded, s.total = true, -1 // the client decodes the content
 		}
 	case resp.StatusCode == http.StatusPartialContent && s.size > 0 && s.continues(resp):
 	case resp.StatusCode == http.StatusRequestedRangeNotSatisfiable && s.size > 0:
@@ -201,7 +201,7 @@ func (r *run) part(ctx context.Context, f file, have kit.Resource, s *spool) (ag
 	case resp.StatusCode == http.StatusNotModified:
 		return false, fmt.Errorf("%s: 304 for an unconditional request: %w", f.url, millrace.ErrInvalid)
 	case resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusGone:
-		// Not ErrNotFound: the site has the protocol, but violates it.
+		// The error is not ErrNotFound: the site has the protocol, but violates it.
 		return false, &ruled{"download/get", fmt.Errorf("%s: file listed in the sitemap not found (status %d): %w", f.url, resp.StatusCode, millrace.ErrInvalid)}
 	default:
 		if err := fetch.CheckStatus(resp); err != nil {
@@ -231,7 +231,7 @@ func (s *spool) continues(resp *http.Response) bool {
 	return total == "*" || err == nil && n == s.total
 }
 
-// copy appends a body to the spool, verified by its Content-Digest. If it is truncated
+// copy appends a body to the spool, and verifies it by its Content-Digest. If the body is truncated
 // or does not match, the error is a *cutError.
 func (r *run) copy(ctx context.Context, s *spool, resp *http.Response) error {
 	open := asSent
@@ -271,8 +271,8 @@ func namedCoding(resp *http.Response) string {
 	return strings.Replace(strings.ToLower(resp.Header.Get("Content-Encoding")), "identity", "", 1)
 }
 
-// asSent returns the body of a response, still coded. The first bytes of the file identify its
-// coding.
+// asSent returns the body of a response without removing its coding, because the first bytes of the
+// file identify the coding.
 func asSent(resp *http.Response) (io.ReadCloser, error) {
 	resp.Header = resp.Header.Clone()
 	resp.Header.Del("Content-Encoding")

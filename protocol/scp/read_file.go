@@ -21,16 +21,16 @@ type File struct {
 
 	name   string
 	file   *os.File
-	copied bool // the file is temporary
+	copied bool // whether the file is temporary
 	o      *FileOptions
 	step   string
-	read   int64 // bytes read in this step
-	total  int64 // total bytes of this step
+	read   int64 // number of bytes read in the current step
+	total  int64 // total number of bytes of the step
 }
 
 // FileOptions are the options of [OpenFile].
 type FileOptions struct {
-	Stdin  io.Reader    // input for "-"
+	Stdin  io.Reader    // input for the name "-"
 	Client *http.Client // client for URLs
 	Logger *slog.Logger // If nil, nothing is logged.
 	// Progress receives the number of bytes that a step has read, and their total. An empty step
@@ -38,9 +38,9 @@ type FileOptions struct {
 	Progress func(step string, read, total int64)
 }
 
-// OpenFile opens a collection: a file, a URL, or the standard input for "-". It copies input
-// that cannot be read twice to a temporary file, up to the maximum size of a collection (SCP
-// 0.1, Resource Exhaustion Attacks).
+// OpenFile opens a collection: a file, a URL, or the standard input for "-". Input that cannot be
+// read twice is copied to a temporary file, up to the maximum size of a collection (SCP 0.1,
+// Resource Exhaustion Attacks).
 func OpenFile(ctx context.Context, name string, o *FileOptions) (_ *File, err error) {
 	f := &File{name: name, o: o}
 	defer func() {
@@ -89,8 +89,8 @@ func (f *File) open(ctx context.Context, name string) error {
 	return f.copy(ctx, file, 0)
 }
 
-// fetch downloads a file as sent, still coded, and returns the content coding that the server
-// declares.
+// fetch downloads a file without removing its coding, and returns the content coding that the
+// server declares.
 func (f *File) fetch(ctx context.Context, address string) (coding string, err error) {
 	ctx = fetch.Download(ctx, maxFile, longest)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -116,7 +116,7 @@ func (f *File) fetch(ctx context.Context, address string) (coding string, err er
 	return coding, f.copy(ctx, body, resp.ContentLength)
 }
 
-// copy copies a stream to a temporary file. size is 0 or less if it is unknown.
+// copy copies a stream to a temporary file. size is 0 or less if the size is unknown.
 func (f *File) copy(ctx context.Context, from io.Reader, size int64) (err error) {
 	if f.file, err = temporary(); err != nil {
 		return err
@@ -151,8 +151,7 @@ func (f *File) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// Step starts a step that reads the file passes times. If the title is empty, no progress is
-// reported.
+// Step starts a step that reads the file passes times. If title is empty, no progress is reported.
 func (f *File) Step(title string, passes int64) {
 	if title != "" {
 		title += " " + f.name
@@ -167,7 +166,7 @@ func (f *File) count(n int) {
 	}
 }
 
-// Close closes the file. It removes a temporary one.
+// Close closes the file, and removes it if it is temporary.
 func (f *File) Close() error {
 	f.Step("", 0)
 	if f.copied {

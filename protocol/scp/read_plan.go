@@ -6,7 +6,7 @@ import (
 )
 
 // names returns the sections to read: those of the options, else "all", else every section. It
-// omits new sections without a snapshot, because deltas alone do not suffice.
+// omits new sections without a snapshot, because deltas alone are not sufficient.
 func (r *run) names(o *offer) []string {
 	var names []string
 	for _, c := range o.collections {
@@ -34,8 +34,8 @@ func (r *run) others(o *offer) (names []string) {
 	return names
 }
 
-// of returns the newest snapshot of a section, or nil for none, and its deltas in the order of
-// their times.
+// of returns the newest snapshot of a section, or nil, and the deltas of the section in the order
+// of their times.
 func (o *offer) of(section string) (snapshot *offered, deltas []*offered) {
 	for _, c := range o.collections {
 		switch {
@@ -65,7 +65,7 @@ func later(deltas []*offered, than time.Time) []*offered {
 	return slices.DeleteFunc(slices.Clone(deltas), func(d *offered) bool { return !d.generated.After(than) })
 }
 
-// connect reports whether deltas, in order, have no gap after a time (Recovery from Missed
+// connect reports whether deltas, in order, leave no gap after a time (Recovery from Missed
 // Deltas).
 func connect(deltas []*offered, from time.Time) bool {
 	for _, d := range deltas {
@@ -77,12 +77,12 @@ func connect(deltas []*offered, from time.Time) bool {
 	return true
 }
 
-// missed is a delta count above any option. It marks a gap between deltas, which only a
-// snapshot fills.
+// missed is a delta count above the value of any option. It marks a gap between deltas, which only
+// a snapshot fills.
 const missed = 1 << 30
 
 // resync reports whether to read a newer snapshot instead of the newer deltas. Only a snapshot
-// shows deletions; deletionsKnown reports that another source reports them.
+// shows deletions. deletionsKnown reports that another source reports them.
 func resync(snapshot *offered, deltas []*offered, was applied, every int, deletionsKnown bool) bool {
 	if snapshot == nil || !snapshot.generated.After(was.Snapshot) {
 		return false
@@ -91,12 +91,12 @@ func resync(snapshot *offered, deltas []*offered, was applied, every int, deleti
 	for _, d := range deltas {
 		size += d.size()
 	}
-	worth := 4 * size // a snapshot contains more information than deltas
+	worth := 4 * size // a snapshot is worth more than deltas, because it shows deletions
 	if deletionsKnown {
 		worth = size
 	}
 	switch {
-	case len(deltas) == 0 && snapshot.generated.After(was.Generated), // only the snapshot has the changes
+	case len(deltas) == 0 && snapshot.generated.After(was.Generated), // only the snapshot contains the changes
 		!connect(deltas, was.Generated),
 		was.Deltas >= missed,
 		!deletionsKnown && was.Deltas+len(deltas) > every,

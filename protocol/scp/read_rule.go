@@ -6,8 +6,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// ruled is an error with the checker rule that its cause violates. The rule ID is without the
-// protocol name.
+// ruled is an error with the checker rule that its cause violates. The rule ID has no protocol
+// name.
 type ruled struct {
 	rule string
 	err  error
@@ -19,19 +19,19 @@ func (e *ruled) Unwrap() error { return e.err }
 // ErrorCode returns the rule ID, in the format of notes.
 func (e *ruled) ErrorCode() string { return Name + "/" + e.rule }
 
-// Notes of the reader that belong to no checker rule.
+// Rule IDs of notes that belong to no checker rule.
 const (
-	noteRefused = "reader/refused"                // a limit or an option of this reader refused it
-	noteReplay  = "reader/replay"                 // older than the applied collection
+	noteRefused = "reader/refused"                // a limit or an option of this reader rejected the collection
+	noteReplay  = "reader/replay"                 // the collection is older than the applied one
 	noteHost    = "reader/collection-host"        // a new host serves collections
-	noteChanged = "reader/changed-between-ranges" // a download restarts
-	noteMissed  = "reader/missed-deltas"          // a gap between deltas without a snapshot
+	noteChanged = "reader/changed-between-ranges" // a download was restarted
+	noteMissed  = "reader/missed-deltas"          // there is a gap between deltas, and no snapshot fills it
 	noteSection = "reader/section-missing"        // the options name a missing section
 )
 
 var errHost = millrace.Coded("other-host", errors.New("host is not allowed"))
 
-// ruleOf returns the rule for an error that refuses a file.
+// ruleOf returns the rule for an error that rejects a file.
 func ruleOf(err error) string {
 	if e, ok := errors.AsType[*ruled](err); ok {
 		return e.rule

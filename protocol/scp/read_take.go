@@ -13,10 +13,10 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// take applies one collection, in the first coding that is not refused. If the client has a
+// take applies one collection, in the first coding that is not rejected. If the client has a
 // dictionary, the first one is the uncompressed file, coded against the dictionary. take verifies
-// the whole file before it yields the first page. ErrUnmodified means that the collection has
-// already been applied.
+// the whole file before it yields the first page. ErrUnmodified means that the collection was
+// already applied.
 func (r *run) take(ctx context.Context, o *offered, was applied) (applied, error) {
 	var refused error
 	files := o.files
@@ -85,7 +85,7 @@ func (r *run) takeFile(ctx context.Context, o *offered, f file, have kit.Resourc
 		}
 	}
 	is.Files = is.Files[max(0, len(is.Files)-maxKnownFiles):]
-	// A snapshot that is older than the applied state must not revert it.
+	// A snapshot that is older than the applied state must not revert that state.
 	return is, r.pages(ctx, c, was.Name, o.delta || generated.Before(was.Generated))
 }
 
@@ -96,7 +96,7 @@ func newest(a, b time.Time) time.Time {
 	return b
 }
 
-// expect refuses a file that differs from its sitemap element, and a replayed file (Replay
+// expect rejects a file that differs from its sitemap element, and a replayed file (Replay
 // Attacks).
 func (r *run) expect(c *Collection, o *offered, f file, s *spool, was applied) error {
 	meta := c.Metadata()
@@ -148,7 +148,7 @@ func (r *run) expect(c *Collection, o *offered, f file, s *spool, was applied) e
 func (r *run) judge(v CheckResult, coding string, o *offered, f file, s *spool) {
 	url := f.url
 	named, ok := suffixOf(f.url)
-	asNamed := !ok || named == coding // otherwise coded or decoded in transit
+	asNamed := !ok || named == coding // otherwise, a proxy has coded or decoded the file
 	if f.size > 0 && s.size != f.size && asNamed {
 		r.Note("sitemap/size", url, fmt.Sprintf("%d bytes, the sitemap declares %d", s.size, f.size))
 	}
@@ -222,7 +222,7 @@ func (r *run) ours(u string) bool {
 	return slices.ContainsFunc(r.sites, func(base string) bool { return kit.SameOrigin(base, u) })
 }
 
-// formatURL adds the document's URL to a format error.
+// formatURL adds the URL of the document to a format error.
 func formatURL(err error, url string) error {
 	if f, ok := errors.AsType[*millrace.FormatError](err); ok && f.URL == "" {
 		f.URL = url

@@ -21,7 +21,7 @@ func (d *draft) Rule(section, word string, level check.Level, sentence string, f
 	})(section, word, level, sentence, f)
 }
 
-// onLists runs f on every list.
+// onLists returns a rule that runs f on every list.
 func onLists(f func(l *seenList, fail check.Fail)) siteRule {
 	return func(_ context.Context, s *siteContext, fail check.Fail) error {
 		if len(s.Lists) == 0 {
@@ -34,17 +34,17 @@ func onLists(f func(l *seenList, fail check.Fail)) siteRule {
 	}
 }
 
-// otherTag is an ETag of the right form that no document has.
+// otherTag is a well-formed ETag that no document has.
 const otherTag = `"sha256-0000000000000000000000000000000000000000000000000000000000000000"`
 
-// askProbes runs f on the M-URL of every sampled page.
+// askProbes returns a rule that runs f on the M-URL of every sampled page.
 func askProbes(f kit.Condition) siteRule {
 	return kit.Probes(func(s *siteContext) (out []*kit.Probe) {
 		for _, p := range s.Pages {
 			if p.OK() {
 				tag := p.Tag
 				if tag != "" {
-					tag = `"` + tag + `"` // even if malformed, which another rule reports
+					tag = `"` + tag + `"` // even if it is malformed, which another rule reports
 				}
 				out = append(out, &kit.Probe{Target: s.Target, URL: p.MURL, Was: p.Resp, What: "JSON", Tag: tag, Other: otherTag})
 			}
@@ -53,15 +53,16 @@ func askProbes(f kit.Condition) siteRule {
 	}, f)
 }
 
-// onPages runs f on every sampled page; f reports whether the rule applies to it.
+// onPages returns a rule that runs f on every sampled page. f reports whether the rule applies to
+// the page.
 func onPages(f func(p *seenPage, fail check.Fail) bool) siteRule {
 	return askPages(func(_ context.Context, _ *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 		return f(p, fail), nil
 	})
 }
 
-// askPages is [onPages] for rules that send requests. A failed request for one page does not
-// stop the others.
+// askPages is like [onPages], for rules that send requests. A failed request for one page does not
+// prevent the checks of the others.
 func askPages(f func(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error)) siteRule {
 	return check.Each(func(s *siteContext) []*seenPage { return s.Pages }, f)
 }

@@ -9,10 +9,10 @@ import (
 // likeness is the degree to which two C-URLs match.
 type likeness int
 
-// The degrees of likeness, best match first.
+// Degrees of likeness, best match first.
 const (
 	sameURL  likeness = iota
-	nearURL           // equal except for http and https, or a slash at the end of the path
+	nearURL           // equal except for http or https, or for a slash at the end of the path
 	otherURL          // different pages
 )
 

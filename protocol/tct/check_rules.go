@@ -85,7 +85,7 @@ func checkMURL(_ context.Context, s *siteContext, fail check.Fail) error {
 			return p.Err
 		case p.Err != nil:
 			fail(p.MURL, p.Err.Error(), want)
-		case p.Resp.Status == http.StatusUnauthorized: // see checkLeak
+		case p.Resp.Status == http.StatusUnauthorized: // checkLeak reports this
 		case p.Resp.Status != http.StatusOK:
 			fail(p.MURL, p.Resp.StatusText(), want)
 		default:
@@ -95,7 +95,7 @@ func checkMURL(_ context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// checkLeak checks that a list names only public documents.
+// checkLeak checks that a list contains only public documents.
 func checkLeak(p *seenPage, fail check.Fail) bool {
 	if p.Item == nil || p.Err != nil {
 		return false
@@ -106,10 +106,10 @@ func checkLeak(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-// checkParity returns a rule that requires the same validator for an item and its M-URL. sound
-// reports whether both have a validator, and same whether the two are equal. If they differ, the
-// rule fetches both again, because the site may have been edited. It fetches the list first, so
-// that the page is at least as new.
+// checkParity returns a rule that requires the same validator for an item and for its M-URL. sound
+// reports whether both have a validator, and same reports whether the two are equal. If they
+// differ, the rule fetches both again, because the site may have been edited. It fetches the list
+// first, so the page is at least as new.
 func checkParity(sound, same func(p *seenPage) bool) siteRule {
 	return askPages(func(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 		if p.Item == nil || !p.OK() || !sound(p) {
@@ -134,7 +134,7 @@ func checkParity(sound, same func(p *seenPage) bool) siteRule {
 }
 
 // checkAlternate returns a rule that requires a page to link to its M-URL. If element is set, the
-// link must be in the HTML. Otherwise it may also be in a Link field.
+// link must be in the HTML; otherwise, it may also be in a Link field.
 func checkAlternate(element bool) siteRule {
 	return askPages(func(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 		page, err := s.Page(ctx, p)
@@ -161,8 +161,8 @@ func checkAlternate(element bool) siteRule {
 	})
 }
 
-// checkContentType returns a rule that requires the media type of JSON for an M-URL, with charset
-// UTF-8 if charset is set.
+// checkContentType returns a rule that requires the media type of JSON for an M-URL. If charset is
+// set, it also requires the charset UTF-8.
 func checkContentType(charset bool) siteRule {
 	return onPages(func(p *seenPage, fail check.Fail) bool {
 		if p.OK() {
@@ -180,7 +180,7 @@ func isJSONType(u string, r *check.Response, charset bool, fail check.Fail) {
 	}
 }
 
-// checkVary returns a rule that requires the Vary field of an M-URL to name a field.
+// checkVary returns a rule that requires the Vary field of an M-URL to contain a field name.
 func checkVary(name string) siteRule {
 	return onPages(func(p *seenPage, fail check.Fail) bool {
 		if p.OK() {
@@ -196,8 +196,8 @@ func varies(u string, r *check.Response, fail check.Fail, by string) {
 	}
 }
 
-// presentItem fetches the lists again, once, and returns the item with the given mUrl, or nil if
-// the item is no longer listed.
+// presentItem fetches the lists again, but only once per check, and returns the item with the given
+// mUrl, or nil if the item is no longer listed.
 func (s *siteContext) presentItem(ctx context.Context, mURL string) (*seenItem, error) {
 	items, err := check.Memo(ctx, s.Target, s.d.Name+" lists again", func(ctx context.Context) (map[string]*seenItem, error) {
 		out := map[string]*seenItem{}
@@ -222,8 +222,8 @@ func (s *siteContext) presentItem(ctx context.Context, mURL string) (*seenItem, 
 	return items[mURL], err
 }
 
-// canonicalLink returns the target of the M-URL's canonical link, or "" if there is no link or
-// several differ.
+// canonicalLink returns the target of the M-URL's canonical link. If there is no link, or several
+// links differ, it returns "".
 func (p *seenPage) canonicalLink() string {
 	target := ""
 	for _, l := range kit.FieldLinks(p.Resp) {
@@ -248,8 +248,8 @@ func (p *seenPage) FieldURL() string {
 	return u
 }
 
-// Disputed compares the C-URL of the list, the canonical link and canonical_url. It returns the one
-// that differs from the other two, or "" if all agree or one is absent.
+// Disputed compares the C-URL in the list, the canonical link and canonical_url. It returns the one
+// that differs from the other two. If all agree, or one is absent, it returns "".
 func (p *seenPage) Disputed() string {
 	list, head, field := p.CURL, p.canonicalLink(), p.FieldURL()
 	switch {
@@ -276,7 +276,7 @@ func checkCanonicalLink(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-// linkField returns the Link fields of a response for a finding.
+// linkField returns the Link fields of a response for use in a finding.
 func linkField(r *check.Response) string {
 	if got := r.Field("Link"); got != "" {
 		return got
@@ -310,7 +310,7 @@ func checkString(name string) func(p *seenPage, fail check.Fail) bool {
 }
 
 // checkObject returns a rule that requires a document to be an object. If strict is set, the rule
-// also reports a document that is not JSON; otherwise another rule does.
+// also reports a document that is not JSON; otherwise, another rule does so.
 func checkObject(strict bool) func(p *seenPage, fail check.Fail) bool {
 	return func(p *seenPage, fail check.Fail) bool {
 		var v json.RawMessage
@@ -333,7 +333,7 @@ type hashForm struct {
 }
 
 // checkItemTag returns a rule that requires a valid hash in each item of a list. If optional is
-// set, an item may have no hash.
+// set, items may have no hash.
 func checkItemTag(form hashForm, optional bool) func(l *seenList, fail check.Fail) {
 	return func(l *seenList, fail check.Fail) {
 		l.Each(func(i int, it *seenItem) {
@@ -344,7 +344,7 @@ func checkItemTag(form hashForm, optional bool) func(l *seenList, fail check.Fai
 	}
 }
 
-// checkHashForm returns a rule that requires the given form for the member hash of a document.
+// checkHashForm returns a rule that requires the given form for the hash member of a document.
 func checkHashForm(form hashForm) func(p *seenPage, fail check.Fail) bool {
 	return func(p *seenPage, fail check.Fail) bool {
 		if p.Fields != nil && !form.Is(p.Hash) {
@@ -354,7 +354,7 @@ func checkHashForm(form hashForm) func(p *seenPage, fail check.Fail) bool {
 	}
 }
 
-// checkHashEqualsTag returns a rule that requires the member hash of a document to equal its ETag.
+// checkHashEqualsTag returns a rule that requires the hash member of a document to equal the ETag.
 // right reports whether a value is the correct hash.
 func checkHashEqualsTag(hash, tag hashForm, right func(p *seenPage, value string) bool) func(p *seenPage, fail check.Fail) bool {
 	return func(p *seenPage, fail check.Fail) bool {

@@ -17,18 +17,18 @@ import (
 // maxCheckedLists is the maximum number of lists that are fetched from one site.
 const maxCheckedLists = 10
 
-// siteContext holds the site's documents of a draft, which the rules share. It accepts invalid
-// documents that the reader refuses, so that rules can report them.
+// siteContext contains the documents of a site, which the rules of a draft share. It accepts
+// invalid documents, which the reader refuses, so that rules can report them.
 type siteContext struct {
 	kit.SiteContext
 	Home  *check.Response // response for the origin's root
 	Lists []*seenList
-	Other []string    // documents that are not lists: URL and reason
-	Pages []*seenPage // the sample
+	Other []string    // documents that are not lists, each with its URL and the reason
+	Pages []*seenPage // the sampled pages
 
 	d     *draft
-	draft string // a later draft, if a list of it was found; else ""
-	also  bool   // a list uses the earlier draft, which the reader also accepts
+	draft string // a later draft of which a list was found; "" = none
+	also  bool   // whether a list uses the earlier draft that the reader also accepts
 }
 
 // seenList is a document that should be a list.
@@ -36,27 +36,27 @@ type seenList struct {
 	URL    string
 	Resp   *check.Response
 	Fields map[string]json.RawMessage
-	Items  []json.RawMessage // nil if it has no array of items
+	Items  []json.RawMessage // nil if the document has no array items
 	d      *draft
 }
 
-// seenItem is an item of a list. A member that is not a string is "".
+// seenItem is an item of a list. If a member is not a string, its value is "".
 type seenItem struct {
 	Fields          map[string]json.RawMessage // nil if the item is not an object
 	CURL, MURL, Tag string
 }
 
-// seenPage is an M-URL of the sample and the response to its GET.
+// seenPage is an M-URL of the sample, with the response to its GET request.
 type seenPage struct {
-	CURL, MURL string    // canonical; CURL is "" if it is unknown
-	Item       *seenItem // nil if a link on its C-URL led to it
+	CURL, MURL string    // canonical URLs; CURL is "" if it is unknown
+	Item       *seenItem // nil if the M-URL was found by a link of its C-URL
 	Resp       *check.Response
-	Err        error // of the request
+	Err        error // error of the request
 
-	// The remaining fields are set for a 200 with a readable body.
-	Body      []byte                     // without a byte order mark
-	Fields    map[string]json.RawMessage // nil if it is not an object
-	Tag, Hash string                     // ETag without W/ and quotes; the hash member
+	// The remaining fields are set for a 200 response with a readable body.
+	Body      []byte                     // body without a byte order mark
+	Fields    map[string]json.RawMessage // nil if the body is not an object
+	Tag, Hash string                     // ETag without W/ and quotes, and the hash member
 }
 
 func (s *siteContext) run(ctx context.Context) error {
@@ -94,8 +94,8 @@ func (s *siteContext) run(ctx context.Context) error {
 }
 
 // findLists finds the list at its fixed path, at the root of the origin or in the folder of the
-// site, or the lists that the root announces. A site without these lists but with an M-Sitemap near
-// these paths also has the protocol, although not as the draft requires.
+// site, or else the lists that the root announces. A site with an M-Sitemap near these paths only
+// also has the protocol, although not as the draft requires.
 func (s *siteContext) findLists(ctx context.Context) error {
 	if s.d.OneList {
 		path, _ := docname.CutQuery(s.Target.Site())
@@ -124,7 +124,7 @@ func (s *siteContext) findLists(ctx context.Context) error {
 	return s.AddLists(ctx, near, func(l *seenList) bool { return len(l.Items) > 0 && l.Item(0).MURL != "" })
 }
 
-// indexLinks returns the targets of the root's own index links.
+// indexLinks returns the targets of the root's own links with the relation index.
 func indexLinks(s *siteContext) (index []string) {
 	for _, l := range kit.FieldLinks(s.Home) {
 		if l.Is("index", mediaType) && !slices.Contains(index, l.URL) {
@@ -134,7 +134,7 @@ func indexLinks(s *siteContext) (index []string) {
 	return index
 }
 
-// AddLists fetches the targets and adds those that should be lists.
+// AddLists fetches the targets, and adds the documents that should be lists.
 func (s *siteContext) AddLists(ctx context.Context, targets []string, meant func(*seenList) bool) error {
 	for _, u := range targets[:min(len(targets), maxCheckedLists)] {
 		resp, why, err := s.Document(ctx, u)
@@ -152,7 +152,7 @@ func (s *siteContext) AddLists(ctx context.Context, targets []string, meant func
 	return nil
 }
 
-// addList adds a list, or the lists of an index. If it adds none, why is the reason.
+// addList adds a list, or the lists of an index. If it adds none, it returns why.
 func (s *siteContext) addList(ctx context.Context, l *seenList, meant func(*seenList) bool) (why string, err error) {
 	profile, version := kit.Text(l.Fields["profile"]), string(l.Fields["version"])
 	its, other := s.d.ofList(profile, version)
@@ -175,7 +175,7 @@ func (s *siteContext) addList(ctx context.Context, l *seenList, meant func(*seen
 	return "", nil
 }
 
-// looksLikeList reports whether a document at the path of a list is a list, possibly a broken one.
+// looksLikeList reports whether a document at the path of a list is a list, even a broken one.
 func looksLikeList(l *seenList) bool {
 	profile := kit.Text(l.Fields["profile"])
 	return l.Fields["items"] != nil || l.Fields["version"] != nil && strings.HasPrefix(profile, "tct")
@@ -195,7 +195,7 @@ func (d *draft) item(raw json.RawMessage) *seenItem {
 	return it
 }
 
-// Each calls f with the items that are objects, and reports whether there are any.
+// Each calls f for every item that is an object, and reports whether there are such items.
 func (l *seenList) Each(f func(at int, it *seenItem)) bool {
 	some := false
 	for i := range l.Items {
@@ -207,8 +207,8 @@ func (l *seenList) Each(f func(at int, it *seenItem)) bool {
 	return some
 }
 
-// OnItems calls f with every item that is an object, in all lists. It returns
-// [check.ErrNotApplicable] if no list has such an item.
+// OnItems calls f for every item that is an object, in all lists. If there are no such items, it
+// returns [check.ErrNotApplicable].
 func (s *siteContext) OnItems(f func(l *seenList, at int, it *seenItem)) error {
 	some := false
 	for _, l := range s.Lists {
@@ -229,14 +229,14 @@ func (s *siteContext) samplePages(ctx context.Context) {
 			p := &seenPage{MURL: m, Item: it}
 			p.fetch(ctx, s.Target)
 			if p.CURL, err = canon.URL(it.CURL); err != nil && p.OK() {
-				p.CURL = cmp.Or(p.FieldURL(), p.canonicalLink()) // the best guess
+				p.CURL = cmp.Or(p.FieldURL(), p.canonicalLink()) // use the best guess
 			}
 			s.addPage(p)
 		}
 	}
 }
 
-// addAlternates adds the M-URLs of this draft that a page links to.
+// addAlternates adds the M-URLs of this draft to which a page links.
 func (s *siteContext) addAlternates(ctx context.Context, page *check.Response) {
 	n := 0
 	for _, l := range kit.Links(page) {
@@ -263,7 +263,7 @@ func (s *siteContext) addPage(p *seenPage) {
 	}
 }
 
-// fetch gets the page's M-URL and parses the response.
+// fetch requests the page's M-URL, and parses the response.
 func (p *seenPage) fetch(ctx context.Context, t *check.Target) {
 	if p.Resp, p.Err = t.Get(ctx, p.MURL); !p.OK() {
 		return
@@ -276,7 +276,7 @@ func (p *seenPage) fetch(ctx context.Context, t *check.Target) {
 // OK reports whether the response is a 200 with a body.
 func (p *seenPage) OK() bool { return p.Err == nil && p.Resp.OK() }
 
-// Page returns the response of the page's C-URL, or nil if it is on another host.
+// Page returns the response for the page's C-URL, or nil if the C-URL is on another host.
 func (s *siteContext) Page(ctx context.Context, p *seenPage) (*check.Response, error) {
 	if !s.Near(p.CURL) {
 		return nil, nil

@@ -9,16 +9,16 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// The values of Page.Known: the fields of the required members, and the fields of the other
-// members, which are known if a document has any of them.
+// Values of Page.Known: the fields of the required members, and the fields of the other members,
+// which are known if a document has any of them.
 const (
 	coreFields = millrace.FieldTitle | millrace.FieldContent
 	allFields  = coreFields | millrace.FieldDescription | millrace.FieldAuthor | millrace.FieldPublished |
 		millrace.FieldModified | millrace.FieldLanguage | millrace.FieldSchema
 )
 
-// Document returns the document of a page of a View of site. It returns nil if p is nil or its URL
-// is invalid, and for archives and listings other than the home page.
+// Document returns the document of a page of a View of site. It returns nil if p is nil, if the URL
+// of p is invalid, and for archives and listings other than the home page.
 func (d *draft) Document(site millrace.Site, p *millrace.Page) *document {
 	if p == nil {
 		return nil
@@ -52,8 +52,8 @@ func (d *draft) Document(site millrace.Site, p *millrace.Page) *document {
 	return doc
 }
 
-// content returns the content of a document from the blocks of its page. The title of the document
-// is already set.
+// content returns the content of a document, converted from the blocks of its page. The title of
+// the document must already be set.
 func (d *draft) content(doc *document, blocks []millrace.Block) string {
 	if d.Content != nil {
 		return d.Content(doc, blocks)
@@ -86,7 +86,7 @@ func (d *draft) Page(doc *document) *millrace.Page {
 	return p
 }
 
-// lineEnds normalizes line ends, because TextBlocks does not convert "\r" in a stable way.
+// lineEnds normalises line ends, because TextBlocks does not convert "\r" consistently.
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // textOf returns blocks as plain text.

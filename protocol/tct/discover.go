@@ -18,8 +18,8 @@ import (
 )
 
 // Advertise returns the links to a site's lists and M-URLs. If lists have no fixed path, the root
-// links to each of them. If two drafts link to their M-URLs in the HTML of a page, a client finds
-// out from the documents which one is of its draft.
+// links to all of them. If two drafts link to their M-URLs in the HTML of a page, clients find out
+// from the documents which one belongs to their draft.
 func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	site := v.Site()
 	a := millrace.Advertisement{Public: p.Public, Page: p.alternate(v)}
@@ -30,7 +30,7 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	if p.OneList {
 		a.Allow = append([]string{p.List + ".json"}, p.Public...)
 	} else {
-		a.Allow = []string{"/$", p.List} // the root has the links
+		a.Allow = []string{"/$", p.List} // the root contains the links
 	}
 	a.Allow = append(a.Allow, name, "/*"+name)
 	shards := p.shards(site)
@@ -49,8 +49,8 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	return a
 }
 
-// alternate returns [millrace.Advertisement].Page: the link of a page to its M-URL,
-// with the members of PageLink.
+// alternate returns the function [millrace.Advertisement].Page, which returns the link of a page to
+// its M-URL, with the members of PageLink.
 func (d *draft) alternate(v millrace.View) func(ctx context.Context, pageURL string) ([]millrace.Link, error) {
 	docs := strings.TrimSuffix(v.Site().EndpointBase, "/")
 	return func(ctx context.Context, pagePath string) ([]millrace.Link, error) {
@@ -73,10 +73,10 @@ func (d *draft) alternate(v millrace.View) func(ctx context.Context, pageURL str
 	}
 }
 
-// maxLists is the maximum number of lists that one root may announce.
+// maxLists is the maximum number of lists that a root may announce.
 const maxLists = 1000
 
-// discover returns the possible URLs of a site's lists, and the cost of finding them.
+// discover returns the URLs at which a site's lists may be, and the cost of finding them.
 func (r *tctReader) discover(ctx context.Context) (found []kit.Resource, cost protocol.Cost, err error) {
 	if !r.d.OneList {
 		return announcedLists(ctx, r)
@@ -87,7 +87,7 @@ func (r *tctReader) discover(ctx context.Context) (found []kit.Resource, cost pr
 	return found, cost, nil
 }
 
-// announcedLists asks the origin's root for its lists (1.4.1).
+// announcedLists requests the origin's root, and returns the lists that it announces (1.4.1).
 func announcedLists(ctx context.Context, r *tctReader) (found []kit.Resource, cost protocol.Cost, err error) {
 	resp, err := r.Open(ctx, "discovery", r.Root, kit.HTMLTypes, fetch.Validators{})
 	if err != nil {
@@ -104,7 +104,7 @@ func announcedLists(ctx context.Context, r *tctReader) (found []kit.Resource, co
 		links = weblink.HTML(body, resp.Request.URL).Links
 		_ = body.Close()
 	}
-	n, _ := io.CopyN(io.Discard, resp.Body, 64<<10) // so that the connection can be reused
+	n, _ := io.CopyN(io.Discard, resp.Body, 64<<10) // allows reuse of the connection
 	cost.Bytes += n
 	for _, l := range links {
 		switch {
@@ -125,8 +125,8 @@ func announcedLists(ctx context.Context, r *tctReader) (found []kit.Resource, co
 	return found, cost, nil
 }
 
-// candidates returns the URLs at which a site-wide document may be: at the root and in the
-// folder of the endpoint.
+// candidates returns the URLs at which a site-wide document may be: at the root, and in the folder
+// of the endpoint.
 func (r *tctReader) candidates(name string) []string {
 	out := []string{strings.TrimSuffix(r.Root, "/") + name}
 	path, _ := docname.CutQuery(r.Endpoint)

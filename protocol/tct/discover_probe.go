@@ -17,17 +17,17 @@ import (
 )
 
 const (
-	probeBytes = 256 << 10 // of a list or document, as sent
-	// maxItems is the maximum number of items in an estimate, whatever the server reports.
+	probeBytes = 256 << 10 // maximum number of transferred bytes of a list or document
+	// maxItems is the maximum number of items in an estimate, whatever the server declares.
 	maxItems = 1 << 28
 )
 
-// maxProbed is the maximum number of a site's lists that are probed. The others are assumed to be
-// similar.
+// maxProbed is the maximum number of lists of a site that are probed. The other lists are assumed
+// to be similar.
 const maxProbed = 4
 
-// probe finds the lists as a reader does, and probes them and a few documents. It skips
-// documents that are not lists.
+// probe finds the lists like a reader, and probes them and a few documents. Documents that are not
+// lists are skipped.
 func (d *draft) probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
 	r := d.newReader(client, endpoint, o)
 	if r.Err != nil {
@@ -38,11 +38,11 @@ func (d *draft) probe(ctx context.Context, client *http.Client, endpoint string,
 		return nil, err
 	}
 	if d.PolicyPath != "" {
-		cost.Requests++ // for the policy
+		cost.Requests++ // request for the policy
 	}
 	p := r.NewProbe()
 	var other error
-	for named := len(lists); len(lists) > 0 && p.Lists < maxProbed; named-- { // an index adds the lists after these
+	for named := len(lists); len(lists) > 0 && p.Lists < maxProbed; named-- { // the lists of an index are added at the end
 		at := lists[0].URL
 		lists = lists[1:]
 		resp, err := r.GetList(ctx, kit.Resource{URL: at}) //nolint:bodyclose // List closes it
@@ -75,12 +75,12 @@ func (d *draft) probe(ctx context.Context, client *http.Client, endpoint string,
 	return offer, err
 }
 
-// siteProbe is the result of probing the beginnings of a site's lists and some documents.
+// siteProbe is the result of probing the beginnings of a site's lists, and some documents.
 type siteProbe struct {
 	r     *tctReader
-	Entry string // the first list
+	Entry string // URL of the first list
 	Lists int    // number of probed lists
-	Items int    // number of their items
+	Items int    // number of items in these lists
 
 	bytes    int64      // bytes of these lists, as sent
 	unending bool       // a list has an unknown length, so Items and bytes are lower bounds
