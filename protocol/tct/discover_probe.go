@@ -82,24 +82,24 @@ type siteProbe struct {
 	Lists int    // number of probed lists
 	Items int    // number of items in these lists
 
-	bytes    int64      // bytes of these lists, as sent
+	bytes    int64      // transferred bytes of these lists
 	unending bool       // a list has an unknown length, so Items and bytes are lower bounds
 	guessed  bool       // a list was not read to its end, so Items is an estimate
-	free     int        // lists that have validators
-	items    []listItem // items of the first list that has any
+	free     int        // number of lists that have validators
+	items    []listItem // items of the first list that has items
 
 	documents int             // number of fetched documents
-	document  int64           // average bytes of a document, as sent
-	known     millrace.Fields // of the documents
-	detail    millrace.Detail // of the documents
-	mismatch  int             // documents whose validator differs from that in the list; the reader fetches them whenever the list changes
+	document  int64           // average size of a document in transferred bytes
+	known     millrace.Fields // known fields of the documents
+	detail    millrace.Detail // detail of the documents
+	mismatch  int             // number of documents whose validator differs from the one in the list; the reader fetches them whenever the list changes
 }
 
 // NewProbe starts a probe of the reader's site.
 func (r *tctReader) NewProbe() *siteProbe { return &siteProbe{r: r} }
 
-// List probes the list in a response, and closes the response. If only the beginning of the
-// list was read, List ignores a parse error unless that beginning has no items.
+// List probes the list in a response, and closes the response. If only the beginning of the list
+// was read, a parse error is ignored, unless the beginning contains no items.
 func (p *siteProbe) List(resp *http.Response, at string) error {
 	defer resp.Body.Close()
 	b, err := fetch.ReadBeginning(resp, probeBytes)
@@ -135,8 +135,8 @@ func (p *siteProbe) List(resp *http.Response, at string) error {
 	return nil
 }
 
-// sample fetches a few documents of the first list. It returns the error of the first one if
-// all fail.
+// sample fetches a few documents of the first list. If all requests fail, it returns the first
+// error.
 func (p *siteProbe) sample(ctx context.Context) error {
 	var first error
 	var size int64
@@ -193,8 +193,8 @@ func (p *siteProbe) fetch(ctx context.Context, murl string) (b *fetch.Beginning,
 	return b, resp.Header.Get("ETag"), err
 }
 
-// Offer fetches a few documents and returns the site's offer. rest is the number of lists that
-// were not probed, and discovery the cost before the lists.
+// Offer fetches a few documents, and returns the offer of the site. rest is the number of lists
+// that were not probed, and discovery is the cost before the lists.
 func (p *siteProbe) Offer(ctx context.Context, rest int, discovery protocol.Cost) (*protocol.Offer, error) {
 	if err := p.sample(ctx); err != nil {
 		return nil, fmt.Errorf("%s: document: %w", p.r.d.Name, err)
@@ -218,7 +218,7 @@ func (p *siteProbe) Offer(ctx context.Context, rest int, discovery protocol.Cost
 	return offer, nil
 }
 
-// basis describes the data from which an offer is computed.
+// basis describes the data on which an offer is based.
 func (p *siteProbe) basis() string {
 	s := "the list"
 	if p.guessed || p.unending {

@@ -1,19 +1,19 @@
 // Package tct implements the drafts of the Collaboration Tunnel Protocol (TCT),
-// draft-jurkovikj-collab-tunnel: a JSON document for every page (its M-URL), and a list of all
-// documents with their validators (the M-Sitemap). A client that has read a site once fetches only
-// the changed documents. [Draft00], [Draft01] and [Draft03] are separate protocols. A site can
-// publish all of them, since their paths do not overlap. The reader of draft-03 also reads
+// draft-jurkovikj-collab-tunnel. A site has a JSON document for every page (its M-URL), and a list
+// of all documents with their validators (the M-Sitemap). A client that has read a site once only
+// fetches the changed documents. [Draft00], [Draft01] and [Draft03] are separate protocols. A site
+// can publish all of them, because their paths do not overlap. The reader of draft-03 also reads
 // draft-02.
 //
-// The sections of draft-00 have no numbers. This package numbers its headings in order: 3 is
-// Bidirectional Discovery, 8 the M-URL Response Format.
+// The sections of draft-00 have no numbers. This package numbers its headings in order: for
+// example, 3 is Bidirectional Discovery, and 8 is the M-URL Response Format.
 //
 // The text of draft-03 was not available. The implementation follows the reference implementation
-// of the draft's author, a plugin for WordPress, and its tests and validators. The publisher and
+// of the draft's author, a plugin for WordPress, with its tests and validators. The publisher and
 // the MUST rules follow what the plugin writes and rejects, so they are reliable. The reader is
 // inferred from draft-01, because there is no reference client. An index of lists is read but not
-// published. Its form is also inferred. Rules that only the validators enforce are SHOULD rules,
-// since the draft may allow more. The sections of draft-03 are named after the subject of a rule:
+// published; its form is inferred, too. Requirements of the validators alone are SHOULD rules,
+// because the draft may allow more. The sections of draft-03 are named after the subject of a rule:
 // "root", "list" and "page".
 //
 // # Names
@@ -36,9 +36,10 @@
 //   - A last segment of tildes and digits gets one more tilde, which keeps names unique: /post/~2/
 //     has /post/~~2/llm/.
 //
-// If / redirects to a page of the site, that page's document is the document of the home page. In
-// draft-00, it is first in the list (6.1). If a site publishes no home page, the document of / is a
-// generated overview: title, description, and the sections, each with one of its pages.
+// If / redirects to a page of the site, the document of that page is the document of the home page.
+// In draft-00, it is the first item of the list (6.1). If a site publishes no home page, the
+// document of / is a generated overview: title, description, and the sections, each with one of its
+// pages.
 //
 // # Carried fields
 //

@@ -6,17 +6,16 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// name00 is the name of the protocol: on the command line, in its tags, in its errors and rule
-// IDs.
+// name00 is the name of the protocol on the command line, in tags, errors and rule IDs.
 const name00 = "tct-00"
 
-// The names of M-URLs (3.3), each in the folder of its page, and of the list (6.1).
+// Names of M-URLs (3.3), each in the folder of its page, and of the list (6.1).
 const (
 	docName00  = "/llm/"
 	listName00 = "/llm-sitemap.json"
 )
 
-// draft00 holds the values and functions that are specific to draft-00.
+// draft00 contains the values and functions that are specific to draft-00.
 var draft00 = &draft{
 	Number:       "00",
 	Name:         name00,
@@ -77,5 +76,5 @@ var draft00 = &draft{
 	},
 }
 
-// Draft00 describes draft-00.
+// Draft00 returns the description of draft-00.
 func Draft00() protocol.Protocol { return draft00.Protocol() }

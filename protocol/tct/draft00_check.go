@@ -12,10 +12,9 @@ import (
 // of the draft's sections. A sentence with "required" counts as MUST, and one with RECOMMENDED as
 // SHOULD. A few rules go beyond the requirements of the draft, and their text says so.
 //
-// A rule checks only documents that passed the rules before it, so that one fault causes one
-// finding.
+// A rule checks only documents that earlier rules accepted, so one fault causes one finding.
 //
-// Sentences without a rule, and the reason:
+// The following sentences have no rule:
 //
 //	3.4   M-URLs SHOULD be provided only for content pages: same as
 //	      3.4/no-archives and 3.4/content-pages
@@ -85,7 +84,8 @@ func rules00(rule newRule) []check.Rule {
 	}
 }
 
-// folderOf returns the folder of the list, or the folder where it should be, ending in "/".
+// folderOf returns the folder of the list, or the folder where the list should be. It ends with
+// "/".
 func folderOf(s *siteContext) string {
 	if len(s.Lists) > 0 {
 		return strings.TrimSuffix(s.Lists[0].URL, listName00[1:])

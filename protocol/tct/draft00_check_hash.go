@@ -18,8 +18,8 @@ func checkTag(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-// wantedTag returns the tag that the page should have; if it is unknown, the prefix of a tag
-// and "…".
+// wantedTag returns the tag that the page should have. If it is unknown, wantedTag returns the
+// prefix of a tag and "…".
 func wantedTag(p *seenPage) string {
 	if content, ok := check.JSONText(p.Fields["content"]); ok {
 		return hashPrefix + fingerprintOf(content)
@@ -59,8 +59,8 @@ func checkTagDigits(p *seenPage, fail check.Fail) bool {
 }
 
 // checkFingerprint hashes the content of the document. The draft's example has two bugs that
-// publishers may have copied: in some languages, it lowercases only ASCII, and it replaces only the
-// first quotation marks.
+// publishers may have copied: in some programming languages, it lowercases only ASCII, and it
+// replaces only the first quotation marks.
 func checkFingerprint(p *seenPage, fail check.Fail) bool {
 	content, ok := check.JSONText(p.Fields["content"])
 	digits := strings.TrimPrefix(p.Hash, hashPrefix)
@@ -70,7 +70,7 @@ func checkFingerprint(p *seenPage, fail check.Fail) bool {
 	for _, text := range []string{canon.NormalizeLower(content), lowASCII(content), firstQuotes(content)} {
 		want := canon.SHA256Hex([]byte(text))
 		if strings.EqualFold(digits, want) || strings.EqualFold(p.Tag, hashPrefix+want) {
-			return true // if the other hash differs, hash-equals-etag reports it
+			return true // hash-equals-etag reports whether the other hash differs
 		}
 	}
 	got := p.Hash
@@ -105,7 +105,7 @@ func firstQuotes(s string) string {
 
 var quotes = strings.NewReplacer("\u201C", `"`, "\u201D", `"`, "\u2018", "'", "\u2019", "'")
 
-// The forms of a document's hash, which may start with "sha256-", and of its ETag.
+// Forms of a document's hash, which may start with "sha256-", and of its ETag.
 var (
 	hashes00 = hashForm{func(s string) bool { return isDigits(strings.TrimPrefix(s, hashPrefix)) }, "64 hexadecimal digits"}
 	tags00   = hashForm{isHash, "sha256- and 64 hexadecimal digits"}

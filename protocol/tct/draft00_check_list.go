@@ -18,7 +18,7 @@ func checkSitemap(_ context.Context, s *siteContext, fail check.Fail) error {
 	return nil
 }
 
-// timestamps are the common forms of ISO 8601.
+// timestamps are common layouts of ISO 8601.
 var timestamps = []string{
 	time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "20060102T150405Z0700", time.DateOnly,
 }
@@ -51,7 +51,7 @@ func checkHomeFirst(ctx context.Context, s *siteContext, fail check.Fail) error 
 	first := s.Lists[0].Item(0)
 	u, err := canon.URL(first.CURL)
 	if err != nil {
-		return check.ErrNotApplicable // rule c-url reports it
+		return check.ErrNotApplicable // rule c-url reports this
 	}
 	home, err := homeOf00(ctx, s)
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/millrace/millrace/policy"
 )
 
-// policyURL returns the URL where the policy descriptor should be.
+// policyURL returns the URL at which the policy descriptor should be.
 func policyURL(s *siteContext) string { return in(folderOf(s), policyName) }
 
-// policyOf returns the policy descriptor at its URL, or nil if it is absent. HTML there counts as
-// absent.
+// policyOf returns the response for the policy descriptor, or nil if there is no descriptor. An
+// HTML response counts as no descriptor.
 func policyOf(ctx context.Context, s *siteContext) (*check.Response, error) {
 	resp, err := s.Get(ctx, policyURL(s))
 	if err != nil || resp.Status != http.StatusOK || weblink.IsHTML(resp.Header) {
@@ -26,7 +26,7 @@ func policyOf(ctx context.Context, s *siteContext) (*check.Response, error) {
 	return resp, nil
 }
 
-// describedBy returns the targets of the list's describedby links.
+// describedBy returns the targets of the describedby links of the list.
 func describedBy(s *siteContext) []string {
 	var out []string
 	for _, list := range s.Lists {
@@ -119,7 +119,7 @@ func checkPolicySchema(ctx context.Context, s *siteContext, fail check.Fail) err
 		group, inner, nested := strings.Cut(name, ".")
 		raw := members[group]
 		if in := kit.Object(raw); nested && (in != nil || raw == nil || string(raw) == "null") {
-			raw = in[inner] // otherwise no member can be right
+			raw = in[inner] // without the object, no member can be valid
 		}
 		if k := policyKinds[name]; (raw != nil || name == "profile") && !k.OK(raw) {
 			fail(resp.URL, name+": "+kit.Shown(raw), k.Want)

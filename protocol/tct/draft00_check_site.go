@@ -25,8 +25,8 @@ import (
 // recommended is the M-URL pattern that section 3.3 recommends.
 const recommended = "{path}" + docName00
 
-// patternOf returns the M-URL with {path} instead of the path of its C-URL, or "" if the page has
-// no M-URL. Both are canonical. If the M-URL does not contain that path, patternOf returns the
+// patternOf returns the M-URL with {path} in place of the path of its C-URL, or "" if the page has
+// no M-URL. Both URLs are canonical. If the M-URL does not contain the path, patternOf returns the
 // M-URL unchanged.
 func patternOf(curl, murl string) string {
 	cpath, cquery := docname.CutQuery(strings.TrimPrefix(curl, canon.Origin(curl)))
@@ -66,11 +66,11 @@ func patternOfMost(s *siteContext) string {
 	return most
 }
 
-// paired reports whether C-URL and M-URL certainly belong together.
+// paired reports whether the C-URL and the M-URL certainly belong together.
 func paired(p *seenPage) bool { return p.OK() && p.CURL != "" && p.Disputed() != p.CURL }
 
-// manifestOf returns the patterns of M-URLs in the site's manifest. It returns false if there is no
-// manifest.
+// manifestOf returns the M-URL patterns in the site's manifest. If there is no manifest, it returns
+// false.
 func manifestOf(ctx context.Context, s *siteContext) (patterns []*regexp.Regexp, ok bool, err error) {
 	resp, err := s.Get(ctx, in(folderOf(s), manifestName))
 	if err != nil {
@@ -171,7 +171,7 @@ func checkContentPages(_ context.Context, s *siteContext, fail check.Fail) error
 	})
 }
 
-// maxArchives is the maximum number of archives to request.
+// maxArchives is the maximum number of archives that are requested.
 const maxArchives = 3
 
 func checkNoArchives(ctx context.Context, s *siteContext, fail check.Fail) error {

@@ -6,8 +6,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// headed returns the content of a document: its text, with the title as the first paragraph,
-// since the fingerprint covers only the content.
+// headed returns the content of a document: its text after the title as the first paragraph,
+// because the fingerprint covers only the content.
 func headed(doc *document, blocks []millrace.Block) string {
 	line, text := strings.Join(strings.Fields(doc.Title), " "), textOf(blocks)
 	if text == "" {
@@ -16,7 +16,7 @@ func headed(doc *document, blocks []millrace.Block) string {
 	return line + "\n\n" + text
 }
 
-// unheaded is the inverse of headed. It returns content that does not start with the title
+// unheaded is the inverse of headed. Content that does not start with the title is returned
 // unchanged.
 func unheaded(doc *document) ([]millrace.Block, millrace.Detail) {
 	line, content := strings.Join(strings.Fields(doc.Title), " "), doc.Content

@@ -8,7 +8,7 @@ import (
 )
 
 // manifestDocument maps URLs to M-URLs (3.3). The draft requires a site-level manifest but defines
-// no format. This format is our own.
+// no format, so this format is specific to millrace.
 type manifestDocument struct {
 	Profile  string      `json:"profile"`
 	Version  int         `json:"version"`
@@ -17,8 +17,8 @@ type manifestDocument struct {
 	Patterns []pattern00 `json:"patterns"`
 }
 
-// pattern00 is a pair of URI templates (RFC 6570): a page whose C-URL matches the first has an
-// M-URL that matches the second. {+path} starts with "/", unless it is empty.
+// pattern00 is a pair of URI templates (RFC 6570): a page whose C-URL matches the first template
+// has an M-URL that matches the second. {+path} starts with "/" unless it is empty.
 type pattern00 struct {
 	CURL string `json:"cUrl"`
 	MURL string `json:"mUrl"`
@@ -44,7 +44,7 @@ func newManifest(site millrace.Site, policy bool) *manifestDocument {
 	return m
 }
 
-// lastChanged returns the time of a policy's last change, or zero if unknown.
+// lastChanged returns the time of a policy's last change, or zero if it is unknown.
 func lastChanged(p *millrace.Policy) time.Time {
 	if p.Updated.IsZero() {
 		return p.Effective

@@ -11,13 +11,13 @@ import (
 	"github.com/millrace/millrace/policy"
 )
 
-// The paths of the site-wide documents, below the endpoint base.
+// Paths of the site-wide documents, below the endpoint base.
 const (
 	policyName   = "/llm-policy.json"
 	manifestName = "/llm-manifest.json"
 )
 
-// once00 returns the policy descriptor (7), if there is a policy, and the manifest: the
+// once00 returns the policy descriptor (7), if there is a policy, and the manifest with the
 // patterns of M-URLs (3.3).
 func once00(d *draft, site millrace.Site, owner *millrace.Policy) (out []*millrace.Document) {
 	if owner != nil {
@@ -26,7 +26,7 @@ func once00(d *draft, site millrace.Site, owner *millrace.Policy) (out []*millra
 	return append(out, discovery(d, manifestName, jsonio.Encode(newManifest(site, owner != nil)), time.Time{}))
 }
 
-// discovery returns a public document.
+// discovery returns a public site-wide document.
 func discovery(d *draft, path string, body []byte, modified time.Time) *millrace.Document {
 	return &millrace.Document{
 		Path: path, ETag: hashPrefix + canon.SHA256Hex(body), Header: d.Header(modified), OneTag: true, Subject: millrace.Subject{Public: true},

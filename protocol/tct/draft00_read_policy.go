@@ -16,15 +16,15 @@ import (
 	"github.com/millrace/millrace/internal/weblink"
 )
 
-// policyReader is the Source of a site in a draft with a policy descriptor.
+// policyReader is the Source of a site for a draft with a policy descriptor.
 type policyReader struct{ *tctReader }
 
-// Policy returns the policy of the site's policy descriptor (7): the one at the root of the origin,
-// else in the folder of the endpoint, else the one that the list last named. The reader fetches it
-// once in 24 hours. Members that the descriptor lacks are zero. The error is ErrNotFound if the
-// site has no policy, or none for this reader ([fetch.Absent]), and ErrInvalid if it cannot be
-// parsed. The caller must not change the policy, and must apply it. Policy implements
-// [protocol.PolicyReader].
+// Policy returns the policy in the site's policy descriptor (7): the one at the root of the origin,
+// else the one in the folder of the endpoint, else the one to which the list last linked. The
+// reader fetches it at most once in 24 hours. Members that the descriptor lacks are zero. If the
+// site has no policy, or none for this reader ([fetch.Absent]), the error is ErrNotFound; if the
+// policy cannot be parsed, it is ErrInvalid. The caller must not change the policy, and must apply
+// it. Policy implements [protocol.PolicyReader].
 func (r policyReader) Policy(ctx context.Context) (*millrace.Policy, error) { return r.policy.Get(ctx) }
 
 func (r *tctReader) decodePolicy(resp *http.Response, body []byte, at string) (*millrace.Policy, error) {
@@ -47,7 +47,7 @@ func begin(ctx context.Context, r *tctReader) error {
 	return r.policy.Heed(ctx, r.Root, err)
 }
 
-// described reads the policy that a list links to (7.3), if its usual URL has none.
+// described reads the policy to which a list links (7.3), if the usual URL has no policy.
 func described(ctx context.Context, r *tctReader, resp *http.Response) error {
 	if p, known := r.policy.Known(); !known || p != nil {
 		return nil

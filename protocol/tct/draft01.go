@@ -9,14 +9,13 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// name01 is the name of the protocol: on the command line, in its tags, in its errors and rule
-// IDs.
+// name01 is the name of the protocol on the command line, in tags, errors and rule IDs.
 const name01 = "tct-01"
 
-// docName01 is the name of M-URLs, each in the folder of its page.
+// docName01 is the file name of M-URLs, each in the folder of its page.
 const docName01 = "/llm.json"
 
-// draft01 holds the values and functions that are specific to draft-01.
+// draft01 contains the values and functions that are specific to draft-01.
 var draft01 = &draft{
 	Number:       "01",
 	Date:         "2025-11-14",
@@ -68,5 +67,5 @@ var draft01 = &draft{
 	},
 }
 
-// Draft01 describes draft-01.
+// Draft01 returns the description of draft-01.
 func Draft01() protocol.Protocol { return draft01.Protocol() }

@@ -10,10 +10,10 @@ import (
 // rules01 returns one rule for each requirement on publishers that a client can check, in the order
 // of the draft's sections.
 //
-// A rule checks only documents that passed the rules before it, so that one fault causes one
-// finding: an M-URL with invalid JSON has no finding about its hash.
+// A rule checks only documents that earlier rules accepted, so one fault causes one finding: an
+// M-URL with invalid JSON has no finding about its hash.
 //
-// Sentences without a rule, and the reason:
+// The following sentences have no rule:
 //
 //	1.4.1  clients SHOULD follow redirects, MUST discover by Link, MUST NOT
 //	       guess, MAY choose: the reader's tests

@@ -50,15 +50,15 @@ func checkTagForm(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-// claims reports whether the page's hash or tag is sum.
+// claims reports whether sum is the page's hash or tag.
 func claims(p *seenPage, sum string) bool { return sum != "" && (p.Hash == sum || p.Tag == sum) }
 
 // forms are the byte strings over which the tag of a document may be computed (1.6.2).
 type forms struct {
 	jcs    []byte // canonical form of the body (RFC 8785)
 	jcsErr error  // why the body has no such form
-	sumJCS string // hash over jcs without the hash member; "" if jcs is nil
-	sumCut string // hash over the body without its hash member, otherwise unchanged
+	sumJCS string // hash of jcs without the hash member; "" if jcs is nil
+	sumCut string // hash of the body without its hash member, otherwise unchanged
 }
 
 func formsOf(p *seenPage) (f forms) {
@@ -87,7 +87,7 @@ func formsOf(p *seenPage) (f forms) {
 	return f
 }
 
-// mixes reports whether the tag is the hash of the RFC 8785 form and not of the body as sent.
+// mixes reports whether the tag is the hash of the RFC 8785 form, and not of the body as sent.
 func (f *forms) mixes(p *seenPage) bool { return claims(p, f.sumJCS) && !claims(p, f.sumCut) }
 
 func checkHash(p *seenPage, fail check.Fail) bool {
@@ -96,7 +96,7 @@ func checkHash(p *seenPage, fail check.Fail) bool {
 	}
 	f := formsOf(p)
 	if claims(p, f.sumJCS) || claims(p, f.sumCut) {
-		return true // if the other hash differs, hash-equals-etag reports it
+		return true // hash-equals-etag reports whether the other hash differs
 	}
 	want := f.sumJCS
 	if f.jcsErr != nil {
@@ -128,8 +128,8 @@ func checkNoSpace(p *seenPage, fail check.Fail) bool {
 	return ok
 }
 
-// checkWireForm checks documents whose tag is the hash of the canonical form (RFC 8785).
-// checkJCS checks tags over the publisher's own form.
+// checkWireForm checks documents whose tag is the hash of the canonical form (RFC 8785). checkJCS
+// checks tags of another form of the publisher.
 func checkWireForm(p *seenPage, fail check.Fail) bool {
 	f := formsOf(p)
 	if p.Fields == nil || f.jcsErr != nil || !claims(p, f.sumJCS) {
@@ -156,7 +156,7 @@ func checkJCS(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-// difference returns the first differing bytes of two strings, with a little context.
+// difference returns the first differing bytes of two strings, with some context.
 func difference(a, b []byte) (string, string) {
 	at := 0
 	for at < min(len(a), len(b)) && a[at] == b[at] {

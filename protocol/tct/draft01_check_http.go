@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// variant is another request for the same representation.
+// variant is a different request for the same representation.
 type variant struct {
 	name   string
 	header http.Header
@@ -21,7 +21,7 @@ var (
 	otherCoding = variant{"Accept-Encoding: gzip", http.Header{"Accept-Encoding": {"gzip"}}}
 )
 
-// again repeats the request for the page's M-URL, once for all rules.
+// again repeats the request for the page's M-URL. All rules share the result.
 func again(ctx context.Context, s *siteContext, p *seenPage) (*check.Response, error) {
 	return check.Memo(ctx, s.Target, name01+" again "+p.MURL, func(ctx context.Context) (*check.Response, error) {
 		return s.Fresh(ctx, http.MethodGet, p.MURL, nil)
@@ -29,7 +29,7 @@ func again(ctx context.Context, s *siteContext, p *seenPage) (*check.Response, e
 }
 
 // moves reports whether the page has changed during the check: two later responses differ from the
-// first one but not from each other.
+// first one, but not from each other.
 func moves(ctx context.Context, s *siteContext, p *seenPage) (bool, error) {
 	second, err := again(ctx, s, p)
 	if err != nil || !second.OK() || bytes.Equal(second.Body, p.Resp.Body) {
@@ -41,7 +41,7 @@ func moves(ctx context.Context, s *siteContext, p *seenPage) (bool, error) {
 	return err == nil && bytes.Equal(second.Body, third.Body), err
 }
 
-// steady reports whether later responses can be compared with the page.
+// steady reports whether later responses can be compared with the first one.
 func steady(ctx context.Context, s *siteContext, p *seenPage) (bool, error) {
 	if !p.OK() {
 		return false, nil
@@ -74,7 +74,7 @@ func checkDeterministic(ctx context.Context, s *siteContext, p *seenPage, fail c
 	}
 	second, err := again(ctx, s, p)
 	if err != nil || !second.OK() || !bytes.Equal(second.Body, p.Resp.Body) {
-		return false, err // see no-randomness
+		return false, err // the rule no-randomness reports this
 	}
 	for _, v := range []variant{otherWords, otherCoding} {
 		resp, err := s.Do(ctx, http.MethodGet, p.MURL, v.header)
@@ -136,7 +136,7 @@ func checkTagPerRequest(ctx context.Context, s *siteContext, p *seenPage, fail c
 	return true, nil
 }
 
-// checkTagIntact requests a content coding, because proxies that compress are the most likely to
+// checkTagIntact requests a content coding, because proxies that compress are most likely to
 // weaken, rewrite or drop tags.
 func checkTagIntact(ctx context.Context, s *siteContext, fail check.Fail) error {
 	some := false
@@ -154,7 +154,8 @@ func checkTagIntact(ctx context.Context, s *siteContext, fail check.Fail) error 
 		}
 	}
 	for _, l := range s.Lists {
-		// A list's tag may have a suffix per coding, because the draft does not define its value.
+		// The tag of a list may have a suffix per coding, because the draft does not define its
+		// value.
 		if !strings.HasPrefix(l.Resp.Header.Get("ETag"), `"`) {
 			continue
 		}

@@ -26,7 +26,7 @@ func checkIndexLink(_ context.Context, s *siteContext, fail check.Fail) error {
 
 func checkExposed(_ context.Context, s *siteContext, fail check.Fail) error {
 	if len(indexLinks(s)) == 0 {
-		return check.ErrNotApplicable // the previous rule reports it
+		return check.ErrNotApplicable // the previous rule reports this
 	}
 	if len(s.Lists) == 0 {
 		fail(s.Home.URL, strings.Join(s.Other, "; "), "200 and a JSON object with version and items")

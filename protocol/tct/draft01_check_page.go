@@ -51,7 +51,7 @@ func checkUTF8(p *seenPage, fail check.Fail) bool {
 	return true
 }
 
-// checkPlainText searches the content for HTML tags. A page about HTML has them in its text,
+// checkPlainText searches the content for HTML tags. The text of a page about HTML contains tags,
 // so a tag counts as markup only if the C-URL does not show it to readers.
 func checkPlainText(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error) {
 	content, ok := check.JSONText(p.Fields["content"])
@@ -94,7 +94,7 @@ func htmlTags(s string) []string {
 	return out
 }
 
-// visibleText returns the normalized text of an HTML document, including attributes such as alt.
+// visibleText returns the normalised text of an HTML document, including attributes such as alt.
 func visibleText(doc []byte) string {
 	var b strings.Builder
 	z := html.NewTokenizer(bytes.NewReader(doc))

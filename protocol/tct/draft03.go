@@ -16,11 +16,10 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// name03 is the name of the protocol: on the command line, in its tags, in its errors and rule
-// IDs.
+// name03 is the name of the protocol on the command line, in tags, errors and rule IDs.
 const name03 = "tct-03"
 
-// The profiles of draft-03: of documents, of lists, and of lists of lists.
+// Profiles of draft-03, for documents, for lists, and for lists of lists.
 const (
 	profiles03     = "https://www.ietf.org/archive/id/draft-jurkovikj-collab-tunnel-03.html#"
 	pageProfile03  = profiles03 + "tct-m-url-profile"
@@ -28,7 +27,7 @@ const (
 	indexProfile03 = profiles03 + "tct-m-sitemap-index-profile"
 )
 
-// draft03 holds the values and functions that are specific to draft-03.
+// draft03 contains the values and functions that are specific to draft-03.
 var draft03 = &draft{
 	Number:      "03",
 	Title:       "The Collaboration Content Transfer (TCT) Protocol",
@@ -36,7 +35,7 @@ var draft03 = &draft{
 	Name:        name03,
 	Names:       "/tct.json",
 	List:        "/tct-pages",
-	ListItems:   19_998, // leaves space for an overview; the reference reads at most 100,000 values
+	ListItems:   19_998, // leaves room for an overview; the reference reads at most 100,000 values
 	PageLink:    millrace.Link{HTML: true},
 	AbsoluteURL: true,
 	RootHTML:    true,
@@ -92,11 +91,10 @@ var draft03 = &draft{
 	},
 }
 
-// Draft03 describes draft-03.
+// Draft03 returns the description of draft-03.
 func Draft03() protocol.Protocol { return draft03.Protocol() }
 
-// separators replaces two line separators that the reference does not write as RFC 8785
-// demands.
+// separators replaces two line separators that the reference does not write as RFC 8785 requires.
 var separators = strings.NewReplacer("\u2028", "\n", "\u2029", "\n", "\x00", "")
 
 // markdown returns blocks as Markdown that parses to the same blocks.
@@ -112,8 +110,8 @@ func markdown(doc *document, blocks []millrace.Block) string {
 	return string(text)
 }
 
-// blocksOf returns the blocks of a document's content. Content of another media type than
-// Markdown is plain text, which may begin with the title.
+// blocksOf returns the blocks of a document's content. Content of a media type other than Markdown
+// is plain text, which may begin with the title.
 func blocksOf(doc *document) ([]millrace.Block, millrace.Detail) {
 	if typ, _, _ := mime.ParseMediaType(doc.ContentType); typ != "text/markdown" {
 		return unheaded(doc)
@@ -138,7 +136,7 @@ func markdownBlocks(at, text string) ([]millrace.Block, bool) {
 	return blocks, err == nil
 }
 
-// prepare03 drops members that the draft forbids or that the reference cannot parse.
+// prepare03 drops members that the draft forbids, or that the reference cannot parse.
 func prepare03(doc *document) {
 	for _, s := range []*string{&doc.Title, &doc.Description, &doc.Author} {
 		*s = separators.Replace(*s)
@@ -155,8 +153,8 @@ func prepare03(doc *document) {
 	doc.StructuredData = valid
 }
 
-// hasArrayObject reports whether JSON has an object that the reference parses as an array: an
-// empty one, or one whose first name is 0.
+// hasArrayObject reports whether JSON contains an object that the reference parses as an array: an
+// empty object, or an object whose first name is 0.
 func hasArrayObject(raw []byte) bool {
 	for _, m := range stringOrArrayObject.FindAll(raw, -1) {
 		if m[0] == '{' {
@@ -168,7 +166,7 @@ func hasArrayObject(raw []byte) bool {
 
 var stringOrArrayObject = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\{\s*(?:\}|"0"\s*:)`)
 
-// languageTag matches language tags that are well-formed (RFC 5646, section 2.1).
+// languageTag matches well-formed language tags (RFC 5646, section 2.1).
 var languageTag = regexp.MustCompile(`(?i)^(?:(?:[a-z]{2,3}(?:-[a-z]{3}){0,3}|[a-z]{4,8})(?:-[a-z]{4})?(?:-(?:[a-z]{2}|\d{3}))?` +
 	`(?:-(?:[a-z0-9]{5,8}|\d[a-z0-9]{3}))*(?:-[a-wyz0-9](?:-[a-z0-9]{2,8})+)*(?:-x(?:-[a-z0-9]{1,8})+)?|x(?:-[a-z0-9]{1,8})+|` +
 	`en-GB-oed|i-(?:ami|bnn|default|enochian|hak|klingon|lux|mingo|navajo|pwn|tao|tay|tsu)|sgn-(?:BE-FR|BE-NL|CH-DE))$`)

@@ -20,13 +20,13 @@ import (
 )
 
 // rules03 returns the rules of the draft by subject: the root, a list, a page. The text of the
-// draft was not available. A rule is a MUST if the reference rejects a violation or its papers call
-// the rule required. It is a SHOULD if both validators require or recommend it, since the draft may
-// allow more. A list of draft-02 is checked by the rules that both drafts have.
+// draft was not available. A rule is a MUST if the reference rejects a violation, or if its papers
+// call the rule required. It is a SHOULD if both validators require or recommend it, because the
+// draft may allow more. A list of draft-02 is checked by the rules that both drafts have in common.
 //
-// A rule checks only documents that passed the rules before it, so that one fault causes one
-// finding. No rule checks that a document that is no longer listed returns 404, because that needs
-// two states of the site.
+// A rule checks only documents that earlier rules accepted, so one fault causes one finding. No
+// rule checks that a document that is no longer listed returns 404, because this needs two states
+// of the site.
 func rules03(rule newRule) []check.Rule {
 	const must, should = check.Must, check.Should
 	out := []check.Rule{
@@ -97,7 +97,7 @@ func rules03(rule newRule) []check.Rule {
 	)
 }
 
-// own skips lists of draft-02, for rules that only draft-03 has.
+// own restricts a rule to lists of draft-03.
 func own(f siteRule) siteRule {
 	return func(ctx context.Context, s *siteContext, fail check.Fail) error {
 		if s.also {
@@ -107,11 +107,11 @@ func own(f siteRule) siteRule {
 	}
 }
 
-// answer is the 200 response for a list or a sampled page.
+// answer is the 200 response for a list or for a sampled page.
 type answer struct {
 	URL    string
 	Resp   *check.Response
-	Fields map[string]json.RawMessage // nil if it is not an object
+	Fields map[string]json.RawMessage // nil if the body is not an object
 }
 
 // Field returns all lines of a header field of the response.
@@ -120,8 +120,8 @@ func (a *answer) Field(name string) string { return a.Resp.Field(name) }
 // Plain reports whether the response has no content coding.
 func (a *answer) Plain() bool { return a.Field("Content-Encoding") == "" && a.Resp.CutErr == nil }
 
-// askAnswers runs f on the responses for all lists, or for all sampled pages; f reports whether the
-// rule applies.
+// askAnswers returns a rule that runs f on the responses for all lists, or for all sampled pages. f
+// reports whether the rule applies.
 func askAnswers(section string, f func(ctx context.Context, s *siteContext, a *answer, fail check.Fail) (bool, error)) siteRule {
 	return own(check.Each(func(s *siteContext) (out []*answer) {
 		if section == "list" {
@@ -190,7 +190,7 @@ func checkProfile03(want string) func(a *answer, fail check.Fail) bool {
 	}
 }
 
-// escaped escapes two line separators. The reference escapes them, but RFC 8785 does not.
+// escaped escapes two line separators, which the reference escapes and RFC 8785 does not.
 var escaped = strings.NewReplacer("\u2028", `\u2028`, "\u2029", `\u2029`)
 
 func checkCanonical(a *answer, fail check.Fail) bool {
@@ -326,7 +326,7 @@ func checkLastModified(l *seenList, fail check.Fail) {
 	})
 }
 
-// timestamp matches the format of RFC 3339. time.Parse accepts others as well.
+// timestamp matches the format of RFC 3339, because time.Parse also accepts other formats.
 var timestamp = regexp.MustCompile(`^[\d-]{10}T\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$`)
 
 func checkUnique(name string) func(l *seenList, fail check.Fail) {
@@ -404,14 +404,14 @@ func checkStable(ctx context.Context, s *siteContext, a *answer, fail check.Fail
 	}
 	third, err := again()
 	if err != nil || bytes.Equal(third.Body, second.Body) && kit.Opaque(third) == kit.Opaque(second) {
-		return false, err // the document has changed, once
+		return false, err // the document may have changed once
 	}
 	got, want := difference(second.Body, a.Resp.Body)
 	fail(a.URL, "the second response has "+got+" and ETag: "+second.Header.Get("ETag"), "the same as in the first, "+want+" and ETag: "+a.Field("ETag"))
 	return true, nil
 }
 
-// checkMember checks a member of a document that may be absent.
+// checkMember checks an optional member of a document.
 func checkMember(name string, form *regexp.Regexp, want string) func(p *seenPage, fail check.Fail) bool {
 	return func(p *seenPage, fail check.Fail) bool {
 		raw, there := p.Fields[name]

@@ -12,23 +12,23 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// document holds the members of an M-URL's document, except its profile, which is constant,
-// and its hash. "" and nil mean absent; the members after Content are not required.
+// document contains the members of an M-URL's document, except its profile, which is constant, and
+// its hash. "" and nil mean that a member is absent. The members after Content are optional.
 type document struct {
-	CanonicalURL string // the C-URL
+	CanonicalURL string // C-URL of the page
 	Title        string
 	Content      string
 
 	ContentType    string            // media type of Content; "" = plain text
-	Language       string            // BCP 47
-	Published      string            // RFC 3339, UTC, whole seconds
-	Modified       string            // the same
-	Description    string            // beyond the drafts
-	Author         string            // beyond the drafts
+	Language       string            // BCP 47 language tag
+	Published      string            // RFC 3339, in UTC and whole seconds
+	Modified       string            // like Published
+	Description    string            // an extension of the drafts
+	Author         string            // an extension of the drafts
 	StructuredData []json.RawMessage // JSON-LD objects, each in RFC 8785 form
 }
 
-// Extended reports whether d has any member beyond the required ones.
+// Extended reports whether d has any optional member.
 func (d *document) Extended() bool {
 	return d.Language != "" || d.Published != "" || d.Modified != "" || d.Description != "" || d.Author != "" ||
 		len(d.StructuredData) > 0
@@ -38,25 +38,25 @@ func (d *document) Extended() bool {
 type member struct {
 	Name string
 	Kind kind
-	Of   func(d *document) *string // nil if the kind determines it
+	Of   func(d *document) *string // nil if the value follows from the kind
 }
 
 // kind is the type of a member.
 type kind uint8
 
-// The kinds of members.
+// Kinds of members.
 const (
-	textMember      kind = iota // a string, absent if it is empty
+	textMember      kind = iota // a string; absent if empty
 	requiredMember              // a string
-	timeMember                  // a time, absent if it is unknown
-	personMember                // an object with a name, absent without a name
+	timeMember                  // a time; absent if unknown
+	personMember                // an object with a name; absent without a name
 	profileMember               // the profile of the draft
 	hashMember                  // the hash of the document
-	schemaMember                // an array of objects, absent if it is empty
-	oneSchemaMember             // the same, or the object alone if there is one
+	schemaMember                // an array of objects; absent if empty
+	oneSchemaMember             // like schemaMember, but a single object is not in an array
 )
 
-// The string members of documents.
+// Functions that return the string members of documents.
 func docURL(d *document) *string         { return &d.CanonicalURL }
 func docTitle(d *document) *string       { return &d.Title }
 func docContent(d *document) *string     { return &d.Content }
@@ -68,7 +68,7 @@ func docDescription(d *document) *string { return &d.Description }
 func docAuthor(d *document) *string      { return &d.Author }
 
 // Encode returns the bytes of a document and its hash: the hash member, or the hash of the bytes if
-// documents have no such member.
+// documents have no hash member.
 func (d *draft) Encode(doc *document) (body []byte, sum string) {
 	dst, at, name := d.unhashed(doc)
 	sum = d.Hash(doc, func() []byte { return dst })
@@ -76,14 +76,14 @@ func (d *draft) Encode(doc *document) (body []byte, sum string) {
 		return dst, sum
 	}
 	own := canon.AppendMember(nil, name, sum)
-	if at == len(dst) { // after the last member
+	if at == len(dst) { // the hash is after the last member
 		return slices.Insert(dst, at-1, append([]byte{','}, own...)...), sum
 	}
 	return slices.Insert(dst, at, append(own, ',')...), sum
 }
 
-// unhashed returns a document without its hash member, and the offset and name of that member. The
-// name is "" if documents have no such member.
+// unhashed returns a document without its hash member, and the offset and name of that member. If
+// documents have no hash member, name is "".
 func (d *draft) unhashed(doc *document) (dst []byte, at int, name string) {
 	dst = make([]byte, 0, 640+len(doc.Title)+len(doc.Content)+len(doc.Content)/16)
 	dst = append(dst, '{')
@@ -118,7 +118,7 @@ func (d *draft) unhashed(doc *document) (dst []byte, at int, name string) {
 	return dst, at, name
 }
 
-// profileMember returns the name of the member that holds the profile.
+// profileMember returns the name of the member that contains the profile.
 func (d *draft) profileMember() string {
 	for _, m := range d.Members {
 		if m.Kind == profileMember {
@@ -131,14 +131,14 @@ func (d *draft) profileMember() string {
 // jsonLimits are the limits for parsing a document.
 var jsonLimits = jsonio.Limits{Size: 32 << 20, Depth: 256}
 
-// errRequired is the error for a required member that a document lacks.
+// errRequired is the error for a missing required member.
 var errRequired = errors.New("the member is required")
 
-// Decode parses a document of the draft, or of a draft that it also accepts. It returns the
-// document's hash: the member unchanged, or the hash of the bytes if documents have no such
-// member; "" if the draft has neither. An optional member of the wrong type counts as absent.
-// Errors are [*millrace.FormatError] without the URL, with [errRequired] for a missing member
-// or a [*draftError], or ErrTooLarge.
+// Decode parses a document of the draft, or of another draft that its reader accepts. It returns
+// the document's hash: the member unchanged, or the hash of the bytes if documents have no such
+// member, or "" if the draft has neither. An optional member of the wrong type counts as absent.
+// The error is a [*millrace.FormatError] without the URL, with [errRequired] for a missing member
+// or a [*draftError], or it is ErrTooLarge.
 func (d *draft) Decode(body []byte) (doc *document, sum string, err error) {
 	var members map[string]jsonio.Raw
 	if err := jsonio.Unmarshal(body, &jsonLimits, &members); err != nil {
@@ -193,7 +193,7 @@ func (d *draft) Decode(body []byte) (doc *document, sum string, err error) {
 	return doc, sum, nil
 }
 
-// rawString returns the value of a JSON string, or "" for anything else.
+// rawString returns the value of a JSON string, or "" for any other value.
 func rawString(raw jsonio.Raw) string {
 	var s string
 	if jsonio.Unmarshal(raw, &jsonLimits, &s) != nil {
@@ -202,8 +202,8 @@ func rawString(raw jsonio.Raw) string {
 	return s
 }
 
-// rawObjects returns the objects of a JSON array, or a single object, each in RFC 8785 form.
-// It drops other values.
+// rawObjects returns the objects in a JSON array, or a single object, each in RFC 8785 form. Other
+// values are dropped.
 func rawObjects(raw jsonio.Raw) []json.RawMessage {
 	list := []jsonio.Raw{raw}
 	if raw.Kind() == '[' && jsonio.Unmarshal(raw, &jsonLimits, &list) != nil {
@@ -219,7 +219,7 @@ func rawObjects(raw jsonio.Raw) []json.RawMessage {
 }
 
 // canonicalObject returns a JSON object in RFC 8785 form. It returns nil if raw is not an object,
-// or has no such form inside an array in an object.
+// or has no such form when it is in an array in an object.
 func canonicalObject(raw []byte) json.RawMessage {
 	c, err := jsonio.Canonical(raw, &jsonio.Limits{Size: jsonLimits.Size, Depth: jsonLimits.Depth - 2})
 	if err != nil || c.Kind() != '{' {
@@ -228,8 +228,7 @@ func canonicalObject(raw []byte) json.RawMessage {
 	return json.RawMessage(c)
 }
 
-// appendObjects appends an array of objects, or a single object without an array if alone is
-// set.
+// appendObjects appends an array of objects. If alone is set, a single object is not in an array.
 func appendObjects(dst []byte, objects []json.RawMessage, alone bool) []byte {
 	if alone && len(objects) == 1 {
 		return append(dst, objects[0]...)
@@ -242,7 +241,7 @@ func appendObjects(dst []byte, objects []json.RawMessage, alone bool) []byte {
 	return append(dst, ']')
 }
 
-// parseTime parses an RFC 3339 time or a date. It returns zero for anything else.
+// parseTime parses an RFC 3339 time or a date. For any other text, it returns the zero time.
 func parseTime(s string) time.Time {
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
 		if t, err := time.Parse(layout, s); err == nil {

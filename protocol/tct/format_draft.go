@@ -7,9 +7,9 @@ import (
 )
 
 // draftError is the error for a list or document of another draft.
-type draftError struct{ Draft string } // such as "draft-03"; "" = draft-00, draft-01 or none
+type draftError struct{ Draft string } // for example "draft-03"; "" = draft-00, draft-01 or none
 
-// Error names the draft.
+// Error returns a text that names the draft.
 func (e *draftError) Error() string {
 	if e.Draft == "" {
 		return "not of this draft of TCT"
@@ -23,12 +23,12 @@ func (e *draftError) ErrorCode() string { return "other-draft" }
 // lastDraft is the latest draft that this package reads and publishes.
 const lastDraft = "03"
 
-// profileOf finds the draft in a profile of draft-03 and later, which is a URI.
+// profileOf matches the draft in a profile of draft-03 and later, which is a URI.
 var profileOf = regexp.MustCompile(`draft-jurkovikj-collab-tunnel-(\d\d)\b`)
 
-// numberOf returns the number of the draft to which a profile and the version of a list (as
-// JSON) belong: "" for draft-00, draft-01 and unknown drafts. Draft-02 has the profile of the
-// earlier drafts, in lists of version 2.
+// numberOf returns the number of the draft for the profile and the version (as JSON) of a list. For
+// draft-00, draft-01 and unknown drafts, it returns "". Lists of draft-02 have the profile of the
+// earlier drafts, and the version 2.
 func numberOf(profile, version string) string {
 	if m := profileOf.FindStringSubmatch(profile); m != nil && m[1] > "01" {
 		return m[1]
@@ -39,7 +39,7 @@ func numberOf(profile, version string) string {
 	return ""
 }
 
-// ofList returns the draft of a list: d, or another draft that its reader accepts. The error
+// ofList returns the draft of a list: d, or another draft that the reader of d accepts. The error
 // is a [*millrace.FormatError] with a [*draftError].
 func (d *draft) ofList(profile, version string) (*draft, error) {
 	n := numberOf(profile, version)
@@ -51,7 +51,7 @@ func (d *draft) ofList(profile, version string) (*draft, error) {
 	return nil, otherDraft(n)
 }
 
-// ofDocument is [draft.ofList] for a document, which has no version.
+// ofDocument is like [draft.ofList], for documents, which have no version.
 func (d *draft) ofDocument(profile string) (*draft, error) {
 	n := numberOf(profile, "")
 	for _, its := range []*draft{d, d.Also} {

@@ -14,7 +14,7 @@ import (
 
 const hashDigits = 2 * sha256.Size
 
-// tagOf returns the ETag of a document, without quotes, from its hash member.
+// tagOf returns the ETag of a document, without quotes, for its hash member.
 func tagOf(hash string) string { return hashPrefix + strings.TrimPrefix(hash, hashPrefix) }
 
 // isLowerHash reports whether s is "sha256-" and 64 lower-case hexadecimal digits.
@@ -23,20 +23,19 @@ func isLowerHash(s string) bool {
 	return ok && len(digits) == hashDigits && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
-// fingerprintOf returns the draft-00 hash of a content: 64 lower-case hexadecimal digits
-// (4.1).
+// fingerprintOf returns the hash of a content by draft-00: 64 lower-case hexadecimal digits (4.1).
 func fingerprintOf(content string) string {
 	return canon.SHA256Hex([]byte(canon.NormalizeLower(content)))
 }
 
-// isFingerprint reports whether hash, with or without its prefix, is the draft-00 hash of
-// content.
+// isFingerprint reports whether hash, with or without its prefix, is the hash of a content by
+// draft-00.
 func isFingerprint(content, hash string) bool {
 	return strings.EqualFold(strings.TrimPrefix(hash, hashPrefix), fingerprintOf(content))
 }
 
-// isHashOf reports whether hash is the draft-01 hash of a document (1.6.2). The hash may be over
-// the served bytes without the member, in any form, or over their RFC 8785 form.
+// isHashOf reports whether hash is the hash of a document by draft-01 (1.6.2). It may be the hash
+// of the served bytes without the member, in any form, or of their RFC 8785 form.
 func isHashOf(body []byte, hash string) bool {
 	if !isLowerHash(hash) {
 		return false
@@ -76,8 +75,8 @@ func isHashOf(body []byte, hash string) bool {
 	return err == nil && canon.SHA256Hex(c) == want
 }
 
-// isConfirmed reports whether a document matches its hash and its ETag. holds reports that the hash
-// matches. An ETag without a SHA-256 always matches.
+// isConfirmed reports whether a document matches its hash and its ETag. holds reports whether the
+// hash matches. An ETag that contains no SHA-256 always matches.
 func isConfirmed(holds bool, hash, etag string) bool {
 	return holds && (hash == "" || !strings.Contains(etag, hashPrefix) || millrace.SameVersion(etag, hash))
 }

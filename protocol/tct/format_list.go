@@ -14,24 +14,24 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// Errors for documents that cannot be read as a list.
+// Errors for documents that cannot be read as lists.
 var (
 	errNoList  = errors.New("not an M-Sitemap")
 	errVersion = millrace.Coded("unknown-version", errors.New("unknown list version"))
 )
 
-// listItem is one entry of a list. A reader accepts the tag under the name of any draft.
+// listItem is one item of a list. A reader accepts the tag under the name in any draft.
 type listItem struct {
-	CURL        string `json:"cUrl"`        // the page
-	MURL        string `json:"mUrl"`        // its document
+	CURL        string `json:"cUrl"`        // URL of the page
+	MURL        string `json:"mUrl"`        // URL of its document
 	Modified    date   `json:"modified"`    // draft-00
-	ContentHash string `json:"contentHash"` // draft-00: the document's ETag without quotes
-	ETag        string `json:"etag"`        // draft-01 and later: the same
+	ContentHash string `json:"contentHash"` // draft-00: ETag of the document without quotes
+	ETag        string `json:"etag"`        // draft-01 and later: the same ETag
 
 	LastModified date `json:"lastModified"` // draft-03
 }
 
-// date is an RFC 3339 time. It is only a hint, so a value that is not a string becomes "".
+// date is an RFC 3339 time. It is only a hint, so any value that is not a string becomes "".
 type date string
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -40,8 +40,8 @@ func (d *date) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Version returns the validator that the M-URL of the item should have, in the form of an ETag
-// field: etag, else contentHash. It is "" if the item has no value that is valid in an ETag.
+// Version returns the validator that the item's M-URL should have, in the form of an ETag field:
+// etag, else contentHash. If the item has no value that is valid in an ETag, Version returns "".
 func (it *listItem) Version() string {
 	v := it.ETag
 	if v == "" {
@@ -70,7 +70,7 @@ func (d *draft) appendItem(dst []byte, it *listItem) []byte {
 	return dst
 }
 
-// member returns the value of the named member.
+// member returns the value of the member with a name.
 func (it *listItem) member(name string) string {
 	switch name {
 	case "cUrl":
@@ -85,18 +85,18 @@ func (it *listItem) member(name string) string {
 	return string(cmp.Or(it.Modified, it.LastModified))
 }
 
-// listTop has the members of a list other than its items.
+// listTop contains the members of a list other than its items.
 type listTop struct {
-	Version jsonio.Raw // nil if absent
+	Version jsonio.Raw // nil = absent
 	Profile string
-	Items   bool     // the member is present
-	Lists   []string // lists that an index names
-	Index   bool     // the member sitemaps is present
+	Items   bool     // whether the member is present
+	Lists   []string // lists in an index
+	Index   bool     // whether the member sitemaps is present
 }
 
-// walk reads a list in constant memory and calls visit with each item and its index, or the
-// reason why it is invalid; visit may end the walk. The caller must discard the items if the
-// rest of the list is invalid. Errors are those of [jsonio.Reader].
+// walk reads a list in constant memory. It calls visit with the index of each item, and with the
+// item or the reason why it is invalid. visit may end the walk. If the rest of the list is invalid,
+// the caller must discard the items. The errors are those of [jsonio.Reader].
 func walk(r *jsonio.Reader, visit func(i int, it *listItem, err error) bool) (top listTop, err error) {
 	for name, err := range r.Members() {
 		if err != nil {
@@ -135,7 +135,7 @@ func walk(r *jsonio.Reader, visit func(i int, it *listItem, err error) bool) (to
 	return top, nil
 }
 
-// indexError is the error of a list of lists.
+// indexError is the error for a list of lists.
 type indexError struct{ Lists []string }
 
 // Error returns the reason.
@@ -144,7 +144,7 @@ func (*indexError) Error() string { return "index without lists of this origin" 
 // Unwrap returns ErrInvalid.
 func (*indexError) Unwrap() error { return millrace.ErrInvalid }
 
-// listsIn returns the lists of its origin that an index names, or nil if err is not an indexError.
+// listsIn returns the lists of its own origin in an index, or nil if err is not an indexError.
 func listsIn(err error, at string) (lists []kit.Resource) {
 	if e, ok := errors.AsType[*indexError](err); ok {
 		for _, u := range e.Lists[:min(len(e.Lists), maxIndexed)] {
@@ -156,12 +156,11 @@ func listsIn(err error, at string) (lists []kit.Resource) {
 	return lists
 }
 
-// maxIndexed is the maximum number of lists that an index may name.
+// maxIndexed is the maximum number of lists in an index.
 const maxIndexed = 64
 
-// indexed returns the lists that an index names. Each entry is a string, or an object with one
-// string that is an absolute URL. The text of the draft, which defines the members, was not
-// available.
+// indexed returns the lists in an index. Each entry is a string, or an object with one string that
+// is an absolute URL. The text of the draft, which defines the members, was not available.
 func indexed(raw jsonio.Raw) (lists []string) {
 	var entries []jsonio.Raw
 	if jsonio.Unmarshal(raw, &jsonLimits, &entries) != nil {
@@ -185,11 +184,11 @@ func indexed(raw jsonio.Raw) (lists []string) {
 	return lists
 }
 
-// ScanList reads a list of at most size bytes in constant memory and calls visit with each item and
-// its index, or the reason why it is invalid; visit may end the scan. If size is zero, 1 GiB. The
-// caller must discard the items unless ScanList returns nil, because the version may follow the
-// items. Errors wrap [errNoList], [errVersion], ErrTooLarge, an [*indexError] or a
-// [*millrace.FormatError] without the list's URL.
+// ScanList reads a list of at most size bytes in constant memory; if size is zero, 1 GiB. It calls
+// visit with the index of each item, and with the item or the reason why it is invalid. visit may
+// end the scan. The caller must discard the items unless ScanList returns nil, because the version
+// may come after the items. Errors wrap [errNoList], [errVersion], ErrTooLarge, an [*indexError] or
+// a [*millrace.FormatError] without the list's URL.
 func (d *draft) ScanList(r io.Reader, size int64, visit func(i int, it *listItem, err error) bool) error {
 	at := section(d.RuleNames.Items)
 	top, err := walk(jsonio.NewReader(r, &jsonio.Limits{Size: size}), func(i int, it *listItem, err error) bool {
@@ -223,7 +222,7 @@ func (d *draft) ScanList(r io.Reader, size int64, visit func(i int, it *listItem
 }
 
 // Check returns the item with its URLs in canonical form. The error is a [*millrace.FormatError]
-// with the invalid member as its position. The M-URL must be on one of the origins.
+// with the invalid member as its Position. The M-URL must be on one of the origins.
 func (it listItem) Check(origins []string) (listItem, error) {
 	wrong := func(member, reason string, err error) (listItem, error) {
 		return it, &millrace.FormatError{Position: member, Reason: reason, Err: err}

@@ -14,78 +14,78 @@ import (
 
 // Values that all drafts share.
 const (
-	mediaType    = "application/json"                // of lists and documents
-	contentType  = "application/json; charset=utf-8" // of lists and documents, before draft-03
+	mediaType    = "application/json"                // media type of lists and documents
+	contentType  = "application/json; charset=utf-8" // Content-Type of lists and documents before draft-03
 	cacheControl = "max-age=0, must-revalidate"
-	profileName  = "tct-1"   // of lists and documents, before draft-03
-	hashPrefix   = "sha256-" // of ETags
+	profileName  = "tct-1"   // profile of lists and documents before draft-03
+	hashPrefix   = "sha256-" // prefix of ETags
 )
 
-// The text around the items of a list before draft-03.
+// Text around the items of a list before draft-03.
 const (
 	listHead = `{"version":1,"profile":"` + profileName + `","items":[`
 	listTail = "]}"
 )
 
-// draft describes one draft of TCT. The publisher, reader and checker of each draft are built
-// from it.
+// draft describes one draft of TCT. The publisher, the reader and the checker of each draft are
+// built from it.
 type draft struct {
-	Number string // of the draft, such as "00"
-	Title  string // only if it differs from that of the other drafts
-	Date   string // date of its text, YYYY-MM-DD; "" if it has none
-	Name   string // the protocol's name, such as "tct-00"
+	Number string // number of the draft, such as "00"
+	Title  string // only if it differs from the title of the other drafts
+	Date   string // date of the draft's text; "" = none
+	Name   string // name of the protocol, such as "tct-00"
 
 	// URLs.
 
-	Names     docname.Names // of the M-URLs
+	Names     docname.Names // names of the M-URLs
 	List      string        // path of the list, without ".json"
 	ListItems int           // maximum number of items in one list
-	// OneList reports that a site has one list of all pages, which begins with the home page, at a
-	// fixed path. If false, the root links to the lists.
+	// OneList reports that a site has one list of all pages at a fixed path, which begins with the
+	// home page. If it is false, the root links to the lists.
 	OneList bool
-	// AbsoluteURL reports that the root's link to a list is absolute, and RootHTML that this link
-	// may also be in the HTML of the root.
+	// AbsoluteURL reports that the root's link to a list is absolute. RootHTML reports that this
+	// link may also be in the HTML of the root.
 	AbsoluteURL, RootHTML bool
 	PageLink              millrace.Link // form of a page's link to its M-URL
 	OnRequest             bool          // see [protocol.Protocol]
 
 	// Responses.
 
-	MediaType, CacheControl, Vary string // fields of lists and documents
-	Exact                         bool   // see Exact of [millrace.Document]
+	MediaType, CacheControl, Vary string // header fields of lists and documents
+	Exact                         bool   // value of Exact in [millrace.Document]
 
 	// Documents.
 
-	Profile string   // the draft's name or URI
-	Members []member // in the order of the document
-	// Hash returns the hash of a document; body returns its bytes without their hash member.
-	// If nil, the ETag does not depend on the bytes.
+	Profile string   // name or URI of the draft
+	Members []member // members in the order of the document
+	// Hash returns the hash of a document. body returns the bytes of the document without their
+	// hash member. If Hash is nil, the ETag does not depend on the bytes.
 	Hash func(doc *document, body func() []byte) string
-	// Holds reports whether a hash member matches a document and its bytes. If nil, documents
-	// have no such member.
+	// Holds reports whether a hash member matches a document and its bytes. If nil, documents have
+	// no hash member.
 	Holds     func(doc *document, body []byte, hash string) bool
-	PlainHash bool // the hash member has no "sha256-"
-	// Content returns the content of a document from the blocks of the page. The title of the
-	// document is already set. Blocks returns the blocks of a document. If nil, the content is
-	// plain text.
+	PlainHash bool // whether the hash member lacks "sha256-"
+	// Content returns the content of a document, converted from the blocks of its page; the title
+	// of the document is already set. Blocks returns the blocks of a document. If they are nil, the
+	// content is plain text.
 	Content     func(doc *document, blocks []millrace.Block) string
 	Blocks      func(doc *document) ([]millrace.Block, millrace.Detail)
-	ContentType string              // media type of the content, if documents have that member
+	ContentType string              // media type of the content, if documents contain it
 	Prepare     func(doc *document) // drops members that the draft does not allow; may be nil
 
 	// Lists.
 
 	Items              []string // members of the items, in the order of the list
-	TagMember          string   // the member that has the ETag
+	TagMember          string   // member that contains the ETag
 	ListVersion        int
-	VersionOptional    bool   // a list needs no version
-	ListProfile        string // if it differs from Profile
-	ListHead, ListTail string // around the items
-	ListBreak          string // before each item
-	IndexProfile       string // of a list of lists
+	VersionOptional    bool   // whether a list may lack a version
+	ListProfile        string // profile of lists, if it differs from Profile
+	ListHead, ListTail string // text around the items
+	ListBreak          string // text before each item
+	IndexProfile       string // profile of a list of lists
 
-	// Once returns the site-wide documents other than lists; policy is the owner's, or nil.
-	// Public are the paths of all such documents, PolicyPath is that of the policy descriptor,
+	// Once returns the site-wide documents other than lists. policy is the owner's policy, or nil.
+	// Public are the paths of all such documents. PolicyPath is the path of the policy descriptor,
 	// to which the list links.
 	Once       func(d *draft, site millrace.Site, policy *millrace.Policy) []*millrace.Document
 	Public     []string
@@ -93,26 +93,26 @@ type draft struct {
 
 	// Reading and checking.
 
-	Also      *draft // an earlier draft that the reader also accepts
+	Also      *draft // earlier draft that the reader also accepts; nil = none
 	Handshake bool   // pages link to their documents: see [protocol.ReaderOptions]
-	HTMLFirst bool   // links in a page's HTML come before its Link fields
+	HTMLFirst bool   // whether links in a page's HTML come before its Link fields
 	RuleNames ruleNames
 	// Rules returns the rules of the draft, in the order of its sections.
 	Rules func(rule newRule) []check.Rule
-	// Own reports whether the document that a page links to is an M-URL of this draft. JSON
-	// alternates may be other documents.
+	// Own reports whether the document to which a page links is an M-URL of this draft, because
+	// JSON alternates may be other documents.
 	Own func(p *seenPage) bool
 }
 
-// ruleNames are the rules of a draft that a reader names in errors and notes, by section and
-// word, such as "4.2/strong-etag".
+// ruleNames are the rules of a draft that appear in errors and notes of a reader. A rule is a
+// section and a word, such as "4.2/strong-etag".
 type ruleNames struct {
-	Items  string // of lists
-	HTTPS  string // a list of an https site is on https; "" = no rule
-	Parity string // a list and a document have the same validator and origin
+	Items  string // rule for lists
+	HTTPS  string // rule that a list of an https site is on https; "" = no rule
+	Parity string // rule that a list and a document have the same validator and origin
 
-	Object, CanonicalURL string // of documents
-	Alternate            string // a page and its document have the same origin
+	Object, CanonicalURL string // rules for documents
+	Alternate            string // rule that a page and its document have the same origin
 	CanonicalLink        string
 	ContentType          string
 	StrongETag           string
@@ -120,12 +120,12 @@ type ruleNames struct {
 	NotModified          string
 }
 
-// Source returns the URL of the draft.
+// Source returns the URL of the draft's text.
 func (d *draft) Source() string {
 	return "https://datatracker.ietf.org/doc/draft-jurkovikj-collab-tunnel/" + d.Number + "/"
 }
 
-// Protocol describes the draft.
+// Protocol returns the description of the draft.
 func (d *draft) Protocol() protocol.Protocol {
 	p := protocol.Protocol{
 		Name:         d.Name,
@@ -163,8 +163,7 @@ func section(rule string) string {
 	return s
 }
 
-// Carry returns the page that a reader gets from the page's document, or nil for a page without a
-// document.
+// Carry returns the page that a reader gets from the document of p, or nil if p has no document.
 func (d *draft) Carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	doc := d.Document(site, p)
 	if doc == nil {
@@ -173,7 +172,7 @@ func (d *draft) Carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	return d.Page(doc)
 }
 
-// Tagger computes the ETags of the pages' documents, without their quotes.
+// Tagger returns the tagger that computes the ETags of the pages' documents, without quotes.
 func (d *draft) Tagger() millrace.Tagger {
 	return millrace.Tagger{Protocol: d.Name, Format: 2, Rivals: d.Names.Rivals, Tag: func(site millrace.Site, p *millrace.Page) (string, error) {
 		doc := d.Document(site, p)
@@ -192,8 +191,8 @@ func (d *draft) tag(doc *document) string {
 	}))
 }
 
-// FormatError fills in the protocol, the URL and the section of a [*millrace.FormatError]. It
-// returns other errors unchanged.
+// FormatError sets the protocol, the URL and the section of a [*millrace.FormatError]. Other errors
+// are returned unchanged.
 func (d *draft) FormatError(err error, url, section string) error {
 	if f, ok := errors.AsType[*millrace.FormatError](err); ok {
 		f.Protocol, f.URL, f.Section = d.Name, url, section

@@ -18,15 +18,15 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// publisher serves, below the endpoint base, the lists of a draft, the site-wide documents,
-// and the M-URLs.
+// publisher serves the lists of a draft, the site-wide documents, and the M-URLs, below the
+// endpoint base.
 type publisher struct {
 	*draft
-	policy    *millrace.Policy // nil = none
+	policy    *millrace.Policy // usage policy; nil = none
 	listItems int              // maximum number of items in one list
 }
 
-// NewPublisher returns the publisher of the draft; nil options are the zero value.
+// NewPublisher returns the publisher of the draft. Nil options mean the zero value.
 func (d *draft) NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	if o == nil {
 		o = new(protocol.PublisherOptions)
@@ -100,12 +100,12 @@ func (d *draft) Find(ctx context.Context, v millrace.View, r *http.Request) (*mi
 	return nil, fmt.Errorf("%s: %s: %w", d.Name, kit.Short(name), millrace.ErrNotFound)
 }
 
-// path returns the path of a page's M-URL under the endpoint base.
+// path returns the path of a page's M-URL below the endpoint base.
 func (d *draft) path(site millrace.Site, t millrace.Tag) string {
 	return d.Names.Of(canon.Relative(site.Base, t.URL), t.N)
 }
 
-// murl returns the M-URL of a tag without reading the page.
+// murl returns the M-URL for a tag. It does not read the page.
 func (d *draft) murl(v millrace.View, site millrace.Site, t millrace.Tag) *millrace.Document {
 	return &millrace.Document{
 		Path:    d.path(site, t),
@@ -124,12 +124,13 @@ func (d *draft) murl(v millrace.View, site millrace.Site, t millrace.Tag) *millr
 	}
 }
 
-// overviewDocument returns the M-URL of an overview. It is a large document,
-// because it changes with many pages.
+// overviewDocument returns the M-URL of an overview. It is a large document, because it changes
+// with many pages.
 func (d *draft) overviewDocument(o *overview) *millrace.Document {
 	var body bytes.Buffer
 	err := d.write(&body, &o.document, o.CanonicalURL, o.tag)
-	// In draft-00, some bytes can change while the validator stays the same.
+	// In draft-00, some bytes can change while the validator stays the same, so the version is a
+	// hash of the bytes.
 	parts := millrace.SinglePart(canon.SHA256Hex(body.Bytes()), func(_ context.Context, w io.Writer) error {
 		if err != nil {
 			return err
@@ -150,7 +151,7 @@ func (d *draft) overviewDocument(o *overview) *millrace.Document {
 	}
 }
 
-// write writes a document, if its ETag is still want.
+// write writes a document if its ETag is still want.
 func (d *draft) write(w io.Writer, doc *document, url, want string) error {
 	if doc == nil {
 		return fmt.Errorf("%s: document of %s: the page has no document", d.Name, url)
@@ -172,7 +173,7 @@ func (d *draft) pageHeader(curl string, modified time.Time) http.Header {
 	return h
 }
 
-// Header returns the fields of lists and M-URLs.
+// Header returns the header fields of lists and M-URLs.
 func (d *draft) Header(modified time.Time) http.Header {
 	h := http.Header{
 		"Content-Type":  {d.MediaType},

@@ -18,8 +18,8 @@ import (
 // accept in a header.
 const maxShards = 64
 
-// shards returns the number of lists, which is a power of two. It leaves space for a tenth more
-// pages, since a hash does not fill all lists evenly.
+// shards returns the number of lists, which is a power of two. It leaves room for a tenth more
+// pages, because a hash does not fill all lists evenly.
 func (p *publisher) shards(site millrace.Site) int {
 	n := 1
 	for !p.OneList && site.Pages > p.listItems && n < maxShards && float64(n)*float64(p.listItems)*0.9 < float64(site.Pages) {
@@ -37,8 +37,8 @@ func (d *draft) listName(i, shards int) string {
 	return d.List + "-" + strconv.Itoa(i+1) + "-of-" + strconv.Itoa(shards) + ".json"
 }
 
-// shardOf returns the list of a page: FNV-1a (64 bits) of its path, folded, because the low bits of
-// the hash depend on few bits of each byte.
+// shardOf returns the list of a page: the FNV-1a hash (64 bits) of its path, folded, because the
+// low bits of the hash depend on few bits of each byte.
 func shardOf(pagePath string, shards int) int {
 	h := uint64(14695981039346656037)
 	for i := range len(pagePath) {
@@ -49,8 +49,8 @@ func shardOf(pagePath string, shards int) int {
 	return int(h & uint64(shards-1))
 }
 
-// lists returns the lists, and the overview of a site without a home page. The items are in the
-// order of their paths. An overview comes first. So does the home page if a site has one list.
+// lists returns the lists, and the overview of a site without a home page. The items are ordered by
+// path, except that an overview comes first, and also the home page if the site has one list.
 func (p *publisher) lists(ctx context.Context, v millrace.View) ([]*millrace.Document, error) {
 	site := v.Site()
 	over, err := p.overview(ctx, v)
@@ -95,7 +95,7 @@ func (p *publisher) lists(ctx context.Context, v millrace.View) ([]*millrace.Doc
 	return out, nil
 }
 
-// rooted returns the path of a document from the root of its host.
+// rooted returns the path of a document on its host.
 func rooted(site millrace.Site, name string) string {
 	if u, err := url.Parse(site.EndpointBase); err == nil {
 		return strings.TrimSuffix(u.EscapedPath(), "/") + name
@@ -103,11 +103,11 @@ func rooted(site millrace.Site, name string) string {
 	return name
 }
 
-// first is the key of the first item of a list. It sorts before all paths.
+// first is the key of the first item of a list. It precedes all paths.
 const first = " "
 
-// parts returns the parts of a list: the item of the overview or of the first page, if any,
-// and the pages for which in reports true, in the order of their paths. in may be nil.
+// parts returns the parts of a list: the item of the overview or of the first page, if any, and the
+// pages for which in returns true, ordered by path. in may be nil.
 func (d *draft) parts(v millrace.View, over *overview, home *millrace.Tag, in func(docPath string) bool) *millrace.Parts {
 	site := v.Site()
 	docs := strings.TrimSuffix(site.EndpointBase, "/")
@@ -153,7 +153,7 @@ func (d *draft) parts(v millrace.View, over *overview, home *millrace.Tag, in fu
 				keys = append(keys, first)
 			}
 			changed := canon.Relative(site.Base, url)
-			_, after := d.Names.Rivals(changed) // pages whose names may have changed
+			_, after := d.Names.Rivals(changed) // names of these pages may have changed
 			for _, i := range append(after, changed) {
 				if i == homeIdentity {
 					keys = append(keys, first)

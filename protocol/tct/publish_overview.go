@@ -12,33 +12,33 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// overview is the document of a home page without a tag. It describes the page that "/" redirects
-// to, such as a list of posts, or else the site and its sections, and changes only with them.
+// overview is the document of a home page without a tag. It describes the page to which "/"
+// redirects, such as a list of posts, or else the site and its sections, and changes only with
+// them.
 type overview struct {
 	document
-	path  string // under the endpoint base
+	path  string // path under the endpoint base
 	tag   string // ETag without quotes
-	names int    // number of pages that the overview names
+	names int    // number of pages in the overview
 }
 
-// The maximum numbers of pages that an overview names: one per section, or some pages of a site
-// without sections.
+// Maximum numbers of pages in an overview: one per section, or some pages of a site without
+// sections.
 const (
 	maxSections = 50
 	maxPages    = 20
 )
 
-// homeOf returns the path of a site's home page: "/", or the page that "/" redirects to.
+// homeOf returns the path of a site's home page: "/", or the page to which "/" redirects.
 func homeOf(site millrace.Site) string { return cmp.Or(site.Home, "/") }
 
-// Home returns the tag of the home page, or ErrNotFound.
+// Home returns the tag of the home page. If there is no home page, the error is ErrNotFound.
 func (d *draft) Home(ctx context.Context, v millrace.View) (millrace.Tag, error) {
 	return v.Tag(ctx, d.Name, homeOf(v.Site()))
 }
 
-// overviewPath returns the path of a site's overview, which is numbered among pages with the
-// same name. The error is ErrNotFound if the site has no overview, since its home page is
-// published.
+// overviewPath returns the path of a site's overview, which is numbered among pages with the same
+// name. If the home page is published, the site has no overview, and the error is ErrNotFound.
 func (d *draft) overviewPath(ctx context.Context, v millrace.View) (string, error) {
 	_, err := d.Home(ctx, v)
 	if err == nil {
@@ -60,8 +60,8 @@ func (d *draft) overviewPath(ctx context.Context, v millrace.View) (string, erro
 	return d.Names.Of(home, n), nil
 }
 
-// overview returns the overview of a site, or nil if its home page is published. Its Modified is
-// that of the page modified last among those that it names.
+// overview returns the overview of a site, or nil if the home page is published. Its Modified is
+// the latest Modified of the pages in the overview.
 func (d *draft) overview(ctx context.Context, v millrace.View) (*overview, error) {
 	path, err := d.overviewPath(ctx, v)
 	if errors.Is(err, millrace.ErrNotFound) {

@@ -19,8 +19,8 @@ type tctReader struct {
 	listed recent.Values
 }
 
-// newReader returns a reader of the site at endpoint, which may be any URL of the site. If
-// client is nil, the reader uses the guarded default client; nil options are the zero value.
+// newReader returns a reader of the site at endpoint, which may be any URL of the site. If client
+// is nil, the reader uses the guarded default client. Nil options mean the zero value.
 func (d *draft) newReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) *tctReader {
 	r := &tctReader{d: d, Reader: kit.NewReader(d.Name, client, endpoint, new(kit.Value(o)))}
 	r.policy = kit.Policy{Reader: &r.Reader, URLs: r.candidates(policyName), Types: mediaType, Limit: policy.MaxSize, Names: policy.TCTNames, Decode: r.decodePolicy}

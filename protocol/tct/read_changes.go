@@ -13,14 +13,14 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// cursor is the position in the stream of a site: the result of discovery, and the applied
-// state of each list.
+// cursor is a position in the stream of a site: the result of discovery, and the applied state of
+// each list.
 type cursor struct {
 	Root  string         `json:"root"`
-	Found time.Time      `json:"found"` // when discovery of the lists, or the policy, last ran
-	Lists []kit.Resource `json:"lists"` // in the order of the root's links
-	// Missing are the targets of the root's links that were missing. A target that is missing
-	// twice is dropped.
+	Found time.Time      `json:"found"` // time of the last discovery of the lists or of the policy
+	Lists []kit.Resource `json:"lists"` // lists in the order of the root's links
+	// Missing contains the targets of the root's links that were not found. A target that is not
+	// found twice is dropped.
 	Missing []string `json:"missing,omitempty"`
 }
 
@@ -33,10 +33,10 @@ func (c cursor) urls() []string {
 }
 
 // Changes yields the items of every list that has changed. If the site's lists are those of the
-// cursor, a checkpoint follows the items of each list. Otherwise one checkpoint follows the items
-// of all lists, because no earlier section shows which pages were deleted. In that case, an initial
-// checkpoint resets the client, because a client that has applied only some lists has pages of
-// unknown sections.
+// cursor, a checkpoint follows the items of each list. Otherwise, one checkpoint follows the items
+// of all lists, because no earlier section shows which pages were deleted. In that case, there is
+// also an initial checkpoint that resets the client, because a client that has applied only some
+// lists has pages of unknown sections.
 func (r *tctReader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return kit.Stream(func(y kit.Yield) error { return r.changes(ctx, since, y) })
 }
@@ -78,20 +78,20 @@ func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, y kit.Yi
 		if !remembered {
 			is.Missing, is.Found = missing, now
 			if !complete {
-				is.Found = time.Time{} // look for the others again next time
+				is.Found = time.Time{} // discover the others in the next run
 			}
 		}
 		break
 	}
-	// If another list is missing, this list may be older than the root that names them. Read
-	// it again next time; until then, do not treat absent pages as deleted.
+	// If another list is missing, this list may be older than the root that links to them. Read it
+	// again in the next run; until then, pages that are missing do not count as deleted.
 	lagging := slices.ContainsFunc(is.Missing, func(u string) bool { return !slices.Contains(was.Missing, u) })
 	is.Lists = listsOf(files, lagging)
 	if slices.Equal(is.urls(), was.urls()) {
 		return r.yieldEach(ctx, files, complete, was, is, y)
 	}
 	if slices.ContainsFunc(files, func(f *listFile) bool { return !f.Changed() }) {
-		// If the set of lists has changed, a 304 of one list does not suffice.
+		// If the set of lists has changed, a 304 for one list is not sufficient.
 		closeAll(files)
 		var err error
 		if files, _, _, err = r.load(ctx, unconditional(is.Lists), cursor{}); err != nil {
@@ -107,8 +107,7 @@ func (r *tctReader) changes(ctx context.Context, since millrace.Cursor, y kit.Yi
 	return r.yieldAll(ctx, files, complete, is, y)
 }
 
-// listsOf returns the lists of files, with their validators unless the lists must be read
-// again.
+// listsOf returns the lists of files, with their validators unless the lists must be read again.
 func listsOf(files []*listFile, again bool) []kit.Resource {
 	out := make([]kit.Resource, len(files))
 	for i, f := range files {
@@ -129,7 +128,7 @@ func unconditional(lists []kit.Resource) []kit.Resource {
 	return out
 }
 
-// yieldAll yields the items of all lists and one checkpoint.
+// yieldAll yields the items of all lists and then one checkpoint.
 func (r *tctReader) yieldAll(ctx context.Context, files []*listFile, complete bool, is cursor, y kit.Yield) error {
 	for _, f := range files {
 		if err := r.Items(ctx, f, sectionOf(f, files), y); err != nil {
@@ -139,8 +138,8 @@ func (r *tctReader) yieldAll(ctx context.Context, files []*listFile, complete bo
 	return y.Checkpoint(is, complete, "")
 }
 
-// yieldEach yields the items of each list that has changed, each with a checkpoint for
-// everything yielded so far.
+// yieldEach yields the items of each list that has changed, each list with a checkpoint for all
+// items so far.
 func (r *tctReader) yieldEach(ctx context.Context, files []*listFile, complete bool, was, is cursor, y kit.Yield) error {
 	so := cursor{Root: is.Root, Found: is.Found, Lists: slices.Clone(was.Lists), Missing: is.Missing}
 	last := -1
@@ -187,7 +186,7 @@ func closeAll(files []*listFile) {
 // load fetches the lists that have changed since a cursor, and returns those that are complete and
 // valid. If there are several targets, it skips those that are not an M-Sitemap, unless the cursor
 // lists them. complete is false if a list is forbidden, or is missing for the first time, as on an
-// outdated replica. Pages that no other list names may be in that list.
+// outdated replica. Pages that are in no other list may be in that list.
 func (r *tctReader) load(ctx context.Context, lists []kit.Resource, was cursor) (files []*listFile, missing []string, complete bool, err error) {
 	complete = true
 	defer func() {
@@ -198,7 +197,7 @@ func (r *tctReader) load(ctx context.Context, lists []kit.Resource, was cursor) 
 	}()
 	var other error
 	tried := map[string]bool{}
-	named := len(lists) // lists after these are from an index
+	named := len(lists) // later lists come from an index
 	for i := 0; i < len(lists); i++ {
 		l := lists[i]
 		if tried[l.URL] {
@@ -248,7 +247,7 @@ func (r *tctReader) noList(other error) error {
 	return fmt.Errorf("%s: TCT %w at %s: %w", r.d.Name, millrace.ErrNotFound, r.Root, other)
 }
 
-// loadOne fetches one list, conditionally if it has validators (6.2; 1.8.1).
+// loadOne fetches one list, conditionally if validators are stored (6.2; 1.8.1).
 func (r *tctReader) loadOne(ctx context.Context, l kit.Resource) (*listFile, error) {
 	resp, err := r.GetList(kit.Download(ctx, r.Options.MaxList), l)
 	if err != nil {
@@ -262,7 +261,7 @@ func (r *tctReader) loadOne(ctx context.Context, l kit.Resource) (*listFile, err
 	if err != nil {
 		return nil, r.announced(err)
 	}
-	_ = resp.Body.Close() // one response at a time
+	_ = resp.Body.Close() // keep only one response open
 	if r.d.PolicyPath != "" {
 		if err := described(ctx, r, resp); err != nil {
 			f.Close()
@@ -272,7 +271,7 @@ func (r *tctReader) loadOne(ctx context.Context, l kit.Resource) (*listFile, err
 	return f, nil
 }
 
-// announced returns the error for a document that a site announces as a list but that is not
+// announced returns the error for a document that a site announces as a list although it is not
 // one.
 func (r *tctReader) announced(err error) error {
 	if errors.Is(err, errNoList) && !r.d.OneList {

@@ -18,9 +18,9 @@ import (
 // listFile is a fetched list. The caller must close it.
 type listFile struct {
 	kit.Resource
-	spool   *spool.Spool // nil if it has not changed
-	origins []string     // allowed origins of its M-URLs
-	names   kit.Names    // its C-URLs
+	spool   *spool.Spool // content of the list; nil = not changed
+	origins []string     // origins that its M-URLs may have
+	names   kit.Names    // C-URLs of the list
 }
 
 // Changed reports whether the list has changed since its validators.
@@ -34,13 +34,13 @@ func (f *listFile) Close() {
 	}
 }
 
-// GetList requests a list, conditionally if it has validators. The response is nil
-// if the list has not changed.
+// GetList requests a list, conditionally if it has validators. If the list has not changed, the
+// response is nil.
 func (r *tctReader) GetList(ctx context.Context, l kit.Resource) (*http.Response, error) {
 	resp, err := r.Open(ctx, "list", l.URL, mediaType, l.Validators)
 	switch {
 	case errors.Is(err, millrace.ErrUnmodified) && l.Conditional():
-		return nil, nil //nolint:nilnil // the list that the caller has
+		return nil, nil //nolint:nilnil // the caller has the current list
 	case err == nil && r.d.OneList && weblink.IsHTML(resp.Header):
 		_ = resp.Body.Close()
 		return nil, fmt.Errorf("%s: list: %s: %w", r.d.Name, l.URL, errNoList) // the error names the usual path even if no list was announced
@@ -48,8 +48,8 @@ func (r *tctReader) GetList(ctx context.Context, l kit.Resource) (*http.Response
 	return resp, err
 }
 
-// ReadList reads the response to a request for a list. It returns only complete and valid
-// lists. For another document, the error is [errNoList].
+// ReadList reads the response to a request for a list. It returns only complete and valid lists. If
+// the document is not a list, the error is [errNoList].
 func (r *tctReader) ReadList(resp *http.Response, at string) (*listFile, error) {
 	f := &listFile{
 		Resource: kit.Resource{URL: at, Validators: fetch.ValidatorsOf(resp)},
@@ -70,8 +70,8 @@ func (r *tctReader) ReadList(resp *http.Response, at string) (*listFile, error) 
 	return f, nil
 }
 
-// originsOf returns the origins that the M-URLs of a list may have: of its URL, and
-// of the URL that it redirects to.
+// originsOf returns the origins that the M-URLs of a list may have: that of its URL, and that of
+// the URL to which it redirects.
 func originsOf(resp *http.Response, at string) []string {
 	origins := []string{canon.Origin(at)}
 	if final, err := canon.URL(resp.Request.URL.String()); err == nil {
@@ -90,8 +90,8 @@ func (r *tctReader) listError(at string, err error) error {
 	return r.d.FormatError(err, at, section(r.d.RuleNames.Items))
 }
 
-// isOtherDocument reports whether an error means that a URL has no list: no document, or
-// another one, rather than a list that is broken or cannot be fetched.
+// isOtherDocument reports whether an error means that there is no list at a URL: no document, or a
+// different document. A list that is broken or cannot be fetched gives another error.
 func isOtherDocument(err error) bool {
 	if _, refused := errors.AsType[kit.RefusedError](err); refused {
 		return false
@@ -101,8 +101,8 @@ func isOtherDocument(err error) bool {
 	return draft || index || errors.Is(err, errNoList) || errors.Is(err, millrace.ErrNotFound) || errors.Is(err, millrace.ErrForbidden)
 }
 
-// verify reads the whole list before its items are used, and finds the pages that it names twice.
-// It needs 8 bytes of memory per item.
+// verify reads the whole list before its items are used, and finds pages that are listed twice. It
+// needs 8 bytes of memory per item.
 func (r *tctReader) verify(f *listFile) error {
 	body, err := f.spool.Reader()
 	if err != nil {
@@ -118,8 +118,7 @@ func (r *tctReader) verify(f *listFile) error {
 	return err
 }
 
-// Items yields the items of a list that has changed, each as a change of the given
-// section.
+// Items yields the items of a list that has changed, each as a change in the given section.
 func (r *tctReader) Items(ctx context.Context, f *listFile, of string, y kit.Yield) error {
 	body, err := f.spool.Reader()
 	if err != nil {

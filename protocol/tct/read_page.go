@@ -16,11 +16,12 @@ import (
 	"github.com/millrace/millrace/internal/weblink"
 )
 
-// maxAlternates is the number of JSON alternates of a page to try. Some may not belong to TCT.
+// maxAlternates is the maximum number of JSON alternates of a page that are tried. Some may not
+// belong to TCT.
 const maxAlternates = 4
 
 // Page fetches the document of a page from have.Location, the URL in a list, or else from the
-// targets of the page's own links.
+// targets of the links of the page.
 func (r *tctReader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	if r.d.Handshake && r.Options.Handshake && have.Location != "" {
 		if err := r.shakes(ctx, have); err != nil {
@@ -37,7 +38,7 @@ func (r *tctReader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page
 	return r.machine(ctx, have.Location, have.Version, have.URL)
 }
 
-// shakes fetches the page and checks that it links to the M-URL in the list (3.1).
+// shakes fetches the page, and checks that it links to the M-URL in the list (3.1).
 func (r *tctReader) shakes(ctx context.Context, have millrace.Ref) error {
 	links, _, err := r.Alternates(ctx, have.URL)
 	if err != nil {
@@ -78,8 +79,7 @@ func (r *tctReader) single(ctx context.Context, have millrace.Ref) (*millrace.Pa
 	return nil, err
 }
 
-// Alternates returns the JSON alternates of a page, and the URL of the page after
-// redirects.
+// Alternates returns the JSON alternates of a page, and the URL of the page after redirects.
 func (r *tctReader) Alternates(ctx context.Context, page string) (targets []string, final string, err error) {
 	if page, err = r.Resolve(page); err != nil {
 		return nil, "", err
@@ -107,15 +107,15 @@ func (r *tctReader) Alternates(ctx context.Context, page string) (targets []stri
 	return targets, final, nil
 }
 
-// machine fetches the M-URL of a page with one of the given C-URLs; version is the validator
-// of the stored document, "" if there is no stored document.
+// machine fetches the M-URL of a page with one of the given C-URLs. version is the validator of the
+// stored document; "" = none is stored.
 func (r *tctReader) machine(ctx context.Context, murl, version string, curls ...string) (*millrace.Page, error) {
 	return r.fetch(ctx, murl, kit.Accept(mediaType, fetch.Validators{ETag: version}), curls)
 }
 
-// fetch fetches a document with the given header fields. If the document does not match its
-// own hash or tag, fetch repeats the request and bypasses caches. If it still does not match,
-// it is unconfirmed.
+// fetch fetches a document with the given request fields. If the document does not match its own
+// hash or tag, fetch repeats the request, bypassing caches. If it still does not match, it is
+// unconfirmed.
 func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, curls []string) (*millrace.Page, error) {
 	version := fields.Get("If-None-Match")
 	resp, err := kit.Get(ctx, r.Client, http.MethodGet, murl, fields)
@@ -137,7 +137,7 @@ func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, 
 	}
 	etag := resp.Header.Get("ETag")
 	if millrace.SameVersion(etag, version) {
-		// The server sends the body although the validator matches.
+		// The server has sent the body although the validator matches.
 		r.Note(r.d.RuleNames.NotModified, murl, "full response although the validator matches")
 		return nil, fmt.Errorf("%s: %s: %w", r.d.Name, murl, millrace.ErrUnmodified)
 	}
@@ -154,7 +154,7 @@ func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, 
 	}
 	holds := r.d.Holds == nil || r.d.Holds(d, body, hash)
 	if !holds && len(curls) > 1 && (isFingerprint(d.Content, hash) || isHashOf(body, hash)) {
-		// The document was found by a link, not in a list of this draft.
+		// The document was found by a link, and not in a list of this draft.
 		return nil, r.Bad(murl, r.d.RuleNames.CanonicalURL, "document of another draft", nil)
 	}
 	confirmed := isConfirmed(holds, hash, etag)
@@ -170,8 +170,8 @@ func (r *tctReader) fetch(ctx context.Context, murl string, fields http.Header, 
 	return p, err
 }
 
-// document returns the page of a response. If a mismatch shows that the response is for another
-// page or is not a document, the error describes it. Other mismatches are reported as a Note.
+// document returns the page in a response. If a mismatch shows that the response is not a document,
+// or is the document of another page, it returns an error. Other mismatches are reported as notes.
 func (r *tctReader) document(resp *http.Response, d *document, hash string, holds bool, murl string, curls []string) (*millrace.Page, error) {
 	rules := &r.d.RuleNames
 	curl, err := canon.URL(d.CanonicalURL)
@@ -213,9 +213,9 @@ func (r *tctReader) document(resp *http.Response, d *document, hash string, hold
 	if !holds {
 		r.Note(rules.Hash, murl, "hash does not match the document: "+kit.Short(hash))
 	} else if tag != "" && !strings.Contains(version, hashPrefix) {
-		// Use the hash instead of the tag. The validator in the list may belong to another body,
-		// which would then never be fetched, and a tag set by a proxy never equals the validator in
-		// the list.
+		// Use the hash in place of the tag. The validator in the list may belong to another body,
+		// which would then never be fetched. A tag that a proxy has set never equals the validator
+		// in the list.
 		version = `"` + tag + `"`
 	}
 	r.parity(murl, version)
@@ -228,7 +228,7 @@ func (r *tctReader) document(resp *http.Response, d *document, hash string, hold
 	return p, nil
 }
 
-// parity reports as a Note that the validators of a list and a document differ.
+// parity reports a Note if the validators in a list and of a document differ.
 func (r *tctReader) parity(murl, version string) {
 	listed, ok := r.listed.Get(murl)
 	if ok && listed != "" && version != "" && !millrace.SameVersion(listed, version) {
@@ -236,7 +236,7 @@ func (r *tctReader) parity(murl, version string) {
 	}
 }
 
-// leadsBack checks that a document names the requested page as its page.
+// leadsBack checks that a document refers to the requested page.
 func (r *tctReader) leadsBack(murl, what, to string, curls []string) error {
 	best := otherURL
 	for _, c := range curls {

@@ -8,12 +8,12 @@ import (
 )
 
 // Rules returns one rule for each sentence that binds publishers and that a client can check,
-// sorted by subject. A rule's section starts with its specification: llmstxt is llmstxt.org,
+// ordered by subject. A rule's section starts with its specification: llmstxt is llmstxt.org,
 // version 2; rfc6721-3 is section 3 of RFC 6721. The rules for a document apply only if the site
-// has that document. The rules for robots.txt and sitemaps apply only if the site has another
-// document of this protocol, too.
+// has that document. The rules for robots.txt and sitemaps apply only if the site also has another
+// document of this protocol.
 //
-// Sentences without a rule, and why:
+// The following sentences have no rule:
 //
 //	llmstxt      what belongs in the file: only the owner knows
 //	rfc7763-2    variant: optional, and only its own readers need it
@@ -109,8 +109,8 @@ var rule = kit.Rule(Name, func(ctx context.Context, t *check.Target) (*siteConte
 	return s, s.run(ctx)
 })
 
-// askPages runs f on every page of the sample; f reports whether the rule applies to the page. A
-// failed request does not stop the other pages.
+// askPages returns a check that runs f on every sampled page. f reports whether the rule applies to
+// the page. A failed request does not prevent the checks of other pages.
 func askPages(f func(ctx context.Context, s *siteContext, p *seenPage, fail check.Fail) (bool, error)) siteCheck {
 	return check.Each(func(s *siteContext) []*seenPage { return s.pages }, f)
 }
@@ -123,7 +123,7 @@ func onAtom(f func(a *seenAtom, fail check.Fail)) siteCheck {
 	return kit.On(func(s *siteContext) *seenAtom { return s.atom }, f)
 }
 
-// onFeed is onAtom for feeds that could be parsed.
+// onFeed is like onAtom, for feeds that could be parsed.
 func onFeed(f func(a *seenAtom, fail check.Fail)) siteCheck {
 	return kit.On(func(s *siteContext) *seenAtom {
 		if s.atom == nil || s.atom.feed == nil {

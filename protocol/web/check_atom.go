@@ -11,11 +11,11 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// seenAtom is the site's Atom feed; feed is nil if it could not be parsed.
+// seenAtom is the site's Atom feed. feed is nil if the document could not be parsed.
 type seenAtom struct {
 	resp    *check.Response
 	feed    *node
-	why     string // why it could not be parsed
+	why     string // why the document could not be parsed
 	entries []*node
 	gone    []*node
 }
@@ -44,7 +44,8 @@ func checkAtomType(a *seenAtom, fail check.Fail) {
 	kit.MediaType(a.resp.URL, a.resp, atomType, fail)
 }
 
-// one reports a finding unless an element has exactly one child with the given name.
+// one reports a finding unless an element has exactly one child with the given name, and returns
+// that child.
 func (a *seenAtom) one(in *node, name string, fail check.Fail) *node {
 	is := in.all(atomSpace, name)
 	if len(is) != 1 {
@@ -115,7 +116,7 @@ func checkSameEntry(a *seenAtom, fail check.Fail) {
 	}
 }
 
-// each runs f on every entry.
+// each calls f for every entry.
 func (a *seenAtom) each(f func(e *node)) {
 	for _, e := range a.entries {
 		f(e)

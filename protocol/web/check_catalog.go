@@ -19,7 +19,7 @@ const (
 // seenCatalog is the site's API catalog.
 type seenCatalog struct {
 	resp *check.Response
-	sets []map[string]json.RawMessage // nil if none could be parsed
+	sets []map[string]json.RawMessage // nil if the document could not be parsed
 }
 
 func seeCatalog(resp *check.Response) *seenCatalog {

@@ -17,7 +17,8 @@ import (
 const (
 	// maxCheckedLists is the maximum number of sitemaps that are fetched from one site.
 	maxCheckedLists = 6
-	// maxTried is the number of pages without Markdown after which the checker tries no other page.
+	// maxTried is the number of pages without Markdown after which the checker tries no further
+	// pages.
 	maxTried = 3
 
 	pathLLMs    = "/llms.txt"
@@ -26,33 +27,33 @@ const (
 	pathCatalog = "/.well-known/api-catalog"
 )
 
-// siteContext holds the site's documents of this protocol, which the rules share. It accepts
-// invalid documents that the reader refuses, so that rules can report them.
+// siteContext contains the documents of this protocol on a site, which the rules share. It accepts
+// invalid documents, which the reader refuses, so that rules can report them.
 type siteContext struct {
 	kit.SiteContext
 	root     *check.Response
 	robots   *seenRobots
-	noRobots *check.Response // response for robots.txt, if it is a server error
+	noRobots *check.Response // response for robots.txt, if it was a server error; else nil
 	sitemaps []*seenSitemap
 	named    []namedSitemap
 	llms     *seenLLMs
 	atom     *seenAtom
 	json     *seenJSONFeed
 	catalog  *seenCatalog
-	pages    []*seenPage       // the sample
-	failed   []*check.Response // pages of the sample, from sitemaps, that were absent or server errors
+	pages    []*seenPage       // sampled pages
+	failed   []*check.Response // sampled pages from sitemaps that were absent or gave server errors
 }
 
-// seenPage is a page of the sample.
+// seenPage is a sampled page.
 type seenPage struct {
 	url       string
-	html      *check.Response // as a browser gets it
+	html      *check.Response // response to a browser
 	links     []weblink.Link
-	linkedURL string          // URL of the Markdown, as the page's links name it
-	at        string          // URL of the Markdown; "" = the Markdown has no URL of its own
+	linkedURL string          // URL of the Markdown according to the links of the page
+	at        string          // URL of the Markdown; "" = it has no URL of its own
 	md        *check.Response // response at that URL
-	own       *check.Response // response at the page's URL to an Accept of Markdown; nil = the page
-	accept    http.Header     // fields of that request
+	own       *check.Response // response at the page's URL if Markdown is accepted; nil = the HTML page
+	accept    http.Header     // header fields of that request
 }
 
 func (s *siteContext) run(ctx context.Context) error {
@@ -73,8 +74,8 @@ func (s *siteContext) run(ctx context.Context) error {
 	return nil
 }
 
-// document fetches a document. It returns nil if the document is absent, or if the server sends a
-// page instead.
+// document fetches a document. If the document is absent, or the server sends an HTML page in its
+// place, document returns nil.
 func (s *siteContext) document(ctx context.Context, u string) (*check.Response, error) {
 	resp, _, err := s.Document(ctx, u)
 	if resp == nil || weblink.IsHTML(resp.Header) || !s.Near(resp.URL) {
@@ -104,8 +105,8 @@ func (s *siteContext) seeRobots(ctx context.Context) error {
 	return nil
 }
 
-// seeSitemaps fetches the sitemaps that robots.txt names, or else the one at the usual path, and
-// some of the sitemaps of an index.
+// seeSitemaps fetches the sitemaps in robots.txt, or else the one at the usual path, and some of
+// the sitemaps of an index.
 func (s *siteContext) seeSitemaps(ctx context.Context) error {
 	var todo []namedSitemap
 	if s.robots != nil {
@@ -142,7 +143,7 @@ func (s *siteContext) seeSitemaps(ctx context.Context) error {
 	return nil
 }
 
-// seeFeeds fetches the feeds that the root advertises, one of each format.
+// seeFeeds fetches the feeds to which the root links, one of each format.
 func (s *siteContext) seeFeeds(ctx context.Context) error {
 	for _, l := range kit.Links(s.root) {
 		atom, json := l.Is("alternate", atomType) && s.atom == nil, l.Is("alternate", jsonFeedType) && s.json == nil
@@ -172,7 +173,7 @@ func (s *siteContext) seeCatalog(ctx context.Context) error {
 	return err
 }
 
-// seePages fetches a sample of the pages, and the page that the user named.
+// seePages fetches a sample of the pages, including the page that the user has named.
 func (s *siteContext) seePages(ctx context.Context) error {
 	var all []string
 	for _, m := range s.sitemaps {
@@ -200,7 +201,7 @@ func (s *siteContext) seePages(ctx context.Context) error {
 		if s.pages = append(s.pages, p); p.md == nil && p.own == nil {
 			none++
 		} else {
-			none = -len(urls) // the site has Markdown
+			none = -len(urls) // the site has Markdown, so try all pages
 		}
 	}
 	s.failed = slices.DeleteFunc(s.failed, func(r *check.Response) bool { return !slices.Contains(all, r.URL) })
@@ -214,9 +215,9 @@ func (s *siteContext) seePage(ctx context.Context, u string, try bool) (*seenPag
 		return nil, err
 	case err == nil && (resp.Status >= 500 || resp.Status == http.StatusNotFound || resp.Status == http.StatusGone):
 		s.failed = append(s.failed, resp)
-		return nil, nil //nolint:nilnil // a rule reports it
+		return nil, nil //nolint:nilnil // a rule reports this
 	case err != nil, resp.Status != http.StatusOK, resp.BodyErr != nil, !s.Near(resp.URL), !weblink.IsHTML(resp.Header):
-		return nil, nil //nolint:nilnil,nilerr // no rule can check it
+		return nil, nil //nolint:nilnil,nilerr // no rule can check this
 	}
 	p := &seenPage{url: resp.URL, html: resp, links: kit.Links(resp), accept: http.Header{"Accept": {"text/markdown"}}}
 	for _, l := range p.links {
@@ -253,7 +254,7 @@ func (s *siteContext) seePage(ctx context.Context, u string, try bool) (*seenPag
 	return p, nil
 }
 
-// needsKey returns an error if the server requires a key for the document, or else nil.
+// needsKey returns an error if the server requires a key for the document.
 func needsKey(r *check.Response) error {
 	if r.Status != http.StatusUnauthorized {
 		return nil

@@ -12,7 +12,7 @@ import (
 // seenJSONFeed is the site's JSON Feed.
 type seenJSONFeed struct {
 	resp   *check.Response
-	fields map[string]json.RawMessage // nil if it is not an object
+	fields map[string]json.RawMessage // nil if the document is not an object
 	items  []map[string]json.RawMessage
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// seenLLMs is the site's llms.txt; doc is nil if it has no title.
+// seenLLMs is the site's llms.txt. doc is nil if the document has no title.
 type seenLLMs struct {
 	resp *check.Response
 	doc  *llmsDoc
@@ -25,7 +25,7 @@ func checkLLMsTitle(l *seenLLMs, fail check.Fail) {
 	}
 }
 
-// problems returns a rule function that reports problems of one kind.
+// problems returns the function of a rule that reports the problems of one kind.
 func problems(kind, want string) func(l *seenLLMs, fail check.Fail) {
 	return func(l *seenLLMs, fail check.Fail) {
 		if l.doc == nil {

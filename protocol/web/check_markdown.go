@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/internal/weblink"
 )
 
-// forms returns the responses with a page's Markdown: the one at the URL of the Markdown, and the
-// one at the page's URL.
+// forms returns the responses with a page's Markdown: the response at the URL of the Markdown, and
+// the response at the page's URL.
 func (p *seenPage) forms() (out []*check.Response) {
 	for _, r := range []*check.Response{p.md, p.own} {
 		if r != nil {
@@ -25,7 +25,7 @@ func (p *seenPage) forms() (out []*check.Response) {
 	return out
 }
 
-// onForms runs f on each response with a page's Markdown.
+// onForms calls f for each response with a page's Markdown.
 func onForms(p *seenPage, f func(r *check.Response)) (bool, error) {
 	forms := p.forms()
 	for _, r := range forms {
@@ -115,8 +115,8 @@ func checkCanonical(_ context.Context, _ *siteContext, p *seenPage, fail check.F
 	return true, nil
 }
 
-// sameResource reports whether a canonical link leads to the page, or to the page's own
-// canonical URL.
+// sameResource reports whether a canonical link leads to the page, or to the canonical URL of the
+// page.
 func sameResource(p *seenPage, to string) bool {
 	if u, err := canon.URL(p.url); err == nil && u == to {
 		return true

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// maxRobotsSize is the number of bytes of a robots.txt that every crawler must parse (RFC 9309,
+// maxRobotsSize is the size of a robots.txt in bytes that every crawler must parse (RFC 9309,
 // section 2.5).
 const maxRobotsSize = 500 << 10
 
@@ -23,11 +23,11 @@ type seenRobots struct {
 	lines []robotsLine
 }
 
-// robotsLine is a line that is neither empty nor a comment.
+// robotsLine is a line of robots.txt that is neither empty nor a comment.
 type robotsLine struct {
 	n           int
-	text        string // without its comment
-	name, value string // name in lower case; "" = the line has no colon
+	text        string // text without the comment
+	name, value string // the name is in lower case; "" = the line has no colon
 }
 
 func robotsLines(body []byte) (out []robotsLine) {
@@ -92,7 +92,7 @@ func checkRobotsGroup(r *seenRobots, fail check.Fail) {
 }
 
 // productToken matches a product token of RFC 9309, section 2.2.1. It also allows digits, because
-// some crawlers have them in their names.
+// some crawlers have digits in their names.
 var productToken = regexp.MustCompile(`^([0-9A-Za-z_-]+|\*)$`)
 
 func checkRobotsToken(r *seenRobots, fail check.Fail) {

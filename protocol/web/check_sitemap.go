@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// The limits of one sitemap, and its namespace.
+// Limits of a sitemap, and the namespace of sitemaps.
 const (
 	maxSitemapURLs  = 50_000
 	maxSitemapBytes = 52_428_800
@@ -30,16 +30,16 @@ const (
 type seenSitemap struct {
 	resp    *check.Response
 	size    int
-	root    *node  // nil if it could not be parsed
-	why     string // why it could not be parsed
-	text    bool   // a list of URLs, one per line
+	root    *node  // nil if the document could not be parsed
+	why     string // why the document could not be parsed
+	text    bool   // the sitemap is a list of URLs, one per line
 	index   bool
-	entries []*node // url or sitemap
+	entries []*node // elements url or sitemap
 }
 
-// namedSitemap is a sitemap that a document names, and the response to its request.
+// namedSitemap is a sitemap to which a document refers, and the response to its request.
 type namedSitemap struct {
-	by, url string // by is the document that names it; "" = the usual path
+	by, url string // by is the document that refers to it; "" = the usual path
 	resp    *check.Response
 	err     error
 }
@@ -47,7 +47,7 @@ type namedSitemap struct {
 func seeSitemap(resp *check.Response) *seenSitemap {
 	m := &seenSitemap{resp: resp}
 	body := resp.Body
-	if bytes.HasPrefix(body, []byte("\x1f\x8b")) { // the file itself is gzip
+	if bytes.HasPrefix(body, []byte("\x1f\x8b")) { // the file itself is compressed
 		if z, err := gzip.NewReader(bytes.NewReader(body)); err == nil {
 			if plain, err := io.ReadAll(io.LimitReader(z, maxSitemapBytes+1)); err == nil {
 				body = plain
@@ -118,7 +118,7 @@ func checkLoc(m *seenSitemap, fail check.Fail) {
 	}
 }
 
-// each runs f on every child of the entries with the given name.
+// each calls f for every child of the entries with the given name.
 func (m *seenSitemap) each(name string, f func(n *node)) {
 	for _, e := range m.entries {
 		for _, n := range e.all(sitemapSpace, name) {

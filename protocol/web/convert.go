@@ -15,8 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// carry returns the page that a reader gets from the page's Markdown, or nil for a page that has
-// none.
+// carry returns the page that a reader gets from the Markdown of p, or nil if p has no Markdown.
 func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	if missing(site, p) != "" {
 		return nil
@@ -25,9 +24,9 @@ func carry(site millrace.Site, p *millrace.Page) *millrace.Page {
 	return out
 }
 
-// The reasons why a page has no Markdown, as values of its tag.
+// Reasons why a page has no Markdown, which are the values of its tag.
 const (
-	unnamed  = "unnamed" // the C-URL is on another site, and the page has no tag
+	unnamed  = "unnamed" // the C-URL is on another site, so the page has no tag
 	archived = "the page only lists other pages"
 	empty    = "no content was found in the page"
 )
@@ -46,7 +45,7 @@ func missing(site millrace.Site, p *millrace.Page) string {
 	return ""
 }
 
-// worded reports whether blocks certainly have text. Most pages have some in the first block.
+// worded reports whether blocks certainly contain text. The first block of most pages does.
 func worded(blocks []millrace.Block) bool {
 	return slices.ContainsFunc(blocks, func(b millrace.Block) bool {
 		return (b.Type == millrace.TextBlock || b.Type == millrace.HeadingBlock) && strings.TrimSpace(b.Text) != "" || worded(b.Blocks)
@@ -83,8 +82,7 @@ func reduce(site millrace.Site, p *millrace.Page) *millrace.Page {
 	return out
 }
 
-// settle returns the page that survives a round trip through Markdown unchanged, and that
-// Markdown.
+// settle returns the page that a round trip through Markdown does not change, and its Markdown.
 func settle(p *millrace.Page) (*millrace.Page, []byte) {
 	with := func(blocks []millrace.Block) *millrace.Page {
 		next := *p
@@ -100,16 +98,16 @@ func settle(p *millrace.Page) (*millrace.Page, []byte) {
 	})
 }
 
-// format is part of every tag. It changes if the Markdown of unchanged pages changes.
+// format is part of every tag. It changes whenever the Markdown of unchanged pages changes.
 const format = "3"
 
-// hashLen is the length of a tag's hash. A tag consists of the hash of the page, an estimate
-// of its tokens, and the length of its line in llms.txt, separated by "-".
+// hashLen is the length of a tag's hash. A tag consists of the hash of the page, an estimate of its
+// tokens, and the length of its line in llms.txt, separated by "-".
 const hashLen = 32
 
 // tag returns the validator of a page's Markdown, or "" for a page without Markdown. It is computed
-// from the page's revision, since rendering the Markdown takes long. The front matter has the
-// page's date, and the revision changes with it. The line in llms.txt depends only on the page.
+// from the page's revision, because rendering the Markdown takes long. The front matter contains
+// the page's date, which also changes the revision. The line in llms.txt depends only on the page.
 func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	if missing(site, p) != "" {
 		return "", nil
@@ -123,7 +121,7 @@ func tag(site millrace.Site, p *millrace.Page) (string, error) {
 	return fmt.Sprintf("%s-%d-%d", hash, tokens(reduced), lineOf(p, canon.Relative(site.Base, reduced.URL))), nil
 }
 
-// tagParts returns the parts of a tag other than the hash.
+// tagParts returns the parts of a tag after the hash.
 func tagParts(value string) (tokens string, line int) {
 	_, rest, _ := strings.Cut(value, "-")
 	tokens, rest, _ = strings.Cut(rest, "-")
@@ -134,12 +132,12 @@ func tagParts(value string) (tokens string, line int) {
 	return tokens, line
 }
 
-// tokens estimates the tokens of a page's Markdown: one for every four characters.
+// tokens estimates the number of tokens of a page's Markdown: one per four characters.
 func tokens(p *millrace.Page) int {
-	const matter = 60 // names and punctuation of the front matter
+	const matter = 60 // characters of the names and punctuation of the front matter
 	n := matter + 2*utf8.RuneCountInString(p.Title) + utf8.RuneCountInString(p.Description) + len(p.URL) + len(p.Author)
 	commonmark.Texts(p.Blocks, func(text string, spans []millrace.Span) {
-		n += utf8.RuneCountInString(text) + 2 // plus a line end or a mark
+		n += utf8.RuneCountInString(text) + 2 // plus two characters for a line end or a mark
 		for _, s := range spans {
 			n += len(s.URL) + 4
 		}
@@ -157,8 +155,7 @@ func markdownOf(site millrace.Site, p *millrace.Page, want string) ([]byte, erro
 		return nil, fmt.Errorf("%s: Markdown of %s: tag is now %s, published was %s", Name, p.URL, is, want)
 	}
 	_, body := settle(reduce(site, p))
-	// An agent that starts at this page finds the others through the index. Readers skip the
-	// member.
+	// An agent that starts at this page finds the others by the index. Readers ignore the member.
 	index := "---\nindex: " + strings.TrimSuffix(site.EndpointBase, "/") + listPath + "\n"
 	return append([]byte(index), bytes.TrimPrefix(body, []byte("---\n"))...), nil
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Advertise returns the links that llms.txt version 2 requires. Every page links to its Markdown
-// and to the llms.txt that covers it, which is the one with the longest path above the page.
+// Advertise returns the links that llms.txt version 2 requires. Every page links to its Markdown,
+// and to the llms.txt that covers the page, which is the one with the longest path above it.
 func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 	site := v.Site()
 	docs := strings.TrimSuffix(site.EndpointBase, "/")
 	pl, err := p.plans.of(context.Background(), v)
 	if err != nil {
-		pl = new(plan) // the root's llms.txt covers every page
+		pl = new(plan) // the llms.txt of the root covers every page
 	}
 	link := millrace.Link{URL: rootOf(docs) + listPath, Rel: "describedby", Type: listType}
 	n := millrace.Advertisement{
@@ -39,7 +39,7 @@ func (p *publisher) Advertise(v millrace.View) millrace.Advertisement {
 			its.Vary = "Accept"
 		}
 		out := []millrace.Link{its}
-		if list := pl.covering(canon.Relative(site.Base, t.URL)); pagePath != "/" || list != listPath { // the root has that link already
+		if list := pl.covering(canon.Relative(site.Base, t.URL)); pagePath != "/" || list != listPath { // the root already has that link
 			out = append(out, millrace.Link{URL: docs + list, Rel: "describedby", Type: listType})
 		}
 		return out, nil

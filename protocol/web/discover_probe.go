@@ -20,21 +20,21 @@ import (
 )
 
 const (
-	// probeBytes is the maximum number of bytes of a document that a probe reads, as sent.
+	// probeBytes is the maximum number of transferred bytes of a document that a probe reads.
 	probeBytes = 256 << 10
 	// probedLists and probedSamples are the maximum numbers of sitemaps and of pages that a probe
 	// fetches.
 	probedLists    = 3
 	probedSamples  = 3
-	probedNames    = 2000    // maximum number of pages whose names are stored
-	feedProbeBytes = 1 << 20 // maximum number of bytes of a feed
-	// noMarkdownRequests is the number of requests needed to find out that a page has no Markdown.
+	probedNames    = 2000    // maximum number of pages whose URLs are stored
+	feedProbeBytes = 1 << 20 // maximum number of bytes of a feed that a probe reads
+	// noMarkdownRequests is the number of requests for finding out that a page has no Markdown.
 	noMarkdownRequests = 2
-	mostPages          = 1 << 28 // maximum number of pages in an estimate, whatever the server reports
+	mostPages          = 1 << 28 // maximum number of pages in an estimate, whatever the server declares
 )
 
-// probe finds sitemaps, feed and Markdown as a reader does. It reads the beginning
-// of the lists and a few pages.
+// probe finds sitemaps, the feed and Markdown like a reader. It reads the beginning of the lists
+// and a few pages.
 func probe(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions) (*protocol.Offer, error) {
 	l := &siteProbe{run: &run{reader: newReader(client, endpoint, o)}}
 	if l.Err != nil {
@@ -66,21 +66,21 @@ type siteProbe struct {
 	entry    string
 	pages    float64
 	lists    float64
-	bytes    float64     // of the sitemaps
+	bytes    float64     // bytes of the sitemaps
 	still    float64     // bytes of the sitemaps without validators
-	guessed  bool        // a sitemap is longer than the part that was read, or there are more sitemaps
-	unending bool        // its length is unknown
-	urls     []string    // first URLs of the sitemaps
-	times    []time.Time // their modification times
+	guessed  bool        // a sitemap is longer than the part that was read, or there are further sitemaps
+	unending bool        // the length of a sitemap is unknown
+	urls     []string    // first URLs in the sitemaps
+	times    []time.Time // modification times of these URLs
 
-	got    int // probed pages with Markdown
-	none   int // probed pages without Markdown
+	got    int // number of probed pages with Markdown
+	none   int // number of probed pages without Markdown
 	size   int64
 	html   int64 // bytes of the pages without Markdown
 	fields millrace.Fields
 }
 
-// probeLists reads the given sitemaps, or the first sitemap found at a usual path.
+// probeLists reads the given sitemaps, or else the first sitemap found at a usual path.
 func (l *siteProbe) probeLists(ctx context.Context, named []string) error {
 	var first error
 	for i, u := range named {
@@ -107,7 +107,7 @@ func (l *siteProbe) probeLists(ctx context.Context, named []string) error {
 	return nil
 }
 
-// more scales the counts, assuming that the other lists are like those that were read.
+// more scales the counts, assuming that the other lists are similar to those that were read.
 func (l *siteProbe) more(times float64) {
 	l.pages, l.lists, l.bytes, l.still, l.guessed = l.pages*times, l.lists*times, l.bytes*times, l.still*times, true
 }
@@ -182,8 +182,8 @@ func (l *siteProbe) names(content []byte, at *url.URL) (children []string, pages
 	return children, pages, nil
 }
 
-// some returns a few of the pages. It omits the root, which is not typical, if there are enough
-// others.
+// some returns a few of the pages. If there are enough others, it omits the root, which is not
+// typical.
 func (l *siteProbe) some() (pages []string) {
 	for _, u := range l.urls {
 		if u = l.here(u); u != l.Root || len(l.urls) <= probedSamples {
@@ -193,7 +193,7 @@ func (l *siteProbe) some() (pages []string) {
 	return kit.Few(pages)
 }
 
-// sample fetches a few pages. The error is ErrNotFound if none has Markdown.
+// sample fetches a few pages. If none of them has Markdown, the error is ErrNotFound.
 func (l *siteProbe) sample(ctx context.Context) error {
 	if l.pages == 0 {
 		return fmt.Errorf("%s: the sitemaps of %s name no page: %w", Name, l.Root, millrace.ErrNotFound)
@@ -239,7 +239,7 @@ func (l *siteProbe) offer() *protocol.Offer {
 	lists := protocol.Cost{Requests: int64(min(l.lists, mostPages)), Bytes: int64(min(l.bytes, 1<<45))}
 	o := &protocol.Offer{
 		Entry: l.entry, Pages: int(pages), Estimated: l.guessed, Detail: millrace.DetailBlocks, Fields: l.fields, Deletes: true,
-		First: protocol.Cost{Requests: 1}.Add(lists, 1), // for the root
+		First: protocol.Cost{Requests: 1}.Add(lists, 1), // request for the root
 		Still: protocol.Cost{Requests: lists.Requests, Bytes: int64(min(l.still, 1<<45))},
 		Moved: lists,
 		Each:  protocol.Cost{Requests: 1, Bytes: l.size / int64(l.got)},
@@ -247,8 +247,8 @@ func (l *siteProbe) offer() *protocol.Offer {
 	missing := pages * int64(l.none) / int64(l.none+l.got)
 	missCost := protocol.Cost{Requests: noMarkdownRequests, Bytes: l.html / int64(max(1, l.none))}
 	o.First = o.First.Add(o.Each, pages-missing).Add(missCost, missing)
-	// When a list has changed, the reader requests its pages without a date, and all pages
-	// without Markdown, which it gets as HTML.
+	// When a list has changed, the reader requests its pages without a date, and all pages without
+	// Markdown, which it gets as HTML.
 	undated := 0
 	for _, t := range l.times {
 		if t.IsZero() {
@@ -269,7 +269,7 @@ func (l *siteProbe) offer() *protocol.Offer {
 	return o
 }
 
-// probeFeed lowers the cost of a refresh to that of reading the feed, if the feed lists all
+// probeFeed reduces the cost of a refresh to that of reading the feed, if the feed lists all
 // changes.
 func (l *siteProbe) probeFeed(ctx context.Context, at string, o *protocol.Offer) error {
 	resp, err := l.Get(ctx, at, feedTypes, fetch.Validators{})

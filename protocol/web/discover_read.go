@@ -16,13 +16,13 @@ import (
 	"github.com/millrace/millrace/internal/sitemap"
 )
 
-// maxProbes is the number of pages to try, besides one for each form of paths, before the reader
-// concludes that a site has no Markdown.
+// maxProbes is the number of pages, in addition to one for each form of paths, that are tried
+// before the reader concludes that a site has no Markdown.
 const maxProbes = 2
 
-// found holds the results of reading a site's root and robots.txt.
+// found contains the results of reading a site's root and robots.txt.
 type found struct {
-	lists []string // sitemaps that robots.txt names, else those at the usual paths
+	lists []string // sitemaps in robots.txt, else those at the usual paths
 	usual bool
 	feed  string
 	also  map[string]string
@@ -58,7 +58,7 @@ func (r *reader) discover(ctx context.Context) (*found, error) {
 	case err != nil && !absent(err):
 		return nil, fmt.Errorf("%s: discovery: %w", Name, err)
 	case err != nil:
-		links = &pageLinks{final: r.Root} // other pages may be present
+		links = &pageLinks{final: r.Root} // other pages may exist
 	}
 	if at := canon.Origin(links.final); at != origin && f.also[at] == "" {
 		return nil, fmt.Errorf("%s: the root of %s leads to another site, %s: %w", Name, r.Root, at, millrace.ErrNotFound)
@@ -73,8 +73,8 @@ func (r *reader) discover(ctx context.Context) (*found, error) {
 			break
 		}
 	}
-	// The root's links apply only to the root. If the root is not a page, the first pages of
-	// the sitemaps are tried instead.
+	// The links of the root apply only to the root. If the root is not a page, the first pages of
+	// the sitemaps are tried.
 	for _, at := range links.twins {
 		if r.here(at) == "" || r.manner().known() {
 			continue
@@ -89,18 +89,18 @@ func (r *reader) discover(ctx context.Context) (*found, error) {
 	return f, nil
 }
 
-// listsOf returns the sitemaps that robots.txt names.
+// listsOf returns the sitemaps in robots.txt.
 func (r *reader) listsOf(robots *fetch.Robots) []string {
 	return kit.Sitemaps(robots, r.Root, func(u string) bool { return !sitemap.IsOther(u) })
 }
 
-// recentRobots is the maximum age of the robots.txt that names the existing sitemaps when pages are
-// to be deleted.
+// recentRobots is the maximum age of the robots.txt with the known sitemaps when pages are to be
+// deleted.
 const recentRobots = time.Minute
 
-// moved fetches robots.txt again, which is otherwise cached for a day, and reports whether it names
-// other sitemaps. These may list the pages that are absent from the known sitemaps. Later calls
-// return false.
+// moved fetches robots.txt again, which is otherwise cached for a day, and reports whether it
+// contains other sitemaps. These may list the pages that are absent from the known sitemaps. Later
+// calls return false.
 func (r *run) moved(ctx context.Context) (bool, error) {
 	if r.recent {
 		return false, nil
@@ -123,7 +123,7 @@ func (r *run) moved(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// rediscover runs discovery again, without the results of the last one.
+// rediscover repeats discovery without the results of the last one.
 func (r *run) rediscover(ctx context.Context, now time.Time) error {
 	site, err := r.discover(ctx)
 	if err != nil {
@@ -140,9 +140,9 @@ func (r *run) rediscover(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// probe finds out whether the site has Markdown, and which rules name the Markdown of pages with
-// other forms of paths. If the root does not link to Markdown, probe tries the first pages. The
-// error is ErrNotFound if the site has no Markdown.
+// probe finds out whether the site has Markdown, and which rules give the URLs of the Markdown for
+// pages with other forms of paths. If the root does not link to Markdown, probe tries the first
+// pages. If the site has no Markdown, the error is ErrNotFound.
 func (r *run) probe(ctx context.Context, files []*file) error {
 	m := r.manner()
 	if m.known() && (m.Accept || m.Guess || len(m.Names) > 1) {
@@ -180,7 +180,7 @@ func (r *run) probe(ctx context.Context, files []*file) error {
 }
 
 // tried returns the first few of the pages, and one more for each form of paths that the first ones
-// do not have. If several systems produce a site's pages, only some of them may have Markdown.
+// do not have. If several systems produce a site's pages, some of the pages may have no Markdown.
 func tried(pages []string) (out []string) {
 	forms := map[string]bool{}
 	for i, page := range pages {
