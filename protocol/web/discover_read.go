@@ -201,7 +201,7 @@ func (r *reader) try(ctx context.Context, pages []string) error {
 		if err == nil {
 			return nil
 		}
-		if !absent(err) { // others may still have Markdown
+		if !absent(err) { // other pages may still have Markdown
 			if failed = err; ctx.Err() != nil {
 				break
 			}
@@ -250,8 +250,8 @@ func (r *reader) hasIndex(ctx context.Context) bool {
 // maxFirst is the number of entries of a sitemap that are searched for forms of paths.
 const maxFirst = 1000
 
-// first returns the first pages of the sitemaps without the root, and one page for each form
-// of paths.
+// first returns the first pages in the sitemaps without the root, and one page for each form of
+// paths.
 func (r *run) first(ctx context.Context, files []*file) (pages []string, forms map[string]string, err error) {
 	forms = map[string]string{}
 	for _, f := range files {
@@ -286,7 +286,7 @@ func (r *run) first(ctx context.Context, files []*file) (pages []string, forms m
 		}
 	}
 	if len(pages) == 0 {
-		pages = []string{r.Root} // a site with one page
+		pages = []string{r.Root} // the site may have a single page
 	}
 	return pages, forms, nil
 }

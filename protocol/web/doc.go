@@ -1,6 +1,6 @@
 // Package web implements the formats that agents and crawlers read today: pages as Markdown,
-// llms.txt, feeds of changes and sitemaps. No single specification covers them all. Each has its
-// own:
+// llms.txt, feeds of changes, and sitemaps. There is no common specification. The formats have
+// their own:
 //
 //   - llms.txt, version 2 of August 2026 (https://llmstxt.org);
 //   - text/markdown (RFC 7763) by Accept (RFC 9110, section 12.5.1), with the header
@@ -26,30 +26,31 @@
 //
 // # Carried fields
 //
-// Front matter at the start of the Markdown has title, description, author, published, modified,
-// language, section, tags and kind. The content is blocks. A page is first reduced to the part that
-// Markdown can carry, and the published Markdown is rendered from that part. Parsing it returns the
-// same page. It loses summary, JSON-LD, fields of other protocols, anchors of headings, spans of
-// cells, captions and sources of media, and footnotes without a reference. Media become links;
-// callouts and definitions become quotes and paragraphs. Content that does not survive a round trip
-// through Markdown becomes one block of code.
+// Front matter at the beginning of the Markdown contains title, description, author, published,
+// modified, language, section, tags and kind. The content is blocks. A page is first reduced to the
+// part that Markdown can carry, and the published Markdown is rendered from that part. Parsing it
+// returns the same page. The protocol loses summary, JSON-LD, fields of other protocols, anchors of
+// headings, spans of cells, captions and sources of media, and footnotes without a reference. Media
+// become links; callouts and definitions become quotes and paragraphs. Content that does not
+// survive a round trip through Markdown becomes one block of code.
 //
 // Archives and pages without content have no Markdown. Pages whose C-URL is not below the site's
-// base have none either, since a sitemap may not name them. If a client requests Markdown of a page
-// without it, the response is the page unchanged, with the reason in the field X-Markdown-Missing.
+// base have no Markdown either, because a sitemap must not list them. If a client requests Markdown
+// of a page that has none, the response is the unchanged page, with the reason in the field
+// X-Markdown-Missing.
 //
 // # Reading
 //
 // The sitemaps list the pages. If a sitemap has changed, the reader reads all of it. It requests
-// the pages whose lastmod has changed, and makes conditional requests for those without a lastmod.
+// the pages whose lastmod has changed, and makes conditional requests for pages without a lastmod.
 // A feed replaces the sitemaps for a day at a time under two conditions: it declares the namespace
 // for deletions, and it lists every change since its oldest entry that the sitemaps show. A feed of
 // blog posts meets neither condition. Older changes are read from the sitemaps.
 //
-// The reader finds the Markdown of a page by the page's link, by the naming rule of the site's
-// other pages, or at the page's own URL by Accept. It rejects Markdown that names another page as
-// canonical. It guesses names only on sites that have llms.txt. Pages without Markdown must be read
-// another way. A site without any Markdown cannot be read by this protocol.
+// The reader finds the Markdown of a page by the link of the page, by the naming rule of the site's
+// other pages, or at the page's own URL by Accept. It rejects Markdown with another page as its
+// canonical URL. It guesses names only on sites that have llms.txt. Pages without Markdown must be
+// read in another way. A site without any Markdown cannot be read by this protocol.
 //
 // # Deviations
 //

@@ -9,16 +9,17 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Media types that several files use.
+// Media types that are used in several files.
 const (
 	markdownType = "text/markdown; charset=utf-8" // RFC 7763, section 2
-	listType     = "text/plain"                   // of llms.txt, which is Markdown but is sent as text by every server
+	listType     = "text/plain"                   // type of llms.txt, which is Markdown but is sent as plain text by every server
 )
 
-// revalidate is the Cache-Control of all documents, since all have validators.
+// revalidate is the Cache-Control of all documents, because all of them have validators.
 const revalidate = "max-age=0, must-revalidate"
 
-// firstInvalid returns the index of the first byte that is not UTF-8, or -1 if all are.
+// firstInvalid returns the index of the first byte that is not UTF-8, or -1 if there is no such
+// byte.
 func firstInvalid(b []byte) int {
 	if utf8.Valid(b) {
 		return -1
@@ -33,7 +34,7 @@ func firstInvalid(b []byte) int {
 	return -1
 }
 
-// parseTime parses a time of front matter. It returns zero for anything else.
+// parseTime parses a time in front matter. For any other text, it returns the zero time.
 func parseTime(s string) time.Time {
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateTime, time.DateOnly} {
 		if t, err := time.Parse(layout, s); err == nil && t.Year() > 0 && t.Year() < 10_000 {

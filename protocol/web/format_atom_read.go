@@ -12,15 +12,15 @@ import (
 )
 
 // Namespaces of Atom (RFC 4287), of tombstones (RFC 6721), and of the page's modification time,
-// which may be long before that of the entry.
+// which may be long before the time of the entry.
 const (
 	atomSpace      = "http://www.w3.org/2005/Atom"
 	tombstoneSpace = "http://purl.org/atompub/tombstones/1.0"
-	termsSpace     = "http://purl.org/dc/terms/" // of Dublin Core
+	termsSpace     = "http://purl.org/dc/terms/" // Dublin Core
 )
 
-// decodeAtom parses an Atom feed. It parses the XML tree first, with limits, because gofeed's
-// parser has no limits and needs a kilobyte per element.
+// decodeAtom parses an Atom feed. It first parses the XML tree with limits, because the parser of
+// gofeed has no limits and needs a kilobyte per element.
 func decodeAtom(body []byte, at *url.URL) (*feedDoc, error) {
 	root, err := parseXML(body, maxFeedNodes)
 	if root != nil && !root.is(atomSpace, "feed") {

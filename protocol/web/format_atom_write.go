@@ -9,13 +9,13 @@ import (
 	"github.com/millrace/millrace/internal/sitemap"
 )
 
-// feedHead has the metadata of a feed.
+// feedHead contains the metadata of a feed.
 type feedHead struct {
-	ID       string // absolute URL; the same in all documents of the feed
+	ID       string // absolute URL, which is the same in all documents of the feed
 	Self     string
 	Home     string
-	First    string // URL of the document with the newest entries; "" if it is this one
-	Next     string // URL of the document with older entries; "" if this is the oldest
+	First    string // URL of the document with the newest entries; "" = this document
+	Next     string // URL of the document with older entries; "" = this document has the oldest
 	Previous string
 	Title    string
 	Language string
@@ -23,32 +23,32 @@ type feedHead struct {
 	Hubs     []string
 }
 
-// feedItem is the entry of one page, or its deletion.
+// feedItem is the entry of one page, or the deletion of the page.
 type feedItem struct {
 	URL       string
 	Gone      bool
-	Changed   time.Time // when the change was published
-	Modified  time.Time // when the page was modified, as in its Markdown; zero if unknown
-	Published time.Time // zero if unknown
+	Changed   time.Time // time when the change was published
+	Modified  time.Time // modification time of the page, as in its Markdown; zero = unknown
+	Published time.Time // zero = unknown
 	Title     string
 	Summary   string // "" = none
 	Author    string
 	Language  string
 	Tags      []string
-	Twin      string // absolute URL of its Markdown; "" if it has none
+	Twin      string // absolute URL of the page's Markdown; "" = none
 }
 
-// atomWriter writes an Atom feed (RFC 4287) with tombstones (RFC 6721). Close returns the
-// errors of the writer below it.
+// atomWriter writes an Atom feed (RFC 4287) with tombstones (RFC 6721). Close returns the errors of
+// the underlying writer.
 type atomWriter struct{ w *bufio.Writer }
 
 func (a atomWriter) raw(parts ...string) {
 	for _, s := range parts {
-		_, _ = a.w.WriteString(s) // an error stays until Flush
+		_, _ = a.w.WriteString(s) // Flush returns the error
 	}
 }
 
-// element writes an element with text, if there is text.
+// element writes an element with a text, unless the text is empty.
 func (a atomWriter) element(name, text string) {
 	if text != "" {
 		a.raw("<", name, ">", sitemap.Escape(text), "</", name, ">\n")
@@ -73,7 +73,7 @@ func newAtom(w io.Writer, h *feedHead) atomWriter {
 	a.element("id", h.ID)
 	a.element("title", h.Title)
 	a.element("updated", feedStamp(h.Updated))
-	a.raw("<author><name>", sitemap.Escape(h.Title), "</name></author>\n") // 4.2.1: entries then need no author
+	a.raw("<author><name>", sitemap.Escape(h.Title), "</name></author>\n") // entries then need no author (4.2.1)
 	a.link("self", atomType, h.Self)
 	a.link("alternate", "text/html", h.Home)
 	for _, hub := range h.Hubs {
@@ -93,7 +93,7 @@ func (a atomWriter) item(it *feedItem) {
 	}
 	a.raw("<entry", language(it.Language), ">\n")
 	a.element("id", it.URL)
-	a.raw("<title>", sitemap.Escape(it.Title), "</title>\n") // required, and may be empty
+	a.raw("<title>", sitemap.Escape(it.Title), "</title>\n") // a title is required and may be empty
 	a.element("updated", feedStamp(it.Changed))
 	if !it.Modified.IsZero() {
 		a.element("dcterms:modified", feedStamp(it.Modified))
@@ -113,13 +113,14 @@ func (a atomWriter) item(it *feedItem) {
 	a.raw("</entry>\n")
 }
 
-// Close ends the feed; it does not close the writer below.
+// Close ends the feed. It does not close the underlying writer.
 func (a atomWriter) Close() error {
 	a.raw("</feed>\n")
 	return a.w.Flush()
 }
 
-// language returns an attribute for a language, or "" if tag is not a language tag (RFC 5646).
+// language returns an attribute for a language. If tag is not a language tag (RFC 5646), it returns
+// "".
 func language(tag string) string {
 	if !isLanguage(tag) {
 		return ""
@@ -143,7 +144,7 @@ func isLanguage(tag string) bool {
 	return part > 0
 }
 
-// feedStamp formats a time for feeds, in milliseconds like the log.
+// feedStamp formats a time for feeds, in milliseconds like the times of the log.
 func feedStamp(t time.Time) string {
 	if t.Year() < 1 || t.Year() > 9999 {
 		t = time.Unix(0, 0)

@@ -19,23 +19,23 @@ const (
 
 // feedDoc is one document of a feed in any format.
 type feedDoc struct {
-	Updated    time.Time // zero if absent
-	Tombstones bool      // the feed reports deletions, or its format can
+	Updated    time.Time // zero = absent
+	Tombstones bool      // whether the feed reports deletions, or its format can report them
 	Entries    []feedEntry
-	Next       string // the document with older entries; "" if it is the oldest
+	Next       string // URL of the document with older entries; "" = this document has the oldest
 }
 
 // feedEntry is the entry of one page in a feed.
 type feedEntry struct {
 	ID       string
-	URL      string // absolute URL of the page; "" if absent
-	Twin     string // URL of its Markdown
+	URL      string // absolute URL of the page; "" = absent
+	Twin     string // URL of the page's Markdown
 	Updated  time.Time
-	Modified time.Time // of the page itself; zero if absent
+	Modified time.Time // modification time of the page; zero = absent
 	Gone     bool
 }
 
-// decodeFeed parses an Atom feed or a JSON Feed, which it distinguishes by the first character. at
+// decodeFeed parses an Atom feed or a JSON Feed. It distinguishes them by the first character. at
 // is the URL of the document.
 func decodeFeed(body []byte, at *url.URL) (*feedDoc, error) {
 	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
@@ -45,7 +45,7 @@ func decodeFeed(body []byte, at *url.URL) (*feedDoc, error) {
 	return decodeAtom(body, at)
 }
 
-// wireJSONFeed has the members of a JSON Feed that the reader uses.
+// wireJSONFeed contains the members of a JSON Feed that the reader uses.
 type wireJSONFeed struct {
 	Version string         `json:"version"`
 	Next    string         `json:"next_url"`
@@ -54,7 +54,7 @@ type wireJSONFeed struct {
 }
 
 type wireJSONItem struct {
-	ID        jsonio.Raw `json:"id"` // a string; readers treat numbers as strings (section Items)
+	ID        jsonio.Raw `json:"id"` // a string; numbers are treated as strings (section Items)
 	URL       string     `json:"url"`
 	Modified  string     `json:"date_modified"`
 	Published string     `json:"date_published"`
@@ -64,7 +64,7 @@ type wireJSONItem struct {
 	} `json:"attachments"`
 }
 
-// wireJSONGone is our extension for deletions, which JSON Feed does not define.
+// wireJSONGone is millrace's extension for deletions, which JSON Feed does not define.
 type wireJSONGone struct {
 	ID      string `json:"id"`
 	URL     string `json:"url"`
@@ -87,7 +87,7 @@ func decodeJSONFeed(body []byte, at *url.URL) (*feedDoc, error) {
 		Items *[]wireJSONGone `json:"items"`
 	}
 	if w.Deleted != nil && jsonio.Unmarshal(w.Deleted, &feedLimits, &gone) != nil {
-		gone.Items = nil // another party's extension
+		gone.Items = nil // the extension belongs to another program
 	}
 	doc := &feedDoc{Tombstones: gone.Items != nil, Next: resolved(at, w.Next)}
 	for _, it := range w.Items {
@@ -122,7 +122,7 @@ func decodeJSONFeed(body []byte, at *url.URL) (*feedDoc, error) {
 	return doc, nil
 }
 
-// resolved returns the absolute canonical URL of ref, or "" if it has none.
+// resolved returns the absolute canonical URL of ref, or "" if ref is not a URL.
 func resolved(at *url.URL, ref string) string {
 	if strings.TrimSpace(ref) == "" {
 		return ""
@@ -134,7 +134,7 @@ func resolved(at *url.URL, ref string) string {
 	return u
 }
 
-// feedTime parses a date and time of RFC 3339. It returns zero if s is not one.
+// feedTime parses a date and time of RFC 3339. For any other text, it returns the zero time.
 func feedTime(s string) time.Time {
 	t, err := time.Parse(time.RFC3339, strings.TrimSpace(s))
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// JSON Feed 1.1 does not define deletions. They are in the extension _deleted: an object, as
-// required for extensions, with the member names of items.
+// JSON Feed 1.1 does not define deletions. They are in the extension _deleted, which is an object,
+// as required for extensions, with the member names of items.
 const (
 	jsonFeedVersion = "https://jsonfeed.org/version/1.1"
 	jsonDeletedFrom = `"_deleted":{"about":"https://github.com/millrace/millrace/blob/main/docs/adr/0018-composed.md","items":[`
@@ -36,7 +36,7 @@ type jsonFeedItem struct {
 	ID        string           `json:"id"`
 	URL       string           `json:"url"`
 	Title     string           `json:"title,omitempty"`
-	Content   string           `json:"content_text"` // an item must have content
+	Content   string           `json:"content_text"` // an item must have a content
 	Summary   string           `json:"summary,omitempty"`
 	Published string           `json:"date_published,omitempty"`
 	Modified  string           `json:"date_modified"`
@@ -75,7 +75,7 @@ func writeJSONFeed(w io.Writer, h *feedHead, items []*feedItem) error {
 		}
 		return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 	}
-	raw := func(s string) { _, _ = out.WriteString(s) } // an error stays until Flush
+	raw := func(s string) { _, _ = out.WriteString(s) } // Flush returns the error
 	head := jsonFeedHead{Version: jsonFeedVersion, Title: h.Title, Home: h.Home, Self: h.Self, Next: h.Next}
 	if isLanguage(h.Language) {
 		head.Language = h.Language

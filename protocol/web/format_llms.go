@@ -7,37 +7,36 @@ import (
 	"github.com/millrace/millrace/internal/kit"
 )
 
-// maxLLMs is the maximum number of characters that one llms.txt should have, so that a model can
+// maxLLMs is the maximum number of characters that an llms.txt should have, so that a model can
 // read it at once.
 const maxLLMs = 50_000
 
 // llmsDoc is a parsed llms.txt (llmstxt.org, Format).
 type llmsDoc struct {
 	Title    string
-	Summary  string // the block quote below the title
+	Summary  string // block quote below the title
 	Links    []llmsLink
-	Problems []llmsProblem // lines that break the format
+	Problems []llmsProblem // lines that violate the format
 }
 
-// llmsLink is one entry of a list of files.
+// llmsLink is one entry in a list of files.
 type llmsLink struct {
 	Name, URL, Notes string
 	Line             int
 }
 
-// llmsProblem is a line that breaks the format.
+// llmsProblem is a line that violates the format.
 type llmsProblem struct {
 	Line int
 	Rule string // last word of the ID of the checker's rule
 	Text string
 }
 
-// llmsEntry matches an entry of a list of files: a link, and optional notes after a colon. A
-// URL may be in angle brackets, and may contain brackets.
+// llmsEntry matches an entry in a list of files: a link, with optional notes after a colon. The URL
+// may be in angle brackets, and may contain brackets.
 var llmsEntry = regexp.MustCompile(`^[-*+] +\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*)\]\((<[^<>]*>|(?:[^\s()]|\([^\s()]*\))*)\)(?:\s*:\s*(.*))?$`)
 
-// decodeLLMs parses an llms.txt. It returns nil if there is no title, which every llms.txt
-// has.
+// decodeLLMs parses an llms.txt. If the document has no title, which is required, it returns nil.
 func decodeLLMs(body []byte) *llmsDoc {
 	doc := &llmsDoc{}
 	fence, section, quoted := "", false, false
@@ -76,7 +75,7 @@ func decodeLLMs(body []byte) *llmsDoc {
 			section = true
 		case level > 2 && !section:
 			problem(n, "no-other-headings", line)
-		case level > 2: // a list may have subsections
+		case level > 2: // a list may contain subsections
 		case strings.HasPrefix(trimmed, ">") && !section && !quoted:
 			if text := strings.TrimSpace(trimmed[1:]); text != "" {
 				doc.Summary = strings.TrimSpace(doc.Summary + " " + text)
@@ -98,7 +97,8 @@ func decodeLLMs(body []byte) *llmsDoc {
 	return doc
 }
 
-// headingOf returns the level of an ATX heading and its text, or 0 if the line is not a heading.
+// headingOf returns the level and the text of an ATX heading, or level 0 if the line is not a
+// heading.
 func headingOf(line string) (level int, text string) {
 	rest := strings.TrimLeft(line, "#")
 	if level = len(line) - len(rest); level == 0 || level > 6 || rest != "" && !strings.HasPrefix(rest, " ") {
@@ -107,7 +107,7 @@ func headingOf(line string) (level int, text string) {
 	return level, strings.TrimSpace(strings.TrimRight(rest, "#"))
 }
 
-// fenceOf returns the marks that open a code block, or "" if the line opens none.
+// fenceOf returns the marks that open a code block, or "" if the line does not open one.
 func fenceOf(line string) string {
 	for _, c := range []string{"`", "~"} {
 		rest := strings.TrimLeft(line, c)

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/commonmark"
 )
 
-// carried is the set of fields that are known if the front matter names the page's URL.
+// carried is the set of fields that are known if the front matter contains the page's URL.
 const carried = millrace.FieldTitle | millrace.FieldDescription | millrace.FieldAuthor | millrace.FieldPublished |
 	millrace.FieldModified | millrace.FieldLanguage | millrace.FieldSection | millrace.FieldTags | millrace.FieldKind |
 	millrace.FieldContent
@@ -62,16 +62,17 @@ func encodeMarkdown(p *millrace.Page) []byte {
 	return bytes.ReplaceAll([]byte(canon.ValidUTF8(b.String())), []byte{0}, nil)
 }
 
-// titled reports whether the first block is the title as a heading.
+// titled reports whether the first block is a heading with the title.
 func titled(blocks []millrace.Block, title string) bool {
 	return len(blocks) > 0 && blocks[0].Type == millrace.HeadingBlock && blocks[0].Level <= 1 &&
 		commonmark.Heading(blocks[0].Text) == commonmark.Heading(title)
 }
 
-// decodeMarkdown parses the Markdown of a page fetched at a URL, the base of its links. The
-// fields that the front matter has are known; with a URL in it, all fields that the protocol
-// carries are known. A heading that repeats the title is not content. Errors are
-// [*millrace.FormatError] without the URL, [millrace.ErrTooLarge], or the context's own.
+// decodeMarkdown parses the Markdown of a page that was fetched from a URL, which is the base of
+// its links. The fields in the front matter are known. If it contains a URL, all fields that the
+// protocol carries are known. A heading that repeats the title is not part of the content. The
+// error is a [*millrace.FormatError] without the URL, [millrace.ErrTooLarge], or the error of the
+// context.
 func decodeMarkdown(ctx context.Context, body []byte, at string) (*millrace.Page, error) {
 	if i := firstInvalid(body); i >= 0 {
 		line := bytes.Count(body[:i], []byte("\n")) + 1

@@ -12,18 +12,18 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// maxMatter is the size limit of front matter in bytes. Longer front matter is treated as text.
+// maxMatter is the maximum size of front matter in bytes. Longer front matter is treated as text.
 const maxMatter = 64 << 10
 
-// pageKinds are the kinds that front matter may name.
+// pageKinds are the kinds of pages that front matter may contain.
 var pageKinds = []millrace.PageKind{
 	millrace.Article, millrace.Documentation, millrace.Service, millrace.Forum, millrace.Product, millrace.Listing,
 	millrace.Collection, millrace.Archive,
 }
 
-// readMatter sets the fields of a page from the front matter at the start of text, and returns the
-// rest. It reads the forms that sites use: strings, plain or quoted, and lists of strings. It never
-// fails: it skips other values, and treats front matter without an end as text.
+// readMatter sets the fields of a page from the front matter at the beginning of text, and returns
+// the rest. It reads the forms that sites use: plain or quoted strings, and lists of strings. It
+// never fails: it skips other values, and treats front matter without an end as text.
 func readMatter(p *millrace.Page, text []byte) (rest []byte) {
 	lines, rest, ok := cutMatter(text)
 	if !ok {
@@ -81,13 +81,13 @@ func values(value string, below []string) []string {
 		case list == nil && value != "":
 			return []string{strings.Join(words, " ")}
 		}
-		return list // a mapping has no value
+		return list // a mapping has no value that is used
 	case value[0] == '[':
 		return flow(value)
 	case value[0] == '{':
 		return nil
 	}
-	if value[0] != '"' && value[0] != '\'' { // a plain scalar may continue below
+	if value[0] != '"' && value[0] != '\'' { // a plain scalar may continue on the next lines
 		for _, line := range below {
 			if line == "" || strings.HasPrefix(line, "- ") {
 				break
@@ -111,7 +111,7 @@ func flow(list string) []string {
 	return out
 }
 
-// scalar returns a string, plain or in quotes.
+// scalar returns the value of a plain or quoted string.
 func scalar(s string) string {
 	switch {
 	case s == "~" || s == "null":
@@ -129,7 +129,7 @@ func scalar(s string) string {
 	return strings.TrimSpace(s)
 }
 
-// setField sets the field of a page with the given name, if there is one.
+// setField sets the field with the given name, if there is such a field.
 func setField(p *millrace.Page, name string, list []string) {
 	value := ""
 	if len(list) > 0 {

@@ -15,19 +15,19 @@ import (
 type node struct {
 	name  xml.Name
 	attrs []xml.Attr
-	text  string // its own text, without white space around it
+	text  string // own text without surrounding white space
 	nodes []*node
 	line  int
 }
 
-// The limits for XML that is parsed as a tree.
+// Limits for XML that is parsed as a tree.
 const (
 	maxNodes     = 2_000_000
 	maxNodeDepth = 64
 )
 
-// parseXML parses a document as a tree. elements is the maximum number of elements. With an error,
-// it returns the part of the tree that it has parsed.
+// parseXML parses a document as a tree. elements is the maximum number of elements. On an error, it
+// also returns the part of the tree that was parsed.
 func parseXML(body []byte, elements int) (*node, error) {
 	d := xml.NewDecoder(bytes.NewReader(body))
 	d.CharsetReader = func(label string, _ io.Reader) (io.Reader, error) {
@@ -96,7 +96,7 @@ func (n *node) all(space, local string) (out []*node) {
 	return out
 }
 
-// attr returns an attribute without a namespace, and whether it is present.
+// attr returns the value of an attribute without a namespace, and whether the attribute is present.
 func (n *node) attr(name string) (string, bool) {
 	for _, a := range n.attrs {
 		if a.Name.Space == "" && a.Name.Local == name {

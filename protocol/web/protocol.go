@@ -5,14 +5,13 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Name is the name of the protocol: on the command line, in its tags, in its errors and in
-// rule IDs.
+// Name is the name of the protocol on the command line, in tags, errors and rule IDs.
 const Name = "web"
 
 // source is the URL of the specification of llms.txt.
 const source = "https://llmstxt.org/"
 
-// Protocol describes this protocol.
+// Protocol returns the description of this protocol.
 func Protocol() protocol.Protocol {
 	return protocol.Protocol{
 		Name:         Name,

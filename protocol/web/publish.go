@@ -15,20 +15,21 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// PublisherOptions are the options that are specific to this protocol. The zero value works.
+// PublisherOptions are the options specific to this protocol. The zero value is ready to use.
 type PublisherOptions struct {
-	// Hubs are absolute URLs of the hubs that are notified of changed topics (WebSub). A topic
-	// ([millrace.Advertisement].Topics) names the hubs and, as rel="self", its own URL in Link
-	// fields, and also in its body if the format allows it. If nil, topics name no hub.
+	// Hubs are the absolute URLs of the hubs that are notified of changed topics (WebSub). The
+	// response for a topic ([millrace.Advertisement].Topics) links to the hubs, and with rel="self"
+	// to the topic, in Link fields, and also in the body if the format allows it. If nil, topics
+	// link to no hubs.
 	Hubs []string
-	// MarkdownPublic allows shared caches to store the Markdown at a page's own URL. Set it if
+	// MarkdownPublic allows shared caches to store the Markdown at a page's own URL. Set it only if
 	// all caches in front of the site obey Vary.
 	MarkdownPublic bool
 	// LLMsFull publishes a file with the Markdown of all pages.
 	LLMsFull bool
 }
 
-// publisher serves, all under the endpoint base:
+// publisher serves these documents below the endpoint base:
 //
 //	PATH.md[?QUERY]          the Markdown of a page; PATH/index.md if its path ends in "/"
 //	DIR/~N/NAME.md[?QUERY]   the Markdown of the Nth page with the same name
@@ -41,13 +42,13 @@ type PublisherOptions struct {
 // and the documents of [once].
 type publisher struct {
 	once
-	public bool // shared caches may store negotiated Markdown
+	public bool // whether shared caches may store negotiated Markdown
 	full   bool
-	static bool // no negotiation; header fields of single files are expensive
+	static bool // no negotiation, and no header fields of single files, which are expensive
 	plans  plans
 }
 
-// NewPublisher returns the protocol's publisher; nil options are the zero value.
+// NewPublisher returns the protocol's publisher. Nil options mean the zero value.
 func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	if o == nil {
 		o = new(protocol.PublisherOptions)
@@ -56,7 +57,7 @@ func NewPublisher(o *protocol.PublisherOptions) millrace.Publisher {
 	return &publisher{once: newOnce(o), public: own.MarkdownPublic, full: own.LLMsFull, static: o.Static}
 }
 
-// Find returns the Markdown document that a request names or negotiates.
+// Find returns the Markdown document that a request names, or that it negotiates.
 func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) (*millrace.Document, error) {
 	site := v.Site()
 	if !p.static && asks(site, r) {
@@ -81,7 +82,7 @@ func (p *publisher) Find(ctx context.Context, v millrace.View, r *http.Request) 
 	return p.find(ctx, v, name)
 }
 
-// tag returns the tag of a page's Markdown, or nil if it has none.
+// tag returns the tag of a page's Markdown, or nil if the page has no Markdown.
 func (p *publisher) tag(ctx context.Context, v millrace.View, pagePath string) (*millrace.Tag, error) {
 	t, err := v.Tag(ctx, Name, pagePath)
 	switch {
@@ -93,7 +94,7 @@ func (p *publisher) tag(ctx context.Context, v millrace.View, pagePath string) (
 	return &t, nil
 }
 
-// tags yields the tags of the pages that have Markdown and come after a given page.
+// tags yields the tags of the pages that have Markdown and follow a given page.
 func tags(ctx context.Context, v millrace.View, after string) iter.Seq2[millrace.Tag, error] {
 	return func(yield func(millrace.Tag, error) bool) {
 		for t, err := range v.Tags(ctx, Name, after) {
@@ -155,14 +156,14 @@ func tagName(site millrace.Site, t millrace.Tag) string {
 	return documentName(canon.Relative(site.Base, t.URL), t.N)
 }
 
-// document returns the Markdown of a tag at its own URL, without reading the page.
+// document returns the Markdown for a tag at its own URL. It does not read the page.
 func (p *publisher) document(site millrace.Site, v millrace.View, t millrace.Tag) *millrace.Document {
 	count, _ := tagParts(t.Value)
 	h := http.Header{
 		"Content-Type":  {markdownType},
 		"Cache-Control": {revalidate},
 		"Link":          {millrace.Link{URL: t.URL, Rel: "canonical"}.String()},
-		"X-Robots-Tag":  {"noindex"}, // search engines should show the page itself
+		"X-Robots-Tag":  {"noindex"}, // search engines should list the page itself
 	}
 	if !p.static {
 		h["X-Markdown-Tokens"] = []string{count}
@@ -187,7 +188,7 @@ func (p *publisher) document(site millrace.Site, v millrace.View, t millrace.Tag
 	}
 }
 
-// negotiated returns the Markdown of a tag as a response at the page's own URL.
+// negotiated returns the Markdown for a tag as a response at the page's own URL.
 func (p *publisher) negotiated(site millrace.Site, v millrace.View, t millrace.Tag) *millrace.Document {
 	d := p.document(site, v, t)
 	d.Variant = "text/markdown"

@@ -9,13 +9,13 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// asks reports whether a request may negotiate the Markdown of a page. This requires that documents
-// and pages have the same base, and that the client prefers Markdown.
+// asks reports whether a request may negotiate the Markdown of a page: documents and pages must
+// have the same base, and the client must prefer Markdown.
 func asks(site millrace.Site, r *http.Request) bool {
 	return (r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == "") && site.EndpointBase == site.Base && prefers(r.Header["Accept"])
 }
 
-// identityOf returns the path of the page that a request names.
+// identityOf returns the path of the requested page.
 func identityOf(site millrace.Site, r *http.Request) string {
 	name := r.URL.EscapedPath()
 	if r.URL.RawQuery != "" {
@@ -28,9 +28,9 @@ func identityOf(site millrace.Site, r *http.Request) string {
 	return canon.Relative(site.Base, u)
 }
 
-// prefers reports whether Accept fields (RFC 9110, section 12.5.1) name Markdown
-// and give no type of a page a higher weight. A client that accepts any type, as
-// browsers do, gets the page.
+// prefers reports whether Accept fields (RFC 9110, section 12.5.1) contain Markdown and give no
+// media type of HTML pages a higher weight. A client that accepts any type, like a browser, gets
+// the page.
 func prefers(fields []string) bool {
 	const unsaid = -1
 	markdown, html, xhtml, text, any := unsaid, unsaid, unsaid, unsaid, unsaid
@@ -63,8 +63,8 @@ func prefers(fields []string) bool {
 	return markdown > 0 && markdown >= html && markdown >= xhtml
 }
 
-// mediaQuality returns the quality in the parameters of a media range, in thousandths; an
-// invalid quality is zero.
+// mediaQuality returns the quality in the parameters of a media range, in thousandths. An invalid
+// quality is zero.
 func mediaQuality(params string) int {
 	for param := range strings.SplitSeq(params, ";") {
 		name, value, _ := strings.Cut(strings.Trim(param, " \t"), "=")

@@ -15,14 +15,14 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// Feeds list the changes, newest first. /feed.atom and /feed.json have the last entries of the log.
-// /feed-2.atom and so on have the earlier entries that are still in the log, in at most maxFeeds
-// documents. A page is listed once, with its last change and the time of its commit. A client that
-// has read a feed needs only the newer entries, deletions included.
+// Feeds list the changes, newest first. /feed.atom and /feed.json contain the last entries of the
+// log. /feed-2.atom and so on contain the earlier entries that are still in the log, in at most
+// maxFeeds documents. A page is listed once, with its last change and the time of that commit. A
+// client that has read a feed needs only the newer entries, including deletions.
 const (
 	feedItems  = 500
 	maxFeeds   = 10
-	feedFormat = 3 // changes when the bytes for an unchanged view change
+	feedFormat = 3 // changes when the bytes for the same view change
 )
 
 // feedForm is a format of feeds.
@@ -30,7 +30,7 @@ type feedForm struct{ suffix, mediaType string }
 
 var feedForms = []feedForm{{".atom", atomType}, {".json", jsonFeedType}}
 
-// feedForms returns the formats of the feeds. A compact site has Atom.
+// feedForms returns the formats of the feeds. A compact site only has Atom.
 func (d *once) feedForms() []feedForm {
 	if d.compact {
 		return feedForms[:1]
@@ -45,7 +45,7 @@ func (f feedForm) path(n int) string {
 	return "/feed-" + strconv.Itoa(n) + f.suffix
 }
 
-// feedNamed returns the format and the number of the feed at a path.
+// feedNamed returns the format and the number of the feed document at a path.
 func feedNamed(path string) (f feedForm, n int, ok bool) {
 	name, ok := strings.CutPrefix(path, "/feed")
 	if !ok {
@@ -70,13 +70,13 @@ func feedNamed(path string) (f feedForm, n int, ok bool) {
 // part is the part of the log that one document of a feed lists.
 type part struct {
 	n     int
-	from  uint64 // the sequence number before the part
-	to    uint64 // the last sequence number
-	log   bool   // the log reaches this far back; otherwise the times of changes are unknown
-	older bool   // an older part follows
+	from  uint64 // sequence number before the part
+	to    uint64 // last sequence number of the part
+	log   bool   // whether the log reaches back this far; otherwise, the times of changes are unknown
+	older bool   // whether an older part follows
 }
 
-// partOf returns the nth part. The error is ErrNotFound if the log does not reach back that far.
+// partOf returns the nth part. If the log does not reach back that far, the error is ErrNotFound.
 func partOf(ctx context.Context, v millrace.View, n int) (part, error) {
 	site := v.Site()
 	end := func(n int) uint64 { return site.Seq - min(site.Seq, uint64(n)*feedItems) }
@@ -117,8 +117,8 @@ func partOf(ctx context.Context, v millrace.View, n int) (part, error) {
 	return p, err
 }
 
-// names estimates the number of pages that the part lists. It is at most the number of changes,
-// because a page that has changed again is in a newer part.
+// names estimates the number of pages in the part. It is at most the number of changes, because a
+// page that has changed again is in a newer part.
 func (p part) names(site millrace.Site) int64 {
 	if !p.log {
 		return int64(min(site.Pages, feedItems))
@@ -126,8 +126,8 @@ func (p part) names(site millrace.Site) int64 {
 	return int64(min(p.to-p.from, feedItems)) //nolint:gosec // feedItems is small
 }
 
-// changes returns the changes of the part, newest first, and the page at which the newer parts end,
-// or "" if no part is newer.
+// changes returns the changes in the part, newest first, and the page at which the newer parts end,
+// or "" if there is no newer part.
 func (p part) changes(ctx context.Context, v millrace.View) (list []millrace.Change, after string, err error) {
 	site := v.Site()
 	for c, err := range v.Changes(ctx, site.At(p.from)) {
@@ -162,7 +162,7 @@ func (d *once) feedItems(ctx context.Context, v millrace.View, of part) ([]*feed
 	site := v.Site()
 	scan := millrace.Scan{Order: millrace.BySeq, Limit: feedItems}
 	var items []*feedItem
-	at := make(map[string]*feedItem) // by URL
+	at := make(map[string]*feedItem) // entries by URL
 	if of.log {
 		list, after, err := of.changes(ctx, v)
 		if err != nil {
@@ -226,7 +226,8 @@ func named(ctx context.Context, v millrace.View, items []*feedItem) ([]*feedItem
 	return out, nil
 }
 
-// feed returns the document of a feed at a path, or ErrNotFound.
+// feed returns the feed document at a path. If the path is not that of a feed, the error is
+// ErrNotFound.
 func (d *once) feed(ctx context.Context, v millrace.View, path string) (*millrace.Document, error) {
 	form, n, ok := feedNamed(path)
 	if !ok {
@@ -278,7 +279,7 @@ func (d *once) feed(ctx context.Context, v millrace.View, path string) (*millrac
 	}, nil
 }
 
-// announceFeeds adds links to the feeds on the home page, where readers look for them.
+// announceFeeds adds links to the feeds to the home page, where readers look for them.
 func (d *once) announceFeeds(site millrace.Site, n *millrace.Advertisement) {
 	docs := strings.TrimSuffix(site.EndpointBase, "/")
 	for _, form := range d.feedForms() {

@@ -11,8 +11,7 @@ import (
 
 const fullPath = "/llms-full.txt"
 
-// fullDocument returns the Markdown of all pages, one after the other, in the order of their
-// URLs.
+// fullDocument returns the Markdown of all pages, one after the other, ordered by URL.
 func (p *publisher) fullDocument(v millrace.View) *millrace.Document {
 	site := v.Site()
 	parts := &millrace.Parts{

@@ -15,7 +15,7 @@ import (
 
 const licensePath = "/license.xml"
 
-// licenseDocument returns the licence, or nil if the site has none.
+// licenseDocument returns the document of the licence, or nil if the site has none.
 func (d *once) licenseDocument(site millrace.Site) *millrace.Document {
 	path := "/"
 	if u, err := url.Parse(site.Base); err == nil {

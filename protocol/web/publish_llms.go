@@ -18,14 +18,14 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// listHeader returns the header of llms.txt and its parts. They are Markdown, but every server
-// sends files with such a name as text.
+// listHeader returns the header of llms.txt and its parts. They are Markdown, but servers send
+// files with this name as text.
 func listHeader() http.Header {
 	return http.Header{"Content-Type": {listType + "; charset=utf-8"}, "Cache-Control": {revalidate}}
 }
 
 // list returns one file of llms.txt. The version of its parts depends only on the plan, so a file
-// is rendered only when it has changed.
+// is rendered only if it has changed.
 func (p *publisher) list(ctx context.Context, v millrace.View, l *index) (*millrace.Document, error) {
 	head, err := p.head(ctx, v, l)
 	if err != nil {
@@ -54,8 +54,8 @@ func (p *publisher) list(ctx context.Context, v millrace.View, l *index) (*millr
 	return &millrace.Document{Path: l.path, Header: listHeader(), Large: true, Subject: millrace.Subject{PageCount: l.named()}, Parts: parts, Write: parts.Write}, nil
 }
 
-// named returns the number of pages that the file itself lists. The other pages are in the files
-// that it links to.
+// named returns the number of pages that the file itself lists. The other pages are in the files to
+// which it links.
 func (l *index) named() (n int64) {
 	for _, piece := range l.pieces {
 		if piece.list == nil {
@@ -71,8 +71,8 @@ type heading struct {
 	items []millrace.Item
 }
 
-// writeList writes one file: its introduction, then its pages by folders, then the files with
-// the other pages.
+// writeList writes one file: its introduction, then its pages by folder, then the files with the
+// other pages.
 func (p *publisher) writeList(ctx context.Context, v millrace.View, l *index, w io.Writer) error {
 	site := v.Site()
 	docs := strings.TrimSuffix(site.EndpointBase, "/")
@@ -82,7 +82,7 @@ func (p *publisher) writeList(ctx context.Context, v millrace.View, l *index, w 
 	}
 	pages, more := heading{name: "Pages"}, heading{name: "More lists"}
 	var folders []heading
-	titles := make(map[string]string) // of the index pages of folders
+	titles := make(map[string]string) // titles of the index pages of folders
 	for i, next := range l.parts {
 		first, last := next.bounds()
 		more.items = append(more.items, item(docs+next.path, fmt.Sprintf("Part %d of %d", i+1, len(l.parts)),
@@ -99,7 +99,7 @@ func (p *publisher) writeList(ctx context.Context, v millrace.View, l *index, w 
 			}
 			rest := strings.TrimPrefix(e.pagePath, l.dir)
 			folder, below, inside := strings.Cut(rest, "/")
-			if below == "" && e.page.Title != "" { // the index page of the folder
+			if below == "" && e.page.Title != "" { // it is the index page of the folder
 				titles[folder] = e.page.Title
 			}
 			if !inside {
@@ -115,7 +115,7 @@ func (p *publisher) writeList(ctx context.Context, v millrace.View, l *index, w 
 	}
 	var named []heading
 	for _, f := range folders {
-		if len(f.items) == 1 { // a folder with one page is that page
+		if len(f.items) == 1 { // list a folder with one page as that page
 			pages.items = append(pages.items, f.items[0])
 			continue
 		}
@@ -136,7 +136,7 @@ func (p *publisher) writeList(ctx context.Context, v millrace.View, l *index, w 
 	return err
 }
 
-// head returns the introduction of a file: its name and subject.
+// head returns the introduction of a file: its title and its subject.
 func (p *publisher) head(ctx context.Context, v millrace.View, l *index) ([]millrace.Block, error) {
 	site := v.Site()
 	title, about := strings.TrimSuffix(site.Base, "/")+l.dir, "The pages below this address."
@@ -168,8 +168,8 @@ func (p *publisher) head(ctx context.Context, v millrace.View, l *index) ([]mill
 		note = "The pages are listed in several files."
 	}
 	if l.path == listPath {
-		// Do not link to the feeds: agents expect every link in llms.txt to lead to Markdown of a
-		// page.
+		// Do not link to the feeds: agents expect every link in llms.txt to lead to the Markdown of
+		// a page.
 		docs := strings.TrimSuffix(site.EndpointBase, "/")
 		for i, form := range p.feedForms() {
 			note += []string{" Changes: ", " and "}[i] + docs + form.path(1)
@@ -178,7 +178,7 @@ func (p *publisher) head(ctx context.Context, v millrace.View, l *index) ([]mill
 	return append(blocks, millrace.Block{Type: millrace.TextBlock, Text: note}), nil
 }
 
-// bounds returns the first and the last page that a file leads to.
+// bounds returns the first and the last page to which a file leads.
 func (l *index) bounds() (first, last string) {
 	for _, part := range l.parts {
 		f, e := part.bounds()
@@ -196,10 +196,10 @@ func (l *index) bounds() (first, last string) {
 	return first, last
 }
 
-// entry is a page that a file lists.
+// entry is a page listed in a file.
 type entry struct {
 	pagePath, name string
-	page           *millrace.Page // without blocks
+	page           *millrace.Page // the page without its blocks
 }
 
 // entries yields the pages of a piece that have Markdown.
@@ -253,7 +253,7 @@ func itemOf(p *millrace.Page, pagePath, target string) millrace.Item {
 	return item(target, label, about)
 }
 
-// lineOf returns the length in bytes of the line of a page without its URL.
+// lineOf returns the length in bytes of a page's line without the URL.
 func lineOf(p *millrace.Page, pagePath string) int {
 	const target = "https://x/"
 	return length(itemOf(p, pagePath, target)) - len(target)
@@ -264,7 +264,7 @@ func length(it millrace.Item) int {
 	return len(millrace.Markdown([]millrace.Block{{Type: millrace.ListBlock, Items: []millrace.Item{it}}}))
 }
 
-// item returns a line of bounded length: long texts are cut.
+// item returns a line of limited length: long texts are cut.
 func item(target, label, about string) millrace.Item {
 	label = cut(label, 80)
 	for {
@@ -281,12 +281,12 @@ func item(target, label, about string) millrace.Item {
 		case len(label) > 20:
 			label = cut(label, 20)
 		default:
-			return it // the escapes of the URL itself
+			return it // the escapes belong to the URL itself
 		}
 	}
 }
 
-// cut returns the start of a text, at most n bytes, if possible up to the end of a word.
+// cut returns the beginning of a text, at most n bytes, if possible up to the end of a word.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s

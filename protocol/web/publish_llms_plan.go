@@ -23,44 +23,44 @@ const (
 	// Limits in bytes. Readers accept 50,000 characters, and a text never has more characters than
 	// bytes.
 	maxFile   = 50_000
-	maxLines  = 45_000 // of a file, without headings; a path with more lines gets files of its own
-	maxPiece  = 24_000 // limit of piece.most
-	lineSpace = 300    // limit of a line without its URL
-	headSpace = 80     // of a heading
+	maxLines  = 45_000 // maximum size of the lines of a file, without headings; a path with more lines gets its own files
+	maxPiece  = 24_000 // maximum of piece.most
+	lineSpace = 300    // maximum size of a line without its URL
+	headSpace = 80     // size that is reserved for a heading
 
-	pieceBits = 6 // a piece begins at a page whose path has a hash with so many zero bits
+	pieceBits = 6 // a piece starts at a page if the hash of its path ends with this many zero bits
 	fileBits  = 7 // the same for a file, if the previous file is at least half full
 
-	maxParts   = 150 // parts that one file links to
-	maxFolders = 8   // nested folders with parts of their own
+	maxParts   = 150 // maximum number of parts to which one file links
+	maxFolders = 8   // maximum depth of nested folders with their own parts
 )
 
-// plan divides llms.txt into files. Folders and pieces depend only on the paths of the pages, so
-// that an edit does not change them. The choice of the pieces of a file also depends on the length
-// of their lines. Pieces and files begin at pages whose path has a hash with enough zero bits, so
-// that most changes move few bounds.
+// plan divides llms.txt into files. Folders and pieces depend only on the paths of the pages, so an
+// edit does not change them. The division of pieces among files also depends on the length of their
+// lines. Pieces and files start at pages whose path has a hash with enough zero bits, so most
+// changes move few boundaries.
 type plan struct {
 	root *index
-	dirs map[string]bool // folders with a file of their own
-	cost int             // bytes of all lines and headings
+	dirs map[string]bool // folders with their own file
+	cost int             // size of all lines and headings in bytes
 }
 
 // index is a file of llms.txt.
 type index struct {
 	path   string
-	dir    string // path that it covers, ending in "/"
+	dir    string // path that the file covers; ends with "/"
 	pieces []piece
-	parts  []*index // files of the same folder, instead of pieces
-	pages  int      // number of pages that the file and the files below it list
+	parts  []*index // files of the same folder, in place of pieces
+	pages  int      // number of pages listed in the file and in the files below it
 }
 
-// piece is a run of consecutive pages, or a list for some of them.
+// piece is a run of consecutive pages, or a summary of it.
 type piece struct {
-	after, first, last string // paths; the pages after "after", up to last
+	after, first, last string // paths: the piece contains the pages after "after", up to last
 	pages              int
-	cost               int               // bytes of its lines
-	most               int               // maximum number of bytes of the lines of these paths
-	sum                [sha256.Size]byte // XOR of hashes of each page and its tag
+	cost               int               // size of its lines in bytes
+	most               int               // maximum size of the lines of these paths in bytes
+	sum                [sha256.Size]byte // XOR of the hashes of each page and its tag
 	list               *index
 }
 
@@ -73,7 +73,7 @@ func (p *piece) begins(bits int) bool {
 	return (x^x>>16)&(1<<bits-1) == 0
 }
 
-// pieceOf returns the piece of one page.
+// pieceOf returns the piece that contains a single page.
 func pieceOf(site millrace.Site, t millrace.Tag) piece {
 	pagePath := canon.Relative(site.Base, t.URL)
 	name := documentName(pagePath, t.N)
@@ -85,8 +85,8 @@ func pieceOf(site millrace.Site, t millrace.Tag) piece {
 	}
 }
 
-// join appends the pages of the next piece to a piece. The sums do not depend on the order of
-// joins, so a piece that is read again has the same sums.
+// join appends the pages of the next piece to a piece. The sum does not depend on the order of
+// joins, so a piece that is read again gets the same sum.
 func (p *piece) join(next *piece) {
 	p.last = next.last
 	p.pages += next.pages
@@ -102,8 +102,8 @@ type folder struct {
 	most   int
 }
 
-// planOf returns the plan of a view, in one pass over its tags. It holds only the bounds of
-// the pieces in memory.
+// planOf returns the plan of a view, in one pass over its tags. Only the boundaries of the pieces
+// are kept in memory.
 func planOf(ctx context.Context, v millrace.View) (*plan, error) {
 	site := v.Site()
 	pl := &plan{dirs: map[string]bool{}}
@@ -169,7 +169,7 @@ func (f *folder) add(p piece) {
 	f.pieces = append(f.pieces, p)
 }
 
-// close ends the innermost folder: it gets a file of its own, or becomes a part of its parent.
+// close ends the innermost folder: the folder gets its own file, or becomes a part of its parent.
 func (pl *plan) close(stack []*folder) []*folder {
 	f, outer := stack[len(stack)-1], stack[len(stack)-2]
 	if f.most > maxLines {
@@ -191,8 +191,8 @@ func (pl *plan) list(f *folder) *index {
 	return newIndex(f.dir+"llms", f.dir, f.pieces)
 }
 
-// newIndex returns the file of pieces, or one that links to parts if there are too many
-// pieces. name is its path without ".txt".
+// newIndex returns the file for some pieces. If there are too many pieces, it returns a file that
+// links to parts. name is the path of the file without ".txt".
 func newIndex(name, dir string, pieces []piece) *index {
 	l := &index{path: name + ".txt", dir: dir}
 	var leaves [][]piece
@@ -200,7 +200,7 @@ func newIndex(name, dir string, pieces []piece) *index {
 	for i := range pieces {
 		p := &pieces[i]
 		l.pages += p.pages
-		// The folders in a piece have headings.
+		// The folders in a piece get headings.
 		next := p.cost + headSpace
 		if cost+next > maxLines || cost >= maxLines/2 && p.begins(fileBits) {
 			leaves, cost = append(leaves, nil), 0
@@ -219,7 +219,7 @@ func newIndex(name, dir string, pieces []piece) *index {
 	return l
 }
 
-// files returns all files; each comes before its parts.
+// files returns all files, each before its parts.
 func (pl *plan) files() []*index {
 	var out []*index
 	var walk func(l *index)
@@ -238,8 +238,8 @@ func (pl *plan) files() []*index {
 	return out
 }
 
-// covering returns the path of the file that covers a page: that of the innermost folder with
-// a file.
+// covering returns the path of the file that covers a page: the file of the innermost folder that
+// has one.
 func (pl *plan) covering(pagePath string) string {
 	for dir := folderOf(pagePath); dir != ""; {
 		if pl.dirs[dir] {
@@ -251,7 +251,7 @@ func (pl *plan) covering(pagePath string) string {
 }
 
 // edited returns the plan for a later view of the same pages. It reads the pieces with changed
-// pages again. pl does not change.
+// pages again. It does not change pl.
 func (pl *plan) edited(ctx context.Context, v millrace.View, changed []string) (*plan, error) {
 	next := &plan{dirs: pl.dirs, cost: pl.cost}
 	var err error
@@ -261,7 +261,7 @@ func (pl *plan) edited(ctx context.Context, v millrace.View, changed []string) (
 	return next, err
 }
 
-// edited is [plan.edited] for one file. It adds the growth of its lines to cost.
+// edited is like [plan.edited], for one file. It adds the growth of the lines of the file to cost.
 func (l *index) edited(ctx context.Context, v millrace.View, changed []string, cost *int) (_ *index, err error) {
 	pieces := l.all()
 	for i := range pieces {
@@ -311,7 +311,8 @@ func (p *piece) read(ctx context.Context, v millrace.View) error {
 	return nil
 }
 
-// plans caches the plan of the last used view. Each edition and the links of each page need it.
+// plans caches the plan of the last used view, because each edition and the links of each page need
+// the plan.
 type plans struct {
 	mu   sync.Mutex
 	site millrace.Site

@@ -11,8 +11,8 @@ import (
 // ending is the suffix of the URLs of Markdown.
 const ending = ".md"
 
-// documentName returns the path and query, below the endpoint base, of the Markdown of the nth
-// page with that name; "" for a page of another site.
+// documentName returns the path and query, below the endpoint base, of the Markdown of the nth page
+// with the same name. For a page of another site, it returns "".
 func documentName(pagePath string, n int) string {
 	dir, leaf, query, ok := wanted(pagePath)
 	if !ok {
@@ -24,8 +24,8 @@ func documentName(pagePath string, n int) string {
 	return dir + leaf + ending + query
 }
 
-// wanted returns the folder, ending in "/", the name without its suffix, and the query of a
-// page's Markdown if no other page has that name.
+// wanted returns the name of a page's Markdown if no other page has that name: the folder, which
+// ends with "/", the last segment without its suffix, and the query.
 func wanted(pagePath string) (dir, leaf, query string, ok bool) {
 	path := pagePath
 	if i := strings.IndexByte(pagePath, '?'); i >= 0 {
@@ -44,9 +44,9 @@ func wanted(pagePath string) (dir, leaf, query string, ok bool) {
 	return dir, leaf, query, true
 }
 
-// wanting returns the paths of the pages whose Markdown could have a name, the likeliest first, and
-// the number of the page among the pages with that name. It returns no paths if no Markdown can
-// have the name.
+// wanting returns the paths of the pages whose Markdown could have a name, the most likely first,
+// and the number of the page among the pages with that name. If no Markdown can have the name, it
+// returns no paths.
 func wanting(base, name string) (identities []string, n int) {
 	u, err := canon.URL("http://host" + name)
 	if err != nil {
@@ -66,7 +66,7 @@ func wanting(base, name string) (identities []string, n int) {
 		}
 	}
 	return slices.DeleteFunc(claimants(dir, leaf, query), func(pagePath string) bool {
-		return canon.Relative(base, pagePath) != pagePath // its path on this site differs
+		return canon.Relative(base, pagePath) != pagePath // its path on this site is different
 	}), n
 }
 
@@ -83,7 +83,7 @@ func cutName(name string) (dir, leaf, query string, ok bool) {
 	return dir, leaf, query, leaf != ""
 }
 
-// claimants returns the paths of all pages with a name, in the order of precedence.
+// claimants returns the paths of all pages with the same name, in the order of precedence.
 func claimants(dir, leaf, query string) []string {
 	path := dir
 	if parent, last := cutFolder(dir); tildes(last) > 1 {
@@ -100,8 +100,8 @@ func claimants(dir, leaf, query string) []string {
 	})
 }
 
-// rivals returns the pages whose presence decides the number in the page's name, and those whose
-// number the page decides. A page whose own path is such a name comes first.
+// rivals returns the pages whose presence determines the number in the page's name, and the pages
+// whose number the page determines. A page whose own path is such a name comes first.
 func rivals(pagePath string) (before, after []string) {
 	dir, leaf, query, ok := wanted(pagePath)
 	if !ok {
@@ -110,7 +110,7 @@ func rivals(pagePath string) (before, after []string) {
 	all := claimants(dir, leaf, query)
 	i := slices.Index(all, pagePath)
 	if i < 0 {
-		return nil, nil // the path is not canonical, so it has no name
+		return nil, nil // a path that is not canonical has no name
 	}
 	before = append(before, dir+leaf+ending+query)
 	before = append(before, all[:i]...)
@@ -121,13 +121,13 @@ func rivals(pagePath string) (before, after []string) {
 	return before, after
 }
 
-// cutLeaf splits a path into its folder, ending in "/", and the last segment.
+// cutLeaf splits a path into the folder, which ends with "/", and the last segment.
 func cutLeaf(path string) (dir, leaf string) {
 	i := strings.LastIndexByte(path, '/')
 	return path[:i+1], path[i+1:]
 }
 
-// cutFolder splits a folder into its parent and its own name.
+// cutFolder splits a folder into its parent and its last segment.
 func cutFolder(dir string) (parent, last string) {
 	return cutLeaf(strings.TrimSuffix(dir, "/"))
 }
@@ -137,8 +137,8 @@ func lastFolder(dir string) string {
 	return last
 }
 
-// tildes counts the leading tildes of a segment of tildes and digits. It returns 0 for any
-// other segment.
+// tildes returns the number of leading tildes of a segment that consists of tildes and digits. For
+// any other segment, it returns 0.
 func tildes(segment string) int {
 	digits := strings.TrimLeft(segment, "~")
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {

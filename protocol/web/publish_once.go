@@ -28,7 +28,7 @@ type once struct {
 	listItems int
 }
 
-// sitemapOf is the protocol that publishes a sitemap of its own, under the same names.
+// sitemapOf is the name of the protocol that publishes its own sitemap, under the same path.
 const sitemapOf = "scp"
 
 func newOnce(o *protocol.PublisherOptions) once {
@@ -36,8 +36,8 @@ func newOnce(o *protocol.PublisherOptions) once {
 	return d
 }
 
-// find returns the document at a path, if it does not grow with the site. The error is
-// ErrNotFound if no document has that path.
+// find returns the document at a path, if its size does not grow with the site. If no document has
+// that path, the error is ErrNotFound.
 func (d *once) find(ctx context.Context, v millrace.View, path string) (*millrace.Document, error) {
 	if path == licensePath {
 		if doc := d.licenseDocument(v.Site()); doc != nil {
@@ -51,7 +51,7 @@ func (d *once) find(ctx context.Context, v millrace.View, path string) (*millrac
 	return doc, nil
 }
 
-// all yields every document that find returns, each built when the caller asks for it.
+// all yields every document that find returns. Each is built when the caller asks for it.
 func (d *once) all(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Document, error] {
 	return func(yield func(*millrace.Document, error) bool) {
 		for _, form := range d.feedForms() {
@@ -75,7 +75,7 @@ func (d *once) all(ctx context.Context, v millrace.View) iter.Seq2[*millrace.Doc
 	}
 }
 
-// announce adds the links to all of these documents.
+// announce adds links to all these documents.
 func (d *once) announce(site millrace.Site, n *millrace.Advertisement) {
 	d.announceFeeds(site, n)
 	d.announceLicense(site, n)

@@ -10,9 +10,9 @@ import (
 	"github.com/millrace/millrace/internal/sitemap"
 )
 
-// shards returns the number of sitemaps. The number is 0 if another protocol publishes the
-// sitemaps. It is also 0 if pages and documents have different origins, because a sitemap may list
-// only URLs of its own origin.
+// shards returns the number of sitemaps. It is 0 if another protocol publishes the sitemaps, or if
+// pages and documents are on different origins, because a sitemap may list only URLs of its own
+// origin.
 func (d *once) shards(site millrace.Site) int {
 	if !d.sitemaps || siteOf(site.Base) != siteOf(site.EndpointBase) {
 		return 0
@@ -54,7 +54,7 @@ func (d *once) large(v millrace.View) []*millrace.Document {
 	return append(out, &millrace.Document{Path: sitemap.IndexPath, Header: sitemapHeader(), Large: true, Parts: parts, Write: parts.Write})
 }
 
-// announceSitemaps names the sitemaps in robots.txt.
+// announceSitemaps adds the sitemaps to robots.txt.
 func (d *once) announceSitemaps(site millrace.Site, n *millrace.Advertisement) {
 	docs := strings.TrimSuffix(site.EndpointBase, "/")
 	shards := d.shards(site)

@@ -22,27 +22,28 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// reader is the Source of a site whose pages have Markdown twins.
+// reader is the Source of a site whose pages exist as Markdown, too. In this package, the Markdown
+// of a page is called its twin.
 type reader struct {
 	kit.Reader
 	o      protocol.ReaderOptions
-	listed recent.Values // states of pages in lists
-	hinted recent.Values // twins of pages in a feed
+	listed recent.Values // states of the pages in lists
+	hinted recent.Values // twins of the pages in a feed
 
 	mu       sync.Mutex
-	way      manner            // known ways to find twins on this site
+	way      manner            // known ways to find the twins of this site
 	mismatch uint64            // hash of the pages for which behind was called
-	failed   map[string]int    // pages without Markdown under the guessed names, by form
-	also     map[string]string // other origins of the site's pages, each with the origin to fetch them from
+	failed   map[string]int    // number of pages without Markdown under the guessed names, by form of the path
+	also     map[string]string // other origins of the site's pages, each with the origin from which they are fetched
 }
 
 // NewReader returns a reader of the site at endpoint, which may be any URL of the site. If client
-// is nil, the reader uses the guarded default client. Nil options are the zero value.
+// is nil, the reader uses the guarded default client. Nil options mean the zero value.
 //
 // Changes reads the site's sitemaps, which list all pages. If the site has a feed of all its
-// changes, Changes reads the feed instead, since that costs less. The content comes from the pages'
-// Markdown twins. Their URLs are those to which the pages link, those that follow from the site's
-// naming rules, or the pages' own URLs, requested with Accept. For a site without twins or without
+// changes, Changes reads the feed, which costs less. The content comes from the Markdown of the
+// pages. Its URLs are those to which the pages link, those that follow from the site's naming
+// rules, or the pages' own URLs, requested with Accept. For a site without Markdown or without
 // sitemaps, the error is ErrNotFound. Page needs no sitemaps.
 func NewReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
 	return newReader(client, endpoint, o)
@@ -55,43 +56,43 @@ func newReader(client *http.Client, endpoint string, o *protocol.ReaderOptions) 
 	return r
 }
 
-// cursor is the position in the stream of a site: the result of discovery, and the
-// applied states of the lists.
+// cursor is a position in the stream of a site: the result of discovery, and the applied states of
+// the lists.
 type cursor struct {
 	Root     string            `json:"root"`
-	Found    time.Time         `json:"found"`          // when discovery last ran
-	Also     map[string]string `json:"also,omitempty"` // see reader
+	Found    time.Time         `json:"found"`          // time of the last discovery
+	Also     map[string]string `json:"also,omitempty"` // see reader.also
 	Way      manner            `json:"way,omitzero"`
-	Feed     *feedState        `json:"feed,omitempty"` // nil if the site has none that could list all changes
-	Lists    []list            `json:"lists"`          // sitemaps that name pages, and their indexes
+	Feed     *feedState        `json:"feed,omitempty"` // nil = the site has no feed that could list all changes
+	Lists    []list            `json:"lists"`          // sitemaps of pages, and their indexes
 	Missing  []string          `json:"missing,omitempty"`
-	Mismatch uint64            `json:"mismatch,omitempty"` // identifies the pages that were older than in the lists
+	Mismatch uint64            `json:"mismatch,omitempty"` // hash of the pages that were older than their entries in the lists
 }
 
-// feedState is the state of a feed up to which it was applied.
+// feedState is the state of a feed that was applied.
 type feedState struct {
 	URL string `json:"url"`
 	fetch.Validators
-	// Trusted reports that the feed lists deletions, and all changes since its oldest entry
+	// Trusted reports that the feed lists deletions, and all changes since its oldest entry,
 	// according to the sitemaps.
 	Trusted bool      `json:"trusted,omitempty"`
-	Since   time.Time `json:"since,omitzero"` // of its newest entry
+	Since   time.Time `json:"since,omitzero"` // time of the newest entry
 	Top     string    `json:"top,omitempty"`  // marks of the entries with that time
 }
 
 var (
-	errFullRead = errors.New("feed is not sufficient; read the sitemaps") // the feed lacks changes
-	errMoved    = errors.New("sitemaps have moved")                       // robots.txt names other sitemaps than those that were read
+	errFullRead = errors.New("feed is not sufficient; read the sitemaps") // the feed does not contain all changes
+	errMoved    = errors.New("sitemaps have moved")                       // robots.txt refers to other sitemaps than those that were read
 )
 
-// Changes yields the changes of the feed since the cursor, or the entries of the sitemaps that have
-// changed, and checkpoints. If the sitemaps are those of the cursor, there is one checkpoint for
-// each sitemap that has changed, otherwise one for all. It skips pages of other sites, and reports
-// them as a Note.
+// Changes yields the changes in the feed since the cursor, or the entries of the sitemaps that have
+// changed, and checkpoints. If the sitemaps are those of the cursor, there is one checkpoint per
+// changed sitemap; otherwise, there is one for all. Pages of other sites are skipped, and reported
+// as a Note.
 func (r *reader) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return kit.Stream(func(y kit.Yield) error {
 		r.mu.Lock()
-		r.failed = nil // the counts are those of one run
+		r.failed = nil // the counts are for one run
 		r.mu.Unlock()
 		return (&run{reader: r, Yield: y}).changes(ctx, since)
 	})
@@ -102,15 +103,15 @@ type run struct {
 	*reader
 	kit.Yield
 	was, is cursor
-	so      cursor // of the last checkpoint
+	so      cursor // cursor of the last checkpoint
 
-	named     []string  // sitemaps that robots.txt names, or that the cursor has
-	usual     bool      // no document names sitemaps: the first existing one is used
-	fresh     bool      // discovery ran again
-	recent    bool      // robots.txt was read again
-	feed      *feedRead // the feed of changes; nil if it was not read
-	foreign   int       // pages of other sites that lists name
-	elsewhere string    // the first of them
+	named     []string  // sitemaps in robots.txt, or in the cursor
+	usual     bool      // no document refers to sitemaps, so the first existing one is used
+	fresh     bool      // whether discovery ran again
+	recent    bool      // whether robots.txt was fetched again
+	feed      *feedRead // feed of changes; nil = not read
+	foreign   int       // number of pages of other sites in the lists
+	elsewhere string    // URL of the first of these pages
 }
 
 func (r *run) changes(ctx context.Context, since millrace.Cursor) error {
@@ -157,11 +158,11 @@ func (r *run) mark(c cursor, complete bool, section string) error {
 	return r.Checkpoint(c, complete, section)
 }
 
-// settle waits until the listed pages have been fetched, before a checkpoint. It returns a hash of
-// the pages that were older than their entries in the lists, or 0 if there were none. Such pages
-// came from a cache or from an outdated replica, and would stay old as long as the lists do not
-// change. If a second run finds exactly the same pages, they are accepted: the difference is
-// permanent.
+// settle waits, before a checkpoint, until the listed pages were fetched. It returns a hash of the
+// pages that were older than their entries in the lists, or 0 if there are no such pages. These
+// pages came from a cache or an outdated replica, and would stay old as long as the lists do not
+// change. If a second run finds exactly the same pages, they are accepted, because the difference
+// is permanent.
 func (r *run) settle() (mismatch uint64, err error) {
 	if err := r.mark(r.so, false, ""); err != nil {
 		return 0, err
@@ -178,10 +179,10 @@ func (r *reader) behind(page, state string, got *twin) {
 	_, _ = io.WriteString(h, page+"\x00"+state+"\x00"+got.ETag+"\x00"+got.modified.String())
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mismatch += h.Sum64() // in any order
+	r.mismatch += h.Sum64() // independent of the order
 }
 
-// put yields a present page and records its state in the list.
+// put yields an existing page, and records its state in the list.
 func (r *run) put(u, section, state string, at time.Time) error {
 	if state != "" {
 		r.listed.Add(u, state)
@@ -189,8 +190,7 @@ func (r *run) put(u, section, state string, at time.Time) error {
 	return r.Give(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: u, Section: section}, Time: at}, nil)
 }
 
-// own returns the URL of a page that a list names. It returns false if the page belongs to another
-// site.
+// own returns the URL of a listed page. If the page belongs to another site, it returns false.
 func (r *run) own(at *url.URL, ref string) (string, bool) {
 	u, err := canon.Resolve(at, ref)
 	if err != nil {
@@ -205,7 +205,7 @@ func (r *run) own(at *url.URL, ref string) (string, bool) {
 	return u, true
 }
 
-// here returns the URL from which to fetch a page, or "" if the page belongs to another site.
+// here returns the URL from which a page is fetched, or "" if the page belongs to another site.
 func (r *reader) here(u string) string {
 	at := canon.Origin(u)
 	if at == canon.Origin(r.Root) {

@@ -19,30 +19,30 @@ import (
 
 // Limits of a feed.
 const (
-	maxFeed        = 10 << 20 // bytes of one document
-	maxFeedEntries = 20_000   // entries of all documents
-	maxFeedNodes   = 200_000  // XML elements of one Atom document
-	maxFeedPages   = 20       // documents
+	maxFeed        = 10 << 20 // maximum number of bytes of one document
+	maxFeedEntries = 20_000   // maximum number of entries of all documents
+	maxFeedNodes   = 200_000  // maximum number of XML elements of one Atom document
+	maxFeedPages   = 20       // maximum number of documents
 	feedTypes      = atomType + ", " + jsonFeedType + ", application/json;q=0.5, */*;q=0.1"
 )
 
-// feedRead holds the entries that were read from a feed.
+// feedRead contains the entries that were read from a feed.
 type feedRead struct {
 	url string
 	fetch.Validators
-	entries    []feedEntry // entries of pages of the site, in the feed's order
+	entries    []feedEntry // entries of the site's pages, in the order of the feed
 	gone       []feedEntry
-	tombstones bool      // all of its documents report deletions
-	lost       bool      // a deletion does not identify its page
+	tombstones bool      // whether all of its documents report deletions
+	lost       bool      // whether a deletion does not identify its page
 	newest     time.Time // time of the newest entry
-	oldest     time.Time // time of the oldest present page; deletions may reach back further
+	oldest     time.Time // time of the oldest entry of an existing page; deletions may be older
 	named      map[string]bool
-	missed     int                  // pages that have changed according to the sitemaps but not the feed
+	missed     int                  // number of pages that have changed according to the sitemaps but not according to the feed
 	seen       map[string]time.Time // pages in both, with their times in the sitemaps
 }
 
-// loadFeed reads a feed back to a time, from its first document. It fetches that document
-// conditionally if the state has validators.
+// loadFeed reads a feed back to a time, starting at its first document. If the state has
+// validators, the first document is fetched conditionally.
 func (r *run) loadFeed(ctx context.Context, st *feedState, v fetch.Validators, until time.Time) (*feedRead, error) {
 	fr := newFeed(st.URL)
 	next := st.URL
@@ -80,12 +80,12 @@ func (r *run) feedDocument(ctx context.Context, at string, v fetch.Validators) (
 	return doc, fetch.ValidatorsOf(resp), nil
 }
 
-// take adds the entries of a document of the feed.
+// take adds the entries of one document of the feed.
 func (fr *feedRead) take(r *run, doc *feedDoc) {
 	fr.tombstones = fr.tombstones && doc.Tombstones
 	for _, e := range doc.Entries {
 		if e.Updated.IsZero() {
-			fr.tombstones = false // its time is unknown
+			fr.tombstones = false // the time of a deletion is unknown
 			continue
 		}
 		if fr.newest.Before(e.Updated) {
@@ -112,11 +112,11 @@ func (fr *feedRead) take(r *run, doc *feedDoc) {
 	}
 }
 
-// reaches reports whether the feed goes back to a time.
+// reaches reports whether the feed reaches back to a time.
 func (fr *feedRead) reaches(t time.Time) bool { return !fr.oldest.IsZero() && !fr.oldest.After(t) }
 
-// compare records whether the feed lists a page that has changed since its oldest entry, or
-// has no date, according to a sitemap.
+// compare records whether the feed lists a page that, according to a sitemap, has changed since the
+// feed's oldest entry or has no date.
 func (fr *feedRead) compare(u string, modified time.Time) {
 	since := modified.IsZero() || modified.After(fr.oldest) && !modified.After(fr.newest)
 	there, listed := fr.named[u]
@@ -128,9 +128,8 @@ func (fr *feedRead) compare(u string, modified time.Time) {
 	}
 }
 
-// putUnseen handles the entries of a feed with deletions for pages that no sitemap names. It
-// yields the changed pages, which may be in a sitemap that is not known yet, and the
-// deletions.
+// putUnseen handles the entries, in a feed with deletions, of pages that are in no sitemap. It
+// yields the changed pages, which may be in an unknown sitemap, and the deletions.
 func (r *run) putUnseen() error {
 	if r.feed == nil || !r.feed.tombstones {
 		return nil
@@ -156,13 +155,13 @@ func (r *run) putUnseen() error {
 	return nil
 }
 
-// ahead returns a hash of the pages that are newer in the feed than in the sitemaps, which
-// came from an outdated replica; 0 if there are none.
+// ahead returns a hash of the pages that are newer in the feed than in the sitemaps, so the
+// sitemaps came from an outdated replica. If there are no such pages, it returns 0.
 func (fr *feedRead) ahead() (mismatch uint64) {
 	note := func(e *feedEntry) {
 		h := fnv.New64a()
 		_, _ = io.WriteString(h, e.URL+"\x00"+stateOf(e.Updated))
-		mismatch += h.Sum64() // in any order
+		mismatch += h.Sum64() // independent of the order
 	}
 	for i := range fr.entries {
 		e := &fr.entries[i]
@@ -194,21 +193,20 @@ func (fr *feedRead) state(trusted bool) *feedState {
 	return st
 }
 
-// Short marks distinguish the entries that have the time of the newest one, unless there are
-// too many.
+// Short marks distinguish the entries with the time of the newest entry, unless there are too many.
 const (
 	markLen  = 8
 	maxMarks = 2000
 )
 
-// mark identifies an entry.
+// mark returns a short text that identifies an entry.
 func (e *feedEntry) mark() string {
 	sum := sha256.Sum256([]byte(e.ID))
 	return base64.RawURLEncoding.EncodeToString(sum[:markLen*6/8])
 }
 
-// readFeed reads the feed before the sitemaps: the next feed has the changes that happen while
-// these are read.
+// readFeed reads the feed before the sitemaps, because the next feed contains the changes that are
+// made while the sitemaps are read.
 func (r *run) readFeed(ctx context.Context) error {
 	if r.is.Feed == nil || r.feed != nil {
 		return nil
@@ -223,13 +221,13 @@ func (r *run) readFeed(ctx context.Context) error {
 		r.Note("reader/feed", r.is.Feed.URL, err.Error())
 		fallthrough
 	default:
-		r.is.Feed = &feedState{URL: r.is.Feed.URL} // the sitemaps also have all of its changes
+		r.is.Feed = &feedState{URL: r.is.Feed.URL} // the sitemaps also contain all changes in the feed
 	}
 	return nil
 }
 
-// verifies reports whether all sitemaps must be read, though none has changed, to verify a
-// feed with deletions: if it does not reach back far enough, and once a day.
+// verifies reports whether all sitemaps must be read, although none has changed, to verify a feed
+// with deletions: if the feed does not reach back far enough, and once a day.
 func (r *run) verifies(ctx context.Context) (bool, error) {
 	if r.feed == nil && (!r.fresh || r.is.Feed == nil) {
 		return false, nil
@@ -241,11 +239,11 @@ func (r *run) verifies(ctx context.Context) (bool, error) {
 		return r.feed != nil, nil
 	}
 	r.is.Feed = r.feed.state(false)
-	r.feed = nil // a feed of posts, or the like
+	r.feed = nil // it is another feed, such as one of posts
 	return false, nil
 }
 
-// trust decides whether the feed may replace the sitemaps, which were all read.
+// trust decides whether the feed may replace the sitemaps. All sitemaps must have been read.
 func (r *run) trust() {
 	if r.feed == nil {
 		return
@@ -256,8 +254,7 @@ func (r *run) trust() {
 	r.is.Feed = r.feed.state(r.feed.missed == 0)
 }
 
-// catchUp yields the changes of the feed. The error is errFullRead if the feed does not
-// suffice.
+// catchUp yields the changes in the feed. If the feed is not sufficient, the error is errFullRead.
 func (r *run) catchUp(ctx context.Context) error {
 	st := r.is.Feed
 	fr, err := r.loadFeed(ctx, st, st.Validators, st.Since)
@@ -319,18 +316,18 @@ func (r *run) catchUp(ctx context.Context) error {
 		return err
 	}
 	if r.is.Mismatch = mismatch; mismatch != 0 && mismatch != r.was.Mismatch {
-		r.is.Feed = &feedState{URL: st.URL, Trusted: true, Since: st.Since, Top: st.Top} // fetch it again
+		r.is.Feed = &feedState{URL: st.URL, Trusted: true, Since: st.Since, Top: st.Top} // fetch the feed again in the next run
 		return nil
 	}
 	r.is.Feed = fr.state(true)
 	return nil
 }
 
-// heard marks the state of a page whose time comes from its feed entry, not from the page itself.
+// heard marks a state whose time comes from the feed entry of a page, and not from the page itself.
 const heard = "heard "
 
-// since returns the entries that are newer than a state of the feed. Further entries may have
-// the time of its newest ones.
+// since returns the entries that are newer than a state of the feed. Further entries may have the
+// time of the newest entries of that state.
 func (fr *feedRead) since(st *feedState) (out []feedEntry) {
 	known := map[string]bool{}
 	for i := 0; i+markLen <= len(st.Top); i += markLen {

@@ -16,25 +16,25 @@ import (
 
 // Limits of the sitemaps of a site.
 const (
-	maxLists     = 1000      // in total
-	maxList      = 100 << 20 // bytes of one sitemap, unless the options set another limit
-	maxEntries   = 1 << 20   // of one sitemap; sitemaps.org allows 50,000
+	maxLists     = 1000      // maximum number of sitemaps
+	maxList      = 100 << 20 // maximum number of bytes of one sitemap, unless the options set another limit
+	maxEntries   = 1 << 20   // maximum number of entries of one sitemap; sitemaps.org allows 50,000
 	sitemapTypes = "application/xml, text/xml, text/plain, */*;q=0.5"
 )
 
 // list is one sitemap with its validators, verbatim.
 type list struct {
 	kit.Resource
-	Index bool `json:"index,omitempty"` // an index of the sitemaps that follow
-	In    bool `json:"in,omitempty"`    // an index names it
+	Index bool `json:"index,omitempty"` // the sitemap is an index of the following sitemaps
+	In    bool `json:"in,omitempty"`    // the sitemap is in an index
 }
 
-// file is a sitemap of pages, and the response to its request.
+// file is a sitemap of pages with the response to its request.
 type file struct {
 	list
-	at    *url.URL     // after redirects
-	spool *spool.Spool // nil if it was not requested or has not changed
-	same  bool         // the list has not changed
+	at    *url.URL     // URL after redirects
+	spool *spool.Spool // nil = not requested, or not changed
+	same  bool         // whether the list has not changed
 }
 
 func (f *file) close() {
@@ -44,8 +44,8 @@ func (f *file) close() {
 	}
 }
 
-// open fetches one sitemap, conditionally if it has validators. If it is an index, open
-// returns the sitemaps that it names.
+// open fetches one sitemap, conditionally if validators are stored. For an index, it returns the
+// sitemaps in the index.
 func (r *run) open(ctx context.Context, l list) (*file, []string, error) {
 	f, err := r.load(ctx, l)
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *run) load(ctx context.Context, l list) (*file, error) {
 	return f, nil
 }
 
-// entries calls visit with each entry of a sitemap, until it returns an error.
+// entries calls visit with each entry of a sitemap, until visit returns an error.
 func (f *file) entries(limit int64, visit func(e sitemap.Entry) error) error {
 	body, err := f.spool.Reader()
 	if err != nil {

@@ -7,20 +7,20 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// manner describes the known ways to find a site's Markdown. Its map never changes.
+// manner describes the known ways to find a site's Markdown. Its map is never changed.
 type manner struct {
 	Accept bool `json:"accept,omitempty"` // the page's own URL returns Markdown by Accept
-	// Names maps the form of a page's path to the rule that names its twin.
+	// Names maps the form of a page's path to the rule that gives the URL of its twin.
 	Names map[string]string `json:"names,omitempty"`
-	Guess bool              `json:"guess,omitempty"` // pages do not link to their twins, so the reader guesses names
-	Links bool              `json:"links,omitempty"` // pages link to their twins, whose names follow no rule
+	Guess bool              `json:"guess,omitempty"` // pages do not link to their twins, so the reader guesses the URLs
+	Links bool              `json:"links,omitempty"` // pages link to their twins, whose URLs follow no rule
 }
 
 // known reports whether the site is known to have Markdown.
 func (m manner) known() bool { return m.Accept || m.Links || len(m.Names) > 0 }
 
-// The forms of paths, each with the rules by which sites name the twins of such pages, the
-// usual rules first. The rules of llmstxt.org are "page.html.md" and "folder/index.html.md".
+// Forms of paths. Each has rules by which sites name the twins of such pages, the most common
+// first. The rules of llmstxt.org are "page.html.md" and "folder/index.html.md".
 const (
 	formFolder = "folder" // /docs/
 	formHTML   = "html"   // /docs/a.html
@@ -38,8 +38,8 @@ func rules(form string) []string {
 	return []string{"md", "index.md", "html.md"}
 }
 
-// splitPage splits a page's URL into the URL without its query and the query with its "?", and
-// returns the form of its path.
+// splitPage splits a page's URL into the URL without its query, and the query with its "?". It
+// returns the form of the path, too.
 func splitPage(page string) (path, query, form string) {
 	path = page
 	if i := strings.IndexByte(page, '?'); i >= 0 {
@@ -55,7 +55,7 @@ func splitPage(page string) (path, query, form string) {
 	return path, query, formFile
 }
 
-// twinName returns the URL of a page's twin by a rule, or "" if the rule does not apply.
+// twinName returns the URL of a page's twin according to a rule, or "" if the rule does not apply.
 func twinName(page, rule string) string {
 	path, query, form := splitPage(page)
 	switch form + " " + rule {
@@ -80,7 +80,7 @@ func twinName(page, rule string) string {
 	return ""
 }
 
-// usualNames returns the URLs that the twin of a page has on most sites.
+// usualNames returns the URLs at which most sites have the twin of a page.
 func usualNames(page string) (names []string) {
 	_, _, form := splitPage(page)
 	for _, rule := range rules(form) {
@@ -91,7 +91,7 @@ func usualNames(page string) (names []string) {
 	return names
 }
 
-// twin returns the URL where the twin of a page should be, or "" if no rule is known.
+// twin returns the URL at which the twin of a page should be, or "" if no rule is known.
 func (m manner) twin(page string) string {
 	_, _, form := splitPage(page)
 	return twinName(page, m.Names[form])
@@ -128,11 +128,11 @@ func (r *reader) learn(page, twin string, guessed bool) {
 	r.way.Names, r.way.Guess = names, r.way.Guess || guessed
 }
 
-// maxFailed is the number of pages of a form without Markdown after which the reader stops
-// guessing names for that form.
+// maxFailed is the number of pages of a form without Markdown after which the reader no longer
+// guesses names for that form.
 const maxFailed = 3
 
-// guesses reports whether to guess the name of a page's Markdown, because the site has Markdown and
+// guesses reports whether to guess the URL of a page's Markdown, because the site has Markdown and
 // no rule is known for pages of this form.
 func (r *reader) guesses(page string) bool {
 	_, _, form := splitPage(page)
@@ -141,7 +141,7 @@ func (r *reader) guesses(page string) bool {
 	return len(r.way.Names) > 0 && r.failed[form] < maxFailed
 }
 
-// guessed counts a page that has no Markdown under any guessed name.
+// guessed counts a page that has no Markdown at any guessed URL.
 func (r *reader) guessed(page string) {
 	_, _, form := splitPage(page)
 	r.mu.Lock()
@@ -154,7 +154,7 @@ func (r *reader) guessed(page string) {
 	}
 }
 
-// samePage reports whether two URLs are of one page, ignoring their origins, which
+// samePage reports whether two URLs are of the same page, ignoring their origins, which
 // [reader.here] compares.
 func samePage(a, b string) bool {
 	return strings.TrimPrefix(a, canon.Origin(a)) == strings.TrimPrefix(b, canon.Origin(b))

@@ -19,16 +19,17 @@ import (
 )
 
 const (
-	maxTwin      = 32 << 20 // bytes of one page's Markdown
-	maxTwinLinks = 4        // links of a page that are tried
-	maxHTML      = 1 << 20  // bytes of an HTML page that are searched for links
+	maxTwin      = 32 << 20 // maximum number of bytes of one page's Markdown
+	maxTwinLinks = 4        // maximum number of links of a page that are tried
+	maxHTML      = 1 << 20  // maximum number of bytes of an HTML page that are searched for links
 
-	htmlTypes = "text/html, */*;q=0.1" // like a browser, in case the response varies
+	htmlTypes = "text/html, */*;q=0.1" // like a browser, because the response may vary
 	twinTypes = "text/markdown, text/plain;q=0.5, */*;q=0.1"
-	ownTypes  = "text/markdown, text/html;q=0.1" // for a page's own URL, which may have both
+	ownTypes  = "text/markdown, text/html;q=0.1" // for a page's own URL, which may return both
 )
 
-// errNoTwin is the error for a response that is not Markdown, or is the Markdown of another page.
+// errNoTwin is the error for a response that is not Markdown, or that is the Markdown of another
+// page.
 var errNoTwin = fmt.Errorf("not the page's Markdown: %w", millrace.ErrNotFound)
 
 // Page fetches the Markdown of a page. It tries the last known URL, then the URL from the feed
@@ -79,9 +80,9 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	return p, nil
 }
 
-// pageState is the version of a page: its state in a list, and the URL and validators of its
-// Markdown. If the state in the list is unchanged, no request is needed; otherwise, the
-// request is conditional.
+// pageState is the version of a page: its state in a list, and the URL and the validators of its
+// Markdown. If the state in the list is unchanged, no request is needed. Otherwise, the request is
+// conditional.
 type pageState struct {
 	Listed string `json:"listed,omitempty"`
 	At     string `json:"at"`
@@ -104,10 +105,10 @@ func parsePageState(version string) (h pageState) {
 }
 
 // older reports whether the fetched page is older than its state in a list. If both times are
-// known, older compares them. Otherwise the page is older if it did not change although its state
-// in the list did, or if no feed has reported the change. A response without a time that was sent
-// before the time in the list may be older, because a server whose clock is behind that of its
-// store omits times in the future.
+// known, it compares them. Otherwise, the page is older if it did not change although its state in
+// the list did. If it had no earlier state, the new state must come from a feed. A response without
+// a time that was sent before the time in the list may be older, because a server whose clock is
+// behind that of its store omits times in the future.
 func older(state, was string, got *twin, unmodified bool) bool {
 	at, err := time.Parse(time.RFC3339Nano, state)
 	if err == nil && !got.modified.IsZero() {
@@ -119,12 +120,12 @@ func older(state, was string, got *twin, unmodified bool) bool {
 	return unmodified && state != "" && (err != nil || was != "")
 }
 
-// slack is a margin. If a page is fetched within this time after its time in a list, another
-// version may have the same time.
+// slack is a margin: if a page is fetched within this time after its time in a list, another
+// version of the page may have the same time.
 const slack = 2 * time.Second
 
-// settled returns the state that a list has for a page, if the fetched page is not older. It
-// returns "" if another version could have the same time.
+// settled returns the state of a page in a list, if the fetched page is not older. If another
+// version could have the same time, it returns "".
 func (r *reader) settled(state string, modified time.Time) string {
 	at, err := time.Parse(time.RFC3339Nano, state)
 	if err != nil || !modified.IsZero() && modified.Before(at.Truncate(time.Second)) {
@@ -144,9 +145,9 @@ type twin struct {
 	page *millrace.Page
 	at   string
 	fetch.Validators
-	modified time.Time // zero if unknown
-	sent     time.Time // of the response
-	size     int64     // bytes as sent
+	modified time.Time // zero = unknown
+	sent     time.Time // time of the response
+	size     int64     // transferred bytes
 }
 
 // counting counts the bytes that are read of a body.
@@ -161,8 +162,8 @@ func (c *counting) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// seek finds the Markdown of a page; hint is its URL in a feed. If guess is set and nothing is
-// known about the site, seek tries the usual names as well.
+// seek finds the Markdown of a page. hint is the URL of the Markdown according to a feed. If guess
+// is set and nothing is known about the site, seek also tries the usual names.
 func (r *reader) seek(ctx context.Context, page, hint string, guess bool) (*twin, error) {
 	m := r.manner()
 	tried := map[string]bool{}
@@ -222,10 +223,10 @@ func (r *reader) seek(ctx context.Context, page, hint string, guess bool) (*twin
 // htmlError is the error for a page without Markdown.
 type htmlError struct {
 	page string
-	size int64 // bytes of its HTML that were read, as sent
+	size int64 // transferred bytes of the HTML that was read
 }
 
-// Error names the page.
+// Error returns a text that names the page.
 func (e *htmlError) Error() string {
 	return e.page + " has no Markdown: " + millrace.ErrNotFound.Error()
 }
@@ -235,10 +236,10 @@ func (e *htmlError) Unwrap() error { return millrace.ErrNotFound }
 
 // pageLinks are the links in the response for a page's own URL.
 type pageLinks struct {
-	twins, feeds []string // feeds: Atom feeds of changes come first
+	twins, feeds []string // in feeds, Atom feeds of changes come first
 	canonical    string
 	final        string
-	size         int64 // bytes that were read, as sent
+	size         int64 // transferred bytes that were read
 }
 
 // links fetches a page like a browser and returns its links.
@@ -283,8 +284,7 @@ func (r *reader) links(ctx context.Context, page string) (*pageLinks, error) {
 	return out, nil
 }
 
-// ask fetches the Markdown of a page. The error is ErrNotFound if the response is something
-// else.
+// ask fetches the Markdown of a page. If the response is something else, the error is ErrNotFound.
 func (r *reader) ask(ctx context.Context, at, page string, v fetch.Validators) (*twin, error) {
 	types := twinTypes
 	if at == page {

@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/internal/sitemap"
 )
 
-// leaves returns the sitemaps that name pages.
+// leaves returns the sitemaps of pages.
 func (c cursor) leaves() (urls []string) {
 	for _, l := range c.Lists {
 		if !l.Index {
@@ -25,7 +25,7 @@ func (c cursor) leaves() (urls []string) {
 	return urls
 }
 
-// roots returns the sitemaps that no index names.
+// roots returns the sitemaps that are in no index.
 func (c cursor) roots() (urls []string) {
 	for _, l := range c.Lists {
 		if !l.In {
@@ -45,8 +45,8 @@ func (c cursor) find(u string) list {
 	return list{Resource: kit.Resource{URL: u}}
 }
 
-// readSitemaps reads the sitemaps that have changed. If there are several that name pages, each is
-// a section of the stream.
+// readSitemaps reads the sitemaps that have changed. If there are several sitemaps of pages, each
+// is a section of the stream.
 func (r *run) readSitemaps(ctx context.Context, named []string) error {
 	files, lists, complete, err := r.resolve(ctx, named)
 	defer func() {
@@ -59,7 +59,7 @@ func (r *run) readSitemaps(ctx context.Context, named []string) error {
 	}
 	r.is.Lists = lists
 	same := slices.Equal(r.is.leaves(), r.was.leaves())
-	again := false // read all, although nothing has changed
+	again := false // whether to read all sitemaps although none has changed
 	if same {
 		if again, err = r.verifies(ctx); err != nil {
 			return err
@@ -84,9 +84,8 @@ func (r *run) readSitemaps(ctx context.Context, named []string) error {
 	return r.readAll(ctx, files, complete)
 }
 
-// resolve fetches the named sitemaps and those of indexes, and returns the sitemaps that name
-// pages. complete is false if a sitemap that was present before is missing, as on an outdated
-// replica.
+// resolve fetches the named sitemaps and those in indexes, and returns the sitemaps of pages.
+// complete is false if a sitemap that existed before is missing, as on an outdated replica.
 func (r *run) resolve(ctx context.Context, named []string) (files []*file, lists []list, complete bool, err error) {
 	complete = true
 	var other error
@@ -130,14 +129,14 @@ func (r *run) resolve(ctx context.Context, named []string) (files []*file, lists
 	return files, lists, complete, nil
 }
 
-// readAll yields the entries of all sitemaps, and one checkpoint.
+// readAll yields the entries of all sitemaps, and then one checkpoint.
 func (r *run) readAll(ctx context.Context, files []*file, complete bool) error {
 	if err := r.readFeed(ctx); err != nil {
 		return err
 	}
 	for _, f := range files {
 		if f.spool == nil {
-			// If the set of sitemaps has changed, an unchanged sitemap must be read as well.
+			// If the set of sitemaps has changed, unchanged sitemaps must be read as well.
 			f.Validators, f.same = fetch.Validators{}, false
 		}
 		ok, err := r.pages(ctx, f, len(files) > 1)
@@ -156,12 +155,12 @@ func (r *run) readAll(ctx context.Context, files []*file, complete bool) error {
 	if r.feed != nil && r.feed.tombstones {
 		ahead := r.feed.ahead()
 		mismatch += ahead
-		complete = complete && ahead == 0 // the pages of the feed exist, whether or not the lists name them
+		complete = complete && ahead == 0 // the pages in the feed exist, whether or not the lists contain them
 	}
 	r.trust()
 	if r.is.Mismatch = mismatch; mismatch != 0 && mismatch != r.was.Mismatch {
 		r.again()
-		complete = false // a page that an old list does not name may be new
+		complete = false // a page that is missing in an old list may be new
 	}
 	return r.mark(r.is, complete, "")
 }
@@ -178,8 +177,8 @@ func (r *run) again() {
 	}
 }
 
-// readChanged yields the entries of the sitemaps that have changed, and a checkpoint after
-// each. The last checkpoint covers all results of the run.
+// readChanged yields the entries of each sitemap that has changed, followed by a checkpoint. The
+// last checkpoint covers all results of the run.
 func (r *run) readChanged(ctx context.Context, files []*file, complete bool) error {
 	so := r.was
 	so.Lists = slices.Clone(r.was.Lists)
@@ -233,7 +232,7 @@ func (r *run) readChanged(ctx context.Context, files []*file, complete bool) err
 }
 
 // pages yields the entries of a sitemap. It returns false if some of them could not be read,
-// because pages that are not in the rest may exist.
+// because the unread rest may contain further pages.
 func (r *run) pages(ctx context.Context, f *file, several bool) (complete bool, err error) {
 	if f.spool == nil {
 		got, err := r.load(ctx, f.list)
@@ -299,7 +298,7 @@ func (r *run) keep(f *file) {
 	}
 }
 
-// stateOf returns the state of a page from its time in a list, or "" without a time.
+// stateOf returns the state of a page for its time in a list, or "" if there is no time.
 func stateOf(modified time.Time) string {
 	if modified.IsZero() {
 		return ""
