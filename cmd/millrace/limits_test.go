@@ -35,6 +35,32 @@ func TestInconclusive(t *testing.T) {
 	}
 }
 
+// A probe that ends before the site responds is inconclusive. A robots.txt with a server error is a
+// failure that disallows all pages.
+func TestNoResponse(t *testing.T) {
+	for _, c := range []struct {
+		robots, exit int
+		code         string
+	}{{404, exitUnclear, "probe-timeout"}, {500, exitFailure, "robots-unavailable"}} {
+		bubble(t, 0, func(t *testing.T, n *internet) {
+			n.put("slow.test:80", &place{handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/robots.txt" {
+					w.WriteHeader(c.robots)
+					return
+				}
+				<-r.Context().Done()
+			})})
+			var out, errs buffer
+			p := newProcess(environment(map[string]string{"HOME": t.TempDir()}), strings.NewReader(""), &out, &errs)
+			p.dial = n.dial
+			exit := p.run(t.Context(), []string{"discover", "http://slow.test/", "--json"})
+			if exit != c.exit || !strings.Contains(out.String(), `"`+c.code+`"`) {
+				t.Errorf("robots.txt with %d: exit %d: %s%s", c.robots, exit, out.String(), errs.String())
+			}
+		})
+	}
+}
+
 // --max-time limits a pull by any way. The next pull goes on.
 func TestPullMaxTime(t *testing.T) {
 	t.Parallel()

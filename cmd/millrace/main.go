@@ -187,8 +187,11 @@ func (p *process) run(ctx context.Context, args []string) (code int) {
 		p.printFailure(err)
 	}
 	var usage usageError
-	if errors.As(err, &usage) {
+	switch {
+	case errors.As(err, &usage):
 		return exitUsage
+	case millrace.ErrorCode(err) == "probe-timeout":
+		return exitUnclear
 	}
 	return exitFailure
 }

@@ -23,12 +23,17 @@ func TestServeRemoved(t *testing.T) {
 		return len(slices.DeleteFunc(found, func(n string) bool { return strings.HasPrefix(filepath.Base(n), "_") }))
 	}
 	before := count()
-	if err := os.RemoveAll(file + "-files"); err != nil || before == 0 {
-		t.Fatalf("%d artifacts, %v", before, err)
+	for how, remove := range map[string]func() error{
+		"removed": func() error { return os.RemoveAll(file + "-files") },
+		"renamed": func() error { return os.Rename(file+"-files", filepath.Join(t.TempDir(), "away")) },
+	} {
+		if err := remove(); err != nil || before == 0 {
+			t.Fatalf("%d artifacts, %v", before, err)
+		}
+		start := time.Now()
+		eventually(t, "the artifacts are there again", func() bool { return count() == before })
+		t.Logf("%d artifacts, %s: after %s", before, how, time.Since(start))
 	}
-	start := time.Now()
-	eventually(t, "the artifacts are there again", func() bool { return count() == before })
-	t.Logf("%d artifacts after %s", before, time.Since(start))
 	if code, _, text := get(t, s.url+"readyz"); code != http.StatusOK {
 		t.Errorf("readyz: %d %s", code, text)
 	}

@@ -6,9 +6,8 @@ import (
 	"errors"
 	"os"
 
-	artifacts "github.com/millrace/millrace/artifact/all"
+	"github.com/millrace/millrace/internal/index"
 	"github.com/millrace/millrace/internal/verify"
-	"github.com/millrace/millrace/store"
 )
 
 type verifyCommand struct {
@@ -18,27 +17,29 @@ type verifyCommand struct {
 	Repair    bool   `help:"Remove damaged data, so that a server builds it and a pull fetches it again. Files of a folder are written again by build."`
 }
 
-// Run verifies a store or a folder. Damage that is not repaired counts as a failure.
+// Run verifies a store or a folder. Damage that is not removed counts as a failure.
 func (c *verifyCommand) Run(ctx context.Context, p *process) error {
-	r, err := verify.Run(ctx, c.Path, c.Repair, func(ctx context.Context, dsn string) (store.Store, artifacts.Store, error) {
-		st, err := p.openToRead(ctx, dsn)
-		if err != nil {
-			return nil, nil, err
+	r, err := verify.Run(ctx, c.Path, c.Repair, func(ctx context.Context, dsn string) (o *verify.Opened, err error) {
+		o = new(verify.Opened)
+		if o.Store, err = p.openToRead(ctx, dsn); err != nil {
+			return nil, err
 		}
 		path, _, err := p.companionPath(dsn)
-		var files artifacts.Store
 		if _, absent := os.Stat(path + "-files"); err == nil && (c.Artifacts != "" || absent == nil) { // without them, all are missing
-			files, err = p.openArtifacts(ctx, c.Artifacts, path, st)
+			o.Artifacts, err = p.openArtifacts(ctx, c.Artifacts, path, o.Store)
+		}
+		if err == nil {
+			o.Indexes, err = index.Files(path)
 		}
 		if err != nil {
-			return nil, nil, errors.Join(err, st.Close())
+			return nil, errors.Join(err, o.Store.Close())
 		}
-		return st, files, nil
+		return o, nil
 	})
 	if err == nil {
 		err = p.report(r, func(w *bytes.Buffer) { _ = r.WriteText(w) })
 	}
-	if err == nil && r.Damaged > r.Repaired {
+	if err == nil && r.Damaged > r.Removed {
 		err = errReported
 	}
 	return err

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -10,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/millrace/millrace/internal/dcz"
 	"github.com/millrace/millrace/internal/verify"
 )
 
@@ -31,8 +36,15 @@ func TestVerify(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "out")
 	publish := func() { built(t, site, folder, "https://handbook.example/", "--store", file) }
 	publish()
+	if code, _, errs := command(t, nil, "search", "--store", file, "water"); code != exitGood {
+		t.Fatal(errs)
+	}
+	index, err := filepath.Glob(filepath.Join(file+".index", "*.db"))
+	if err != nil || len(index) != 1 {
+		t.Fatalf("%q %v", index, err)
+	}
 	whole := verified(t, exitGood, file)
-	if whole.Pages == 0 || whole.Artifacts == 0 || whole.Damaged != 0 {
+	if whole.Pages == 0 || whole.Artifacts == 0 || whole.Indexes != 1 || whole.Damaged != 0 {
 		t.Fatalf("%+v", whole)
 	}
 	contents := func() map[string]string {
@@ -63,6 +75,14 @@ func TestVerify(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	damage := func(name string) error {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		data[len(data)/2] ^= 1
+		return os.WriteFile(name, data, 0o600)
+	}
 	artifacts := func(pattern string) []string {
 		t.Helper()
 		names, err := filepath.Glob(filepath.Join(file+"-files", pattern))
@@ -77,14 +97,8 @@ func TestVerify(t *testing.T) {
 		kind   string
 		min    int
 	}{
-		{"chunk", func() error {
-			data, err := os.ReadFile(artifacts("*.chunk1")[0])
-			if err != nil {
-				return err
-			}
-			data[len(data)/2] ^= 1
-			return os.WriteFile(artifacts("*.chunk1")[0], data, 0o600)
-		}, "artifact", 1},
+		{"index", func() error { return os.Truncate(index[0], 10_000) }, "index", 1},
+		{"chunk", func() error { return damage(artifacts("*.chunk1")[0]) }, "artifact", 1},
 		{"missing", func() error { return os.Remove(artifacts("*.chunk1")[0]) }, "artifact", 1},
 		{"all", func() error { return os.RemoveAll(file + "-files") }, "artifact", whole.Artifacts},
 		{"body", func() error { change("UPDATE body SET data = substr(data, 1, 20) WHERE id = 3"); return nil }, "page", 1},
@@ -96,11 +110,11 @@ func TestVerify(t *testing.T) {
 		}
 		for range 2 { // the first changes nothing
 			r := verified(t, exitFailure, file)
-			if r.Damaged < c.min || r.Repaired != 0 || slices.ContainsFunc(r.Damage, func(d verify.Damage) bool { return d.Kind != c.kind || d.Name == "" }) {
+			if r.Damaged < c.min || r.Removed != 0 || slices.ContainsFunc(r.Damage, func(d verify.Damage) bool { return d.Kind != c.kind || d.Name == "" }) {
 				t.Errorf("%s: %+v", c.name, r)
 			}
 		}
-		if r := verified(t, exitGood, "--repair", file); r.Damaged < c.min || r.Repaired != r.Damaged {
+		if r := verified(t, exitGood, "--repair", file); r.Damaged < c.min || r.Removed != r.Damaged {
 			t.Errorf("%s: %+v", c.name, r)
 		}
 		publish()
@@ -110,6 +124,38 @@ func TestVerify(t *testing.T) {
 		if after := contents(); !maps.Equal(after, original) {
 			t.Errorf("%s: other contents of %d pages", c.name, len(after))
 		}
+	}
+	// What no edition has: a version that a client holds, a document coded against it, and a chunk.
+	held := []byte(strings.Repeat("held by a client", 99))
+	id := dcz.Sum(held)
+	coded, err := new(dcz.Encoder).Encode(held, id, slices.Concat(held, []byte("and what is new")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range []struct{ name, content string }{
+		{fmt.Sprintf("dcz_/bytes-%x", id), string(held)}, {fmt.Sprintf("dcz_/pair-%x-00", id), string(coded)},
+		{fmt.Sprintf("%x.chunk1", sha256.Sum256([]byte("x"))), "\x00\x01\x00\xfe\xffx"},
+	} {
+		name, content := filepath.Join(file+"-files", a.name), a.content
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		write(t, name, content)
+		verified(t, exitGood, file)
+		if err := damage(name); err != nil {
+			t.Fatal(err)
+		}
+		verified(t, exitFailure, file)
+		if r := verified(t, exitGood, "--repair", file); r.Damaged != 1 || r.Removed != 1 {
+			t.Errorf("%s: %+v", name, r)
+		}
+		if _, err := os.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s is still there", name)
+		}
+		write(t, name, content)
+	}
+	if exit, code, out := failure(t, nil, "verify", t.TempDir()); exit != exitFailure || code != "foreign-folder" {
+		t.Errorf("a folder that no build wrote: exit %d, code %s: %s", exit, code, out)
 	}
 	if r := verified(t, exitGood, folder); r.Files == 0 {
 		t.Errorf("%+v", r)

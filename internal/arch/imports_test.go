@@ -159,9 +159,9 @@ func checkDirections(t *tree) []string {
 }
 
 // linkSQLite are the packages whose tests link SQLite, which is slow: the engine, the
-// index and the packages that publish with it.
+// index and the packages that use it.
 var linkSQLite = []string{
-	"cmd/millrace", "docs/site", "internal/index", "internal/library", "internal/serving", "internal/simulation", "internal/sqlitefile", "publish", "store/all", "store/sqlite",
+	"cmd/millrace", "docs/site", "internal/index", "internal/library", "internal/serving", "internal/simulation", "internal/sqlitefile", "internal/verify", "publish", "store/all", "store/sqlite",
 }
 
 // checkSQLite finds other packages whose tests link it.

@@ -4,13 +4,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"hash/crc32"
 	"io"
+	"strings"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/artifact"
+	"github.com/millrace/millrace/internal/dcz"
 )
 
 // Verify reads the artifacts of a manifest, except those in seen, and adds them to seen. It calls
@@ -92,3 +95,104 @@ type keeping struct{ artifact.Store }
 
 // Delete implements [artifact.Store].
 func (keeping) Delete(context.Context, string) error { return nil }
+
+// VerifyOthers reads the artifacts that are not in seen, and adds them to seen: dictionaries, and
+// what no edition needs any more. Each of them is verified by the hash in its name. See [Verify].
+func VerifyOthers(ctx context.Context, artifacts artifact.Store, repair bool, seen map[string]bool, damaged func(name string, err error)) error {
+	s := &Server{artifacts: keeping{artifacts}, cache: newCache(1)}
+	for info, err := range artifacts.List(ctx, "") {
+		if err == nil && !seen[info.Name] {
+			seen[info.Name] = true
+			err = s.verifyName(ctx, info.Name)
+		}
+		if errors.Is(err, millrace.ErrInvalid) && ctx.Err() == nil {
+			damaged(info.Name, err)
+			if err = nil; repair {
+				err = artifacts.Delete(ctx, info.Name)
+			}
+		}
+		if err != nil && !errors.Is(err, millrace.ErrNotFound) { // deleted meanwhile, or a version whose chunks are
+			return err
+		}
+	}
+	return nil
+}
+
+// verifyName reads an artifact and verifies the hash in its name. It accepts names that it does not
+// know.
+func (s *Server) verifyName(ctx context.Context, name string) error {
+	if id, ok := strings.CutPrefix(name, pairPrefix); ok {
+		return s.verifyPair(ctx, name, id)
+	}
+	for _, kind := range []struct{ prefix, suffix string }{{dictionaryPrefix, ""}, {versionPrefix, ""}, {"", chunkSuffix}, {"", nodeSuffix}, {"", artifactSuffix}} {
+		want, starts := strings.CutPrefix(name, kind.prefix)
+		want, ends := strings.CutSuffix(want, kind.suffix)
+		if !starts || !ends {
+			continue
+		}
+		sum := sha256.New()
+		if err := s.hashContent(ctx, sum, name); err != nil {
+			return err
+		}
+		if hex.EncodeToString(sum.Sum(nil)) != want {
+			return fmt.Errorf("%w: checksum mismatch", millrace.ErrInvalid)
+		}
+		return nil
+	}
+	return nil
+}
+
+// hashContent writes the bytes that the hash in the name of an artifact covers.
+func (s *Server) hashContent(ctx context.Context, sum hash.Hash, name string) error {
+	if strings.HasPrefix(name, versionPrefix) {
+		body, err := s.readVersion(ctx, name)
+		_, _ = sum.Write(body)
+		return err
+	}
+	r, err := s.artifacts.Open(ctx, name, 0, -1)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if !strings.HasSuffix(name, chunkSuffix) {
+		_, err = io.Copy(sum, r)
+		return err
+	}
+	coded, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	_ = s.enc.inflate(sum, append(coded, gzipEnd...)) // damage changes the hash
+	return nil
+}
+
+// verifyPair decodes a document that is coded against a dictionary, if the store has that. id
+// begins with the ID of the dictionary.
+func (s *Server) verifyPair(ctx context.Context, name, id string) error {
+	of, _, _ := strings.Cut(id, "-")
+	raw, err := hex.DecodeString(of)
+	if err != nil || len(raw) != len(dcz.ID{}) {
+		return nil //nolint:nilerr // not the name of a pair
+	}
+	dict, err := s.dictionary(ctx, dcz.ID(raw))
+	if unreadable(err) {
+		return nil // the damage of the dictionary is reported for itself
+	}
+	if err != nil {
+		return err
+	}
+	body, err := s.artifacts.Open(ctx, name, 0, -1)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	r, err := dcz.NewReader(body, dict, dcz.ID(raw))
+	if err == nil {
+		defer r.Close()
+		_, err = io.Copy(io.Discard, r)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %w", millrace.ErrInvalid, err)
+	}
+	return err
+}

@@ -63,7 +63,11 @@ type robotsFailure struct {
 
 func (e *robotsFailure) Error() string {
 	cause := strings.TrimPrefix(e.cause.Error(), "fetch "+e.file.String()+": ")
-	return fmt.Sprintf("cannot fetch robots.txt of %s://%s: %s", e.file.Scheme, e.file.Host, cause)
+	text := fmt.Sprintf("cannot fetch robots.txt of %s://%s: %s", e.file.Scheme, e.file.Host, cause)
+	if e.ErrorCode() == "robots-unavailable" {
+		text += "; no page may be fetched until that succeeds (RFC 9309, section 2.3.1.4)"
+	}
+	return text
 }
 
 // ErrorCode returns the code of the cause if no connection was made, since in that case no page can

@@ -56,7 +56,7 @@ func (h *Host) load() (err error) {
 	}
 	f, err := b.root.Open(recordName)
 	if errors.Is(err, fs.ErrNotExist) {
-		return millrace.Coded("foreign-folder", fmt.Errorf("%w: no build wrote it; use millrace build first", millrace.ErrInvalid))
+		return millrace.Coded("foreign-folder", fmt.Errorf("%w: it has no record of a build; run millrace build into it, or give another folder or the file of a store", millrace.ErrInvalid))
 	}
 	if err != nil {
 		return err

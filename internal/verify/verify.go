@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace/artifact/all"
 	"github.com/millrace/millrace/artifact/memory"
 	"github.com/millrace/millrace/internal/edition"
+	"github.com/millrace/millrace/internal/index"
 	"github.com/millrace/millrace/internal/static"
 	"github.com/millrace/millrace/store"
 )
@@ -22,62 +23,80 @@ type Report struct {
 	Path      string   `json:"path"`      // as given on the command line
 	Pages     int      `json:"pages"`     // contents and originals of pages that were read
 	Artifacts int      `json:"artifacts"` // artifacts that were read
+	Indexes   int      `json:"indexes"`   // search indexes that were read
 	Files     int      `json:"files"`     // files of a build that were read
 	Damaged   int      `json:"damaged"`   // number of damaged or missing items
-	Repaired  int      `json:"repaired"`  // number of removed items, which will be created or fetched again
+	Removed   int      `json:"removed"`   // number of items that are removed or missing, and will be created or fetched again
 	Damage    []Damage `json:"damage"`    // the first 1000 damaged items
 }
 
 // Damage describes a damaged or missing item.
 type Damage struct {
-	Kind     string `json:"kind"` // page, artifact or file
-	Name     string `json:"name"` // site and path of a page; name of an artifact or a file
-	Code     string `json:"code"`
-	Reason   string `json:"reason"`
-	Repaired bool   `json:"repaired"` // whether the item was removed
+	Kind    string `json:"kind"` // page, artifact, index or file
+	Name    string `json:"name"` // site and path of a page; name of an artifact or a file
+	Code    string `json:"code"`
+	Reason  string `json:"reason"`
+	Removed bool   `json:"removed"` // whether the item is removed or missing, and will be created or fetched again
 }
 
-func (r *Report) add(kind, name string, err error, repaired bool) {
-	if r.Damaged++; repaired {
-		r.Repaired++
+func (r *Report) add(kind, name string, err error, removed bool) {
+	if r.Damaged++; removed {
+		r.Removed++
 	}
 	if len(r.Damage) < 1000 {
-		r.Damage = append(r.Damage, Damage{kind, name, millrace.ErrorCode(err), err.Error(), repaired})
+		r.Damage = append(r.Damage, Damage{kind, name, millrace.ErrorCode(err), err.Error(), removed})
 	}
 }
 
-// Run verifies a folder that a build wrote, or a store with the artifacts of its editions. open
-// opens the store and that of the artifacts, which is nil if it does not exist. With repair, Run
-// removes the items that can be created or fetched again.
-func Run(ctx context.Context, path string, repair bool, open func(ctx context.Context, path string) (store.Store, all.Store, error)) (r *Report, err error) {
+// Opened is what belongs to a store.
+type Opened struct {
+	Store     store.Store
+	Artifacts all.Store // nil = does not exist
+	Indexes   []string  // files of search indexes
+}
+
+// Run verifies a folder that a build wrote, or a store with the artifacts of its editions and its
+// search indexes, which open opens. With repair, Run removes the damaged items that can be created
+// or fetched again.
+func Run(ctx context.Context, path string, repair bool, open func(ctx context.Context, path string) (*Opened, error)) (r *Report, err error) {
 	r = &Report{Path: path, Damage: []Damage{}}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		r.Files, err = static.Verify(path, func(name string, err error) { r.add("file", name, err, false) })
 		return r, err
 	}
-	st, opened, err := open(ctx, path)
+	o, err := open(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, st.Close()) }()
-	if opened == nil {
-		return r, r.store(ctx, st, memory.New(nil), repair)
+	defer func() { err = errors.Join(err, o.Store.Close()) }()
+	for _, file := range o.Indexes {
+		bad, err := index.Verify(ctx, file, repair)
+		if bad {
+			r.add("index", file, err, repair)
+		} else if err != nil {
+			return r, err
+		}
+		r.Indexes++
 	}
-	defer func() { err = errors.Join(err, opened.Close()) }()
-	return r, r.store(ctx, st, opened, repair)
+	if o.Artifacts == nil {
+		return r, r.store(ctx, o.Store, memory.New(nil), repair)
+	}
+	defer func() { err = errors.Join(err, o.Artifacts.Close()) }()
+	return r, r.store(ctx, o.Store, o.Artifacts, repair)
 }
 
 func (r *Report) store(ctx context.Context, st store.Store, artifacts artifact.Store, repair bool) (err error) {
 	if v, ok := st.(store.Verifier); ok {
-		r.Pages, err = v.Verify(ctx, repair, func(name string, err error, repaired bool) { r.add("page", name, err, repaired) })
+		r.Pages, err = v.Verify(ctx, repair, func(name string, err error, removed bool) { r.add("page", name, err, removed) })
 	}
 	if err != nil {
 		return err
 	}
 	seen := make(map[string]bool)
+	damaged := func(name string, err error) { r.add("artifact", name, err, repair) }
 	for m, err := range st.Manifests(ctx) {
 		if err == nil {
-			err = edition.Verify(ctx, artifacts, m, repair, seen, func(name string, err error) { r.add("artifact", name, err, repair) })
+			err = edition.Verify(ctx, artifacts, m, repair, seen, damaged)
 		}
 		if errors.Is(err, millrace.ErrInvalid) { // the next edition replaces it
 			r.add("artifact", "manifest", err, false)
@@ -87,8 +106,9 @@ func (r *Report) store(ctx context.Context, st store.Store, artifacts artifact.S
 			return err
 		}
 	}
+	err = edition.VerifyOthers(ctx, artifacts, repair, seen, damaged)
 	r.Artifacts = len(seen)
-	return nil
+	return err
 }
 
 // WriteText writes the report for people.
@@ -96,6 +116,6 @@ func (r *Report) WriteText(w io.Writer) error {
 	for _, d := range r.Damage {
 		fmt.Fprintf(w, "%s %s: %s\n", d.Kind, d.Name, d.Reason)
 	}
-	_, err := fmt.Fprintf(w, "%s: %d contents of pages, %d artifacts, %d files; %d damaged, %d repaired\n", r.Path, r.Pages, r.Artifacts, r.Files, r.Damaged, r.Repaired)
+	_, err := fmt.Fprintf(w, "%s: %d contents of pages, %d artifacts, %d search indexes, %d files; %d damaged, %d removed\n", r.Path, r.Pages, r.Artifacts, r.Indexes, r.Files, r.Damaged, r.Removed)
 	return err
 }
