@@ -45,7 +45,7 @@ func (s *Server) Run(ctx context.Context) {
 	ticker := time.NewTicker(checkEvery)
 	defer ticker.Stop()
 	changed := s.changed // nil during a pause
-	lost := false        // another process published first
+	lost := false        // the last attempt failed because of another process or a lost lease
 	var pauseEnded <-chan time.Time
 	s.checkForChanges(ctx)
 	for {
@@ -79,16 +79,19 @@ func (s *Server) Run(ctx context.Context) {
 				pause = 0
 			}
 			if err != nil && ctx.Err() == nil {
-				level := slog.LevelError
-				if errors.Is(err, millrace.ErrConflict) && !lost {
-					level = slog.LevelInfo // once is normal, because another process may publish first
+				// Another process may publish first, and a lease ends if the clock is set. Once is normal.
+				conflict := errors.Is(err, millrace.ErrConflict) || errors.Is(err, context.Canceled)
+				level := slog.LevelInfo
+				if pause = min(pause, retryMost); !conflict || lost {
+					level, pause = slog.LevelError, max(pause, retryEvery)
+					s.resign(errResigned)
 				}
+				lost = conflict
 				s.log.Log(ctx, level, "could not publish; trying again", "err", err)
-				pause = max(retryEvery, min(pause, retryMost))
 				s.Changed()
-				s.resign(errResigned)
+			} else {
+				lost = false
 			}
-			lost = errors.Is(err, millrace.ErrConflict)
 			changed, pauseEnded = nil, time.After(pause)
 		}
 	}

@@ -425,6 +425,33 @@ func TestLargeRanges(t *testing.T) {
 	}
 }
 
+// A builder that loses a lease while it publishes tries again at once, but not if that happens again.
+func TestLostLease(t *testing.T) {
+	for times, most := range map[int]time.Duration{1: 3 * time.Second, 2: 15 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			site := newMemSite(4)
+			s := newTestServer(t, site, &memProtocol{}, nil)
+			var failed []time.Time
+			site.casHook = func() error {
+				if len(failed) == times {
+					return nil
+				}
+				failed = append(failed, time.Now())
+				return millrace.Coded("lease-lost", millrace.ErrConflict)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			var running sync.WaitGroup
+			running.Go(func() { s.Run(ctx) })
+			<-s.Ready()
+			if took := time.Since(failed[0]); took > most || times > 1 && took < retryEvery {
+				t.Errorf("published %s after the first of %d failures", took, times)
+			}
+			cancel()
+			running.Wait()
+		})
+	}
+}
+
 // Run publishes when the site has changed, at most as often as its pauses allow.
 func TestRun(t *testing.T) {
 	dir := newArtifacts()
