@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
 	"net/url"
 	"slices"
@@ -106,21 +105,6 @@ func (g *policyEnforcer) reader(proto protocol.Protocol) millrace.Source {
 		g.readers[proto.Name] = r
 	}
 	return r
-}
-
-// deletions returns the function of a protocol that reads the deleted pages of the site.
-func (g *policyEnforcer) deletions(proto protocol.Protocol) func(context.Context, millrace.Cursor, time.Time) iter.Seq2[millrace.Change, error] {
-	return func(ctx context.Context, since millrace.Cursor, from time.Time) iter.Seq2[millrace.Change, error] {
-		return proto.Deletions(ctx, g.client.HTTP(), g.root.String(), &g.options, since, from)
-	}
-}
-
-// undeleting returns a reader of a protocol that does not report deletions, because another way
-// does.
-func (g *policyEnforcer) undeleting(proto protocol.Protocol) millrace.Source {
-	o := g.options
-	o.Deletions = true
-	return proto.NewReader(g.client.HTTP(), g.root.String(), &o)
 }
 
 // open reads the site's policy before anything else, unless the stored copy is recent enough.

@@ -196,31 +196,18 @@ func (s *sitePull) by(ctx context.Context, w *ways, proto protocol.Protocol, rou
 	}
 	show, end := s.progress(Progress{Site: s.root, Via: proto.Name, Expected: expected, received: s.received})
 	defer end()
-	d, err := s.deletions(ctx, w, proto.Name, route.Deletions)
-	if err != nil {
-		return err
+	source, fill := s.policy.reader(proto), s.filler(route.Fill)
+	summaries := &filled{Source: source, fill: fill}
+	if fills(w, route) {
+		source = summaries
 	}
-	fill := s.filler(route.Fill)
-	summaries := &filled{fill: fill}
-	sync := func(source millrace.Source, seen *observed) (*mirror.Report, error) {
-		if seen.Source, seen.full = source, s.budget.full; fills(w, route) {
-			summaries.Source = source
-			seen.Source = summaries
-		}
-		return mirror.Sync(ctx, from, seen, s.site, &mirror.Options{
-			Logger:   s.o.Logger,
-			Progress: func(g mirror.Progress) { show(g.Done, g.Named) },
-			Enough:   s.budget.enough,
-			Fallback: fill,
-		})
-	}
-	var rep *mirror.Report
 	wrong := s.verifier.Counts().Wrong
-	if d == nil {
-		rep, err = sync(s.policy.reader(proto), new(observed))
-	} else {
-		rep, err = d.sync(ctx, proto, from, sync)
-	}
+	rep, err := mirror.Sync(ctx, from, &observed{source, s.budget.full}, s.site, &mirror.Options{
+		Logger:   s.o.Logger,
+		Progress: func(g mirror.Progress) { show(g.Done, g.Named) },
+		Enough:   s.budget.enough,
+		Fallback: fill,
+	})
 	err = cmp.Or(err, s.checkSignatures(wrong))
 	s.policy.noting.Lock()
 	defer s.policy.noting.Unlock()
@@ -233,9 +220,6 @@ func (s *sitePull) by(ctx context.Context, w *ways, proto protocol.Protocol, rou
 	}
 	for _, name := range slices.Sorted(maps.Keys(rep.Fallbacks)) {
 		s.r.Ways = append(s.r.Ways, Way{Protocol: name, Part: "pages that " + proto.Label + " did not provide", Pages: rep.Fallbacks[name], Error: rep.Fallback.Error(), Code: millrace.ErrorCode(rep.Fallback)})
-	}
-	if d != nil && d.way != nil {
-		s.r.Ways = append(s.r.Ways, *d.way)
 	}
 	slices.SortFunc(s.r.Notes, func(a, b Note) int {
 		return cmp.Or(cmp.Compare(a.Rule, b.Rule), cmp.Compare(a.URL, b.URL))

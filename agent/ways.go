@@ -152,7 +152,7 @@ func (w *ways) plan(ctx context.Context, previous []string) *discover.Plan {
 	site.Ways = slices.Clone(site.Ways)
 	for i := range site.Ways {
 		if f, failed := w.found.Failed[site.Ways[i].Protocol]; failed {
-			site.Ways[i].Allowed, site.Ways[i].Deletions, site.Ways[i].Reason = false, false, f.Why
+			site.Ways[i].Allowed, site.Ways[i].Reason = false, f.Why
 		}
 	}
 	held := func(url string) bool { return fetch.HasDictionary(ctx, w.showing(w.client), url) }
@@ -234,8 +234,6 @@ func (s *sitePull) choose(ctx context.Context) error {
 		route, refresh := plan.First, false
 		if len(previous) > 0 {
 			route, refresh = plan.Refresh, slices.Contains(previous, plan.Refresh.Primary)
-		} else if plan.Refresh.Primary == route.Primary {
-			route.Deletions = plan.Refresh.Deletions // for later pulls
 		}
 		if route.Primary == "" && first != nil {
 			return first

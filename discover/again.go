@@ -20,7 +20,7 @@ func (l *prober) earlier(name string) *Way {
 	if t := l.Previous.Measured; t.Before(l.site.Measured) {
 		l.site.Measured = t
 	}
-	return &Way{Protocol: name, Label: was.Label, Offer: was.Offer, Deletions: was.Deletions, Allowed: true, SendsChanges: was.SendsChanges}
+	return &Way{Protocol: name, Label: was.Label, Offer: was.Offer, Allowed: true, SendsChanges: was.SendsChanges}
 }
 
 // confirm returns the way of a protocol from the previous probe if the document of the way still

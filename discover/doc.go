@@ -16,8 +16,7 @@
 // With [Options].Quick, Probe first looks for files that contain all pages
 // ([protocol.Protocol].Collections). It stops if such a file has the pages that the sitemaps list,
 // and if the file and its refreshes cost no more than a full probe. Then no other way could save
-// more than the cost of finding it. Probe still looks for a protocol that reports deletions if this
-// is likely to save more than it costs. For a site without protocols, it makes no estimates.
+// more than the cost of finding it. For a site without protocols, it makes no estimates.
 //
 // A [SiteReport] is plain data and encodes as JSON. A program can store it, and plan again later
 // without requests.
@@ -41,13 +40,11 @@
 //     pages is free, because protocols count pages differently. Half of the pages of a sitemap are
 //     free, because it may name lists of pages, which no protocol carries.
 //   - A way that does not report deletions is read from the start every seventh refresh
-//     ([Model].Sweep), unless another way reports them for less than one such reading. Then each
-//     refresh reads that way, too ([Route].Deletions), because a deleted page should not stay for a
-//     week.
+//     ([Model].Sweep).
 //
 // If the server sends a list as changes ([Way].SendsChanges), or the client has a dictionary for a
-// collection ([Model].Held), the cost is the cost of the changes. Such a collection also shows
-// which pages were deleted, so refreshes read another way only after newer deltas.
+// collection ([Model].Held), the cost is the cost of the changes. A collection that the
+// server sends as changes also shows which pages were deleted.
 //
 // The first sync and the refresh are chosen separately. If refreshes use a different way than the
 // first sync, they are charged for reading all pages by that way once, spread over the expected

@@ -20,7 +20,7 @@ type Model struct {
 	// rounds favour ways with cheap refreshes.
 	Rounds int
 	// Sweep is the number of refreshes after which a way that does not report deletions is
-	// read from the start, unless another way reports them. If zero, 7.
+	// read from the start. If zero, 7.
 	Sweep int
 	// TextOnly is the charge for a page without structure, as a fraction of a page of HTML, between
 	// 0 and 1. If zero, 0.25.
@@ -86,12 +86,11 @@ type Quote struct {
 
 // Route is one way to read a site, together with the ways that complement it.
 type Route struct {
-	Primary   string        `json:"primary"`             // way that lists the pages; "" if no way can be used
-	Fill      []string      `json:"fill,omitempty"`      // ways that fetch the pages that the primary way lists without content, best first
-	Deletions string        `json:"deletions,omitempty"` // way that reports deleted pages, if the primary way does not
-	Next      []string      `json:"next,omitempty"`      // ways to use if the primary way fails, best first
-	Cost      protocol.Cost `json:"cost"`                // expected cost
-	Why       string        `json:"why"`                 // why this route was chosen
+	Primary string        `json:"primary"`        // way that lists the pages; "" if no way can be used
+	Fill    []string      `json:"fill,omitempty"` // ways that fetch the pages that the primary way lists without content, best first
+	Next    []string      `json:"next,omitempty"` // ways to use if the primary way fails, best first
+	Cost    protocol.Cost `json:"cost"`           // expected cost
+	Why     string        `json:"why"`            // why this route was chosen
 }
 
 // load is an expected cost, which may have fractions of a request.
@@ -127,8 +126,7 @@ type quote struct {
 	moves         float64 // probability of a change between two refreshes
 	first, again  load    // cost of the first sync and of a refresh, including fills
 	lacks, lacked float64 // charges in the first sync and in a refresh, in bytes
-	deletions     string
-	coded         bool // the client has a dictionary for the collection
+	coded         bool    // the client has, or will have, a dictionary for the collection
 }
 
 // Plan chooses the ways to read a site by their cost. A nil m means the zero Model. The package
@@ -143,7 +141,6 @@ func (s *SiteReport) Plan(m *Model) *Plan {
 		whole := w.Offer.Collection != "" && p.Held(w.Offer.Collection)
 		w.Offer = p.coded(&w, whole)
 		q := p.alone(&w)
-		q.coded = whole
 		plan.Quotes = append(plan.Quotes, Quote{w.Protocol, q.first.cost(), q.again.cost()})
 		if w.Open() {
 			p.open = append(p.open, q)
@@ -185,6 +182,7 @@ func (p *planner) coded(w *Way, whole bool) *protocol.Offer {
 func (p *planner) alone(w *Way) *quote {
 	n, o := p.site.pages(w), w.Offer
 	q := &quote{way: w, pages: n, moves: 1 - math.Pow(1-p.Changed, n), first: loadOf(o.First)}
+	q.coded = o.Collection != "" && (w.SendsChanges || p.Held(o.Collection))
 	q.again = loadOf(o.Still).add(loadOf(o.Still), -q.moves).add(loadOf(o.Moved), q.moves).add(loadOf(o.Each), p.Changed*n)
 	return q
 }
@@ -287,37 +285,10 @@ func (p *planner) quote(q *quote) {
 	}
 	textOnly := p.textOnly(o)*(1-noContent) + p.faint*noContent
 	q.lacks, q.lacked = textOnly*q.pages+lostCharge*page*lost, textOnly*changed+lostCharge*page*lost
-	if !o.Deletes {
-		p.deletions(q)
+	// A coded collection shows deletions.
+	if !o.Deletes && !q.coded {
+		q.again = q.again.add(loadOf(o.First), 1/float64(p.Sweep))
 	}
-}
-
-// deletions chooses how refreshes by a way detect deleted pages. If another way reports deletions
-// at a lower cost than a full sync, every refresh reads them there: additional bytes are better
-// than keeping a deleted page. A coded collection itself shows deletions, so the other way is
-// needed only for the deltas after it.
-func (p *planner) deletions(q *quote) {
-	first := loadOf(q.way.Offer.First)
-	least := p.bytes(first)
-	more := load{}.add(first, 1/float64(p.Sweep))
-	for _, other := range p.open {
-		if other == q || !other.way.Deletions {
-			continue
-		}
-		if gone := p.gone(other); p.bytes(gone) < least {
-			least, more, q.deletions = p.bytes(gone), gone, other.way.Protocol
-		}
-	}
-	if !q.coded {
-		q.again = q.again.add(more, 1)
-	}
-}
-
-// gone returns the cost of a refresh that reads only deletions.
-func (p *planner) gone(q *quote) load {
-	o := q.way.Offer
-	l := loadOf(o.Still).add(loadOf(o.Still), -q.moves).add(loadOf(o.Moved), q.moves)
-	return l.add(load{bytes: float64(o.Named)}, p.Changed*q.pages)
 }
 
 // enter returns the cost of changing to way q from another way. It is zero for the ways in
@@ -370,7 +341,7 @@ func (p *planner) route(q, after *quote) Route {
 	}
 	r := Route{Primary: q.way.Protocol, Cost: q.first.cost()}
 	if after != nil {
-		r.Cost, r.Deletions = q.again.cost(), q.deletions
+		r.Cost = q.again.cost()
 	}
 	if r.Primary != Web {
 		r.Fill = slices.DeleteFunc(slices.Clone(p.fills), func(n string) bool { return n == r.Primary })

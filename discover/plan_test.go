@@ -19,18 +19,22 @@ import (
 
 func scp() discover.Way { // a snapshot and deltas
 	return way("scp", protocol.Offer{
-		Pages: 1000, Detail: millrace.DetailBlocks,
+		Pages: 1000, Detail: millrace.DetailBlocks, Collection: "all",
 		First: cost(2, 2_500_000), Still: cost(1, 0), Moved: cost(2, 4_000), Each: cost(0, 2_500),
 	})
 }
 
+// coded returns a way whose documents the server sends as changes.
+func coded(w discover.Way) discover.Way {
+	w.SendsChanges = true
+	return w
+}
+
 func openfeeder() discover.Way {
-	w := way("openfeeder", protocol.Offer{
-		Pages: 1000, Detail: millrace.DetailBlocks, Deletes: true, Named: 90,
+	return way("openfeeder", protocol.Offer{
+		Pages: 1000, Detail: millrace.DetailBlocks, Deletes: true,
 		First: cost(1010, 3_400_000), Still: cost(1, 200), Moved: cost(1, 400), Each: cost(1, 3_300),
 	})
-	w.Deletions = true
-	return w
 }
 
 func tct() discover.Way {
@@ -80,15 +84,15 @@ func TestPlan(t *testing.T) {
 	}{
 		{
 			"everything",
-			[]discover.Way{scp(), tct(), openfeeder(), arc(), web()},
+			[]discover.Way{coded(scp()), tct(), openfeeder(), arc(), web()},
 			nil,
-			"scp fill openfeeder tct-01 crawl", "scp fill openfeeder tct-01 crawl deletions openfeeder",
+			"scp fill openfeeder tct-01 crawl", "scp fill openfeeder tct-01 crawl",
 		},
 		{
 			"in another order",
-			[]discover.Way{arc(), openfeeder(), tct(), scp(), web()},
+			[]discover.Way{arc(), openfeeder(), tct(), coded(scp()), web()},
 			nil,
-			"scp fill openfeeder tct-01 crawl", "scp fill openfeeder tct-01 crawl deletions openfeeder",
+			"scp fill openfeeder tct-01 crawl", "scp fill openfeeder tct-01 crawl",
 		},
 		{"the plain web", []discover.Way{web()}, nil, "crawl", "crawl"},
 		{"summaries", []discover.Way{arc(), web()}, nil, "arc fill crawl", "arc fill crawl"},
@@ -100,6 +104,12 @@ func TestPlan(t *testing.T) {
 		{"blocks at any price", []discover.Way{tct(), but(openfeeder(), func(w *discover.Way) {
 			w.Offer.First, w.Offer.Each = cost(9000, 9_000_000), cost(9, 9_000)
 		})}, nil, "tct-01 fill openfeeder", "tct-01 fill openfeeder"},
+		{
+			"deltas beside a way that reports deletions",
+			[]discover.Way{scp(), openfeeder(), web()},
+			nil,
+			"openfeeder fill crawl", "openfeeder fill crawl",
+		},
 		{
 			"deltas without a way that reports deletions",
 			[]discover.Way{scp(), tct(), web()},
@@ -120,9 +130,9 @@ func TestPlan(t *testing.T) {
 		},
 		{
 			"the last snapshot is a dictionary",
-			[]discover.Way{but(scp(), func(w *discover.Way) { w.Offer.Collection = "all" }), tct(), openfeeder(), web()},
+			[]discover.Way{scp(), tct(), openfeeder(), web()},
 			&discover.Model{Rounds: 50, Previous: []string{"scp", "tct-01"}, Held: func(u string) bool { return u == "all" }},
-			"scp fill openfeeder tct-01 crawl", "scp fill openfeeder tct-01 crawl deletions openfeeder",
+			"scp fill openfeeder tct-01 crawl", "scp fill openfeeder tct-01 crawl",
 		},
 		{
 			"the last list is a dictionary",
@@ -136,20 +146,16 @@ func TestPlan(t *testing.T) {
 			&discover.Model{Previous: []string{"scp", "tct-01"}, Sweep: 40},
 			"scp fill tct-01", "scp fill tct-01",
 		},
-		{"who tells costs more than reading from the start", []discover.Way{
-			but(scp(), func(w *discover.Way) { w.Offer.First, w.Offer.Pages = cost(1, 900), 1000 }),
-			but(openfeeder(), func(w *discover.Way) { w.Offer.Moved = cost(1, 2_000) }),
-		}, nil, "scp fill openfeeder", "scp fill openfeeder"},
 		{"part of the site", []discover.Way{
 			but(scp(), func(w *discover.Way) { w.Offer.Pages, w.Offer.First = 100, cost(2, 250_000) }), tct(), openfeeder(), web(),
 		}, nil, "openfeeder fill tct-01 crawl", "openfeeder fill tct-01 crawl"},
 		{"a count that is guessed takes no page from those that have counted", []discover.Way{
-			scp(), openfeeder(), but(arc(), func(w *discover.Way) { w.Offer.Pages, w.Offer.Estimated = 1070, true }), web(),
-		}, nil, "scp fill openfeeder crawl", "scp fill openfeeder crawl deletions openfeeder"},
+			coded(scp()), openfeeder(), but(arc(), func(w *discover.Way) { w.Offer.Pages, w.Offer.Estimated = 1070, true }), web(),
+		}, nil, "scp fill openfeeder crawl", "scp fill openfeeder crawl"},
 		{"pages that a protocol has no documents for", []discover.Way{
-			but(scp(), func(w *discover.Way) { w.Offer.Pages = 980 }), openfeeder(),
+			coded(but(scp(), func(w *discover.Way) { w.Offer.Pages = 980 })), openfeeder(),
 			but(web(), func(w *discover.Way) { w.Offer.Pages = 1700 }),
-		}, nil, "scp fill openfeeder crawl", "scp fill openfeeder crawl deletions openfeeder"},
+		}, nil, "scp fill openfeeder crawl", "scp fill openfeeder crawl"},
 		{"pages without content", []discover.Way{
 			but(tct(), func(w *discover.Way) { w.Offer.WithoutContent = 900 }), openfeeder(), web(),
 		}, nil, "openfeeder fill crawl", "openfeeder fill crawl"},
@@ -160,12 +166,12 @@ func TestPlan(t *testing.T) {
 			but(web(), func(w *discover.Way) { w.Offer.Pages = -1 }), but(tct(), func(w *discover.Way) { w.Offer.Pages = -1 }),
 		}, nil, "tct-01 fill crawl", "tct-01 fill crawl"},
 		{"read before by a way that is not the best now", []discover.Way{ // today's best way is not cheap enough to switch
-			scp(), but(openfeeder(), func(w *discover.Way) { w.Offer.Moved = cost(1, 9_000) }),
+			coded(scp()), but(openfeeder(), func(w *discover.Way) { w.Offer.Moved = cost(1, 9_000) }),
 		}, &discover.Model{Previous: []string{"openfeeder"}}, "scp fill openfeeder", "openfeeder"},
 		{
 			"read before by a way that has become expensive",
-			[]discover.Way{scp(), openfeeder(), web()},
-			&discover.Model{Previous: []string{"crawl"}}, "scp fill openfeeder crawl", "scp fill openfeeder crawl deletions openfeeder",
+			[]discover.Way{coded(scp()), openfeeder(), web()},
+			&discover.Model{Previous: []string{"crawl"}}, "scp fill openfeeder crawl", "scp fill openfeeder crawl",
 		},
 		{
 			"closed ways",
@@ -218,20 +224,17 @@ func line(r discover.Route) string {
 	if len(r.Fill) > 0 {
 		s += " fill " + strings.Join(r.Fill, " ")
 	}
-	if r.Deletions != "" {
-		s += " deletions " + r.Deletions
-	}
 	return s
 }
 
 // The cost of a plan is the sum of the costs of its parts.
 func TestPlanCost(t *testing.T) {
-	s := &discover.SiteReport{Ways: []discover.Way{scp(), openfeeder(), arc(), web()}, Page: cost(1, 12_000)}
+	s := &discover.SiteReport{Ways: []discover.Way{coded(scp()), openfeeder(), arc(), web()}, Page: cost(1, 12_000)}
 	p := s.Plan(&discover.Model{Changed: 0.02})
 	moved := 1 - math.Pow(0.98, 1000) // close to 1: the probability that something has changed
 	want := protocol.Cost{
-		Requests: int64(math.Ceil(1 + moved + 1)),
-		Bytes:    int64(math.Ceil(moved*4_000 + 20*2_500 + (1-moved)*200 + moved*400 + 20*90)),
+		Requests: int64(math.Ceil(1 + moved)),
+		Bytes:    int64(math.Ceil(moved*400 + 20*(2_500+80))),
 	}
 	if d := cmp.Diff(want, p.Refresh.Cost); d != "" {
 		t.Errorf("of a refresh (-want +got):\n%s", d)
@@ -359,11 +362,11 @@ func FuzzPlan(f *testing.F) {
 }
 
 func ExampleSiteReport_Plan() {
-	s := &discover.SiteReport{Ways: []discover.Way{scp(), openfeeder(), web()}, Page: cost(1, 12_000)}
+	s := &discover.SiteReport{Ways: []discover.Way{coded(scp()), openfeeder(), web()}, Page: cost(1, 12_000)}
 	p := s.Plan(nil)
 	fmt.Println(p.First.Primary + ": " + p.First.Why)
 	fmt.Println(p.Refresh.Primary + ": " + p.Refresh.Why)
 	// Output:
 	// scp: 1,000 pages with their blocks for 2 requests and 2.5 MB; openfeeder would take 1,010 requests and 3.4 MB
-	// scp: 3 requests and 30.3 kB when 1 % of the pages have changed, openfeeder reporting deletions; openfeeder would take 11 requests and 33.4 kB, plus 1,010 requests and 3.4 MB once
+	// scp: 2 requests and 26.2 kB when 1 % of the pages have changed; openfeeder would take 11 requests and 33.4 kB, plus 1,010 requests and 3.4 MB once
 }

@@ -310,7 +310,6 @@ func (l *prober) way(ctx context.Context, proto protocol.Protocol, offer *protoc
 	w := &Way{Protocol: proto.Name, Label: proto.Label, Offer: offer, Allowed: true}
 	switch {
 	case err == nil:
-		w.Deletions = offer.Deletes && offer.Named > 0 && proto.Deletions != nil // a protocol of files lists all pages instead
 		return w
 	case errors.Is(err, millrace.ErrNotFound):
 		return nil

@@ -221,7 +221,7 @@ func TestProbe(t *testing.T) {
 			t.Errorf("%d requests", n)
 		}
 		p := got.Plan(nil)
-		if !strings.HasPrefix(line(p.First), "scp fill web openfeeder tct-0") || p.Refresh.Primary != "scp" || p.Refresh.Deletions != "openfeeder" {
+		if !strings.HasPrefix(line(p.First), "scp fill web openfeeder tct-0") || p.Refresh.Primary != "scp" {
 			t.Errorf("first %s, refresh %s", line(p.First), line(p.Refresh))
 		}
 	})

@@ -16,12 +16,6 @@ const (
 	probeListPages = 1200
 )
 
-// Cost of a probe for protocols that report deletions.
-const (
-	askRequests = 8
-	askBytes    = 15_000
-)
-
 // probeQuick probes the protocols that have files of many pages, with one or two requests each. It
 // reports whether the result is sufficient. Then the report contains the way found, and an estimate
 // of the plain web from the sitemaps, which shows whether the way lacks most pages.
@@ -38,6 +32,7 @@ func (l *prober) probeQuick(ctx context.Context) bool {
 		if !w.complete() {
 			continue
 		}
+		w.SendsChanges = l.memo.dictionaries[w.Offer.Entry]
 		s := l.estimatePages(ctx)
 		if s.pages < 0 {
 			return false
@@ -45,11 +40,7 @@ func (l *prober) probeQuick(ctx context.Context) bool {
 		l.site.Page = protocol.Cost{Requests: 1, Bytes: usualBytes}
 		web := Way{Protocol: Web, Allowed: true, Offer: l.webOffer(s, s.pages, usualBytes, 1)}
 		site := *l.site
-		site.Ways = []Way{*w}
-		if w.silent() {
-			site.Ways = append(site.Ways, l.deletionWays(ctx, proto.Name)...)
-		}
-		site.Ways = append(site.Ways, web)
+		site.Ways = []Way{*w, web}
 		if !site.enough() {
 			return false
 		}
@@ -86,30 +77,9 @@ func (l *prober) confirmQuick(ctx context.Context) bool {
 	return true
 }
 
-// deletionWays returns the other protocols that report deletions. not is the protocol to omit.
-func (l *prober) deletionWays(ctx context.Context, not string) (ways []Way) {
-	for _, proto := range l.Protocols {
-		if proto.Name == not || proto.Probe == nil || proto.Deletions == nil {
-			continue
-		}
-		offer, err := proto.Probe(ctx, l.client, l.site.URL, l.readerOptions())
-		if w := l.way(ctx, proto, offer, err); w != nil {
-			ways = append(ways, *w)
-		}
-	}
-	return ways
-}
-
 // complete reports whether a way provides all fields of all pages that it lists.
 func (w *Way) complete() bool {
 	return w != nil && w.Open() && brings(w.Offer) && w.Offer.WithoutContent == 0 && w.Offer.Pages >= 1
-}
-
-// silent reports whether a way does not report deletions and is so expensive to read again that
-// another way should be sought that reports them.
-func (w *Way) silent() bool {
-	readCost := modelBytes(loadOf(w.Offer.First))
-	return !w.Offer.Deletes && readCost*float64(model.Rounds)/float64(model.Sweep) > askBytes+askRequests*float64(model.Header)
 }
 
 // Short returns the report that a quick probe would have returned, with the ways among which it
@@ -126,13 +96,7 @@ func (s *SiteReport) Short(protocols []protocol.Protocol) *SiteReport {
 			continue
 		}
 		site := *s
-		site.Ways, site.Quick = []Way{*w}, true
-		for _, other := range protocols {
-			if o := s.Way(other.Name); w.silent() && o != nil && o != w && other.Deletions != nil {
-				site.Ways = append(site.Ways, *o)
-			}
-		}
-		if site.Ways = append(site.Ways, *web); !site.enough() {
+		if site.Ways, site.Quick = []Way{*w, *web}, true; !site.enough() {
 			return nil
 		}
 		return &site
@@ -140,15 +104,11 @@ func (s *SiteReport) Short(protocols []protocol.Protocol) *SiteReport {
 	return nil
 }
 
-var model = (*Model)(nil).orDefault()
-
-func modelBytes(l load) float64 { return (&planner{Model: model}).bytes(l) }
-
 // enough reports whether probing for further ways would cost more than it could save. The first way
 // must list the pages of the sitemaps. It must cost less than a probe, or less than any way that
 // fetches each page. The overhead of its refreshes must cost less than a probe.
 func (s *SiteReport) enough() bool {
-	p := &planner{Model: model, site: s, page: loadOf(s.Page)}
+	p := &planner{Model: (*Model)(nil).orDefault(), site: s, page: loadOf(s.Page)}
 	for i := range s.Ways {
 		if s.Ways[i].Open() {
 			p.open = append(p.open, p.alone(&s.Ways[i]))

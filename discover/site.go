@@ -93,13 +93,10 @@ type Way struct {
 	Protocol string `json:"protocol"`        // name of a protocol, or [Web]
 	Label    string `json:"label,omitempty"` // name of the protocol for people; if empty, Protocol
 	// Offer is nil if the way provides no pages; Reason says why.
-	Offer *protocol.Offer `json:"offer,omitempty"`
-	// Deletions reports whether the protocol can report deleted pages without listing the other
-	// pages.
-	Deletions bool   `json:"deletions,omitempty"`
-	Allowed   bool   `json:"allowed"`          // robots.txt and the policies allow the purpose
-	Reason    string `json:"reason,omitempty"` // why the way is not allowed, or the error
-	Code      string `json:"code,omitempty"`   // error code of the reason
+	Offer   *protocol.Offer `json:"offer,omitempty"`
+	Allowed bool            `json:"allowed"`          // robots.txt and the policies allow the purpose
+	Reason  string          `json:"reason,omitempty"` // why the way is not allowed, or the error
+	Code    string          `json:"code,omitempty"`   // error code of the reason
 	// Later reports that the way was temporarily unavailable; a later probe may find it.
 	Later bool `json:"later,omitempty"`
 	// SendsChanges reports that the server sends the first document as changes to clients that

@@ -20,10 +20,7 @@ func (p *planner) why(q, after *quote, rest []*quote, bytes func(*quote) float64
 	if after != nil {
 		l = q.again
 		fmt.Fprintf(&b, "%s when %s of the pages have changed", costText(l), percentText(p.Changed))
-		switch {
-		case q.deletions != "":
-			fmt.Fprintf(&b, ", %s reporting deletions", p.site.label(q.deletions))
-		case !o.Deletes:
+		if !o.Deletes && !q.coded {
 			fmt.Fprintf(&b, ", with a full read every %d refreshes to find deletions", p.Sweep)
 		}
 		if enter := p.enter(q, after); enter != (load{}) {

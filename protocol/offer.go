@@ -24,10 +24,6 @@ type Offer struct {
 	Still Cost // cost of a refresh if nothing has changed
 	Moved Cost // cost of a refresh if something has changed, without the changed pages
 	Each  Cost // additional cost for each changed page
-	// Named is the number of bytes of Each that only name the page. With [Protocol.Deletions], a
-	// refresh costs Moved plus Named bytes for each changed page.
-	Named int64
-
 	// Basis describes what the estimates are based on, such as "the list, and 3 of its 1,200
 	// documents"; "" = exact counts.
 	Basis string

@@ -4,7 +4,6 @@ package protocol
 
 import (
 	"context"
-	"iter"
 	"net/http"
 	"time"
 
@@ -78,26 +77,6 @@ type Protocol struct {
 	// client caches responses while a site is probed, so a URL that several protocols request is
 	// fetched once.
 	Probe func(ctx context.Context, client *http.Client, endpoint string, o *ReaderOptions) (*Offer, error)
-	// Deletions yields the deleted pages of a site without its other pages, as Deletes with
-	// absolute URLs; nil = the protocol does not report them. Its first parameters are those of
-	// NewReader. It ends with one checkpoint, whose cursor the next call takes. It skips deleted
-	// pages that exist again, and reports pages of other sites as a Note. If it fails, discard the
-	// yielded pages.
-	//
-	// Call it after reading the primary source, which may list pages that are already deleted. from
-	// is the oldest state that this reading has reported: the Time of its checkpoints, or its start
-	// if they have no Time; zero if it has reported nothing. Without a cursor, Deletions starts at
-	// from, less a margin for clock differences, or now if from is zero. With a cursor, it starts
-	// there, or at from if that is earlier.
-	//
-	// If nothing has changed, it takes one small request or a 304. The first call in 24 hours also
-	// discovers the endpoint again. If pages have changed, the response also lists the changed
-	// pages.
-	//
-	// If the site no longer has all deletions since the cursor, the error is
-	// [millrace.ErrConflict]: read the primary source completely, then call Deletions without a
-	// cursor. If the site does not report deletions, the error is [errors.ErrUnsupported].
-	Deletions func(ctx context.Context, client *http.Client, endpoint string, o *ReaderOptions, since millrace.Cursor, from time.Time) iter.Seq2[millrace.Change, error]
 	// Notify calls changed whenever a site reports a change, until ctx ends, and returns the
 	// context's error; nil = the protocol has no event stream. Its first parameters are those of
 	// NewReader. A report is only a hint: read the site to find the changes. position is the
@@ -178,9 +157,6 @@ type ReaderOptions struct {
 	// the error is ErrInvalid. Only TCT draft-00 uses it, because only its pages link to their
 	// documents.
 	Handshake bool
-	// Deletions reports that the Deletions of another protocol reports deleted pages, so the reader
-	// fetches nothing only to detect them.
-	Deletions bool
 	Now       func() time.Time // clock; nil = time.Now
 }
 

@@ -45,7 +45,7 @@ func TestPullDictionarySCP(t *testing.T) {
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
 	_, header, _ := get(t, address(b.served)+"llm-pages.json")
 	list := header.Get("Etag")
-	if r := pullBest(t, b.url, mirror); !slices.Equal(wayNames(r), []string{"scp: all", "openfeeder: deletions"}) {
+	if r := pullBest(t, b.url, mirror); !slices.Equal(wayNames(r), []string{"scp: all"}) {
 		t.Fatalf("%+v", r)
 	}
 	deleted := 0

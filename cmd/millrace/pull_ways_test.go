@@ -58,14 +58,14 @@ func TestPullRemembersWays(t *testing.T) {
 	b := serveBehind(t, densePages(t, 40))
 	mirror := filepath.Join(t.TempDir(), "mirror.db")
 	first := pullBest(t, b.url, mirror)
-	if first.Via != "scp" || first.Added != 40 || first.Why == "" || !slices.Equal(wayNames(first), []string{"scp: all", "openfeeder: deletions"}) {
+	if first.Via != "scp" || first.Added != 40 || first.Why == "" || !slices.Equal(wayNames(first), []string{"scp: all"}) {
 		t.Fatalf("%+v", first)
 	}
 	b.paths()
 	if r := pullBest(t, b.url, mirror); r.Requests != 1 || r.Unchanged != 40 || len(b.paths()) != 1 {
 		t.Errorf("nothing has changed: %+v", r)
 	}
-	if r := pullBest(t, b.url, mirror, "--purpose", "search"); r.Requests < 5 || r.Unchanged != 40 {
+	if r := pullBest(t, b.url, mirror, "--purpose", "search"); r.Requests < 2 || r.Unchanged != 40 {
 		t.Errorf("for another purpose: %+v", r)
 	}
 	changeWays(t, mirror, b.url, func(r *waysRecord) { r.Site.Time = r.Site.Time.Add(-6 * 24 * time.Hour) })
@@ -73,7 +73,7 @@ func TestPullRemembersWays(t *testing.T) {
 		t.Errorf("after six days: %+v", r)
 	}
 	changeWays(t, mirror, b.url, func(r *waysRecord) { r.Site.Time = r.Site.Time.Add(-2 * 24 * time.Hour) })
-	if r := pullBest(t, b.url, mirror, "--purpose", "search"); r.Requests != 3 || r.Unchanged != 40 {
+	if r := pullBest(t, b.url, mirror, "--purpose", "search"); r.Requests != 2 || r.Unchanged != 40 {
 		t.Errorf("after eight days: %+v", r)
 	}
 }

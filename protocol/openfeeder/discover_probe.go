@@ -102,7 +102,7 @@ func (l *feedProbe) served(ctx context.Context) error {
 		if o.Still.Requests = 1; etag == "" {
 			o.Still.Bytes = empty.Bytes
 		}
-		o.Moved, o.Each, o.Named = empty, o.Each.Add(protocol.Cost{Bytes: l.named}, 1), l.named
+		o.Moved, o.Each = empty, o.Each.Add(protocol.Cost{Bytes: l.named}, 1)
 		o.First = o.First.Add(page, 1).Add(empty, 1)
 		switch {
 		case first.SyncToken == "":

@@ -37,17 +37,17 @@ func TestProbe(t *testing.T) {
 			pageURL(1): strings.Replace(list(1, 3, names(0, 50)...), `"items"`, `"sync_token":"now","items"`, 1), pageURL(3): list(3, 3, names(100, 20)...),
 			"/openfeeder?since=now": reply("now", `},"added":[],"updated":[],"deleted":[]`),
 		}, func(o *offered) bool {
-			return o.pages == 120 && o.deletes && o.still == 1 && o.moved == 1 && o.each == 1 && o.named && o.first == 1+1+1+1+120
+			return o.pages == 120 && o.deletes && o.still == 1 && o.moved == 1 && o.each == 1 && o.first == 1+1+1+1+120
 		}, 7},
 		"dates alone": {1, map[string]string{
 			pageURL(1): list(1, 1, names(0, 20)...), "/openfeeder": reply("now", `},"added":[],"updated":[],"deleted":[]`),
 		}, func(o *offered) bool {
-			return o.pages == 20 && !o.deletes && o.still == 1 && o.moved == 1 && o.named
+			return o.pages == 20 && !o.deletes && o.still == 1 && o.moved == 1
 		}, 6},
 		"an index alone": {1, map[string]string{
 			pageURL(1): list(1, 2, names(0, 50)...), pageURL(2): list(2, 2, names(50, 7)...),
 		}, func(o *offered) bool {
-			return o.pages == 57 && o.deletes && o.still == 5 && o.moved == 5 && !o.named
+			return o.pages == 57 && o.deletes && o.still == 5 && o.moved == 5
 		}, 7},
 		"long pages": {120, map[string]string{
 			pageURL(1): list(1, 1, names(0, 20)...),
@@ -78,7 +78,7 @@ func TestProbe(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := &offered{
-				pages: offer.Pages, deletes: offer.Deletes, named: offer.Named > 0, still: offer.Still.Requests, moved: offer.Moved.Requests,
+				pages: offer.Pages, deletes: offer.Deletes, still: offer.Still.Requests, moved: offer.Moved.Requests,
 				each: offer.Each.Requests, first: offer.First.Requests,
 			}
 			if !c.want(o) || offer.Entry != strange+"/openfeeder" {
@@ -91,6 +91,6 @@ func TestProbe(t *testing.T) {
 // offered contains the compared parts of an offer.
 type offered struct {
 	pages                     int
-	deletes, named            bool
+	deletes                   bool
 	still, moved, each, first int64
 }

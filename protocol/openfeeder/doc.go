@@ -76,16 +76,6 @@
 // page's token covers everything sent so far. In a reply by date, only the token of the last page
 // does.
 //
-// # Deletions alone
-//
-// [protocol.Protocol.Deletions] is for callers that read the pages another way, which does not
-// report deletions. The server must answer since with tombstones and declare it: by sync_token in
-// its index, by deleted_tracking: true, or by an earlier tombstone. A refresh costs one reply,
-// which lists each changed page; the reader requests no pages. A server that sends
-// deleted_tracking: false, a 410, or 1,000 tombstones at once has lost some deletions: the caller
-// must then read the site completely in the other way. The server of this package supports this as
-// far back as its log reaches. Static feeds do not.
-//
 // If the discovery document names an event stream, events notify the reader. The reader ignores the
 // data of an event and sends a sync request. If the connection breaks, is silent for a minute, or
 // sends too much, the reader reconnects and continues after the last ID.

@@ -2,9 +2,7 @@ package openfeeder
 
 import (
 	"context"
-	"iter"
 	"net/http"
-	"time"
 
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/internal/kit"
@@ -37,9 +35,6 @@ func Protocol() protocol.Protocol {
 		NewPublisher: NewPublisher,
 		NewReader: func(client *http.Client, endpoint string, o *protocol.ReaderOptions) millrace.Source {
 			return remote(client, endpoint, o)
-		},
-		Deletions: func(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions, since millrace.Cursor, from time.Time) iter.Seq2[millrace.Change, error] {
-			return remote(client, endpoint, o).Deletions(ctx, since, from)
 		},
 		Notify: func(ctx context.Context, client *http.Client, endpoint string, o *protocol.ReaderOptions, position string, changed func(string)) error {
 			return remote(client, endpoint, o).Notify(ctx, position, changed)

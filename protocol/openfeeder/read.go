@@ -85,8 +85,6 @@ type cursor struct {
 	ReportsDeletions bool           `json:"reports_deletions,omitempty"`
 	Polls            int            `json:"polls,omitempty"`
 	Files            []kit.Resource `json:"files,omitempty"` // index files of a static feed
-	// AsOf is the time of Token. It is used only in a cursor of deletions.
-	AsOf time.Time `json:"as_of,omitzero"`
 }
 
 // recommendedTombstones is the number of deletions that servers should keep according to the

@@ -46,9 +46,9 @@
 // A delta contains the changes of its period. Its since is the time of the last change before the
 // period, so that the delta follows what a client read at that time. Deltas do not list deletions.
 // To find them, a reader reads a new snapshot after seven deltas, and when the sitemap declares
-// fewer pages. If another source reports deletions (ReaderOptions.Deletions), it reads a snapshot
-// only if deltas are missing, or if the snapshot is not larger than they are. The Time of a
-// checkpoint is the generation time of the oldest collection that was read.
+// fewer pages. A snapshot that the server codes against the last one takes the place of the deltas:
+// it costs as much as the changes, and shows the deletions. The Time of a checkpoint is the
+// generation time of the oldest collection that was read.
 //
 // # Deviations
 //

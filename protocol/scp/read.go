@@ -27,8 +27,8 @@ type ReaderOptions struct {
 	Hosts []string
 	// Quota is the maximum number of bytes of collections that one run fetches. If zero, 50 GB.
 	Quota int64
-	// Deltas is the number of deltas that are applied before a new snapshot is read to detect
-	// deletions, unless another source reports them. If zero, 7.
+	// Deltas is the number of deltas to apply before reading a new snapshot to find deletions;
+	// 0 = 7.
 	Deltas int
 }
 

@@ -126,7 +126,7 @@ func (r *run) section(ctx context.Context, f *found, was applied, again bool) (i
 	case again && snapshot != nil:
 		is = was
 		is.Files = nil
-	case resync(snapshot, deltas, was, r.o.Deltas, r.o.ReaderOptions.Deletions):
+	case resync(snapshot, deltas, was, r.o.Deltas):
 		is = was
 	default:
 		is, err = r.deltas(ctx, deltas, was)

@@ -82,8 +82,8 @@ func connect(deltas []*offered, from time.Time) bool {
 const missed = 1 << 30
 
 // resync reports whether to read a newer snapshot instead of the newer deltas. Only a snapshot
-// shows deletions. deletionsKnown reports that another source reports them.
-func resync(snapshot *offered, deltas []*offered, was applied, every int, deletionsKnown bool) bool {
+// shows deletions.
+func resync(snapshot *offered, deltas []*offered, was applied, every int) bool {
 	if snapshot == nil || !snapshot.generated.After(was.Snapshot) {
 		return false
 	}
@@ -91,17 +91,12 @@ func resync(snapshot *offered, deltas []*offered, was applied, every int, deleti
 	for _, d := range deltas {
 		size += d.size()
 	}
-	worth := 4 * size // a snapshot is worth more than deltas, because it shows deletions
-	if deletionsKnown {
-		worth = size
-	}
 	switch {
 	case len(deltas) == 0 && snapshot.generated.After(was.Generated), // only the snapshot contains the changes
 		!connect(deltas, was.Generated),
-		was.Deltas >= missed,
-		!deletionsKnown && was.Deltas+len(deltas) > every,
-		!deletionsKnown && snapshot.pages >= 0 && snapshot.pages < was.Pages,
-		snapshot.size() > 0 && snapshot.size() <= worth:
+		was.Deltas+len(deltas) > every, // or missed
+		snapshot.pages >= 0 && snapshot.pages < was.Pages,
+		snapshot.size() > 0 && snapshot.size() <= 4*size: // a snapshot is worth more than deltas, because it shows deletions
 		return true
 	}
 	return false

@@ -135,31 +135,11 @@ func TestReadWhenToResync(t *testing.T) {
 		"pages not known":           {snapshot(14, -1, large), []*offered{delta(12, 13)}, was, false},
 		"the seventh delta":         {snapshot(14, 100, large), []*offered{delta(12, 13)}, applied{Snapshot: day(10, 0), Generated: day(12, 0), Deltas: 6, Pages: 100}, false},
 		"the eighth delta":          {snapshot(14, 100, large), []*offered{delta(12, 13)}, applied{Snapshot: day(10, 0), Generated: day(12, 0), Deltas: 7, Pages: 100}, true},
+		"after a gap":               {snapshot(14, 100, large), []*offered{delta(12, 13)}, applied{Snapshot: day(10, 0), Generated: day(12, 0), Deltas: missed, Pages: 100}, true},
 		"no snapshot":               {nil, []*offered{delta(12, 13)}, was, false},
 	} {
-		if got := resync(c.snapshot, c.deltas, c.was, defaultDeltas, false); got != c.want {
+		if got := resync(c.snapshot, c.deltas, c.was, defaultDeltas); got != c.want {
 			t.Errorf("%s: %v", name, got)
-		}
-	}
-	// A reader that gets deletions from another source reads a snapshot only if deltas are
-	// missing or not smaller.
-	many := applied{Name: "all", Snapshot: day(10, 0), Generated: day(12, 0), Deltas: 100, Pages: 100}
-	for name, c := range map[string]struct {
-		snapshot *offered
-		deltas   []*offered
-		was      applied
-		want     bool
-	}{
-		"the hundredth delta":      {snapshot(14, 100, large), []*offered{delta(12, 13)}, many, false},
-		"fewer pages":              {snapshot(14, 50, large), []*offered{delta(12, 13)}, was, false},
-		"a snapshot not so large":  {snapshot(14, 100, []file{{size: 11}}), []*offered{delta(12, 13)}, was, false},
-		"a snapshot not larger":    {snapshot(14, 100, []file{{size: 10}}), []*offered{delta(12, 13)}, was, true},
-		"deltas with a gap inside": {snapshot(14, 100, large), []*offered{delta(11, 13), delta(14, 15)}, was, true},
-		"the snapshot alone":       {snapshot(13, 100, large), nil, was, true},
-		"after a gap":              {snapshot(14, 100, large), []*offered{delta(12, 13)}, applied{Snapshot: day(10, 0), Generated: day(12, 0), Deltas: missed, Pages: 100}, true},
-	} {
-		if got := resync(c.snapshot, c.deltas, c.was, defaultDeltas, true); got != c.want {
-			t.Errorf("%s, told by others: %v", name, got)
 		}
 	}
 }
