@@ -13,6 +13,7 @@ import (
 	"github.com/millrace/millrace"
 	"github.com/millrace/millrace/extract"
 	"github.com/millrace/millrace/internal/config"
+	"github.com/millrace/millrace/internal/conns"
 	"github.com/millrace/millrace/internal/gateway"
 	"github.com/millrace/millrace/internal/serving"
 )
@@ -25,7 +26,7 @@ type running struct {
 	next    *service // replaces now when it is ready
 	settled <-chan error
 	at      net.Addr
-	certs   *gateway.Certificates    // nil = no TLS
+	certs   *conns.Certificates      // nil = no TLS
 	ready   func(now *service) error // called after the first edition is published
 }
 

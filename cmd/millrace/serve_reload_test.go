@@ -29,7 +29,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/millrace/millrace/internal/gateway"
+	"github.com/millrace/millrace/internal/conns"
 	"github.com/millrace/millrace/internal/testkit"
 )
 
@@ -291,14 +291,14 @@ func TestServeTLS(t *testing.T) {
 			t.Errorf("%q: exit %d %s, want %s:\n%s", tt.args, exit, code, tt.code, out)
 		}
 	}
-	certs, err := gateway.LoadCertificates(cert, key, nil)
+	certs, err := conns.LoadCertificates(cert, key, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
 		base  string
 		warns bool
-		certs *gateway.Certificates
+		certs *conns.Certificates
 	}{
 		{"http://handbook.example/", true, nil},
 		{"http://handbook.example/", true, certs},

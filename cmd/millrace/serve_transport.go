@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/millrace/millrace/internal/canon"
+	"github.com/millrace/millrace/internal/conns"
 	"github.com/millrace/millrace/internal/fetch"
-	"github.com/millrace/millrace/internal/gateway"
 	stores "github.com/millrace/millrace/store/all"
 )
 
@@ -38,11 +38,11 @@ func (c *transport) scheme() string {
 }
 
 // certificates reads the certificate. It returns nil if none is configured.
-func (c *transport) certificates(p *process) (*gateway.Certificates, error) {
+func (c *transport) certificates(p *process) (*conns.Certificates, error) {
 	if c.TLSCert == "" {
 		return nil, nil //nolint:nilnil // http
 	}
-	return gateway.LoadCertificates(c.TLSCert, c.TLSKey, p.log)
+	return conns.LoadCertificates(c.TLSCert, c.TLSKey, p.log)
 }
 
 // own returns the URL of this server, which listens at address.
@@ -73,7 +73,7 @@ func (c *serveCommand) endpointBase(addr net.Addr) (string, error) {
 }
 
 // secure logs warnings about insecure URLs, and about a certificate that clients will reject.
-func secure(p *process, endpointBase string, certs *gateway.Certificates) {
+func secure(p *process, endpointBase string, certs *conns.Certificates) {
 	u, err := url.Parse(endpointBase)
 	if err != nil {
 		return

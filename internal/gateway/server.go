@@ -21,7 +21,7 @@ import (
 // ServerOptions configure a [Server]. The zero value works.
 type ServerOptions struct {
 	// TLS holds the certificate; nil = HTTP without TLS.
-	TLS *Certificates
+	TLS *conns.Certificates
 	// Logger receives failures; nil = slog.Default().
 	Logger *slog.Logger
 
@@ -156,7 +156,7 @@ func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 			MaxConcurrentStreams: maxConcurrent,
 			SendPingTimeout:      pingAfter, PingTimeout: pingTimeout, WriteByteTimeout: stallTimeout,
 		}
-		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.o.TLS.get}
+		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.o.TLS.Get}
 		listen = func() error { return server.ServeTLS(conns.Limit(ln, most, "", proxy, s.log), "", "") }
 	}
 	failed := make(chan error, 1)

@@ -30,6 +30,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"github.com/millrace/millrace"
+	"github.com/millrace/millrace/internal/conns"
 )
 
 // certificate writes a certificate of 127.0.0.1 and its key, and returns their files. The name
@@ -83,7 +84,7 @@ func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := certificate(t, dir, "one.test", time.Now().Add(90*24*time.Hour))
 	var log safeBuffer
-	certs, err := LoadCertificates(cert, key, slog.New(slog.NewTextHandler(&log, nil)))
+	certs, err := conns.LoadCertificates(cert, key, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +113,7 @@ func TestTLS(t *testing.T) {
 	// New connections get the changed certificate. While the files do not match, the previous
 	// one stays in use.
 	certificate(t, dir, "two.test", time.Now().Add(20*time.Minute))
-	certs.reload()
+	certs.Reload()
 	ask(two)
 	if name() != "one.test" {
 		t.Errorf("a connection has been replaced: %s", name())
@@ -143,8 +144,8 @@ func TestTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := strings.Count(log.String(), "level=ERROR")
-		certs.reload()
-		certs.reload()
+		certs.Reload()
+		certs.Reload()
 		if n := strings.Count(log.String(), "level=ERROR"); n != before+1 {
 			t.Errorf("%q: told %d times:\n%s", state, n-before, &log)
 		}
@@ -161,11 +162,11 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	certs.reload()
+	certs.Reload()
 	if err := errors.Join(os.WriteFile(key, other, 0o600), os.Chtimes(key, time.Time{}, info.ModTime())); err != nil {
 		t.Fatal(err)
 	}
-	certs.reload()
+	certs.Reload()
 	two.CloseIdleConnections()
 	if ask(two); name() != "three.test" {
 		t.Errorf("the files are right again, and the certificate is %s", name())
@@ -176,17 +177,17 @@ func TestLoadCertificates(t *testing.T) {
 	dir := t.TempDir()
 	cert, key := certificate(t, dir, "one.test", time.Now().Add(-time.Minute))
 	var log safeBuffer
-	certs, err := LoadCertificates(cert, key, slog.New(slog.NewTextHandler(&log, nil)))
+	certs, err := conns.LoadCertificates(cert, key, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil || !strings.Contains(log.String(), "level=ERROR") {
 		t.Errorf("%v\n%s", err, &log)
 	}
 	if certs.Covers("one.test") != nil || certs.Covers("two.test") == nil {
 		t.Error("Covers")
 	}
-	if c, err := LoadCertificates(key, cert, nil); c != nil || millrace.ErrorCode(err) != "certificate-pair" {
+	if c, err := conns.LoadCertificates(key, cert, nil); c != nil || millrace.ErrorCode(err) != "certificate-pair" {
 		t.Errorf("exchanged: %v", err)
 	}
-	if _, err := LoadCertificates(filepath.Join(dir, "none.pem"), key, nil); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := conns.LoadCertificates(filepath.Join(dir, "none.pem"), key, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("missing: %v", err)
 	}
 }
@@ -313,7 +314,7 @@ func TestUse(t *testing.T) {
 // served meanwhile.
 func TestFloods(t *testing.T) {
 	cert, key := certificate(t, t.TempDir(), "x.test", time.Now().Add(time.Hour))
-	certs, err := LoadCertificates(cert, key, slog.New(slog.DiscardHandler))
+	certs, err := conns.LoadCertificates(cert, key, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

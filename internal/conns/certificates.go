@@ -1,4 +1,4 @@
-package gateway
+package conns
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Certificates holds the certificate of a [Server] and reloads it when its files
+// Certificates holds the certificate of a server and reloads it when its files
 // change. All methods are safe for concurrent use.
 type Certificates struct {
 	log  *slog.Logger
@@ -117,14 +117,14 @@ func (c *Certificates) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			c.reload()
+			c.Reload()
 		}
 	}
 }
 
-// reload reads the files if they have changed or the last read failed. It retries after a
+// Reload reads the files if they have changed or the last read failed. It retries after a
 // failure because new permissions change neither the size nor the time.
-func (c *Certificates) reload() {
+func (c *Certificates) Reload() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.warn()
@@ -150,5 +150,5 @@ func stampOf(file string) stamp {
 	return stamp{size: info.Size(), modified: info.ModTime()}
 }
 
-// get implements [tls.Config.GetCertificate].
-func (c *Certificates) get(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.now.Load(), nil }
+// Get implements [tls.Config.GetCertificate].
+func (c *Certificates) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.now.Load(), nil }
