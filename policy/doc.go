@@ -2,7 +2,7 @@
 // permitted use of their content, and reads it back.
 //
 //	format                 writer          reader
-//	robots.txt             [Robots.Write]  [ReadRobots]
+//	robots.txt             [Robots.Write]  [ReadSignals]
 //	Content-Signal, -Usage [Header.Write]  [ReadHeader]
 //	RSL 1.0                [WriteRSL]      [ReadRSL]
 //	TCT draft-00           [WriteTCT]      [ReadTCT]

@@ -1,3 +1,3 @@
-// Package conns limits the connections of a server, and combines the pieces of a
-// response into fewer writes.
+// Package conns limits the connections of a server, reloads its certificate, and combines the
+// pieces of a response into fewer writes.
 package conns
