@@ -41,12 +41,12 @@ func inspect(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }() // it was only read
 	c, err := connect(ctx, db, "query_only = 1")
 	if err != nil {
 		return err
 	}
-	defer c.close()
+	defer func() { _ = c.close() }()
 	var found string
 	var version int
 	if err := c.row("PRAGMA integrity_check(1)", nil, &found); err != nil || found != "ok" {
