@@ -2,8 +2,10 @@ package access
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/millrace/millrace"
 )
@@ -18,6 +20,8 @@ type Slots struct {
 	mu   sync.Mutex
 	open int
 	each map[Client]int
+
+	short map[Client]int // number of streams that ended within the last second, after less than one
 }
 
 // few returns the maximum number of slots of one client once half of all slots are taken.
@@ -26,7 +30,7 @@ func (s *Slots) few() int { return max(4, s.most/16) }
 // NewSlots returns most slots, or 2048 if most is 0. It calls changed, which may be nil, with the
 // number of taken slots at each change.
 func NewSlots(most int, changed func(open int)) *Slots {
-	return &Slots{most: cmp.Or(most, 2048), changed: changed, each: make(map[Client]int)}
+	return &Slots{most: cmp.Or(most, 2048), changed: changed, each: make(map[Client]int), short: make(map[Client]int)}
 }
 
 // ErrBusy is the error for a request that gets no slot. It has no code, because each protocol has
@@ -84,8 +88,51 @@ func (q *Request) Enter() error {
 	return nil
 }
 
-// Listen takes a slot for a stream. The caller must call end to release the slot.
-func (q *Request) Listen() (end func(), err error) { return q.guard.streams.Enter(q.client()) }
+// A stream costs a connection and little else if it is long. A client that opens one after the
+// other must wait, because the server would spend its time on connections.
+const (
+	shortStream = time.Second // a stream that ends earlier is short
+	manyShort   = 4           // short streams of a client within a second, after which it waits
+)
+
+// Listen takes a slot for a stream. The caller must call end to release the slot. If several streams
+// of the client have just ended after less than a second, Listen waits for a second or until ctx
+// ends.
+func (q *Request) Listen(ctx context.Context) (end func(), err error) {
+	s, c := q.guard.streams, q.client()
+	leave, err := s.Enter(c)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	wait := s.short[c] >= manyShort
+	s.mu.Unlock()
+	if wait {
+		select {
+		case <-ctx.Done():
+			leave()
+			return nil, context.Cause(ctx)
+		case <-time.After(shortStream):
+		}
+	}
+	begun := time.Now()
+	return func() {
+		leave()
+		if time.Since(begun) < shortStream {
+			s.ended(c, 1)
+			time.AfterFunc(shortStream, func() { s.ended(c, -1) })
+		}
+	}, nil
+}
+
+// ended adds n short streams to a client.
+func (s *Slots) ended(c Client, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.short[c] += n; s.short[c] == 0 {
+		delete(s.short, c)
+	}
+}
 
 // Leave releases the slot of the request and ends its turn. Only the first call has an effect.
 func (q *Request) Leave() {

@@ -108,7 +108,7 @@ func (g *Gateway) serve(w *response, r *http.Request, s millrace.Handler, scope 
 	listens := scope == millrace.ScopeRead && r.Method != http.MethodPost
 	if listens {
 		w.Listens = true
-		end, err := w.Listen()
+		end, err := w.Listen(r.Context())
 		if err != nil {
 			return err
 		}
