@@ -20,15 +20,15 @@ type exportCommand struct {
 	common
 	chosenSites
 	Store  string `required:"" placeholder:"FILE|URL" help:"Mirror that pull has written, or the store of a published site. It is opened read-only."`
-	Format string `required:"" enum:"jsonl,markdown,parquet,csv" placeholder:"FORMAT" help:"Format: jsonl has each page in full, one per line; markdown is a folder of files with front matter; parquet is pages.parquet and chunks.parquet; csv has the metadata of each page."`
-	Out    string `placeholder:"PATH" help:"File for jsonl and csv, or folder for markdown and parquet; - is standard output (default: standard output)."`
+	Format string `required:"" enum:"jsonl,markdown,parquet,csv,atom" placeholder:"FORMAT" help:"Format: jsonl has each page in full, one per line; markdown is a folder of files with front matter; parquet is pages.parquet and chunks.parquet; csv has the metadata of each page. The format atom is a folder with a feed of the newest changes of each site."`
+	Out    string `placeholder:"PATH" help:"File for jsonl and csv, or folder for markdown, parquet and atom; - is standard output (default: standard output)."`
 	Since  string `placeholder:"CURSOR|TIME|FILE" help:"Export only changes, as jsonl: since the cursor that an earlier export has reported for the site, since a time, such as 2026-11-20T12:00:00Z, or since the export whose report, from --json, is in a file."`
 }
 
 // Run exports the pages of a store.
 func (c *exportCommand) Run(ctx context.Context, p *process) error {
 	p.memory().Limit()
-	folder := c.Format == "markdown" || c.Format == "parquet"
+	folder := c.Format == "markdown" || c.Format == "parquet" || c.Format == "atom"
 	piped := c.Out == "" || c.Out == "-"
 	switch {
 	case folder && piped:

@@ -36,6 +36,8 @@ type output struct {
 	names map[key]key  // files of this export: folded name to name
 	old   []byte       // buffer for comparing a file
 
+	ext string // extension of its files
+
 	bytes                     int64
 	files, unchanged, removed int
 	left                      []string
@@ -50,9 +52,10 @@ func keyOf(name string) (k key) {
 	return k
 }
 
-// openFolder locks an existing folder for this export until it is closed.
-func openFolder(dir string) (_ *output, err error) {
-	o := &output{owned: make(map[key]bool), names: make(map[key]key)}
+// openFolder locks an existing folder for this export, of files with an extension, until it is
+// closed.
+func openFolder(dir, ext string) (_ *output, err error) {
+	o := &output{ext: ext, owned: make(map[key]bool), names: make(map[key]key)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, o.close())
@@ -113,14 +116,14 @@ func (o *output) ours() error {
 // unique returns a name that is unique in this export on any file system. The first of similar
 // names is unchanged.
 func (o *output) unique(name, pageURL string) string {
-	stem := strings.TrimSuffix(name, ".md")
+	stem := strings.TrimSuffix(name, o.ext)
 	for salt := pageURL; ; salt += "~" {
 		folded := keyOf(fold(name))
 		if _, ok := o.names[folded]; !ok {
 			o.names[folded] = keyOf(name)
 			return name
 		}
-		name = stem + "~" + short(salt) + ".md"
+		name = stem + "~" + short(salt) + o.ext
 	}
 }
 
@@ -180,7 +183,8 @@ func (o *output) same(name string, b []byte) (bool, error) {
 	return n == len(b) && bytes.Equal(o.old, b), err
 }
 
-// finish removes files of earlier exports, except those of sites for which keep returns true.
+// finish removes files of earlier exports with the same extension, except those of sites for which
+// keep returns true.
 // Then it makes the journal the manifest.
 func (o *output) finish(keep func(site string) bool) error {
 	if err := o.commitFiles(); err != nil {
@@ -194,7 +198,7 @@ func (o *output) finish(keep func(site string) bool) error {
 	changed := make(map[string]bool)
 	_, err = records(m, func(r record) error {
 		site, _, _ := strings.Cut(r.File, "/")
-		if keep(site) {
+		if keep(site) || !strings.HasSuffix(r.File, o.ext) {
 			folded := keyOf(fold(r.File))
 			if _, ok := o.names[folded]; ok {
 				return nil
@@ -225,7 +229,7 @@ func (o *output) finish(keep func(site string) bool) error {
 // changed.
 func (o *output) sweep(r record, changed map[string]bool) error {
 	now, ok := o.names[keyOf(fold(r.File))]
-	if ok && now == keyOf(r.File) || !strings.HasSuffix(r.File, ".md") {
+	if ok && now == keyOf(r.File) {
 		return nil
 	}
 	if _, err := o.root.Lstat(r.File); err != nil || ok && !o.listed(r.File) {

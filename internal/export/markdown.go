@@ -1,15 +1,17 @@
 package export
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 
 	"github.com/millrace/millrace/policy"
+	"github.com/millrace/millrace/protocol/web"
 )
 
-// Tree is the target of [Markdown].
+// Tree is the target of [Markdown] and [Atom].
 type Tree struct {
 	Dir string // created if absent
 	// Folders maps the base of a site to its folder: see [Folders].
@@ -26,11 +28,50 @@ type Tree struct {
 // Markdown returns ErrInvalid if the folder is neither empty nor from an export. It returns
 // ErrConflict if another export is writing to the folder, or if a file that no export has written
 // has a needed name. Markdown never changes such files.
-func Markdown(ctx context.Context, to Tree, sites []Site, o *Options) (c Counts, err error) {
+func Markdown(ctx context.Context, to Tree, sites []Site, o *Options) (Counts, error) {
+	return to.export(sites, ".md", func(out *output, c *Counts) error {
+		var of *Site
+		var terms *policy.Merged
+		var b []byte
+		return each(ctx, sites, true, o, func(e entry) error {
+			if e.site != of {
+				of, terms = e.site, policy.Merge(e.site.Terms)
+			}
+			c.Pages++
+			b = appendMarkdown(b[:0], e.base, e.page, terms)
+			return out.write(to.Folders[e.base]+"/"+fileName(e.base, e.page.URL), e.page.URL, b)
+		})
+	})
+}
+
+// Atom writes a feed of the newest changes of each site, in a folder for the site, as Markdown does.
+func Atom(ctx context.Context, to Tree, sites []Site, o *Options) (Counts, error) {
+	return to.export(sites, ".atom", func(out *output, c *Counts) error {
+		var b bytes.Buffer
+		for i := range sites {
+			base := sites[i].View.Site().Base
+			b.Reset()
+			n, err := web.WriteAtom(ctx, &b, sites[i].View)
+			if err == nil {
+				err = out.write(to.Folders[base]+"/feed.atom", base, b.Bytes())
+			}
+			if err != nil {
+				return fmt.Errorf("export %s: %w", base, err)
+			}
+			if c.Pages += n; o != nil && o.Progress != nil {
+				o.Progress(c.Pages)
+			}
+		}
+		return nil
+	})
+}
+
+// export calls write for the files of sites, and then removes files of earlier exports.
+func (to Tree) export(sites []Site, ext string, write func(out *output, c *Counts) error) (c Counts, err error) {
 	if err := os.MkdirAll(to.Dir, 0o777); err != nil {
 		return c, err // the error names the folder
 	}
-	out, err := openFolder(to.Dir)
+	out, err := openFolder(to.Dir, ext)
 	if err != nil {
 		return c, fmt.Errorf("export into %s: %w", to.Dir, err)
 	}
@@ -39,18 +80,8 @@ func Markdown(ctx context.Context, to Tree, sites []Site, o *Options) (c Counts,
 			err = errors.Join(err, fmt.Errorf("export into %s: %w", to.Dir, closing))
 		}
 	}()
+	err = write(out, &c)
 	exported := make(map[string]bool)
-	var of *Site
-	var terms *policy.Merged
-	var b []byte
-	err = each(ctx, sites, true, o, func(e entry) error {
-		if e.site != of {
-			of, terms = e.site, policy.Merge(e.site.Terms)
-		}
-		c.Pages++
-		b = appendMarkdown(b[:0], e.base, e.page, terms)
-		return out.write(to.Folders[e.base]+"/"+fileName(e.base, e.page.URL), e.page.URL, b)
-	})
 	for i := range sites {
 		exported[to.Folders[sites[i].View.Site().Base]] = true
 	}

@@ -267,7 +267,7 @@ func TestMarkdownKilled(t *testing.T) {
 		}
 		// The state after a kill: some files, and a journal with a partial last line.
 		sites = mdSite(titles)
-		o, err := openFolder(dir)
+		o, err := openFolder(dir, ".md")
 		if err != nil {
 			t.Fatal(err)
 		}

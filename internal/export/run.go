@@ -13,7 +13,7 @@ import (
 type Request struct {
 	Sites  []string  // names of the exported sites
 	All    []string  // names of all sites of the store
-	Format string    // jsonl, csv, markdown or parquet
+	Format string    // jsonl, csv, markdown, atom or parquet
 	Out    string    // file or folder; "" = Stdout, for jsonl and csv
 	Stdout io.Writer // see Out
 	// Since exports only changes, as jsonl; nil = all pages.
@@ -27,7 +27,7 @@ type Request struct {
 // Run exports sites of a store.
 func Run(ctx context.Context, st store.Store, q *Request) (*Report, error) {
 	all := q.All
-	if q.Format != "markdown" {
+	if q.Format != "markdown" && q.Format != "atom" {
 		all = q.Sites // no folder names depend on the others
 	}
 	sites, bases, err := open(ctx, st, q.Sites, all)
@@ -47,9 +47,13 @@ func Run(ctx context.Context, st store.Store, q *Request) (*Report, error) {
 		o.Progress = func(done int) { q.Progress(done, max(done, pages)) }
 	}
 	write := func(w io.Writer) error { r.Counts, err = Lines(ctx, w, sites, o); return err }
+	tree := Tree{Dir: q.Out, Folders: Folders(bases), Part: len(q.Sites) < len(q.All)}
 	switch {
 	case q.Format == "markdown":
-		r.Counts, err = Markdown(ctx, Tree{Dir: q.Out, Folders: Folders(bases), Part: len(q.Sites) < len(q.All)}, sites, o)
+		r.Counts, err = Markdown(ctx, tree, sites, o)
+		return r, err
+	case q.Format == "atom":
+		r.Counts, err = Atom(ctx, tree, sites, o)
 		return r, err
 	case q.Format == "parquet":
 		r.Counts, err = Parquet(ctx, q.Out, sites, o)

@@ -42,7 +42,7 @@ func TestRun(t *testing.T) {
 	if r, err = Run(t.Context(), st, q); err != nil || strings.Contains(out.String(), "wheel") || !strings.Contains(out.String(), `"title":"gate"`) {
 		t.Errorf("%+v, %v: %s", r, err, &out)
 	}
-	for format, file := range map[string]string{"csv": "", "markdown": "*/gate.md", "parquet": "pages.parquet"} {
+	for format, file := range map[string]string{"csv": "", "markdown": "*/gate.md", "atom": "*/feed.atom", "parquet": "pages.parquet"} {
 		q = &Request{Sites: []string{name}, All: []string{name}, Format: format, Out: filepath.Join(t.TempDir(), "out"), Logger: q.Logger}
 		if r, err := Run(t.Context(), st, q); err != nil || r.Pages != 2 || r.Format != format {
 			t.Errorf("%s: %+v, %v", format, r, err)

@@ -128,7 +128,7 @@ func (r *Report) WriteText(out io.Writer) error {
 		fmt.Fprintf(w, ", %s", humanize.Quantity(int64(r.Chunks), "chunk"))
 	}
 	w.WriteByte('\n')
-	if r.Format == "markdown" {
+	if r.Format == "markdown" || r.Format == "atom" {
 		fmt.Fprintf(w, "  %d written, %d unchanged, %d removed\n", r.Files-r.Unchanged, r.Unchanged, r.Removed)
 	}
 	for _, name := range r.Left {

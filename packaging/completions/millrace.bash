@@ -31,7 +31,7 @@ _millrace() {
 	'search --log-level') words='debug info warn error' ;;
 	'verify --log-level') words='debug info warn error' ;;
 	'export --log-level') words='debug info warn error' ;;
-	'export --format') words='jsonl markdown parquet csv' ;;
+	'export --format') words='jsonl markdown parquet csv atom' ;;
 	'report --log-level') words='debug info warn error' ;;
 	'report --as') words='wordpress crawl markdown folder mirror' ;;
 	'mcp --log-level') words='debug info warn error' ;;

@@ -157,8 +157,9 @@ func (p part) changes(ctx context.Context, v millrace.View) (list []millrace.Cha
 	return list, after, nil
 }
 
-// feedItems returns the entries of a part.
-func (d *once) feedItems(ctx context.Context, v millrace.View, of part) ([]*feedItem, error) {
+// entriesOf returns the entries of a part. If the view has no tags, deletions include those of
+// pages that were never published.
+func entriesOf(ctx context.Context, v millrace.View, of part, tagged bool) ([]*feedItem, error) {
 	site := v.Site()
 	scan := millrace.Scan{Order: millrace.BySeq, Limit: feedItems}
 	var items []*feedItem
@@ -178,6 +179,9 @@ func (d *once) feedItems(ctx context.Context, v millrace.View, of part) ([]*feed
 			items = append(items, it)
 		}
 		if scan.Limit == 0 {
+			if !tagged {
+				return items, nil
+			}
 			return named(ctx, v, items)
 		}
 	}
@@ -191,20 +195,25 @@ func (d *once) feedItems(ctx context.Context, v millrace.View, of part) ([]*feed
 		} else if it == nil {
 			continue
 		}
-		t, err := v.Tag(ctx, Name, page.URL)
-		if errors.Is(err, millrace.ErrNotFound) {
-			continue
-		}
-		if err != nil {
-			return nil, err
+		if it.Modified = page.Modified; tagged {
+			t, err := v.Tag(ctx, Name, page.URL)
+			if errors.Is(err, millrace.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			it.Modified, it.Twin = t.Modified, strings.TrimSuffix(site.EndpointBase, "/")+tagName(site, t)
 		}
 		it.Gone = false
-		it.Modified, it.Published, it.Title, it.Author, it.Language, it.Tags = t.Modified, page.Published, page.Title, page.Author, page.Language, page.Tags
+		it.Published, it.Title, it.Author, it.Language, it.Tags = page.Published, page.Title, page.Author, page.Language, page.Tags
 		it.Summary = cmp.Or(page.Description, page.Summary)
-		it.Twin = strings.TrimSuffix(site.EndpointBase, "/") + tagName(site, t)
 		if !of.log {
 			items = append(items, it)
 		}
+	}
+	if !tagged { // a page that the view does not show is not deleted
+		return slices.DeleteFunc(items, func(it *feedItem) bool { return it.Gone && at[it.URL] != nil }), nil
 	}
 	return named(ctx, v, items)
 }
@@ -263,7 +272,7 @@ func (d *once) feed(ctx context.Context, v millrace.View, path string) (*millrac
 		Path: path, Header: h, Subject: millrace.Subject{PageCount: of.names(site)},
 		ETag: "feed-" + canon.SHA256Hex(fmt.Appendf(nil, "%d %s %d %s %v %+v", feedFormat, site.Epoch, site.Seq, site.Base, of, head))[:32],
 		Write: func(ctx context.Context, w io.Writer) error {
-			items, err := d.feedItems(ctx, v, of)
+			items, err := entriesOf(ctx, v, of, true)
 			if err != nil {
 				return fmt.Errorf("%s: feed: %w", Name, err)
 			}
@@ -277,6 +286,25 @@ func (d *once) feed(ctx context.Context, v millrace.View, path string) (*millrac
 			return out.Close()
 		},
 	}, nil
+}
+
+// WriteAtom writes the newest changes of a view without tags as an Atom feed, which has no URL of
+// its own. It returns the number of entries.
+func WriteAtom(ctx context.Context, w io.Writer, v millrace.View) (entries int, err error) {
+	of, err := partOf(ctx, v, 1)
+	if err != nil {
+		return 0, err
+	}
+	items, err := entriesOf(ctx, v, of, false)
+	if err != nil {
+		return 0, err
+	}
+	site := v.Site()
+	out := newAtom(w, &feedHead{ID: site.Base, Home: site.Base, Title: cmp.Or(site.Title, site.Base), Language: site.Language, Updated: site.Time})
+	for _, it := range items {
+		out.item(it)
+	}
+	return len(items), out.Close()
 }
 
 // announceFeeds adds links to the feeds to the home page, where readers look for them.
