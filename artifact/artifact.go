@@ -8,7 +8,7 @@
 // # Names
 //
 // A name identifies its bytes, because it is the hash of the content or is used only once. If two
-// processes put the same name, they put the same bytes, and either may win.
+// processes put the same name, they put the same bytes, and the store may keep either copy.
 //
 // A name has segments that are separated by "/". A segment consists of lower-case letters, digits,
 // "-", "." and "_", and begins and ends with a letter or a digit. A name has at most [MaxName]
@@ -16,20 +16,21 @@
 //
 // # Age
 //
-// Collection deletes unreferenced artifacts once they are older than a limit of some hours. A
-// builder that refers to an existing artifact first calls [Touch], or [Store.Put] if it has the
-// bytes. Both renew the modification time. Times come from the clock of the store, which may be
-// that of another machine, and may be rounded to seconds.
+// Garbage collection deletes artifacts that no edition refers to and that have reached an age of
+// several hours. A builder that refers to an existing artifact first calls [Touch], or [Store.Put]
+// if it has the bytes. Both renew the modification time. Times come from the clock of the store,
+// which may run on another machine, and may be rounded to seconds.
 //
 // # Batches
 //
-// A store in a remote service needs one request for each change. [Batch] combines the changes of a
-// function into few requests.
+// A store in a remote service needs one request for each change. [Batch] combines the changes made
+// by a function into few requests.
 //
 // # Concurrency
 //
-// Put and Delete of one name are not coordinated: a Put of an existing artifact succeeds, but a
-// concurrent Delete may remove the artifact. Builders and collection exclude each other by a lease.
+// Put and Delete of the same name are not coordinated: a Put of an existing artifact succeeds, but
+// a concurrent Delete may remove the artifact. A lease prevents builders and garbage collection
+// from running at the same time.
 package artifact
 
 import (
@@ -56,8 +57,8 @@ type Info struct {
 // Store stores artifacts. All methods are safe for concurrent use, and also for use by several
 // processes unless the store is in memory.
 //
-// ErrInvalid with the code artifact-name: the name breaks the rules of the package comment. Methods
-// return the error of ctx if ctx is done when they begin.
+// If a name breaks the rules in the package comment, the methods return ErrInvalid with the code
+// artifact-name. If ctx is done when a method begins, the method returns the error of ctx.
 type Store interface {
 	// Put creates an artifact with the bytes of r. The artifact appears under the name complete,
 	// and is durable when Put returns nil. If Put returns an error of r or of ctx, it has stored
@@ -73,11 +74,11 @@ type Store interface {
 	// there or later. ctx must not end before the reader is closed. If the artifact is deleted
 	// meanwhile, reading continues or fails.
 	//
-	// ErrNotFound: the artifact does not exist. ErrInvalid with the code artifact-range: offset is
-	// negative or length less than -1.
+	// If the artifact does not exist, Open returns ErrNotFound. If offset is negative or length is
+	// less than -1, Open returns ErrInvalid with the code artifact-range.
 	Open(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error)
 
-	// Stat describes an artifact. ErrNotFound: the artifact does not exist.
+	// Stat describes an artifact. If the artifact does not exist, Stat returns ErrNotFound.
 	Stat(ctx context.Context, name string) (Info, error)
 
 	// List yields the artifacts whose names begin with prefix, in the order of the bytes of their
@@ -93,15 +94,15 @@ type Store interface {
 // Batcher is a Store that combines changes into few requests.
 type Batcher interface {
 	Store
-	// Batch calls f with a context for the methods of the store. Changes with this context are
-	// visible to others and durable at the latest when Batch returns nil. Calls with the context
-	// see these changes at once. They also see all changes that ended before Batch was called, but
-	// may miss later changes by others. If Batch returns an error, which may be that of f, any of
-	// the changes may have taken effect.
+	// Batch calls f with a context for the methods of the store. When Batch returns nil, all
+	// changes made with this context are durable and visible to others, if they were not before.
+	// Calls with the context see these changes at once. They also see all changes that ended before
+	// Batch was called, but may miss later changes by others. If Batch returns an error, which may
+	// be the error of f, any of the changes may have taken effect.
 	Batch(ctx context.Context, f func(ctx context.Context) error) error
 }
 
-// Batch calls f. If s is a [Batcher], its changes with the context of f may take effect
+// Batch calls f. If s is a [Batcher], changes made with the context that f receives may take effect
 // only when Batch returns nil.
 func Batch(ctx context.Context, s Store, f func(ctx context.Context) error) error {
 	if b, ok := s.(Batcher); ok {
@@ -110,13 +111,14 @@ func Batch(ctx context.Context, s Store, f func(ctx context.Context) error) erro
 	return f(ctx)
 }
 
-// Touch renews the modification time of an artifact, so that collection keeps the artifact.
-// ErrNotFound: the artifact does not exist.
+// Touch renews the modification time of an artifact, so that garbage collection keeps the artifact.
+// If the artifact does not exist, Touch returns ErrNotFound.
 func Touch(ctx context.Context, s Store, name string) error {
 	return s.Put(ctx, name, absent{})
 }
 
-// absent is the reader for an artifact that must already exist.
+// absent is a reader that returns ErrNotFound. Touch passes it to Put, which reads only if the
+// artifact does not exist.
 type absent struct{}
 
 func (absent) Read([]byte) (int, error) { return 0, millrace.ErrNotFound }

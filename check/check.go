@@ -5,7 +5,7 @@
 //	t, err := check.NewTarget("https://example.com/", client, nil)
 //	report, err := check.Run(ctx, t, []check.Suite{{Name: "tct-01", Rules: tct.Draft01().Rules()}}, nil)
 //	json.NewEncoder(os.Stdout).Encode(report) // or report.WriteText(os.Stdout)
-//	failed := report.Failed()                 // a MUST is broken
+//	failed := report.Failed()                 // a MUST rule is violated
 //
 // Rules run one after the other and share responses, so that a site receives few requests,
 // always in the same order.
@@ -23,7 +23,7 @@ const (
 	Should Level = "SHOULD"
 )
 
-// Rule is one requirement of a specification with the function that checks it.
+// Rule is one requirement of a specification, with the function that checks it.
 type Rule struct {
 	ID       string // protocol, section and a word, such as "tct-01/1.6.2/strong-etag"
 	Level    Level
@@ -36,7 +36,7 @@ type Rule struct {
 	Check func(ctx context.Context, t *Target, fail Fail) error
 }
 
-// Fail reports one violation of a rule: the URL, what the site has and what the rule requires.
+// Fail reports one violation of a rule: the URL, what was found, and what the rule requires.
 type Fail func(url, got, want string)
 
 // Suite holds the rules of one protocol, in the order in which they run. The rule that detects
@@ -44,7 +44,7 @@ type Fail func(url, got, want string)
 type Suite struct {
 	Name  string // name of the protocol, such as "tct-01"
 	Label string // name of the protocol for people, such as "TCT 01"; if empty, Name
-	// Scored adds a score to the result: the percentage of the rules that hold.
+	// Scored adds a score to the result: the percentage of the rules without a violation.
 	Scored bool
 	Rules  []Rule
 }

@@ -22,7 +22,7 @@ import (
 
 // rule returns a rule of a protocol named p.
 func rule(id string, level check.Level, f func(ctx context.Context, t *check.Target, fail check.Fail) error) check.Rule {
-	return check.Rule{ID: id, Level: level, Section: "1", Sentence: "It is so.", Check: f}
+	return check.Rule{ID: id, Level: level, Section: "1", Sentence: "The page is valid.", Check: f}
 }
 
 func pass(context.Context, *check.Target, check.Fail) error { return nil }
@@ -52,14 +52,14 @@ func TestReportJSON(t *testing.T) {
 			}),
 			rule("p/1/weak", check.Should, func(_ context.Context, _ *check.Target, fail check.Fail) error {
 				fail("http://y/", "d", "e")
-				return errors.New("lost the thread")
+				return errors.New("connection lost")
 			}),
 			rule("p/1/soft", check.Should, pass),
 			rule("p/1/none", check.Should, func(context.Context, *check.Target, check.Fail) error {
 				return fmt.Errorf("no pages: %w", check.ErrNotApplicable)
 			}),
 			rule("p/1/broken", check.Must, func(context.Context, *check.Target, check.Fail) error {
-				panic("out of order")
+				panic("broken rule")
 			}),
 			rule("p/1/unsure", check.Must, func(context.Context, *check.Target, check.Fail) error {
 				return errors.New("no route")
@@ -74,7 +74,7 @@ func TestReportJSON(t *testing.T) {
 				return fmt.Errorf("no link: %w", check.ErrAbsent)
 			}),
 			rule("q/1/late", check.Must, func(context.Context, *check.Target, check.Fail) error {
-				t.Error("a rule ran after the protocol was known to be absent")
+				t.Error("a rule ran after the protocol was found to be absent")
 				return nil
 			}),
 		}},
@@ -144,7 +144,7 @@ func TestReportJSON(t *testing.T) {
 		t.Error(diff)
 	}
 	if !r.Failed() {
-		t.Error("a broken MUST does not fail the report")
+		t.Error("a report with a violated MUST has not failed")
 	}
 
 	var text strings.Builder
@@ -269,7 +269,7 @@ func TestCancellation(t *testing.T) {
 	if r != nil || !errors.Is(err, stop) {
 		t.Errorf("got %v, %v", r, err)
 	}
-	// An interrupted request is sent again.
+	// A cancelled request is sent again.
 	if _, err := target.Get(t.Context(), target.Root()+"fast"); err != nil {
 		t.Error(err)
 	}
@@ -328,7 +328,8 @@ func TestRequestLimit(t *testing.T) {
 	}
 }
 
-// The memory for a site is bounded, however many requests there are.
+// TestBodyLimit checks that the memory for the responses of a site is limited, however many
+// requests are sent.
 func TestBodyLimit(t *testing.T) {
 	n := 0
 	target := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -441,13 +442,13 @@ func TestMemo(t *testing.T) {
 		}
 	}
 	if v, _ := check.Memo(t.Context(), target, "q", count); v != 2 {
-		t.Errorf("another key gave %d", v)
+		t.Errorf("another key returned %d", v)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, _ = check.Memo(ended, target, "r", count)
 	if v, _ := check.Memo(t.Context(), target, "r", count); v != 4 {
-		t.Errorf("what a cancelled context gave was remembered: %d", v)
+		t.Errorf("the result for a cancelled context was cached: %d", v)
 	}
 }
 
@@ -510,7 +511,7 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// A failing site has no results for its protocols.
+// If the site fails, the report has no results for its protocols.
 func TestRunOutOfOrder(t *testing.T) {
 	for status, want := range map[int]error{
 		http.StatusTooManyRequests: check.ErrBusy, http.StatusInternalServerError: check.ErrDown, http.StatusServiceUnavailable: check.ErrBusy,
@@ -527,7 +528,8 @@ func TestRunOutOfOrder(t *testing.T) {
 	}
 }
 
-// A check that a limit ends is inconclusive, and what it did not reach is not absent.
+// If a limit ends a check, the report is inconclusive, and unchecked protocols are not reported as
+// absent.
 func TestInconclusive(t *testing.T) {
 	target := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/slow" {

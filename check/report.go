@@ -16,15 +16,15 @@ type Report struct {
 	Findings  []Finding          `json:"findings"`  // violations of rules
 	// Inconclusive is the limit that ended a part of the check; "" = none.
 	Inconclusive string    `json:"inconclusive,omitempty"`
-	Outcomes     []Outcome `json:"-"` // one per rule, in order
+	Outcomes     []Outcome `json:"-"` // one for each rule, in order
 }
 
-// Result counts the rules of one protocol. Each rule counts once, however often it failed.
+// Result counts the rules of one protocol. Each rule counts once, however many violations it has.
 type Result struct {
 	Label         string `json:"label"`             // name of the protocol for people
-	Found         bool   `json:"found"`             // the site has the protocol
-	Version       string `json:"version,omitempty"` // version of the site, if the rules do not cover it
-	Score         *int   `json:"score,omitempty"`   // percentage of the rules that hold; only for a profile
+	Found         bool   `json:"found"`             // whether the site has the protocol
+	Version       string `json:"version,omitempty"` // version of the protocol on the site, if the rules do not cover it
+	Score         *int   `json:"score,omitempty"`   // percentage of the rules without a violation; only for a profile
 	Must          Count  `json:"must"`              // MUST rules
 	Should        Count  `json:"should"`            // SHOULD rules
 	NotApplicable int    `json:"not_applicable"`    // rules that apply to nothing on the site
@@ -33,8 +33,8 @@ type Result struct {
 
 // Count counts the rules of one level.
 type Count struct {
-	Pass int `json:"pass"` // rules that hold
-	Fail int `json:"fail"` // rules that are broken
+	Pass int `json:"pass"` // number of rules without a violation
+	Fail int `json:"fail"` // number of rules with violations
 }
 
 // Finding is one violation of a rule.
@@ -43,8 +43,8 @@ type Finding struct {
 	Protocol string `json:"protocol"`
 	Level    Level  `json:"level"`         // MUST or SHOULD
 	Section  string `json:"section"`       // section of the specification
-	URL      string `json:"url"`           // URL of the violation; "" for a finding that counts the rest
-	Got      string `json:"got"`           // what the site has
+	URL      string `json:"url"`           // URL of the violation; "" in the finding that counts the remaining violations
+	Got      string `json:"got"`           // what was found
 	Want     string `json:"want"`          // what the rule requires
 	Fix      string `json:"fix,omitempty"` // instructions for a correction; absent if want contains them
 }
@@ -57,7 +57,7 @@ const (
 	Passed        State = "pass"
 	Failed        State = "fail"
 	NotApplicable State = "not applicable" // the rule applies to nothing on the site
-	NotRun        State = "not run"        // the rule could not check
+	NotRun        State = "not run"        // the rule could not be checked
 )
 
 // Outcome is the result of one rule with its reason.
@@ -66,11 +66,11 @@ type Outcome struct {
 	Rule     Rule
 	State    State
 	Failures int    // violations, including those without a finding
-	Reason   string // why the rule did not apply or run, or what stopped it after a failure
+	Reason   string // why the rule did not apply or could not run, or what stopped it after a violation
 	Err      error  // the error that Reason describes
 }
 
-// Failed reports whether a MUST is broken, which means exit code 1.
+// Failed reports whether a MUST rule is violated. The exit code of the command is then 1.
 func (r *Report) Failed() bool {
 	for _, p := range r.Protocols {
 		if p.Must.Fail > 0 {
@@ -98,8 +98,8 @@ func (r *Result) count(o Outcome) {
 	}
 }
 
-// WriteText writes the report for people: one line per protocol, then the findings by rule
-// with broken MUSTs first, then the rules that could not run.
+// WriteText writes the report for people: one line per protocol, then the violations by rule, those
+// of MUST rules first, then the rules that could not run.
 func (r *Report) WriteText(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintln(b, r.Site)

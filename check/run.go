@@ -10,7 +10,7 @@ import (
 
 // RunOptions configures [Run]. The zero value is valid.
 type RunOptions struct {
-	MaxFindings int           // maximum number of findings per rule, plus one that counts the rest; 0 = 20
+	MaxFindings int           // maximum number of findings per rule, plus one finding that counts the rest; 0 = 20
 	MaxTime     time.Duration // time limit of the whole check; 0 = 10 minutes
 }
 
@@ -30,7 +30,7 @@ func Run(ctx context.Context, t *Target, suites []Suite, o *RunOptions) (*Report
 	case err != nil:
 		return nil, err // the error names the URL
 	case resp.Status >= 500:
-		// A 5xx shows nothing about the documents of a working site.
+		// A 5xx response is not evidence about the documents of a working site.
 		return nil, fmt.Errorf("check %s: the site responds with status %d: %w; try again later", t.Site(), resp.Status, ErrDown)
 	}
 	r := &Report{Site: t.Site(), Protocols: make(map[string]*Result, len(suites)), Findings: []Finding{}}
@@ -62,7 +62,7 @@ func (r *Report) run(ctx context.Context, t *Target, s Suite, maxFindings int) {
 			err = context.Cause(ctx)
 		}
 		if errors.Is(err, ErrAbsent) {
-			// Results of earlier rules are void if the protocol is absent.
+			// If the protocol is absent, the results of earlier rules are discarded.
 			outcomes, findings = outcomes[:0], nil
 			for _, rule := range s.Rules {
 				outcomes = append(outcomes, Outcome{Protocol: s.Name, Rule: rule, State: NotRun, Reason: clean(err.Error(), 300), Err: err})
@@ -92,7 +92,7 @@ func (r *Report) run(ctx context.Context, t *Target, s Suite, maxFindings int) {
 	r.Outcomes = append(r.Outcomes, outcomes...)
 }
 
-// guarded runs one rule and returns its panic as an error.
+// guarded runs one rule. If the rule panics, guarded returns an error.
 func guarded(ctx context.Context, t *Target, rule Rule, fail Fail) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -102,8 +102,8 @@ func guarded(ctx context.Context, t *Target, rule Rule, fail Fail) (err error) {
 	return rule.Check(ctx, t, fail)
 }
 
-// state returns the result of a rule. A violation counts even if an error stopped the rule
-// afterwards.
+// state returns the result of a rule. If a rule reported a violation and then returned an error,
+// the violation counts.
 func state(failures int, err error) (State, string) {
 	reason := ""
 	if err != nil {

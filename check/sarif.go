@@ -87,9 +87,9 @@ type (
 	}
 )
 
-// WriteSARIF writes the findings as SARIF 2.1.0, for tools that show results of code analysis.
-// A MUST is an error, a SHOULD a warning, and a rule that could not run a notification.
-// version is the version of the program.
+// WriteSARIF writes the findings as SARIF 2.1.0, for tools that show results of code analysis. A
+// violated MUST is an error, a violated SHOULD a warning, and a rule that could not run a
+// notification. version is the version of the program.
 func (r *Report) WriteSARIF(w io.Writer, version string) error {
 	run := sarifRun{
 		Tool:        sarifTool{sarifDriver{"millrace", cmp.Or(version, "(devel)"), sarifHome, []sarifRule{}}},

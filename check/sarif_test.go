@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/check"
 )
 
-// The log has what the schema of SARIF 2.1.0 requires, and what viewers need: rules with
-// levels and help, and results that refer to them.
+// TestSARIF checks that the log has the members that the SARIF 2.1.0 schema requires, and those
+// that viewers need: rules with levels and help, and results that refer to the rules.
 func TestSARIF(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

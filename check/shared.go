@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// SiteCheck is the check of a rule on the data that the rules of a suite share.
+// SiteCheck is the check of a rule, given the data that the rules of a suite share.
 type SiteCheck[S any] func(ctx context.Context, s S, fail Fail) error
 
-// Shared builds the rules of one protocol, which share the result of SiteContext. SiteContext runs
+// Shared builds the rules of one protocol. The rules share the result of SiteContext, which runs
 // once per target.
 type Shared[S any] struct {
 	Name        string // name of the protocol
@@ -54,7 +54,7 @@ func Each[S, E any](list func(S) []E, f func(ctx context.Context, s S, e E, fail
 	}
 }
 
-// Unsure reports whether an error shows nothing about the site's documents.
+// Unsure reports whether an error says nothing about the site's documents.
 func Unsure(err error) bool { return errors.Is(err, ErrLimit) || errors.Is(err, ErrBusy) }
 
 // OK reports whether the response is a 200 with a readable body.
@@ -78,7 +78,7 @@ func HostOf(u string) string {
 	return strings.TrimSuffix(strings.ToLower(p.Host), map[string]string{"http": ":80", "https": ":443"}[p.Scheme])
 }
 
-// JSONText returns the value of a JSON string, or false for anything else.
+// JSONText returns the value of a JSON string. It returns false if raw is not a JSON string.
 func JSONText(raw json.RawMessage) (string, bool) {
 	var s *string
 	if json.Unmarshal(raw, &s) != nil || s == nil {

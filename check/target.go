@@ -36,7 +36,7 @@ type Target struct {
 	memo        map[string]any
 	bodies      map[[sha256.Size]byte][]byte // each different body once
 	memoryBytes int64                        // bytes in bodies
-	over        error                        // the first limit that was reached
+	over        error                        // error of the first limit that was reached
 }
 
 // TargetOptions configures a [Target]. The zero value is valid.
@@ -53,9 +53,9 @@ type TargetOptions struct {
 	Now    func() time.Time // current time; if nil, time.Now
 }
 
-// NewTarget returns the target for one site. client sends the requests, with its redirects, limits,
-// delays and address checks. NewTarget returns an error unless the URL is absolute, http or https,
-// and without credentials.
+// NewTarget returns the target for one site. client sends the requests; its settings for redirects,
+// limits, delays and address checks apply. NewTarget returns an error unless the URL is absolute,
+// has the scheme http or https, and contains no credentials.
 func NewTarget(site string, client *http.Client, o *TargetOptions) (*Target, error) {
 	if o == nil {
 		o = new(TargetOptions)
@@ -107,8 +107,8 @@ func (t *Target) Elsewhere(url string) bool { return t.elsewhere != nil && t.els
 // Requests returns the number of requests sent, redirects included.
 func (t *Target) Requests() int { return t.sent }
 
-// Partners reports whether a response may be only for holders of a key: the client sent a key, and
-// shared caches may not store the response.
+// Partners reports whether a response may be restricted to holders of a key: the client sent a key,
+// and shared caches may not store the response.
 func (t *Target) Partners(r *Response) bool {
 	return t.keyed && strings.Contains(strings.ToLower(strings.Join(r.Header.Values("Cache-Control"), ",")), "private")
 }
@@ -120,9 +120,9 @@ type Response struct {
 	Status  int
 	Header  http.Header
 	Coded   []byte // the body as sent
-	CutErr  error  // why Coded is incomplete, such as [ErrLimit]; may be nil
+	CutErr  error  // why Coded is incomplete, such as [ErrLimit]; nil if it is complete
 	Body    []byte // the body without its content codings; nil if BodyErr is set
-	BodyErr error  // why the body could not be read or decoded; may be nil
+	BodyErr error  // why the body could not be read or decoded; nil if there was no error
 }
 
 type answer struct {
@@ -130,13 +130,13 @@ type answer struct {
 	err  error
 }
 
-// Do sends a request and reads the response. A request equal to an earlier one returns the cached
-// response. Do follows redirects as the client does. If the header has no Accept-Encoding, it
-// requests no coding, so that Body is what the server's application wrote. The response is shared
-// and must not be changed.
+// Do sends a request and reads the response. If an equal request was sent earlier, Do returns the
+// cached response. Do follows redirects as the client does. If the header has no Accept-Encoding,
+// Do requests an uncompressed response, so that Body is what the server's application wrote. The
+// response is shared and must not be changed.
 //
-// The error is that of the client if there is no response, [ErrLimit] at a limit, and [ErrBusy] for
-// status 429 and 503. No other status code is an error.
+// If no response arrives, Do returns the error of the client. At a limit, it returns [ErrLimit],
+// and for status 429 and 503 [ErrBusy]. No other status code is an error.
 func (t *Target) Do(ctx context.Context, method, url string, header http.Header) (*Response, error) {
 	key := requestKey(method, url, header)
 	if a, ok := t.answers[key]; ok {
@@ -149,12 +149,12 @@ func (t *Target) Do(ctx context.Context, method, url string, header http.Header)
 	return resp, err
 }
 
-// Get is [Target.Do] with GET and without extra header fields.
+// Get is like [Target.Do] with the method GET and without additional header fields.
 func (t *Target) Get(ctx context.Context, url string) (*Response, error) {
 	return t.Do(ctx, http.MethodGet, url, nil)
 }
 
-// Fresh is [Target.Do] without the cache.
+// Fresh is like [Target.Do], but does not use the cache.
 func (t *Target) Fresh(ctx context.Context, method, url string, header http.Header) (*Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil {
@@ -162,7 +162,7 @@ func (t *Target) Fresh(ctx context.Context, method, url string, header http.Head
 	}
 	maps.Copy(req.Header, header.Clone())
 	if req.Header.Get("Accept-Encoding") == "" {
-		// With an explicit value, net/http does not decode the body.
+		// With an explicit value, net/http does not decompress the body.
 		req.Header.Set("Accept-Encoding", "identity")
 	}
 	resp, err := t.client.Do(req)
@@ -179,7 +179,7 @@ func (t *Target) Fresh(ctx context.Context, method, url string, header http.Head
 	}
 	out.Coded, out.CutErr = t.read(resp.Body)
 	out.BodyErr = out.CutErr
-	_ = resp.Body.Close() // the body has been read, so an error has no effect
+	_ = resp.Body.Close() // the body has been read, so this error does not matter
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -220,15 +220,16 @@ func (t *Target) read(r io.Reader) ([]byte, error) {
 	return b, err
 }
 
-// ends returns the error for a limit that is reached, and records it, which makes the check
-// inconclusive.
+// ends records that a limit was reached, which makes the check inconclusive, and returns the error
+// for this limit.
 func (t *Target) ends(format string, args ...any) error {
 	err := fmt.Errorf("%w: "+format, append([]any{ErrLimit}, args...)...)
 	t.over = cmp.Or(t.over, err)
 	return err
 }
 
-// keep stores equal bodies once and limits the bytes of all bodies.
+// keep stores a body, and shares the memory of equal bodies. It fails if all bodies together exceed
+// the limit.
 func (t *Target) keep(b *[]byte) error {
 	sum := sha256.Sum256(*b)
 	if same, ok := t.bodies[sum]; ok {
@@ -242,7 +243,7 @@ func (t *Target) keep(b *[]byte) error {
 	return nil
 }
 
-// gunzip decodes gzip, the default decoder.
+// gunzip decodes gzip. It is the default decoder.
 func gunzip(resp *http.Response) (io.ReadCloser, error) {
 	switch coding := strings.ToLower(strings.TrimSpace(strings.Join(resp.Header.Values("Content-Encoding"), ","))); coding {
 	case "", "identity":
@@ -272,8 +273,8 @@ func Memo[T any](ctx context.Context, t *Target, key string, f func(ctx context.
 	return value, err
 }
 
-// Sample returns at most TargetOptions.Sample elements of a list, spread evenly from the first
-// to the last. It always returns the same ones.
+// Sample returns at most TargetOptions.Sample elements of a list, spread evenly from the first to
+// the last. The same list always results in the same sample.
 func Sample[T any](t *Target, list []T) []T {
 	n := t.sample
 	if len(list) <= n {

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// A second large loss must be confirmed, too.
+// If many pages are missing again after a confirmed loss, the new loss must be confirmed, too.
 func TestPrimaryRuleUnconfirmedAgain(t *testing.T) {
 	src, to := &site{pages: pages(100)}, newSink()
 	run(t, src, to, nil)
@@ -23,8 +23,8 @@ func TestPrimaryRuleUnconfirmedAgain(t *testing.T) {
 		}
 	}
 	lose(75, 25, 0)
-	lose(10, 90, 0) // another 65
-	lose(0, 100, 0) // suddenly empty
+	lose(10, 90, 0) // another 65 pages are missing
+	lose(0, 100, 0) // all pages are missing
 	lose(0, 0, 100)
 }
 
@@ -48,7 +48,7 @@ func (s *stuck) Apply(ctx context.Context, from string, batch []millrace.Change)
 	return s.sink.Apply(ctx, from, batch)
 }
 
-// If the sink is slower than the source, only a limited number of pages waits in memory.
+// If the sink is slower than the source, only a limited number of pages wait in memory.
 func TestPagesAheadAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, to := &site{pages: pages(999)}, &stuck{sink: newSink(), start: make(chan struct{})}
@@ -59,7 +59,7 @@ func TestPagesAheadAreBounded(t *testing.T) {
 		}()
 		synctest.Wait()
 		if n := len(src.takeAsked()); n > 250 {
-			t.Errorf("%d pages were asked for before the first batch is applied", n)
+			t.Errorf("%d pages were requested before the first batch is applied", n)
 		}
 		close(to.start)
 		<-done
@@ -104,8 +104,8 @@ func (h heavy) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, err
 	return p, err
 }
 
-// The limits of batches and of waiting pages include the originals. An original arrives with
-// its page.
+// The limits of batches and waiting pages include the originals. The original of a page arrives
+// together with the page.
 func TestOriginalsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src, to := heavy{&site{pages: pages(50)}}, &stuck{sink: newSink(), start: make(chan struct{})}
@@ -117,7 +117,7 @@ func TestOriginalsAreBounded(t *testing.T) {
 		synctest.Wait()
 		// A batch of 4, 4 waiting pages, and one more in each of two goroutines.
 		if n := len(src.takeAsked()); n > 10 {
-			t.Errorf("%d pages of 1 MB were asked for before the first batch is applied", n)
+			t.Errorf("%d pages of 1 MB were requested before the first batch is applied", n)
 		}
 		close(to.start)
 		<-done

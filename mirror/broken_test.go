@@ -59,6 +59,6 @@ func TestBrokenOff(t *testing.T) {
 	}
 	src := &frail{site: &site{pages: pages(10)}, lists: 2, pages: map[string]int{}}
 	if r, err := mirror.Sync(t.Context(), "test", src, newSink(), nil); !errors.Is(err, millrace.ErrUnavailable) || r.Added != 0 {
-		t.Errorf("a list that breaks off twice: %v, %+v", err, r)
+		t.Errorf("a list that is truncated twice: %v, %+v", err, r)
 	}
 }

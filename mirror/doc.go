@@ -1,7 +1,7 @@
-// Package mirror synchronises a sink with a source. It uses bounded memory, resumes after a
-// crash, and sends as few requests as the source's validators allow.
+// Package mirror synchronises a sink with a source. It uses limited memory, resumes after a crash,
+// and sends as few requests as the source's validators allow.
 //
-// It compares versions, fetches pages conditionally and concurrently, and deletes pages that a
-// complete list no longer names. If a list suddenly lost many pages, it waits until the next
-// run confirms this.
+// It compares versions, fetches pages conditionally and concurrently, and deletes pages that are
+// missing from a complete list. If many pages are suddenly missing from a list, they are deleted
+// only after the next run confirms this.
 package mirror

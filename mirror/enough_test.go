@@ -7,8 +7,8 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// If Enough ends a run, every requested page is stored, and the next run continues. Pages that
-// the run did not reach are not deleted.
+// If Enough ends a run, every requested page is stored, and the next run continues. Pages that the
+// run did not reach are not deleted.
 func TestEnough(t *testing.T) {
 	src, to := &site{pages: pages(100)}, newSink()
 	enough := errors.New("enough")
@@ -22,7 +22,7 @@ func TestEnough(t *testing.T) {
 		}})
 		want := min(100, 11*(i+1))
 		if asked := len(src.takeAsked()); len(to.titles) != want || r.Deleted+r.UnconfirmedDeletions != 0 || asked > 11 || errors.Is(err, enough) != (want < 100) {
-			t.Fatalf("run %d: %d pages, %d asked for, %v", i, len(to.titles), asked, err)
+			t.Fatalf("run %d: %d pages, %d requested, %v", i, len(to.titles), asked, err)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func ExampleSync() {
 	// Output: map[/gate/:gate /wheel/:wheel] 2 <nil>
 }
 
-// Pages is a sink for programs without a store: the next run fetches only changes.
+// Pages is a sink for programs without a store. The next run fetches only changes.
 func ExamplePages() {
 	var pages mirror.Pages
 	report, err := mirror.Sync(context.Background(), "https://mill.example/ list", mill{}, &pages, nil)

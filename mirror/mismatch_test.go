@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// lagging is a source behind a load balancer. Its list is complete and has one cursor. Its
-// pages may be older than the list, or have versions that the list does not have.
+// lagging is a source behind a load balancer. Its list is complete and has one cursor. Its pages
+// may be older than the list, or have versions that are not in the list.
 type lagging struct {
 	list, pages map[string]string // URL -> version
 	cursor      millrace.Cursor
@@ -53,7 +53,7 @@ func (l *lagging) run(t *testing.T, to *sink) []string {
 	return l.asked
 }
 
-// A page that is older than its list is requested again although the list is unchanged, both
+// A page that is older than the list is requested again although the list has not changed, both
 // after a full response and after "not modified".
 func TestPageBehindItsList(t *testing.T) {
 	old := map[string]string{"/a": "1", "/b": "1"}
@@ -67,15 +67,15 @@ func TestPageBehindItsList(t *testing.T) {
 	}
 	src.pages = src.list
 	if asked := src.run(t, to); !slices.Equal(asked, []string{"/a", "/c"}) || to.titles["/a"] != "2" || to.titles["/c"] != "2" {
-		t.Errorf("asked for %v, held are %v", asked, to.titles)
+		t.Errorf("requested %v, stored %v", asked, to.titles)
 	}
 	if src.run(t, to); src.since != "two" || len(src.asked) > 0 {
-		t.Errorf("resumes at %q and asks for %v", src.since, src.asked)
+		t.Errorf("the run resumes at %q and requests %v", src.since, src.asked)
 	}
 }
 
-// If the pages of a site never have the versions in its list, the site is read twice and then
-// accepted. It is read again as soon as the version of another page differs.
+// If the versions of a site's pages never match those in its list, the list is read twice and then
+// accepted. It is read twice again as soon as the version of another page differs.
 func TestPagesAlwaysMismatch(t *testing.T) {
 	src := &lagging{list: map[string]string{"/a": "1", "/b": "1"}, pages: map[string]string{"/a": "x", "/b": "y"}, cursor: "one"}
 	to := newSink()
@@ -89,22 +89,22 @@ func TestPagesAlwaysMismatch(t *testing.T) {
 	src.pages["/c"] = "1"
 	src.run(t, to)
 	if src.run(t, to); src.since != "two" {
-		t.Errorf("what was odd before makes it read the list again: it resumes at %q", src.since)
+		t.Errorf("a known difference prevents the cursor from advancing: the run resumes at %q", src.since)
 	}
 	src.list, src.cursor = map[string]string{"/a": "1", "/b": "1", "/c": "2"}, "three"
 	src.run(t, to)
 	if src.run(t, to); src.since != "two" {
-		t.Errorf("another odd page is believed at once: it resumes at %q", src.since)
+		t.Errorf("a new difference is accepted at once: the run resumes at %q", src.since)
 	}
 }
 
-// A cache that weakens validators causes no mismatch.
+// If a cache makes validators weak, the versions still match.
 func TestWeakVersionIsNoMismatch(t *testing.T) {
 	src := &lagging{list: map[string]string{"/a": `"1"`}, pages: map[string]string{"/a": `W/"1"`}, cursor: "one"}
 	to := newSink()
 	src.run(t, to)
 	if src.run(t, to); src.since != "one" {
-		t.Errorf("it resumes at %q", src.since)
+		t.Errorf("the run resumes at %q", src.since)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestMarkBeforeAFailure(t *testing.T) {
 	}}
 	run(t, src, to, nil)
 	if strings.Contains(string(to.cursor), "before") || strings.Contains(string(to.cursor), "after") {
-		t.Errorf("the cursor is %s", to.cursor)
+		t.Errorf("the stored cursor is %s", to.cursor)
 	}
 }
 

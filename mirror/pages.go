@@ -11,14 +11,14 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Pages is a sink in memory, for programs that need the pages of a site without a store. It
-// stores the state of its sources, so another [Sync] into it fetches only changes and applies
-// deletions. The zero value is empty and ready to use. It is safe for concurrent use. Callers
+// Pages is a sink in memory, for programs that need the pages of a site without a store. It also
+// keeps the state of its sources, so that another [Sync] fetches only the changes and applies
+// deletions. The zero value is empty and ready to use. Pages is safe for concurrent use. Callers
 // must not change the pages that it returns.
 type Pages struct {
 	mu      sync.Mutex
 	pages   map[string]*millrace.Page
-	claims  map[string]int // number of names of each page
+	claims  map[string]int // number of names of each page, by its URL
 	sources map[string]*source
 }
 
@@ -28,7 +28,7 @@ type source struct {
 	names  map[string]name // by Ref.URL
 }
 
-// name is a source's name for a page.
+// name is the name of a page at a source.
 type name struct {
 	ref  millrace.Ref
 	page string // URL of the page; "" = the name is an alias
@@ -48,8 +48,7 @@ func (p *Pages) Page(url string) *millrace.Page {
 	return p.pages[url]
 }
 
-// All yields the pages in the order of their URLs. It yields a snapshot of the pages at the
-// start of the iteration.
+// All yields the pages in the order of their URLs, as they were at the start of the iteration.
 func (p *Pages) All() iter.Seq2[string, *millrace.Page] {
 	return func(yield func(string, *millrace.Page) bool) {
 		p.mu.Lock()
@@ -130,7 +129,7 @@ func (p *Pages) put(s *source, c *millrace.Change, t *millrace.Counts) {
 	}
 }
 
-// drop removes a name of a page. It deletes a page without names.
+// drop removes a name of a page, and deletes the page if it has no other name.
 func (p *Pages) drop(url string, t *millrace.Counts) {
 	if p.claims[url]--; p.claims[url] > 0 {
 		return

@@ -20,7 +20,7 @@ func urlsOf(p *mirror.Pages) (out []string) {
 	return out
 }
 
-// Pages in memory stay equal to a source, from which only changes are requested.
+// Pages stays equal to a source when only changes are requested from the source.
 func TestPages(t *testing.T) {
 	src := &site{pages: map[string]string{"/a": "1", "/b": "1", "/c": "1", "/d": "1", "/e": "1", "/f": "1"}}
 	var pages mirror.Pages
@@ -37,7 +37,7 @@ func TestPages(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if r := sync(); len(src.asked) > 0 || r.Added+r.Updated+r.Deleted > 0 {
-		t.Errorf("nothing has changed: %q %+v", src.asked, r)
+		t.Errorf("after no change: %q %+v", src.asked, r)
 	}
 	src.pages["/b"] = "2"
 	delete(src.pages, "/f")
@@ -49,7 +49,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// A page is stored as long as a source has a name for it.
+// A page is stored as long as a source names it.
 func TestPagesNames(t *testing.T) {
 	var pages mirror.Pages
 	apply := func(from string, batch ...millrace.Change) millrace.Counts {
@@ -80,7 +80,7 @@ func TestPagesNames(t *testing.T) {
 	if d := cmp.Diff([]string{"/A a"}, urlsOf(&pages)); d != "" {
 		t.Error(d)
 	}
-	// A name that moves to another page no longer names the old one.
+	// When a name moves to another page, it is removed from the old one.
 	if got := apply("two", put("/A", "/other", "o")); got.Added != 1 || got.Deleted != 1 {
 		t.Errorf("%+v", got)
 	}

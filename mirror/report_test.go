@@ -9,13 +9,13 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// counts has the members of a report about the cost of a run.
+// counts contains the members of a report that measure the cost of a run.
 type counts struct {
 	Asked, Unmodified, Fetched int
 	Text                       int64
 }
 
-// A report counts the received, the requested and the skipped pages.
+// A report counts the received, requested and skipped pages.
 func TestReportCounts(t *testing.T) {
 	src, to := &site{pages: pages(10)}, newSink()
 	check := func(what string, r *mirror.Report, want counts) {
@@ -24,11 +24,11 @@ func TestReportCounts(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", what, d)
 		}
 	}
-	check("everything is new", run(t, src, to, nil), counts{Asked: 10, Fetched: 10, Text: 20}) // titles of two bytes
+	check("everything is new", run(t, src, to, nil), counts{Asked: 10, Fetched: 10, Text: 20}) // each title has two bytes
 	check("nothing has changed", run(t, src, to, nil), counts{})
 	src.pages["/p003"] = "v20"
 	check("one page has changed", run(t, src, to, nil), counts{Asked: 1, Fetched: 1, Text: 3})
-	check("the list knows no versions", run(t, &lyingList{src}, to, nil), counts{Asked: 10, Unmodified: 10})
+	check("the list has no versions", run(t, &lyingList{src}, to, nil), counts{Asked: 10, Unmodified: 10})
 
 	inline := stream{{Ref: millrace.Ref{URL: "/a", Version: "1"}, Page: &millrace.Page{
 		URL: "/a", Title: "é", Known: millrace.FieldTitle | millrace.FieldContent, Blocks: []millrace.Block{

@@ -11,10 +11,10 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// state is what the sink stores for a source between runs, in its cursor.
+// state is the state of a source between runs. The sink stores it as its cursor.
 type state struct {
 	Cursor               millrace.Cursor `json:"cursor,omitempty"`
-	UnconfirmedDeletions int             `json:"unconfirmed_deletions,omitempty"` // absent pages that the last run did not delete
+	UnconfirmedDeletions int             `json:"unconfirmed_deletions,omitempty"` // number of missing pages that the last run kept
 	Mismatch             uint64          `json:"mismatch,omitempty"`              // hash of the pages whose version differed from the list; see run.noteMismatch
 }
 
@@ -37,8 +37,8 @@ func parseState(c millrace.Cursor) state {
 	return s
 }
 
-// settle ends a run whose stream has ended without an error. It deletes the pages that the
-// complete lists no longer name, if the loss is credible, and advances the cursor.
+// settle completes a run whose stream has ended without an error. It deletes the pages that are
+// missing from the complete lists, unless the loss is suspiciously large, and advances the cursor.
 func (r *run) settle(ctx context.Context) error {
 	if err := r.flush(ctx); err != nil {
 		return err
@@ -80,24 +80,25 @@ func (r *run) settle(ctx context.Context) error {
 	return r.end(ctx, false)
 }
 
-// sudden reports whether a list has lost too many pages to delete them at once: a fifth of the
-// stored ones, or all of them. Losses that were already unconfirmed in the last run are not
-// included. While a loss shrinks, it remains unconfirmed, because the site is probably being
-// rebuilt.
+// sudden reports whether so many pages are missing from a list that the next run must confirm their
+// deletion: a fifth of the stored pages, or all of them. Missing pages that the last run left
+// unconfirmed do not count. If fewer pages are missing than in the last run, the loss stays
+// unconfirmed, because the site is probably being rebuilt.
 func sudden(lost, unconfirmed, total int) bool {
 	return lost < unconfirmed || (lost-unconfirmed)*5 >= total || lost == total && unconfirmed < total
 }
 
-// covers reports whether a complete list of this run would name the ref.
+// covers reports whether a page with this ref, if it existed, would be in a complete list of this
+// run.
 func (r *run) covers(ref millrace.Ref) bool {
 	return slices.ContainsFunc(r.complete, func(m millrace.Checkpoint) bool {
 		return m.Section == "" || m.Section == ref.Section
 	})
 }
 
-// end applies the remaining changes together with the state for the next run.
+// end applies the remaining changes, and stores the state for the next run.
 func (r *run) end(ctx context.Context, unconfirmed bool) error {
-	next := r.state // keep the cursor, because a page is missing, its version differs, or the deletions are unconfirmed
+	next := r.state // keeps the cursor; used if a page is missing, a version differs, or deletions are unconfirmed
 	switch {
 	case unconfirmed:
 		next.UnconfirmedDeletions = r.report.UnconfirmedDeletions
@@ -105,7 +106,7 @@ func (r *run) end(ctx context.Context, unconfirmed bool) error {
 		next.UnconfirmedDeletions, next.Mismatch = 0, r.mismatch
 	case len(r.complete) > 0, r.mismatch != 0 && r.last != nil:
 		next = state{Cursor: r.last.Cursor, Mismatch: r.mismatch}
-	default: // incomplete checkpoints have already been applied
+	default: // incomplete checkpoints were applied earlier
 		return r.flush(ctx)
 	}
 	if next == r.state && len(r.batch.changes) == 0 {
@@ -115,26 +116,26 @@ func (r *run) end(ctx context.Context, unconfirmed bool) error {
 	return r.flush(ctx)
 }
 
-// noteMismatch records a page whose version differs from the one that the source named. The
-// list may be newer than the page if they come from different replicas or caches. The cursor
-// must not pass such a list, or the old page would remain until the list changes again. On
-// some sites the versions never match. The cursor passes the list if a second run finds
-// exactly the same differences.
+// noteMismatch records a page whose version differs from the one in the list. The list may be newer
+// than the page if the two come from different replicas or caches. The cursor must not advance past
+// such a list, because the old page would then stay until the list changes again. On some sites,
+// the versions never match. Therefore the cursor advances if a second run finds exactly the same
+// differences.
 func (r *run) noteMismatch(url, named, got string) {
 	if named == "" || got == "" || millrace.SameVersion(named, got) {
 		return
 	}
 	h := fnv.New64a()
 	_, _ = io.WriteString(h, url+"\x00"+named+"\x00"+got)
-	r.mismatch += h.Sum64() // independent of the order
+	r.mismatch += h.Sum64() // a sum does not depend on the order of the pages
 }
 
-// agreed reports whether the cursor may pass the pages whose version differs from the list.
+// agreed reports whether the cursor may advance although versions differ from the list.
 func (r *run) agreed() bool { return r.mismatch == 0 || r.mismatch == r.state.Mismatch }
 
-// seen is the set of the URLs that a source has named. It contains 64-bit hashes with a random
-// seed, in 8 bytes per page. No other memory of a run grows with the site. Two of a million URLs
-// collide with probability 3e-8, which delays a deletion to a later run.
+// seen is the set of the URLs that a source has named. It contains a 64-bit hash with a random
+// seed, 8 bytes, for each page. No other memory of a run grows with the site. The probability that
+// any two of a million URLs collide is 3e-8. A collision delays a deletion to a later run.
 type seen struct {
 	seed   maphash.Seed
 	ok     bool

@@ -10,22 +10,23 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// step is one action for the goroutine that applies changes. Steps are in order.
+// step is one action for the goroutine that applies changes. The steps arrive in the order in which
+// they must be applied.
 type step struct {
 	change millrace.Change
 	skip   *millrace.SkipError
-	err    error  // if asked, the error of this page; otherwise, the error of the stream
+	err    error  // if asked is set, the error of this page; otherwise, the error of the stream
 	asked  bool   // the page was requested from the source
-	same   bool   // the stored page is current
-	listed string // if asked, the version that the source named
-	got    string // version of the page
-	via    string // protocol of Options.Fallback that returned the page
-	cause  error  // reason for the fallback
-	named  int    // pages named so far
-	size   int    // bytes of the memory limit
+	same   bool   // the stored page is up to date
+	listed string // if asked is set, the version in the list
+	got    string // version of the received page
+	via    string // protocol with which Options.Fallback fetched the page
+	cause  error  // reason for the use of Options.Fallback
+	named  int    // number of pages named so far
+	size   int    // number of bytes that the step takes from the memory limit
 }
 
-// chunk is the number of refs that are compared with the sink at a time.
+// chunk is the number of refs that are compared with those of the sink at a time.
 const chunk = 256
 
 // reader is the goroutine that reads the source's stream.
@@ -36,12 +37,12 @@ type reader struct {
 	jobs    chan job
 	flights sync.WaitGroup // fetches in progress
 	busy    inFlight
-	waiting []millrace.Change // puts without a page that are not yet compared
+	waiting []millrace.Change // changes without a page that have not been compared yet
 	named   int
 }
 
-// ahead is the maximum number of steps that wait to be applied, and aheadBytes the maximum
-// size of their pages.
+// ahead is the maximum number of steps that wait to be applied. aheadBytes is the maximum size of
+// their pages in bytes.
 const (
 	ahead      = 16
 	aheadBytes = 4 << 20
@@ -82,7 +83,7 @@ func (r *run) stream(ctx context.Context) <-chan step {
 	return rd.steps
 }
 
-// send sends a step. send does not block forever, because the receiver always drains the channel.
+// send sends a step. It does not block forever, because the receiver always drains the channel.
 func (rd *reader) send(s step) {
 	if s.change.Page != nil {
 		s.size = pageSize(s.change.Page)
@@ -136,7 +137,7 @@ func (rd *reader) read() error {
 			if err := rd.compare(); err != nil {
 				return err
 			}
-			rd.flights.Wait() // a checkpoint covers everything before it
+			rd.flights.Wait() // the checkpoint covers all earlier pages
 			rd.send(step{change: c})
 		}
 	}
@@ -147,7 +148,7 @@ func (rd *reader) read() error {
 	return context.Cause(rd.ctx)
 }
 
-// name records that the source named a page.
+// name records that the source has named a page.
 func (rd *reader) name(url string) {
 	rd.named++
 	if rd.syncState != nil {
@@ -155,7 +156,7 @@ func (rd *reader) name(url string) {
 	}
 }
 
-// compare fetches those waiting pages that differ from the stored ones.
+// compare requests those waiting pages that differ from the stored ones.
 func (rd *reader) compare() error {
 	if len(rd.waiting) == 0 {
 		return nil
@@ -176,14 +177,14 @@ func (rd *reader) compare() error {
 		case ok && millrace.SameVersion(c.Version, have.Version) && c.Location == have.Location:
 			if c.Section == have.Section {
 				rd.send(step{same: true, named: rd.named})
-			} else { // another part of the list now names the page
+			} else { // another part of the list names the page now
 				c.Version = have.Version
 				rd.send(step{change: c, named: rd.named})
 			}
 			continue
 		case ok && c.Location == have.Location:
 			have.Section = c.Section
-		default: // a validator belongs to its location
+		default: // a validator is valid only for its location
 			have = c.Ref
 			have.Version = ""
 		}
@@ -237,8 +238,8 @@ func (rd *reader) ask(j job) step {
 		return s
 	}
 	if errors.Is(err, millrace.ErrUnmodified) {
-		// The list names another version than the page has. The page's own version is the
-		// stored one and takes precedence.
+		// The version in the list differs from that of the page. The page's own version takes
+		// precedence, and equals the stored one.
 		s.change.Version, s.got = j.have.Version, j.have.Version
 		return s
 	}
@@ -248,7 +249,7 @@ func (rd *reader) ask(j job) step {
 	}
 	if rd.o.Fallback != nil {
 		if p, via, ferr := rd.o.Fallback(rd.ctx, j.change.Ref); ferr == nil {
-			p.Version, p.Original = "", nil // the next run requests the source's own form again
+			p.Version, p.Original = "", nil // the next run requests the page from the source itself again
 			s.change.Page, s.change.Version, s.via, s.cause = p, "", via, err
 			return s
 		}
@@ -257,15 +258,15 @@ func (rd *reader) ask(j job) step {
 	return s
 }
 
-// brokenOff reports whether the error is that a response began and did not end. Such an error has a
+// brokenOff reports whether a response ended before it was complete. Errors of this kind have a
 // method that reports this. The request is then repeated once.
 func brokenOff(err error) bool {
 	var e interface{ BrokenOff() bool }
 	return errors.As(err, &e) && e.BrokenOff()
 }
 
-// memoryLimit limits the bytes of waiting steps. A step that is larger than the limit is admitted
-// alone.
+// memoryLimit limits the number of bytes in waiting steps. A step larger than the limit is admitted
+// only when no other step waits.
 type memoryLimit struct {
 	mu   sync.Mutex
 	cond *sync.Cond

@@ -15,15 +15,15 @@ import (
 type Options struct {
 	Concurrency int // number of concurrent fetches; 0 = 4
 	Batch       int // maximum number of changes per transaction of the sink; 0 = 200
-	Failures    int // the run ends after this number of unavailable pages in a row; 0 = 20
+	Failures    int // the run ends after this number of consecutive unavailable pages; 0 = 20
 
-	// Fallback fetches a page that the source names but cannot return. It returns the protocol
-	// that it used. If nil, Sync skips such pages.
+	// Fallback fetches a page that the source names but cannot return, and returns the name of the
+	// protocol that it used. If Fallback is nil, Sync skips such pages.
 	Fallback func(ctx context.Context, ref millrace.Ref) (p *millrace.Page, protocol string, err error)
-	// Enough is called before each page is fetched. If it returns an error, the run ends after
-	// it has applied the fetches in progress; the next run continues. It may be nil.
+	// Enough is called before each page is fetched. If Enough returns an error, the run applies the
+	// pages that are being fetched and ends; the next run continues. Enough may be nil.
 	Enough func() error
-	// Progress receives the progress often, from one goroutine. It may be nil.
+	// Progress is called often, from one goroutine. It may be nil.
 	Progress func(Progress)
 	Logger   *slog.Logger // nil = discard
 }
@@ -37,22 +37,22 @@ type Progress struct {
 // Report is the result of a run.
 type Report struct {
 	millrace.Counts
-	Asked      int   // pages requested from the source
-	Unmodified int   // requested pages that have not changed
-	Fetched    int   // received pages, requested or not, without aliases
-	Text       int64 // bytes of text in those, including titles
-	// Unconfirmed counts the received pages that do not match the hash that came with them
+	Asked      int   // number of pages requested from the source
+	Unmodified int   // number of requested pages that have not changed
+	Fetched    int   // number of received pages, requested or not, without aliases
+	Text       int64 // bytes of text in the received pages, including titles
+	// Unconfirmed is the number of received pages that do not match the hash sent with them
 	// ([millrace.Page].Unconfirmed).
 	Unconfirmed          int
-	Skipped              []Skip         // first 100,000 skipped pages
+	Skipped              []Skip         // the first 100,000 skipped pages
 	SkippedN             int            // total number of skipped pages
-	Missed               int            // skipped pages that were unavailable; the next run requests them again
-	Fallbacks            map[string]int // number of pages fetched by another protocol, by its name
-	Fallback             error          // reason for the first fallback
-	UnconfirmedDeletions int            // absent pages that are kept until the next run confirms their absence; see Sync
+	Missed               int            // number of skipped pages that were unavailable; the next run requests them again
+	Fallbacks            map[string]int // number of pages fetched with another protocol, by the name of the protocol
+	Fallback             error          // reason for the first use of Options.Fallback; nil = not used
+	UnconfirmedDeletions int            // number of missing pages that are kept until the next run confirms their deletion; see Sync
 }
 
-// Skip is one page that the run left unchanged, and the reason.
+// Skip is a page that the run left unchanged, with the reason.
 type Skip struct {
 	URL    string `json:"url"`
 	Code   string `json:"code"` // error code of the reason
@@ -61,18 +61,19 @@ type Skip struct {
 
 const maxSkips = 100_000
 
-// Sync applies the changes of a source since the last run to a sink. from names the source in the
-// sink: its origin and protocol.
+// Sync applies the changes of a source since the last run to a sink. from identifies the source in
+// the sink by its origin and protocol.
 //
-// Everything applied is durable. After an interruption, the next run repeats at most one batch and
-// the pages in flight. The source's cursor advances only when every page that it covers has
-// arrived, in the version that the source named.
+// Applied changes are durable. After an interruption, the next run repeats at most one batch and
+// the pages that were being fetched. The source's cursor advances only after all pages that it
+// covers have arrived, in the versions that the source named.
 //
-// Pages that a complete list no longer names are deleted. If a list is suddenly empty or has lost a
-// fifth of its pages, Sync deletes them only when the next run confirms it. Until then
+// Pages that are missing from a complete list are deleted. If a list is suddenly empty or a fifth
+// of its pages is missing, Sync keeps these pages until the next run confirms the loss.
 // Report.UnconfirmedDeletions counts them.
 //
-// The report is never nil. After an error, it describes the work done before the error.
+// The report is never nil. If Sync returns an error, the report describes the work done before the
+// error.
 func Sync(ctx context.Context, from string, src millrace.Source, sink millrace.Sink, o *Options) (*Report, error) {
 	if o == nil {
 		o = &Options{}
@@ -98,7 +99,7 @@ func Sync(ctx context.Context, from string, src millrace.Source, sink millrace.S
 		err = r.do(ctx)
 	}
 	if brokenOff(err) && r.prog == (Progress{}) && r.report.SkippedN == 0 && ctx.Err() == nil {
-		err = r.do(ctx) // the list broke off, and nothing was applied
+		err = r.do(ctx) // the list ended early, and nothing was applied
 	}
 	return r.report, err
 }
@@ -108,19 +109,19 @@ type run struct {
 	from      string
 	src       millrace.Source
 	sink      millrace.Sink
-	syncState millrace.SyncState // nil if the sink has none
+	syncState millrace.SyncState // nil if the sink does not implement it
 	o         Options
 	report    *Report
 
 	state    state // state in the sink at the start of the run
-	fresh    bool  // do not use state.Cursor
+	fresh    bool  // ignore state.Cursor
 	seen     seen
 	batch    batch
-	complete []millrace.Checkpoint // checkpoints of complete lists, applied when the stream has ended
+	complete []millrace.Checkpoint // checkpoints of complete lists, which are applied after the stream has ended
 	last     *millrace.Checkpoint  // latest checkpoint of the stream
-	failed   bool                  // a page is missing: the cursor does not advance
+	failed   bool                  // a page is missing, so the cursor does not advance
 	mismatch uint64                // hash of the pages whose version differs from the list; see noteMismatch
-	row      atomic.Int32          // pages unavailable in a row
+	row      atomic.Int32          // number of consecutive unavailable pages
 	prog     Progress
 	limit    memoryLimit // limits the pages that wait to be applied
 }
@@ -158,12 +159,12 @@ func (r *run) do(ctx context.Context) error {
 		r.limit.give(s.size)
 		if err == nil {
 			if err = r.take(ctx, s); err != nil {
-				cancel(err) // drain the channel, so that all goroutines end
+				cancel(err) // cancel the goroutines, and drain the channel until they have ended
 			}
 		}
 	}
 	if err != nil {
-		// Apply the received pages even if the source failed.
+		// Apply the received pages even if the source has failed.
 		return errors.Join(err, r.flush(context.WithoutCancel(ctx)))
 	}
 	if err := ctx.Err(); err != nil {
@@ -218,7 +219,7 @@ func (r *run) take(ctx context.Context, s step) error {
 	return nil
 }
 
-// skip reports one page that stays unchanged.
+// skip records a page that stays unchanged.
 func (r *run) skip(url string, why error) {
 	r.report.SkippedN++
 	if errors.Is(why, millrace.ErrUnavailable) {
@@ -229,7 +230,7 @@ func (r *run) skip(url string, why error) {
 	}
 }
 
-// miss handles a page that the source named but did not return.
+// miss handles a page that the source has named but not returned.
 func (r *run) miss(s step) error {
 	r.report.Asked++
 	r.prog.Done++
@@ -270,7 +271,8 @@ func pageSize(p *millrace.Page) int {
 	return 64*parts + text + len(p.Original)
 }
 
-// measure returns the number of nested parts of blocks, and the bytes of their text.
+// measure returns the number of parts of blocks, at all levels, and the size of their text in
+// bytes.
 func measure(blocks []millrace.Block) (parts, text int) {
 	inner := func(blocks []millrace.Block) {
 		p, t := measure(blocks)
@@ -301,7 +303,7 @@ func (r *run) flush(ctx context.Context) error {
 		return nil
 	}
 	t, err := r.sink.Apply(ctx, r.from, r.batch.changes)
-	r.batch = batch{} // do not retry a rejected batch
+	r.batch = batch{} // a rejected batch is not retried
 	if err != nil {
 		return err
 	}
@@ -309,8 +311,8 @@ func (r *run) flush(ctx context.Context) error {
 	return nil
 }
 
-// mark applies the batch together with its cursor. It keeps the previous cursor if a page
-// before the new one is missing or has another version, or if deletions are pending.
+// mark applies the batch together with a new cursor. It keeps the previous cursor if an earlier
+// page is missing or has another version, or if deletions are unconfirmed.
 func (r *run) mark(ctx context.Context, c millrace.Cursor) error {
 	if r.failed || r.mismatch != 0 || len(r.complete) > 0 {
 		return r.flush(ctx)

@@ -19,15 +19,15 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// site is a source that lists pages with versions, whole or in sections.
+// site is a source that lists its pages with versions, in one list or in sections.
 type site struct {
 	mu       sync.Mutex
 	pages    map[string]string // URL -> version, which is also the title
 	section  func(url string) string
-	broken   map[string]error // errors of Page by URL
-	listErr  error            // the stream breaks after the first half
+	broken   map[string]error // errors of Page, by URL
+	listErr  error            // if set, the stream fails with it after the first half of the pages
 	skips    []string
-	absent   bool     // skipped pages do not exist
+	absent   bool     // Page reports pages in skip as missing
 	asked    []string // requested URLs
 	have     map[string]string
 	since    []millrace.Cursor
@@ -123,7 +123,7 @@ type sink struct {
 	cursor  millrace.Cursor
 	batches int
 	fail    error // error of every Apply
-	failAt  int   // fail only this batch (1 is the first); 0 = all
+	failAt  int   // number of the batch that fails, starting with 1; 0 = all
 }
 
 func newSink() *sink { return &sink{titles: map[string]string{}, refs: map[string]millrace.Ref{}} }
@@ -140,7 +140,7 @@ func (s *sink) Apply(_ context.Context, _ string, batch []millrace.Change) (t mi
 		case millrace.Put:
 			ref := c.Ref
 			if c.Page != nil {
-				if c.Page.Version != "" { // as a store does
+				if c.Page.Version != "" { // as in a store
 					ref.Version = c.Page.Version
 				}
 				switch old, ok := s.titles[c.URL]; {
@@ -162,7 +162,7 @@ func (s *sink) Apply(_ context.Context, _ string, batch []millrace.Change) (t mi
 			t.Deleted++
 		case millrace.KindCheckpoint:
 			if i != len(batch)-1 {
-				return t, errors.New("a mark that is not the last change of its batch")
+				return t, errors.New("the mark is not the last change of its batch")
 			}
 			s.cursor = c.Checkpoint.Cursor
 		}
@@ -229,10 +229,10 @@ func TestFirstThenNothing(t *testing.T) {
 	batches := to.batches
 	wantCounts(t, run(t, src, to, nil), millrace.Counts{Unchanged: 700})
 	if asked := src.takeAsked(); len(asked) != 0 {
-		t.Errorf("asked for %v though nothing had changed", asked)
+		t.Errorf("requested %v after no change", asked)
 	}
 	if to.batches != batches {
-		t.Errorf("%d batches applied though nothing had changed", to.batches-batches)
+		t.Errorf("%d batches applied after no change", to.batches-batches)
 	}
 	if got := src.since[1]; got != "c700" {
 		t.Errorf("second run resumed from %q", got)
@@ -251,14 +251,14 @@ func TestEditAddRemove(t *testing.T) {
 		t.Error(d)
 	}
 	if src.have["/p010"] != "v1" {
-		t.Errorf("asked for /p010 with %q, want the version held", src.have["/p010"])
+		t.Errorf("requested /p010 with the version %q, want the stored version", src.have["/p010"])
 	}
 	if d := cmp.Diff(src.pages, to.titles); d != "" {
 		t.Errorf("mirror (-source +sink):\n%s", d)
 	}
 }
 
-// A list that names another version than the page has is only a hint.
+// The version in the list is only a hint if it differs from the version of the page.
 func TestParityMismatch(t *testing.T) {
 	src, to := &site{pages: pages(3)}, newSink()
 	run(t, src, to, nil)
@@ -267,11 +267,11 @@ func TestParityMismatch(t *testing.T) {
 	for range 2 {
 		wantCounts(t, run(t, lying, to, nil), millrace.Counts{Unchanged: 3})
 		if n := len(src.takeAsked()); n != 3 {
-			t.Errorf("asked %d times, want 3 conditional requests", n)
+			t.Errorf("%d requests, want 3 conditional requests", n)
 		}
 	}
 	if to.refs["/p000"].Version != "v1" {
-		t.Errorf("held version became %q, want the page's own", to.refs["/p000"].Version)
+		t.Errorf("stored version is %q, want the page's own", to.refs["/p000"].Version)
 	}
 }
 
@@ -310,11 +310,11 @@ func TestPrimaryRule(t *testing.T) {
 				return
 			}
 			if r.UnconfirmedDeletions != tt.remove || r.Deleted != 0 || len(to.titles) != 100 {
-				t.Fatalf("unconfirmed %d, deleted %d, %d pages left: want it disbelieved", r.UnconfirmedDeletions, r.Deleted, len(to.titles))
+				t.Fatalf("unconfirmed %d, deleted %d, %d pages left: want an unconfirmed loss", r.UnconfirmedDeletions, r.Deleted, len(to.titles))
 			}
 			r = run(t, src, to, nil)
 			if r.UnconfirmedDeletions != 0 || r.Deleted != tt.remove {
-				t.Fatalf("second run: unconfirmed %d, deleted %d: want it believed", r.UnconfirmedDeletions, r.Deleted)
+				t.Fatalf("second run: unconfirmed %d, deleted %d: want a confirmed loss", r.UnconfirmedDeletions, r.Deleted)
 			}
 		})
 	}
@@ -349,10 +349,10 @@ func TestSections(t *testing.T) {
 	}
 	r := run(t, src, to, nil)
 	if r.Deleted != 1 || to.titles["/p013"] != "" {
-		t.Errorf("deleted %d, want /p013 alone", r.Deleted)
+		t.Errorf("deleted %d, want only /p013", r.Deleted)
 	}
 	if to.refs["/p011"].Section != "s2" || to.titles["/p011"] == "" {
-		t.Errorf("moved page is held as %+v", to.refs["/p011"])
+		t.Errorf("moved page is stored as %+v", to.refs["/p011"])
 	}
 	if asked := src.takeAsked(); len(asked) != 0 {
 		t.Errorf("asked for %v", asked)
@@ -361,11 +361,11 @@ func TestSections(t *testing.T) {
 	delete(src.pages, "/p021")
 	delete(src.pages, "/p022")
 	if r := run(t, partial, to, nil); r.Deleted != 1 || to.titles["/p022"] == "" {
-		t.Errorf("deleted %d: a part that was not read lost a page", r.Deleted)
+		t.Errorf("deleted %d pages of a section that was not read", r.Deleted)
 	}
 }
 
-// part reads one section only, as after a 304 for the others.
+// part returns only one section, as if the others were not modified.
 type part struct {
 	*site
 	section string
@@ -406,7 +406,7 @@ func TestSkippedEntryIsNotAbsent(t *testing.T) {
 	}
 	src.absent = true
 	if r := run(t, src, to, nil); r.Deleted != 1 || r.SkippedN != 1 || to.titles["/p003"] != "" {
-		t.Errorf("the source is sure of it, report %+v", r)
+		t.Errorf("the source reports the deletion, report %+v", r)
 	}
 }
 
@@ -420,7 +420,7 @@ func TestBrokenStreamDeletesNothing(t *testing.T) {
 		t.Fatalf("err %v, report %+v", err, r)
 	}
 	if to.titles["/p000"] != "v2" {
-		t.Error("what arrived before the break is not kept")
+		t.Error("the pages received before the error were not stored")
 	}
 }
 
@@ -434,7 +434,7 @@ func TestGivesUp(t *testing.T) {
 		t.Fatalf("err = %v", err)
 	}
 	if n := len(src.takeAsked()); n > 20 {
-		t.Errorf("asked %d times before giving up", n)
+		t.Errorf("%d requests before the run gave up", n)
 	}
 }
 
@@ -452,12 +452,12 @@ func TestFallback(t *testing.T) {
 		t.Errorf("held %+v", to.refs["/p001"])
 	}
 	if to.bytes != 0 {
-		t.Error("what the other source has made it of counts as this one's")
+		t.Error("the original of the fallback's page was stored")
 	}
 	src.broken = nil
 	run(t, src, to, o)
 	if to.titles["/p001"] != "v1" {
-		t.Error("the source's own form did not come back")
+		t.Error("the page of the source itself was not stored again")
 	}
 }
 
@@ -477,17 +477,17 @@ func TestSinkFails(t *testing.T) {
 		t.Fatalf("err = %v", err)
 	}
 	if r.Added != len(to.titles) {
-		t.Errorf("report says %d added, the sink holds %d", r.Added, len(to.titles))
+		t.Errorf("the report has %d added pages, the sink %d", r.Added, len(to.titles))
 	}
 	if to.cursor != "" {
-		t.Error("the cursor moved past a refused batch")
+		t.Error("the cursor advanced past a rejected batch")
 	}
 	src.takeAsked()
 	stored := len(to.titles)
 	to.fail = nil
 	run(t, src, to, nil)
 	if n := len(src.takeAsked()); n != 1000-stored {
-		t.Errorf("asked for %d pages again, want %d", n, 1000-stored)
+		t.Errorf("requested %d pages again, want %d", n, 1000-stored)
 	}
 }
 
@@ -497,7 +497,7 @@ func TestWithoutSyncState(t *testing.T) {
 		run(t, src, onlySink{to}, nil)
 	}
 	if n := len(src.takeAsked()); n != 20 {
-		t.Errorf("asked %d times, want everything twice", n)
+		t.Errorf("%d requests, want two for each page", n)
 	}
 }
 
@@ -511,7 +511,7 @@ func TestCancel(t *testing.T) {
 			t.Fatalf("err = %v", err)
 		}
 		if n := len(to.titles); n < 24 || n > 30 {
-			t.Errorf("%d pages kept of the 27 to 30 that had arrived", n)
+			t.Errorf("%d pages stored of the 27 to 30 that had arrived", n)
 		}
 	})
 }
@@ -522,7 +522,7 @@ func TestConcurrencyIsBounded(t *testing.T) {
 		start := time.Now()
 		run(t, src, to, &mirror.Options{Concurrency: 10})
 		if d := time.Since(start); d != 10*time.Second {
-			t.Errorf("100 pages of 1 s with 10 at once took %v", d)
+			t.Errorf("100 pages of 1 s each, 10 at a time, took %v", d)
 		}
 	})
 }
@@ -559,7 +559,7 @@ func TestLogOrder(t *testing.T) {
 		to := newSink()
 		run(t, stream{put(nil), put(page("second")), del, put(page("third")), mark("1"), put(nil), del, mark("2")}, to, nil)
 		if len(to.titles) != 0 {
-			t.Fatalf("a page deleted last is held: %v", to.titles)
+			t.Fatalf("a page is stored although its last change is a deletion: %v", to.titles)
 		}
 		if got := string(to.cursor); !strings.Contains(got, `"2"`) {
 			t.Fatalf("cursor %s", got)

@@ -14,12 +14,13 @@ import (
 // updateBatch is the maximum number of pages that [Update] keeps in memory.
 const updateBatch = 8
 
-// Update syncs single pages outside the runs of [Sync]. urls are their URLs at the source. If gone
-// is set, Update deletes them without a request, until a run finds them again. A page that the
-// source reports as missing is deleted at once. A page that cannot be fetched stays unchanged and
-// is in the report.
+// Update syncs single pages between the runs of [Sync]. urls are the URLs of the pages at the
+// source. If gone is true, Update deletes the pages without a request; a later run may add them
+// again. If the source reports that a page does not exist, Update deletes the page at once. If a
+// page cannot be fetched, it stays unchanged and is in the report.
 //
-// The report is never nil. After an error, it describes the work done before the error.
+// The report is never nil. If Update returns an error, the report describes the work done before
+// the error.
 func Update(ctx context.Context, from string, src millrace.Source, sink millrace.Sink, urls []string, gone bool, o *Options) (*Report, error) {
 	if o == nil {
 		o = &Options{}
@@ -75,7 +76,7 @@ func (r *run) update(ctx context.Context, urls []string, gone bool) error {
 	}
 	wg.Wait()
 	if err := context.Cause(ctx); err != nil {
-		return err // page errors may only be consequences of this one
+		return err // the errors of pages may only be consequences of this one
 	}
 	var batch []millrace.Change
 	for _, s := range steps {

@@ -34,7 +34,7 @@ func TestUpdate(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if to.cursor != cursor {
-		t.Error("the cursor has moved over unread changes")
+		t.Error("the cursor advanced past unread changes")
 	}
 	r, err = mirror.Update(t.Context(), "x", src, to, []string{"/a", "/never"}, true, nil)
 	if err != nil || r.Deleted != 1 || r.Asked != 0 || to.titles["/a"] != "" {
@@ -61,7 +61,7 @@ func TestUpdateMany(t *testing.T) {
 	if err != nil || r.Added != 100 || !maps.Equal(to.titles, src.pages) {
 		t.Errorf("%+v %v", r, err)
 	}
-	// A full disk ends the update; the report has the changes that were applied.
+	// If the disk is full, the update ends. The report contains the changes that were applied.
 	to = newSink()
 	to.fail, to.failAt = millrace.ErrUnavailable, 3
 	r, err = mirror.Update(t.Context(), "x", src, to, urls, false, nil)

@@ -12,9 +12,9 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// arcDocument is ARC's policy (E.6). The specification names its subjects, "retention, access, and
-// approved AI consumers", but defines no format; this one is specific to millrace. "", 0 and nil
-// mean absent.
+// arcDocument is the policy document of ARC (E.6). The specification names the subjects of a
+// policy, "retention, access, and approved AI consumers", but defines no format, so this format is
+// specific to millrace. The values "", 0 and nil mean absent.
 type arcDocument struct {
 	Revision  int    `json:"revision,omitempty"`
 	Effective string `json:"effective,omitempty"`
@@ -42,7 +42,7 @@ type arcRequirements struct {
 	Notice      bool `json:"notice"`
 }
 
-// ARCNames are the names of the members that bind readers.
+// ARCNames contains the names of the members that restrict readers.
 var ARCNames = protocol.MemberNames{
 	Purposes: map[millrace.Purpose]string{
 		millrace.AIInput: "purposes.ai-input", millrace.AITrain: "purposes.ai-train", millrace.Search: "purposes.search",
@@ -60,9 +60,9 @@ func WriteARC(p *millrace.Policy) []byte {
 	})
 }
 
-// ReadARC reads a policy document in the format of [WriteARC]. Null is absent. It drops
-// invalid URLs; an invalid purpose or limit is an error. Errors are
-// [*millrace.FormatError] without the URL, or ErrTooLarge.
+// ReadARC reads a policy document in the format of [WriteARC]. A null value means an absent one.
+// Invalid URLs are ignored, but an invalid purpose or limit is an error. ReadARC returns a
+// [*millrace.FormatError] without a URL, or ErrTooLarge.
 func ReadARC(body []byte) (*millrace.Policy, error) {
 	var d arcDocument
 	if err := jsonio.Unmarshal(body, &limits, &d); err != nil {
@@ -86,14 +86,14 @@ func ReadARC(body []byte) (*millrace.Policy, error) {
 	return validated(p, "arc", "E.6")
 }
 
-// periods are the units of a rate (E.7). The specification shows "1/s" alone.
+// periods are the units of a rate (E.7). The specification has only the example "1/s".
 var periods = map[string]time.Duration{
 	"s": time.Second, "sec": time.Second, "second": time.Second, "m": time.Minute, "min": time.Minute, "minute": time.Minute,
 	"h": time.Hour, "hour": time.Hour, "d": 24 * time.Hour, "day": 24 * time.Hour,
 }
 
-// WriteARCRate returns the rate of a policy in the format of an ARC list, such as
-// "1/s"; "" = none.
+// WriteARCRate returns the rate of a policy in the format of an ARC list, such as "1/s". It returns
+// "" if the policy has no rate.
 func WriteARCRate(r millrace.RateHints) string {
 	switch {
 	case r.PerSecond > 0:
@@ -104,8 +104,8 @@ func WriteARCRate(r millrace.RateHints) string {
 	return ""
 }
 
-// ReadARCRate reads a rate, such as "1/s" or "30/min", in requests a second. It returns
-// false for invalid text.
+// ReadARCRate reads a rate such as "1/s" or "30/min", and returns the number of requests per
+// second. It returns false for invalid text.
 func ReadARCRate(s string) (perSecond float64, ok bool) {
 	count, unit, _ := strings.Cut(strings.ToLower(s), "/")
 	n, err := strconv.ParseFloat(strings.TrimSpace(count), 64)

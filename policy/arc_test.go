@@ -35,7 +35,7 @@ func TestARC(t *testing.T) {
 		}
 	}
 	if p, err := ReadARC([]byte(`{"terms":"ask us","updated":"soon","retention_seconds":null,"requests_per_day":1e300,"retention_seconds_":1}`)); err != nil || p.Terms != "" || p.Rate.PerDay != 0 {
-		t.Errorf("words in place of URLs: %+v, %v", p, err)
+		t.Errorf("text instead of URLs: %+v, %v", p, err)
 	}
 }
 
@@ -48,11 +48,11 @@ func TestARCRate(t *testing.T) {
 		}
 	}
 	if s := WriteARCRate(millrace.RateHints{}); s != "" {
-		t.Errorf("no rate is %q", s)
+		t.Errorf("no rate is written as %q", s)
 	}
 }
 
-// A policy that was read survives writing and reading again.
+// FuzzARC checks that a policy that was read is the same after it is written and read again.
 func FuzzARC(f *testing.F) {
 	f.Add([]byte(`{"revision":3,"effective":"2026-05-06T07:08:09Z","terms":"https://x.test/","contact":"mailto:a@x.test","purposes":{"ai-train":false},"crawl_rate":"30/min","requests_per_day":1.5,"crawl_note":" a  b ","retention_seconds":1e9,"access":"all","approved_consumers":["Bot"]}`))
 	f.Add([]byte(`{"requirements":{"attribution":true},"retention_seconds":null}`))

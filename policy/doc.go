@@ -1,5 +1,5 @@
-// Package policy writes a [millrace.Policy] in each format in which sites declare the
-// permitted use of their content, and reads it back.
+// Package policy writes a [millrace.Policy] in the formats in which sites declare the permitted use
+// of their content, and reads these formats.
 //
 //	format                 writer          reader
 //	robots.txt             [Robots.Write]  [ReadSignals]
@@ -8,6 +8,6 @@
 //	TCT draft-00           [WriteTCT]      [ReadTCT]
 //	ARC                    [WriteARC]      [ReadARC]
 //
-// A reader returns the fields that its format can express; only ARC can express the whole
-// policy. Fields that a document omits are zero.
+// A reader returns the fields that its format can express. Only ARC can express the whole policy.
+// Fields that are absent from a document are zero.
 package policy

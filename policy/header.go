@@ -8,24 +8,25 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// Names of the header fields, which are also the names of robots.txt records.
+// Names of the header fields. The records of robots.txt have the same names.
 const (
 	fieldSignal = "Content-Signal"
 	fieldUsage  = "Content-Usage"
 )
 
-// purposes contains the words for each purpose, in the order in which they are written: first the
-// words of Content-Signal, which are those of the vocabulary, then those of Content-Usage
-// (draft-ietf-aipref-vocab-08, section 4).
+// purposes contains the purposes in the order in which they are written. The name of a purpose is
+// also its word in Content-Signal. usage is its word in Content-Usage (draft-ietf-aipref-vocab-08,
+// section 4).
 var purposes = []struct {
 	purpose millrace.Purpose
 	usage   string
 }{{millrace.Search, "search"}, {millrace.AIInput, "ai-use"}, {millrace.AITrain, "train-ai"}}
 
-// Header writes a policy as header fields; nil writes none. It is safe for concurrent use.
+// Header writes a policy as header fields. A nil Header writes nothing. Header is safe for
+// concurrent use.
 type Header struct {
 	says          preferences
-	signal, usage []string // the values of both fields
+	signal, usage []string // values of Content-Signal and Content-Usage
 }
 
 // NewHeader returns the header fields of a policy, or nil if it names no purpose.
@@ -39,8 +40,8 @@ func NewHeader(p *millrace.Policy) *Header {
 	return h
 }
 
-// Write sets Content-Signal and Content-Usage of a response. It keeps a stricter value that
-// the response already has.
+// Write sets Content-Signal and Content-Usage of a response. If the response already has stricter
+// preferences, Write keeps them.
 func (h *Header) Write(to http.Header) {
 	if h == nil {
 		return
@@ -62,8 +63,9 @@ func ReadHeader(h http.Header) *millrace.Policy {
 type preferences map[millrace.Purpose]bool
 
 // ReadSignals reads values of Content-Signal and Content-Usage, such as "search=yes, ai-train=no"
-// or "train-ai=n"; nil = no preference. A refusal takes precedence. ReadSignals ignores a value of
-// robots.txt that begins with a path, because that value applies only to a part of the site.
+// or "train-ai=n". It returns nil if they contain no preference. A refusal takes precedence over a
+// permission. A robots.txt value that begins with a path is ignored, because it applies only to a
+// part of the site.
 func ReadSignals(values ...string) map[millrace.Purpose]bool {
 	var p preferences
 	for _, value := range values {
@@ -85,7 +87,7 @@ func ReadSignals(values ...string) map[millrace.Purpose]bool {
 	return p
 }
 
-// and merges two preferences; a refusal takes precedence.
+// and combines two sets of preferences. A refusal takes precedence over a permission.
 func (p preferences) and(o preferences) preferences {
 	if len(o) == 0 {
 		return p
@@ -100,7 +102,7 @@ func (p preferences) and(o preferences) preferences {
 	return both
 }
 
-// words returns the values of the two fields.
+// words returns the values of Content-Signal and Content-Usage.
 func (p preferences) words() (signal, usage string) {
 	var s, u []string
 	for _, w := range purposes {
@@ -113,7 +115,7 @@ func (p preferences) words() (signal, usage string) {
 	return strings.Join(s, ", "), strings.Join(u, ", ")
 }
 
-// unknown returns the preferences with words of neither field from values of Content-Usage.
+// unknown returns those preferences in values of Content-Usage that belong to no known purpose.
 func unknown(lists ...string) string {
 	var b strings.Builder
 	for pref := range strings.SplitSeq(strings.Join(lists, ","), ",") {

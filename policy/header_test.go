@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// Header fields and robots.txt are read back as written.
+// Header fields and robots.txt contain the same policy when they are read again.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	for _, purposes := range []map[millrace.Purpose]bool{
@@ -36,7 +36,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// The stricter of the response and the policy wins.
+// If a response and the policy differ, the stricter one takes precedence.
 func TestHeaderWrite(t *testing.T) {
 	t.Parallel()
 	h := http.Header{"Content-Signal": {"search=no, ai-train=yes"}, "Content-Usage": {"bots=n;x=1", "TRAIN-AI=y"}}

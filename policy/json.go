@@ -15,8 +15,8 @@ const MaxSize = 1 << 20
 
 var limits = jsonio.Limits{Size: MaxSize}
 
-// validated returns the policy of a remote site's document without invalid URLs. An
-// invalid purpose or limit is an error, because no program could obey it.
+// validated returns the policy of a remote site without invalid URLs. An invalid purpose or limit
+// is an error, because no program could comply with it.
 func validated(p *millrace.Policy, protocol, section string) (*millrace.Policy, error) {
 	for _, u := range []struct {
 		at    *string
@@ -36,7 +36,8 @@ func validated(p *millrace.Policy, protocol, section string) (*millrace.Policy, 
 	return p, nil
 }
 
-// parseTime reads a time or a day, in whole seconds; zero if it is neither.
+// parseTime reads a time or a day, and cuts off fractions of a second. It returns the zero time for
+// any other text.
 func parseTime(s string) time.Time {
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
 		if t, err := time.Parse(layout, strings.ToUpper(s)); err == nil {
@@ -46,7 +47,7 @@ func parseTime(s string) time.Time {
 	return time.Time{}
 }
 
-// perDay returns a limit of requests per day, or 0 if it is too large for an int32.
+// perDay returns a number of requests per day, or 0 if the number is too large for an int32.
 func perDay(n float64) int {
 	if n >= math.MaxInt32 {
 		return 0
@@ -54,5 +55,5 @@ func perDay(n float64) int {
 	return int(math.Ceil(n))
 }
 
-// line returns a text on one line.
+// line returns a text as one line.
 func line(s string) string { return strings.Join(strings.Fields(canon.ValidUTF8(s)), " ") }

@@ -11,36 +11,38 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Robots writes a policy to robots.txt; nil writes nothing. It is safe for concurrent use.
+// Robots writes a policy to robots.txt. A nil Robots writes nothing. Robots is safe for concurrent
+// use.
 //
-// The file contains the site's own lines, those of the policy and those of the protocols. The
-// site's own lines stay unchanged, unless the policy is stricter:
+// The file contains the site's own lines and the lines of the policy and of the protocols. The
+// site's own lines stay unchanged unless the policy is stricter:
 //
 //   - every group contains the usage rules, because a crawler reads only one group;
-//   - crawlers for refused purposes have one group, which refuses everything; they are removed from
-//     other groups, because of two rules of equal length the one that allows would win (RFC 9309,
-//     section 2.2.2);
-//   - a group's own usage rules and delays stay where they are stricter.
+//   - crawlers for refused purposes have one group, which blocks everything, and are removed from all
+//     other groups, because of two rules of equal length, the one that allows takes precedence
+//     (RFC 9309, section 2.2.2);
+//   - a group's own usage rules and delays stay if they are stricter.
 type Robots struct {
 	says    preferences
-	refused map[string]bool // product tokens, in lower case, of crawlers for refused purposes
-	tokens  []string        // the same as written, in order
+	refused map[string]bool // lower-case product tokens of the crawlers for refused purposes
+	tokens  []string        // the same product tokens in their original case and order
 	delay   float64         // seconds between two requests; 0 = none
 	lines   RobotsLines
 }
 
 // RobotsLines selects the lines of a policy in robots.txt. Validators of robots.txt report unknown
-// lines as errors, so the zero value omits all lines except Content-Signal. A group that already
-// has such a line keeps it, merged with the policy.
+// lines as errors, so the zero value omits all lines except Content-Signal. If a group already has
+// a line of an omitted kind, the line stays and is merged with the policy.
 type RobotsLines struct {
 	NoSignal bool // omit Content-Signal
 	Usage    bool // write Content-Usage
 	License  bool // write License (RSL)
 }
 
-// RobotsOptions are the options of [NewRobots]. The zero value works.
+// RobotsOptions are the options of [NewRobots]. The zero value is valid.
 type RobotsOptions struct {
-	// Crawlers returns the product tokens of the crawlers for a purpose; nil = none.
+	// Crawlers returns the product tokens of the crawlers for a purpose. If Crawlers is nil, no
+	// crawlers are known.
 	Crawlers func(millrace.Purpose) []string
 	Refused  []string // product tokens of crawlers that are always refused
 	Lines    RobotsLines
@@ -67,7 +69,7 @@ func NewRobots(p *millrace.Policy, o *RobotsOptions) *Robots {
 	return u
 }
 
-// refuse adds product tokens to the refused ones.
+// refuse adds product tokens to the refused crawlers.
 func (u *Robots) refuse(tokens []string) {
 	for _, token := range tokens {
 		if lower := strings.ToLower(token); !u.refused[lower] {
@@ -77,7 +79,7 @@ func (u *Robots) refuse(tokens []string) {
 	}
 }
 
-// RobotsNames name the records that bind readers.
+// RobotsNames contains the names of the records that restrict readers.
 var RobotsNames = protocol.MemberNames{Purposes: map[millrace.Purpose]string{
 	millrace.AIInput: "ai-input of Content-Signal or ai-use of Content-Usage", millrace.AITrain: "ai-train of Content-Signal or Content-Usage",
 	millrace.Search: "search of Content-Signal or Content-Usage",
@@ -85,8 +87,8 @@ var RobotsNames = protocol.MemberNames{Purposes: map[millrace.Purpose]string{
 
 // record is one line of a robots.txt.
 type record struct {
-	name, value string // name in lower case; "" = not a record
-	text        string // the unchanged line
+	name, value string // name in lower case; "" if the line is not a record
+	text        string // the line as it is in the file
 }
 
 // parseRecords splits a robots.txt into lines.
@@ -96,7 +98,7 @@ func parseRecords(text string) []record {
 		line = strings.TrimSuffix(line, "\n")
 		content, _, _ := strings.Cut(line, "#")
 		name, value, ok := strings.Cut(content, ":")
-		if !ok { // some crawlers read a record without its colon
+		if !ok { // some crawlers accept a record without a colon
 			if words := strings.Fields(content); len(words) == 2 {
 				name, value, ok = words[0], words[1], true
 			}
@@ -115,19 +117,19 @@ func parseRecords(text string) []record {
 
 const recordAgent = "user-agent"
 
-// groupWords contains the usage rules in a crawler's own groups.
+// groupWords contains the usage rules in the groups of a crawler.
 type groupWords struct {
 	says          preferences
-	other         []string // preferences in other words
-	delay         float64  // seconds
-	signal, usage bool     // the group contains such a line
+	other         []string // values of Content-Usage, for preferences about unknown purposes
+	delay         float64  // delay in seconds
+	signal, usage bool     // whether the group contains such a line
 }
 
-// ofAll reports whether a record belongs to no group, wherever it is.
+// ofAll reports whether a record applies to the whole file, even inside a group.
 func (r record) ofAll() bool { return r.name == "" || r.name == "sitemap" || r.name == "host" }
 
-// token returns the crawler of a User-agent record, in lower case: without a version, a
-// comment or other crawlers, which crawlers ignore.
+// token returns the product token of a User-agent record in lower case. It ignores a version, a
+// comment and further crawlers, as crawlers do.
 func (r record) token() string {
 	if r.value == "*" || strings.HasPrefix(r.value, "* ") {
 		return "*"
@@ -165,13 +167,13 @@ func groupsSay(records []record) map[string]*groupWords {
 	return say
 }
 
-// add adds a record of a group.
+// add adds a record of a group to the usage rules.
 func (own *groupWords) add(r record) {
 	switch r.name {
 	case "content-signal", "content-usage":
 		own.says = own.says.and(ReadSignals(r.value))
 		own.signal, own.usage = own.signal || r.name == "content-signal", own.usage || r.name == "content-usage"
-		if r.name == "content-usage" && !strings.HasPrefix(r.value, "/") { // of the whole site
+		if r.name == "content-usage" && !strings.HasPrefix(r.value, "/") { // the record applies to the whole site
 			own.other = append(own.other, r.value)
 		}
 	case "crawl-delay":
@@ -181,7 +183,7 @@ func (own *groupWords) add(r record) {
 	}
 }
 
-// and merges the usage rules of two crawlers that share a group.
+// and merges the usage rules of two groups.
 func (own *groupWords) and(o *groupWords) *groupWords {
 	out := &groupWords{own.says.and(o.says), slices.Clone(own.other), max(own.delay, o.delay), own.signal || o.signal, own.usage || o.usage}
 	for _, v := range o.other {
@@ -200,9 +202,9 @@ func (u *Robots) Write(text string) string {
 	records := parseRecords(text)
 	say := groupsSay(records)
 	var b strings.Builder
-	var own *groupWords // rules of the crawlers named last; nil = no rules, or already written
+	var own *groupWords // rules of the crawlers in the current User-agent lines; nil if they have no rules or the rules were written
 	named, live := false, false
-	inRules := false // a rule followed the last named crawler
+	inRules := false // the current group already contains a rule
 	flush := func() {
 		if own != nil {
 			b.WriteString(u.group(own))
@@ -230,10 +232,10 @@ func (u *Robots) Write(text string) string {
 			b.WriteString(r.text + "\n")
 		default:
 			flush()
-			// Only these two records end a list of crawlers (RFC 9309, section 2.2.4).
+			// Only these two records end a list of User-agent lines (RFC 9309, section 2.2.4).
 			inRules = inRules || r.name == "allow" || r.name == "disallow"
 			if named && !live {
-				b.WriteString("# " + r.text + "\n") // comment out the record, which would otherwise belong to the previous group
+				b.WriteString("# " + r.text + "\n") // a comment, because the record would otherwise belong to the previous group
 			} else {
 				b.WriteString(u.rule(r))
 			}
@@ -260,8 +262,7 @@ func (u *Robots) Write(text string) string {
 	return b.String()
 }
 
-// group returns the records of the policy in a group, merged with the group's own
-// rules.
+// group returns the records of the policy for a group, merged with the group's own rules.
 func (u *Robots) group(own *groupWords) string {
 	var b strings.Builder
 	if signal, usage := u.says.and(own.says).words(); signal != "" {
@@ -278,8 +279,9 @@ func (u *Robots) group(own *groupWords) string {
 	return b.String()
 }
 
-// rule returns a record of a group. Rules for the whole group move to its beginning; a
-// rule for a part of the site cannot allow a refused purpose.
+// rule returns a record of a group as it is written. It returns "" for a delay and for a usage rule
+// that applies to the whole site, because group writes both. A usage rule for a part of the site
+// cannot allow a refused purpose.
 func (u *Robots) rule(r record) string {
 	switch {
 	case r.name == "crawl-delay":

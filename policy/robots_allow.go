@@ -7,15 +7,16 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// Allow returns a robots.txt whose groups allow the path patterns of the site's machine documents.
-// A file that blocks robots from a whole site also blocks these documents, which are published for
-// robots. Therefore each group that blocks them by a general rule gets a longer rule that allows
-// them (RFC 9309, section 2.2.2: the longest rule wins). Three refusals stay:
+// Allow returns a robots.txt that allows the path patterns of the site's machine-readable
+// documents. A site that blocks crawlers from all pages also blocks these documents, which are
+// published for crawlers. Therefore each group that blocks them with a general rule gets a longer
+// rule that allows them (RFC 9309, section 2.2.2: the longest rule takes precedence). The documents
+// stay blocked in three cases:
 //
-//   - of crawlers that the policy or the caller of [NewRobots] refuses: they have a group of their
-//     own;
-//   - of a group that names its crawlers and blocks them from the whole site;
-//   - of a rule as long as the pattern, which is meant for these documents.
+//   - for crawlers that the policy or the caller of [NewRobots] refuses, because they have a group of
+//     their own;
+//   - for a group that names its crawlers and blocks them from the whole site;
+//   - by a rule as long as the pattern, because such a rule is meant for these documents.
 //
 // If a part of the site is blocked, the documents of its pages stay blocked.
 func (u *Robots) Allow(text string, patterns []string) string {

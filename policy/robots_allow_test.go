@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// The extended robots.txt allows each crawler the right paths.
+// TestRobotsAllow checks which paths the extended robots.txt allows to each crawler.
 func TestRobotsAllow(t *testing.T) {
 	t.Parallel()
 	patterns := []string{"/.well-known/openfeeder.json", "/openfeeder", "/*/llm.json", "/$"}
@@ -45,7 +45,7 @@ func TestRobotsAllow(t *testing.T) {
 			robots := fetch.ParseRobots([]byte(text), c.agent)
 			for _, path := range strings.Fields(c.allow) {
 				if !robots.Allowed(path) {
-					t.Errorf("%s is refused by\n%s", path, text)
+					t.Errorf("%s is blocked by\n%s", path, text)
 				}
 			}
 			for _, path := range strings.Fields(c.refuse) {
@@ -58,7 +58,7 @@ func TestRobotsAllow(t *testing.T) {
 			}
 			for line := range strings.Lines(c.own) {
 				if c.u == nil && !strings.Contains(text, strings.TrimSpace(line)) {
-					t.Errorf("%q is gone from\n%s", line, text)
+					t.Errorf("%q is missing from\n%s", line, text)
 				}
 			}
 		})

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// crawlers returns a few known crawlers.
+// crawlers returns some crawlers for a purpose.
 func crawlers(p millrace.Purpose) []string {
 	return map[millrace.Purpose][]string{
 		millrace.AITrain: {"TrainBot", "Both-Bot"}, millrace.AIInput: {"AnswerBot", "Both-Bot"}, millrace.Search: {"FindBot"},
@@ -28,30 +28,30 @@ func TestRobots(t *testing.T) {
 	}{
 		{"no file", noTrain, "", "User-agent: *\n" + says + "Disallow:\n" + refused},
 		{
-			"each group says it", noTrain,
+			"each group contains the rules", noTrain,
 			"User-agent: FindBot\nUser-agent: Other\nDisallow: /a\n\nUser-agent: *\nAllow: /\n",
 			"User-agent: FindBot\nUser-agent: Other\n" + says + "Disallow: /a\n\nUser-agent: *\n" + says + "Allow: /\n" + refused,
 		},
 		{
-			"who is refused is taken out of other groups", noTrain,
+			"refused crawlers are removed from other groups", noTrain,
 			"User-agent: *\nDisallow: /x\nUser-agent: trainbot/1.0 # mine\nAllow: /\nSitemap: https://x.test/s.xml\nUser-agent: FindBot\nUser-agent: Both-Bot\nAllow: /y\n",
 			"User-agent: *\n" + says + "Disallow: /x\n# User-agent: trainbot/1.0 # mine (refused below)\n# Allow: /\nSitemap: https://x.test/s.xml\n" +
 				"User-agent: FindBot\n# User-agent: Both-Bot (refused below)\n" + says + "Allow: /y\n" + refused,
 		},
 		{
-			"as crawlers read what is no robots.txt", noTrain,
+			"invalid records are read as crawlers read them", noTrain,
 			"User-agent: TrainBot, FindBot\nAllow: /\nUser-agent TrainBot\nAllow: /\nuseragent: both-bot (all)\nAllow: /\nUser-agent: * \nDisallow: /a\n",
 			"# User-agent: TrainBot, FindBot (refused below)\n# Allow: /\n# User-agent TrainBot (refused below)\n# Allow: /\n" +
 				"# useragent: both-bot (all) (refused below)\n# Allow: /\nUser-agent: * \n" + says + "Disallow: /a\n" + refused,
 		},
 		{
-			"what a group refuses stays refused", noTrain,
+			"the refusals of a group are kept", noTrain,
 			"User-agent: *\nContent-Signal: search=no, ai-input=yes, ai-train=yes\nContent-Usage: bots=n\nContent-Usage: /poems train-ai=y, search=n\nContent-Signal: /essays ai-input=no\nCrawl-delay: 7\nDisallow:\n",
 			"User-agent: *\nContent-Signal: search=no, ai-input=yes, ai-train=no\nContent-Usage: search=n, ai-use=y, train-ai=n, bots=n\nCrawl-delay: 7\n" +
 				"Content-Usage: /poems search=n, train-ai=n\nContent-Signal: /essays search=yes, ai-input=no, ai-train=no\nDisallow:\n" + refused,
 		},
 		{
-			"who is approved by name", &millrace.Policy{Purposes: noTrain.Purposes, Consumers: []string{"both-bot"}},
+			"an approved consumer", &millrace.Policy{Purposes: noTrain.Purposes, Consumers: []string{"both-bot"}},
 			"User-agent: *\r\nDisallow: /a\r\n",
 			"User-agent: *\n" + says + "Disallow: /a\n" + strings.Replace(refused, "User-agent: Both-Bot\n", "", 1),
 		},
@@ -66,7 +66,7 @@ func TestRobots(t *testing.T) {
 				t.Errorf("-want +got\n%s", d)
 			}
 			if again := NewRobots(c.policy, &RobotsOptions{Crawlers: crawlers}).Write(got); again != got && c.policy.Consumers == nil && len(c.policy.Purposes) > 0 {
-				// Writing is idempotent: a site may publish our output as its own file.
+				// Writing is idempotent, because a site may publish the result as its own file.
 				for _, token := range []string{"TrainBot", "Both-Bot", "FindBot", "*"} {
 					if a, b := fetch.ParseRobots([]byte(got), token), fetch.ParseRobots([]byte(again), token); a.Allowed("/a") != b.Allowed("/a") {
 						t.Errorf("twice governed: %s", again)
@@ -80,7 +80,7 @@ func TestRobots(t *testing.T) {
 	}
 }
 
-// Each line has a switch. A line that a group has already is merged, whatever the switch is.
+// Each line has an option. A line that a group already has is merged, whatever the option is.
 func TestRobotsLines(t *testing.T) {
 	t.Parallel()
 	p := &millrace.Policy{Purposes: map[millrace.Purpose]bool{millrace.AIInput: true, millrace.AITrain: false}}
@@ -103,8 +103,8 @@ func TestRobotsLines(t *testing.T) {
 	}
 }
 
-// Whatever the site's own file is, crawlers for refused purposes are blocked, and no
-// crawler gets more than the site allows.
+// Whatever the site's own file contains, crawlers for refused purposes are blocked, and no crawler
+// may access more than the site allows.
 func FuzzRobots(f *testing.F) {
 	f.Add("User-agent: *\nDisallow: /a\n\nUser-agent: TrainBot\nAllow: /\n")
 	f.Add("User-agent: FindBot\nCrawl-delay: 5\nUser-agent: TrainBot\nDisallow: /a\n")
@@ -124,7 +124,7 @@ func FuzzRobots(f *testing.F) {
 			}
 			for _, token := range []string{"FindBot", "Other"} {
 				if fetch.ParseRobots([]byte(got), token).Allowed(path) && !fetch.ParseRobots([]byte(own), token).Allowed(path) {
-					t.Fatalf("%s may have %s now:\n%s", token, path, got)
+					t.Fatalf("%s may now access %s:\n%s", token, path, got)
 				}
 			}
 		}
@@ -132,7 +132,7 @@ func FuzzRobots(f *testing.F) {
 			content, _, _ := strings.Cut(line, "#")
 			name, value, _ := strings.Cut(content, ":")
 			if value = strings.TrimSpace(value); strings.HasPrefix(value, "/") {
-				_, value, _ = strings.Cut(value, " ") // after the path
+				_, value, _ = strings.Cut(value, " ") // the rest after the path
 			}
 			if strings.TrimSpace(name) == "content-usage" && strings.Contains(strings.ReplaceAll(value, " ", ""), "train-ai=y") {
 				t.Fatalf("training is allowed: %s", got)

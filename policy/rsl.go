@@ -17,9 +17,9 @@ const RSLType = "application/rsl+xml"
 
 const rslSpace = "https://rslstandard.org/rsl"
 
-// usages contains the RSL words for each purpose (3.4.1): the main word, and the words refused with
-// it. An index for answers serves only to answer, so it is refused with answering, but is allowed
-// only by name.
+// usages contains the RSL words for each purpose (3.4.1). A permission uses word, a refusal
+// prohibit. An index for answers serves only to give answers, so a refusal of ai-input includes
+// ai-index. A permission of ai-input does not.
 var usages = []struct {
 	purpose        millrace.Purpose
 	word, prohibit string
@@ -29,11 +29,11 @@ var usages = []struct {
 	{millrace.Search, "search", "search"},
 }
 
-// WriteRSL returns a policy as a license for the content below a path, or nil if it names no
-// purpose, because a license without usages would allow everything.
+// WriteRSL returns a policy as a license for the content below a path. It returns nil if the policy
+// names no purpose, because a license without usages would allow everything.
 //
-// Allowed usage is free, except for a required credit. The license has no price, because a
-// purchasable usage would be allowed here and refused in other formats.
+// Permitted use is free, but may require a credit. The license contains no prices, because a use
+// that must be paid for would be allowed in RSL and refused in the other formats.
 func WriteRSL(p *millrace.Policy, owner, path string) []byte {
 	if p == nil {
 		return nil
@@ -87,7 +87,7 @@ func WriteRSL(p *millrace.Policy, owner, path string) []byte {
 	return []byte(b.String())
 }
 
-// rslDocument is a license document, with the elements that [ReadRSL] reads.
+// rslDocument is a license document. It contains only the elements that [ReadRSL] reads.
 type rslDocument struct {
 	XMLName xml.Name `xml:"https://rslstandard.org/rsl rsl"`
 	Content []struct {
@@ -113,10 +113,10 @@ type rslUsage struct {
 	Words string `xml:",chardata"`
 }
 
-// ReadRSL reads the licenses for the content below a path. It returns the purposes that a
-// license names. A refusal takes precedence over a permission, and a permission with a price
-// is ignored. Errors are [*millrace.FormatError] without the URL, and ErrNotFound for a
-// document without a license for that path.
+// ReadRSL reads the licenses for the content below a path. It returns the purposes that these
+// licenses name. A refusal takes precedence over a permission, and a permission with a price is
+// ignored. ReadRSL returns a [*millrace.FormatError] without a URL, or ErrNotFound if the document
+// has no license for the path.
 func ReadRSL(body []byte, path string) (*millrace.Policy, error) {
 	var d rslDocument
 	if err := xml.Unmarshal(body, &d); err != nil {
@@ -143,7 +143,7 @@ func ReadRSL(body []byte, path string) (*millrace.Policy, error) {
 	return nil, fmt.Errorf("rsl: no license for %s: %w", path, millrace.ErrNotFound)
 }
 
-// usageOf returns the preferences for the purposes that elements name.
+// usageOf returns the preferences for the purposes that the elements name.
 func usageOf(elements []rslUsage, allowed bool) preferences {
 	out := make(preferences)
 	for _, e := range elements {

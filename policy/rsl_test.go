@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// A licence is read back as written.
+// A written licence contains the same policy when it is read again.
 func TestRSL(t *testing.T) {
 	t.Parallel()
 	for _, p := range []*millrace.Policy{

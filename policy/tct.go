@@ -10,10 +10,10 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// TCTProfile names the form of TCT's policy descriptor (draft-00, section 7.2).
+// TCTProfile is the name of the format of TCT's policy descriptor (draft-00, section 7.2).
 const TCTProfile = "tct-policy-1"
 
-// tctDocument is the policy descriptor (7.2). nil and "" mean absent.
+// tctDocument is the policy descriptor (7.2). The values nil and "" mean absent.
 type tctDocument struct {
 	Profile   string `json:"profile,omitempty"`
 	Version   int    `json:"version,omitempty"`
@@ -45,7 +45,7 @@ type tctRequirements struct {
 	Notice      bool `json:"notice_required"`
 }
 
-// TCTNames are the names of the members that bind readers.
+// TCTNames contains the names of the members that restrict readers.
 var TCTNames = protocol.MemberNames{
 	Purposes: map[millrace.Purpose]string{
 		millrace.AIInput: "purposes.allow_ai_input", millrace.AITrain: "purposes.allow_ai_train", millrace.Search: "purposes.allow_search_indexing",
@@ -53,13 +53,13 @@ var TCTNames = protocol.MemberNames{
 	PerSecond: "rate_hints.max_requests_per_second", PerDay: "rate_hints.max_requests_per_day",
 }
 
-// purposes returns the member of each purpose.
+// purposes returns a pointer to the member for each purpose.
 func (d *tctDocument) purposes() map[millrace.Purpose]**bool {
 	return map[millrace.Purpose]**bool{millrace.AIInput: &d.Purposes.AIInput, millrace.AITrain: &d.Purposes.AITrain, millrace.Search: &d.Purposes.Search}
 }
 
-// WriteTCT returns the policy descriptor of TCT draft-00. It has no members for
-// retention, access and consumers.
+// WriteTCT returns the policy descriptor of TCT draft-00. The descriptor has no members for
+// retention, access and approved consumers.
 func WriteTCT(p *millrace.Policy) []byte {
 	d := tctDocument{
 		Profile: TCTProfile, Version: p.Revision, Effective: kit.FormatTime(p.Effective), Updated: kit.FormatTime(p.Updated),
@@ -75,9 +75,9 @@ func WriteTCT(p *millrace.Policy) []byte {
 	return jsonio.Encode(d)
 }
 
-// ReadTCT reads a policy descriptor of TCT. Null is absent. It drops invalid URLs; an
-// invalid purpose or limit is an error. Errors are [*millrace.FormatError] without the
-// URL, or ErrTooLarge.
+// ReadTCT reads a policy descriptor of TCT. A null value means an absent one. Invalid URLs are
+// ignored, but an invalid purpose or limit is an error. ReadTCT returns a [*millrace.FormatError]
+// without a URL, or ErrTooLarge.
 func ReadTCT(body []byte) (*millrace.Policy, error) {
 	var d tctDocument
 	if err := jsonio.Unmarshal(body, &limits, &d); err != nil {

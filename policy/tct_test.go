@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// draftPolicy is the draft's own example (7.2).
+// draftPolicy is the example in the draft (7.2).
 const draftPolicy = `{
   "profile": "tct-policy-1",
   "version": 1,
@@ -38,7 +38,7 @@ func TestReadTCT(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, doc string
-		want      *millrace.Policy // nil = refused
+		want      *millrace.Policy // nil means an error
 		fault     string
 	}{
 		{"the draft's", draftPolicy, example, ""},
@@ -70,7 +70,7 @@ func TestReadTCT(t *testing.T) {
 	}
 }
 
-// A policy of another site can be published again without loss.
+// A policy of another site is the same after it is read and published again.
 func FuzzTCT(f *testing.F) {
 	f.Add([]byte(draftPolicy))
 	f.Add([]byte(`{"rate_hints":{"max_requests_per_second":1e-7,"note":"a\nb"}}`))
@@ -78,7 +78,7 @@ func FuzzTCT(f *testing.F) {
 		p, err := ReadTCT(doc)
 		if err != nil {
 			if !errors.Is(err, millrace.ErrInvalid) && !errors.Is(err, millrace.ErrTooLarge) {
-				t.Fatalf("%v is no known error", err)
+				t.Fatalf("unexpected error %v", err)
 			}
 			return
 		}

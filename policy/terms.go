@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Statement is the policy of a document, in the JSON of exports and events.
+// Statement is the policy of a document, as in the JSON of exports and events.
 type Statement struct {
 	Document     string                    `json:"document"`
 	Terms        string                    `json:"terms,omitempty"` // URL of the terms of use
@@ -18,8 +18,8 @@ type Statement struct {
 	Payment      string                    `json:"payment,omitempty"`
 	Effective    time.Time                 `json:"effective,omitzero"`
 	Updated      time.Time                 `json:"updated,omitzero"`
-	Retention    float64                   `json:"retention_seconds,omitempty"` // time for which copies may be kept
-	Access       string                    `json:"access,omitempty"`            // groups that may access the content
+	Retention    float64                   `json:"retention_seconds,omitempty"` // time in seconds for which copies may be kept
+	Access       string                    `json:"access,omitempty"`            // groups of readers that may access the content
 	Approved     []string                  `json:"approved_consumers,omitempty"`
 }
 
@@ -36,7 +36,7 @@ func Statements(docs []protocol.Terms) []Statement {
 	return out
 }
 
-// Requirements returns the names of the requirements for users of the content.
+// Requirements returns the names of the requirements for use of the content.
 func Requirements(r millrace.Requirements) (names []string) {
 	for _, asked := range []struct {
 		yes  bool
@@ -55,8 +55,9 @@ type Merged struct {
 	Documents []string // URLs of the documents
 }
 
-// Merge combines the policies of documents: the first text that is not empty, refusals
-// before permissions, all requirements, and the lowest limits.
+// Merge combines the policies of documents. It takes the first text and the first list of consumers
+// that are not empty, all requirements, and the lowest limits. A refusal takes precedence over a
+// permission.
 func Merge(docs []protocol.Terms) *Merged {
 	m := new(Merged)
 	for _, t := range docs {
@@ -79,7 +80,7 @@ func Merge(docs []protocol.Terms) *Merged {
 	return m
 }
 
-// lower returns the lower of two limits; zero is no limit.
+// lower returns the lower of two limits. Zero means no limit.
 func lower[T cmp.Ordered](a, b T) T {
 	var none T
 	if a <= none || b > none && b < a {

@@ -26,10 +26,10 @@ type Store interface {
 // IsBucket reports whether a name is the URL of a bucket.
 func IsBucket(name string) bool { return strings.HasPrefix(name, s3.Scheme) }
 
-// Open opens the artifact store of a store of pages. Its name is a folder, or the URL of a bucket,
-// such as "s3://bucket/prefix?endpoint=https://host". cache is the folder for objects of a bucket.
-// A bucket belongs to one store of pages, which st identifies. log may be nil. If the URL has
-// another scheme, Open returns ErrInvalid. See [dir.Open] and [s3.Open].
+// Open opens the artifact store that belongs to the page store st. name is a folder or the URL of a
+// bucket, such as "s3://bucket/prefix?endpoint=https://host". cache is the folder in which objects
+// of a bucket are cached. A bucket belongs to one page store, which st identifies. log may be nil.
+// If the URL has another scheme, Open returns ErrInvalid. See [dir.Open] and [s3.Open].
 func Open(ctx context.Context, name, cache string, st store.State, log *slog.Logger) (Store, error) {
 	if scheme, _, is := strings.Cut(name, "://"); is && !IsBucket(name) {
 		return nil, millrace.Coded("store-scheme", fmt.Errorf("open artifacts: %w: unknown scheme %q; name a folder, or a URL with s3", millrace.ErrInvalid, scheme))
@@ -43,8 +43,8 @@ func Open(ctx context.Context, name, cache string, st store.State, log *slog.Log
 	return opened(s3.Open(ctx, name, string(id), cache, &s3.Options{Logger: log}))
 }
 
-// opened converts a store and an error to the interface type. It returns nil for a nil pointer,
-// which would otherwise become a non-nil Store.
+// opened converts a pointer to the interface type. It returns nil for a nil pointer, which would
+// otherwise become a Store that is not nil.
 func opened[S Store](s S, err error) (Store, error) {
 	if err != nil {
 		return nil, err

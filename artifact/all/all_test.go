@@ -11,7 +11,8 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m) }
 
-// A name without a scheme is a folder. An unknown URL is refused, and a refused one opens nothing.
+// TestOpen checks that a name without a scheme is a folder, and that no store is opened for an
+// invalid or unreachable URL.
 func TestOpen(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "key")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")

@@ -20,8 +20,7 @@ import (
 	"github.com/millrace/millrace/artifact"
 )
 
-// Run runs the suite. Open returns an empty store, which it closes at the end of
-// the test.
+// Run runs the suite. open returns an empty store, and closes the store at the end of the test.
 func Run(t *testing.T, open func(t testing.TB) artifact.Store) {
 	for _, c := range []struct {
 		name string
@@ -100,8 +99,8 @@ func (f *fixture) wantAbsent(name string) {
 	}
 }
 
-// wantList checks the names that List yields, and that it describes them as
-// Stat does.
+// wantList checks the names that List yields, and that List and Stat describe the artifacts
+// equally.
 func (f *fixture) wantList(prefix string, names ...string) {
 	f.Helper()
 	var got []string
@@ -165,7 +164,7 @@ func (f *fixture) names() {
 
 func (f *fixture) again() {
 	f.put("a", "first")
-	failing := iotest.ErrReader(errors.New("read although the name exists"))
+	failing := iotest.ErrReader(errors.New("Put read although the name exists"))
 	if err := f.Put(f.Context(), "a", failing); err != nil {
 		f.Error(err)
 	}
@@ -179,8 +178,8 @@ func (f *fixture) again() {
 	f.want("a", "third")
 }
 
-// touch renews artifacts until their time changes, because the store may round it to
-// seconds.
+// touch renews artifacts until their modification time changes, because the store may round times
+// to seconds.
 func (f *fixture) touch() {
 	ctx, cancel := context.WithTimeout(f.Context(), 10*time.Second)
 	defer cancel()
@@ -224,13 +223,13 @@ func (f *fixture) readers() {
 	}
 	err := f.Put(f.Context(), "a/b", iotest.ErrReader(fmt.Errorf("wrapped: %w", io.EOF)))
 	if err == nil {
-		f.Error("a wrapped io.EOF ends an artifact")
+		f.Error("Put accepts a wrapped io.EOF as the end of an artifact")
 	}
 	f.wantAbsent("a/b")
 }
 
-// atomicPut checks that an artifact appears when its Put ends, and that the artifact is that of the
-// first Put to end.
+// atomicPut checks that an artifact appears only when its Put ends, and that it has the bytes of
+// the Put that ended first.
 func (f *fixture) atomicPut() {
 	slow, w := io.Pipe()
 	done := make(chan error)
@@ -322,7 +321,7 @@ func (f *fixture) lists() {
 		break
 	}
 	last := ""
-	for info, err := range f.List(f.Context(), "") { // while the loop deletes artifacts
+	for info, err := range f.List(f.Context(), "") { // the loop deletes artifacts
 		if err != nil || info.Name <= last {
 			f.Fatalf("list has %+v after %s (%v)", info, last, err)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/artifact"
 )
 
-// within calls do in a batch.
+// within runs do in a batch.
 func (f *fixture) within(do func(ctx context.Context) error) {
 	f.Helper()
 	if err := artifact.Batch(f.Context(), f.Store, do); err != nil {
@@ -51,7 +51,8 @@ func (f *fixture) listed(ctx context.Context, prefix string) (names []string) {
 	return names
 }
 
-// batch checks that calls in a batch see its changes, and all calls see them after it.
+// batch checks that calls inside a batch see the changes of the batch, and that all calls see them
+// after the batch.
 func (f *fixture) batch() {
 	f.put("old", "old")
 	f.put("gone", "gone")
@@ -95,7 +96,7 @@ func (f *fixture) batch() {
 		if got := f.listed(ctx, ""); !slices.Equal(got, []string{"a/new", "gone", "large", "old"}) {
 			f.Errorf("list in the batch: %v", got)
 		}
-		// A batch inside a batch is the same batch.
+		// An inner batch is part of the outer batch.
 		return artifact.Batch(ctx, f.Store, func(ctx context.Context) error {
 			put("b", "b")
 			if got := f.content(ctx, "a/new", 0, 1); got != "0" {

@@ -26,8 +26,8 @@ type OpenFunc func(location string) (artifact.Store, error)
 // childArgument starts the arguments of the processes that [Crash] kills.
 const childArgument = "artifacttest-child"
 
-// Child is for the TestMain of a durable engine. In a process started by [Crash], it does the work
-// of that process and does not return.
+// Child is for the TestMain of a durable engine. In a process that [Crash] started, Child does the
+// work of this process and does not return. In other processes, it returns at once.
 func Child(open OpenFunc) {
 	if len(os.Args) != 4 || os.Args[1] != childArgument {
 		return
@@ -66,9 +66,9 @@ func crashContent(round string, step int) string {
 	return strings.Repeat(fmt.Sprintf("%s, step %d\n", round, step), 1+step*step*13%4000)
 }
 
-// Crash starts and kills processes of the test binary that put and delete artifacts in the store at
-// one location. After each kill, it checks that the store contains every change that the process
-// reported, and that the last artifact is complete or absent.
+// Crash repeatedly starts and kills processes of the test binary, which put and delete artifacts in
+// the store at one location. After each kill, it checks that the store contains every change that
+// the process reported, and that the last artifact is complete or absent.
 func Crash(t *testing.T, location string, open OpenFunc) {
 	rng := rand.New(rand.NewPCG(21, 2))
 	model := map[string]string{}
@@ -88,7 +88,7 @@ func Crash(t *testing.T, location string, open OpenFunc) {
 			}
 		}
 		f := &fixture{t, s}
-		// The step after the last reported one may be complete, partly done or not done.
+		// The step after the last reported one may be complete, incomplete or not begun.
 		next := crashName(round, last+1)
 		if _, err := s.Stat(t.Context(), next); err == nil {
 			model[next] = crashContent(round, last+1)

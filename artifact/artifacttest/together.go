@@ -14,8 +14,8 @@ import (
 	"github.com/millrace/millrace/artifact"
 )
 
-// putsOfOneName puts one name many times concurrently. All calls succeed, and all readers see
-// the same bytes.
+// putsOfOneName puts one name many times concurrently. All calls must succeed, and all readers must
+// see the same bytes.
 func (f *fixture) putsOfOneName() {
 	for round := range 10 {
 		name := fmt.Sprintf("round/%d", round)
@@ -52,7 +52,7 @@ func (f *fixture) putsOfOneName() {
 	}
 }
 
-// allAtOnce puts, touches, deletes, reads and lists a few names concurrently. An artifact is
+// allAtOnce puts, touches, deletes, reads and lists a few names concurrently. Each artifact must be
 // complete or absent.
 func (f *fixture) allAtOnce() {
 	names := []string{"a", "a/b", "c"}
@@ -75,7 +75,7 @@ func (f *fixture) allAtOnce() {
 					var r io.ReadCloser
 					if r, err = f.Open(f.Context(), name, 0, -1); err == nil {
 						got, readErr := io.ReadAll(r)
-						// Reading may fail when the artifact is deleted.
+						// Reading may fail if the artifact is deleted meanwhile.
 						if readErr == nil && string(got) != content(name) {
 							err = fmt.Errorf("%s has %d bytes", name, len(got))
 						}
@@ -105,7 +105,7 @@ func (f *fixture) allAtOnce() {
 	f.wantList("", names...)
 }
 
-// putsAndDeletes puts and deletes one small artifact concurrently. A Put succeeds even if a
+// putsAndDeletes puts and deletes one small artifact concurrently. Put must succeed even if a
 // Delete removes the artifact meanwhile.
 func (f *fixture) putsAndDeletes() {
 	var all sync.WaitGroup
@@ -127,7 +127,7 @@ func (f *fixture) putsAndDeletes() {
 	f.want("a", "x")
 }
 
-// random compares a store with a map.
+// random applies random operations to a store and a map, and compares them.
 func (f *fixture) random() {
 	rng := rand.New(rand.NewPCG(21, 1))
 	model := map[string]string{}

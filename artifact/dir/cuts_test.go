@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace/internal/testkit/powercut"
 )
 
-// After a power cut, every artifact that exists is complete, and those whose Put has returned
-// exist.
+// TestRealPowerCuts checks that after a power cut, every artifact whose Put has returned exists,
+// and every artifact that exists is complete.
 func TestRealPowerCuts(t *testing.T) {
 	powercut.Run(t, testkit.Size(40, 40, 100), powercut.Writer{
 		Write: func(t *testing.T, dir string) {

@@ -1,12 +1,12 @@
 // Package dir implements [artifact.Store] in a folder.
 //
-// An artifact is a file that only its owner can read. The segments of its name except the last are
-// folders whose names end in "_", so that a/b is the file a_/b. The artifacts a and a/b do not
-// collide, because no segment of an artifact's name ends in "_". Folders are never removed. The
-// file system must have hard links.
+// An artifact is a file that only its owner can access. Each segment of its name except the last is
+// a folder, whose name has the suffix "_": the artifact a/b is the file a_/b. The artifacts a and
+// a/b do not collide, because no segment of an artifact's name ends in "_". Folders are never
+// removed. The file system must support hard links.
 //
-// An upload is a file in the folder _unfinished, which no artifact can use because of its name. Put
-// writes and syncs the upload, and links it to the name of the artifact, which fails if the name
+// An upload is a file in the folder _unfinished, whose name no artifact can have. Put writes and
+// syncs the upload, and then links it to the name of the artifact. The link fails if the name
 // exists. [Open] removes uploads that a killed process has left behind.
 //
 // If the folder is removed or replaced while a store is open, Put and Stat create or open the
@@ -39,8 +39,7 @@ import (
 
 const (
 	unfinished = "_unfinished"
-	// abandoned is the age of an upload since its last write at which Open
-	// removes it.
+	// Open removes an upload if this time has passed since its last write.
 	abandoned = 24 * time.Hour
 )
 
@@ -53,12 +52,13 @@ type Store struct {
 
 var _ artifact.Store = (*Store)(nil)
 
-// Open opens the store in a folder. It creates the folder, but no parent folder, and removes
-// uploads without a write for 24 hours. Any number of processes may open a folder.
+// Open opens the store in a folder. It creates the folder, but not its parent folder, and removes
+// uploads that have not been written for 24 hours. Several processes may open the same folder.
 //
-// ErrInvalid with the code no-folder: the parent folder does not exist. ErrForbidden: the folder is
-// not writable. ErrUnavailable: another error of the file system, such as a full disk. The methods
-// of a Store also return the last two errors.
+// If the parent folder does not exist, Open returns ErrInvalid with the code no-folder. If the
+// folder is not writable, it returns ErrForbidden. For any other error of the file system, such as
+// a full disk, it returns ErrUnavailable. The methods of a Store also return ErrForbidden and
+// ErrUnavailable.
 func Open(folder string) (*Store, error) {
 	s, err := open(folder)
 	what := "open artifacts in " + folder
@@ -141,8 +141,8 @@ func (s *Store) Close() error { return s.root.Load().Close() }
 // fileOf returns the path of the file of an artifact.
 func fileOf(name string) string { return strings.ReplaceAll(name, "/", "_/") }
 
-// makeFolder creates a folder and those above it, and makes them durable. It also syncs existing
-// folders, because the process that created them may not have done so.
+// makeFolder creates a folder and its parents, and makes them durable. It also syncs existing
+// folders, because the process that created them may have ended before it synced them.
 func (s *Store) makeFolder(folder string) error {
 	if folder == "." {
 		return nil
@@ -192,7 +192,7 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader) error {
 	return explain(what, err)
 }
 
-// touch renews the time of a file.
+// touch sets the modification time of a file to the current time.
 func (s *Store) touch(file string) error {
 	f, err := s.root.Load().OpenFile(file, os.O_WRONLY, 0)
 	if err != nil {
@@ -203,7 +203,7 @@ func (s *Store) touch(file string) error {
 	return cmp.Or(s.root.Load().Chtimes(file, now, now), f.Sync())
 }
 
-// create writes a file, or touches a file that was created meanwhile.
+// create writes a file. If the file was created meanwhile, create touches it instead.
 func (s *Store) create(file string, in io.Reader) error {
 	if err := s.makeFolder(unfinished); err != nil {
 		return err
@@ -213,7 +213,7 @@ func (s *Store) create(file string, in io.Reader) error {
 	if err != nil {
 		return err
 	}
-	defer s.root.Load().Remove(temp) //nolint:errcheck // Open removes it later
+	defer s.root.Load().Remove(temp) //nolint:errcheck // if this fails, Open removes the file later
 	_, err = io.Copy(f, in)
 	if err == nil {
 		err = f.Sync()
@@ -231,8 +231,8 @@ func (s *Store) create(file string, in io.Reader) error {
 	}
 }
 
-// input reads until its context ends. It stores the error of reading, to distinguish it from an
-// error of writing.
+// input is a reader that fails when its context ends. It stores a read error, to distinguish it
+// from a write error.
 type input struct {
 	ctx context.Context
 	r   io.Reader
@@ -271,7 +271,7 @@ type section struct {
 	io.Closer
 }
 
-// lookupError explains an error for a file that may be absent.
+// lookupError returns the error for a file that may be absent.
 func lookupError(what string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s: %w", what, millrace.ErrNotFound)
@@ -302,15 +302,15 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[artifact.Info
 	}
 }
 
-// list yields the artifacts below base, which is "" or ends in "/". It reports
-// whether to continue.
+// list yields the artifacts below base, which is "" or ends in "/". It returns false if the listing
+// must end.
 func (s *Store) list(ctx context.Context, base, prefix string, yield func(artifact.Info, error) bool) bool {
 	entries, err := s.read(path.Clean(fileOf(base)))
 	if err := cmp.Or(ctx.Err(), explain("list artifacts", err)); err != nil {
 		yield(artifact.Info{}, err)
 		return false
 	}
-	var names []string // those of folders end in "/"
+	var names []string // names of folders end in "/"
 	for _, e := range entries {
 		name := base + e.Name()
 		if folder, ok := strings.CutSuffix(name, "_"); ok && e.IsDir() {

@@ -61,7 +61,7 @@ func TestTwoStores(t *testing.T) {
 	}
 }
 
-// TestPrivate checks that only the owner has access.
+// TestPrivate checks that only the owner has access to the files.
 func TestPrivate(t *testing.T) {
 	s, folder := newStore(t)
 	if err := s.Put(t.Context(), "a/b/c", strings.NewReader("x")); err != nil {
@@ -83,7 +83,7 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
-// TestUnfinished checks that Open removes abandoned uploads and no others.
+// TestUnfinished checks that Open removes abandoned uploads and keeps all others.
 func TestUnfinished(t *testing.T) {
 	s, folder := newStore(t)
 	reading := readFunc(func([]byte) (int, error) {
@@ -179,8 +179,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestReaderError checks that Put does not report a reader's error as an error of the
-// store.
+// TestReaderError checks that Put does not report an error of the reader as an error of the store.
 func TestReaderError(t *testing.T) {
 	s, _ := newStore(t)
 	err := s.Put(t.Context(), "a", readFunc(func([]byte) (int, error) { return 0, fs.ErrNotExist }))

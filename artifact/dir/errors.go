@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// explain wraps an error of the file system with the operation and its subject, a
-// sentinel error and a code.
+// explain wraps a file system error with the operation and its subject, a sentinel error and a
+// code.
 func explain(what string, err error) error {
 	if err == nil {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// TestRemoved checks that Put works again after the folder, or everything in it, was removed or
-// replaced, and that nothing is written elsewhere.
+// TestRemoved checks that Put works after the folder or its content was removed or replaced, and
+// writes to no other folder.
 func TestRemoved(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("windows: a folder in use cannot be removed")
@@ -45,11 +45,11 @@ func TestRemoved(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := s.Stat(t.Context(), "a/b"); !errors.Is(err, millrace.ErrNotFound) {
-				t.Errorf("the removed artifact: %v", err)
+				t.Errorf("open the removed artifact: %v", err)
 			}
 			put("a/c")
 			if left, err := filepath.Glob(folder + "-old/a_/c"); err != nil || len(left) > 0 {
-				t.Errorf("written to the old folder: %q, %v", left, err)
+				t.Errorf("files in the old folder: %q, %v", left, err)
 			}
 			r, err := s.Open(t.Context(), "a/c", 0, -1)
 			if err != nil {

@@ -23,8 +23,8 @@ import (
 
 // Options are the options of [New].
 type Options struct {
-	// MaxBytes is the maximum size in bytes of all artifacts together, and of the input of one
-	// Put. If zero, 256 MiB.
+	// MaxBytes is the maximum total size of all artifacts, in bytes. It also limits the input of
+	// one Put. If it is zero, the limit is 256 MiB.
 	MaxBytes int64
 }
 
@@ -52,7 +52,7 @@ type entry struct {
 	modified time.Time
 }
 
-// lookup returns the entry of a name. ErrNotFound: the entry does not exist.
+// lookup returns the entry of a name, or ErrNotFound.
 func (s *Store) lookup(ctx context.Context, name string) (entry, error) {
 	if err := cmp.Or(artifact.CheckName(name), ctx.Err()); err != nil {
 		return entry{}, err
@@ -75,8 +75,8 @@ func (s *Store) touch(name string) bool {
 	return ok
 }
 
-// Put implements [artifact.Store]. ErrTooLarge with the code memory-full: the
-// store would exceed [Options.MaxBytes].
+// Put implements [artifact.Store]. If the store would exceed [Options.MaxBytes], Put returns
+// ErrTooLarge with the code memory-full.
 func (s *Store) Put(ctx context.Context, name string, r io.Reader) error {
 	if err := cmp.Or(artifact.CheckName(name), ctx.Err()); err != nil {
 		return err
@@ -104,7 +104,7 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader) error {
 	return nil
 }
 
-// input reads until its context ends.
+// input is a reader that fails when its context ends.
 type input struct {
 	ctx context.Context
 	r   io.Reader

@@ -15,7 +15,7 @@ func TestStore(t *testing.T) {
 	artifacttest.Run(t, func(testing.TB) artifact.Store { return New(nil) })
 }
 
-// TestMaxBytes checks the limit of all artifacts together, and that deleted and failed ones do
+// TestMaxBytes checks the limit on the total size, and that deleted artifacts and failed Puts do
 // not count towards it.
 func TestMaxBytes(t *testing.T) {
 	s := New(&Options{MaxBytes: 10})

@@ -23,11 +23,11 @@ import (
 
 // Limits of requests.
 const (
-	requestTimeout = 20 * time.Second // time limit of a request, in addition to the time for the bytes
-	minRate        = 256 << 10        // minimum rate in bytes per second
+	requestTimeout = 20 * time.Second // time limit of a request, without the time that minRate adds for its bytes
+	minRate        = 256 << 10        // a request of n bytes may take n/minRate seconds longer
 	attempts       = 2
 	headerTimeout  = 10 * time.Second // time limit of the wait for a response header
-	restAfter      = time.Second      // time for which requests fail at once after a failed request
+	restAfter      = time.Second      // after a failed request, all requests fail at once for this time
 )
 
 // bucket sends requests for the objects of a store.
@@ -38,11 +38,11 @@ type bucket struct {
 	// These functions use the client. A field of the client's type would link all of its methods
 	// into the binary (ADR 40).
 
-	// create creates an object. errExists: the object already exists, or another process is
-	// creating it.
+	// create creates an object. If the object exists, or another process is creating it, create
+	// returns errExists.
 	create func(ctx context.Context, object string, r io.ReadSeeker) error
-	// open returns a reader for bytes of an object. It does not explain errors. If length is -1,
-	// offset must be 0, and the reader returns all bytes.
+	// open returns a reader for bytes of an object. It returns the errors of the client unchanged.
+	// If length is -1, offset must be 0, and the reader returns all bytes.
 	open func(ctx context.Context, object string, offset, length int64) (io.ReadCloser, error)
 	// list returns the objects whose names begin with a prefix, in the order of their names.
 	list func(ctx context.Context, prefix string) ([]object, error)
@@ -50,8 +50,8 @@ type bucket struct {
 	remove func(ctx context.Context, objects []string) error
 
 	mu   sync.Mutex
-	down error     // error of the last request; nil = the bucket responds
-	rest time.Time // if down, earliest time of the next request
+	down error     // nil if the bucket responded to the last request, otherwise the error of that request
+	rest time.Time // while the bucket is down, time of the next request
 }
 
 func newBucket(l *location, log *slog.Logger) (*bucket, error) {
@@ -95,8 +95,8 @@ func (b *bucket) connect(client minio.Core) {
 		if _, seekErr := r.Seek(0, io.SeekStart); err != nil || seekErr != nil {
 			return errors.Join(err, seekErr)
 		}
-		// Without DisableContentSha256, minio-go 7.4.1 signs the parts of the content, and has a
-		// data race after a failed request.
+		// Without DisableContentSha256, minio-go 7.4.1 signs the content in parts, and has a data
+		// race after a failed request.
 		o := minio.PutObjectOptions{ContentType: "application/octet-stream", DisableContentSha256: true}
 		o.SetMatchETagExcept("*")
 		return b.do(ctx, "write "+object, size, func(ctx context.Context) error {
@@ -142,7 +142,8 @@ func (b *bucket) connect(client minio.Core) {
 	}
 }
 
-// do sends a request about some bytes. While the bucket is down, one request at a time tries it.
+// do sends a request that transfers size bytes. While the bucket is down, only one request at a
+// time is sent; all others fail at once.
 func (b *bucket) do(ctx context.Context, what string, size int64, f func(ctx context.Context) error) error {
 	limit := requestTimeout + time.Duration(size/minRate)*time.Second
 	b.mu.Lock()
@@ -177,7 +178,7 @@ func (b *bucket) do(ctx context.Context, what string, size int64, f func(ctx con
 	return err
 }
 
-// output stores the error of a writer, to distinguish it from errors of the bucket.
+// output is a writer that stores a write error, to distinguish it from an error of the bucket.
 type output struct {
 	io.Writer
 	err error
@@ -188,8 +189,8 @@ func (o *output) Write(b []byte) (n int, err error) {
 	return n, o.err
 }
 
-// get writes bytes of an object to w. Length -1 means all bytes to the end. It returns an error of
-// w unchanged.
+// get writes bytes of an object to w. If length is -1, it writes all bytes to the end. It returns
+// an error of w unchanged.
 func (b *bucket) get(ctx context.Context, object string, offset, length int64, w io.Writer) error {
 	out := &output{Writer: w}
 	err := b.do(ctx, "read "+object, max(length, 64<<20), func(ctx context.Context) error {
@@ -227,7 +228,7 @@ var (
 	full  = &explanation{millrace.ErrUnavailable, "disk-full", "the bucket is full; raise its quota"}
 )
 
-// advice explains errors of S3 to operators, by their code or their status.
+// advice explains S3 errors to operators. Its keys are error codes and statuses.
 var advice = map[string]*explanation{
 	"AccessDenied":                 {millrace.ErrForbidden, "bucket-rights", "the credentials lack a permission; allow ListBucket, GetObject, PutObject and DeleteObject"},
 	"AuthorizationHeaderMalformed": {millrace.ErrInvalid, "bucket-region", "the bucket is in another region; set region in the URL"},
@@ -274,7 +275,7 @@ func (b *bucket) explain(ctx context.Context, what string, err error) error {
 		}
 		err = fmt.Errorf("%s, status %d: %s", cmp.Or(r.Code, "error"), r.StatusCode, r.Message)
 	} else if errors.Is(err, millrace.ErrForbidden) || errors.Is(err, millrace.ErrInvalid) {
-		return fmt.Errorf("%s: %w", what, err) // the address was refused, or credentials are missing
+		return fmt.Errorf("%s: %w", what, err) // the client refused the address, or has no credentials
 	}
 	// Use only the text of the error, because a wrapped io.EOF would look like the end of a reader.
 	return millrace.Coded(e.code, fmt.Errorf("%s: %w: %s (%s)", what, e.sentinel, e.text, err.Error()))

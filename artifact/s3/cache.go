@@ -17,25 +17,24 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// cache stores objects as files of a folder, which several processes may share.
+// cache stores objects as files in a folder, which several processes may share.
 type cache struct {
 	root  *os.Root
-	limit int64 // in bytes
+	limit int64 // bytes
 
 	mu   sync.Mutex
-	used int64 // size of the files at the last count, plus that of the files added since
+	used int64 // total size of the files at the last count, plus the files added since, in bytes
 }
 
 const (
 	tempPrefix = "temp-"
-	// abandoned is the age above which a temporary file is considered left behind by a killed
-	// process.
+	// If a temporary file is older than this, the process that wrote it was killed.
 	abandoned = 24 * time.Hour
-	// usedEvery is the interval at which the time of a used file is renewed.
+	// The modification time of a used file is renewed at most once in this interval.
 	usedEvery = time.Minute
 )
 
-// openCache opens the cache in a folder, which it creates.
+// openCache creates the folder if necessary, and opens the cache in it. limit is in bytes.
 func openCache(folder string, limit int64) (*cache, error) {
 	for _, name := range []string{filepath.Dir(folder), folder} {
 		if err := os.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -68,7 +67,7 @@ func (c *cache) open(object string) (*os.File, error) {
 	}
 	now := time.Now()
 	if info, err := f.Stat(); err == nil && now.Sub(info.ModTime()) > usedEvery {
-		_ = c.root.Chtimes(c.file(object), now, now) // without this, the file is evicted sooner
+		_ = c.root.Chtimes(c.file(object), now, now) // if this fails, the file is evicted sooner
 	}
 	return f, nil
 }
@@ -79,15 +78,15 @@ func (c *cache) read(object string) ([]byte, error) { return c.root.ReadFile(c.f
 // remove removes the file of an object.
 func (c *cache) remove(object string) { _ = c.root.Remove(c.file(object)) }
 
-// add adds the object that write writes, unless it is too large. It syncs the file, because nothing
-// would detect a file that a power cut has damaged.
+// add adds an object, which write writes to a file, unless the object is too large. add syncs the
+// file, because nothing would detect a file that a power cut has damaged.
 func (c *cache) add(object string, write func(f *os.File) error) error {
 	temp := tempPrefix + rand.Text()
 	f, err := c.root.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	defer c.root.Remove(temp) //nolint:errcheck // renamed, or evict removes it
+	defer c.root.Remove(temp) //nolint:errcheck // no effect after the rename; otherwise, evict removes the file later
 	err = write(f)
 	size, seekErr := f.Seek(0, io.SeekEnd)
 	if err = cmp.Or(err, seekErr); err == nil && size <= c.limit/4 {
@@ -107,7 +106,7 @@ func (c *cache) add(object string, write func(f *os.File) error) error {
 	return nil
 }
 
-// files returns the files of objects, least recently used first.
+// files returns the files of objects, starting with the least recently used.
 func (c *cache) files() (files []fs.FileInfo, err error) {
 	entries, err := fs.ReadDir(c.root.FS(), ".")
 	for _, e := range entries {
@@ -125,8 +124,8 @@ func (c *cache) files() (files []fs.FileInfo, err error) {
 	return files, err
 }
 
-// evict computes the total size of the files. If it exceeds the limit, evict removes the least
-// recently used files.
+// evict computes the total size of the files. While it exceeds the limit, evict removes the least
+// recently used file.
 func (c *cache) evict() error {
 	files, err := c.files()
 	c.used = 0

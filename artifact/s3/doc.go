@@ -2,35 +2,34 @@
 // Amazon S3. Any number of processes on any number of machines may share it.
 //
 // # Objects
-//
 // The bucket contains a log. Each object of the log contains the changes of one batch and the bytes
-// of small artifacts, so an edition takes few requests. The objects are numbered, and the bucket
-// creates each number only once (If-None-Match), so all processes apply the same changes in the
-// same order. A process reads the new objects of the log before a batch, and otherwise at most once
-// a second.
+// of small artifacts, so that an edition needs few requests. The objects are numbered, and the
+// bucket creates each number only once (If-None-Match), so that all processes apply the same
+// changes in the same order. A process reads the new objects of the log before each batch, and
+// otherwise at most once a second.
 //
 //	PREFIX/owner         the identity of the store of pages that the artifacts belong to
 //	PREFIX/log/NUMBER    a line of JSON with changes, then the bytes of small artifacts
 //	PREFIX/state/NUMBER  all artifacts after the log up to NUMBER, as JSON
 //	PREFIX/file/RANDOM   an artifact of more than 1 MiB
 //
-// At intervals, a process writes the state, so that a new process need not read the whole log. An
-// hour after artifacts were deleted, it deletes the objects that contain no artifact.
+// From time to time, a process writes the state, so that a new process need not read the whole log.
+// One hour after a deletion of artifacts, it deletes the objects that no artifact uses.
 //
-// A large artifact is uploaded before the object of the log that names it. A killed process
-// therefore leaves a complete batch or none, and possibly files that are deleted a day later.
+// A large artifact is uploaded before the log object that names it. A process that is killed
+// therefore leaves either a complete batch or none, and perhaps files that are deleted a day later.
 //
 // # Cache
 //
-// Objects that were read or written are stored as files of a local folder, up to a limit in bytes.
-// While the bucket is down, the store reads artifacts from the folder, even after a restart.
+// Objects that were read or written are cached as files in a local folder, up to a limit in bytes.
+// While the bucket is down, the store reads artifacts from this folder, even after a restart.
 // Changes, batches and reads of other artifacts return [millrace.ErrUnavailable]. After a failed
-// request, all requests fail at once for a second.
+// request, all requests fail at once for one second.
 //
 // # Deviations
 //
-// A Put, Delete or Batch whose context is cancelled during a request may have taken effect. Open
-// may miss an artifact that another process has put in the last second, and Open and Stat may find
-// an artifact that another process has deleted in the last second. The modification time comes from
-// the clock of the process that changed the artifact.
+// If the context of a Put, Delete or Batch is cancelled during a request, the change may have taken
+// effect. Open may miss an artifact that another process has put within the last second, and Open
+// and Stat may find an artifact that another process has deleted within the last second. The
+// modification time comes from the clock of the process that changed the artifact.
 package s3

@@ -17,16 +17,16 @@ import (
 	"time"
 )
 
-// double is a server with one bucket that speaks as much of S3 as a Store needs.
+// double is a server with one bucket. It supports the part of S3 that a Store needs.
 type double struct {
 	*httptest.Server
 
 	mu       sync.Mutex
 	objects  map[string]stored
 	requests []string                                                 // method and key
-	hook     func(w http.ResponseWriter, r *http.Request) (done bool) // before a request; may be nil
-	after    func(r *http.Request) (lost bool)                        // after a change; true loses the response
-	ignores  bool                                                     // If-None-Match
+	hook     func(w http.ResponseWriter, r *http.Request) (done bool) // called before each request; may be nil
+	after    func(r *http.Request) (lost bool)                        // called after each change; if it returns true, the response is lost
+	ignores  bool                                                     // the server ignores If-None-Match
 }
 
 type stored struct {
@@ -49,21 +49,21 @@ func (d *double) url(prefix string) string {
 	return "s3://bucket/" + prefix + "?endpoint=" + url.QueryEscape(d.URL)
 }
 
-// refuse writes an error of S3.
+// refuse writes an S3 error.
 func refuse(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
-	fmt.Fprintf(w, "<Error><Code>%s</Code><Message>as the test wants</Message></Error>", code)
+	fmt.Fprintf(w, "<Error><Code>%s</Code><Message>error of the test</Message></Error>", code)
 }
 
-// set sets the hook, and forgets the requests.
+// set sets the hook, and clears the list of requests.
 func (d *double) set(hook func(w http.ResponseWriter, r *http.Request) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.hook, d.requests = hook, nil
 }
 
-// seen returns the requests since the last set or seen.
+// seen returns the requests since the last call of set or seen.
 func (d *double) seen() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -110,7 +110,7 @@ func (d *double) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler)
 		}
 		w.Header().Set("ETag", `"x"`)
-	case r.Method == http.MethodPost: // of several deletions
+	case r.Method == http.MethodPost: // deletion of several objects
 		var list struct{ Object []struct{ Key string } }
 		_ = xml.Unmarshal(body, &list)
 		for _, o := range list.Object {
@@ -127,7 +127,7 @@ func (d *double) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// list answers with two objects at most, and a token for the next ones.
+// list writes at most two objects, and a token for the next ones.
 func (d *double) list(w http.ResponseWriter, q url.Values) {
 	type contents struct {
 		Key          string
@@ -156,7 +156,7 @@ func (d *double) list(w http.ResponseWriter, q url.Values) {
 	_ = xml.NewEncoder(w).Encode(out)
 }
 
-// opened opens a store of the double with a cache in a folder.
+// opened opens a store in the double, with a cache in a folder.
 func (d *double) opened(t *testing.T, prefix, folder string) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), d.url(prefix), "owner", folder, nil)
@@ -167,7 +167,7 @@ func (d *double) opened(t *testing.T, prefix, folder string) *Store {
 	return s
 }
 
-// fresh opens a store of the double with an empty cache.
+// fresh opens a store in the double, with an empty cache.
 func (d *double) fresh(t *testing.T, prefix string) *Store {
 	t.Helper()
 	return d.opened(t, prefix, filepath.Join(t.TempDir(), "cache"))

@@ -15,7 +15,8 @@ import (
 	"github.com/millrace/millrace/internal/s3server"
 )
 
-// Users with fewer rights, wrong credentials and unknown buckets are refused by their codes.
+// TestRealRights checks the error codes for missing permissions, wrong credentials and unknown
+// buckets.
 func TestRealRights(t *testing.T) {
 	s := server(t)
 	client, err := s.Client()
@@ -51,7 +52,7 @@ func TestRealRights(t *testing.T) {
 		st, err := Open(t.Context(), s.URL("bucket", "p"), "owner", filepath.Join(t.TempDir(), "cache"), nil)
 		if err == nil {
 			err = st.Put(t.Context(), "a", strings.NewReader("x"))
-			if what == "delete" { // needed by cleaning only
+			if what == "delete" { // only cleaning needs this permission
 				err = st.bucket.remove(t.Context(), []string{"log/0000000000000001"})
 			}
 			st.Close()
@@ -79,14 +80,14 @@ func TestRealRights(t *testing.T) {
 	}
 }
 
-// A server that stops and starts loses nothing that a Put or a Batch has confirmed, and batches are
-// whole, also for another process.
+// TestRealStops checks that a server that stops and starts loses no Put or Batch that has returned,
+// and that batches are complete, also for another process.
 func TestRealStops(t *testing.T) {
 	s := server(t)
 	url := s.URL("bucket", "stops")
 	one, two := open(t, url, "owner"), open(t, url, "owner")
 	const members = 5
-	content := func(n, i int) string { return strings.Repeat(fmt.Sprint(n, " ", i, "\n"), 50_000*(i%2)+1) } // some are large
+	content := func(n, i int) string { return strings.Repeat(fmt.Sprint(n, " ", i, "\n"), 50_000*(i%2)+1) } // some artifacts are large
 	name := func(n, i int) string { return fmt.Sprintf("batch/%08d/%d", n, i) }
 	ctx, cancel := context.WithCancel(t.Context())
 	confirmed := make(map[int]bool)
@@ -106,7 +107,7 @@ func TestRealStops(t *testing.T) {
 			}
 			if !confirmed[n] {
 				<-time.After(5 * time.Millisecond)
-				one.bucket.mu.Lock() // the next request need not wait
+				one.bucket.mu.Lock() // the next request must not wait
 				one.bucket.rest = time.Time{}
 				one.bucket.mu.Unlock()
 			}

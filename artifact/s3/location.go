@@ -22,7 +22,7 @@ type location struct {
 	cacheBytes     int64
 }
 
-// minCacheBytes is the smallest limit of the cache, which is enough for some objects of the log.
+// minCacheBytes is the minimum size of the cache. It is enough for several objects of the log.
 const minCacheBytes = 64 << 20
 
 var validBucket = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
@@ -69,7 +69,7 @@ func parse(raw string) (*location, error) {
 	return l, nil
 }
 
-// String returns the location for messages.
+// String returns the location without credentials or parameters, for messages.
 func (l *location) String() string {
 	return Scheme + l.bucket + "/" + strings.TrimSuffix(l.prefix, "/") + " at " + l.endpoint.Host
 }

@@ -24,12 +24,12 @@ const (
 )
 
 const (
-	// reloadAfter is the time without reading the log after which a process looks for a newer
-	// state. Objects of the log may then be deleted, because they are kept only for keepLog.
+	// If a process has not read the log for this time, it first looks for a newer state, because
+	// objects of the log are kept only for keepLog.
 	reloadAfter = 15 * time.Minute
 	keepLog     = time.Hour
-	keepFile    = 24 * time.Hour // time to keep a file without an artifact, whose batch may be incomplete
-	// The state is written after this number of objects of the log, or this number of bytes in
+	keepFile    = 24 * time.Hour // a file that no artifact uses is kept for this time, because its batch may still be running
+	// A process writes the state after this number of log objects, or after this number of bytes in
 	// them.
 	stateEvery = 64
 	stateBytes = 32 << 20
@@ -37,7 +37,7 @@ const (
 
 func numbered(prefix string, number uint64) string { return fmt.Sprintf("%s%016d", prefix, number) }
 
-// position is the position of the bytes of an artifact.
+// position locates the bytes of an artifact.
 type position struct {
 	Object   string `json:"object,omitempty"`
 	Offset   int64  `json:"offset,omitempty"`
@@ -49,7 +49,8 @@ func (p *position) info(name string) artifact.Info {
 	return artifact.Info{Name: name, Size: p.Size, Modified: time.UnixMilli(p.Modified).UTC()}
 }
 
-// Kinds of changes. Their effect depends only on the changes before them in the log.
+// Operations on an artifact. The effect of an operation depends only on the operations before it in
+// the log.
 const (
 	opPut    = "put"    // creates the artifact, or touches it if it exists
 	opTouch  = "touch"  // renews the time of an artifact, if it exists
@@ -60,15 +61,15 @@ const (
 type change struct {
 	Op   string `json:"op"`
 	Name string `json:"name"`
-	// At is the position of the bytes for opPut. Without an Object, they follow the first line of
-	// the same object.
+	// At locates the bytes for opPut. If it names no object, the bytes follow the first line of the
+	// object that contains this change.
 	At *position `json:"at,omitempty"`
 }
 
 // entry is the first line of an object of the log.
 type entry struct {
-	ID      string   `json:"id"`   // ID of the attempt to write the object
-	Time    int64    `json:"time"` // in milliseconds, later than that of the previous object
+	ID      string   `json:"id"`   // ID of the attempt to write this object
+	Time    int64    `json:"time"` // milliseconds since 1970; later than the time of the previous object
 	Changes []change `json:"changes"`
 }
 
@@ -79,7 +80,7 @@ type state struct {
 	Names  map[string]position `json:"names"`
 }
 
-// apply applies the next object of the log. line is the length of its first line.
+// apply applies the next object of the log. line is the length of its first line in bytes.
 func (s *state) apply(e *entry, line int) {
 	s.Number++
 	s.Time = e.Time
@@ -101,7 +102,7 @@ func (s *state) apply(e *entry, line int) {
 	}
 }
 
-// decode decodes the first line of an object, and returns its length.
+// decode decodes the first line of an object, and returns the length of the line.
 func decode(name string, raw []byte, v any) (line int, err error) {
 	head, _, _ := bytes.Cut(raw, []byte("\n"))
 	if err := json.Unmarshal(head, v); err != nil {
@@ -188,7 +189,7 @@ func (s *Store) pull(ctx context.Context, name string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// load replaces the state by the newest state in the bucket, if that is newer.
+// load replaces the state by the newest state in the bucket, if that one is newer.
 func (s *Store) load(ctx context.Context) error {
 	all, err := s.bucket.list(ctx, statePrefix)
 	if err != nil || len(all) == 0 || all[len(all)-1].name <= numbered(statePrefix, s.state.Number) {
@@ -273,7 +274,7 @@ func (s *Store) commit(ctx context.Context, changes []change, data []byte) error
 			s.keep(name, body)
 			return s.apply(name, body)
 		}
-		if errors.Is(err, errExists) && tries < 100 { // another process or a repeated request has written the object, or is writing it
+		if errors.Is(err, errExists) && tries < 100 { // another process or a retry has written the object or is writing it
 			err = s.sync(ctx)
 		}
 		if err == nil && s.state.Number < number {
@@ -290,8 +291,9 @@ func (s *Store) commit(ctx context.Context, changes []change, data []byte) error
 	return nil
 }
 
-// tidy writes the state after many changes, and deletes unused objects after deletions. It only
-// logs errors, because the changes have taken effect. The caller holds the lock.
+// tidy writes the state after many changes, and deletes unused objects after deletions. It logs its
+// errors and does not return them, because the changes have already taken effect. The caller holds
+// the lock.
 func (s *Store) tidy(ctx context.Context) {
 	clean := s.deleted && time.Since(s.cleaned) > keepLog
 	if !clean && s.state.Number < s.written+stateEvery && s.unwritten < stateBytes {
@@ -313,7 +315,7 @@ func (s *Store) tidy(ctx context.Context) {
 	}
 }
 
-// clean deletes unused objects.
+// clean deletes the objects that no artifact uses.
 func (s *Store) clean(ctx context.Context) error {
 	all, err := s.bucket.list(ctx, "")
 	if err != nil {
@@ -329,7 +331,7 @@ func (s *Store) clean(ctx context.Context) error {
 			states = append(states, o.name)
 		}
 	}
-	before := "" // name of the state before the newest; slow processes need the log after it
+	before := "" // name of the second newest state; slow processes need the log after that state
 	if len(states) > 1 {
 		before = strings.TrimPrefix(states[len(states)-2], statePrefix)
 	}

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	testkit.Main(m)
 }
 
-// openChild opens a store for artifacttest.Crash: place is a URL, a space and a folder.
+// openChild opens a store for artifacttest.Crash. place is a URL, a space and a folder.
 func openChild(place string) (artifact.Store, error) {
 	url, folder, _ := strings.Cut(place, " ")
 	return Open(context.Background(), url, "crash", folder, nil)
@@ -63,7 +63,7 @@ func open(t testing.TB, url, owner string) *Store {
 	return s
 }
 
-// The suite runs over a real server.
+// TestRealStore runs the suite with a real server.
 func TestRealStore(t *testing.T) {
 	s := server(t)
 	var n atomic.Int32
@@ -72,7 +72,7 @@ func TestRealStore(t *testing.T) {
 	})
 }
 
-// Two stores with caches of their own see the changes of each other.
+// TestRealTwoStores checks that two stores with separate caches see each other's changes.
 func TestRealTwoStores(t *testing.T) {
 	s := server(t)
 	url := s.URL("bucket", "two")
@@ -107,7 +107,7 @@ func TestRealTwoStores(t *testing.T) {
 	}
 }
 
-// Killed processes leave whole batches.
+// TestRealCrash checks that killed processes leave only complete batches.
 func TestRealCrash(t *testing.T) {
 	s := server(t)
 	artifacttest.Crash(t, s.URL("bucket", "crash")+" "+filepath.Join(t.TempDir(), "cache"), openChild)

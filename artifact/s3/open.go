@@ -22,7 +22,8 @@ import (
 
 // Options configures [Open].
 type Options struct {
-	// CacheBytes is the limit of the cache in bytes, if the URL has none. If zero, 1 GiB.
+	// CacheBytes is the maximum size of the cache in bytes, unless the URL sets one. If it is zero,
+	// the maximum is 1 GiB.
 	CacheBytes int64
 	// Logger receives messages about the bucket. If nil, they are discarded.
 	Logger *slog.Logger
@@ -35,15 +36,15 @@ type Store struct {
 	log    *slog.Logger
 	owner  string
 	loads  singleflight.Group // downloads of objects into the cache
-	ctx    context.Context    // context of loads; ends with Close
+	ctx    context.Context    // context of loads; Close cancels it
 	cancel context.CancelFunc
 
-	turn      chan struct{} // holds a token while the log is read or written; guards the fields below
+	turn      chan struct{} // a channel used as a lock: its token is held while the log is read or written; guards the fields below
 	claimed   bool
 	written   uint64    // number of the newest state in the bucket known to this process
 	unwritten int       // bytes of the log since that state
-	writing   string    // ID of the entry that is being written; "" = it was applied
-	deleted   bool      // artifacts were deleted since the bucket was cleaned
+	writing   string    // ID of the entry that is being written; "" after the entry was applied
+	deleted   bool      // artifacts were deleted since the last cleaning
 	cleaned   time.Time // time of the last cleaning by this process
 
 	mu     sync.RWMutex // guards the fields below against readers; held briefly
@@ -54,17 +55,18 @@ type Store struct {
 var _ artifact.Batcher = (*Store)(nil)
 
 // Open opens the store at a URL such as
-// "s3://bucket/prefix?endpoint=https://host&region=us-east-1", with a cache in a folder. It creates
-// the folder, but no parent folder. Credentials come from the environment variables
-// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or from the file
-// AWS_SHARED_CREDENTIALS_FILE with the profile AWS_PROFILE. owner identifies the store of pages to
-// which the artifacts belong. A location has only one owner. If the bucket is down, Open opens the
-// store with the artifacts in the cache.
+// "s3://bucket/prefix?endpoint=https://host&region=us-east-1". cache is the folder of its cache,
+// which Open creates; the parent folder must exist. Credentials come from the environment variables
+// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, or from the profile AWS_PROFILE
+// in the file AWS_SHARED_CREDENTIALS_FILE. owner identifies the page store to which the artifacts
+// belong. A location has only one owner. If the bucket is down, Open opens the store with the
+// cached artifacts.
 //
-// ErrInvalid: the URL is invalid, or the server lacks a required function. ErrForbidden: the
-// credentials are wrong or lack a permission. ErrConflict: the location has another owner.
-// ErrUnavailable: the bucket does not exist or does not respond. The methods of a Store also return
-// the last three errors. [millrace.ErrorCode] distinguishes the causes.
+// If the URL is invalid or the server lacks a required function, Open returns ErrInvalid. If the
+// credentials are wrong or lack a permission, it returns ErrForbidden. If the location has another
+// owner, it returns ErrConflict. If the bucket does not exist or does not respond, it returns
+// ErrUnavailable. The methods of a Store also return ErrForbidden, ErrConflict and ErrUnavailable.
+// [millrace.ErrorCode] distinguishes the causes.
 func Open(ctx context.Context, url, owner, cache string, o *Options) (*Store, error) {
 	l, err := parse(url)
 	if err != nil {
@@ -77,8 +79,8 @@ func Open(ctx context.Context, url, owner, cache string, o *Options) (*Store, er
 	if s.bucket, err = newBucket(l, s.log); err != nil {
 		return nil, err
 	}
-	// Each location and owner has its own folder, because the names of objects are the same in all
-	// of them.
+	// Each location and owner has its own folder, because objects of different locations have the
+	// same names.
 	of := sha256.Sum256([]byte(owner + " " + l.endpoint.String() + " " + l.bucket + "/" + l.prefix))
 	if s.cache, err = openCache(filepath.Join(cache, hex.EncodeToString(of[:8])), cmp.Or(l.cacheBytes, o.CacheBytes, 1<<30)); err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// A batch is one object, whatever it changes.
+// TestRequests checks that a batch needs one request, however many artifacts it changes.
 func TestRequests(t *testing.T) {
 	d := newDouble(t)
 	s := d.fresh(t, "p")
@@ -72,7 +72,7 @@ func TestRequests(t *testing.T) {
 	if got, err := get(t, s, "chunk/1/5"); err != nil || len(got) != 5000 {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
-	want("reading what it wrote")
+	want("reading its own artifact")
 	if err := other.Batch(t.Context(), func(ctx context.Context) error { _, err := other.Stat(ctx, "chunk/1/5"); return err }); err != nil {
 		t.Error(err)
 	}
@@ -82,7 +82,7 @@ func TestRequests(t *testing.T) {
 			t.Errorf("%d bytes, %v", len(got), err)
 		}
 	}
-	want("reading what it followed")
+	want("reading an artifact of another process")
 	put(t, s, t.Context(), "large", strings.Repeat("x", 2<<20))
 	if got := d.seen(); len(got) != 3 || !strings.HasPrefix(got[1], "PUT p/file/") {
 		t.Errorf("a large artifact: %q", got)
@@ -97,13 +97,13 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// Every process continues after the same changes, whether another one wrote first, a response was
-// lost, or the server had no time.
+// TestConflicts checks that all processes apply the same changes, even if another process wrote
+// first, a response was lost, or the server asked to retry.
 func TestConflicts(t *testing.T) {
 	d := newDouble(t)
 	one, two := d.fresh(t, ""), d.fresh(t, "")
 	if err := one.Batch(t.Context(), func(ctx context.Context) error {
-		put(t, one, ctx, "a", "first") // written last
+		put(t, one, ctx, "a", "first") // this put is written last
 		put(t, two, t.Context(), "a", "second")
 		put(t, two, t.Context(), "b", "b")
 		return two.Delete(t.Context(), "b")
@@ -141,8 +141,8 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// Processes that begin read the state, and those that were away read the newest one. Cleaning
-// deletes what is not used, and nothing else.
+// TestState checks that a new process reads the state, and that a process that was idle for long
+// reads the newest state. Cleaning deletes unused objects and no others.
 func TestState(t *testing.T) {
 	d := newDouble(t)
 	s, behind := d.fresh(t, "p"), d.fresh(t, "p")
@@ -179,7 +179,7 @@ func TestState(t *testing.T) {
 		}
 	}
 	if slices.Contains(keys, "p/file/killed") || slices.Contains(keys, "p/log/0000000000000004") || len(keys) > stateEvery+20 {
-		t.Errorf("%d objects are left: %q", len(keys), keys)
+		t.Errorf("%d objects remain: %q", len(keys), keys)
 	}
 	behind.synced = behind.synced.Add(-2 * reloadAfter)
 	d.seen()
@@ -198,8 +198,8 @@ func TestState(t *testing.T) {
 	}
 }
 
-// While the bucket is down, the store reads what it has. It fails quickly, says so once, and
-// continues afterwards.
+// TestDown checks that the store reads cached artifacts while the bucket is down, fails quickly for
+// others, logs one warning, and continues afterwards.
 func TestDown(t *testing.T) {
 	d := newDouble(t)
 	var log bytes.Buffer
@@ -239,7 +239,7 @@ func TestDown(t *testing.T) {
 		_, err := get(t, s, "foreign")
 		unavailable("open", err)
 		unavailable("put", s.Put(t.Context(), "new", strings.NewReader("x")))
-		unavailable("put an existing one", s.Put(t.Context(), "a", strings.NewReader("x")))
+		unavailable("put an existing artifact", s.Put(t.Context(), "a", strings.NewReader("x")))
 		unavailable("delete", s.Delete(t.Context(), "a"))
 		unavailable("batch", s.Batch(t.Context(), func(context.Context) error { t.Error("called"); return nil }))
 		_, err = s.Stat(t.Context(), "absent")
@@ -256,7 +256,8 @@ func TestDown(t *testing.T) {
 	if n := strings.Count(log.String(), "level=WARN"); n != 1 {
 		t.Errorf("%d warnings: %s", n, log.String())
 	}
-	// One request at a time tries the bucket, and one that is canceled says nothing about it.
+	// Only one request at a time tries the bucket. A cancelled request does not change the state of
+	// the bucket.
 	asked, answer := make(chan bool), make(chan bool)
 	d.set(func(w http.ResponseWriter, r *http.Request) bool {
 		asked <- true
@@ -298,8 +299,8 @@ func TestDown(t *testing.T) {
 	}
 }
 
-// A request that the bucket does not answer delays no artifact that is cached. A right that is taken
-// away is named, and nothing is stored.
+// TestSlow checks that a request without a response does not delay reads of cached artifacts. If a
+// permission is missing, the error says so, and nothing is stored.
 func TestSlow(t *testing.T) {
 	d := newDouble(t)
 	s := d.fresh(t, "p")
@@ -339,7 +340,8 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// Damage in the cache and losses in the bucket are found. The cache is bounded.
+// TestCache checks that damaged files in the cache and lost objects of the bucket are detected, and
+// that the size of the cache is limited.
 func TestCache(t *testing.T) {
 	d := newDouble(t)
 	folder := filepath.Join(t.TempDir(), "cache")
@@ -347,7 +349,7 @@ func TestCache(t *testing.T) {
 	put(t, s, t.Context(), "a", "small")
 	put(t, s, t.Context(), "large", strings.Repeat("x", 2<<20))
 	files, err := filepath.Glob(filepath.Join(folder, "*", "*"))
-	if err != nil || len(files) != 3 { // two of the log
+	if err != nil || len(files) != 3 { // two of the files belong to the log
 		t.Fatalf("%q, %v", files, err)
 	}
 	for _, f := range files {
@@ -359,7 +361,7 @@ func TestCache(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, size := range map[string]int{"a": 5, "large": 2 << 20} { // the caller finds the damage, and puts it again
+	for name, size := range map[string]int{"a": 5, "large": 2 << 20} { // the caller finds the damage, and puts the artifact again
 		if got, err := get(t, s, name); len(got) != size || strings.ToUpper(got) != got || err != nil {
 			t.Errorf("%s: %d bytes, %v", name, len(got), err)
 		}
@@ -374,7 +376,7 @@ func TestCache(t *testing.T) {
 	if files, err = filepath.Glob(filepath.Join(folder, "*", "*")); err != nil || len(files) == 0 {
 		t.Fatalf("%q, %v", files, err)
 	}
-	for _, f := range files { // objects are read again
+	for _, f := range files { // damaged objects are downloaded again
 		if err := os.Remove(f); err != nil {
 			t.Fatal(err)
 		}
@@ -415,7 +417,7 @@ func TestCache(t *testing.T) {
 	if err != nil || size > limited.cache.limit || size < limited.cache.limit/2 {
 		t.Errorf("%d bytes are cached (%v)", size, err)
 	}
-	for i := range 10 { // from the cache, or as a stream
+	for i := range 10 { // read from the cache, or as a stream
 		r, err := limited.Open(t.Context(), fmt.Sprint("large-", i), 5, 3)
 		if err != nil {
 			t.Fatal(err)
@@ -428,7 +430,8 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// Each cause of a failure has a code, and no message has a secret.
+// TestErrors checks that each cause of a failure has its own code, and that no message contains a
+// secret.
 func TestErrors(t *testing.T) {
 	d := newDouble(t)
 	refusals := make(map[string]func(w http.ResponseWriter, r *http.Request) bool)
@@ -455,7 +458,7 @@ func TestErrors(t *testing.T) {
 		"InternalError":                {500, millrace.ErrUnavailable, "bucket-down"},
 		"TooManyRequests":              {429, millrace.ErrUnavailable, "bucket-down"},
 	} {
-		for _, method := range []string{http.MethodPut, http.MethodGet} { // rights may lack for one of them
+		for _, method := range []string{http.MethodPut, http.MethodGet} { // a permission may be missing for only one of the methods
 			prefix := code + "-" + method
 			refusals[prefix+"/owner"] = func(w http.ResponseWriter, r *http.Request) bool {
 				if r.Method == method {
@@ -476,7 +479,7 @@ func TestErrors(t *testing.T) {
 		return f != nil && f(w, r)
 	})
 	var all sync.WaitGroup
-	for _, try := range tries { // most of the time, they wait for the second attempt
+	for _, try := range tries { // most of the time is the wait for the second attempt
 		all.Go(try)
 	}
 	all.Wait()
@@ -519,14 +522,14 @@ func TestErrors(t *testing.T) {
 	d.ignores = true
 	open("bucket-unfit", "owner", filepath.Join(t.TempDir(), "cache"))
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "absent"))
-	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} { // one of them is not enough
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} { // each variable is useless without the other
 		t.Setenv(name, "")
 		open("bucket-login", "owner", filepath.Join(t.TempDir(), "cache"))
 		t.Setenv(name, "x")
 	}
 }
 
-// Credentials may be in a file.
+// TestCredentialsFile checks that credentials can come from a file.
 func TestCredentialsFile(t *testing.T) {
 	d := newDouble(t)
 	file := filepath.Join(t.TempDir(), "credentials")

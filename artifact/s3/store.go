@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	maxSmall   = 1 << 20 // maximum size of an artifact that is stored in an object of the log
-	batchBytes = 8 << 20 // size of small artifacts after which a batch writes its changes
-	batchNames = 4096    // number of changes after which a batch writes them
+	maxSmall   = 1 << 20 // a larger artifact is stored in its own file, in bytes
+	batchBytes = 8 << 20 // a batch writes its changes when its small artifacts have this size in bytes
+	batchNames = 4096    // a batch writes its changes when it has this number of them
 	freshFor   = time.Second
 )
 
-// batch contains the changes of a Batch that are not written yet.
+// batch contains the unwritten changes of a Batch.
 type batch struct {
 	store *Store
 
@@ -53,7 +53,8 @@ func (s *Store) batchOf(ctx context.Context) *batch {
 	return b
 }
 
-// Batch implements [artifact.Batcher]. It first reads the log, and writes once per 8 MiB.
+// Batch implements [artifact.Batcher]. It reads the log first, and writes the changes once per 8
+// MiB.
 func (s *Store) Batch(ctx context.Context, f func(ctx context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -93,7 +94,7 @@ func (b *batch) flush(ctx context.Context) error {
 	return nil
 }
 
-// find returns a pending artifact, or else one of the store.
+// find returns a pending artifact, or otherwise an artifact of the store.
 func (b *batch) find(name string) (p pending, ok bool) {
 	if p, ok = b.names[name]; !ok {
 		p.position, ok = b.store.lookup(name)
@@ -118,7 +119,7 @@ func (s *Store) lookup(name string) (position, bool) {
 	return p, ok
 }
 
-// find returns an artifact, including the pending changes of the context's batch.
+// find returns an artifact. It includes the pending changes of the context's batch.
 func (s *Store) find(ctx context.Context, name string) (p pending, ok bool) {
 	if b := s.batchOf(ctx); b != nil {
 		b.mu.Lock()
@@ -157,7 +158,7 @@ func (s *Store) Put(ctx context.Context, name string, r io.Reader) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if p, ok := b.find(name); ok { // another goroutine with the same batch has put it
+	if p, ok := b.find(name); ok { // another goroutine has put the artifact in the same batch
 		return b.touch(ctx, name, p)
 	}
 	if at.Object == "" {
@@ -178,7 +179,7 @@ func (b *batch) touch(ctx context.Context, name string, p pending) error {
 	return b.add(ctx, change{Op: opTouch, Name: name}, p)
 }
 
-// reader reads until its context ends.
+// reader is a reader that fails when its context ends.
 type reader struct {
 	ctx context.Context
 	r   io.Reader
@@ -223,10 +224,10 @@ func (s *Store) Open(ctx context.Context, name string, offset, length int64) (io
 		if r, err = s.open(ctx, p, from, to); !errors.Is(err, millrace.ErrNotFound) {
 			return r, err
 		}
-		was := p.Object // the object was moved or deleted by another process, or is lost
+		was := p.Object // another process has moved or deleted the object, or the object is lost
 		if err = s.refresh(ctx, 0); err == nil {
 			if p.position, ok = s.lookup(name); ok && p.Object == was {
-				s.log.WarnContext(ctx, "bucket has lost an object", "object", was)
+				s.log.WarnContext(ctx, "an object is missing from the bucket", "object", was)
 				ok, err = false, s.Delete(ctx, name)
 			}
 		}
@@ -237,7 +238,8 @@ func (s *Store) Open(ctx context.Context, name string, offset, length int64) (io
 	return nil, fmt.Errorf("open artifact %s: %w", name, err)
 }
 
-// open returns a reader for bytes of an artifact. ErrNotFound: its object does not exist.
+// open returns a reader for the bytes from..to of an artifact. If the object does not exist, open
+// returns ErrNotFound.
 func (s *Store) open(ctx context.Context, p pending, from, to int64) (io.ReadCloser, error) {
 	switch {
 	case from == to:
@@ -262,7 +264,8 @@ type part struct {
 	io.Closer
 }
 
-// fetch tries to read an object into the cache, once for all callers.
+// fetch tries to download an object into the cache. Concurrent calls for the same object share one
+// download.
 func (s *Store) fetch(ctx context.Context, object string) {
 	loaded := s.loads.DoChan(object, func() (any, error) {
 		err := s.cache.add(object, func(f *os.File) error { return s.bucket.get(s.ctx, object, 0, -1, f) })
