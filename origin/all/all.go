@@ -1,4 +1,4 @@
-// Package all lists every origin of millrace.
+// Package all lists the origins of millrace.
 package all
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/origin/wordpress"
 )
 
-// origins lists the origins for folders and for URLs, in the order in which they are tried.
+// origins lists the origins in the order in which they are tried.
 var origins = []origin.Origin{
 	markdown.Origin(),
 	folder.Origin(),
@@ -19,13 +19,13 @@ var origins = []origin.Origin{
 	crawl.Origin(),
 }
 
-// Origins returns the origins for folders, or those for URLs, in the order in which they are
-// tried. The last one accepts every site.
+// Origins returns the origins for folders, or those for URLs, in the order in which they are tried.
+// The last one accepts every site.
 func Origins(folder bool) []origin.Origin {
 	return slices.DeleteFunc(slices.Clone(origins), func(o origin.Origin) bool { return o.Folder != folder })
 }
 
-// ByName returns the origin with a name, or nil if there is no such origin.
+// ByName returns the origin with a name, or nil if the name is unknown.
 func ByName(name string) *origin.Origin {
 	for _, o := range origins {
 		if o.Name == name {

@@ -18,45 +18,47 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// Options are the options of [New]. The zero value works.
+// Options are the options of [New]. The zero value is valid.
 type Options struct {
-	// KnownRefs returns the refs that the sink has stored of this source, like
-	// [millrace.SyncState.KnownRefs]. If nil, every run is a first run.
+	// KnownRefs returns the refs of this source that the sink has stored, like
+	// [millrace.SyncState.KnownRefs]. If KnownRefs is nil, every run is a first run.
 	KnownRefs func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
-	// Original returns the stored original of a page, like [millrace.OriginalStore]. With it, the
-	// crawl extracts pages again without a request if they were extracted by other rules or another
-	// version of the extractor. If nil, no originals are stored.
+	// Original returns the stored original of a page, like [millrace.OriginalStore]. If a page was
+	// extracted with other rules or by another version of the extractor, the crawl extracts it
+	// again from its original, without a request. If Original is nil, no originals are stored.
 	Original func(ctx context.Context, url string) ([]byte, error)
-	// Rules correct the extraction; nil = none. Their fingerprint is part of the version of
-	// every page.
+	// Rules correct the extraction; nil = none. The fingerprint of the rules is part of the version
+	// of every page.
 	Rules *extract.Rules
-	// MaxPages is the maximum number of addresses that one run fetches. If zero, 1,000,000.
-	// The next run fetches the rest. A run stores up to four times as many addresses; it finds
-	// the others again when the limit is raised.
+	// MaxPages is the maximum number of addresses that one run fetches. If it is zero, the maximum
+	// is 1,000,000. The next run fetches the others. A run stores up to four times as many
+	// addresses, and finds the remaining ones again when the limit is raised.
 	MaxPages int
-	// MaxDepth is the maximum number of links from the root or from a list of the site to a
-	// page. If zero, 30.
+	// MaxDepth is the maximum number of links from the root, or from a list of the site, to a page.
+	// If it is zero, the maximum is 30.
 	MaxDepth int
-	// MaxTime is the time after which a run stops fetching pages. If zero, there is no limit.
+	// MaxTime is the time after which a run stops fetching pages. If it is zero, the time is
+	// unlimited.
 	MaxTime time.Duration
-	// Concurrency is the number of concurrent fetches. If zero, 8. The client limits the
-	// request rate.
+	// Concurrency is the number of concurrent fetches. If it is zero, the number is 8. The client
+	// limits the request rate.
 	Concurrency int
-	// IgnoreRobots crawls addresses that robots.txt disallows. The client must also ignore
-	// robots.txt.
+	// If IgnoreRobots is set, the run also crawls addresses that robots.txt disallows. The client
+	// must ignore robots.txt, too.
 	IgnoreRobots bool
-	// Wary is for a sink whose pages of the site came from another source so far. If set, even the
-	// first run fails if the site returns the same page for every address.
+	// Wary is for a sink whose pages of this site came from another source before. If Wary is set,
+	// even the first run fails if the site returns the same page for every address.
 	Wary bool
-	// Progress is called often, from one goroutine, with the number of processed addresses and
-	// the number of known ones. It may be nil.
+	// Progress is called often, from one goroutine, with the number of processed addresses and the
+	// number of known addresses. It may be nil.
 	Progress func(done, known int)
 	Now      func() time.Time // nil = time.Now
 	Logger   *slog.Logger     // nil = discard
 }
 
-// Crawl is a website as a [millrace.Source]. One Crawl can run many times. It fetches pages that
-// rarely change less often. Methods are safe for concurrent use; runs wait for each other.
+// Crawl is a website as a [millrace.Source]. A Crawl can run many times. It fetches pages that
+// rarely change less often. Its methods are safe for concurrent use, but only one run is active at
+// a time; others wait.
 type Crawl struct {
 	client    *http.Client // follows redirects
 	single    *http.Client // follows no redirects
@@ -69,19 +71,19 @@ type Crawl struct {
 	extractor int // version of the extractor
 	ruling    *ruling
 
-	heavy    chan struct{} // held while a large page is processed
+	heavy    chan struct{} // a token that is held while a large page is processed
 	running  sync.Mutex
 	table    table
 	soft     atomic.Pointer[soft]
 	names    extract.SiteNames
-	home     atomic.Pointer[string] // canonical URL of the root on another host; nil = unknown, "" = none
-	next     atomic.Int64           // time of the next run, seconds since 1970
+	home     atomic.Pointer[string] // canonical URL of the root, if it is on another host; nil = unknown, "" = the same host
+	next     atomic.Int64           // time of the next run, in seconds since 1970
 	complete atomic.Bool
 }
 
 // New returns a crawl of the site in the folder of root, such as https://example.com/ or
-// https://example.com/blog/. If client is nil, New uses the guarded default client.
-// [millrace.ErrInvalid]: root is not an http or https URL.
+// https://example.com/blog/. If client is nil, New uses the guarded default client. If root is not
+// an http or https URL, New returns [millrace.ErrInvalid].
 func New(client *http.Client, root string, o *Options) (*Crawl, error) {
 	if o == nil {
 		o = &Options{}
@@ -113,8 +115,8 @@ func New(client *http.Client, root string, o *Options) (*Crawl, error) {
 // Root returns the canonical URL of the site's folder. It ends with "/".
 func (c *Crawl) Root() string { return c.scope.base }
 
-// Next returns the time of the next useful run. This is when the first page is due, but at most an
-// hour after the last run, because some changes are only reported by the site's lists. The zero
+// Next returns the time at which the next run is useful: when the first page is due, but at most
+// one hour after the last run, because some changes are only visible in the site's lists. The zero
 // time means now.
 func (c *Crawl) Next() time.Time {
 	if n := c.next.Load(); n != 0 {
@@ -123,15 +125,16 @@ func (c *Crawl) Next() time.Time {
 	return time.Time{}
 }
 
-// SiteTitle returns the name of the site, from the pages that were read; "" = unknown.
+// SiteTitle returns the name of the site according to the pages that were read. It returns "" if
+// the name is unknown.
 func (c *Crawl) SiteTitle(context.Context) (string, error) { return c.names.Name(), nil }
 
-// Complete reports whether the last run covered the whole site. It must have reached its end
-// without an unavailable page or list, and no limit may have excluded an address in it or in an
-// earlier run. Addresses that robots.txt disallows are not part of the site.
+// Complete reports whether the last run covered the whole site. The run must have reached its end
+// without an unavailable page or list, and no limit may have excluded an address in this run or an
+// earlier one. Addresses that robots.txt disallows do not belong to the site.
 func (c *Crawl) Complete() bool { return c.complete.Load() }
 
-// Changes crawls the site. The package documentation describes what it yields.
+// Changes crawls the site. The package documentation describes the stream.
 //
 // These errors end a run:
 //
@@ -163,13 +166,14 @@ func (c *Crawl) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mi
 	}
 }
 
-// Page fetches one page by the same rules as a crawl. For a redirect, or a page whose
-// canonical address is another one of the site, it returns an alias: a page with only that
-// address (Known is 0).
+// Page fetches one page by the same rules as a crawl. If the response is a redirect, or the
+// canonical address of the page is another one of the site, Page returns an alias: a page that
+// contains only that address (Known is 0).
 //
-// Errors: [millrace.ErrUnmodified], [millrace.ErrNotFound], [millrace.ErrForbidden] if
-// robots.txt disallows the address or it needs a login, [millrace.ErrInvalid] if it is not
-// HTML or has no content, [millrace.ErrTooLarge], [millrace.ErrUnavailable].
+// Page returns [millrace.ErrUnmodified], [millrace.ErrNotFound], [millrace.ErrTooLarge] or
+// [millrace.ErrUnavailable]. It returns [millrace.ErrForbidden] if robots.txt disallows the address
+// or the page requires a login, and [millrace.ErrInvalid] if the response is not HTML or has no
+// content.
 func (c *Crawl) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	p, err := c.page(ctx, have)
 	if err != nil {
@@ -217,8 +221,8 @@ func (c *Crawl) page(ctx context.Context, have millrace.Ref) (*millrace.Page, er
 	return res.page, nil
 }
 
-// muted returns an alias for the address to, to which the fetched address redirects or which it
-// names as canonical.
+// muted returns an alias for the address to. The fetched address redirects to it, or names it as
+// canonical.
 func (c *Crawl) muted(res *result, to string) (*millrace.Page, error) {
 	u, v := c.scope.clean(to)
 	switch {
@@ -232,12 +236,12 @@ func (c *Crawl) muted(res *result, to string) (*millrace.Page, error) {
 	return mute(u, &version{kind: isMute, by: res.rules.by, day: today(c.now()), target: key(u)}), nil
 }
 
-// Reasons why an address has no page.
+// Reasons why an address does not have a page.
 var (
 	errLogin = fmt.Errorf("%w: login required", millrace.Coded("login", millrace.ErrForbidden))
 	errSoft  = fmt.Errorf("%w: resembles the response to an address that does not exist", millrace.Coded("soft-404", millrace.ErrNotFound))
 	errLoop  = millrace.Coded("redirect-loop", errors.New("redirects to itself"))
 )
 
-// today returns the number of days since 1970.
+// today returns the number of days from 1970 to t.
 func today(t time.Time) int64 { return t.Unix() / (24 * 3600) }

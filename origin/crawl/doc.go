@@ -2,17 +2,17 @@
 //
 //	c, err := crawl.New(client, "https://example.com/", &crawl.Options{KnownRefs: knownRefs})
 //
-// The site is the folder of the root: all URLs of the same origin whose path is under that of the
-// root. The crawl follows links, sitemaps (those of robots.txt, else those at the usual paths) and
-// the feeds that the home page links to. It removes fragments, tracking parameters and session IDs
-// from addresses, and ignores the order of parameters. It recognises images, scripts, archives and
-// office files by their extensions and does not fetch them.
+// The site is the folder of the root: all URLs of the same origin whose path is in the folder of
+// the root. The crawl follows links, sitemaps (those in robots.txt, otherwise those at the usual
+// paths) and the feeds that the home page links to. It removes fragments, tracking parameters and
+// session IDs from addresses, and ignores the order of parameters. It recognises images, scripts,
+// archives and office files by their extensions, and does not fetch them.
 //
 // # The stream
 //
-// A crawl fetches pages in Changes, because a link does not prove that a page exists. The refs that
-// the sink has stored ([Options.KnownRefs]) are the database of the crawl. They are stored in the
-// same transaction as the pages. The stream has these entries:
+// A crawl fetches pages while it yields changes, because a link does not prove that a page exists.
+// The refs that the sink has stored ([Options.KnownRefs]) are the database of the crawl. The sink
+// stores them in the same transaction as the pages. The stream contains these entries:
 //
 //   - A page is a Put with the page. Its version holds the server's validators and a hash of the
 //     page's content.
@@ -34,8 +34,8 @@
 //   - A complete checkpoint ends the stream, because the run has named everything that is stored.
 //     It is missing if the run fails.
 //
-// A later run costs one conditional request per page and list. A 304 does not repeat the links of a
-// page. The cursor therefore holds:
+// A later run needs one conditional request for each page and list. A 304 response does not contain
+// the links of a page. Therefore the cursor contains:
 //
 //   - the validators of the lists, because an unchanged list has no new addresses
 //   - up to 20,000 addresses that lost their page and broken links, for 60 days. The next run
@@ -44,24 +44,23 @@
 //   - the limits and the rules of robots.txt that excluded addresses. When they are relaxed, the
 //     next run fetches every page once without conditions
 //
-// A page's HTMLSize is that of the response body. A page that is extracted again without a request
-// keeps its HTMLSize. So does a page whose content is unchanged although its server sends no
-// validators.
+// A page's HTMLSize is the size of the response body. A page keeps its HTMLSize if it is extracted
+// again without a request, or if its content is unchanged although its server sends no validators.
 //
 // # Changed rules
 //
-// Every page comes with its [millrace.Page.Original]: the HTML and the header fields that
-// extraction reads, up to 4 MB. If the sink stores it ([Options.Original]), a newer extractor or
-// other rules ([Options.Rules]) need no requests. Each run first extracts the affected pages again
-// and yields them with their stored validators. Then the run continues as usual, and requests for
-// unchanged pages get a 304.
+// Every page has a [millrace.Page.Original]: the HTML and the header fields that extraction reads,
+// up to 4 MB. If the sink stores the originals ([Options.Original]), a newer extractor or other
+// rules ([Options.Rules]) need no requests. Each run first extracts the affected pages again and
+// yields them with their stored validators. Then the run continues as usual, and requests for
+// unchanged pages result in a 304.
 //
 // Earlier decisions about addresses stay valid. A page is fetched without conditions, like a new
-// one, if its original is missing. The same holds if by the new rules it has no content, is a
-// redirect or a login form, or has another address. A page that is lost in the run that extracted
-// it again is deleted by the next run. One request determines again the site's response to an
-// address that does not exist. Addresses without a page store no HTML; if the new rules find
-// content there, it appears when the address is fetched after its week.
+// page, if its original is missing, or if the new rules find no content, a redirect, a login form
+// or another address. If a page that was extracted again is lost in the same run, the next run
+// deletes it. One request determines again how the site responds to an address that does not exist.
+// For addresses without a page, no HTML is stored. If the new rules would find content there, it
+// appears when the address is fetched again after a week.
 //
 // # Identity of a page
 //
@@ -77,35 +76,36 @@
 //     page already has that address, or if that address is a home page.
 //
 // A page is also a duplicate of its twin if both have the same text. A twin is the same address
-// with or without a slash at its end, or with the name of the directory's default document. A
-// redirect is an alias of its target.
+// with or without a final slash, or with the name of the directory's default document. A redirect
+// is an alias of its target.
 //
 // # Protection against wrong responses
 //
-// A page that resembles the response to an address that does not exist is a soft 404. The crawl
-// checks that response again when a page is completely different from the stored one. If a site
-// returns one page with status 200 for every address, the crawl changes nothing, and the run ends
-// if the root is that page. The crawl waits for a site that stops responding for a short time.
+// A page that resembles the response for an address that does not exist is a soft 404. The crawl
+// requests that response again when a page differs completely from the stored one. If a site
+// returns the same page with status 200 for every address, the crawl changes nothing; if even the
+// root is this page, the run ends. If a site stops responding for a short time, the crawl waits.
 //
-// The modification time in a sitemap or feed determines the order of fetches. It is stored as a
-// hint if neither the page nor Last-Modified has a time; the newest time in all lists counts. A
-// page that has not changed keeps its hint.
+// Pages are fetched in the order of their modification times in sitemaps and feeds. If neither the
+// page nor Last-Modified has a time, this time is stored as a hint; the newest time of all lists
+// counts. A page that has not changed keeps its hint.
 //
-// Addresses of one shape have the same first path segment, depth and parameters. The crawl fetches
-// them while enough of them have new text or links. An endless calendar or the facets of a shop
-// exhaust this budget, but a forum does not. Addresses in sitemaps need no budget. The crawl skips
-// addresses whose path repeats itself, and those with more than 8 parameters or 2,048 bytes.
+// Addresses of one shape have the same first path segment, depth and parameters. Each shape has a
+// budget, which pages with new text or links renew. An endless calendar or the facets of a shop
+// exhaust the budget, but a forum does not. Addresses in sitemaps need no budget. The crawl skips
+// addresses whose path repeats itself, and addresses with more than 8 parameters or 2,048 bytes.
 //
 // # Frequency
 //
-// The first run of a process fetches every page. Later runs of the same Crawl fetch a page first
-// after a tenth of its age, from an hour to a day. The interval is halved if the page has changed,
-// to at least 5 minutes. Otherwise, it grows by half, to at most a day. Pages that a list reports
-// as newer are fetched at once, and so are pages that a sitemap no longer names.
+// The first run of a process fetches every page. Later runs of the same Crawl fetch a page again
+// after an interval. The first interval is a tenth of the page's age, but at least an hour and at
+// most a day. If the page has changed, the interval is halved, but is at least 5 minutes. Otherwise
+// it grows by half, but is at most a day. Pages that a list reports as newer, and pages that a
+// sitemap no longer contains, are fetched at once.
 //
 // # Memory
 //
-// A run stores about 40 bytes per address. A long queue is written to a temporary file. Only one
-// page larger than 1 MB is parsed at a time. A run that extracts pages again stores 8 bytes for
-// each of them.
+// A run stores about 40 bytes for each address. A long queue is written to a temporary file. Only
+// one page larger than 1 MB is parsed at a time. A run that extracts pages again stores 8 bytes for
+// each of these pages.
 package crawl

@@ -25,12 +25,12 @@ const (
 
 // item is one entry of a feed.
 type item struct {
-	url      string    // as found
+	url      string    // unchanged, as in the feed
 	modified time.Time // zero = unknown
 }
 
-// parseFeed parses an RSS, Atom or JSON feed. Errors are [millrace.ErrInvalid] and
-// [millrace.ErrTooLarge].
+// parseFeed parses an RSS, Atom or JSON feed. It returns [millrace.ErrInvalid] or
+// [millrace.ErrTooLarge] for a feed that it cannot read.
 func parseFeed(data []byte) ([]item, error) {
 	// Check the depth, because the XML parser recurses into nested elements.
 	if trimmed := bytes.TrimLeft(data, "\xEF\xBB\xBF \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
@@ -66,7 +66,7 @@ func parseFeed(data []byte) ([]item, error) {
 func checkDepth(data []byte) error {
 	d := xml.NewDecoder(bytes.NewReader(data))
 	d.Strict = false
-	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil } // element names are ASCII
+	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil } // names of elements are ASCII
 	for depth := 0; ; {
 		t, err := d.RawToken()
 		if errors.Is(err, io.EOF) {
@@ -87,7 +87,7 @@ func checkDepth(data []byte) error {
 	}
 }
 
-// readFeed adds the pages that a feed names.
+// readFeed adds the pages in feed n.
 func (r *run) readFeed(n int, resp *http.Response) error {
 	data, err := fetch.ReadBody(resp, maxFeed)
 	if err != nil {

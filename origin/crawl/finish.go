@@ -92,8 +92,8 @@ func (r *run) rootError(res *result) error {
 	return fmt.Errorf("fetch root: %w", res.err)
 }
 
-// finish reports the excluded addresses and yields the complete checkpoint. By now the run has
-// named all stored addresses that exist.
+// finish reports the excluded addresses and yields the complete checkpoint. When it is called, the
+// run has named all stored addresses that still exist.
 func (r *run) finish() error {
 	for _, kind := range slices.Sorted(maps.Keys(r.refused)) {
 		f := r.refused[kind]
@@ -128,7 +128,7 @@ func (r *run) finish() error {
 	}
 	r.limits(&next)
 	for _, l := range r.lists {
-		if l.dirty || r.cut { // addresses wait for their dates
+		if l.dirty || r.cut { // some addresses in the list were not fetched
 			l.Validators = fetch.Validators{}
 		}
 		next.Lists = append(next.Lists, l)
@@ -140,7 +140,7 @@ func (r *run) finish() error {
 	return r.emit(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{Cursor: next.encode(), Complete: true}})
 }
 
-// report yields a SkipError that does not count as a problem of a page.
+// report yields a SkipError that does not count as a problem with a page.
 func (r *run) report(u string, why error) error {
 	return r.give(millrace.Change{}, &millrace.SkipError{URL: u, Err: why})
 }

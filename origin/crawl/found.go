@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// found adds an address that a page or a list names.
+// found adds an address from a page or a list.
 func (r *run) found(t task) error {
 	k := key(t.url)
 	e, _ := r.table.get(k)
@@ -65,7 +65,7 @@ var (
 	errNothingNew = limitError{"nothing-new", "pages of this shape have no new content"}
 )
 
-// withdraw excludes a queued address if the budget of its shape is exhausted.
+// withdraw excludes a queued address if the budget for its shape is exhausted.
 func (r *run) withdraw(t task) (bool, error) {
 	shape, any := r.traps.shapes(t.url)
 	if t.listed || t.state != pending || r.traps.admit(shape, any) {
@@ -81,7 +81,8 @@ func (r *run) withdraw(t task) (bool, error) {
 	return true, r.emit(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: t.url}})
 }
 
-// add makes an address known. The sink stores it as pending before the page that links to it.
+// add adds an address to the table. The sink stores the address as pending before it stores the
+// page that links to it.
 func (r *run) add(t task, k uint64, e entry) error {
 	e.state = pending
 	e.flags |= named
@@ -91,7 +92,7 @@ func (r *run) add(t task, k uint64, e entry) error {
 	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: t.url, Version: v.String()}, Page: mute(t.url, &v)})
 }
 
-// refusal is a group of addresses that were excluded for one reason.
+// refusal is a group of addresses that were excluded for the same reason.
 type refusal struct {
 	example task
 	why     error
@@ -104,20 +105,20 @@ const maxRefusals = 500
 // maxRemembered is the maximum number of excluded addresses that the table stores.
 const maxRemembered = 200_000
 
-// refuse excludes an address. The run reports each kind once, at the end.
+// refuse excludes an address. At the end, the run reports each kind of refusal once.
 func (r *run) refuse(t task, k uint64, kind string, why error) error {
 	if r.refusals++; r.refusals < maxRemembered {
 		e, _ := r.table.get(k)
 		e.state = refused
-		r.table.set(k, e) // counts each address once
+		r.table.set(k, e) // so that each address is counted once
 	}
 	r.lost(&t)
 	r.remark(t, why.Error(), kind, why)
 	return nil
 }
 
-// remark counts an address of a kind, and of a part of that kind until there are maxRefusals
-// groups. The run reports each group once, at the end, with its first address.
+// remark counts an address of a kind. Each part of a kind is a separate group until maxRefusals
+// groups exist. At the end, the run reports each group once, with its first address.
 func (r *run) remark(t task, kind, part string, why error) {
 	all := kind
 	kind += "\x00" + part
@@ -133,5 +134,5 @@ func (r *run) remark(t task, kind, part string, why error) {
 	f.count++
 }
 
-// hex formats a key as part of an address.
+// hex formats a key for use in an address.
 func hex(k uint64) string { return strconv.FormatUint(k, 16) }

@@ -2,34 +2,34 @@ package crawl
 
 import "github.com/millrace/millrace"
 
-// limits are the limits that excluded addresses. Requests for the pages that link to these
-// addresses get a 304. When a limit is relaxed, the next run therefore fetches all pages once
-// without conditions.
+// limits are the limits that have excluded addresses. Requests for the pages that link to these
+// addresses result in a 304, which contains no links. Therefore, when a limit is relaxed, the next
+// run fetches all pages once without conditions.
 type limits struct {
 	Pages  int    `json:"pages,omitempty"`  // Options.MaxPages; 0 = no address was excluded
 	Depth  int    `json:"depth,omitempty"`  // Options.MaxDepth; 0 = no address was excluded
-	Robots string `json:"robots,omitempty"` // [fetch.Robots.Fingerprint]; "" = robots.txt excluded none
+	Robots string `json:"robots,omitempty"` // [fetch.Robots.Fingerprint]; "" = robots.txt excluded no address
 }
 
 // Special values of limits.Robots.
 const (
 	noRules   = "-" // robots.txt is ignored or empty
-	lostCount = "+" // matches no rules; set if more addresses were lost than a cursor holds, and some have pages again
+	lostCount = "+" // differs from every fingerprint; set if more addresses were lost than a cursor can contain, and a lost page exists again
 )
 
-// pass is the state of a run that fetches all pages again and was cut off.
+// pass is the state of a run that fetched all pages again and was interrupted.
 type pass struct {
 	By      limits `json:"by"`           // limits in effect
-	At      string `json:"at,omitempty"` // last address that it reached
-	Refused limits `json:"refused"`      // limits of By that excluded addresses so far
+	At      string `json:"at,omitempty"` // last address that the run reached
+	Refused limits `json:"refused"`      // limits in By that have excluded addresses so far
 }
 
-// lifted reports whether the limits by may admit an address that l excluded.
+// lifted reports whether the new limits by may admit an address that the limits l have excluded.
 func (l limits) lifted(by limits) bool {
 	return l.Pages > 0 && by.Pages > l.Pages || l.Depth > 0 && by.Depth > l.Depth || l.Robots != "" && by.Robots != l.Robots
 }
 
-// with returns the tighter of each pair of limits.
+// with returns the stricter of each pair of limits.
 func (l limits) with(m limits) limits {
 	if l.Pages == 0 || m.Pages > 0 && m.Pages < l.Pages {
 		l.Pages = m.Pages
@@ -43,7 +43,7 @@ func (l limits) with(m limits) limits {
 	return l
 }
 
-// limit sets the limits in effect, and whether the run fetches all pages again.
+// limit sets the current limits, and decides whether the run fetches all pages again.
 func (r *run) limit() {
 	r.by = limits{Pages: r.o.MaxPages, Depth: r.o.MaxDepth, Robots: noRules}
 	if rules := r.robots.Fingerprint(); rules != "" && !r.o.IgnoreRobots {
@@ -62,7 +62,7 @@ func (r *run) limit() {
 // limits saves the limits in the cursor of the next run.
 func (r *run) limits(next *cursor) {
 	switch {
-	case r.reread: // the run was cut off
+	case r.reread: // the run was interrupted
 		next.Limits = r.since.Limits
 		next.Pass = &pass{By: r.by, At: next.At, Refused: r.met}
 	case r.read:
@@ -76,13 +76,13 @@ func (r *run) limits(next *cursor) {
 	}
 }
 
-// limitError is the reason why an address that may have a page is not fetched. It is a
+// limitError is the reason why an address that may have a page is not fetched. It wraps
 // [millrace.ErrTooLarge].
 type limitError struct{ code, text string }
 
 func (e limitError) Error() string { return e.text }
 
-// ErrorCode returns the code.
+// ErrorCode returns the code of the limit.
 func (e limitError) ErrorCode() string { return e.code }
 
 // Unwrap returns [millrace.ErrTooLarge].

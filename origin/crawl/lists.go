@@ -17,32 +17,32 @@ import (
 	"github.com/millrace/millrace/internal/sitemap"
 )
 
-// Limits of the lists of a site: sitemaps, their indexes, feeds.
+// Limits of the lists of a site: sitemaps, sitemap indexes and feeds.
 const (
-	maxLists     = 1000 // per run, and in a cursor
-	maxListDepth = 3    // nesting depth of indexes
+	maxLists     = 1000 // maximum number of lists in a run and in a cursor
+	maxListDepth = 3    // maximum nesting depth of sitemap indexes
 	maxSiteFeeds = 10
-	absentAge    = 7 * 24 * time.Hour // time until a missing sitemap at a usual path is tried again
+	absentAge    = 7 * 24 * time.Hour // a missing sitemap at a usual path is requested again after this time
 )
 
-// list is one list of addresses. The cursor stores it. The sink knows every address of an
-// unchanged list.
+// list is one list of addresses. The cursor stores the list. If a list is unchanged, the sink knows
+// all of its addresses.
 type list struct {
 	URL string `json:"u"`
 	fetch.Validators
 	Feed   bool   `json:"feed,omitempty"`
-	Parent string `json:"in,omitempty"`   // index that names it
-	Absent int64  `json:"gone,omitempty"` // when it was found absent, seconds since 1970
+	Parent string `json:"in,omitempty"`   // URL of the index that names the list
+	Absent int64  `json:"gone,omitempty"` // time at which the list was missing, in seconds since 1970
 
 	depth    int
-	usual    bool // a well-known path that no document names
-	dirty    bool // an address in the list could not be fetched; the next run reads the list again, even if this run is cut off
-	changed  bool // the list was read in this run; false for 304
-	complete bool // read to its end
+	usual    bool // the list is at a usual path, and no document names it
+	dirty    bool // an address in the list could not be fetched; the next run reads the list again, even if this run is interrupted
+	changed  bool // the list was read in this run; false after a 304
+	complete bool // the list was read to its end
 }
 
-// readLists fetches the lists that robots.txt or the home page names, and adds their
-// addresses. It reports a list that is unavailable, and continues.
+// readLists fetches the lists that robots.txt or the home page names, and adds their addresses. If
+// a list is unavailable, readLists reports it and continues.
 func (r *run) readLists(ctx context.Context, feeds []string) error {
 	r.trusted = map[string]bool{r.scope.origin: true}
 	var todo []list
@@ -51,8 +51,8 @@ func (r *run) readLists(ctx context.Context, feeds []string) error {
 		if err != nil || sitemap.IsOther(u) {
 			continue
 		}
-		// robots.txt authorises lists on other hosts (sitemaps.org, "Sitemaps & Cross
-		// Submits"). Their addresses must still belong to the site.
+		// robots.txt may name lists on other hosts (sitemaps.org, "Sitemaps & Cross Submits").
+		// Their addresses must still belong to the site.
 		r.trusted[canon.Origin(u)] = true
 		todo = append(todo, list{URL: u})
 	}
@@ -133,8 +133,8 @@ func (r *run) readLists(ctx context.Context, feeds []string) error {
 	return nil
 }
 
-// usualLists returns the usual URLs of sitemaps, for sites where no document names any. They are in
-// the folder of the site and, if that is not the host's root, also at the root.
+// usualLists returns the usual URLs of sitemaps. They are used if no document names a sitemap. They
+// are in the folder of the site and, if that is not the host's root, also at the root.
 func (r *run) usualLists() (lists []list) {
 	for _, name := range []string{"sitemap.xml", "sitemap_index.xml", "wp-sitemap.xml"} {
 		lists = append(lists, list{URL: r.scope.base + name, usual: true})
@@ -150,7 +150,8 @@ func (r *run) hasSitemap() bool {
 	return slices.ContainsFunc(r.lists, func(l list) bool { return l.usual && l.Absent == 0 })
 }
 
-// readList fetches list n and adds its addresses. It returns the lists that an index names.
+// readList fetches list n and adds its addresses. If the list is a sitemap index, readList returns
+// the lists in it.
 func (r *run) readList(ctx context.Context, n int) (children []string, err error) {
 	l := &r.lists[n]
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, l.URL, nil)
@@ -191,7 +192,7 @@ func (r *run) readList(ctx context.Context, n int) (children []string, err error
 	return children, err
 }
 
-// readSitemap adds the addresses of a sitemap, or returns the sitemaps of an index.
+// readSitemap adds the addresses of a sitemap, or returns the sitemaps in an index.
 func (r *run) readSitemap(n int, resp *http.Response, at *url.URL) (children []string, err error) {
 	body, err := fetch.Decode(resp)
 	if err != nil {
@@ -219,16 +220,16 @@ func (r *run) readSitemap(n int, resp *http.Response, at *url.URL) (children []s
 			return children, err
 		}
 	}
-	// Reading to the end verifies that the body is complete and matches its digest.
+	// Reading to the end verifies the length and the digest of the body.
 	_, err = io.Copy(io.Discard, io.LimitReader(body, 1<<20))
 	return children, err
 }
 
-// listed adds an address that list n names, with the modification time in the list.
+// listed adds an address from list n, with its modification time in the list.
 func (r *run) listed(u string, n int, modified time.Time) error {
 	u, v := r.scope.clean(r.local(u))
 	if v == tangled && len(u) <= maxAddress {
-		v = inside // the owner of the site lists it
+		v = inside // the owner of the site lists this address
 	}
 	if v != inside {
 		return nil
@@ -243,7 +244,7 @@ func (r *run) listed(u string, n int, modified time.Time) error {
 		return err
 	}
 	if e, ok := r.table.get(k); ok {
-		if u != r.scope.base { // the base is fetched before the lists
+		if u != r.scope.base { // the base was fetched before the lists
 			e.date(hint)
 		}
 		if l := &r.lists[n]; !l.Feed {
@@ -254,10 +255,10 @@ func (r *run) listed(u string, n int, modified time.Time) error {
 	return nil
 }
 
-// number returns the number of the list in the flags of an entry, from 1.
+// number returns the number of the list in the flags of an entry. The first number is 1.
 func (l *list) number() uint8 { return uint8(1 + key(l.URL)%(byMask>>byShift)) }
 
-// withdrawn makes the addresses due that are no longer in a changed sitemap.
+// withdrawn makes those addresses due that are missing from a changed sitemap.
 func (r *run) withdrawn() {
 	var changed [byMask>>byShift + 1]bool
 	any := false
@@ -271,7 +272,7 @@ func (r *run) withdrawn() {
 	}
 }
 
-// lost marks the list of an address that could not be fetched.
+// lost marks the list of an address that was not fetched.
 func (r *run) lost(t *task) {
 	if t.list > 0 && t.list <= len(r.lists) {
 		r.lists[t.list-1].dirty = true

@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// loss is an address that had no page at its last fetch. The cursor stores it, because requests for
-// the pages that link to it get a 304, which does not name it again.
+// loss is an address without a page at its last fetch. The cursor stores the address, because
+// requests for the pages that link to it result in a 304, which does not name the address again.
 type loss struct {
 	URL   string `json:"u"`           // relative to the base
 	When  int64  `json:"t"`           // time of the loss, seconds since 1970
-	Asked int64  `json:"a,omitempty"` // last fetch after that, seconds since 1970; 0 = the next run fetches it
+	Asked int64  `json:"a,omitempty"` // time of the last fetch after the loss, in seconds since 1970; 0 = the next run fetches the address
 	Had   bool   `json:"p,omitempty"` // the address had a page; false = a broken link
 	Depth int    `json:"d,omitempty"`
 }
 
 const (
 	maxLosses    = 20_000
-	maxLossBytes = 2 << 20 // total length of the addresses
+	maxLossBytes = 2 << 20 // maximum total length of the addresses in bytes
 	lossAge      = 60 * 24 * time.Hour
-	lossFresh    = 24 * time.Hour     // time during which every run fetches a lost page
-	lossAgain    = 7 * 24 * time.Hour // interval for other addresses, minus up to a day to spread them
+	lossFresh    = 24 * time.Hour     // for this time, every run fetches a lost page
+	lossAgain    = 7 * 24 * time.Hour // interval for other addresses; up to a day is subtracted to spread the requests
 )
 
 // due reports whether to fetch a lost address again. The first run after the loss always fetches
-// it, because the site may have been changed during the run, and restored before the run read the
-// pages that link to the address.
+// it, because the site may have been restored before the run read the pages that link to the
+// address.
 func (l *loss) due(now time.Time, k uint64) bool {
 	if l.Asked == 0 || l.Had && now.Sub(time.Unix(l.When, 0)).Abs() < lossFresh {
 		return true
@@ -53,8 +53,8 @@ func (r *run) lose(t *task, k uint64) {
 	r.losses[k] = loss{URL: u, When: r.now().Unix(), Had: t.state == had, Depth: t.depth}
 }
 
-// relinked makes a lost address due in the next run, because this run has read
-// a page or a list that names it.
+// relinked makes a lost address due in the next run, because this run has read a page or a list
+// that names it.
 func (r *run) relinked(k uint64) {
 	if l, ok := r.losses[k]; ok {
 		l.Asked = 0
@@ -62,7 +62,7 @@ func (r *run) relinked(k uint64) {
 	}
 }
 
-// seek queues the lost addresses that are due. The sink receives them only if they have a
+// seek queues the lost addresses that are due. The sink is informed about them only if they have a
 // page.
 func (r *run) seek(all bool) error {
 	now := r.now()
@@ -71,7 +71,7 @@ func (r *run) seek(all bool) error {
 		t := task{url: r.scope.base + l.URL, depth: l.Depth, state: gone}
 		e, _ := r.table.get(k)
 		if e.state != unknown || !(all && l.Had) && !l.due(now, k) {
-			continue // known from another list or the sink, or not due
+			continue // found in another list or in the sink, or not due
 		}
 		if _, v := r.scope.clean(t.url); v != inside && v != tangled {
 			continue
@@ -85,8 +85,8 @@ func (r *run) seek(all bool) error {
 	return nil
 }
 
-// lostKeys returns the keys of the lost addresses: pages before broken links, the latest
-// losses first.
+// lostKeys returns the keys of the lost addresses: lost pages before broken links, and later losses
+// before earlier ones.
 func (r *run) lostKeys() []uint64 {
 	keys := make([]uint64, 0, len(r.losses))
 	for k := range r.losses {
@@ -102,7 +102,7 @@ func (r *run) lostKeys() []uint64 {
 	return keys
 }
 
-// stillLost processes a lost address that still has no page.
+// stillLost handles a lost address that is still without a page.
 func (r *run) stillLost(res *result) error {
 	k := key(res.url)
 	l := r.losses[k]
@@ -120,7 +120,7 @@ func (r *run) stillLost(res *result) error {
 	return r.found(task{url: to, from: res.url, depth: res.depth + 1})
 }
 
-// regained records that a lost address has a page again. The first such address queues all
+// regained records that a lost address has a page again. The first of these addresses queues all
 // lost pages, because the site has probably recovered.
 func (r *run) regained(res *result) error {
 	if res.state == had || r.regains || !r.losses[key(res.url)].Had {

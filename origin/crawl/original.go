@@ -11,22 +11,22 @@ import (
 	"github.com/millrace/millrace/extract"
 )
 
-// original is the input of a page's extraction, except its address. It is stored to extract
-// the page again without a request.
+// original is the input of a page's extraction, except its address. It is stored so that the page
+// can be extracted again without a request.
 type original struct {
 	contentType string   // Content-Type of the response
 	robots      []string // X-Robots-Tag values of the response
-	modified    int64    // modification time if the page itself has none, seconds since 1970; 0 = unknown
-	body        []byte   // body without content coding
+	modified    int64    // modification time, if the page itself contains none, in seconds since 1970; 0 = unknown
+	body        []byte   // body without its content coding
 }
 
-// originalFormat is the first byte of an encoded original. An original of another format is
-// not read, and its page is fetched again.
+// originalFormat is the first byte of an encoded original. If it differs, the original is ignored,
+// and the page is fetched again.
 const originalFormat = 1
 
-// encode returns the bytes for [millrace.Page.Original], nil if they would be too large. They
-// are the format, the time, the number of robots values, the length of each string before the
-// string, and the body. Numbers are unsigned varints. The body is copied.
+// encode returns the bytes for [millrace.Page.Original], or nil if they would be too large. They
+// contain the format, the time, the number of robots values, each string with its length before it,
+// and the body. Numbers are unsigned varints. The body is copied.
 func (o *original) encode() []byte {
 	head := []byte{originalFormat}
 	text := func(s string) {
@@ -48,8 +48,8 @@ func (o *original) encode() []byte {
 
 var errOriginal = errors.New("the stored original belongs to another version")
 
-// parseOriginal is the inverse of encode. The body is a slice of data. The error is
-// [millrace.ErrInvalid].
+// parseOriginal is the inverse of encode. The returned body shares the memory of data. For invalid
+// data, parseOriginal returns [millrace.ErrInvalid].
 func parseOriginal(data []byte) (o original, err error) {
 	bad := fmt.Errorf("%w: %w", millrace.ErrInvalid, errOriginal)
 	if len(data) == 0 || len(data) > millrace.MaxOriginal || data[0] != originalFormat {
@@ -67,7 +67,7 @@ func parseOriginal(data []byte) (o original, err error) {
 	}
 	text := func() (s string) {
 		n := number(uint64(len(data)))
-		if n > uint64(len(data)) { // the number itself has consumed bytes
+		if n > uint64(len(data)) { // the number was read from data, so fewer bytes remain
 			err, data = bad, nil
 			return ""
 		}
@@ -87,21 +87,21 @@ func parseOriginal(data []byte) (o original, err error) {
 	return o, nil
 }
 
-// options returns the options of the page's extraction.
+// options returns the options for the page's extraction.
 func (o *original) options(rules *extract.Rules) *extract.Options {
 	return &extract.Options{ContentType: o.contentType, Robots: o.robots, Rules: rules, MaxBytes: maxPage}
 }
 
-// date sets the modification time of a page that has none.
+// date sets the modification time of a page without one.
 func (o *original) date(p *millrace.Page) {
 	if !p.Known.Has(millrace.FieldModified) && o.modified > 0 {
 		p.Modified = time.Unix(o.modified, 0).UTC()
 	}
 }
 
-// Original returns the stored HTML of a page and its extraction options without rules. It
-// sends no request. [millrace.ErrNotFound]: the sink stores no original of the page. Other
-// errors come from [Options.Original].
+// Original returns the stored HTML of a page, and the options for its extraction, without rules. It
+// sends no request. If the sink stores no original of the page, Original returns
+// [millrace.ErrNotFound]. It returns other errors of [Options.Original] unchanged.
 func (c *Crawl) Original(ctx context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {
 	if c.o.Original == nil {
 		return nil, nil, fmt.Errorf("original of %s: %w: not stored", ref.URL, millrace.ErrNotFound)

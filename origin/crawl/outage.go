@@ -7,33 +7,33 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// outages detects that a site has begun to return the same page with status 200 for every address,
-// such as an error, a maintenance notice, or the form of a firewall. That page would replace all
-// pages.
+// outages detects that a site returns the same page with status 200 for every address, such as an
+// error page, a maintenance notice, or the form of a firewall. Without this check, that page would
+// replace all pages.
 type outages struct {
-	ask    func(t task) *result // called by the goroutine of the run; records no result
-	asked  int                  // number of nonexistent addresses fetched
-	answer *soft                // response to the last of them; nil = none yet
-	other  *soft                // last page that is completely different from the stored one and was accepted
+	ask    func(t task) *result // fetches an address without recording the result; the goroutine of the run calls it
+	asked  int                  // number of nonexistent addresses that were fetched
+	answer *soft                // response for the last nonexistent address; nil = none yet
+	other  *soft                // last accepted page that differs completely from the stored one
 }
 
-// maxProbes is the maximum number of nonexistent addresses that one run fetches because a page
-// is completely different from the stored one.
+// maxProbes is the maximum number of nonexistent addresses that one run fetches because pages
+// differ completely from the stored ones.
 const maxProbes = 20
 
-// softOf returns the features of a page that identify a soft 404.
+// softOf returns the features of a page by which a soft 404 is recognised.
 func softOf(res *result) *soft {
 	return &soft{Found: true, Title: cutTitle(res.page.Title), Sketch: res.sketch}
 }
 
-// impossible returns an address that does not exist and is in no cache.
+// impossible returns an address that neither exists nor is in a cache.
 func (r *run) impossible(n int) string {
 	return r.scope.base + "no-such-page-" + hex(key(fmt.Sprint(r.scope.base, " ", r.started.Unix(), " ", n)))
 }
 
-// replaced reports whether a page is the site's current response to every address. It fetches
-// a nonexistent address if a page is completely different from the stored one, and again if
-// two such pages are similar. It returns an error if that fetch fails.
+// replaced reports whether a page is the site's current response for every address. It fetches a
+// nonexistent address if a page differs completely from the stored one, and again if two of these
+// pages are similar. It returns an error if this fetch fails.
 func (r *run) replaced(res *result) (bool, error) {
 	o := &r.outages
 	if res.state == had && !res.version.stale && similar(res.version.sketch, res.sketch) < notWhollyOther &&
@@ -56,9 +56,9 @@ func (r *run) replaced(res *result) (bool, error) {
 	return o.answer.matches(res), nil
 }
 
-// sane ends the run if the root looks like the response to every address but did not before. Some
-// sites answer nonexistent addresses with their home page; therefore sane also compares other
-// stored pages.
+// sane ends the run if the root resembles the response for every address but did not do so before.
+// Some sites respond to nonexistent addresses with their home page. Therefore sane also compares
+// other stored pages.
 func (r *run) sane(ctx context.Context, res *result) error {
 	if res.outcome != page {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/extract"
 )
 
-// extract builds the page from a body.
+// extract builds the page from a response body.
 func (c *Crawl) extract(ctx context.Context, r *result, resp *http.Response, data []byte) error {
 	o := original{contentType: resp.Header.Get("Content-Type"), robots: resp.Header.Values("X-Robots-Tag"), modified: r.hint, body: data}
 	if t, ok := lastModified(resp.Header); ok {
@@ -46,12 +46,12 @@ func (c *Crawl) extract(ctx context.Context, r *result, resp *http.Response, dat
 	r.made.revise(r)
 	r.same = stored.kind == isPage && !stored.stale && stored.revision == r.made.revision
 	r.made.fruitless = stored.kind == isPage && stored.fruitless
-	r.page.Original = o.encode() // the body is in a buffer that will be reused
+	r.page.Original = o.encode() // a copy, because the buffer of the body is reused
 	r.page.HTMLSize = millrace.HTMLSize{Bytes: int64(len(data)), Received: r.received}
 	return nil
 }
 
-// make builds the page from its original. It sets the outcome to page, moved or empty. If
+// make builds the page from its original, and sets the outcome to page, moved or empty. If
 // extraction fails, the result is nil.
 func (c *Crawl) make(ctx context.Context, r *result, o *original) (*extract.Result, error) {
 	res, err := extract.HTML(ctx, o.body, r.url, o.options(r.rules.rules))
@@ -87,7 +87,7 @@ func (c *Crawl) make(ctx context.Context, r *result, o *original) (*extract.Resu
 	return res, nil
 }
 
-// canonical processes the canonical link of a page.
+// canonical handles the canonical link of a page.
 func (c *Crawl) canonical(r *result, canonical string) {
 	if canonical == "" {
 		return
@@ -98,16 +98,16 @@ func (c *Crawl) canonical(r *result, canonical string) {
 	case v == inside && key(u) != key(r.url):
 		r.canonical = u
 	case v == outside && !strings.HasPrefix(canonical, c.scope.origin+"/"):
-		// A canonical link from every page to the home page of another site is a mistake, so ignore
-		// it.
+		// If every page names the home page of another site as canonical, this is a mistake, so the
+		// link is ignored.
 		if at, err := url.Parse(canonical); err == nil && (at.Path != "/" || at.RawQuery != "" || r.url == c.scope.base) {
 			r.elsewhere = canonical
 		}
 	}
 }
 
-// learnHome stores the canonical link of the root if it is on another host. A copy of a site,
-// such as a test site or one behind a proxy, has such links on every page.
+// learnHome stores the canonical link of the root if it is on another host. In a copy of a site,
+// such as a test site or a site behind a proxy, every page has a link to that host.
 func (c *Crawl) learnHome(canonical string) {
 	home := ""
 	if _, v := c.scope.clean(canonical); v == outside && strings.HasSuffix(canonical, "/") && !strings.Contains(canonical, "?") &&
@@ -127,8 +127,8 @@ func (c *Crawl) local(u string) string {
 	return u
 }
 
-// links returns the cleaned links that may be pages of the site and are new to this run or had
-// no page in it.
+// links returns the cleaned links that may be pages of the site and that are new to this run, or
+// had no page in this run.
 func (c *Crawl) links(all []extract.Link) []string {
 	var out []string
 	for _, l := range all {
@@ -147,8 +147,8 @@ func (c *Crawl) links(all []extract.Link) []string {
 	return out
 }
 
-// expired reports whether an X-Robots-Tag marks the page as out of date ("unavailable_after").
-// Dates have the form of RFC 850, RFC 822 or ISO 8601; invalid dates are ignored.
+// expired reports whether an X-Robots-Tag declares the page out of date ("unavailable_after").
+// Dates have the format of RFC 850, RFC 822 or ISO 8601. Invalid dates are ignored.
 func expired(tags []string, now time.Time) bool {
 	for _, tag := range tags {
 		_, date, ok := strings.Cut(strings.ToLower(tag), "unavailable_after:")

@@ -8,17 +8,17 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// Limits of the wait for a site that has stopped responding, such as one that is restarting.
+// Limits on waiting for a site that has stopped responding, such as a site that is restarting.
 const (
 	maxPauses = 2 // per run
 	maxPause  = time.Minute
 )
 
-// rested reports whether to send a request again. If the request was not sent because the host
-// must rest, rested waits for that time, at most maxPauses times per run.
+// rested reports whether to send a request again. If the request was not sent because the host must
+// rest, rested first waits for the end of the rest. It does so at most maxPauses times per run.
 func (r *run) rested(ctx context.Context, err error) bool {
 	rest, ok := errors.AsType[*fetch.RestError](err)
-	if !ok || r.pauses >= maxPauses || rest.Asked { // a Retry-After is usually too long to wait for
+	if !ok || r.pauses >= maxPauses || rest.Asked { // the time in a Retry-After is usually too long to wait
 		return false
 	}
 	wait := min(max(rest.Wait, 0), maxPause)
@@ -38,7 +38,8 @@ func (r *run) rested(ctx context.Context, err error) bool {
 	}
 }
 
-// postponed stores a result whose request was not sent because the host must rest.
+// postponed stores a result if its request was not sent because the host must rest. It reports
+// whether it has stored the result.
 func (r *run) postponed(res *result) bool {
 	if _, ok := errors.AsType[*fetch.RestError](res.err); !ok || r.pauses >= maxPauses {
 		return false

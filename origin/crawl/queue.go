@@ -15,28 +15,28 @@ import (
 // task is one address to fetch.
 type task struct {
 	url   string
-	from  string // page that links to it; "" = a list, or unknown
-	depth int    // number of links from the root or a list
-	hint  int64  // modification time in the lists, seconds since 1970; 0 = unknown; see start
-	list  int    // number of the list of this run that names it, from 1; 0 = none
-	// listed reports that some list named it, perhaps in an earlier run.
+	from  string // URL of a page with a link to the address; "" = the address came from a list, or the page is unknown
+	depth int    // number of links from the root or from a list
+	hint  int64  // modification time in the lists, in seconds since 1970; 0 = unknown; see start
+	list  int    // number of the list in this run that contains the address, starting with 1; 0 = none
+	// listed reports whether a list has named the address in this run or an earlier one.
 	listed bool
 
-	full         bool   // fetch it without conditions
-	hinted       bool   // fetched early because a list reports it as new
-	knownVersion string // stored version
+	full         bool   // fetch without conditions
+	hinted       bool   // fetched early, because a list reports a change
+	knownVersion string // version that the sink has stored
 	version      version
-	remade       bool // extracted again by this run; the sink may still return the previous version
+	remade       bool // the page was extracted again in this run; the sink may still return the previous version
 	state        state
 }
 
-// queue is the frontier of the crawl: a FIFO queue of addresses. Beyond two blocks, it uses a
-// temporary file.
+// queue is the FIFO queue of addresses to fetch. If it has more than two blocks, the others are in
+// a temporary file.
 type queue struct {
-	head, tail []task // head is read, tail is written
-	next       int    // index in head
+	head, tail []task // head is read, and tail is written
+	next       int    // index of the next task in head
 	file       *os.File
-	in, out    int64 // bytes written to and read from the file
+	in, out    int64 // numbers of bytes written to and read from the file
 	blocks     []int64
 	n          int
 }
@@ -44,8 +44,8 @@ type queue struct {
 // block is the number of tasks written to the file at once.
 const block = 4096
 
-// push adds a task without its stored version, which queued addresses do not have.
-// ErrUnavailable: the temporary file cannot be written.
+// push adds a task without its stored version, because queued addresses do not have one. If the
+// temporary file cannot be written, push returns ErrUnavailable.
 func (q *queue) push(t task) error {
 	q.n++
 	q.tail = append(q.tail, t)
@@ -94,7 +94,7 @@ func (q *queue) spill() error {
 	w := &strings.Builder{}
 	from := ""
 	for _, t := range q.tail {
-		// Canonical URLs have neither white space nor control characters.
+		// Canonical URLs contain neither white space nor control characters.
 		w.WriteString(t.url)
 		w.WriteByte('\t')
 		if t.from != from {
@@ -152,7 +152,7 @@ func (q *queue) load() error {
 	}
 	q.out += size
 	if q.blocks = q.blocks[1:]; len(q.blocks) == 0 {
-		q.in, q.out, q.blocks = 0, 0, nil // reuse the file from its start
+		q.in, q.out, q.blocks = 0, 0, nil // the file is reused from its start
 	}
 	return nil
 }

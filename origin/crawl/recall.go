@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// recall reads the refs that the sink has stored. It adds them to the table, queues the
-// addresses that were never fetched, and extracts pages of other rules again.
+// recall reads the refs that the sink has stored. It adds them to the table, queues addresses that
+// were never fetched, and extracts pages again if they were extracted with other rules.
 func (r *run) recall(ctx context.Context) error {
 	r.table.begin(r.knownRefs == nil)
 	if r.knownRefs == nil {
@@ -60,8 +60,9 @@ func (r *run) recall(ctx context.Context) error {
 	return nil
 }
 
-// judge counts whether the hint of a list was correct. If most hints are wrong, as in lists
-// that date every page today, the remaining hints lose their priority.
+// judge counts whether the modification time in a list correctly announced a change. If most of
+// these hints are wrong, as in a list that always contains the current day, the remaining hints get
+// no priority.
 func (r *run) judge(t *task, same bool) {
 	if !t.hinted {
 		return
@@ -75,7 +76,7 @@ func (r *run) judge(t *task, same bool) {
 	}
 }
 
-// maxWrong is the number of wrong hints after which judge compares the counts.
+// maxWrong is the number of wrong hints from which judge compares the counts.
 const maxWrong = 20
 
 // taskOf returns the task for a stored ref.
@@ -99,7 +100,7 @@ func storedTask(ref millrace.Ref, rules *ruling) task {
 	return t
 }
 
-// recallOne returns the task of one address, with its stored version.
+// recallOne returns the task for one address, with its stored version.
 func (r *run) recallOne(ctx context.Context, t task) (task, error) {
 	if r.knownRefs == nil {
 		return t, nil

@@ -13,13 +13,13 @@ import (
 	"github.com/millrace/millrace/extract"
 )
 
-// ruling holds the rules by which pages are extracted.
+// ruling contains the rules of an extraction.
 type ruling struct {
 	rules *extract.Rules
-	by    string // identifies the rules in the versions of pages
+	by    string // text that identifies the rules in the versions of pages
 }
 
-// setRules sets the rules by which pages are extracted; nil = none.
+// setRules sets the rules of the extraction; nil = none.
 func (c *Crawl) setRules(rules *extract.Rules) {
 	by := strconv.Itoa(c.extractor)
 	if f := rules.Fingerprint(); f != "" {
@@ -33,10 +33,10 @@ func (r *result) change() millrace.Change {
 	return millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: r.url, Version: r.page.Version}, Page: r.page}
 }
 
-// recollect calls each with the stored refs, nearly in their order. If a page was extracted by
-// other rules, recollect extracts it again if possible. Otherwise, made is nil.
+// recollect calls each with the stored refs, approximately in their order. If a page was extracted
+// with other rules, recollect extracts it again if possible. In all other cases, made is nil.
 func (c *Crawl) recollect(ctx context.Context, rules *ruling, each func(t *task, made *result) error) error {
-	// Batches use all processors but hold few pages in memory.
+	// Batches keep all processors busy, but hold few pages in memory.
 	some := make([]task, 0, min(c.o.Concurrency, 2*runtime.GOMAXPROCS(0)))
 	settle := func() error {
 		made, errs := make([]*result, len(some)), make([]error, len(some))
@@ -77,7 +77,7 @@ func (c *Crawl) recollect(ctx context.Context, rules *ruling, each func(t *task,
 }
 
 // remake extracts a page again from its stored original. The page keeps its address and the
-// validators of the stored version. A nil result means that the page must be fetched.
+// validators of the stored version. If the result is nil, the page must be fetched.
 func (c *Crawl) remake(ctx context.Context, rules *ruling, t *task) (*result, error) {
 	if _, v := c.scope.clean(t.url); v == outside {
 		return nil, nil //nolint:nilnil // see above
@@ -109,7 +109,7 @@ func (c *Crawl) remake(ctx context.Context, rules *ruling, t *task) (*result, er
 		return nil, ctx.Err()
 	}
 	if err != nil || r.outcome != page {
-		return nil, nil //nolint:nilnil,nilerr // a visit will show the state of the page
+		return nil, nil //nolint:nilnil,nilerr // a visit will determine the state of the page
 	}
 	c.canonical(r, res.Canonical)
 	r.made, r.page.URL = *t.version.old, r.url
@@ -128,8 +128,8 @@ func (c *Crawl) remake(ctx context.Context, rules *ruling, t *task) (*result, er
 	return r, nil
 }
 
-// wasRemade reports whether this run has extracted the page of an address again, and so has
-// already yielded it.
+// wasRemade reports whether this run has extracted the page of an address again. Such a page has
+// already been yielded.
 func (r *run) wasRemade(k uint64) bool {
 	_, ok := slices.BinarySearch(r.remade, k)
 	return ok

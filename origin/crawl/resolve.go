@@ -6,14 +6,14 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// naming is the result of determining a page's address.
+// naming is the outcome of determining a page's address.
 type naming uint8
 
 const (
-	own       naming = iota // its own address
-	duplicate               // duplicate of another page of the site
-	wait                    // depends on an address whose fetch is in progress
-	forNow                  // its own address, until the next run
+	own       naming = iota // the page keeps its own address
+	duplicate               // the page is a duplicate of another page of the site
+	wait                    // the outcome depends on an address that is being fetched
+	forNow                  // the page keeps its own address until the next run
 )
 
 // resolve determines whether a fetched page is a duplicate, and stores the result.
@@ -48,7 +48,7 @@ func (r *run) resolve(res *result) error {
 	case duplicate:
 		err = r.same(res, to, target)
 	case forNow:
-		res.made.revision = "" // the next run fetches it without conditions
+		res.made.revision = "" // the next run fetches the page without conditions
 		err = r.keep(res, k)
 	case own:
 		err = r.keep(res, k)
@@ -59,7 +59,7 @@ func (r *run) resolve(res *result) error {
 	return r.settled(k)
 }
 
-// same processes a duplicate. It also follows the links of the page.
+// same handles a duplicate. It also follows the links of the page.
 func (r *run) same(res *result, to string, target uint64) error {
 	leads, err := r.follow(res)
 	if err != nil {
@@ -69,9 +69,9 @@ func (r *run) same(res *result, to string, target uint64) error {
 }
 
 // addressOf returns the address of a page, and the key of the page at that address. It accepts a
-// canonical link if that page exists and about half of the text is equal. Thus, no page is lost if
-// a template names the home page as canonical on every page. The default document of a directory is
-// the page of the directory if something links to the directory.
+// canonical link if the linked page exists and about half of the text is equal. Therefore no page
+// is lost if a template names the home page as canonical on every page. The default document of a
+// directory is the same page as the directory, if something links to the directory.
 func (r *run) addressOf(res *result, k uint64) (to string, target uint64, naming naming, err error) {
 	if res.canonical != "" {
 		if target, naming, err = r.compare(res, k, res.canonical); naming != own || err != nil {
@@ -94,8 +94,8 @@ func (r *run) addressOf(res *result, k uint64) (to string, target uint64, naming
 	return "", k, own, nil
 }
 
-// compare reports whether a page is a duplicate of the page at another address. It fetches
-// that page if it is unknown.
+// compare reports whether a page is a duplicate of the page at another address. If that page is
+// unknown, compare has it fetched.
 func (r *run) compare(res *result, k uint64, to string) (target uint64, naming naming, err error) {
 	target = key(to)
 	e, _ := r.table.get(target)
@@ -104,17 +104,17 @@ func (r *run) compare(res *result, k uint64, to string) (target uint64, naming n
 		e, _ = r.table.get(target)
 	}
 	if target == k {
-		return target, own, nil // the other page refers back to this page
+		return target, own, nil // the other page names this page
 	}
 	if f := r.flights[target]; f != nil {
 		for on, hop := target, 0; on != 0 && r.flights[on] != nil; hop++ {
 			if on == k || hop > 8 {
-				return target, own, nil // the pages wait for each other
+				return target, own, nil // each page waits for the other one
 			}
 			on = r.flights[on].on
 		}
 		if target != key(to) {
-			return target, forNow, nil // the address of the target is unknown
+			return target, forNow, nil // the address of the other page is unknown
 		}
 		return target, wait, nil
 	}
@@ -128,7 +128,7 @@ func (r *run) compare(res *result, k uint64, to string) (target uint64, naming n
 		r.mistaken[target]++
 		return target, own, nil
 	case e.state == pending && e.flags&tried != 0:
-		return target, forNow, nil // the fetch of the other page failed
+		return target, forNow, nil // the other page was not fetched successfully
 	case e.state == gone && e.flags&tried != 0, e.state == refused, e.state == muted, r.mistaken[target] >= 3, target != key(to), !r.allowed(to):
 		return target, own, nil
 	}
@@ -142,7 +142,7 @@ func (r *run) compare(res *result, k uint64, to string) (target uint64, naming n
 	return target, wait, nil
 }
 
-// keep processes a page that is not a duplicate.
+// keep handles a page that is not a duplicate.
 func (r *run) keep(res *result, k uint64) error {
 	r.pages++
 	if res.page.Access.NoIndex {
@@ -191,8 +191,8 @@ func (r *run) keep(res *result, k uint64) error {
 	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: res.url, Version: v}, Page: res.page})
 }
 
-// follow adds the links of a page. leads reports whether one of them is new and has a shape other
-// than that of the page's own address.
+// follow adds the links of a page. leads reports whether a link is new and has a shape that differs
+// from that of the page's own address.
 func (r *run) follow(res *result) (leads bool, err error) {
 	if len(res.links) == 0 {
 		return false, nil

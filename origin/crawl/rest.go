@@ -8,8 +8,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// rest iterates over the stored refs after all more urgent tasks are done. It fetches the addresses
-// that are due, and yields the others as unchanged. It holds no refs in memory.
+// rest iterates over the stored refs after all more urgent tasks. It fetches the addresses that are
+// due, and yields the others as unchanged. It stores no refs in memory.
 type rest struct {
 	phase phase
 	next  func() (millrace.Ref, error, bool)
@@ -20,9 +20,9 @@ type rest struct {
 type phase int
 
 const (
-	resume    phase = iota // continue where the last run was cut off
+	resume    phase = iota // continue where the last run was interrupted
 	remaining              // all refs that were neither fetched nor yielded
-	orphan                 // aliases of pages that are gone
+	orphan                 // aliases of pages that no longer exist
 	over
 )
 
@@ -41,7 +41,7 @@ func (r *run) pickRest(ctx context.Context) (task, bool, error) {
 	for r.rest.phase != over {
 		if r.rest.next == nil {
 			if r.rest.phase == orphan && r.flying > 0 {
-				return task{}, false, nil // fetches in progress may find more pages that are gone
+				return task{}, false, nil // pages that are being fetched may turn out to be missing, too
 			}
 			if r.rest.phase == resume && (r.since.At == "" || r.cut) || r.rest.phase == orphan && (r.gone == 0 || r.cut) {
 				r.rest.phase++
@@ -72,7 +72,7 @@ func (r *run) pickRest(ctx context.Context) (task, bool, error) {
 	return task{}, false, nil
 }
 
-// consider decides whether to fetch one stored address.
+// consider decides whether to fetch a stored address.
 func (r *run) consider(ref millrace.Ref) (t task, ask bool, err error) {
 	k := key(ref.URL)
 	e, known := r.table.get(k)
@@ -101,8 +101,8 @@ func (r *run) consider(ref millrace.Ref) (t task, ask bool, err error) {
 	case r.reread:
 		ask = true
 	case t.state == muted && !t.version.stale:
-		// The target of the alias is checked separately. The keys spread the aliases over a
-		// week.
+		// The target of an alias is fetched separately. The keys distribute the fetches of aliases
+		// over a week.
 		ask = (today(r.now())+int64(k%7))/7 != (t.version.day+int64(k%7))/7
 	case t.state == had && t.knownVersion == "":
 		ask = true
@@ -117,7 +117,7 @@ func (r *run) consider(ref millrace.Ref) (t task, ask bool, err error) {
 	return t, false, r.keepState(t, k, e)
 }
 
-// keepState yields an address whose stored state is current.
+// keepState yields an address whose stored state is still valid.
 func (r *run) keepState(t task, k uint64, e entry) error {
 	e.flags |= stood
 	r.table.set(k, e)
@@ -133,7 +133,7 @@ func (r *run) keepState(t task, k uint64, e entry) error {
 		r.progress()
 	}
 	if r.wasRemade(k) {
-		return nil // already yielded when it was extracted again; the sink may not return the new version yet
+		return nil // yielded when it was extracted again; the sink may still return the previous version
 	}
 	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: t.url, Version: t.knownVersion}})
 }
@@ -144,7 +144,7 @@ func (r *run) progress() {
 	}
 }
 
-// give yields one change or error, unless the consumer has stopped.
+// give yields one change or error, unless the consumer has stopped the stream.
 func (r *run) give(c millrace.Change, err error) error {
 	if r.stopped {
 		return errStop
@@ -162,7 +162,7 @@ func (r *run) give(c millrace.Change, err error) error {
 // emit yields a change.
 func (r *run) emit(c millrace.Change) error { return r.give(c, nil) }
 
-// skip yields a SkipError for an address. gone sets Absent.
+// skip yields a SkipError for an address. gone is the value of Absent.
 func (r *run) skip(u string, gone bool, why error) error {
 	r.last = fmt.Errorf("%s: %w", u, why)
 	return r.give(millrace.Change{}, &millrace.SkipError{URL: u, Err: why, Absent: gone})

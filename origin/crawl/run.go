@@ -13,67 +13,67 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// run is one run over a site. The goroutine that ranges over the changes owns it; workers only
-// fetch and extract.
+// run is one run over a site. Only the goroutine that ranges over the changes uses it. Workers only
+// fetch pages and extract them.
 type run struct {
 	*Crawl
 	yield   func(millrace.Change, error) bool
 	stopped bool         // yield returned false
-	ended   func() error // Err of the context
+	ended   func() error // function that returns the error of the context
 	since   cursor
 	started time.Time
 	root    *url.URL
 	robots  *fetch.Robots
-	trusted map[string]bool // origins whose lists are read
+	trusted map[string]bool // origins whose lists may be read
 	lists   []list
-	newest  int64 // newest modification time in the lists
+	newest  int64 // newest modification time in the lists, in seconds since 1970
 	rules   *ruling
 	remade  []uint64 // keys of the pages that were extracted again, sorted
 
 	queue   queue
 	hinted  []task
-	urgent  []task // addresses on which waiting pages depend
+	urgent  []task // addresses that waiting pages depend on
 	rest    rest
-	resting []*result // results whose requests were not sent, because the host must rest
-	again   []task    // tasks to send after the rest
+	resting []*result // results without a sent request, because the host must rest
+	again   []task    // tasks to repeat after the rest
 	pauses  int
 	giveUp  error // set if the site has stopped responding
 	flights map[uint64]*flight
-	flying  int // number of tasks with the workers
-	waiting int // number of results that wait for another one
+	flying  int // number of tasks that the workers have
+	waiting int // number of results that wait for another result
 	jobs    chan task
 	results chan *result
 
 	traps    traps
 	outages  outages
-	mistaken map[uint64]int // number of wrong canonical links, by their target
+	mistaken map[uint64]int // number of wrong canonical links, by target
 	refused  map[string]*refusal
 	refusals int // number of excluded addresses
 	losses   map[uint64]loss
-	lostMore bool // more pages were lost than a cursor holds
+	lostMore bool // more pages were lost than a cursor can contain
 	regains  bool // a lost page exists again
 	right    int  // number of correct hints in lists
 	wrong    int  // number of wrong hints in lists
 
 	asked  int    // number of fetched addresses
-	known  int    // number of addresses that may be pages
-	done   int    // number of addresses that are done
+	known  int    // number of known addresses that may be pages
+	done   int    // number of finished addresses
 	pages  int    // number of known pages
-	gone   int    // number of pages that are gone
-	row    int    // number of failures in a row
+	gone   int    // number of pages that no longer exist
+	row    int    // number of consecutive failures
 	cut    bool   // a limit was reached
 	missed bool   // a page or a list was unavailable
-	by     limits // limits in effect
-	met    limits // limits that excluded addresses
+	by     limits // current limits
+	met    limits // limits that have excluded addresses
 	reread bool   // fetch everything without conditions
 	read   bool   // everything was fetched without conditions
 	last   error
 	feeds  []string
 }
 
-// flight is an address whose fetch is in progress or whose result waits.
+// flight is an address that is being fetched, or whose result waits.
 type flight struct {
-	on      uint64    // key of the address that it waits for; 0 = none
+	on      uint64    // key of the address for which it waits; 0 = none
 	waiters []*result // results that wait for this address
 }
 
@@ -82,7 +82,7 @@ type fatalError struct{ error }
 
 func (e fatalError) Unwrap() error { return e.error }
 
-// errStop reports that the consumer of the changes has stopped.
+// errStop ends a run whose consumer has stopped the stream.
 var errStop = fatalError{errors.New("stop")}
 
 func isFatal(err error) bool {
@@ -91,21 +91,21 @@ func isFatal(err error) bool {
 }
 
 const (
-	maxFailures = 20 // number of unavailable pages in a row
+	maxFailures = 20 // maximum number of consecutive unavailable pages
 	maxHinted   = 10_000
-	knownFactor = 4 // number of addresses stored for each one of MaxPages
+	knownFactor = 4 // number of addresses that are stored for each one that MaxPages allows
 )
 
 func newRun(c *Crawl, since cursor, yield func(millrace.Change, error) bool) *run {
 	if c.knownRefs == nil {
-		since = cursor{} // without stored pages, conditional requests are impossible
+		since = cursor{} // without stored pages, requests cannot be conditional
 	}
 	r := &run{
 		Crawl: c, yield: yield, since: since, started: c.now(), newest: since.Newest, rules: c.ruling,
 		flights: map[uint64]*flight{}, mistaken: map[uint64]int{}, refused: map[string]*refusal{},
 		traps: traps{base: c.scope.base, groups: map[string]*group{}},
 	}
-	r.root, _ = url.Parse(c.scope.base) // canonical, so it parses
+	r.root, _ = url.Parse(c.scope.base) // canonical, so it is valid
 	if c.home.Load() == nil {
 		c.home.Store(&since.Home)
 	}
@@ -118,7 +118,7 @@ func newRun(c *Crawl, since cursor, yield func(millrace.Change, error) bool) *ru
 	return r
 }
 
-// width is the maximum number of addresses that are queued for the workers or being fetched.
+// width is the maximum number of addresses that are waiting for a worker or being fetched.
 func (c *Crawl) width() int { return 2 * c.o.Concurrency }
 
 func (r *run) do(ctx context.Context) (err error) {
@@ -135,7 +135,7 @@ func (r *run) do(ctx context.Context) (err error) {
 		r.queue.close()
 		r.schedule()
 	}()
-	// recall sends no request, and also works if the site is down.
+	// recall sends no request, so it succeeds even if the site is down.
 	if err := r.recall(ctx); err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (r *run) do(ctx context.Context) (err error) {
 		workers.Go(func() {
 			var buf bytes.Buffer
 			for t := range r.jobs {
-				r.results <- r.visit(ctx, r.rules, t, &buf) // never blocks: the channel has capacity for all results
+				r.results <- r.visit(ctx, r.rules, t, &buf) // never blocks, because the channel has room for all results
 			}
 		})
 	}
@@ -187,7 +187,7 @@ func (r *run) do(ctx context.Context) (err error) {
 	return r.finish()
 }
 
-// receive waits for one result and processes it.
+// receive waits for one result and handles it.
 func (r *run) receive(ctx context.Context) error {
 	select {
 	case res := <-r.results:
@@ -232,11 +232,11 @@ func (r *run) dispatch(ctx context.Context) error {
 	}
 }
 
-// pick returns the next task. The order is: addresses on which waiting pages depend, addresses that
-// lists report as new, found addresses, the rest.
+// pick returns the next task: first, addresses that waiting pages depend on; then addresses that
+// lists report as new; then found addresses; and finally the rest.
 func (r *run) pick(ctx context.Context) (task, bool, error) {
 	if len(r.resting) > 0 || r.giveUp != nil {
-		return task{}, false, nil //nolint:nilerr // the fetches in progress decide
+		return task{}, false, nil //nolint:nilerr // the fetches in progress determine what follows
 	}
 	if n := len(r.again); n > 0 && r.flying < r.width() {
 		t := r.again[n-1]
@@ -254,7 +254,7 @@ func (r *run) pick(ctx context.Context) (task, bool, error) {
 	for r.flying+r.waiting < r.width() {
 		r.cut = r.cut || r.asked >= r.o.MaxPages || r.o.MaxTime > 0 && r.now().Sub(r.started) >= r.o.MaxTime
 		if r.cut {
-			return r.pickRest(ctx) // yields the unchanged pages
+			return r.pickRest(ctx) // it yields the unchanged pages
 		}
 		var t task
 		var err error
@@ -313,7 +313,7 @@ func (r *run) start(t task) error {
 	}
 	r.asked++
 	r.flying++
-	r.jobs <- t // never blocks: the channel has capacity for all tasks
+	r.jobs <- t // never blocks, because the channel has room for all tasks
 	return nil
 }
 
@@ -323,7 +323,7 @@ func (r *run) disallowed(u string) error {
 	return &fetch.RobotsError{URL: u, Robots: r.scope.origin + "/robots.txt", Line: line, Rule: rule}
 }
 
-// schedule sets the time of the next useful run.
+// schedule sets the time at which the next run is useful.
 func (r *run) schedule() {
 	now := r.now()
 	next := now.Add(firstLeast)

@@ -8,18 +8,18 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// reading holds the hashes of a page's text.
+// reading contains hashes of a page's text.
 type reading struct {
 	// sketch estimates the similarity of two texts that are no longer available. It is a one
 	// permutation MinHash: pairs of adjacent words are hashed into eight buckets, and sketch
-	// holds one byte of the least hash of each bucket. The share of equal buckets estimates
-	// the share of common pairs. 0 is a text without pairs.
+	// contains one byte of the smallest hash in each bucket. The fraction of equal buckets
+	// estimates the fraction of common pairs. A text without pairs has the sketch 0.
 	sketch uint64
 	sum    uint64   // hash of all words
-	lines  []uint64 // hashes of the paragraphs, items and rows, without headings and empty ones
+	lines  []uint64 // hashes of the paragraphs, items and rows that are neither headings nor empty
 }
 
-// Numbers of equal buckets, of eight, in pages that are:
+// The number of equal buckets, out of eight, in pages that are:
 const (
 	notWhollyOther = 4 // about half of the text is equal
 	nearlySame     = 6
@@ -28,8 +28,9 @@ const (
 // maxLines is the maximum number of lines of a page that are compared.
 const maxLines = 256
 
-// read hashes the text of a page. Its lines omit text that the page repeats from its address:
-// numbers if the address contains a date, and the values of parameters if there are several.
+// read hashes the text of a page. The lines omit text that repeats parts of the page's address:
+// numbers if the address contains a date, and the values of parameters if the address contains
+// several.
 func read(p *millrace.Page, u string) reading {
 	f := filter{dates: dated.MatchString(u), sum: fnvStart}
 	if _, query, _ := strings.Cut(u, "?"); strings.Contains(query, "&") {
@@ -56,10 +57,10 @@ type filter struct {
 	dates bool     // omit numbers from lines
 	echo  []uint64 // hashes of words to omit from lines
 
-	least [8]uint64 // least hashes of pairs, by bucket
+	least [8]uint64 // smallest hash of the pairs in each bucket
 	sum   uint64
 	last  uint64 // hash of the last word
-	line  uint64 // hash of the words of the line so far, 0 = none
+	line  uint64 // hash of the words in the current line; 0 = no words yet
 	lines []uint64
 }
 
@@ -98,8 +99,8 @@ func (f *filter) end() {
 	f.line = 0
 }
 
-// wordBytes maps the bytes of words to lower case, and separators to 0. Bytes above ASCII
-// belong to words.
+// wordBytes maps the bytes of words to lower case, and separators to 0. All non-ASCII bytes belong
+// to words.
 var wordBytes = func() (t [256]byte) {
 	for i := range t {
 		switch c := byte(i); {
@@ -155,8 +156,8 @@ func wordHashes(text string) (all []uint64) {
 	return all
 }
 
-// similar returns the number of equal buckets of two sketches, in eighths of the buckets that
-// are not empty in both. Equal sketches return 8.
+// similar returns the number of equal buckets of two sketches, scaled to eight. Buckets that are
+// empty in both sketches are ignored. The result for equal sketches is 8.
 func similar(a, b uint64) int {
 	same, all := 0, 0
 	for shift := 0; shift < 64; shift += 8 {

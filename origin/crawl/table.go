@@ -11,44 +11,44 @@ type state uint8
 
 const (
 	unknown state = iota
-	pending       // found and not yet fetched
+	pending       // found, but not fetched yet
 	had           // the address has a page
-	muted         // an alias, without a page of its own
-	gone          // missing or not allowed
-	claimed       // canonical address of a page on another site
+	muted         // the address is an alias
+	gone          // the page is missing or not allowed
+	claimed       // the address is the canonical address, on another site, of a page
 	refused       // excluded by robots.txt or a limit
 )
 
-// entry is the state of one address in memory. It has 16 bytes, and its key has 8.
+// entry is the state of one address in memory. An entry takes 16 bytes, and its key 8.
 type entry struct {
 	// about is the page's sketch. For a muted address, it is the key of the page to which the alias
 	// points. For a claimed address, it is the key of the page that claims the address.
 	about    uint64
-	hint     uint32 // newest modification time in the lists, seconds since 1970; 0 = none
-	asked    uint32 // time of the last fetch by this process, seconds since 1970; 0 = none
-	interval uint16 // minutes until it is due again
+	hint     uint32 // newest modification time in the lists, in seconds since 1970; 0 = none
+	asked    uint32 // time of the last fetch in this process, in seconds since 1970; 0 = none
+	interval uint16 // number of minutes until the address is due again
 	state    state
 	flags    uint8
 }
 
-// date adds a modification time in a list. The newest counts, so the order of the lists does
-// not matter.
+// date records a modification time from a list. The newest time counts, whatever the order of the
+// lists.
 func (e *entry) date(hint int64) { e.hint = max(e.hint, uint32(min(max(hint, 0), math.MaxUint32))) }
 
-// Flags of an address in the current run.
+// Flags for an address in the current run.
 const (
-	named  uint8 = 1 << iota // the sink has stored or received it
+	named  uint8 = 1 << iota // the sink has stored or received the address
 	tried                    // the address was fetched
 	stood                    // the page was yielded as unchanged
-	listed                   // a sitemap names it
+	listed                   // a sitemap contains the address
 
-	// The upper bits survive a run. They hold the number of the sitemap that last named the
-	// address, 0 = none.
+	// The upper bits are kept between runs. They contain the number of the last sitemap with the
+	// address; 0 = none.
 	byShift = 4
 	byMask  = 0xF << byShift
 )
 
-// The limits of the intervals at which a page is fetched again.
+// Limits of the interval after which a page is fetched again.
 const (
 	leastInterval = 5 * time.Minute
 	mostInterval  = 24 * time.Hour
@@ -56,12 +56,12 @@ const (
 	firstMost     = 24 * time.Hour
 )
 
-// minutes converts an interval for an entry, within its limits.
+// minutes converts an interval to minutes, within the limits.
 func minutes(d time.Duration) uint16 {
 	return uint16(min(max(d, leastInterval), mostInterval) / time.Minute)
 }
 
-// checked records a fetch of an address. age is the age of the page, 0 if unknown.
+// checked records a fetch of an address. age is the age of the page; 0 = unknown.
 func (e *entry) checked(now time.Time, changed bool, age time.Duration) {
 	switch {
 	case e.interval == 0:
@@ -90,8 +90,8 @@ func (e *entry) next() uint32 { return e.asked + uint32(e.interval)*60 }
 
 func seconds(t time.Time) uint32 { return uint32(max(t.Unix(), 1)) }
 
-// table holds the state of all addresses. Workers read it while the goroutine of the run
-// writes it.
+// table contains the state of all addresses. Workers read it while the goroutine of the run writes
+// it.
 type table struct {
 	mu sync.RWMutex
 	m  map[uint64]entry
@@ -116,7 +116,7 @@ func (t *table) drop(k uint64) {
 	t.mu.Unlock()
 }
 
-// begin removes the state of the last run. If all is set, it removes everything.
+// begin removes the state of the previous run. If all is set, begin removes everything.
 func (t *table) begin(all bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -130,7 +130,7 @@ func (t *table) begin(all bool) {
 	}
 }
 
-// prune removes the addresses that the sink has not stored.
+// prune removes addresses that the sink has not stored.
 func (t *table) prune() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -141,8 +141,9 @@ func (t *table) prune() {
 	}
 }
 
-// withdrawn makes the addresses due that a changed sitemap named earlier, if no sitemap names them
-// now. Because several sitemaps share a number, a few addresses of other sitemaps also become due.
+// withdrawn makes addresses due that a changed sitemap contained earlier, if no sitemap contains
+// them now. Because several sitemaps share a number, a few addresses of other sitemaps become due,
+// too.
 func (t *table) withdrawn(changed [byMask>>byShift + 1]bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -155,7 +156,7 @@ func (t *table) withdrawn(changed [byMask>>byShift + 1]bool) {
 	}
 }
 
-// earliest returns the time when the first address is due, or 0 without addresses.
+// earliest returns the time at which the first address is due, or 0 if the table is empty.
 func (t *table) earliest() uint32 {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// take processes the result of a visit.
+// take handles the result of a visit.
 func (r *run) take(res *result) error {
 	if r.postponed(res) {
 		return nil
@@ -49,8 +49,8 @@ func (r *run) take(res *result) error {
 	return r.settled(key(res.url))
 }
 
-// count detects that the site has stopped responding. The run then ends when no fetch is in
-// progress, unless one of the pending fetches succeeds.
+// count detects that the site has stopped responding. In this case, the run ends when no fetch is
+// in progress, unless one of the remaining fetches succeeds.
 func (r *run) count(res *result) {
 	_, refused := errors.AsType[*fetch.AddressError](res.err)
 	if res.outcome != failed || !refused && !errors.Is(res.err, millrace.ErrUnavailable) {
@@ -62,7 +62,7 @@ func (r *run) count(res *result) {
 	}
 }
 
-// settled resolves the results that wait for an address.
+// settled handles the results that wait for an address.
 func (r *run) settled(k uint64) error {
 	f := r.flights[k]
 	if f == nil {
@@ -79,7 +79,7 @@ func (r *run) settled(k uint64) error {
 	return nil
 }
 
-// still processes an unchanged page.
+// still handles an unchanged page.
 func (r *run) still(res *result) error {
 	k := key(res.url)
 	e, _ := r.table.get(k)
@@ -93,7 +93,7 @@ func (r *run) still(res *result) error {
 	return r.keepState(res.task, k, e)
 }
 
-// moved processes a redirect.
+// moved handles a redirect.
 func (r *run) moved(res *result) error {
 	to, v := r.scope.clean(res.to)
 	k := key(res.url)
@@ -101,7 +101,7 @@ func (r *run) moved(res *result) error {
 	case v == inside && key(to) == k:
 		return r.absent(res, fmt.Errorf("%w: %w", millrace.ErrNotFound, errLoop))
 	case v == inside && isLogin(to) && !isLogin(res.url):
-		to, _, _ = strings.Cut(to, "?") // the query holds the page to return to
+		to, _, _ = strings.Cut(to, "?") // the query contains the page to return to
 		if err := r.found(task{url: to, from: res.url, depth: res.depth + 1}); err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (r *run) moved(res *result) error {
 	}
 	if res.state == had {
 		// Treat the page as absent, not as an alias. If all pages of a site suddenly redirect to
-		// one page, package mirror must confirm it first.
+		// the same page, package mirror must confirm the loss first.
 		return r.absent(res, millrace.Coded("moved", fmt.Errorf("%w: now redirects to %s", millrace.ErrNotFound, to)))
 	}
 	leads := false
@@ -133,7 +133,7 @@ func (r *run) moved(res *result) error {
 	return r.mute(res, to, key(to), leads)
 }
 
-// mute processes an alias of the address to. leads reports whether its page had new links.
+// mute handles an alias of the address to. leads reports whether the page had new links.
 func (r *run) mute(res *result, to string, target uint64, leads bool) error {
 	k := key(res.url)
 	e, _ := r.table.get(k)
@@ -150,7 +150,7 @@ func (r *run) mute(res *result, to string, target uint64, leads bool) error {
 	return r.emit(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: res.url, Version: v.String()}, Page: mute(to, &v)})
 }
 
-// nothing processes an address that is neither a page nor a redirect.
+// nothing handles an address that is neither a page nor a redirect.
 func (r *run) nothing(res *result) error {
 	why := res.err
 	if res.outcome == nothing {
@@ -174,7 +174,7 @@ func (r *run) nothing(res *result) error {
 	return r.mute(res, res.url, key(res.url), false)
 }
 
-// absent processes an address whose page is missing or not allowed.
+// absent handles an address whose page is missing or not allowed.
 func (r *run) absent(res *result, why error) error {
 	k := key(res.url)
 	e, _ := r.table.get(k)
@@ -188,7 +188,7 @@ func (r *run) absent(res *result, why error) error {
 		r.lose(&res.task, k)
 	}
 	if res.state == pending && errors.Is(why, errLogin) {
-		// There may be thousands of login forms; report them as one group.
+		// There may be thousands of login forms, so they are reported as one group.
 		shape, _ := r.traps.shapes(res.url)
 		if err := r.refuse(res.task, k, shape, errLogin); err != nil {
 			return err
@@ -199,7 +199,7 @@ func (r *run) absent(res *result, why error) error {
 	case had:
 		r.gone++
 	case muted:
-		// The name was only an alias.
+		// The address was only an alias.
 		return r.emit(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: res.url}})
 	default:
 		if err := r.emit(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: res.url}}); err != nil {
@@ -209,7 +209,7 @@ func (r *run) absent(res *result, why error) error {
 	return r.skip(res.url, true, linked(why, res.from))
 }
 
-// failed processes an address that is unavailable. Its stored state does not change.
+// failed handles an address that is unavailable. The stored state of the address does not change.
 func (r *run) failed(res *result) error {
 	k := key(res.url)
 	e, _ := r.table.get(k)
@@ -223,8 +223,8 @@ func (r *run) failed(res *result) error {
 	return r.skip(res.url, false, linked(res.err, res.from))
 }
 
-// linked adds the page that links to an address to an error. It removes the address itself,
-// which precedes the error.
+// linked adds the page that links to an address to an error. It removes the address from the text,
+// because the address precedes the error.
 func linked(why error, from string) error {
 	if status, ok := errors.AsType[*fetch.StatusError](why); ok {
 		why = shortStatus{status}
@@ -246,8 +246,8 @@ func (e shortStatus) Error() string {
 
 func (e shortStatus) Unwrap() error { return e.StatusError }
 
-// probe fetches an address that does not exist, to detect sites that answer such addresses
-// with status 200.
+// probe fetches a nonexistent address, to detect a site that responds to such an address with
+// status 200.
 func (r *run) probe(ctx context.Context) error {
 	const again = 7 * 24 * time.Hour
 	s := r.since.Soft
@@ -275,7 +275,7 @@ func (r *run) probe(ctx context.Context) error {
 			res = r.outages.ask(res.task)
 		}
 		if res.outcome == failed {
-			r.soft.Store(r.since.Soft) // the next run probes again
+			r.soft.Store(r.since.Soft) // the next run will fetch a nonexistent address again
 			return nil
 		}
 		if res.outcome == page {
@@ -287,7 +287,7 @@ func (r *run) probe(ctx context.Context) error {
 	return nil
 }
 
-// matches reports whether a page resembles the response to addresses that do not exist.
+// matches reports whether a page resembles the response for nonexistent addresses.
 func (s *soft) matches(res *result) bool {
 	return s != nil && s.Found && s.Title == cutTitle(res.page.Title) && similar(s.Sketch, res.sketch) >= nearlySame
 }

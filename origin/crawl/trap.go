@@ -6,46 +6,47 @@ import (
 	"strings"
 )
 
-// traps limits the cost of endless sites: calendars, facets, session IDs in paths. It groups
-// addresses by their shape. Each group has a budget of pages without new text or links to
-// other groups. Pages with new text or links increase the budget. Facets also have a fixed
-// limit. Addresses in sitemaps need no budget.
+// traps limits the cost of endless sites, such as calendars, facets, and session IDs in paths. It
+// groups addresses by their shape. Each group has a budget of pages without new text or links to
+// other groups. Pages with new text or links increase the budget. Facets also have a fixed limit.
+// Addresses in sitemaps need no budget.
 type traps struct {
 	base   string // base of the site
 	groups map[string]*group
 }
 
-// group holds the counts of one shape.
+// group contains the counts for one shape.
 type group struct {
 	fruit, waste int32
-	kinds        int32 // number of sets of parameters, if the shape is a path with any parameters
-	// seen holds the lines of the pages so far, as a Bloom filter with one hash. It is created
-	// after fewPages pages, and cleared when it is half full, because it only needs to find
-	// lines that are repeated often.
+	kinds        int32 // number of parameter sets, if the group is for a path with any parameters
+	// seen contains the lines of the previous pages, as a Bloom filter with one hash function. It
+	// is created after fewPages pages. It is cleared when it is half full, because it only needs to
+	// detect lines that are repeated often.
 	seen []uint64
 	set  int
 }
 
 const (
-	maxGroups  = 10_000 // further shapes share a group
-	shapeWaste = 200    // pages of one shape without new content
-	pathWaste  = 1000   // pages of one path without new content, with any parameters
-	fewPages   = 30     // pages of a group before texts are compared
+	maxGroups  = 10_000 // maximum number of groups; all further shapes share one group
+	shapeWaste = 200    // maximum number of pages of one shape without new content
+	pathWaste  = 1000   // maximum number of pages of one path, with any parameters, without new content
+	fewPages   = 30     // number of pages in a group before texts are compared
 	seenBits   = 1 << 14
-	newEighth  = 8 // a page is new if more than one of this many lines is
+	newEighth  = 8 // a page is new if more than 1/8 of its lines are new
 
-	// A path with more than manyKinds sets of parameters has facets, which combine old texts
-	// into new pages. If an address of it has at least facets parameters, the limits are
-	// facetPages for each set and facetsAll in total.
+	// A path with more than manyKinds parameter sets has facets, which combine the same texts into
+	// new pages. An address of this path with at least facets parameters has fixed limits:
+	// facetPages for each parameter set and facetsAll in total.
 	manyKinds  = 12
 	facets     = 3
 	facetPages = 50
 	facetsAll  = 2000
 )
 
-// shapes returns the groups of an address: that of its shape, and that of its path with any
-// parameters ("" if it has none). The shape contains the first path segment, with every number
-// as 0, and the depth of the path.
+// shapes returns the groups of an address: the group of its shape, and the group of its path with
+// any parameters ("" if the address has no parameters). The shape consists of the first path
+// segment, in which every number is replaced by 0, the depth of the path, and the parameter
+// names.
 func (t *traps) shapes(u string) (shape, any string) {
 	p, query, asks := strings.Cut(strings.TrimPrefix(u, t.base), "?")
 	var b strings.Builder
@@ -56,7 +57,7 @@ func (t *traps) shapes(u string) (shape, any string) {
 			b.WriteString("/*")
 		}
 	} else if p != "" {
-		// A site has few scripts, and their names distinguish pages.
+		// Sites have few scripts, whose names distinguish their pages.
 		if strings.Contains(p, ".php") || strings.Contains(p, ".asp") || strings.Contains(p, ".cgi") || strings.Contains(p, ".jsp") {
 			b.WriteString(p)
 		} else {
@@ -76,8 +77,8 @@ func (t *traps) shapes(u string) (shape, any string) {
 	return b.String(), any
 }
 
-// apart reports whether two shapes have nothing in common: their paths differ, or they share
-// no parameter.
+// apart reports whether two shapes are unrelated: their paths differ, or they have no parameter in
+// common.
 func apart(a, b string) bool {
 	p, names, _ := strings.Cut(a, "?")
 	q, others, _ := strings.Cut(b, "?")
@@ -92,7 +93,7 @@ func apart(a, b string) bool {
 	return true
 }
 
-// fold writes a name with every run of digits as 0.
+// fold writes a name, and replaces each sequence of digits by 0.
 func fold(b *strings.Builder, s string) {
 	digit := false
 	for i := range len(s) {
@@ -157,15 +158,15 @@ func (g *group) count(fruitful bool) {
 	}
 }
 
-// novel reports whether the lines of a page are new to the group of its address, and stores
-// them.
+// novel reports whether the lines of a page are new to the group of its address, and stores the
+// lines.
 func (t *traps) novel(u string, lines []uint64) bool {
 	if len(lines) == 0 {
 		return false
 	}
 	shape, any := t.shapes(u)
 	if any != "" {
-		shape = any // facets mix the content of pages with other parameters
+		shape = any // facets combine content of pages with other parameters
 	}
 	g := t.group(shape)
 	if g.seen == nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// isDefault reports whether a path is that of a directory's default document, and returns the
-// path of the directory.
+// isDefault reports whether a path belongs to a directory's default document, and returns the path
+// of the directory.
 func isDefault(p string) (string, bool) {
 	i := strings.LastIndexByte(p, '/')
 	switch strings.ToLower(p[i+1:]) {
@@ -18,8 +18,8 @@ func isDefault(p string) (string, bool) {
 	return p, false
 }
 
-// twins returns the other addresses under which servers return the same page: with and without
-// the slash at the end, and the default document of a directory.
+// twins returns the other addresses under which servers return the same page: the address with or
+// without a final slash, and the default document of a directory.
 func (s *scope) twins(u string) []string {
 	p, query, asks := strings.Cut(u, "?")
 	if asks {
@@ -46,8 +46,8 @@ func wantsLogin(u string) bool {
 	return asks && (strings.Contains(query, "=special:userlogin&") || strings.Contains(query, "=special%3auserlogin&") || strings.Contains(query, "&action=login&"))
 }
 
-// isLogin reports whether an address may be a login form, by its name. It may also be a page
-// about logins.
+// isLogin reports whether an address may be a login form, according to its name. It may also be a
+// page about logins.
 func isLogin(u string) bool {
 	parsed, err := url.Parse(u)
 	if err != nil {

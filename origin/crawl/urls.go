@@ -14,14 +14,14 @@ const (
 	maxAddress    = 2048
 	maxSegments   = 24
 	maxParameters = 8
-	maxRepeats    = 2 // occurrences of one segment in a path
+	maxRepeats    = 2 // maximum number of occurrences of one segment in a path
 )
 
 // scope is the extent of a site: all URLs in the folder of its root.
 type scope struct {
 	base   string // canonical, ends with "/"
-	origin string // of base, without a "/" at the end
-	other  string // the same host with the other of http and https; "" = it cannot be the same site
+	origin string // origin of base, without a final "/"
+	other  string // the same host with the other scheme (http or https); "" = not the same site
 }
 
 // newScope returns the scope of the folder that contains root.
@@ -51,13 +51,13 @@ type urlClass uint8
 const (
 	inside   urlClass = iota // may be a page
 	outside                  // not on the site
-	resource                 // an image, a script, an archive: never a page
-	tangled                  // too long or repetitive, and probably generated
+	resource                 // an image, a script or an archive, never a page
+	tangled                  // too long or repetitive, so probably generated
 )
 
-// clean returns the form of a canonical URL that the crawl fetches, and its class. Addresses
-// on the same host with the other of http and https belong to the site, because old links use
-// them.
+// clean returns the form in which the crawl fetches a canonical URL, and the class of the URL.
+// Addresses on the same host with the other scheme (http or https) belong to the site, because old
+// links contain them.
 func (s *scope) clean(abs string) (string, urlClass) {
 	if !strings.HasPrefix(abs, s.origin) || len(abs) == len(s.origin) || abs[len(s.origin)] != '/' {
 		rest, ok := strings.CutPrefix(abs, s.other)
@@ -98,7 +98,7 @@ func (s *scope) clean(abs string) (string, urlClass) {
 	return abs, inside
 }
 
-// isBaseWithoutSlash reports whether a URL is the base without its last slash.
+// isBaseWithoutSlash reports whether a URL is the base without its final slash.
 func (s *scope) isBaseWithoutSlash(abs string) bool {
 	p, _, _ := strings.Cut(abs, "?")
 	return len(s.base) > len(s.origin)+1 && p == s.base[:len(s.base)-1]
@@ -132,8 +132,8 @@ func cleanPath(p string) string {
 	return p
 }
 
-// junk lists parameters, in lower case, that identify a visitor or a referrer and never a
-// page. "ref" is not one of them: it names a branch as often as a referrer.
+// junk contains lower-case names of parameters that identify a visitor or a referrer, never a page.
+// "ref" is not among them, because it often names a branch.
 var junk = map[string]bool{
 	"gclid": true, "gclsrc": true, "dclid": true, "gbraid": true, "wbraid": true, "fbclid": true, "msclkid": true,
 	"mc_cid": true, "mc_eid": true, "igshid": true, "yclid": true, "ttclid": true, "twclid": true, "li_fat_id": true,
@@ -152,7 +152,7 @@ func isJunk(key, value string) bool {
 	case strings.HasPrefix(key, "utm_"), strings.HasPrefix(key, "mtm_"), strings.HasPrefix(key, "pk_"), strings.HasPrefix(key, "aspsessionid"):
 		return true
 	case key == "sid", key == "s":
-		// Short values name sections, servers and searches.
+		// Short values are names of sections, servers or searches.
 		return len(value) >= 26 && !strings.ContainsFunc(value, func(r rune) bool {
 			return !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z')
 		})
@@ -179,7 +179,7 @@ func cleanQuery(query string) string {
 	return strings.Join(pairs, "&")
 }
 
-// endings lists the extensions of files that are not pages.
+// endings contains the extensions of files that are not pages.
 var endings = func() map[string]bool {
 	m := map[string]bool{}
 	for e := range strings.FieldsSeq(`
@@ -195,7 +195,7 @@ var endings = func() map[string]bool {
 }()
 
 // isResource reports whether a path has the extension of a file that is not a page. Wikis have
-// pages named after files, and after things such as Node.js.
+// pages that are named after files, or after things such as Node.js.
 func isResource(p string) bool {
 	ext := path.Ext(p)
 	if len(ext) < 3 || len(ext) > 8 || !endings[strings.ToLower(ext[1:])] {
@@ -204,7 +204,7 @@ func isResource(p string) bool {
 	return !strings.Contains(p, "/wiki/") && !strings.Contains(p[strings.LastIndexByte(p, '/'):], ":")
 }
 
-// isTangled reports whether a path is too deep or repeats itself, such as /a/b/a/b/a/b.
+// isTangled reports whether a path is too deep or repetitive, such as /a/b/a/b/a/b.
 func isTangled(p string) bool {
 	if strings.Count(p, "/") <= maxRepeats {
 		return false
@@ -230,9 +230,9 @@ func isTangled(p string) bool {
 	return false
 }
 
-// key returns a hash of a URL for comparisons. It ignores the order of parameters. It is the
-// same in every process, because versions contain keys. Two of a million URLs collide with
-// probability 3e-8; the crawl then misses one of them.
+// key returns a hash of a URL for comparisons. It ignores the order of parameters. It returns the
+// same hash in every process, because versions contain keys. The probability that any two of a
+// million URLs collide is 3e-8. After a collision, the crawl misses one of the two.
 func key(u string) uint64 {
 	p, query, _ := strings.Cut(u, "?")
 	h := hash(fnvStart, p)

@@ -9,56 +9,56 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// format is the version of this package in the versions of pages. Increase it when the same
-// response may result in another page or another identity.
+// format is the version of this package in the versions of pages. It must be increased when the
+// same response may result in another page or another identity.
 const format = 1
 
-// The kinds of names, the first byte of a version.
+// Kinds of names; the first byte of a version.
 const (
 	isPage    = 'p' // a page
-	isMute    = 'm' // an alias: a redirect, a duplicate, not HTML
-	isPending = 'q' // found and not yet fetched
+	isMute    = 'm' // an alias: a redirect, a duplicate, or an address that is not HTML
+	isPending = 'q' // found, but not fetched yet
 )
 
-// version is the state of a name that the sink stores. Its text form is
+// version is the state of a name, which the sink stores. Its text form is
 //
 //	p1.by.depth.flags.sketch.modified.claim.revision etag
 //	m1.by.day.target.flags
 //	q1.by.depth.listed
 //
-// The 1 is the version of this package. by is the version of the extractor, with "-" and the
-// fingerprint of its rules if there are any. Numbers are in base 36. The ETag is verbatim.
+// The 1 is the version of this package. by is the version of the extractor; if there are rules, "-"
+// and their fingerprint follow. Numbers are in base 36. The ETag is unchanged.
 type version struct {
 	kind byte
-	// stale reports that the page would be different today. Only kind, depth and fruitless are
-	// valid then.
+	// stale reports whether the page would be different today. If it is set, only kind, depth and
+	// fruitless are valid.
 	stale bool
-	old   *version // stored version of a page that is stale only because of by
-	by    string   // extractor and rules; ignored for a name without a page
+	old   *version // stored version of a page that is stale only because by differs
+	by    string   // extractor and rules; ignored if the name has no page
 
 	depth     int    // number of links from the root or a list
-	listed    bool   // a list names it
-	fruitless bool   // the page had nothing new; see traps
+	listed    bool   // a list contains the name
+	fruitless bool   // the page had no new text or links; see traps
 	sketch    uint64 // see sketch
-	// revision is the start of the page's Revision. If the server sends validators, it is a
-	// hash of the text, which only measures how often the page changes. "" = fetch the page
+	// revision is the start of the page's Revision. If the server sends validators, it is a hash of
+	// the text, and only measures how often the page changes. If it is "", the page must be fetched
 	// without conditions, because a decision about the page was temporary.
 	revision string
-	modified int64  // Last-Modified, seconds since 1970; 0 = none
-	hint     int64  // without Last-Modified: modification time in the lists; 0 = none
+	modified int64  // Last-Modified, in seconds since 1970; 0 = none
+	hint     int64  // modification time in the lists, if Last-Modified is missing; 0 = none
 	claim    uint64 // key of the page's canonical address on another site; 0 = none
 	etag     string
 
-	day    int64  // day of the last fetch, days since 1970
+	day    int64  // day of the last fetch, in days since 1970
 	target uint64 // key of the page to which an alias points
 }
 
 const (
-	revisionLength = 24 // 96 bits
+	revisionLength = 24 // corresponds to 96 bits
 	maxTag         = 200
 )
 
-// String returns the text form.
+// String returns the text form of the version.
 func (v *version) String() string {
 	b := make([]byte, 0, 96+len(v.etag))
 	b = append(b, v.kind)
@@ -93,8 +93,8 @@ func (v *version) String() string {
 	return string(b)
 }
 
-// parseVersion parses the text form. Pages with another by are stale. "" is a page without a
-// known version.
+// parseVersion parses the text form. A page with another by is stale. "" is the version of a page
+// whose version is unknown.
 func parseVersion(s, by string) version {
 	unknown := version{kind: isPage, stale: true}
 	v := unknown
@@ -143,8 +143,8 @@ func parseVersion(s, by string) version {
 	return v
 }
 
-// conditions makes a request conditional if the stored version is current. It sends no validator of
-// a stale page, unless the page was extracted again. In that case, the sink has the new page or
+// conditions makes a request conditional if the stored version is current. For a stale page, it
+// sends a validator only if the page was extracted again, because the sink then has the new page or
 // will receive it.
 func (v *version) conditions(h http.Header, remade bool) bool {
 	if remade && v.old != nil {
@@ -173,8 +173,8 @@ func (v *version) validators(h http.Header) {
 	}
 }
 
-// revise sets the revision of a page. Encoding the page takes up to a fifth of the time of its
-// extraction.
+// revise sets the revision of a page. It encodes the page, which takes up to a fifth of the time of
+// the extraction.
 func (v *version) revise(r *result) {
 	if v.etag != "" || v.modified > 0 {
 		v.revision = "t" + strconv.FormatUint(r.sum, 36)
@@ -183,7 +183,7 @@ func (v *version) revise(r *result) {
 	v.revision = r.page.Revision()[:revisionLength]
 }
 
-// detailed reports whether pages of equal versions are equal in every field.
+// detailed reports whether pages with this version are equal in every field.
 func (v *version) detailed() bool { return len(v.revision) == revisionLength }
 
 // isTag reports whether a value is an entity tag (RFC 9110, section 8.8.3).
@@ -200,7 +200,7 @@ func isTag(s string) bool {
 	return true
 }
 
-// lastModified returns the Last-Modified of a response. It ignores the time of the request,
+// lastModified returns the Last-Modified time of a response. It ignores the time of the request,
 // which scripts send.
 func lastModified(h http.Header) (time.Time, bool) {
 	t, err := http.ParseTime(h.Get("Last-Modified"))
@@ -213,5 +213,5 @@ func lastModified(h http.Header) (time.Time, bool) {
 	return t.UTC(), true
 }
 
-// mute returns an alias, whose name belongs to another page or to no page.
+// mute returns an alias, whose name belongs to another page or to none.
 func mute(u string, v *version) *millrace.Page { return &millrace.Page{URL: u, Version: v.String()} }

@@ -16,35 +16,35 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// outcome is the kind of result of a visit.
+// outcome is the kind of a result.
 type outcome uint8
 
 const (
 	unchanged outcome = iota // 304: the stored page is current
-	page                     // an HTML page
-	moved                    // redirect
-	nothing                  // not a page: another media type, another site
-	empty                    // not a page, and reported: no content, too large
+	page                     // the response is an HTML page
+	moved                    // the response is a redirect
+	nothing                  // not a page: another media type, or on another site
+	empty                    // not a page, and reported: without content, or too large
 	absent                   // missing or not allowed
-	failed                   // unavailable: the site or the network has a problem
+	failed                   // unavailable, because of the site or the network
 )
 
-// result is the result of a visit.
+// result is the result of fetching one address.
 type result struct {
 	task
 	outcome outcome
-	err     error  // reason for empty, absent and failed; note to report for nothing and page
-	to      string // target of a redirect, canonical, not cleaned
+	err     error  // reason for empty, absent and failed; for nothing and page, a note to report
+	to      string // target of a redirect: a canonical URL, but not cleaned
 
-	rules *ruling // rules of the extraction
+	rules *ruling // rules used by the extraction
 
-	page     *millrace.Page // has the task's URL and no version
+	page     *millrace.Page // page with the task's URL and without a version
 	made     version        // version of the page
-	received int64          // transferred bytes of the body, 0 = unknown
+	received int64          // number of bytes of the body in the response; 0 = unknown
 	reading
-	same      bool   // the page equals the stored one
-	canonical string // the page's canonical address, if another one on the site
-	elsewhere string // the page's canonical address on another site
+	same      bool   // the page is equal to the stored one
+	canonical string // the page's canonical address, if it is another one on the site
+	elsewhere string // the page's canonical address, if it is on another site
 	links     []string
 	feeds     []string
 }
@@ -52,8 +52,8 @@ type result struct {
 // maxPage is the maximum size of a page in bytes.
 const maxPage = 50 << 20
 
-// sniffLength is the number of bytes that determine the type of a body. Pages above large bytes are
-// processed one at a time.
+// sniffLength is the number of bytes that determine the type of a body. Pages of more than large
+// bytes are processed one at a time.
 const (
 	sniffLength = 1 << 10
 	large       = 1 << 20
@@ -65,7 +65,7 @@ func (c *Crawl) visit(ctx context.Context, rules *ruling, t task, buf *bytes.Buf
 	err := c.fetch(ctx, r, buf)
 	if cut, ok := errors.AsType[*fetch.BodyError](err); ok && cut.BrokenOff() && ctx.Err() == nil {
 		*r = result{task: t, rules: rules}
-		err = c.fetch(ctx, r, buf) // retry once, which completes most responses
+		err = c.fetch(ctx, r, buf) // most incomplete responses succeed the second time
 	}
 	if err != nil {
 		r.err = err
@@ -74,10 +74,10 @@ func (c *Crawl) visit(ctx context.Context, rules *ruling, t task, buf *bytes.Buf
 	return r
 }
 
-// outcomeOf returns the outcome for an error.
+// outcomeOf returns the outcome that corresponds to an error.
 func outcomeOf(err error) outcome {
 	if status, ok := errors.AsType[*fetch.StatusError](err); ok {
-		// The server rejects a valid request. 425 is Too Early.
+		// The server rejects a valid request. Status 425 is Too Early.
 		if status.Code >= 400 && status.Code < 500 && !errors.Is(err, millrace.ErrUnavailable) && status.Code != http.StatusTooEarly {
 			return absent
 		}
@@ -137,9 +137,9 @@ func (c *Crawl) fetch(ctx context.Context, r *result, buf *bytes.Buffer) error {
 	return c.extract(ctx, r, resp, data)
 }
 
-// target returns the canonical URL of a redirect, or "" if the response is not a redirect.
-// Servers behind a TLS proxy often redirect to their own http URLs. The crawl fetches those
-// pages of the site by https.
+// target returns the canonical URL of a redirect, or "" if the response is not a redirect. Servers
+// behind a TLS proxy often redirect to their own http URLs. The crawl fetches these pages with
+// https.
 func (c *Crawl) target(resp *http.Response) (string, error) {
 	to, err := fetch.RedirectTarget(resp)
 	if refused, ok := errors.AsType[*fetch.RedirectError](err); ok {
@@ -158,7 +158,7 @@ func (c *Crawl) target(resp *http.Response) (string, error) {
 	return u, nil
 }
 
-// isHTML reports whether a media type may be that of a page. It returns true for "".
+// isHTML reports whether a media type may belong to a page. It returns true for "".
 func isHTML(contentType string) bool {
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
@@ -168,8 +168,8 @@ func isHTML(contentType string) bool {
 	return mediaType == "" || mediaType == "text/html" || mediaType == "application/xhtml+xml"
 }
 
-// read reads a body. It returns nil if the first bytes are not HTML. The bytes are valid until
-// release is called.
+// read reads a body. It returns nil if the first bytes are not HTML. The bytes are valid until the
+// caller calls release.
 func (c *Crawl) read(ctx context.Context, r *result, resp *http.Response, buf *bytes.Buffer) (_ []byte, release func(), err error) {
 	release = func() {
 		if buf.Cap() > large {
@@ -193,8 +193,8 @@ func (c *Crawl) read(ctx context.Context, r *result, resp *http.Response, buf *b
 		n, err = io.CopyN(buf, body, large)
 	}
 	if n == large {
-		// Process one large page at a time, because the parse trees of eight 50 MB pages would need
-		// gigabytes.
+		// Only one large page is processed at a time, because the parse trees of eight 50 MB pages
+		// would take gigabytes.
 		select {
 		case c.heavy <- struct{}{}:
 		case <-ctx.Done():
@@ -213,8 +213,8 @@ func (c *Crawl) read(ctx context.Context, r *result, resp *http.Response, buf *b
 	return buf.Bytes(), release, nil
 }
 
-// sniff reports whether the first bytes of a body may be those of a page. Many servers label
-// every output of a script as HTML.
+// sniff reports whether the first bytes of a body may belong to a page. Many servers label the
+// output of every script as HTML.
 func sniff(head []byte, mediaType string) bool {
 	text := bytes.ToLower(bytes.TrimLeft(head, "\xEF\xBB\xBF \t\r\n"))
 	if bytes.HasPrefix(text, []byte("<?xml")) {

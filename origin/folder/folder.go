@@ -21,27 +21,27 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// format is the version of this package in the versions of pages. Increase it when the same
-// file may result in another page or another identity.
+// format is the version of this package in the versions of pages. It must be increased when the
+// same file may result in another page or another identity.
 const format = 1
 
-// noBase is the base of links if the folder's URL is unknown. The name never
-// resolves (RFC 6761, section 6.4).
+// noBase is the base of links if the folder's URL is unknown. Its name never resolves (RFC 6761,
+// section 6.4).
 const noBase = "http://folder.invalid/"
 
-// Options are the options of [New]. The zero value works.
+// Options are the options of [New]. The zero value is valid.
 type Options struct {
-	// Base is the absolute URL at which the folder is served. It resolves the links of pages. If
-	// empty, links are resolved against the home in the canonical links, or else against a host
-	// that does not exist.
+	// Base is the absolute URL at which the folder is served. Links in pages are resolved against
+	// it. If it is empty, links are resolved against the home according to the canonical links, or
+	// otherwise against a host that does not exist.
 	Base string
 	// Rules correct the extraction of the pages; nil = none.
 	Rules  *extract.Rules
 	Logger *slog.Logger // nil = discard
 }
 
-// Folder is a folder of static HTML. It is a [millrace.Source] and an [fs.FS]
-// of its regular files; all methods are safe for concurrent use.
+// Folder is a folder of static HTML. It is a [millrace.Source], and an [fs.FS] of its regular
+// files. All methods are safe for concurrent use.
 type Folder struct {
 	dir   string // absolute
 	base  string // canonical, ends with "/"; "" = unknown
@@ -50,29 +50,29 @@ type Folder struct {
 	log   *slog.Logger
 
 	now  func() time.Time
-	open func(file string) // called with the name of every page read; may be nil
+	open func(file string) // called with the name of every page that is read; may be nil
 
-	linked  atomic.Pointer[linked] // result of the last walk; nil = none
+	linked  atomic.Pointer[linked] // result of the last walk; nil = no walk yet
 	mu      sync.Mutex             // held by refresh
 	present atomic.Pointer[snapshot]
 }
 
-// snapshot is one state of the folder: its open root and the data read from it. A snapshot never
-// changes. A replaced folder gets a new snapshot.
+// snapshot is one state of the folder: its open root and the data that was read from it. A snapshot
+// never changes. If the folder is replaced, a new snapshot is created.
 type snapshot struct {
 	root  *os.Root
 	info  fs.FileInfo // state of the folder itself
 	home  string      // canonical, ends with "/"; "" = unknown
-	base  string      // base for resolving links
-	rules string      // prefix of every version: fingerprint of all inputs except the file
-	title string      // of the site; "" = unknown
+	base  string      // base of links
+	rules string      // start of every version: fingerprint of all inputs except the file
+	title string      // title of the site; "" = unknown
 	// probes are the files that determined home and title.
 	probes []probe
 }
 
-// New opens a folder. [millrace.ErrNotFound]: the folder does not exist.
-// [millrace.ErrForbidden]: it is not readable. [millrace.ErrInvalid]: dir is not a folder or
-// has no HTML page, or the base is not an http(s) URL.
+// New opens a folder. If the folder does not exist, New returns [millrace.ErrNotFound]; if it is not
+// readable, [millrace.ErrForbidden]. If dir is not a folder or contains no HTML page, or if the base
+// is not an http(s) URL, New returns [millrace.ErrInvalid].
 func New(dir string, o *Options) (*Folder, error) {
 	if o == nil {
 		o = &Options{}
@@ -88,7 +88,7 @@ func New(dir string, o *Options) (*Folder, error) {
 		}
 		f.base = asBase(f.base)
 	}
-	// Later changes of the working directory must have no effect.
+	// Later changes of the working directory must not matter.
 	if f.dir, err = filepath.Abs(dir); err != nil {
 		return nil, fmt.Errorf("folder %s: %w", dir, err)
 	}
@@ -109,14 +109,14 @@ func New(dir string, o *Options) (*Folder, error) {
 	return nil, fmt.Errorf("folder %s: %w: no HTML page found (.html, .htm, .xhtml)", dir, millrace.Coded("no-page", millrace.ErrInvalid))
 }
 
-// Close closes the folder. No other method may be called after it.
+// Close closes the folder. No other method may be called afterwards.
 func (f *Folder) Close() error { return f.present.Load().root.Close() }
 
-// Changes walks the whole folder in the bytewise order of the URLs. It holds the entries of
-// one directory and its parents at a time. It yields a Put without a page for every page.
-// Pages whose names start with an underscore come last; since stores which pages were searched
-// for links to them. It ends with one checkpoint, which is Complete unless a directory could
-// not be read. A file that is not a page because of its name or kind is a
+// Changes walks the whole folder in the bytewise order of the URLs. It stores the entries of one
+// directory and its parents at a time. For every page, it yields a Put without a page. Pages whose
+// names start with an underscore come last; since contains the pages that were searched for links
+// to them. The stream ends with one checkpoint, which is Complete unless a directory could not be
+// read. If the name or the kind of a file shows that it is not a page, Changes yields a
 // [*millrace.SkipError]. If the folder is missing, the error is [millrace.ErrUnavailable].
 func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
@@ -133,7 +133,7 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 			return yield(millrace.Change{Kind: millrace.Put, Ref: millrace.Ref{URL: e.URL, Version: t.version(e.Info, f.now())}}, nil)
 		}
 		var private []tree.Entry
-		var newest time.Time // time of the latest change of a page
+		var newest time.Time // time of the latest change to a page
 		for e := range w.Walk(ctx, ".") {
 			ok := true
 			switch {
@@ -168,7 +168,7 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 				return
 			}
 		}
-		next := millrace.Cursor("walked") // every walk is complete and never resumes
+		next := millrace.Cursor("walked") // every walk is complete, so it never resumes
 		if w.Failed != nil {
 			next = cmp.Or(since, next) // not all pages were searched
 		} else if len(private) > 0 {
@@ -179,8 +179,8 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 }
 
 // refresh returns the current snapshot. If a deployment has replaced the folder by another one with
-// the same name, refresh opens the new folder. The garbage collector closes the old one after its
-// last reader.
+// the same name, refresh opens the new folder. The garbage collector closes the old one when it is
+// no longer in use.
 func (f *Folder) refresh(ctx context.Context) (*snapshot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -215,10 +215,12 @@ func (f *Folder) refresh(ctx context.Context) (*snapshot, error) {
 	return next, nil
 }
 
-// SiteTitle returns the title of the site, from its first pages; "" = unknown.
+// SiteTitle returns the title of the site according to its first pages. It returns "" if the title
+// is unknown.
 func (f *Folder) SiteTitle(context.Context) (string, error) { return f.present.Load().title, nil }
 
-// version returns the validator of a file, or "" if the file may still change without a trace.
+// version returns the validator of a file. It returns "" if another change of the file might leave
+// no trace.
 func (t *snapshot) version(info fs.FileInfo, now time.Time) string {
 	return tree.Version(t.rules, info, now)
 }

@@ -10,20 +10,21 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// maxProbes is the maximum number of pages that are read to find the home and the title of a folder.
+// maxProbes is the maximum number of pages that are read to determine the home and the title of a
+// folder.
 const maxProbes = 8
 
-// probe is a page that determined the home, with its state at that time.
+// probe is a page that determined the home, with the state of its file at that time.
 type probe struct {
 	file  string
 	stamp tree.Stamp
-	sure  bool // a change would be noticed
+	sure  bool // whether any change to the file would change stamp
 }
 
-// learn determines the URL at which the folder is deployed, and the title of the site. The URL
-// comes from the canonical links of the first pages in the order of the walk. If the page at "/"
-// has a canonical link, it alone decides. Otherwise the majority of the other pages decides. The
-// result depends on the files only, never on the order of requests.
+// learn determines the URL at which the folder is deployed, and the title of the site. The URL is
+// derived from the canonical links of the first pages of a walk. If the page at "/" has a canonical
+// link, this link decides. Otherwise, the majority of the other pages decides. The result depends
+// only on the files, not on the order of requests.
 func (f *Folder) learn(ctx context.Context, t *snapshot) error {
 	votes, best, settled := map[string]int{}, "", false
 	var names extract.SiteNames
@@ -68,10 +69,11 @@ func (t *snapshot) unchanged() bool {
 	return len(t.probes) > 0
 }
 
-// homeBy returns the home in a page's canonical link, or "" if the link leads to another page.
+// homeBy returns the home according to a page's canonical link, or "" if the link leads to another
+// page.
 func (t *snapshot) homeBy(own, canonical string) string {
 	if _, ok := under(noBase, canonical); ok {
-		return "" // a link without a host
+		return "" // the link has no host
 	}
 	if _, ok := under(t.base, canonical); ok {
 		return t.base
@@ -97,8 +99,8 @@ func (t *snapshot) homeBy(own, canonical string) string {
 	return asBase(origin + p)
 }
 
-// nameOf returns the identity of a file's page, and whether the page is a duplicate of another
-// file with that identity.
+// nameOf returns the identity of a file's page. duplicate reports whether the page duplicates
+// another file with that identity.
 func (t *snapshot) nameOf(file, own, canonical string) (id string, duplicate bool) {
 	if canonical == "" {
 		return own, false
@@ -122,7 +124,7 @@ func (t *snapshot) nameOf(file, own, canonical string) (id string, duplicate boo
 	}
 	p, query, _ := strings.Cut(rel, "?")
 	if p = foldIndex(p); query != "" {
-		return p + "?" + query, false // files have no query, so the folder has no such page
+		return p + "?" + query, false // the folder contains no page with a query, because files have none
 	}
 	if target := t.target(p); target != "" && target != file {
 		return p, true
@@ -133,7 +135,7 @@ func (t *snapshot) nameOf(file, own, canonical string) (id string, duplicate boo
 	return p, false
 }
 
-// target returns the file of the page at a path of the folder, or "" if it is absent.
+// target returns the file with the page at a path of the folder, or "" if no page is there.
 func (t *snapshot) target(p string) string {
 	file, redirect, err := t.find(p)
 	if redirect != "" {
@@ -145,8 +147,8 @@ func (t *snapshot) target(p string) string {
 	return file
 }
 
-// forms returns the paths under which deployments serve the page of a file: its own path
-// first, then without the slash or the extension.
+// forms returns the paths at which deployments serve the page in a file: first the file's own path,
+// then the paths without the slash or the extension.
 func forms(own string) []string {
 	if own == "/" {
 		return []string{own}
@@ -171,7 +173,7 @@ func sameForm(own, p string) bool {
 	return false
 }
 
-// foldIndex returns the path of the directory for the path of its index file. It returns other
+// foldIndex returns the path of the directory if a path leads to an index file. It returns other
 // paths unchanged.
 func foldIndex(p string) string {
 	if i := strings.LastIndexByte(p, '/'); p[i+1:] == "index.html" || p[i+1:] == "index.htm" {
@@ -180,8 +182,8 @@ func foldIndex(p string) string {
 	return p
 }
 
-// under returns the identity of a URL under a base. It ignores the difference between http and
-// https.
+// under returns the identity of a URL under a base. The schemes http and https are considered
+// equal.
 func under(base, abs string) (string, bool) {
 	_, b, _ := strings.Cut(base, "://")
 	_, a, _ := strings.Cut(abs, "://")

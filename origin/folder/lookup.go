@@ -13,9 +13,9 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// Lookup returns the file with which a web server answers a path. urlPath is the path of a
-// request or an identity, percent-encoded; a query is ignored. Lookup sets either file, a name
-// for [Folder.Open], or redirect, the path to redirect to:
+// Lookup returns the file with which a web server responds to a path. urlPath is the path of a
+// request or an identity, percent-encoded; a query is ignored. Lookup returns either file, which is
+// a name for [Folder.Open], or redirect, which is the path of a redirect:
 //
 //   - "/a/" is a/index.html, else a/index.htm, else a.html;
 //   - "/a.css", "/a.html" are those files;
@@ -23,7 +23,7 @@ import (
 //     is a.html, a.htm or a.xhtml;
 //   - "/a/index.html" redirects to "/a/".
 //
-// [millrace.ErrNotFound]: no such file exists, or its name is hidden.
+// If the file does not exist, or its name is hidden, Lookup returns [millrace.ErrNotFound].
 func (f *Folder) Lookup(urlPath string) (file, redirect string, err error) {
 	return f.present.Load().find(urlPath)
 }
@@ -69,10 +69,11 @@ func pathOf(names []string) string {
 	return p
 }
 
-// indexes lists the names of index files, the preferred one first.
+// indexes contains the names of index files in their order of precedence.
 var indexes = []string{"index.html", "index.htm"}
 
-// index returns the index file of a directory ("" is the root), or "" if it is absent.
+// index returns the index file of a directory, or "" if the directory has none. The root directory
+// is "".
 func (t *snapshot) index(dir string) string {
 	for _, n := range indexes {
 		if n = path.Join(dir, n); t.regular(n) {
@@ -87,8 +88,8 @@ func (t *snapshot) regular(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Open opens a regular file by its name under the folder. It makes a Folder an [fs.FS] for
-// [net/http.ServeFileFS]. It does not open directories or files with hidden names.
+// Open opens a regular file by its name relative to the folder. It makes Folder an [fs.FS] for
+// [net/http.ServeFileFS]. It does not open directories, or files with hidden names.
 func (f *Folder) Open(name string) (fs.File, error) {
 	h, err := f.openNamed(name)
 	if err != nil {
@@ -104,8 +105,7 @@ func (f *Folder) openNamed(name string) (*os.File, error) {
 	return tree.Open(f.present.Load().root, name)
 }
 
-// Stat returns the state of a file by its name under the folder. It implements
-// [fs.StatFS].
+// Stat returns the state of a file by its name relative to the folder. It implements [fs.StatFS].
 func (f *Folder) Stat(name string) (fs.FileInfo, error) {
 	if err := named(name); err != nil {
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: err}
@@ -113,9 +113,9 @@ func (f *Folder) Stat(name string) (fs.FileInfo, error) {
 	return f.present.Load().root.Stat(name)
 }
 
-// Peek returns the state of a file by its name under the folder, with one system call. It
-// follows links out of the folder: use it to check whether a file has changed since
-// [Folder.Stat], never to serve one.
+// Peek returns the state of a file by its name relative to the folder, with one system call. It
+// follows links out of the folder. Therefore the caller may use it to check whether a file has
+// changed since [Folder.Stat], but not to serve the file.
 func (f *Folder) Peek(name string) (fs.FileInfo, error) {
 	if err := named(name); err != nil {
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: err}
@@ -123,9 +123,9 @@ func (f *Folder) Peek(name string) (fs.FileInfo, error) {
 	return os.Stat(filepath.Join(f.dir, filepath.FromSlash(name)))
 }
 
-// named returns an error for a name that is invalid or hidden.
+// named returns an error if a name is invalid or hidden.
 func named(name string) error {
-	if !fs.ValidPath(strings.ToValidUTF8(name, "?")) { // file names need not be valid UTF-8
+	if !fs.ValidPath(strings.ToValidUTF8(name, "?")) { // the name of a file need not be valid UTF-8
 		return fs.ErrInvalid
 	}
 	for n := range strings.SplitSeq(name, "/") {

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// Reasons why a name is not that of a page.
+// Reasons why a file with a certain name is not a page.
 var (
 	errStatus = fmt.Errorf("%w: error page", millrace.ErrInvalid)
 	errStub   = fmt.Errorf("%w: verification file of a search engine", millrace.ErrInvalid)
@@ -22,7 +22,7 @@ var (
 
 var stub = regexp.MustCompile(`^(google|yandex_)[0-9a-f]{12,20}\.html$`)
 
-// isHTML reports whether a file name is that of an HTML page.
+// isHTML reports whether a file is an HTML page according to its name.
 func isHTML(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".html", ".htm", ".xhtml":
@@ -31,8 +31,8 @@ func isHTML(name string) bool {
 	return false
 }
 
-// fileReason returns the reason why an HTML file of this name is never a page, even if another
-// page links to it.
+// fileReason returns the reason why an HTML file with this name is never a page, even if another
+// page links to the file. It returns nil if the file may be a page.
 func fileReason(name string) error {
 	switch stem := strings.TrimSuffix(name, path.Ext(name)); {
 	case stem == "404", stem == "500", stem == "50x":
@@ -48,7 +48,7 @@ func (f *Folder) walker(root *os.Root) *tree.Walker {
 	return &tree.Walker{Root: root, Max: f.max, Name: entryOf}
 }
 
-// entryOf classifies an entry of a directory; see [tree.Walker].
+// entryOf classifies an entry of a directory. See [tree.Walker].
 func entryOf(name string, folder bool, list []fs.DirEntry) (key string, use bool, err error) {
 	name = path.Base(name)
 	key = tree.Escape(name)
@@ -66,9 +66,9 @@ func entryOf(name string, folder bool, list []fs.DirEntry) (key string, use bool
 	return key, true, fileReason(name)
 }
 
-// segments returns the decoded segments of a URL path, and whether the path ends with "/". ok
-// is false for a path that cannot name a visible file: it is not absolute, or has an empty or
-// dot segment, an encoded slash, a NUL or a hidden name.
+// segments returns the decoded segments of a URL path, and whether the path ends with "/". ok is
+// false if the path cannot name a visible file: it is not absolute, or it contains an empty
+// segment, a dot segment, an encoded slash, a NUL or a hidden name.
 func segments(urlPath string) (names []string, slash, ok bool) {
 	rest, ok := strings.CutPrefix(urlPath, "/")
 	if !ok {

@@ -12,13 +12,15 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// Page reads the page of one file, by its URL in the stream. The page of a file that has just
-// changed has no version. If the page has no modification time, Modified is the file's time as
-// a hint, without FieldModified in Known. A duplicate is an alias with only its URL.
+// Page reads the page of one file, given its URL in the stream. If the file has just changed, the
+// page has no version. If the page contains no modification time, Modified is the modification time
+// of the file, as a hint, and Known does not contain FieldModified. A duplicate is an alias that
+// contains only its URL.
 //
-// [millrace.ErrInvalid]: the file is not HTML or has no content. [millrace.ErrForbidden]: the
-// file is not readable. [millrace.ErrUnavailable]: other failures of the file system. Other
-// errors: [millrace.ErrUnmodified], [millrace.ErrNotFound], [millrace.ErrTooLarge].
+// If the file is not HTML or has no content, Page returns [millrace.ErrInvalid]; if the file is not
+// readable, [millrace.ErrForbidden]; and for other errors of the file system,
+// [millrace.ErrUnavailable]. It may also return [millrace.ErrUnmodified], [millrace.ErrNotFound] or
+// [millrace.ErrTooLarge].
 func (f *Folder) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	p, err := f.page(ctx, have)
 	if err != nil {
@@ -51,7 +53,7 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 		return nil, err
 	}
 	id, duplicate := t.nameOf(file, have.URL, res.Canonical)
-	if res.Refresh != "" && len(res.Page.Blocks) <= 1 && !duplicate { // in effect a redirect
+	if res.Refresh != "" && len(res.Page.Blocks) <= 1 && !duplicate { // the page acts as a redirect
 		if to, other := t.nameOf(file, have.URL, res.Refresh); other {
 			id, duplicate = to, true
 		}
@@ -65,13 +67,13 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	}
 	p.URL, p.Version = id, state.version
 	p.HTMLSize.Bytes = int64(len(data))                                       // the transferred size is unknown
-	if !p.Known.Has(millrace.FieldModified) && state.modified.Year() > 1980 { // reproducible builds set old times
+	if !p.Known.Has(millrace.FieldModified) && state.modified.Year() > 1980 { // reproducible builds set fixed, old times
 		p.Modified = state.modified.UTC().Truncate(time.Second)
 	}
 	return p, nil
 }
 
-// source returns the file of a URL in the stream.
+// source returns the file for a URL in the stream.
 func (f *Folder) source(t *snapshot, u string) (string, bool) {
 	names, slash, ok := segments(u)
 	if !ok {
@@ -103,7 +105,7 @@ func (f *Folder) source(t *snapshot, u string) (string, bool) {
 	return file, file != ""
 }
 
-// fileState is the state of a file that was read.
+// fileState is the state of a file when it was read.
 type fileState struct {
 	version  string
 	modified time.Time
@@ -125,8 +127,8 @@ func (f *Folder) read(t *snapshot, file string) ([]byte, fileState, error) {
 	return data, s, nil
 }
 
-// Original returns the HTML of a page, and its extraction options without rules. Errors are
-// those of Page.
+// Original returns the HTML of a page, and the options for its extraction, without rules. Its
+// errors are those of Page.
 func (f *Folder) Original(_ context.Context, ref millrace.Ref) ([]byte, *extract.Options, error) {
 	t := f.present.Load()
 	file, ok := f.source(t, ref.URL)

@@ -15,14 +15,13 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// errPrivate is the reason why a file or directory is skipped.
+// errPrivate is the reason why a file or directory with an underscore is skipped.
 var errPrivate = fmt.Errorf("%w: the name starts with an underscore, like drafts and parts, and no page links to it", millrace.ErrInvalid)
 
 // underscored reports whether the name of a file starts with an underscore.
 func underscored(file string) bool { return strings.HasPrefix(path.Base(file), "_") }
 
-// pages walks the pages of a snapshot without the files whose names start with
-// an underscore.
+// pages walks the pages of a snapshot, except files whose names start with an underscore.
 func (f *Folder) pages(ctx context.Context, t *snapshot) iter.Seq[tree.Entry] {
 	return func(yield func(tree.Entry) bool) {
 		for e := range tree.Pages(f.walker(t.root).Walk(ctx, ".")) {
@@ -33,12 +32,12 @@ func (f *Folder) pages(ctx context.Context, t *snapshot) iter.Seq[tree.Entry] {
 	}
 }
 
-// linked stores the links to files whose names start with an underscore. It is the cursor of a
-// folder that has such files, so that the next walk reads only changed pages.
+// linked stores the links to files whose names start with an underscore. It is the cursor for a
+// folder with these files, so that the next walk reads only changed pages.
 type linked struct {
 	Rules string    // rules of the snapshot
-	Since time.Time // pages that changed later have not been searched
-	// From maps each file to a page that links to it; "" = no page does.
+	Since time.Time // pages that changed after this time have not been searched
+	// From maps each file to a page that links to the file; "" = no page does.
 	From map[string]string
 }
 
@@ -50,8 +49,8 @@ func (l *linked) cursor() millrace.Cursor {
 	return millrace.Cursor(b)
 }
 
-// findLinks returns the files to which pages link. since is the cursor of the previous walk, and
-// newest is the time of the latest change of a page.
+// findLinks returns the files that pages link to. since is the cursor of the previous walk. newest
+// is the time of the latest change to a page.
 func (f *Folder) findLinks(ctx context.Context, t *snapshot, files []tree.Entry, since millrace.Cursor, newest time.Time) (*linked, error) {
 	var was linked
 	if json.Unmarshal([]byte(since), &was) != nil || was.Rules != t.rules {
@@ -61,7 +60,7 @@ func (f *Folder) findLinks(ctx context.Context, t *snapshot, files []tree.Entry,
 	if sure := f.now().Add(-tree.Racy); newest.After(sure) {
 		is.Since = sure
 	}
-	left := make(map[string]bool) // files without a known link
+	left := make(map[string]bool) // files for which no link is known
 	if len(files) == 0 {
 		return is, nil
 	}
@@ -78,7 +77,7 @@ func (f *Folder) findLinks(ctx context.Context, t *snapshot, files []tree.Entry,
 		}
 	}
 	for file := range left {
-		// If a file is new or has lost its link, any page may link to it.
+		// If a file is new or has lost its link, any page may contain a link to it.
 		if page, known := was.From[file]; !was.Since.IsZero() && (page != "" || !known) {
 			return is, f.search(ctx, t, time.Time{}, is.From, left)
 		}
@@ -86,8 +85,8 @@ func (f *Folder) findLinks(ctx context.Context, t *snapshot, files []tree.Entry,
 	return is, nil
 }
 
-// search searches the pages that have changed since a time for links to the files in left,
-// until it has found all of them.
+// search searches the pages that have changed since a time for links to the files in left. It ends
+// when it has found all of them.
 func (f *Folder) search(ctx context.Context, t *snapshot, since time.Time, from map[string]string, left map[string]bool) error {
 	for e := range f.pages(ctx, t) {
 		if len(left) == 0 {
@@ -116,8 +115,8 @@ func (f *Folder) search(ctx context.Context, t *snapshot, since time.Time, from 
 	return ctx.Err()
 }
 
-// mentions reports whether a document may link to one of the files, because it contains the start
-// of their names.
+// mentions reports whether a document may link to one of the files: it contains the name of the
+// file without its extension.
 func mentions(doc []byte, files map[string]bool) bool {
 	names := make(map[string]bool)
 	for file := range files {

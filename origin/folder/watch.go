@@ -8,13 +8,13 @@ import (
 	"github.com/millrace/millrace/internal/watch"
 )
 
-// Watch calls changed whenever something in the folder may have changed: after 300 ms without
-// changes, or after 2 s at the latest. It also calls changed once when it has begun to watch, so
-// that no change since an earlier walk is missed. Calls never overlap. Watch returns the context's
-// error.
+// Watch calls changed whenever something in the folder may have changed: after 300 ms without a
+// change, but at the latest after 2 s. It also calls changed once when it has begun to watch, so
+// that no change after an earlier walk is missed. Calls never overlap. Watch returns the error of
+// the context.
 //
-// If the system does not support file watches, or has none left, Watch logs this and walks the
-// folder every few seconds instead.
+// If the system does not support file watches, or allows no more of them, Watch logs this and walks
+// the folder every few seconds instead.
 func (f *Folder) Watch(ctx context.Context, changed func()) error {
 	w := watch.Folder{
 		Dir: f.dir,

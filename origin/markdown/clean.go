@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace/internal/commonmark"
 )
 
-// cleaner rewrites a text without syntax that is not Markdown: shortcodes, Liquid, components and
-// imports. It keeps code unchanged.
+// cleaner rewrites a text without the syntax that Markdown lacks: shortcodes, Liquid, components
+// and imports. Code stays unchanged.
 type cleaner struct {
 	l      *linker
 	m      matter
@@ -23,16 +23,16 @@ type cleaner struct {
 	attrs  bool // lines of attributes: {: .class}
 
 	out    []byte
-	prose  []byte // lines outside code that are not yet written
+	prose  []byte // lines outside code that have not been written yet
 	ends   map[string]int
-	open   []string // open callouts, by the tag that ends them
+	open   []string // open callouts, identified by the tags that end them
 	raw    bool     // inside {% raw %}
-	hidden string   // tag that ends the omitted text; "" = none is omitted
+	hidden string   // tag that ends the omitted text; "" = no text is omitted
 	absent map[string]int
-	lost   holes // values that are omitted
+	lost   holes // unknown values, which are omitted
 
 	depth  int // number of open components
-	indent int // columns removed from the fence of a code block
+	indent int // number of columns that are removed from the fence of a code block
 }
 
 func (s *snapshot) cleaner(l *linker, m matter) *cleaner {
@@ -55,7 +55,7 @@ var (
 	container   = regexp.MustCompile(`(?i)<(?:div|section|figure|details|summary|aside|article|p|span|td|li)\b[^<>]*\smarkdown(?:\s*=\s*["']?(?:1|block|span|true)["']?)?[^<>]*>`)
 )
 
-// clean returns the text for the parser. Error: ErrTooLarge.
+// clean returns the text for the parser. It may return ErrTooLarge.
 func (c *cleaner) clean(text []byte) ([]byte, error) {
 	lines := bytes.Split(text, []byte("\n"))
 	inside, err := commonmark.Containers(len(lines))
@@ -118,8 +118,8 @@ var (
 	closesComponent = regexp.MustCompile(`</[A-Z][\w.]*>`)
 )
 
-// outdent removes two columns for each open component from a line. From the lines of a code block,
-// it removes the same number of columns as from the fence.
+// outdent removes two columns from a line for each open component. In a code block, it removes as
+// many columns as from the fence.
 func (c *cleaner) outdent(line []byte, code bool) []byte {
 	rest := bytes.TrimLeft(line, " ")
 	blank := len(line) - len(rest)
@@ -136,7 +136,8 @@ func (c *cleaner) outdent(line []byte, code bool) []byte {
 	return line
 }
 
-// line adds a line of text. It omits the list that a table of contents replaces.
+// line adds a line of text. If replaced is set, a table of contents has replaced a list, and line
+// omits this list.
 func (c *cleaner) line(line []byte, replaced bool) {
 	switch {
 	case c.attrs && attribute.Match(line), contents.Match(line), c.attrs && replaced && listLine.Match(line):
@@ -168,7 +169,7 @@ func (c *cleaner) literal(line []byte) {
 	c.out = append(append(c.out, line...), '\n')
 }
 
-// flush writes the pending lines of text.
+// flush writes the stored lines of text.
 func (c *cleaner) flush() {
 	if len(c.prose) > 0 {
 		c.text(string(c.prose))
@@ -211,7 +212,7 @@ func (c *cleaner) code(h highlighted, last []byte) {
 
 var endTag = regexp.MustCompile(`\{\{[<%]-?\s*/\s*([\w./-]+)|\{%-?\s*end([\w-]+)`)
 
-// countEnds counts the end tags by the name that they end.
+// countEnds returns the number of end tags for each tag name.
 func countEnds(text []byte) map[string]int {
 	ends := map[string]int{}
 	for _, m := range endTag.FindAllSubmatch(text, -1) {

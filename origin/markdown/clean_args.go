@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// component replaces the tag of a component and returns its length, or 0 if there is no tag.
+// component replaces the tag of a component and returns the length of the tag. It returns 0 if the
+// text at i is not a component.
 func (c *cleaner) component(s string, i int) int {
 	end := tagEnd(s[i:])
 	if end == 0 {
@@ -29,8 +30,8 @@ func (c *cleaner) component(s string, i int) int {
 	return end
 }
 
-// tagEnd returns the length of the tag at the start of a text, with its quotes and braces; 0
-// if it does not end soon.
+// tagEnd returns the length of the tag at the start of a text, including quotes and braces. It
+// returns 0 if the tag does not end soon.
 func tagEnd(s string) int {
 	var quote byte
 	depth := 0

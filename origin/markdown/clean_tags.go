@@ -20,7 +20,7 @@ var (
 	tagName    = regexp.MustCompile(`^[\w./-]+`)
 )
 
-// text writes lines of text without their tags.
+// text writes lines of text without tags.
 func (c *cleaner) text(s string) {
 	clear(c.absent)
 	for i := 0; i < len(s); {
@@ -75,7 +75,7 @@ func (c *cleaner) text(s string) {
 	}
 }
 
-// hide omits text until the tag that ends it, and returns the offset after that.
+// hide omits text up to the tag that ends the omission, and returns the offset after that tag.
 func (c *cleaner) hide(s string, i int) int {
 	for at := i; ; {
 		k := strings.Index(s[at:], "{")
@@ -95,8 +95,8 @@ func (c *cleaner) hide(s string, i int) int {
 	}
 }
 
-// find returns the offset of end at or after i, or -1 if it is absent. It caches absent ends, so
-// that a text with many unclosed starts is not searched again for each of them.
+// find returns the offset of end at or after i, or -1 if end is absent. It caches absent ends, so
+// that a text with many unclosed tags is not searched again for each of them.
 func (c *cleaner) find(s string, i int, end string) int {
 	if from, ok := c.absent[end]; ok && i >= from {
 		return -1
@@ -109,7 +109,7 @@ func (c *cleaner) find(s string, i int, end string) int {
 	return i + k
 }
 
-// span copies inline code, or backticks that start none, and returns their length.
+// span copies inline code, or backticks that do not begin code, and returns their length.
 func (c *cleaner) span(s string, i int) int {
 	n := 1
 	for i+n < len(s) && s[i+n] == '`' {
@@ -298,7 +298,7 @@ func (c *cleaner) liquidTag(inner, s string, from, to int) {
 	}
 }
 
-// value returns the result of a Liquid expression, if it is known.
+// value returns the value of a Liquid expression. ok is false if the value is unknown.
 func (c *cleaner) value(expr string) (v string, ok bool) {
 	base, _ := url.Parse(c.l.s.base)
 	prefix, origin := strings.TrimSuffix(base.EscapedPath(), "/"), ""
@@ -334,7 +334,7 @@ func (c *cleaner) value(expr string) (v string, ok bool) {
 }
 
 // address writes the URL of a link. Before Jekyll 4, link tags returned paths, so many texts
-// still write the base before them.
+// contain the base before the tag.
 func (c *cleaner) address(u string) {
 	if base, _ := url.Parse(c.l.s.base); c.values {
 		for _, p := range []string{strings.TrimSuffix(c.l.s.base, "/"), strings.TrimSuffix(base.EscapedPath(), "/")} {
@@ -352,14 +352,14 @@ func (c *cleaner) autolink(u string) {
 	}
 }
 
-// label writes the name that a component displays, as a separate line.
+// label writes the displayed name of a component as a separate line.
 func (c *cleaner) label(s string) {
 	if s = strings.Join(strings.Fields(s), " "); s != "" {
 		c.out = append(c.out, "\n\n**"+escapeText(s)+"**\n\n"...)
 	}
 }
 
-// escapeText escapes text that Markdown would read as markup.
+// escapeText escapes text so that Markdown does not interpret it as markup.
 func escapeText(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -14,8 +14,7 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// configs lists the configuration files that identify a generator, in the order in which they
-// are tried.
+// configs contains the configuration files that identify a generator. They are tried in this order.
 var configs = []struct {
 	kind  Kind
 	names []string
@@ -72,7 +71,7 @@ func (p *project) read(name string) (matter, error) {
 		fe.URL = name
 		var line, column int
 		if n, _ := fmt.Sscanf(fe.Position, "%d:%d", &line, &column); n == 2 {
-			fe.Position = fmt.Sprintf("%d:%d", line-1, column) // unlike front matter, a configuration has no line above it
+			fe.Position = fmt.Sprintf("%d:%d", line-1, column) // unlike front matter, a configuration file has no line before it
 		}
 	}
 	if m == nil && err == nil {
@@ -81,8 +80,8 @@ func (p *project) read(name string) (matter, error) {
 	return m, err
 }
 
-// detect returns the project that contains a folder or is the folder, and the folder's name in
-// the project.
+// detect returns the project whose folder is dir or contains dir, and the name of dir in the
+// project.
 func detect(dir string, kind Kind) (top, sub string, s *site, config string, err error) {
 	for _, top := range []string{dir, filepath.Dir(dir)} {
 		sub, err := filepath.Rel(top, dir)
@@ -94,14 +93,14 @@ func detect(dir string, kind Kind) (top, sub string, s *site, config string, err
 		case err != nil && top == dir:
 			return "", "", nil, "", err
 		case err != nil || s == nil:
-			continue // the caller did not name the parent folder
+			continue // the caller did not name the parent
 		}
 		sub = filepath.ToSlash(sub)
 		if sub != "." && !slices.ContainsFunc(s.roots(), func(r string) bool { return within(r, sub) || r != "." && within(sub, r) }) {
 			continue
 		}
 		if sub != "." && s.kind != Docusaurus && slices.Contains(s.roots(), ".") {
-			continue // such a project contains all folders under its root
+			continue // this kind of project would contain all folders under its root
 		}
 		return top, sub, s, config, nil
 	}
@@ -109,8 +108,8 @@ func detect(dir string, kind Kind) (top, sub string, s *site, config string, err
 	return dir, ".", s, "", err
 }
 
-// load reads the configuration of a folder. A nil site means that it is absent. With force,
-// load returns a site without a configuration.
+// load reads the configuration in a folder. If the configuration is absent, the returned site is
+// nil, unless force is set.
 func load(dir string, kind Kind, force bool) (*site, string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -135,7 +134,7 @@ func load(dir string, kind Kind, force bool) (*site, string, error) {
 		if p.file == "" && !force {
 			continue
 		}
-		if s := other(root, p.conf); s != nil && kind == "" && (s.name == "Zola" || s.name == "Hexo") { // with a file of the same name
+		if s := other(root, p.conf); s != nil && kind == "" && (s.name == "Zola" || s.name == "Hexo") { // has a file of the same name
 			return s, "", nil
 		}
 		s, err := c.load(p)
@@ -157,7 +156,7 @@ func load(dir string, kind Kind, force bool) (*site, string, error) {
 	return nil, "", nil
 }
 
-// isHugo reports whether a configuration file with a general name belongs to Hugo.
+// isHugo reports whether a configuration file whose name is not specific to Hugo belongs to Hugo.
 func isHugo(p *project, m matter) bool {
 	for _, name := range []string{"baseurl", "theme", "languagecode", "defaultcontentlanguage", "contentdir", "permalinks", "taxonomies", "markup"} {
 		if _, ok := m[name]; ok {

@@ -13,8 +13,8 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// knownFields are the fields that front matter provides. A field that is absent from the front
-// matter is empty.
+// knownFields are the fields that front matter can contain. If the front matter lacks one of them,
+// the field is known to be empty.
 const knownFields = millrace.FieldTitle | millrace.FieldDescription | millrace.FieldSummary | millrace.FieldAuthor | millrace.FieldPublished |
 	millrace.FieldLanguage | millrace.FieldSection | millrace.FieldTags | millrace.FieldKind | millrace.FieldAccess | millrace.FieldContent
 
@@ -66,7 +66,7 @@ func truncate(t time.Time) time.Time {
 	return t.UTC().Truncate(time.Second)
 }
 
-// kindOf returns the kind of a page from its address, as in extract.
+// kindOf returns the kind of a page, derived from its address as in package extract.
 func kindOf(u string, m matter) millrace.PageKind {
 	for segment := range strings.SplitSeq(strings.Trim(strings.ToLower(u), "/"), "/") {
 		switch segment {
@@ -82,7 +82,8 @@ func kindOf(u string, m matter) millrace.PageKind {
 	return ""
 }
 
-// author returns the names of the authors, without e-mail addresses. known maps keys to names.
+// author returns the names of the authors without e-mail addresses. known contains the names for
+// keys.
 func author(m matter, known map[string]string) string {
 	var names []string
 	add := func(v any) {
@@ -112,8 +113,8 @@ func author(m matter, known map[string]string) string {
 	return strings.Join(names, ", ")
 }
 
-// hiddenFromSearch reports whether front matter excludes the page from public lists, in one of
-// the forms that tools support.
+// hiddenFromSearch reports whether front matter excludes the page from public lists. It supports
+// the forms that various tools use.
 func hiddenFromSearch(m matter) bool {
 	robots := strings.ToLower(m.text("robots"))
 	if r := m.under("robots"); r != nil && r.isNot("index") {
@@ -124,7 +125,7 @@ func hiddenFromSearch(m matter) bool {
 		m.is("private") || m.isNot("sitemap") || m.is("sitemap_exclude") || m.is("sitemapexclude") || sitemap.is("exclude") || sitemap.is("disable")
 }
 
-// languageTag returns a BCP 47 tag in its usual case, or "" if s is not a tag.
+// languageTag returns a BCP 47 tag in its usual case. It returns "" if s is not a language tag.
 func languageTag(s string) string {
 	parts := strings.Split(strings.ReplaceAll(strings.TrimSpace(s), "_", "-"), "-")
 	for i, p := range parts {
@@ -144,8 +145,8 @@ func languageTag(s string) string {
 	return strings.Join(parts, "-")
 }
 
-// title sets the title from the front matter, the first heading of level 1, the navigation, or
-// the file name, in this order. It removes the heading from the blocks.
+// title sets the title. It is taken from the front matter, the first heading of level 1, the
+// navigation, or the file name, in this order. The heading is removed from the blocks.
 func title(p *millrace.Page, sp spot, m matter, file string) {
 	p.Title = m.text("title")
 	at := slices.IndexFunc(p.Blocks, func(b millrace.Block) bool { return b.Type == millrace.HeadingBlock && b.Level == 1 })

@@ -10,15 +10,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// hole marks a position in a text whose value only the generator knows. It is a noncharacter of
-// Unicode.
+// hole marks a position in a text at which the value is known only to the generator. It is a
+// Unicode noncharacter.
 const hole = '\uFDD0'
 
-// escapedHole is a hole in a URL.
+// escapedHole is hole as it appears in a URL.
 const escapedHole = "%EF%B7%90"
 
-// lose writes a hole for the tag s[from:end], unless the tag is a separate paragraph or, if control
-// is set, a separate line.
+// lose writes a hole for the tag s[from:end]. It writes nothing if the tag is a separate paragraph
+// or, if control is set, a separate line.
 func (c *cleaner) lose(s string, from, end int, control bool) {
 	before, after := strings.TrimRight(s[:from], " \t"), strings.TrimLeft(s[end:], " \t")
 	line := (before == "" || strings.HasSuffix(before, "\n")) && (after == "" || after[0] == '\n')
@@ -32,7 +32,7 @@ func (c *cleaner) lose(s string, from, end int, control bool) {
 	}
 }
 
-// valueOf returns a value by a name such as "a.b".
+// valueOf returns the value with a name such as "a.b".
 func valueOf(m matter, name string) (string, bool) {
 	first, rest, more := strings.Cut(strings.ToLower(name), ".")
 	if more {
@@ -45,10 +45,10 @@ func valueOf(m matter, name string) (string, bool) {
 	return "", false
 }
 
-// holes removes the sentences that contain holes, and counts them.
+// holes removes sentences that contain holes, and counts these sentences.
 type holes int
 
-// hasHole reports whether a text or a URL has a hole.
+// hasHole reports whether a text or a URL contains a hole.
 func hasHole(s string) bool { return strings.ContainsRune(s, hole) || strings.Contains(s, escapedHole) }
 
 func (h *holes) blocks(list []millrace.Block) []millrace.Block {
@@ -61,7 +61,8 @@ func (h *holes) blocks(list []millrace.Block) []millrace.Block {
 	return out
 }
 
-// block removes the sentences with holes from a block, and reports whether nothing is left.
+// block removes sentences with holes from a block. empty reports whether the rest of the block is
+// empty.
 func (h *holes) block(b *millrace.Block) (empty bool) {
 	indivisible := b.Type == millrace.HeadingBlock || b.Type == millrace.CodeBlock || b.Type == millrace.MathBlock
 	if indivisible && hasHole(b.Text) || hasHole(b.URL) {
@@ -92,7 +93,7 @@ func (h *holes) block(b *millrace.Block) (empty bool) {
 	return *h > before && b.Text == "" && len(b.Blocks) == 0 && len(b.Items) == 0 && len(b.Rows) == 0 && b.URL == ""
 }
 
-// text removes the sentences with holes from a text, and the targets of links with holes.
+// text removes sentences with holes from a text, and the targets of links that contain holes.
 func (h *holes) text(text *string, spans *[]millrace.Span) {
 	if spans != nil {
 		*spans = slices.DeleteFunc(*spans, func(s millrace.Span) bool { return s.Type == millrace.LinkSpan && hasHole(s.URL) })
@@ -141,8 +142,8 @@ func sentence(text string, at int) (from, to int) {
 	return from, len(text)
 }
 
-// isStop reports whether a character ends a sentence. Before a lower-case letter, it belongs
-// to an abbreviation.
+// isStop reports whether a character ends a sentence. If a lower-case letter follows, the character
+// belongs to an abbreviation.
 func isStop(r rune, space bool, next string) bool {
 	switch r {
 	case '。', '！', '？':

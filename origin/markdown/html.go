@@ -12,8 +12,8 @@ import (
 	"github.com/millrace/millrace/internal/commonmark"
 )
 
-// blocks returns the blocks of a text, and the number of lost values. It omits the sentences with
-// lost values. Errors: [millrace.ErrTooLarge] and the context's own.
+// blocks returns the blocks of a text, without sentences that contain unknown values. lost is the
+// number of these values. The error is [millrace.ErrTooLarge] or that of the context.
 func (s *snapshot) blocks(ctx context.Context, src []byte, l *linker, m matter) (list []millrace.Block, lost int, err error) {
 	c := s.cleaner(l, m)
 	if src, err = c.clean(src); err != nil {
@@ -40,7 +40,7 @@ func (s *snapshot) blocks(ctx context.Context, src []byte, l *linker, m matter) 
 	return blocks, int(c.lost), err
 }
 
-// fragment returns the blocks of HTML.
+// fragment converts HTML to blocks.
 func (l *linker) fragment(ctx context.Context, source []byte) []millrace.Block {
 	base := l.base
 	if l.s.kind == Plain {
@@ -56,7 +56,7 @@ func (l *linker) fragment(ctx context.Context, source []byte) []millrace.Block {
 	return blocks
 }
 
-// relink replaces links to files of the folder by links to their pages.
+// relink replaces links to files in the folder by links to the pages of these files.
 func (l *linker) relink(blocks []millrace.Block) {
 	spans := func(list []millrace.Span) {
 		for i := range list {
@@ -80,7 +80,7 @@ func (l *linker) relink(blocks []millrace.Block) {
 	}
 }
 
-// pageOf returns the URL of the page for the URL of a file. It returns other URLs unchanged.
+// pageOf returns the URL of a page, given the URL of its file. It returns other URLs unchanged.
 func (l *linker) pageOf(u string) string {
 	target, fragment, ok := strings.Cut(u, "#")
 	id := canon.Relative(l.s.base, target)

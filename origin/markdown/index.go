@@ -22,19 +22,20 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// index holds the addresses of all pages, so that files need not be read again.
+// index contains the addresses of all pages, so that files need not be read again.
 type index struct {
-	rules string  // prefix of every version: hash of all inputs except the file
-	setup uint64  // hash of the configuration alone
-	known []known // by key
-	// lost maps files to the other file that has their URL.
+	rules string  // start of every version: hash of all inputs except the file
+	setup uint64  // hash of the configuration
+	known []known // sorted by key
+	// lost maps a file to the other file that has the same URL.
 	lost map[string]string
-	// names maps the hash of a page's name to an index in folders, for links by name alone.
+	// names maps the hash of a page's name to an index in folders. It is used for links that
+	// consist only of a name.
 	names   map[uint64]uint32
 	folders []string
 }
 
-// known holds the hashes of a file's state and of the URL that it had then.
+// known contains a hash of a file's state, and a hash of the URL that the file had in this state.
 type known struct{ key, url uint64 }
 
 func hash(parts ...string) uint64 {
@@ -45,7 +46,7 @@ func hash(parts ...string) uint64 {
 	return h.Sum64()
 }
 
-// starts returns the folders to walk: the roots inside a folder, or the folder itself if it is
+// starts returns the folders to walk: the roots inside the folder sub, or sub itself if it is
 // inside a root.
 func starts(roots []string, sub string) []string {
 	var out []string
@@ -89,7 +90,7 @@ func (s *snapshot) walk(ctx context.Context) *walk {
 	return w
 }
 
-// folders calls add with every folder of a walk until add returns false.
+// folders calls add with every folder of a walk, until add returns false.
 func (s *snapshot) folders(ctx context.Context, start string, add func(string) bool) {
 	more, t := true, s.walker()
 	t.Dir = func(name string) { more = more && add(name) }
@@ -110,7 +111,7 @@ func (s *snapshot) walker() *tree.Walker {
 }
 
 // learn determines the addresses of all pages. It does not read files that have not changed since
-// old.
+// the snapshot old.
 func (s *snapshot) learn(ctx context.Context, old *snapshot) error {
 	x := &index{lost: map[string]string{}}
 	x.setup = hash(fmt.Sprint(format, extract.Version, s.kind, s.base, s.language, s.drafts, s.future, s.expired, s.authors, s.values, s.macros, s.rules.Fingerprint()), fmt.Sprintf("%+v", s.convention))
@@ -121,12 +122,12 @@ func (s *snapshot) learn(ctx context.Context, old *snapshot) error {
 	if s.shortNames {
 		x.names = map[uint64]uint32{}
 	}
-	var irregular uint64 // hash of all pages whose address does not follow from their name
+	var irregular uint64 // hash of all pages whose addresses are not determined by their names
 	w := s.walk(ctx)
 	for e := range tree.Pages(w.entries) {
 		k, err := s.address(e)
 		if err != nil {
-			continue // a walk reports it
+			continue // a walk reports this file
 		}
 		x.known = append(x.known, k)
 		if sp, err := s.spot(e.File, &head{any: true}); err != nil || hash(sp.url) != k.url {
@@ -159,8 +160,8 @@ func (s *snapshot) learn(ctx context.Context, old *snapshot) error {
 	return ctx.Err()
 }
 
-// settle decides which of several files with one URL gets the URL: the first one in the order of
-// the names, except a README next to an index.
+// settle decides which of several files gets the URL that they share. It is the first file in the
+// order of the names, except that an index precedes a README.
 func (s *snapshot) settle(ctx context.Context, x *index, twice map[uint64]string) {
 	weak := func(file string) bool {
 		sp, err := s.spot(file, &head{any: true})
@@ -187,7 +188,7 @@ func (s *snapshot) settle(ctx context.Context, x *index, twice map[uint64]string
 	})
 }
 
-// name records the folder of a page under the name that links use.
+// name records the folder of a page under the name that is used in links.
 func (x *index) name(file string) {
 	dir := path.Dir(file)
 	if len(x.folders) == 0 || x.folders[len(x.folders)-1] != dir {
@@ -213,8 +214,8 @@ func (x *index) find(stem string) (string, bool) {
 	return x.folders[i], true
 }
 
-// address returns the hash of the URL of a file. It reads the file if it has changed since its
-// URL was determined.
+// address returns the hash of a file's URL. It reads the file if the file has changed since its URL
+// was last determined.
 func (s *snapshot) address(e tree.Entry) (known, error) {
 	if winner := s.index.lost[e.File]; winner != "" {
 		return known{}, unpublished{"same-url", "another file has the same URL: " + winner}
@@ -236,14 +237,14 @@ func (s *snapshot) address(e tree.Entry) (known, error) {
 		return known{}, err
 	}
 	if timed {
-		k.key = hash("?", e.File) // read it again next time
+		k.key = hash("?", e.File) // read the file again next time
 	}
 	k.url = hash(sp.url)
 	return k, nil
 }
 
-// spotOf returns the address of a page, and whether it expires. The error is an [unpublished]
-// for a page that is not public.
+// spotOf returns the address of a page. timed reports whether the page may be published or hidden
+// as time passes. If the page is not public, the error is an [unpublished].
 func (s *snapshot) spotOf(file string, h *head, now time.Time) (sp spot, timed bool, err error) {
 	if h.matter == nil {
 		h.matter = matter{}
@@ -289,7 +290,7 @@ func needsMore(data []byte) bool {
 	return err != nil || !h.any
 }
 
-// named adds the file to an error in its front matter.
+// named returns a function that adds the name of the file to an error in its front matter.
 func named(file string) func(head, error) (head, error) {
 	return func(h head, err error) (head, error) {
 		var fe *millrace.FormatError
@@ -300,7 +301,7 @@ func named(file string) func(head, error) (head, error) {
 	}
 }
 
-// file returns the file of a URL in the stream, if a walk would find it.
+// file returns the file for a URL in the stream. The file must be one that a walk would find.
 func (s *snapshot) file(u string) (string, error) {
 	rest, ok := strings.CutPrefix(u, "/")
 	names := strings.Split(rest, "/")
@@ -319,7 +320,7 @@ func (s *snapshot) file(u string) (string, error) {
 	return name, s.allowed(name)
 }
 
-// allowed returns the reason why a walk would skip a name, or nil.
+// allowed returns the reason why a walk would skip a name, or nil if it would not.
 func (s *snapshot) allowed(name string) error {
 	at := slices.IndexFunc(s.starts, func(start string) bool { return within(start, name) })
 	if at < 0 {
@@ -345,7 +346,7 @@ func (s *snapshot) allowed(name string) error {
 	return nil
 }
 
-// exists reports whether a name is a regular file.
+// exists reports whether a regular file has this name.
 func (s *snapshot) exists(name string) bool {
 	info, err := s.root.Stat(name)
 	return err == nil && info.Mode().IsRegular()

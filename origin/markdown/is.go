@@ -13,8 +13,8 @@ import (
 // maxScan is the maximum number of names that Is examines.
 const maxScan = 20_000
 
-// Is reports whether a folder is a Markdown site rather than a built one. One of these must be
-// true:
+// Is reports whether a folder is a Markdown site and not a built site. One of these conditions must
+// hold:
 //
 //   - It has Markdown files, and the configuration of a generator or its content.
 //   - It has Markdown pages, no index.html at its top, and fewer HTML pages than

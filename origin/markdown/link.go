@@ -19,7 +19,7 @@ type linker struct {
 	root string   // root folder that contains the file
 	page string   // absolute URL of the page
 	base *url.URL // base for references, as in the browser
-	own  *url.URL // base for references between files
+	own  *url.URL // base for references to files
 }
 
 func (s *snapshot) linker(file, id string) (*linker, error) {
@@ -44,8 +44,8 @@ func (l *linker) path(file string) string {
 	return join(escapePath(rel))
 }
 
-// link returns the absolute URL of a link with its fragment, or "" if its scheme is not allowed or
-// its page does not exist.
+// link returns the absolute URL of a link, with its fragment. It returns "" if the scheme of the
+// link is not allowed, or if the page does not exist.
 func (l *linker) link(ref string) string {
 	ref = strings.TrimSpace(ref)
 	if len(ref) > 7 && strings.EqualFold(ref[:7], "mailto:") {
@@ -74,8 +74,8 @@ func (l *linker) link(ref string) string {
 	return abs + fragment
 }
 
-// resource returns the absolute URL of a reference without a fragment, or "" if it is not
-// allowed.
+// resource returns the absolute URL of a reference without its fragment, or "" if the reference is
+// not allowed.
 func (l *linker) resource(ref string) string {
 	if ref = strings.TrimSpace(ref); ref == "" || hasHole(ref) {
 		return ""
@@ -104,8 +104,8 @@ func (l *linker) resource(ref string) string {
 	return abs
 }
 
-// attached returns the URL of a file that generators copy with the page. The name is relative to
-// the linking file.
+// attached returns the URL of a file that generators copy together with the page. The name is
+// relative to the file that contains the link.
 func (l *linker) attached(name, query string) string {
 	if l.s.kind == Hugo || l.s.kind == Jekyll || strings.HasPrefix(name, "/") {
 		return ""
@@ -128,7 +128,7 @@ func (l *linker) attached(name, query string) string {
 	return abs
 }
 
-// document returns the URL of the page of another file, or "" if it is absent.
+// document returns the URL of another file's page, or "" if the page does not exist.
 func (l *linker) document(name string) string {
 	var candidates []string
 	switch {
@@ -169,8 +169,8 @@ func (l *linker) target(file string) string {
 	return canon.Absolute(l.s.base, sp.url)
 }
 
-// reference returns the URL of a page by a path in Hugo's ref or Jekyll's link and post_url,
-// or "" if it is absent.
+// reference returns the URL of a page, given the path in Hugo's ref or in Jekyll's link or
+// post_url. It returns "" if the page does not exist.
 func (l *linker) reference(ref string) string {
 	ref, fragment, _ := strings.Cut(strings.TrimSpace(ref), "#")
 	if fragment != "" {
@@ -187,7 +187,7 @@ func (l *linker) reference(ref string) string {
 	if !strings.HasPrefix(ref, "/") {
 		dirs = append(dirs, l.dir)
 		if stemOf(path.Base(l.file)) == "index" {
-			dirs = append(dirs, path.Dir(l.dir)) // in a bundle, relative to its folder
+			dirs = append(dirs, path.Dir(l.dir)) // in a bundle, a path may be relative to its folder
 		}
 	}
 	dirs = append(dirs, l.root, path.Join(l.root, "_posts"))
@@ -210,8 +210,7 @@ func (l *linker) reference(ref string) string {
 	return ""
 }
 
-// hasScheme reports whether a reference starts with a scheme (RFC 3986, section
-// 3.1).
+// hasScheme reports whether a reference begins with a scheme (RFC 3986, section 3.1).
 func hasScheme(s string) bool {
 	i := strings.IndexByte(s, ':')
 	return i > 0 && !strings.ContainsAny(s[:i], "/?#.") && unicode.IsLetter(rune(s[0]))

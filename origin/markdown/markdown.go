@@ -21,32 +21,34 @@ import (
 	"github.com/millrace/millrace/internal/watch"
 )
 
-// format is the version of this package in the versions of pages. Increase it when the same
-// files may result in another page or another identity.
+// format is the version of this package in the versions of pages. It must be increased when the
+// same files may result in another page or another identity.
 const format = 2
 
-// noBase is the base of links if the site's URL is unknown. The name never resolves (RFC 6761,
-// section 6.4). Package folder uses the same, so that a site keeps its links when it is built.
+// noBase is the base of links if the site's URL is unknown. Its name never resolves (RFC 6761,
+// section 6.4). Package folder uses the same base, so that the links of a site stay the same after
+// it is built.
 const noBase = "http://folder.invalid/"
 
-// Options are the options of [New]. The zero value works.
+// Options are the options of [New]. The zero value is valid.
 type Options struct {
-	// Kind is the convention by which files become pages. If empty, it is the convention of the
-	// generator whose configuration file is in the folder or in its parent, else [Plain].
+	// Kind is the convention that determines the pages. If it is empty, the convention is that of
+	// the generator whose configuration file is in the folder or its parent, or otherwise [Plain].
 	Kind Kind
-	// Base is the absolute URL at which the site is served. It resolves links. If empty, links are
-	// resolved against the URL in the configuration, or else against a host that does not exist.
+	// Base is the absolute URL at which the site is served. Links are resolved against it. If it is
+	// empty, they are resolved against the URL in the configuration, or otherwise against a host
+	// that does not exist.
 	Base string
-	// MaxFile is the maximum size of a page in bytes. If zero, 10 MB.
+	// MaxFile is the maximum size of a file in bytes. If it is zero, the maximum is 10 MB.
 	MaxFile int64
-	// Rules correct the extraction of HTML in the Markdown; nil = none. Only rules that drop
-	// elements, or keep parts of dropped elements, have an effect.
+	// Rules correct the extraction of HTML in Markdown; nil = none. Only rules that drop elements,
+	// or that keep parts of dropped elements, have an effect.
 	Rules  *extract.Rules
 	Logger *slog.Logger // nil = discard
 }
 
-// Folder is a folder of Markdown. It is a [millrace.Source]; all methods are
-// safe for concurrent use.
+// Folder is a folder of Markdown. It is a [millrace.Source]. All methods are safe for concurrent
+// use.
 type Folder struct {
 	dir  string // absolute
 	kind Kind   // Options.Kind
@@ -56,23 +58,23 @@ type Folder struct {
 
 	rules *extract.Rules
 	now   func() time.Time
-	open  func(file string) // called with every page whose front matter is read; may be nil
+	open  func(file string) // called with the name of every page whose front matter is read; may be nil
 
-	first   *snapshot  // snapshot of New; closed
+	first   *snapshot  // snapshot created by New; its root is closed
 	mu      sync.Mutex // held by refresh
 	present atomic.Pointer[snapshot]
-	lost    atomic.Int64 // values omitted since the last walk
+	lost    atomic.Int64 // number of values omitted since the last walk
 }
 
-// snapshot is one state of the folder: its open root, its configuration and its pages. It
-// never changes.
+// snapshot is one state of the folder: its open root, its configuration and its pages. It never
+// changes.
 type snapshot struct {
 	*site
 	root   *os.Root // folder of the project
 	info   fs.FileInfo
-	top    string   // absolute path of the project
+	top    string   // absolute path of the project folder
 	starts []string // folders to walk
-	base   string   // base for resolving links
+	base   string   // base of links
 	max    int64
 	rules  *extract.Rules
 	now    func() time.Time
@@ -80,10 +82,10 @@ type snapshot struct {
 	index  *index
 }
 
-// New opens a folder. Its files are read later. [millrace.ErrNotFound]: the folder does not
-// exist. [millrace.ErrForbidden]: it is not readable. [millrace.ErrInvalid]: dir is not a
-// folder, has no Markdown or has a broken configuration, the kind is unknown, or the base is
-// not an http(s) URL.
+// New opens a folder. It reads the files later. If the folder does not exist, New returns
+// [millrace.ErrNotFound]; if it is not readable, [millrace.ErrForbidden]. If dir is not a folder,
+// contains no Markdown or has an invalid configuration, the kind is unknown, or the base is not an
+// http(s) URL, New returns [millrace.ErrInvalid].
 func New(dir string, o *Options) (*Folder, error) {
 	if o == nil {
 		o = &Options{}
@@ -122,11 +124,11 @@ func New(dir string, o *Options) (*Folder, error) {
 	return nil, fmt.Errorf("markdown %s: %w: no page found (.md, .markdown, .mdx)", dir, millrace.Coded("no-page", millrace.ErrInvalid))
 }
 
-// Kind returns the convention by which the folder is read.
+// Kind returns the convention that determines the pages of the folder.
 func (f *Folder) Kind() Kind { return f.newest().kind }
 
-// Base returns the URL at which the site is served, from the options or the configuration, or
-// "" if it is unknown.
+// Base returns the URL at which the site is served, according to the options or the configuration.
+// It returns "" if the URL is unknown.
 func (f *Folder) Base() string {
 	if base := f.newest().base; base != noBase {
 		return base
@@ -134,7 +136,8 @@ func (f *Folder) Base() string {
 	return ""
 }
 
-// SiteTitle returns the title of the site in the configuration; "" = none.
+// SiteTitle returns the title of the site in the configuration, or "" if the configuration contains
+// none.
 func (f *Folder) SiteTitle(context.Context) (string, error) { return f.newest().title, nil }
 
 // newest returns the latest snapshot.
@@ -142,7 +145,7 @@ func (f *Folder) newest() *snapshot {
 	return cmp.Or(f.present.Load(), f.first)
 }
 
-// Close closes the folder. No other method may be called after it.
+// Close closes the folder. No other method may be called afterwards.
 func (f *Folder) Close() error {
 	if s := f.present.Load(); s != nil {
 		return s.root.Close()
@@ -150,12 +153,12 @@ func (f *Folder) Close() error {
 	return nil
 }
 
-// Changes walks the whole folder and ignores since. Pages are in the bytewise order of their names,
-// which are the URLs in the stream. Changes holds about 16 bytes per page. It yields a Put without
-// a page for every page. It ends with one checkpoint, which is Complete unless a directory could
-// not be read. A file that is not a page is a [*millrace.SkipError], which is Absent if the front
-// matter or the convention excludes it. If the folder is missing, the error is
-// [millrace.ErrUnavailable].
+// Changes walks the whole folder. It ignores since. The pages are in the bytewise order of their
+// names, which are the URLs in the stream. Changes stores about 16 bytes for each page. For every
+// page, it yields a Put without a page. The stream ends with one checkpoint, which is Complete
+// unless a directory could not be read. For a file that is not a page, Changes yields a
+// [*millrace.SkipError], which is Absent if the front matter or the convention excludes the file.
+// If the folder is missing, the error is [millrace.ErrUnavailable].
 func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		s, err := f.refresh(ctx)
@@ -189,7 +192,7 @@ func (f *Folder) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[m
 			return
 		}
 		yield(millrace.Change{Kind: millrace.KindCheckpoint, Checkpoint: &millrace.Checkpoint{
-			Cursor:   "walked", // every walk is complete and never resumes
+			Cursor:   "walked", // every walk is complete, so it never resumes
 			Complete: w.failed == nil,
 		}}, nil)
 		if n := f.lost.Swap(0); n > 0 {
@@ -216,7 +219,7 @@ func (f *Folder) Watch(ctx context.Context, changed func()) error {
 		},
 		Walk: func(ctx context.Context, _ *os.Root, name string, add func(string) bool) {
 			s, err := f.state(ctx)
-			if err != nil || name == "." && !add(".") { // the project folder contains the configuration
+			if err != nil || name == "." && !add(".") { // the configuration is in the project folder
 				return
 			}
 			for _, start := range s.starts {
@@ -242,9 +245,8 @@ func (f *Folder) state(ctx context.Context) (*snapshot, error) {
 	return f.refresh(ctx)
 }
 
-// refresh reads the folder again. If another folder has replaced it, refresh
-// opens the new one. The garbage collector closes the old one after its last
-// reader.
+// refresh reads the folder again. If another folder has replaced it, refresh opens the new folder.
+// The garbage collector closes the old one when it is no longer in use.
 func (f *Folder) refresh(ctx context.Context) (*snapshot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -16,21 +16,21 @@ import (
 // maxMatter is the maximum size of front matter in bytes.
 const maxMatter = 64 << 10
 
-// matter is the front matter of a file, or a configuration. Names on the first level are in
-// lower case. A value is a string (numbers and dates too, verbatim), a bool, nil, a []any or a
-// map[string]any.
+// matter is the front matter of a file, or a configuration. Names on the first level are in lower
+// case. A value is a string, a bool, nil, a []any or a map[string]any. Numbers and dates are
+// unchanged strings.
 type matter map[string]any
 
-// head is a file's front matter and the start of its text.
+// head is the front matter of a file and the position of the text after it.
 type head struct {
 	matter matter
-	any    bool // there is front matter; it may be empty
-	body   int  // offset of the text
-	line   int  // line of the text, counted from 0
+	any    bool // whether the file has front matter, which may be empty
+	body   int  // offset of the text in bytes
+	line   int  // number of the first line of the text, starting with 0
 }
 
-// parseHead parses the front matter at the start of a file. The file may be cut off after more
-// than maxMatter bytes. Errors: a [*millrace.FormatError] with line and column, and
+// parseHead parses the front matter at the start of a file. The caller may cut off the file after
+// more than maxMatter bytes. The error is a [*millrace.FormatError] with line and column, or
 // [millrace.ErrTooLarge].
 func parseHead(data []byte) (head, error) {
 	bom := 0
@@ -63,7 +63,7 @@ func parseHead(data []byte) (head, error) {
 	case end < 0 && decodes(text):
 		return head{}, &millrace.FormatError{Position: "1:1", Code: "matter-open", Reason: "the front matter does not end"}
 	case end < 0:
-		return head{body: bom}, nil // a thematic break of Markdown
+		return head{body: bom}, nil // this is a thematic break
 	}
 	m, err := decode(inner)
 	if err != nil {
@@ -72,8 +72,8 @@ func parseHead(data []byte) (head, error) {
 	return head{matter: m, any: true, body: bom + end, line: bytes.Count(text[:end], []byte("\n"))}, nil
 }
 
-// decodes reports whether the text after a delimiter without an end looks like front matter: a
-// name with a value.
+// decodes reports whether the text after an opening delimiter without an end is front matter,
+// because it contains a name with a value.
 func decodes(text []byte) bool {
 	_, rest, _ := bytes.Cut(text, []byte("\n"))
 	line, _, _ := bytes.Cut(rest, []byte("\n"))
@@ -81,8 +81,8 @@ func decodes(text []byte) bool {
 	return text[0] == '{' || i > 0 && !bytes.ContainsAny(line[:i], " \t#*-")
 }
 
-// fenced returns the text between the first line and the next line that is one of ends, and
-// the offset after that, or -1 if it is absent.
+// fenced returns the text between the first line and the next line that is one of ends, and the
+// offset after the latter. The offset is -1 if no line matches.
 func fenced(text []byte, ends ...string) (inner []byte, end int) {
 	start := bytes.IndexByte(text, '\n') + 1
 	if start == 0 {
@@ -101,8 +101,8 @@ func fenced(text []byte, ends ...string) (inner []byte, end int) {
 	return nil, -1
 }
 
-// object returns the offset after the JSON object at the start of a text; -1 if it does not
-// end.
+// object returns the offset after the JSON object at the start of a text. It returns -1 if the
+// object does not end.
 func object(text []byte) int {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -123,8 +123,7 @@ func object(text []byte) int {
 	return -1
 }
 
-// text returns the first of some values that is a non-empty string, with its white space
-// collapsed.
+// text returns the first value that is a string with text, in which it collapses white space.
 func (m matter) text(names ...string) string {
 	for _, n := range names {
 		if s, ok := m[n].(string); ok {
@@ -188,8 +187,8 @@ func lowered(v map[string]any) matter {
 	return out
 }
 
-// list returns a value as a list of strings. It splits a single string at commas, or at
-// spaces.
+// list returns a value as a list of strings. It splits a string at commas, or at spaces if spaces
+// is set.
 func (m matter) list(name string, spaces bool) []string {
 	var out []string
 	switch v := m[name].(type) {
@@ -218,7 +217,7 @@ func (m matter) list(name string, spaces bool) []string {
 	return nonEmpty
 }
 
-// date returns the first of some values that is a date, in its original zone.
+// date returns the first value that is a date. The date keeps its time zone.
 func (m matter) date(names ...string) time.Time {
 	for _, n := range names {
 		if s, ok := m[n].(string); ok {
@@ -250,7 +249,7 @@ func parseDate(s string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// plain converts the values of a decoder to those of a matter.
+// plain converts the values of a decoder to values of a matter.
 func plain(v any) any {
 	switch v := v.(type) {
 	case nil, bool, string:

@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	maxValues = 20_000 // values per document, with aliases expanded
-	maxNested = 64     // nesting depth of lists and maps
+	maxValues = 20_000 // maximum number of values in a document, with aliases expanded
+	maxNested = 64     // maximum nesting depth of lists and maps
 )
 
-// position returns the line and the column in the file of a position in its front matter,
-// which has one line above it.
+// position returns the line and the column in a file, given a position in its front matter. One
+// line precedes the front matter.
 func position(line, column int) string { return fmt.Sprintf("%d:%d", line+1, column) }
 
 func decodeTOML(src []byte) (matter, error) {
@@ -52,7 +52,7 @@ func decodeJSON(src []byte) (matter, error) {
 	return lowered(v), nil
 }
 
-// shallow returns an error if brackets nest too deeply, because decoders recurse into them.
+// shallow returns an error if brackets are nested too deeply, because decoders are recursive.
 func shallow(src []byte) error {
 	depth, line := 0, 1
 	for _, c := range src {
@@ -70,8 +70,8 @@ func shallow(src []byte) error {
 	return nil
 }
 
-// decodeYAML decodes YAML. It ignores unknown tags, and limits the number of values that
-// aliases expand to.
+// decodeYAML decodes YAML. It ignores unknown tags, and limits the number of values that result
+// from aliases.
 func decodeYAML(src []byte) (matter, error) {
 	if err := shallow(src); err != nil {
 		return nil, err
@@ -105,25 +105,25 @@ func decodeYAML(src []byte) (matter, error) {
 	return matter{}, nil
 }
 
-// compact matches a line that nests too many lists. The parser needs time quadratic in their
-// number.
+// compact matches a line that contains too many nested lists. The time of the parser is quadratic
+// in their number.
 var compact = regexp.MustCompile(fmt.Sprintf(`(?m)^[ \t]*(?:[^-?\s]*:[ \t]+)?(?:[-?][ \t]+){%d}`, maxNested+1))
 
-// parseYAML parses YAML. It converts a panic to an error, because some inputs make the parser
-// panic.
+// parseYAML parses YAML. It converts a panic of the parser to an error, because some inputs cause
+// one.
 func parseYAML(src []byte) (f *ast.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			f, err = nil, fmt.Errorf("the parser failed: %v", r)
 		}
 	}()
-	return parser.ParseBytes(src, 0, parser.AllowDuplicateMapKey()) // the last of equal keys applies, as in Ruby
+	return parser.ParseBytes(src, 0, parser.AllowDuplicateMapKey()) // if keys are equal, the last one applies, as in Ruby
 }
 
 var lastTag = regexp.MustCompile(`^(\s*)(?:.*[:-]\s+)?!\S*\s*$`)
 
-// tagged adds an empty value to each tag without a value. The parser would use the next line
-// as its value.
+// tagged adds an empty value to each tag without a value, because the parser would use the next
+// line as the value.
 func tagged(src []byte) []byte {
 	if !bytes.Contains(src, []byte("!")) {
 		return src
@@ -161,10 +161,10 @@ func at(t *token.Token, reason string) error {
 	return &millrace.FormatError{Position: position(line, column), Reason: reason}
 }
 
-// yamlDecoder converts a parsed document to values.
+// yamlDecoder converts a parsed document to the values of a matter.
 type yamlDecoder struct {
 	anchors map[string]ast.Node
-	left    int // number of values that may still be created
+	left    int // number of values that may be added
 }
 
 func (d *yamlDecoder) value(n ast.Node, depth int) (any, error) {
@@ -215,7 +215,7 @@ func (d *yamlDecoder) value(n ast.Node, depth int) (any, error) {
 		return nil, nil
 	}
 	if t := n.GetToken(); t != nil {
-		return t.Value, nil // numbers stay verbatim
+		return t.Value, nil // numbers stay unchanged
 	}
 	return nil, nil
 }

@@ -12,14 +12,16 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// Page reads the page of one file, by its URL in the stream, which is its name. The page of a
-// file that has just changed has no version. If the front matter has no modification time,
-// Modified is the file's time as a hint, without FieldModified in Known.
+// Page reads the page of one file, given its URL in the stream, which is the name of the file. If
+// the file has just changed, the page has no version. If the front matter contains no modification
+// time, Modified is the modification time of the file, as a hint, and Known does not contain
+// FieldModified.
 //
-// [millrace.ErrNotFound]: the file does not exist or its owner does not publish it.
-// [millrace.ErrInvalid]: the front matter is broken or the file is not UTF-8, with line and
-// column. [millrace.ErrForbidden]: the file is not readable. [millrace.ErrUnavailable]: other
-// failures of the file system. Other errors: [millrace.ErrUnmodified], [millrace.ErrTooLarge].
+// If the file does not exist or is not published, Page returns [millrace.ErrNotFound]. If the front
+// matter is invalid or the file is not UTF-8, Page returns [millrace.ErrInvalid] with line and
+// column; if the file is not readable, [millrace.ErrForbidden]; and for other errors of the file
+// system, [millrace.ErrUnavailable]. It may also return [millrace.ErrUnmodified] or
+// [millrace.ErrTooLarge].
 func (f *Folder) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	p, err := f.page(ctx, have)
 	if err != nil {
@@ -87,13 +89,13 @@ func (f *Folder) page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	}
 	s.fields(p, sp, &h)
 	title(p, sp, h.matter, file)
-	if modified := before.ModTime(); !p.Known.Has(millrace.FieldModified) && modified.Year() > 1980 { // reproducible builds set old times
+	if modified := before.ModTime(); !p.Known.Has(millrace.FieldModified) && modified.Year() > 1980 { // reproducible builds set fixed, old times
 		p.Modified = modified.UTC().Truncate(time.Second)
 	}
 	return p, nil
 }
 
-// encoded returns an error with the position of the first bytes that are not UTF-8.
+// encoded returns an error with the position of the first bytes that are not UTF-8, or nil.
 func encoded(file string, data []byte) error {
 	reason := "not UTF-8"
 	at := -1

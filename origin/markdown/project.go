@@ -29,8 +29,8 @@ var generators = map[Kind]generator{
 	Docusaurus: {"Docusaurus", "npm run build", "build"},
 }
 
-// others are generators whose addresses this package does not compute, identified by a file at the
-// top.
+// others are generators whose addresses this package does not compute. They are identified by a
+// file in the project folder.
 var others = []struct {
 	files string // pattern
 	generator
@@ -53,7 +53,8 @@ var others = []struct {
 	{"zensical.toml", generator{"Zensical", "zensical build", "site"}},
 }
 
-// other returns a site of one of the other generators, or nil. m is its configuration.
+// other returns the site if the project belongs to one of the other generators, and nil otherwise.
+// m is the configuration of the project.
 func other(root *os.Root, m matter) *site {
 	g := generator{}
 	for _, o := range others {
@@ -71,8 +72,8 @@ func other(root *os.Root, m matter) *site {
 	return &site{convention: plainSite{}, kind: Plain, generator: g, unsure: "rules that only it knows"}
 }
 
-// Built returns the folder of the site that was built from the project at the top of dir, if
-// there is one with pages.
+// Built returns the folder that contains the built site of the project in dir. ok reports whether
+// the folder exists and contains pages.
 func Built(dir string) (built string, ok bool) {
 	s, _, err := load(dir, "", false)
 	if err != nil || s == nil || s.out == "" || filepath.IsAbs(s.out) {
@@ -87,7 +88,7 @@ func Built(dir string) (built string, ok bool) {
 	return "", false
 }
 
-// refusal returns the error for a project whose addresses are not computed, or nil.
+// refusal returns an error if the addresses of a project are not computed, and nil otherwise.
 func (s *site) refusal() error {
 	if s.unsure == "" {
 		return nil
@@ -96,13 +97,13 @@ func (s *site) refusal() error {
 		millrace.ErrInvalid, s.name, s.unsure, s.command, s.out))
 }
 
-// movers are plugins that change the addresses of pages or the selection of files that are pages.
+// movers are plugins that change the addresses of pages, or that determine which files are pages.
 var movers = map[Kind][]string{
 	Jekyll: {"jekyll-multiple-languages-plugin", "jekyll-polyglot", "jekyll-optional-front-matter", "jekyll-readme-index"},
 	MkDocs: {"i18n", "monorepo", "multirepo", "material/blog", "blog", "offline", "material/offline", "same-dir", "simple", "exclude", "gen-files"},
 }
 
-// mover returns the plugin in a list that moves pages, or "".
+// mover returns the first plugin in a list that is one of the movers, or "".
 func mover(kind Kind, list any) string {
 	names, _ := list.([]any)
 	for _, e := range names {
@@ -125,10 +126,10 @@ func mover(kind Kind, list any) string {
 	return ""
 }
 
-// moves matches code of a plugin that may change addresses or make pages.
+// moves matches code of a plugin that may change addresses or create pages.
 var moves = regexp.MustCompile(`Generator|Hooks|permalink|dest_uri|dest_path|abs_dest|on_files|use_directory_urls`)
 
-// script returns the first of some programs that may change addresses, or "".
+// script returns the first program that may change addresses, or "".
 func (p *project) script(patterns ...string) string {
 	for _, pattern := range patterns {
 		found, _ := fs.Glob(p.root.FS(), path.Clean(pattern))
@@ -141,7 +142,7 @@ func (p *project) script(patterns ...string) string {
 	return ""
 }
 
-// unknownToken returns the first token of some patterns that is unknown, or "".
+// unknownToken returns the first unknown token in some patterns, or "".
 func unknownToken(token *regexp.Regexp, known string, patterns ...string) string {
 	for _, p := range patterns {
 		for _, t := range token.FindAllString(p, -1) {

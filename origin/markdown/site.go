@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/internal/tree"
 )
 
-// Kind is the convention of a generator by which files become pages.
+// Kind is the convention that determines which files are pages. It is named after a generator.
 type Kind string
 
 // The supported kinds. The zero value selects the kind by the configuration file.
@@ -27,27 +27,29 @@ const (
 // maxConfig is the maximum size of a configuration file in bytes.
 const maxConfig = 1 << 20
 
-// spot is the address of a page, with the fields that depend on its position in the site.
+// spot is the address of a page, with the fields that depend on the position of its file in the
+// site.
 type spot struct {
 	url      string // identity
 	section  string
 	language string
-	title    string // title in the navigation
+	title    string // title of the page in the navigation
 	date     time.Time
 	kind     millrace.PageKind
-	weak     bool // another file with the URL takes precedence
+	weak     bool // another file with the same URL takes precedence
 }
 
-// convention holds the rules by which files become pages. All names are slash-separated and
-// relative to the project.
+// convention contains the rules that determine which files are pages. All names are separated by
+// slashes and relative to the project.
 type convention interface {
-	// roots returns the folders that contain pages; "." is the project.
+	// roots returns the folders that contain pages. "." is the project folder.
 	roots() []string
-	// entry reports whether to use an entry of a root. The error is the reason why not; only
-	// an [unpublished] is reported. has reports whether a name exists next to the entry.
+	// entry reports whether to use an entry in a root. The error is the reason why the entry is not
+	// used; only an [unpublished] is reported. has reports whether a name exists in the folder of
+	// the entry.
 	entry(name string, folder bool, has func(string) bool) (use bool, err error)
-	// spot returns the address of a page. It adds the defaults of the configuration to the
-	// front matter.
+	// spot returns the address of a page. It adds the defaults in the configuration to the front
+	// matter.
 	spot(name string, h *head) (spot, error)
 }
 
@@ -55,18 +57,19 @@ type convention interface {
 type site struct {
 	convention
 	kind     Kind
-	base     string // base in the configuration, canonical, ends with "/"; "" = none
+	base     string // base according to the configuration, canonical, ends with "/"; "" = none
 	language string
-	title    string // of the site; "" = none
-	values   matter // values of the configuration that pages may use
-	macros   bool   // pages are templates
+	title    string // title of the site; "" = none
+	values   matter // values in the configuration that pages may use
+	macros   bool   // whether pages are templates
 	generator
-	unsure string // unsupported feature on which the addresses depend; "" = none
-	// authors maps the keys of authors in pages to names; nil = none.
+	unsure string // unsupported feature that the addresses depend on; "" = none
+	// authors maps the keys of authors to their names; nil = none.
 	authors map[string]string
-	// drafts, future and expired also publish such pages.
+	// If drafts, future or expired is set, drafts, future pages or expired pages are published,
+	// too.
 	drafts, future, expired bool
-	// shortNames allows links by the name of a page without its folder, see [index.find].
+	// If shortNames is set, a link may name a page without its folder. See [index.find].
 	shortNames bool
 }
 
@@ -76,7 +79,7 @@ type unpublished struct{ code, why string }
 
 func (u unpublished) Error() string { return u.why }
 
-// ErrorCode returns the code.
+// ErrorCode returns the code of the reason.
 func (u unpublished) ErrorCode() string { return u.code }
 
 // Unwrap returns [millrace.ErrNotFound].
@@ -92,8 +95,7 @@ func within(folder, name string) bool {
 	return folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
 }
 
-// below returns the innermost of some folders that contains a name, and the name relative to
-// it.
+// below returns the innermost folder that contains a name, and the name relative to this folder.
 func below(roots []string, name string) (root, rel string) {
 	ok := false
 	for _, r := range roots {
@@ -107,7 +109,7 @@ func below(roots []string, name string) (root, rel string) {
 	return root, strings.TrimPrefix(strings.TrimPrefix(name, root), "/")
 }
 
-// isMarkdown reports whether a file name has an extension of Markdown.
+// isMarkdown reports whether a file is a Markdown file according to its extension.
 func isMarkdown(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".md", ".markdown", ".mdx", ".mdown", ".mkd", ".mkdn":
@@ -119,10 +121,10 @@ func isMarkdown(name string) bool {
 // stemOf returns a name without its extension.
 func stemOf(name string) string { return strings.TrimSuffix(name, path.Ext(name)) }
 
-// isReadme reports whether a file is a README, which is the page of its folder on some sites.
+// isReadme reports whether a file is a README, which on some sites is the page of its folder.
 func isReadme(stem string) bool { return strings.EqualFold(stem, "readme") }
 
-// join returns the path of a folder's page. The path, such as "/" or "a/b/", can precede a
+// join returns the path of a folder's page. The path, such as "/" or "a/b/", may be followed by a
 // name.
 func join(parts ...string) string {
 	return "/" + strings.TrimLeft(path.Join(parts...), "/")
@@ -131,7 +133,7 @@ func join(parts ...string) string {
 // asFolder returns a path with a slash at its end.
 func asFolder(p string) string { return strings.TrimSuffix(p, "/") + "/" }
 
-// pageURL converts a path of a convention or an owner to a page's URL.
+// pageURL converts a path to a page's URL. The path comes from a convention or from front matter.
 func pageURL(p string) (string, error) {
 	p = strings.NewReplacer("?", "%3F", "#", "%23", `\`, "/").Replace(p)
 	for strings.Contains(p, "//") {
@@ -157,8 +159,8 @@ func baseOf(s string) string {
 	return asFolder(c)
 }
 
-// release returns an [unpublished] error for a page that is currently not public. timed reports
-// whether the page may become public or hidden by the passage of time.
+// release returns an [unpublished] error if a page is currently not public. timed reports whether
+// the page may be published or hidden as time passes.
 func (s *site) release(m matter, date, now time.Time) (timed bool, err error) {
 	if !s.drafts && (m.is("draft") || m.isNot("published") || strings.EqualFold(m.text("status"), "draft")) {
 		return false, unpublished{"draft", "draft"}
@@ -177,7 +179,7 @@ func (s *site) release(m matter, date, now time.Time) (timed bool, err error) {
 	return !until.IsZero(), nil
 }
 
-// plainSite is a tree without a generator.
+// plainSite is the convention of a folder without a generator.
 type plainSite struct{}
 
 func loadPlain(*project) (*site, error) { return &site{convention: plainSite{}}, nil }

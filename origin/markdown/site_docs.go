@@ -15,10 +15,10 @@ import (
 // mkdocsSite is the convention of MkDocs: https://www.mkdocs.org/user-guide/configuration/.
 type mkdocsSite struct {
 	docs    string
-	flat    bool // use_directory_urls: false
+	flat    bool // whether use_directory_urls is false
 	exclude []string
 	drafts  []string
-	titles  map[string]string // titles in the navigation, by name under docs
+	titles  map[string]string // titles in the navigation, by name relative to docs
 }
 
 func loadMkDocs(p *project) (*site, error) {
@@ -69,7 +69,7 @@ func lines(v any) []string {
 	return out
 }
 
-// navigation stores the titles of pages in a navigation.
+// navigation stores the titles of the pages in a navigation.
 func (m *mkdocsSite) navigation(v any) {
 	switch v := v.(type) {
 	case []any:
@@ -105,8 +105,8 @@ func (m *mkdocsSite) entry(name string, folder bool, has func(string) bool) (boo
 	return true, nil
 }
 
-// ignored reports whether patterns in the syntax of .gitignore exclude a file. The last
-// matching pattern decides.
+// ignored reports whether patterns in the syntax of .gitignore exclude a file. The last matching
+// pattern decides.
 func ignored(patterns []string, rel string) bool {
 	out := false
 	for _, p := range patterns {
@@ -197,7 +197,7 @@ func loadDocusaurus(p *project) (*site, error) {
 	}
 	authors := map[string]string{}
 	for _, r := range d.folders {
-		// A broken list of authors is not an error of a page.
+		// An invalid list of authors must not prevent the page from being read.
 		if list, err := p.read(r.name + "/authors.yml"); err == nil {
 			for key := range list {
 				authors[key] = list.under(key).text("name")
@@ -222,7 +222,7 @@ func firstMatch(re *regexp.Regexp, text string) string {
 	return ""
 }
 
-// jsObject returns the object of a script at the start of a text, or its first word.
+// jsObject returns the JavaScript object at the start of a text, or the first word of the text.
 func jsObject(text string) string {
 	depth := 0
 	for i := range len(text) {
@@ -268,8 +268,8 @@ var (
 	blogName  = regexp.MustCompile(`^(.*)(\d{4}[-/]\d{1,2}[-/]\d{1,2})[-/]?(.*)$`)
 )
 
-// unnumbered removes the number prefix that orders files from a name. It keeps prefixes that
-// look like a date or a version.
+// unnumbered removes a number prefix, which determines the order of files, from a name. It keeps a
+// prefix that looks like a date or a version.
 func unnumbered(name string) string {
 	if m := numbered.FindStringSubmatch(name); m != nil && !versioned.MatchString(name) {
 		return m[1]

@@ -21,8 +21,8 @@ import (
 type hugoSite struct {
 	folders    []hugoRoot
 	languages  []string
-	prefixes   map[string]string // URL prefix of each language: "" or "de"
-	codes      map[string]string // language code of each language in its pages
+	prefixes   map[string]string // URL prefix of each language, such as "" or "de"
+	codes      map[string]string // language code that the pages of each language have
 	main       string            // default language
 	ugly       bool
 	uglyIn     map[string]bool
@@ -30,22 +30,23 @@ type hugoSite struct {
 	permalinks map[string]string // URL pattern of pages, by section
 	sections   map[string]string // URL pattern of section pages, by section
 	fileDates  bool              // use dates in file names
-	cascades   map[string]matter // front matter for the pages below a folder of the content
-	indexed    map[string]bool   // folders of the content that have a page
-	targeted   bool              // a cascade applies only to some pages, and determines their address or whether they exist
-	ignored    []string          // patterns of files that are not pages
+	cascades   map[string]matter // front matter that the pages below a content folder inherit
+	indexed    map[string]bool   // content folders that have a page
+	targeted   bool              // whether a cascade that applies only to some pages determines their address or existence
+	ignored    []string          // patterns for files that are not pages
 }
 
-// hugoRoot is a folder of pages. at is its path in the content; "" = the top.
+// hugoRoot is a folder of pages. at is its path in the content, or "" for the content folder
+// itself.
 type hugoRoot struct{ name, language, at string }
 
-// hugoConfig returns the configuration file, merged with those in the folder config.
+// hugoConfig returns the configuration file, merged with the files in the folder config.
 func (p *project) hugoConfig() (matter, error) {
 	c := p.conf
 	for _, dir := range []string{"config/_default", "config/production"} {
 		list, err := fs.ReadDir(p.root.FS(), dir)
 		if err != nil {
-			continue // a project need not have one
+			continue // a project may lack this file
 		}
 		for _, e := range list {
 			name := path.Join(dir, e.Name())
@@ -70,7 +71,7 @@ func (p *project) hugoConfig() (matter, error) {
 	return c, nil
 }
 
-// merged returns the values of two maps; those of the second map take precedence.
+// merged returns the values of two maps. The values in the second map take precedence.
 func merged(a, b matter) matter {
 	out := maps.Clone(a)
 	if out == nil {
@@ -176,8 +177,8 @@ func loadHugo(p *project) (*site, error) {
 	}, nil
 }
 
-// mounts returns the folders that the configuration mounts as content. They replace all
-// others.
+// mounts returns the folders that the configuration mounts as content. They replace all other
+// content folders.
 func (h *hugoSite) mounts(list any) (out []hugoRoot) {
 	all, _ := list.([]any)
 	for _, e := range all {
@@ -191,8 +192,8 @@ func (h *hugoSite) mounts(list any) (out []hugoRoot) {
 	return out
 }
 
-// readCascades returns the front matter that the pages below a folder inherit from the
-// configuration and section pages. It also finds all section pages.
+// readCascades returns the front matter that the pages below each folder inherit from the
+// configuration and from section pages. It also finds all section pages.
 func (h *hugoSite) readCascades(p *project, own any) (map[string]matter, error) {
 	out := map[string]matter{}
 	h.indexed = map[string]bool{}
@@ -215,14 +216,14 @@ func (h *hugoSite) readCascades(p *project, own any) (map[string]matter, error) 
 	for _, r := range h.folders {
 		err := fs.WalkDir(p.root.FS(), r.name, func(name string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() || !strings.HasPrefix(e.Name(), "_index.") || !isMarkdown(name) {
-				return nil //nolint:nilerr // a walk over the pages reports it
+				return nil //nolint:nilerr // a walk over the pages reports this error
 			}
 			_, rel := below([]string{r.name}, name)
 			dir := strings.Trim(path.Join(r.at, path.Dir(rel)), "./")
 			h.indexed[dir] = true
 			data, _, _, err := tree.Read(p.root, name, maxMatter)
 			if err != nil {
-				return nil //nolint:nilerr // likewise
+				return nil //nolint:nilerr // a walk over the pages reports this error
 			}
 			if hd, err := parseHead(data); err == nil && hd.matter["cascade"] != nil {
 				add(dir, hd.matter["cascade"])
@@ -236,13 +237,13 @@ func (h *hugoSite) readCascades(p *project, own any) (map[string]matter, error) 
 	return out, nil
 }
 
-// decides reports whether a field of front matter determines the address of a page or whether the
+// decides reports whether a field of front matter determines the address of a page, or whether the
 // page exists.
 func decides(field string) bool {
 	return slices.Contains([]string{"url", "slug", "build", "_build", "draft", "headless", "publishdate", "expirydate", "date"}, field)
 }
 
-// fill adds the cascades of the folders above a file to its front matter.
+// fill adds the cascades that apply to a file to its front matter.
 func (h *hugoSite) fill(m matter, dir string) matter {
 	for len(h.cascades) > 0 {
 		if c := h.cascades[dir]; c != nil {
@@ -270,7 +271,7 @@ func (h *hugoSite) entry(name string, folder bool, has func(string) bool) (bool,
 	base := path.Base(name)
 	leaf := has("index.md") || slices.ContainsFunc(h.languages, func(l string) bool { return has("index." + l + ".md") })
 	if root, rel := below(h.roots(), name); leaf && root != "" && path.Dir(rel) == "." {
-		leaf = false // an index.md at the top does not make the whole site a bundle
+		leaf = false // an index.md in the content folder does not make the whole site a bundle
 	}
 	if folder {
 		return !leaf && base != "node_modules", nil
@@ -362,7 +363,7 @@ func (h *hugoSite) spot(name string, hd *head) (spot, error) {
 		}
 	case list, stem == "index" && !bundle:
 		p = h.clean(dir)
-		ugly = ugly && dir != "" // the home page is always that of a folder
+		ugly = ugly && dir != "" // the page of the content folder always has the path of a folder
 	default:
 		p = path.Join(h.clean(dir), h.clean(cmp.Or(slug, stem)))
 	}
@@ -370,7 +371,7 @@ func (h *hugoSite) spot(name string, hd *head) (spot, error) {
 	switch {
 	case ugly && p != "/":
 		p = strings.TrimSuffix(p, "/") + ".html"
-	case path.Ext(m.text("url")) != "": // a file, such as /feed.json
+	case path.Ext(m.text("url")) != "": // the page is a file, such as /feed.json
 	case path.Ext(p) != ".html" && path.Ext(p) != ".htm":
 		p = asFolder(p)
 	}
@@ -382,7 +383,7 @@ func (h *hugoSite) spot(name string, hd *head) (spot, error) {
 	return sp, err
 }
 
-// hides reports whether build options exclude a page.
+// hides reports whether the build options in front matter exclude a page.
 func hides(m matter) bool {
 	v := strings.ToLower(m.text("render"))
 	return v == "never" || v == "link" || v == "false" || m.isNot("render")
@@ -393,7 +394,7 @@ type hugoValues struct {
 	date                   time.Time
 }
 
-// hugoTokens are the tokens of permalinks that expand supports, and hugoAny matches all tokens.
+// hugoTokens contains the tokens of permalinks that expand supports. hugoAny matches every token.
 const hugoTokens = "year month monthname day weekday weekdayname yearday section sections title slug filename contentbasename " +
 	"slugorfilename slugorcontentbasename"
 
@@ -401,7 +402,7 @@ var hugoAny = regexp.MustCompile(`:\w+`)
 
 var hugoToken = regexp.MustCompile(`:[a-z]+(\[[^\]]*\])?`)
 
-// expand fills a pattern: https://gohugo.io/configuration/permalinks/.
+// expand replaces the tokens in a pattern: https://gohugo.io/configuration/permalinks/.
 func (h *hugoSite) expand(pattern string, v hugoValues) string {
 	return hugoToken.ReplaceAllStringFunc(pattern, func(token string) string {
 		name, part, _ := strings.Cut(token[1:], "[")
@@ -438,7 +439,8 @@ func (h *hugoSite) expand(pattern string, v hugoValues) string {
 	})
 }
 
-// sectionsOf returns the sections that contain a folder: the top one, and those with a page.
+// sectionsOf returns the sections that contain a folder: the section on the first level, and those
+// with a page.
 func (h *hugoSite) sectionsOf(dir string) (out []string) {
 	at := ""
 	for i, name := range strings.Split(dir, "/") {
@@ -471,8 +473,8 @@ func slice(list []string, part string) []string {
 	return list[a:max(a, index(to, len(list)))]
 }
 
-// clean converts a path like Hugo: letters, digits and a few signs, hyphens for white space,
-// in lower case.
+// clean converts a path as Hugo does: to lower case, with hyphens for white space, and without
+// characters other than letters, digits and a few signs.
 func (h *hugoSite) clean(s string) string {
 	var b strings.Builder
 	hyphen, was := false, false

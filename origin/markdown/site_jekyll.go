@@ -18,19 +18,19 @@ import (
 
 // jekyllSite is the convention of Jekyll: https://jekyllrb.com/docs/permalinks/.
 type jekyllSite struct {
-	source      string // folder of the site's sources
+	source      string // folder that contains the sources of the site
 	collections string // folder of the collections
 	style       string // permalink style
 	permalinks  map[string]string
-	output      map[string]bool // whether a collection has pages
+	output      map[string]bool // whether a collection has pages, by its name
 	exclude     []string
 	include     []string
 	drafts      bool
 	defaults    []jekyllDefault
-	zone        string // IANA time zone; "" = UTC, the zone of most build servers
+	zone        string // IANA time zone; "" = UTC, which most build servers use
 }
 
-// jekyllDefault is default front matter for some files, from the configuration.
+// jekyllDefault is default front matter in the configuration, which applies to some files.
 type jekyllDefault struct {
 	path, kind string
 	values     matter
@@ -90,7 +90,7 @@ func (j *jekyllSite) roots() []string { return []string{j.source} }
 func (j *jekyllSite) entry(name string, folder bool, _ func(string) bool) (bool, error) {
 	_, rel := below(j.roots(), name)
 	base := path.Base(rel)
-	if j.excluded(rel) || strings.ContainsAny(base[:1], "#~") { // backup files of editors
+	if j.excluded(rel) || strings.ContainsAny(base[:1], "#~") { // editors create such backup files
 		return false, nil
 	}
 	if strings.HasPrefix(base, "_") && !slices.Contains(j.include, base) && !slices.Contains(j.include, rel) {
@@ -121,7 +121,7 @@ func (j *jekyllSite) excluded(rel string) bool {
 	return false
 }
 
-// collection returns the collection of a file, or "" if it is absent.
+// collection returns the name of the collection that contains a file, or "".
 func (j *jekyllSite) collection(name string) string {
 	rel, ok := strings.CutPrefix(name, j.collections+"/")
 	if j.collections == "." {
@@ -155,7 +155,7 @@ func (j *jekyllSite) spot(name string, h *head) (spot, error) {
 	m := h.matter
 	sp := spot{}
 	v := jekyllValues{stem: stem, slug: m.text("slug"), date: m.date("date"), collection: kind}
-	if len(m.text("date")) > len(time.DateOnly) { // a date without a time is in the site's zone
+	if len(m.text("date")) > len(time.DateOnly) { // a date without a time is already in the site's time zone
 		if zone, err := time.LoadLocation(j.zone); err == nil {
 			v.date = v.date.In(zone)
 		}
@@ -220,7 +220,7 @@ func (j *jekyllSite) spot(name string, h *head) (spot, error) {
 	return sp, err
 }
 
-// fill adds the defaults of the configuration to a file's front matter.
+// fill adds the defaults in the configuration to a file's front matter.
 func (j *jekyllSite) fill(h *head, rel, kind string) {
 	own := h.matter
 	h.matter = matter{}
@@ -238,7 +238,7 @@ func (j *jekyllSite) fill(h *head, rel, kind string) {
 	}
 }
 
-// jekyllStyle returns the template of a named permalink style.
+// jekyllStyle returns the permalink template that a style name stands for.
 func jekyllStyle(s string) string {
 	switch s {
 	case "date":
@@ -255,7 +255,7 @@ func jekyllStyle(s string) string {
 	return s
 }
 
-// suffixed adds the suffix of the site's style to the template of a page.
+// suffixed adds the suffix of the site's permalink style to the template of a page.
 func suffixed(template, style string) string {
 	switch {
 	case style == "pretty", strings.HasSuffix(style, "/"):
@@ -272,7 +272,7 @@ type jekyllValues struct {
 	categories                   []string
 }
 
-// jekyllTokens are the tokens of permalinks that expand supports.
+// jekyllTokens contains the tokens of permalinks that expand supports.
 const jekyllTokens = "year short_year month i_month short_month long_month day i_day y_day short_day long_day week w_day hour minute second " +
 	"title slug name basename path collection categories slugified_categories output_ext"
 
@@ -344,8 +344,8 @@ func (v *jekyllValues) expand(template string) string {
 	})
 }
 
-// jekyllSlug replaces characters other than letters and digits by hyphens. If pretty is set,
-// it keeps the signs that a path may have.
+// jekyllSlug replaces characters other than letters and digits by hyphens. If pretty is set, it
+// keeps the signs that are allowed in a path.
 func jekyllSlug(s string, pretty bool) string {
 	var b strings.Builder
 	hyphen := false

@@ -8,13 +8,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// slugger generates the anchors of headings like the generator.
+// slugger generates the anchors of headings as the generator does.
 type slugger struct {
 	kind Kind
 	used map[string]int
 }
 
-// of returns the anchor of a heading that does not define one.
+// of returns the anchor of a heading that does not define its own.
 func (s *slugger) of(text string) string {
 	var slug string
 	separator := "-"
@@ -58,7 +58,7 @@ func (s *slugger) of(text string) string {
 	}
 }
 
-// taken records an anchor and returns how often it was used before.
+// taken records an anchor, and returns the number of its previous uses.
 func (s *slugger) taken(slug string) int {
 	if s.used == nil {
 		s.used = map[string]int{}
@@ -67,8 +67,8 @@ func (s *slugger) taken(slug string) int {
 	return s.used[slug] - 1
 }
 
-// github returns an anchor in GitHub's form: letters, digits, hyphens and underscores stay, a
-// space becomes a hyphen.
+// github returns an anchor in the format of GitHub: letters, digits, hyphens and underscores stay,
+// and spaces become hyphens.
 func github(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -18,25 +18,25 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// size is the number of pages of a site. With it, one page is less than a fifth of the site,
-// so package mirror deletes it at once.
+// size is the number of pages of a site. One page is less than a fifth of them, so package mirror
+// deletes a missing page at once.
 const size = 24
 
-// from is the name of the origin in the stores.
+// from is the name of the source in the stores.
 const from = "origin"
 
 // words are the title and the text of a page.
 type words struct{ title, text string }
 
-// fixture is a site with known content, and stores for copies of it.
+// fixture is a site with known content, and the stores that contain copies of the site.
 type fixture struct {
 	*testing.T
 	origin  Origin
 	site    Site
-	model   map[string]words      // current content of the site, by name
-	history map[string][]words    // all content that the site has ever had
-	edits   int                   // number of pages written so far
-	copies  map[string]store.Site // by name
+	model   map[string]words      // current content of the site, by page name
+	history map[string][]words    // all content that each page has ever had, by page name
+	edits   int                   // number of pages that were written
+	copies  map[string]store.Site // copies of the site, by name of the store
 }
 
 // newFixture returns a site of the usual size.
@@ -55,7 +55,7 @@ func (f *fixture) must(err error) {
 	}
 }
 
-// next returns words that no page has had yet.
+// next returns words that no page has had before.
 func (f *fixture) next(name string) words {
 	f.edits++
 	w := words{
@@ -84,7 +84,7 @@ func (f *fixture) remove(name string) {
 	delete(f.model, name)
 }
 
-// rename moves a page with its words to another name.
+// rename moves a page and its words to another name.
 func (f *fixture) rename(name, to string) {
 	f.Helper()
 	w := f.model[name]
@@ -123,7 +123,7 @@ func (f *fixture) newStore() string {
 	return name
 }
 
-// process holds the open source and store of one process.
+// process contains the open source and the open store of one process.
 type process struct {
 	site store.Site
 	src  millrace.Source
@@ -142,7 +142,7 @@ func (f *fixture) start(path string) *process {
 	return p
 }
 
-// sync runs once over the site as a new process. It fails if the run fails.
+// sync runs once over the site as a new process. It fails the test if the run fails.
 func (f *fixture) sync(path string) *mirror.Report {
 	f.Helper()
 	p := f.start(path)
@@ -163,7 +163,8 @@ type state struct {
 	Seq       uint64
 }
 
-// readStore returns the state of a store, and the suite's pages by name.
+// readStore returns the state of a store, and those of its pages that the suite has written, by
+// name.
 func (f *fixture) readStore(path string) (s state, pages map[string]*millrace.Page) {
 	f.Helper()
 	ctx := f.Context()
@@ -201,8 +202,8 @@ func revision(p *millrace.Page) string {
 	return c.Revision()
 }
 
-// check fails unless the store equals a new copy of the site, and that copy has the content of
-// the site.
+// check fails the test unless the store equals a new copy of the site, and the new copy has the
+// content of the site.
 func (f *fixture) check(path, when string) {
 	f.Helper()
 	fresh := f.newStore()
@@ -215,7 +216,7 @@ func (f *fixture) check(path, when string) {
 	}
 }
 
-// says fails unless the pages have the content of the site.
+// says fails the test unless the pages have the content of the site.
 func (f *fixture) says(pages map[string]*millrace.Page, when string) {
 	f.Helper()
 	wrong := 0
@@ -227,7 +228,7 @@ func (f *fixture) says(pages map[string]*millrace.Page, when string) {
 		case exists && !w.on(p):
 			f.Errorf("%s: %s has the title and text %q: %q, want %q: %q", when, name, p.Title, p.Text(), w.title, w.text)
 		case !exists && p != nil:
-			f.Errorf("%s: %s (%s) is still there", when, name, f.site.URL(name))
+			f.Errorf("%s: %s (%s) still exists", when, name, f.site.URL(name))
 		default:
 			continue
 		}
@@ -238,7 +239,7 @@ func (f *fixture) says(pages map[string]*millrace.Page, when string) {
 	}
 }
 
-// invented fails if a page has content that it never had on the site.
+// invented fails the test if a page has content that it never had on the site.
 func (f *fixture) invented(pages map[string]*millrace.Page, when string) {
 	f.Helper()
 	for name, all := range f.history {

@@ -60,8 +60,8 @@ func followed(f *fixture) {
 	}
 }
 
-// lostAll uses one process, because an origin may refuse to start over for a site without
-// pages.
+// lostAll uses one process, because an origin may refuse to open a site without pages in a new
+// process.
 func lostAll(f *fixture) {
 	path := f.newStore()
 	p := f.start(path)
@@ -178,13 +178,13 @@ func siteFails(f *fixture) {
 		}
 		f.must(site.Trouble(Fine))
 		f.put("page-15")
-		f.sync(path) // a new process: after failures, the old one may wait before requests
+		f.sync(path) // a new process, because the old one may delay requests after failures
 		f.check(path, "after the site was "+name)
 	}
 }
 
-// troubled runs the origin with a site that does not work. The run must return an error, and end
-// with its context.
+// troubled runs the origin while the site has failed. The run must return an error or report a
+// skipped page, and must end when its context ends.
 func (f *fixture) troubled(p *process, when string) {
 	f.Helper()
 	ctx, cancel := context.WithTimeout(f.Context(), 300*time.Millisecond)
@@ -200,7 +200,7 @@ func (f *fixture) troubled(p *process, when string) {
 	})
 }
 
-// soon fails with all stacks if do does not end in time.
+// soon fails the test with all stacks if do does not return in time.
 func (f *fixture) soon(what string, do func()) {
 	f.Helper()
 	done := make(chan struct{})
@@ -215,7 +215,7 @@ func (f *fixture) soon(what string, do func()) {
 	}
 }
 
-// meanwhile changes the site during runs.
+// meanwhile changes the site while the origin reads it.
 func meanwhile(f *fixture) {
 	path := f.newStore()
 	rng := rand.New(rand.NewPCG(3, 5))
@@ -243,7 +243,7 @@ func (f *fixture) churn(ctx context.Context, rng *rand.Rand) error {
 	defer tick.Stop()
 	for {
 		name := fmt.Sprintf("page-%02d", rng.IntN(size))
-		// At most two pages are missing at a time.
+		// At most two pages are missing at any time.
 		if _, ok := f.model[name]; ok && len(f.model) > size-2 && rng.IntN(4) == 0 {
 			delete(f.model, name)
 			if err := f.site.Delete(name); err != nil {

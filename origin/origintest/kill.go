@@ -13,7 +13,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// mortal is the store of a process that may be killed. A killed process changes nothing.
+// mortal is the store of a process that may be killed. A killed process no longer changes the
+// store.
 type mortal struct {
 	store.Site
 	mu   sync.Mutex
@@ -35,8 +36,8 @@ func (m *mortal) Apply(ctx context.Context, from string, batch []millrace.Change
 	return m.Site.Apply(ctx, from, batch)
 }
 
-// kill starts a run over the site and kills it at a step, at once or after a delay. It reports
-// whether it killed the run before its end.
+// kill starts a run over the site, and kills it at a step, either at once or after a delay. It
+// reports whether the run was killed before its end.
 func (f *fixture) kill(path string, step int, later time.Duration) bool {
 	f.Helper()
 	ctx, cancel := context.WithCancel(f.Context())

@@ -1,5 +1,5 @@
-// Package origintest tests the contract of an origin. Every [millrace.Source] that reads a
-// site passes the suite, wherever the site is stored.
+// Package origintest tests the contract of an origin. Every [millrace.Source] that reads a site
+// must pass the suite, wherever the site is stored.
 //
 //	func TestOrigin(t *testing.T) { origintest.Run(t, origintest.Origin{New: newSite, Open: open}) }
 //
@@ -31,24 +31,25 @@ import (
 // at once. The suite never calls two methods at the same time, but calls them
 // while other goroutines read the site.
 type Site interface {
-	// Address identifies the site for [Origin.Open], also in another process. It is a folder
-	// or a URL.
+	// Address identifies the site for [Origin.Open], even in another process. The address is a
+	// folder or a URL.
 	Address() string
-	// Base is the base URL of the identities of its pages: absolute, ends in "/".
+	// Base is the base URL of the identities of the site's pages. It is absolute and ends in "/".
 	Base() string
-	// URL returns the identity or the C-URL of the page with a name, whether it exists or not.
+	// URL returns the identity or the C-URL of the page with a name. The page need not exist.
 	URL(name string) string
-	// Put creates or changes a page. The page has this title and this text, which is one plain
-	// paragraph. It may have other content around it. A name consists of lower-case letters,
-	// digits and dashes.
+	// Put creates or changes a page. The page gets this title and this text, which is one paragraph
+	// without markup. The page may contain more text. A name consists of lower-case letters, digits
+	// and dashes.
 	Put(name, title, text string) error
 	// Delete removes a page.
 	Delete(name string) error
 }
 
-// Fragile is a [Site] whose pages can fail temporarily, one by one.
+// Fragile is a [Site] whose pages can fail temporarily and individually.
 type Fragile interface {
-	// Break makes a page unavailable without deleting it. The origin must report the page.
+	// Break makes a page unavailable without deleting it. The origin must report the page as
+	// unavailable.
 	Break(name string) error
 	// Mend restores the page.
 	Mend(name string) error
@@ -60,35 +61,34 @@ type Trouble int
 // The failures of sites.
 const (
 	Fine Trouble = iota // the site works
-	Down                // the site is absent or reports a failure
+	Down                // the site is missing, or reports a failure
 	Hung                // the site accepts requests and never responds
 )
 
 // Troubled is a [Site] that can fail as a whole.
 type Troubled interface {
-	// Trouble sets the failure of the site. [errors.ErrUnsupported]: a site of this kind
-	// cannot fail in this way.
+	// Trouble sets the failure of the site. If this kind of site cannot fail in this way, Trouble
+	// returns [errors.ErrUnsupported].
 	Trouble(Trouble) error
 }
 
-// Unreadable is a [Site] that can contain entries that look like pages but are not.
+// Unreadable is a [Site] that can contain entries that look like pages but are not pages.
 type Unreadable interface {
-	// Unreadable adds such entries. It returns the URLs that the origin must report with a
+	// Unreadable adds entries of this kind. It returns the URLs that the origin must report in a
 	// [*millrace.SkipError].
 	Unreadable() (urls []string, err error)
 }
 
-// KnownRefs returns the refs that the sink has stored of the source, like
-// [millrace.SyncState.KnownRefs]: those of the given URLs, or all.
+// KnownRefs returns the refs of the source that the sink has stored, like
+// [millrace.SyncState.KnownRefs]: the refs of the given URLs, or all refs if no URL is given.
 type KnownRefs func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error]
 
 // Origin creates sites and opens them with the origin under test.
 type Origin struct {
-	// New creates a site without pages of the suite. Other pages that sites of its kind have,
-	// such as a home page, exist from the start.
+	// New creates a site without pages of the suite. If every site of this kind has other pages,
+	// such as a home page, they exist from the start.
 	New func(t testing.TB) Site
-	// Open opens the site at an address, as a new process would. knownRefs is for origins that need
-	// it.
+	// Open opens the site at an address, as a new process would. Some origins need knownRefs.
 	Open func(t testing.TB, address string, knownRefs KnownRefs) (millrace.Source, error)
 }
 
@@ -98,7 +98,7 @@ type testCase struct {
 	run  func(f *fixture)
 }
 
-// Run runs the suite, each case on a new site.
+// Run runs the suite. Each case uses a new site.
 func Run(t *testing.T, o Origin) {
 	for _, c := range cases() {
 		t.Run(strings.ReplaceAll(c.name, " ", "_"), func(t *testing.T) { c.run(newFixture(t, o)) })

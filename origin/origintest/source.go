@@ -16,20 +16,20 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// notes holds in memory the refs that a sink stores for a source.
+// notes stores in memory the refs that a sink would store for a source.
 type notes struct {
 	mu   sync.Mutex
 	refs map[string]millrace.Ref
 }
 
-// blank returns notes that contain refs.
+// blank returns notes that contain only the given refs.
 func blank(refs map[string]millrace.Ref) *notes {
 	n := &notes{refs: map[string]millrace.Ref{}}
 	maps.Copy(n.refs, refs)
 	return n
 }
 
-// knownRefs returns the stored refs of the URLs, as a sink does. Without URLs, it returns all
+// knownRefs returns the stored refs of the URLs, as a sink does. If no URL is given, it returns all
 // refs.
 func (n *notes) knownRefs(_ context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
 	return func(yield func(millrace.Ref, error) bool) {
@@ -47,7 +47,7 @@ func (n *notes) knownRefs(_ context.Context, urls ...string) iter.Seq2[millrace.
 	}
 }
 
-// take stores a change.
+// take stores the effect of a change.
 func (n *notes) take(c millrace.Change) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -62,17 +62,17 @@ func (n *notes) take(c millrace.Change) {
 	}
 }
 
-// stream holds the results of one call of Changes.
+// stream contains the results of one call of Changes.
 type stream struct {
 	puts    []millrace.Change
 	deleted []string
 	skips   []*millrace.SkipError
 	marks   []millrace.Checkpoint
 	last    millrace.Kind // kind of the last change
-	err     error         // error that ended the stream
+	err     error         // error that ended the stream; nil = none
 }
 
-// read reads a stream to its end, and stores its changes in n.
+// read reads a stream to its end, and stores the changes in n.
 func (n *notes) read(ctx context.Context, src millrace.Source, since millrace.Cursor) (s stream) {
 	for c, err := range src.Changes(ctx, since) {
 		var skip *millrace.SkipError
@@ -104,7 +104,7 @@ func (s *stream) cursor() millrace.Cursor {
 	return s.marks[len(s.marks)-1].Cursor
 }
 
-// names returns the URLs that a stream named, in order.
+// names returns the URLs that a stream has named, in order.
 func (s *stream) names() (urls []string) {
 	for _, c := range s.puts {
 		urls = append(urls, c.URL)
@@ -113,7 +113,7 @@ func (s *stream) names() (urls []string) {
 	return slices.Compact(urls)
 }
 
-// sound fails unless a stream satisfies the contract of millrace.Source.
+// sound fails the test unless a stream satisfies the contract of millrace.Source.
 func (f *fixture) sound(s stream, when string) {
 	f.Helper()
 	if s.err != nil {
@@ -141,7 +141,7 @@ func (f *fixture) sound(s stream, when string) {
 	}
 }
 
-// canonical fails unless a URL is an identity or absolute, and in its canonical form.
+// canonical fails the test unless a URL is canonical, and is an identity or absolute.
 func (f *fixture) canonical(u, when string) {
 	f.Helper()
 	base, err := url.Parse(f.site.Base())
@@ -155,8 +155,8 @@ func (f *fixture) canonical(u, when string) {
 	}
 }
 
-// speaks fails if a page has a value in a field that Known does not include, or if its URL is not
-// canonical.
+// speaks fails the test if a page has a value in a field that Known does not include, or if the
+// page's URL is not canonical.
 func (f *fixture) speaks(p *millrace.Page, when string) {
 	f.Helper()
 	if p.URL != "" {
@@ -194,7 +194,7 @@ func (f *fixture) speaks(p *millrace.Page, when string) {
 	}
 }
 
-// sentinel fails unless an error wraps exactly one sentinel.
+// sentinel fails the test unless an error wraps exactly one sentinel error.
 func (f *fixture) sentinel(err error, when string) {
 	f.Helper()
 	n := 0
@@ -211,7 +211,7 @@ func (f *fixture) sentinel(err error, when string) {
 	}
 }
 
-// mute reports whether a change names an alias.
+// mute reports whether a change is for an alias.
 func mute(c millrace.Change) bool { return c.Page != nil && c.Page.Known == 0 }
 
 func streamEnds(f *fixture) {
@@ -269,11 +269,11 @@ func pagesAsked(f *fixture) {
 	}
 }
 
-// conditional fetches a stored page with its version, and with versions that it never had.
+// conditional fetches a stored page with its version, and with versions that the page never had.
 func (f *fixture) conditional(src millrace.Source, ref millrace.Ref, p *millrace.Page) {
 	f.Helper()
 	if ref.Version = p.Version; ref.Version == "" {
-		return // the page may change without a trace
+		return // further changes of the page may leave no trace
 	}
 	if q, err := src.Page(f.Context(), ref); !errors.Is(err, millrace.ErrUnmodified) {
 		f.Errorf("page %s with its version %q: %v, %v", ref.URL, ref.Version, q, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// stopTimeout is the maximum time for an action to end, on a slow machine.
+// stopTimeout is the maximum time for an action to end, even on a slow machine.
 const stopTimeout = 10 * time.Second
 
 // after is the maximum number of changes that a stream may yield after its context has ended.
@@ -169,8 +169,8 @@ func (b *brittle) Apply(ctx context.Context, from string, batch []millrace.Chang
 	return b.Site.Apply(ctx, from, batch)
 }
 
-// runBroken interrupts a run after every number of batches, once from the start and once with
-// changes.
+// runBroken interrupts runs after each possible number of batches, first for a new copy and then
+// for changes.
 func runBroken(f *fixture) {
 	path := f.newStore()
 	for _, when := range []string{"from the start", "over changes"} {
@@ -180,7 +180,7 @@ func runBroken(f *fixture) {
 		broken := 0
 		for left := 0; ; left++ {
 			p := f.start(path)
-			// One worker and small batches result in the most points of interruption.
+			// One worker and small batches result in the largest number of points of interruption.
 			_, err := mirror.Sync(f.Context(), from, p.src, &brittle{p.site, left}, &mirror.Options{Batch: 2, Concurrency: 1})
 			if err == nil {
 				break
@@ -198,7 +198,7 @@ func runBroken(f *fixture) {
 	}
 }
 
-// workers returns the goroutines of this module by ID, except tests and servers.
+// workers returns the goroutines of this module by their IDs, without tests and servers.
 func workers() map[string]string {
 	out := map[string]string{}
 	for stack := range strings.SplitSeq(stacks(), "\n\n") {
@@ -210,7 +210,7 @@ func workers() map[string]string {
 	return out
 }
 
-// elsewhere matches the stacks of goroutines that no origin has started.
+// elsewhere matches the stacks of goroutines that were not started by an origin.
 var elsewhere = regexp.MustCompile(`(?m)^(testing\.\(\*[MT]\)|testing\.tRunner|main\.main|net/http\.\(\*conn\)\.serve)`)
 
 // stacks returns the stacks of all goroutines.
@@ -219,7 +219,7 @@ func stacks() string {
 	return string(b[:runtime.Stack(b, true)])
 }
 
-// noWorkers fails if goroutines remain that did not exist before.
+// noWorkers fails the test if goroutines remain that did not exist before.
 func (f *fixture) noWorkers(before map[string]string, whose string) {
 	f.Helper()
 	deadline := time.Now().Add(stopTimeout)

@@ -16,13 +16,13 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// reply holds the header fields of an API response.
+// reply contains the header fields of an API response.
 type reply struct {
-	total int       // number of items in the whole list; -1 = unknown
-	date  time.Time // time of the response, by the server's clock
+	total int       // number of items in the complete list; -1 = unknown
+	date  time.Time // time of the response according to the server's clock
 }
 
-// apiError is an API response with an error.
+// apiError is an unsuccessful response of the API.
 type apiError struct {
 	status *fetch.StatusError
 	code   string // error code of WordPress, such as "rest_forbidden"; "" = none
@@ -41,7 +41,7 @@ func (e *apiError) Error() string {
 	return s
 }
 
-// ErrorCode returns the code of WordPress, such as "rest-forbidden".
+// ErrorCode returns the error code of WordPress with hyphens, such as "rest-forbidden".
 func (e *apiError) ErrorCode() string { return strings.ReplaceAll(e.code, "_", "-") }
 func (e *apiError) Unwrap() error     { return e.status }
 
@@ -56,7 +56,7 @@ func (s *Site) do(ctx context.Context, method, target string) (*http.Response, e
 
 // get sends a request to the API and decodes the response into v.
 func (s *Site) get(ctx context.Context, target string, v any) (reply, error) {
-	resp, err := s.do(ctx, http.MethodGet, target) //nolint:bodyclose // ReadBody does
+	resp, err := s.do(ctx, http.MethodGet, target) //nolint:bodyclose // ReadBody closes it
 	if err != nil {
 		return reply{}, err
 	}
@@ -77,8 +77,8 @@ func (s *Site) get(ctx context.Context, target string, v any) (reply, error) {
 	return r, decode(target, body, s.max, v)
 }
 
-// decode decodes a response. It skips a byte order mark: a plugin file that was saved with one
-// adds it to every response.
+// decode decodes a response. It skips a byte order mark, because a plugin file that was saved with
+// one adds it to every response.
 func decode(target string, body []byte, limit int64, v any) error {
 	body = bytes.TrimSpace(bytes.TrimPrefix(body, []byte("\uFEFF")))
 	if len(body) > 0 && body[0] != '{' && body[0] != '[' {
@@ -99,7 +99,8 @@ func decode(target string, body []byte, limit int64, v any) error {
 	return nil
 }
 
-// readError returns the error for an unsuccessful response, with the message of WordPress.
+// readError returns the error for an unsuccessful response. The error contains the message of
+// WordPress.
 func readError(status *fetch.StatusError, body []byte) error {
 	e := &apiError{status: status}
 	var reply struct {
@@ -112,7 +113,7 @@ func readError(status *fetch.StatusError, body []byte) error {
 	return e
 }
 
-// start returns the first words of an untrusted text, on one line.
+// start returns the first words of an untrusted text as one line.
 func start(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if len(s) <= 120 {
@@ -125,7 +126,7 @@ func start(s string) string {
 	return s[:n] + "…"
 }
 
-// isStatus reports whether an error is a response with one of the status codes.
+// isStatus reports whether an error is a response with one of the given status codes.
 func isStatus(err error, codes ...int) bool {
 	e, ok := errors.AsType[*fetch.StatusError](err)
 	if !ok {

@@ -14,14 +14,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// overlap is subtracted from the newest known date to get the start of a list of modified items.
+// overlap is subtracted from the newest known date. The list of modified items starts at the
+// resulting time.
 const overlap = 2 * time.Second
 
-// Changes yields the changes since a cursor. A first run yields every page, with a checkpoint
-// after each part of the lists, and can resume there. A later run yields the modified pages of
-// each type that has changed, and names its other pages. It ends with complete checkpoints:
-// one for the whole site, or one for each type that was named completely. If nothing has
-// changed, it ends with an incomplete checkpoint of the same cursor.
+// Changes yields the changes since a cursor. The first run yields every page. It yields a
+// checkpoint after each part of the lists, and can resume there. A later run yields the modified
+// pages of each type that has changed, and names the other pages of this type. It ends with
+// complete checkpoints: one for the whole site, or one for each type whose pages were all named. If
+// nothing has changed, it ends with an incomplete checkpoint with the same cursor.
 //
 // In addition to the errors of [millrace.Source], it returns [millrace.ErrNotFound] if the
 // site has no API, and [millrace.ErrForbidden] if the API is closed.
@@ -34,7 +35,7 @@ func (s *Site) Changes(ctx context.Context, since millrace.Cursor) iter.Seq2[mil
 	}
 }
 
-// errStop reports that the consumer of the changes has stopped.
+// errStop ends a run whose consumer has stopped the stream.
 var errStop = errors.New("stopped")
 
 // run is one stream.
@@ -43,14 +44,14 @@ type run struct {
 	f        *site
 	yield    func(millrace.Change, error) bool
 	is       cursor
-	settled  []string // types that were named completely, and deleted types
-	closed   []string // types of the API whose items are not pages
-	unlisted bool     // a type was not listed, so its stored pages stay
+	settled  []string // types whose items were all named, and deleted types
+	closed   []string // types in the API whose items are not pages
+	unlisted bool     // a type could not be listed, so its stored pages are kept
 
 	broken bool // an item of the current type is unavailable
 
 	seed maphash.Seed
-	done []uint64 // hashes of the versions that were yielded with their pages
+	done []uint64 // hashes of the versions of pages that were yielded
 }
 
 func (r *run) do(ctx context.Context, since millrace.Cursor) error {
@@ -67,7 +68,7 @@ func (r *run) do(ctx context.Context, since millrace.Cursor) error {
 		r.is.Mapped, r.is.Scanned = was.Mapped, was.Scanned
 	}
 	for slug, st := range was.Types {
-		if again { // all pages are yielded again; deletions are known after that
+		if again { // all pages are yielded again, so deletions are known only afterwards
 			st = typeState{Open: true}
 		}
 		r.is.Types[slug] = st
@@ -77,7 +78,7 @@ func (r *run) do(ctx context.Context, since millrace.Cursor) error {
 			return err
 		}
 	}
-	for _, slug := range slices.Sorted(maps.Keys(was.Types)) { // a deleted type, with all its pages
+	for _, slug := range slices.Sorted(maps.Keys(was.Types)) { // a deleted type loses all of its pages
 		if !slices.ContainsFunc(r.f.types, func(t postType) bool { return t.slug == slug }) {
 			r.settled = append(r.settled, slug)
 			delete(r.is.Types, slug)
@@ -110,7 +111,8 @@ func (r *run) follow(ctx context.Context, t postType) error {
 	now, err := r.start(ctx, r.f, t)
 	if errors.Is(err, millrace.ErrForbidden) || errors.Is(err, millrace.ErrNotFound) ||
 		!t.builtin() && (errors.Is(err, millrace.ErrInvalid) || isStatus(err, http.StatusInternalServerError)) {
-		// The API has the type, but its items are not public, or its plugin uses its own interface.
+		// The type is in the API, but its items are not public, or its plugin uses an interface of
+		// its own.
 		r.unlisted = true
 		return r.skip(r.f.route(t.route, nil), err, false)
 	}
@@ -146,7 +148,7 @@ func (r *run) follow(ctx context.Context, t postType) error {
 		}
 		err = r.names(ctx, t, now)
 	}
-	if r.broken { // the next run fetches it again
+	if r.broken { // the next run fetches the type again
 		now.state.State = ""
 	}
 	r.is.Types[t.slug] = now.state
@@ -154,7 +156,7 @@ func (r *run) follow(ctx context.Context, t postType) error {
 	return err
 }
 
-// all yields the pages of a type, starting at the position from.
+// all yields the pages of a type, starting at a position in the list.
 func (r *run) all(ctx context.Context, t postType, from typeState) error {
 	l := &lister{s: r.Site, f: r.f, t: t, full: true, after: from.After, offset: from.Offset}
 	return l.run(ctx, func(p part) error {
@@ -184,8 +186,8 @@ func (r *run) pages(ctx context.Context, t postType, p part) error {
 		case err != nil:
 			err = r.skip(it.Link, err, true)
 		case it.closed():
-			// The site itself reports the password, which is more reliable than the absence from a
-			// list and needs no confirmation.
+			// The site reports that the item has a password. This is more reliable than the absence
+			// of the item from a list, so it needs no confirmation.
 			if err = r.skip(at, fmt.Errorf("%w: password required", millrace.ErrForbidden), true); err == nil {
 				err = r.send(millrace.Change{Kind: millrace.Delete, Ref: millrace.Ref{URL: at, Section: t.slug}})
 			}
@@ -225,7 +227,7 @@ func (r *run) put(ctx context.Context, t postType, it item, at string, date time
 	return r.send(millrace.Change{Kind: millrace.Put, Ref: ref, Page: p})
 }
 
-// names yields the items of a type without their pages, except items whose pages were already
+// names yields the items of a type without their pages. It skips items whose pages were already
 // yielded.
 func (r *run) names(ctx context.Context, t postType, now typeScan) error {
 	slices.Sort(r.done)
@@ -255,8 +257,8 @@ func (r *run) names(ctx context.Context, t postType, now typeScan) error {
 	return err
 }
 
-// end yields the checkpoints. A run can resume from each of them, so the cursor marks a type
-// as settled only in its own checkpoint.
+// end yields the checkpoints. A run can resume at each of them. Therefore the cursor marks a type
+// as settled only in the checkpoint of this type.
 func (r *run) end() error {
 	switch {
 	case len(r.settled) == 0:
@@ -278,8 +280,8 @@ func (r *run) end() error {
 	return nil
 }
 
-// unsettled returns the cursor for a checkpoint before the complete ones. It does not mark the
-// types as settled, because their deletions are not yet applied.
+// unsettled returns the cursor for a checkpoint before the complete ones. It does not mark types as
+// settled, because their deletions have not been applied yet.
 func (r *run) unsettled() cursor {
 	so := r.is
 	so.Types = maps.Clone(r.is.Types)

@@ -15,22 +15,22 @@ type cursor struct {
 	Rules string               `json:"rules,omitempty"` // see site.rules
 	Types map[string]typeState `json:"types,omitempty"` // by slug
 
-	// Mapped lists the types in the site's sitemap at the time Looked (RFC 3339); "" = the
-	// sitemap was not fetched.
+	// Mapped contains the types in the site's sitemap at the time Scanned (RFC 3339). If Scanned is
+	// "", the sitemap was not fetched.
 	Mapped  []string `json:"mapped,omitempty"`
 	Scanned string   `json:"looked,omitempty"`
 }
 
 // typeState is the position in the listing of a type.
 type typeState struct {
-	// State is a fingerprint of the items that were last modified and published. "" = the type
-	// may change without a trace, or its deletions are not settled.
+	// State is a fingerprint of the items that were modified or published last. It is "" if another
+	// change of the type might leave no trace, or if its deletions have not been applied yet.
 	State  string `json:"state,omitempty"`
 	Total  int    `json:"total"`
 	Newest string `json:"newest,omitempty"` // modified_gmt
 
-	// Open reports that the first listing is incomplete. It continues after the item with the
-	// ID After, which was at Offset.
+	// Open reports whether the first listing is incomplete. The listing continues after the item
+	// with the ID After, whose offset was Offset.
 	Open   bool  `json:"open,omitempty"`
 	After  int64 `json:"after,omitempty"`
 	Offset int   `json:"offset,omitempty"`
@@ -49,7 +49,8 @@ func (c cursor) encode() millrace.Cursor {
 	return millrace.Cursor(b)
 }
 
-// parseCursor parses a cursor of this site. ErrConflict: it is invalid.
+// parseCursor parses a cursor of this site. If the cursor is invalid, parseCursor returns
+// ErrConflict.
 func (s *Site) parseCursor(since millrace.Cursor) (cursor, error) {
 	c := cursor{Root: s.root.String()}
 	if since == "" {

@@ -17,14 +17,14 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// item is a post, page or item of another type in the API. Lists of names contain only the
-// first members.
+// item is a post, a page or an item of another type in the API. Of the lists of names, only the
+// first members are read.
 type item struct {
 	ID       int64    `json:"id"`
 	Status   string   `json:"status"`
 	Link     string   `json:"link"`
-	Date     string   `json:"date_gmt"`     // format gmtLayout; "" or null = none
-	Modified string   `json:"modified_gmt"` // format gmtLayout
+	Date     string   `json:"date_gmt"`     // in the format gmtLayout; "" or null = none
+	Modified string   `json:"modified_gmt"` // in the format gmtLayout
 	Title    rendered `json:"title"`
 	Content  rendered `json:"content"`
 	Excerpt  rendered `json:"excerpt"`
@@ -32,14 +32,14 @@ type item struct {
 		Author []struct {
 			Name string `json:"name"`
 		} `json:"author"`
-		// Terms has one list per taxonomy, or an error.
+		// Terms contains a list of terms for each taxonomy, or an error.
 		Terms []jsonio.Raw `json:"wp:term"`
 	} `json:"_embedded"`
-	// Yoast is an object of the plugin Yoast SEO, or any other value.
+	// Yoast is an object if the site uses the plugin Yoast SEO. It may be any other value.
 	Yoast jsonio.Raw `json:"yoast_head_json"`
 }
 
-// rendered is text as HTML.
+// rendered is text in the form of HTML.
 type rendered struct {
 	HTML      string `json:"rendered"`
 	Protected bool   `json:"protected"`
@@ -52,7 +52,7 @@ type term struct {
 	Taxonomy string `json:"taxonomy"`
 }
 
-// yoast holds the metadata of Yoast SEO for an item.
+// yoast contains the metadata of Yoast SEO for an item.
 type yoast struct {
 	Description string `json:"description"`
 	Locale      string `json:"og_locale"`
@@ -71,7 +71,7 @@ func (it item) hidden() bool {
 
 var errEmpty = fmt.Errorf("%w: no content", millrace.ErrNotFound)
 
-// fields are the fields that every item provides.
+// fields are the fields that are known for every item.
 const fields = millrace.FieldTitle | millrace.FieldDescription | millrace.FieldSummary | millrace.FieldPublished |
 	millrace.FieldModified | millrace.FieldSection | millrace.FieldTags | millrace.FieldKind | millrace.FieldAccess | millrace.FieldContent
 
@@ -92,7 +92,7 @@ func (s *Site) convert(ctx context.Context, f *site, t postType, it item, at str
 	p.Kind = kinds[t.slug]
 	if a := it.Embedded.Author; len(a) > 0 && a[0].Name != "" {
 		p.Known |= millrace.FieldAuthor
-		// The name of an author who has never chosen one may be an e-mail address.
+		// If an author has never chosen a display name, it may be an e-mail address.
 		if name := plain(a[0].Name); !strings.Contains(name, "@") {
 			p.Author = name
 		}
@@ -134,7 +134,7 @@ func (it item) terms(t postType) (section string, tags []string) {
 	return cmp.Or(section, t.name, t.slug), tags
 }
 
-// yoast sets the fields from Yoast SEO.
+// yoast sets the fields that Yoast SEO provides.
 func (it item) yoast(p *millrace.Page) {
 	var y yoast
 	if len(it.Yoast) == 0 || jsonio.Unmarshal(it.Yoast, nil, &y) != nil {
@@ -149,8 +149,8 @@ func (it item) yoast(p *millrace.Page) {
 	}
 }
 
-// ref returns the ref of an item. Its version is unknown while the item may change again in
-// the second of its date.
+// ref returns the ref of an item. The version is unknown as long as the item may change again in
+// the same second.
 func (s *site) ref(t postType, it item, at string, date time.Time) millrace.Ref {
 	ref := millrace.Ref{URL: at, Section: t.slug, Location: s.route(fmt.Sprintf("%s/%d", t.route, it.ID), url.Values{})}
 	if !racy(it.Modified, date) {
@@ -162,15 +162,15 @@ func (s *site) ref(t postType, it item, at string, date time.Time) millrace.Ref 
 // gmtLayout is the format of GMT times in the API.
 const gmtLayout = "2006-01-02T15:04:05"
 
-// racy reports whether an item that was modified at a time may have been modified again with
-// the same time after the response of the given date.
+// racy reports whether an item may have been modified again without a new modification time after a
+// response. date is the time of the response.
 func racy(modified string, date time.Time) bool {
 	t, err := time.Parse(gmtLayout, modified)
 	age := date.Sub(t)
 	return err != nil || age < overlap && age > -overlap
 }
 
-// readTime parses a time of the API. It returns the zero time for an empty one.
+// readTime parses a time in the API. It returns the zero time if the text is empty.
 func readTime(s string) time.Time {
 	t, err := time.Parse(gmtLayout, s)
 	if err != nil {
@@ -179,9 +179,9 @@ func readTime(s string) time.Time {
 	return t
 }
 
-// ownExcerpt returns an excerpt as text if its author wrote it. An excerpt that WordPress
-// generated is the start of the content, and ends in "[…]" or in a link to the rest. It can
-// also be all of a short content, except blocks such as images.
+// ownExcerpt returns an excerpt as text if the author wrote it, and "" otherwise. An excerpt that
+// WordPress generated is the start of the content, and ends in "[…]" or a link to the rest. If the
+// content is short, the excerpt may also be all of it, without blocks such as images.
 func ownExcerpt(excerpt, content string) string {
 	text := plain(excerpt)
 	if text == "" || strings.HasSuffix(text, "[…]") || strings.Contains(excerpt, "more-link") || strings.Contains(excerpt, "read-more") {
@@ -214,13 +214,13 @@ func noSpace(s string) string {
 	}, s)
 }
 
-// inline lists the elements that may begin and end inside a word.
+// inline contains the elements that may begin and end inside a word.
 var inline = map[string]bool{
 	"a": true, "abbr": true, "b": true, "bdi": true, "cite": true, "code": true, "del": true, "em": true, "font": true, "i": true, "ins": true,
 	"kbd": true, "mark": true, "q": true, "s": true, "small": true, "span": true, "strong": true, "sub": true, "sup": true, "u": true, "wbr": true,
 }
 
-// plain returns the text of a line of HTML.
+// plain returns the text of one line of HTML.
 func plain(s string) string {
 	if !strings.ContainsAny(s, "<&") {
 		return strings.Join(strings.Fields(s), " ")

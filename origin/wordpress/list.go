@@ -17,15 +17,15 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// perPage lists the page sizes of list requests. If the server fails with one, the next one is
-// used. 100 is WordPress's own limit.
+// perPage contains the page sizes of list requests. If a request with one size fails, the next size
+// is tried. 100 is WordPress's own limit.
 var perPage = [...]int{100, 10, 1}
 
 // maxRequests is the maximum number of requests for one list.
 const maxRequests = 200_000
 
-// The requested members of an item. WordPress before 5.3 returns nothing for a part of a member, so
-// the request for a full item names whole members.
+// The members of an item that are requested. WordPress before 5.3 returns nothing for a part of a
+// member, so the request for a full item names complete members.
 const (
 	lightFields = "id,status,link,date_gmt,modified_gmt,content.protected,excerpt.protected"
 	fullFields  = "id,status,link,date_gmt,modified_gmt,title,content,excerpt,_links.author,_links.wp:term,_embedded," +
@@ -41,16 +41,16 @@ func query(full bool) url.Values {
 	return q
 }
 
-// lister reads one list of items in the order of their IDs. The result is complete even if the
-// list changes meanwhile.
+// lister reads one list of items in the order of their IDs. The result is complete even if the list
+// changes during the run.
 type lister struct {
 	s     *Site
 	f     *site
 	t     postType
 	full  bool
-	since string // modified_after; "" = all
+	since string // value of modified_after; "" = all items
 
-	after  int64 // ID of the last item that was returned
+	after  int64 // ID of the last returned item
 	offset int   // offset of the next request
 	size   int   // index into perPage
 }
@@ -77,8 +77,8 @@ func (l *lister) page(ctx context.Context, offset, size int, full bool) ([]item,
 type part struct {
 	items  []item
 	date   time.Time // time by the server's clock
-	broken error     // error of the only item, which is light
-	more   bool      // other parts follow, at lister.after and lister.offset
+	broken error     // error of the part's only item, of which only light fields are known
+	more   bool      // whether other parts follow, at lister.after and lister.offset
 }
 
 // run calls take with each part of the list, in order.
@@ -115,8 +115,8 @@ func (l *lister) run(ctx context.Context, take func(part) error) error {
 		}
 		l.size = max(least, l.size-1)
 		if !loose && !slices.IsSortedFunc(items, byID) {
-			// A plugin has changed the order, so stepping back is impossible. The list is complete
-			// if its length does not change.
+			// A plugin has changed the order, so earlier parts cannot be found. The list is
+			// complete if its length does not change.
 			if loose = true; l.offset > 0 {
 				l.after, l.offset = 0, 0
 				continue
@@ -138,7 +138,7 @@ func (l *lister) run(ctx context.Context, take func(part) error) error {
 		if len(items) > 0 {
 			first = items[0].ID
 		}
-		// With size 1, a part cannot include the previous item, which may be broken.
+		// If the size is 1, a part cannot include the previous item, which may be broken.
 		if l.offset > 0 && first > l.after && gap != l.after && !alone {
 			back = true
 			l.offset = max(0, l.offset-size)
@@ -170,21 +170,21 @@ func (l *lister) run(ctx context.Context, take func(part) error) error {
 
 func byID(a, b item) int { return cmp.Compare(a.ID, b.ID) }
 
-// tooMuch reports whether a smaller request may succeed after an error.
+// tooMuch reports whether a smaller request may succeed after this error.
 func tooMuch(err error) bool {
 	return errors.Is(err, millrace.ErrTooLarge) || isStatus(err, http.StatusBadRequest, http.StatusRequestEntityTooLarge,
 		http.StatusInternalServerError, http.StatusBadGateway, http.StatusGatewayTimeout)
 }
 
-// typeScan holds the latest items of a type.
+// typeScan contains the latest items of a type.
 type typeScan struct {
-	part          // last modified items, light
-	complete bool // the part contains all items, in the order of their IDs
+	part          // the items that were modified last, with light fields
+	complete bool // whether the part contains all items, in the order of their IDs
 	state    typeState
 }
 
-// start fetches the items that were modified last. If these are not all items, it also fetches
-// those that were published last.
+// start fetches the items that were modified last. If there are more items, it also fetches those
+// that were published last.
 func (s *Site) start(ctx context.Context, f *site, t postType) (typeScan, error) {
 	items, r, err := s.newest(ctx, f, t, "modified")
 	if err != nil {
@@ -205,14 +205,14 @@ func (s *Site) start(ctx context.Context, f *site, t postType) (typeScan, error)
 		}
 		digest(h, published, false, func(it item) string { return it.Date })
 	}
-	// Without a total, the deletion of an old item is undetectable.
+	// Without the total number, the deletion of an old item cannot be detected.
 	if !racy(l.state.Newest, r.date) && (r.total >= 0 || len(items) < perPage[0]) {
 		l.state.State = strconv.FormatUint(h.Sum64(), 36)
 	}
 	return l, nil
 }
 
-// newest fetches the latest items by one of their dates.
+// newest fetches the latest items. by is the name of the date field that determines their order.
 func (s *Site) newest(ctx context.Context, f *site, t postType, by string) ([]item, reply, error) {
 	q := query(false)
 	q.Set("orderby", by)
@@ -228,8 +228,8 @@ func (s *Site) newest(ctx context.Context, f *site, t postType, by string) ([]it
 	panic("wordpress: no page size left to try")
 }
 
-// digest writes the entries of a list for a hash. The order of items with equal dates is
-// undefined, so the last date of an incomplete list is omitted.
+// digest writes the entries of a list to a hash. If the list is incomplete, items with the last
+// date are omitted, because the order of items with equal dates is undefined.
 func digest(w io.Writer, items []item, complete bool, date func(item) string) {
 	var lines []string
 	for _, it := range items {

@@ -16,9 +16,9 @@ import (
 	"github.com/millrace/millrace/internal/weblink"
 )
 
-// Page fetches one item by its Location. Without one, it finds the item from the page at the
-// URL, or by the last segment of the URL. [millrace.ErrNotFound]: the page is no longer
-// public, or has a password.
+// Page fetches one item at its Location. If the Location is empty, Page finds the item from the
+// HTML at the URL, or from the last segment of the URL. If the page is no longer public or has a
+// password, Page returns [millrace.ErrNotFound].
 func (s *Site) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, error) {
 	p, err := s.page(ctx, have)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s *Site) page(ctx context.Context, have millrace.Ref) (*millrace.Page, err
 	if err != nil {
 		return nil, err
 	}
-	if link != "" && at != link { // the page at the link belongs to another item
+	if link != "" && at != link { // the page at this link belongs to another item
 		return nil, fmt.Errorf("%w: no item has this link", millrace.ErrNotFound)
 	}
 	ref := f.ref(t, it, at, r.date)
@@ -86,7 +86,7 @@ func (s *Site) page(ctx context.Context, have millrace.Ref) (*millrace.Page, err
 	return p, nil
 }
 
-// item returns the type and the ID of the item at a URL of the API.
+// item returns the type and the ID of an item, given a URL of the API.
 func (f *site) item(location string) (t postType, id string, ok bool) {
 	path, ok := f.path(location)
 	if !ok {
@@ -106,8 +106,8 @@ func (f *site) item(location string) (t postType, id string, ok bool) {
 	return f.types[at], path[i+1:], true
 }
 
-// locate finds the item named by the page at a URL, or the item whose slug is the last segment of
-// the URL.
+// locate finds the item that the HTML at a URL names, or the item whose slug is the last segment of
+// the URL. It returns the item's location.
 func (s *Site) locate(ctx context.Context, f *site, abs string) (string, error) {
 	resp, err := s.do(ctx, http.MethodHead, abs)
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"golang.org/x/net/html"
 )
 
-// shortcode matches the shortcodes of removed plugins, which WordPress leaves in a text: a
-// name with attributes, a name of several words, or an end. Text that authors put in brackets,
-// such as [1], [sic] or [a link], does not match.
+// shortcode matches shortcodes of removed plugins, which WordPress does not replace: a name with
+// attributes, a name of several words, or an end. Text in brackets that authors have written, such
+// as [1], [sic] or [a link], does not match.
 var shortcode = regexp.MustCompile(`\[/?[a-z][a-z0-9]*(?:[_-][a-z0-9]+)+(?:\s[^\[\]]*)?/?\]` +
 	`|\[[a-z][a-z0-9_-]*(?:\s+[a-z][a-z0-9_-]*\s*=\s*(?:"[^"\[\]]*"|'[^'\[\]]*'|[“”″][^“”″\[\]]*[“”″]|[^\s"'\[\]]+))+\s*/?\]` +
 	`|\[/[a-z][a-z0-9_-]*\]`)
 
-// plainCode matches a name without attributes. It is a shortcode if its end exists.
+// plainCode matches a name without attributes. It is a shortcode if a matching end exists.
 var plainCode = regexp.MustCompile(`\[([a-z][a-z0-9]*)\]`)
 
 // ending matches the end of a shortcode.

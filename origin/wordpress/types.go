@@ -22,11 +22,11 @@ type postType struct {
 	route string // such as "wp/v2/posts"
 }
 
-// builtin reports whether items of a type are certainly pages of the site. Other types are
+// builtin reports whether items of a type are certainly pages of the site. All other types are
 // checked.
 func (t postType) builtin() bool { return t.slug == "post" || t.slug == "page" }
 
-// internal reports whether items of a type are parts of pages, or files.
+// internal reports whether items of a type are files or parts of pages.
 func internal(slug string) bool {
 	return slug == "attachment" || slug == "nav_menu_item" || strings.HasPrefix(slug, "wp_")
 }
@@ -39,9 +39,9 @@ func (s *Site) askTypes(ctx context.Context, f *site) ([]postType, error) {
 		Slug      string `json:"slug"`
 		Name      string `json:"name"`
 		Base      string `json:"rest_base"`
-		Namespace string `json:"rest_namespace"` // since 5.9
+		Namespace string `json:"rest_namespace"` // since WordPress 5.9
 	}
-	at := f.route("wp/v2/types", nil) // without _fields, which would be read as names of types
+	at := f.route("wp/v2/types", nil) // without _fields, because the names of types would be interpreted as fields
 	if _, err := s.get(ctx, at, &listed); err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func (s *Site) askTypes(ctx context.Context, f *site) ([]postType, error) {
 	return out, nil
 }
 
-// public reports whether the items of a type have pages. A plugin may add a type to the API
-// that only the plugin itself uses.
+// public reports whether the items of a type have pages. A plugin may add a type to the API that
+// only this plugin uses.
 func (r *run) public(ctx context.Context, t postType, now typeScan) (bool, error) {
 	if t.builtin() || len(now.items) == 0 {
 		return true, nil
@@ -86,8 +86,8 @@ func (r *run) public(ctx context.Context, t postType, now typeScan) (bool, error
 	return asked == 0, nil
 }
 
-// maxProbes is the number of items of a type that are checked. More than one is needed, because an
-// item may redirect or be closed.
+// maxProbes is the maximum number of items of a type that are checked. One item is not enough,
+// because it may redirect or be closed.
 const maxProbes = 3
 
 // hasOwnPage reports whether the link of an item leads to a page for this item.
@@ -112,15 +112,15 @@ func (r *run) hasOwnPage(ctx context.Context, it item, at string) (bool, error) 
 	return isOf(resp.Header, r.f, it.ID), nil
 }
 
-// isOf reports whether a page names an item as its own. A link of a type without pages may
-// redirect to the home page. If the header has no link to the API, isOf returns true.
+// isOf reports whether a page belongs to an item. The link of an item whose type has no pages may
+// redirect to the home page. If the header contains no link to the API, isOf returns true.
 func isOf(header http.Header, f *site, id int64) bool {
 	says := false
 	for _, l := range weblink.Header(header, nil) {
 		switch {
 		case l.Is(apiRel, ""):
 			says = true
-		case l.Is("alternate", "application/json"): // since 5.5
+		case l.Is("alternate", "application/json"): // since WordPress 5.5
 			if _, n, ok := f.item(l.URL); ok {
 				return n == strconv.FormatInt(id, 10)
 			}

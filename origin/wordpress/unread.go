@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	mapAge = 24 * time.Hour // time for which the types in a sitemap are cached
-	maxMap = 4 << 20        // size limit of the sitemap index in bytes
+	mapAge = 24 * time.Hour // the types in a sitemap are cached for this time
+	maxMap = 4 << 20        // maximum size of the sitemap index in bytes
 )
 
-// mapName matches a sitemap of one type's items in WordPress since 5.5. Sitemaps of plugins
-// have other names.
+// mapName matches the sitemap of one type's items in WordPress since 5.5. Sitemaps that plugins
+// create have other names.
 var mapName = regexp.MustCompile(`/wp-sitemap-posts-([a-z0-9_-]{1,64})-\d+\.xml$`)
 
 // unread reports a skip for each type with public pages that are not read, because the type is not
-// in the API or its items did not look like pages. It logs excluded types that do not exist. It
-// fetches the site's sitemap once a day.
+// in the API or its items did not look like pages. It also logs excluded types that do not exist.
+// It fetches the site's sitemap once a day.
 func (r *run) unread(ctx context.Context) error {
 	now := r.now().UTC()
 	scanned, err := time.Parse(time.RFC3339, r.is.Scanned)
@@ -59,11 +59,11 @@ func (r *run) unread(ctx context.Context) error {
 	return nil
 }
 
-// mapped returns the types in the index of the site's sitemaps. It sends one request. ok is
-// false if a later request may succeed.
+// mapped returns the types in the index of the site's sitemaps. It sends one request. ok is false
+// if a later request may succeed.
 func (r *run) mapped(ctx context.Context) (names []string, ok bool) {
 	at := r.root.String() + "wp-sitemap.xml"
-	if r.f.api.Query().Has("rest_route") { // a site without permalinks
+	if r.f.api.Query().Has("rest_route") { // the site uses no permalinks
 		at = r.root.String() + "?sitemap=index"
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, http.NoBody)
@@ -97,7 +97,7 @@ func (r *run) mapped(ctx context.Context) (names []string, ok bool) {
 	return names, true
 }
 
-// mapType returns the type whose items a sitemap names, or "" for other sitemaps.
+// mapType returns the type whose items are in a sitemap, or "" for other sitemaps.
 func mapType(location string) string {
 	u, err := url.Parse(location)
 	if err != nil {

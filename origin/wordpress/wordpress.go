@@ -17,22 +17,23 @@ import (
 	"github.com/millrace/millrace/internal/fetch"
 )
 
-// format is the version of this package in the versions of pages. Increase it when the same
-// item may result in another page or another URL.
+// format is the version of this package in the versions of pages. It must be increased when the
+// same item may result in another page or another URL.
 const format = 1
 
-// Options are the options of [New]. The zero value works.
+// Options are the options of [New]. The zero value is valid.
 type Options struct {
-	// MaxBody is the maximum size of an API response in bytes. If zero, 32 MB. A longer list
-	// is fetched in smaller parts.
+	// MaxBody is the maximum size of an API response in bytes. If it is zero, the maximum is 32 MB.
+	// If a list is longer, it is fetched in smaller parts.
 	MaxBody int64
-	// Rules correct the extraction of the content; nil = none. Only rules that drop elements,
-	// or keep parts of dropped elements, have an effect.
+	// Rules correct the extraction of the content; nil = none. Only rules that drop elements, or
+	// that keep parts of dropped elements, have an effect.
 	Rules *extract.Rules
-	// ExcludeTypes lists the slugs of types to skip, such as "page" or "product". Their stored
-	// pages are deleted.
+	// ExcludeTypes contains the slugs of types to skip, such as "page" or "product". Stored pages
+	// of these types are deleted.
 	ExcludeTypes []string
-	// Now returns the time, if the server sends none. If nil, time.Now.
+	// Now returns the current time. It is used if a response contains no time. If it is nil,
+	// time.Now is used.
 	Now    func() time.Time
 	Logger *slog.Logger // nil = discard
 }
@@ -43,17 +44,17 @@ type Site struct {
 	root   *url.URL // canonical; the path ends in "/"
 	max    int64
 	rules  *extract.Rules
-	not    []string // types to skip
+	not    []string // slugs of types to skip
 	now    func() time.Time
 	log    *slog.Logger
 	known  atomic.Pointer[site]   // last known properties; nil = none yet
-	warned atomic.Pointer[string] // types in the last warning of unread
+	warned atomic.Pointer[string] // types that unread has reported last
 	title  atomic.Pointer[title]  // last known title; nil = none yet
 }
 
-// New returns the WordPress site whose root is the URL of its home, such as
-// https://example.com/blog/. It sends no request. If client is nil, New uses the guarded
-// default client. ErrInvalid: the root is not an http(s) URL, or has a query.
+// New returns the WordPress site whose home URL is root, such as https://example.com/blog/. It
+// sends no request. If client is nil, New uses the guarded default client. If root is not an
+// http(s) URL or has a query, New returns ErrInvalid.
 func New(client *http.Client, root string, o *Options) (*Site, error) {
 	if client == nil {
 		client = fetch.New(nil).HTTP()
@@ -78,9 +79,10 @@ func New(client *http.Client, root string, o *Options) (*Site, error) {
 	return s, nil
 }
 
-// Find returns the root of the WordPress site that a URL belongs to. It fetches the URL. If
-// the page identifies itself as WordPress, Find also fetches the index of the API.
-// ErrNotFound: the page does not, or there is no API. ErrForbidden: the API is closed.
+// Find returns the root of the WordPress site to which a URL belongs. It fetches the URL. If the
+// page identifies itself as WordPress, Find also fetches the index of the API. If the page does not
+// identify itself, or the site has no API, Find returns ErrNotFound. If the API is closed, Find
+// returns ErrForbidden.
 func Find(ctx context.Context, client *http.Client, at string) (string, error) {
 	c, err := canon.URL(at)
 	if err != nil {
@@ -126,9 +128,9 @@ func parseRoot(root string) (*url.URL, error) {
 	return u, nil
 }
 
-// underRoot returns the URL under the root for a link of the site. WordPress may use another scheme
-// or host in links than those by which it was reached. A link that is not under the root is an
-// error.
+// underRoot returns the URL under the root that corresponds to a link of the site. The scheme and
+// host in links may differ from those of the root. If a link is not under the root, underRoot
+// returns an error.
 func (s *Site) underRoot(f *site, link string) (string, error) {
 	c, err := canon.URL(link)
 	if err != nil {
@@ -147,14 +149,14 @@ func (s *Site) underRoot(f *site, link string) (string, error) {
 	return c, nil
 }
 
-// title is the title of the site at a time.
+// title is the title of the site, and the time at which it was fetched.
 type title struct {
 	text string
 	at   time.Time
 }
 
-// SiteTitle returns the title in the settings of WordPress. It fetches the title at most once
-// a day.
+// SiteTitle returns the title of the site in the settings of WordPress. It fetches the title at
+// most once a day.
 func (s *Site) SiteTitle(ctx context.Context) (string, error) {
 	if t := s.title.Load(); t != nil && s.now().Sub(t.at) < 24*time.Hour {
 		return t.text, nil
