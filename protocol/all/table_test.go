@@ -227,10 +227,10 @@ func TestTableIsComplete(t *testing.T) {
 			row = row || f.name == name
 		}
 		if row && page.Field(i).IsZero() {
-			t.Errorf("the full page says nothing in %s", name)
+			t.Errorf("the full page has no value in %s", name)
 		}
 		if row == slices.Contains(elsewhere, name) {
-			t.Errorf("Page.%s has no row, or one too many", name)
+			t.Errorf("Page.%s has no row or several rows", name)
 		}
 	}
 	var blockTypes, spanTypes, pageKinds []string

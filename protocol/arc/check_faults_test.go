@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// breaker wraps the handler of a valid site and breaks one thing.
+// breaker wraps the handler of a valid site and adds one fault.
 type breaker = protocoltest.Breaker
 
 type checkFault struct {
@@ -20,7 +20,7 @@ type checkFault struct {
 	breaks     breaker
 }
 
-// checkFaults has at least one fault for every rule. Each fault violates only that rule.
+// checkFaults contains at least one fault for every rule. Each fault violates only that rule.
 var checkFaults = []checkFault{
 	{"E.3/json", "a comma", onText(strings.TrimSuffix, "}", ",}")},
 	{"E.3/json", "an array", onLists(func(l []byte) []byte { return fmt.Appendf(nil, "[%s]", l) })},

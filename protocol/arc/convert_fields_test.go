@@ -23,7 +23,7 @@ func TestSnapshotFields(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if c := canonicalObject(got); !bytes.Equal(c, got) {
-		t.Errorf("canonical it is %s", c)
+		t.Errorf("the canonical form is %s", c)
 	}
 	once := carry(site, p)
 	if once.Title != p.Title || once.Kind != millrace.Article || !bytes.Equal(once.Extra[Name], got) {

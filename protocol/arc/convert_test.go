@@ -54,7 +54,7 @@ func TestSnapshotOfPlainPage(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if c := canonicalObject(got); !bytes.Equal(c, got) {
-		t.Errorf("canonical it is %s", c)
+		t.Errorf("the canonical form is %s", c)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestSnapshotNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range got.Sections {
 		if seen[s.Name] {
-			t.Errorf("two sections are %s", s.Name)
+			t.Errorf("two sections have the name %s", s.Name)
 		}
 		seen[s.Name] = true
 	}
@@ -87,7 +87,7 @@ func TestSnapshotNames(t *testing.T) {
 	}
 }
 
-// The snapshot of a page with attributes is built from them.
+// If a page has attributes, its snapshot is built from them.
 func TestStoredSnapshot(t *testing.T) {
 	p := guide()
 	p.Extra = map[string]json.RawMessage{Name: json.RawMessage(`{"summary":"Of the\n attributes","page":"guide","sections":[
@@ -112,13 +112,13 @@ func TestStoredSnapshot(t *testing.T) {
 	p.Extra[Name] = json.RawMessage(`{"fields":[{"field":"q","type":"search"}],"title":null}`)
 	const fields = `{"fields":[{"field":"q","type":"search"}],"page":"article","sections":[`
 	if got := string(Snapshot(p)); !strings.HasPrefix(got, fields) || !strings.HasSuffix(got, `"title":null,"type":"HowTo"}`) {
-		t.Errorf("a page with a form: %s", got)
+		t.Errorf("the snapshot of a page with a form: %s", got)
 	}
 	for _, broken := range []string{`{`, `[]`, `"x"`, `{"a":"\ud800"}`, `{"a":1e999}`, strings.Repeat(`{"a":`, 60) + "1" + strings.Repeat("}", 60)} {
 		p.Extra[Name] = json.RawMessage(broken)
 		plain := guide()
 		if got, want := Snapshot(p), Snapshot(plain); !bytes.Equal(got, want) {
-			t.Errorf("what is held is %.20s: the snapshot is %s", broken, got)
+			t.Errorf("after the invalid original %.20s, the snapshot is %s", broken, got)
 		}
 	}
 }
@@ -142,10 +142,10 @@ func TestSensitive(t *testing.T) {
 			t.Fatal(err)
 		}
 		if public := strings.Contains(value, "ai_snapshot"); public != (want == nil) {
-			t.Errorf("of %s the public has %s", snapshot, value)
+			t.Errorf("the public form of %s contains %s", snapshot, value)
 		}
 		if !bytes.Contains(carry(site, p).Extra[Name], []byte(`"page":"x"`)) {
-			t.Errorf("of %s the snapshot is not carried", snapshot)
+			t.Errorf("the snapshot %s is not carried", snapshot)
 		}
 	}
 }

@@ -99,6 +99,6 @@ func TestProbeFirstDay(t *testing.T) {
 		}
 	}
 	if len(bases) != 2 {
-		t.Errorf("long deltas are not mentioned: %v", bases)
+		t.Errorf("the basis of the offer does not mention long deltas: %v", bases)
 	}
 }

@@ -42,7 +42,7 @@ func FuzzEntry(f *testing.F) {
 		}
 		p.URL, p.Access.Auth, p.Access.NoIndex = e.URL, false, false
 		if got := entryOf(p); !bytes.Equal(got.Snapshot, e.Snapshot) && parseNode(e.Snapshot).text("page") != "" {
-			t.Errorf("the snapshot becomes %s, was %s", got.Snapshot, e.Snapshot)
+			t.Errorf("the snapshot is now %s, was %s", got.Snapshot, e.Snapshot)
 		}
 	})
 }

@@ -36,7 +36,7 @@ func document(t testing.TB, o *protocol.PublisherOptions, v millrace.View, path 
 			return b.Bytes()
 		}
 	}
-	t.Fatalf("there is no %s", path)
+	t.Fatalf("no document at %s", path)
 	return nil
 }
 
@@ -82,7 +82,7 @@ func TestYAMLTwin(t *testing.T) {
 	empty := document(t, nil, protocoltest.NewView(site, nil, Protocol().Tagger), pathYAML)
 	const want = "arc_sitemap_version: \"2.1\"\nsite: \"https://example.com\"\ngenerated_at: \"1970-01-01T00:00:00Z\"\npages: []\n"
 	if string(empty) != want {
-		t.Errorf("of no pages the twin is %q", empty)
+		t.Errorf("the YAML form of an empty list is %q", empty)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestSchema(t *testing.T) {
 		_, _, ours := decodeEntry([]byte(page))
 		theirs := holds([]byte(`{"arc_sitemap_version":"2.1","site":"https://x.test","generated_at":"2025-11-09T08:00:00Z","pages":[` + page + `]}`))
 		if (ours == nil) != (theirs == nil) {
-			t.Errorf("%s: ours says %v, the schema %v", page, ours, theirs)
+			t.Errorf("%s: the reader returns %v, the schema %v", page, ours, theirs)
 		}
 	}
 	for _, list := range []string{
@@ -189,7 +189,7 @@ func TestSchema(t *testing.T) {
 	} {
 		_, ours := scanList(strings.NewReader(list), 1<<20, func(int, *entry, []string, error) bool { return true })
 		if theirs := holds([]byte(list)); (ours == nil) != (theirs == nil) {
-			t.Errorf("%s: ours says %v, the schema %v", list, ours, theirs)
+			t.Errorf("%s: the reader returns %v, the schema %v", list, ours, theirs)
 		}
 	}
 }
@@ -219,7 +219,7 @@ func TestScanList(t *testing.T) {
 		}
 	}
 	if _, err := scanList(strings.NewReader(list(`"2.1"`, "")), 50, func(int, *entry, []string, error) bool { return true }); !errors.Is(err, millrace.ErrTooLarge) {
-		t.Errorf("over its size: %v", err)
+		t.Errorf("a document over the size limit: %v", err)
 	}
 	huge := `{"arc_sitemap_version":"2.1","pages":[{"url":"` + strings.Repeat("x", maxEntry+1<<20) + `"}]}`
 	if _, err := scanList(strings.NewReader(huge), 1<<30, func(int, *entry, []string, error) bool { return true }); !errors.Is(err, millrace.ErrTooLarge) {

@@ -188,7 +188,7 @@ func TestList(t *testing.T) {
 		t.Errorf("/docs/ has priority %v", p["crawl_priority"])
 	}
 	if p := list.page("/secret"); p["ai_snapshot"] != nil || p["crawl_priority"] != 0.5 || cmp.Diff(p["ai_tags"], []any{"sensitive"}) != "" || p["ai_summary"] != "public words" {
-		t.Errorf("what is sensitive is %v", p)
+		t.Errorf("the sensitive page is %v", p)
 	}
 	keyed := parse(t, text(t, docs[pathList].PartsKeyed.Write))
 	want := map[string]any{
@@ -202,10 +202,10 @@ func TestList(t *testing.T) {
 		t.Errorf("the two forms differ in more (-public +keyed):\n%s", diff)
 	}
 	if twin := docs[pathWellKnown]; twin.Parts != docs[pathList].Parts || text(t, twin.Write) != text(t, docs[pathList].Write) {
-		t.Error("the well-known list is another")
+		t.Error("the well-known list differs")
 	}
 	if yaml := text(t, docs[pathYAML].Write); strings.Contains(yaml, "inner") || !strings.Contains(text(t, docs[pathYAML].PartsKeyed.Write), "inner") {
-		t.Errorf("the twin in YAML is %s", yaml)
+		t.Errorf("the YAML form is %s", yaml)
 	}
 }
 
@@ -216,27 +216,27 @@ func TestForms(t *testing.T) {
 	s.put(plain("/", "home"), secret("/secret"))
 	for path, d := range s.docs(nil) {
 		if d.Large && (d.PartsKeyed == nil || strings.Contains(text(t, d.Write), "inner")) {
-			t.Errorf("%s has one form, or shows too much", path)
+			t.Errorf("%s has one form, or contains sensitive data", path)
 		}
 	}
 	for path, d := range s.docs(&protocol.PublisherOptions{Static: true}) {
 		if d.PartsKeyed != nil || strings.Contains(text(t, d.Write), "inner") {
-			t.Errorf("%s of files has two forms, or shows too much", path)
+			t.Errorf("%s in a static build has two forms, or contains sensitive data", path)
 		}
 	}
 	full := 0
 	for path, d := range s.docs(&protocol.PublisherOptions{Auth: true}) {
 		if d.PartsKeyed != nil {
-			t.Errorf("%s behind a key has two forms", path)
+			t.Errorf("%s with a key has two forms", path)
 		}
 		body := text(t, d.Write)
 		if strings.Contains(body, "/secret") && !strings.Contains(body, "inner") {
-			t.Errorf("%s behind a key lacks something", path)
+			t.Errorf("%s with a key is incomplete", path)
 		}
 		full += strings.Count(body, "inner")
 	}
 	if full != 4 { // the list at two paths, its YAML form, and the delta of the day
-		t.Errorf("%d documents have all", full)
+		t.Errorf("%d documents are complete", full)
 	}
 }
 
@@ -256,10 +256,10 @@ func TestLargeEntry(t *testing.T) {
 		t.Errorf("the snapshot of a large entry is %.60v", got)
 	}
 	if list.page("/hidden")["ai_snapshot"] != nil || keyed.page("/hidden")["ai_snapshot"] == nil {
-		t.Errorf("what is large and personal is %.200v", list.page("/hidden"))
+		t.Errorf("the large personal page is %.200v", list.page("/hidden"))
 	}
 	if got := list.page("/over")["ai_snapshot"].(map[string]any)["page"]; got != "article" {
-		t.Errorf("over the limit the page is %v", got)
+		t.Errorf("the page over the limit is %v", got)
 	}
 }
 
@@ -271,7 +271,7 @@ func TestDeltas(t *testing.T) {
 	s.now = start.AddDate(0, 0, -1).Truncate(dayLength) // midnight is part of the new day
 	s.put(plain("/a", "two"))
 	s.now = start
-	s.view() // publishes an edition
+	s.view() // publish an edition
 	archive := plain("/tag/x/", "links")
 	archive.Kind = millrace.Archive
 	s.remove("/gone")
@@ -304,7 +304,7 @@ func TestDeltas(t *testing.T) {
 			word := strings.TrimPrefix(p["url"].(string), "https://example.com")
 			if p["ai_indexable"] == false {
 				if p["robots_directive"] != "noindex" || len(p) != 3 {
-					t.Errorf("%s is gone by %v", word, p)
+					t.Errorf("%s is missing after %v", word, p)
 				}
 				word = "-" + word
 			}
@@ -326,15 +326,15 @@ func TestDeltas(t *testing.T) {
 	}
 	for d, err := range NewPublisher(nil).All(t.Context(), protocoltest.Volatile(s.view())) {
 		if err != nil || strings.HasPrefix(d.Path, pathDeltas) {
-			t.Errorf("of a log that ends with the process: %v, %v", d, err)
+			t.Errorf("the delta of a volatile log: %v, %v", d, err)
 		}
 	}
 	today := docs[pathDeltas+"2026-03-10.json"]
 	if list := parse(t, text(t, today.Write)); list.Generated != "2026-03-10T13:00:00Z" || list.page("/secret2")["ai_snapshot"] != nil {
-		t.Errorf("the delta of today is %+v", list)
+		t.Errorf("today's delta is %+v", list)
 	}
 	if list := parse(t, text(t, today.PartsKeyed.Write)); list.page("/secret2")["ai_snapshot"] == nil {
-		t.Errorf("for those with a key the delta of today is %+v", list)
+		t.Errorf("with a key, today's delta is %+v", list)
 	}
 	if list := parse(t, text(t, docs[pathDeltas+"2026-03-08.json"].Write)); list.page("/b")["crawl_priority"] != 1.0 || list.Generated != "2026-03-08T12:00:00Z" {
 		t.Errorf("the delta of a day with a change is %+v", list)
@@ -358,7 +358,7 @@ func TestDeltas(t *testing.T) {
 	other := s.docs(&protocol.PublisherOptions{Contact: "x@example.com"})
 	for path, d := range next {
 		if d.ETag != "" && other[path].ETag == d.ETag {
-			t.Errorf("%s keeps its tag with other options", path)
+			t.Errorf("%s has the same tag with other options", path)
 		}
 	}
 }

@@ -91,10 +91,10 @@ func TestReadBackup(t *testing.T) {
 	m := read("")
 	at = "2026-01-02T12:30:00Z"
 	if m = read(m.Cursor); m.Complete {
-		t.Errorf("what is newer: the list was read whole: %q", asked)
+		t.Errorf("a newer list was read in full: %q", asked)
 	}
 	at = "2026-01-02T12:10:00Z"
 	if m = read(m.Cursor); !m.Complete {
-		t.Errorf("what is older: the list was not read: %q", asked)
+		t.Errorf("an older list was not read in full: %q", asked)
 	}
 }

@@ -170,7 +170,7 @@ func history(t *testing.T, seed uint64) {
 	}
 	t.Logf("%d lists, %d times by deltas alone, %d times nothing new", lists, deltas, quiet)
 	if deltas == 0 || quiet == 0 {
-		t.Error("no deltas were read, or something was each time")
+		t.Error("no deltas were read, or every read returned changes")
 	}
 }
 

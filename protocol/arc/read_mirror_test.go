@@ -75,7 +75,7 @@ func TestMirrorWithoutSnapshots(t *testing.T) {
 			t.Errorf("%+v", rep)
 		}
 		if len(b.asked) != asked {
-			t.Errorf("asked for %q, want %d", b.asked, asked)
+			t.Errorf("requested %q, want %d", b.asked, asked)
 		}
 	}
 	sync(30, 0, 0, 31)

@@ -63,7 +63,7 @@ func TestPolicyOption(t *testing.T) {
 			}}}
 			puts, _, marks, err := read(t, NewReader(&http.Client{Transport: protocoltest.Answer(h)}, "https://example.com/", o))
 			if !errors.Is(err, c.want) || (c.want == nil) != (puts == 3 && marks == 1) || calls != c.calls {
-				t.Errorf("%d pages, told %d times, %v", puts, calls, err)
+				t.Errorf("%d pages, %d calls of the option, %v", puts, calls, err)
 			}
 		})
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// breaker wraps the handler of a valid site and breaks one thing.
+// breaker wraps the handler of a valid site and adds one fault.
 type breaker = protocoltest.Breaker
 
 // matcher reports whether a fault applies to a request.
@@ -214,7 +214,7 @@ const (
 	goodTime = "2026-02-21T14:30:00Z"
 )
 
-// checkFaults has at least one fault for every rule. Each fault violates only that rule.
+// checkFaults contains at least one fault for every rule. Each fault violates only that rule.
 var checkFaults = []struct {
 	rule, name string // the rule's ID without the protocol
 	breaks     breaker

@@ -28,7 +28,7 @@ func TestRules(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range Rules() {
 		if seen[r.ID] {
-			t.Errorf("two rules are %s", r.ID)
+			t.Errorf("two rules have the ID %s", r.ID)
 		}
 		seen[r.ID] = true
 		if !strings.HasPrefix(r.ID, Name+"/"+r.Section+"/") || r.Sentence == "" || r.Level != check.Must && r.Level != check.Should {

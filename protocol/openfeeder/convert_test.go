@@ -184,11 +184,11 @@ func TestPublished(t *testing.T) {
 			t.Errorf("%s has the tag %q, %v", u, tag, err)
 		}
 		if back, err := parseURL(mills, relative(base, got)); ok && (err != nil || back != got) {
-			t.Errorf("%s is asked for as %s, which is %s, %v", got, relative(base, got), back, err)
+			t.Errorf("%s is requested as %s, which is read as %s, %v", got, relative(base, got), back, err)
 		}
 	}
 	if carry(mills, &millrace.Page{URL: "/a", Kind: millrace.Archive}) != nil {
-		t.Error("an archive is carried")
+		t.Error("an archive was carried")
 	}
 	for tag, want := range map[string]string{"en": "en", "zh-Hant-TW": "zh-Hant-TW", "": "de", "e": "de", "en_GB": "de", "en--GB": "de", "1en": "de", "en-GB!": "de"} {
 		if got := languageOf(tag, "de"); got != want {

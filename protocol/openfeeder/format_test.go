@@ -72,7 +72,7 @@ func TestDecode(t *testing.T) {
 			continue
 		}
 		if !ok || !strings.Contains(f.Position, c.where) || f.Protocol != Name || f.Section == "" {
-			t.Errorf("%s: %v, want it at %s", c.doc, err, c.where)
+			t.Errorf("%s: %v, want an error at %s", c.doc, err, c.where)
 		}
 	}
 }

@@ -88,7 +88,7 @@ func TestEventsBroken(t *testing.T) {
 	}
 	first, second := <-faults, <-faults
 	if (first == nil) == (second == nil) || !strings.Contains(fmt.Sprint(first, second), "secret") {
-		t.Errorf("the gateway gets %v and %v", first, second)
+		t.Errorf("the gateway received %v and %v", first, second)
 	}
 }
 
@@ -210,7 +210,7 @@ func TestEventsSlowClient(t *testing.T) {
 		received++
 	}
 	if received != many {
-		t.Errorf("%d events of %d came before", received, many)
+		t.Errorf("%d of %d events were received", received, many)
 	}
 	if h, err := next(); !errors.Is(err, io.EOF) {
 		t.Errorf("after the end: %v %v", h, err)

@@ -41,7 +41,7 @@ func FuzzQuery(f *testing.F) {
 		r.URL = u
 		again, err := pub.Find(t.Context(), v, r)
 		if err != nil || again.Path != d.Path || again.ETag != d.ETag {
-			t.Fatalf("%q is %s, and that is %v, %v", text, d.Path, again, err)
+			t.Fatalf("%q results in %s, and this in %v, %v", text, d.Path, again, err)
 		}
 		if one, two := body(t, d), body(t, again); one != two || indent(t, one) == "" {
 			t.Errorf("%q: %s, then %s", text, one, two)
@@ -61,7 +61,7 @@ func FuzzStaticName(f *testing.F) {
 		}
 		name := staticName(targetOf(u))
 		if back, ok := staticTarget(name); !ok || back != targetOf(u) {
-			t.Errorf("%s is in %s, which is of %q, %v", targetOf(u), name, back, ok)
+			t.Errorf("%s has the file %s, which belongs to %q, %v", targetOf(u), name, back, ok)
 		}
 	})
 }

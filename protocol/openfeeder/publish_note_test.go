@@ -32,6 +32,6 @@ func TestSearchNote(t *testing.T) {
 	}
 	x, err := decodeIndex([]byte(body(t, d)))
 	if err != nil || x.Note != "less" || x.Corrected != "more" || v.asked != long {
-		t.Errorf("%+v, %v; asked %d bytes of %d", x, err, len(v.asked), len(long))
+		t.Errorf("%+v, %v; searched for %d of %d bytes", x, err, len(v.asked), len(long))
 	}
 }

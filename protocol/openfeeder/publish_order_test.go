@@ -49,7 +49,7 @@ func TestIndexPages(t *testing.T) {
 			t.Fatal(err)
 		}
 		if x.Page != page || x.TotalPages != pagesOf(len(want), limit) {
-			t.Errorf("page %d of %d by %d is said to be %d of %d", page, pagesOf(len(want), limit), limit, x.Page, x.TotalPages)
+			t.Errorf("page %d of %d with limit %d is page %d of %d in the document", page, pagesOf(len(want), limit), limit, x.Page, x.TotalPages)
 		}
 		return x
 	}
@@ -67,13 +67,13 @@ func TestIndexPages(t *testing.T) {
 			t.Errorf("by %d (-want +got):\n%s", limit, diff)
 		}
 		if x := at(n+1, limit); len(x.Items) > 0 {
-			t.Errorf("there is a page after the last: %+v", x)
+			t.Errorf("a page after the last one: %+v", x)
 		}
 	}
 	v.pages = 0
 	at(30, 10)
 	if v.pages > stride*10/9+10 {
-		t.Errorf("a page that was seen before has read %d pages", v.pages)
+		t.Errorf("a repeated request has read %d pages", v.pages)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestOrderFollows(t *testing.T) {
 		}
 		from := r.IntN(len(want) - 10)
 		if round == 0 {
-			from = len(want) - 10 // so that the order contains every place
+			from = len(want) - 10 // so that the order contains every position
 		}
 		var got []string
 		for p, err := range pub.orders.of(t.Context(), v).pages(t.Context(), v, from, 10) {
@@ -238,16 +238,16 @@ func TestOrderLimits(t *testing.T) {
 	cancel()
 	read(gone, v, size)
 	if n := read(t.Context(), v, size); n > 3*stride {
-		t.Errorf("after a request that was given up, %d pages were read", n)
+		t.Errorf("after an aborted request, %d pages were read", n)
 	}
 	read(t.Context(), v, came-20)
 	if n := read(t.Context(), v, came-20); n > 3*stride {
-		t.Errorf("where pages came, %d were read again", n)
+		t.Errorf("in the part with new pages, %d pages were read again", n)
 	}
 	was := v
 	v = put(0, size, "Changed")
 	if read(t.Context(), v, 0); was.asked+v.asked > 2*(came+mostChanges) {
-		t.Errorf("%d pages were asked for", was.asked+v.asked)
+		t.Errorf("%d pages were requested", was.asked+v.asked)
 	}
 }
 

@@ -380,7 +380,7 @@ func TestEventsSlow(t *testing.T) {
 		e.mu.Unlock()
 	}
 	if _, _, err := e.after(&slow); !errors.Is(err, errBehind) {
-		t.Fatalf("the slow one: %v", err)
+		t.Fatalf("the slow client: %v", err)
 	}
 	if frame := string(s.pub.parting(errBehind)); !strings.HasPrefix(frame, "event: error\ndata: {") || !strings.Contains(frame, slowConsumer) {
 		t.Errorf("it gets %q", frame)
@@ -434,7 +434,7 @@ func TestEventsMany(t *testing.T) {
 		t.Errorf("the log was read %d times for %d changes", n, changes)
 	}
 	if wrong.Load() > 0 {
-		t.Errorf("%d of %d listeners have missed something", wrong.Load(), clients)
+		t.Errorf("%d of %d listeners missed a change", wrong.Load(), clients)
 	}
 }
 

@@ -216,7 +216,7 @@ func TestSync(t *testing.T) {
 	}
 	s.want("?since="+reply.Sync.SyncToken, "*/a +/f -/e")
 	if got := s.want("?since="+token, "*/a +/d +/f -/b -/e"); got == token {
-		t.Error("the token stays")
+		t.Error("the token did not change")
 	} else {
 		s.want("?since="+got, "")
 	}
@@ -339,11 +339,11 @@ func TestSyncPages(t *testing.T) {
 			}
 			for _, gone := range c.Deleted {
 				if n > 1 || !strings.Contains(gone.URL, "/99") { // deleted in the previous round
-					t.Errorf("page %d of %s tells of %v", n, query, gone)
+					t.Errorf("page %d of %s contains the deletion %v", n, query, gone)
 				}
 			}
 			if len(c.Updated) > 0 {
-				t.Errorf("page %d of %s tells of %v", n, query, c.Updated)
+				t.Errorf("page %d of %s contains the update %v", n, query, c.Updated)
 			}
 			if n == 2 {
 				s.pass(time.Second)
@@ -415,7 +415,7 @@ func (c *copied) poll(between func()) {
 		for _, it := range append(r.Added, r.Updated...) {
 			u := relative(base, it.URL)
 			if listed[u] {
-				c.s.t.Errorf("%s is there twice in one reply", u)
+				c.s.t.Errorf("one reply contains %s twice", u)
 			}
 			if listed[u] = true; c.pages[u] == it.Revision && !full {
 				c.s.t.Errorf("%s is listed as %s twice", u, it.Revision)

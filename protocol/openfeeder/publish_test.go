@@ -262,7 +262,7 @@ func TestRefuse(t *testing.T) {
 	}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPut, endpoint, nil)
 	if _, text, _ := pub.RenderError(r, 405, &millrace.RequestError{Status: 405, Text: "read it"}); string(text) != `{"schema":"openfeeder/1.0","error":{"code":"INVALID_PARAM","message":"read it"}}` {
-		t.Errorf("words without a code: %s", text)
+		t.Errorf("an error without a code: %s", text)
 	}
 	for _, path := range []string{"/", "/openfeeders", "/post", "/openfeeder.json"} {
 		if _, _, ok := pub.RenderError(httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil), 404, nil); ok {
@@ -272,7 +272,7 @@ func TestRefuse(t *testing.T) {
 	static := NewPublisher(&protocol.PublisherOptions{Static: true}).(millrace.ErrorRenderer)
 	for _, path := range []string{"/openfeeder.json", "/openfeeder-7.json", "/openfeeder/pages/x.json"} {
 		if _, _, ok := static.RenderError(httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil), 404, nil); !ok {
-			t.Errorf("%s is not refused", path)
+			t.Errorf("%s was not refused", path)
 		}
 	}
 }
@@ -315,7 +315,7 @@ func TestChunkPages(t *testing.T) {
 			ids[c.ID] = true
 		}
 		if len(ids) != len(got) {
-			t.Errorf("limit %d: %d ids for %d chunks", limit, len(ids), len(got))
+			t.Errorf("limit %d: %d different IDs for %d chunks", limit, len(ids), len(got))
 		}
 	}
 	d, err := get(t, pub, v, "/openfeeder?url=/gate/&page=1073741824&limit=50")
@@ -323,7 +323,7 @@ func TestChunkPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w, err := decodePage([]byte(body(t, d))); err != nil || len(w.Chunks) > 0 {
-		t.Errorf("far behind the end: %+v, %v", w, err)
+		t.Errorf("far after the end: %+v, %v", w, err)
 	}
 }
 
@@ -353,7 +353,7 @@ func TestTags(t *testing.T) {
 		discovery:                                {false, false},
 	} {
 		if got := [2]bool{tagOf(v, target) != tagOf(next, target), tagOf(v, target) != tagOf(other, target)}; got != moves {
-			t.Errorf("%s: the tag moves %v, want %v", target, got, moves)
+			t.Errorf("%s: changes of the tag: %v, want %v", target, got, moves)
 		}
 	}
 	seen := map[string]string{}
@@ -363,7 +363,7 @@ func TestTags(t *testing.T) {
 	} {
 		tag := tagOf(v, endpoint+target)
 		if seen[tag] != "" {
-			t.Errorf("%q and %q have one tag", target, seen[tag])
+			t.Errorf("%q and %q have the same tag", target, seen[tag])
 		}
 		seen[tag] = target + "."
 	}
@@ -396,7 +396,7 @@ func TestSearch(t *testing.T) {
 	}
 	full, err := decodePage([]byte(body(t, w)))
 	if err != nil || !slices.ContainsFunc(full.Chunks, func(c piece) bool { return c.ID == x.Chunks[0].ID }) {
-		t.Errorf("the chunk is none of its page's: %v", err)
+		t.Errorf("the chunk does not belong to its page: %v", err)
 	}
 	for _, target := range []string{"/openfeeder?q=overshot", "/openfeeder?q=paddle+overshot&min_score=0.5001", "/openfeeder?q=paddle&page=9", "/openfeeder?q=paddle&url=/"} {
 		d, err := get(t, pub, v, target)
@@ -415,7 +415,7 @@ func TestSearch(t *testing.T) {
 	}
 	d, err := get(t, pub, struct{ millrace.View }{v}, discovery)
 	if err != nil || strings.Contains(body(t, d), `"search"`) {
-		t.Errorf("without an index, discovery promises one: %v", err)
+		t.Errorf("the discovery document announces a search index that does not exist: %v", err)
 	}
 }
 

@@ -32,7 +32,7 @@ func TestVolatileAfterToken(t *testing.T) {
 			t.Fatal(err)
 		}
 		if p := pages.Page(srv.URL + "/a"); p == nil || p.Title != title {
-			t.Errorf("%s: the mirror has %+v", title, p)
+			t.Errorf("%s: the mirrored page is %+v", title, p)
 		}
 	}
 }

@@ -74,7 +74,7 @@ func (c *conversation) run() {
 			}
 			src = open()
 		default:
-			c.t.Fatal("no such line: " + line)
+			c.t.Fatal("unknown command: " + line)
 		}
 	}
 }

@@ -207,7 +207,7 @@ func TestWakeDown(t *testing.T) {
 		}}
 		notified, _ := s.wake(t, "", 24*time.Hour+11*time.Minute)
 		if len(notified) < 2 || len(s.asked) > 24*6*2+20 {
-			t.Errorf("%d connections, woken by %q", len(s.asked), notified)
+			t.Errorf("%d connections, notified of %q", len(s.asked), notified)
 		}
 	})
 }
@@ -255,7 +255,7 @@ func FuzzEvents(f *testing.F) {
 		}
 		other, m, _ := read(iotest.OneByteReader(bytes.NewReader(stream)))
 		if !slices.Equal(one, other) || l.lastID != m.lastID || l.retry != m.retry {
-			t.Errorf("at once %q at %q, byte by byte %q at %q", one, l.lastID, other, m.lastID)
+			t.Errorf("in one read: %q at %q; byte by byte: %q at %q", one, l.lastID, other, m.lastID)
 		}
 		if len(one) > bytes.Count(stream, []byte("\n"))+bytes.Count(stream, []byte("\r")) {
 			t.Errorf("woken by %q", one)

@@ -176,14 +176,14 @@ func (f *follower) apply(pending []millrace.Change, m *millrace.Checkpoint) {
 	}
 	all := m.Complete || !c.ReportsDeletions // the index was read, and may have changed meanwhile
 	if all && f.good && f.breaks == f.h.breaks.Load() {
-		f.t.Error("the index is read, though the token is good")
+		f.t.Error("the index was read although the token is valid")
 	}
 	f.good = c.ReportsDeletions
 	named := map[string]bool{}
 	for _, c := range pending {
 		if c.Kind == millrace.Delete {
 			if f.gone[c.URL].Equal(c.Time) && !all {
-				f.t.Errorf("%s is reported as gone twice", c.URL)
+				f.t.Errorf("the deletion of %s is reported twice", c.URL)
 			}
 			f.gone[c.URL] = c.Time
 			delete(f.versions, c.URL)
@@ -191,7 +191,7 @@ func (f *follower) apply(pending []millrace.Change, m *millrace.Checkpoint) {
 			continue
 		}
 		if f.versions[c.URL] == c.Version && !all {
-			f.t.Errorf("%s is reported as %s twice", c.URL, c.Version)
+			f.t.Errorf("%s is reported twice with the version %s", c.URL, c.Version)
 		}
 		f.versions[c.URL] = c.Version
 		named[c.URL] = true
@@ -215,8 +215,8 @@ func TestReadSyncProperty(t *testing.T) {
 			client := &http.Client{Transport: h}
 			var writers, readers sync.WaitGroup
 			done := make(chan struct{})
-			// Limits the readers, which otherwise starve the writers on a single processor or
-			// under the race detector.
+			// This limits the readers, which would otherwise starve the writers on a single
+			// processor or with the race detector.
 			turns := make(chan struct{}, 3)
 			followers := make([]*follower, 3)
 			for i := range followers {
@@ -292,7 +292,7 @@ func TestReadSyncProperty(t *testing.T) {
 				want[p.URL] = p.Version
 			}
 			if len(want) != len(h.truth) {
-				t.Errorf("the store has %d pages of %d", len(want), len(h.truth))
+				t.Errorf("the store has %d of %d pages", len(want), len(h.truth))
 			}
 			for i, f := range followers {
 				if diff := cmp.Diff(want, f.versions); diff != "" {

@@ -329,12 +329,12 @@ func TestReadStatic(t *testing.T) {
 		t.Errorf("a page without a file: %v", err)
 	}
 	if again, _, err := readStream(t, src, cursor); err != nil || strings.Join(again, " ") != "mark" {
-		t.Errorf("nothing has changed: %v, %v", again, err)
+		t.Errorf("without changes: %v, %v", again, err)
 	}
 	s.answers["/f/2"] = `{"schema":"openfeeder/1.0","items":[],"next":"index.json"}`
 	s.header["/f/2"] = nil
 	if _, _, err := readStream(t, src, cursor); !errors.Is(err, millrace.ErrInvalid) {
-		t.Errorf("an index in a circle: %v", err)
+		t.Errorf("an index that links to itself: %v", err)
 	}
 }
 
@@ -348,7 +348,7 @@ func TestReadFlat(t *testing.T) {
 		}
 	}
 	if len(s.asked) != 1+flatAfter {
-		t.Errorf("it was asked for %q", s.asked)
+		t.Errorf("requested %q", s.asked)
 	}
 	for body, want := range map[string]string{list(1, 1, "/a"): "query-ignored", "{}": "not-found", "[": "not-found"} { // body of the reply
 		if code := millrace.ErrorCode(unqueried(millrace.ErrNotFound, []byte(body), "u")); code != want {

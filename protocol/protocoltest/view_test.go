@@ -128,7 +128,7 @@ func TestPages(t *testing.T) {
 		}
 	}
 	if len(types) != 15 {
-		t.Errorf("types of blocks: %v", types)
+		t.Errorf("block types: %v", types)
 	}
 	for _, u := range []string{"/", "/post", "/post/", "/taken/llm.json", "https://elsewhere.example/p", "/q/?x=1"} {
 		if !seen[u] {

@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace/internal/canon"
 )
 
-// checkFault breaks one thing of a valid site: its content or its responses.
+// checkFault is one fault of a valid site, in its content or its responses.
 type checkFault struct {
 	rule, name string // the rule's ID without the protocol
 	make       func(s *madeSite)
@@ -80,7 +80,7 @@ func noise(n int) string {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-// checkFaults has at least one fault for every rule. Each fault violates only that rule.
+// checkFaults contains at least one fault for every rule. Each fault violates only that rule.
 var checkFaults = []checkFault{
 	{rule: "format/extension", name: "none", make: func(s *madeSite) { s.all[1].ends = ".jsonl" }},
 	{rule: "format/extension", name: "of a file that is looked into", make: func(s *madeSite) { s.all[2].ends = "x" }},

@@ -214,7 +214,7 @@ func serveFile(w http.ResponseWriter, r *http.Request, f servedFile) {
 	http.ServeContent(w, r, "", f.generated, bytes.NewReader(f.body))
 }
 
-// breaker wraps the handler of a valid site and breaks one thing.
+// breaker wraps the handler of a valid site and adds one fault.
 type breaker = protocoltest.Breaker
 
 // onFile edits the requests for files whose path contains part, and their responses.

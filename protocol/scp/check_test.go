@@ -88,7 +88,7 @@ func TestRuleSections(t *testing.T) {
 		if i < 0 {
 			t.Errorf("%s: the specification has no section %q", r.ID, r.Section)
 		} else if i < at {
-			t.Errorf("%s: its section stands before that of the rule before it", r.ID)
+			t.Errorf("%s: its section precedes that of the previous rule", r.ID)
 		}
 		at = max(at, i)
 	}
@@ -218,7 +218,7 @@ func TestCheckLimits(t *testing.T) {
 	r, _ = checked(t, long.handler(), &check.TargetOptions{MaxBody: 8 << 10})
 	if got := r.Protocols[Name]; got.NotRun == 0 || len(r.Findings) != 0 {
 		protocoltest.Explain(t, r)
-		t.Errorf("with short bodies: %+v", got)
+		t.Errorf("with truncated bodies: %+v", got)
 	}
 }
 

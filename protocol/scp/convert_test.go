@@ -214,7 +214,7 @@ func TestFields(t *testing.T) {
 		}
 	}
 	if carry(millrace.Site{Base: "https://example.com/blog/"}, &millrace.Page{URL: "https://example.com/"}) == nil {
-		t.Error("a page beside the base is not carried")
+		t.Error("a page outside of the base is not carried")
 	}
 }
 
@@ -314,7 +314,7 @@ func TestLongPage(t *testing.T) {
 		t.Error("a page over the limit is carried")
 	}
 	if carry(testSite, aPage(millrace.Block{Type: millrace.TextBlock, Text: strings.Repeat("\x01", maxLine/6)})) != nil {
-		t.Error("a page over the limit by its escapes is carried")
+		t.Error("a page whose escapes exceed the limit is carried")
 	}
 }
 

@@ -112,7 +112,7 @@ func TestProbe(t *testing.T) {
 				}
 			}
 			if first != want {
-				t.Errorf("First says %d bytes, there are %d", first, want)
+				t.Errorf("First is %d bytes, want %d", first, want)
 			}
 		})
 	}
@@ -152,7 +152,7 @@ func TestMarkTime(t *testing.T) {
 			}
 			if c.Kind == millrace.KindCheckpoint {
 				if marks++; !c.Time.Equal(want) {
-					t.Errorf("the mark is of %s, want %s", c.Time, want)
+					t.Errorf("the time of the checkpoint is %s, want %s", c.Time, want)
 				}
 				cursor = c.Checkpoint.Cursor
 			}

@@ -274,7 +274,7 @@ func TestSections(t *testing.T) {
 	}
 	for _, s := range append(named, "Structure", "Checksum Verification") {
 		if !strings.Contains(spec, "# "+s+"\n") && !strings.Contains(spec, "**"+s+":**") {
-			t.Errorf("there is no section %q", s)
+			t.Errorf("the specification has no section %q", s)
 		}
 	}
 }

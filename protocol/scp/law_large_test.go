@@ -173,7 +173,7 @@ func TestLawLarge(t *testing.T) {
 			}
 			for u, page := range want {
 				if !cmp.Equal(page, got[u], cmpopts.IgnoreFields(millrace.Page{}, "Version"), cmpopts.EquateEmpty()) {
-					t.Errorf("%s is read as something else", u)
+					t.Errorf("%s is read as another page", u)
 				}
 			}
 		})

@@ -49,7 +49,7 @@ func TestNoChecksum(t *testing.T) {
 			t.Errorf("%s: %d, ETag %s, want %s", path, code, h.Get("ETag"), tag)
 		}
 		if code, _ := p.status(t, path, h.Get("ETag")); code != http.StatusNotModified {
-			t.Errorf("%s: %d to its own ETag", path, code)
+			t.Errorf("%s: status %d for its own ETag", path, code)
 		}
 		tags[h.Get("ETag")] = true
 		c, err := Open(strings.NewReader(body), int64(len(body)), nil)
@@ -64,7 +64,7 @@ func TestNoChecksum(t *testing.T) {
 		}
 	}
 	if len(tags) != len(p.server.Current().ArtifactPaths()) || len(elements(text, "collection", "all")) == 0 {
-		t.Errorf("%d ETags of %d files", len(tags), len(p.server.Current().ArtifactPaths()))
+		t.Errorf("%d different ETags for %d files", len(tags), len(p.server.Current().ArtifactPaths()))
 	}
 
 	client := clientOf(atServer{p, t})
@@ -78,7 +78,7 @@ func TestNoChecksum(t *testing.T) {
 		}
 	}
 	if n != len(handbook())/2 {
-		t.Errorf("%d pages are read", n)
+		t.Errorf("%d pages were read", n)
 	}
 	target, err := check.NewTarget("https://x.test/", client, &check.TargetOptions{Decode: fetch.Decode, Now: func() time.Time { return p.now }})
 	if err != nil {
@@ -124,10 +124,10 @@ func TestWithdrawn(t *testing.T) {
 		}
 	}
 	if gone < 6 {
-		t.Errorf("%d files are gone", gone)
+		t.Errorf("%d files were removed", gone)
 	}
 	if code, _ := p.status(t, "/scp/all-0123456789abcdef.scp", ""); code != http.StatusNotFound {
-		t.Errorf("a file that never was: %d", code)
+		t.Errorf("a file that never existed: %d", code)
 	}
 	p.now = p.now.Add(24 * time.Hour)
 	p.put(t, "/blog/1", "another day")

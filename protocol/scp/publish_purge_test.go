@@ -23,14 +23,14 @@ func TestGoneInTheSameSecond(t *testing.T) {
 			at, err := time.Parse(time.RFC3339, c["generated"])
 			same := maps.Equal(c, was) // on a slow machine, generation pauses and the snapshot stays
 			if err != nil || !same && !at.After(last) {
-				t.Errorf("a snapshot of %v, after one of %v: %v", at, last, err)
+				t.Errorf("a snapshot with the time %v after one with %v: %v", at, last, err)
 			}
 			last, was = at, c
 		}
 		for _, d := range elements(text, "delta", "all") {
 			at, err := time.Parse(time.RFC3339, d["generated"])
 			if err != nil || !at.After(lastDelta) {
-				t.Errorf("a delta of %v, after one of %v: %v", at, lastDelta, err)
+				t.Errorf("a delta with the time %v after one with %v: %v", at, lastDelta, err)
 			}
 			lastDelta = at
 		}
@@ -77,12 +77,12 @@ func TestDeltasOfADayWithDeletions(t *testing.T) {
 	for _, d := range elements(p.publish(t), "delta", "all") {
 		for _, u := range p.urls(t, d) {
 			if gone[u] {
-				t.Errorf("%s is gone, and in %v", u, d)
+				t.Errorf("the deleted page %s is in %v", u, d)
 			}
 		}
 		n++
 	}
 	if n < 6 {
-		t.Errorf("%d deltas are left", n)
+		t.Errorf("%d deltas remain", n)
 	}
 }

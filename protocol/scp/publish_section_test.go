@@ -64,7 +64,7 @@ func sameDivisions(t *testing.T, p, full *publisher) {
 			t.Fatal(err)
 		}
 		if !reflect.DeepEqual(list, wantList) || !reflect.DeepEqual(byKey, wantByKey) {
-			t.Fatalf("step %d: the sections differ from those of all tags", step)
+			t.Fatalf("step %d: the sections differ from a full count", step)
 		}
 		if reflect.ValueOf(p.last.counts).Pointer() == before {
 			followed++
@@ -74,6 +74,6 @@ func sameDivisions(t *testing.T, p, full *publisher) {
 		}
 	}
 	if followed < steps/10 || followed == steps {
-		t.Errorf("%d of %d divisions follow from those before", followed, steps)
+		t.Errorf("%d of %d divisions were derived from the previous ones", followed, steps)
 	}
 }

@@ -171,7 +171,7 @@ func TestPublish(t *testing.T) {
 		}
 	}
 	if pages != 21 {
-		t.Errorf("the sitemap names %d pages", pages)
+		t.Errorf("the sitemap contains %d pages", pages)
 	}
 
 	// The next day, one page is changed, one added and one deleted.
@@ -184,7 +184,7 @@ func TestPublish(t *testing.T) {
 		t.Errorf("delta of blog: %v", d)
 	}
 	if d := elements(text, "delta", "docs"); len(d) != 0 {
-		t.Errorf("a delta that says nothing: %v", d)
+		t.Errorf("a delta without changes: %v", d)
 	}
 	for section, n := range map[string]int{"all": 21, "blog": 11, "docs": 9} {
 		if got := p.urls(t, elements(text, "collection", section)[0]); len(got) != n {
@@ -272,7 +272,7 @@ func TestPublishElsewhere(t *testing.T) {
 	}
 	w := httptest.NewRecorder()
 	if done, err := p.server.Serve(w, httptest.NewRequestWithContext(t.Context(), "GET", "/sitemap.xml", nil)); done || err != nil {
-		t.Errorf("there is a sitemap: %d, %v", w.Code, err)
+		t.Errorf("a sitemap was published: %d, %v", w.Code, err)
 	}
 }
 
@@ -313,11 +313,11 @@ func TestSitemapShards(t *testing.T) {
 		}
 	}
 	if shards != 4 || len(seen) != 21 {
-		t.Errorf("%d sitemaps name %d pages", shards, len(seen))
+		t.Errorf("%d sitemaps contain %d pages", shards, len(seen))
 	}
 	for u, n := range seen {
 		if n != 1 {
-			t.Errorf("%s is named %d times", u, n)
+			t.Errorf("%s is listed %d times", u, n)
 		}
 	}
 	if n := NewPublisher(o).Advertise(p.server.Current().View); len(n.Robots) != 2 {

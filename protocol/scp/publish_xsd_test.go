@@ -65,7 +65,7 @@ func TestRealSitemapSchemas(t *testing.T) {
 	p.put(t, "/blog/3", "changed", "/docs/4/", "changed")
 	text := p.publish(t)
 	if len(elements(text, "delta", "")) == 0 {
-		t.Fatal("there is no delta to look at")
+		t.Fatal("no delta was published")
 	}
 	if err := validate(t, schema, text); err != nil {
 		t.Errorf("%v\n%s", err, text)
@@ -74,13 +74,13 @@ func TestRealSitemapSchemas(t *testing.T) {
 		{`updateFreq="daily"`, `updateFreq="often"`}, {`type="snapshot"`, `type="delta"`}, {`pages="`, `pages="many`}, {"<scp:version>0.1", "<scp:version>one"}, {"<scp:compression>", "<scp:compressed>"},
 	} {
 		if validate(t, schema, strings.ReplaceAll(text, broken[0], broken[1])) == nil {
-			t.Errorf("%s in place of %s is taken for valid", broken[1], broken[0])
+			t.Errorf("%s instead of %s is valid", broken[1], broken[0])
 		}
 	}
 	p = publishing(t, &protocol.PublisherOptions{ListItems: 8})
 	p.put(t, handbook()...)
 	p.publish(t)
 	if err := validate(t, schema, p.get(t, "/sitemap-2-of-4.xml")); err != nil {
-		t.Errorf("a sitemap of pages alone: %v", err)
+		t.Errorf("a sitemap with only pages: %v", err)
 	}
 }

@@ -48,7 +48,7 @@ func (d *dictionaries) Write(_ context.Context, _, match string, content []byte)
 	return nil
 }
 
-// codes makes a host code an uncompressed snapshot against those that it knows.
+// codes makes a host compress an uncompressed snapshot with the dictionaries that the host knows.
 func (h *host) codes(path string, known map[dcz.ID][]byte) {
 	plain := h.files[path].body
 	known[dcz.Sum(plain)] = plain
@@ -73,8 +73,8 @@ func (h *host) codes(path string, known map[dcz.ID][]byte) {
 	}
 }
 
-// A reader that holds the last snapshot gets the next one for the price of its changes, with
-// the deletions. It downloads the first one compressed. If the server no longer knows the
+// A reader that has the last snapshot downloads only about as many bytes as have changed, and
+// detects deletions. It downloads its first snapshot compressed. If the server no longer knows the
 // dictionary, the reader downloads the compressed file.
 func TestReadDictionary(t *testing.T) {
 	h := newHost(t)
@@ -122,11 +122,11 @@ func TestReadDictionary(t *testing.T) {
 	publish(6, append(pages[1:], "/new/6 6"), "/new/6 6")
 	client()
 	got, asked := f.read(t)
-	slices.Sort(asked) // the log has a response when it has ended
+	slices.Sort(asked) // a response is in the log only after it has ended
 	if want := "200 /all-26.scp 200 /all-26.scp.zst 200 /sitemap.xml if new"; !strings.HasSuffix(got, "\nmark whole") || strings.Join(asked, " ") != want {
 		t.Error(got, asked)
 	}
-	// Deltas after the snapshot are coded against it.
+	// Deltas after the snapshot are compressed with the snapshot as the dictionary.
 	maps.Copy(known, lost)
 	changed := pages[100:160]
 	delta := h.collection("all-delta7.scp", day(7, 0), day(6, 0), changed...)

@@ -261,8 +261,8 @@ func TestReadDowngrade(t *testing.T) {
 	f.expect(t, "put /a\nmark whole", "200 /sitemap.xml\n200 /all.scp")
 }
 
-// With the guarded client: files over its body limit, responses with Retry-After, and
-// robots.txt.
+// With the guarded client, the cases are: files over its body limit, responses with Retry-After,
+// and robots.txt.
 func TestReadGuardedClient(t *testing.T) {
 	h := newHost(t)
 	pages := make([]string, 400)

@@ -129,7 +129,7 @@ func history(t *testing.T, seed uint64) {
 			behind++
 		}
 		if behind > defaultDeltas+1 {
-			t.Errorf("step %d: %d pages have gone for %d deltas", step, gone, behind)
+			t.Errorf("step %d: %d deleted pages still exist after %d deltas", step, gone, behind)
 		}
 		if d := cmp.Diff(want, mirrored, cmpopts.EquateEmpty()); d != "" {
 			t.Fatalf("step %d, at %s: (-want +held)\n%s\n%s", step, p.now, d, strings.Join(p.asked, "\n"))

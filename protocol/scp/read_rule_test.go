@@ -47,7 +47,7 @@ func TestReadNamesRules(t *testing.T) {
 				continue // the fault also violates that rule
 			}
 			if rule != c.rule && !strings.HasPrefix(rule, "reader/") {
-				t.Errorf("the fault %q of %s is %s to the reader: %q", c.name, c.rule, rule, rules)
+				t.Errorf("for the fault %q of %s, the reader names %s: %q", c.name, c.rule, rule, rules)
 			}
 		}
 	}
@@ -63,7 +63,7 @@ func TestReadNamesRules(t *testing.T) {
 		"sitemap/required", "sitemap/type", "sitemap/date-time", "sitemap/section", "sitemap/kind", "sitemap/generated", "sitemap/since", "sitemap/pages", "sitemap/size", "sitemap/not-expired",
 	} {
 		if !named[rule] {
-			t.Errorf("the reader never says %s", rule)
+			t.Errorf("the reader never names %s", rule)
 		}
 	}
 }

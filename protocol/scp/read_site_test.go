@@ -255,7 +255,7 @@ func follow(h *host) *follower {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if !known(n.Rule) {
-			h.t.Errorf("%q is no rule of the checker: %s", n.Rule, n.Text)
+			h.t.Errorf("%q is not a rule of the checker: %s", n.Rule, n.Text)
 		}
 		f.notes = append(f.notes, n.Rule)
 	}
@@ -301,11 +301,11 @@ func (f *follower) read(t *testing.T) (stream string, requests []string) {
 			failed = true
 			out = append(out, "error: "+strings.ReplaceAll(protocoltest.ErrorAt(err), f.h.url, "/"))
 			if fatal(t.Context(), err) {
-				t.Errorf("the error has no kind: %v", err)
+				t.Errorf("the error wraps no sentinel: %v", err)
 			}
 		case c.Kind == millrace.Put:
 			if c.Page == nil || c.Version == "" || c.URL != c.Page.URL {
-				t.Errorf("a put without its page, or a version: %+v", c)
+				t.Errorf("a put without a page or a version: %+v", c)
 			}
 			named[c.URL] = true
 			word := "put"

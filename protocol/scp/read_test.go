@@ -251,7 +251,7 @@ func TestReadConditional(t *testing.T) {
 	f.read(t)
 	f.expect(t, `mark`, `304 /sitemap.xml if new`)
 	if want := `W/"s" ` + modified + " "; h.conditions != want {
-		t.Errorf("asked for the sitemap with %q, not %q", h.conditions, want)
+		t.Errorf("requested the sitemap with %q, want %q", h.conditions, want)
 	}
 	// The sitemap declares a new snapshot, but its file has not changed.
 	h.offers(h.element("all.scp.zst", day(3, 0), time.Time{}, 1))
@@ -259,7 +259,7 @@ func TestReadConditional(t *testing.T) {
 		200 /sitemap.xml if new
 		304 /all.scp.zst if new`)
 	if want := `"sha256:0" ` + modified + " "; h.conditions != want {
-		t.Errorf("asked for the file with %q, not %q", h.conditions, want)
+		t.Errorf("requested the file with %q, want %q", h.conditions, want)
 	}
 	f.expectNotes(t)
 

@@ -17,8 +17,7 @@ type checkFault00 struct {
 	breaks     breaker00
 }
 
-// checkFaults00 has at least one fault for every rule. Each fault fails that rule and no
-// other.
+// checkFaults00 contains at least one fault for every rule. Each fault violates only that rule.
 var checkFaults00 = []checkFault00{
 	{"3.1/alternate-element", "none", protocoltest.ReplaceBody("/post/", "alternate", "prefetch")},
 	{"3.1/alternate-element", "another document", protocoltest.ReplaceBody("/post/", "/post/llm/", "/llm/")},

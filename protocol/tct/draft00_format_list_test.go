@@ -65,7 +65,7 @@ func FuzzScanList00(f *testing.F) {
 		})
 		if err != nil {
 			if !errors.Is(err, errNoList) && !errors.Is(err, errVersion) && !errors.Is(err, millrace.ErrInvalid) && !errors.Is(err, millrace.ErrTooLarge) {
-				t.Fatalf("%v is no known error", err)
+				t.Fatalf("unexpected error %v", err)
 			}
 			return
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace/policy"
 )
 
-// The only content in the drafts whose hash other sources publish.
+// This is the only content in the drafts whose hash other sources publish.
 func TestVector00(t *testing.T) {
 	d := &document{CanonicalURL: "https://example.com/hello-world/", Title: "Hello World", Content: "  Hello\n World "}
 	body, hash := draft00.Encode(d)
@@ -28,11 +28,11 @@ func TestVector00(t *testing.T) {
 	}
 	for _, same := range []string{helloWorld, hashPrefix + helloWorld, strings.ToUpper(helloWorld)} {
 		if !isFingerprint("HELLO WORLD", same) {
-			t.Errorf("%s does not hold", same)
+			t.Errorf("the hash of %s is invalid", same)
 		}
 	}
 	if isFingerprint("Hello, World", helloWorld) || isFingerprint("Hello World", "") {
-		t.Error("a hash holds that is of something else")
+		t.Error("the hash of another document is valid")
 	}
 }
 
@@ -115,7 +115,7 @@ func FuzzDocument00(f *testing.F) {
 		body, hash := draft00.Encode(d)
 		back, wire, err := draft00.Decode(body)
 		if err != nil || wire != hash || !isDigits(hash) || !isFingerprint(back.Content, hash) {
-			t.Fatalf("%q is read with hash %s: %v", body, wire, err)
+			t.Fatalf("%q was read with the hash %s: %v", body, wire, err)
 		}
 		if diff := cmp.Diff(d, back); diff != "" {
 			t.Fatalf("-written +read:\n%s", diff)
@@ -209,7 +209,7 @@ func FuzzDecodeDocument00(f *testing.F) {
 		d, hash, err := draft00.Decode(body)
 		if err != nil {
 			if !errors.Is(err, millrace.ErrInvalid) && !errors.Is(err, millrace.ErrTooLarge) {
-				t.Fatalf("%v is no known error", err)
+				t.Fatalf("unexpected error %v", err)
 			}
 			return
 		}

@@ -162,7 +162,7 @@ func TestOverview00(t *testing.T) {
 	}
 	list := body00(t, docs[listName00])
 	if !strings.HasPrefix(list, listHead+"\n"+`{"cUrl":"`+base00+`","mUrl":"`+base00+`llm/","modified":"`+doc.Modified+`","contentHash":"sha256-`+hash+`"}`) {
-		t.Errorf("the list starts %.200s", list)
+		t.Errorf("the list starts with %.200s", list)
 	}
 	links, err := draft00.NewPublisher(nil).Advertise(v).Page(t.Context(), "/")
 	if err != nil || len(links) != 1 || links[0].URL != base00+"llm/" {
@@ -175,10 +175,10 @@ func TestOverview00(t *testing.T) {
 	// Another page does not change the overview; another section does.
 	site := millrace.Site{Base: base00, Title: "The site", Seq: 99, Time: v.Site().Time.Add(time.Hour)}
 	if other := large00(t, protocoltest.NewView(site, pages00(30)[1:], Draft00().Tagger))["/llm/"]; other.ETag != d.ETag {
-		t.Error("the overview moves although no page has changed")
+		t.Error("the overview has changed although no page has changed")
 	}
 	if other := large00(t, view00(pages00(31)[1:]))["/llm/"]; other.ETag != d.ETag {
-		t.Error("the overview moves with a page of a section")
+		t.Error("a change of a page in a section has changed the overview")
 	}
 	more := slices.Concat(pages00(30)[1:], []*millrace.Page{{URL: "/q/", Title: "Q", Section: "q", Known: millrace.AllFields}})
 	if other := large00(t, view00(more))["/llm/"]; other.ETag == d.ETag {
@@ -222,7 +222,7 @@ func TestAnnounce00(t *testing.T) {
 	v := protocoltest.NewView(site, append(pages00(20), &millrace.Page{URL: "/t", Kind: millrace.Archive}), Draft00().Tagger)
 	n := draft00.NewPublisher(nil).Advertise(v)
 	if len(n.Root) > 0 {
-		t.Errorf("the root is to say %v", n.Root)
+		t.Errorf("the notice for the root is %v", n.Root)
 	}
 	links, err := n.Page(t.Context(), "/p/3/")
 	want := []millrace.Link{{URL: "https://docs.example/m/p/3/llm/", Rel: "alternate", Type: "application/json", HTML: true, NoField: true}}

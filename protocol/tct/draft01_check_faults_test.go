@@ -27,8 +27,7 @@ type checkFault01 struct {
 	breaks     breaker01
 }
 
-// checkFaults01 has at least one fault for every rule. Each fault fails that rule and no
-// other.
+// checkFaults01 contains at least one fault for every rule. Each fault violates only that rule.
 var checkFaults01 = []checkFault01{
 	{"1.4.1/index-link", "no link", protocoltest.SetHeader("/", "Link", `</llm.json>; rel="alternate"; type="application/json"`)},
 	{"1.4.1/index-link", "no type", protocoltest.SetHeader("/", "Link", `</llm-pages.json>; rel="index", </llm.json>; rel="alternate"; type="application/json"`)},

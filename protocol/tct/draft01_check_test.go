@@ -165,7 +165,7 @@ func TestCheckSample(t *testing.T) {
 		protocoltest.Explain(t, r)
 		t.Error("findings")
 	}
-	// If requests run out, rules are not run; they report no false findings.
+	// If the requests are used up, rules are not run, and no violation is reported by mistake.
 	for n := 1; n < 30; n++ {
 		r, _ = checked01(t, h, goodSite01, &check.TargetOptions{Sample: 3, MaxRequests: n})
 		if got := r.Protocols[name01]; got.NotRun == 0 || len(r.Findings) != 0 {
@@ -175,7 +175,7 @@ func TestCheckSample(t *testing.T) {
 	}
 }
 
-// A site that answers 429 has no findings.
+// A site that responds with 429 has no findings.
 func TestCheckBusySite(t *testing.T) {
 	for allowed := 1; allowed < 30; allowed++ {
 		good, n := goodHandler01(), 0

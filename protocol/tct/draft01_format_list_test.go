@@ -63,7 +63,7 @@ func FuzzScanList01(f *testing.F) {
 		})
 		if err != nil {
 			if !errors.Is(err, errNoList) && !errors.Is(err, errVersion) && !errors.Is(err, millrace.ErrInvalid) && !errors.Is(err, millrace.ErrTooLarge) {
-				t.Fatalf("%v is no known error", err)
+				t.Fatalf("unexpected error %v", err)
 			}
 			return
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/millrace/millrace/internal/jsonio"
 )
 
-// The test vector that other implementations share.
+// Other implementations use the same test vector.
 func TestVector01(t *testing.T) {
 	d := &document{CanonicalURL: "https://example.com/hello-world/", Title: "Hello World", Content: "Hello World"}
 	body, hash := draft01.Encode(d)
@@ -31,7 +31,7 @@ func TestVector01(t *testing.T) {
 		t.Errorf("hashed are %s", without)
 	}
 	if canon.SHA256Hex([]byte(without)) != want[len(hashPrefix):] {
-		t.Error("the hash is of something else")
+		t.Error("the hash does not match the document")
 	}
 }
 
@@ -159,7 +159,7 @@ func TestDecodeDocument01(t *testing.T) {
 	}
 }
 
-// Servers with their own canonical form hash the bytes that they send.
+// Servers that use another canonical form hash the bytes that they send.
 func TestHashHolds(t *testing.T) {
 	own := `{"title":"T","profile":"tct-1","content":"a/b","canonical_url":"https://e.com/"}`
 	hash := hashPrefix + canon.SHA256Hex([]byte(own))
@@ -169,15 +169,15 @@ func TestHashHolds(t *testing.T) {
 		strings.Replace(own, `,"content"`, `,"hash":"`+hash+`","content"`, 1),
 	} {
 		if !isHashOf([]byte(body), hash) {
-			t.Errorf("%s: its hash does not hold", body)
+			t.Errorf("%s: its hash is invalid", body)
 		}
 		if isHashOf([]byte(strings.Replace(body, "a/b", "a/c", 1)), hash) {
-			t.Errorf("%s: its hash holds for another content", body)
+			t.Errorf("%s: its hash is valid for other content", body)
 		}
 	}
 	for _, bad := range []string{"", "sha256-", "sha256-" + strings.Repeat("A", 64), strings.Repeat("a", 71), hash + "0"} {
 		if isLowerHash(bad) || isHashOf([]byte(`{"hash":"`+bad+`"}`), bad) {
-			t.Errorf("%q is taken for a hash", bad)
+			t.Errorf("%q is read as a hash", bad)
 		}
 	}
 }
@@ -189,7 +189,7 @@ func FuzzDecodeDocument01(f *testing.F) {
 		d, hash, err := draft01.Decode(body)
 		if err != nil {
 			if !errors.Is(err, millrace.ErrInvalid) && !errors.Is(err, millrace.ErrTooLarge) {
-				t.Fatalf("%v is no known error", err)
+				t.Fatalf("unexpected error %v", err)
 			}
 			return
 		}

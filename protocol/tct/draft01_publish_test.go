@@ -167,7 +167,7 @@ func TestListsTouched(t *testing.T) {
 					t.Fatalf("%s is new", path)
 				}
 				if body01(t, was) != text && len(d.Parts.Changed(base01+edit.url[1:])) == 0 {
-					t.Errorf("%s has changed and says that %s does not touch it", path, edit.url)
+					t.Errorf("%s has changed, but reports that it is independent of %s", path, edit.url)
 				}
 			}
 			if want := len(edit.do(before)); items != want && edit.name == "changed" {
@@ -213,7 +213,7 @@ func TestOverview01(t *testing.T) {
 	}
 	list := body01(t, docs["/llm-pages.json"])
 	if !strings.HasPrefix(list, listHead+"\n"+`{"cUrl":"`+base01+`","mUrl":"`+base01+`llm.json","etag":"`+hash+`"}`) {
-		t.Errorf("the list starts %.200s", list)
+		t.Errorf("the list starts with %.200s", list)
 	}
 	links, err := draft01.NewPublisher(nil).Advertise(v).Page(t.Context(), "/")
 	if err != nil || len(links) != 1 || links[0].URL != base01+"llm.json" {
@@ -229,7 +229,7 @@ func TestOverview01(t *testing.T) {
 		t.Error("the overview of the same site differs")
 	}
 	if other := large01(t, view01(pages01(31)[1:]), 0)["/llm.json"]; other.ETag != hash {
-		t.Error("the overview moves with a page of a section")
+		t.Error("a change of a page in a section has changed the overview")
 	}
 	more := slices.Concat(pages01(30)[1:], []*millrace.Page{{URL: "/q/", Title: "Q", Section: "q", Known: millrace.AllFields}})
 	if other := large01(t, view01(more), 0)["/llm.json"]; other.ETag == hash {
@@ -238,7 +238,7 @@ func TestOverview01(t *testing.T) {
 	site := millrace.Site{Base: base01, Title: "The site", Seq: 99, Time: v.Site().Time.Add(time.Hour)}
 	later := protocoltest.NewView(site, pages01(30)[1:], Draft01().Tagger)
 	if other := large01(t, later, 0)["/llm.json"]; other.ETag != hash {
-		t.Error("the overview moves although no page has changed")
+		t.Error("the overview has changed although no page has changed")
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// MaxList may exceed the body limit of the client.
+// MaxList may be larger than the body limit of the client.
 func TestMaxList(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" {

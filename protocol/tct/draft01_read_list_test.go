@@ -17,8 +17,8 @@ import (
 	"github.com/millrace/millrace/protocol/protocoltest"
 )
 
-// A list with invalid entries: each is skipped by itself, with an error that names its
-// position.
+// If entries of a list are invalid, each of them is skipped separately, with an error that contains
+// its position.
 func TestListsThatLie01(t *testing.T) {
 	list := `{"version":1,"items":[
 {"cUrl":"https://example.com/a","mUrl":"https://example.com/a/llm.json","etag":"sha256-1"},
@@ -74,7 +74,7 @@ func TestListSaysHTML(t *testing.T) {
 	}
 }
 
-// If a list is broken anywhere, even at its end, none of it is applied.
+// If any part of a list is broken, even its end, nothing of the list is applied.
 func TestBrokenLists01(t *testing.T) {
 	good := bytes.NewBufferString(listHead)
 	for i := range 20_000 { // more than is spooled in memory
@@ -94,7 +94,7 @@ func TestBrokenLists01(t *testing.T) {
 	}
 	puts, _, marks, err := collect(t, Draft01().NewReader(&http.Client{Transport: answers{"/list": plainBody(good.String() + listTail)}}, base01, nil))
 	if err != nil || len(puts) != 20_000 || marks != 1 {
-		t.Errorf("whole: %d puts, %d marks, %v", len(puts), marks, err)
+		t.Errorf("complete: %d puts, %d marks, %v", len(puts), marks, err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), "*")); len(left) > 0 {
 		t.Errorf("left behind: %q", left)

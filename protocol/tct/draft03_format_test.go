@@ -87,11 +87,11 @@ func TestDocument03(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", body, want)
 	}
 	if c, err := jsonio.Canonical(body, nil); err != nil || string(c) != string(body) {
-		t.Errorf("it is not canonical: %s (%v)", c, err)
+		t.Errorf("the document is not canonical: %s (%v)", c, err)
 	}
 }
 
-// The overview of a site without a home page has the form of any other document.
+// The overview of a site without a home page has the same form as any other document.
 func TestOverview03(t *testing.T) {
 	v := protocoltest.NewView(millrace.Site{Base: "https://e.com/", Title: "A\u2028B", Language: "en_"}, []*millrace.Page{{URL: "/a", Title: "A *b*", Known: millrace.AllFields}}, Draft03().Tagger)
 	var b strings.Builder

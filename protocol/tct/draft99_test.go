@@ -91,7 +91,7 @@ func TestNewDraft(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(string(src), "\n"); n > 150 {
-		t.Errorf("it takes %d lines", n)
+		t.Errorf("the draft takes %d lines", n)
 	}
 	protocoltest.Run(t, draft99.Protocol())
 	const page, list = "/post/tct-99.json", "/tct-99-pages.json"

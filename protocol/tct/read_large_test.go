@@ -111,8 +111,8 @@ func flat(t *testing.T, src millrace.Source, n int) {
 	t.Logf("%d items in %s, %d KB held", n, time.Since(began).Round(time.Millisecond), peak>>10)
 }
 
-// A list over the limit, such as one that never ends, is rejected and none of it is applied,
-// with our client and with another one.
+// A list over the limit, such as an endless one, is rejected, and nothing of the list is applied,
+// both with the client of millrace and with another client.
 func TestHugeList(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for draft, l := range largeLists {

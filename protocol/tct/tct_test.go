@@ -49,7 +49,7 @@ func TestExtendedMembers(t *testing.T) {
 	}
 	for _, bad := range []string{`{},{}`, `{}]],[[{}`, `{"a":1,"a":2}`, `{"a":01}`, `{"a":1e400}`, ``, `null`, `{"a":"\ud800"}`} {
 		if c := canonicalObject([]byte(bad)); c != nil {
-			t.Errorf("%q is taken as %q", bad, c)
+			t.Errorf("%q is read as %q", bad, c)
 		}
 	}
 }

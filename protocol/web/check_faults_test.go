@@ -54,7 +54,7 @@ func neverNotModified(path string) breaker {
 	}
 }
 
-// checkFaults has at least one fault for every rule. Each fault fails that rule and no other.
+// checkFaults contains at least one fault for every rule. Each fault violates only that rule.
 var checkFaults = []checkFault{
 	{"llmstxt/alternate", "none", noLink(pagePath, `rel="alternate"`)},
 	{"llmstxt/alternate", "to nothing", protocoltest.Both(

@@ -54,7 +54,7 @@ func TestRules(t *testing.T) {
 	protocoltest.WellFormed(t, Name, Rules(), faults)
 }
 
-// If a site has nothing of this protocol, its robots.txt is not checked.
+// If a site does not use this protocol, its robots.txt is not checked.
 func TestCheckAbsent(t *testing.T) {
 	html := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
@@ -77,8 +77,8 @@ func TestCheckAbsent(t *testing.T) {
 	}
 }
 
-// If requests run out, or the site answers 429, rules are not run; they report no false
-// findings.
+// If the requests are used up, or the site responds with 429, rules are not run, and no violation
+// is reported by mistake.
 func TestCheckLimits(t *testing.T) {
 	for n := 1; n < 25; n++ {
 		r, _ := checked(t, goodHandler(), &check.TargetOptions{MaxRequests: n})

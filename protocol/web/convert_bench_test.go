@@ -6,8 +6,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// The cost of a page of 20 kB: of its tag when the page is written, and of its Markdown at the
-// first request.
+// These benchmarks measure the cost of a 20 kB page: that of its tag when the page is written, and
+// that of its Markdown at the first request.
 func BenchmarkPage(b *testing.B) {
 	p := benchPage()
 	b.Run("tag", func(b *testing.B) {

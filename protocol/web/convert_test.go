@@ -29,7 +29,7 @@ func settled(t *testing.T, p *millrace.Page) {
 	before := p.Revision()
 	carried := carry(testSite, p)
 	if p.Revision() != before {
-		t.Errorf("carry changes its argument %s", p.URL)
+		t.Errorf("Carry has changed its argument %s", p.URL)
 	}
 	if carried == nil {
 		return

@@ -101,7 +101,7 @@ func FuzzDecodeFeed(f *testing.F) {
 		for _, e := range doc.Entries {
 			for _, u := range []string{e.URL, e.Twin, doc.Next} {
 				if c, err := canon.URL(u); u != "" && (err != nil || c != u) {
-					t.Errorf("%q is no canonical URL", u)
+					t.Errorf("%q is not a canonical URL", u)
 				}
 			}
 		}
@@ -140,7 +140,7 @@ func FuzzTwinName(f *testing.F) {
 		}
 		for _, name := range usualNames(page) {
 			if c, err := canon.URL(name); err == nil && (c != name || c == page || canon.Origin(c) != canon.Origin(page)) {
-				t.Errorf("%s is that of %s", name, page)
+				t.Errorf("%s is the name of %s", name, page)
 			}
 		}
 	})

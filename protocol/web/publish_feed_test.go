@@ -23,7 +23,7 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// paper is a site in a real store, whose log can be cut.
+// paper is a site in a real store. Tests can truncate its log.
 type paper struct {
 	t    *testing.T
 	site *protocoltest.Stored
@@ -38,8 +38,8 @@ func newPaper(t *testing.T, o *protocol.PublisherOptions) *paper {
 	return p
 }
 
-// apply applies a batch: "+/a" puts the page /a with its own text, "*/a" an archive; "-/a"
-// deletes the page.
+// apply applies a batch: "+/a" writes the page /a with its own text, "*/a" makes it an archive, and
+// "-/a" deletes it.
 func (p *paper) apply(text string, edits ...string) {
 	p.t.Helper()
 	var batch []millrace.Change
@@ -96,7 +96,7 @@ func (p *paper) feed(path string) (entries []string, next string) {
 		p.t.Fatalf("%s: %v\n%s", path, err, body)
 	}
 	if !doc.Tombstones {
-		p.t.Errorf("%s says nothing of what is gone", path)
+		p.t.Errorf("%s does not report the deletions", path)
 	}
 	for _, e := range doc.Entries {
 		sign := "+"
@@ -209,11 +209,11 @@ func TestFeedsOfMany(t *testing.T) {
 		}
 	}
 	if built["/feed-4.atom"] {
-		t.Error("a feed of nothing is built")
+		t.Error("an empty feed was built")
 	}
 	for d, err := range p.pub.All(t.Context(), protocoltest.Volatile(v)) {
 		if err != nil || d.Path == "/feed-2.atom" {
-			t.Errorf("of a log that ends with the process: %v, %v", d, err)
+			t.Errorf("the feed of a volatile log: %v, %v", d, err)
 		}
 	}
 
@@ -225,7 +225,7 @@ func TestFeedsOfMany(t *testing.T) {
 	}
 	all, documents = follow()
 	if documents != 1 || len(all) != 1 || all[0] != "/0005" {
-		t.Errorf("of a log that was cut: %d documents, %q", documents, all)
+		t.Errorf("the feed of a truncated log: %d documents, %q", documents, all)
 	}
 	after, _, err := p.get("/feed.atom")
 	if err != nil || after.ETag == before.ETag {
@@ -364,6 +364,6 @@ func TestFeedOfArchives(t *testing.T) {
 		t.Errorf("no tombstone: %.200q", entries)
 	}
 	if slices.ContainsFunc(entries, func(e string) bool { return strings.HasPrefix(e[1:], "/tag") }) {
-		t.Errorf("an archive is named: %.200q", entries)
+		t.Errorf("the feed contains an archive: %.200q", entries)
 	}
 }

@@ -108,10 +108,10 @@ func planEdited(t *testing.T, pages []*millrace.Page) {
 			t.Fatal(err)
 		}
 		if !reflect.DeepEqual(got, want) {
-			t.Fatalf("step %d: after %d changes the plan differs from that of all tags", step, len(batch))
+			t.Fatalf("step %d: after %d changes the plan differs from one computed from all tags", step, len(batch))
 		}
 		if was, err := planOf(t.Context(), last); err != nil || !reflect.DeepEqual(before, was) {
-			t.Fatalf("step %d: the plan of the view before has changed, %v", step, err)
+			t.Fatalf("step %d: the plan of the previous view has changed, %v", step, err)
 		}
 		if reflect.ValueOf(got.dirs).Pointer() == dirs {
 			followed++
@@ -121,7 +121,7 @@ func planEdited(t *testing.T, pages []*millrace.Page) {
 		last = v
 	}
 	if followed < 15 || followed == 60 {
-		t.Errorf("%d of 60 plans follow from those before", followed)
+		t.Errorf("%d of 60 plans were derived from the previous ones", followed)
 	}
 }
 

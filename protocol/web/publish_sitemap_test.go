@@ -65,7 +65,7 @@ func TestSitemaps(t *testing.T) {
 	}
 	for i := range 40 {
 		if n, want := seen[fmt.Sprintf("https://x.test/p/%d?a&b", i)], 1; i != 7 && n != want || i == 7 && n != 0 {
-			t.Errorf("page %d is there %d times", i, n)
+			t.Errorf("page %d is listed %d times", i, n)
 		}
 	}
 

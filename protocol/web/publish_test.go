@@ -73,7 +73,7 @@ func TestNames(t *testing.T) {
 	}
 	for _, name := range []string{"/.md", "/a", "/a.md/", "/post/~1/a.md", "/post/~02/a.md", "/post/~2/~2/a.md", "a.md", "/.md?x"} {
 		if got, _ := wanting(testSite.Base, name); len(got) > 0 {
-			t.Errorf("%s is a name of %q", name, got)
+			t.Errorf("%s is read as the name of %q", name, got)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func TestPrefers(t *testing.T) {
 		}
 	}
 	if !prefers([]string{"text/html;q=0.5", "text/markdown"}) {
-		t.Error("of two fields one is read")
+		t.Error("only one of two fields was read")
 	}
 }
 
@@ -179,7 +179,7 @@ func TestNegotiation(t *testing.T) {
 		t.Errorf("%d tokens (%v) in %d bytes", count, err, len(bodyOf(t, own)))
 	}
 	if d := find(t, NewPublisher(&protocol.PublisherOptions{Own: []any{&PublisherOptions{MarkdownPublic: true}}}), v, "/post/", md); strings.Contains(d.Header.Get("Cache-Control"), "private") {
-		t.Error("it is private though caches mind Vary")
+		t.Error("the response is private although caches respect Vary")
 	}
 	for path, want := range map[string]string{
 		"/post/?p=2": "/post/index.md?p=2", "/": "/index.md", "/post/index.md": "/post/index.md", "/post.md": "",
@@ -196,11 +196,11 @@ func TestNegotiation(t *testing.T) {
 	post := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/post/", nil)
 	post.Header.Set("Accept", md)
 	if d, err := p.Find(t.Context(), v, post); err == nil {
-		t.Errorf("a POST to a page finds %+v", d)
+		t.Errorf("a POST to a page returns %+v", d)
 	}
 	elsewhere := protocoltest.NewView(millrace.Site{Base: testSite.Base, EndpointBase: "https://docs.example.com/"}, []*millrace.Page{textPage("/post/", "Text")}, Protocol().Tagger)
 	if d := find(t, p, elsewhere, "/post/", md); d != nil {
-		t.Errorf("documents elsewhere are negotiated: %+v", d)
+		t.Errorf("documents on another host are negotiated: %+v", d)
 	}
 
 	n := p.Advertise(v)
@@ -226,7 +226,7 @@ func TestNegotiation(t *testing.T) {
 		t.Error(diff, err)
 	}
 	if links, err := n.Page(t.Context(), "/empty"); len(links) > 0 || err != nil {
-		t.Errorf("a page without Markdown leads to %v, %v", links, err)
+		t.Errorf("a page without Markdown links to %v, %v", links, err)
 	}
 }
 
@@ -275,13 +275,13 @@ func TestLists(t *testing.T) {
 	var follow func(path string)
 	follow = func(path string) {
 		if reached[path] {
-			t.Errorf("two lists lead to %s", path)
+			t.Errorf("two lists link to %s", path)
 			return
 		}
 		reached[path] = true
 		text, ok := texts[path]
 		if !ok {
-			t.Errorf("%s is named, and is not there", path)
+			t.Errorf("%s is listed but does not exist", path)
 		}
 		if !strings.HasPrefix(text, "# ") {
 			t.Errorf("%s has no name:\n%s", path, text)
@@ -307,12 +307,12 @@ func TestLists(t *testing.T) {
 	follow("/llms.txt")
 	for path := range texts {
 		if !reached[path] {
-			t.Errorf("nothing leads to %s", path)
+			t.Errorf("no list links to %s", path)
 		}
 	}
 	for path, n := range documents {
 		if n != 1 {
-			t.Errorf("%s is named %d times", path, n)
+			t.Errorf("%s is listed %d times", path, n)
 		}
 	}
 	if !strings.HasPrefix(texts["/llms.txt"], "# A mill\n\n> All about mills.\n") || !strings.Contains(texts["/llms.txt"], "\n## Optional\n") {
@@ -353,13 +353,13 @@ func TestListsStay(t *testing.T) {
 		}
 		same := bodyOf(t, d) == bodyOf(t, before[path])
 		if touched := d.Parts.Version != before[path].Parts.Version; !same && !touched {
-			t.Errorf("%s has changed, and its version has not", path)
+			t.Errorf("%s has changed, but its version has not", path)
 		} else if same && !touched {
 			unchanged++
 		}
 	}
 	if unchanged == 0 {
-		t.Error("one page more touches every list")
+		t.Error("an added page has changed every list")
 	}
 }
 
@@ -421,7 +421,7 @@ func TestFull(t *testing.T) {
 		}
 		return
 	}
-	t.Error("there is no such file")
+	t.Error("the file does not exist")
 }
 
 func TestMarkdown(t *testing.T) {

@@ -17,15 +17,15 @@ import (
 // otherSite is a site with Markdown from another publisher.
 type otherSite struct {
 	pages map[string]otherPage
-	// name returns the name of a page's Markdown, "" for none.
+	// name returns the name of a page's Markdown, or "" if the page has none.
 	name   func(path string) string
-	links  bool // pages link to their Markdown
-	accept bool // pages are Markdown by Accept
+	links  bool // whether pages link to their Markdown
+	accept bool // whether pages return Markdown if Accept prefers it
 	llms   bool
-	lists  map[string][]string // sitemaps, with the paths of their pages; one without any is the index of the others
+	lists  map[string][]string // sitemaps, with the paths of their pages; a sitemap without paths is the index of the others
 	feed   func(s *otherSite) string
 	robots string
-	edit   func(w http.ResponseWriter, r *http.Request) bool // reports whether it has sent the response
+	edit   func(w http.ResponseWriter, r *http.Request) bool // returns true if it has sent the response
 
 	asked []string // requested paths in order, without robots.txt
 }
@@ -199,7 +199,7 @@ func (c *copied) sync(t *testing.T) (*mirror.Report, []string) {
 	return rep, c.site.asked
 }
 
-// holds fails unless the mirror equals the site.
+// holds fails the test unless the mirror equals the site.
 func (c *copied) holds(t *testing.T) {
 	t.Helper()
 	for path, p := range c.site.pages {
@@ -209,6 +209,6 @@ func (c *copied) holds(t *testing.T) {
 		}
 	}
 	if n := c.pages.Len(); n != len(c.site.pages) {
-		t.Errorf("%d pages are held, the site has %d", n, len(c.site.pages))
+		t.Errorf("%d pages are stored, the site has %d", n, len(c.site.pages))
 	}
 }

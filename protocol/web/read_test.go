@@ -15,7 +15,7 @@ import (
 	"github.com/millrace/millrace/protocol"
 )
 
-// Sites name the Markdown of their pages in different ways, and some do not link to it.
+// Sites name the Markdown of their pages in different ways, and some sites have no links to it.
 func TestReadManners(t *testing.T) {
 	paths := []string{"/", "/a/", "/b", "/c.html", "/d/e/"}
 	for name, c := range map[string]struct {
@@ -62,24 +62,24 @@ func TestReadManners(t *testing.T) {
 			if rep.Added != len(s.pages) || len(asked) > c.most {
 				t.Errorf("%+v, %d requests: %v", rep, len(asked), asked)
 			}
-			// The unchanged sitemap shows that nothing has changed.
+			// The unchanged sitemap is enough to detect that no page has changed.
 			if _, asked := m.sync(t); !slices.Equal(asked, []string{"/sitemap.xml"}) {
-				t.Errorf("nothing has changed, and asked for are %v", asked)
+				t.Errorf("after no change, requested %v", asked)
 			}
 			s.set("/b", "Another text", otherDay.Add(40*time.Hour))
 			if rep, asked := m.sync(t); rep.Updated != 1 || len(asked) != 2 {
-				t.Errorf("one page has changed: %+v, %v", rep, asked)
+				t.Errorf("after a change of one page: %+v, %v", rep, asked)
 			}
 			m.holds(t)
 			delete(s.pages, "/b")
 			if rep, _ := m.sync(t); rep.Deleted+rep.UnconfirmedDeletions != 1 {
-				t.Errorf("one page is gone: %+v", rep)
+				t.Errorf("after a deletion: %+v", rep)
 			}
 		})
 	}
 }
 
-// A site without Markdown costs a few requests, and so does one without a sitemap.
+// A site without Markdown needs only a few requests, and so does a site without a sitemap.
 func TestReadNothing(t *testing.T) {
 	for name, change := range map[string]func(s *otherSite){
 		"no Markdown":    func(s *otherSite) { s.name = nil },
@@ -155,7 +155,7 @@ func TestReadFeed(t *testing.T) {
 	only("nothing again", "/feed.atom")
 	s.set("/p4", "At the same time as others", otherDay.Add(time.Hour))
 	only("the same second", "/feed.atom", "/p4.md")
-	// More changes than the feed lists: the sitemap is read.
+	// If there are more changes than the feed contains, the sitemap is read.
 	var want []string
 	for _, p := range paths[1:13] {
 		if _, ok := s.pages[p]; ok {
@@ -165,18 +165,18 @@ func TestReadFeed(t *testing.T) {
 	}
 	only("more than the feed has", append(want, "/feed.atom", "/sitemap.xml")...)
 	only("nothing again", "/feed.atom")
-	// A day later, the sitemap is read anyway.
+	// After a day, the sitemap is read in any case.
 	m.now = m.now.Add(25 * time.Hour)
 	if _, asked := m.sync(t); !slices.Contains(asked, "/sitemap.xml") || len(asked) > 5 {
 		t.Errorf("a day later: %v", asked)
 	}
-	// A tombstone with an unknown name.
+	// A tombstone may refer to an unknown entry.
 	delete(s.pages, "/p9")
 	gone["urn:x:p9"] = m.now
 	if rep, asked := m.sync(t); !slices.Contains(asked, "/sitemap.xml") || rep.Deleted != 1 {
 		t.Errorf("a tombstone of an unknown entry: %+v, %v", rep, asked)
 	}
-	// A feed of posts only.
+	// The feed contains only posts.
 	posts := newSite(paths...)
 	posts.feed = func(*otherSite) string {
 		return `<feed xmlns="` + atomSpace + `" xmlns:at="` + tombstoneSpace + `"><updated>2026-03-02T00:00:00Z</updated>` +
@@ -189,14 +189,14 @@ func TestReadFeed(t *testing.T) {
 	}
 	posts.set("/p5", "Not in the feed", otherDay.Add(40*time.Hour))
 	if _, asked := m.sync(t); !slices.Equal(asked, []string{"/sitemap.xml", "/p5.md"}) {
-		t.Errorf("a feed that leaves something out: %v", asked)
+		t.Errorf("an incomplete feed: %v", asked)
 	}
-	// It is trusted as soon as it is complete.
+	// The feed is used as soon as it is complete.
 	posts.feed = atom(nil, 8)
 	m.now = m.now.Add(25 * time.Hour)
 	m.sync(t)
 	if _, asked := m.sync(t); !slices.Equal(asked, []string{"/feed.atom"}) {
-		t.Errorf("a feed that has become one of changes: %v", asked)
+		t.Errorf("a feed that has become complete: %v", asked)
 	}
 	m.holds(t)
 }
@@ -213,23 +213,23 @@ func TestReadIndex(t *testing.T) {
 		t.Errorf("%+v %q", rep, m.notes)
 	}
 	if _, asked := m.sync(t); !slices.Equal(asked, []string{"/maps.xml", "/1.xml", "/2.xml"}) {
-		t.Errorf("nothing has changed: %v", asked)
+		t.Errorf("after no change: %v", asked)
 	}
 	delete(s.pages, "/h")
 	s.lists["/2.xml"] = []string{"/e", "/f", "/g", "/k", "/l", "/i"}
 	s.set("/i", "New", otherDay)
 	if rep, asked := m.sync(t); rep.Added != 1 || rep.Deleted != 1 || !slices.Equal(asked, []string{"/maps.xml", "/1.xml", "/2.xml", "/i.md"}) {
-		t.Errorf("one sitemap has changed: %+v, %v", rep, asked)
+		t.Errorf("after a change of one sitemap: %+v, %v", rep, asked)
 	}
 	m.holds(t)
-	// A new sitemap: all sitemaps are read again, but only the new page is requested.
+	// If a sitemap is new, all sitemaps are read again, but only the new page is requested.
 	s.lists["/3.xml"] = []string{"/j"}
 	s.set("/j", "Newer", otherDay)
 	if rep, asked := m.sync(t); rep.Added != 1 || rep.Deleted != 0 || strings.Count(strings.Join(asked, " "), ".md") != 1 {
-		t.Errorf("one sitemap more: %+v, %v", rep, asked)
+		t.Errorf("after an added sitemap: %+v, %v", rep, asked)
 	}
 	m.holds(t)
-	// A sitemap that is missing once deletes no page.
+	// If a sitemap is missing once, no page is deleted.
 	missing := s.lists["/1.xml"]
 	delete(s.lists, "/1.xml")
 	s.edit = func(w http.ResponseWriter, r *http.Request) bool {
@@ -271,12 +271,12 @@ func TestReadClash(t *testing.T) {
 	m.holds(t)
 	s.set("/b/", "Edited", otherDay.Add(time.Hour))
 	if _, asked := m.sync(t); !slices.Equal(asked, []string{"/sitemap.xml", "/b/~2/index.md"}) {
-		t.Errorf("what is known is not looked for again: %v", asked)
+		t.Errorf("a known name was searched for again: %v", asked)
 	}
 	m.holds(t)
 }
 
-// A page's link is enough to find its Markdown, without a sitemap.
+// If a page links to its Markdown, a sitemap is not required to find it.
 func TestReadPage(t *testing.T) {
 	s := newSite("/a/", "/b.html", "/c")
 	s.lists = map[string][]string{}
@@ -313,7 +313,7 @@ func TestReadPage(t *testing.T) {
 func TestReadLag(t *testing.T) {
 	for name, c := range map[string]struct {
 		feed bool
-		now  time.Time // if it is before the changes, the site may not send their times
+		now  time.Time // if it is before the changes, the site sends no times for them
 	}{
 		"by the sitemap":        {false, otherDay.Add(48 * time.Hour)},
 		"by the feed":           {true, otherDay.Add(48 * time.Hour)},
@@ -345,11 +345,11 @@ func TestReadLag(t *testing.T) {
 				return true
 			}
 			m.sync(t)
-			m.sync(t) // times in the future are believed when they are seen twice
+			m.sync(t) // a time in the future is accepted when it is seen twice
 			m.holds(t)
 			old["/a"] = s.pages["/a"]
 			s.set("/a", "Newer", otherDay.Add(time.Hour))
-			m.sync(t) // the next run requests it, even if the lists are unchanged
+			m.sync(t) // the next run requests the page, even if the lists are unchanged
 			delete(old, "/a")
 			if _, asked := m.sync(t); !slices.Contains(asked, "/a.md") {
 				t.Errorf("asked for %v", asked)
@@ -358,10 +358,10 @@ func TestReadLag(t *testing.T) {
 			old["/b"] = otherPage{"In between", otherDay.Add(2 * time.Hour), ""}
 			s.set("/b", "Newest", otherDay.Add(3*time.Hour))
 			m.sync(t)
-			m.sync(t) // the same difference again
+			m.sync(t) // the difference is the same as before
 			delete(old, "/b")
 			if _, asked := m.sync(t); len(asked) != 1 {
-				t.Errorf("what was seen twice is believed: %v", asked)
+				t.Errorf("a difference that was seen twice is not accepted: %v", asked)
 			}
 			if m.now = m.now.Add(25 * time.Hour); !c.feed {
 				s.set("/c", "So that it is read", otherDay.Add(4*time.Hour))
@@ -373,7 +373,8 @@ func TestReadLag(t *testing.T) {
 	}
 }
 
-// A time that is not yet past does not identify a version: another one may get the same time.
+// A time in the present or future does not identify a version, because another version may have the
+// same time.
 func TestReadTimes(t *testing.T) {
 	for _, c := range []struct {
 		state, modified, now string

@@ -11,8 +11,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// A feed of changes may be ahead of the sitemaps, if those are cached or built once a day.
-// Pages that it lists exist, although the sitemaps do not name them. Pages that it reports as
+// A feed of changes may be newer than the sitemaps, if they are cached or built once a day. Pages
+// in the feed exist even if the sitemaps do not contain them. Pages that the feed reports as
 // deleted are deleted.
 func TestReadFeedAhead(t *testing.T) {
 	s := newSite("/", "/a", "/b", "/c")
@@ -20,11 +20,11 @@ func TestReadFeedAhead(t *testing.T) {
 	gone := map[string]time.Time{}
 	s.feed = atom(gone, 10)
 	c := &copied{site: s, now: otherDay.Add(48 * time.Hour)}
-	later := func() { c.now = c.now.Add(25 * time.Hour) } // makes the next run read everything again
+	later := func() { c.now = c.now.Add(25 * time.Hour) } // the next run reads everything again
 
 	s.set("/new", "Text of /new", otherDay.Add(time.Hour))
 	c.sync(t)
-	c.holds(t) // from the start
+	c.holds(t) // after the first run
 
 	later()
 	s.set("/newer", "Text of /newer", otherDay.Add(26*time.Hour))
@@ -44,8 +44,8 @@ func TestReadFeedAhead(t *testing.T) {
 	c.holds(t)
 }
 
-// The same for a mirror that was read from the sitemaps only: it has pages that no sitemap
-// names, and that the feed now reports as deleted.
+// A mirror that was read only from the sitemaps has pages that no sitemap contains now, and that
+// the feed reports as deleted.
 func TestReadUnseen(t *testing.T) {
 	s := newSite("/", "/a", "/b", "/c", "/d", "/e", "/f", "/g")
 	c := &copied{site: s, now: otherDay.Add(48 * time.Hour)}
@@ -61,7 +61,8 @@ func TestReadUnseen(t *testing.T) {
 	c.holds(t)
 }
 
-// Names are guessed for each form of path, until several pages of a form have no Markdown.
+// Names are guessed for each form of path, until several pages of the form turn out to have no
+// Markdown.
 func TestReadGuess(t *testing.T) {
 	s := newSite("/", "/a", "/b", "/docs/", "/docs/c", "/x/", "/1.html", "/2.html", "/3.html", "/4.html", "/5.html", "/6.html")
 	s.links, s.llms = false, true
@@ -91,7 +92,7 @@ func TestReadGuess(t *testing.T) {
 		t.Errorf("guessed %v", guesses)
 	}
 	if n := len(slices.DeleteFunc(slices.Clone(asked), func(at string) bool { return at != "/x/index.md" })); n > 0 {
-		t.Errorf("%d guesses for a form whose rule is known", n)
+		t.Errorf("%d guesses for a form with a known rule", n)
 	}
 }
 
@@ -121,8 +122,8 @@ func TestJSONFeedDeleted(t *testing.T) {
 	}
 }
 
-// The Markdown of a new page is looked up by the naming rule of a stored page of the same
-// form, even if names of deleted pages were tried before.
+// The Markdown of a new page is requested under the name that the rule for a stored page of the
+// same form determines, even if names of deleted pages were tried before.
 func TestReadStoredName(t *testing.T) {
 	s := newSite("/", "/1.html", "/2.html", "/3.html", "/4.html")
 	s.links, s.llms = false, true
