@@ -144,7 +144,7 @@ func client() *http.Client {
 
 const from = "test crawl"
 
-// open creates a crawl as a new process would.
+// open creates a crawl, as in a new process.
 func (m *mill) open(o Options) *Crawl {
 	m.t.Helper()
 	o.KnownRefs = func(ctx context.Context, urls ...string) iter.Seq2[millrace.Ref, error] {
@@ -201,7 +201,8 @@ func (m *mill) seq() uint64 {
 	return v.Site().Seq
 }
 
-// reason returns the code of the reason why an address was skipped; "" if it was not.
+// reason returns the code of the reason why an address was skipped, or "" if the address was not
+// skipped.
 func reason(rep *mirror.Report, url string) string {
 	for _, s := range rep.Skipped {
 		if strings.HasSuffix(s.URL, url) {

@@ -43,7 +43,7 @@ func FuzzParseFeed(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		items, err := parseFeed(data)
 		if err != nil && !errors.Is(err, millrace.ErrInvalid) && !errors.Is(err, millrace.ErrTooLarge) {
-			t.Errorf("the error says nothing: %v", err)
+			t.Errorf("the error contains no reason: %v", err)
 		}
 		if len(items) > maxItems {
 			t.Errorf("%d items", len(items))
@@ -60,7 +60,7 @@ func FuzzParseCursor(f *testing.F) {
 		}
 		again, ok := parseCursor(c.encode())
 		if !ok || again.encode() != c.encode() {
-			t.Errorf("%q is read as %q", s, c.encode())
+			t.Errorf("%q was read as %q", s, c.encode())
 		}
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A list that dates every page today causes only a few extra fetches. A correct list causes a
-// fetch of each page that it reports as new.
+// If a list claims every day that all pages have changed, this causes only a few extra fetches. If
+// a list is correct, each page that it reports as new is fetched.
 func TestLyingLists(t *testing.T) {
 	for _, lies := range []bool{true, false} {
 		s := newSite(t)
@@ -32,22 +32,22 @@ func TestLyingLists(t *testing.T) {
 		m.run(c)
 		s.asked()
 		publish(!lies)
-		rep := m.run(c) // nothing is due yet
+		rep := m.run(c) // no page is due yet
 		asked := len(s.asked()) - 2
 		if lies && asked > maxWrong+c.width() {
-			t.Errorf("%d pages are asked for because a list lies", asked)
+			t.Errorf("%d pages were requested because of a wrong list", asked)
 		}
 		if !lies {
-			asked-- // the probe of a nonexistent address, because a page is completely different
+			asked-- // without the request for a nonexistent address, which is sent because a page differs completely
 		}
 		if !lies && (asked != n || rep.Updated != n) {
-			t.Errorf("%d pages are asked for, %d have changed, because a list says so of %d", asked, rep.Updated, n)
+			t.Errorf("%d pages were requested and %d updated, but the list reports %d", asked, rep.Updated, n)
 		}
 	}
 }
 
-// The crawl follows links of many shapes to pages that only redirect, and continues in spite
-// of many broken links.
+// The crawl follows links of many shapes to pages that only redirect, and continues despite many
+// broken links.
 func TestShortLinks(t *testing.T) {
 	s := newSite(t)
 	var links []string

@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// The HTML size of a page is measured in every response, even if the page is unchanged. It
-// stays the same if the page is extracted again without a request.
+// The HTML size of a page is measured in every response, even if the page is unchanged. It stays
+// the same if the page is extracted again without a request.
 func TestHTMLSize(t *testing.T) {
 	s := newSite(t)
 	padding := func(n int) string { return strings.Repeat("<!-- the miller's own hand -->", n) }

@@ -120,7 +120,7 @@ func TestIdentity(t *testing.T) {
 			check := func(when string) {
 				t.Helper()
 				got := m.pages()
-				for i, p := range got { // the order of fetches decides which twin is the page
+				for i, p := range got { // the order of fetches determines which of the twins is the page
 					switch p {
 					case "/a", "/a/":
 						got[i] = "/A"
@@ -149,7 +149,7 @@ func TestIdentity(t *testing.T) {
 			rep = m.run(m.open(Options{}))
 			check("then")
 			if m.seq() != seq || rep.UnconfirmedDeletions > 0 {
-				t.Errorf("nothing changed, and the second run has written: %+v", rep)
+				t.Errorf("the second run has written although nothing has changed: %+v", rep)
 			}
 		})
 	}
@@ -172,8 +172,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// When a page is gone, the crawl fetches its duplicates again. One of them may now be the
-// page.
+// If a page no longer exists, the crawl fetches its duplicates again, because one of them may now
+// be the page.
 func TestHeir(t *testing.T) {
 	s := newSite(t)
 	s.set("/", html("Home", words("home"), "/a", "/b", "/c", "/d", "/e", "/f", "/g"))
@@ -189,7 +189,7 @@ func TestHeir(t *testing.T) {
 	m.run(m.open(Options{}))
 	for _, u := range s.asked() {
 		if u == "/b" {
-			t.Error("a duplicate is asked for in every run")
+			t.Error("a duplicate is requested in every run")
 		}
 	}
 	s.set("/a", nil)
@@ -213,7 +213,7 @@ func TestMaintenance(t *testing.T) {
 	s.set("/closed", html("Closed", words("closed")))
 	rep := m.run(m.open(Options{}))
 	if rep.UnconfirmedDeletions != 3 || len(m.pages()) != 5 {
-		t.Errorf("%d are unconfirmed, the pages are %v", rep.UnconfirmedDeletions, m.pages())
+		t.Errorf("%d deletions are unconfirmed, the pages are %v", rep.UnconfirmedDeletions, m.pages())
 	}
 	for _, p := range []string{"/a", "/b", "/c"} {
 		s.set(p, html(p, words(p)))
@@ -236,7 +236,7 @@ func TestPage(t *testing.T) {
 	m := newMill(t, s.URL+"/")
 	c := m.open(Options{})
 	for _, x := range []struct {
-		url, want string // the page's URL; "!" before it marks an alias
+		url, want string // URL of the page; with "!" before it, the page is an alias
 		err       error
 	}{
 		{"/a", "/a", nil},

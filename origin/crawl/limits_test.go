@@ -9,8 +9,8 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// When a limit or a rule of robots.txt is relaxed, the crawl finds the addresses that it
-// excluded, although the pages that link to them answer 304.
+// If a limit or a rule of robots.txt is relaxed, the crawl finds the addresses that were excluded,
+// although requests for the pages that link to them result in a 304.
 func TestLifted(t *testing.T) {
 	sitewide := func(s *site) { chain(s, 100) }
 	secret := func(s *site) {
@@ -21,9 +21,9 @@ func TestLifted(t *testing.T) {
 		name          string
 		site, between func(s *site)
 		before, after Options
-		most, want    int // pages
+		most, want    int // numbers of pages
 		why           string
-		runs          int // until all pages are found
+		runs          int // number of runs until all pages are found
 	}{
 		{"max-pages", sitewide, nil, Options{MaxPages: 10}, Options{}, 40, 100, "max-pages", 1},
 		{"max-pages in steps", sitewide, nil, Options{MaxPages: 10}, Options{MaxPages: 30}, 40, 100, "max-pages", 9},
@@ -47,7 +47,7 @@ func TestLifted(t *testing.T) {
 				}
 			}
 			if !reported {
-				t.Error("the reason was not given")
+				t.Error("the reason was not reported")
 			}
 			if got := len(m.pages()); got > c.most {
 				t.Errorf("%d pages at first, want at most %d", got, c.most)

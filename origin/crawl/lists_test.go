@@ -77,7 +77,7 @@ func TestLists(t *testing.T) {
 	}
 	p, err := v.Page(t.Context(), millrace.Ref{URL: "/fed"})
 	if err != nil || !p.Modified.Equal(time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC)) {
-		t.Errorf("the date of the feed is no hint: %v, %v", p, err)
+		t.Errorf("the date in the feed was not used as a hint: %v, %v", p, err)
 	}
 	seq := m.seq()
 	s.asked()
@@ -95,7 +95,7 @@ func TestLists(t *testing.T) {
 	equal(t, "pages", m.pages(), []string{"/", "/crossed", "/deep", "/fed", "/new", "/packed", "/plain"})
 }
 
-// A missing address is fetched in each run as long as a list names it.
+// As long as a list contains a missing address, each run fetches the address.
 func TestListedLater(t *testing.T) {
 	s := newSite(t)
 	s.set("/", html("Home", words("home")))
@@ -111,7 +111,7 @@ func TestListedLater(t *testing.T) {
 	equal(t, "pages", m.pages(), []string{"/", "/a", "/later"})
 }
 
-// Modification times in lists only determine the order of fetches.
+// Modification times in lists determine only the order of fetches.
 func TestHints(t *testing.T) {
 	s := newSite(t)
 	s.set("/", html("Home", words("home"), "/a", "/b", "/c", "/d"))
@@ -134,7 +134,7 @@ func TestHints(t *testing.T) {
 	got := strings.Join(s.log, " ")
 	s.mu.Unlock()
 	if want := "/robots.txt / /sitemap.xml /c"; !strings.HasPrefix(got, want) {
-		t.Errorf("asked for %s, want %s first", got, want)
+		t.Errorf("requested %s, want %s first", got, want)
 	}
 	if rep.Updated != 1 {
 		t.Errorf("%+v", rep.Counts)
@@ -146,8 +146,8 @@ func TestListTroubles(t *testing.T) {
 		name  string
 		robot string // robots.txt, with $ for the site
 		lists map[string]string
-		why   string // part of a reason, "" = nothing is skipped
-		most  int    // requests
+		why   string // part of the reason; "" = no address is skipped
+		most  int    // maximum number of requests
 	}{
 		{"broken XML", "Sitemap: $/s.xml", map[string]string{"/s.xml": `<urlset ` + sitemapNS + `><url><loc>$/a</loc></url><url><loc>`}, "xml-cut", 5},
 		{"HTML where a list should be", "Sitemap: $/s.xml", map[string]string{"/s.xml": "<!DOCTYPE html><title>404</title>"}, "html", 5},
@@ -223,8 +223,8 @@ func TestManyLists(t *testing.T) {
 	}
 }
 
-// Addresses that a sitemap no longer names are fetched at once. Those that it still names are
-// not.
+// Addresses that a sitemap no longer contains are fetched at once. The other addresses are not
+// fetched.
 func TestWithdrawn(t *testing.T) {
 	s := newSite(t)
 	s.set("/robots.txt", text("Sitemap: "+s.URL+"/one.xml\nSitemap: "+s.URL+"/two.xml\n"))

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A lost page that exists again is found, although the page that links to it always answers
-// 304.
+// If a lost page exists again, the crawl finds it, although requests for the page that links to it
+// result in a 304.
 func TestLost(t *testing.T) {
 	form := document(`<!DOCTYPE html><title>Log in</title><main><form method=post><input name=user><input type=password name=p><button>Log in</button></form></main>`)
 	for name, c := range map[string]http.HandlerFunc{
@@ -43,12 +43,12 @@ func TestLost(t *testing.T) {
 			equal(t, "pages without it", m.pages(), want)
 			rep := m.run(m.open(Options{Now: func() time.Time { return now }}))
 			if rep.SkippedN > 0 || rep.Added+rep.Updated+rep.Deleted > 0 {
-				t.Errorf("a page that is still lost is news: %+v", rep)
+				t.Errorf("a page that is still lost was reported again: %+v", rep)
 			}
 			s.set("/a", page)
 			run()
 			equal(t, "pages", m.pages(), append([]string{"/", "/a"}, want[1:]...))
-			// Later it is fetched about once a week, and finally never.
+			// After that, the page is fetched about once a week, and finally no longer.
 			s.set("/a", c)
 			now = now.Add(time.Hour)
 			run()
@@ -60,11 +60,11 @@ func TestLost(t *testing.T) {
 				}
 			}
 			if days < 7 || days > 12 {
-				t.Errorf("it was asked for on %d of 80 days", days)
+				t.Errorf("the page was requested on %d of 80 days", days)
 			}
 			s.set("/a", page)
 			if run(); len(m.pages()) != 6 {
-				t.Errorf("it is asked for after %v", lossAge)
+				t.Errorf("the page is requested after %v", lossAge)
 			}
 		})
 	}
@@ -95,7 +95,7 @@ func TestMassLossEnds(t *testing.T) {
 			now = now.Add(wait)
 			chain(s, 40)
 			if n := run(); n != 40 {
-				t.Errorf("%d of 40 pages are back", n)
+				t.Errorf("%d of 40 pages exist again", n)
 			}
 		})
 	}
@@ -138,7 +138,7 @@ func TestAwayMeanwhile(t *testing.T) {
 				now = now.Add(48 * time.Hour)
 				for i, want := range []bool{true, false, false} {
 					if got := slices.Contains(run(), "/a"); got != want {
-						t.Errorf("run %d after the loss asks for it: %v", i+1, got)
+						t.Errorf("run %d after the loss requests the page: %v", i+1, got)
 					}
 				}
 			})
@@ -146,7 +146,7 @@ func TestAwayMeanwhile(t *testing.T) {
 	}
 }
 
-// If a run finds a link to a lost page after it fetched the page, the next run fetches the
+// If a run fetches a page without success and then finds a link to it, the next run fetches the
 // page again.
 func TestLostThenLinked(t *testing.T) {
 	s := newSite(t)
@@ -166,7 +166,7 @@ func TestLostThenLinked(t *testing.T) {
 	equal(t, "pages", m.pages(), []string{"/", "/a", "/b"})
 }
 
-// A broken link is fetched again after a week; its page may exist by then.
+// A broken link is fetched again after a week, because its page may exist by then.
 func TestLinkBeforePage(t *testing.T) {
 	s := newSite(t)
 	s.set("/", html("Home", words("home"), "/a", "/soon"))
@@ -202,6 +202,6 @@ func TestLossesAreBounded(t *testing.T) {
 	}
 	u := "https://a.example/more"
 	if r.lose(&task{url: u, state: had}, key(u)); len(r.losses) != 2*maxLosses || !r.lostMore {
-		t.Errorf("%d are in memory", len(r.losses))
+		t.Errorf("%d losses are in memory", len(r.losses))
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/millrace/millrace/store"
 )
 
-// modified returns the days of the modification times of the stored pages. The store adds
-// seconds, because times rise with each change, and sets the time of a page that has none.
+// modified returns the days of the modification times of the stored pages. The store adds seconds,
+// because the times increase with each change, and sets the time of a page without one.
 func (m *mill) modified() map[string]string {
 	m.t.Helper()
 	v, err := m.site.Head(m.t.Context())
@@ -36,8 +36,8 @@ func (m *mill) modified() map[string]string {
 	return out
 }
 
-// An incremental crawl gives pages the modification times of a fresh one, whatever the order
-// of fetches and edits.
+// An incremental crawl results in the same modification times as a new one, whatever the order of
+// fetches and edits.
 func TestModifiedIsThatOfAFreshCrawl(t *testing.T) {
 	t.Parallel()
 	seeds := 20
@@ -107,7 +107,7 @@ func compareModified(t *testing.T, rnd *rand.Rand) {
 	m := newMill(t, s.URL+"/")
 	for range 4 {
 		m.run(m.open(Options{Concurrency: 1 + rnd.IntN(4), MaxPages: []int{3, n, 500, 500}[rnd.IntN(4)]}))
-		if rnd.IntN(2) == 0 { // some edits of a day come after a crawl of that day
+		if rnd.IntN(2) == 0 { // some edits of a day are made after that day's crawl
 			day = day.AddDate(0, 0, 1)
 		}
 		for range rnd.IntN(4) {

@@ -30,10 +30,10 @@ func TestOriginalCoding(t *testing.T) {
 	most := original{contentType: "text/html"}
 	most.body = make([]byte, millrace.MaxOriginal-len(most.encode()))
 	if n := len(most.encode()); n != millrace.MaxOriginal {
-		t.Errorf("the largest one has %d bytes", n)
+		t.Errorf("the largest original has %d bytes", n)
 	}
 	if most.body = append(most.body, ' '); most.encode() != nil {
-		t.Error("one that is too large is encoded")
+		t.Error("an original that is too large was encoded")
 	}
 	for _, data := range []string{"\x02", "\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", "\x01\x00\x09text"} {
 		if o, err := parseOriginal([]byte(data)); !errors.Is(err, millrace.ErrInvalid) {

@@ -152,8 +152,8 @@ func TestOrigin(t *testing.T) {
 				Open: func(t testing.TB, place string, known origintest.KnownRefs) (millrace.Source, error) {
 					c := fetch.New(&fetch.Options{AllowPrivate: true, Timeout: 20 * time.Second})
 					t.Cleanup(c.CloseIdleConnections)
-					// The clock advances with each reading, so the next run finds every page
-					// due.
+					// The clock advances with each reading, so that every page is due in the next
+					// run.
 					start, readings := time.Now(), new(atomic.Int64)
 					clock := func() time.Time { return start.Add(time.Duration(readings.Add(1)) * 24 * time.Hour) }
 					return New(c.HTTP(), place, &Options{KnownRefs: known, Now: clock})

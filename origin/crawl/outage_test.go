@@ -11,7 +11,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// A site that answers every address with the same page and status 200 changes no stored page.
+// If a site responds to every address with the same page and status 200, no stored page changes.
 func TestOutagePage(t *testing.T) {
 	notice := document(doc("Back soon", "We are working on our servers and will be back in a few minutes."))
 	for _, c := range []struct {
@@ -19,7 +19,7 @@ func TestOutagePage(t *testing.T) {
 		begin int  // number of requests before the notice appears
 		home  bool // the root is unchanged
 		err   string
-		soft  bool // the site answered nonexistent addresses with a page before
+		soft  bool // whether the site responded to nonexistent addresses with a page before
 	}{
 		{name: "everywhere", err: "same-page"},
 		{name: "everywhere, on a site with soft 404s", err: "same-page", soft: true},
@@ -78,7 +78,7 @@ func TestOutagePage(t *testing.T) {
 	}
 }
 
-// A rewritten page is not an outage, even if the site answers nonexistent addresses with an
+// A rewritten page is not an outage, even if the site responds to nonexistent addresses with an
 // error page or its home page and status 200.
 func TestRewritten(t *testing.T) {
 	for _, name := range []string{"404", "soft 404", "home page"} {
@@ -113,7 +113,7 @@ func TestRewritten(t *testing.T) {
 				}
 			}
 			if probes != 1 {
-				t.Errorf("%d times it was asked for what cannot exist", probes)
+				t.Errorf("%d requests for nonexistent addresses", probes)
 			}
 			if name != "home page" && !slices.Contains(m.pages(), "/p/19") {
 				t.Error("a page is missing")
@@ -122,8 +122,8 @@ func TestRewritten(t *testing.T) {
 	}
 }
 
-// If another source delivered the pages so far (Wary), even the first run fails when a site
-// answers every address with the same page.
+// If the previous pages came from another source (Wary), even the first run fails if a site
+// responds to every address with the same page.
 func TestOutageOfOthers(t *testing.T) {
 	notice := document(doc("Welcome", "Accept the terms of this network to go on to where you wanted to go."))
 	for _, wary := range []bool{false, true} {

@@ -19,8 +19,8 @@ import (
 type restart struct {
 	inner http.RoundTripper
 	after int
-	fails int // failing requests
-	rests int // requests not sent
+	fails int // number of requests that fail
+	rests int // number of requests that are not sent
 	wait  time.Duration
 
 	mu sync.Mutex
@@ -46,7 +46,7 @@ func TestRestart(t *testing.T) {
 		name          string
 		restart       *restart
 		err           string
-		pages, missed int // number of stored pages, number of lines in the report
+		pages, missed int // number of stored pages, and number of lines in the report
 	}{
 		{"in the middle", &restart{after: 30, fails: 6, rests: 8}, "", 94, 6},
 		{"with many under way", &restart{after: 30, fails: 24, rests: 2}, "", 76, 24},
@@ -82,7 +82,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// The wait for a restarting site can be cancelled.
+// The run ends at once if its context is cancelled while it waits for a restarting site.
 func TestRestartCancelled(t *testing.T) {
 	s := newSite(t)
 	chain(s, 40)

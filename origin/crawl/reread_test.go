@@ -37,7 +37,7 @@ func (m *mill) reread(c *Crawl) (names []string) {
 			m.t.Fatal(err)
 		}
 		if ch.Kind != millrace.Put || ch.Page == nil || len(ch.Page.Original) == 0 {
-			m.t.Errorf("not a page with what it was made of: %+v", ch)
+			m.t.Errorf("a page without its original: %+v", ch)
 		}
 		names = append(names, strings.TrimPrefix(ch.URL, strings.TrimSuffix(m.url, "/")))
 		if batch = append(batch, ch); len(batch) == 7 {
@@ -48,7 +48,7 @@ func (m *mill) reread(c *Crawl) (names []string) {
 	return names
 }
 
-// reread yields the pages that were extracted by other rules, extracted again.
+// reread yields the pages that were extracted with other rules and have been extracted again.
 func (c *Crawl) reread(ctx context.Context) iter.Seq2[millrace.Change, error] {
 	return func(yield func(millrace.Change, error) bool) {
 		err := c.recollect(ctx, c.ruling, func(_ *task, made *result) error {
@@ -80,8 +80,7 @@ func (m *mill) texts() map[string]string {
 	return texts
 }
 
-// versions returns the stored versions by name, also those of another extractor or other
-// rules.
+// versions returns the stored versions by name, including those of other extractors and rules.
 func (m *mill) versions() map[string]version {
 	m.t.Helper()
 	all := map[string]version{}
@@ -109,8 +108,8 @@ func dropping(t *testing.T, selectors ...string) *extract.Rules {
 
 const promo = `<div class="offer"><p>Everything must go, and at half the price, until the end of the month.</p></div>`
 
-// promoted creates a site of n pages, all with the same offer in their content. Half of the
-// pages have an ETag, the others have no validators.
+// promoted creates a site of n pages with the same offer in their content. Half of the pages have
+// an ETag, and the others have no validators.
 func promoted(s *site, n int) {
 	for i := range n {
 		name, links := fmt.Sprintf("/p/%d", i), []string{fmt.Sprintf("/p/%d", i+1)}
@@ -158,18 +157,18 @@ func TestReread(t *testing.T) {
 				how(c, dropping(t, ".offer"))
 				if alone {
 					if got := m.reread(c); len(got) != n {
-						t.Errorf("%d pages were made again: %v", len(got), got)
+						t.Errorf("%d pages were extracted again: %v", len(got), got)
 					}
 					equal(t, "requests", s.asked(), nil)
 					if got := m.reread(c); len(got) != 0 {
-						t.Errorf("made again once more: %v", got)
+						t.Errorf("extracted again a second time: %v", got)
 					}
 				}
 				seq := m.seq()
 				rep := m.run(c)
 				asked, cond := s.conditional()
 				if pages := slices.DeleteFunc(asked, func(u string) bool { return u != "/" && !strings.HasPrefix(u, "/p/") }); len(pages) != n || cond != n/2 {
-					t.Errorf("%d pages were asked for, %d of them on a condition: %v", len(pages), cond, pages)
+					t.Errorf("%d pages were requested, %d of them conditionally: %v", len(pages), cond, pages)
 				}
 				if rep.Added+rep.Deleted+rep.SkippedN > 0 || rep.Asked > 0 || alone && (m.seq() != seq || rep.Updated > 0) {
 					t.Errorf("the run: %+v", rep)
@@ -186,7 +185,7 @@ func TestReread(t *testing.T) {
 					}
 				}
 				if got := m.reread(c); len(got) != 0 {
-					t.Errorf("made again after the run: %v", got)
+					t.Errorf("extracted again after the run: %v", got)
 				}
 				// A new process restores the original rules.
 				s.asked()
@@ -230,7 +229,7 @@ func TestRereadUnapplied(t *testing.T) {
 	}
 }
 
-// Rereading keeps earlier decisions about addresses.
+// The extraction of stored pages keeps earlier decisions about addresses.
 func TestRereadIdentity(t *testing.T) {
 	s := newSite(t)
 	home := words("home")
@@ -267,7 +266,7 @@ func TestRereadIdentity(t *testing.T) {
 	c := m.keeping(Options{Rules: dropping(t, ".nothing")})
 	made := m.reread(c)
 	equal(t, "requests", s.asked(), nil)
-	if len(made) != len(pages)+1 { // the hidden page is one more
+	if len(made) != len(pages)+1 { // including the hidden page
 		t.Errorf("made again: %v", made)
 	}
 	check := func() {
@@ -325,7 +324,7 @@ func TestRereadLeaves(t *testing.T) {
 		t.Errorf("%d requests were conditional", cond)
 	}
 	if why := reason(rep, "/empty"); why != "left-out" {
-		t.Errorf("the page that became empty: %q", why)
+		t.Errorf("the page that has become empty: %q", why)
 	}
 	for u, v := range m.versions() {
 		if v.by != c.ruling.by {
@@ -341,7 +340,8 @@ func TestRereadLeaves(t *testing.T) {
 	}
 }
 
-// If rereading is interrupted at any point, stored versions and stored texts still match.
+// If the extraction of stored pages is interrupted at any point, the stored versions still match
+// the stored texts.
 func TestRereadBreaksOff(t *testing.T) {
 	s := newSite(t)
 	const n = 30
@@ -363,7 +363,7 @@ func TestRereadBreaksOff(t *testing.T) {
 			}
 		}
 		if len(batch) == 0 {
-			t.Fatalf("%d pages are left", left)
+			t.Fatalf("%d pages remain", left)
 		}
 		if _, err := m.site.Apply(t.Context(), from, batch); err != nil {
 			t.Fatal(err)
@@ -376,18 +376,18 @@ func TestRereadBreaksOff(t *testing.T) {
 			}
 			text := m.texts()[ref.URL]
 			if v := parseVersion(ref.Version, c.ruling.by); v.stale != strings.Contains(text, "half the price") {
-				t.Fatalf("%s says %q in version %s", ref.URL, text, ref.Version)
+				t.Fatalf("%s has the text %q in version %s", ref.URL, text, ref.Version)
 			} else if !v.stale {
 				again++
 			}
 		}
 		if again != n-left {
-			t.Fatalf("%d pages come again, want %d", again, n-left)
+			t.Fatalf("%d pages are extracted again, want %d", again, n-left)
 		}
 	}
 	equal(t, "requests", s.asked(), nil)
 
-	// A run also applies rereading if it is cancelled, or if the site is down.
+	// A run also extracts stored pages again if it is cancelled or if the site is down.
 	back := dropping(t, ".nothing")
 	ctx, cancel := context.WithCancel(t.Context())
 	seen := 0
@@ -411,12 +411,12 @@ func TestRereadBreaksOff(t *testing.T) {
 	}
 	for u, text := range m.texts() {
 		if !strings.Contains(text, "half the price") {
-			t.Errorf("%s was not made again: %q", u, text)
+			t.Errorf("%s was not extracted again: %q", u, text)
 		}
 	}
 }
 
-// A page that is lost in the run that extracts it again is deleted by the next run.
+// If a page that was extracted again is lost in the same run, the next run deletes it.
 func TestRereadGone(t *testing.T) {
 	s := newSite(t)
 	promoted(s, 12)

@@ -14,7 +14,7 @@ import (
 	"github.com/millrace/millrace/mirror"
 )
 
-// chain creates a site of n pages. Page i is the only one that links to pages 2i+1 and 2i+2.
+// chain creates a site of n pages. Only page i links to the pages 2i+1 and 2i+2.
 func chain(s *site, n int) {
 	name := func(i int) string {
 		if i == 0 {
@@ -94,7 +94,7 @@ func TestLimits(t *testing.T) {
 	}
 	for u, n := range seen {
 		if strings.HasPrefix(u, "/p/") && n < 2 {
-			t.Errorf("%s was asked for %d times in 7 runs", u, n)
+			t.Errorf("%s was requested %d times in 7 runs", u, n)
 		}
 	}
 	deep := newMill(t, s.URL+"/")
@@ -106,11 +106,11 @@ func TestLimits(t *testing.T) {
 	slow := newMill(t, s.URL+"/")
 	slow.run(slow.open(Options{MaxTime: 20 * time.Minute, Concurrency: 1, Now: func() time.Time { return time.Unix(1_800_000_000+60*clock.Add(1), 0) }}))
 	if got := len(slow.pages()); got == 0 || got > 25 {
-		t.Errorf("%d pages in the time of 20 readings of the clock", got)
+		t.Errorf("%d pages during 20 readings of the clock", got)
 	}
 }
 
-// Many deletions at once are unconfirmed.
+// If many pages are missing at once, their deletion is unconfirmed.
 func TestMassLoss(t *testing.T) {
 	s := newSite(t)
 	chain(s, 30)
@@ -121,15 +121,15 @@ func TestMassLoss(t *testing.T) {
 	}
 	rep := m.run(m.open(Options{}))
 	if rep.UnconfirmedDeletions != 20 || len(m.pages()) != 30 {
-		t.Errorf("%d are unconfirmed, %d pages are left", rep.UnconfirmedDeletions, len(m.pages()))
+		t.Errorf("%d deletions are unconfirmed, %d pages remain", rep.UnconfirmedDeletions, len(m.pages()))
 	}
 	rep = m.run(m.open(Options{}))
 	if rep.Deleted != 20 || len(m.pages()) != 10 {
-		t.Errorf("%d are deleted, %d pages are left", rep.Deleted, len(m.pages()))
+		t.Errorf("%d pages were deleted, %d remain", rep.Deleted, len(m.pages()))
 	}
 }
 
-// Broken links are not a mass loss.
+// Broken links do not count as missing pages.
 func TestBrokenLinks(t *testing.T) {
 	s := newSite(t)
 	var links []string
@@ -140,16 +140,16 @@ func TestBrokenLinks(t *testing.T) {
 	m := newMill(t, s.URL+"/")
 	rep := m.run(m.open(Options{}))
 	if rep.UnconfirmedDeletions > 0 || rep.SkippedN != 40 {
-		t.Errorf("%d are unconfirmed, %d skipped", rep.UnconfirmedDeletions, rep.SkippedN)
+		t.Errorf("%d deletions are unconfirmed, %d skipped", rep.UnconfirmedDeletions, rep.SkippedN)
 	}
 	rep = m.run(m.open(Options{}))
 	if rep.UnconfirmedDeletions > 0 || rep.SkippedN != 0 {
-		t.Errorf("%d are unconfirmed, %d skipped", rep.UnconfirmedDeletions, rep.SkippedN)
+		t.Errorf("%d deletions are unconfirmed, %d skipped", rep.UnconfirmedDeletions, rep.SkippedN)
 	}
 }
 
-// A page without validators whose HTML differs in every response is unchanged while its text
-// is.
+// If a page has no validators and its HTML differs in every response, the page is unchanged as long
+// as its text is unchanged.
 func TestNonces(t *testing.T) {
 	s := newSite(t)
 	var n atomic.Int64
@@ -180,7 +180,7 @@ func TestNonces(t *testing.T) {
 	}
 }
 
-// If only the validators of a page change, only they are written.
+// If only the validators of a page change, only these are written.
 func TestNewValidators(t *testing.T) {
 	s := newSite(t)
 	var n atomic.Int64
@@ -236,7 +236,7 @@ func TestNoMemory(t *testing.T) {
 	}
 }
 
-// A long-lived crawl fetches a page less often the less often the page changes.
+// A crawl that runs for a long time fetches rarely changing pages less often.
 func TestSchedule(t *testing.T) {
 	s := newSite(t)
 	s.set("/", html("Home", words("home"), "/steady", "/lively"))
@@ -253,7 +253,7 @@ func TestSchedule(t *testing.T) {
 	runs := 0
 	for now.Before(end) {
 		if runs++; runs > 14*24*13 {
-			t.Fatalf("%d runs, the next one at %v of %v", runs, now, end)
+			t.Fatalf("%d runs, the next one at %v, the end at %v", runs, now, end)
 		}
 		if now.Sub(edited) >= 2*time.Hour {
 			edits, edited = edits+1, now
@@ -265,17 +265,17 @@ func TestSchedule(t *testing.T) {
 		}
 		next := c.Next()
 		if d := next.Sub(now); d < leastInterval || d > firstLeast {
-			t.Fatalf("the next run is %v away", d)
+			t.Fatalf("the next run is in %v", d)
 		}
 		now = next
 	}
 	if count["/steady"] > 24 || count["/steady"] < 13 {
-		t.Errorf("a page that never changes was asked for %d times", count["/steady"])
+		t.Errorf("a page that never changes was requested %d times", count["/steady"])
 	}
 	if count["/lively"] < 100 || count["/lively"] > 2000 {
-		t.Errorf("a page that changed every two hours was asked for %d times", count["/lively"])
+		t.Errorf("a page that changed every two hours was requested %d times", count["/lively"])
 	}
-	// The clock is set back a year: an hour later the page that changes often is due.
+	// If the clock is set back by a year, a page that changes often is due an hour later.
 	now = now.AddDate(-1, 0, 0)
 	m.run(c)
 	s.asked()
@@ -289,6 +289,6 @@ func TestSchedule(t *testing.T) {
 		found = found || u == "/lively"
 	}
 	if !found {
-		t.Error("a clock that was set back puts a page off")
+		t.Error("a clock that was set back delays a page")
 	}
 }

@@ -23,7 +23,7 @@ func TestRobots(t *testing.T) {
 	equal(t, "pages", m.pages(), []string{"/", "/a"})
 	for _, u := range s.asked() {
 		if strings.HasPrefix(u, "/secret") {
-			t.Errorf("%s was asked for", u)
+			t.Errorf("%s was requested", u)
 		}
 	}
 	if rep.SkippedN != 1 || rep.Skipped[0].Code != "robots-disallow" {
@@ -49,7 +49,7 @@ func TestDisallowedLater(t *testing.T) {
 	equal(t, "pages", m.pages(), []string{"/", "/b", "/c", "/d", "/e", "/f"})
 	for _, u := range s.asked() {
 		if u == "/a" {
-			t.Error("it was asked for")
+			t.Error("the page was requested")
 		}
 	}
 }
@@ -83,7 +83,7 @@ func TestNoFollowNoIndex(t *testing.T) {
 	equal(t, "pages", m.pages(), []string{"/", "/fresh", "/from-header", "/from-noindex", "/from-other", "/from-ours", "/nofollow", "/other"})
 	for _, u := range s.asked() {
 		if u == "/unfollowed" || u == "/from-nofollow" || u == "/from-none" {
-			t.Errorf("%s was asked for", u)
+			t.Errorf("%s was requested", u)
 		}
 	}
 }
@@ -112,9 +112,9 @@ func TestTraps(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		page  func(s *site, w http.ResponseWriter, r *http.Request)
-		pages int // at most
-		real  int // at least
-		lines int // reported skips, at most
+		pages int // maximum number of stored pages
+		real  int // minimum number of stored pages
+		lines int // maximum number of reported skips
 	}{
 		{name: "an endless calendar", page: func(_ *site, w http.ResponseWriter, r *http.Request) {
 			var y, mo int
@@ -192,14 +192,14 @@ func TestTraps(t *testing.T) {
 				t.Errorf("%d pages after %d requests, want %d of %d", n, asked, c.real, c.pages)
 			}
 			if rep.SkippedN > c.lines || c.lines > 0 && rep.SkippedN == 0 {
-				t.Errorf("%d were skipped, the first %v", rep.SkippedN, rep.Skipped[:min(3, rep.SkippedN)])
+				t.Errorf("%d pages were skipped, the first %v", rep.SkippedN, rep.Skipped[:min(3, rep.SkippedN)])
 			}
 			t.Logf("%d pages, %d requests, %d skips: %v", n, asked, rep.SkippedN, rep.Skipped[:min(2, rep.SkippedN)])
-			// The budgets of the shapes survive the run.
+			// The budgets for the shapes are kept after the run.
 			s.set("/", html("Home", words("home again"), "/trap/"))
 			m.run(m.open(Options{}))
 			if more := len(m.pages()) - n; more > n/5+30 {
-				t.Errorf("a second run finds %d more", more)
+				t.Errorf("a second run found %d more pages", more)
 			}
 		})
 	}
@@ -238,7 +238,7 @@ func TestSoft404(t *testing.T) {
 	m.run(m.open(Options{}))
 	for _, u := range s.asked() {
 		if strings.Contains(u, "no-such-page") {
-			t.Error("the second run asks again what the site gives for what cannot exist")
+			t.Error("the second run requests a nonexistent address again")
 		}
 	}
 }
@@ -259,11 +259,11 @@ func TestLogin(t *testing.T) {
 	}
 	s.set("/", form)
 	if _, err := m.try(m.open(Options{})); millrace.Status(err) != 403 || millrace.ErrorCode(err) != "login" {
-		t.Errorf("a home page that wants a login: %v", err)
+		t.Errorf("a home page that requires a login: %v", err)
 	}
 	s.set("/", redirect("/login"))
 	if _, err := m.try(m.open(Options{})); millrace.Status(err) != 403 || millrace.ErrorCode(err) != "login" {
-		t.Errorf("a home page that leads to a login: %v", err)
+		t.Errorf("a home page that redirects to a login: %v", err)
 	}
 	equal(t, "pages", m.pages(), []string{"/", "/a"})
 }
@@ -291,7 +291,7 @@ func TestHiddenAndAway(t *testing.T) {
 	if rep.SkippedN != 2 || !codes["noindex"] || !codes["leads-away"] {
 		t.Errorf("%d: %v", rep.SkippedN, rep.Skipped)
 	}
-	// They are stored nevertheless.
+	// The sink stores them nevertheless.
 	stored := 0
 	for range m.site.KnownRefs(t.Context(), from) {
 		stored++

@@ -41,7 +41,7 @@ func TestSimilar(t *testing.T) {
 		}
 	}
 	if similar(0, 0) != 8 {
-		t.Error("two texts without words are not alike")
+		t.Error("two texts without words are not similar")
 	}
 	// Few unrelated pages are classified as equal.
 	wrong := 0
@@ -51,7 +51,7 @@ func TestSimilar(t *testing.T) {
 		}
 	}
 	if wrong > 0 {
-		t.Errorf("%d of 1000 unrelated pages look alike", wrong)
+		t.Errorf("%d of 1000 unrelated pages are similar", wrong)
 	}
 }
 
@@ -62,16 +62,16 @@ func TestLines(t *testing.T) {
 	}
 	const m5, m6 = "https://a.example/cal/2024/05", "https://a.example/cal/2024/06"
 	if !same(m5, m6, textPage("Week 18, 19", "No events in 5/2024."), textPage("Week 22, 23", "No events in 6/2024.")) {
-		t.Error("numbers count where the address is that of a date")
+		t.Error("numbers count although the address contains a date")
 	}
 	if same("https://a.example/t/5", "https://a.example/t/6", textPage("Post 5 of 7"), textPage("Post 6 of 7")) {
-		t.Error("numbers do not count where the address is not that of a date")
+		t.Error("numbers do not count although the address contains no date")
 	}
 	if !same("https://a.example/s?c=red&z=xl", "https://a.example/s?c=blue&z=m", textPage("Shirts in red, size XL"), textPage("Shirts in Blue, size m")) {
 		t.Error("the values of parameters count")
 	}
 	if same("https://a.example/s?q=red", "https://a.example/s?q=blue", textPage("About red"), textPage("About blue")) {
-		t.Error("the value of the one parameter does not count")
+		t.Error("the value of the only parameter does not count")
 	}
 	p := &millrace.Page{Blocks: []millrace.Block{
 		{Type: millrace.ListBlock, Items: []millrace.Item{{Text: "one"}, {Text: "two", Blocks: textPage("inside").Blocks}}},
@@ -135,7 +135,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// The number of distinct shapes is bounded.
+// The number of distinct shapes is limited.
 func TestManyShapes(t *testing.T) {
 	traps := traps{base: "https://a.example/", groups: map[string]*group{}}
 	for i := range 3 * maxGroups {
@@ -146,6 +146,6 @@ func TestManyShapes(t *testing.T) {
 	}
 	shape, any := traps.shapes("https://a.example/never-seen/b")
 	if traps.admit(shape, any) {
-		t.Error("a made-up name in front of it gives an address a budget of its own")
+		t.Error("an arbitrary first segment gives an address its own budget")
 	}
 }

@@ -17,7 +17,7 @@ func TestInterval(t *testing.T) {
 		var e entry
 		e.checked(now, false, c.age)
 		if got := time.Duration(e.interval) * time.Minute; got != c.want {
-			t.Errorf("a page of %s is asked for after %s, want %s", c.age, got, c.want)
+			t.Errorf("a page with the age %s is requested after %s, want %s", c.age, got, c.want)
 		}
 	}
 	var e entry
@@ -26,13 +26,13 @@ func TestInterval(t *testing.T) {
 		e.checked(now, true, 0)
 	}
 	if e.interval != 5 {
-		t.Errorf("a page that always changes is asked for after %d minutes", e.interval)
+		t.Errorf("a page that always changes is requested after %d minutes", e.interval)
 	}
 	for range 40 {
 		e.checked(now, false, 0)
 	}
 	if e.interval != 24*60 {
-		t.Errorf("a page that never changes is asked for after %d minutes", e.interval)
+		t.Errorf("a page that never changes is requested after %d minutes", e.interval)
 	}
 }
 
@@ -40,7 +40,7 @@ func TestDue(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	e := entry{}
 	if !e.due(now) {
-		t.Error("what this process has not asked for is not due")
+		t.Error("a page that this process has not requested is not due")
 	}
 	e.checked(now, false, 0)
 	if e.due(now.Add(59 * time.Minute)) {
@@ -55,7 +55,7 @@ func TestDue(t *testing.T) {
 		t.Error("a clock that is set back makes a page due")
 	}
 	if !e.due(then.Add(time.Hour)) {
-		t.Error("a clock that is set back puts a page off")
+		t.Error("a clock that is set back delays a page")
 	}
 }
 
@@ -99,7 +99,7 @@ func TestQueue(t *testing.T) {
 		pop()
 	}
 	if _, ok, err := q.pop(); ok || err != nil {
-		t.Errorf("an empty queue gives %v, %v", ok, err)
+		t.Errorf("an empty queue returns %v, %v", ok, err)
 	}
 	if err := q.push(task{url: "https://a.example/again"}); err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestQueue(t *testing.T) {
 	q.close()
 	left, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil || len(left) > 0 {
-		t.Errorf("files are left: %v, %v", left, err)
+		t.Errorf("files remain: %v, %v", left, err)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestQueueWithoutDisk(t *testing.T) {
 		err = q.push(task{url: "https://a.example/"})
 	}
 	if err == nil {
-		t.Fatal("a temporary file is made in a folder that does not exist")
+		t.Fatal("a temporary file was created in a folder that does not exist")
 	}
 	if _, e := os.Stat(os.TempDir()); e == nil {
 		t.Error("the folder exists")

@@ -27,7 +27,7 @@ func TestBadPages(t *testing.T) {
 		name string
 		page http.HandlerFunc
 		had  bool   // the page is stored nevertheless
-		why  string // part of the reason; "" = it is not reported
+		why  string // part of the reason; "" = the page is not reported
 	}{
 		{name: "a hang", page: func(_ http.ResponseWriter, r *http.Request) {
 			select {
@@ -205,7 +205,7 @@ func TestBadRoots(t *testing.T) {
 	}})
 	m := newMill(t, "http://mill.example/")
 	if _, err := m.try(m.through(cl.HTTP(), Options{})); millrace.ErrorCode(err) != "site-moved" {
-		t.Errorf("http that leads to https: %v", err)
+		t.Errorf("http that redirects to https: %v", err)
 	}
 	c, err := New(nil, dead, nil)
 	if err != nil {
@@ -239,10 +239,10 @@ func TestOutage(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if n := len(s.asked()); n > 50 {
-		t.Errorf("%d requests to a site that is out of order", n)
+		t.Errorf("%d requests to a site that is down", n)
 	}
 	if len(m.pages()) != 101 || rep.Deleted > 0 {
-		t.Errorf("%d pages are left", len(m.pages()))
+		t.Errorf("%d pages remain", len(m.pages()))
 	}
 }
 
@@ -252,7 +252,7 @@ func isRefused(err error) bool {
 	return ok
 }
 
-// In the middle of a crawl, the host name begins to resolve to a private address.
+// During a crawl, the host name begins to resolve to a private address.
 func TestRebinding(t *testing.T) {
 	s := newSite(t)
 	var links []string
@@ -291,7 +291,7 @@ func TestRebinding(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if len(m.pages()) != 201 {
-		t.Errorf("%d pages are left", len(m.pages()))
+		t.Errorf("%d pages remain", len(m.pages()))
 	}
 }
 

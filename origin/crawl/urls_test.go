@@ -16,7 +16,7 @@ func TestScope(t *testing.T) {
 	}
 	for _, root := range []string{"", "example.com", "ftp://example.com/", "https://u:p@example.com/"} {
 		if s, err := newScope(root); err == nil {
-			t.Errorf("%s is taken as %q", root, s.base)
+			t.Errorf("%s is read as %q", root, s.base)
 		}
 	}
 }
@@ -81,19 +81,19 @@ func FuzzClean(f *testing.F) {
 			return
 		}
 		if again, w := s.clean(u); again != u || w != v {
-			t.Errorf("%q gives %q, which gives %q (%d, %d)", in, u, again, v, w)
+			t.Errorf("%q results in %q, and this in %q (%d, %d)", in, u, again, v, w)
 		}
 	})
 }
 
 func TestKey(t *testing.T) {
 	if key("https://a.example/x?b=2&a=1") != key("https://a.example/x?a=1&b=2") {
-		t.Error("the order of parameters counts")
+		t.Error("the order of parameters matters")
 	}
 	seen := map[uint64]string{}
 	for _, u := range []string{"https://a.example/x", "https://a.example/x/", "https://a.example/x?", "https://a.example/x?a", "https://a.example/xa", "https://a.example/x?a=1&b=2"} {
 		if other, ok := seen[key(u)]; ok && u != "https://a.example/x?" {
-			t.Errorf("%s and %s have one key", u, other)
+			t.Errorf("%s and %s have the same key", u, other)
 		}
 		seen[key(u)] = u
 	}

@@ -26,8 +26,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// A page of another extractor is stale, but keeps its stored version. Names without a page
-// have no extractor.
+// A page of another extractor is stale, but its stored version is kept. Names without a page have
+// no extractor.
 func TestVersionOfOthers(t *testing.T) {
 	was := version{kind: isPage, by: "2", depth: 3, fruitless: true, sketch: 5, revision: "t1", etag: `"x"`}
 	v := parseVersion(was.String(), "2-abc")
@@ -35,7 +35,7 @@ func TestVersionOfOthers(t *testing.T) {
 		t.Errorf("a page is read as %+v", v)
 	}
 	if h := (http.Header{}); v.conditions(h, false) || !v.conditions(h, true) || h.Get("If-None-Match") != `"x"` {
-		t.Errorf("it is asked for with %v", h)
+		t.Errorf("the conditions of the request are %v", h)
 	}
 	for _, was := range []version{{kind: isMute, by: "1", day: 1, target: 2}, {kind: isPending, by: "2", depth: 2}} {
 		if v := parseVersion(was.String(), "2-abc"); v != was {
@@ -59,7 +59,7 @@ func FuzzParseVersion(f *testing.F) {
 		v := parseVersion(s, "2")
 		if v.old != nil {
 			if !v.stale || v.old.by == "2" {
-				t.Errorf("%q is read as %+v of others", s, v)
+				t.Errorf("with another extractor, %q is read as %+v", s, v)
 			}
 			v = *v.old
 		}

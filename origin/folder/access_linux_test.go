@@ -43,13 +43,13 @@ func TestUnreadable(t *testing.T) {
 	asNobody(t, dir, func() {
 		got := walk(t, f)
 		if got.mark.Complete {
-			t.Error("the list is whole without the pages of a directory that could not be read")
+			t.Error("the list is complete without the pages of a directory that could not be read")
 		}
 		if !errors.Is(got.skipped["/shut/"], millrace.ErrForbidden) {
 			t.Errorf("skipped %v", got.skipped)
 		}
 		if _, err := f.Page(t.Context(), millrace.Ref{URL: "/closed.html"}); !errors.Is(err, millrace.ErrForbidden) {
-			t.Errorf("a file that may not be read: %v", err)
+			t.Errorf("a file without read permission: %v", err)
 		}
 		for d, want := range map[string]error{"shut": millrace.ErrForbidden} {
 			if _, err := New(filepath.Join(dir, d), nil); !errors.Is(err, want) {

@@ -207,7 +207,7 @@ func TestLinksAndSpecials(t *testing.T) {
 		"/socket.html", "/pipe.html",
 	} {
 		if got.skipped[u] == nil {
-			t.Errorf("%s is not reported; skipped are %v", u, slices.Sorted(maps.Keys(got.skipped)))
+			t.Errorf("%s is not reported; skipped: %v", u, slices.Sorted(maps.Keys(got.skipped)))
 		}
 	}
 	if !got.mark.Complete {
@@ -229,7 +229,7 @@ func TestLinksAndSpecials(t *testing.T) {
 		}
 		if h, err := f.Open(strings.TrimPrefix(u, "/")); err == nil {
 			h.Close()
-			t.Errorf("Open(%s) has opened it", u)
+			t.Errorf("Open(%s) succeeded", u)
 		}
 	}
 }
@@ -242,7 +242,7 @@ func TestVersions(t *testing.T) {
 			t.Errorf("%s has the version %q", u, v)
 		}
 		if _, err := f.Page(t.Context(), millrace.Ref{URL: u, Version: v}); !errors.Is(err, millrace.ErrUnmodified) {
-			t.Errorf("page %s, as held: %v", u, err)
+			t.Errorf("page %s with its stored version: %v", u, err)
 		}
 	}
 	if len(f.files) != 0 {
@@ -285,7 +285,7 @@ func TestVersions(t *testing.T) {
 		t.Error("after a rename (-want +got):\n" + d)
 	}
 	if _, err := f.Page(t.Context(), millrace.Ref{URL: "/a.html", Version: "x"}); !errors.Is(err, millrace.ErrNotFound) {
-		t.Errorf("a page that is gone: %v", err)
+		t.Errorf("a page that was removed: %v", err)
 	}
 }
 
@@ -307,7 +307,7 @@ func TestVersionsOfFreshFiles(t *testing.T) {
 	}
 	f.now = func() time.Time { return time.Now().Add(-time.Hour) }
 	if v := walk(t, f).versions["/"]; v != "" {
-		t.Errorf("version %q of a file from the future", v)
+		t.Errorf("version %q of a file with a time in the future", v)
 	}
 }
 
@@ -351,11 +351,11 @@ func TestReplacedFolder(t *testing.T) {
 	first := walk(t, f)
 	must(t, os.Remove(link))
 	if _, err := next(f.Changes(t.Context(), "")); !errors.Is(err, millrace.ErrUnavailable) {
-		t.Errorf("a folder that is gone: %v, want unavailable", err)
+		t.Errorf("a folder that was removed: %v, want unavailable", err)
 	}
 	must(t, os.Symlink("r2", link))
 	if second := walk(t, f); second.versions["/"] == first.versions["/"] {
-		t.Error("the new folder is not seen")
+		t.Error("the new folder is not detected")
 	}
 	if p := page(t, f, "/"); p.Title != "Two" {
 		t.Errorf("title %q", p.Title)

@@ -19,7 +19,7 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// TestIdentity has one page per row in a folder whose home is known.
+// TestIdentity checks one page for each row, in a folder whose home is known.
 func TestIdentity(t *testing.T) {
 	const home = "https://mill.example"
 	files := map[string]string{
@@ -97,7 +97,7 @@ func TestIdentityOfCleanNameAndDirectory(t *testing.T) {
 	}
 }
 
-// A page that only redirects to another page of the folder is an alias of it.
+// A page that only redirects to another page of the folder is an alias of that page.
 func TestRefresh(t *testing.T) {
 	refresh := func(to string) string {
 		return `<!DOCTYPE html><html><head><title>Go</title><meta http-equiv="refresh" content="0; url=` + to + `"></head><body><a href="` + to + `">on</a></body></html>`
@@ -111,7 +111,7 @@ func TestRefresh(t *testing.T) {
 	}
 	for _, u := range []string{"/away.html", "/lost.html"} {
 		if p, err := f.Page(t.Context(), millrace.Ref{URL: u}); err == nil && p.Known == 0 {
-			t.Errorf("%s is another name of %s", u, p.URL)
+			t.Errorf("%s is an alias of %s", u, p.URL)
 		}
 	}
 }
@@ -231,7 +231,7 @@ func TestLinksAreAbsolute(t *testing.T) {
 	write(t, dir, map[string]string{"index.html": html("Home", "")})
 	p := page(t, open(t, dir, nil), "/a/")
 	if u := p.Blocks[0].Spans[0].URL; u != noBase+"b.html" {
-		t.Errorf("with nothing known: %q", u)
+		t.Errorf("without a known home: %q", u)
 	}
 }
 
@@ -253,7 +253,7 @@ func TestModified(t *testing.T) {
 	epoch := time.Unix(1, 0)
 	must(t, os.Chtimes(filepath.Join(dir, "silent.html"), epoch, epoch))
 	if p := page(t, f, "/silent.html"); !p.Modified.IsZero() {
-		t.Errorf("a clock set back is a hint: %v", p.Modified)
+		t.Errorf("with a clock that was set back, the time is a hint: %v", p.Modified)
 	}
 }
 
@@ -369,11 +369,11 @@ func TestSites(t *testing.T) {
 		}
 		for u, want := range map[string]string{"/says-utf8.html": "Besançon", "/says-latin1.html": "“between", "/windows.html": "12 €", "/utf16.html": "Mühlrad"} {
 			if !strings.Contains(got[u].Text(), want) {
-				t.Errorf("odd%s does not say %q: %q", u, want, got[u].Text())
+				t.Errorf("odd%s does not contain %q: %q", u, want, got[u].Text())
 			}
 		}
 		if !got["/secret.html"].Access.NoIndex {
-			t.Error("odd/secret.html is for indexes")
+			t.Error("odd/secret.html may be indexed")
 		}
 	}
 }

@@ -100,7 +100,7 @@ func TestUnderscore(t *testing.T) {
 	edit(t, dir, map[string]string{"z.html": leads("Z"), "y.html": leads("Y", "_draft.html")})
 	fourth := step("links go, another one comes", third, draft, "y.html", "z.html", "x.html", "y.html", "z.html")
 	if _, err := f.Page(t.Context(), millrace.Ref{URL: "/lib/_thread.html"}); !errors.Is(err, millrace.ErrNotFound) {
-		t.Errorf("a page that nothing links to any more: %v", err)
+		t.Errorf("a page without links to it: %v", err)
 	}
 	edit(t, dir, map[string]string{"z.html": leads("Z", "lib/_new.html")})
 	fifth := step("a link to nothing", fourth, draft, "z.html")
@@ -111,7 +111,7 @@ func TestUnderscore(t *testing.T) {
 	step("a cursor of something else", "walked", draft, "x.html", "y.html")
 }
 
-// A mirror deletes a page when its last link is gone.
+// A mirror deletes a page when the last link to the page is removed.
 func TestUnderscoreMirror(t *testing.T) {
 	f, dir := site(t, map[string]string{"index.html": leads("Home", "_a.html"), "b.html": html("B", ""), "c.html": html("C", ""), "_a.html": html("A", ""), "d.html": html("D", ""), "e.html": html("E", "")})
 	var pages mirror.Pages
@@ -143,7 +143,7 @@ func TestUnderscorePython(t *testing.T) {
 	urls, cursor := pull(t, f, "")
 	for _, u := range []string{"/library/__main__.html", "/library/__future__.html", "/library/_thread.html"} {
 		if !slices.Contains(urls, u) {
-			t.Errorf("%s is no page", u)
+			t.Errorf("%s is not a page", u)
 		} else if p := page(t, f, u); len(p.Blocks) < 10 {
 			t.Errorf("%s has %d blocks", u, len(p.Blocks))
 		}

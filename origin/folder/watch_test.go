@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// quiet is how long the watch waits for further changes.
+// quiet is the time for which the watch waits for further changes.
 const quiet = 300 * time.Millisecond
 
 // watching starts a watch and returns a function that waits for its next call.

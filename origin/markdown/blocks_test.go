@@ -230,6 +230,6 @@ func TestFields(t *testing.T) {
 		t.Errorf("access %+v %+v %+v", a.Access, b.Access, c.Access)
 	}
 	if !a.Known.Has(millrace.FieldModified) || b.Known.Has(millrace.FieldModified) {
-		t.Error("only the first page says when it was modified")
+		t.Error("only the first page has a modification time")
 	}
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/millrace/millrace/internal/testkit"
 )
 
-// The addresses of the generators' own documentation are those of the sitemap that the
-// generator writes. What else is in the sitemap has no Markdown.
+// The addresses of the pages in the generators' own documentation are those in the sitemap that the
+// generator writes. All other addresses in the sitemap have no Markdown.
 func TestRealDocumentation(t *testing.T) {
 	for _, c := range []struct {
-		env     string // names the folder of the documentation
-		content string // what precedes the path of a page in the name of its file
+		env     string // environment variable with the folder of the documentation
+		content string // text before the path of a page in the name of its file
 		command []string
-		least   int // pages
+		least   int // minimum number of pages
 		setUp   map[string]string
 	}{
 		{"MILLRACE_TEST_HUGO_DOCS", "content/en/", []string{"hugo", "--quiet", "-d", "OUT"}, 450, nil},
@@ -41,7 +41,7 @@ func TestRealDocumentation(t *testing.T) {
 			write(t, src, c.setUp)
 			must(t, filepath.WalkDir(src, func(name string, e fs.DirEntry, err error) error {
 				if err == nil && strings.Contains(name, "/layouts/") && filepath.Ext(name) == ".html" {
-					text := "x" // layouts decide no address, and work for minutes
+					text := "x" // layouts determine no address, and take minutes
 					if old, _ := os.ReadFile(name); strings.Contains(string(old), ".Inner") {
 						text = "{{ .Inner }}"
 					}

@@ -22,11 +22,11 @@ func words(s string) string {
 func check(t *testing.T, blocks []millrace.Block, depth int) {
 	t.Helper()
 	if depth > 2*commonmark.MaxDepth+10 {
-		t.Fatal("blocks too deep inside each other")
+		t.Fatal("blocks are nested too deeply")
 	}
 	spans := func(text string, list []millrace.Span) {
 		if !utf8.ValidString(text) {
-			t.Errorf("%q is no UTF-8", text)
+			t.Errorf("%q is not UTF-8", text)
 		}
 		for i, s := range list {
 			if s.Start < 0 || s.Start >= s.End || s.End > len(text) || !utf8.RuneStart((text + " ")[s.Start]) || !utf8.RuneStart((text + " ")[s.End]) {
@@ -83,8 +83,8 @@ func convertIn(t testing.TB, s *snapshot, file, in string) ([]millrace.Block, er
 	return blocks, err
 }
 
-// FuzzConvert checks that any text converts to valid blocks in every dialect, and always to
-// the same ones.
+// FuzzConvert checks that any text converts to valid blocks in every dialect, and that the result
+// is always the same.
 func FuzzConvert(f *testing.F) {
 	f.Add("# a {#b}\n\n> [!NOTE]\n> c [d](b.md) `e`\n\n!!! tip\n    f\n\n:::x\n- [ ] g\n:::\n")
 	f.Add("{{< a >}}b{{< /a >}} {% raw %}{{ c }}{% endraw %} <b>d</b> <A>{e}</A>\n\n| f |\n|---|\n| $g_h$ |\n")
@@ -102,7 +102,7 @@ func FuzzConvert(f *testing.F) {
 				check(t, blocks, 0)
 				again, _ := convertIn(t, s, file, in)
 				if millrace.Text(blocks) != millrace.Text(again) {
-					t.Error("the same text gives other blocks")
+					t.Error("the same text results in different blocks")
 				}
 			}
 		}

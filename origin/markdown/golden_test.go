@@ -37,7 +37,7 @@ func TestSites(t *testing.T) {
 					continue
 				}
 				if p.Version == "" || p.Version != w.versions[n] {
-					t.Errorf("%s: version %q, the walk said %q", n, p.Version, w.versions[n])
+					t.Errorf("%s: version %q, in the walk %q", n, p.Version, w.versions[n])
 				}
 				if !p.Known.Has(millrace.FieldModified) {
 					p.Modified = time.Time{}

@@ -10,7 +10,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// A sentence with a value that only the generator knows is left out, and nothing else is.
+// If only the generator knows a value, the sentence with this value is omitted, and nothing else.
 func TestHoles(t *testing.T) {
 	t.Parallel()
 	jekyll := map[string]string{"_config.yml": "title: T\nversion: 4.2\nmill: {name: Old Mill}\n"}

@@ -75,6 +75,6 @@ func TestLimits(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := f.Page(ctx, millrace.Ref{URL: "/a.md"}); !errors.Is(err, context.Canceled) {
-		t.Errorf("a page that is broken off: %v", err)
+		t.Errorf("a page whose context has ended: %v", err)
 	}
 }

@@ -109,7 +109,7 @@ func TestOrigin(t *testing.T) {
 						return nil, err
 					}
 					if f.Kind() != kind {
-						t.Errorf("the folder is taken for one of kind %s", f.Kind())
+						t.Errorf("the kind of the folder is %s", f.Kind())
 					}
 					t.Cleanup(func() { f.Close() })
 					// One hour ahead, because files changed within the last two seconds have

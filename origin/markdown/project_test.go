@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// The configuration of Hugo may be in several files, mount folders and give front matter to
-// the pages below a folder.
+// The configuration of Hugo may consist of several files, mount folders, and contain front matter
+// for the pages below a folder.
 func TestHugoProjects(t *testing.T) {
 	t.Parallel()
 	const text = "Text of a page.\n"
@@ -66,7 +66,7 @@ func TestHugoProjects(t *testing.T) {
 	}
 }
 
-// A project whose addresses depend on more than this package knows is refused.
+// A project is rejected if its addresses depend on more than this package knows.
 func TestUnknownAddresses(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string]map[string]string{
@@ -104,7 +104,7 @@ func TestUnknownAddresses(t *testing.T) {
 	}
 }
 
-// What changes no address is no reason to refuse a project.
+// A project is not rejected because of an option that changes no address.
 func TestKnownAddresses(t *testing.T) {
 	t.Parallel()
 	for name, files := range map[string]map[string]string{

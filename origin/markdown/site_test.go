@@ -10,8 +10,8 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// TestPlaces has one file per row, with its configuration and its URL. A URL that starts with
-// "!" is the reason why the file is not a page.
+// TestPlaces checks one file for each row, with its configuration and its URL. If the URL starts
+// with "!", the rest is the code of the reason why the file is not a page.
 func TestPlaces(t *testing.T) {
 	type rows = []struct{ name, matter, url string }
 	for _, tt := range []struct {

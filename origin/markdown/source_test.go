@@ -40,7 +40,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 	for _, k := range []Kind{Plain, Hugo, Jekyll, MkDocs, Docusaurus} {
 		if f := open(t, filepath.Join(dir, "good"), &Options{Kind: k}); f.Kind() != k {
-			t.Errorf("asked for %s, got %s", k, f.Kind())
+			t.Errorf("requested the kind %s, got %s", k, f.Kind())
 		}
 	}
 }
@@ -71,10 +71,10 @@ func TestUnchangedFilesStayClosed(t *testing.T) {
 		t.Error("read (-want +got): drafts and what may expire\n" + d)
 	}
 	if _, err := f.Page(t.Context(), millrace.Ref{URL: "/a.md", Version: first.versions["/a.md"]}); !errors.Is(err, millrace.ErrUnmodified) {
-		t.Errorf("a page that stands: %v", err)
+		t.Errorf("a page that has not changed: %v", err)
 	}
-	// A new text changes only its page. A new address changes all pages, because of their
-	// links.
+	// If the text changes, only its page changes. If an address changes, all pages change, because
+	// of their links.
 	write(t, dir, map[string]string{"c.md": "xyz"})
 	third := walkAll(t, f)
 	changed := func(a, b walked) (out []string) {
@@ -94,7 +94,7 @@ func TestUnchangedFilesStayClosed(t *testing.T) {
 		t.Error(d)
 	}
 	if p := page(t, f, "/b.md"); p.Blocks[0].URL != noBase+"z/" {
-		t.Errorf("the link leads to %s", p.Blocks[0].URL)
+		t.Errorf("the target of the link is %s", p.Blocks[0].URL)
 	}
 	// The clock advances past the expiry date.
 	f.now = func() time.Time { return time.Date(2124, 1, 1, 0, 0, 0, 0, time.UTC) }
@@ -146,8 +146,8 @@ func found(err error, code string) bool {
 	return millrace.ErrorCode(err) == code || ok && strings.Contains(fault.Position, code)
 }
 
-// TestBroken checks that broken files are reported with their position and are not absent. A
-// page that its owner withdraws is absent.
+// TestBroken checks that broken files are reported with their position, and not as absent. A page
+// that its owner withdraws is absent.
 func TestBroken(t *testing.T) {
 	f, dir := made(t, map[string]string{
 		"ok.md": "x", "yaml.md": "---\ntitle: a\nlist: [b\n---\nx", "toml.md": "+++\ntitle = \"a\nb = 1\n+++\nx", "json.md": "{\n \"a\": tru\n}\nx",
@@ -204,7 +204,7 @@ func TestFolderGoes(t *testing.T) {
 	must(t, os.Rename(filepath.Join(dir, "site"), filepath.Join(dir, "away")))
 	for _, err := range f.Changes(t.Context(), "") {
 		if !errors.Is(err, millrace.ErrUnavailable) {
-			t.Errorf("a folder that is gone: %v", err)
+			t.Errorf("a folder that was removed: %v", err)
 		}
 	}
 	write(t, dir, map[string]string{"site/b.md": "y"})
@@ -215,7 +215,7 @@ func TestFolderGoes(t *testing.T) {
 	cancel()
 	for _, err := range f.Changes(ctx, "") {
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("a walk that is broken off: %v", err)
+			t.Errorf("a walk whose context has ended: %v", err)
 		}
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/millrace/millrace/origin/origintest"
 )
 
-// fault is an error that an origin can have, with the case that has to find it.
+// fault is an error that an origin can have, and the name of the case that must find it.
 type fault struct {
 	name, finds string
 	changes     func(r *reader, ctx context.Context, since millrace.Cursor) iter.Seq2[millrace.Change, error]
@@ -31,8 +31,7 @@ type (
 	yield = func(millrace.Change, error) bool
 )
 
-// mapped returns a stream in which step modifies each step. If step returns false, the step is
-// dropped.
+// mapped returns a stream in which step modifies each step, or drops the step by returning false.
 func mapped(s seq, step func(c *millrace.Change, err *error) bool) seq {
 	return func(yield yield) {
 		for c, err := range s {
@@ -260,7 +259,7 @@ func early(r *reader, ctx context.Context, since millrace.Cursor) seq { //nolint
 // faultyArg is the argument with which this test binary runs the suite with a fault.
 const faultyArg = "origintest-faulty"
 
-// TestFaults runs, for each fault, the case that has to find it. It runs in another process,
+// TestFaults runs, for each fault, the case that must find it. The case runs in another process,
 // because a failed test cannot be undone.
 func TestFaults(t *testing.T) {
 	for _, finds := range origintest.Cases() {
@@ -287,7 +286,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestFaulty runs the suite in those processes.
+// TestFaulty runs the suite in the processes that TestFaults starts.
 func TestFaulty(t *testing.T) {
 	if args := flag.Args(); len(args) == 0 || args[0] != faultyArg {
 		return

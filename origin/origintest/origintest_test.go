@@ -32,7 +32,7 @@ type content struct {
 // entry is one page.
 type entry struct {
 	Title, Text  string
-	Broken, None bool // unavailable; not a page
+	Broken, None bool // whether the page is unavailable, or is not a page
 }
 
 func (b book) Address() string        { return b.file }
@@ -95,7 +95,7 @@ func (b book) Unreadable() ([]string, error) {
 	return []string{"/blank"}, b.edit(func(c *content) { c.Pages["/blank"] = entry{None: true} })
 }
 
-// reader is a correct origin of a book. A fault replaces a part of it.
+// reader is a correct origin for a book. A fault replaces a part of it.
 type reader struct {
 	book
 	fault fault
@@ -115,8 +115,8 @@ func (r *reader) Page(ctx context.Context, have millrace.Ref) (*millrace.Page, e
 	return r.page(ctx, have)
 }
 
-// get reads the site. It fails if the site is down, and waits for the end of the context if it
-// is hung.
+// get reads the site. It fails if the site is down. If the site is hung, get waits until the
+// context ends.
 func (r *reader) get(ctx context.Context) (content, error) {
 	c, err := r.load()
 	switch {

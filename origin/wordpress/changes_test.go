@@ -16,7 +16,7 @@ import (
 	"github.com/millrace/millrace"
 )
 
-// stream holds the results of one run.
+// stream contains the results of one run.
 type stream struct {
 	puts  map[string]millrace.Change // by path
 	skips map[string]error
@@ -51,15 +51,15 @@ func (f *fake) run(t *testing.T, o *Options, since millrace.Cursor) stream {
 	return s
 }
 
-// fill publishes n posts, named p0, p1 and so on.
+// fill publishes n posts with the names p0, p1 and so on.
 func (f *fake) fill(n int) {
 	for i := range n {
 		f.add(fmt.Sprintf("p%d", i), fmt.Sprintf("Post %d", i), fmt.Sprintf("<p>Words %d.</p>", i))
 	}
 }
 
-// A run names every post that exists from its start to its end, whatever happens to other
-// posts. The next run finds the rest.
+// A run names every post that exists from its start to its end, whatever happens to other posts.
+// The next run finds the others.
 func TestShiftingLists(t *testing.T) {
 	for seed := range uint64(12) {
 		f := newFake(t)
@@ -94,11 +94,11 @@ func TestShiftingLists(t *testing.T) {
 		}
 		for u := range stood {
 			if _, ok := s.puts[u]; !ok {
-				t.Errorf("seed %d: %s was there all the time, and was not named", seed, u)
+				t.Errorf("seed %d: %s existed during the whole run, but was not named", seed, u)
 			}
 		}
 		if m := s.marks[len(s.marks)-1]; !m.Complete || m.Section != "" {
-			t.Errorf("the last mark is %+v", m)
+			t.Errorf("the last checkpoint is %+v", m)
 		}
 		f.hook = nil
 		next := f.run(t, nil, s.cursor())
@@ -108,7 +108,7 @@ func TestShiftingLists(t *testing.T) {
 			stored := s.puts["/"+p.slug+"/"]
 			now := next.puts["/"+p.slug+"/"]
 			if now.Page == nil && now.Version == stored.Version && stored.Page != nil && stored.Page.Title != p.title {
-				t.Errorf("seed %d: %s says %q, and the copy %q", seed, p.slug, p.title, stored.Page.Title)
+				t.Errorf("seed %d: %s has the title %q, and the copy %q", seed, p.slug, p.title, stored.Page.Title)
 			}
 		}
 		if d := cmp.Diff(slices.Sorted(slices.Values(want)), next.names()); d != "" || next.err != nil {
@@ -120,7 +120,7 @@ func TestShiftingLists(t *testing.T) {
 	}
 }
 
-// The order of a list may be that of a plugin.
+// The order of a list may be determined by a plugin.
 func TestForeignOrder(t *testing.T) {
 	f := newFake(t)
 	f.fill(230)
@@ -135,7 +135,7 @@ func TestForeignOrder(t *testing.T) {
 		}
 	}
 	if s := f.run(t, nil, ""); !errors.Is(s.err, millrace.ErrUnavailable) {
-		t.Errorf("a list in no order that changes: %v", s.err)
+		t.Errorf("a list without an order that changes: %v", s.err)
 	}
 }
 
@@ -148,14 +148,14 @@ func TestRequests(t *testing.T) {
 	f.asked = nil
 	again := f.run(t, nil, s.cursor())
 	if len(f.asked) != 4 || len(again.puts) > 0 || len(again.marks) != 1 || again.marks[0].Complete || again.cursor() != s.cursor() {
-		t.Errorf("asked for %q, got %d puts, marks %+v", f.asked, len(again.puts), again.marks)
+		t.Errorf("requested %q, got %d puts, marks %+v", f.asked, len(again.puts), again.marks)
 	}
 	p := f.post("p17")
 	p.title, p.modified = "Edited", f.tick()
 	f.asked = nil
 	next := f.run(t, nil, s.cursor())
 	if len(f.asked) != 8 || len(next.puts) != 250 { // root, types, two lists of latest items, modified items, three light lists
-		t.Errorf("asked for %q, got %d puts", f.asked, len(next.puts))
+		t.Errorf("requested %q, got %d puts", f.asked, len(next.puts))
 	}
 	for u, c := range next.puts {
 		if (c.Page != nil) != (u == "/p17/" || u == "/p249/") {
@@ -168,7 +168,7 @@ func TestRequests(t *testing.T) {
 	f.remove("p3")
 	f.add("late", "Late", "<p>It was scheduled.").modified = f.posts[0].modified // publishing a scheduled post does not modify it
 	if s := f.run(t, nil, next.cursor()); len(s.puts) != 250 || s.puts["/late/"].URL == "" {
-		t.Errorf("a scheduled post that came out: %d puts", len(s.puts))
+		t.Errorf("a published scheduled post: %d puts", len(s.puts))
 	}
 }
 
@@ -371,7 +371,7 @@ func TestOtherTypes(t *testing.T) {
 				t.Errorf("public: %t, %v", ok, s.err)
 			}
 			if again := f.run(t, nil, s.cursor()); again.cursor() != s.cursor() || len(again.puts) > 0 {
-				t.Errorf("nothing has changed: %v, %+v", again.names(), again.marks)
+				t.Errorf("without a change: %v, %+v", again.names(), again.marks)
 			}
 			if !tt.public {
 				return
@@ -379,7 +379,7 @@ func TestOtherTypes(t *testing.T) {
 			f.types = nil // the plugin was removed
 			gone := f.run(t, nil, s.cursor())
 			if m := gone.marks; len(m) != 1 || !m[0].Complete || m[0].Section != "recipe" {
-				t.Errorf("a type that is gone: %+v", m)
+				t.Errorf("a removed type: %+v", m)
 			}
 		})
 	}

@@ -8,9 +8,8 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// A post that gets a password is deleted at once, however few posts there are. The protection
-// against lists that are suddenly short does not apply to deletions that the site reports
-// itself.
+// A post that gets a password is deleted at once, however few posts exist. The protection against
+// sudden losses does not apply to deletions that the site itself reports.
 func TestClosedAtOnce(t *testing.T) {
 	f := newFake(t)
 	f.fill(3)
@@ -35,19 +34,19 @@ func TestClosedAtOnce(t *testing.T) {
 		p.closed, p.modified = true, f.tick()
 		r := sync()
 		if r.Deleted != 1 || r.UnconfirmedDeletions != 0 {
-			t.Errorf("%s has a password now: %+v", p.slug, r)
+			t.Errorf("%s, which has a password now: %+v", p.slug, r)
 		}
 		f.tick()
 	}
 	if r := sync(); r.Added+r.Updated+r.Deleted != 0 {
-		t.Errorf("nothing has changed: %+v", r)
+		t.Errorf("without a change: %+v", r)
 	}
 	v, err := site.Head(t.Context())
 	if err != nil || v.Site().Pages != 0 {
-		t.Errorf("%d pages are left, %v", v.Site().Pages, err)
+		t.Errorf("%d pages remain, %v", v.Site().Pages, err)
 	}
 	f.posts[1].closed, f.posts[1].modified = false, f.tick()
 	if r := sync(); r.Added != 1 {
-		t.Errorf("one has lost its password: %+v", r)
+		t.Errorf("after the removal of a password: %+v", r)
 	}
 }

@@ -102,7 +102,7 @@ func TestFind(t *testing.T) {
 			s := serve(t, tt.answers, &asked)
 			home, err := Find(t.Context(), s.Client(), s.URL+"/blog/a/")
 			if !errors.Is(err, tt.want) || tt.want != nil && millrace.ErrorCode(err) != tt.says {
-				t.Errorf("%v is no %v: code %q, want %q", err, tt.want, millrace.ErrorCode(err), tt.says)
+				t.Errorf("%v is not %v: code %q, want %q", err, tt.want, millrace.ErrorCode(err), tt.says)
 			}
 			if n := sentinels(err); tt.want != nil && n != 1 {
 				t.Errorf("%v wraps %d sentinels", err, n)
@@ -111,7 +111,7 @@ func TestFind(t *testing.T) {
 				t.Errorf("the home is %q", home)
 			}
 			if len(asked) != tt.requests {
-				t.Errorf("asked for %q, want %d requests", asked, tt.requests)
+				t.Errorf("requested %q, want %d requests", asked, tt.requests)
 			}
 		})
 	}
@@ -129,7 +129,7 @@ func sentinels(err error) (n int) {
 	return n
 }
 
-// A site that declares itself to be WordPress is probed at every usual path.
+// If a site identifies itself as WordPress, all usual paths of the API are tried.
 func TestUsualPlaces(t *testing.T) {
 	var asked []string
 	s := serve(t, map[string]answer{
@@ -157,7 +157,7 @@ func TestUsualPlaces(t *testing.T) {
 		}
 	}
 	if puts != 1 {
-		t.Errorf("%d pages, asked for %q", puts, asked)
+		t.Errorf("%d pages, requested %q", puts, asked)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// The title is fetched after the first run, and again a day later.
+// The title is fetched after the first run, and again after a day.
 func TestSiteTitle(t *testing.T) {
 	f := newFake(t)
 	f.fill(1)
@@ -192,6 +192,6 @@ func TestSiteTitle(t *testing.T) {
 	title("Tom & Jerry")
 	now = now.Add(24 * time.Hour)
 	if _, err := site.SiteTitle(t.Context()); err == nil {
-		t.Error("not fetched after a day")
+		t.Error("the title was not fetched after a day")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/millrace/millrace/origin/wordpress"
 )
 
-// mill starts a WordPress site with one post. It has only what the examples need.
+// mill starts a WordPress site with one post. The site contains only what the examples need.
 func mill() *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at := "http://" + r.Host

@@ -8,7 +8,7 @@ import (
 	"github.com/millrace/millrace/store/memory"
 )
 
-// Excluded types are not read. Stored pages of a type are deleted once it is excluded.
+// Excluded types are not read. If a type is excluded later, its stored pages are deleted.
 func TestExcludeTypes(t *testing.T) {
 	f := newFake(t)
 	f.fill(3)

@@ -92,7 +92,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// The extra data that protocols compute from the content is part of the page.
+// Data that protocols derive from the content is part of the page.
 func TestConvertExtra(t *testing.T) {
 	s, f := testSite(t)
 	var err error

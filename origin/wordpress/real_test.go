@@ -30,7 +30,7 @@ import (
 
 const script = "../../testdata/real/wordpress.sh"
 
-// real is a real WordPress in a folder of its own, and a store that mirrors it.
+// real is a real WordPress in its own folder, and a store that mirrors it.
 type real struct {
 	*testing.T
 	dir, root string
@@ -75,7 +75,7 @@ func startReal(t *testing.T, args ...string) *real {
 	return r
 }
 
-// restart creates a new source, like a new process.
+// restart creates a new source, as in a new process.
 func (r *real) restart() {
 	r.client = fetch.New(&fetch.Options{AllowPrivate: true})
 	var err error
@@ -124,7 +124,7 @@ func (r *real) posts() []post {
 	return out
 }
 
-// sync runs once, like a new process, and returns the number of requests.
+// sync runs once, as in a new process, and returns the number of requests.
 func (r *real) sync() (*mirror.Report, int) {
 	r.Helper()
 	r.restart()
@@ -146,8 +146,8 @@ func (r *real) storedPages() map[string]*millrace.Page {
 	return out
 }
 
-// check fails unless the store has exactly the public pages, and its files contain no word of
-// the others.
+// check fails the test unless the store contains exactly the public pages, and its files contain no
+// text of the other ones.
 func (r *real) check(when string) {
 	r.Helper()
 	want, got := map[string]bool{}, map[string]bool{}
@@ -176,7 +176,7 @@ func (r *real) check(when string) {
 	}
 }
 
-// state returns everything in the store except times.
+// state returns the content of the store without times.
 func (r *real) state() []any {
 	r.Helper()
 	v, err := r.site.Head(r.Context())
@@ -191,7 +191,8 @@ func (r *real) state() []any {
 	return append(out, c)
 }
 
-// quiet runs until no post may change again in the second of its last change.
+// quiet runs until every change is older than a second, so that no post may change again in the
+// same second.
 func (r *real) quiet() {
 	r.Helper()
 	for began := time.Now(); time.Since(began) < time.Minute; {
@@ -204,7 +205,7 @@ func (r *real) quiet() {
 	r.Fatal("nothing changes any more, and the runs still write")
 }
 
-// unchanged fails unless a run writes nothing, with few requests.
+// unchanged fails the test unless a run needs few requests and writes nothing.
 func (r *real) unchanged(most int) {
 	r.Helper()
 	before := r.state()
@@ -213,7 +214,7 @@ func (r *real) unchanged(most int) {
 		r.Errorf("nothing has changed, and a run writes: %+v (-before +after):\n%s", report, d)
 	}
 	if n > most {
-		r.Errorf("nothing has changed, and that took %d requests, at most %d are needed", n, most)
+		r.Errorf("%d requests without a change, want at most %d", n, most)
 	}
 }
 
@@ -227,7 +228,7 @@ func (r *real) some(typ string, n int) post {
 			}
 		}
 	}
-	r.Fatalf("there is no such %s", typ)
+	r.Fatalf("no public %s", typ)
 	return post{}
 }
 
@@ -239,10 +240,10 @@ func TestRealWordPress(t *testing.T) {
 	if n > 19 {
 		t.Errorf("the first run took %d requests", n)
 	}
-	// A ledger has no page. An errand has one, but is not in the API.
+	// The type ledger has no pages. The type errand has pages, but is not in the API.
 	unread := slices.DeleteFunc(slices.Clone(report.Skipped), func(s mirror.Skip) bool { return s.Code != "type-unread" })
 	if len(unread) != 1 || !strings.Contains(unread[0].URL, "-errand-") {
-		t.Errorf("unread types: %+v, want errands alone", unread)
+		t.Errorf("unread types: %+v, want only errands", unread)
 	}
 	r.unchanged(10)
 	r.words(posts)
@@ -277,7 +278,7 @@ func TestRealWordPress(t *testing.T) {
 	}
 	for u, p := range r.storedPages() {
 		if u == page.Link {
-			t.Errorf("%s is still there after a rename", u)
+			t.Errorf("%s still exists after a rename", u)
 		}
 		if strings.Contains(u, "renamed-"+strconv.Itoa(page.ID)) && strings.Count(u, "/") == strings.Count(page.Link, "/") && !strings.Contains(p.Text(), "An edited end.") {
 			t.Errorf("%s lost its edit", u)
@@ -322,7 +323,7 @@ func (r *real) words(posts []post) {
 			r.Errorf("%s: %+v", p.URL, p)
 		}
 		if p.URL == r.root && p.Title != "Page 0" {
-			r.Errorf("the front page is %q", p.Title)
+			r.Errorf("the title of the front page is %q", p.Title)
 		}
 		if kind := map[bool]millrace.PageKind{true: millrace.Article}[strings.Contains(p.URL, "/20")]; p.Kind != kind {
 			r.Errorf("%s is a %q", p.URL, p.Kind)
@@ -349,7 +350,7 @@ func (r *real) words(posts []post) {
 	} {
 		i := slices.IndexFunc(posts, func(p post) bool { return p.Title == want.title })
 		if i < 0 {
-			r.Fatalf("there is no post %q", want.title)
+			r.Fatalf("no post has the title %q", want.title)
 		}
 		p := pages[posts[i].Link]
 		if p == nil || p.Title != want.here || want.text != "" && strings.TrimSpace(p.Text()) != want.text {
@@ -358,7 +359,7 @@ func (r *real) words(posts []post) {
 	}
 }
 
-// Sites with another configuration: in a subfolder, or without permalinks.
+// The sites have another configuration: they are in a subfolder, or have no permalinks.
 func TestRealWordPressElsewhere(t *testing.T) {
 	for _, args := range [][]string{{"--subfolder", "--pages", "120"}, {"--plain", "--pages", "20"}} {
 		t.Run(args[0], func(t *testing.T) {
@@ -392,7 +393,7 @@ func TestRealWordPressElsewhere(t *testing.T) {
 	}
 }
 
-// This package reports that it cannot read a site whose API is closed.
+// If the API of a site is closed, this package reports that it cannot read the site.
 func TestRealWordPressClosed(t *testing.T) {
 	r := startReal(t, "--no-rest", "--pages", "1")
 	if _, err := wordpress.Find(t.Context(), r.client.HTTP(), r.root); !errors.Is(err, millrace.ErrForbidden) || millrace.ErrorCode(err) != "rest-disabled" {

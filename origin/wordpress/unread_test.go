@@ -42,8 +42,8 @@ func (f *fake) zines(n int, closed map[int]int) {
 	}
 }
 
-// If a run is cut off in the first listing of one type, the next run still detects the deleted
-// items of another type.
+// If a run ends during the first listing of one type, the next run still detects deleted items of
+// another type.
 func TestCutOffBeforeTheEnd(t *testing.T) {
 	f := newFake(t)
 	f.fill(120)
@@ -67,7 +67,7 @@ func TestCutOffBeforeTheEnd(t *testing.T) {
 	}
 	s := f.run(t, nil, middle)
 	if m := s.marks[len(s.marks)-1]; s.err != nil || !m.Complete || m.Section != "" {
-		t.Errorf("p5 is gone and not reported: %v, %+v", s.err, s.marks)
+		t.Errorf("p5 was deleted but not reported: %v, %+v", s.err, s.marks)
 	}
 }
 
@@ -83,11 +83,11 @@ func TestNoTotal(t *testing.T) {
 	f.remove("p5")
 	f.tick()
 	if s = f.run(t, nil, s.cursor()); s.err != nil || !s.marks[len(s.marks)-1].Complete {
-		t.Errorf("p5 is gone and not reported: %v, %+v", s.err, s.marks)
+		t.Errorf("p5 was deleted but not reported: %v, %+v", s.err, s.marks)
 	}
 }
 
-// One item that is closed or redirects does not decide about its type.
+// A single item that is closed or redirects does not determine whether its type has pages.
 func TestTypesByMoreThanOneItem(t *testing.T) {
 	for name, c := range map[string]struct {
 		closed map[int]int
@@ -109,7 +109,7 @@ func TestTypesByMoreThanOneItem(t *testing.T) {
 	}
 }
 
-// Types that are in the sitemap and not in the API are logged. This costs one request per day.
+// Types that are in the sitemap but not in the API are logged. This takes one request per day.
 func TestUnread(t *testing.T) {
 	index := func(base string, names ...string) string {
 		s := `<?xml version="1.0" encoding="UTF-8"?><sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">`
@@ -160,19 +160,19 @@ func TestUnread(t *testing.T) {
 	want := []string{"errand", "my_type", "zine"}
 	first, n, _ := run("")
 	if n != 1 || !slices.Equal(unread(first), want) {
-		t.Errorf("the first run asked %d times: %q", n, unread(first))
+		t.Errorf("%d requests in the first run: %q", n, unread(first))
 	}
 	second, n, _ := run(first.cursor())
 	if n != 0 || !slices.Equal(unread(second), want) {
-		t.Errorf("a new process asked %d times: %q", n, unread(second))
+		t.Errorf("%d requests in a new process: %q", n, unread(second))
 	}
 	if second.cursor() != first.cursor() || len(second.marks) != 1 || second.marks[0].Complete {
-		t.Error("a run without a change moves the cursor")
+		t.Error("a run without a change advances the cursor")
 	}
 	now = now.Add(24 * time.Hour)
 	body = index(f.Address(), "wp-sitemap-posts-post-1.xml")
 	if s, n, _ := run(second.cursor()); n != 1 || len(unread(s)) > 0 {
-		t.Errorf("a day later, with all types read: asked %d times: %q", n, unread(s))
+		t.Errorf("a day later, with all types read: %d requests: %q", n, unread(s))
 	}
 	// A missing or unavailable sitemap causes no error.
 	for code, again := range map[int]int{404: 0, 403: 0, 500: 1, 503: 1} {
@@ -180,15 +180,15 @@ func TestUnread(t *testing.T) {
 		s, n, log := run("")
 		_, m, _ := run(s.cursor())
 		if n != 1 || m != again || log != "" {
-			t.Errorf("%d: asked %d times, then %d: %s", code, n, m, log)
+			t.Errorf("status %d: %d requests, then %d: %s", code, n, m, log)
 		}
 	}
 	status, body = 200, "<html>"
 	if s, n, log := run(""); n != 1 || log != "" || !slices.Contains(s.names(), "/p0/") {
-		t.Errorf("HTML: asked %d times: %s", n, log)
+		t.Errorf("HTML: %d requests: %s", n, log)
 	}
 	not = []string{"posts", "zine"}
 	if _, _, log := run(""); strings.Count(log, "WARN") != 1 || !strings.Contains(log, "types=posts") {
-		t.Errorf("a type to exclude that the site does not have: %s", log)
+		t.Errorf("an excluded type that does not exist: %s", log)
 	}
 }
