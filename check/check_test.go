@@ -156,20 +156,20 @@ func TestReportJSON(t *testing.T) {
   q  not found: no link: the site does not have the protocol
 
 MUST  p/1/bad
-  rule  section 1: It is so.
+  rule  section 1: The page is valid.
   at    http://x/
   got   a` + "\uFFFD" + `b
   want  c
 
 SHOULD  p/1/weak
-  rule  section 1: It is so.
+  rule  section 1: The page is valid.
   at    http://y/
   got   d
   want  e
-  then  the rule stopped: lost the thread
+  then  the rule stopped: connection lost
 
 not run
-  p/1/broken: panic: out of order
+  p/1/broken: panic: broken rule
   p/1/unsure: no route
 `
 	if diff := cmp.Diff(want, text.String()); diff != "" {
