@@ -220,9 +220,6 @@ type Advertisement struct {
 	// Public lists the paths of the discovery documents under the endpoint base. Clients without a
 	// key may fetch only these documents.
 	Public []string
-	// Topics lists the paths of the documents that report changes, such as feeds, under the
-	// endpoint base. WebSub hubs are notified of changes of these documents.
-	Topics []string
 	// Entries lists the entry points of the protocol for the origin's API catalog (RFC 9727).
 	Entries []Entry
 }

@@ -38,9 +38,6 @@ type WatchOptions struct {
 	// subscriptions.
 	Subscriber *Subscriber
 
-	// Worker names this program among those that share the sites of the store. If empty, a
-	// unique name.
-	Worker string
 	// RequestRate and ByteRate limit the requests and the received bytes a second of all
 	// programs that share the sites of the store and have the same limits. If zero, there is no
 	// limit.
@@ -138,6 +135,7 @@ type watch struct {
 	o      WatchOptions
 	rules  schedule.Rules
 	now    func() time.Time // clock of this program
+	worker string           // names this program among those that share the sites of the store
 	fleet  store.Fleet
 	named  []string // URLs of sites in the fleet; nil = all that are listed
 	budget *rateBudget
@@ -151,7 +149,7 @@ type watch struct {
 
 func (a *Agent) newWatch(o *WatchOptions) *watch {
 	w := &watch{
-		a: a, now: time.Now, fleet: a.store.Fleet(), due: make(chan struct{}, 1), turns: make(map[string]*turn), sites: make(map[string]*watchedSite),
+		a: a, now: time.Now, worker: lease.NewHolder(), fleet: a.store.Fleet(), due: make(chan struct{}, 1), turns: make(map[string]*turn), sites: make(map[string]*watchedSite),
 	}
 	if o != nil {
 		w.o = *o
@@ -165,9 +163,6 @@ func (a *Agent) newWatch(o *WatchOptions) *watch {
 	}
 	if w.o.Receiver == "" {
 		w.o.Receiver = "default"
-	}
-	if w.o.Worker == "" {
-		w.o.Worker = lease.NewHolder()
 	}
 	if w.o.RequestRate > 0 || w.o.ByteRate > 0 {
 		w.budget = newRateBudget(a.store, w.o.RequestRate, w.o.ByteRate)
@@ -199,7 +194,7 @@ func (a *Agent) Watch(ctx context.Context, urls []string, o *WatchOptions) iter.
 				return
 			}
 		}
-		a.o.Logger.Info("watching", "sites", len(urls), "worker", w.o.Worker)
+		a.o.Logger.Info("watching", "sites", len(urls), "worker", w.worker)
 		tasks.Go(func() { w.run(ctx, &tasks) })
 		w.deliveries.run(ctx, &tasks, func(e *Event) bool { return yield(e, nil) })
 		stop()
@@ -267,7 +262,7 @@ func (w *watch) run(ctx context.Context, tasks *sync.WaitGroup) {
 			return
 		}
 		begun := w.now()
-		turns, next, err := w.fleet.Lease(ctx, w.o.Worker, len(free), turnTime, w.named)
+		turns, next, err := w.fleet.Lease(ctx, w.worker, len(free), turnTime, w.named)
 		for _, t := range turns {
 			<-free
 			tasks.Go(func() {

@@ -34,7 +34,7 @@
 //     fetching it by the cheapest way to single pages: a page of HTML if no protocol has it.
 //     [Route].Fill names these ways.
 //   - A page that comes as text has no headings, lists, tables or code. The charge is a quarter of
-//     a page of HTML ([Model].TextOnly), on the assumption that one of four pages is read again for
+//     a page of HTML, on the assumption that one of four pages is read again for
 //     its structure.
 //   - A page that the way does not name is lost, and costs ten pages of HTML. A twentieth of the
 //     pages is free, because protocols count pages differently. Half of the pages of a sitemap are

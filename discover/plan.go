@@ -22,9 +22,6 @@ type Model struct {
 	// Sweep is the number of refreshes after which a way that does not report deletions is
 	// read from the start. If zero, 7.
 	Sweep int
-	// TextOnly is the charge for a page without structure, as a fraction of a page of HTML, between
-	// 0 and 1. If zero, 0.25.
-	TextOnly float64
 	// Held reports whether the client has a dictionary for a URL, so the server sends only the
 	// changes of its document (RFC 9842). If nil, the client has no dictionaries.
 	Held func(url string) bool
@@ -42,7 +39,6 @@ func (m *Model) orDefault() Model {
 	out.Header = cmp.Or(max(0, out.Header), 600)
 	out.Rounds = cmp.Or(max(0, out.Rounds), 10)
 	out.Sweep = cmp.Or(max(0, out.Sweep), 7)
-	out.TextOnly = part(out.TextOnly, 0.25)
 	if out.Held == nil {
 		out.Held = func(string) bool { return false }
 	}
@@ -62,6 +58,8 @@ const (
 	// lostCharge is the charge for a lost page, in pages of HTML. It is so high that a way may lose
 	// only a small part of the site.
 	lostCharge = 10
+	// textCharge is the charge for a page without structure, in pages of HTML.
+	textCharge = 0.25
 	// The minimum number of pages of a way, as a fraction of the number of pages of another way.
 	// Pages below the minimum count as lost. likeProtocol is for exact counts, likeAround for
 	// estimates, and likeWeb for sitemaps, which also list archive pages that no protocol
@@ -230,7 +228,7 @@ func brings(o *protocol.Offer) bool { return o.Detail > millrace.DetailSummary }
 // textOnly returns the charge for pages without structure, in bytes per page.
 func (p *planner) textOnly(o *protocol.Offer) float64 {
 	if o.Detail == millrace.DetailText {
-		return p.TextOnly * p.bytes(p.page)
+		return textCharge * p.bytes(p.page)
 	}
 	return 0
 }

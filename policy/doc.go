@@ -4,7 +4,7 @@
 //	format                 writer          reader
 //	robots.txt             [Robots.Write]  [ReadSignals]
 //	Content-Signal, -Usage [Header.Write]  [ReadHeader]
-//	RSL 1.0                [WriteRSL]      [ReadRSL]
+//	RSL 1.0                [WriteRSL]
 //	TCT draft-00           [WriteTCT]      [ReadTCT]
 //	ARC                    [WriteARC]      [ReadARC]
 //

@@ -2,9 +2,7 @@ package policy
 
 import (
 	"encoding/xml"
-	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -85,75 +83,4 @@ func WriteRSL(p *millrace.Policy, owner, path string) []byte {
 	}
 	b.WriteString("  </content>\n</rsl>\n")
 	return []byte(b.String())
-}
-
-// rslDocument is a license document. It contains only the elements that [ReadRSL] reads.
-type rslDocument struct {
-	XMLName xml.Name `xml:"https://rslstandard.org/rsl rsl"`
-	Content []struct {
-		URL      string `xml:"url,attr"`
-		Modified string `xml:"lastmod,attr"`
-		Licenses []struct {
-			Permits   []rslUsage `xml:"permits"`
-			Prohibits []rslUsage `xml:"prohibits"`
-			Payment   struct {
-				Type string `xml:"type,attr"`
-			} `xml:"payment"`
-		} `xml:"license"`
-		Copyright struct {
-			URL  string `xml:"contactUrl,attr"`
-			Mail string `xml:"contactEmail,attr"`
-		} `xml:"copyright"`
-		Terms string `xml:"terms"`
-	} `xml:"content"`
-}
-
-type rslUsage struct {
-	Type  string `xml:"type,attr"`
-	Words string `xml:",chardata"`
-}
-
-// ReadRSL reads the licenses for the content below a path. It returns the purposes that these
-// licenses name. A refusal takes precedence over a permission, and a permission with a price is
-// ignored. ReadRSL returns a [*millrace.FormatError] without a URL, or ErrNotFound if the document
-// has no license for the path.
-func ReadRSL(body []byte, path string) (*millrace.Policy, error) {
-	var d rslDocument
-	if err := xml.Unmarshal(body, &d); err != nil {
-		return nil, &millrace.FormatError{Protocol: "rsl", Reason: "not a license document", Err: err}
-	}
-	for _, c := range d.Content {
-		if c.URL != path {
-			continue
-		}
-		p := &millrace.Policy{Terms: strings.TrimSpace(c.Terms), Updated: parseTime(c.Modified), Contact: c.Copyright.URL}
-		if c.Copyright.Mail != "" {
-			p.Contact = "mailto:" + c.Copyright.Mail
-		}
-		for _, l := range c.Licenses {
-			credit := l.Payment.Type == "attribution"
-			p.Requirements.Attribution = p.Requirements.Attribution || credit
-			if credit || l.Payment.Type == "" || l.Payment.Type == "free" {
-				p.Purposes = preferences(p.Purposes).and(usageOf(l.Permits, true))
-			}
-			p.Purposes = preferences(p.Purposes).and(usageOf(l.Prohibits, false))
-		}
-		return validated(p, "rsl", "")
-	}
-	return nil, fmt.Errorf("rsl: no license for %s: %w", path, millrace.ErrNotFound)
-}
-
-// usageOf returns the preferences for the purposes that the elements name.
-func usageOf(elements []rslUsage, allowed bool) preferences {
-	out := make(preferences)
-	for _, e := range elements {
-		words := strings.Fields(e.Words)
-		for _, u := range usages {
-			all := slices.Contains(words, "all") || u.purpose != millrace.Search && slices.Contains(words, "ai-all")
-			if e.Type == "usage" && (all || slices.Contains(words, u.word)) {
-				out[u.purpose] = allowed
-			}
-		}
-	}
-	return out
 }

@@ -23,15 +23,12 @@ type Store interface {
 	io.Closer
 }
 
-// IsBucket reports whether a name is the URL of a bucket.
-func IsBucket(name string) bool { return strings.HasPrefix(name, s3.Scheme) }
-
 // Open opens the artifact store that belongs to the page store st. name is a folder or the URL of a
 // bucket, such as "s3://bucket/prefix?endpoint=https://host". cache is the folder in which objects
 // of a bucket are cached. A bucket belongs to one page store, which st identifies. log may be nil.
 // If the URL has another scheme, Open returns ErrInvalid. See [dir.Open] and [s3.Open].
 func Open(ctx context.Context, name, cache string, st store.State, log *slog.Logger) (Store, error) {
-	if scheme, _, is := strings.Cut(name, "://"); is && !IsBucket(name) {
+	if scheme, _, is := strings.Cut(name, "://"); is && !strings.HasPrefix(name, s3.Scheme) {
 		return nil, millrace.Coded("store-scheme", fmt.Errorf("open artifacts: %w: unknown scheme %q; name a folder, or a URL with s3", millrace.ErrInvalid, scheme))
 	} else if !is {
 		return opened(dir.Open(name))

@@ -180,7 +180,7 @@ func (r *Recorder) tidying(ctx context.Context) {
 // tidy tidies the store once, unless another process does.
 func (r *Recorder) tidy(ctx context.Context, now time.Time) error {
 	f := func(ctx context.Context, l store.Lease) error {
-		return r.usage.Tidy(ctx, l, r.site, now.Add(-r.o.Keep), now.Add(-r.o.KeepHours))
+		return r.usage.Tidy(ctx, l, r.site, now.Add(-r.o.Keep), now.Add(-keepHours))
 	}
 	if r.o.Leases == nil {
 		return f(ctx, store.Lease{})

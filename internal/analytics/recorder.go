@@ -25,9 +25,8 @@ type Options struct {
 	// QueryKey replaces queries by keyed hashes, see [QueryKey]. nil = events keep
 	// the query.
 	QueryKey []byte
-	// Keep is how long events are stored; 0 = 30 days. KeepHours is how long hourly
-	// sums are stored, before they become daily sums; 0 = 31 days.
-	Keep, KeepHours time.Duration
+	// Keep is how long events are stored; 0 = 30 days.
+	Keep time.Duration
 
 	Buffer int           // maximum number of pending events; others are dropped; 0 = 16384
 	Every  time.Duration // maximum time between two batches; 0 = 2 s
@@ -134,7 +133,7 @@ func New(usage store.Usage, site string, o *Options) *Recorder {
 	if o != nil {
 		r.o = *o
 	}
-	r.o.Keep, r.o.KeepHours = cmp.Or(r.o.Keep, keepEvents), cmp.Or(r.o.KeepHours, keepHours)
+	r.o.Keep = cmp.Or(r.o.Keep, keepEvents)
 	r.o.Buffer, r.o.Every = cmp.Or(r.o.Buffer, waiting), cmp.Or(r.o.Every, batchEvery)
 	r.batch = (r.o.Buffer + 3) / 4
 	if r.o.Now == nil {

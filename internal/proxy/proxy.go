@@ -22,6 +22,10 @@ import (
 	"github.com/millrace/millrace/internal/reply"
 )
 
+// maxOpen is the maximum number of concurrent requests. Other requests get 503, or 429 if their
+// client has many.
+const maxOpen = 4096
+
 // Options configure a [Proxy]. The zero value works.
 type Options struct {
 	// Base is the base URL of the site. Its path precedes the paths of requests. Its scheme is
@@ -40,9 +44,6 @@ type Options struct {
 	// ClientTimeout is the time limit of a client for each piece of a response or a
 	// request's body; 0 = 1 min.
 	ClientTimeout time.Duration
-	// MaxOpen is the maximum number of concurrent requests; 0 = 4096. Other requests get 503,
-	// or 429 if their client has many.
-	MaxOpen int
 	// Proxies are the trusted proxies, whose X-Forwarded fields are passed on; nil
 	// = none.
 	Proxies []netip.Prefix
@@ -107,7 +108,7 @@ func New(target string, o *Options) (*Proxy, error) {
 	p := &Proxy{
 		target: at, alongside: o.Alongside, base: strings.TrimRight(base.EscapedPath(), "/"), scheme: cmp.Or(base.Scheme, "http"),
 		clientTimeout: cmp.Or(o.ClientTimeout, time.Minute), proxies: o.Proxies, loop: "millrace;id=" + rand.Text()[:12],
-		log: o.Logger, slots: access.NewSlots(cmp.Or(o.MaxOpen, 4096), nil),
+		log: o.Logger, slots: access.NewSlots(maxOpen, nil),
 	}
 	if p.log == nil {
 		p.log = slog.Default()

@@ -3,7 +3,6 @@ package serving
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -124,11 +123,13 @@ func (s *Service) status(ctx context.Context) (lines []string) {
 	return lines
 }
 
-// topics returns the URLs of the documents that list changes.
+// topics returns the URLs of the feeds, which are the documents that list changes.
 func (s *Service) topics() (out []string) {
 	for _, n := range s.Server.Current().Advertisements {
-		for _, path := range n.Topics {
-			out = append(out, strings.TrimSuffix(s.o.Config.EndpointBase, "/")+path)
+		for _, l := range n.Root {
+			if l.Rel == "alternate" && (l.Type == "application/atom+xml" || l.Type == "application/feed+json") {
+				out = append(out, l.URL)
+			}
 		}
 	}
 	return out

@@ -25,10 +25,11 @@ type ReaderOptions struct {
 	// Deltas is the minimum size in bytes of a list whose deltas are read instead (E.8). If zero,
 	// 64 KiB. If negative, every list is read in full.
 	Deltas int64
-	// Horizon is the maximum age in days of the last day read, and of the last full reading of the
-	// list, for which deltas are read. If zero, 30.
-	Horizon int
 }
+
+// readHorizon is the maximum age in days of the last day read, and of the last full read of the
+// list, for which deltas are read instead of the list.
+const readHorizon = 30
 
 // reader is the source of a site with an ARC sitemap. It is safe for concurrent use.
 type reader struct {
@@ -62,7 +63,6 @@ func newReader(client *http.Client, endpoint string, o *ReaderOptions) *reader {
 	r.plain = cmp.Or(client, r.Client)
 	r.o.MaxList = cmp.Or(r.o.MaxList, 100<<20)
 	r.o.Deltas = cmp.Or(r.o.Deltas, 64<<10)
-	r.o.Horizon = cmp.Or(r.o.Horizon, 30)
 	path, _, _ := strings.Cut(r.Endpoint, "?")
 	r.folder = path[:strings.LastIndexByte(path, '/')+1]
 	return r

@@ -19,14 +19,14 @@ func (r *run) catchesUp(now time.Time) bool {
 	_, ok := r.dayAge(now)
 	age := now.Sub(r.is.FullRead)
 	return r.o.Deltas > 0 && r.is.Bytes >= r.o.Deltas && !r.is.NoDeltas && ok &&
-		age >= 0 && age < time.Duration(r.o.Horizon)*24*time.Hour && r.is.List.Validators != (fetch.Validators{})
+		age >= 0 && age < readHorizon*24*time.Hour && r.is.List.Validators != (fetch.Validators{})
 }
 
 // dayAge returns the number of days since the last day read. It returns false if that day is before
 // the horizon.
 func (r *run) dayAge(now time.Time) (int, bool) {
 	n := int(now.UTC().Truncate(24*time.Hour).Sub(r.is.Seen.Truncate(24*time.Hour)) / (24 * time.Hour))
-	return n, n >= 0 && n < r.o.Horizon
+	return n, n >= 0 && n < readHorizon
 }
 
 // catchUp checks by HEAD whether the list has changed. If so, it reads the deltas from the last day

@@ -19,14 +19,12 @@ import (
 // OpenOptions limit the resources for reading a file. Zero values, and nil options, mean the limits
 // of the specification (Resource Exhaustion Attacks).
 type OpenOptions struct {
-	MaxFile   int64            // maximum size of the file in bytes; 0 = 50 GB
-	MaxBytes  int64            // maximum number of decoded bytes; 0 = 500 GB
-	MaxRatio  int64            // maximum ratio of decoded to coded size, from 1 MiB on; 0 = 100
-	MaxLine   int              // maximum size of one page in bytes; 0 = 100 MB
-	MaxBlocks int              // maximum number of blocks in one page; 0 = 1000
-	MaxDepth  int              // maximum number of nested arrays and objects; 0 = 64
-	PageTime  time.Duration    // maximum time to read one page; 0 = 30 seconds
-	Now       func() time.Time // clock for PageTime; nil = time.Now
+	MaxFile  int64            // maximum size of the file in bytes; 0 = 50 GB
+	MaxBytes int64            // maximum number of decoded bytes; 0 = 500 GB
+	MaxRatio int64            // maximum ratio of decoded to coded size, from 1 MiB on; 0 = 100
+	MaxLine  int              // maximum size of one page in bytes; 0 = 100 MB
+	MaxDepth int              // maximum number of nested arrays and objects; 0 = 64
+	Now      func() time.Time // clock for the time of a page; nil = time.Now
 
 	// Scratch stores up to 1 GiB of decoded output of Verify, so Pages need not decode the file
 	// again; nil = not stored.
@@ -44,15 +42,13 @@ func (o *OpenOptions) resolve() *OpenOptions {
 		o = new(OpenOptions)
 	}
 	r := &OpenOptions{
-		MaxFile:   cmp.Or(o.MaxFile, maxFile),
-		MaxBytes:  cmp.Or(o.MaxBytes, maxBytes),
-		MaxRatio:  cmp.Or(o.MaxRatio, maxRatio),
-		MaxLine:   cmp.Or(o.MaxLine, maxLine),
-		MaxBlocks: cmp.Or(o.MaxBlocks, maxBlocks),
-		MaxDepth:  cmp.Or(o.MaxDepth, maxDepth),
-		PageTime:  cmp.Or(o.PageTime, 30*time.Second),
-		Now:       o.Now,
-		Scratch:   o.Scratch,
+		MaxFile:  cmp.Or(o.MaxFile, maxFile),
+		MaxBytes: cmp.Or(o.MaxBytes, maxBytes),
+		MaxRatio: cmp.Or(o.MaxRatio, maxRatio),
+		MaxLine:  cmp.Or(o.MaxLine, maxLine),
+		MaxDepth: cmp.Or(o.MaxDepth, maxDepth),
+		Now:      o.Now,
+		Scratch:  o.Scratch,
 	}
 	if r.Now == nil {
 		r.Now = time.Now
@@ -63,6 +59,8 @@ func (o *OpenOptions) resolve() *OpenOptions {
 const (
 	// RFC 9659, section 3, limits the window of the content coding zstd to this size.
 	maxWindow = 8 << 20
+	// pageTime is the time limit to read one page.
+	pageTime = 30 * time.Second
 	// maxMetadata is the maximum length of the first line. The specification has no limit.
 	maxMetadata = 1 << 20
 	// maxScratch is the maximum number of stored decoded bytes, because a decoded file may be a

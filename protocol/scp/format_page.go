@@ -34,12 +34,12 @@ func (p *parser) content(*[]block) {
 	at, n, rule := p.pos, 0, p.rule
 	p.has("limits/blocks")
 	if p.array(func() {
-		if n++; n <= p.limits.MaxBlocks {
+		if n++; n <= maxBlocks {
 			p.readBlock()
 			p.rule = rule
 			return
 		}
-		if n == p.limits.MaxBlocks+1 {
+		if n == maxBlocks+1 {
 			p.note(issue{at: p.pos, rule: "limits/blocks", section: sectionLimits, reason: "the page has too many blocks"})
 		}
 		p.value()

@@ -495,7 +495,7 @@ func (p *parser) late() bool {
 	p.values = 0
 	now := p.limits.Now()
 	if p.until.IsZero() {
-		p.until = now.Add(p.limits.PageTime)
+		p.until = now.Add(pageTime)
 	}
 	return now.After(p.until) && !p.limit("the page takes too long to read")
 }

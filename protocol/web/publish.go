@@ -17,10 +17,9 @@ import (
 
 // PublisherOptions are the options specific to this protocol. The zero value is ready to use.
 type PublisherOptions struct {
-	// Hubs are the absolute URLs of the hubs that are notified of changed topics (WebSub). The
-	// response for a topic ([millrace.Advertisement].Topics) links to the hubs, and with rel="self"
-	// to the topic, in Link fields, and also in the body if the format allows it. If nil, topics
-	// link to no hubs.
+	// Hubs are the absolute URLs of the hubs that are notified of changed feeds (WebSub). The
+	// response for a feed links to the hubs, and with rel="self" to the feed, in Link fields, and
+	// also in the body if the format allows it. If nil, feeds link to no hubs.
 	Hubs []string
 	// MarkdownPublic allows shared caches to store the Markdown at a page's own URL. Set it only if
 	// all caches in front of the site obey Vary.

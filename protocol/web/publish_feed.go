@@ -312,6 +312,5 @@ func (d *once) announceFeeds(site millrace.Site, n *millrace.Advertisement) {
 	docs := strings.TrimSuffix(site.EndpointBase, "/")
 	for _, form := range d.feedForms() {
 		n.Root = append(n.Root, millrace.Link{URL: docs + form.path(1), Rel: "alternate", Type: form.mediaType, HTML: true})
-		n.Topics = append(n.Topics, form.path(1))
 	}
 }
